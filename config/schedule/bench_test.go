@@ -1,0 +1,46 @@
+package schedule
+
+import (
+	"testing"
+	"time"
+)
+
+func BenchmarkNext(b *testing.B) {
+	for _, expr := range []string{"* * * * * *", "*/5 * * * *", "0 9 * * MON-FRI", "0 0 L * *", "0 0 29 2 *", "@every 90s"} {
+		for _, zone := range []string{"UTC", "Europe/Berlin"} {
+			b.Run(expr+" "+zone, func(b *testing.B) {
+				s := mustParse(b, expr, Options{TimeZone: zone})
+				b.ReportAllocs()
+				for at := utc(b, "2031-06-01 00:00"); b.Loop(); {
+					if at = s.Next(at); at.IsZero() {
+						at = utc(b, "2031-06-01 00:00")
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkLast(b *testing.B) {
+	s := mustParse(b, "0 9 * * MON-FRI", Options{TimeZone: "Europe/Berlin"})
+	at := utc(b, "2031-06-01 00:00")
+	b.ReportAllocs()
+	for b.Loop() {
+		at = at.Add(time.Hour)
+		s.Last(at)
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		mustParse(b, "0 9 * * MON-FRI", Options{TimeZone: "Europe/Berlin"})
+	}
+}
+
+func BenchmarkMinGap(b *testing.B) {
+	s := mustParse(b, "0 9 * * MON-FRI", Options{TimeZone: "Europe/Berlin"})
+	for b.Loop() {
+		s.MinGap()
+	}
+}

@@ -1,0 +1,90 @@
+package schedule
+
+import "time"
+
+// clocked puts the wall-clock times of a calendar into real time.
+//
+// Every tick lies in one stretch of constant offset. There are two kinds: a stretch's own ticks, whose wall clock it
+// shows, and for a fixed schedule those that the change at its start skipped: they keep the offset before the change,
+// which is what shifts them by the length of the gap. A fixed schedule leaves out those of a stretch's own that the
+// one before has shown already.
+//
+// Three facts about the world's time zones bound the search, and a test holds them against the whole database: no
+// offset reaches a day, no change exceeds one, and two changes lie more than two days apart, so that a gap or a
+// repetition is over before the next change.
+type clocked struct {
+	calendar calendar
+	zone     *time.Location
+	fixed    bool
+}
+
+func (c *clocked) after(u int64) (int64, bool) {
+	for {
+		s := stretchAt(c.zone, u+1)
+		from := u + 1 + s.offset
+		if c.fixed {
+			from = max(from, s.start+s.before)
+		}
+		w, more := c.calendar.from(from)
+		tick := int64(distantFuture)
+		if more && w-s.offset < s.end {
+			tick = w - s.offset
+		}
+		if c.fixed && u+1+s.before < s.start+s.offset {
+			if skipped, ok := c.calendar.from(u + 1 + s.before); ok && skipped < s.start+s.offset {
+				tick = min(tick, skipped-s.before)
+			}
+		}
+		if tick < distantFuture {
+			return tick, true
+		}
+		// Nothing matches between from and w. Within a day of the end that says little, for the next stretch may turn
+		// the wall clock back; before, all stretches up to w can be left out.
+		near := from >= s.end+s.offset-day
+		u = s.end - 1
+		switch {
+		case near:
+		case !more:
+			return 0, false
+		default:
+			u = max(u, w-day)
+		}
+	}
+}
+
+func (c *clocked) notAfter(u int64) (int64, bool) {
+	for {
+		s := stretchAt(c.zone, u)
+		low := s.start + s.offset
+		if c.fixed {
+			low = max(low, s.start+s.before)
+		}
+		w, more := c.calendar.upTo(u + s.offset)
+		tick := int64(distantPast)
+		if more && w >= low {
+			tick = w - s.offset
+		}
+		if c.fixed && s.before < s.offset {
+			skipped, ok := c.calendar.upTo(min(u+s.before, s.start+s.offset-1))
+			if ok && skipped >= s.start+s.before {
+				tick = max(tick, skipped-s.before)
+			}
+		}
+		if tick > distantPast {
+			return tick, true
+		}
+		// As in after, the other way round: within a day of the start the stretch before may show later walls than u's.
+		near := u < s.start+day
+		u = s.start - 1
+		switch {
+		case near:
+		case !more:
+			return 0, false
+		default:
+			u = min(u, w+day)
+		}
+		if u < oldestTick {
+			return 0, false
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/netresearch/go-cron"
+)
+
+// libraryParser wants all seven fields: left to itself it takes "0 0 1 1 * 2030" for five fields and a year.
+// H is not its business, see field.hashed.
+var libraryParser = cron.MustNewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow |
+	cron.Year | cron.Extended | cron.DowOrDom)
+
+// parseFields reads five, six or seven fields.
+func parseFields(words []string, zone *time.Location, job string) (series, error) {
+	switch len(words) {
+	case 5:
+		words = append(append([]string{"0"}, words...), "*")
+	case 6:
+		if year, ok := digits(words[5]); ok && year >= firstYear {
+			return nil, fmt.Errorf("6 fields begin with the second and have no year: for year %d put a second first", year)
+		}
+		words = append(append([]string{}, words...), "*")
+	case 7:
+	default:
+		plural := "s"
+		if len(words) == 1 {
+			plural = ""
+		}
+		return nil, fmt.Errorf("%d field%s: it takes 5 (minute, hour, day of month, month, day of week), "+
+			"6 (a second first) or 7 (a year last)", len(words), plural)
+	}
+	translated := make([]string, len(words))
+	for i := range fields {
+		var err error
+		if translated[i], err = fields[i].translate(i, words[i], job); err != nil {
+			return nil, err
+		}
+	}
+	parsed, err := libraryParser.Parse(strings.Join(translated, " "))
+	if err != nil {
+		return nil, fmt.Errorf("reading the fields: %w", err)
+	}
+	spec := parsed.(*cron.SpecSchedule) // fields never give it anything else
+	return &clocked{calendar: newCalendar(spec), zone: zone, fixed: !runsThroughHours(words[hourField])}, nil
+}
+
+// runsThroughHours tells whether the hour field is * or */n.
+func runsThroughHours(hour string) bool {
+	return hour == "*" || strings.HasPrefix(hour, "*/") && !strings.Contains(hour, ",")
+}

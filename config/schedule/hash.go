@@ -1,0 +1,37 @@
+package schedule
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Jitter returns by how much the start of this tick is put off: in [0, max), whole milliseconds, the same on every
+// replica, spread evenly over jobs and over the ticks of one job.
+func Jitter(job string, tick time.Time, max time.Duration) time.Duration {
+	if max <= 0 {
+		return 0
+	}
+	steps := (max-1)/time.Millisecond + 1 // rounded up, without an overflow
+	return time.Duration(pick('J', uint64(tick.UnixMilli()), job, uint64(steps))) * time.Millisecond
+}
+
+// pick returns a number in [0, n) that is decided by the other arguments alone. All replicas of all versions must agree
+// on it, and H may never move a job, so what it computes can never change: FNV-1a, mixed by the last steps of
+// splitmix64 because FNV spreads the last byte badly, scaled to n.
+func pick(purpose byte, number uint64, text string, n uint64) uint64 {
+	const prime = 1099511628211
+	h := uint64(14695981039346656037)
+	h = (h ^ uint64(purpose)) * prime
+	for range 8 {
+		h = (h ^ number&0xff) * prime
+		number >>= 8
+	}
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * prime
+	}
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	h ^= h >> 31
+	scaled, _ := bits.Mul64(h, n)
+	return scaled
+}

@@ -1,0 +1,162 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	_ "time/tzdata" // a scratch image has no zone files
+)
+
+// Options belong to one job's schedule. The zero value is UTC, no window.
+type Options struct {
+	TimeZone string    // IANA name; "" is UTC
+	Job      string    // what H hashes
+	Start    time.Time // the first instant that may have a tick; zero is open
+	End      time.Time // the first instant that may no longer have one; zero is open
+}
+
+// Schedule is a series of ticks within a window. It is immutable: any number of goroutines may use it.
+type Schedule struct {
+	text   string
+	series series
+	// The window, in Unix seconds, both ends included.
+	first, last int64
+}
+
+// series is an endless row of ticks, in Unix seconds.
+type series interface {
+	after(u int64) (tick int64, ok bool)    // the earliest tick > u
+	notAfter(u int64) (tick int64, ok bool) // the newest tick <= u
+}
+
+// The bounds of all ticks. The zero Time stands for "none", so it is no tick. After 2199 nothing that runs today is
+// still there, and the bound ends every search.
+const (
+	oldestTick = -62135596800 + 1 // 0001-01-01T00:00:01Z
+	newestTick = 7258118400 - 1   // 2199-12-31T23:59:59Z
+)
+
+// maxLength of an expression in bytes; what the library reads is limited as well, and nothing sensible is longer.
+const maxLength = 500
+
+// Parse reads an expression. A schedule that can have no tick at all, be it for its dates or its window, is an error;
+// one whose last tick has passed is none: Next(now).IsZero() tells. Errors are written for the one who wrote the
+// expression, and do not repeat it.
+func Parse(expr string, o Options) (*Schedule, error) {
+	text := strings.TrimSpace(expr)
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
+	zone, err := loadZone(o.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schedule{text: text, first: oldestTick, last: newestTick}
+	if s.series, err = parseSeries(text, zone, o.Job); err != nil {
+		return nil, err
+	}
+	if s.Next(time.Time{}).IsZero() {
+		return nil, errors.New("it can never fire: no date and time ever match")
+	}
+	if err := s.limit(o.Start, o.End); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Next returns the earliest tick strictly after the given time, in UTC; the zero Time when there is none.
+func (s *Schedule) Next(after time.Time) time.Time {
+	u := max(after.Unix(), s.first-1)
+	if u >= s.last {
+		return time.Time{}
+	}
+	tick, ok := s.series.after(u)
+	if !ok || tick > s.last {
+		return time.Time{}
+	}
+	return time.Unix(tick, 0).UTC()
+}
+
+// Last returns the newest tick not after the given time, in UTC; the zero Time when there is none.
+func (s *Schedule) Last(at time.Time) time.Time {
+	u := min(at.Unix(), s.last)
+	if u < s.first {
+		return time.Time{}
+	}
+	tick, ok := s.series.notAfter(u)
+	if !ok || tick < s.first {
+		return time.Time{}
+	}
+	return time.Unix(tick, 0).UTC()
+}
+
+// String returns the expression as it was written, without the space around it.
+func (s *Schedule) String() string { return s.text }
+
+// limit sets the window.
+func (s *Schedule) limit(start, end time.Time) error {
+	if !start.IsZero() && !end.IsZero() && !start.Before(end) {
+		return fmt.Errorf("the window is empty: start %s is not before end %s", stamp(start), stamp(end))
+	}
+	if !start.IsZero() {
+		s.first = max(s.first, secondsUp(start))
+	}
+	if !end.IsZero() {
+		s.last = min(s.last, secondsUp(end)-1)
+	}
+	if !s.Next(time.Time{}).IsZero() {
+		return nil
+	}
+	switch {
+	case end.IsZero():
+		return fmt.Errorf("no tick at or after start %s", stamp(start))
+	case start.IsZero():
+		return fmt.Errorf("no tick before end %s", stamp(end))
+	}
+	return fmt.Errorf("no tick from start %s to before end %s", stamp(start), stamp(end))
+}
+
+// secondsUp returns the Unix second at t, or the next one if t lies between two.
+func secondsUp(t time.Time) int64 {
+	if t.Nanosecond() > 0 {
+		return t.Unix() + 1
+	}
+	return t.Unix()
+}
+
+func stamp(t time.Time) string { return t.Format(time.RFC3339Nano) }
+
+// checkText refuses what has no chance, in words that say where it belongs instead.
+func checkText(text string) error {
+	if text == "" {
+		return errors.New(`it is empty: write five fields such as "0 9 * * MON-FRI", or a word such as @daily`)
+	}
+	if len(text) > maxLength {
+		return fmt.Errorf("it has %d characters, at most %d are allowed", len(text), maxLength)
+	}
+	for _, r := range text {
+		if (r < ' ' || r > '~') && r != '\t' {
+			return fmt.Errorf("character %q is not allowed", r)
+		}
+	}
+	for _, prefix := range []string{"TZ=", "CRON_TZ="} {
+		if len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix) {
+			return fmt.Errorf("%q does not belong here: use the timeZone field", strings.Fields(text)[0])
+		}
+	}
+	return nil
+}
+
+// parseSeries tells words from fields.
+func parseSeries(text string, zone *time.Location, job string) (series, error) {
+	words := strings.Fields(text)
+	if strings.HasPrefix(text, "@") {
+		s, fields, err := parseDescriptor(words)
+		if s != nil || err != nil {
+			return s, err
+		}
+		words = fields
+	}
+	return parseFields(words, zone, job)
+}

@@ -1,0 +1,80 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// loadZone finds a zone that all replicas know alike.
+func loadZone(name string) (*time.Location, error) {
+	if name == "" {
+		return time.UTC, nil
+	}
+	folder, _, _ := strings.Cut(strings.ToLower(name), "/")
+	switch folder {
+	case "local", "localtime", "posixrules":
+		return nil, fmt.Errorf("time zone %q depends on the machine: write an IANA name such as Europe/Berlin", name)
+	case "right", "posix":
+		// Debian ships these copies; the first counts leap seconds, which Unix time does not, and neither is embedded.
+		return nil, fmt.Errorf("time zone %q is no IANA name: leave %q out", name, folder+"/")
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("time zone %q is unknown: write an IANA name such as Europe/Berlin", name)
+	}
+	return zone, nil
+}
+
+// stretch is a time over which a zone's offset from UTC does not change, in Unix seconds.
+type stretch struct {
+	start, end int64 // end is not part of it
+	offset     int64 // seconds east of UTC
+	before     int64 // the offset before start; the same as offset where nothing came before
+}
+
+// Far beyond all ticks, and yet an offset can be added.
+const (
+	distantPast   = -1 << 60
+	distantFuture = 1 << 60
+)
+
+// stretchAt returns the stretch that holds u. It joins stretches of the same offset: Go ends one at every turn of the
+// year, and some zones have changed their names only.
+func stretchAt(zone *time.Location, u int64) stretch {
+	t := time.Unix(u, 0).In(zone)
+	offset := offsetAt(t)
+	s := stretch{start: distantPast, end: distantFuture, offset: offset, before: offset}
+	start, end := bounds(t)
+	for !start.IsZero() && start.Unix() > oldestTick-day {
+		earlier := start.Add(-time.Second)
+		if before := offsetAt(earlier); before != offset {
+			s.start, s.before = start.Unix(), before
+			break
+		}
+		start, _ = bounds(earlier)
+	}
+	for !end.IsZero() && end.Unix() < newestTick+day {
+		if offsetAt(end) != offset {
+			s.end = end.Unix()
+			break
+		}
+		_, end = bounds(end)
+	}
+	return s
+}
+
+// bounds is ZoneBounds, set right on 31 December of leap years: Go takes every year that it derives from a zone's rule
+// to have 365 days, so there it says that the zone ended before t.
+func bounds(t time.Time) (start, end time.Time) {
+	start, end = t.ZoneBounds()
+	if !end.IsZero() && !end.After(t) {
+		end = time.Date(t.UTC().Year()+1, time.January, 1, 0, 0, 0, 0, time.UTC).In(t.Location())
+	}
+	return start, end
+}
+
+func offsetAt(t time.Time) int64 {
+	_, offset := t.Zone()
+	return int64(offset)
+}
