@@ -1,0 +1,206 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+const referenceFile = "../docs/table.md"
+
+// sections of the reference, and the keys that each lists.
+func sections() []struct {
+	name string
+	keys []key
+} {
+	return []struct {
+		name string
+		keys []key
+	}{
+		{"the table", tableKeys()},
+		{"redis", redisKeys()},
+		{"redis.tls", tlsKeys()},
+		{"jobs", jobKeys()},
+		{"jobs.http", httpKeys()},
+		{"jobs.exec", execKeys()},
+		{"jobs.lock", lockKeys()},
+	}
+}
+
+// rows writes the keys as the reference has them.
+func rows(name string, keys []key) string {
+	var b strings.Builder
+	b.WriteString("| key | type | default | meaning | example |\n| --- | --- | --- | --- | --- |\n")
+	for _, k := range keys {
+		def := k.def
+		if def != required && def != none && !strings.Contains(def, " ") && !strings.Contains(def, "`") {
+			def = "`" + def + "`"
+		}
+		mark := ""
+		if k.common && name == "jobs" {
+			mark = " *d*"
+		}
+		example := k.example
+		if example != "" {
+			example = "`" + example + "`"
+		}
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", k.name, mark, k.kind, def, k.doc, example)
+	}
+	return b.String()
+}
+
+// TestReferenceListsTheKeysThatAreRead fails when a key, its type, default or meaning is in the decoder or in the
+// reference alone.
+func TestReferenceListsTheKeysThatAreRead(t *testing.T) {
+	data, err := os.ReadFile(referenceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, listed := string(data), 0
+	for _, s := range sections() {
+		begin := "<!-- keys of " + s.name + " -->\n"
+		before, rest, ok := strings.Cut(doc, begin)
+		got, after, closed := strings.Cut(rest, "<!-- end -->")
+		if !ok || !closed {
+			t.Fatalf("%s has no place for the keys of %s", referenceFile, s.name)
+		}
+		want := rows(s.name, s.keys)
+		listed += len(s.keys)
+		if *update {
+			doc = before + begin + want + "<!-- end -->" + after
+		} else if got != want {
+			t.Errorf("keys of %s: run the test with -update\n got %s\nwant %s", s.name, got, want)
+		}
+	}
+	if all := count(tableKeys()) - len(commonKeys()) - len(lockKeys()); listed != all {
+		t.Errorf("the sections list %d keys of %d", listed, all)
+	}
+	if *update {
+		if err := os.WriteFile(referenceFile, []byte(doc), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// count counts keys and the keys under them.
+func count(keys []key) int {
+	n := len(keys)
+	for _, k := range keys {
+		n += count(k.keys)
+	}
+	return n
+}
+
+// TestDefaultsAreThoseOfTheReference writes each documented default into a table: it must change nothing.
+func TestDefaultsAreThoseOfTheReference(t *testing.T) {
+	without := "service: s\n%sjobs:\n  - name: a\n    schedule: \"@daily\"\n%s"
+	http := "    http:\n      url: http://127.0.0.1/x\n"
+	want := parsed(t, fmt.Sprintf(without, "", http))
+	tried := 0
+	check := func(top, job string, k key) {
+		t.Helper()
+		if k.def == required || k.def == none || k.keys != nil {
+			return
+		}
+		tried++
+		line := k.name + ": " + strings.Trim(k.def, "`") + "\n"
+		got := parsed(t, fmt.Sprintf(without, strings.ReplaceAll(top, "LINE", line), strings.ReplaceAll(job, "LINE", line)))
+		if got.Hash != want.Hash {
+			t.Errorf("%s: the default is not %s", k.name, k.def)
+		}
+	}
+	for _, k := range tableKeys() {
+		check("LINE", http, k)
+	}
+	for _, k := range redisKeys() {
+		check("redis:\n  LINE", http, k)
+	}
+	for _, k := range jobKeys() {
+		check("", http+"    LINE", k)
+	}
+	for _, k := range lockKeys() {
+		check("", http+"    lock:\n      LINE", k)
+	}
+	for _, k := range httpKeys() {
+		check("", http+"      LINE", k)
+	}
+	if tried < 15 {
+		t.Errorf("only %d defaults were tried", tried)
+	}
+}
+
+// TestExamplesOfKeysMakeATable puts the examples of all keys together.
+func TestExamplesOfKeysMakeATable(t *testing.T) {
+	examples := func(indent string, keys []key) string {
+		var b strings.Builder
+		for _, k := range keys {
+			if k.keys == nil {
+				b.WriteString(indent + k.name + ": " + k.example + "\n")
+			}
+		}
+		return b.String()
+	}
+	table := parsed(t, examples("", tableKeys())+
+		"redis:\n"+examples("  ", redisKeys())+"  tls:\n"+examples("    ", tlsKeys())+
+		"defaults:\n"+examples("  ", commonKeys())+
+		"jobs:\n  -\n"+examples("    ", jobKeys())+"    http:\n"+examples("      ", httpKeys())+
+		"    lock:\n"+examples("      ", lockKeys())+
+		"  - name: other\n    schedule: \"@daily\"\n    exec:\n"+examples("      ", execKeys()))
+	if len(table.Jobs) != 2 {
+		t.Errorf("%d jobs", len(table.Jobs))
+	}
+}
+
+// TestExampleOfTheReferenceIsATable loads the YAML in the reference.
+func TestExampleOfTheReferenceIsATable(t *testing.T) {
+	data, err := os.ReadFile(referenceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(data), "```yaml\n")
+	example, _, ok := strings.Cut(example, "```")
+	if !ok {
+		t.Fatal("no example")
+	}
+	env := func(name string) (string, bool) { return name, name == "INVOICE_TOKEN" }
+	table, err := parse("docs/table.md", []byte(example), env, testNow)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	if len(table.Jobs) < 3 || len(table.Warnings) > 0 {
+		t.Errorf("%d jobs, warnings %v", len(table.Jobs), table.Warnings)
+	}
+}
+
+// TestProblemOfTheReferenceLooksLikeThat keeps the message at the top of the reference true.
+func TestProblemOfTheReferenceLooksLikeThat(t *testing.T) {
+	data, err := os.ReadFile(referenceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := "service: billing\n\njobs:\n  - name: send-invoices\n    http:\n      url: http://127.0.0.1:8080/x\n" +
+		"    schedule: \"61 * * * *\"\n"
+	if want := "```\n" + problemsOf(t, table).Error() + "\n```"; !strings.Contains(string(data), want) {
+		t.Errorf("the reference does not show\n%s", want)
+	}
+}
+
+func TestTheTableOfTheReadmeIsATable(t *testing.T) {
+	data, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "```yaml\n")
+	text, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("README.md shows no table")
+	}
+	table, err := Parse("README.md", []byte(text), func(name string) (string, bool) { return "x", name == "INVOICE_TOKEN" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Jobs) != 2 || len(table.Warnings) != 0 {
+		t.Errorf("%d jobs, warnings %v", len(table.Jobs), table.Warnings)
+	}
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// seriesVersion changes when the meaning of a schedule changes: of H, of jitter, of daylight saving. Jobs then count
+// as changed, and ticks that only the new meaning has are not taken for missed ones.
+const seriesVersion = 1
+
+// fingerprint tells one series of ticks from another.
+func (j *Job) fingerprint() string {
+	if j.Schedule == nil {
+		return ""
+	}
+	return digest([]any{
+		seriesVersion, j.Schedule.String(), j.TimeZone, j.Start, j.End, j.Jitter, j.Suspend,
+	}, 16)
+}
+
+// hash tells one resolved table from another. It is shown in metrics and logs, so it must not help to guess a secret:
+// of all that can hold one only sixteen bits go into it, far too few to confirm a guess. What is in plain sight anyway,
+// the jobs and when they run, fills the other thirty-two.
+func (t *Table) hash() string {
+	type job struct {
+		Name, Fingerprint, TimeZone string
+		Timeout, StartingDeadline   time.Duration
+		Guarantee                   Guarantee
+		ConcurrencyPolicy           ConcurrencyPolicy
+		Lock                        Lock
+	}
+	open := []any{t.Service, t.Listen, t.Clock, t.ShutdownGrace}
+	for _, j := range t.Jobs {
+		open = append(open, job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
+			j.Guarantee, j.ConcurrencyPolicy, j.Lock})
+	}
+	whole := *t
+	whole.Warnings = nil
+	whole.Jobs = slices.Clone(t.Jobs)
+	for i := range whole.Jobs {
+		whole.Jobs[i].Schedule = nil // the fingerprint stands for it
+	}
+	return digest(open, 8) + digest(whole, 4)
+}
+
+// digest is the beginning of a hash, in hex digits. JSON writes a mapping in the order of its keys.
+func digest(v any, digits int) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("config: a table that cannot be written as JSON: %v", err))
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])[:digits]
+}

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestEveryValueCountsInTheHash changes the values of a table one by one.
+func TestEveryValueCountsInTheHash(t *testing.T) {
+	data, err := os.ReadFile("testdata/good/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := parsed(t, string(data))
+	seen := map[string]string{table.Hash: "the table itself"}
+	for _, change := range [][2]string{
+		{"service: billing", "service: other"}, {"6380/3", "6380/4"}, {"/run/secrets/redis", "/run/secrets/other"},
+		{"ca.pem", "roots.pem"}, {"tls.crt", "cert.pem"}, {"tls.key", "key.pem"}, {"serverName: redis", "serverName: r"},
+		{"750ms", "800ms"}, {":9000", ":9001"}, {"clock: local", "clock: redis"}, {"shutdownGrace: 1m", "shutdownGrace: 2m"},
+		{"Europe/Berlin", "Europe/Paris"}, {"timeout: 2m", "timeout: 3m"}, {"Allow", "Forbid"}, {"30m", "40m"},
+		{"safetyDelay: 0s", "safetyDelay: 1s"}, {"ttl: 20s", "ttl: 21s"}, {"jitter: 10s", "jitter: 11s"},
+		{"suspend: true", "suspend: false"},
+		{"send-invoices", "send-bills"}, {"0 9 *", "1 9 *"}, {"America/New_York", "America/Chicago"}, {"PUT", "POST"},
+		{"dry=1", "dry=2"}, {"Bearer", "Basic"}, {"X-Price", "X-Cost"}, {`{"dry"`, `{"wet"`}, {"200-204", "200-205"},
+		{"allowRemote: true", "allowRemote: false"}, {":-10m", ":-11m"}, {"guarantee: at-most-once", "guarantee: every-replica"},
+		{"ttl: 30s", "ttl: 31s"}, {"jitter: 30s", "jitter: 31s"}, {"2026-12-01", "2026-12-02"}, {"2027-12-01", "2027-12-02"},
+		{"@every 90s", "@every 91s"}, {"--fast", "--slow"}, {`LEVEL: "5"`, `LEVEL: "6"`}, {"dir: /data", "dir: /tmp"},
+		{"${TOKEN}", "x"},
+	} {
+		changed := strings.Replace(string(data), change[0], change[1], 1)
+		if changed == string(data) {
+			t.Fatalf("%s is not in the table", change[0])
+		}
+		hash := parsed(t, changed).Hash
+		if other := seen[hash]; other != "" {
+			t.Errorf("%s → %s has the hash of %s", change[0], change[1], other)
+		}
+		seen[hash] = change[0] + " → " + change[1]
+	}
+}
+
+// TestSecretsFillOnlySixteenBitsOfTheHash is what keeps a guess at a secret from being confirmed by the hash.
+func TestSecretsFillOnlySixteenBitsOfTheHash(t *testing.T) {
+	before := parsed(t, secretive).Hash
+	after := parsed(t, strings.ReplaceAll(secretive, canary, "another")).Hash
+	if before == after || before[:8] != after[:8] {
+		t.Errorf("%s became %s", before, after)
+	}
+}
+
+// TestFingerprintChangesWithTheTicksAlone changes what belongs to the series of ticks, and what does not.
+func TestFingerprintChangesWithTheTicksAlone(t *testing.T) {
+	const text = `
+service: s
+jobs:
+  - name: a
+    schedule: "0 9 * * *"
+    timeZone: Europe/Berlin
+    start: 2026-12-01T00:00:00Z
+    end: 2027-12-01T00:00:00Z
+    jitter: 1m
+    suspend: false
+    timeout: 5m
+    exec: {command: [a]}
+`
+	want := parsed(t, text).Jobs[0].Fingerprint
+	for _, c := range []struct {
+		old, new string
+		same     bool
+	}{
+		{"0 9 *", "1 9 *", false},
+		{"Berlin", "Paris", false},
+		{"2026-12-01", "2026-12-02", false},
+		{"2027-12-01", "2027-12-02", false},
+		{"1m", "2m", false},
+		{"suspend: false", "suspend: true", false},
+		{"1m", "60s", true},
+		{"2026-12-01T00:00:00Z", "2026-12-01T01:00:00+01:00", true},
+		{"timeout: 5m", "timeout: 6m", true},
+		{"[a]", "[b]", true},
+		{"service: s", "service: t", true},
+		{"- name", "- lock: {ttl: 20s}\n    name", true},
+	} {
+		if got := parsed(t, strings.Replace(text, c.old, c.new, 1)).Jobs[0].Fingerprint; (got == want) != c.same {
+			t.Errorf("%s → %s: the same is %t, want %t", c.old, c.new, got == want, c.same)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package config
+
+import (
+	"strings"
+	"sync"
+	"time"
+)
+
+// key describes one key of the table. This one description decodes the key, masks its value, gives the hints for its
+// misspellings and is what docs/table.md is checked against, so that none of them can know a key that another does not.
+type key struct {
+	name    string
+	kind    string     // what stands there, in words: "duration"
+	def     string     // the default as one would write it, or "required", or a word for what happens without it
+	doc     string     // one line
+	example string     // a value; mappings have the examples of their keys
+	show    visibility // what of the value is no secret
+	common  bool       // may stand under defaults too
+	aka     []string   // what it is called elsewhere, for hints
+	keys    []key      // the keys of a mapping, or of each mapping in a list
+	decode  func(d *decoder, e entry)
+}
+
+// Kinds of values, as the user reads them.
+const (
+	kindText     = "text"
+	kindDuration = "duration"
+	kindBool     = "true or false"
+	kindTime     = "time"
+	kindMapping  = "mapping"
+	kindTextMap  = "mapping of text"
+	kindTextList = "list of text"
+	kindCodes    = "list of codes"
+	kindJobs     = "list of jobs"
+	required     = "required"
+	none         = "none"
+)
+
+var (
+	describe  sync.Once
+	described []key
+)
+
+// tableKeys are the keys at the top level. They are described at the first use, because decoding needs the description
+// and the description names what decodes: as a plain variable it would need itself.
+func tableKeys() []key {
+	describe.Do(func() { described = describeTable() })
+	return described
+}
+
+func describeTable() []key {
+	return []key{
+		{name: "service", kind: kindText, def: required, example: "billing",
+			show: shown, decode: (*decoder).service,
+			doc: "names the group of replicas that share the locks; written like the name of a job"},
+		{name: "redis", kind: kindMapping, def: none, keys: redisKeys(), decode: (*decoder).redis,
+			doc: "the server that holds the locks; without it, name one with `--redis`"},
+		{name: "listen", kind: kindText, def: `":9747"`, example: `"127.0.0.1:9747"`,
+			show: shown, aka: []string{"port", "addr", "metrics"},
+			decode: (*decoder).listen,
+			doc:    "address of `/metrics`, `/healthz` and `/readyz`; `\"\"` switches them off"},
+		{name: "clock", kind: kindText, def: "redis", example: "local",
+			show:   shown,
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.table.Clock, "redis", "local") },
+			doc:    "whose time the replicas follow: `redis`, the server's, or `local`, each its own"},
+		{name: "shutdownGrace", kind: kindDuration, def: "25s", example: "1m",
+			show:   shown,
+			aka:    []string{"gracePeriod", "terminationGracePeriodSeconds"},
+			decode: func(d *decoder, e entry) { d.duration(e, &d.table.ShutdownGrace, atLeast(0)) },
+			doc:    "how long running jobs may go on after SIGTERM before they are cancelled"},
+		{name: "defaults", kind: kindMapping, def: none, keys: commonKeys(), decode: (*decoder).defaults,
+			doc: "values for all jobs that do not set their own: the keys marked *d* below"},
+		{name: "jobs", kind: kindJobs, def: required, keys: jobKeys(), decode: (*decoder).jobs,
+			doc: "the jobs; an empty list is allowed and gives a warning"},
+	}
+}
+
+func redisKeys() []key {
+	return []key{
+		{name: "url", kind: kindText, def: none, example: "rediss://redis:6379/0",
+			show: shownURL, aka: []string{"addr", "address", "host", "uri"},
+			decode: (*decoder).redisURL,
+			doc:    "`redis://host:6379/0`, `rediss://…` for TLS, `unix:///run/redis.sock?db=0`, or `embedded`"},
+		{name: "username", kind: kindText, def: none, example: "app",
+			show: shown, aka: []string{"user"},
+			decode: func(d *decoder, e entry) { d.nonEmpty(e, &d.table.Redis.Username) },
+			doc:    "ACL user; without it the default user, or the one in the URL"},
+		{name: "passwordFile", kind: kindText, def: none, example: "/run/secrets/redis",
+			show: shown, aka: []string{"password", "pass", "auth"},
+			decode: func(d *decoder, e entry) { d.nonEmpty(e, &d.table.Redis.PasswordFile) },
+			doc:    "file with the password, read at every connect, so that a rotated secret works"},
+		{name: "tls", kind: kindMapping, def: none, keys: tlsKeys(), decode: (*decoder).tls,
+			doc: "for `rediss://`: where the system's own roots and names do not fit"},
+		{name: "timeout", kind: kindDuration, def: "500ms", example: "1s",
+			show: shown,
+			decode: func(d *decoder, e entry) {
+				d.redisTimeout = d.duration(e, &d.table.Redis.Timeout, atLeast(time.Millisecond))
+			},
+			doc: "limit of one round trip; at most a third of every job's `lock.ttl`"},
+	}
+}
+
+func tlsKeys() []key {
+	file := func(name, example, doc string, to func(*TLS) *string, aka ...string) key {
+		return key{name: name, kind: kindText, def: none, example: example, show: shown, doc: doc, aka: aka,
+			decode: func(d *decoder, e entry) { d.nonEmpty(e, to(d.table.Redis.TLS)) }}
+	}
+	return []key{
+		file("caFile", "/etc/tls/ca.pem", "PEM file with the roots to trust instead of the system's",
+			func(t *TLS) *string { return &t.CAFile }, "ca", "cacert", "caCertFile"),
+		file("certFile", "/etc/tls/tls.crt", "PEM file with the client's certificate; needs `keyFile`",
+			func(t *TLS) *string { return &t.CertFile }, "cert"),
+		file("keyFile", "/etc/tls/tls.key", "PEM file with the client's key; needs `certFile`",
+			func(t *TLS) *string { return &t.KeyFile }, "key"),
+		file("serverName", "redis.internal", "name that the server's certificate must have, where it is not the URL's host",
+			func(t *TLS) *string { return &t.ServerName }, "sni"),
+	}
+}
+
+func jobKeys() []key {
+	return []key{
+		{name: "name", kind: kindText, def: required, example: "send-invoices",
+			show: shown, decode: (*decoder).name,
+			doc: "lower-case letters, digits, `-` and `.`, at most 63 characters; unique in the table"},
+		{name: "schedule", kind: kindText, def: required, example: `"0 9 * * MON-FRI"`,
+			show: shown, aka: []string{"cron", "crontab", "every", "interval"},
+			decode: (*decoder).schedule, doc: "when it runs, see [Schedules](#schedules)"},
+		{name: "timeZone", kind: kindText, def: "UTC", example: "Europe/Berlin",
+			show: shown, common: true, aka: []string{"tz", "zone", "location"},
+			decode: (*decoder).timeZone, doc: "IANA name of the zone that the schedule is in"},
+		{name: "http", kind: kindMapping, def: "http or exec", keys: httpKeys(), decode: (*decoder).http,
+			doc: "the request that runs the job"},
+		{name: "exec", kind: kindMapping, def: "http or exec", keys: execKeys(), decode: (*decoder).exec,
+			doc: "the command that runs the job"},
+		{name: "allowRemote", kind: kindBool, def: "false", example: "true",
+			show: shown, common: true,
+			decode: func(d *decoder, e entry) { d.bool(e, &d.job.AllowRemote) },
+			doc:    "lets `http.url` and its redirects lead to another host than this one"},
+		{name: "timeout", kind: kindDuration, def: "5m", example: "10m",
+			show: shown, common: true,
+			aka:    []string{"activeDeadlineSeconds", "maxDuration"},
+			decode: func(d *decoder, e entry) { d.duration(e, &d.job.Timeout, atLeast(time.Millisecond)) },
+			doc:    "a run that takes longer is cancelled"},
+		{name: "guarantee", kind: kindText, def: string(AtMostOnce), example: "every-replica",
+			show: shown, common: true,
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.Guarantee, AtMostOnce, EveryReplica) },
+			doc:    "`at-most-once`: one replica runs a tick; `every-replica`: each does, without a lock"},
+		{name: "concurrencyPolicy", kind: kindText, def: string(Forbid), example: "Allow",
+			show: shown, common: true, aka: []string{"concurrency"},
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.ConcurrencyPolicy, Forbid, Allow) },
+			doc:    "a tick due while the job still runs: `Forbid` skips it, `Allow` runs it beside"},
+		{name: "startingDeadline", kind: kindDuration, def: "0s", example: "1h",
+			show: shown, common: true,
+			aka:    []string{"startingDeadlineSeconds"},
+			decode: func(d *decoder, e entry) { d.duration(e, &d.job.StartingDeadline, atLeast(0)) },
+			doc:    "a tick that could not be started within this time is skipped; `0s` = no limit"},
+		{name: "lock", kind: kindMapping, def: "see below", common: true, keys: lockKeys(),
+			decode: func(d *decoder, e entry) { d.note(e); d.mapping(e) },
+			doc:    "how the job's lock is held; each of its keys falls back to `defaults` alone"},
+		{name: "jitter", kind: kindDuration, def: "0s", example: "30s",
+			show: shown, common: true, aka: []string{"splay"},
+			decode: func(d *decoder, e entry) { d.duration(e, &d.job.Jitter, atLeast(0)) },
+			doc:    "delays each tick by up to this, the same on all replicas; shorter than the distance of two ticks"},
+		{name: "start", kind: kindTime, def: none, example: "2026-12-01T00:00:00Z",
+			show: shown, aka: []string{"notBefore", "from"},
+			decode: func(d *decoder, e entry) { d.time(e, &d.job.Start) },
+			doc:    "no tick before this moment"},
+		{name: "end", kind: kindTime, def: none, example: "2027-12-01T00:00:00+01:00",
+			show: shown, aka: []string{"notAfter", "until"},
+			decode: func(d *decoder, e entry) { d.time(e, &d.job.End) },
+			doc:    "no tick at or after this moment"},
+		{name: "suspend", kind: kindBool, def: "false", example: "true",
+			show: shown, common: true,
+			aka:    []string{"enabled", "disabled", "paused"},
+			decode: func(d *decoder, e entry) { d.bool(e, &d.job.Suspend) },
+			doc:    "true: the job stays in the table and its ticks are skipped"},
+	}
+}
+
+func lockKeys() []key {
+	return []key{
+		{name: "ttl", kind: kindDuration, def: "15s", example: "30s",
+			show: shown, common: true, aka: []string{"expiry", "lease"},
+			decode: (*decoder).ttl,
+			doc:    "how long the lock outlives a replica that died; longer than 1s, at most 1h"},
+		{name: "safetyDelay", kind: kindDuration, def: "1s", example: "2s",
+			show: shown, common: true, aka: []string{"delay", "grace"},
+			decode: func(d *decoder, e entry) { d.duration(e, &d.job.Lock.SafetyDelay, between(0, maxTTL)) },
+			doc:    "how long the lock outlives the run; at most 1h"},
+	}
+}
+
+func httpKeys() []key {
+	return []key{
+		{name: "method", kind: kindText, def: "POST", example: "PUT",
+			show: shown, aka: []string{"verb"}, decode: (*decoder).method,
+			doc: "the request's method, in capitals"},
+		{name: "url", kind: kindText, def: required, example: "http://unix:/run/app.sock:/tidy",
+			show: shownURL, aka: []string{"uri", "target", "endpoint"},
+			decode: (*decoder).httpURL,
+			doc:    "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket"},
+		{name: "headers", kind: kindTextMap, def: none, example: `{Authorization: "Bearer ${TOKEN}"}`,
+			show: shownName, aka: []string{"header"},
+			decode: (*decoder).headers,
+			doc:    "headers besides those that Solotick sets itself"},
+		{name: "body", kind: kindText, def: none, example: `'{"dry": false}'`,
+			aka: []string{"data", "payload", "json"}, decode: (*decoder).body,
+			doc: "the request's body, at most 64 KiB"},
+		{name: "successCodes", kind: kindCodes, def: "[200-299]", example: "[200-204, 404]",
+			show: shown, aka: []string{"status", "expectedStatus"},
+			decode: (*decoder).successCodes,
+			doc:    "answers that count as success: codes and ranges from 100 to 599"},
+	}
+}
+
+func execKeys() []key {
+	return []key{
+		{name: "command", kind: kindTextList, def: required, example: `["/bin/tool", "--fast"]`,
+			show: shownHead, aka: []string{"cmd", "args", "run"},
+			decode: (*decoder).command,
+			doc:    "the program and its arguments; there is no shell unless you write one"},
+		{name: "env", kind: kindTextMap, def: none, example: `{LEVEL: "5"}`,
+			show: shownName, aka: []string{"environment"},
+			decode: (*decoder).environment,
+			doc:    "variables besides Solotick's own environment, from which `SOLOTICK_REDIS_URL` is left out; not `SOLOTICK_*` and `TRACEPARENT`, which it sets itself"},
+		{name: "dir", kind: kindText, def: none, example: "/data",
+			show: shown, aka: []string{"cwd", "workdir", "workingDir"},
+			decode: func(d *decoder, e entry) { d.nonEmpty(e, &d.job.Exec.Dir) },
+			doc:    "directory to run it in; without it Solotick's own"},
+	}
+}
+
+// commonKeys are the keys of a job that make sense for all: not what tells one job from another.
+func commonKeys() []key {
+	var out []key
+	for _, k := range jobKeys() {
+		if k.common {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// item describes the i-th item of a list.
+func (k key) item(i int) key {
+	switch {
+	case k.show == shownHead && i == 0:
+		k.show = shown
+	case k.show == shownHead:
+		k.show = hidden
+	}
+	return k
+}
+
+func find(keys []key, name string) (key, bool) {
+	for _, k := range keys {
+		if k.name == name {
+			return k, true
+		}
+	}
+	return key{}, false
+}
+
+// nearestKey is the key that somebody meant who wrote name: a slip, or another tool's word for it.
+func nearestKey(keys []key, name string) (key, bool) {
+	if k, ok := misspelt(keys, name); ok {
+		return k, true
+	}
+	for _, k := range keys {
+		for _, other := range k.aka {
+			if plainName(other) == plainName(name) {
+				return k, true
+			}
+		}
+	}
+	return key{}, false
+}
+
+// misspelt is the key of which name is another spelling, or a slip.
+func misspelt(keys []key, name string) (key, bool) {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		if plainName(k.name) == plainName(name) {
+			return k, true
+		}
+		names[i] = k.name
+	}
+	return find(keys, nearest(name, names))
+}
+
+// plainName is a name without what differs between the spellings time_zone, time-zone and timeZone.
+func plainName(name string) string {
+	return strings.ToLower(separators.Replace(name))
+}
+
+var separators = strings.NewReplacer("_", "", "-", "")
+
+// inAJob is the home of a job's own keys.
+const inAJob = "in a job"
+
+// homes are the places where a key of that name is known, as the user would look for them; of what belongs to a job
+// only those when the question comes up in one.
+func homes(name string, inJob bool) []string {
+	var out []string
+	var walk func(keys []key, under string)
+	walk = func(keys []key, under string) {
+		for _, k := range keys {
+			if k.name == name && !(inJob && under == "under redis") {
+				out = append(out, under)
+			}
+			switch k.name {
+			case "jobs":
+				walk(k.keys, inAJob)
+			case "defaults": // has no keys of its own
+			default:
+				walk(k.keys, "under "+k.name)
+			}
+		}
+	}
+	walk(tableKeys(), "at the top level")
+	if k, _ := find(commonKeys(), name); k.common && !inJob {
+		out = append(out, "under defaults")
+	}
+	return out
+}

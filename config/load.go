@@ -1,0 +1,83 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxSize is the size of the largest table that is read: a thousand jobs need a quarter of it.
+const maxSize = 1 << 20
+
+// Load reads and checks the table. A table with problems gives a Problems error that holds all of them, sorted by
+// position; any other error means that the file could not be read.
+func Load(path string, env Env) (*Table, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the table: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the table: %w", err)
+	}
+	return Parse(path, data, env)
+}
+
+// Parse is Load for bytes; name stands for the file in positions. Its error is always a Problems. It looks at the clock
+// for one thing only, the warning about a schedule whose last tick has passed.
+func Parse(name string, data []byte, env Env) (*Table, error) {
+	return parse(name, data, env, time.Now())
+}
+
+func parse(name string, data []byte, env Env, now time.Time) (*Table, error) {
+	d := &decoder{env: env, now: now, names: map[string]int{}, hidden: map[*yaml.Node]bool{}}
+	d.table = &Table{
+		Listen:        ":9747",
+		Clock:         "redis",
+		ShutdownGrace: 25 * time.Second,
+		Redis:         Redis{Timeout: 500 * time.Millisecond},
+	}
+	d.base = draft{Job: defaultJob(), at: map[string]text{}}
+	if root := d.read(name, data); root != nil {
+		d.root(root)
+	}
+	if len(d.problems) >= maxProblems {
+		more := fmt.Sprintf("there may be more than these %d problems", maxProblems)
+		d.problems = append(d.problems, Problem{File: name, Message: more})
+	}
+	if len(d.problems) > 0 {
+		return nil, Problems(tidy(d.problems))
+	}
+	d.table.Warnings = tidy(d.table.Warnings)
+	d.table.Hash = d.table.hash()
+	return d.table, nil
+}
+
+// root decodes the table itself.
+func (d *decoder) root(n *yaml.Node) {
+	e := entry{key: key{kind: kindMapping, keys: tableKeys()}, at: n, val: n}
+	if n.Kind != yaml.MappingNode {
+		d.fail(n, "begin with service: and jobs:, see docs/table.md", "the table must be a mapping, not %s", kindOf(n))
+		return
+	}
+	if !d.plain(e) {
+		return
+	}
+	found := d.mapping(e)
+	if found["service"] == nil {
+		d.file("name what the replicas belong to: service: billing", "service is missing")
+	}
+	if found["jobs"] == nil {
+		d.file("a table without jobs says so: jobs: []", "jobs is missing")
+	}
+	d.checkDefaultRoom()
+}
+
+// file records a problem of the file as a whole.
+func (d *decoder) file(hint, format string, args ...any) {
+	d.problem(0, 0, 0, hint, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,249 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+)
+
+const (
+	maxDepth = 64
+
+	// maxValues bounds the values of a table once every alias is replaced by what it stands for. The largest honest
+	// table has a third of it; a few lines of aliases to lists of aliases have billions.
+	maxValues = 250_000
+)
+
+// read turns a file into a tree, and learns what of it may be shown. A nil tree means that the problem is recorded.
+func (d *decoder) read(name string, data []byte) *yaml.Node {
+	d.src = newSource(name, "")
+	if len(data) > maxSize {
+		d.file("a table holds jobs; keep data that they need in files of their own", "the file is larger than 1 MiB")
+		return nil
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !d.isText(data) {
+		return nil
+	}
+	d.src = newSource(name, string(data))
+	root, err := d.load(data)
+	if err != nil {
+		d.src.broken = true
+		d.syntax(err)
+		return nil
+	}
+	if root == nil {
+		return nil
+	}
+	v := veil{src: d.src, hidden: d.hidden}
+	v.draw(root, tableKeys())
+	if !d.bounded(root) {
+		return nil
+	}
+	return root
+}
+
+// load parses exactly one document.
+func (d *decoder) load(data []byte) (root *yaml.Node, err error) {
+	defer func() {
+		// The library panics on what it holds for impossible. A table must never end the process that reads it.
+		if r := recover(); r != nil {
+			root, err = nil, errors.New("not valid YAML")
+		}
+	}()
+	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(),
+		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
+	if err != nil {
+		return nil, err
+	}
+	var first, second yaml.Node
+	switch err := loader.Load(&first); {
+	case err == io.EOF:
+		d.empty()
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	switch err := loader.Load(&second); {
+	case err == nil:
+		d.src.broken = true
+		line, column := d.src.clamp(second.Line, second.Column)
+		d.problem(line, column, 3, "remove the --- and what follows, or keep it in a file of its own",
+			"a second document begins here; a table is one")
+		return nil, nil
+	case err != io.EOF:
+		return nil, err
+	}
+	if len(first.Content) != 1 {
+		return nil, errors.New("not valid YAML")
+	}
+	if root := first.Content[0]; root.Tag != "!!null" {
+		return root, nil
+	}
+	d.empty()
+	return nil, nil
+}
+
+func (d *decoder) empty() {
+	d.file("begin with service: and jobs:, see docs/table.md", "the file is empty")
+}
+
+// isText refuses what no editor writes into YAML, before the YAML library or a terminal sees it. One problem is enough:
+// of a binary file everything is wrong.
+func (d *decoder) isText(data []byte) bool {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		d.file("save it as UTF-8", "the file is UTF-16, not UTF-8")
+		return false
+	}
+	// What is not text at all says so, whatever else is in it.
+	binary := !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0
+	line, column := 1, 1
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		why, hint := "", ""
+		switch {
+		case r == utf8.RuneError && size == 1:
+			why, hint = fmt.Sprintf("byte 0x%02x is not UTF-8", data[i]), "is this the right file? a table is text in UTF-8"
+		case r == 0:
+			why, hint = "a NUL byte", "is this the right file? a table is text in UTF-8"
+		case binary:
+		case r == '\r' && (i+1 == len(data) || data[i+1] != '\n'):
+			why, hint = "a carriage return without a line feed", "end lines with a line feed"
+		case r == '\n' || r == '\r' || r == '\t':
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+			why = fmt.Sprintf("the control character U+%04X", r)
+			hint = fmt.Sprintf(`in a value write it in double quotes, as "\u%04x"`, r)
+		}
+		if why != "" {
+			d.problem(line, column, 1, hint, "the file is not plain text here: "+why)
+			return false
+		}
+		i += size
+		column++
+		if r == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	return true
+}
+
+// bounded refuses aliases that stand inside what they stand for, or expand beyond reason.
+func (d *decoder) bounded(root *yaml.Node) bool {
+	const underway = -1
+	sizes := map[*yaml.Node]int{}
+	var culprit *yaml.Node
+	cyclic := false
+	var size func(n *yaml.Node) int
+	size = func(n *yaml.Node) int {
+		if known, ok := sizes[n]; ok {
+			return known
+		}
+		sizes[n] = underway
+		total := 1
+		for _, child := range append([]*yaml.Node(nil), n.Content...) {
+			total += size(child)
+		}
+		if n.Kind == yaml.AliasNode {
+			if total = size(n.Alias); total == underway {
+				cyclic, total = true, maxValues+1
+			}
+		}
+		if total > maxValues && culprit == nil {
+			culprit = n
+		}
+		sizes[n] = min(total, maxValues+1)
+		return sizes[n]
+	}
+	size(root)
+	switch {
+	case cyclic:
+		d.fail(culprit, "", "this alias stands inside what it stands for")
+	case culprit != nil:
+		d.fail(culprit, "", "with its aliases replaced by what they stand for, this has more than %d values", maxValues)
+	}
+	return culprit == nil
+}
+
+// syntax rewrites an error of the YAML library.
+func (d *decoder) syntax(err error) {
+	var le *yaml.LoadError
+	if !errors.As(err, &le) || le.Mark.Line < 1 {
+		d.file("", "not valid YAML")
+		return
+	}
+	mark := le.Mark
+	why, hint := "not valid YAML here", ""
+	for _, s := range syntaxErrors {
+		if strings.Contains(le.Message, s.message) && strings.Contains(le.ContextMsg, s.context) {
+			why, hint = s.why, s.hint
+			if s.atStart && le.ContextMark.Line > 0 {
+				mark = le.ContextMark
+			}
+			break
+		}
+	}
+	line, column := d.src.clamp(mark.Line, mark.Column)
+	width := 1
+	if text := d.src.line(line); column <= len(text) && text[column-1] == '\t' {
+		why, hint = "a tab cannot be used for indentation", "indent with spaces"
+	} else if at, value := d.src.guessValue(line); value != "" && strings.Contains("*@&!%`", value[:1]) &&
+		!strings.Contains(le.Message, "unknown anchor") {
+		// The most common of all: a schedule without quotes, of which YAML gives up on some later character.
+		column, width = at+1, len([]rune(value))
+		why, hint = fmt.Sprintf("a value that begins with %c must stand in quotes", value[0]), fmt.Sprintf("write %q", value)
+	}
+	d.problem(line, column, width, hint, why)
+}
+
+// syntaxErrors are the errors of the YAML library that people make, in words that say what to do. The library's own
+// words are never shown: they speak of its insides, and may repeat what is in the file.
+var syntaxErrors = []struct {
+	message, context string
+	atStart          bool // the place is where the construct began
+	why, hint        string
+}{
+	{message: "alphabetic or numeric character", context: "alias", atStart: true,
+		why: "a value that begins with * must stand in quotes", hint: "put it in quotes"},
+	{message: "unknown anchor", why: "there is no anchor of this name above",
+		hint: "if it is not meant as an alias, put it in quotes"},
+	{message: "alphabetic or numeric character", context: "anchor", atStart: true,
+		why: "a value that begins with & must stand in quotes"},
+	{message: "mapping values are not allowed", why: "there cannot be a key here",
+		hint: "put a value that holds \": \" in quotes, and check the indentation"},
+	{message: "could not find expected ':'", atStart: true, why: "a key must be followed by a colon and a space",
+		hint: "check the indentation of the lines around it"},
+	{message: "did not find expected key", why: "this does not fit the lines above",
+		hint: "check the indentation, and that all quotes above are closed and nothing follows them"},
+	{message: "did not find expected '-' indicator", why: "this does not fit the list above",
+		hint: "check the indentation; each item of a list begins with -"},
+	{message: "block sequence entries are not allowed", why: "a list cannot begin here",
+		hint: "begin it on a line of its own, or put a value that begins with - in quotes"},
+	{message: "unexpected end of stream", context: "quoted", atStart: true, why: "this quote is never closed"},
+	{message: "unexpected document indicator", context: "quoted", atStart: true, why: "this quote is never closed"},
+	{message: "expected ',' or ']'", atStart: true, why: "this list is not closed, or lacks a comma",
+		hint: "between [ and ] put values that hold one of , [ ] { } in quotes"},
+	{message: "expected ',' or '}'", atStart: true, why: "this mapping is not closed, or lacks a comma",
+		hint: "between { and } put values that hold one of , [ ] { } in quotes: \"${NAME}\""},
+	{message: "unknown escape character", why: "double quotes do not know this escape",
+		hint: "in single quotes a backslash stands for itself"},
+	{message: "hexadecimal number", why: "the escape needs hexadecimal digits"},
+	{message: "Unicode character escape", why: "there is no such Unicode character"},
+	{message: "tab character", why: "a tab cannot be used for indentation", hint: "indent with spaces"},
+	{message: "cannot start any token", why: "a value cannot begin like this", hint: "put it in quotes"},
+	{message: "max depth", why: "nested deeper than 64"},
+	{message: "node content", why: "a value is missing here"},
+	{message: "document start", why: "this follows the end of the table", hint: "check the brackets, and the line above"},
+	{message: "tag", why: "YAML tags (!…) are not supported", hint: "put a value that begins with ! in quotes"},
+	{context: "tag", why: "YAML tags (!…) are not supported", hint: "put a value that begins with ! in quotes"},
+	{context: "directive", why: "YAML directives (%…) are not supported", hint: "remove the line"},
+	{message: "directive", why: "YAML directives (%…) are not supported", hint: "remove the line"},
+	{context: "block scalar", why: "nothing may follow | or > on its line, and their text is indented further"},
+	{message: "comment without preceding whitespace", why: "a comment needs a space before its #"},
+}

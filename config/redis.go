@@ -1,0 +1,156 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Embedded is the redis.url of the store inside Solotick itself, for trying out on one machine.
+const Embedded = "embedded"
+
+func (d *decoder) service(e entry) { d.identifier(e, &d.table.Service) }
+
+// listen reads host:port; "" is allowed and means off.
+func (d *decoder) listen(e entry) {
+	t := d.scalar(e, "!!str", "!!int")
+	if !t.ok() {
+		return
+	}
+	if t.value != "" {
+		host, port, err := net.SplitHostPort(t.value)
+		switch {
+		case err != nil && regexp.MustCompile(`^[0-9]+$`).MatchString(t.value) && !t.opaque:
+			d.bad(t, `write ":`+t.value+`"`, "not an address")
+			return
+		case err != nil, strings.ContainsAny(host, " /@"):
+			d.bad(t, `write ":9747" or "127.0.0.1:9747"; "" switches it off`, "not an address")
+			return
+		case port == "" || port != "0" && badPort(port):
+			d.bad(t, "", "the port must be a number from 1 to 65535, or 0 for any free one")
+			return
+		}
+	}
+	d.table.Listen = t.value
+}
+
+func (d *decoder) redis(e entry) {
+	d.checkRedis(d.mapping(e))
+}
+
+// checkRedis looks for keys that contradict the URL. Without a URL in the table, which --redis may name, it cannot.
+func (d *decoder) checkRedis(seen map[string]*yaml.Node) {
+	r := d.table.Redis
+	u, err := url.Parse(r.URL)
+	if r.URL == "" || err != nil {
+		return
+	}
+	if r.URL == Embedded {
+		for _, k := range []string{"username", "passwordFile", "tls"} {
+			if seen[k] != nil {
+				d.fail(seen[k], "", "redis.%s: the embedded store has none", k)
+			}
+		}
+		return
+	}
+	_, password := u.User.Password()
+	if seen["username"] != nil && u.User.Username() != "" {
+		d.fail(seen["username"], "", "redis.username: redis.url names a user already")
+	}
+	if seen["passwordFile"] != nil && password {
+		d.fail(seen["passwordFile"], "", "redis.passwordFile: redis.url has a password already")
+	}
+	if seen["tls"] != nil && u.Scheme != "rediss" {
+		d.fail(seen["tls"], "write rediss:// to encrypt the connection", "redis.tls: redis.url does not ask for TLS")
+	}
+}
+
+func (d *decoder) tls(e entry) {
+	d.table.Redis.TLS = &TLS{}
+	seen := d.mapping(e)
+	for _, pair := range [][2]string{{"certFile", "keyFile"}, {"keyFile", "certFile"}} {
+		if seen[pair[0]] != nil && seen[pair[1]] == nil {
+			d.fail(seen[pair[0]], "", "redis.tls.%s needs %s", pair[0], pair[1])
+		}
+	}
+}
+
+func (d *decoder) redisURL(e entry) {
+	t := d.text(e)
+	if !t.ok() {
+		return
+	}
+	why, hint := checkRedisURL(t.value)
+	if why == "" {
+		d.table.Redis.URL = t.value
+		return
+	}
+	if t.opaque {
+		hint = "check the values of its variables; a password with special characters belongs in redis.passwordFile"
+	}
+	d.bad(t, hint, "%s", why)
+}
+
+var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]{1,5}$`)
+
+// checkRedisURL says what is wrong with a URL, and what to write instead. Neither repeats it but for host:port.
+func checkRedisURL(raw string) (why, hint string) {
+	const form = "write redis://host:6379/0, rediss://… for TLS, unix:///run/redis.sock, or embedded"
+	switch {
+	case raw == Embedded:
+		return "", ""
+	case raw == "":
+		return "must not be empty", form
+	case strings.EqualFold(raw, Embedded):
+		return "not a URL", `did you mean "embedded"?`
+	case hostPort.MatchString(raw):
+		return "the scheme is missing", "write redis://" + raw + "/0"
+	case strings.HasPrefix(raw, "/"):
+		return "the scheme is missing", form
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil && strings.Contains(raw, "@"):
+		return "not a URL", "in a password write special characters as %2F, or keep it in a file: redis.passwordFile"
+	case err != nil:
+		return "not a URL", form
+	case u.Fragment != "":
+		return "a URL of Redis has no #; in a password write %23", form
+	case u.Scheme == "unix":
+		return checkRedisSocket(u)
+	case u.Scheme != "redis" && u.Scheme != "rediss":
+		return "must begin with redis://, rediss:// or unix://", form
+	case u.Hostname() == "":
+		return "has no host", form
+	case badPort(u.Port()):
+		return "the port must be from 1 to 65535", ""
+	case u.RawQuery != "":
+		return "options behind ? are not supported", "the keys under redis take their place: timeout, username, tls"
+	case !isDatabase(strings.TrimPrefix(u.Path, "/")):
+		return "the path must be the number of a database", form
+	}
+	return "", ""
+}
+
+func checkRedisSocket(u *url.URL) (why, hint string) {
+	const form = "write unix:///run/redis.sock, with ?db=1 for another database"
+	options := u.Query()
+	switch {
+	case u.Host != "", !strings.HasPrefix(u.Path, "/"), u.Path == "/":
+		return "the socket must be a path from the root", form
+	case len(options) > 1 || len(options) == 1 && !options.Has("db"):
+		return "the only option behind ? is db", form
+	case len(options["db"]) > 1 || !isDatabase(options.Get("db")):
+		return "db must be the number of a database", form
+	}
+	return "", ""
+}
+
+func isDatabase(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return s == "" || err == nil && strconv.FormatUint(n, 10) == s
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"time"
+
+	"github.com/solotick/solotick/config/schedule"
+)
+
+// Table is a checked table: every value is valid and every default is filled in.
+type Table struct {
+	Service       string        // names the group of replicas; part of every lock's name
+	Redis         Redis         // where the locks are
+	Listen        string        // address of /metrics, /healthz, /readyz; default ":9747", "" = off
+	Clock         string        // "redis" (default) | "local"
+	ShutdownGrace time.Duration // default 25s
+	Jobs          []Job         // in the order of the file
+	Warnings      []Problem     // what is odd but no error, sorted by position
+	Hash          string        // 12 hex digits over the resolved table; the same on all replicas with the same table
+}
+
+// Redis says how to reach the server that holds the locks.
+type Redis struct {
+	URL          string        // redis://, rediss://, unix:///path?db=0, "embedded"; "" when the table names none
+	Username     string        // user of the ACL; "" = the default user, or the one in URL
+	PasswordFile string        // read by the connector at every connect, so that a rotated secret works
+	TLS          *TLS          // nil = none beyond what the URL asks for
+	Timeout      time.Duration // one round trip; default 500ms
+}
+
+// TLS names the files of a TLS connection; an empty name leaves the part to the system's defaults.
+type TLS struct{ CAFile, CertFile, KeyFile, ServerName string }
+
+// Job is one row of the table.
+type Job struct {
+	Name              string
+	Schedule          *schedule.Schedule
+	TimeZone          string // IANA name; "UTC" by default
+	HTTP              *HTTP  // exactly one of HTTP and Exec is set
+	Exec              *Exec
+	AllowRemote       bool          // the HTTP target may be another host
+	Timeout           time.Duration // a run's limit; default 5m
+	Guarantee         Guarantee
+	ConcurrencyPolicy ConcurrencyPolicy
+	StartingDeadline  time.Duration // 0 = no limit
+	Lock              Lock
+	Jitter            time.Duration // 0 = none
+	Start, End        time.Time     // zero = no bound
+	Suspend           bool
+	Fingerprint       string // 16 hex digits: equal as long as the job is the same series of ticks
+}
+
+// Guarantee says how many replicas run a tick.
+type Guarantee string
+
+// The guarantees a job can ask for.
+const (
+	AtMostOnce   Guarantee = "at-most-once"
+	EveryReplica Guarantee = "every-replica"
+)
+
+// ConcurrencyPolicy says what happens to a tick that falls due while the job's last run is still going on.
+type ConcurrencyPolicy string
+
+// The policies a job can ask for.
+const (
+	Forbid ConcurrencyPolicy = "Forbid"
+	Allow  ConcurrencyPolicy = "Allow"
+)
+
+// Lock tunes a job's lock.
+type Lock struct {
+	TTL         time.Duration // default 15s
+	SafetyDelay time.Duration // default 1s
+}
+
+// HTTP is a target that is called.
+type HTTP struct {
+	Method       string // default POST
+	URL          string // http(s)://host/path, or http://unix:/run/app.sock:/path for a unix socket
+	Headers      map[string]string
+	Body         string
+	SuccessCodes []CodeRange // default 200-299
+}
+
+// CodeRange is a range of HTTP status codes, both ends included.
+type CodeRange struct{ From, To int }
+
+// Exec is a target that is started as a process.
+type Exec struct {
+	Command []string // at least the program
+	Env     map[string]string
+	Dir     string // "" = Solotick's own
+}
