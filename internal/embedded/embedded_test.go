@@ -1,0 +1,198 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// freeAddr is an address where nobody listens.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l := listen(t)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// process is what one process does with the store.
+type process struct {
+	*Store
+	took chan struct{}
+	end  func() // and waits
+}
+
+func start(t *testing.T, addr string) *process {
+	t.Helper()
+	s, err := Open(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{Store: s, took: make(chan struct{}, 1)}
+	serving := s.Serving()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, func() { p.took <- struct{}{} })
+	}()
+	p.end = func() {
+		cancel()
+		<-done
+	}
+	t.Cleanup(p.end)
+	if serving {
+		p.took <- struct{}{}
+	}
+	return p
+}
+
+func TestTheFirstServesAndTheOthersJoin(t *testing.T) {
+	addr := freeAddr(t)
+	first := start(t, addr)
+	<-first.took
+	for range 2 {
+		s, err := Open(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Serving() {
+			t.Error("two processes serve at one address")
+		}
+	}
+	if err := ask(addr); err != nil {
+		t.Errorf("the store does not say that it is one: %v", err)
+	}
+}
+
+func TestExactlyOneOfManyThatStartAtOnceServes(t *testing.T) {
+	addr := freeAddr(t)
+	stores := make([]*Store, 8)
+	errs := make([]error, len(stores))
+	var all sync.WaitGroup
+	for i := range stores {
+		all.Go(func() { stores[i], errs[i] = Open(addr) })
+	}
+	all.Wait()
+	serving := 0
+	for i, s := range stores {
+		if errs[i] != nil {
+			t.Error(errs[i])
+		} else if s.Serving() {
+			serving++
+			s.server.Close()
+		}
+	}
+	if serving != 1 {
+		t.Errorf("%d processes serve, want 1", serving)
+	}
+}
+
+func TestAnotherServesAnEmptyStoreWhenTheServingProcessEnds(t *testing.T) {
+	addr := freeAddr(t)
+	first := start(t, addr)
+	<-first.took
+	if err := first.server.Set("key", "value"); err != nil {
+		t.Fatal(err)
+	}
+	others := []*process{start(t, addr), start(t, addr)}
+	first.end()
+	var heir *process
+	select {
+	case <-others[0].took:
+		heir = others[0]
+	case <-others[1].took:
+		heir = others[1]
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody took the store over")
+	}
+	if err := ask(addr); err != nil {
+		t.Fatal(err)
+	}
+	heir.end() // so that its server may be looked at
+	if heir.server.Exists("key") {
+		t.Error("the new store is not empty")
+	}
+}
+
+func TestAStoreThatStopsLeavesItsAddressFree(t *testing.T) {
+	addr := freeAddr(t)
+	for range 3 {
+		p := start(t, addr)
+		select {
+		case <-p.took:
+		default:
+			t.Fatal("joined a store that has ended")
+		}
+		p.end()
+	}
+}
+
+// stranger listens and treats every connection alike.
+func stranger(t *testing.T, treat func(net.Conn)) string {
+	t.Helper()
+	l := listen(t)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer conn.Close()
+				treat(conn)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		all.Wait()
+	})
+	return l.Addr().String()
+}
+
+func TestAnotherProgramAtTheAddressIsAnError(t *testing.T) {
+	hear := func(c net.Conn) { _, _ = c.Read(make([]byte, 256)) }
+	for name, c := range map[string]struct {
+		treat func(net.Conn)
+		want  string
+	}{
+		"a real Redis":               {func(c net.Conn) { hear(c); fmt.Fprint(c, "-ERR unknown command 'SOLOTICK.EMBEDDED'\r\n") }, "another program"},
+		"a web server":               {func(c net.Conn) { hear(c); fmt.Fprint(c, "HTTP/1.1 400 Bad Request\r\n\r\n") }, "another program"},
+		"one that hangs up":          {func(net.Conn) {}, "another program"},
+		"one that never ends a line": {func(c net.Conn) { fmt.Fprint(c, strings.Repeat("x", 4096)); hear(c) }, "another program"},
+		"one that says nothing":      {func(c net.Conn) { hear(c); hear(c) }, "does not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr := stranger(t, c.treat)
+			_, err := Open(addr)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), addr) {
+				t.Errorf("got error %v, want one that names %s and has %q", err, addr, c.want)
+			}
+		})
+	}
+}
+
+func TestAnAddressThatCannotBeListenedOnIsAnError(t *testing.T) {
+	if _, err := Open("192.0.2.1:1"); err == nil || !strings.Contains(err.Error(), "opening the embedded store") {
+		t.Errorf("got error %v", err)
+	}
+}

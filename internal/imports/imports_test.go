@@ -1,0 +1,100 @@
+package imports
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/solotick/solotick/"
+
+// A rule says what a package, and those below it, must not import, by prefix, and why.
+type rule struct {
+	from  string
+	never []string
+	why   string
+}
+
+var rules = []rule{
+	{from: "config", never: []string{module, "os/exec", "github.com/redis", "github.com/prometheus"},
+		why: "a table is checked without a network, and by tools that run no job"},
+	{from: "config/schedule", never: []string{module, "os", "net", "context"},
+		why: "schedules are pure: no clock, no file, no network"},
+	{from: "lock", never: []string{module, "github.com/prometheus", "log/slog", "os"},
+		why: "the lock is useful alone; it knows keys, tokens and ticks, not cron words"},
+	{from: "sidecar/execute", never: []string{module + "lock", module + "sidecar", "github.com/redis"},
+		why: "a job does not know that it is locked"},
+	{from: "sidecar", never: []string{"github.com/redis", module + "cmd", "os/signal", "github.com/spf13"},
+		why: "only lock and cmd talk to Redis; only cmd knows flags and signals"},
+}
+
+// Within the module these edges are allowed although a rule's prefix would forbid them.
+var allowed = map[string]string{
+	"config":          "config/schedule",
+	"sidecar/execute": "config",
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestCallsPointOneWay(t *testing.T) {
+	for _, p := range packages(t) {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		for _, r := range rules {
+			if !below(path, r.from) {
+				continue
+			}
+			for _, i := range p.Imports {
+				for _, n := range r.never {
+					if below(i, n) && i != module+allowed[path] {
+						t.Errorf("%s imports %s: %s", path, i, r.why)
+					}
+				}
+			}
+		}
+	}
+}
+
+// go-redis stays behind the lock: everything else asks a lock.Store.
+func TestOnlyLockAndCmdImportGoRedis(t *testing.T) {
+	may := map[string]bool{"lock": true, "cmd/solotick": true, "examples/embed": true}
+	for _, p := range packages(t) {
+		path := strings.TrimPrefix(p.ImportPath, module)
+		for _, i := range p.Imports {
+			if below(i, "github.com/redis") && !may[path] && !strings.HasPrefix(path, "internal/") {
+				t.Errorf("%s imports %s: only lock and cmd may", path, i)
+			}
+		}
+	}
+}
+
+func below(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 8 {
+		t.Fatalf("go list found only %d packages", len(all))
+	}
+	return all
+}

@@ -1,0 +1,153 @@
+// Package redistest runs a real redis-server for a test: on a free loopback port, with a data directory of its own, and
+// gone when the test is over. It says nothing about Redis' performance, and a port that was free may be taken before the
+// server binds it; Start then tries another.
+package redistest
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Server is one redis-server, perhaps over several lives of its process.
+type Server struct {
+	t    testing.TB
+	dir  string
+	args []string
+	port int
+
+	cmd  *exec.Cmd
+	logs chan []string // what the process said, once it has ended
+}
+
+// Start runs a server until the end of the test. args are added to the command line ("--appendonly", "yes"); they must
+// leave the log level alone, which tells when the server is ready. Without redis-server on the PATH the test is skipped,
+// or fails where CI=true.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("redis-server is not on the PATH, and CI=true demands it")
+		}
+		t.Skip("redis-server is not on the PATH: what is shown here is shown on miniredis alone")
+	}
+	s := &Server{t: t, dir: t.TempDir(), args: args}
+	t.Cleanup(s.Kill)
+	var err error
+	for range 5 {
+		if s.port, err = freePort(); err == nil {
+			if err = s.launch(); err == nil {
+				return s
+			}
+		}
+	}
+	t.Fatalf("starting redis-server: %v", err)
+	return nil
+}
+
+// Addr is host:port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Port is the TCP port on the loopback interface.
+func (s *Server) Port() int { return s.port }
+
+// URL is how a client's configuration names the server's first database.
+func (s *Server) URL() string { return "redis://" + s.Addr() + "/0" }
+
+// Pid is that of the present process; 0 when it was killed.
+func (s *Server) Pid() int {
+	if s.cmd == nil {
+		return 0
+	}
+	return s.cmd.Process.Pid
+}
+
+// Kill ends the process as a crash does (SIGKILL), and waits for its end. Killing twice is harmless.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Stop ends the process in order (SIGTERM), and waits for its end.
+func (s *Server) Stop() { s.end(syscall.SIGTERM) }
+
+// Restart starts the process again on the same port, with the same directory and options.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	if err := s.launch(); err != nil {
+		s.t.Fatalf("starting redis-server again: %v", err)
+	}
+}
+
+// Freeze stops the process without ending it (SIGSTOP): it answers nothing, and forgets nothing.
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatalf("sending %s to redis-server: %v", sig, err)
+	}
+}
+
+func (s *Server) end(sig syscall.Signal) {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Signal(sig) // gone already is as good
+	<-s.logs
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// launch returns when the server says that it accepts connections, or has ended.
+func (s *Server) launch() error {
+	args := append([]string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no"},
+		s.args...)
+	cmd := exec.Command("redis-server", args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = cmd.Stdout
+	dieWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ready, logs := make(chan struct{}), make(chan []string, 1)
+	go func() {
+		var lines []string
+		announced := false
+		for in := bufio.NewScanner(out); in.Scan(); {
+			if lines = append(lines, in.Text()); !announced && strings.Contains(in.Text(), "Ready to accept connections") {
+				announced = true
+				close(ready)
+			}
+		}
+		logs <- lines
+		close(logs)
+	}()
+	select {
+	case <-ready:
+		s.cmd, s.logs = cmd, logs
+		return nil
+	case lines := <-logs:
+		_ = cmd.Wait()
+		return fmt.Errorf("it ended at once: %s", strings.Join(lines, "\n"))
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

@@ -1,0 +1,69 @@
+package redistest
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ask sends one inline command on a connection of its own and returns the first line of the reply.
+func ask(t *testing.T, s *Server, command string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "%s\r\n", command)
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+func TestServerAnswersAndForgetsWhenItCrashes(t *testing.T) {
+	s := Start(t)
+	if got := ask(t, s, "SET k v"); got != "+OK" {
+		t.Fatalf("SET: %q", got)
+	}
+	s.Kill()
+	if _, err := net.Dial("tcp", s.Addr()); err == nil {
+		t.Fatal("a killed server accepted a connection")
+	}
+	s.Restart()
+	if got := ask(t, s, "GET k"); got != "$-1" {
+		t.Fatalf("GET after a crash without persistence: %q", got)
+	}
+}
+
+func TestServerWithAppendOnlyFileRemembersOverACrash(t *testing.T) {
+	s := Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	ask(t, s, "SET k v")
+	pid := s.Pid()
+	s.Restart()
+	if got := ask(t, s, "EXISTS k"); got != ":1" {
+		t.Fatalf("EXISTS after a crash with an append-only file: %q", got)
+	}
+	if s.Pid() == pid {
+		t.Fatal("the process was not replaced")
+	}
+}
+
+func TestOptionThatRedisRefusesIsReportedWithItsWords(t *testing.T) {
+	s := &Server{t: t, dir: t.TempDir(), args: []string{"--no-such-option", "1"}}
+	var err error
+	if s.port, err = freePort(); err != nil {
+		t.Fatal(err)
+	}
+	Start(t) // skips where there is no redis-server
+	if err := s.launch(); err == nil || !strings.Contains(err.Error(), "no-such-option") {
+		t.Fatalf("launch: %v", err)
+	}
+}
