@@ -1,0 +1,260 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Policy says what becomes of a tick that comes due while the job's previous run is not over.
+type Policy string
+
+const (
+	Forbid  Policy = "Forbid"  // it is skipped; the default
+	Allow   Policy = "Allow"   // it runs beside the other, under a lock of its own
+	Queue   Policy = "Queue"   // one tick waits for the end of the present run
+	Replace Policy = "Replace" // the newest tick waits, and the present run is told to end
+)
+
+// Claim asks for one tick of one job.
+type Claim struct {
+	Job  string    // one word
+	Tick time.Time // nominal, in whole milliseconds
+	// Run is a random UUID (default: a new one), one per process, job and tick: asked again with it the answer is the same.
+	// A tick that comes back as a due member is another run and takes a new one.
+	Run     string
+	Replica string // what losers are told
+	TTL     time.Duration
+	Policy  Policy
+	// Period is the smallest distance of the job's ticks. A claim may be early by half of it, and by a second at most.
+	Period time.Duration
+	// Kind, Attempt and Handovers travel with the run for whoever takes it over, and with its tick when it is handed on.
+	// A kind is one word, opaque here.
+	Kind      string
+	Attempt   int // from 1
+	Handovers int // how often the tick was handed on because it could not be started
+	// Fingerprint is registered should Redis have lost the job's ledger.
+	Fingerprint string
+
+	// Member of the due set that is the authority for this run; empty, the tick comes from the table.
+	Member string
+	// Older are due members for the ticks between OlderThan, the newest tick claimed as far as the caller knows, and
+	// Tick. They are added in the step that claims, and only if OlderThan is still right; else the answer is Gap.
+	Older     []string
+	OlderThan time.Time
+}
+
+func (c *Claim) setDefaults() {
+	if c.Run == "" {
+		c.Run = uuid.NewString()
+	}
+	if c.Policy == "" {
+		c.Policy = Forbid
+	}
+	if c.Kind == "" {
+		c.Kind = "schedule"
+	}
+	if c.Replica == "" {
+		c.Replica = "-"
+	}
+	c.Attempt = max(c.Attempt, 1)
+}
+
+func (c *Claim) check() error {
+	if c.TTL <= Margin {
+		return fmt.Errorf("ttl %s is not longer than the margin of %s", c.TTL, Margin)
+	}
+	for _, w := range [...]struct{ what, text string }{{"job", c.Job}, {"kind", c.Kind}, {"run", c.Run}} {
+		if err := oneWord(w.what, w.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneWord guards what Redis keeps separated by blanks: a record that cannot be read could not be taken over.
+func oneWord(what, text string) error {
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' }) {
+		return fmt.Errorf("%s %q is empty or has a blank", what, text)
+	}
+	return nil
+}
+
+func (c *Claim) slot() string {
+	if c.Policy == Allow {
+		return ":" + itoa(millis(c.Tick))
+	}
+	return ""
+}
+
+// tolerance guards the order of ticks, not their precision: zero would cost every replica whose estimate of Redis' time
+// is half a round trip off a second one.
+func (c *Claim) tolerance() time.Duration {
+	if c.Period == 0 {
+		return time.Second
+	}
+	return min(time.Second, c.Period/2)
+}
+
+// record is what Redis keeps beside the run, behind tick, token and previous tick.
+func (c *Claim) record() string {
+	return fmt.Sprintf("%s %d %s %d %d %s", c.Policy, c.TTL.Milliseconds(), c.Kind, c.Attempt, c.Handovers, c.Replica)
+}
+
+// Acquire claims a tick: one round trip when nothing is wrong. It returns a Lease when this process may run the job now,
+// and no Lease, with Redis' reason in the Answer, when not.
+//
+// A missing reply is neither: the same question is asked again, with the same UUID, until it is answered or ctx ends;
+// too early a question waits for the tick on Redis' clock. The error, when ctx ends first, wraps ErrNoAnswer and the
+// cause of ctx. Before a call returns without a lease, although a copy of its request may still be under way, it waits
+// until no copy can have an effect any more (at most TTL after the last one was sent) and takes back what one may have
+// claimed (another TTL, should Redis be away): a claim that nobody knows of would cost the tick.
+func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
+	c.setDefaults()
+	if err := c.check(); err != nil {
+		return nil, Answer{}, fmt.Errorf("acquiring %q: %w", c.Job, err)
+	}
+	q := question{store: s, claim: &c}
+	lease, answer, err := q.ask(ctx)
+	if lease == nil && q.unanswered > 0 {
+		q.abandon(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("acquiring %q: %w: %w", c.Job, ErrNoAnswer, err)
+	}
+	return lease, answer, err
+}
+
+// question is one claim with all its copies.
+type question struct {
+	store      *Store
+	claim      *Claim
+	unanswered int           // copies that Redis may still run, or has run
+	closed     time.Duration // Boottime after which none of them can have an effect
+}
+
+func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
+	var last error
+	for try := 0; ; try++ {
+		if ctx.Err() != nil {
+			return nil, Answer{}, gaveUp(ctx, last)
+		}
+		sent := q.store.boottime()
+		a, err := q.send(ctx, sent)
+		switch {
+		case err != nil:
+			last = err
+			if !pause(ctx, backoff(try)) {
+				return nil, Answer{}, gaveUp(ctx, last)
+			}
+		case a.Code == Won:
+			return q.won(ctx, a, sent)
+		case a.Code == Lost: // taken over meanwhile: abandoning says that it never started
+			q.unanswered++
+			return nil, a, nil
+		case a.Code == Early:
+			if !pause(ctx, q.claim.Tick.Sub(a.Now)) {
+				return nil, a, context.Cause(ctx)
+			}
+		case a.Code == unknown:
+			if _, err := q.store.Register(ctx, q.claim.Job, q.claim.Fingerprint); err != nil {
+				last = err
+				if !pause(ctx, backoff(try)) {
+					return nil, a, gaveUp(ctx, last)
+				}
+			}
+		case a.Code == stale: // Redis' clock is not where it was thought to be; by this answer it is known again
+			if !pause(ctx, backoff(try)) {
+				return nil, a, context.Cause(ctx)
+			}
+		default:
+			if a.Code == Fired || a.Code == Gone { // a tick, and a member, is claimed once: no copy can win any more
+				q.closed = 0
+			}
+			return nil, a, nil
+		}
+	}
+}
+
+// gaveUp says that ctx has ended, and what the last try met with.
+func gaveUp(ctx context.Context, last error) error {
+	if last == nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w (last try: %w)", context.Cause(ctx), last)
+}
+
+// send asks once. The copy carries the end of its own window: sent + ttl - margin on Redis' clock. A copy that is under
+// way is waited for, within the round trip's timeout, even when ctx ends: an answer costs less than not knowing.
+func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error) {
+	s, c := q.store, q.claim
+	redisSent, ok := s.clock.middle(sent)
+	if !ok {
+		if err := s.Sync(ctx); err != nil {
+			return Answer{}, err
+		}
+		redisSent, _ = s.clock.middle(sent)
+	}
+	window := c.TTL - Margin
+	olderThan := ""
+	if len(c.Older) > 0 {
+		olderThan = itoa(millis(c.OlderThan))
+	}
+	args := []any{
+		c.Run, c.Job, millis(c.Tick), millis(redisSent.Add(window)), c.TTL.Milliseconds(), c.tolerance().Milliseconds(),
+		string(c.Policy), c.slot(), c.record(), c.Replica, c.Member, olderThan,
+	}
+	for _, m := range c.Older {
+		args = append(args, m)
+	}
+	parts, err := s.call(context.WithoutCancel(ctx), acquireScript, 1,
+		[]string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due}, args...)
+	if err == nil {
+		var a Answer
+		a, err = parseAnswer(parts)
+		return a, err
+	}
+	if !withoutEffect(err) {
+		q.unanswered++
+		q.closed = sent + c.TTL // the window, and a margin for what is wrong in the estimate of Redis' clock
+	}
+	return Answer{}, err
+}
+
+// won makes a lease of the answer to the copy that was sent at `sent`, and extends it first when that answer came too
+// late to be trusted.
+func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Lease, Answer, error) {
+	c := q.claim
+	l := &Lease{store: q.store, claim: *c, Token: a.Token}
+	l.trust.Store(int64(sent + c.TTL - Margin))
+	if l.Trusted() {
+		return l, a, nil
+	}
+	err := l.Verify(ctx)
+	if err == nil {
+		return l, a, nil
+	}
+	q.unanswered++ // claimed, and not to be started any more
+	q.closed = 0   // it cannot be claimed a second time, so no copy is worth waiting for
+	if errors.Is(err, ErrLost) {
+		a.Code = Lost
+		return nil, a, nil
+	}
+	return nil, a, err
+}
+
+// abandon waits until no copy of the claim can have an effect any more, and gives back what one may have claimed. It
+// outlives ctx: this is what the end of ctx makes necessary.
+func (q *question) abandon(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	for d := q.closed - q.store.boottime(); d > 0 && pause(q.store.ending, min(d, glance)); {
+		d = q.closed - q.store.boottime()
+	}
+	l := &Lease{store: q.store, claim: *q.claim}
+	// When Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
+	_ = l.abandon(ctx)
+}

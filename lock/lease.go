@@ -1,0 +1,112 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Lease is the right to run one job for one tick, until its trust window ends.
+type Lease struct {
+	store *Store
+	claim Claim
+	// Token is the fencing token: greater than that of every earlier run of the job, even after Redis lost its data. What
+	// the job writes to should refuse a smaller one than it has seen.
+	Token int64
+
+	trust atomic.Int64 // Boottime in nanoseconds at which the window closes
+}
+
+// Run is the run's UUID, the value of the lock.
+func (l *Lease) Run() string { return l.claim.Run }
+
+// Trusted tells whether the lease can still be relied on: since the last answered request was sent, less than ttl-Margin
+// has passed, time in suspend included.
+func (l *Lease) Trusted() bool { return l.remaining() > 0 }
+
+func (l *Lease) remaining() time.Duration {
+	return time.Duration(l.trust.Load()) - l.store.boottime()
+}
+
+// Verify compares and extends: one round trip. Nil means that the lease is ours and trusted: its window has begun anew
+// at the time the request was sent. ErrLost and ErrReplaced mean that it is not to be used any more, any other error
+// (ErrNoAnswer) nothing at all.
+func (l *Lease) Verify(ctx context.Context) error {
+	c, s := &l.claim, l.store
+	sent := s.boottime()
+	parts, err := s.call(ctx, extendScript, 1, []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running},
+		c.Run, c.Job, c.TTL.Milliseconds(), c.slot())
+	if err != nil {
+		return fmt.Errorf("extending the lease of %q: %w: %w", c.Job, ErrNoAnswer, err)
+	}
+	switch code, _ := parts[0].(string); code {
+	case "OK":
+		l.trust.Store(int64(sent + c.TTL - Margin)) // not from the reply, however late that was
+		if !l.Trusted() {
+			return fmt.Errorf("extending the lease of %q: %w: it came after the lease", c.Job, ErrNoAnswer)
+		}
+		return nil
+	case "REPLACED":
+		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrReplaced)
+	default:
+		l.trust.Store(0)
+		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrLost)
+	}
+}
+
+// renewal is the time between two extensions: a third of the ttl, less where the margin is most of a short one.
+func (l *Lease) renewal() time.Duration { return min(l.claim.TTL/3, (l.claim.TTL-Margin)/2) }
+
+// Keep extends the lease every third of its ttl until stop is called. The context that it returns ends with ErrLost as
+// its cause when trust runs out, which is before the lease does, and with ErrReplaced when a newer tick is to take this
+// run's place. stop waits for the keeper to end.
+func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.keep(ctx, cancel)
+	}()
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-done
+	}
+}
+
+// glance is the longest that a keeper sleeps: timers stand still in suspend, so it looks at the clock every second.
+const glance = time.Second
+
+func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
+	// From the beginning of the window, which may lie well before that of the keeper.
+	next, try := time.Duration(l.trust.Load())-(l.claim.TTL-Margin)+l.renewal(), 0
+	for {
+		now := l.store.boottime()
+		left := l.remaining()
+		if left <= 0 {
+			lose(fmt.Errorf("%w: not renewed within %s", ErrLost, l.claim.TTL-Margin))
+			return
+		}
+		if wait := min(next-now, left, glance); wait > 0 {
+			if !pause(ctx, wait) {
+				return
+			}
+			continue
+		}
+		// The answer is of no use after the window, and the run must end then.
+		tryCtx, cancel := context.WithTimeout(ctx, left)
+		err := l.Verify(tryCtx)
+		cancel()
+		switch {
+		case err == nil:
+			next, try = now+l.renewal(), 0
+		case errors.Is(err, ErrLost) || errors.Is(err, ErrReplaced):
+			lose(err)
+			return
+		default:
+			next = l.store.boottime() + backoff(try)
+			try++
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/solotick/solotick/internal/lossy"
+	"github.com/solotick/solotick/lock"
+)
+
+func TestOverlapIsSettledByTheFinishOfTheRunInTheWay(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born()
+		a, b := w.replica("a"), w.replica("b")
+		l, _ := a.wins(a.claim(1))
+		got := b.loses(b.claim(2), lock.Overlap)
+		if got.Holder != "a" || !got.Prev.Equal(w.tick(1)) || !got.LeaseEnd.After(w.now()) {
+			w.Errorf("%+v", got)
+		}
+		a.finishes(l, 0)
+		late := b.loses(b.claim(2), lock.Fired) // never fired once counted
+		if !late.Overlap.Equal(w.tick(2)) {
+			w.Errorf("%+v", late)
+		}
+		if len(w.dues()) != 0 {
+			w.Errorf("due: %+v", w.dues())
+		}
+		b.wins(b.claim(3))
+	})
+}
+
+func TestOverlapWithARunThatNeverStartedWasNone(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born()
+		a, b := w.replica("a"), w.replica("b")
+		l, _ := a.wins(a.claim(1))
+		b.loses(b.claim(2), lock.Overlap)
+		_, err := l.Handover(w.Context(), 0)
+		w.must(err)
+		w.dueTicks(1, 2)
+		if w.field("tick") != fmtInt(w.tick(2).UnixMilli()) || w.field("overlap") != "" {
+			w.Errorf("%s", w.dump())
+		}
+		b.loses(b.claim(2), lock.Fired) // only as a due member
+		c := b.claim(2)
+		c.Member = w.dues()[1].Member()
+		two, _ := b.wins(c)
+		held := a.claim(1)
+		held.Member = w.dues()[0].Member()
+		a.loses(held, lock.Held)
+		b.finishes(two, 0)
+		a.wins(held)
+	})
+}
+
+func (w *world) dueTicks(ns ...int) {
+	w.Helper()
+	ds := w.dues()
+	ok := len(ds) == len(ns)
+	for i := 0; ok && i < len(ns); i++ {
+		ok = ds[i].Tick.Equal(w.tick(ns[i]))
+	}
+	if !ok {
+		w.Errorf("due: %+v, want ticks %v", ds, ns)
+	}
+}
+
+func TestOverlapWithARunThatDiedWasNone(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born()
+		a, b := w.replica("a"), w.replica("b")
+		a.wins(a.claim(1))
+		b.loses(b.claim(2), lock.Overlap)
+		b.reaps(1)
+		w.dueTicks(2) // what died ran, perhaps: at most once
+		c := b.claim(2)
+		c.Member = w.dues()[0].Member()
+		b.wins(c)
+	})
+}
+
+func TestOverlapWithAClaimThatWasTakenBackWasNone(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.warm()
+		w.born()
+		a, b := w.replica("a"), w.replica("b")
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		f := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseReply)
+		for n := 2; n < 20; n++ { // whatever a asks again has no effect until b has asked
+			a.proxy.On(lossy.Script(lock.AcquireSHA), n, lossy.Refuse("LOADING Redis is loading the dataset in memory"))
+		}
+		go func() {
+			<-f.Struck()
+			b.loses(b.claim(2), lock.Overlap)
+			cancel()
+		}()
+		if l, _, err := a.Store.Acquire(ctx, a.claim(1)); l != nil || err == nil {
+			w.Fatalf("%v, %v; want no answer", l, err)
+		}
+		w.dueTicks(1, 2)
+	})
+}
+
+func TestQueueHoldsOneTickAndReplaceTellsTheRunToEnd(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born()
+		a, b := w.replica("a"), w.replica("b")
+		l, _ := a.wins(a.claim(1))
+		queue := b.claim(2)
+		queue.Policy = lock.Queue
+		b.loses(queue, lock.Queued)
+		full := b.claim(3)
+		full.Policy = lock.Queue
+		b.loses(full, lock.Overlap)
+		w.must(l.Verify(w.Context()))
+		replace := b.claim(4)
+		replace.Policy = lock.Replace
+		b.loses(replace, lock.Queued)
+		if err := l.Verify(w.Context()); !errors.Is(err, lock.ErrReplaced) {
+			w.Fatalf("Verify: %v", err)
+		}
+		a.finishes(l, 0)
+		w.dueTicks(4)
+	})
+}
+
+func TestHandedOnTickCanBeHandedOnAgainAsANewMember(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born()
+		a := w.replica("a")
+		l, _ := a.wins(a.claim(1))
+		_, err := l.Handover(w.Context(), 0)
+		w.must(err)
+		first := w.dues()[0]
+		c := a.claim(1)
+		c.Member, c.Handovers = first.Member(), first.Handovers
+		again, _ := a.wins(c)
+		_, err = again.Handover(w.Context(), 0)
+		w.must(err)
+		second := w.dues()[0]
+		if second.Member() == first.Member() || second.Handovers != 2 {
+			w.Errorf("first %+v, second %+v", first, second)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package lock
+
+import (
+	"sync"
+	"time"
+)
+
+// redisClock estimates Redis TIME from round trips: an answer that carries Redis' time t, asked for at `sent` and read
+// at `received`, says that TIME minus Boottime lies within [t-received, t-sent]. All such intervals are intersected, each
+// grown since by what clocks may drift. One that contradicts the others means that Redis' clock was stepped, or that
+// another Redis answers, and starts anew.
+type redisClock struct {
+	mu     sync.Mutex
+	taken  bool          // there was an answer
+	at     time.Duration // Boottime of the newest answer
+	lo, hi time.Duration // between these lies TIME since the epoch minus Boottime, then
+}
+
+// drift is how far two undisciplined quartz clocks part: 100 ppm.
+const drift = 10_000
+
+// observe takes one answer in. res is the resolution of t: the true time lies in [t, t+res).
+func (c *redisClock) observe(sent, received time.Duration, t time.Time, res time.Duration) {
+	epoch := time.Duration(t.UnixNano())
+	lo, hi := epoch-received, epoch+res-sent
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	grown := max(received-c.at, 0) / drift
+	if oldLo, oldHi := c.lo-grown, c.hi+grown; c.taken && oldLo <= hi && lo <= oldHi {
+		lo, hi = max(lo, oldLo), min(hi, oldHi)
+	}
+	c.taken, c.at, c.lo, c.hi = true, received, lo, hi
+}
+
+// between gives the bounds of Redis' time at a Boottime; false when Redis never answered.
+func (c *redisClock) between(boot time.Duration) (lo, hi time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	grown := max(boot-c.at, 0) / drift
+	return time.Unix(0, int64(c.lo-grown+boot)).UTC(), time.Unix(0, int64(c.hi+grown+boot)).UTC(), c.taken
+}
+
+// middle is the estimate: half-way between the bounds.
+func (c *redisClock) middle(boot time.Duration) (time.Time, bool) {
+	lo, hi, ok := c.between(boot)
+	return lo.Add(hi.Sub(lo) / 2), ok
+}

@@ -1,0 +1,171 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Running is one entry of the set of runs.
+type Running struct {
+	Run      string
+	Job      string
+	leaseEnd int64 // Redis' milliseconds; only ever compared with itself
+}
+
+// Look reads, in one round trip, Redis' time, all runs, and the first `limit` due members whose time has come.
+func (s *Store) Look(ctx context.Context, limit int64) ([]Running, []Due, error) {
+	now, ok := s.Now()
+	if !ok { // due members are asked for by Redis' time
+		if err := s.Sync(ctx); err != nil {
+			return nil, nil, err
+		}
+		now, _ = s.Now()
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.burst.timeout)
+	defer cancel()
+	pipe := s.burst.rdb.Pipeline()
+	sent := s.boottime()
+	at := pipe.Time(ctx)
+	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
+	due := pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: "-inf", Stop: now.UnixMilli(), ByScore: true, Count: limit})
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, nil, fmt.Errorf("looking at what runs and what is due: %w", err)
+	}
+	s.clock.observe(sent, s.boottime(), at.Val(), time.Microsecond)
+
+	var runs []Running
+	for _, z := range running.Val() {
+		member, _ := z.Member.(string)
+		if run, job, ok := strings.Cut(member, " "); ok {
+			runs = append(runs, Running{Run: run, Job: job, leaseEnd: int64(z.Score)})
+		}
+	}
+	var dues []Due
+	for _, member := range due.Val() {
+		if d, err := ParseDue(member); err == nil { // what another version wrote is left to it
+			dues = append(dues, d)
+		}
+	}
+	return runs, dues, nil
+}
+
+// Watcher finds runs whose replica is gone: those whose lease it saw unchanged for a whole ttl on its own clock. Redis'
+// clock has no say, since a step of it, or a failover to a server that is ahead, would end all leases at once.
+type Watcher struct {
+	store *Store
+	seen  map[string]sighting // by run
+}
+
+type sighting struct {
+	leaseEnd int64
+	since    time.Duration // Boottime
+}
+
+// NewWatcher makes a Watcher that has seen nothing yet.
+func (s *Store) NewWatcher() *Watcher { return &Watcher{store: s, seen: map[string]sighting{}} }
+
+// Unchanged takes what Look saw, and returns the runs whose lease has not moved for at least ttl(job).
+func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) []Running {
+	now := w.store.boottime()
+	next := make(map[string]sighting, len(runs))
+	var old []Running
+	for _, r := range runs {
+		s, ok := w.seen[r.Run]
+		if !ok || s.leaseEnd != r.leaseEnd {
+			s = sighting{leaseEnd: r.leaseEnd, since: now}
+		}
+		if now-s.since >= ttl(r.Job) {
+			old = append(old, r)
+		}
+		next[r.Run] = s
+	}
+	w.seen = next
+	return old
+}
+
+// unchangedFor tells for how long this watcher has seen a run's lease as it is in r; zero if it has not.
+func (w *Watcher) unchangedFor(r Running) time.Duration {
+	s, ok := w.seen[r.Run]
+	if !ok || s.leaseEnd != r.leaseEnd {
+		return 0
+	}
+	return w.store.boottime() - s.since
+}
+
+// Record is what Redis keeps of a run while it lasts.
+type Record struct {
+	Tick      time.Time
+	Token     int64
+	Prev      time.Time // newest tick claimed before
+	Policy    Policy
+	TTL       time.Duration
+	Kind      string
+	Attempt   int
+	Handovers int
+	Replica   string
+}
+
+var errNoRecord = errors.New("no record of the run")
+
+// record reads what is known of a run; errNoRecord when it is over, or its claim was never completed.
+func (s *Store) record(ctx context.Context, r Running) (Record, error) {
+	reply, err := s.burst.do(ctx, "hget", s.keys.ledger(r.Job), "r:"+r.Run)
+	if errors.Is(err, redis.Nil) {
+		return Record{}, errNoRecord
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("reading the record of run %s of %q: %w", r.Run, r.Job, err)
+	}
+	text, _ := reply.(string)
+	return parseRecord(text)
+}
+
+func parseRecord(text string) (Record, error) {
+	f := strings.SplitN(text, " ", 9)
+	if len(f) != 9 {
+		return Record{}, fmt.Errorf("reading the record %q: it has %d fields", text, len(f))
+	}
+	var n [9]int64
+	for _, i := range []int{0, 1, 2, 4, 6, 7} {
+		v, err := strconv.ParseInt(f[i], 10, 64)
+		if err != nil {
+			return Record{}, fmt.Errorf("reading the record %q: %w", text, err)
+		}
+		n[i] = v
+	}
+	return Record{
+		Tick: fromMillis(n[0]), Token: n[1], Prev: fromMillis(n[2]), Policy: Policy(f[3]),
+		TTL: time.Duration(n[4]) * time.Millisecond, Kind: f[5], Attempt: int(n[6]), Handovers: int(n[7]), Replica: f[8],
+	}, nil
+}
+
+// Reap ends a run whose replica is gone, as far as this watcher can see, and sets free what waited behind it. entry makes
+// the history entry (field, value, …) from the run's record. False when the run ended or went on by itself, another
+// watcher was faster, or the run's own ttl, which its record tells, is not over yet; and when the reply that it succeeded
+// was lost, in which case only the history knows.
+func (w *Watcher) Reap(ctx context.Context, r Running, entry func(Record) []any) (Record, bool, error) {
+	s := w.store
+	rec, err := s.record(ctx, r)
+	if err != nil && !errors.Is(err, errNoRecord) {
+		return Record{}, false, err
+	}
+	known := err == nil
+	if d := w.unchangedFor(r); d == 0 || known && d < rec.TTL {
+		return Record{}, false, nil
+	}
+	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy}
+	var fields []any
+	if known {
+		fields = entry(rec)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 4*s.burst.timeout)
+	defer cancel()
+	settled, err := s.settle(ctx, &c, "reap", 0, "", 0, r.leaseEnd, fields)
+	return rec, known && settled == OK, err
+}
