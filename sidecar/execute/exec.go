@@ -1,0 +1,208 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/solotick/solotick/config"
+)
+
+const (
+	defaultKillGrace = 5 * time.Second
+
+	// urgentGrace leaves room within the second by which a lock's trust ends before its lease.
+	urgentGrace = 500 * time.Millisecond
+
+	// outputGrace is how long the pipes are read on after the command and its group have gone. Only a process that
+	// left the group can still hold them, and it may hold them for ever.
+	outputGrace = time.Second
+
+	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+)
+
+// ExecOptions is what the table's exec entry does not hold.
+type ExecOptions struct {
+	KillGrace time.Duration // from TERM to KILL; 0 = 5 s
+	// Urgent tells of the cause of a context's end that the command must be gone at once: TERM, and KILL after half a
+	// second. nil = no cause is.
+	Urgent func(cause error) bool
+	Log    *slog.Logger // gets what the command says, line by line, with job, run and stream; nil = nobody does
+	Env    []string     // base environment, as of os.Environ; the table's comes on top, what the job is told on top of both
+}
+
+func (o ExecOptions) grace(cause error) time.Duration {
+	switch {
+	case o.Urgent != nil && o.Urgent(cause):
+		return urgentGrace
+	case o.KillGrace > 0:
+		return o.KillGrace
+	}
+	return defaultKillGrace
+}
+
+// command is the executor of an exec job.
+type command struct {
+	args  []string
+	dir   string
+	env   []string // without what the job is told
+	path  string   // PATH of env
+	grace func(cause error) time.Duration
+	log   *slog.Logger
+}
+
+// NewExec returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
+// each attempt. Its input is empty.
+func NewExec(c config.Exec, o ExecOptions) Executor {
+	e := &command{args: slices.Clone(c.Command), dir: c.Dir, path: defaultPath, grace: o.grace, log: o.Log}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	env := slices.Clone(o.Env)
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		env = append(env, name+"="+c.Env[name])
+	}
+	told := map[string]bool{}
+	for _, f := range (Run{Token: 1}).facts() {
+		told[f.env] = true // a token of somebody else must not pass for ours when the run has none
+	}
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if told[name] {
+			continue
+		}
+		if name == "PATH" {
+			e.path = value
+		}
+		e.env = append(e.env, kv)
+	}
+	return e
+}
+
+// Execute starts the command and returns when it and its process group are gone.
+func (e *command) Execute(ctx context.Context, r Run) Result {
+	if ctx.Err() != nil {
+		return Result{Status: Canceled, Err: fmt.Errorf("starting the command: %w", context.Cause(ctx)), Code: -1}
+	}
+	path, err := e.find()
+	if err != nil {
+		return Result{Status: NotStarted, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
+	}
+	env := slices.Clip(e.env)
+	for _, f := range r.facts() {
+		env = append(env, f.env+"="+f.value)
+	}
+	out := &output{log: e.log.With("job", r.Job, "run", r.ID)}
+	stdout, stderr := &lines{out: out, stream: "stdout"}, &lines{out: out, stream: "stderr"}
+	cmd := &exec.Cmd{
+		Path: path, Args: e.args, Env: env, Dir: e.dir,
+		Stdout: stdout, Stderr: stderr, WaitDelay: outputGrace,
+		SysProcAttr: groupLeader(),
+	}
+
+	if err := r.await(ctx); err != nil {
+		return Result{Status: Canceled, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
+	}
+
+	// The kernel kills the command when the thread that started it ends (Pdeathsig). Locked, that thread is this
+	// goroutine's until the command is gone; it would have to wait somewhere anyway.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := start(cmd); err != nil {
+		return Result{Status: NotStarted, Err: fmt.Errorf("starting the command: %w", e.explain(path, err)), Code: -1}
+	}
+	r.started()
+	canceled := endGroup(ctx, cmd.Process.Pid, e.grace)
+	wait(cmd)
+	stdout.close()
+	stderr.close()
+
+	res := exited(cmd.ProcessState)
+	res.Output = out.String()
+	if canceled {
+		res.Status = Canceled
+		res.Err = fmt.Errorf("the command was stopped: %w", context.Cause(ctx))
+	}
+	return res
+}
+
+// exited reads the status of a process that was waited for.
+func exited(state *os.ProcessState) Result {
+	if state == nil { // somebody else waited for it
+		return Result{Status: Failed, Err: errors.New("the command has run, but its exit code is lost"), Code: -1}
+	}
+	ws := state.Sys().(syscall.WaitStatus)
+	switch {
+	case ws.Signaled():
+		err := fmt.Errorf("the command was killed by %s", unix.SignalName(ws.Signal()))
+		return Result{Status: Failed, Err: err, Code: -1}
+	case ws.ExitStatus() != 0:
+		err := fmt.Errorf("the command exited with code %d", ws.ExitStatus())
+		return Result{Status: Failed, Err: err, Code: ws.ExitStatus()}
+	}
+	return Result{Status: Succeeded}
+}
+
+// find returns the file to execute. exec.LookPath would search the PATH of this process, not the command's.
+func (e *command) find() (string, error) {
+	if len(e.args) == 0 || e.args[0] == "" {
+		return "", errors.New("it is empty")
+	}
+	if e.dir != "" {
+		if info, err := os.Stat(e.dir); err != nil {
+			return "", fmt.Errorf("its directory: %w", err)
+		} else if !info.IsDir() {
+			return "", fmt.Errorf("its directory: %q is none", e.dir)
+		}
+	}
+	name := e.args[0]
+	if strings.Contains(name, "/") {
+		return name, nil // relative to dir, by the kernel
+	}
+	var denied string
+	for _, dir := range filepath.SplitList(e.path) {
+		if !filepath.IsAbs(dir) {
+			continue // like exec.LookPath: what lies in the present directory is not meant
+		}
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			continue
+		}
+		if unix.Access(file, unix.X_OK) == nil {
+			return file, nil
+		}
+		denied = file
+	}
+	if denied != "" {
+		return "", fmt.Errorf("%q may not be executed", denied)
+	}
+	return "", fmt.Errorf("%q is in no directory of PATH (%s)", name, e.path)
+}
+
+// explain makes the kernel's "no such file or directory" for a script that is there, but whose interpreter is not, say so.
+func (e *command) explain(path string, err error) error {
+	file := path
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(e.dir, file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, serr := os.Stat(file); serr == nil {
+			return fmt.Errorf("%w: the file is there, but not what runs it, "+
+				"the interpreter of its first line or the dynamic loader", err)
+		}
+	}
+	return err
+}

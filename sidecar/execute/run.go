@@ -1,0 +1,123 @@
+package execute
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Run is what the job is told about this attempt.
+type Run struct {
+	Service, Job string
+	Tick         time.Time // the nominal instant
+	ID           string    // uuid of the run
+	Attempt      int       // from 1
+	Token        int64     // fencing token; 0 = there is none, and the job is told none
+	Replica      string
+	Kind         string // schedule, catchup, handover, takeover, manual, backfill or timer
+
+	// Await is called once, when all is ready for the job to begin, and returns when it may; nil = at once.
+	Await func(context.Context)
+	// Started is called once, when the job has begun or may have; nil = nobody wants to know.
+	Started func()
+}
+
+// await returns why the job may not begin: the cause of a context that has ended.
+func (r Run) await(ctx context.Context) error {
+	if r.Await != nil {
+		r.Await(ctx)
+	}
+	return context.Cause(ctx)
+}
+
+func (r Run) started() {
+	if r.Started != nil {
+		r.Started()
+	}
+}
+
+// Status is how an attempt ended.
+type Status int
+
+const (
+	Succeeded  Status = iota + 1 // a success code, or exit code 0
+	Failed                       // a clear failure, or no clear answer: it may have run, and Err says so
+	Declined                     // the app answered 409: it says that it runs already
+	NotStarted                   // it certainly never began
+	Canceled                     // the context ended first; context.Cause says why
+)
+
+func (s Status) String() string {
+	switch s {
+	case Succeeded:
+		return "succeeded"
+	case Failed:
+		return "failed"
+	case Declined:
+		return "declined"
+	case NotStarted:
+		return "not_started"
+	case Canceled:
+		return "canceled"
+	}
+	return "status(" + strconv.Itoa(int(s)) + ")"
+}
+
+// Result is what came of an attempt.
+type Result struct {
+	Status     Status
+	Err        error         // why, for the log; nil when Succeeded. It holds no header value, body or query of the table
+	Code       int           // HTTP status or exit code; -1 when there is none
+	RetryAfter time.Duration // what a 425, 429 or 503 asked for, at most 24 h; 0 = it asked for nothing
+	Retryable  bool          // the answer was 425, 429 or 503
+	Output     string        // tail of the answer's body, or of stdout and stderr: valid UTF-8, at most 4 KiB
+}
+
+// Executor runs one attempt. It is safe for concurrent use.
+type Executor interface {
+	Execute(ctx context.Context, r Run) Result
+}
+
+// fact is one thing the job is told, under its two names.
+type fact struct {
+	header, env, value string
+}
+
+// facts lists what both kinds of job are told. The tick is in milliseconds and UTC; the key is the same for all
+// attempts of a tick, and its quotes belong to it (it is a string of HTTP's structured fields).
+func (r Run) facts() []fact {
+	tick := r.Tick.UTC().Format("2006-01-02T15:04:05.000Z")
+	f := make([]fact, 0, 10)
+	f = append(f,
+		fact{"Idempotency-Key", "SOLOTICK_IDEMPOTENCY_KEY", `"` + r.Service + "/" + r.Job + "/" + tick + `"`},
+		fact{"Solotick-Service", "SOLOTICK_SERVICE", r.Service},
+		fact{"Solotick-Job", "SOLOTICK_JOB", r.Job},
+		fact{"Solotick-Tick", "SOLOTICK_TICK", tick},
+		fact{"Solotick-Run", "SOLOTICK_RUN", r.ID},
+		fact{"Solotick-Attempt", "SOLOTICK_ATTEMPT", strconv.Itoa(r.Attempt)},
+		fact{"Solotick-Replica", "SOLOTICK_REPLICA", r.Replica},
+		fact{"Solotick-Kind", "SOLOTICK_KIND", r.Kind},
+		// W3C Trace Context writes its header in lower case.
+		fact{"traceparent", "TRACEPARENT", r.traceparent()},
+	)
+	if r.Token != 0 {
+		f = append(f, fact{"Solotick-Fencing-Token", "SOLOTICK_FENCING_TOKEN", strconv.FormatInt(r.Token, 10)})
+	}
+	return f
+}
+
+// traceparent makes the run the trace and the attempt a span of it. The sampled flag is set: a job is rare and worth
+// its trace, and a sampler behind it may still decide otherwise.
+func (r Run) traceparent() string {
+	trace := strings.ReplaceAll(strings.ToLower(r.ID), "-", "")
+	if b, err := hex.DecodeString(trace); err != nil || len(b) != 16 || strings.Count(trace, "0") == 32 {
+		sum := sha256.Sum256([]byte(r.ID)) // not a uuid, but still the same trace for every attempt
+		trace = hex.EncodeToString(sum[:16])
+	}
+	return fmt.Sprintf("00-%s-%016x-01", trace, max(rand.Uint64(), 1)) // all zeros is not a valid id
+}
