@@ -1,0 +1,206 @@
+package sidecar
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+)
+
+const (
+	// maxOffset is how far Redis' clock and ours may lie apart. Beyond it one of them is wrong, and it may be Redis':
+	// its clock, followed an hour ahead, would claim the hour's ticks at once.
+	maxOffset = time.Minute
+	// glance bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed within it.
+	glance = time.Second
+	// last is what is left to one precise sleep before a tick: Go's timers go off up to a millisecond late.
+	last = 2 * time.Millisecond
+)
+
+// clock is the cluster clock: the time on which ticks come, the same on all replicas. It is what Redis' TIME has reached
+// for certain, by the bounds that round trips give, so that no job starts before its tick; going on by our own clock while Redis is away, and our own clock before Redis ever answered, beyond
+// maxOffset, and for `clock: local`. gocron arms its timers on it (Now and AfterFunc are all it uses of a clock).
+type clock struct {
+	clockwork.Clock                          // the rest, on the machine's clock
+	wall            func() time.Time         // this machine's
+	redis           func() (time.Time, bool) // nil for `clock: local`
+	nap             func(time.Duration)      // sleeps for at most `last`, precisely
+
+	mu     sync.Mutex
+	timers timerHeap
+	kick   chan struct{} // an earlier timer than the one slept for
+	beat   time.Time     // when run looked last, on the machine's monotonic clock
+}
+
+func newClock(wall func() time.Time, nap func(time.Duration)) *clock {
+	return &clock{Clock: clockwork.NewRealClock(), wall: wall, nap: nap, kick: make(chan struct{}, 1)}
+}
+
+// Now is the cluster clock's time, in UTC.
+func (c *clock) Now() time.Time {
+	own := c.wall().Round(0).UTC() // without its monotonic part, which knows nothing of steps
+	if c.redis == nil {
+		return own
+	}
+	at, ok := c.redis()
+	if !ok || at.Sub(own).Abs() > maxOffset {
+		return own
+	}
+	return at
+}
+
+// wild tells whether Redis' time is too far off to be believed.
+func (c *clock) wild() bool {
+	d, ok := c.offset()
+	return ok && d.Abs() > maxOffset
+}
+
+// offset is Redis' time minus ours; false when Redis never answered or is not asked.
+func (c *clock) offset() (time.Duration, bool) {
+	if c.redis == nil {
+		return 0, false
+	}
+	at, ok := c.redis()
+	return at.Sub(c.wall().Round(0)), ok
+}
+
+// AfterFunc calls f in its own goroutine once the cluster clock has advanced by d, by whatever road it gets there.
+func (c *clock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
+	t := &timer{clock: c, fn: f, index: -1}
+	t.Reset(d)
+	return t
+}
+
+// sleep waits until the cluster clock has reached t; false when ctx ended first. It needs run to be running.
+func (c *clock) sleep(ctx context.Context, t time.Time) bool {
+	left := t.Sub(c.Now())
+	if left <= 0 || ctx.Err() != nil {
+		return ctx.Err() == nil
+	}
+	reached := make(chan struct{})
+	timer := c.AfterFunc(left, func() { close(reached) })
+	select {
+	case <-reached:
+		return true
+	case <-ctx.Done():
+		timer.Stop()
+		return false
+	}
+}
+
+// run calls what is due until ctx ends.
+func (c *clock) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := glance
+		c.mu.Lock()
+		now := c.Now()
+		c.beat = time.Now()
+		for len(c.timers) > 0 {
+			first := c.timers[0]
+			if left := first.at.Sub(now); left > 0 {
+				wait = min(wait, left)
+				break
+			}
+			heap.Pop(&c.timers)
+			go first.fn()
+		}
+		c.mu.Unlock()
+
+		if wait <= last {
+			c.nap(wait)
+			continue
+		}
+		timer := time.NewTimer(wait - last)
+		select {
+		case <-timer.C:
+		case <-c.kick:
+			timer.Stop()
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// alive tells whether run looked lately.
+func (c *clock) alive() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.beat) < 10*glance
+}
+
+// timer implements clockwork.Timer for AfterFunc.
+type timer struct {
+	clock *clock
+	fn    func()
+	at    time.Time
+	index int // in the heap; -1 = not armed
+}
+
+func (t *timer) Chan() <-chan time.Time { return nil } // as time.AfterFunc
+
+func (t *timer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.disarm()
+}
+
+func (t *timer) disarm() bool {
+	if t.index < 0 {
+		return false
+	}
+	heap.Remove(&t.clock.timers, t.index)
+	return true
+}
+
+func (t *timer) Reset(d time.Duration) bool {
+	c := t.clock
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := t.disarm()
+	t.at = c.Now().Add(d)
+	heap.Push(&c.timers, t)
+	if t.index == 0 {
+		select {
+		case c.kick <- struct{}{}:
+		default:
+		}
+	}
+	return was
+}
+
+type timerHeap []*timer
+
+func (h timerHeap) Len() int           { return len(h) }
+func (h timerHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *timerHeap) Push(x any) {
+	t := x.(*timer)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+func (h *timerHeap) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	t.index = -1
+	return t
+}
+
+// pause waits for d; false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

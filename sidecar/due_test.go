@@ -1,0 +1,121 @@
+package sidecar
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+)
+
+const dueSet = "solotick:{test}:due"
+
+func (w *world) dueMembers() []string {
+	members, _ := w.redis.ZMembers(dueSet) // an error is an empty set
+	return members
+}
+
+func TestADueTickThatANewerOneOvertookIsDropped(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: second, schedule: "@every 1s", exec: {command: [x]}}
+`, func(w *world) {
+		dead := w.replica(5 * time.Second)
+		w.at(500 * time.Millisecond)
+		w.replica(time.Millisecond)
+		dead.disconnect(true) // the ticks that it holds up come due when it is taken for dead
+		w.at(time.Minute)
+		if m := w.dueMembers(); len(m) > 0 {
+			t.Errorf("the due set still has %q", m)
+		}
+		if n := w.replicas[1].value("skips_total", "redis_error"); n > 0 {
+			t.Errorf("%v skips blame a Redis that was never away", n)
+		}
+	})
+}
+
+func TestUnderAllowAHandedOverTickDoesNotWaitForOtherRuns(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: slow, schedule: "@every 10s", concurrencyPolicy: Allow, exec: {command: [x]}}
+`, func(w *world) {
+		w.replica(25 * time.Second)
+		w.at(time.Second)
+		w.replica(0, func(r *replica) { r.work = nil })
+		w.at(5*time.Minute + time.Second)
+		w.once("slow", 10*time.Second, 290*time.Second, 3*time.Second)
+		if w.sum("handovers_total") == 0 {
+			t.Error("nothing was handed over")
+		}
+	})
+}
+
+func TestADueTickOfAJobThatNeedsNoLockAnyMoreIsDropped(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: hourly, schedule: "@hourly", guarantee: every-replica, exec: {command: [x]}}
+`, func(w *world) {
+		d := lock.Due{Tick: w.origin().Truncate(time.Hour), Job: "hourly", Kind: "catchup", Attempt: 1, Nonce: "x"}
+		if _, err := w.redis.ZAdd(dueSet, 1, d.Member()); err != nil {
+			t.Fatal(err)
+		}
+		w.replica(time.Millisecond)
+		w.at(time.Minute)
+		w.expect(0, "fires_total")
+		if m := w.dueMembers(); len(m) > 0 {
+			t.Errorf("the due set still has %q", m)
+		}
+	})
+}
+
+func TestDueTicksOfUnknownJobsDoNotHideOthers(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		for i := range 100 {
+			d := lock.Due{Tick: time.Unix(1000, 0), Job: "gone", Kind: "catchup", Attempt: 1, Nonce: fmt.Sprint(i)}
+			if _, err := w.redis.ZAdd(dueSet, float64(i+1), d.Member()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.replica(0, func(r *replica) { r.work = nil })
+		w.at(-30 * time.Second)
+		w.replica(time.Second)
+		w.at(10*time.Minute + 30*time.Second)
+		w.once("minute", time.Minute, 10*time.Minute, 5*time.Second)
+		if m := w.dueMembers(); len(m) > 0 {
+			t.Errorf("the due set still has %d members", len(m))
+		}
+	})
+}
+
+func TestAClockThatWasAheadDoesNotSilenceAReplica(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: ten, schedule: "@every 10s", exec: {command: [x]}}
+`, func(w *world) {
+		w.at(-time.Minute)
+		r := w.replica(time.Millisecond, func(r *replica) {
+			r.skew = 45 * time.Second
+			r.cut = true // so that it begins on its own clock
+		})
+		w.at(-57 * time.Second)
+		r.disconnect(false)
+		w.at(2 * time.Minute)
+		w.once("ten", 10*time.Second, 2*time.Minute, 3*time.Second)
+	})
+}
+
+func TestShutdownDoesNotWaitALeaseForRedis(t *testing.T) {
+	simulate(t, `shutdownGrace: 5s
+jobs:
+  - {name: minute, schedule: "* * * * *", timeout: 40s, lock: {ttl: 10m}, exec: {command: [x]}}
+`, func(w *world) {
+		r := w.replica(5 * time.Second)
+		w.at(3 * time.Second)
+		r.disconnect(true) // the run ends, and cannot be settled
+		w.at(10 * time.Second)
+		r.stop()
+		if err := awaited(r, 10*time.Second); err != "" {
+			t.Error(err)
+		}
+	})
+}

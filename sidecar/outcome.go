@@ -1,0 +1,239 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// reason says why a wake did not fire.
+type reason string
+
+const (
+	firedElsewhere reason = "fired_elsewhere" // another replica claimed the tick: the normal case
+	overlap        reason = "overlap"         // the job's previous run is not over
+	queued         reason = "queued"          // a due tick has to wait for the present run
+	superseded     reason = "superseded"      // a newer tick was claimed first
+	paused         reason = "paused"
+	suspended      reason = "suspended"
+	notReady       reason = "not_ready" // the job could not be started here
+	noSlot         reason = "no_slot"
+	tooLate        reason = "too_late" // past the starting deadline
+	outsideWindow  reason = "outside_window"
+	draining       reason = "draining"
+	redisError     reason = "redis_error" // no clear answer while the tick was worth firing
+)
+
+var reasons = []reason{firedElsewhere, overlap, queued, superseded, paused, suspended, notReady, noSlot, tooLate,
+	outsideWindow, draining, redisError}
+
+// outcome says what ended a run.
+type outcome string
+
+const (
+	succeeded      outcome = "succeeded"
+	failed         outcome = "failed"
+	timedOut       outcome = "timed_out"
+	lostLock       outcome = "lost_lock"
+	replaced       outcome = "replaced"
+	declined       outcome = "declined"    // the app says that it runs already
+	notStarted     outcome = "not_started" // it could not be started, and nobody is left to hand it to
+	wasInterrupted outcome = "interrupted" // its replica is gone
+	shutdown       outcome = "shutdown"
+)
+
+var outcomes = []outcome{succeeded, failed, timedOut, lostLock, replaced, declined, notStarted, wasInterrupted, shutdown}
+
+// The causes with which a run's context ends, besides those of the lock.
+var (
+	errTimeout  = errors.New("the run took longer than the job's timeout")
+	errShutdown = errors.New("the shutdown grace is over")
+)
+
+// ended tells what ended a run that began, from the executor's result and the cause of the run's context.
+func ended(r execute.Result, cause error) outcome {
+	switch r.Status {
+	case execute.Succeeded:
+		return succeeded
+	case execute.Declined:
+		return declined
+	case execute.Canceled:
+		switch {
+		case errors.Is(cause, errTimeout):
+			return timedOut
+		case errors.Is(cause, lock.ErrLost):
+			return lostLock
+		case errors.Is(cause, lock.ErrReplaced):
+			return replaced
+		case errors.Is(cause, errShutdown):
+			return shutdown
+		}
+	}
+	return failed
+}
+
+// refusal translates Redis' answer to a claim that was not won. The newest claimed tick is all that Redis remembers, so
+// of an older one it is only known that it is settled.
+func refusal(w *wake, a lock.Answer) reason {
+	switch a.Code {
+	case lock.Overlap, lock.Locked:
+		return overlap
+	case lock.Queued, lock.Held:
+		return queued
+	case lock.Paused:
+		return paused
+	case lock.Fired:
+		switch {
+		case w.tick.Equal(a.Overlap):
+			return overlap
+		case !w.tick.After(a.PausedTo):
+			return paused
+		case w.tick.Before(a.Prev):
+			return superseded
+		}
+	}
+	return firedElsewhere
+}
+
+// What follows is the one place where outcomes become log lines and counters. The third record, the history entry, is
+// written by the script that settles the run: see history.
+
+// fired counts the start of a job. It comes from the executor, the moment the job has begun.
+func (s *Sidecar) fired(w *wake, token int64) {
+	delay := s.clock.Now().Sub(w.due)
+	m := s.metrics
+	m.fires.WithLabelValues(w.job.Name).Inc()
+	m.fireDelay.WithLabelValues(w.job.Name).Observe(max(delay, 0).Seconds())
+	m.lastFire.WithLabelValues(w.job.Name).Set(seconds(s.clock.Now()))
+	m.running.WithLabelValues(w.job.Name).Inc()
+	s.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(),
+		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", token))...)
+}
+
+// skipped counts a wake that did not fire.
+func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
+	s.metrics.skips.WithLabelValues(w.job.Name, string(r)).Inc()
+	level := slog.LevelInfo
+	if r == redisError || r == notReady {
+		level = slog.LevelWarn
+	}
+	s.log.LogAttrs(context.Background(), level, "skipped", append(append(w.attrs(), slog.String("reason", string(r))), attrs...)...)
+}
+
+// finished counts the end of a run.
+func (s *Sidecar) finished(w *wake, o outcome, d time.Duration, r execute.Result, cause error) {
+	m := s.metrics
+	m.runs.WithLabelValues(w.job.Name, string(o)).Inc()
+	if o != notStarted {
+		m.running.WithLabelValues(w.job.Name).Dec()
+		m.runDuration.WithLabelValues(w.job.Name).Observe(d.Seconds())
+	}
+	attrs := append(w.attrs(), slog.String("outcome", string(o)), slog.Duration("duration", d.Round(time.Microsecond)))
+	level := slog.LevelInfo
+	switch o {
+	case succeeded:
+		m.lastSuccess.WithLabelValues(w.job.Name).Set(seconds(s.clock.Now()))
+	case declined, replaced, shutdown:
+	default:
+		level = slog.LevelError
+	}
+	if r.Code >= 0 {
+		attrs = append(attrs, slog.Int("code", r.Code))
+	}
+	if r.Status == execute.Canceled && cause != nil {
+		attrs = append(attrs, slog.String("cause", cause.Error()))
+	}
+	if r.Err != nil {
+		attrs = append(attrs, slog.String("err", r.Err.Error()))
+	}
+	if r.RetryAfter > 0 {
+		attrs = append(attrs, slog.Duration("retryAfter", r.RetryAfter))
+	}
+	if level == slog.LevelError && r.Output != "" {
+		attrs = append(attrs, slog.String("output", r.Output))
+	}
+	s.log.LogAttrs(context.Background(), level, "finished", attrs...)
+}
+
+func (w *wake) attrs() []slog.Attr {
+	attrs := make([]slog.Attr, 0, 12)
+	attrs = append(attrs, slog.String("job", w.job.Name), slog.String("tick", stamp(w.tick)))
+	if w.kind != kindSchedule {
+		attrs = append(attrs, slog.String("kind", w.kind))
+	}
+	return attrs
+}
+
+// interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
+func (s *Sidecar) interrupted(name string, rec lock.Record) {
+	if s.jobs[name] != nil {
+		s.metrics.takeovers.WithLabelValues(name).Inc()
+		s.metrics.runs.WithLabelValues(name, string(wasInterrupted)).Inc()
+	}
+	s.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "outcome", string(wasInterrupted), "replica", rec.Replica)
+}
+
+// missed counts the ticks between the newest one claimed before and the one just claimed. Each such interval is claimed
+// once, so over all replicas each missed tick is counted once. A series that Redis saw first later has missed nothing
+// before that.
+func (s *Sidecar) missed(w *wake, a lock.Answer) {
+	since := w.job.knownSince()
+	if w.member != "" || since.IsZero() {
+		return
+	}
+	from := slices.MaxFunc([]time.Time{a.Prev, since, a.PausedTo}, time.Time.Compare)
+	if n := w.job.series.count(from, w.tick); n > 0 {
+		s.metrics.missed.WithLabelValues(w.job.Name).Add(float64(n))
+		s.log.Warn("missed ticks that no replica fired", "job", w.job.Name, "ticks", n, "before", stamp(w.tick))
+	}
+}
+
+// history is what the history in Redis keeps of a run.
+type history struct {
+	job     string
+	tick    time.Time
+	run     string
+	replica string
+	kind    string
+	attempt int
+	outcome outcome
+	ended   time.Time // zero = not known
+	took    time.Duration
+	detail  string
+}
+
+// maxDetail bounds what the history keeps of a failure.
+const maxDetail = 512
+
+// fields are the entry of the stream: field, value, …
+func (h history) fields() []any {
+	f := []any{"job", h.job, "tick", h.tick.UnixMilli(), "run", h.run, "replica", h.replica, "kind", h.kind, "attempt", h.attempt,
+		"outcome", string(h.outcome)}
+	if !h.ended.IsZero() {
+		f = append(f, "ended", h.ended.UnixMilli(), "ms", h.took.Milliseconds())
+	}
+	if h.detail != "" {
+		f = append(f, "detail", truncate(h.detail, maxDetail))
+	}
+	return f
+}
+
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 { // not in the middle of a character
+		n--
+	}
+	return s[:n]
+}
+
+// stamp writes a tick as the job is told it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -1,0 +1,89 @@
+package sidecar
+
+import (
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
+)
+
+// series is a job's ticks with the instants at which they come due: a tick plus its jitter. Jitter is shorter than the
+// distance of the ticks, so both have the same order. To gocron it is the job's Cron.
+type series struct {
+	schedule *schedule.Schedule
+	job      string
+	jitter   time.Duration
+	period   time.Duration // smallest distance of the ticks
+}
+
+func newSeries(j *config.Job) series {
+	return series{schedule: j.Schedule, job: j.Name, jitter: j.Jitter, period: j.Schedule.MinGap()}
+}
+
+// due is the instant at which a tick comes due.
+func (s *series) due(tick time.Time) time.Time {
+	if s.jitter == 0 || tick.IsZero() {
+		return tick
+	}
+	return tick.Add(schedule.Jitter(s.job, tick, s.jitter))
+}
+
+// after is the first tick that comes due after t; zero when there is none.
+func (s *series) after(t time.Time) time.Time {
+	tick := s.schedule.Next(t.Add(-s.jitter))
+	for !tick.IsZero() && !s.due(tick).After(t) {
+		tick = s.schedule.Next(tick)
+	}
+	return tick
+}
+
+// newest is the last tick that has come due at t; zero when there is none.
+func (s *series) newest(t time.Time) time.Time {
+	tick := s.schedule.Last(t)
+	for !tick.IsZero() && s.due(tick).After(t) {
+		tick = s.schedule.Last(tick.Add(-time.Nanosecond))
+	}
+	return tick
+}
+
+// maxCount bounds the counting of missed ticks: a day of a job every second.
+const maxCount = 86_400
+
+// count is the number of ticks in (from, to), at most maxCount.
+func (s *series) count(from, to time.Time) int {
+	n := 0
+	for tick := s.schedule.Next(from); !tick.IsZero() && tick.Before(to) && n < maxCount; tick = s.schedule.Next(tick) {
+		n++
+	}
+	return n
+}
+
+// never stands for "no more ticks" towards gocron, which takes a zero Time for one that has passed and asks on for ever.
+var never = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// ahead is how long before its tick a wake claims it, so that the job can start on the tick and not a round trip later.
+const ahead = 25 * time.Millisecond
+
+// Next implements gocron.Cron with the instants at which jobs are to be woken.
+func (s *series) Next(last time.Time) time.Time {
+	if !last.Before(never) {
+		return last.Add(time.Hour) // gocron also asks on while it knows the answer already
+	}
+	tick := s.after(last.Add(ahead))
+	if tick.IsZero() {
+		return never
+	}
+	next := s.due(tick).Add(-ahead)
+	if next.Truncate(time.Second).Equal(last.Truncate(time.Second)) {
+		// gocron takes two instants that read the same, to the second, for the two sides of the autumn change, and passes
+		// over the later one. So they read differently.
+		next = next.In(time.FixedZone("", 3600))
+		if last.Location() != time.UTC {
+			next = next.UTC()
+		}
+	}
+	return next
+}
+
+// IsValid implements gocron.Cron; the table was checked before.
+func (s *series) IsValid(string, *time.Location, time.Time) error { return nil }

@@ -1,0 +1,213 @@
+package sidecar
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/lock"
+)
+
+var midnight = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+// every is a job with a tick each period.
+func every(t *testing.T, expr string, jitter time.Duration) *job {
+	t.Helper()
+	s, err := schedule.Parse(expr, schedule.Options{Job: "j"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config.Job{Name: "j", Schedule: s, Jitter: jitter}
+	return &job{Job: c, series: newSeries(&c), taken: midnight}
+}
+
+func TestATimersWakeTakesTheNominalTick(t *testing.T) {
+	for name, c := range map[string]struct {
+		now  []time.Duration // of the wakes, after midnight
+		want []time.Duration // ticks taken; -1 = a surplus wake
+	}{
+		"on time":                          {[]time.Duration{60e9, 120e9}, []time.Duration{60e9, 120e9}},
+		"a little late":                    {[]time.Duration{60.3e9, 121e9}, []time.Duration{60e9, 120e9}},
+		"late by periods: the newest":      {[]time.Duration{190e9}, []time.Duration{180e9}},
+		"early: the tick to come":          {[]time.Duration{59.9e9}, []time.Duration{60e9}},
+		"two at once: the second waits":    {[]time.Duration{60e9, 60.1e9}, []time.Duration{60e9, 120e9}},
+		"three at once: one is surplus":    {[]time.Duration{60e9, 60.1e9, 60.2e9}, []time.Duration{60e9, 120e9, -1}},
+		"a clock set back takes none anew": {[]time.Duration{180e9, 10e9}, []time.Duration{180e9, -1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := every(t, "* * * * *", 0)
+			for i, now := range c.now {
+				w, ok := j.take(midnight.Add(now))
+				got := time.Duration(-1)
+				if ok {
+					got = w.tick.Sub(midnight)
+				}
+				if got != c.want[i] {
+					t.Errorf("wake %d at +%s took %s, want %s", i+1, now, got, c.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestJitterKeepsTheOrderOfTicks(t *testing.T) {
+	j := every(t, "* * * * *", 59*time.Second)
+	last := time.Time{}
+	for at := midnight; at.Before(midnight.Add(24 * time.Hour)); {
+		tick := j.series.after(at)
+		due := j.series.due(tick)
+		if !due.After(at) || !tick.After(last) || due.Sub(tick) >= 59*time.Second {
+			t.Fatalf("after %s comes tick %s, due %s", at, tick, due)
+		}
+		if got := j.series.newest(due); !got.Equal(tick) {
+			t.Fatalf("at the instant tick %s comes due the newest tick is %s", tick, got)
+		}
+		if got := j.series.newest(due.Add(-time.Millisecond)); got.Equal(tick) {
+			t.Fatalf("tick %s counts before it comes due", tick)
+		}
+		last, at = tick, due
+	}
+}
+
+// gocron takes a zero Time for one that has passed, and would ask for its successor for ever.
+func TestASeriesThatEndsNeverReturnsZeroToGocron(t *testing.T) {
+	j := every(t, "@at 2026-03-01T00:01:00Z", 0)
+	at := midnight
+	for i := range 5 {
+		next := j.series.Next(at)
+		if !next.After(at) {
+			t.Fatalf("answer %d after %s is %s", i+1, at, next)
+		}
+		at = next
+	}
+	if at.Before(never) {
+		t.Errorf("the series goes on at %s", at)
+	}
+}
+
+func TestMissedTicksAreCountedWithinABound(t *testing.T) {
+	j := every(t, "@every 1s", 0)
+	for _, c := range []struct {
+		to   time.Duration
+		want int
+	}{{time.Second, 0}, {2 * time.Second, 1}, {time.Minute, 59}, {365 * 24 * time.Hour, maxCount}} {
+		if got := j.series.count(midnight, midnight.Add(c.to)); got != c.want {
+			t.Errorf("between midnight and +%s there are %d ticks, want %d", c.to, got, c.want)
+		}
+	}
+}
+
+// ticking is a clock that runs in the bubble, with a wall clock that the test sets.
+func ticking(t *testing.T, f func(c *clock, set func(time.Duration))) {
+	synctest.Test(t, func(t *testing.T) {
+		var offset time.Duration
+		c := newClock(func() time.Time { return time.Now().Add(offset) }, time.Sleep)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); c.run(ctx) }()
+		synctest.Wait()
+		f(c, func(d time.Duration) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			offset = d
+		})
+		cancel()
+		<-done
+	})
+}
+
+func TestAClockStepIsNoticedWithinASecond(t *testing.T) {
+	ticking(t, func(c *clock, set func(time.Duration)) {
+		began := time.Now()
+		fired := make(chan time.Time, 1)
+		c.AfterFunc(time.Hour, func() { fired <- time.Now() })
+		time.Sleep(10 * time.Second)
+		set(59*time.Minute + 55*time.Second) // five seconds later than the tick's instant
+		if took := (<-fired).Sub(began); took > 11*time.Second {
+			t.Errorf("the timer fired after %s, want within a second of the step", took)
+		}
+	})
+}
+
+func TestAClockSetBackDelaysATimer(t *testing.T) {
+	ticking(t, func(c *clock, set func(time.Duration)) {
+		began := time.Now()
+		fired := make(chan time.Time, 1)
+		c.AfterFunc(time.Minute, func() { fired <- time.Now() })
+		time.Sleep(10 * time.Second)
+		set(-30 * time.Second)
+		if took := (<-fired).Sub(began); took != 90*time.Second {
+			t.Errorf("the timer fired after %s, want 90s", took)
+		}
+	})
+}
+
+func TestTimersFireInOrderAndStopWhenTold(t *testing.T) {
+	ticking(t, func(c *clock, _ func(time.Duration)) {
+		began := time.Now()
+		fired := make(chan time.Duration, 10)
+		note := func() { fired <- time.Since(began) }
+		c.AfterFunc(3*time.Second, note)
+		stopped := c.AfterFunc(2*time.Second, note)
+		c.AfterFunc(time.Second, note)
+		moved := c.AfterFunc(time.Hour, note)
+		if !stopped.Stop() || stopped.Stop() {
+			t.Error("Stop does not tell whether the timer was armed")
+		}
+		if !moved.Reset(4 * time.Second) {
+			t.Error("Reset does not tell whether the timer was armed")
+		}
+		for _, want := range []time.Duration{time.Second, 3 * time.Second, 4 * time.Second} {
+			if got := <-fired; got != want {
+				t.Errorf("a timer fired after %s, want %s", got, want)
+			}
+		}
+		if !c.alive() {
+			t.Error("a clock that runs is not alive")
+		}
+	})
+}
+
+func TestAClockThatStoppedIsNotAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClock(time.Now, time.Sleep)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		c.run(ctx)
+		time.Sleep(time.Minute)
+		if c.alive() {
+			t.Error("it says that it is alive")
+		}
+	})
+}
+
+// config may not import lock, and holds the margin by which it checks the table itself.
+func TestTheTablesMarginIsTheLocks(t *testing.T) {
+	if config.LockMargin != lock.Margin {
+		t.Errorf("config.LockMargin is %s, lock.Margin is %s", config.LockMargin, lock.Margin)
+	}
+}
+
+func TestALoserIsToldWhyByWhatRedisRemembers(t *testing.T) {
+	tick := midnight.Add(time.Hour)
+	for want, a := range map[reason]lock.Answer{
+		firedElsewhere: {Code: lock.Fired, Prev: tick},
+		superseded:     {Code: lock.Fired, Prev: tick.Add(time.Minute)},
+		overlap:        {Code: lock.Fired, Prev: tick, Overlap: tick},
+		paused:         {Code: lock.Fired, Prev: tick, PausedTo: tick},
+		queued:         {Code: lock.Held},
+	} {
+		if got := refusal(&wake{tick: tick}, a); got != want {
+			t.Errorf("%+v is %q, want %q", a, got, want)
+		}
+	}
+	for code, want := range map[lock.Code]reason{lock.Overlap: overlap, lock.Locked: overlap, lock.Gone: firedElsewhere,
+		lock.Paused: paused, lock.Queued: queued, lock.Lost: firedElsewhere} {
+		if got := refusal(&wake{tick: tick}, lock.Answer{Code: code}); got != want {
+			t.Errorf("%s is %q, want %q", code, got, want)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// world is a service in a synctest bubble: replicas of the real sidecar on the real scripts in miniredis, over
+// in-memory connections, and jobs that only take fake time.
+type world struct {
+	t     *testing.T
+	redis *miniredis.Miniredis
+	table *config.Table
+	began time.Time
+
+	mu       sync.Mutex
+	starts   []start
+	replicas []*replica
+}
+
+// start is one start of a job.
+type start struct {
+	job     string
+	tick    time.Time
+	at      time.Time
+	replica string
+	run     execute.Run
+}
+
+// replica is one sidecar with its own network and clock.
+type replica struct {
+	*Sidecar
+	world    *world
+	name     string
+	registry *prometheus.Registry
+	skew     time.Duration
+	stop     context.CancelFunc
+	done     chan struct{}
+	client   redis.UniversalClient
+	logs     *logs
+
+	mu    sync.Mutex
+	cut   bool // no connection gets through
+	dials int
+	conns []net.Conn
+	work  func(ctx context.Context, r execute.Run) execute.Result // what its jobs do
+}
+
+// simulate runs f in a bubble with a table, and ends everything afterwards.
+func simulate(t *testing.T, table string, f func(w *world)) {
+	t.Helper()
+	parsed, err := config.Parse("table.yaml", []byte("service: test\n"+table), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, redis: miniredis.NewMiniRedis(), table: parsed, began: time.Now()}
+		w.redis.ClockTTL(true)
+		time.Sleep(10 * time.Minute) // Redis is older than the service
+		f(w)
+		for _, r := range w.replicas {
+			r.stop()
+		}
+		for _, r := range w.replicas {
+			<-r.done
+			_ = r.client.Close()
+		}
+		w.redis.Close()
+		time.Sleep(2 * time.Second) // go-redis looks once a second whether a network that was away is back, and then ends
+	})
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{}) // it has no other way to be told where to write
+	goleak.VerifyTestMain(m)
+}
+
+// replica starts one more. Its jobs take d, and end early when they are told to.
+func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
+	r := &replica{world: w, name: fmt.Sprintf("r%d", len(w.replicas)+1), registry: prometheus.NewRegistry(), done: make(chan struct{}), logs: &logs{}}
+	r.work = func(ctx context.Context, _ execute.Run) execute.Result {
+		if !pause(ctx, d) {
+			return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: -1}
+		}
+		return execute.Result{Status: execute.Succeeded}
+	}
+	for _, c := range change {
+		c(r)
+	}
+	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: r.dial}, 0)
+	store, err := lock.New(r.client, "test", lock.Options{Boottime: func() time.Duration { return time.Since(w.began) }})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Sidecar, err = New(Options{
+		Table: w.table, Store: store, Replica: r.name, Version: "test", Registerer: r.registry,
+		Log:      slog.New(slog.NewTextHandler(r.logs, nil)),
+		Executor: func(config.Job) execute.Executor { return r },
+		Wall:     func() time.Time { return time.Now().Add(r.skew) },
+		Nap:      time.Sleep,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(w.t.Context())
+	r.stop = stop
+	w.replicas = append(w.replicas, r)
+	go func() {
+		defer close(r.done)
+		if err := r.Run(ctx); err != nil {
+			w.t.Error(err)
+		}
+	}()
+	return r
+}
+
+// Execute records the start and does the replica's work.
+func (r *replica) Execute(ctx context.Context, run execute.Run) execute.Result {
+	inner := run.Started
+	run.Started = func() {
+		r.world.mu.Lock()
+		r.world.starts = append(r.world.starts, start{job: run.Job, tick: run.Tick, at: time.Now(), replica: r.name, run: run})
+		r.world.mu.Unlock()
+		inner()
+	}
+	r.mu.Lock()
+	work := r.work
+	r.mu.Unlock()
+	if work == nil {
+		return execute.Result{Status: execute.NotStarted, Err: errors.New("connection refused"), Code: -1}
+	}
+	run.Await(ctx)
+	run.Started()
+	return work(ctx, run)
+}
+
+func (r *replica) dial(context.Context, string, string) (net.Conn, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dials++
+	if r.cut {
+		return nil, &net.OpError{Op: "dial", Err: errors.New("network is unreachable")}
+	}
+	c, err := r.world.redis.Dial()
+	if err == nil {
+		r.conns = append(r.conns, c)
+	}
+	return c, err
+}
+
+func (r *replica) dialed() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dials
+}
+
+// disconnect takes the network away, or gives it back.
+func (r *replica) disconnect(cut bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = cut
+	if cut {
+		for _, c := range r.conns {
+			c.Close()
+		}
+		r.conns = nil
+	}
+}
+
+// at sleeps until d after the full minute that follows the start of the bubble's world, and until all that the replicas
+// do at that very instant is done.
+func (w *world) at(d time.Duration) {
+	time.Sleep(time.Until(w.origin().Add(d)))
+	synctest.Wait()
+}
+
+// origin is the minute after the replicas started: bubbles begin at midnight.
+func (w *world) origin() time.Time { return w.began.Add(11 * time.Minute).UTC() }
+
+// started gives the starts of a job so far, by tick.
+func (w *world) started(job string) map[time.Time][]start {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	by := map[time.Time][]start{}
+	for _, s := range w.starts {
+		if s.job == job {
+			by[s.tick] = append(by[s.tick], s)
+		}
+	}
+	return by
+}
+
+// value is the sum of a metric's series on this replica that have these label values.
+func (r *replica) value(name string, labels ...string) float64 {
+	r.world.t.Helper()
+	families, err := r.registry.Gather()
+	if err != nil {
+		r.world.t.Fatal(err)
+	}
+	sum, found := 0.0, false
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if f.GetName() == "solotick_"+name && !slices.ContainsFunc(labels, func(l string) bool { return !hasLabel(m, l) }) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				found = true
+			}
+		}
+	}
+	if !found {
+		r.world.t.Fatalf("no series solotick_%s %v", name, labels)
+	}
+	return sum
+}
+
+func hasLabel(m *dto.Metric, value string) bool {
+	return slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return l.GetValue() == value })
+}
+
+// sum adds a metric over all replicas.
+func (w *world) sum(name string, labels ...string) float64 {
+	w.t.Helper()
+	sum := 0.0
+	for _, r := range w.replicas {
+		sum += r.value(name, labels...)
+	}
+	return sum
+}
+
+// expect compares a metric's sum over all replicas.
+func (w *world) expect(want float64, name string, labels ...string) {
+	w.t.Helper()
+	if got := w.sum(name, labels...); got != want {
+		w.t.Errorf("%s%v = %v over all replicas, want %v\n%s", name, labels, got, want, w.log())
+	}
+}
+
+// log is what all replicas said, for a failure.
+func (w *world) log() string {
+	var b strings.Builder
+	for _, r := range w.replicas {
+		fmt.Fprintf(&b, "--- %s\n%s", r.name, r.logs)
+	}
+	return b.String()
+}
+
+// logs is a writer that can be read meanwhile.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+var _ io.Writer = (*logs)(nil)
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
