@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The tables that the examples of docs/cli-json.md are about.
+var documented = map[string]string{
+	"table.yaml": `service: billing
+jobs:
+  - name: send-invoices
+    schedule: "0 9 * * *"
+    timeZone: Europe/Berlin
+    exec: {command: ["true"]}
+`,
+	"bad.yaml": `service: billing
+jobs:
+  - name: send-invoices
+    schedule: "61 * * * *"
+    exec: {command: ["true"]}
+    timout: 5s
+`,
+}
+
+// example is a command line of the document with the output beneath it, and the fields of the tables of its section.
+type example struct {
+	args   []string
+	output any
+	fields map[string]string // name → type
+}
+
+func examples(t *testing.T) map[string]example {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/cli-json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]example{}
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		verb, _, _ := strings.Cut(section, "\n")
+		shown := regexp.MustCompile("(?s)\n`solotick (.*?)`\n\n```json\n(.*?)```").FindStringSubmatch(section)
+		if shown == nil {
+			t.Fatalf("section %q shows no command line with its output", verb)
+		}
+		e := example{args: strings.Fields(shown[1]), fields: map[string]string{}}
+		if err := json.Unmarshal([]byte(shown[2]), &e.output); err != nil {
+			t.Fatalf("section %q: %v", verb, err)
+		}
+		for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|").FindAllStringSubmatch(section, -1) {
+			e.fields[row[1]] = row[2]
+		}
+		all[verb] = e
+	}
+	return all
+}
+
+func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
+	all := examples(t)
+	if got, want := slices.Sorted(maps.Keys(all)), []string{"next", "validate", "version"}; !slices.Equal(got, want) {
+		t.Fatalf("the document has sections for %v, want %v", got, want)
+	}
+	dir := t.TempDir()
+	for name, text := range documented {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for verb, e := range all {
+		var out, errOut bytes.Buffer
+		command(e.args, &out, &errOut)
+		var got any
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil || errOut.Len() > 0 {
+			t.Errorf("%v: %v\n%s%s", e.args, err, out.Bytes(), errOut.Bytes())
+			continue
+		}
+		if verb != "version" && !reflect.DeepEqual(got, e.output) { // the version is another one everywhere
+			t.Errorf("%v prints\n%s\nand not what the document shows", e.args, out.Bytes())
+		}
+		printed := map[string]string{}
+		fieldsOf(got, printed)
+		if !maps.Equal(printed, e.fields) {
+			t.Errorf("%v prints the fields %v, the document has %v", e.args, printed, e.fields)
+		}
+	}
+}
+
+// fieldsOf collects the names of all fields in a document, with their types.
+func fieldsOf(document any, into map[string]string) {
+	switch d := document.(type) {
+	case []any:
+		for _, v := range d {
+			fieldsOf(v, into)
+		}
+	case map[string]any:
+		for name, v := range d {
+			into[name] = map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Float64: "number",
+				reflect.Slice: "array", reflect.Map: "object"}[reflect.TypeOf(v).Kind()]
+			fieldsOf(v, into)
+		}
+	}
+}

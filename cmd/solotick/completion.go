@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+func (a *app) completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion {bash|zsh|fish|powershell}",
+		Short: "Print the script that completes command lines in a shell",
+		Example: `  solotick completion bash >/etc/bash_completion.d/solotick
+  solotick completion zsh >"${fpath[1]}/_solotick"
+  solotick completion fish >~/.config/fish/completions/solotick.fish
+  solotick completion powershell | Out-String | Invoke-Expression`,
+		ValidArgs: shells,
+		RunE: func(c *cobra.Command, args []string) error {
+			name := ""
+			if len(args) == 1 {
+				name = args[0]
+			}
+			root := c.Root()
+			switch name {
+			case "bash":
+				return root.GenBashCompletionV2(a.out, true)
+			case "zsh":
+				return root.GenZshCompletion(a.out)
+			case "fish":
+				return root.GenFishCompletion(a.out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(a.out)
+			}
+			return &failure{code: exitUsage, err: fmt.Errorf("completion takes the name of one shell: bash, zsh, fish or powershell"),
+				hint: "solotick completion bash"}
+		},
+	}
+}

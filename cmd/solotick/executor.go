@@ -1,0 +1,28 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// executor makes what runs a job. A command gets this process' environment below what the table sets, without the Redis
+// URL: its password is not the jobs' business.
+func executor(log *slog.Logger) func(config.Job) execute.Executor {
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, redisVariable+"=") })
+	return func(c config.Job) execute.Executor {
+		if c.HTTP != nil {
+			return execute.NewHTTP(*c.HTTP, execute.HTTPOptions{AllowRemote: c.AllowRemote, Version: buildVersion()})
+		}
+		return execute.NewExec(*c.Exec, execute.ExecOptions{Log: log, Env: env, Urgent: lockLost})
+	}
+}
+
+// lockLost tells whether a run is cancelled because another may begin soon.
+func lockLost(cause error) bool { return errors.Is(cause, lock.ErrLost) }

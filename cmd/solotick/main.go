@@ -1,0 +1,8 @@
+// Command solotick runs beside every replica of a service and fires each tick of its cron table on exactly one of them.
+package main
+
+import (
+	"os"
+)
+
+func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }

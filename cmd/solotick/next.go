@@ -1,0 +1,141 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/config"
+)
+
+// maxNext bounds -n: enough for a year of a job every five minutes.
+const maxNext = 100_000
+
+func (a *app) nextCommand() *cobra.Command {
+	var (
+		o    output
+		n    int
+		from string
+	)
+	c := &cobra.Command{
+		Use:   "next [JOB]...",
+		Short: "Show the next ticks of each job",
+		Long: `Show the next ticks of each job, or of the jobs named, sorted by time. Ticks are nominal: jitter is not in them.
+Suspended jobs have none.`,
+		Example: `  solotick next -c table.yaml
+  solotick next -c table.yaml -n 3 --from 2027-03-28T00:00:00Z send-invoices
+  solotick next -c table.yaml -o json`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if n < 1 || n > maxNext {
+				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxNext), hint: "-n 5"}
+			}
+			after := time.Now()
+			if from != "" {
+				var err error
+				if after, err = time.Parse(time.RFC3339, from); err != nil {
+					return &failure{code: exitUsage, err: fmt.Errorf("--from %q is not a time as in RFC 3339", from),
+						hint: "--from " + time.Now().UTC().Format(time.RFC3339)}
+				}
+			}
+			t, err := a.table()
+			if err != nil {
+				return err
+			}
+			jobs, err := pick(t, args)
+			if err != nil {
+				return err
+			}
+			rows := next(jobs, after, n)
+			a.explainNone(jobs, rows)
+			return a.printNext(rows, o)
+		},
+	}
+	o.flag(c)
+	c.Flags().IntVarP(&n, "count", "n", 5, "ticks for each job, at most `number`")
+	c.Flags().StringVar(&from, "from", "", "only ticks after this `time`, RFC 3339 (default now)")
+	return c
+}
+
+// pick gives the jobs named, or all.
+func pick(t *config.Table, names []string) ([]config.Job, error) {
+	if len(names) == 0 {
+		return t.Jobs, nil
+	}
+	var jobs []config.Job
+	for _, name := range names {
+		named := func(j config.Job) bool { return j.Name == name }
+		i := slices.IndexFunc(t.Jobs, named)
+		if i < 0 {
+			return nil, &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "without names, solotick next shows all jobs"}
+		}
+		if !slices.ContainsFunc(jobs, named) {
+			jobs = append(jobs, t.Jobs[i])
+		}
+	}
+	return jobs, nil
+}
+
+// tickJSON is one row of `next -o json`, a contract: see docs/cli-json.md.
+type tickJSON struct {
+	Job  string `json:"job"`
+	Tick string `json:"tick"`
+
+	at   time.Time
+	zone string
+}
+
+func next(jobs []config.Job, after time.Time, n int) []tickJSON {
+	rows := []tickJSON{}
+	for _, j := range jobs {
+		if j.Suspend {
+			continue
+		}
+		at := after
+		for range n {
+			if at = j.Schedule.Next(at); at.IsZero() {
+				break
+			}
+			rows = append(rows, tickJSON{j.Name, at.UTC().Format(time.RFC3339), at, j.TimeZone})
+		}
+	}
+	slices.SortStableFunc(rows, func(x, y tickJSON) int {
+		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.Job, y.Job))
+	})
+	return rows
+}
+
+// explainNone says on standard error of each job without a row why it has none.
+func (a *app) explainNone(jobs []config.Job, rows []tickJSON) {
+	for _, j := range jobs {
+		switch {
+		case j.Suspend:
+			fmt.Fprintf(a.err, "note: job %q is suspended\n", j.Name)
+		case !slices.ContainsFunc(rows, func(r tickJSON) bool { return r.Job == j.Name }):
+			fmt.Fprintf(a.err, "note: job %q has no more ticks\n", j.Name)
+		}
+	}
+}
+
+func (a *app) printNext(rows []tickJSON, o output) error {
+	if o == "json" {
+		return a.printJSON(rows)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TICK (UTC)\tLOCAL\tJOB")
+	for _, r := range rows {
+		local := "-"
+		if zone, err := time.LoadLocation(r.zone); err == nil && zone != time.UTC {
+			local = r.at.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Tick, local, r.Job)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The variables that stand in for flags.
+const (
+	configVariable  = "SOLOTICK_CONFIG"
+	redisVariable   = "SOLOTICK_REDIS_URL"
+	replicaVariable = "SOLOTICK_REPLICA"
+)
+
+// app is one invocation: where it writes, and the flags of all verbs.
+type app struct {
+	out, err  io.Writer
+	config    string
+	redis     string
+	replica   string
+	logFormat string
+	logLevel  string
+}
+
+// command runs one command line and returns the exit code.
+func command(args []string, out, errOut io.Writer) int {
+	a := &app{out: out, err: errOut}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	f := failed(root, err)
+	if f.err != nil {
+		fmt.Fprintf(errOut, "error: %s\n", f.err)
+	}
+	if f.hint != "" {
+		fmt.Fprintf(errOut, "hint: %s\n", f.hint)
+	}
+	return f.code
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "solotick",
+		Short: "Cron beside every replica, each tick fired by exactly one",
+		Long: `Solotick runs beside every replica of a service, reads one YAML cron table, and makes sure that each tick of each job
+is fired by exactly one replica.`,
+		Example: `  solotick run -c table.yaml
+  solotick validate -c table.yaml
+  solotick next -c table.yaml -n 3`,
+		Version:            buildVersion(),
+		SilenceErrors:      true,
+		SilenceUsage:       true,
+		DisableSuggestions: true, // the hint has them
+	}
+	root.CompletionOptions.DisableDefaultCmd = true // ours is one verb with an example
+	flags := root.PersistentFlags()
+	flags.StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"), "`file` with the table (env SOLOTICK_CONFIG)")
+	flags.StringVar(&a.redis, "redis", os.Getenv(redisVariable), "`URL` of Redis instead of the table's (env SOLOTICK_REDIS_URL)")
+	flags.StringVar(&a.replica, "replica", os.Getenv(replicaVariable), "`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
+	flags.StringVar(&a.logFormat, "log-format", "text", "`format` of the log: text or json")
+	flags.StringVar(&a.logLevel, "log-level", "info", "lowest `level` that is logged: debug, info, warn or error")
+	flags.Lookup("redis").DefValue = "" // may hold a password, which help would show
+	root.SetFlagErrorFunc(badFlag)
+	root.SetHelpCommand(helpCommand())
+	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand())
+	offer(root, "log-format", "text", "json")
+	offer(root, "log-level", "debug", "info", "warn", "error")
+	return root
+}
+
+// helpCommand is `solotick help VERB`.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show how a command is used",
+		Example: `  solotick help run`,
+		RunE: func(c *cobra.Command, args []string) error {
+			of, _, err := c.Root().Find(args)
+			if err != nil || of == c.Root() && len(args) > 0 {
+				return unknownVerb(c.Root(), args[0])
+			}
+			of.InitDefaultHelpFlag()
+			of.InitDefaultVersionFlag()
+			return of.Help()
+		},
+	}
+}
+
+// offer lets shells complete the values of a flag. Only a flag that does not exist makes an error, and that is seen in
+// every test.
+func offer(c *cobra.Command, flag string, values ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err)
+	}
+}
+
+func env(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+// logger is made of the flags, and writes to standard error.
+func (a *app) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil || strings.ContainsAny(a.logLevel, "+-") {
+		return nil, &failure{code: exitUsage, err: fmt.Errorf("--log-level %q is none of debug, info, warn, error", a.logLevel),
+			hint: "--log-level info"}
+	}
+	o := &slog.HandlerOptions{Level: level}
+	switch a.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(a.err, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(a.err, o)), nil
+	}
+	return nil, &failure{code: exitUsage, err: fmt.Errorf("--log-format %q is neither text nor json", a.logFormat), hint: "--log-format json"}
+}
+
+// output is the -o flag of the verbs that read.
+type output string
+
+func (o *output) flag(c *cobra.Command) {
+	c.Flags().StringVarP((*string)(o), "output", "o", "text", "`format` of the output: text or json")
+	offer(c, "output", "text", "json")
+}
+
+func (o output) check() error {
+	if o != "text" && o != "json" {
+		return &failure{code: exitUsage, err: fmt.Errorf("--output %q is neither text nor json", string(o)), hint: "-o json"}
+	}
+	return nil
+}

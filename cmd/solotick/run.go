@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/embedded"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar"
+	"github.com/solotick/solotick/sidecar/admin"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// settled is when the start is over: Redis was asked, the jobs are registered, and the first ticks have come.
+const settled = 2 * time.Second
+
+func (a *app) runCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Run one replica: wake at each tick, race for it, run the job",
+		Long: `Run one replica: wake at each tick of the table, race for it in Redis, run the job if the race is won.
+
+SIGTERM and SIGINT: no new ticks; running jobs get the table's shutdownGrace to end. A second signal ends at once.`,
+		Example: `  solotick run -c table.yaml
+  solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return a.run() },
+	}
+}
+
+func (a *app) run() error {
+	log, err := a.logger()
+	if err != nil {
+		return err
+	}
+	t, err := a.table()
+	if err != nil {
+		return err
+	}
+	for _, w := range t.Warnings {
+		log.Warn(w.Message, "file", w.File, "line", w.Line)
+	}
+	address, err := a.redisURL(t)
+	if err != nil {
+		return err
+	}
+	replica, err := a.replicaName(address == config.Embedded)
+	if err != nil {
+		return err
+	}
+
+	ctx, stop := a.signals(log)
+	defer stop()
+	var background sync.WaitGroup
+	defer background.Wait()
+	// What serves the replica lives until it has finished, which is after the signal.
+	serving, end := context.WithCancel(context.Background())
+	defer end()
+
+	client, err := connect(t.Redis, address)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	redis.SetLogger(redisLog{log})
+	if address == config.Embedded {
+		if err := serveEmbedded(serving, &background, log); err != nil {
+			return err
+		}
+	}
+	if os.Getpid() == 1 {
+		background.Go(func() { execute.Reap(serving, log) })
+	}
+	store, err := lock.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout})
+	if err != nil {
+		return &failure{code: exitCannot, err: err}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Replica: replica, Version: buildVersion(), Log: log, Registerer: registry,
+		Executor: executor(log)})
+	if err != nil {
+		return &failure{code: exitCannot, err: err}
+	}
+	if err := listen(serving, &background, t, admin.Server(s, registry, log), log); err != nil {
+		return err
+	}
+	background.Go(func() {
+		select {
+		case <-time.After(settled):
+			shrink()
+		case <-serving.Done():
+		}
+	})
+	if err := s.Run(ctx); err != nil {
+		return &failure{code: exitCannot, err: err}
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// serveEmbedded serves or joins the embedded store until ctx ends.
+func serveEmbedded(ctx context.Context, background *sync.WaitGroup, log *slog.Logger) error {
+	store, err := embedded.Open(embeddedAddr)
+	if err != nil {
+		return &failure{code: exitCannot, err: err, hint: "end the other program, or name a Redis with --redis redis://HOST:6379/0"}
+	}
+	if store.Serving() {
+		log.Info("serving the embedded store, for trying out on one machine", "addr", embeddedAddr)
+	} else {
+		log.Info("joined the embedded store of another process", "addr", embeddedAddr)
+	}
+	background.Go(func() {
+		store.Run(ctx, func() {
+			log.Info("serving the embedded store from now on: the process that did has ended", "addr", embeddedAddr)
+		})
+	})
+	return nil
+}
+
+// signals gives a context that ends at the first signal. The second one ends the process.
+func (a *app) signals(log *slog.Logger) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	got := make(chan os.Signal, 2)
+	signal.Notify(got, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		s, ok := <-got
+		if !ok {
+			return
+		}
+		log.Info("stopping; a second signal ends at once", "signal", s.String())
+		cancel()
+		if s, ok = <-got; ok {
+			log.Warn("ending at once", "signal", s.String())
+			os.Exit(exitProblem)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(got)
+		close(got)
+		cancel()
+	}
+}
+
+// replicaName is the flag's, or the pod's, or the host's. Several processes of one machine, as the embedded store has
+// them, are told apart by their pid.
+func (a *app) replicaName(oneMachine bool) (string, error) {
+	name := a.replica
+	if name == "" {
+		name = os.Getenv("POD_NAME")
+	}
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return "", &failure{code: exitCannot, err: fmt.Errorf("naming the replica: %w", err), hint: "--replica NAME"}
+		}
+		name = host
+		if oneMachine {
+			name = fmt.Sprintf("%s-%d", host, os.Getpid())
+		}
+	}
+	if len(name) > 253 || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
+		return "", &failure{code: exitUsage, err: fmt.Errorf("--replica %q is not one word of at most 253 bytes", name), hint: "--replica NAME"}
+	}
+	return name, nil
+}
+
+// listen serves metrics and health until ctx ends.
+func listen(ctx context.Context, background *sync.WaitGroup, t *config.Table, server *http.Server, log *slog.Logger) error {
+	if t.Listen == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", t.Listen)
+	if err != nil {
+		return &failure{code: exitCannot, err: fmt.Errorf("serving metrics and health: %w", err),
+			hint: "set `listen` in the table to another address, or to \"\" to switch it off"}
+	}
+	log.Info("serving /metrics /healthz /readyz", "addr", l.Addr().String())
+	background.Go(func() {
+		if err := server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			log.Error("serving metrics and health", "err", err)
+		}
+	})
+	background.Go(func() {
+		<-ctx.Done()
+		bounded, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if server.Shutdown(bounded) != nil {
+			_ = server.Close() // a scrape that hangs does not hold the end up
+		}
+	})
+	return nil
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestTranscripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/transcripts",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_TRANSCRIPTS") != "", // then read the difference
+		Setup: func(e *testscript.Env) error {
+			// What this process has in its environment is not what the transcripts are about.
+			e.Vars = append(e.Vars, "SOLOTICK_CONFIG=", "SOLOTICK_REDIS_URL=", "SOLOTICK_REPLICA=", "POD_NAME=", "TZ=UTC")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits is `exits CODE COMMAND…`: the command ends with exactly that code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...) // which also keeps the output for stdout and stderr
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("running %v: %v", args[1:], err)
+	}
+	if got != want {
+		ts.Fatalf("%v ended with exit code %d, want %d", args[1:], got, want)
+	}
+}

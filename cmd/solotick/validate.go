@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/config"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use:   "validate",
+		Short: "Check the table and show all that is wrong with it",
+		Example: `  solotick validate -c table.yaml
+  solotick validate -c table.yaml -o json`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if o == "json" {
+				return a.validateJSON()
+			}
+			t, err := a.table()
+			if err != nil {
+				return err
+			}
+			for _, w := range t.Warnings {
+				fmt.Fprintf(a.err, "warning: %s\n", w)
+			}
+			_, err = fmt.Fprintf(a.out, "%s: ok: service %s, %s\n", a.config, t.Service, plural(len(t.Jobs), "job"))
+			return err
+		},
+	}
+	o.flag(c)
+	return c
+}
+
+// problemJSON is one problem or warning in the output of `validate -o json`, a contract: see docs/cli-json.md.
+type problemJSON struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (a *app) validateJSON() error {
+	t, err := config.Load(a.config, os.LookupEnv)
+	var problems config.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return unreadable(err)
+	}
+	var warnings []config.Problem
+	if t != nil {
+		warnings = t.Warnings
+	}
+	if err := a.printJSON(struct {
+		Valid    bool          `json:"valid"`
+		Problems []problemJSON `json:"problems"`
+		Warnings []problemJSON `json:"warnings"`
+	}{err == nil, problemsJSON(problems), problemsJSON(warnings)}); err != nil {
+		return err
+	}
+	if err != nil {
+		return &failure{code: exitProblem} // the output has said all
+	}
+	return nil
+}
+
+func problemsJSON(problems []config.Problem) []problemJSON {
+	out := make([]problemJSON, 0, len(problems))
+	for _, p := range problems {
+		out = append(out, problemJSON{p.File, p.Line, p.Column, p.Message, p.Hint})
+	}
+	return out
+}
+
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker for releases: -X main.version=v1.2.3.
+var version string
+
+// buildVersion is the version of this binary; of one that no release made, that of its module or "dev".
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version of this binary",
+		Example: `  solotick version
+  solotick version -o json`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			platform := runtime.GOOS + "/" + runtime.GOARCH
+			if o == "json" {
+				return a.printJSON(struct {
+					Version  string `json:"version"`
+					Go       string `json:"go"`
+					Platform string `json:"platform"`
+				}{buildVersion(), runtime.Version(), platform})
+			}
+			_, err := fmt.Fprintf(a.out, "solotick %s (%s, %s)\n", buildVersion(), runtime.Version(), platform)
+			return err
+		},
+	}
+	o.flag(c)
+	return c
+}
