@@ -1,0 +1,143 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Request is one call that the app got.
+type Request struct {
+	Job     string
+	Tick    time.Time // as the caller named it; zero if it did not
+	Run     string
+	Kind    string
+	Token   int64
+	Replica string
+	Arrived time.Time
+	Ended   time.Time // when the app answered; zero while it is at work
+}
+
+// App is a server on the loopback interface that writes down what it is asked. POST /<job>?take=<duration> is answered
+// after that time, by 200, or earlier when the caller goes.
+type App struct {
+	server *http.Server
+	addr   string
+
+	mu   sync.Mutex
+	seen []Request
+	odd  []string // requests that could not be read
+}
+
+// StartApp starts one on a free port.
+func StartApp() (*App, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting the app: %w", err)
+	}
+	a := &App{addr: l.Addr().String()}
+	a.server = &http.Server{Handler: a}
+	go func() { _ = a.server.Serve(l) }() // ends with Close
+	return a, nil
+}
+
+// URL is where a job that takes so long is called.
+func (a *App) URL(job string, take time.Duration) string {
+	return fmt.Sprintf("http://%s/%s?take=%s", a.addr, job, take)
+}
+
+// Close ends the server and waits for nothing.
+func (a *App) Close() { _ = a.server.Close() }
+
+// Seen is a copy of what was asked so far, in order of arrival.
+func (a *App) Seen() []Request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.seen)
+}
+
+// Count is the number of requests so far.
+func (a *App) Count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.seen)
+}
+
+// Odd is what was asked and could not be read, which no replica should ask.
+func (a *App) Odd() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.odd)
+}
+
+// Forget starts anew.
+func (a *App) Forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seen, a.odd = nil, nil
+}
+
+func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	arrived := time.Now()
+	req, take, err := read(r)
+	req.Arrived = arrived
+	if err != nil {
+		a.mu.Lock()
+		a.odd = append(a.odd, err.Error())
+		a.mu.Unlock()
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	a.mu.Lock()
+	a.seen = append(a.seen, req)
+	at := len(a.seen) - 1
+	a.mu.Unlock()
+	_, _ = io.Copy(io.Discard, r.Body)
+
+	wait(r.Context(), take)
+	ended := time.Now()
+	a.mu.Lock()
+	if at < len(a.seen) && a.seen[at].Arrived.Equal(arrived) { // not forgotten meanwhile
+		a.seen[at].Ended = ended
+	}
+	a.mu.Unlock()
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func read(r *http.Request) (req Request, take time.Duration, err error) {
+	h := r.Header
+	req = Request{Job: strings.TrimPrefix(r.URL.Path, "/"), Run: h.Get("Solotick-Run"), Kind: h.Get("Solotick-Kind"),
+		Replica: h.Get("Solotick-Replica")}
+	if take, err = time.ParseDuration(r.URL.Query().Get("take")); err != nil {
+		return req, 0, fmt.Errorf("request for %q: take: %w", req.Job, err)
+	}
+	if v := h.Get("Solotick-Tick"); v != "" {
+		if req.Tick, err = time.Parse(time.RFC3339Nano, v); err != nil {
+			return req, 0, fmt.Errorf("request for %q: tick: %w", req.Job, err)
+		}
+	}
+	if v := h.Get("Solotick-Fencing-Token"); v != "" {
+		if req.Token, err = strconv.ParseInt(v, 10, 64); err != nil {
+			return req, 0, fmt.Errorf("request for %q: token: %w", req.Job, err)
+		}
+	}
+	if v := h.Get("Solotick-Job"); v != "" && v != req.Job {
+		return req, 0, fmt.Errorf("request for %q names job %q", req.Job, v)
+	}
+	return req, take, nil
+}

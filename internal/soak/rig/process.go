@@ -1,0 +1,118 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Process is a program that runs until it is stopped, with all that it says in a file.
+type Process struct {
+	Name string
+	Log  string // path of the file that holds its output
+
+	cmd  *exec.Cmd
+	out  *os.File
+	done chan struct{}
+	err  error // how it ended, once done is closed
+}
+
+// Launch starts a program whose output goes to the file log. env is added to this process' environment.
+func Launch(name, log string, env []string, argv ...string) (*Process, error) {
+	out, err := os.Create(log)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	p := &Process{Name: name, Log: log, out: out, done: make(chan struct{})}
+	p.cmd = exec.Command(argv[0], argv[1:]...)
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	if err := p.cmd.Start(); err != nil {
+		out.Close()
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		out.Close()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// Pid is the process id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Ended tells whether the process is gone.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Signal sends a signal; a process that has ended is no error.
+func (p *Process) Signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("sending %s to %s: %w", s, p.Name, err)
+	}
+	return nil
+}
+
+// Stop sends SIGTERM and waits for the end, which is an error when it is not an orderly one. After the grace it kills.
+func (p *Process) Stop(grace time.Duration) error {
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+	case <-time.After(grace):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		return fmt.Errorf("stopping %s: it was still there %s after SIGTERM", p.Name, grace)
+	}
+	if p.err != nil {
+		return fmt.Errorf("stopping %s: %w", p.Name, p.err)
+	}
+	return nil
+}
+
+// StopAll stops processes at the same time; the first error counts.
+func StopAll(grace time.Duration, all ...*Process) error {
+	errs := make(chan error, len(all))
+	for _, p := range all {
+		go func() { errs <- p.Stop(grace) }()
+	}
+	var first error
+	for range all {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// FreePort is a port of the loopback interface that was free a moment ago.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Until asks every 20 ms whether something is so, and gives up after the limit.
+func Until(limit time.Duration, what string, so func() bool) error {
+	for end := time.Now().Add(limit); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("waiting for %s: not within %s", what, limit)
+		}
+	}
+	return nil
+}
