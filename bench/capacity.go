@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/lock"
+)
+
+const (
+	capacityTarget = 0.20
+	capacityJobs   = 1000 // the burst of a thousand jobs at one tick
+	capacityTime   = 6 * time.Second
+)
+
+// capacity measures how many ticks a second can be claimed by one of three contenders, run and settled, over what the
+// same Redis does of plain SETs without pipelining. Each contender is a store with its own connections, as a replica has;
+// they live in one process, where they can ask for each tick at the same time. Nothing is run between claim and finish,
+// and the release follows at once, since the safety delay costs time and not capacity.
+func (b *bench) capacity() ([]row, error) {
+	redis, err := rig.StartRedis(b.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = redis.Stop(grace) }()
+
+	var fires, sets, ratios []float64
+	var spent map[string]rig.CommandStat
+	var total int64
+	for i := range b.rounds {
+		before, err := yardstick(redis)
+		if err != nil {
+			return nil, err
+		}
+		was, err := redis.CommandStats()
+		if err != nil {
+			return nil, err
+		}
+		n, took, err := contend(b.ctx, redis.Addr(), fmt.Sprintf("capacity-%d", i))
+		if err != nil {
+			return nil, err
+		}
+		if spent, err = redis.CommandStats(); err != nil {
+			return nil, err
+		}
+		for name, s := range spent {
+			spent[name] = rig.CommandStat{Calls: s.Calls - was[name].Calls, Usec: s.Usec - was[name].Usec}
+		}
+		total = n
+		after, err := yardstick(redis)
+		if err != nil {
+			return nil, err
+		}
+		f, s := float64(n)/took.Seconds(), (before+after)/2
+		fires, sets, ratios = append(fires, f), append(sets, s), append(ratios, f/s)
+	}
+	ratio := median(ratios)
+	scripted := spent["evalsha"]
+	return []row{
+		{what: "fires/s over SET/s", ours: fmt.Sprintf("%.0f/s", median(fires)), theirs: fmt.Sprintf("%.0f/s", median(sets)),
+			ratio: fmt.Sprintf("%.3f", ratio), target: fmt.Sprintf("≥ %.2f", capacityTarget), missed: ratio < capacityTarget,
+			note: fmt.Sprintf("median; rounds %.3f–%.3f; %d jobs, %d contenders", slices.Min(ratios), slices.Max(ratios), capacityJobs, replicas)},
+		{what: "Redis' own time per fire", ours: fmt.Sprintf("%.1f µs", scripted.Usec/float64(total)),
+			note: fmt.Sprintf("%.2f scripts per fire; Redis alone would do %.0f/s", float64(scripted.Calls)/float64(total), float64(total)/scripted.Usec*1e6)},
+	}, nil
+}
+
+// yardstick is what redis-benchmark reports for SET with 50 connections and no pipelining, per second.
+func yardstick(redis *rig.Redis) (float64, error) {
+	out, err := exec.Command("redis-benchmark", "-p", strconv.Itoa(redis.Port), "-t", "set", "-c", "50", "-n", "200000", "--csv").Output()
+	if err != nil {
+		return 0, fmt.Errorf("running redis-benchmark: %w", err)
+	}
+	for _, line := range strings.Split(string(out), "\n") {
+		if f := strings.Split(line, ","); len(f) > 1 && strings.Trim(f[0], `"`) == "SET" {
+			return strconv.ParseFloat(strings.Trim(f[1], `"`), 64)
+		}
+	}
+	return 0, fmt.Errorf("running redis-benchmark: no figure for SET in %q", out)
+}
+
+// contend lets three stores race for tick after tick of many jobs, and returns how many were fired in which time.
+func contend(ctx context.Context, addr, service string) (int64, time.Duration, error) {
+	stores := make([]*lock.Store, replicas)
+	for i := range stores {
+		client := lock.NewClient(redis.UniversalOptions{Addrs: []string{addr}}, 5*time.Second)
+		defer client.Close()
+		var err error
+		if stores[i], err = lock.New(client, service, lock.Options{Timeout: 5 * time.Second}); err != nil {
+			return 0, 0, err
+		}
+		if err := stores[i].Sync(ctx); err != nil {
+			return 0, 0, err
+		}
+	}
+	born := make([]lock.Ledger, capacityJobs)
+	for i := range born {
+		var err error
+		if born[i], err = stores[0].Register(ctx, fmt.Sprintf("job-%d", i), ""); err != nil {
+			return 0, 0, err
+		}
+	}
+	time.Sleep(2 * time.Second) // ticks of a new ledger's first second count as claimed
+
+	var fired atomic.Int64
+	var all sync.WaitGroup
+	errs := make(chan error, capacityJobs)
+	began := time.Now()
+	for i := range born {
+		all.Go(func() {
+			tick := born[i].Born.Add(time.Second)
+			for time.Since(began) < capacityTime {
+				tick = tick.Add(time.Millisecond) // far faster than time would bring them, and never ahead of it
+				if err := race(ctx, stores, fmt.Sprintf("job-%d", i), tick); err != nil {
+					errs <- err
+					return
+				}
+				fired.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	took := time.Since(began)
+	close(errs)
+	return fired.Load(), took, <-errs
+}
+
+// race asks for one tick on all stores at once; the one that wins finishes and releases.
+func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time) error {
+	var won atomic.Int32
+	errs := make(chan error, len(stores))
+	for i, s := range stores {
+		go func() {
+			lease, _, err := s.Acquire(ctx, lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: fmt.Sprintf("r%d", i)})
+			if err == nil && lease != nil {
+				won.Add(1)
+				_, err = lease.Finish(ctx, time.Second, "job", job, "tick", tick.UnixMilli(), "run", lease.Run(), "replica", "r", "kind", "schedule",
+					"attempt", 1, "outcome", "succeeded", "began", tick.UnixMilli(), "ms", 5)
+				if err == nil {
+					err = lease.Release(ctx)
+				}
+			}
+			errs <- err
+		}()
+	}
+	for range stores {
+		if err := <-errs; err != nil {
+			return err
+		}
+	}
+	if n := won.Load(); n != 1 {
+		return fmt.Errorf("tick %s of %s was won by %d contenders", tick, job, n)
+	}
+	return nil
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2]
+}
