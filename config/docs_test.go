@@ -20,10 +20,13 @@ func sections() []struct {
 	}{
 		{"the table", tableKeys()},
 		{"redis", redisKeys()},
+		{"redis.sentinel", sentinelKeys()},
+		{"redis.cluster", clusterKeys()},
 		{"redis.tls", tlsKeys()},
 		{"jobs", jobKeys()},
 		{"jobs.http", httpKeys()},
 		{"jobs.exec", execKeys()},
+		{"jobs.retry", retryKeys()},
 		{"jobs.lock", lockKeys()},
 	}
 }
@@ -73,7 +76,7 @@ func TestReferenceListsTheKeysThatAreRead(t *testing.T) {
 			t.Errorf("keys of %s: run the test with -update\n got %s\nwant %s", s.name, got, want)
 		}
 	}
-	if all := count(tableKeys()) - len(commonKeys()) - len(lockKeys()); listed != all {
+	if all := count(tableKeys()) - len(commonKeys()) - len(lockKeys()) - len(retryKeys()); listed != all {
 		t.Errorf("the sections list %d keys of %d", listed, all)
 	}
 	if *update {

@@ -32,12 +32,14 @@ func (t *Table) hash() string {
 		Timeout, StartingDeadline   time.Duration
 		Guarantee                   Guarantee
 		ConcurrencyPolicy           ConcurrencyPolicy
+		Missed                      Missed
+		Retry                       Retry
 		Lock                        Lock
 	}
 	open := []any{t.Service, t.Listen, t.Clock, t.ShutdownGrace}
 	for _, j := range t.Jobs {
 		open = append(open, job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
-			j.Guarantee, j.ConcurrencyPolicy, j.Lock})
+			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.Retry, j.Lock})
 	}
 	whole := *t
 	whole.Warnings = nil

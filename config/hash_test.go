@@ -19,6 +19,8 @@ func TestEveryValueCountsInTheHash(t *testing.T) {
 		{"ca.pem", "roots.pem"}, {"tls.crt", "cert.pem"}, {"tls.key", "key.pem"}, {"serverName: redis", "serverName: r"},
 		{"750ms", "800ms"}, {":9000", ":9001"}, {"clock: local", "clock: redis"}, {"shutdownGrace: 1m", "shutdownGrace: 2m"},
 		{"Europe/Berlin", "Europe/Paris"}, {"timeout: 2m", "timeout: 3m"}, {"Allow", "Forbid"}, {"30m", "40m"},
+		{"missed: skip", "missed: latest"}, {"missed: all", "missed: skip"},
+		{"limit: 2", "limit: 1"}, {"backoff: 2s", "backoff: 3s"}, {"maxBackoff: 20s", "maxBackoff: 30s"}, {"limit: 4", "limit: 5"},
 		{"safetyDelay: 0s", "safetyDelay: 1s"}, {"ttl: 20s", "ttl: 21s"}, {"jitter: 10s", "jitter: 11s"},
 		{"suspend: true", "suspend: false"},
 		{"send-invoices", "send-bills"}, {"0 9 *", "1 9 *"}, {"America/New_York", "America/Chicago"}, {"PUT", "POST"},

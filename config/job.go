@@ -20,6 +20,9 @@ const (
 	maxTTL = time.Hour
 
 	maxNameLength = 63
+
+	maxRetries = 100
+	maxBackoff = 24 * time.Hour
 )
 
 // defaultJob is a job of which nothing but the necessary is said.
@@ -29,6 +32,8 @@ func defaultJob() Job {
 		Timeout:           5 * time.Minute,
 		Guarantee:         AtMostOnce,
 		ConcurrencyPolicy: Forbid,
+		Missed:            Latest,
+		Retry:             Retry{Backoff: 5 * time.Second, MaxBackoff: time.Minute},
 		Lock:              Lock{TTL: 15 * time.Second, SafetyDelay: time.Second},
 	}
 }
@@ -101,6 +106,7 @@ func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 	}
 	d.finishSchedule()
 	d.checkJitter()
+	d.checkBackoff()
 	d.checkRoomToRenew()
 	d.checkRemote()
 	d.checkEffect()
@@ -163,6 +169,18 @@ func (d *decoder) checkJitter() {
 	}
 }
 
+func (d *decoder) checkBackoff() {
+	j := d.job
+	backoff, longest := j.at["retry.backoff"], j.at["retry.maxBackoff"]
+	switch {
+	case j.Retry.MaxBackoff >= j.Retry.Backoff:
+	case longest.ok():
+		d.bad(longest, "", "must be at least retry.backoff, %s", shortDuration(j.Retry.Backoff))
+	default:
+		d.bad(backoff, "set retry.maxBackoff too", "must be at most retry.maxBackoff, %s", shortDuration(j.Retry.MaxBackoff))
+	}
+}
+
 // checkRoomToRenew asks that a renewal, which begins every third of the ttl, can fail by its timeout and still be
 // tried again before the lock ends.
 func (d *decoder) checkRoomToRenew() {
@@ -206,11 +224,10 @@ func (d *decoder) checkRemote() {
 // checkEffect warns of keys that the job's other keys make meaningless.
 func (d *decoder) checkEffect() {
 	j := d.job
-	if j.own("lock") && j.Guarantee == EveryReplica {
-		d.warn(j.at["lock"].node, "", "lock has no effect: with guarantee every-replica there is no lock")
-	}
-	if j.own("concurrencyPolicy") && j.Guarantee == EveryReplica {
-		d.warn(j.at["concurrencyPolicy"].node, "", "concurrencyPolicy has no effect: with guarantee every-replica there is no lock")
+	for _, k := range []string{"lock", "concurrencyPolicy", "missed"} {
+		if j.own(k) && j.Guarantee == EveryReplica {
+			d.warn(j.at[k].node, "", "%s has no effect: with guarantee every-replica there is no lock", k)
+		}
 	}
 	if j.own("allowRemote") && j.Exec != nil && j.HTTP == nil {
 		d.warn(j.at["allowRemote"].node, "", "allowRemote has no effect on exec")

@@ -25,6 +25,7 @@ type key struct {
 const (
 	kindText     = "text"
 	kindDuration = "duration"
+	kindNumber   = "number"
 	kindBool     = "true or false"
 	kindTime     = "time"
 	kindMapping  = "mapping"
@@ -75,48 +76,6 @@ func describeTable() []key {
 	}
 }
 
-func redisKeys() []key {
-	return []key{
-		{name: "url", kind: kindText, def: none, example: "rediss://redis:6379/0",
-			show: shownURL, aka: []string{"addr", "address", "host", "uri"},
-			decode: (*decoder).redisURL,
-			doc:    "`redis://host:6379/0`, `rediss://…` for TLS, `unix:///run/redis.sock?db=0`, or `embedded`"},
-		{name: "username", kind: kindText, def: none, example: "app",
-			show: shown, aka: []string{"user"},
-			decode: func(d *decoder, e entry) { d.nonEmpty(e, &d.table.Redis.Username) },
-			doc:    "ACL user; without it the default user, or the one in the URL"},
-		{name: "passwordFile", kind: kindText, def: none, example: "/run/secrets/redis",
-			show: shown, aka: []string{"password", "pass", "auth"},
-			decode: func(d *decoder, e entry) { d.nonEmpty(e, &d.table.Redis.PasswordFile) },
-			doc:    "file with the password, read at every connect, so that a rotated secret works"},
-		{name: "tls", kind: kindMapping, def: none, keys: tlsKeys(), decode: (*decoder).tls,
-			doc: "for `rediss://`: where the system's own roots and names do not fit"},
-		{name: "timeout", kind: kindDuration, def: "500ms", example: "1s",
-			show: shown,
-			decode: func(d *decoder, e entry) {
-				d.redisTimeout = d.duration(e, &d.table.Redis.Timeout, atLeast(time.Millisecond))
-			},
-			doc: "limit of one round trip; at most a third of every job's `lock.ttl`"},
-	}
-}
-
-func tlsKeys() []key {
-	file := func(name, example, doc string, to func(*TLS) *string, aka ...string) key {
-		return key{name: name, kind: kindText, def: none, example: example, show: shown, doc: doc, aka: aka,
-			decode: func(d *decoder, e entry) { d.nonEmpty(e, to(d.table.Redis.TLS)) }}
-	}
-	return []key{
-		file("caFile", "/etc/tls/ca.pem", "PEM file with the roots to trust instead of the system's",
-			func(t *TLS) *string { return &t.CAFile }, "ca", "cacert", "caCertFile"),
-		file("certFile", "/etc/tls/tls.crt", "PEM file with the client's certificate; needs `keyFile`",
-			func(t *TLS) *string { return &t.CertFile }, "cert"),
-		file("keyFile", "/etc/tls/tls.key", "PEM file with the client's key; needs `certFile`",
-			func(t *TLS) *string { return &t.KeyFile }, "key"),
-		file("serverName", "redis.internal", "name that the server's certificate must have, where it is not the URL's host",
-			func(t *TLS) *string { return &t.ServerName }, "sni"),
-	}
-}
-
 func jobKeys() []key {
 	return []key{
 		{name: "name", kind: kindText, def: required, example: "send-invoices",
@@ -141,19 +100,27 @@ func jobKeys() []key {
 			aka:    []string{"activeDeadlineSeconds", "maxDuration"},
 			decode: func(d *decoder, e entry) { d.duration(e, &d.job.Timeout, atLeast(time.Millisecond)) },
 			doc:    "a run that takes longer is cancelled"},
-		{name: "guarantee", kind: kindText, def: string(AtMostOnce), example: "every-replica",
+		{name: "guarantee", kind: kindText, def: string(AtMostOnce), example: "at-least-once",
 			show: shown, common: true,
-			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.Guarantee, AtMostOnce, EveryReplica) },
-			doc:    "`at-most-once`: one replica runs a tick; `every-replica`: each does, without a lock"},
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.Guarantee, AtMostOnce, AtLeastOnce, EveryReplica) },
+			doc:    "`at-most-once`: one replica runs a tick, once; `at-least-once`: again when its run was cut short; `every-replica`: each does, without a lock"},
 		{name: "concurrencyPolicy", kind: kindText, def: string(Forbid), example: "Allow",
 			show: shown, common: true, aka: []string{"concurrency"},
-			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.ConcurrencyPolicy, Forbid, Allow) },
-			doc:    "a tick due while the job still runs: `Forbid` skips it, `Allow` runs it beside"},
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.ConcurrencyPolicy, Forbid, Allow, Replace, Queue) },
+			doc:    "a tick due while the job still runs: `Forbid` skips it, `Allow` runs it beside, `Replace` ends the run for it, `Queue` lets one wait"},
+		{name: "missed", kind: kindText, def: string(Latest), example: "all",
+			show: shown, common: true, aka: []string{"catchUp", "misfire", "misfirePolicy"},
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.Missed, Latest, All, Skip) },
+			doc:    "ticks that no replica could fire in time: `latest` fires the newest late, `all` the newest hundred in order, `skip` none"},
 		{name: "startingDeadline", kind: kindDuration, def: "0s", example: "1h",
 			show: shown, common: true,
 			aka:    []string{"startingDeadlineSeconds"},
 			decode: func(d *decoder, e entry) { d.duration(e, &d.job.StartingDeadline, atLeast(0)) },
 			doc:    "a tick that could not be started within this time is skipped; `0s` = no limit"},
+		{name: "retry", kind: kindMapping, def: none, common: true, keys: retryKeys(),
+			aka:    []string{"retries", "backoffLimit"},
+			decode: func(d *decoder, e entry) { d.note(e); d.mapping(e) },
+			doc:    "how failed attempts are repeated, under the same lock; each of its keys falls back to `defaults` alone"},
 		{name: "lock", kind: kindMapping, def: "see below", common: true, keys: lockKeys(),
 			decode: func(d *decoder, e entry) { d.note(e); d.mapping(e) },
 			doc:    "how the job's lock is held; each of its keys falls back to `defaults` alone"},
@@ -174,6 +141,25 @@ func jobKeys() []key {
 			aka:    []string{"enabled", "disabled", "paused"},
 			decode: func(d *decoder, e entry) { d.bool(e, &d.job.Suspend) },
 			doc:    "true: the job stays in the table and its ticks are skipped"},
+	}
+}
+
+func retryKeys() []key {
+	return []key{
+		{name: "limit", kind: kindNumber, def: "0", example: "3",
+			show: shown, common: true, aka: []string{"max", "maxRetries", "attempts"},
+			decode: func(d *decoder, e entry) { d.number(e, &d.job.Retry.Limit, 0, maxRetries) },
+			doc:    "attempts after the first one, at most 100"},
+		{name: "backoff", kind: kindDuration, def: "5s", example: "10s",
+			show: shown, common: true, aka: []string{"delay", "wait"},
+			decode: func(d *decoder, e entry) { d.duration(e, &d.job.Retry.Backoff, between(time.Millisecond, maxBackoff)) },
+			doc:    "wait before the second attempt, doubled before each further one, with some chance in it; `Retry-After` makes it longer"},
+		{name: "maxBackoff", kind: kindDuration, def: "1m", example: "5m",
+			show: shown, common: true, aka: []string{"maxDelay", "maxWait"},
+			decode: func(d *decoder, e entry) {
+				d.duration(e, &d.job.Retry.MaxBackoff, between(time.Millisecond, maxBackoff))
+			},
+			doc: "the longest of these waits, but for `Retry-After`; at most 24h"},
 	}
 }
 
@@ -305,7 +291,7 @@ func homes(name string, inJob bool) []string {
 	var walk func(keys []key, under string)
 	walk = func(keys []key, under string) {
 		for _, k := range keys {
-			if k.name == name && !(inJob && under == "under redis") {
+			if k.name == name && !(inJob && (under == "under redis" || under == "under sentinel")) {
 				out = append(out, under)
 			}
 			switch k.name {

@@ -82,7 +82,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 			Body:    "{\"dry\": false}\n", SuccessCodes: []CodeRange{{200, 204}, {404, 404}, {409, 409}},
 		},
 		AllowRemote: true, Timeout: 10 * time.Minute, Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid,
-		StartingDeadline: time.Hour, Lock: Lock{TTL: 30 * time.Second}, Jitter: 30 * time.Second,
+		Missed: All, StartingDeadline: time.Hour, Retry: Retry{4, 2 * time.Second, 20 * time.Second}, Lock: Lock{TTL: 30 * time.Second}, Jitter: 30 * time.Second,
 		Start: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2027, 11, 30, 23, 0, 0, 0, time.UTC),
 	})
 	equal(t, "second job", second, Job{
@@ -92,7 +92,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 			Env:     map[string]string{"LEVEL": "5", "EMPTY": ""}, Dir: "/data",
 		},
 		AllowRemote: true, Timeout: 2 * time.Minute, Guarantee: EveryReplica, ConcurrencyPolicy: Allow,
-		StartingDeadline: 30 * time.Minute, Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
+		Missed: Skip, StartingDeadline: 30 * time.Minute, Retry: Retry{2, 2 * time.Second, 20 * time.Second}, Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
 	})
 }
 
@@ -110,7 +110,7 @@ func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
 			HTTP: &HTTP{
 				Method: "POST", URL: "http://127.0.0.1:8080/ping", SuccessCodes: []CodeRange{{200, 299}},
 			},
-			Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid,
+			Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid, Missed: Latest, Retry: Retry{0, 5 * time.Second, time.Minute},
 			Lock: Lock{TTL: 15 * time.Second, SafetyDelay: time.Second}, Fingerprint: fingerprint,
 		}},
 	})

@@ -42,9 +42,19 @@ func (d *decoder) redis(e entry) {
 	d.checkRedis(d.mapping(e))
 }
 
-// checkRedis looks for keys that contradict the URL. Without a URL in the table, which --redis may name, it cannot.
+// checkRedis looks for keys that contradict each other. Without a URL in the table, which --redis may name, some cannot.
 func (d *decoder) checkRedis(seen map[string]*yaml.Node) {
 	r := d.table.Redis
+	named := ""
+	for _, k := range []string{"url", "sentinel", "cluster"} {
+		switch {
+		case seen[k] == nil:
+		case named == "":
+			named = k
+		default:
+			d.fail(seen[k], "keep one of url, sentinel and cluster", "redis.%s: redis.%s says already where Redis is", k, named)
+		}
+	}
 	u, err := url.Parse(r.URL)
 	if r.URL == "" || err != nil {
 		return
@@ -54,6 +64,9 @@ func (d *decoder) checkRedis(seen map[string]*yaml.Node) {
 			if seen[k] != nil {
 				d.fail(seen[k], "", "redis.%s: the embedded store has none", k)
 			}
+		}
+		if r.WaitReplicas > 0 {
+			d.fail(seen["waitReplicas"], "", "redis.waitReplicas: the embedded store has none")
 		}
 		return
 	}
@@ -76,6 +89,60 @@ func (d *decoder) tls(e entry) {
 		if seen[pair[0]] != nil && seen[pair[1]] == nil {
 			d.fail(seen[pair[0]], "", "redis.tls.%s needs %s", pair[0], pair[1])
 		}
+	}
+}
+
+func (d *decoder) sentinel(e entry) {
+	d.table.Redis.Sentinel = &Sentinel{}
+	d.complete(e, "master", "addrs")
+}
+
+func (d *decoder) cluster(e entry) {
+	d.table.Redis.Cluster = &Cluster{}
+	d.complete(e, "addrs")
+}
+
+// complete decodes a mapping that needs some of its keys.
+func (d *decoder) complete(e entry, names ...string) {
+	seen := d.mapping(e)
+	for _, name := range names {
+		if seen[name] == nil && (e.isNull() || e.val.Kind == yaml.MappingNode) {
+			k, _ := find(e.keys, name)
+			d.fail(e.at, "add "+name+": "+k.example, "%s.%s is missing", e.path, name)
+		}
+	}
+}
+
+// addrs reads a list of host:port.
+func (d *decoder) addrs(e entry, to *[]string) {
+	if hint := "write a list: " + e.example; e.val.Kind == yaml.ScalarNode && !e.isNull() {
+		d.fail(e.val, hint, "%s must be a list, not %s", e.path, kindOf(e.val))
+		return
+	} else if items, ok := d.list(e); ok {
+		if e.isNull() || len(e.val.Content) == 0 {
+			d.fail(e.at, hint, "%s must not be empty", e.path)
+		}
+		for _, item := range items {
+			d.addr(item, to)
+		}
+	}
+}
+
+func (d *decoder) addr(item entry, to *[]string) {
+	t := d.text(item)
+	if !t.ok() {
+		return
+	}
+	host, port, err := net.SplitHostPort(t.value)
+	switch {
+	case err != nil && !strings.Contains(t.value, ":"):
+		d.bad(t, "write host:port", "the port is missing")
+	case err != nil, host == "", strings.ContainsAny(host, " /@"):
+		d.bad(t, "write host:port; username, passwordFile and tls have keys of their own", "not an address")
+	case badPort(port):
+		d.bad(t, "", "the port must be from 1 to 65535")
+	default:
+		*to = append(*to, t.value)
 	}
 }
 

@@ -21,10 +21,26 @@ type Table struct {
 // Redis says how to reach the server that holds the locks.
 type Redis struct {
 	URL          string        // redis://, rediss://, unix:///path?db=0, "embedded"; "" when the table names none
+	Sentinel     *Sentinel     // in place of URL; nil = none
+	Cluster      *Cluster      // in place of URL; nil = none
 	Username     string        // user of the ACL; "" = the default user, or the one in URL
 	PasswordFile string        // read by the connector at every connect, so that a rotated secret works
 	TLS          *TLS          // nil = none beyond what the URL asks for
+	WaitReplicas int           // replicas that must have a claim before it is believed, 0 to 10
 	Timeout      time.Duration // one round trip; default 500ms
+}
+
+// Sentinel names the Sentinels that know the present master.
+type Sentinel struct {
+	Master       string
+	Addrs        []string // host:port, at least one
+	Username     string   // on the Sentinels; "" = the default user
+	PasswordFile string   // of the Sentinels; "" = no password
+}
+
+// Cluster names some nodes of a Redis Cluster.
+type Cluster struct {
+	Addrs []string // host:port, at least one
 }
 
 // TLS names the files of a TLS connection; an empty name leaves the part to the system's defaults.
@@ -41,7 +57,9 @@ type Job struct {
 	Timeout           time.Duration // a run's limit; default 5m
 	Guarantee         Guarantee
 	ConcurrencyPolicy ConcurrencyPolicy
+	Missed            Missed
 	StartingDeadline  time.Duration // 0 = no limit
+	Retry             Retry
 	Lock              Lock
 	Jitter            time.Duration // 0 = none
 	Start, End        time.Time     // zero = no bound
@@ -55,6 +73,7 @@ type Guarantee string
 // The guarantees a job can ask for.
 const (
 	AtMostOnce   Guarantee = "at-most-once"
+	AtLeastOnce  Guarantee = "at-least-once"
 	EveryReplica Guarantee = "every-replica"
 )
 
@@ -63,9 +82,28 @@ type ConcurrencyPolicy string
 
 // The policies a job can ask for.
 const (
-	Forbid ConcurrencyPolicy = "Forbid"
-	Allow  ConcurrencyPolicy = "Allow"
+	Forbid  ConcurrencyPolicy = "Forbid"
+	Allow   ConcurrencyPolicy = "Allow"
+	Replace ConcurrencyPolicy = "Replace"
+	Queue   ConcurrencyPolicy = "Queue"
 )
+
+// Missed says what becomes of ticks that no replica could fire in time.
+type Missed string
+
+// The ways with missed ticks that a job can ask for.
+const (
+	Latest Missed = "latest"
+	All    Missed = "all"
+	Skip   Missed = "skip"
+)
+
+// Retry says how failed attempts of a run are repeated.
+type Retry struct {
+	Limit      int           // attempts after the first; 0 = none, the default
+	Backoff    time.Duration // before the second attempt, doubled for each further one; default 5s
+	MaxBackoff time.Duration // default 1m
+}
 
 // Lock tunes a job's lock.
 type Lock struct {

@@ -202,6 +202,26 @@ func (d *decoder) bool(e entry, to *bool) {
 	}
 }
 
+// number reads a whole number.
+func (d *decoder) number(e entry, to *int, least, most int) {
+	t := d.scalar(e, "!!int", "!!str")
+	if !t.ok() {
+		return
+	}
+	v, err := strconv.Atoi(t.value)
+	switch {
+	case err == nil && e.val.Tag == "!!str" && !t.opaque:
+		d.bad(t, "write it without quotes", "must be a number")
+	case err != nil:
+		d.bad(t, "", "must be a whole number")
+	case v < least || v > most:
+		d.bad(t, "", "must be from %d to %d", least, most)
+	default:
+		*to = v
+		d.noteText(e, t)
+	}
+}
+
 // limits says which durations are acceptable: a complaint, or "".
 type limits func(time.Duration) string
 
