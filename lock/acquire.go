@@ -37,13 +37,16 @@ type Claim struct {
 	Kind      string
 	Attempt   int // from 1
 	Handovers int // how often the tick was handed on because it could not be started
+	// Again says that a run that is cut short is to be run again: at-least-once.
+	Again bool
 	// Fingerprint is registered should Redis have lost the job's ledger.
 	Fingerprint string
 
 	// Member of the due set that is the authority for this run; empty, the tick comes from the table.
 	Member string
 	// Older are due members for the ticks between OlderThan, the newest tick claimed as far as the caller knows, and
-	// Tick. They are added in the step that claims, and only if OlderThan is still right; else the answer is Gap.
+	// Tick. They are added in the step that claims, and only if OlderThan is still right; else the answer is Gap. With a
+	// zero OlderThan nothing is added, or asked.
 	Older     []string
 	OlderThan time.Time
 }
@@ -102,7 +105,26 @@ func (c *Claim) tolerance() time.Duration {
 
 // record is what Redis keeps beside the run, behind tick, token and previous tick.
 func (c *Claim) record() string {
-	return fmt.Sprintf("%s %d %s %d %d %s", c.Policy, c.TTL.Milliseconds(), c.Kind, c.Attempt, c.Handovers, c.Replica)
+	again := 0
+	if c.Again {
+		again = 1
+	}
+	return fmt.Sprintf("%s %d %s %d %d %d %s", c.Policy, c.TTL.Milliseconds(), c.Kind, c.Attempt, c.Handovers, again, c.Replica)
+}
+
+// rest are the arguments that most claims have no use for: a script's time grows with their number.
+func (c *Claim) rest() []any {
+	if c.slot() == "" && c.Member == "" && c.OlderThan.IsZero() {
+		return nil
+	}
+	args := []any{c.slot(), c.Member, ""}
+	if !c.OlderThan.IsZero() {
+		args[2] = millis(c.OlderThan)
+	}
+	for _, m := range c.Older {
+		args = append(args, m)
+	}
+	return args
 }
 
 // Acquire claims a tick: one round trip when nothing is wrong. It returns a Lease when this process may run the job now,
@@ -200,17 +222,10 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 		redisSent, _ = s.clock.middle(sent)
 	}
 	window := c.TTL - Margin
-	olderThan := ""
-	if len(c.Older) > 0 {
-		olderThan = itoa(millis(c.OlderThan))
-	}
-	args := []any{
-		c.Run, c.Job, millis(c.Tick), millis(redisSent.Add(window)), c.TTL.Milliseconds(), c.tolerance().Milliseconds(),
-		string(c.Policy), c.slot(), c.record(), c.Replica, c.Member, olderThan,
-	}
-	for _, m := range c.Older {
-		args = append(args, m)
-	}
+	args := make([]any, 0, 12+len(c.Older))
+	args = append(args, c.Run, c.Job, millis(c.Tick), millis(redisSent.Add(window)), c.TTL.Milliseconds(), c.tolerance().Milliseconds(),
+		string(c.Policy), c.record())
+	args = append(args, c.rest()...)
 	parts, err := s.call(context.WithoutCancel(ctx), acquireScript, 1,
 		[]string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due}, args...)
 	if err == nil {
@@ -229,7 +244,8 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 // late to be trusted.
 func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Lease, Answer, error) {
 	c := q.claim
-	l := &Lease{store: q.store, claim: *c, Token: a.Token}
+	l := newLease(q.store, *c)
+	l.Token = a.Token
 	l.trust.Store(int64(sent + c.TTL - Margin))
 	if l.Trusted() {
 		return l, a, nil
@@ -254,7 +270,7 @@ func (q *question) abandon(ctx context.Context) {
 	for d := q.closed - q.store.boottime(); d > 0 && pause(q.store.ending, min(d, glance)); {
 		d = q.closed - q.store.boottime()
 	}
-	l := &Lease{store: q.store, claim: *q.claim}
+	l := newLease(q.store, *q.claim)
 	// When Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
 	_ = l.abandon(ctx)
 }

@@ -3,55 +3,66 @@
 -- KEYS  1 lock  2 ledger  3 running  4 due
 -- ARGV  1 uuid of the run    2 job    3 tick    4 until: after this Redis time this copy has no effect    5 ttl
 --       6 tolerance for early askers    7 policy: Forbid | Allow | Queue | Replace
---       8 slot: '' or, under Allow, ':<tick>'    9 record of the run for whoever takes it over    10 replica
---       11 due member to pop; '' = the tick comes from the table
---       12 tick of the ledger from which the list of older ticks was made; '' = there is none    13.. that list: due members
+--       8 record of the run for whoever takes it over; its last word is the replica
+--       What follows may be left out:
+--       9 slot: '' or, under Allow, ':<tick>'    10 due member to pop; '' = the tick comes from the table
+--       11 tick of the ledger from which the list of older ticks was made; '' = there is none    12.. that list: due members
 -- Times are milliseconds, absolute ones on Redis' clock.
--- returns {code, now, newest tick claimed before, token, newest tick settled as overlap, end of the last pause,
---          replica that claimed last, lease end of the run that OVERLAP and HELD have to wait for}
--- The record is kept as '<tick> <token> <newest tick claimed before> <ARGV 9>'.
+-- returns {code, now, newest tick claimed before, newest tick settled as overlap, end of the last pause,
+--          replica that claimed last, WON: token; OVERLAP, HELD: lease end of the run that is in the way}
+-- The record is kept as '<tick> <token> <newest tick claimed before> <ARGV 8>'.
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local uuid, job, tick, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
-local policy, slot, member, older = ARGV[7], ARGV[8], ARGV[11], ARGV[12]
+local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
+local slot, member, older = ARGV[9] or '', ARGV[10] or '', ARGV[11] or ''
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'born', 'tick', 'run' .. slot, 'pend', 'queued', 'paused', 'token', 'overlap', 'pausedTo', 'by', 'last')
-local born, claimed, held, pend, queued, paused = h[1], tonumber(h[2]) or 0, h[3], tonumber(h[4]) or 0, h[5], h[6]
-local token, last = tonumber(h[7]) or 0, h[11]
+local h = redis.call('HMGET', ledger, 'born', 'tick', 'run' .. slot, 'paused', 'overlap', 'pausedTo', 'by')
+local claimed, held, paused, pausedTo = tonumber(h[2]) or 0, h[3], h[4], tonumber(h[6]) or 0
 
-local function answer(code)
-  local waits = held and (code == 'OVERLAP' or code == 'HELD')
-  local lease = waits and redis.call('ZSCORE', running, held .. ' ' .. job)
-  return {code, now, claimed, token, tonumber(h[8]) or 0, tonumber(h[9]) or 0, h[10] or '', tonumber(lease) or 0}
+local function answer(code, more)
+  return {code, now, claimed, tonumber(h[5]) or 0, pausedTo, h[7] or '', more or 0}
 end
+local function waiting(code) return answer(code, tonumber(redis.call('ZSCORE', running, held .. ' ' .. job) or 0)) end
 
-if not born then return answer('UNKNOWN') end              -- ledger new or lost: register first
+if not h[1] then return answer('UNKNOWN') end              -- ledger new or lost: register first
+-- First what most askers hear. A tick is claimed once, so this holds however late the copy comes.
+if member == '' and tick <= claimed and held ~= uuid then return answer('FIRED') end
 if now > tonumber(ARGV[4]) then return answer('STALE') end -- this copy comes too late
 
+local ttl = tonumber(ARGV[5])
+local leaseEnd = string.format('%d', now + ttl)
 if held == uuid then                                       -- asked again: same answer, and the lease begins anew with this request
   local owner = redis.call('GET', lock)
   if owner and owner ~= uuid then return answer('LOST') end
-  local itsToken, itsPrevious = string.match(redis.call('HGET', ledger, 'r:' .. uuid) or '', '^%S+ (%d+) (%d+)')
-  token, claimed = tonumber(itsToken) or token, tonumber(itsPrevious) or claimed
-  redis.call('ZADD', running, now + ttl, uuid .. ' ' .. job)
-  redis.call('SET', lock, uuid, 'PX', ttl)
-  return answer('WON')
+  local token, previous = string.match(redis.call('HGET', ledger, 'r:' .. uuid) or '', '^%S+ (%d+) (%d+)')
+  claimed = tonumber(previous) or claimed
+  redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)
+  redis.call('SET', lock, uuid, 'PX', ARGV[5])
+  return answer('WON', tonumber(token))
 end
 
+-- A pause settles the ticks before its end, and keeps back what is due; what somebody asked for by hand passes.
+if paused then
+  local ends = tonumber(string.match(paused, '^%d+') or 0)      -- 0 = until it is resumed
+  local asked = member ~= '' and string.match(member, '^%d+ %S+ (%S+)')
+  if asked ~= 'manual' and asked ~= 'backfill' and (ends == 0 or (asked and now or tick) < ends) then return answer('PAUSED') end
+  pausedTo = math.max(pausedTo, math.min(ends, now))
+end
+
+local more = redis.call('HMGET', ledger, 'pend', 'queued', 'token', 'last')
+local pend, queued, token, last = tonumber(more[1]) or 0, more[2], tonumber(more[3]) or 0, more[4]
 if member ~= '' then                                       -- authority: the due member, however old its tick
   if not redis.call('ZSCORE', due, member) then return answer('GONE') end
-  if held then return answer('HELD') end
+  if held then return waiting('HELD') end
 else                                                       -- authority: the table, for ticks newer than the newest claimed
-  if paused then return answer('PAUSED') end
   if tick > now + tonumber(ARGV[6]) then return answer('EARLY') end
-  if tick <= claimed then return answer('FIRED') end
   if older ~= '' and tonumber(older) ~= claimed then return answer('GAP') end
   local waits = policy == 'Replace' or policy == 'Queue' and not queued
   if held and not waits then                               -- provisional: finish settles it, handover and takeover hand it on
     if tick > now then return answer('EARLY') end          -- the run may be over by then
-    if tick > pend then redis.call('HSET', ledger, 'pend', tick) end
-    return answer('OVERLAP')
+    if tick > pend then redis.call('HSET', ledger, 'pend', ARGV[3]) end
+    return waiting('OVERLAP')
   end
 end
 
@@ -59,17 +70,22 @@ end
 local owner = redis.call('GET', lock)
 if owner and not held and owner ~= last then return answer('LOCKED') end
 
-for i = 13, #ARGV do redis.call('ZADD', due, now, ARGV[i]) end
+for i = 12, #ARGV do redis.call('ZADD', due, now, ARGV[i]) end
+local replica = string.match(ARGV[8], '%S+$')
 if held then                                               -- Queue and Replace: claimed now, set free by the end of the present run
-  redis.call('HSET', ledger, 'tick', tick, 'queued', tick, 'by', ARGV[10])
-  if policy == 'Replace' then redis.call('HSET', ledger, 'stop', 1) end
+  redis.call('HSET', ledger, 'tick', ARGV[3], 'queued', ARGV[3], 'by', replica)
+  if policy == 'Replace' then
+    redis.call('HSET', ledger, 'stop', 1)
+    redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)
+  end
   return answer('QUEUED')
 end
 
 token = math.max(token + 1, now)                           -- never falls back, not even when the ledger was lost
-redis.call('ZADD', running, now + ttl, uuid .. ' ' .. job) -- first: should the script break off, the takeover settles what is there
-redis.call('HSET', ledger, 'run' .. slot, uuid, 'r:' .. uuid, tick .. ' ' .. token .. ' ' .. claimed .. ' ' .. ARGV[9],
-  'token', token, 'by', ARGV[10], 'last', uuid, 'tick', member == '' and tick or claimed)
+local tokenText = string.format('%d', token)
+redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)  -- first: should the script break off, the takeover settles what is there
+redis.call('HSET', ledger, 'run' .. slot, uuid, 'r:' .. uuid, ARGV[3] .. ' ' .. tokenText .. ' ' .. (h[2] or 0) .. ' ' .. ARGV[8],
+  'token', tokenText, 'by', replica, 'last', uuid, 'tick', member == '' and ARGV[3] or h[2] or 0)
 if owner then redis.call('DEL', lock) end
 local set = redis.call('SET', lock, uuid, 'NX', 'EX', math.ceil(ttl / 1000))
 if not set or redis.call('GET', lock) ~= uuid then return redis.error_reply('LOCKLOST the lock is not ours after SET NX') end
@@ -78,4 +94,4 @@ if member ~= '' then
 elseif pend > 0 and pend <= tick then
   redis.call('HDEL', ledger, 'pend')
 end
-return answer('WON')
+return answer('WON', token)

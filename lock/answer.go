@@ -30,7 +30,7 @@ type Answer struct {
 	Code     Code
 	Now      time.Time // Redis' time
 	Prev     time.Time // newest tick claimed before this call; zero if none
-	Token    int64     // the job's newest fencing token
+	Token    int64     // with Won: the run's fencing token
 	Overlap  time.Time // newest tick that was settled as overlapped
 	PausedTo time.Time // end of the last pause
 	Holder   string    // replica that claimed last
@@ -38,11 +38,11 @@ type Answer struct {
 }
 
 func parseAnswer(parts []any) (Answer, error) {
-	if len(parts) != 8 {
+	if len(parts) != 7 {
 		return Answer{}, fmt.Errorf("unexpected answer %v", parts)
 	}
-	var n [8]int64
-	for _, i := range []int{1, 2, 3, 4, 5, 7} {
+	var n [7]int64
+	for _, i := range []int{1, 2, 3, 4, 6} {
 		v, err := integer(parts[i])
 		if err != nil {
 			return Answer{}, err
@@ -50,11 +50,15 @@ func parseAnswer(parts []any) (Answer, error) {
 		n[i] = v
 	}
 	code, _ := parts[0].(string)
-	holder, _ := parts[6].(string)
-	return Answer{
-		Code: Code(code), Now: fromMillis(n[1]), Prev: fromMillis(n[2]), Token: n[3], Overlap: fromMillis(n[4]),
-		PausedTo: fromMillis(n[5]), Holder: holder, LeaseEnd: fromMillis(n[7]),
-	}, nil
+	holder, _ := parts[5].(string)
+	a := Answer{Code: Code(code), Now: fromMillis(n[1]), Prev: fromMillis(n[2]), Overlap: fromMillis(n[3]), PausedTo: fromMillis(n[4]), Holder: holder}
+	switch a.Code {
+	case Won:
+		a.Token = n[6]
+	case Overlap, Held:
+		a.LeaseEnd = fromMillis(n[6])
+	}
+	return a, nil
 }
 
 func integer(v any) (int64, error) {

@@ -2,6 +2,8 @@ package lock
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +15,10 @@ import (
 // fly on goroutines of their own, which end with the queue: a caller whose context ends, a keeper whose trust is over
 // say, must not be held by a batch that waits for Redis, and a sidecar at rest keeps no goroutine.
 type burst struct {
-	rdb     redis.UniversalClient
-	timeout time.Duration
+	rdb      redis.UniversalClient
+	key      string // any of the service's, which share a slot
+	timeout  time.Duration
+	replicas int // that must have a claim before it is believed
 
 	mu      sync.Mutex
 	waiting []*call
@@ -33,8 +37,8 @@ type call struct {
 	done chan struct{}
 }
 
-// once is a command that no client sends twice: a ClusterClient resends by itself, whatever its MaxRetries, and would
-// then report the second copy's refusal although the first may have run.
+// once is a command that no client sends twice: some resend by themselves, whatever their MaxRetries, and would then
+// report the second copy's refusal although the first may have run.
 type once struct{ *redis.Cmd }
 
 // NoRetry is what the client asks before it resends.
@@ -90,16 +94,73 @@ func (b *burst) send(batch []*call) {
 	// The batch carries calls of many contexts, so none of them governs it.
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
-	if len(batch) == 1 {
-		_ = b.rdb.Process(ctx, batch[0].cmd)
-	} else {
-		pipe := b.rdb.Pipeline()
+	if rdb, err := b.server(ctx); err != nil {
 		for _, c := range batch {
-			_ = pipe.Process(ctx, c.cmd)
+			c.cmd.SetErr(&unsent{err})
 		}
-		_, _ = pipe.Exec(ctx) // every command holds its own error
+	} else if b.replicas > 0 && slices.ContainsFunc(batch, (*call).claims) {
+		b.sendClaims(ctx, rdb, batch)
+	} else if len(batch) == 1 {
+		_ = rdb.Process(ctx, batch[0].cmd)
+	} else {
+		_, _ = pipeline(ctx, rdb, batch).Exec(ctx) // every command holds its own error
 	}
 	for _, c := range batch {
 		close(c.done)
 	}
 }
+
+func pipeline(ctx context.Context, rdb redis.UniversalClient, batch []*call) redis.Pipeliner {
+	pipe := rdb.Pipeline()
+	for _, c := range batch {
+		_ = pipe.Process(ctx, c.cmd)
+	}
+	return pipe
+}
+
+// server is the one that holds the service's keys: in a Cluster the master of their slot, whose clock it is that counts,
+// and whose replicas.
+func (b *burst) server(ctx context.Context) (redis.UniversalClient, error) {
+	c, ok := b.rdb.(*redis.ClusterClient)
+	if !ok {
+		return b.rdb, nil
+	}
+	master, err := c.MasterForKey(ctx, b.key)
+	if err != nil {
+		return nil, err
+	}
+	return master, nil
+}
+
+// sendClaims sends a batch with claims in it, and believes those that were won only when enough replicas have them. WAIT
+// counts what its own connection wrote before it, and so closes the same pipeline.
+func (b *burst) sendClaims(ctx context.Context, rdb redis.UniversalClient, batch []*call) {
+	pipe := pipeline(ctx, rdb, batch)
+	patience := b.timeout / 2 // the other half is for the way there and back
+	wait := once{redis.NewCmd(ctx, "wait", b.replicas, patience.Milliseconds())}
+	_ = pipe.Process(ctx, wait)
+	_, _ = pipe.Exec(ctx)
+	if have, err := wait.Int(); err == nil && have >= b.replicas {
+		return
+	}
+	for _, c := range batch {
+		if c.won() {
+			c.cmd.SetErr(errUnconfirmed)
+		}
+	}
+}
+
+// claims tells whether the call runs the script that claims.
+func (c *call) claims() bool {
+	a := c.cmd.Args()
+	return len(a) > 1 && (a[1] == acquireScript.sha || a[1] == acquireScript.source)
+}
+
+func (c *call) won() bool {
+	answer, _ := c.cmd.Val().([]any)
+	return c.claims() && len(answer) > 0 && answer[0] == string(Won)
+}
+
+// errUnconfirmed takes the place of a WON that a failover could still forget. It is no answer: the same question is asked
+// again, which prolongs the claim and counts its replicas anew.
+var errUnconfirmed = errors.New("too few replicas of Redis have confirmed the claim")

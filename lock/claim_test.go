@@ -55,7 +55,7 @@ func TestLosersWriteNothing(t *testing.T) {
 		w.warm()
 		w.born("paused", "foreign")
 		a, b := w.replica("a"), w.replica("b")
-		w.must(w.admin.HSet(w.Context(), "solotick:{svc}:job:paused", "paused", "by me").Err())
+		w.must(w.admin.HSet(w.Context(), "solotick:{svc}:job:paused", "paused", "0 1 by me").Err())
 		w.must(w.admin.Set(w.Context(), "solotick:{svc}:lock:foreign", "another tool", 0).Err())
 		a.wins(a.claim(2))
 		b.loses(b.claim(3), lock.Overlap) // the first loser of an overlapped tick writes it down

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -12,14 +13,16 @@ import (
 const DefaultTimeout = 500 * time.Millisecond
 
 // NewClient makes a client as the protocol needs it: no resends behind our back (a request that the client repeats by
-// itself can arrive after its sender gave up), every wait bounded by timeout (0 = DefaultTimeout), small buffers.
-// Everything else in o is kept.
+// itself can arrive after its sender gave up), masters alone (a replica knows only earlier claims), every wait bounded by
+// timeout (0 = DefaultTimeout), small buffers. Everything else in o is kept: with a MasterName, Addrs are Sentinels; with
+// IsClusterMode or several Addrs, they are nodes of a Cluster.
 func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalClient {
 	if timeout == 0 {
 		timeout = DefaultTimeout
 	}
 	o.MaxRetries = -1
 	o.DialerRetries = 1
+	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
 	// Bursts share two connections, so the pool is for what is beside them.
@@ -27,7 +30,45 @@ func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalC
 	o.ReadBufferSize, o.WriteBufferSize = 16<<10, 16<<10
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewUniversalClient(&o)
+	client := redis.NewUniversalClient(&o)
+	if c, ok := client.(*redis.ClusterClient); ok {
+		c.OnNewNode(func(node *redis.Client) { node.AddHook(relearning{c}) })
+	}
+	return client
+}
+
+// relearning makes a Cluster's client learn anew which node is master of what when one does not answer, or says that it
+// is not the one. By itself the client does so once a minute, for which a dead master would cost every tick.
+type relearning struct{ cluster *redis.ClusterClient }
+
+// DialHook changes nothing.
+func (relearning) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook looks at the end of every single request; those by which the client learns are not repeated for their own.
+func (r relearning) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() != "cluster" {
+			r.after(ctx, err)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook looks at the end of every pipeline.
+func (r relearning) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		r.after(ctx, err)
+		return err
+	}
+}
+
+func (r relearning) after(ctx context.Context, err error) {
+	var answer redis.Error
+	if err != nil && (!errors.As(err, &answer) || refusedWith(err, "MOVED", "CLUSTERDOWN")) {
+		r.cluster.ReloadState(ctx) // on its own, and not more often than the client bears
+	}
 }
 
 var errResends = errors.New("the Redis client resends by itself: set MaxRetries to -1 (see NewClient)")

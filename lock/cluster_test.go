@@ -37,7 +37,7 @@ func TestClusterClientDoesNotResendBehindOurBack(t *testing.T) {
 		if err := l.Verify(w.Context()); !errors.Is(err, lock.ErrNoAnswer) || sent.N() != 1 {
 			w.Errorf("sent %d times: %v", sent.N(), err)
 		}
-		if got, err := l.Finish(w.Context(), 0, "outcome", "succeeded"); err != nil || got != lock.OK {
+		if got, err := l.Finish(w.Context(), 0, &lock.Entry{Outcome: "succeeded"}); err != nil || got != lock.OK {
 			w.Errorf("finish: %s, %v", got, err)
 		}
 	}, "--cluster-enabled", "yes")

@@ -7,11 +7,11 @@ import (
 
 // keys are the Redis keys of one service. The service in braces is the hash tag: all of them share one Cluster slot,
 // so that every script is legal there.
-type keys struct{ prefix, running, due, runs string }
+type keys struct{ prefix, running, due, runs, failures, replicas, events string }
 
 func newKeys(service string) keys {
 	p := "solotick:{" + service + "}:"
-	return keys{prefix: p, running: p + "running", due: p + "due", runs: p + "runs"}
+	return keys{prefix: p, running: p + "running", due: p + "due", runs: p + "runs", failures: p + "failures", replicas: p + "replicas", events: p + "events"}
 }
 
 func (k keys) lock(job, slot string) string { return k.prefix + "lock:" + job + slot }

@@ -16,7 +16,12 @@ type Lease struct {
 	// the job writes to should refuse a smaller one than it has seen.
 	Token int64
 
-	trust atomic.Int64 // Boottime in nanoseconds at which the window closes
+	trust  atomic.Int64  // Boottime in nanoseconds at which the window closes
+	nudged chan struct{} // ask now whether the run is to be replaced
+}
+
+func newLease(s *Store, c Claim) *Lease {
+	return &Lease{store: s, claim: c, nudged: make(chan struct{}, 1)}
 }
 
 // Run is the run's UUID, the value of the lock.
@@ -65,8 +70,10 @@ func (l *Lease) renewal() time.Duration { return min(l.claim.TTL/3, (l.claim.TTL
 func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	done := make(chan struct{})
+	l.store.kept.add(l)
 	go func() {
 		defer close(done)
+		defer l.store.kept.remove(l)
 		l.keep(ctx, cancel)
 	}()
 	return ctx, func() {
@@ -89,8 +96,11 @@ func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
 			return
 		}
 		if wait := min(next-now, left, glance); wait > 0 {
-			if !pause(ctx, wait) {
+			switch nudged, ok := l.wait(ctx, wait); {
+			case !ok:
 				return
+			case nudged:
+				next = now
 			}
 			continue
 		}
@@ -108,5 +118,19 @@ func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
 			next = l.store.boottime() + backoff(try)
 			try++
 		}
+	}
+}
+
+// wait waits for d or a nudge; not ok when ctx ended first.
+func (l *Lease) wait(ctx context.Context, d time.Duration) (nudged, ok bool) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-l.nudged:
+		return true, true
+	case <-t.C:
+		return false, true
+	case <-ctx.Done():
+		return false, false
 	}
 }

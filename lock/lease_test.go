@@ -207,7 +207,7 @@ func TestStolenLockEndsTheRunAndIsLeftToTheThief(t *testing.T) {
 		}
 		a.loses(c, lock.Lost) // asked again; it never started, as far as this call knows
 		w.dueTicks(1)
-		if got, err := l.Finish(w.Context(), 0); err != nil || got != lock.None {
+		if got, err := l.Finish(w.Context(), 0, nil); err != nil || got != lock.None {
 			w.Errorf("finish: %s, %v", got, err)
 		}
 		w.must(l.Release(w.Context()))
@@ -244,10 +244,10 @@ func TestRunThatWasTakenOverIsToldSoEvenWhenItsKeyIsFree(t *testing.T) {
 		if w.owner() != "" || w.runs() != 0 {
 			w.Errorf("%s", w.dump())
 		}
-		if got, err := l.Finish(w.Context(), 0, "outcome", "succeeded"); err != nil || got != lock.Late {
+		if got, err := l.Finish(w.Context(), 0, &lock.Entry{Outcome: "succeeded"}); err != nil || got != lock.Late {
 			w.Errorf("finish: %s, %v", got, err)
 		}
-		if got, err := l.Finish(w.Context(), 0); err != nil || got != lock.None {
+		if got, err := l.Finish(w.Context(), 0, nil); err != nil || got != lock.None {
 			w.Errorf("finish again: %s, %v", got, err)
 		}
 	})
@@ -265,7 +265,7 @@ func TestLossOfAllDataInMidRunFiresNothingTwice(t *testing.T) {
 		if err := w.ended(ctx); !errors.Is(err, lock.ErrLost) {
 			w.Errorf("cause: %v", err)
 		}
-		if got, err := l.Finish(w.Context(), 0); err != nil || got != lock.None {
+		if got, err := l.Finish(w.Context(), 0, nil); err != nil || got != lock.None {
 			w.Errorf("finish: %s, %v", got, err)
 		}
 		w.pass(time.Second) // ticks of the second after the loss count as settled

@@ -88,7 +88,7 @@ func TestUnansweredFinishIsRepeatedAndCountsOnce(t *testing.T) {
 		l, _ := a.wins(a.claim(1))
 		b.loses(b.claim(2), lock.Overlap)
 		a.proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
-		got, err := l.Finish(w.Context(), time.Second, "outcome", "succeeded")
+		got, err := l.Finish(w.Context(), time.Second, &lock.Entry{Outcome: "succeeded"})
 		if err != nil || got != lock.OK && got != lock.None {
 			w.Fatalf("finish: %s, %v", got, err)
 		}
@@ -108,7 +108,7 @@ func TestUnansweredHandoverHandsTheTickOnOnce(t *testing.T) {
 		a, b := w.replica("a"), w.replica("b")
 		l, _ := a.wins(a.claim(1))
 		a.proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
-		if _, err := l.Handover(w.Context(), 0); err != nil {
+		if _, err := l.Handover(w.Context(), 0, nil); err != nil {
 			w.Fatal(err)
 		}
 		ds := w.dues()
@@ -254,7 +254,7 @@ func TestLoserWhoseCopyCouldStillWinWaitsAndTakesItBack(t *testing.T) {
 		<-f.Struck()
 		time.Sleep(2 * time.Second)
 		// The run in the way is handed on, so that the tick is free, and only then does the first copy arrive.
-		_, err := l.Handover(w.Context(), time.Hour)
+		_, err := l.Handover(w.Context(), time.Hour, nil)
 		w.must(err)
 		w.must(w.admin.HSet(w.Context(), ledger, "tick", w.tick(1).UnixMilli()).Err())
 		if reply, err := f.Deliver(w.Context()); err != nil || !strings.Contains(reply, "WON") {

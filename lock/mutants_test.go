@@ -11,41 +11,47 @@ import (
 
 // mutants are scripts with one thought left out. Each has to be noticed, or what notices the rest is worth nothing.
 var mutants = []struct{ script, what, text, instead string }{
-	{"acquire", "a new ledger is not asked for", "if not born then return answer('UNKNOWN') end", ""},
+	{"acquire", "a new ledger is not asked for", "if not h[1] then return answer('UNKNOWN') end", ""},
 	{"acquire", "a late copy has an effect", "if now > tonumber(ARGV[4]) then return answer('STALE') end", ""},
 	{"acquire", "asked again, another answer", "if held == uuid then", "if false then"},
 	{"acquire", "asked again, the thief's lock is taken", "if owner and owner ~= uuid then return answer('LOST') end", ""},
 	{"acquire", "asked again, the entry is not renewed",
-		"  redis.call('ZADD', running, now + ttl, uuid .. ' ' .. job)\n  redis.call('SET', lock, uuid, 'PX', ttl)",
-		"  redis.call('SET', lock, uuid, 'PX', ttl)"},
+		"  redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)\n  redis.call('SET', lock, uuid, 'PX', ARGV[5])",
+		"  redis.call('SET', lock, uuid, 'PX', ARGV[5])"},
 	{"acquire", "asked again, the lock is not renewed",
-		"  redis.call('SET', lock, uuid, 'PX', ttl)\n  return answer('WON')", "  return answer('WON')"},
-	{"acquire", "asked again, another token", "tonumber(itsToken) or token", "token + 1"},
-	{"acquire", "asked again, another previous tick", "tonumber(itsPrevious) or claimed", "claimed"},
+		"  redis.call('SET', lock, uuid, 'PX', ARGV[5])\n  return answer('WON', t", "  return answer('WON', t"},
+	{"acquire", "asked again, another token", "return answer('WON', tonumber(token))", "return answer('WON', tonumber(token) + 1)"},
+	{"acquire", "asked again, another previous tick", "tonumber(previous) or claimed", "claimed"},
 	{"acquire", "a due member is not asked for", "if not redis.call('ZSCORE', due, member) then return answer('GONE') end", ""},
-	{"acquire", "a due member does not wait for the run", "if held then return answer('HELD') end", ""},
-	{"acquire", "a paused job is claimed", "if paused then return answer('PAUSED') end", ""},
+	{"acquire", "a due member does not wait for the run", "if held then return waiting('HELD') end", ""},
+	{"acquire", "a paused job is claimed", "< ends) then return answer('PAUSED') end", "< 0) then return answer('PAUSED') end"},
+	{"acquire", "a pause has no end", "(ends == 0 or (asked and now or tick) < ends)", "true"},
+	{"acquire", "a pause is over at once", "ends == 0 or ", ""},
+	{"acquire", "a pause settles by the clock", "(asked and now or tick) < ends", "now < ends"},
+	{"acquire", "a pause lets pass what is due", "asked ~= 'manual' and", "not asked and"},
+	{"acquire", "a pause keeps back what was asked for", "asked ~= 'manual' and asked ~= 'backfill' and ", ""},
+	{"acquire", "ticks of a pause are missed", "pausedTo = math.max(pausedTo, math.min(ends, now))", ""},
 	{"acquire", "an early claim", "if tick > now + tonumber(ARGV[6]) then return answer('EARLY') end", ""},
-	{"acquire", "a claimed tick is claimed again", "if tick <= claimed then return answer('FIRED') end", ""},
+	{"acquire", "a claimed tick is claimed again", "if member == '' and tick <= claimed and held ~= uuid then return answer('FIRED') end", ""},
 	{"acquire", "an old gap list is believed", "if older ~= '' and tonumber(older) ~= claimed then return answer('GAP') end", ""},
 	{"acquire", "a run in the way is not seen", "if held and not waits then", "if false then"},
-	{"acquire", "an overlap is not written down", "if tick > pend then redis.call('HSET', ledger, 'pend', tick) end", ""},
-	{"acquire", "an overlap falls back", "if tick > pend then redis.call('HSET', ledger, 'pend', tick) end", "redis.call('HSET', ledger, 'pend', tick)"},
+	{"acquire", "an overlap is not written down", "if tick > pend then redis.call('HSET', ledger, 'pend', ARGV[3]) end", ""},
+	{"acquire", "an overlap falls back", "if tick > pend then redis.call('HSET', ledger, 'pend', ARGV[3]) end", "redis.call('HSET', ledger, 'pend', ARGV[3])"},
 	{"acquire", "a foreign lock is taken", "if owner and not held and owner ~= last then return answer('LOCKED') end", ""},
 	{"acquire", "a lingering lock is in the way", "owner ~= last then return answer('LOCKED')", "true then return answer('LOCKED')"},
-	{"acquire", "older ticks are not made due", "for i = 13, #ARGV do redis.call('ZADD', due, now, ARGV[i]) end", ""},
-	{"acquire", "a queued tick is not written down", "'queued', tick, ", ""},
-	{"acquire", "nobody is told to end", "if policy == 'Replace' then redis.call('HSET', ledger, 'stop', 1) end", ""},
+	{"acquire", "older ticks are not made due", "for i = 12, #ARGV do redis.call('ZADD', due, now, ARGV[i]) end", ""},
+	{"acquire", "a queued tick is not written down", "'queued', ARGV[3], ", ""},
+	{"acquire", "nobody is told to end", "redis.call('HSET', ledger, 'stop', 1)", ""},
 	{"acquire", "the queue holds two", "policy == 'Queue' and not queued", "policy == 'Queue'"},
 	{"acquire", "the token stands still", "math.max(token + 1, now)", "math.max(token, now)"},
 	{"acquire", "the token falls back with the clock", "math.max(token + 1, now)", "now"},
 	{"acquire", "the token falls back after a loss", "math.max(token + 1, now)", "token + 1"},
-	{"acquire", "no entry in running", "redis.call('ZADD', running, now + ttl, uuid .. ' ' .. job) -- first", "-- first"},
+	{"acquire", "no entry in running", "redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)  -- first", "-- first"},
 	{"acquire", "the lock has no end", "'NX', 'EX', math.ceil(ttl / 1000)", "'NX'"},
 	{"acquire", "a due member stays", "  redis.call('ZREM', due, member)\n", ""},
 	{"acquire", "a due member moves the ledger's tick", "redis.call('ZREM', due, member)",
-		"redis.call('ZREM', due, member) redis.call('HSET', ledger, 'tick', tick)"},
-	{"acquire", "the tick is not claimed", "'tick', member == '' and tick or claimed", "'tick', claimed"},
+		"redis.call('ZREM', due, member) redis.call('HSET', ledger, 'tick', ARGV[3])"},
+	{"acquire", "the tick is not claimed", "'tick', member == '' and ARGV[3] or h[2] or 0", "'tick', claimed"},
 	{"extend", "no compare", "if h[1] ~= uuid or owner and owner ~= uuid then return {'LOST', now} end", ""},
 	{"extend", "no compare of the lock", "or owner and owner ~= uuid then", "then"},
 	{"extend", "no compare of the run", "if h[1] ~= uuid or owner and owner ~= uuid then", "if owner and owner ~= uuid then"},
@@ -56,27 +62,27 @@ var mutants = []struct{ script, what, text, instead string }{
 	{"settle", "a lease that moved is reaped", "~= tonumber(ARGV[9]) then return {'MOVED', now, 0} end", "== 0 then return end"},
 	{"settle", "another run is settled", "elseif not mine then", "elseif false then"},
 	{"settle", "a late finish leaves the re-run due", "if again ~= '' then redis.call('ZREM', due, again) end", ""},
-	{"settle", "late evidence is not believed", "    redis.call('ZADD', due, now + wait, again)\n  end\n  if at", "  end\n  if at"},
+	{"settle", "late evidence is not believed", "    enqueue(again, wait)\n  end\n  if at", "  end\n  if at"},
 	{"settle", "late evidence is believed twice", "  if at then\n", "  if false then\n"},
 	{"settle", "a re-run that the takeover has added is added again", "elseif at and verb ~= 'requeue' then", "elseif verb ~= 'handover' then"},
-	{"settle", "a queued tick sleeps on", "redis.call('ZADD', due, now, queued .. suffix)", ""},
+	{"settle", "a queued tick sleeps on", "enqueue(queued .. waited, 0)", ""},
 	{"settle", "an overlap is not settled", "redis.call('HSET', ledger, 'tick', pend, 'overlap', pend)", ""},
 	{"settle", "an overlap with a run that never was is counted", "if verb == 'finish' or verb == 'requeue' then ", "if true then "},
 	{"settle", "an overlap with a run that ended is fired", "if verb == 'finish' or verb == 'requeue' then ", "if false then "},
-	{"settle", "a tick set free is not due", "redis.call('ZADD', due, now, pend .. suffix)", ""},
+	{"settle", "a tick set free is not due", "enqueue(pend .. waited, 0)", ""},
 	{"settle", "a tick set free can be claimed from the table too", "      redis.call('HSET', ledger, 'tick', pend)\n", ""},
-	{"settle", "the tick is not handed on", "then redis.call('ZADD', due, now + wait, again) end\nif verb == 'reap'", "then end\nif verb == 'reap'"},
+	{"settle", "the tick is not handed on", "then enqueue(again, wait) end\nif verb == 'reap'", "then end\nif verb == 'reap'"},
 	{"settle", "a finished run is run again", "if again ~= '' and verb ~= 'finish' and", "if again ~= '' and"},
-	{"settle", "a replaced run is run again", "and not (verb == 'reap' and stop) then", "then"},
-	{"settle", "a reaped run is not remembered", "if verb == 'reap' then redis.call('HSET', ledger, 'interrupted'", "if false then redis.call('HSET', ledger, 'interrupted'"},
-	{"settle", "the entry stays", "redis.call('ZREM', running, entry)", ""},
+	{"settle", "a replaced run is run again", "and not stop then", "then"},
+	{"settle", "a reaped run is not remembered", "if verb == 'reap' then\n  local interrupted", "if false then\n  local interrupted"},
+	{"settle", "the entry stays", "redis.call('ZREM', running, member)", ""},
 	{"settle", "another's lock is deleted", "if redis.call('GET', lock) == uuid then", "if true then"},
 	{"acquire", "the lingering lock is not known", "'last', uuid, ", ""},
-	{"settle", "the lock lingers for its whole ttl", "redis.call('PEXPIRE', lock, delay)", ""},
-	{"settle", "the lock stays", "redis.call('DEL', lock) end", "local kept = true end"},
-	{"settle", "the record stays", "redis.call('HDEL', ledger, 'r:' .. uuid, 'run'", "redis.call('HDEL', ledger, 'run'"},
-	{"settle", "the run stays", "'r:' .. uuid, 'run' .. slot, 'pend', 'queued', 'stop')", "'r:' .. uuid, 'pend', 'queued', 'stop')"},
-	{"settle", "no history", "if #ARGV >= 10 then redis.pcall", "if false then redis.pcall"},
+	{"settle", "the lock lingers for its whole ttl", "redis.call('PEXPIRE', lock, ARGV[5])", ""},
+	{"settle", "the lock stays", "redis.call('DEL', lock) else", "local kept = true else"},
+	{"settle", "the record stays", "redis.call('HDEL', ledger, 'r:' .. uuid, mine and 'run' .. slot or", "redis.call('HDEL', ledger, mine and 'run' .. slot or"},
+	{"settle", "the run stays", "mine and 'run' .. slot or 'r:' .. uuid)", "'r:' .. uuid)"},
+	{"settle", "no history", "redis.pcall('XADD', runs, ", "redis.pcall('XADD', failures or due, "},
 	{"release", "no compare of the lock", "redis.call('GET', lock) ~= uuid or ", ""},
 	{"release", "a live run's lock is deleted", " or redis.call('HGET', ledger, 'run' .. ARGV[2]) == uuid", ""},
 	{"register", "an old ledger is born again", "if not born then", "if true then"},
@@ -180,10 +186,55 @@ func (w *walk) probeLedger() {
 	w.demand(same[1] == first[1] && same[2] == 1 && same[3] == first[3], "registered again: %v", same)
 	changed := register("b")
 	w.demand(changed[1] == first[1] && changed[2] > 1 && changed[3] == first[3], "with another fingerprint: %v", changed)
-	w.do("HSET", w.ledger(), "tick", 0, "paused", "x")
-	x.tick = 1
-	w.demand(w.acquire(x, farFuture) == Paused, "a paused job was claimed")
-	w.do("HDEL", w.ledger(), "paused")
+	w.do("HSET", w.ledger(), "tick", 0)
+	w.probePause(now)
+}
+
+func (w *walk) probePause(now int64) {
+	ask := func(note string, tick int64, member string) Code {
+		w.do("DEL", w.keys.due, w.lockOf(tick))
+		w.do("HSET", w.ledger(), "paused", note, "tick", 0)
+		if member != "" {
+			w.do("ZADD", w.keys.due, 1, member)
+		}
+		x := &fiber{uuid: "u0009", tick: tick, member: member}
+		w.newestToken = 0
+		code := w.acquire(x, farFuture)
+		if code == Won {
+			w.do("HDEL", w.ledger(), "run", "r:u0009", "paused")
+		}
+		return code
+	}
+	asked := func(kind string) string {
+		return Due{Job: walkJob, Tick: fromMillis(5), Kind: kind, Nonce: "n"}.Member()
+	}
+	until := itoa(now - 1000)
+	later := itoa(now + 60_000)
+	for _, c := range []struct {
+		what, note string
+		tick       int64
+		member     string
+		want       Code
+	}{
+		{"a job paused until it is resumed", "0 1 x", now, "", Paused},
+		{"a job paused until later", later + " 1 x", now, "", Paused},
+		{"a tick of a pause that is over", until + " 1 x", now - 1001, "", Paused},
+		{"the first tick after a pause", until + " 1 x", now - 1000, "", Won},
+		{"a handover in a pause", later + " 1 x", 5, asked("handover"), Paused},
+		{"a handover after a pause", until + " 1 x", 5, asked("handover"), Won},
+		{"a trigger in a pause", later + " 1 x", 5, asked("manual"), Won},
+		{"a backfill in a pause", "0 1 x", 5, asked("backfill"), Won},
+	} {
+		got := ask(c.note, c.tick, c.member)
+		w.demand(got == c.want, "%s: %s, want %s", c.what, got, c.want)
+	}
+	w.do("HSET", w.ledger(), "paused", until+" 1 x", "tick", 0)
+	a, err := parseAnswer(w.run(&fiber{uuid: "u0010", tick: now}, w.scripts.acquire, []string{w.lockOf(now), w.ledger(), w.keys.running, w.keys.due},
+		"u0010", walkJob, now, int64(farFuture), 30_000, 1000, "Forbid", "Forbid 30000 x 1 0 0 r0"))
+	w.demand(err == nil && millis(a.PausedTo) == now-1000, "a pause that is over ended at %d, %v", millis(a.PausedTo), err)
+	w.do("DEL", w.keys.running, w.lockOf(now))
+	w.do("HDEL", w.ledger(), "paused", "run", "r:u0010", "token")
+	w.do("HSET", w.ledger(), "tick", 0)
 }
 
 func (w *walk) probeLease() {

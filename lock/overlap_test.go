@@ -36,7 +36,7 @@ func TestOverlapWithARunThatNeverStartedWasNone(t *testing.T) {
 		a, b := w.replica("a"), w.replica("b")
 		l, _ := a.wins(a.claim(1))
 		b.loses(b.claim(2), lock.Overlap)
-		_, err := l.Handover(w.Context(), 0)
+		_, err := l.Handover(w.Context(), 0, nil)
 		w.must(err)
 		w.dueTicks(1, 2)
 		if w.field("tick") != fmtInt(w.tick(2).UnixMilli()) || w.field("overlap") != "" {
@@ -131,13 +131,13 @@ func TestHandedOnTickCanBeHandedOnAgainAsANewMember(t *testing.T) {
 		w.born()
 		a := w.replica("a")
 		l, _ := a.wins(a.claim(1))
-		_, err := l.Handover(w.Context(), 0)
+		_, err := l.Handover(w.Context(), 0, nil)
 		w.must(err)
 		first := w.dues()[0]
 		c := a.claim(1)
 		c.Member, c.Handovers = first.Member(), first.Handovers
 		again, _ := a.wins(c)
-		_, err = again.Handover(w.Context(), 0)
+		_, err = again.Handover(w.Context(), 0, nil)
 		w.must(err)
 		second := w.dues()[0]
 		if second.Member() == first.Member() || second.Handovers != 2 {

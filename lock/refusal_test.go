@@ -121,7 +121,7 @@ func TestRunEndsInOrderWhenRedisMemoryIsFull(t *testing.T) {
 		w.must(l.Verify(w.Context()))
 		ctx, cancel = context.WithTimeout(w.Context(), a.timeout)
 		defer cancel()
-		if got, err := l.Finish(ctx, time.Minute, "outcome", "succeeded"); err != nil || got != lock.OK {
+		if got, err := l.Finish(ctx, time.Minute, &lock.Entry{Outcome: "succeeded"}); err != nil || got != lock.OK {
 			w.Fatalf("finish: %s, %v", got, err)
 		}
 		if w.runs() != 0 || w.field("overlap") != fmtInt(w.tick(2).UnixMilli()) {

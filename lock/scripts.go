@@ -25,10 +25,16 @@ var (
 	releaseSource string
 	//go:embed register.lua
 	registerSource string
+	//go:embed ask.lua
+	askSource string
+	//go:embed pause.lua
+	pauseSource string
 
 	acquireScript  = newScript(acquireSource)
 	extendScript   = newScript(extendSource)
 	settleScript   = newScript(settleSource)
 	releaseScript  = newScript(releaseSource)
 	registerScript = newScript(registerSource)
+	askScript      = newScript(askSource)
+	pauseScript    = newScript(pauseSource)
 )

@@ -16,24 +16,34 @@ const (
 	moved Settled = "MOVED" // not reaped: its lease was extended meanwhile
 )
 
-// Finish writes down that the run is over: outcome into the history (entry: field, value, …), lease gone, what waited
-// behind the run set free. The lock lives on for delay, and needs nobody for its end. A Finish whose answer was lost is
-// repeated; the error, when Redis stays away until ctx ends, leaves the run to a takeover.
-func (l *Lease) Finish(ctx context.Context, delay time.Duration, entry ...any) (Settled, error) {
+// Finish writes down that the run is over: outcome into the history, lease gone, what waited behind the run set free. Of
+// the entry (nil = none) the lease fills in what it knows itself: Job, Tick, Run, Replica and Kind. The lock lives on for
+// delay, and needs nobody for its end. A Finish whose answer was lost is repeated; the error, when Redis stays away until
+// ctx ends, leaves the run to a takeover.
+func (l *Lease) Finish(ctx context.Context, delay time.Duration, e *Entry) (Settled, error) {
 	if l.claim.Policy == Allow {
 		delay = 0 // a lock per tick protects nothing afterwards
 	}
-	return l.settle(ctx, "finish", delay, "", 0, entry...)
+	return l.settle(ctx, "finish", delay, e, l.claim.takeover(), 0)
+}
+
+// Requeue ends a run that was cut short like Finish, and has a claim with Again run again: its next attempt is due at once.
+func (l *Lease) Requeue(ctx context.Context, e *Entry) (Settled, error) {
+	again := l.claim.takeover()
+	if again == "" {
+		return l.Finish(ctx, 0, e)
+	}
+	return l.settle(ctx, "requeue", 0, e, again, 0)
 }
 
 // Handover gives the tick to another replica, because the run could not even be started; this one stands back first. The
 // tick becomes due after wait.
-func (l *Lease) Handover(ctx context.Context, wait time.Duration, entry ...any) (Settled, error) {
-	d := l.due()
+func (l *Lease) Handover(ctx context.Context, wait time.Duration, e *Entry) (Settled, error) {
+	d := l.claim.due()
 	d.Kind = "handover"
 	d.Handovers++
 	d.Avoid = l.claim.Replica
-	return l.settle(ctx, "handover", 0, d.Member(), wait, entry...)
+	return l.settle(ctx, "handover", 0, e, d.Member(), wait)
 }
 
 // abandon gives back what a copy of the claim that was never answered may have claimed.
@@ -44,7 +54,7 @@ func (l *Lease) abandon(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	_, err := l.settle(ctx, "abandon", 0, l.due().Member(), 0)
+	_, err := l.settle(ctx, "abandon", 0, nil, l.claim.due().Member(), 0)
 	return err
 }
 
@@ -59,21 +69,47 @@ func (l *Lease) Release(ctx context.Context) error {
 }
 
 // due is this run's tick as a member of the due set.
-func (l *Lease) due() Due {
-	c := &l.claim
+func (c *Claim) due() Due {
 	return Due{Tick: c.Tick, Job: c.Job, Kind: c.Kind, Attempt: c.Attempt, Handovers: c.Handovers, Nonce: c.Run}
 }
 
-func (l *Lease) settle(ctx context.Context, verb string, delay time.Duration, again string, wait time.Duration, entry ...any) (Settled, error) {
-	return l.store.settle(ctx, &l.claim, verb, delay, again, wait, 0, entry)
+// takeovers bounds how often a tick is run again because its run was cut short: a job that kills its replica would kill
+// one after the other.
+const takeovers = 3
+
+// takeover is the due member by which a run that is cut short is run again; "" if it is not to be. It is the same
+// whoever makes it, so that a finish that comes late can take it back.
+func (c *Claim) takeover() string {
+	if !c.Again || c.Attempt > takeovers {
+		return ""
+	}
+	d := c.due()
+	d.Kind = "takeover"
+	d.Attempt++
+	return d.Member()
+}
+
+func (l *Lease) settle(ctx context.Context, verb string, delay time.Duration, e *Entry, again string, wait time.Duration) (Settled, error) {
+	if c := &l.claim; e != nil {
+		e.Job, e.Tick, e.Run, e.Replica, e.Kind = c.Job, c.Tick, c.Run, c.Replica, c.Kind
+	}
+	return l.store.settle(ctx, &l.claim, verb, delay, e, again, wait, 0)
 }
 
 // settle repeats a settlement until it is answered or ctx ends. Each verb is harmless when it is run twice.
-func (s *Store) settle(ctx context.Context, c *Claim, verb string, delay time.Duration, again string, wait time.Duration,
-	leaseEnd int64, entry []any) (Settled, error) {
-	waiting := Due{Job: c.Job, Kind: "catchup", Attempt: 1, Nonce: c.Run}
-	args := append([]any{verb, c.Run, c.Job, c.slot(), delay.Milliseconds(), again, wait.Milliseconds(), waiting.suffix(), leaseEnd}, entry...)
+func (s *Store) settle(ctx context.Context, c *Claim, verb string, delay time.Duration, e *Entry, again string, wait time.Duration,
+	leaseEnd int64) (Settled, error) {
 	keys := []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due, s.keys.runs}
+	args := []any{verb, c.Run, c.Job, c.slot(), delay.Milliseconds(), ""}
+	if e != nil {
+		args[5] = e.text()
+		if e.Failed {
+			keys = append(keys, s.keys.failures)
+		}
+	}
+	if again != "" || leaseEnd != 0 {
+		args = append(args, again, wait.Milliseconds(), leaseEnd)
+	}
 	for try := 0; ; try++ {
 		parts, err := s.call(ctx, settleScript, 1, keys, args...)
 		if err == nil {
@@ -85,3 +121,20 @@ func (s *Store) settle(ctx context.Context, c *Claim, verb string, delay time.Du
 		}
 	}
 }
+
+// Note writes an entry into the history that belongs to no lease.
+func (s *Store) Note(ctx context.Context, e *Entry) error {
+	streams := []string{s.keys.runs}
+	if e.Failed {
+		streams = append(streams, s.keys.failures)
+	}
+	for _, stream := range streams {
+		if _, err := s.burst.do(ctx, "xadd", stream, "maxlen", "~", maxHistory, "*", "run", e.text()); err != nil {
+			return fmt.Errorf("writing the history of %q: %w", e.Job, err)
+		}
+	}
+	return nil
+}
+
+// maxHistory is about how many entries a stream of the history keeps; the script that settles runs has it too.
+const maxHistory = 10000

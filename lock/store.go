@@ -20,6 +20,9 @@ const retention = 90 * 24 * time.Hour
 type Options struct {
 	// Timeout bounds one round trip (default DefaultTimeout). The client must not wait longer than that by itself.
 	Timeout time.Duration
+	// WaitReplicas is how many replicas must have confirmed a claim before it is believed (default 0). With fewer
+	// connected nothing is claimed at all.
+	WaitReplicas int
 	// Boottime is the clock of trust windows (default Boottime). Simulations bring their own.
 	Boottime func() time.Duration
 }
@@ -30,6 +33,7 @@ type Store struct {
 	burst    burst
 	clock    redisClock
 	boottime func() time.Duration
+	kept     keepers
 
 	ending context.Context // ends with Hurry
 	end    context.CancelFunc
@@ -51,7 +55,7 @@ func New(rdb redis.UniversalClient, service string, o Options) (*Store, error) {
 		o.Boottime = Boottime
 	}
 	s := &Store{keys: newKeys(service), boottime: o.Boottime}
-	s.burst.rdb, s.burst.timeout = rdb, o.Timeout
+	s.burst.rdb, s.burst.key, s.burst.timeout, s.burst.replicas = rdb, s.keys.running, o.Timeout, o.WaitReplicas
 	s.ending, s.end = context.WithCancel(context.Background())
 	return s, nil
 }

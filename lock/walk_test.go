@@ -177,11 +177,7 @@ func (w *walk) run(x *fiber, sc *script, keys []string, args ...any) []any {
 }
 
 func (w *walk) due(tick int64, attempt int, nonce string) string {
-	return itoa(tick) + w.suffix(attempt, nonce)
-}
-
-func (w *walk) suffix(attempt int, nonce string) string {
-	return Due{Job: walkJob, Kind: "x", Attempt: attempt, Nonce: nonce}.suffix()
+	return itoa(tick) + Due{Job: walkJob, Kind: "x", Attempt: attempt, Nonce: nonce}.suffix()
 }
 
 // acquire asks once, and takes the answer down.
@@ -197,8 +193,8 @@ func (w *walk) acquire(x *fiber, until int64) Code {
 		}
 	}
 	owner, holder := w.text("GET", w.lockOf(x.tick)), w.holderOf(x.tick)
-	args := []any{x.uuid, walkJob, x.tick, until, 30_000, 1000, string(w.policy), w.slot(x.tick),
-		fmt.Sprintf("%s 30000 x %d 0 r%d", w.policy, x.attempt, x.replica), fmt.Sprint("r", x.replica), x.member, olderThan}
+	args := []any{x.uuid, walkJob, x.tick, until, 30_000, 1000, string(w.policy),
+		fmt.Sprintf("%s 30000 x %d 0 0 r%d", w.policy, x.attempt, x.replica), w.slot(x.tick), x.member, olderThan}
 	parts := w.run(x, w.scripts.acquire, []string{w.lockOf(x.tick), w.ledger(), w.keys.running, w.keys.due}, append(args, older...)...)
 	a, err := parseAnswer(parts)
 	w.demand(err == nil, "%s: %v", x.uuid, err)
@@ -275,7 +271,7 @@ func (w *walk) settle(x *fiber, args []any) []any {
 	freed, _ := parts[2].(int64)
 	w.demand(!ended || freed == 0 || freed == w.lastQueued, "%s of %s set the overlapped T%d free", args[0], x.uuid, freed)
 	w.takeFreed(parts)
-	if again, _ := args[5].(string); args[0] == "finish" && again != "" {
+	if again, _ := args[6].(string); args[0] == "finish" && again != "" {
 		w.demand(w.text("ZSCORE", w.keys.due, again) == "", "T%d is finished, and due again", x.tick)
 	}
 	return parts
@@ -312,7 +308,7 @@ func (w *walk) settlement(x *fiber) []any {
 	if w.policy == Allow {
 		delay = 0
 	}
-	return []any{verb, x.uuid, walkJob, w.slot(x.tick), delay, again, 0, w.suffix(0, x.uuid), 0, "verb", verb}
+	return []any{verb, x.uuid, walkJob, w.slot(x.tick), delay, "an entry", again, 0}
 }
 
 func (w *walk) reap(x *fiber, score string) {
@@ -321,7 +317,7 @@ func (w *walk) reap(x *fiber, score string) {
 		again = w.due(x.tick, x.attempt+1, x.uuid)
 	}
 	stop := w.text("HGET", w.ledger(), "stop")
-	parts := w.settle(x, []any{"reap", x.uuid, walkJob, w.slot(x.tick), 0, again, 0, w.suffix(0, x.uuid), score})
+	parts := w.settle(x, []any{"reap", x.uuid, walkJob, w.slot(x.tick), 0, "", again, 0, score})
 	if parts[0] == "OK" {
 		if stop != "" {
 			w.demand(again == "" || w.text("ZSCORE", w.keys.due, again) == "", "T%d is replaced, and due again", x.tick)
@@ -336,7 +332,7 @@ func (w *walk) reap(x *fiber, score string) {
 // reapHastily is the reap of a watcher whose last look is older than the lease.
 func (w *walk) reapHastily(x *fiber) {
 	parts := w.run(x, w.scripts.settle, []string{w.lockOf(x.tick), w.ledger(), w.keys.running, w.keys.due, w.keys.runs},
-		"reap", x.uuid, walkJob, w.slot(x.tick), 0, "", 0, w.suffix(0, x.uuid), 12345)
+		"reap", x.uuid, walkJob, w.slot(x.tick), 0, "", "", 0, 12345)
 	w.demand(parts[0] == "MOVED", "%s was reaped for a lease that had moved: %v", x.uuid, parts)
 }
 

@@ -29,7 +29,11 @@ func (s *Store) Look(ctx context.Context, limit int64) ([]Running, []Due, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.burst.timeout)
 	defer cancel()
-	pipe := s.burst.rdb.Pipeline()
+	rdb, err := s.burst.server(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking at what runs and what is due: %w", err)
+	}
+	pipe := rdb.Pipeline()
 	sent := s.boottime()
 	at := pipe.Time(ctx)
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
@@ -108,6 +112,7 @@ type Record struct {
 	Kind      string
 	Attempt   int
 	Handovers int
+	Again     bool // it is to be run again when it was cut short
 	Replica   string
 }
 
@@ -127,12 +132,12 @@ func (s *Store) record(ctx context.Context, r Running) (Record, error) {
 }
 
 func parseRecord(text string) (Record, error) {
-	f := strings.SplitN(text, " ", 9)
-	if len(f) != 9 {
+	f := strings.SplitN(text, " ", 10)
+	if len(f) != 10 {
 		return Record{}, fmt.Errorf("reading the record %q: it has %d fields", text, len(f))
 	}
-	var n [9]int64
-	for _, i := range []int{0, 1, 2, 4, 6, 7} {
+	var n [10]int64
+	for _, i := range []int{0, 1, 2, 4, 6, 7, 8} {
 		v, err := strconv.ParseInt(f[i], 10, 64)
 		if err != nil {
 			return Record{}, fmt.Errorf("reading the record %q: %w", text, err)
@@ -141,15 +146,15 @@ func parseRecord(text string) (Record, error) {
 	}
 	return Record{
 		Tick: fromMillis(n[0]), Token: n[1], Prev: fromMillis(n[2]), Policy: Policy(f[3]),
-		TTL: time.Duration(n[4]) * time.Millisecond, Kind: f[5], Attempt: int(n[6]), Handovers: int(n[7]), Replica: f[8],
+		TTL: time.Duration(n[4]) * time.Millisecond, Kind: f[5], Attempt: int(n[6]), Handovers: int(n[7]), Again: n[8] == 1, Replica: f[9],
 	}, nil
 }
 
-// Reap ends a run whose replica is gone, as far as this watcher can see, and sets free what waited behind it. entry makes
-// the history entry (field, value, …) from the run's record. False when the run ended or went on by itself, another
-// watcher was faster, or the run's own ttl, which its record tells, is not over yet; and when the reply that it succeeded
-// was lost, in which case only the history knows.
-func (w *Watcher) Reap(ctx context.Context, r Running, entry func(Record) []any) (Record, bool, error) {
+// Reap ends a run whose replica is gone, as far as this watcher can see, and sets free what waited behind it. A run of a
+// claim with Again is due again, as its next attempt. entry makes the history entry from the run's record. False when the
+// run ended or went on by itself, another watcher was faster, or the run's own ttl, which its record tells, is not over
+// yet; and when the reply that it succeeded was lost, in which case only the history knows.
+func (w *Watcher) Reap(ctx context.Context, r Running, entry func(Record) Entry) (Record, bool, error) {
 	s := w.store
 	rec, err := s.record(ctx, r)
 	if err != nil && !errors.Is(err, errNoRecord) {
@@ -159,13 +164,15 @@ func (w *Watcher) Reap(ctx context.Context, r Running, entry func(Record) []any)
 	if d := w.unchangedFor(r); d == 0 || known && d < rec.TTL {
 		return Record{}, false, nil
 	}
-	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy}
-	var fields []any
+	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Attempt: rec.Attempt, Handovers: rec.Handovers, Again: rec.Again}
+	var e *Entry
 	if known {
-		fields = entry(rec)
+		made := entry(rec)
+		made.Job, made.Tick, made.Run, made.Replica, made.Kind, made.Attempt = r.Job, rec.Tick, r.Run, rec.Replica, rec.Kind, rec.Attempt
+		e = &made
 	}
 	ctx, cancel := context.WithTimeout(ctx, 4*s.burst.timeout)
 	defer cancel()
-	settled, err := s.settle(ctx, &c, "reap", 0, "", 0, r.leaseEnd, fields)
+	settled, err := s.settle(ctx, &c, "reap", 0, e, c.takeover(), 0, r.leaseEnd)
 	return rec, known && settled == OK, err
 }

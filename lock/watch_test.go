@@ -12,7 +12,7 @@ import (
 func fmtInt(n int64) string { return strconv.FormatInt(n, 10) }
 
 // nothing is the history entry of a test.
-func nothing(lock.Record) []any { return nil }
+func nothing(lock.Record) lock.Entry { return lock.Entry{} }
 
 // looks is what one look sees of the runs.
 func (r *replica) looks() []lock.Running {
@@ -72,8 +72,8 @@ func TestOneWatcherOfThreeTakesADeadRunOver(t *testing.T) {
 			}
 		}
 		for i := range watch {
-			rec, ok, err := watch[i].Reap(w.Context(), old[i][0], func(r lock.Record) []any {
-				return []any{"outcome", "interrupted", "replica", r.Replica}
+			rec, ok, err := watch[i].Reap(w.Context(), old[i][0], func(lock.Record) lock.Entry {
+				return lock.Entry{Outcome: "interrupted"}
 			})
 			w.must(err)
 			if !ok {
@@ -200,7 +200,7 @@ func TestDueMembersAreSeenWhenTheirTimeHasComeAndDroppedOnce(t *testing.T) {
 		w.born()
 		a, b := w.replica("a"), w.replica("b")
 		l, _ := a.wins(a.claim(1))
-		_, err := l.Handover(w.Context(), w.ttl)
+		_, err := l.Handover(w.Context(), w.ttl, nil)
 		w.must(err)
 		w.must(w.admin.Do(w.Context(), "ZADD", dueSet, 1, "written by another version").Err())
 		if _, ds, err := b.Look(w.Context(), 10); err != nil || len(ds) != 0 {

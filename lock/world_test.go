@@ -111,7 +111,7 @@ func (w *world) pass(d time.Duration) {
 	defer c.Close()
 	for until := w.now().Add(d); w.now().Before(until); {
 		left := max(time.Until(until), 10*time.Millisecond).Seconds()
-		if err := c.Do(w.Context(), "blpop", "nothing comes here", left).Err(); !errors.Is(err, redis.Nil) {
+		if err := c.Do(w.Context(), "blpop", "nothing comes to {svc}", left).Err(); !errors.Is(err, redis.Nil) {
 			w.Fatalf("waiting: %v", err)
 		}
 	}
@@ -230,7 +230,7 @@ func (r *replica) loses(c lock.Claim, want lock.Code) lock.Answer {
 
 func (r *replica) finishes(l *lock.Lease, delay time.Duration) {
 	r.w.Helper()
-	if got, err := l.Finish(r.w.Context(), delay, "outcome", "succeeded"); err != nil || got != lock.OK {
+	if got, err := l.Finish(r.w.Context(), delay, &lock.Entry{Outcome: "succeeded"}); err != nil || got != lock.OK {
 		r.w.Fatalf("finish: %s, %v", got, err)
 	}
 }

@@ -1,0 +1,316 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/lock"
+)
+
+// reference is docs/redis.md.
+func reference(t *testing.T) string {
+	t.Helper()
+	doc, err := os.ReadFile("../docs/redis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(doc)
+}
+
+// aclLine is what the reference says of a user.
+func aclLine(t *testing.T, user string) string {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^user ` + user + ` .*$`).FindString(reference(t))
+	if line == "" {
+		t.Fatalf("docs/redis.md has no user %s", user)
+	}
+	return line
+}
+
+// rightFor is what the reference gives that user beside its line.
+func rightFor(t *testing.T, what string) string {
+	t.Helper()
+	m := regexp.MustCompile("(?m)^\\| `(\\+[a-z|\\\\]+)` \\| " + what + " \\|$").FindStringSubmatch(reference(t))
+	if m == nil {
+		t.Fatalf("docs/redis.md has no right for %s", what)
+	}
+	return strings.ReplaceAll(m[1], `\|`, "|")
+}
+
+// TestDocumentedUserCanDoAllThatIsNeededAndNothingElse has the user of the reference play the protocol, and one user
+// fewer for each of its rights, who must come to grief.
+func TestDocumentedUserCanDoAllThatIsNeededAndNothingElse(t *testing.T) {
+	t.Parallel()
+	line := aclLine(t, "solotick") + " " + rightFor(t, "`waitReplicas`")
+	rights := regexp.MustCompile(`\+[a-z]+`).FindAllString(line, -1)
+	if len(rights) < 15 {
+		t.Fatalf("only %d rights: %s", len(rights), line)
+	}
+	// A user for each right, each for a service of its own, so that all can play on one server at the same time.
+	users := []string{"user default on nopass ~* &* +@all"}
+	for _, right := range append([]string{""}, rights...) {
+		name := "solotick" + strings.TrimPrefix(right, "+")
+		own := strings.ReplaceAll(strings.Replace(line, "user solotick", "user "+name, 1), "{billing}", "{"+name+"}")
+		if right != "" {
+			own = strings.Replace(own+" ", " "+right+" ", " ", 1)
+		}
+		users = append(users, strings.TrimSpace(own))
+	}
+	file := filepath.Join(t.TempDir(), "users.acl")
+	if err := os.WriteFile(file, []byte(strings.Join(users, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	master := redistest.Start(t, "--aclfile", file, "--repl-diskless-sync-delay", "0")
+	replica := redistest.Start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(master.Port()))
+	replica.AwaitCopy(master)
+
+	without := func(right string) func(*testing.T) {
+		return func(t *testing.T) {
+			t.Parallel()
+			if playAs(t, master, "solotick"+strings.TrimPrefix(right, "+")) == nil {
+				t.Error("it is not needed")
+			}
+		}
+	}
+	// What EVAL is for shows as long as nobody has made the scripts known, and what PING is for when a subscription was
+	// silent for a while.
+	if playAs(t, master, "solotickeval") == nil {
+		t.Error("EVAL is not needed")
+	}
+	w := onServer(t, master)
+	w.must(w.admin.Do(t.Context(), "acl", "log", "reset").Err())
+	if err := playAs(t, master, "solotick"); err != nil {
+		t.Error(err)
+	}
+	if answer, err := master.Ask("ACL LOG"); err != nil || answer != "*0" {
+		t.Errorf("something was refused: %s, %v", answer, err)
+	}
+	for _, right := range rights {
+		if right != "+eval" && right != "+ping" {
+			t.Run("without "+right, without(right))
+		}
+	}
+}
+
+// player plays all that a replica and an operator ask of Redis, as one user, and stops at the first that goes wrong.
+type player struct {
+	*lock.Store
+	ctx     context.Context
+	admin   redis.UniversalClient
+	service string
+	boot    time.Duration // how far its clock has been put forward
+	heard   chan struct{}
+}
+
+const playTTL = 1500 * time.Millisecond
+
+func playAs(t *testing.T, server *redistest.Server, user string) error {
+	w := onServer(t, server)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{server.Addr()}, Username: user, Password: "PASSWORD"}, w.timeout())
+	t.Cleanup(func() { _ = rdb.Close() })
+	p := &player{ctx: ctx, admin: w.admin, service: user, heard: make(chan struct{}, 100)}
+	s, err := lock.New(rdb, user, lock.Options{Timeout: w.timeout(), WaitReplicas: 1,
+		Boottime: func() time.Duration { return time.Since(w.start) + p.boot }})
+	if err != nil {
+		return err
+	}
+	s.Hurry() // who is refused has nothing to wait for
+	p.Store = s
+
+	listen, stop := context.WithCancel(ctx)
+	var listening sync.WaitGroup
+	listening.Go(func() { s.Listen(listen, func() { p.heard <- struct{}{} }) })
+	defer listening.Wait()
+	defer stop()
+	for _, step := range []func() error{p.begins, p.runs, p.handsOn, p.takesOver, p.operates, p.looks} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *player) key(name string) string { return "solotick:{" + p.service + "}:" + name }
+
+func (p *player) begins() error {
+	if err := p.Sync(p.ctx); err != nil {
+		return err
+	}
+	if _, err := p.Fitness(p.ctx); err != nil {
+		return err
+	}
+	if _, err := p.Register(p.ctx, job, ""); err != nil {
+		return err
+	}
+	if known, err := p.Registered(p.ctx, job); err != nil || !known {
+		return fmt.Errorf("registered: %v, %w", known, err)
+	}
+	channel := p.key("events")
+	for limit := time.Now().Add(time.Second); p.admin.PubSubNumSub(p.ctx, channel).Val()[channel] == 0; {
+		if time.Now().After(limit) {
+			return errors.New("nobody listens")
+		}
+	}
+	return p.admin.HSet(p.ctx, p.key("job:"+job), "tick", 1).Err() // the ledger is a second too young to be claimed from
+}
+
+func (p *player) claim(tick int64) lock.Claim {
+	return lock.Claim{Job: job, Tick: time.UnixMilli(tick), TTL: playTTL, Replica: "a", Run: uuid.NewString()}
+}
+
+// wins gives Redis half a second.
+func (p *player) wins(c lock.Claim) (*lock.Lease, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, 500*time.Millisecond)
+	defer cancel()
+	l, answer, err := p.Acquire(ctx, c)
+	if l == nil {
+		return nil, fmt.Errorf("claiming: %+v, %w", answer, err)
+	}
+	return l, nil
+}
+
+// settled gives Redis half a second.
+func (p *player) settled(settle func(context.Context) (lock.Settled, error)) error {
+	ctx, cancel := context.WithTimeout(p.ctx, 500*time.Millisecond)
+	defer cancel()
+	if got, err := settle(ctx); err != nil || got != lock.OK {
+		return fmt.Errorf("settling: %s, %w", got, err)
+	}
+	return nil
+}
+
+func (p *player) runs() error {
+	l, err := p.wins(p.claim(10))
+	if err != nil {
+		return err
+	}
+	short, cancel := context.WithTimeout(p.ctx, 500*time.Millisecond)
+	defer cancel()
+	if _, answer, err := p.Acquire(short, p.claim(20)); err != nil || answer.Code != lock.Overlap {
+		return fmt.Errorf("a second claim: %+v, %w", answer, err)
+	}
+	if err := l.Verify(p.ctx); err != nil {
+		return err
+	}
+	err = p.settled(func(ctx context.Context) (lock.Settled, error) {
+		return l.Finish(ctx, time.Minute, &lock.Entry{Outcome: "failed", Failed: true})
+	})
+	if err != nil {
+		return err
+	}
+	return l.Release(p.ctx)
+}
+
+func (p *player) handsOn() error {
+	l, err := p.wins(p.claim(30))
+	if err != nil {
+		return err
+	}
+	err = p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Handover(ctx, 0, nil) })
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.heard:
+	case <-time.After(time.Second):
+		return errors.New("no nudge came")
+	}
+	_, dues, err := p.Look(p.ctx, 10)
+	if err != nil || len(dues) != 1 {
+		return fmt.Errorf("due: %v, %w", dues, err)
+	}
+	c := p.claim(30)
+	c.Member = dues[0].Member()
+	if l, err = p.wins(c); err != nil {
+		return err
+	}
+	return p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Finish(ctx, 0, nil) })
+}
+
+func (p *player) takesOver() error {
+	c := p.claim(40)
+	c.Again = true
+	if _, err := p.wins(c); err != nil {
+		return err
+	}
+	watch := p.NewWatcher()
+	ttl := func(string) time.Duration { return playTTL }
+	runs, _, err := p.Look(p.ctx, 10)
+	if err != nil {
+		return err
+	}
+	watch.Unchanged(runs, ttl)
+	p.boot += playTTL
+	old := watch.Unchanged(runs, ttl)
+	if len(old) != 1 {
+		return fmt.Errorf("%d old runs", len(old))
+	}
+	_, done, err := watch.Reap(p.ctx, old[0], func(lock.Record) lock.Entry { return lock.Entry{Outcome: "interrupted", Failed: true} })
+	if err != nil || !done {
+		return fmt.Errorf("taking over: %v, %w", done, err)
+	}
+	_, dues, err := p.Look(p.ctx, 10)
+	if err != nil || len(dues) != 1 {
+		return fmt.Errorf("due after the takeover: %v, %w", dues, err)
+	}
+	dropped, err := p.Drop(p.ctx, dues[0].Member())
+	if err != nil || !dropped {
+		return fmt.Errorf("dropping: %v, %w", dropped, err)
+	}
+	return nil
+}
+
+func (p *player) operates() error {
+	if err := p.Pause(p.ctx, job, "a reason", time.Time{}); err != nil {
+		return err
+	}
+	if paused, err := p.Resume(p.ctx, job); err != nil || !paused {
+		return fmt.Errorf("resuming: %v, %w", paused, err)
+	}
+	if _, err := p.Trigger(p.ctx, job, uuid.NewString()); err != nil {
+		return err
+	}
+	_, err := p.Backfill(p.ctx, job, []time.Time{time.UnixMilli(50)}, uuid.NewString())
+	return err
+}
+
+func (p *player) looks() error {
+	if err := p.Beat(p.ctx, lock.Replica{Name: "a"}); err != nil {
+		return err
+	}
+	replicas, err := p.Replicas(p.ctx)
+	if err != nil || len(replicas) != 1 {
+		return fmt.Errorf("replicas: %v, %w", replicas, err)
+	}
+	if err := p.Leave(p.ctx, "a"); err != nil {
+		return err
+	}
+	states, err := p.States(p.ctx, []string{job})
+	if err != nil || len(states[job].Waiting) != 2 {
+		return fmt.Errorf("state: %+v, %w", states, err)
+	}
+	if err := p.Note(p.ctx, &lock.Entry{Job: job, Outcome: "missed"}); err != nil {
+		return err
+	}
+	all, err := p.History(p.ctx, job, 10)
+	if err != nil || len(all) != 3 {
+		return fmt.Errorf("history: %+v, %w", all, err)
+	}
+	_, err = p.Failures(p.ctx, job, 10)
+	return err
+}

@@ -1,0 +1,59 @@
+package lock
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Entry is what the history keeps of a run that was settled. In Redis it is one field, `run`, of an entry of the streams
+// `runs` and `failures`, and the field `done` of the job's ledger.
+type Entry struct {
+	Job     string
+	Tick    time.Time
+	Run     string // UUID
+	Replica string
+	Kind    string
+	Attempt int           // the last one
+	Outcome string        // one word, opaque here
+	Ended   time.Time     // zero = not known: the replica was gone
+	Took    time.Duration // of the last attempt, in whole milliseconds
+	Detail  string        // why it failed
+	Failed  bool          // kept in `failures` too, which successes do not push out
+}
+
+// entryText is an Entry as Redis keeps it: JSON with times in milliseconds.
+type entryText struct {
+	Job     string `json:"job"`
+	Tick    int64  `json:"tick"`
+	Run     string `json:"run"`
+	Replica string `json:"replica"`
+	Kind    string `json:"kind"`
+	Attempt int    `json:"attempt"`
+	Outcome string `json:"outcome"`
+	Ended   int64  `json:"ended,omitempty"`
+	Took    int64  `json:"ms,omitempty"`
+	Detail  string `json:"detail,omitempty"`
+	Failed  bool   `json:"failed,omitempty"`
+}
+
+// text is the entry as Redis keeps it.
+func (e *Entry) text() string {
+	var b strings.Builder
+	w := json.NewEncoder(&b)
+	w.SetEscapeHTML(false)
+	_ = w.Encode(entryText{e.Job, millis(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, millis(e.Ended), // never fails
+		e.Took.Milliseconds(), e.Detail, e.Failed})
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// parseEntry reads what text wrote.
+func parseEntry(text string) (Entry, error) {
+	var t entryText
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return Entry{}, fmt.Errorf("reading the history entry %.100q: %w", text, err)
+	}
+	return Entry{t.Job, fromMillis(t.Tick), t.Run, t.Replica, t.Kind, t.Attempt, t.Outcome, fromMillis(t.Ended),
+		time.Duration(t.Took) * time.Millisecond, t.Detail, t.Failed}, nil
+}

@@ -1,0 +1,272 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/lossy"
+	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/lock"
+)
+
+// pair is a master and its replica behind one address, which is turned to the other by hand: as a name or a service that
+// follows the master does.
+type pair struct {
+	*world
+	master, replica *redistest.Server
+	present         atomic.Pointer[redistest.Server]
+}
+
+func newPair(t *testing.T) *pair {
+	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	p := &pair{world: onServer(t, master), master: master}
+	p.replica = redistest.Start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(master.Port()))
+	p.replica.AwaitCopy(master)
+	p.present.Store(master)
+	p.dial = func(ctx context.Context) (net.Conn, error) { return dialTCP(ctx, p.present.Load().Addr()) }
+	return p
+}
+
+// contender has a proxy of its own, and believes a claim when so many replicas of Redis have it.
+func (p *pair) contender(name string, wait int) *replica { return p.contenderAt(name, wait, p.dial) }
+
+func (p *pair) contenderAt(name string, wait int, dial func(context.Context) (net.Conn, error)) *replica {
+	proxy := lossy.New(dial)
+	r := p.replicaOf(name, redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, Dialer: proxy.Dial}, wait)
+	r.proxy = proxy
+	p.Cleanup(proxy.Close)
+	return r
+}
+
+// ask has a server do something that must not fail.
+func (w *world) ask(s *redistest.Server, command string) {
+	w.Helper()
+	answer, err := s.Ask(command)
+	if err != nil || answer != "+OK" {
+		w.Fatalf("%s: %s, %v", command, answer, err)
+	}
+}
+
+// cut takes the replica away from its master, which it then does not find again, and waits until the master knows.
+func (p *pair) cut() {
+	p.Helper()
+	p.ask(p.replica, "REPLICAOF 127.0.0.1 1")
+	for {
+		info, err := p.master.Ask("INFO replication")
+		p.must(err)
+		if redistest.Field(info, "connected_slaves") == "0" {
+			return
+		}
+		p.must(p.Context().Err())
+	}
+}
+
+func TestClaimThatTooFewReplicasHaveIsNoAnswerAndIsTakenBack(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.born()
+	a := p.contender("a", 1)
+	l, _ := a.wins(a.claim(1))
+	a.finishes(l, 0)
+
+	p.cut()
+	b := p.contender("b", 0)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	l, got, err := a.Store.Acquire(ctx, a.claim(2))
+	if l != nil || got.Code != "" || !errors.Is(err, lock.ErrNoAnswer) {
+		t.Fatalf("%v, %+v, %v", l, got, err)
+	}
+	p.dueTicks(2)
+	b.loses(b.claim(2), lock.Fired)
+
+	p.ask(p.replica, "REPLICAOF 127.0.0.1 "+strconv.Itoa(p.master.Port()))
+	c := a.claim(2)
+	c.Member = p.dues()[0].Member()
+	l, _ = a.wins(c) // as soon as the replica is in step, by whichever copy of the question
+	a.finishes(l, 0)
+}
+
+func TestWaitGoesWithClaimsAlone(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.born()
+	a := p.contender("a", 1)
+	waits, asked := a.proxy.Count(lossy.Command("wait")), a.proxy.Count(lossy.Script(lock.AcquireSHA))
+	l, _ := a.wins(a.claim(1))
+	if waits.N() != asked.N() { // the script's source may have had to follow its name
+		t.Errorf("%d claims, %d times WAIT", asked.N(), waits.N())
+	}
+	before := waits.N()
+	p.must(l.Verify(t.Context()))
+	p.must(a.Sync(t.Context()))
+	a.finishes(l, 0)
+	if waits.N() != before {
+		t.Error("WAIT behind something else")
+	}
+
+	// One WAIT is enough for all claims of a batch.
+	before = waits.N()
+	done := a.occupy(300 * time.Millisecond)
+	var wg sync.WaitGroup
+	for i := range 100 {
+		p.born("many" + strconv.Itoa(i))
+		wg.Go(func() {
+			c := a.claim(2)
+			c.Job = "many" + strconv.Itoa(i)
+			if l, answer, err := a.acquire(c); l == nil {
+				t.Errorf("%+v, %v", answer, err)
+			}
+		})
+	}
+	wg.Wait()
+	done()
+	if n := waits.N() - before; n == 0 || n > 50 {
+		t.Errorf("%d times WAIT for 100 claims", n)
+	}
+}
+
+// TestFailoverForgetsNoClaimThatWasBelieved has the master die when its replica does not have the claim: that is the tick
+// fired twice without waitReplicas, and the reason to set it.
+func TestFailoverForgetsNoClaimThatWasBelieved(t *testing.T) {
+	t.Parallel()
+	for wait, want := range []int64{2, 1} {
+		t.Run("waitReplicas "+strconv.Itoa(wait), func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			p.born()
+			a := p.contender("a", wait)
+			b := p.contenderAt("b", 0, func(ctx context.Context) (net.Conn, error) { return dialTCP(ctx, p.replica.Addr()) })
+			p.replica.AwaitCopy(p.master)
+			p.cut()
+			var fired atomic.Int64
+			contend := func(r *replica) {
+				l, answer, err := r.acquire(r.claim(1))
+				if l != nil {
+					fired.Add(1)
+				} else if answer.Code != lock.Fired && answer.Code != lock.Overlap {
+					t.Errorf("%s: %+v, %v", r.name, answer, err)
+				}
+			}
+			claimed := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Copy)
+			var asking sync.WaitGroup
+			asking.Go(func() { contend(a) })
+			<-claimed.Struck()
+			for p.runs() == 0 {
+				p.must(t.Context().Err())
+			}
+			if wait == 0 {
+				asking.Wait()
+			}
+			p.master.Kill()
+			p.ask(p.replica, "REPLICAOF NO ONE")
+			contend(b)
+			p.present.Store(p.replica)
+			asking.Wait()
+			if got := fired.Load(); got != want {
+				t.Errorf("fired %d times, want %d", got, want)
+			}
+		})
+	}
+}
+
+func TestRefusalOfADemotedMasterIsAskedOfTheNewOne(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.born()
+	a := p.contender("a", 0)
+	l, _ := a.wins(a.claim(1)) // a connection to the old one
+	p.replica.AwaitCopy(p.master)
+	p.ask(p.replica, "REPLICAOF NO ONE")
+	p.ask(p.master, "REPLICAOF 127.0.0.1 "+strconv.Itoa(p.replica.Port()))
+	asked, settled := a.proxy.Count(lossy.Script(lock.AcquireSHA)), a.proxy.Count(lossy.Script(lock.SettleSHA))
+
+	// The address still leads to the old one: it refuses, and that is an answer.
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if l, _, err := a.Store.Acquire(ctx, a.claim(2)); l != nil || !redis.IsReadOnlyError(last(err)) {
+		t.Fatalf("%v, %v", l, err)
+	}
+	if asked.N() < 2 || settled.N() != 0 {
+		t.Errorf("asked %d times, and took %d claims back that were never made", asked.N(), settled.N())
+	}
+
+	p.present.Store(p.replica)
+	a.loses(a.claim(2), lock.Overlap)
+	p.must(l.Verify(t.Context()))
+	a.finishes(l, 0)
+	if asked.N() < 3 || settled.N() > 2 {
+		t.Errorf("asked %d times, settled %d", asked.N(), settled.N())
+	}
+}
+
+func TestRunOutlivesAFailoverBySentinel(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t, 1, 1)
+	w := onServer(t, s.Servers[0])
+	w.ttl = 20 * time.Second
+	o := redis.UniversalOptions{Addrs: s.Addrs(), MasterName: redistest.MasterName}
+	a, b := w.replicaOf("a", o, 1), w.replicaOf("b", o, 0)
+	w.born()
+	l, _ := a.wins(a.claim(1))
+	ctx, stop := l.Keep(t.Context())
+	defer stop()
+	w.must(b.Sync(t.Context()))
+	w.server.Kill()
+	w.server = s.AwaitMaster(w.server)
+
+	b.loses(b.claim(1), lock.Fired)
+	b.loses(b.claim(2), lock.Overlap)
+	for l.Verify(t.Context()) != nil { // the first may meet what is left of the old one
+		w.must(ctx.Err())
+	}
+	if ctx.Err() != nil || !l.Trusted() {
+		t.Errorf("the run ended: %v", context.Cause(ctx))
+	}
+	stop()
+	a.finishes(l, 0)
+	b.loses(b.claim(2), lock.Fired)
+}
+
+func TestSlotThatMovedIsFollowed(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")
+	old := c.Owner(ledger)
+	i := slices.Index(c.Masters, old)
+	next, other := c.Masters[(i+1)%3], c.Masters[(i+2)%3]
+	w := onServer(t, old)
+	o := redis.UniversalOptions{Addrs: []string{other.Addr()}, IsClusterMode: true}
+	a := w.lossyReplica("a", o, 0)
+	w.must(a.Sync(t.Context())) // knows where the slot is
+	asked, settled := a.proxy.Count(lossy.Script(lock.AcquireSHA)), a.proxy.Count(lossy.Script(lock.SettleSHA))
+	c.Move(ledger, old, next)
+	at := onServer(t, next)
+	at.start = w.start
+	at.born()
+	a.wins(a.claim(1))
+	if asked.N() == 0 || settled.N() != 0 {
+		t.Errorf("the old one was asked %d times, and %d claims were taken back", asked.N(), settled.N())
+	}
+
+	// A node that died is asked no more than it takes to learn that another has its slots.
+	at.must(at.admin.FlushAll(t.Context()).Err())
+	next.Kill()
+	c.Move(ledger, old, other)
+	at = onServer(t, other)
+	at.start = w.start
+	at.born()
+	began := time.Now()
+	a.wins(a.claim(1))
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

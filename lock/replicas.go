@@ -1,0 +1,147 @@
+package lock
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Silent is after how long without a heartbeat a replica is to be taken for gone: some beats may be lost.
+const Silent = 15 * time.Second
+
+const (
+	forgotten = 24 * time.Hour // a replica that was silent for so long is not remembered any more
+	maxSkips  = 100            // kept of one replica
+)
+
+// Replica is what one replica says of itself.
+type Replica struct {
+	Name    string // one word
+	Version string
+	Table   string          // hash of its table
+	Offset  time.Duration   // Redis' clock minus its own, in whole microseconds
+	Ready   string          // why it takes no ticks; "" = it does
+	Skips   map[string]Skip // job → its newest tick that this replica skipped for more than that another fired it
+	Seen    time.Time       // Redis' time of the heartbeat, as its sender estimates it
+}
+
+// Skip is a tick that a replica did not fire.
+type Skip struct {
+	Tick   time.Time
+	Reason string // one word, opaque here
+	At     time.Time
+}
+
+// replicaText is a Replica as Redis keeps it, in the field of its name: JSON with times in milliseconds.
+type replicaText struct {
+	Version string              `json:"version"`
+	Table   string              `json:"table"`
+	Offset  int64               `json:"us"` // microseconds
+	Ready   string              `json:"ready,omitempty"`
+	Skips   map[string]skipText `json:"skips,omitempty"`
+	Seen    int64               `json:"seen"`
+}
+
+type skipText struct {
+	Tick   int64  `json:"tick"`
+	Reason string `json:"reason"`
+	At     int64  `json:"at"`
+}
+
+// Beat is the heartbeat: it writes down what the replica says, stamped with Redis' time instead of r.Seen. Of its Skips
+// the newest hundred are kept.
+func (s *Store) Beat(ctx context.Context, r Replica) error {
+	if err := oneWord("replica", r.Name); err != nil {
+		return fmt.Errorf("sending a heartbeat: %w", err)
+	}
+	now, err := s.estimate(ctx)
+	if err != nil {
+		return fmt.Errorf("sending a heartbeat: %w", err)
+	}
+	t := replicaText{r.Version, r.Table, r.Offset.Microseconds(), r.Ready, map[string]skipText{}, millis(now)}
+	jobs := make([]string, 0, len(r.Skips))
+	for job := range r.Skips {
+		jobs = append(jobs, job)
+	}
+	slices.SortFunc(jobs, func(a, b string) int { return cmp.Or(r.Skips[b].At.Compare(r.Skips[a].At), cmp.Compare(a, b)) })
+	for _, job := range jobs[:min(len(jobs), maxSkips)] {
+		k := r.Skips[job]
+		t.Skips[job] = skipText{millis(k.Tick), k.Reason, millis(k.At)}
+	}
+	text, err := json.Marshal(t)
+	if err == nil {
+		_, err = s.burst.do(ctx, "hset", s.keys.replicas, r.Name, string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("sending a heartbeat: %w", err)
+	}
+	return nil
+}
+
+// estimate is Now, asked for first when there was no answer of Redis yet.
+func (s *Store) estimate(ctx context.Context) (time.Time, error) {
+	if now, ok := s.Now(); ok {
+		return now, nil
+	}
+	if err := s.Sync(ctx); err != nil {
+		return time.Time{}, err
+	}
+	now, _ := s.Now()
+	return now, nil
+}
+
+// Leave takes a replica's heartbeat away: it has ended in order.
+func (s *Store) Leave(ctx context.Context, name string) error {
+	if _, err := s.burst.do(ctx, "hdel", s.keys.replicas, name); err != nil {
+		return fmt.Errorf("taking the heartbeat of replica %q away: %w", name, err)
+	}
+	return nil
+}
+
+// Replicas are those whose heartbeat is less than a day old, sorted by name; the others are forgotten. One that was not
+// seen for longer than Silent has probably ended without saying so.
+func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
+	now, err := s.estimate(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the replicas: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, s.burst.timeout)
+	defer cancel()
+	fields, err := s.burst.rdb.HGetAll(limited, s.keys.replicas).Result()
+	if err != nil {
+		return nil, fmt.Errorf("reading the replicas: %w", err)
+	}
+	var all []Replica
+	old := []any{"hdel", s.keys.replicas}
+	for name, text := range fields {
+		r, err := parseReplica(name, text)
+		switch {
+		case err != nil: // what another version wrote is left to it
+		case now.Sub(r.Seen) > forgotten:
+			old = append(old, name)
+		default:
+			all = append(all, r)
+		}
+	}
+	if len(old) > 2 {
+		_, _ = s.burst.do(ctx, old...) // or the next one who reads
+	}
+	slices.SortFunc(all, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func parseReplica(name, text string) (Replica, error) {
+	var t replicaText
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return Replica{}, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
+	}
+	r := Replica{name, t.Version, t.Table, time.Duration(t.Offset) * time.Microsecond, t.Ready, map[string]Skip{}, fromMillis(t.Seen)}
+	for job, k := range t.Skips {
+		r.Skips[job] = Skip{fromMillis(k.Tick), k.Reason, fromMillis(k.At)}
+	}
+	return r, nil
+}

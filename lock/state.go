@@ -1,0 +1,143 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// maxWaiting bounds how much of the due set States reads.
+const maxWaiting = 1000
+
+// JobState is what Redis knows of a job at one moment.
+type JobState struct {
+	Tick     time.Time // newest tick claimed or settled
+	Token    int64     // of the newest run
+	By       string    // replica that claimed last; "" = none did
+	Paused   *Pause    // nil = it is not
+	PausedTo time.Time // end of the last pause; zero = there was none
+	Running  []RunState
+	Waiting  []Due  // what is to be fired besides the table, by the time from which it is due; queued ticks last
+	Last     *Entry // the run that was settled last; nil = none was
+}
+
+// Pause is why a job stands still.
+type Pause struct {
+	Until  time.Time // zero = until it is resumed
+	At     time.Time // when it was paused
+	Reason string    // one line
+}
+
+// RunState is one run that is not settled. Its replica may have died: then a takeover follows LeaseEnd.
+type RunState struct {
+	Run      string
+	Since    time.Time // when it was claimed
+	LeaseEnd time.Time // when its lease ends unless it is renewed
+	Record
+}
+
+// States reads, in one round trip, what Redis knows of the jobs. Those that it does not know are not in the map. Of the due
+// set it sees the first thousand members. Times are Redis'.
+func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.burst.timeout)
+	defer cancel()
+	pipe := s.burst.rdb.Pipeline()
+	sent := s.boottime()
+	at := pipe.Time(ctx)
+	due := pipe.ZRange(ctx, s.keys.due, 0, maxWaiting-1) // before the runs: what is claimed in between is seen twice, not never
+	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
+	ledgers := make(map[string]*redis.MapStringStringCmd, len(jobs))
+	for _, job := range jobs {
+		ledgers[job] = pipe.HGetAll(ctx, s.keys.ledger(job))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("reading the state of %d jobs: %w", len(jobs), err)
+	}
+	s.clock.observe(sent, s.boottime(), at.Val(), time.Microsecond)
+
+	states := map[string]JobState{}
+	for job, ledger := range ledgers {
+		if fields := ledger.Val(); fields["born"] != "" {
+			states[job] = readLedger(fields, at.Val())
+		}
+	}
+	addWaiting(states, due.Val())
+	addRunning(states, running.Val(), ledgers)
+	for job, state := range states {
+		if queued := number(ledgers[job].Val()["queued"]); queued != 0 {
+			state.Waiting = append(state.Waiting, Due{Tick: fromMillis(queued), Job: job, Kind: "catchup", Attempt: 1})
+			states[job] = state
+		}
+	}
+	return states, nil
+}
+
+// readLedger makes a state of what the ledger itself tells.
+func readLedger(fields map[string]string, now time.Time) JobState {
+	state := JobState{Tick: fromMillis(number(fields["tick"])), Token: number(fields["token"]), By: fields["by"],
+		PausedTo: fromMillis(number(fields["pausedTo"]))}
+	if note, ok := fields["paused"]; ok {
+		p := parsePause(note)
+		if p.Until.IsZero() || now.Before(p.Until) {
+			state.Paused = &p
+		} else if p.Until.After(state.PausedTo) { // over, and nobody has resumed the job
+			state.PausedTo = p.Until
+		}
+	}
+	if e, err := parseEntry(fields["done"]); err == nil {
+		state.Last = &e
+	}
+	return state
+}
+
+// parsePause reads `<end ms, 0 = none> <at ms> <reason>`.
+func parsePause(note string) Pause {
+	end, rest, _ := strings.Cut(note, " ")
+	at, reason, _ := strings.Cut(rest, " ")
+	return Pause{Until: fromMillis(number(end)), At: fromMillis(number(at)), Reason: reason}
+}
+
+// addWaiting adds due members to the jobs that are asked for; what another version wrote is left to it.
+func addWaiting(states map[string]JobState, members []string) {
+	for _, member := range members {
+		d, err := ParseDue(member)
+		if state, ok := states[d.Job]; err == nil && ok {
+			state.Waiting = append(state.Waiting, d)
+			states[d.Job] = state
+		}
+	}
+}
+
+// addRunning adds the runs to the jobs that are asked for, oldest first.
+func addRunning(states map[string]JobState, running []redis.Z, ledgers map[string]*redis.MapStringStringCmd) {
+	for _, z := range running {
+		member, _ := z.Member.(string)
+		run, job, _ := strings.Cut(member, " ")
+		state, ok := states[job]
+		if !ok {
+			continue
+		}
+		record, err := parseRecord(ledgers[job].Val()["r:"+run])
+		if err != nil { // it has ended meanwhile
+			continue
+		}
+		// A token is the time of its claim, but for clocks that were set back.
+		state.Running = append(state.Running, RunState{Run: run, Since: fromMillis(record.Token), LeaseEnd: fromMillis(int64(z.Score)), Record: record})
+		slices.SortStableFunc(state.Running, func(a, b RunState) int { return a.Since.Compare(b.Since) })
+		states[job] = state
+	}
+}
+
+// number reads a ledger's field; 0 when there is none.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
