@@ -13,11 +13,19 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
+// held is the right to run a job for a tick.
+type held struct {
+	lease
+	run   string // UUID
+	token int64
+}
+
 // lease is what fire needs of a lock.Lease.
 type lease interface {
 	Keep(context.Context) (context.Context, func())
-	Finish(ctx context.Context, delay time.Duration, entry ...any) (lock.Settled, error)
-	Handover(ctx context.Context, wait time.Duration, entry ...any) (lock.Settled, error)
+	Finish(ctx context.Context, delay time.Duration, e *lock.Entry) (lock.Settled, error)
+	Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error)
+	Handover(ctx context.Context, wait time.Duration, e *lock.Entry) (lock.Settled, error)
 	Release(context.Context) error
 }
 
@@ -37,51 +45,33 @@ func (s *Sidecar) fire(w *wake) {
 	}
 
 	// 3. Acquire.
-	held, run, token, ok := s.acquire(w)
-	if !ok {
+	h := s.acquire(w)
+	if h == nil {
 		return
 	}
 
 	// 4. Trust window: a lease that comes back may be trusted now, and is kept until the run is settled.
-	kept, stop := held.Keep(s.working)
+	kept, stop := h.Keep(s.working)
 	defer stop()
 
 	// 5. Execute on the tick, in a context that ends at the timeout, the lost lock, or the end of the shutdown grace.
-	ctx, cancel := context.WithTimeoutCause(kept, w.job.Timeout, errTimeout)
-	var start time.Time // zero = the job never began
-	result := w.job.executor.Execute(ctx, execute.Run{
-		Service: s.service, Job: w.job.Name, Tick: w.tick, ID: run, Attempt: w.attempt, Token: token, Replica: s.replica, Kind: w.kind,
-		Await: func(ctx context.Context) { s.clock.sleep(ctx, w.due) },
-		Started: func() {
-			start = time.Now()
-			s.fired(w, token)
-		},
-	})
-	took := time.Since(start)
-	cause := context.Cause(ctx)
-	cancel()
+	end := s.attempts(kept, w, h)
 
 	// 6. Finish: outcome and history in one step with the end of the lease. A job that never began goes to another replica.
-	o := ended(result, cause)
-	if start.IsZero() {
-		o, took = notStarted, 0
-	}
-	entry := history{job: w.job.Name, tick: w.tick, run: run, replica: s.replica, kind: w.kind, attempt: w.attempt,
-		outcome: o, ended: s.clock.Now(), took: took, detail: detail(result)}.fields()
-	if o == notStarted && s.handover(w, held, result, entry) {
+	if end.outcome == notStarted && s.handover(w, h, &end) {
 		return
 	}
-	s.settle(w, held, entry)
+	s.settle(w, h, &end)
 
 	// 7. Count.
-	if o == notStarted {
+	if end.outcome == notStarted {
 		s.skipped(w, notReady)
 	}
-	s.finished(w, o, took, result, cause)
+	s.finished(w, &end)
 
 	// Release after the safety delay, for which shutdown does not wait: the lock expires by itself.
 	if delay := w.job.safetyDelay(); delay > 0 && pause(s.accepting, delay) {
-		s.release(w, held)
+		s.release(w, h)
 	}
 }
 
@@ -89,20 +79,23 @@ func (s *Sidecar) fire(w *wake) {
 func (s *Sidecar) gate(w *wake) reason {
 	j := w.job
 	switch {
+	case w.byHand():
 	case j.Suspend:
 		return suspended
 	case !j.Start.IsZero() && w.tick.Before(j.Start), !j.End.IsZero() && !w.tick.Before(j.End):
 		return outsideWindow
-	case j.StartingDeadline > 0 && s.clock.Now().After(w.tick.Add(j.StartingDeadline)):
+	case !w.deadline().IsZero() && s.clock.Now().After(w.deadline()):
 		return tooLate
 	}
 	return ""
 }
 
-// acquire races for the tick, while it is worth firing. False when this replica is not the one, which is counted then.
-func (s *Sidecar) acquire(w *wake) (held lease, run string, token int64, ok bool) {
+// acquire races for the tick, while it is worth firing. Nil when this replica is not the one, which is counted then.
+func (s *Sidecar) acquire(w *wake) *held {
 	if w.job.Guarantee == config.EveryReplica {
-		return unlocked{}, uuid.NewString(), 0, true
+		w.close(true)
+		run := uuid.NewString()
+		return &held{lease: unlocked{s, w, run}, run: run}
 	}
 	ctx, cancel := s.accepting, context.CancelFunc(func() {})
 	if until := w.worthUntil(); !until.IsZero() {
@@ -115,7 +108,7 @@ func (s *Sidecar) acquire(w *wake) (held lease, run string, token int64, ok bool
 	defer cancel()
 
 	asked := time.Now()
-	l, a, err := s.store.Acquire(ctx, s.claim(*w))
+	l, a, late, err := s.ask(ctx, w)
 	s.metrics.acquireDuration.Observe(time.Since(asked).Seconds())
 	switch {
 	case err != nil && s.accepting.Err() != nil:
@@ -123,12 +116,30 @@ func (s *Sidecar) acquire(w *wake) (held lease, run string, token int64, ok bool
 	case err != nil:
 		s.skipped(w, redisError, slog.String("err", err.Error()))
 	case l == nil:
+		if a.Code == lock.Queued {
+			s.missed(w, a, late)
+		}
 		s.skipped(w, refusal(w, a), by(a)...)
 	default:
-		s.missed(w, a)
-		return l, l.Run(), l.Token, true
+		w.close(true)
+		s.missed(w, a, late)
+		return &held{lease: l, run: l.Run(), token: l.Token}
 	}
-	return nil, "", 0, false
+	return nil
+}
+
+// ask puts the question, anew when the ticks before this one were not those that this replica knew of. late is how many
+// of them the claim made due.
+func (s *Sidecar) ask(ctx context.Context, w *wake) (l *lock.Lease, a lock.Answer, late int, err error) {
+	for {
+		c := s.claim(w)
+		if l, a, err = s.store.Acquire(ctx, c); err == nil {
+			w.job.heard(w, a)
+		}
+		if err != nil || a.Code != lock.Gap {
+			return l, a, len(c.Older), err
+		}
+	}
 }
 
 // handovers bounds how often a tick goes round before it is given up as not started.
@@ -136,8 +147,8 @@ const handovers = 5
 
 // handover gives the tick to another replica. False when there is no use in it: it went round often enough, a newer tick
 // is due, or nobody would fare better.
-func (s *Sidecar) handover(w *wake, held lease, r execute.Result, entry []any) bool {
-	if until := w.worthUntil(); r.Status == execute.Failed || w.handovers >= handovers || !until.IsZero() && !s.clock.Now().Before(until) {
+func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
+	if until := w.worthUntil(); end.result.Status == execute.Failed || w.handovers >= handovers || !until.IsZero() && !s.clock.Now().Before(until) {
 		return false
 	}
 	ctx, cancel := s.afterwards(w)
@@ -148,19 +159,29 @@ func (s *Sidecar) handover(w *wake, held lease, r execute.Result, entry []any) b
 		wait = time.Second << (w.handovers - 1)
 	}
 	// That the run is not known any more is the answer to a repeated question: it was handed over by the first one.
-	if _, err := held.Handover(ctx, wait, entry...); err != nil {
+	if _, err := h.Handover(ctx, wait, s.entry(end)); err != nil {
 		return false
 	}
 	s.metrics.handovers.WithLabelValues(w.job.Name).Inc()
-	s.skipped(w, notReady, slog.String("err", r.Err.Error()))
+	s.skipped(w, notReady, slog.String("err", end.result.Err.Error()))
 	return true
 }
 
-// settle tells Redis that the run is over. Should Redis stay away, a takeover will find the run without a lease.
-func (s *Sidecar) settle(w *wake, held lease, entry []any) {
+// settle tells Redis that the run is over: for good, or cut short, in which case it may be run again. Should Redis stay
+// away, a takeover will find the run without a lease.
+func (s *Sidecar) settle(w *wake, h *held, end *ended) {
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
-	settled, err := held.Finish(ctx, w.job.safetyDelay(), entry...)
+	var settled lock.Settled
+	var err error
+	if end.cutShort() && w.job.Guarantee == config.AtLeastOnce {
+		settled, err = h.Requeue(ctx, s.entry(end))
+	} else {
+		settled, err = h.Finish(ctx, w.job.safetyDelay(), s.entry(end))
+	}
+	if w.member != "" {
+		s.watcher.nudge() // there may be more for this job
+	}
 	switch {
 	case err != nil:
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the end of the run is not recorded in Redis", append(w.attrs(), slog.String("err", err.Error()))...)
@@ -170,10 +191,10 @@ func (s *Sidecar) settle(w *wake, held lease, entry []any) {
 }
 
 // release deletes the lock early. What goes wrong here costs nothing: the lock expires by itself.
-func (s *Sidecar) release(w *wake, held lease) {
+func (s *Sidecar) release(w *wake, h *held) {
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
-	if err := held.Release(ctx); err != nil {
+	if err := h.Release(ctx); err != nil {
 		s.log.LogAttrs(ctx, slog.LevelDebug, "the lock was left to expire", append(w.attrs(), slog.String("err", err.Error()))...)
 	}
 }
@@ -201,21 +222,23 @@ func by(a lock.Answer) []slog.Attr {
 	return []slog.Attr{slog.String("by", a.Holder)}
 }
 
-func detail(r execute.Result) string {
-	if r.Err == nil {
-		return ""
-	}
-	return r.Err.Error()
+// unlocked is the lease of a job that runs on every replica: there is none, only a history.
+type unlocked struct {
+	sidecar *Sidecar
+	wake    *wake
+	run     string
 }
-
-// unlocked is the lease of a job that runs on every replica: there is none.
-type unlocked struct{}
 
 func (unlocked) Keep(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
-func (unlocked) Finish(context.Context, time.Duration, ...any) (lock.Settled, error) {
-	return lock.OK, nil
+func (u unlocked) Finish(ctx context.Context, _ time.Duration, e *lock.Entry) (lock.Settled, error) {
+	w := u.wake
+	e.Job, e.Tick, e.Run, e.Replica, e.Kind = w.job.Name, w.tick, u.run, u.sidecar.replica, w.kind
+	return lock.OK, u.sidecar.store.Note(ctx, e)
 }
-func (unlocked) Handover(context.Context, time.Duration, ...any) (lock.Settled, error) {
+func (u unlocked) Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error) {
+	return u.Finish(ctx, 0, e)
+}
+func (unlocked) Handover(context.Context, time.Duration, *lock.Entry) (lock.Settled, error) {
 	return "", errors.New("a job that runs on every replica is not handed over")
 }
 func (unlocked) Release(context.Context) error { return nil }

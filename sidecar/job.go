@@ -1,8 +1,11 @@
 package sidecar
 
 import (
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
@@ -17,11 +20,15 @@ type job struct {
 
 	mu         sync.Mutex
 	taken      time.Time // newest tick that a wake of this replica took
+	answered   time.Time // newest tick of which this replica knows what became of it
+	claimed    time.Time // newest tick claimed, as Redis last said
+	pausedTo   time.Time // end of the last pause, as Redis last said
 	since      time.Time // when Redis first saw this series of ticks; zero = not known yet
 	registered time.Time // when Redis was last told of the job
+	asking     int       // wakes for ticks of the table that are not answered yet
 }
 
-// wake is one reason to fire one tick: a timer's, or a due entry's.
+// wake is one reason to fire one tick: a timer's, a catch-up's, or a due entry's.
 type wake struct {
 	job       *job
 	tick      time.Time // nominal
@@ -30,12 +37,24 @@ type wake struct {
 	attempt   int
 	handovers int
 	member    string // of the due set; "" for a tick of the table
+	open      bool   // it counts in job.asking
+	refused   reason // why it did not fire
 }
 
 // The kinds of wakes, as the job is told them.
 const (
 	kindSchedule = "schedule"
+	kindCatchup  = "catchup"
+	kindTakeover = "takeover"
+	kindManual   = "manual"
+	kindBackfill = "backfill"
 )
+
+// punctual is how late a wake may be that is still none of a missed tick.
+const punctual = 5 * time.Second
+
+// byHand tells whether somebody asked for this run: then neither the table's conditions nor newer ticks are in its way.
+func (w *wake) byHand() bool { return w.kind == kindManual || w.kind == kindBackfill }
 
 // take tells which tick a timer woke for, which gocron does not: the newest that is due at t and was not taken before. A late
 // wake passes over older ticks, which the claim then counts as missed. A wake before its time, on a clock that was
@@ -54,8 +73,60 @@ func (j *job) take(t time.Time) (wake, bool) {
 		return wake{}, false
 	}
 	j.taken = tick
-	return wake{job: j, tick: tick, due: j.series.due(tick), kind: kindSchedule, attempt: 1}, true
+	w := j.tableWake(tick, kindSchedule)
+	if t.Sub(w.due) > punctual {
+		w.kind = kindCatchup
+	}
+	return w, true
 }
+
+// owed is the wake for a tick that came due and of which this replica does not know what became: no replica was there,
+// or Redis was not. That is looked for all the time, since what hides an outage hides its end as well.
+func (j *job) owed() (wake, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.Guarantee == config.EveryReplica || j.Missed == config.Skip || j.registered.IsZero() || j.asking > 0 ||
+		!j.taken.After(newestOf(j.answered, j.since, j.pausedTo)) {
+		return wake{}, false
+	}
+	return j.tableWake(j.taken, kindCatchup), true
+}
+
+func (j *job) tableWake(tick time.Time, kind string) wake {
+	j.asking++
+	return wake{job: j, tick: tick, due: j.series.due(tick), kind: kind, attempt: 1, open: true}
+}
+
+// close ends the asking of a wake. known says that it is clear what became of its tick.
+func (w *wake) close(known bool) {
+	if !w.open {
+		return
+	}
+	w.open = false
+	j := w.job
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asking--
+	if known {
+		j.answered = newestOf(j.answered, w.tick)
+	}
+}
+
+// heard takes in what Redis said of the job's ticks.
+func (j *job) heard(w *wake, a lock.Answer) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !a.Prev.IsZero() {
+		j.claimed = a.Prev
+	}
+	if w.member == "" && (a.Code == lock.Won || a.Code == lock.Queued) {
+		j.claimed = w.tick
+	}
+	j.pausedTo = newestOf(j.pausedTo, a.PausedTo)
+	j.answered = newestOf(j.answered, j.claimed)
+}
+
+func newestOf(ts ...time.Time) time.Time { return slices.MaxFunc(ts, time.Time.Compare) }
 
 // safetyDelay is how long the lock outlives a run. A lock per tick, or none, has nothing to protect afterwards.
 func (j *job) safetyDelay() time.Duration {
@@ -82,24 +153,65 @@ func (j *job) overdue(now time.Time, back bool) bool {
 }
 
 // claim is the question that a wake asks Redis.
-func (s *Sidecar) claim(w wake) lock.Claim {
+func (s *Sidecar) claim(w *wake) lock.Claim {
 	j := w.job
-	return lock.Claim{
-		Job: j.Name, Tick: w.tick, Replica: s.replica, TTL: j.Lock.TTL, Policy: lock.Policy(j.ConcurrencyPolicy),
-		Period: j.series.period, Kind: w.kind, Attempt: w.attempt, Handovers: w.handovers, Fingerprint: j.Fingerprint, Member: w.member,
+	c := lock.Claim{
+		Job: j.Name, Tick: w.tick, Run: uuid.NewString(), Replica: s.replica, TTL: j.Lock.TTL, Policy: lock.Policy(j.ConcurrencyPolicy),
+		Period: j.series.period, Kind: w.kind, Attempt: w.attempt, Handovers: w.handovers, Again: j.Guarantee == config.AtLeastOnce,
+		Fingerprint: j.Fingerprint, Member: w.member,
+	}
+	if j.Missed == config.All && w.member == "" {
+		s.addOlder(&c, j)
+	}
+	return c
+}
+
+// maxOlder bounds how many missed ticks are fired late.
+const maxOlder = 100
+
+// addOlder hands the ticks that nobody fired to the due set, in the step that claims the next one.
+func (s *Sidecar) addOlder(c *lock.Claim, j *job) {
+	j.mu.Lock()
+	claimed, from := j.claimed, newestOf(j.claimed, j.since, j.pausedTo)
+	j.mu.Unlock()
+	if claimed.IsZero() {
+		return
+	}
+	if d := j.StartingDeadline; d > 0 {
+		from = newestOf(from, s.clock.Now().Add(-d))
+	}
+	c.OlderThan = claimed
+	for _, t := range j.series.between(from, c.Tick, maxOlder) {
+		c.Older = append(c.Older, lock.Due{Tick: t, Job: j.Name, Kind: kindCatchup, Attempt: 1, Nonce: c.Run}.Member())
 	}
 }
 
 // worthUntil is the instant after which a wake is not worth firing any more: its starting deadline, or the next tick,
 // which takes its place. Zero when there is neither.
 func (w *wake) worthUntil() time.Time {
-	until := w.job.series.due(w.job.series.schedule.Next(w.tick))
-	if d := w.job.StartingDeadline; d > 0 {
-		if end := w.tick.Add(d); until.IsZero() || end.Before(until) {
-			until = end
-		}
+	until, j := w.deadline(), w.job
+	lasting := w.member != "" && (j.Missed == config.All || j.ConcurrencyPolicy == config.Queue)
+	if w.byHand() || w.kind == kindTakeover || lasting {
+		return until
+	}
+	next := j.series.due(j.series.schedule.Next(w.tick))
+	if until.IsZero() || !next.IsZero() && next.Before(until) {
+		return next
 	}
 	return until
+}
+
+// deadline is when a tick is too late to be started; zero when it never is. What ran already, and what somebody asked
+// for, has none.
+func (w *wake) deadline() time.Time {
+	switch j := w.job; {
+	case w.byHand() || w.kind == kindTakeover:
+	case j.StartingDeadline > 0:
+		return w.tick.Add(j.StartingDeadline)
+	case j.Missed == config.Skip:
+		return w.due.Add(punctual)
+	}
+	return time.Time{}
 }
 
 // registerDue tells whether Redis should be told of the job: at first, and daily, since what nobody registers expires.
@@ -112,7 +224,8 @@ func (j *job) registerDue() bool {
 func (j *job) registeredAs(l lock.Ledger) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.since, j.registered = l.Since, time.Now()
+	j.since, j.registered, j.claimed = l.Since, time.Now(), l.Tick
+	j.answered = newestOf(j.answered, l.Tick)
 }
 
 // forget makes registerDue say yes.

@@ -5,13 +5,13 @@ import "github.com/prometheus/client_golang/prometheus"
 // metrics hang on a registerer that is handed in. Labels are the job's name and closed sets, and every series is there
 // from the start, so that a rate over one that has just begun is not lost.
 type metrics struct {
-	fires, missed, handovers, takeovers  *prometheus.CounterVec // job
-	skips                                *prometheus.CounterVec // job, reason
-	runs                                 *prometheus.CounterVec // job, outcome
-	running, lastFire, lastSuccess, next *prometheus.GaugeVec   // job
-	runDuration, fireDelay               *prometheus.HistogramVec
-	acquireDuration                      prometheus.Histogram
-	redisUp                              prometheus.Gauge
+	fires, missed, retries, handovers, takeovers *prometheus.CounterVec // job
+	skips                                        *prometheus.CounterVec // job, reason
+	runs                                         *prometheus.CounterVec // job, outcome
+	running, lastFire, lastSuccess, next         *prometheus.GaugeVec   // job
+	runDuration, fireDelay                       *prometheus.HistogramVec
+	acquireDuration                              prometheus.Histogram
+	redisUp, redisFit                            prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
@@ -29,6 +29,7 @@ func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
 		skips:       counter("skips_total", "Wakes of this replica that did not start the job, by reason.", "reason"),
 		runs:        counter("runs_total", "Runs that ended, by outcome. An interrupted run is counted by the replica that noticed.", "outcome"),
 		missed:      counter("missed_total", "Ticks that no replica fired in time, counted by the replica that claimed the next one."),
+		retries:     counter("retries_total", "Failed attempts that were followed by another one in the same run."),
 		handovers:   counter("handovers_total", "Ticks given to another replica because the job could not be started here."),
 		takeovers:   counter("takeovers_total", "Runs of other replicas that this one found dead and dealt with."),
 		running:     gauge("running", "Runs of the job on this replica now."),
@@ -39,7 +40,8 @@ func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
 		fireDelay:   histogram("fire_delay_seconds", "From the tick to the start of the job.", .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 60),
 		acquireDuration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "solotick_acquire_duration_seconds",
 			Help: "From the first question to Redis for a tick to its answer.", Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}}),
-		redisUp: prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_redis_up", Help: "1 if Redis answered last time it was asked, about once a second."}),
+		redisUp:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_redis_up", Help: "1 if Redis answered last time it was asked, about once a second."}),
+		redisFit: prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_redis_fit", Help: "1 if Redis was fit for locks when it was last connected to: a master, not evicting, not too old."}),
 	}
 	offset := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "solotick_clock_offset_seconds",
 		Help: "Redis' time minus this replica's, as estimated; 0 before the first answer, and for clock: local."}, func() float64 {
@@ -52,8 +54,8 @@ func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_build_info", Help: "1; the version of this binary.",
 		ConstLabels: prometheus.Labels{"version": s.version}})
 	build.Set(1)
-	for _, c := range []prometheus.Collector{m.fires, m.skips, m.runs, m.missed, m.handovers, m.takeovers, m.running, m.lastFire, m.lastSuccess,
-		m.next, m.runDuration, m.fireDelay, m.acquireDuration, m.redisUp, offset, table, build} {
+	for _, c := range []prometheus.Collector{m.fires, m.skips, m.runs, m.missed, m.retries, m.handovers, m.takeovers, m.running, m.lastFire, m.lastSuccess,
+		m.next, m.runDuration, m.fireDelay, m.acquireDuration, m.redisUp, m.redisFit, offset, table, build} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -63,7 +65,7 @@ func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
 
 // add makes all series of a job appear, at zero.
 func (m *metrics) add(job string) {
-	for _, v := range []*prometheus.CounterVec{m.fires, m.missed, m.handovers, m.takeovers} {
+	for _, v := range []*prometheus.CounterVec{m.fires, m.missed, m.retries, m.handovers, m.takeovers} {
 		v.WithLabelValues(job)
 	}
 	for _, r := range reasons {

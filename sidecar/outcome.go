@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/solotick/solotick/lock"
@@ -49,30 +48,30 @@ const (
 
 var outcomes = []outcome{succeeded, failed, timedOut, lostLock, replaced, declined, notStarted, wasInterrupted, shutdown}
 
-// The causes with which a run's context ends, besides those of the lock.
-var (
-	errTimeout  = errors.New("the run took longer than the job's timeout")
-	errShutdown = errors.New("the shutdown grace is over")
-)
-
-// ended tells what ended a run that began, from the executor's result and the cause of the run's context.
-func ended(r execute.Result, cause error) outcome {
+// endedBy tells what ended an attempt that began, from the executor's result and the cause of the attempt's context.
+func endedBy(r execute.Result, cause error) outcome {
 	switch r.Status {
 	case execute.Succeeded:
 		return succeeded
 	case execute.Declined:
 		return declined
 	case execute.Canceled:
-		switch {
-		case errors.Is(cause, errTimeout):
-			return timedOut
-		case errors.Is(cause, lock.ErrLost):
-			return lostLock
-		case errors.Is(cause, lock.ErrReplaced):
-			return replaced
-		case errors.Is(cause, errShutdown):
-			return shutdown
-		}
+		return cutOff(cause)
+	}
+	return failed
+}
+
+// cutOff tells what ended a run from the cause of its context.
+func cutOff(cause error) outcome {
+	switch {
+	case errors.Is(cause, errTimeout):
+		return timedOut
+	case errors.Is(cause, lock.ErrLost):
+		return lostLock
+	case errors.Is(cause, lock.ErrReplaced):
+		return replaced
+	case errors.Is(cause, errShutdown):
+		return shutdown
 	}
 	return failed
 }
@@ -108,7 +107,9 @@ func (s *Sidecar) fired(w *wake, token int64) {
 	delay := s.clock.Now().Sub(w.due)
 	m := s.metrics
 	m.fires.WithLabelValues(w.job.Name).Inc()
-	m.fireDelay.WithLabelValues(w.job.Name).Observe(max(delay, 0).Seconds())
+	if !w.byHand() && w.kind != kindTakeover { // whose ticks are long past
+		m.fireDelay.WithLabelValues(w.job.Name).Observe(max(delay, 0).Seconds())
+	}
 	m.lastFire.WithLabelValues(w.job.Name).Set(seconds(s.clock.Now()))
 	m.running.WithLabelValues(w.job.Name).Inc()
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(),
@@ -117,6 +118,9 @@ func (s *Sidecar) fired(w *wake, token int64) {
 
 // skipped counts a wake that did not fire.
 func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
+	w.refused = r
+	w.close(r != redisError)
+	s.heart.note(w, r)
 	s.metrics.skips.WithLabelValues(w.job.Name, string(r)).Inc()
 	level := slog.LevelInfo
 	if r == redisError || r == notReady {
@@ -126,27 +130,29 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 }
 
 // finished counts the end of a run.
-func (s *Sidecar) finished(w *wake, o outcome, d time.Duration, r execute.Result, cause error) {
-	m := s.metrics
+func (s *Sidecar) finished(w *wake, end *ended) {
+	m, o, r := s.metrics, end.outcome, end.result
 	m.runs.WithLabelValues(w.job.Name, string(o)).Inc()
 	if o != notStarted {
 		m.running.WithLabelValues(w.job.Name).Dec()
-		m.runDuration.WithLabelValues(w.job.Name).Observe(d.Seconds())
+		m.runDuration.WithLabelValues(w.job.Name).Observe(end.took.Seconds())
 	}
-	attrs := append(w.attrs(), slog.String("outcome", string(o)), slog.Duration("duration", d.Round(time.Microsecond)))
+	attrs := append(w.attrs(), slog.String("outcome", string(o)), slog.Duration("duration", end.took.Round(time.Microsecond)))
 	level := slog.LevelInfo
-	switch o {
-	case succeeded:
+	if o == succeeded {
 		m.lastSuccess.WithLabelValues(w.job.Name).Set(seconds(s.clock.Now()))
-	case declined, replaced, shutdown:
-	default:
+	}
+	if o.bad() {
 		level = slog.LevelError
+	}
+	if end.attempt > 1 {
+		attrs = append(attrs, slog.Int("attempt", end.attempt))
 	}
 	if r.Code >= 0 {
 		attrs = append(attrs, slog.Int("code", r.Code))
 	}
-	if r.Status == execute.Canceled && cause != nil {
-		attrs = append(attrs, slog.String("cause", cause.Error()))
+	if r.Status == execute.Canceled && end.cause != nil {
+		attrs = append(attrs, slog.String("cause", end.cause.Error()))
 	}
 	if r.Err != nil {
 		attrs = append(attrs, slog.String("err", r.Err.Error()))
@@ -180,48 +186,42 @@ func (s *Sidecar) interrupted(name string, rec lock.Record) {
 
 // missed counts the ticks between the newest one claimed before and the one just claimed. Each such interval is claimed
 // once, so over all replicas each missed tick is counted once. A series that Redis saw first later has missed nothing
-// before that.
-func (s *Sidecar) missed(w *wake, a lock.Answer) {
+// before that. Of the ticks in between, those that the claim made due are fired late instead.
+func (s *Sidecar) missed(w *wake, a lock.Answer, late int) {
 	since := w.job.knownSince()
 	if w.member != "" || since.IsZero() {
 		return
 	}
-	from := slices.MaxFunc([]time.Time{a.Prev, since, a.PausedTo}, time.Time.Compare)
-	if n := w.job.series.count(from, w.tick); n > 0 {
+	n := w.job.series.count(newestOf(a.Prev, since, a.PausedTo), w.tick) - late
+	if n > 0 {
 		s.metrics.missed.WithLabelValues(w.job.Name).Add(float64(n))
 		s.log.Warn("missed ticks that no replica fired", "job", w.job.Name, "ticks", n, "before", stamp(w.tick))
 	}
+	if late > 0 {
+		s.log.Warn("firing missed ticks late", "job", w.job.Name, "ticks", late, "before", stamp(w.tick))
+	}
 }
 
-// history is what the history in Redis keeps of a run.
-type history struct {
-	job     string
-	tick    time.Time
-	run     string
-	replica string
-	kind    string
-	attempt int
-	outcome outcome
-	ended   time.Time // zero = not known
-	took    time.Duration
-	detail  string
+// entry is what the history in Redis keeps of a run.
+func (s *Sidecar) entry(end *ended) *lock.Entry {
+	e := &lock.Entry{Attempt: end.attempt, Outcome: string(end.outcome), Ended: s.clock.Now(), Took: end.took, Failed: end.outcome.bad()}
+	if end.result.Err != nil {
+		e.Detail = truncate(end.result.Err.Error(), maxDetail)
+	}
+	return e
+}
+
+// bad tells whether somebody may want to look into an outcome.
+func (o outcome) bad() bool {
+	switch o {
+	case succeeded, declined, replaced, shutdown:
+		return false
+	}
+	return true
 }
 
 // maxDetail bounds what the history keeps of a failure.
 const maxDetail = 512
-
-// fields are the entry of the stream: field, value, …
-func (h history) fields() []any {
-	f := []any{"job", h.job, "tick", h.tick.UnixMilli(), "run", h.run, "replica", h.replica, "kind", h.kind, "attempt", h.attempt,
-		"outcome", string(h.outcome)}
-	if !h.ended.IsZero() {
-		f = append(f, "ended", h.ended.UnixMilli(), "ms", h.took.Milliseconds())
-	}
-	if h.detail != "" {
-		f = append(f, "detail", truncate(h.detail, maxDetail))
-	}
-	return f
-}
 
 func truncate(s string, n int) string {
 	if len(s) <= n {

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -56,6 +57,16 @@ func (s *series) count(from, to time.Time) int {
 		n++
 	}
 	return n
+}
+
+// between are the newest ticks in (from, to), in order, at most `most`.
+func (s *series) between(from, to time.Time, most int) []time.Time {
+	var ticks []time.Time
+	for tick := s.schedule.Last(to.Add(-time.Nanosecond)); tick.After(from) && len(ticks) < most; tick = s.schedule.Last(tick.Add(-time.Nanosecond)) {
+		ticks = append(ticks, tick)
+	}
+	slices.Reverse(ticks)
+	return ticks
 }
 
 // never stands for "no more ticks" towards gocron, which takes a zero Time for one that has passed and asks on for ever.

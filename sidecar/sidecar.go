@@ -43,6 +43,7 @@ type Sidecar struct {
 	log     *slog.Logger
 	metrics *metrics
 	watcher *watcher
+	heart   *heart
 
 	accepting     context.Context // ends when no more ticks are taken
 	stopAccepting context.CancelFunc
@@ -69,7 +70,8 @@ func New(o Options) (*Sidecar, error) {
 	if o.Table.Clock != "local" {
 		s.clock.redis = s.store.Reached
 	}
-	s.watcher = &watcher{sidecar: s, runs: s.store.NewWatcher(), up: true}
+	s.watcher = &watcher{sidecar: s, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
+	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}}
 	var err error
 	if s.metrics, err = newMetrics(o.Registerer, s); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
@@ -104,6 +106,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 		defer close(watching)
 		s.watcher.run(s.accepting)
 	}()
+	loops.Go(func() { s.store.Listen(ticking, s.watcher.nudge) }) // to the end: runs may be told to end while others drain
 	cron.Start()
 	s.log.Info("taking ticks", "service", s.service, "replica", s.replica, "jobs", len(s.jobs), "table", s.tableHash)
 
@@ -115,6 +118,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	}
 	<-watching
 	s.finish()
+	s.heart.leave()
 	return nil
 }
 

@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +33,8 @@ type watcher struct {
 	runs    *lock.Watcher
 	seen    map[string]time.Time // due members, since when
 	busy    sync.Map             // due members that a fire here is busy with
+	later   sync.Map             // due members that have to wait for the end of a pause: until when
+	nudged  chan struct{}        // something became due
 	canary  *job                 // the job by which a loss of Redis' data is noticed; nil = the table has no locked job
 	up      bool
 	last    time.Time // the cluster clock at the last look
@@ -43,9 +44,30 @@ type watcher struct {
 }
 
 func (w *watcher) run(ctx context.Context) {
-	for pause(ctx, lookEvery) {
+	for w.wait(ctx) {
 		w.look(ctx)
 		w.checkClock()
+		w.catchUp()
+	}
+}
+
+// wait waits for the next look: a second, or until something is due. False when ctx ended first.
+func (w *watcher) wait(ctx context.Context) bool {
+	t := time.NewTimer(lookEvery)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.nudged:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// nudge has the watcher look at once. It is called by whoever hears that something is due.
+func (w *watcher) nudge() {
+	select {
+	case w.nudged <- struct{}{}:
+	default: // it is about to look
 	}
 }
 
@@ -55,14 +77,18 @@ func (w *watcher) look(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	w.answered(err)
+	came := w.answered(err)
 	if err != nil {
 		return
+	}
+	if came {
+		w.checkFitness(ctx)
 	}
 	w.register(ctx)
 	w.answeredOnce.Store(true)
 	w.takeOver(ctx, runs)
 	w.takeDue(ctx, runs, dues)
+	s.heart.beat(ctx)
 }
 
 // checkClock deals with steps of the cluster clock that its timers cannot: gocron, once armed, is not armed for an
@@ -89,9 +115,23 @@ func (w *watcher) checkClock() {
 	}
 }
 
-// answered says once when Redis goes away, and once when it is back.
-func (w *watcher) answered(err error) {
+// catchUp wakes for the ticks of which nothing is known although they came due.
+func (w *watcher) catchUp() {
 	s := w.sidecar
+	if !w.up {
+		return
+	}
+	for _, j := range s.jobs {
+		if wk, ok := j.owed(); ok {
+			s.runs.Go(func() { s.fire(&wk) })
+		}
+	}
+}
+
+// answered says once when Redis goes away, and once when it is back. True when it has come: back, or for the first time.
+func (w *watcher) answered(err error) (came bool) {
+	s := w.sidecar
+	came = err == nil && (!w.up || !w.answeredOnce.Load())
 	switch {
 	case err == nil && !w.up:
 		s.log.Info("Redis answers")
@@ -103,15 +143,33 @@ func (w *watcher) answered(err error) {
 	if w.up {
 		s.metrics.redisUp.Set(1)
 	}
+	return came
 }
 
-// takeOver deals with runs whose replica is gone: under at-most-once they are written down as interrupted, once.
+// checkFitness says what is wrong with the Redis that has come: it may be another one than before.
+func (w *watcher) checkFitness(ctx context.Context) {
+	s := w.sidecar
+	problems, err := s.store.Fitness(ctx)
+	if err != nil {
+		s.log.Warn("Redis could not be checked", "err", err)
+		return
+	}
+	for _, p := range problems {
+		s.log.Warn("Redis is not fit for locks", "problem", p)
+	}
+	s.metrics.redisFit.Set(0)
+	if len(problems) == 0 {
+		s.metrics.redisFit.Set(1)
+	}
+}
+
+// takeOver deals with runs whose replica is gone: they are written down as interrupted, once, and under at-least-once
+// they are due again.
 func (w *watcher) takeOver(ctx context.Context, runs []lock.Running) {
 	s := w.sidecar
 	for _, r := range w.runs.Unchanged(runs, s.ttl) {
-		rec, ours, err := w.runs.Reap(ctx, r, func(rec lock.Record) []any {
-			return history{job: r.Job, tick: rec.Tick, run: r.Run, replica: rec.Replica, kind: rec.Kind, attempt: rec.Attempt,
-				outcome: wasInterrupted}.fields()
+		rec, ours, err := w.runs.Reap(ctx, r, func(lock.Record) lock.Entry {
+			return lock.Entry{Outcome: string(wasInterrupted), Failed: true}
 		})
 		if err != nil {
 			s.log.Warn("a run without a replica could not be taken over", "job", r.Job, "run", r.Run, "err", err)
@@ -136,6 +194,10 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 	s := w.sidecar
 	now := time.Now()
 	seen := make(map[string]time.Time, len(dues))
+	waiting := map[string]bool{} // jobs whose due ticks have to wait: for the present run, or for an older one
+	for _, r := range runs {
+		waiting[r.Job] = true
+	}
 	for _, d := range dues {
 		member := d.Member()
 		since, ok := w.seen[member]
@@ -153,9 +215,10 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 			_, _ = s.store.Drop(ctx, member)
 		case w.drop(ctx, j, d):
 		case d.Avoid == s.replica && now.Sub(since) < standBack: // left to others
-		case j.ConcurrencyPolicy == config.Forbid && slices.ContainsFunc(runs, func(r lock.Running) bool { return r.Job == d.Job }):
-			// its time comes when the run ends
+		case j.ConcurrencyPolicy != config.Allow && waiting[d.Job]:
+		case w.putOff(member, now):
 		default:
+			waiting[d.Job] = true
 			w.fire(j, d)
 		}
 	}
@@ -180,6 +243,22 @@ func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 	return true
 }
 
+// pauseRetry is how long a due tick that met with a pause is left alone.
+const pauseRetry = 5 * time.Second
+
+// putOff tells whether a due tick met with a pause lately.
+func (w *watcher) putOff(member string, now time.Time) bool {
+	until, ok := w.later.Load(member)
+	if !ok {
+		return false
+	}
+	if now.Before(until.(time.Time)) {
+		return true
+	}
+	w.later.Delete(member)
+	return false
+}
+
 // fire starts a due tick, unless a fire here is busy with it already.
 func (w *watcher) fire(j *job, d lock.Due) {
 	s := w.sidecar
@@ -190,6 +269,9 @@ func (w *watcher) fire(j *job, d lock.Due) {
 	s.runs.Go(func() {
 		defer w.busy.Delete(wk.member)
 		s.fire(wk)
+		if wk.refused == paused {
+			w.later.Store(wk.member, time.Now().Add(pauseRetry))
+		}
 	})
 }
 

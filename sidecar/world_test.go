@@ -69,10 +69,7 @@ type replica struct {
 // simulate runs f in a bubble with a table, and ends everything afterwards.
 func simulate(t *testing.T, table string, f func(w *world)) {
 	t.Helper()
-	parsed, err := config.Parse("table.yaml", []byte("service: test\n"+table), func(string) (string, bool) { return "", false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := parse(t, table)
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, redis: miniredis.NewMiniRedis(), table: parsed, began: time.Now()}
 		w.redis.ClockTTL(true)
@@ -89,6 +86,18 @@ func simulate(t *testing.T, table string, f func(w *world)) {
 		time.Sleep(2 * time.Second) // go-redis looks once a second whether a network that was away is back, and then ends
 	})
 }
+
+func parse(t *testing.T, table string) *config.Table {
+	t.Helper()
+	parsed, err := config.Parse("table.yaml", []byte("service: test\n"+table), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// reload gives the replicas to come another table.
+func (w *world) reload(table string) { w.table = parse(w.t, table) }
 
 type silent struct{}
 

@@ -1,0 +1,113 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// ended is how a run ended.
+type ended struct {
+	outcome outcome
+	result  execute.Result // of the last attempt
+	cause   error          // why the last attempt's context ended, if it did
+	attempt int            // the last one
+	took    time.Duration  // the run with all its attempts; 0 if it never began
+}
+
+// cutShort tells whether the run ended before the job did, through no fault of the job.
+func (e *ended) cutShort() bool { return e.outcome == lostLock || e.outcome == shutdown }
+
+// attempts runs the job, again when it failed and the table says so, as long as ctx lasts: under the same lock, on the
+// same replica. The timeout is each attempt's own.
+func (s *Sidecar) attempts(ctx context.Context, w *wake, h *held) ended {
+	var start time.Time // zero = the job never began
+	for n := 0; ; n++ {
+		e := s.attempt(ctx, w, h, w.attempt+n, &start)
+		if start.IsZero() {
+			e.outcome = notStarted
+			return e
+		}
+		e.took = time.Since(start)
+		wait, again := s.retryIn(ctx, w, &e, n)
+		if !again {
+			return e
+		}
+		s.retrying(w, &e, wait)
+		if !s.waitToRetry(ctx, wait) {
+			if cause := context.Cause(ctx); cause != nil {
+				e.outcome, e.cause = cutOff(cause), cause
+			}
+			return e
+		}
+	}
+}
+
+// attempt runs the job once.
+func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.job.Timeout, errTimeout)
+	defer cancel()
+	r := w.job.executor.Execute(ctx, execute.Run{
+		Service: s.service, Job: w.job.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: s.replica, Kind: w.kind,
+		Await: func(ctx context.Context) { s.clock.sleep(ctx, w.due) },
+		Started: func() {
+			if start.IsZero() {
+				*start = time.Now()
+				s.fired(w, h.token)
+			}
+		},
+	})
+	cause := context.Cause(ctx)
+	return ended{outcome: endedBy(r, cause), result: r, cause: cause, attempt: number}
+}
+
+// retryIn tells whether a run that ended so is tried once more, and after how long. n is the number of attempts before
+// the last one. What may have run although no answer came is not run again, unless the job allows that.
+func (s *Sidecar) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Duration, bool) {
+	j, r := w.job, e.result
+	clear := j.Exec != nil || r.Code >= 0 || r.Status == execute.NotStarted || j.Guarantee != config.AtMostOnce
+	if n >= j.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !clear || ctx.Err() != nil || s.accepting.Err() != nil {
+		return 0, false
+	}
+	wait := min(j.Retry.MaxBackoff, j.Retry.Backoff<<min(n, 30))
+	wait = wait/2 + rand.N(wait/2+1) // so that what failed together is not tried again together
+	if wait >= r.RetryAfter {
+		return wait, true
+	}
+	next := j.series.due(j.series.schedule.Next(w.tick))
+	return r.RetryAfter, next.IsZero() || s.clock.Now().Add(r.RetryAfter).Before(next)
+}
+
+// waitToRetry waits; false when the run has to end meanwhile, or the replica is about to and starts nothing any more.
+func (s *Sidecar) waitToRetry(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+	case <-s.accepting.Done():
+	}
+	return false
+}
+
+// retrying counts an attempt that is to follow.
+func (s *Sidecar) retrying(w *wake, e *ended, wait time.Duration) {
+	s.metrics.retries.WithLabelValues(w.job.Name).Inc()
+	attrs := append(w.attrs(), slog.Int("attempt", e.attempt), slog.String("outcome", string(e.outcome)), slog.Duration("wait", wait.Round(time.Millisecond)))
+	if e.result.Err != nil {
+		attrs = append(attrs, slog.String("err", e.result.Err.Error()))
+	}
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "trying again", attrs...)
+}
+
+// The causes with which a run's context ends, besides those of the lock.
+var (
+	errTimeout  = errors.New("the run took longer than the job's timeout")
+	errShutdown = errors.New("the shutdown grace is over")
+)

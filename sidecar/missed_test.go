@@ -1,0 +1,163 @@
+package sidecar
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// outage starts a replica, stops it before the second tick, and lets another one take over between the fourth and the
+// fifth.
+func outage(t *testing.T, keys string, f func(w *world)) {
+	t.Helper()
+	simulate(t, `
+jobs:
+  - {name: minute, schedule: "* * * * *", exec: {command: [x]}, `+keys+`}
+`, func(w *world) {
+		first := w.replica(time.Second)
+		w.at(30 * time.Second)
+		first.stop()
+		<-first.done
+		w.at(3*time.Minute + 30*time.Second)
+		w.replica(time.Second)
+		w.at(4*time.Minute + 30*time.Second)
+		f(w)
+	})
+}
+
+// ticks are the ticks started so far, in the order of their starts: "0m catchup".
+func (w *world) order(job string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, s := range w.starts {
+		if s.job == job {
+			out = append(out, fmt.Sprintf("%s %s", s.tick.Sub(w.origin()), s.run.Kind))
+		}
+	}
+	return out
+}
+
+func (w *world) expectOrder(job string, want ...string) {
+	w.t.Helper()
+	if got := w.order(job); !slices.Equal(got, want) {
+		w.t.Errorf("%s was started for %q, want %q\n%s", job, got, want, w.log())
+	}
+}
+
+func TestTheNewestMissedTickIsFiredLate(t *testing.T) {
+	outage(t, "missed: latest", func(w *world) {
+		w.expectOrder("minute", "0s schedule", "3m0s catchup", "4m0s schedule")
+		w.expect(2, "missed_total")
+		if s := w.started("minute")[w.origin().Add(3*time.Minute)][0]; s.at.Sub(w.origin()) > 3*time.Minute+33*time.Second {
+			t.Errorf("it was fired at +%s, want soon after the replica came", s.at.Sub(w.origin()))
+		}
+	})
+}
+
+func TestAllMissedTicksAreFiredLateInOrder(t *testing.T) {
+	outage(t, "missed: all", func(w *world) {
+		w.expectOrder("minute", "0s schedule", "3m0s catchup", "1m0s catchup", "2m0s catchup", "4m0s schedule")
+		w.expect(0, "missed_total")
+	})
+}
+
+func TestSkippedMissedTicksAreCounted(t *testing.T) {
+	outage(t, "missed: skip", func(w *world) {
+		w.expectOrder("minute", "0s schedule", "4m0s schedule")
+		w.expect(3, "missed_total")
+	})
+}
+
+func TestWhatIsPastItsDeadlineIsNotFiredLate(t *testing.T) {
+	outage(t, "missed: all, startingDeadline: 100s", func(w *world) {
+		w.expectOrder("minute", "0s schedule", "3m0s catchup", "2m0s catchup", "4m0s schedule")
+		w.expect(1, "missed_total")
+	})
+	outage(t, "missed: latest, startingDeadline: 20s", func(w *world) {
+		w.expectOrder("minute", "0s schedule", "4m0s schedule")
+		w.expect(3, "missed_total")
+		w.expect(1, "skips_total", "too_late")
+	})
+}
+
+func TestThreeReplicasCatchUpOnce(t *testing.T) {
+	for _, policy := range []string{"latest", "all"} {
+		simulate(t, `
+jobs:
+  - {name: minute, schedule: "* * * * *", missed: `+policy+`, exec: {command: [x]}}
+`, func(w *world) {
+			for range 3 {
+				w.replica(time.Second)
+			}
+			w.at(30 * time.Second)
+			for _, r := range w.replicas {
+				r.disconnect(true)
+			}
+			w.at(3*time.Minute + 30*time.Second)
+			for _, r := range w.replicas {
+				r.disconnect(false)
+			}
+			w.at(4*time.Minute + 30*time.Second)
+			if policy == "latest" {
+				w.expectOrder("minute", "0s schedule", "3m0s schedule", "4m0s schedule")
+				w.expect(2, "missed_total")
+			} else {
+				w.expectOrder("minute", "0s schedule", "3m0s schedule", "1m0s catchup", "2m0s catchup", "4m0s schedule")
+				w.expect(0, "missed_total")
+			}
+		})
+	}
+}
+
+func TestTheCatchingUpOfAllIsBounded(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: second, schedule: "@every 1s", missed: all, exec: {command: [x]}}
+`, func(w *world) {
+		r := w.replica(0)
+		w.at(500 * time.Millisecond)
+		r.disconnect(true)
+		w.at(5*time.Minute + 500*time.Millisecond)
+		r.disconnect(false)
+		w.at(10*time.Minute + 500*time.Millisecond)
+		late, fires := 0, 0
+		for _, o := range w.order("second") {
+			if strings.HasSuffix(o, "catchup") {
+				late++
+			}
+			if !strings.HasPrefix(o, "-") {
+				fires++
+			}
+		}
+		missed, overlaps := int(r.value("missed_total")), int(r.value("skips_total", "overlap")) // a late run may be in the way
+		if late != maxOlder || fires+missed+overlaps != 601 {
+			t.Errorf("%d ticks were fired late, want %d; %d fires, %d missed and %d overlaps of 601", late, maxOlder, fires, missed, overlaps)
+		}
+		if !strings.Contains(r.logs.String(), `msg="firing missed ticks late" job=second ticks=100`) {
+			t.Error("the log does not say how many are fired late")
+		}
+	})
+}
+
+// A job that is new, or whose schedule has changed, has missed nothing.
+func TestAChangedScheduleHasMissedNothing(t *testing.T) {
+	const table = `
+jobs:
+  - {name: minute, schedule: "* * * * *", missed: all, exec: {command: [x]}}
+`
+	simulate(t, table, func(w *world) {
+		first := w.replica(time.Second)
+		w.at(30 * time.Second)
+		first.stop()
+		<-first.done
+		w.reload(strings.Replace(table, "* * * * *", "0/1 * * * *", 1))
+		w.at(3*time.Minute + 30*time.Second)
+		w.replica(time.Second)
+		w.at(4*time.Minute + 30*time.Second)
+		w.expectOrder("minute", "0s schedule", "4m0s schedule")
+		w.expect(0, "missed_total")
+	})
+}
