@@ -21,11 +21,12 @@ const (
 	capacityTarget = 0.20
 	capacityJobs   = 1000 // the burst of a thousand jobs at one tick
 	capacityTime   = 6 * time.Second
+	stagger        = 12500 * time.Microsecond // as long as replicas leave the first of them alone with a tick
 )
 
 // capacity measures how many ticks a second can be claimed by one of three contenders, run and settled, over what the
 // same Redis does of plain SETs without pipelining. Each contender is a store with its own connections, as a replica has;
-// they live in one process, where they can ask for each tick at the same time. Nothing is run between claim and finish,
+// they live in one process, where all can ask for each tick. Nothing is run between claim and finish,
 // and the release follows at once, since the safety delay costs time and not capacity.
 func (b *bench) capacity() ([]row, error) {
 	redis, err := rig.StartRedis(b.dir)
@@ -135,17 +136,21 @@ func contend(ctx context.Context, addr, service string) (int64, time.Duration, e
 	return fired.Load(), took, <-errs
 }
 
-// race asks for one tick on all stores at once; the one that wins finishes and releases.
+// race asks for one tick on all stores as replicas do: one first, the others a moment later. The one that wins finishes
+// and releases.
 func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time) error {
 	var won atomic.Int32
 	errs := make(chan error, len(stores))
+	first := int(tick.UnixMilli()) % len(stores)
 	for i, s := range stores {
 		go func() {
-			lease, _, err := s.Acquire(ctx, lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: fmt.Sprintf("r%d", i)})
+			if i != first {
+				time.Sleep(stagger)
+			}
+			lease, _, err := s.Acquire(ctx, lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: fmt.Sprintf("r%d", i), Second: i != first})
 			if err == nil && lease != nil {
 				won.Add(1)
-				_, err = lease.Finish(ctx, time.Second, "job", job, "tick", tick.UnixMilli(), "run", lease.Run(), "replica", "r", "kind", "schedule",
-					"attempt", 1, "outcome", "succeeded", "began", tick.UnixMilli(), "ms", 5)
+				_, err = lease.Finish(ctx, time.Second, &lock.Entry{Attempt: 1, Outcome: "succeeded", Ended: tick, Took: 5 * time.Millisecond})
 				if err == nil {
 					err = lease.Release(ctx)
 				}

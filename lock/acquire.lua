@@ -17,8 +17,9 @@ local slot, member, older = ARGV[9] or '', ARGV[10] or '', ARGV[11] or ''
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'born', 'tick', 'run' .. slot, 'paused', 'overlap', 'pausedTo', 'by')
+local h = redis.call('HMGET', ledger, 'born', 'tick', 'run' .. slot, 'paused', 'overlap', 'pausedTo', 'by', 'pend', 'queued', 'token', 'last')
 local claimed, held, paused, pausedTo = tonumber(h[2]) or 0, h[3], h[4], tonumber(h[6]) or 0
+local pend, queued, token, last = tonumber(h[8]) or 0, h[9], tonumber(h[10]) or 0, h[11]
 
 local function answer(code, more)
   return {code, now, claimed, tonumber(h[5]) or 0, pausedTo, h[7] or '', more or 0}
@@ -35,23 +36,21 @@ local leaseEnd = string.format('%d', now + ttl)
 if held == uuid then                                       -- asked again: same answer, and the lease begins anew with this request
   local owner = redis.call('GET', lock)
   if owner and owner ~= uuid then return answer('LOST') end
-  local token, previous = string.match(redis.call('HGET', ledger, 'r:' .. uuid) or '', '^%S+ (%d+) (%d+)')
+  local itsToken, previous = string.match(redis.call('HGET', ledger, 'r:' .. uuid) or '', '^%S+ (%d+) (%d+)')
   claimed = tonumber(previous) or claimed
   redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)
   redis.call('SET', lock, uuid, 'PX', ARGV[5])
-  return answer('WON', tonumber(token))
+  return answer('WON', tonumber(itsToken))
 end
 
 -- A pause settles the ticks before its end, and keeps back what is due; what somebody asked for by hand passes.
 if paused then
-  local ends = tonumber(string.match(paused, '^%d+') or 0)      -- 0 = until it is resumed
+  local ends = tonumber(string.match(paused, '^%d+') or 0) -- 0 = until it is resumed
   local asked = member ~= '' and string.match(member, '^%d+ %S+ (%S+)')
   if asked ~= 'manual' and asked ~= 'backfill' and (ends == 0 or (asked and now or tick) < ends) then return answer('PAUSED') end
   pausedTo = math.max(pausedTo, math.min(ends, now))
 end
 
-local more = redis.call('HMGET', ledger, 'pend', 'queued', 'token', 'last')
-local pend, queued, token, last = tonumber(more[1]) or 0, more[2], tonumber(more[3]) or 0, more[4]
 if member ~= '' then                                       -- authority: the due member, however old its tick
   if not redis.call('ZSCORE', due, member) then return answer('GONE') end
   if held then return waiting('HELD') end

@@ -28,7 +28,7 @@ const (
 // Answer is what Redis said, with what the loser may want to know.
 type Answer struct {
 	Code     Code
-	Now      time.Time // Redis' time
+	Now      time.Time // Redis' time; estimated, for a claim with Second
 	Prev     time.Time // newest tick claimed before this call; zero if none
 	Token    int64     // with Won: the run's fencing token
 	Overlap  time.Time // newest tick that was settled as overlapped

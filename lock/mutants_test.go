@@ -20,7 +20,7 @@ var mutants = []struct{ script, what, text, instead string }{
 		"  redis.call('SET', lock, uuid, 'PX', ARGV[5])"},
 	{"acquire", "asked again, the lock is not renewed",
 		"  redis.call('SET', lock, uuid, 'PX', ARGV[5])\n  return answer('WON', t", "  return answer('WON', t"},
-	{"acquire", "asked again, another token", "return answer('WON', tonumber(token))", "return answer('WON', tonumber(token) + 1)"},
+	{"acquire", "asked again, another token", "return answer('WON', tonumber(itsToken))", "return answer('WON', tonumber(itsToken) + 1)"},
 	{"acquire", "asked again, another previous tick", "tonumber(previous) or claimed", "claimed"},
 	{"acquire", "a due member is not asked for", "if not redis.call('ZSCORE', due, member) then return answer('GONE') end", ""},
 	{"acquire", "a due member does not wait for the run", "if held then return waiting('HELD') end", ""},

@@ -34,6 +34,7 @@ func (h *heart) beat(ctx context.Context) {
 	}
 	if s.store.Beat(ctx, r) == nil {
 		h.last = time.Now()
+		s.turn.look(ctx)
 	}
 }
 

@@ -32,8 +32,10 @@ type lease interface {
 // fire takes one wake from its tick to a counted outcome. It is the only way in which a job is ever started. The steps
 // are those of the life of a tick in the design.
 func (s *Sidecar) fire(w *wake) {
-	// 1. Wake: a moment ahead of the tick. An earlier one waits; the wake of a drained replica ends here.
-	if !s.clock.sleep(s.accepting, w.due.Add(-ahead)) {
+	// 1. Wake: a moment ahead of the tick, one replica before the others. An earlier one waits; the wake of a drained
+	// replica ends here.
+	w.second = s.turn.second(w)
+	if !s.clock.sleep(s.accepting, w.awake()) {
 		s.skipped(w, draining)
 		return
 	}

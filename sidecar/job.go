@@ -37,6 +37,7 @@ type wake struct {
 	attempt   int
 	handovers int
 	member    string // of the due set; "" for a tick of the table
+	second    bool   // another replica is to ask first
 	open      bool   // it counts in job.asking
 	refused   reason // why it did not fire
 }
@@ -49,6 +50,14 @@ const (
 	kindManual   = "manual"
 	kindBackfill = "backfill"
 )
+
+// awake is when a wake asks for its tick: ahead of it, so that the job can start on the tick and not a round trip later.
+func (w *wake) awake() time.Time {
+	if w.second {
+		return w.due.Add(-ahead + stagger)
+	}
+	return w.due.Add(-ahead)
+}
 
 // punctual is how late a wake may be that is still none of a missed tick.
 const punctual = 5 * time.Second
@@ -158,7 +167,7 @@ func (s *Sidecar) claim(w *wake) lock.Claim {
 	c := lock.Claim{
 		Job: j.Name, Tick: w.tick, Run: uuid.NewString(), Replica: s.replica, TTL: j.Lock.TTL, Policy: lock.Policy(j.ConcurrencyPolicy),
 		Period: j.series.period, Kind: w.kind, Attempt: w.attempt, Handovers: w.handovers, Again: j.Guarantee == config.AtLeastOnce,
-		Fingerprint: j.Fingerprint, Member: w.member,
+		Fingerprint: j.Fingerprint, Second: w.second, Member: w.member,
 	}
 	if j.Missed == config.All && w.member == "" {
 		s.addOlder(&c, j)

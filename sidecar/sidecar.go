@@ -44,6 +44,7 @@ type Sidecar struct {
 	metrics *metrics
 	watcher *watcher
 	heart   *heart
+	turn    *turn
 
 	accepting     context.Context // ends when no more ticks are taken
 	stopAccepting context.CancelFunc
@@ -72,6 +73,7 @@ func New(o Options) (*Sidecar, error) {
 	}
 	s.watcher = &watcher{sidecar: s, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
 	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}}
+	s.turn = &turn{sidecar: s}
 	var err error
 	if s.metrics, err = newMetrics(o.Registerer, s); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)

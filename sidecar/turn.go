@@ -1,0 +1,64 @@
+package sidecar
+
+import (
+	"context"
+	"hash/fnv"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// turn decides which replica asks first for a tick. The others ask a moment later, and so find most ticks claimed: that
+// spares Redis their scripts, and spreads the runs over the replicas. Nothing but load depends on it: replicas that see
+// others than these race as they would without it.
+type turn struct {
+	sidecar *Sidecar
+	peers   atomic.Pointer[[]string] // the others that were seen lately and take ticks
+}
+
+// stagger is how long after the first one the others ask. Both is before the tick.
+const stagger = ahead / 2
+
+// second tells whether another replica is to ask first for a tick: the one whose hash with it is the greatest.
+func (t *turn) second(w *wake) bool {
+	peers := t.peers.Load()
+	if peers == nil || w.kind != kindSchedule {
+		return false
+	}
+	own := weight(w, t.sidecar.replica)
+	for _, p := range *peers {
+		if weight(w, p) > own {
+			return true
+		}
+	}
+	return false
+}
+
+func weight(w *wake, replica string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(replica + " " + w.job.Name + " " + strconv.FormatInt(w.tick.UnixMilli(), 36))) // never fails
+	x := h.Sum64()
+	x ^= x >> 33 // FNV's high bits know little of the last bytes
+	x *= 0xff51afd7ed558ccd
+	return x ^ x>>33
+}
+
+// look reads who else is there. When Redis does not say, those seen last are it.
+func (t *turn) look(ctx context.Context) {
+	s := t.sidecar
+	all, err := s.store.Replicas(ctx)
+	now, ok := s.store.Now()
+	if err != nil || !ok {
+		return
+	}
+	var peers []string
+	for _, r := range all {
+		if r.Name != s.replica && r.Ready == "" && now.Sub(r.Seen) < seenLately {
+			peers = append(peers, r.Name)
+		}
+	}
+	t.peers.Store(&peers)
+}
+
+// seenLately is how old the last heartbeat of a replica may be that is left to go first.
+const seenLately = 2*beatEvery + time.Second
