@@ -115,16 +115,17 @@ func (d *decoder) complete(e entry, names ...string) {
 
 // addrs reads a list of host:port.
 func (d *decoder) addrs(e entry, to *[]string) {
-	if hint := "write a list: " + e.example; e.val.Kind == yaml.ScalarNode && !e.isNull() {
+	hint := "write a list: " + e.example
+	if e.val.Kind == yaml.ScalarNode && !e.isNull() {
 		d.fail(e.val, hint, "%s must be a list, not %s", e.path, kindOf(e.val))
 		return
-	} else if items, ok := d.list(e); ok {
-		if e.isNull() || len(e.val.Content) == 0 {
-			d.fail(e.at, hint, "%s must not be empty", e.path)
-		}
-		for _, item := range items {
-			d.addr(item, to)
-		}
+	}
+	items, ok := d.list(e)
+	if ok && (e.isNull() || len(e.val.Content) == 0) {
+		d.fail(e.at, hint, "%s must not be empty", e.path)
+	}
+	for _, item := range items {
+		d.addr(item, to)
 	}
 }
 
