@@ -80,19 +80,19 @@ func TestDocumentedUserCanDoAllThatIsNeededAndNothingElse(t *testing.T) {
 	without := func(right string) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Parallel()
-			if playAs(t, master, "solotick"+strings.TrimPrefix(right, "+")) == nil {
+			if playAs(t, master, "solotick"+strings.TrimPrefix(right, "+"), 500*time.Millisecond) == nil {
 				t.Error("it is not needed")
 			}
 		}
 	}
 	// What EVAL is for shows as long as nobody has made the scripts known, and what PING is for when a subscription was
 	// silent for a while.
-	if playAs(t, master, "solotickeval") == nil {
+	if playAs(t, master, "solotickeval", 500*time.Millisecond) == nil {
 		t.Error("EVAL is not needed")
 	}
 	w := onServer(t, master)
 	w.must(w.admin.Do(t.Context(), "acl", "log", "reset").Err())
-	if err := playAs(t, master, "solotick"); err != nil {
+	if err := playAs(t, master, "solotick", 10*time.Second); err != nil {
 		t.Error(err)
 	}
 	if answer, err := master.Ask("ACL LOG"); err != nil || answer != "*0" {
@@ -111,19 +111,20 @@ type player struct {
 	ctx     context.Context
 	admin   redis.UniversalClient
 	service string
+	limit   time.Duration // of whatever is asked for again and again
 	boot    time.Duration // how far its clock has been put forward
 	heard   chan struct{}
 }
 
-const playTTL = 1500 * time.Millisecond
+const playTTL = 15 * time.Second
 
-func playAs(t *testing.T, server *redistest.Server, user string) error {
+func playAs(t *testing.T, server *redistest.Server, user string, limit time.Duration) error {
 	w := onServer(t, server)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*limit)
 	defer cancel()
 	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{server.Addr()}, Username: user, Password: "PASSWORD"}, w.timeout())
 	t.Cleanup(func() { _ = rdb.Close() })
-	p := &player{ctx: ctx, admin: w.admin, service: user, heard: make(chan struct{}, 100)}
+	p := &player{ctx: ctx, admin: w.admin, service: user, limit: limit, heard: make(chan struct{}, 100)}
 	s, err := lock.New(rdb, user, lock.Options{Timeout: w.timeout(), WaitReplicas: 1,
 		Boottime: func() time.Duration { return time.Since(w.start) + p.boot }})
 	if err != nil {
@@ -157,12 +158,12 @@ func (p *player) begins() error {
 	if _, err := p.Register(p.ctx, job, ""); err != nil {
 		return err
 	}
-	if known, err := p.Registered(p.ctx, job); err != nil || !known {
-		return fmt.Errorf("registered: %v, %w", known, err)
+	if born, err := p.Born(p.ctx, job); err != nil || born.IsZero() {
+		return fmt.Errorf("born: %v, %w", born, err)
 	}
 	channel := p.key("events")
-	for limit := time.Now().Add(time.Second); p.admin.PubSubNumSub(p.ctx, channel).Val()[channel] == 0; {
-		if time.Now().After(limit) {
+	for end := time.Now().Add(p.limit); p.admin.PubSubNumSub(p.ctx, channel).Val()[channel] == 0; {
+		if time.Now().After(end) {
 			return errors.New("nobody listens")
 		}
 	}
@@ -173,9 +174,8 @@ func (p *player) claim(tick int64) lock.Claim {
 	return lock.Claim{Job: job, Tick: time.UnixMilli(tick), TTL: playTTL, Replica: "a", Run: uuid.NewString()}
 }
 
-// wins gives Redis half a second.
 func (p *player) wins(c lock.Claim) (*lock.Lease, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(p.ctx, p.limit)
 	defer cancel()
 	l, answer, err := p.Acquire(ctx, c)
 	if l == nil {
@@ -184,9 +184,8 @@ func (p *player) wins(c lock.Claim) (*lock.Lease, error) {
 	return l, nil
 }
 
-// settled gives Redis half a second.
 func (p *player) settled(settle func(context.Context) (lock.Settled, error)) error {
-	ctx, cancel := context.WithTimeout(p.ctx, 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(p.ctx, p.limit)
 	defer cancel()
 	if got, err := settle(ctx); err != nil || got != lock.OK {
 		return fmt.Errorf("settling: %s, %w", got, err)
@@ -199,7 +198,7 @@ func (p *player) runs() error {
 	if err != nil {
 		return err
 	}
-	short, cancel := context.WithTimeout(p.ctx, 500*time.Millisecond)
+	short, cancel := context.WithTimeout(p.ctx, p.limit)
 	defer cancel()
 	if _, answer, err := p.Acquire(short, p.claim(20)); err != nil || answer.Code != lock.Overlap {
 		return fmt.Errorf("a second claim: %+v, %w", answer, err)
@@ -227,7 +226,7 @@ func (p *player) handsOn() error {
 	}
 	select {
 	case <-p.heard:
-	case <-time.After(time.Second):
+	case <-time.After(p.limit):
 		return errors.New("no nudge came")
 	}
 	_, dues, err := p.Look(p.ctx, 10)

@@ -19,7 +19,7 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'born', 'tick', 'run' .. slot, 'paused', 'overlap', 'pausedTo', 'by', 'pend', 'queued', 'token', 'last')
 local claimed, held, paused, pausedTo = tonumber(h[2]) or 0, h[3], h[4], tonumber(h[6]) or 0
-local pend, queued, token, last = tonumber(h[8]) or 0, h[9], tonumber(h[10]) or 0, h[11]
+local pend, queued, token, last = h[8] or '', h[9], tonumber(h[10]) or 0, h[11]
 
 local function answer(code, more)
   return {code, now, claimed, tonumber(h[5]) or 0, pausedTo, h[7] or '', more or 0}
@@ -48,7 +48,7 @@ if paused then
   local ends = tonumber(string.match(paused, '^%d+') or 0) -- 0 = until it is resumed
   local asked = member ~= '' and string.match(member, '^%d+ %S+ (%S+)')
   if asked ~= 'manual' and asked ~= 'backfill' and (ends == 0 or (asked and now or tick) < ends) then return answer('PAUSED') end
-  pausedTo = math.max(pausedTo, math.min(ends, now))
+  pausedTo = math.max(pausedTo, math.min(ends - 1, now))
 end
 
 if member ~= '' then                                       -- authority: the due member, however old its tick
@@ -58,9 +58,9 @@ else                                                       -- authority: the tab
   if tick > now + tonumber(ARGV[6]) then return answer('EARLY') end
   if older ~= '' and tonumber(older) ~= claimed then return answer('GAP') end
   local waits = policy == 'Replace' or policy == 'Queue' and not queued
-  if held and not waits then                               -- provisional: finish settles it, handover and takeover hand it on
+  if held and not waits then                               -- provisional: finish settles the ticks refused so, handover and takeover hand them on
     if tick > now then return answer('EARLY') end          -- the run may be over by then
-    if tick > pend then redis.call('HSET', ledger, 'pend', ARGV[3]) end
+    if not string.find(pend, ARGV[3], 1, true) then redis.call('HSET', ledger, 'pend', string.sub(pend .. ' ' .. ARGV[3], -1400)) end
     return waiting('OVERLAP')
   end
 end
@@ -90,7 +90,7 @@ local set = redis.call('SET', lock, uuid, 'NX', 'EX', math.ceil(ttl / 1000))
 if not set or redis.call('GET', lock) ~= uuid then return redis.error_reply('LOCKLOST the lock is not ours after SET NX') end
 if member ~= '' then
   redis.call('ZREM', due, member)
-elseif pend > 0 and pend <= tick then
+elseif pend ~= '' then
   redis.call('HDEL', ledger, 'pend')
 end
 return answer('WON', token)

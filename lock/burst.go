@@ -158,7 +158,7 @@ func (c *call) claims() bool {
 
 func (c *call) won() bool {
 	answer, _ := c.cmd.Val().([]any)
-	return c.claims() && len(answer) > 0 && answer[0] == string(Won)
+	return len(answer) > 0 && answer[0] == string(Won)
 }
 
 // errUnconfirmed takes the place of a WON that a failover could still forget. It is no answer: the same question is asked

@@ -58,8 +58,12 @@ func refusedWith(err error, words ...string) bool {
 	if errors.As(err, &w) || !errors.As(err, &re) {
 		return false
 	}
+	text := re.Error()
+	if strings.HasPrefix(text, "ERR Error running script") { // so Redis 6 wraps a refusal of the script's first write
+		_, text, _ = strings.Cut(text, ": -")
+	}
 	for _, p := range words {
-		if strings.HasPrefix(re.Error(), p) {
+		if strings.HasPrefix(text, p) {
 			return true
 		}
 	}

@@ -12,9 +12,8 @@ local h = redis.call('HMGET', ledger, 'run' .. ARGV[4], 'stop')
 local owner = redis.call('GET', lock)
 
 if h[1] ~= uuid or owner and owner ~= uuid then return {'LOST', now} end
-if h[2] then return {'REPLACED', now} end
 -- PEXPIRE first: Redis refuses it not even when its memory is full, and after a first write it refuses nothing.
 if owner then redis.call('PEXPIRE', lock, ttl)
 else redis.call('SET', lock, uuid, 'PX', ttl) end -- gone, Redis' clock having jumped; while the run is ours nobody can have claimed
 redis.call('ZADD', running, 'XX', now + ttl, uuid .. ' ' .. job)
-return {'OK', now}
+return {h[2] and 'REPLACED' or 'OK', now}                    -- a run that is to end keeps its lease until it has

@@ -88,7 +88,7 @@ type stored struct {
 func (p *page) fill(ctx context.Context, s *Store) error {
 	for len(p.read) == 0 && p.next != "" {
 		limited, cancel := context.WithTimeout(ctx, s.burst.timeout)
-		messages, err := s.burst.rdb.XRevRangeN(limited, p.key, p.next, "-", int64(p.size)).Result()
+		messages, err := p.more(limited, s)
 		cancel()
 		if err != nil {
 			return err
@@ -96,6 +96,14 @@ func (p *page) fill(ctx context.Context, s *Store) error {
 		p.take(messages)
 	}
 	return nil
+}
+
+func (p *page) more(ctx context.Context, s *Store) ([]redis.XMessage, error) {
+	rdb, err := s.burst.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rdb.XRevRangeN(ctx, p.key, p.next, "-", int64(p.size)).Result()
 }
 
 func (p *page) take(messages []redis.XMessage) {

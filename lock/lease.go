@@ -36,8 +36,8 @@ func (l *Lease) remaining() time.Duration {
 }
 
 // Verify compares and extends: one round trip. Nil means that the lease is ours and trusted: its window has begun anew
-// at the time the request was sent. ErrLost and ErrReplaced mean that it is not to be used any more, any other error
-// (ErrNoAnswer) nothing at all.
+// at the time the request was sent. ErrReplaced means the same, and that the run is to end for a newer tick; ErrLost that
+// the lease is not to be used any more, any other error (ErrNoAnswer) nothing at all.
 func (l *Lease) Verify(ctx context.Context) error {
 	c, s := &l.claim, l.store
 	sent := s.boottime()
@@ -46,39 +46,42 @@ func (l *Lease) Verify(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("extending the lease of %q: %w: %w", c.Job, ErrNoAnswer, err)
 	}
-	switch code, _ := parts[0].(string); code {
-	case "OK":
-		l.trust.Store(int64(sent + c.TTL - Margin)) // not from the reply, however late that was
-		if !l.Trusted() {
-			return fmt.Errorf("extending the lease of %q: %w: it came after the lease", c.Job, ErrNoAnswer)
-		}
-		return nil
-	case "REPLACED":
-		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrReplaced)
-	default:
+	code, _ := parts[0].(string)
+	if code != "OK" && code != "REPLACED" {
 		l.trust.Store(0)
 		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrLost)
 	}
+	l.trust.Store(int64(sent + c.TTL - Margin)) // not from the reply, however late that was
+	switch {
+	case code == "REPLACED":
+		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrReplaced)
+	case !l.Trusted():
+		return fmt.Errorf("extending the lease of %q: %w: it came after the lease", c.Job, ErrNoAnswer)
+	}
+	return nil
 }
 
 // renewal is the time between two extensions: a third of the ttl, less where the margin is most of a short one.
 func (l *Lease) renewal() time.Duration { return min(l.claim.TTL/3, (l.claim.TTL-Margin)/2) }
 
-// Keep extends the lease every third of its ttl until stop is called. The context that it returns ends with ErrLost as
-// its cause when trust runs out, which is before the lease does, and with ErrReplaced when a newer tick is to take this
-// run's place. stop waits for the keeper to end.
+// Keep extends the lease every third of its ttl until stop is called. The context that it returns ends with parent, with
+// ErrLost as its cause when trust runs out, which is before the lease does, and with ErrReplaced when a newer tick is to
+// take this run's place. A run that was told to end keeps its lease until stop, however long it takes to end. stop waits
+// for the keeper to end.
 func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
+	keeping, end := context.WithCancel(context.WithoutCancel(parent))
 	done := make(chan struct{})
 	l.store.kept.add(l)
 	go func() {
 		defer close(done)
 		defer l.store.kept.remove(l)
-		l.keep(ctx, cancel)
+		l.keep(keeping, cancel)
 	}()
 	return ctx, func() {
-		cancel(context.Canceled)
+		end()
 		<-done
+		cancel(context.Canceled)
 	}
 }
 
@@ -111,7 +114,10 @@ func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
 		switch {
 		case err == nil:
 			next, try = now+l.renewal(), 0
-		case errors.Is(err, ErrLost) || errors.Is(err, ErrReplaced):
+		case errors.Is(err, ErrReplaced):
+			lose(err) // and renew on
+			next, try = now+l.renewal(), 0
+		case errors.Is(err, ErrLost):
 			lose(err)
 			return
 		default:

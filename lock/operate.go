@@ -15,7 +15,7 @@ import (
 var (
 	// ErrUnknownJob is wrapped by the error of a request for a job that no replica has registered, or whose ledger was
 	// lost with Redis' data and is not registered anew yet.
-	ErrUnknownJob = errors.New("Redis does not know the job")
+	ErrUnknownJob = errors.New("the job is not known to Redis")
 	// ErrPast is wrapped by the error of a pause whose end Redis' clock has reached.
 	ErrPast = errors.New("its end has passed")
 )

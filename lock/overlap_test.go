@@ -145,3 +145,49 @@ func TestHandedOnTickCanBeHandedOnAgainAsANewMember(t *testing.T) {
 		}
 	})
 }
+
+func TestAllThatWasRefusedBehindARunThatNeverStartedIsDue(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born()
+		a, b := w.replica("a"), w.replica("b")
+		l, _ := a.wins(a.claim(1))
+		b.loses(b.claim(4), lock.Overlap)
+		b.loses(b.claim(2), lock.Overlap) // out of order
+		b.loses(b.claim(3), lock.Overlap)
+		b.loses(b.claim(3), lock.Overlap)
+		_, err := l.GiveUp(w.Context(), &lock.Entry{Outcome: "not_started"})
+		w.must(err)
+		w.dueTicks(2, 3, 4)
+		if w.field("tick") != fmtInt(w.tick(4).UnixMilli()) || w.field("overlap") != "" || w.owner() != "" {
+			w.Errorf("%s", w.dump())
+		}
+	})
+}
+
+// A run that was told to end keeps its lease until it has, however long it takes.
+func TestAReplacedRunKeepsItsLeaseUntilItEnds(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born()
+		a, b := w.replica("a"), w.replica("b")
+		c := a.claim(1)
+		c.Policy = lock.Replace
+		l, _ := a.wins(c)
+		ctx, stop := l.Keep(w.Context())
+		newer := b.claim(2)
+		newer.Policy = lock.Replace
+		b.loses(newer, lock.Queued)
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), lock.ErrReplaced) {
+			w.Errorf("the run was told to end by %v", context.Cause(ctx))
+		}
+		for range 3 {
+			w.pass(w.ttl / 2)
+			if !l.Trusted() || w.owner() != l.Run() {
+				w.Fatalf("trusted %v, the lock's owner is %q, the run %s", l.Trusted(), w.owner(), l.Run())
+			}
+		}
+		stop()
+		a.finishes(l, 0)
+		w.dueTicks(2)
+	})
+}

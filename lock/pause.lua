@@ -23,7 +23,7 @@ if ARGV[3] == 'pause' then
   redis.call('HSET', ledger, 'paused', string.format('%d %d ', ends, now) .. ARGV[5])
 elseif paused then                                         -- its ticks are settled: not missed, and refused to late askers
   local ends = tonumber(string.match(paused, '^%d+') or 0)
-  local over = ends == 0 and now or math.min(now, ends)
+  local over = ends == 0 and now or math.min(now, ends - 1) -- the tick at its end is none of them
   redis.call('HSET', ledger, 'tick', string.format('%d', math.max(tick, over)), 'pausedTo', string.format('%d', math.max(pausedTo, over)))
   redis.call('HDEL', ledger, 'paused')
   redis.pcall('PUBLISH', ARGV[2], 'due')                   -- what was kept back

@@ -2,8 +2,11 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Ledger is what Redis remembers of a job's ticks.
@@ -34,13 +37,16 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 	return Ledger{Born: fromMillis(n[1]), Since: fromMillis(n[2]), Tick: fromMillis(n[3])}, nil
 }
 
-// Registered tells whether Redis knows a job's ledger. One that is gone without its jobs having been away for months
-// means that Redis has lost its data: the sooner the jobs are registered again, the fewer ticks that costs.
-func (s *Store) Registered(ctx context.Context, job string) (bool, error) {
-	reply, err := s.burst.do(ctx, "exists", s.keys.ledger(job))
+// Born is when a job's ledger was made; zero when Redis knows none. Another time than Register answered before means that
+// Redis has lost its data since: the sooner all jobs are registered again, the fewer ticks that costs.
+func (s *Store) Born(ctx context.Context, job string) (time.Time, error) {
+	reply, err := s.burst.do(ctx, "hget", s.keys.ledger(job), "born")
+	if errors.Is(err, redis.Nil) {
+		return time.Time{}, nil
+	}
 	if err != nil {
-		return false, fmt.Errorf("asking for the ledger of job %q: %w", job, err)
+		return time.Time{}, fmt.Errorf("asking for the ledger of job %q: %w", job, err)
 	}
 	n, err := integer(reply)
-	return n == 1, err
+	return fromMillis(n), err
 }

@@ -111,7 +111,11 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, s.burst.timeout)
 	defer cancel()
-	fields, err := s.burst.rdb.HGetAll(limited, s.keys.replicas).Result()
+	rdb, err := s.burst.server(limited)
+	if err != nil {
+		return nil, fmt.Errorf("reading the replicas: %w", err)
+	}
+	fields, err := rdb.HGetAll(limited, s.keys.replicas).Result()
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}

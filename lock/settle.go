@@ -46,6 +46,11 @@ func (l *Lease) Handover(ctx context.Context, wait time.Duration, e *Entry) (Set
 	return l.settle(ctx, "handover", 0, e, d.Member(), wait)
 }
 
+// GiveUp ends a run that never began, for good. What came due meanwhile was not in its way: it is set free.
+func (l *Lease) GiveUp(ctx context.Context, e *Entry) (Settled, error) {
+	return l.settle(ctx, "handover", 0, e, "", 0)
+}
+
 // abandon gives back what a copy of the claim that was never answered may have claimed.
 func (l *Lease) abandon(ctx context.Context) error {
 	limit := l.claim.TTL

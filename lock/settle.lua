@@ -1,7 +1,7 @@
 -- settle: the ways in which a run leaves `running`.
 --   finish    it ran to its end
 --   requeue   it ran and was cut short, and is to be run again
---   handover  its replica could not even start it, and gives the tick to another
+--   handover  its replica could not even start it, and gives the tick to another, or, without a member, up
 --   abandon   its replica gave up without a clear answer, and knows that it never started
 --   reap      its replica is gone: a watcher saw the lease unchanged for a whole ttl
 --
@@ -38,7 +38,7 @@ elseif not mine then
   local at = string.find(interrupted, uuid, 1, true)       -- the newest few that were reaped, each followed by a blank
   if verb == 'finish' then                                 -- the takeover is not needed any more
     if again ~= '' then redis.call('ZREM', due, again) end
-  elseif at and verb ~= 'requeue' then                     -- recorded as interrupted, but its replica knows that it never started
+  elseif at and verb ~= 'requeue' and again ~= '' then     -- recorded as interrupted, but its replica knows that it never started
     enqueue(again, wait)
   end
   if at then
@@ -61,18 +61,22 @@ if mine and (pend or queued) then
     enqueue(queued .. waited, 0)
     freed = tonumber(queued)
   end
-  if pend and tonumber(pend) > tonumber(redis.call('HGET', ledger, 'tick') or 0) then
+  local tick, newest = tonumber(redis.call('HGET', ledger, 'tick') or 0), 0
+  for refused in string.gmatch(pend or '', '%d+') do newest = math.max(newest, tonumber(refused)) end
+  if newest > tick then
     if verb == 'finish' or verb == 'requeue' then          -- a true overlap: settled
-      redis.call('HSET', ledger, 'tick', pend, 'overlap', pend)
+      redis.call('HSET', ledger, 'tick', newest, 'overlap', newest)
     else                                                   -- it was none: the run that was in the way never ran, or died
-      enqueue(pend .. waited, 0)
-      redis.call('HSET', ledger, 'tick', pend)
-      freed = tonumber(pend)
+      for refused in string.gmatch(pend, '%d+') do
+        if tonumber(refused) > tick then enqueue(refused .. waited, 0) end
+      end
+      redis.call('HSET', ledger, 'tick', newest)
+      freed = newest
     end
   end
 end
 if again ~= '' and verb ~= 'finish' and not stop then enqueue(again, wait) end
-if verb == 'reap' then
+if verb == 'reap' and again == '' and not stop then        -- what is handed on already needs no evidence that it never started
   local interrupted = redis.call('HGET', ledger, 'interrupted') or ''
   redis.call('HSET', ledger, 'interrupted', string.sub(uuid .. ' ' .. interrupted, 1, 8 * (#uuid + 1)))
 end

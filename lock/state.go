@@ -46,7 +46,11 @@ type RunState struct {
 func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.burst.timeout)
 	defer cancel()
-	pipe := s.burst.rdb.Pipeline()
+	rdb, err := s.burst.server(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the state of %d jobs: %w", len(jobs), err)
+	}
+	pipe := rdb.Pipeline()
 	sent := s.boottime()
 	at := pipe.Time(ctx)
 	due := pipe.ZRange(ctx, s.keys.due, 0, maxWaiting-1) // before the runs: what is claimed in between is seen twice, not never

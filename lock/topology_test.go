@@ -88,12 +88,12 @@ func TestProtocolOnCluster(t *testing.T) {
 	w.playProtocol(w.lossyReplica("a", o, 0), w.lossyReplica("b", o, 0))
 
 	// The clock of another node is another one; and what the client asks for by itself nobody gave it the right to.
-	b := w.replicaOf("b", o, 0)
-	_, err := b.States(t.Context(), []string{job})
+	reader := w.replicaOf("reader", o, 0)
+	_, err := reader.States(t.Context(), []string{job})
 	w.must(err)
-	_, err = b.History(t.Context(), "", 10)
+	_, err = reader.History(t.Context(), "", 10)
 	w.must(err)
-	_, err = b.Replicas(t.Context())
+	_, err = reader.Replicas(t.Context())
 	w.must(err)
 	for _, m := range c.Masters {
 		stats, err := m.Ask("INFO commandstats")
@@ -103,6 +103,21 @@ func TestProtocolOnCluster(t *testing.T) {
 				t.Errorf("%s was asked of %s: %s", command, m.Addr(), calls)
 			}
 		}
+	}
+}
+
+func TestClientAsksMastersAlone(t *testing.T) {
+	o := redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, IsClusterMode: true, ReadOnly: true, RouteByLatency: true, RouteRandomly: true}
+	cluster := lock.NewClient(o, 0)
+	defer cluster.Close()
+	if c, ok := cluster.(*redis.ClusterClient); !ok || c.Options().ReadOnly || c.Options().RouteByLatency || c.Options().RouteRandomly {
+		t.Error("replicas of a Cluster would be asked")
+	}
+	o.IsClusterMode, o.MasterName = false, "m"
+	sentinel := lock.NewClient(o, 0)
+	defer sentinel.Close()
+	if _, ok := sentinel.(*redis.Client); !ok {
+		t.Errorf("%T would ask replicas of the master too", sentinel)
 	}
 }
 

@@ -90,7 +90,7 @@ type walk struct {
 	woken                                 map[[2]int64]bool
 	started                               map[int64][]int // attempts by tick
 	finished, overlapped, crashed, missed set
-	superseded, everClaimed               set
+	superseded, everClaimed, refused      set
 	lastQueued                            int64
 	newestToken                           int64
 }
@@ -207,6 +207,8 @@ func (w *walk) acquire(x *fiber, until int64) Code {
 		w.known[x.replica] = max(w.known[x.replica], prev)
 	}
 	switch a.Code {
+	case Overlap:
+		w.refused[x.tick] = true
 	case Won:
 		w.takeWin(x, a.Token, prev, len(older) > 0)
 	case Queued:
@@ -270,11 +272,24 @@ func (w *walk) settle(x *fiber, args []any) []any {
 	w.demand(ended || w.number("HGET", w.ledger(), "overlap") == overlap, "%s of %s counted an overlap", args[0], x.uuid)
 	freed, _ := parts[2].(int64)
 	w.demand(!ended || freed == 0 || freed == w.lastQueued, "%s of %s set the overlapped T%d free", args[0], x.uuid, freed)
+	w.takeDue()
 	w.takeFreed(parts)
 	if again, _ := args[6].(string); args[0] == "finish" && again != "" {
 		w.demand(w.text("ZSCORE", w.keys.due, again) == "", "T%d is finished, and due again", x.tick)
 	}
 	return parts
+}
+
+// takeDue takes down what is due: claimed, and once.
+func (w *walk) takeDue() {
+	due := set{}
+	for _, m := range w.list("ZRANGE", w.keys.due, 0, -1) {
+		d, err := ParseDue(m)
+		w.demand(err == nil, "%v", err)
+		t := millis(d.Tick)
+		w.demand(!due[t], "T%d is due twice", t)
+		due[t], w.everClaimed[t] = true, true
+	}
 }
 
 func (w *walk) takeFreed(parts []any) {
@@ -285,6 +300,7 @@ func (w *walk) takeFreed(parts []any) {
 	w.everClaimed[freed] = true
 	for t := int64(1); t < freed; t++ {
 		if !w.everClaimed[t] && !w.overlapped[t] {
+			w.demand(!w.refused[t], "T%d was refused behind a run that was none, and is not due", t)
 			w.missed[t] = true
 		}
 	}
@@ -402,7 +418,7 @@ func newWalk(rdb redis.UniversalClient, scripts walkScripts, seed uint64) *walk 
 	rng := rand.New(rand.NewPCG(seed, 0))
 	w := &walk{rdb: rdb, scripts: scripts, keys: newKeys("walk"), rng: rng, ticks: 4, alive: []bool{true, true, true}, known: make([]int64, 3),
 		woken: map[[2]int64]bool{}, started: map[int64][]int{}, finished: set{}, overlapped: set{}, crashed: set{}, missed: set{},
-		superseded: set{}, everClaimed: set{}}
+		superseded: set{}, everClaimed: set{}, refused: set{}}
 	w.policy = []Policy{Forbid, Queue, Replace, Allow}[rng.IntN(4)]
 	w.atLeastOnce = rng.IntN(5) < 2
 	w.all = rng.IntN(3) == 0
