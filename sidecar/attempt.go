@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -48,13 +49,21 @@ func (s *Sidecar) attempts(ctx context.Context, w *wake, h *held) ended {
 	}
 }
 
-// attempt runs the job once.
+// attempt runs the job once. At the last moment it asks the lease, and not the context alone, whether the job may begin:
+// in a process that stood still the lease's end may be known to nobody yet.
 func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
+	ctx, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
 	ctx, cancel := context.WithTimeoutCause(ctx, w.job.Timeout, errTimeout)
 	defer cancel()
 	r := w.job.executor.Execute(ctx, execute.Run{
 		Service: s.service, Job: w.job.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: s.replica, Kind: w.kind,
-		Await: func(ctx context.Context) { s.clock.sleep(ctx, w.due) },
+		Await: func(ctx context.Context) {
+			s.clock.sleep(ctx, w.due)
+			if !h.Trusted() {
+				lose(lock.ErrLost)
+			}
+		},
 		Started: func() {
 			if start.IsZero() {
 				*start = time.Now()

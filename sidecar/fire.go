@@ -22,9 +22,11 @@ type held struct {
 
 // lease is what fire needs of a lock.Lease.
 type lease interface {
+	Trusted() bool
 	Keep(context.Context) (context.Context, func())
 	Finish(ctx context.Context, delay time.Duration, e *lock.Entry) (lock.Settled, error)
 	Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error)
+	GiveUp(ctx context.Context, e *lock.Entry) (lock.Settled, error)
 	Handover(ctx context.Context, wait time.Duration, e *lock.Entry) (lock.Settled, error)
 	Release(context.Context) error
 }
@@ -124,6 +126,7 @@ func (s *Sidecar) acquire(w *wake) *held {
 		s.skipped(w, refusal(w, a), by(a)...)
 	default:
 		w.close(true)
+		w.claimed = true
 		s.missed(w, a, late)
 		return &held{lease: l, run: l.Run(), token: l.Token}
 	}
@@ -169,16 +172,19 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	return true
 }
 
-// settle tells Redis that the run is over: for good, or cut short, in which case it may be run again. Should Redis stay
+// settle tells Redis that the run is over: ended, never begun, or cut short, in which case it may be run again. Should Redis stay
 // away, a takeover will find the run without a lease.
 func (s *Sidecar) settle(w *wake, h *held, end *ended) {
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
 	var settled lock.Settled
 	var err error
-	if end.cutShort() && w.job.Guarantee == config.AtLeastOnce {
+	switch {
+	case end.outcome == notStarted:
+		settled, err = h.GiveUp(ctx, s.entry(end))
+	case end.cutShort() && w.job.Guarantee == config.AtLeastOnce:
 		settled, err = h.Requeue(ctx, s.entry(end))
-	} else {
+	default:
 		settled, err = h.Finish(ctx, w.job.safetyDelay(), s.entry(end))
 	}
 	if w.member != "" {
@@ -231,6 +237,7 @@ type unlocked struct {
 	run     string
 }
 
+func (unlocked) Trusted() bool                                      { return true }
 func (unlocked) Keep(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 func (u unlocked) Finish(ctx context.Context, _ time.Duration, e *lock.Entry) (lock.Settled, error) {
 	w := u.wake
@@ -238,6 +245,9 @@ func (u unlocked) Finish(ctx context.Context, _ time.Duration, e *lock.Entry) (l
 	return lock.OK, u.sidecar.store.Note(ctx, e)
 }
 func (u unlocked) Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error) {
+	return u.Finish(ctx, 0, e)
+}
+func (u unlocked) GiveUp(ctx context.Context, e *lock.Entry) (lock.Settled, error) {
 	return u.Finish(ctx, 0, e)
 }
 func (unlocked) Handover(context.Context, time.Duration, *lock.Entry) (lock.Settled, error) {

@@ -23,6 +23,7 @@ type job struct {
 	answered   time.Time // newest tick of which this replica knows what became of it
 	claimed    time.Time // newest tick claimed, as Redis last said
 	pausedTo   time.Time // end of the last pause, as Redis last said
+	born       time.Time // when Redis' memory of the job began
 	since      time.Time // when Redis first saw this series of ticks; zero = not known yet
 	registered time.Time // when Redis was last told of the job
 	asking     int       // wakes for ticks of the table that are not answered yet
@@ -37,6 +38,7 @@ type wake struct {
 	attempt   int
 	handovers int
 	member    string // of the due set; "" for a tick of the table
+	claimed   bool   // the tick was claimed from the table: here, or before it became due
 	second    bool   // another replica is to ask first
 	open      bool   // it counts in job.asking
 	refused   reason // why it did not fire
@@ -147,7 +149,7 @@ func (j *job) safetyDelay() time.Duration {
 
 // dueWake is the wake of a member of the due set.
 func (j *job) dueWake(d lock.Due) *wake {
-	return &wake{job: j, tick: d.Tick, due: j.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt, handovers: d.Handovers, member: d.Member()}
+	return &wake{job: j, tick: d.Tick, due: j.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt, handovers: d.Handovers, member: d.Member(), claimed: true}
 }
 
 // overdue tells whether a tick that came due more than a glance ago was taken by no wake. back says that the clock was
@@ -155,7 +157,7 @@ func (j *job) dueWake(d lock.Due) *wake {
 func (j *job) overdue(now time.Time, back bool) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if back && j.taken.After(now) {
+	if back && j.taken.After(now) && j.Guarantee != config.EveryReplica { // which no claim would keep from firing again
 		j.taken = j.series.newest(now)
 	}
 	return j.series.newest(now.Add(-glance)).After(j.taken)
@@ -199,7 +201,7 @@ func (s *Sidecar) addOlder(c *lock.Claim, j *job) {
 // which takes its place. Zero when there is neither.
 func (w *wake) worthUntil() time.Time {
 	until, j := w.deadline(), w.job
-	lasting := w.member != "" && (j.Missed == config.All || j.ConcurrencyPolicy == config.Queue)
+	lasting := w.claimed && (j.Missed == config.All || j.ConcurrencyPolicy == config.Queue || j.Guarantee == config.AtLeastOnce)
 	if w.byHand() || w.kind == kindTakeover || lasting {
 		return until
 	}
@@ -217,7 +219,7 @@ func (w *wake) deadline() time.Time {
 	case w.byHand() || w.kind == kindTakeover:
 	case j.StartingDeadline > 0:
 		return w.tick.Add(j.StartingDeadline)
-	case j.Missed == config.Skip:
+	case j.Missed == config.Skip && w.member == "": // what is due besides the table was claimed in time
 		return w.due.Add(punctual)
 	}
 	return time.Time{}
@@ -233,7 +235,7 @@ func (j *job) registerDue() bool {
 func (j *job) registeredAs(l lock.Ledger) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.since, j.registered, j.claimed = l.Since, time.Now(), l.Tick
+	j.born, j.since, j.registered, j.claimed = l.Born, l.Since, time.Now(), l.Tick
 	j.answered = newestOf(j.answered, l.Tick)
 }
 
@@ -242,6 +244,12 @@ func (j *job) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.registered = time.Time{}
+}
+
+func (j *job) bornAt() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.born
 }
 
 // knownSince is when Redis first saw the job's present series of ticks; zero when Redis has not been told yet.

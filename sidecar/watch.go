@@ -280,7 +280,7 @@ func (w *watcher) fire(j *job, d lock.Due) {
 func (w *watcher) register(ctx context.Context) {
 	s := w.sidecar
 	if w.canary != nil && !w.canary.registerDue() {
-		if known, err := s.store.Registered(ctx, w.canary.Name); err == nil && !known {
+		if born, err := s.store.Born(ctx, w.canary.Name); err == nil && !born.Equal(w.canary.bornAt()) {
 			s.log.Warn("Redis has lost its data: registering all jobs anew")
 			for _, j := range s.jobs {
 				j.forget()

@@ -1,0 +1,161 @@
+package sidecar
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/lock"
+)
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAPausedJobStandsStillAndHasMissedNothing(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		for range 3 {
+			w.replica(time.Second)
+		}
+		w.at(30 * time.Second)
+		store := w.replicas[0].store
+		w.must(store.Pause(w.t.Context(), "minute", "deploying", time.Time{}))
+		w.at(3*time.Minute + 30*time.Second)
+		w.expectOrder("minute", "0s schedule")
+		w.expect(9, "skips_total", "paused")
+		ok, err := store.Resume(w.t.Context(), "minute")
+		if w.must(err); !ok {
+			t.Error("there was no pause to end")
+		}
+		w.at(4*time.Minute + 30*time.Second)
+		w.expectOrder("minute", "0s schedule", "4m0s schedule")
+		w.expect(0, "missed_total")
+	})
+}
+
+func TestAPauseEndsByItself(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		for range 3 {
+			w.replica(time.Second)
+		}
+		w.at(30 * time.Second)
+		w.must(w.replicas[0].store.Pause(w.t.Context(), "minute", "", w.origin().Add(2*time.Minute)))
+		w.at(3*time.Minute + 30*time.Second)
+		w.expectOrder("minute", "0s schedule", "2m0s schedule", "3m0s schedule")
+		w.expect(3, "skips_total", "paused")
+		w.expect(0, "missed_total")
+	})
+}
+
+func TestATriggeredJobRunsOnceAtOnceAndTakesNoTick(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		for range 3 {
+			w.replica(time.Second)
+		}
+		w.at(30 * time.Second)
+		store := w.replicas[0].store
+		w.must(store.Pause(w.t.Context(), "minute", "by hand only", time.Time{}))
+		due, err := store.Trigger(w.t.Context(), "minute", uuid.NewString())
+		w.must(err)
+		w.at(40 * time.Second)
+		s := w.started("minute")[due.Tick]
+		if len(s) != 1 || s[0].run.Kind != kindManual || s[0].at.Sub(w.origin()) > 30*time.Second+100*time.Millisecond {
+			t.Fatalf("started as %+v\n%s", s, w.log())
+		}
+		_, err = store.Resume(w.t.Context(), "minute")
+		w.must(err)
+		w.at(65 * time.Second)
+		if n := len(w.started("minute")[w.origin().Add(time.Minute)]); n != 1 {
+			t.Errorf("the next tick of the table was started %d times", n)
+		}
+		w.expect(0, "missed_total")
+	})
+}
+
+func TestABackfillRunsInOrder(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		for range 3 {
+			w.replica(time.Second)
+		}
+		w.at(10 * time.Second)
+		var ticks []time.Time
+		for i := range 5 {
+			ticks = append(ticks, w.origin().Add(time.Duration(i-100)*time.Minute))
+		}
+		n, err := w.replicas[0].store.Backfill(w.t.Context(), "minute", ticks, uuid.NewString())
+		if w.must(err); n != 5 {
+			t.Errorf("%d were added", n)
+		}
+		w.at(50 * time.Second)
+		w.expectOrder("minute", "0s schedule", "-1h40m0s backfill", "-1h39m0s backfill", "-1h38m0s backfill", "-1h37m0s backfill", "-1h36m0s backfill")
+		w.at(65 * time.Second)
+		if n := len(w.started("minute")[w.origin().Add(time.Minute)]); n != 1 {
+			t.Errorf("the next tick of the table was started %d times", n)
+		}
+		w.expect(0, "missed_total")
+	})
+}
+
+func TestHeartbeatsSayWhatAReplicaIs(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: minute, schedule: "* * * * *", exec: {command: [x]}, suspend: true}
+`, func(w *world) {
+		w.replica(time.Second)
+		r := w.replica(time.Second, func(r *replica) { r.skew = 2 * time.Second })
+		w.at(30 * time.Second)
+		all, err := r.store.Replicas(w.t.Context())
+		w.must(err)
+		if len(all) != 2 || all[1].Name != "r2" {
+			t.Fatalf("%+v", all)
+		}
+		b := all[1]
+		if b.Version != "test" || b.Table != w.table.Hash || b.Ready != "" || b.Offset.Round(10*time.Millisecond) != -2*time.Second ||
+			time.Since(b.Seen) > 6*time.Second {
+			t.Errorf("%+v", b)
+		}
+		want := lock.Skip{Tick: w.origin(), Reason: "suspended", At: b.Skips["minute"].At}
+		if s := b.Skips["minute"]; s != want || s.At.Sub(w.origin()).Abs() > time.Second {
+			t.Errorf("the last skip is %+v, want %+v", s, want)
+		}
+		r.stop()
+		<-r.done
+		if all, err = w.replicas[0].store.Replicas(w.t.Context()); len(all) != 1 {
+			t.Errorf("after the second replica's end: %+v, %v", all, err)
+		}
+	})
+}
+
+func TestTheHistoryHasEveryRun(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: minute, schedule: "* * * * *", exec: {command: [x]}}
+  - {name: everywhere, schedule: "* * * * *", guarantee: every-replica, exec: {command: [x]}}
+`, func(w *world) {
+		w.replica(time.Second)
+		w.replica(time.Second)
+		w.at(2*time.Minute + 30*time.Second)
+		entries, err := w.replicas[0].store.History(w.t.Context(), "", 100)
+		w.must(err)
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Tick.Sub(w.origin()).String()+" "+e.Job+" "+e.Outcome)
+			if e.Took != time.Second || e.Attempt != 1 || e.Replica == "" || e.Run == "" || e.Kind == "" {
+				t.Errorf("%+v", e)
+			}
+		}
+		slices.Sort(got)
+		want := []string{"0s everywhere succeeded", "0s everywhere succeeded", "0s minute succeeded", "1m0s everywhere succeeded",
+			"1m0s everywhere succeeded", "1m0s minute succeeded", "2m0s everywhere succeeded", "2m0s everywhere succeeded", "2m0s minute succeeded"}
+		got = slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "-") })
+		if !slices.Equal(got, want) {
+			t.Errorf("the history is %q", got)
+		}
+	})
+}
