@@ -170,8 +170,8 @@ func TestTheBinaryRunsAloneAndWithoutRights(t *testing.T) {
 		}
 		t.Skip("only root can chroot")
 	}
-	ca := newCA(t)
-	cert, key := ca.issue("127.0.0.1")
+	ca := redistest.NewCA(t)
+	cert, key := ca.Issue("127.0.0.1")
 	s := redistest.Start(t)
 	_, port, _ := strings.Cut(freeAddr(t), ":")
 	redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
@@ -184,7 +184,7 @@ func TestTheBinaryRunsAloneAndWithoutRights(t *testing.T) {
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	roots, err := os.ReadFile(ca.file)
+	roots, err := os.ReadFile(ca.File)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,50 +20,86 @@ import (
 // embeddedAddr is where the embedded store is; tests have their own, so that they never meet one in use.
 var embeddedAddr = embedded.Addr
 
-// redisURL is the flag's or else the table's. There is no default: a replica alone would fire every tick.
+// redisURL is the flag's or else the table's; "" means the table's Sentinels or Cluster. There is no default: a replica
+// alone would fire every tick.
 func (a *app) redisURL(t *config.Table) (string, error) {
-	if a.redis != "" {
+	switch {
+	case a.redis != "":
 		return a.redis, nil
-	}
-	if t.Redis.URL != "" {
+	case t.Redis.URL != "" || t.Redis.Sentinel != nil || t.Redis.Cluster != nil:
 		return t.Redis.URL, nil
 	}
 	return "", &failure{code: exitCannot, err: errors.New("no Redis is configured, and without one every replica would fire every tick"),
 		hint: "add to the table `redis: {url: redis://HOST:6379/0}`, or `redis: {url: embedded}` to try it out on one machine"}
 }
 
-// connect makes a client; nothing is sent yet.
+// connect makes a client of what the address names, or else the table; nothing is sent yet.
 func connect(c config.Redis, address string) (redis.UniversalClient, error) {
-	o := redis.UniversalOptions{}
 	if address == config.Embedded {
-		o.Addrs = []string{embeddedAddr}
-		return lock.NewClient(o, c.Timeout), nil
+		if c.WaitReplicas > 0 {
+			return nil, &failure{code: exitCannot, err: errors.New("the table has redis.waitReplicas, and the embedded store has no replicas"),
+				hint: "remove waitReplicas to try the table out on one machine"}
+		}
+		return lock.NewClient(redis.UniversalOptions{Addrs: []string{embeddedAddr}}, c.Timeout), nil
 	}
-	u, err := parseURL(address)
+	o, err := servers(c, address)
 	if err != nil {
 		return nil, err
 	}
-	o.Addrs, o.DB, o.Username, o.Password, o.TLSConfig = []string{u.Addr}, u.DB, u.Username, u.Password, u.TLSConfig
 	if c.Username != "" {
 		o.Username = c.Username
 	}
 	if c.PasswordFile != "" {
 		user := o.Username
 		o.CredentialsProviderContext = func(context.Context) (string, string, error) {
-			password, err := os.ReadFile(c.PasswordFile)
-			return user, strings.TrimRight(string(password), "\r\n"), err
+			password, err := readPassword(c.PasswordFile)
+			return user, password, err
 		}
 	}
 	if c.TLS != nil {
-		if u.TLSConfig == nil { // a password must not go out in the clear because a flag took the URL's place
-			return nil, &failure{code: exitCannot, err: errors.New("the table has redis.tls, and the Redis URL does not ask for TLS"),
-				hint: "write rediss:// to encrypt the connection"}
-		}
 		if o.TLSConfig, err = tlsConfig(c.TLS, o.TLSConfig); err != nil {
 			return nil, &failure{code: exitCannot, err: fmt.Errorf("setting up TLS for Redis: %w", err)}
 		}
 	}
 	return lock.NewClient(o, c.Timeout), nil
+}
+
+// servers says where Redis is: at the address, or else what the table's Sentinels or Cluster know.
+func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
+	o := redis.UniversalOptions{}
+	switch {
+	case address != "":
+		u, err := parseURL(address)
+		if err != nil {
+			return o, err
+		}
+		if c.TLS != nil && u.TLSConfig == nil { // a password must not go out in the clear because a flag took the URL's place
+			return o, &failure{code: exitCannot, err: errors.New("the table has redis.tls, and the Redis URL does not ask for TLS"),
+				hint: "write rediss:// to encrypt the connection"}
+		}
+		o.Addrs, o.DB, o.Username, o.Password, o.TLSConfig = []string{u.Addr}, u.DB, u.Username, u.Password, u.TLSConfig
+		return o, nil
+	case c.Cluster != nil:
+		o.Addrs, o.IsClusterMode = c.Cluster.Addrs, true
+	default:
+		o.Addrs, o.MasterName, o.SentinelUsername = c.Sentinel.Addrs, c.Sentinel.Master, c.Sentinel.Username
+		if c.Sentinel.PasswordFile != "" {
+			var err error
+			if o.SentinelPassword, err = readPassword(c.Sentinel.PasswordFile); err != nil {
+				return o, &failure{code: exitCannot, err: fmt.Errorf("reading the password of the Sentinels: %w", err)}
+			}
+		}
+	}
+	if c.TLS != nil {
+		o.TLSConfig = &tls.Config{} // without a name: what is expected is that of each address
+	}
+	return o, nil
+}
+
+// readPassword reads a file that holds a password, and perhaps ends its line.
+func readPassword(file string) (string, error) {
+	password, err := os.ReadFile(file)
+	return strings.TrimRight(string(password), "\r\n"), err
 }
 
 // parseURL reads a Redis URL, without a word of it in the error: it may hold a password. The table's own was checked
@@ -83,6 +119,7 @@ func parseURL(address string) (*redis.Options, error) {
 	return o, nil
 }
 
+// tlsConfig adds the table's files and name to what the address asks for.
 func tlsConfig(c *config.TLS, from *tls.Config) (*tls.Config, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
 	if t.ServerName == "" {

@@ -2,22 +2,18 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
+	"crypto/tls"
+	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/redistest"
 )
 
@@ -93,25 +89,25 @@ func TestAUnixSocketIsUsed(t *testing.T) {
 
 func TestTLSIsUsedWithACAAndAClientCertificateOfTheTable(t *testing.T) {
 	t.Parallel()
-	ca := newCA(t)
+	ca := redistest.NewCA(t)
 	_, port, err := net.SplitHostPort(freeAddr(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	serverCert, serverKey := ca.issue("redis.internal")
-	clientCert, clientKey := ca.issue("client")
+	serverCert, serverKey := ca.Issue("redis.internal")
+	clientCert, clientKey := ca.Issue("client")
 	redistest.Start(t, "--tls-port", port, "--tls-cert-file", serverCert, "--tls-key-file", serverKey,
-		"--tls-ca-cert-file", ca.file, "--tls-auth-clients", "yes")
+		"--tls-ca-cert-file", ca.File, "--tls-auth-clients", "yes")
 	table := func(tls string) string {
 		return fmt.Sprintf(everySecond, fmt.Sprintf(`, url: "rediss://127.0.0.1:%s/0", tls: {%s}`, port, tls))
 	}
-	whole := fmt.Sprintf("caFile: %q, certFile: %q, keyFile: %q, serverName: redis.internal", ca.file, clientCert, clientKey)
+	whole := fmt.Sprintf("caFile: %q, certFile: %q, keyFile: %q, serverName: redis.internal", ca.File, clientCert, clientKey)
 	runsOnce(t, table(whole), nil)
 
 	for name, tls := range map[string]string{
 		"without the CA":                 fmt.Sprintf("certFile: %q, keyFile: %q, serverName: redis.internal", clientCert, clientKey),
-		"with another name":              fmt.Sprintf("caFile: %q, certFile: %q, keyFile: %q", ca.file, clientCert, clientKey),
-		"without the client certificate": fmt.Sprintf("caFile: %q, serverName: redis.internal", ca.file),
+		"with another name":              fmt.Sprintf("caFile: %q, certFile: %q, keyFile: %q", ca.File, clientCert, clientKey),
+		"without the client certificate": fmt.Sprintf("caFile: %q, serverName: redis.internal", ca.File),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := launch(t, table(tls), nil)
@@ -121,60 +117,97 @@ func TestTLSIsUsedWithACAAndAClientCertificateOfTheTable(t *testing.T) {
 	}
 }
 
-// authority signs certificates for a test, as files.
-type authority struct {
-	t    *testing.T
-	dir  string
-	file string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newCA(t *testing.T) *authority {
-	a := &authority{t: t, dir: t.TempDir()}
-	a.cert = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "CA of a test"}, IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	a.file, _ = a.sign("ca", a.cert)
-	return a
-}
-
-// issue returns the files of a certificate for a name or an address, and of its key.
-func (a *authority) issue(name string) (cert, key string) {
-	a.t.Helper()
-	c := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	if ip := net.ParseIP(name); ip != nil {
-		c.DNSNames, c.IPAddresses = nil, []net.IP{ip}
+func TestTheMasterThatSentinelsNameIsUsed(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t, 1, 1)
+	if answer, err := s.Watch[0].Ask("ACL SETUSER default resetpass >hunter2"); err != nil || answer != "+OK" {
+		t.Fatal(answer, err)
 	}
-	return a.sign(name, c)
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("hunter2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sentinel := fmt.Sprintf(", sentinel: {master: %s, addrs: [%q], passwordFile: %q}, waitReplicas: %%d", redistest.MasterName, s.Addrs()[0], file)
+	runsOnce(t, fmt.Sprintf(everySecond, fmt.Sprintf(sentinel, 1)), nil)
+
+	table := strings.NewReplacer("timeout: 2s", "timeout: 500ms", "schedule:", "lock: {ttl: 2s}\n    schedule:").Replace(everySecond)
+	r := launch(t, fmt.Sprintf(table, fmt.Sprintf(sentinel, 2)), nil) // and it has one replica
+	r.await("skipped", "reason", "redis_error")
+	r.stop()
 }
 
-func (a *authority) sign(name string, c *x509.Certificate) (certFile, keyFile string) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+func TestAClusterIsUsed(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartCluster(t, 3)
+	const ledger = "solotick:{shop}:job:job"
+	owner := s.Owner(ledger)
+	other := s.Masters[0]
+	if other == owner {
+		other = s.Masters[1]
+	}
+	runsOnce(t, fmt.Sprintf(everySecond, fmt.Sprintf(", cluster: {addrs: [%q]}", other.Addr())), nil)
+	if answer, err := owner.Ask("EXISTS " + ledger); err != nil || answer != ":1" {
+		t.Errorf("the job's ledger: %s, %v", answer, err)
+	}
+}
+
+func TestTLSIsForSentinelAndClusterToo(t *testing.T) {
+	for name, c := range map[string]config.Redis{
+		"sentinel": {Sentinel: &config.Sentinel{Master: "m", Addrs: []string{"a:1"}}},
+		"cluster":  {Cluster: &config.Cluster{Addrs: []string{"a:1", "b:1"}}},
+	} {
+		for _, tls := range []*config.TLS{nil, {}, {ServerName: "redis.internal"}} {
+			c.TLS = tls
+			client, err := connect(c, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := tlsOf(client)
+			if (got != nil) != (tls != nil) || got != nil && got.ServerName != tls.ServerName {
+				t.Errorf("%s, %+v: %+v", name, tls, got)
+			}
+			_ = client.Close()
+		}
+	}
+}
+
+func tlsOf(client redis.UniversalClient) *tls.Config {
+	if c, ok := client.(*redis.ClusterClient); ok {
+		return c.Options().TLSConfig
+	}
+	return client.(*redis.Client).Options().TLSConfig
+}
+
+func TestWhatCannotBeConnectedToIsToldBeforeAnythingIsSent(t *testing.T) {
+	sentinel := &config.Sentinel{Master: "m", Addrs: []string{"a:1"}, PasswordFile: "/no/such/file"}
+	for name, connecting := range map[string]func() (redis.UniversalClient, error){
+		"no replicas": func() (redis.UniversalClient, error) { return connect(config.Redis{WaitReplicas: 1}, config.Embedded) },
+		"no password": func() (redis.UniversalClient, error) { return connect(config.Redis{Sentinel: sentinel}, "") },
+		"no TLS":      func() (redis.UniversalClient, error) { return connect(config.Redis{TLS: &config.TLS{}}, "redis://a:1") },
+		"no CA's file": func() (redis.UniversalClient, error) {
+			return connect(config.Redis{TLS: &config.TLS{CAFile: "/no"}}, "rediss://a:1")
+		},
+	} {
+		var f *failure
+		if client, err := connecting(); !errors.As(err, &f) || f.code != exitCannot {
+			t.Errorf("%s: %v, %v", name, client, err)
+		}
+	}
+}
+
+func TestTheFlagTakesThePlaceOfSentinelAndCluster(t *testing.T) {
+	table := &config.Table{Redis: config.Redis{Cluster: &config.Cluster{Addrs: []string{"a:1"}}}}
+	for flag, want := range map[string]string{"": "", "redis://b:1/2": "redis://b:1/2"} {
+		if got, err := (&app{redis: flag}).redisURL(table); err != nil || got != want {
+			t.Errorf("--redis %q: %q, %v", flag, got, err)
+		}
+	}
+	client, err := connect(table.Redis, "redis://b:1/2")
 	if err != nil {
-		a.t.Fatal(err)
+		t.Fatal(err)
 	}
-	if c == a.cert {
-		a.key = key
+	defer client.Close()
+	if c, ok := client.(*redis.Client); !ok || c.Options().Addr != "b:1" || c.Options().DB != 2 {
+		t.Errorf("%T", client)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, c, a.cert, &key.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return a.write(name+".crt", "CERTIFICATE", der), a.write(name+".key", "EC PRIVATE KEY", secret)
-}
-
-func (a *authority) write(name, kind string, der []byte) string {
-	a.t.Helper()
-	path := filepath.Join(a.dir, name)
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		a.t.Fatal(err)
-	}
-	return path
 }

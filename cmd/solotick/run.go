@@ -89,7 +89,7 @@ func (a *app) run() error {
 	if os.Getpid() == 1 {
 		background.Go(func() { execute.Reap(serving, log) })
 	}
-	store, err := lock.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout})
+	store, err := lock.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

@@ -6,6 +6,7 @@ package redistest
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -13,14 +14,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Server is one redis-server, perhaps over several lives of its process.
 type Server struct {
-	t    testing.TB
-	dir  string
-	args []string
-	port int
+	t     testing.TB
+	dir   string
+	args  []string
+	port  int
+	ready string // what it says when it is
 
 	cmd  *exec.Cmd
 	logs chan []string // what the process said, once it has ended
@@ -31,24 +34,39 @@ type Server struct {
 // or fails where CI=true.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	s := newServer(t, "Ready to accept connections")
+	s.start(func() []string {
+		return append([]string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no"}, args...)
+	})
+	return s
+}
+
+func newServer(t testing.TB, ready string) *Server {
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("redis-server is not on the PATH, and CI=true demands it")
 		}
 		t.Skip("redis-server is not on the PATH: what is shown here is shown on miniredis alone")
 	}
-	s := &Server{t: t, dir: t.TempDir(), args: args}
+	s := &Server{t: t, dir: t.TempDir(), ready: ready}
 	t.Cleanup(s.Kill)
+	return s
+}
+
+// start tries ports until the server takes one. args are made for each anew.
+func (s *Server) start(args func() []string) {
+	s.t.Helper()
 	var err error
 	for range 5 {
 		if s.port, err = freePort(); err == nil {
+			s.args = args()
 			if err = s.launch(); err == nil {
-				return s
+				return
 			}
 		}
 	}
-	t.Fatalf("starting redis-server: %v", err)
-	return nil
+	s.t.Fatalf("starting redis-server: %v", err)
 }
 
 // Addr is host:port.
@@ -83,6 +101,53 @@ func (s *Server) Restart() {
 	}
 }
 
+// Ask sends one command, written in words, on a connection of its own, and returns the first line of its answer, or the
+// text of a bulk answer. It waits for two seconds at most.
+func (s *Server) Ask(command string) (string, error) {
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := fmt.Fprintf(c, "%s\r\n", command); err != nil {
+		return "", err
+	}
+	in := bufio.NewReader(c)
+	line, err := in.ReadString('\n')
+	line = strings.TrimRight(line, "\r\n")
+	if length, ok := strings.CutPrefix(line, "$"); ok && length != "-1" && err == nil {
+		n, err := strconv.Atoi(length)
+		if err != nil {
+			return "", err
+		}
+		text := make([]byte, n)
+		_, err = io.ReadFull(in, text)
+		return string(text), err
+	}
+	return line, err
+}
+
+// must asks what cannot fail.
+func (s *Server) must(command string) {
+	s.t.Helper()
+	if answer, err := s.Ask(command); err != nil || strings.HasPrefix(answer, "-") {
+		s.t.Fatalf("%.60s: %s, %v", command, answer, err)
+	}
+}
+
+// await asks every few milliseconds until the answer is right; a minute is for a machine that is very busy.
+func (s *Server) await(command, what string, right func(answer string) bool) {
+	s.t.Helper()
+	answer, err := "", error(nil)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if answer, err = s.Ask(command); err == nil && right(answer) {
+			return
+		}
+	}
+	s.t.Fatalf("waiting for %s: %s, %v", what, answer, err)
+}
+
 // Freeze stops the process without ending it (SIGSTOP): it answers nothing, and forgets nothing.
 func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 
@@ -108,9 +173,7 @@ func (s *Server) end(sig syscall.Signal) {
 
 // launch returns when the server says that it accepts connections, or has ended.
 func (s *Server) launch() error {
-	args := append([]string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no"},
-		s.args...)
-	cmd := exec.Command("redis-server", args...)
+	cmd := exec.Command("redis-server", s.args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -125,7 +188,7 @@ func (s *Server) launch() error {
 		var lines []string
 		announced := false
 		for in := bufio.NewScanner(out); in.Scan(); {
-			if lines = append(lines, in.Text()); !announced && strings.Contains(in.Text(), "Ready to accept connections") {
+			if lines = append(lines, in.Text()); !announced && strings.Contains(in.Text(), s.ready) {
 				announced = true
 				close(ready)
 			}

@@ -1,8 +1,6 @@
 package redistest
 
 import (
-	"bufio"
-	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -12,20 +10,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ask sends one inline command on a connection of its own and returns the first line of the reply.
+// ask wants an answer.
 func ask(t *testing.T, s *Server, command string) string {
 	t.Helper()
-	c, err := net.Dial("tcp", s.Addr())
+	answer, err := s.Ask(command)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	fmt.Fprintf(c, "%s\r\n", command)
-	line, err := bufio.NewReader(c).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(line)
+	return answer
 }
 
 func TestServerAnswersAndForgetsWhenItCrashes(t *testing.T) {
@@ -57,12 +49,8 @@ func TestServerWithAppendOnlyFileRemembersOverACrash(t *testing.T) {
 }
 
 func TestOptionThatRedisRefusesIsReportedWithItsWords(t *testing.T) {
-	s := &Server{t: t, dir: t.TempDir(), args: []string{"--no-such-option", "1"}}
-	var err error
-	if s.port, err = freePort(); err != nil {
-		t.Fatal(err)
-	}
-	Start(t) // skips where there is no redis-server
+	s := newServer(t, "Ready to accept connections")
+	s.args = []string{"--no-such-option", "1"}
 	if err := s.launch(); err == nil || !strings.Contains(err.Error(), "no-such-option") {
 		t.Fatalf("launch: %v", err)
 	}
