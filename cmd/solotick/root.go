@@ -72,7 +72,8 @@ is fired by exactly one replica.`,
 	flags.Lookup("redis").DefValue = "" // may hold a password, which help would show
 	root.SetFlagErrorFunc(badFlag)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand())
+	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand(),
+		a.statusCommand(), a.historyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(), a.backfillCommand())
 	offer(root, "log-format", "text", "json")
 	offer(root, "log-level", "debug", "info", "warn", "error")
 	return root

@@ -21,7 +21,7 @@ func TestTranscripts(t *testing.T) {
 			e.Vars = append(e.Vars, "SOLOTICK_CONFIG=", "SOLOTICK_REDIS_URL=", "SOLOTICK_REPLICA=", "POD_NAME=", "TZ=UTC")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "seeded-redis": seedCommand},
 	})
 }
 

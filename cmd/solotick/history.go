@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// maxHistory bounds -n: what Redis keeps, roughly.
+const maxHistory = 20_000
+
+func (a *app) historyCommand() *cobra.Command {
+	var (
+		o      output
+		n      int
+		failed bool
+	)
+	c := &cobra.Command{
+		Use:   "history [JOB]",
+		Short: "Show what became of the newest runs",
+		Long: `Show what became of the newest runs of one job or of all, the last one first. Redis keeps some ten thousand runs, and as
+many of those that failed. JOB may be one that is not in the table any more.`,
+		Example: `  solotick history -c table.yaml
+  solotick history -c table.yaml send-invoices -n 50
+  solotick history -c table.yaml --failed -o json`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if n < 1 || n > maxHistory {
+				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxHistory), hint: "-n 20"}
+			}
+			if len(args) > 1 {
+				return oneJob(c, args)
+			}
+			ctx, stop := interruptible()
+			defer stop()
+			d, err := a.desk(ctx)
+			if err != nil {
+				return err
+			}
+			defer d.close()
+			return a.history(ctx, d, strings.Join(args, ""), n, failed, o)
+		},
+	}
+	o.flag(c)
+	c.Flags().IntVarP(&n, "count", "n", 20, "at most `number` runs")
+	c.Flags().BoolVar(&failed, "failed", false, "only runs that failed")
+	return c
+}
+
+// entryJSON is one row of `history -o json`, and a run in other outputs; a contract: see docs/cli-json.md.
+type entryJSON struct {
+	Job        string `json:"job"`
+	Tick       string `json:"tick"`
+	Run        string `json:"run"`
+	Replica    string `json:"replica"`
+	Kind       string `json:"kind"`
+	Attempt    int    `json:"attempt"`
+	Outcome    string `json:"outcome"`
+	Failed     bool   `json:"failed"`
+	Ended      string `json:"ended,omitempty"`
+	DurationMS int64  `json:"durationMs"`
+	Detail     string `json:"detail,omitempty"`
+}
+
+func newEntryJSON(e lock.Entry) entryJSON {
+	return entryJSON{e.Job, stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, stamp(e.Ended), e.Took.Milliseconds(), e.Detail}
+}
+
+func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bool, o output) error {
+	read := d.History
+	if failed {
+		read = d.Failures
+	}
+	entries, err := read(ctx, job, n)
+	if err != nil {
+		return cannot(err)
+	}
+	if len(entries) == 0 && job != "" {
+		if _, err := d.job(job); err != nil { // misspelt, perhaps
+			return err
+		}
+	}
+	if o == "json" {
+		rows := []entryJSON{}
+		for _, e := range entries {
+			rows = append(rows, newEntryJSON(e))
+		}
+		return a.printJSON(rows)
+	}
+	columns, _, _ := terminal(a.out)
+	g := grid{width: columns, names: []int{1, 6}}
+	g.add("TICK (UTC)", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
+	for _, e := range entries {
+		g.add(moment(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took), ago(d.now(), e.Ended), e.Replica)
+		if e.Detail != "" {
+			g.note(e.Detail)
+		}
+	}
+	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))
+	return err
+}
+
+// kindWords is a run's kind, with its attempt where that is not the first.
+func kindWords(kind string, attempt int) string {
+	if attempt > 1 {
+		return fmt.Sprintf("%s, try %d", kind, attempt)
+	}
+	return kind
+}

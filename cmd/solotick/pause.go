@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// pauseFlags say what to pause, why and for how long.
+type pauseFlags struct {
+	all           bool
+	reason, until string
+	span          time.Duration
+}
+
+func (a *app) pauseCommand() *cobra.Command {
+	var (
+		o output
+		f pauseFlags
+	)
+	c := &cobra.Command{
+		Use:   "pause {JOB... | --all} --reason TEXT",
+		Short: "Hold jobs back on all replicas",
+		Long: `Hold jobs back on all replicas, from now on until they are resumed or the time given is reached. Ticks that come due
+meanwhile are settled: nobody catches up on them. Runs under way go on, and trigger and backfill work as ever.
+Pausing again replaces reason and end. A pause is lost when Redis loses its data: what must hold belongs into the table
+(suspend).`,
+		Example: `  solotick pause -c table.yaml send-invoices --reason "database migration"
+  solotick pause -c table.yaml send-invoices tidy-up --reason "database migration" --for 2h
+  solotick pause -c table.yaml --all --reason "moving house" --until 2027-03-28T06:00:00Z`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if err := f.check(c); err != nil {
+				return err
+			}
+			ctx, stop := interruptible()
+			defer stop()
+			d, err := a.desk(ctx)
+			if err != nil {
+				return err
+			}
+			defer d.close()
+			jobs, err := d.jobs(c, args, f.all)
+			if err != nil {
+				return err
+			}
+			return a.pause(ctx, d, jobs, f, o)
+		},
+	}
+	o.flag(c)
+	c.Flags().BoolVar(&f.all, "all", false, "all jobs of the table")
+	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf("why: `text` of at most %d characters, shown by status", lock.MaxReason))
+	c.Flags().StringVar(&f.until, "until", "", "end of the pause: `time`, RFC 3339 (default: until it is resumed)")
+	c.Flags().DurationVar(&f.span, "for", 0, "length of the pause: `duration` as 90m or 2h")
+	return c
+}
+
+func (f *pauseFlags) check(c *cobra.Command) error {
+	f.reason = lock.OneLine(f.reason)
+	long := c.Flags().Changed("for")
+	switch {
+	case f.reason == "":
+		return &failure{code: exitUsage, err: errors.New("a pause needs a reason: others will wonder"), hint: `--reason "database migration"`}
+	case utf8.RuneCountInString(f.reason) > lock.MaxReason:
+		return &failure{code: exitUsage, err: fmt.Errorf("--reason has %d characters, at most %d are kept", utf8.RuneCountInString(f.reason), lock.MaxReason)}
+	case f.until != "" && long:
+		return &failure{code: exitUsage, err: errors.New("--until and --for both say when the pause ends"), hint: "leave one of them out"}
+	case long && f.span <= 0:
+		return &failure{code: exitUsage, err: fmt.Errorf("--for %s is no time at all", f.span), hint: "--for 2h"}
+	}
+	return nil
+}
+
+// end is when the pause ends; zero when it does not by itself.
+func (f *pauseFlags) end(now time.Time) (time.Time, error) {
+	switch {
+	case f.span > 0:
+		return now.Add(f.span + time.Second - 1).Truncate(time.Second), nil // rounded up: nobody means the milliseconds
+	case f.until == "":
+		return time.Time{}, nil
+	}
+	until, err := instant("until", f.until)
+	if err == nil && !until.After(now) {
+		err = &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until, stamp(now))}
+	}
+	return until, err
+}
+
+// pausedJSON is one row of `pause -o json`, a contract: see docs/cli-json.md.
+type pausedJSON struct {
+	Job    string `json:"job"`
+	Reason string `json:"reason"`
+	Until  string `json:"until,omitempty"`
+}
+
+func (a *app) pause(ctx context.Context, d *desk, jobs []string, f pauseFlags, o output) error {
+	until, err := f.end(d.now())
+	if err != nil {
+		return err
+	}
+	rows := []pausedJSON{}
+	failed := d.operateEach(ctx, jobs, func(ctx context.Context, job string) error {
+		if err := d.Pause(ctx, job, f.reason, until); err != nil {
+			return err
+		}
+		rows = append(rows, pausedJSON{job, f.reason, stamp(until)})
+		if o != "json" {
+			fmt.Fprintf(a.out, "paused %s %s: %s\n", job, untilWords(until), f.reason)
+		}
+		return nil
+	})
+	return a.printEach(rows, o, failed)
+}
+
+func untilWords(until time.Time) string {
+	if until.IsZero() {
+		return "until it is resumed"
+	}
+	return "until " + moment(until) + " UTC"
+}
+
+// operateEach acts on one job after the other. One that Redis does not know does not keep the others from it.
+func (d *desk) operateEach(ctx context.Context, jobs []string, act func(context.Context, string) error) error {
+	var unknown error
+	for _, job := range jobs {
+		err := d.operate(ctx, func(ctx context.Context) error { return act(ctx, job) })
+		if err != nil && !errors.Is(err, lock.ErrUnknownJob) {
+			return err
+		}
+		if unknown == nil {
+			unknown = err
+		}
+	}
+	return unknown
+}
+
+// printEach prints, as JSON, for which jobs it was done, and passes on why it was not for the others.
+func (a *app) printEach(rows any, o output, failed error) error {
+	if o == "json" {
+		if err := a.printJSON(rows); err != nil {
+			return err
+		}
+	}
+	return failed
+}

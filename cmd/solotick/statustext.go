@@ -1,0 +1,229 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// shownSkips is how many different skips are shown of a job.
+const shownSkips = 3
+
+// text is the status for people, as wide as the terminal at most (0 = no limit).
+func (s *status) text(width int) string {
+	lines := []string{cut(fmt.Sprintf("%s at %s UTC: %s, %s", s.table.Service, moment(s.now.Truncate(time.Second)),
+		plural(len(s.table.Jobs), "job"), plural(len(s.replicas), "replica")), width), ""}
+	lines = append(lines, s.jobLines(width)...)
+	lines = append(lines, "")
+	lines = append(lines, s.replicaLines(width)...)
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func (s *status) jobLines(width int) []string {
+	g := grid{width: width, names: []int{0, 2}}
+	g.add("JOB", "LAST TICK", "BY", "OUTCOME", "TOOK", "NEXT", "NOW")
+	for _, j := range s.table.Jobs {
+		tick, by, outcome, lasted := "-", "-", "-", "-"
+		if e := s.states[j.Name].Last; e != nil {
+			tick, by, outcome, lasted = ago(s.now, e.Tick), e.Replica, e.Outcome, took(e.Took)
+		}
+		next := "-"
+		if t := s.next(j); !t.IsZero() {
+			next = "in " + span(t.Sub(s.now))
+		}
+		g.add(j.Name, tick, by, outcome, lasted, next, s.presently(j))
+		for _, note := range s.jobNotes(j) {
+			g.note(note)
+		}
+	}
+	return g.lines()
+}
+
+// presently is what the job does now, in few words.
+func (s *status) presently(j config.Job) string {
+	state, known := s.states[j.Name]
+	switch {
+	case j.Guarantee == config.EveryReplica:
+		return "on every replica"
+	case len(state.Running) > 0:
+		running := "running " + span(s.now.Sub(state.Running[0].Since))
+		if state.Paused != nil {
+			running = "PAUSED, " + running
+		}
+		return running
+	case state.Paused != nil:
+		return "PAUSED"
+	case j.Suspend:
+		return "suspended"
+	case len(state.Waiting) > 0:
+		return "waiting"
+	case !known:
+		return "unknown"
+	}
+	return "idle"
+}
+
+// jobNotes are what does not fit into the columns.
+func (s *status) jobNotes(j config.Job) []string {
+	state, known := s.states[j.Name]
+	var notes []string
+	if !known && j.Guarantee != config.EveryReplica {
+		notes = append(notes, "no replica has registered it")
+	}
+	if p := state.Paused; p != nil {
+		notes = append(notes, fmt.Sprintf("paused %s, %s: %s", ago(s.now, p.At), untilWords(p.Until), p.Reason))
+	}
+	for _, r := range state.Running {
+		notes = append(notes, fmt.Sprintf("running on %s%s for %s: tick %s, %s", r.Replica, s.doubt(r), span(s.now.Sub(r.Since)),
+			moment(r.Tick), kindWords(r.Kind, r.Attempt)))
+	}
+	if len(state.Waiting) > 0 {
+		notes = append(notes, "waiting: "+waitingWords(state.Waiting))
+	}
+	if e := state.Last; e != nil && e.Detail != "" {
+		notes = append(notes, fmt.Sprintf("%s: %s", e.Outcome, e.Detail))
+	}
+	return append(notes, s.skipNotes(j.Name)...)
+}
+
+// doubt says of a run whose replica may be gone that it may be.
+func (s *status) doubt(r lock.RunState) string {
+	for _, replica := range s.replicas {
+		if replica.Name == r.Replica && s.silent(replica) {
+			return " (silent)"
+		}
+	}
+	if s.now.After(r.LeaseEnd) {
+		return " (lease over)"
+	}
+	return ""
+}
+
+// waitingWords counts what waits by kind.
+func waitingWords(waiting []lock.Due) string {
+	count := map[string]int{}
+	for _, d := range waiting {
+		count[d.Kind]++
+	}
+	var words []string
+	for _, kind := range slices.Sorted(maps.Keys(count)) {
+		words = append(words, fmt.Sprintf("%d %s", count[kind], kind))
+	}
+	return strings.Join(words, ", ")
+}
+
+// skipNotes are the job's newest skips, those of one tick for one reason together.
+func (s *status) skipNotes(job string) []string {
+	type skip struct {
+		tick   time.Time
+		reason string
+	}
+	var order []skip
+	by := map[skip][]string{}
+	at := map[skip]time.Time{}
+	for _, k := range s.skips(job) {
+		key := skip{k.Tick, k.Reason}
+		if by[key] == nil {
+			order = append(order, key)
+			at[key] = k.At
+		}
+		by[key] = append(by[key], k.replica)
+	}
+	var notes []string
+	for _, k := range order[:min(len(order), shownSkips)] {
+		slices.Sort(by[k])
+		notes = append(notes, fmt.Sprintf("skipped %s: %s, tick %s, by %s", ago(s.now, at[k]), k.reason, moment(k.tick), strings.Join(by[k], ", ")))
+	}
+	return notes
+}
+
+func (s *status) replicaLines(width int) []string {
+	if len(s.replicas) == 0 {
+		return []string{"No replica was seen in the last day."}
+	}
+	g := grid{width: width, names: []int{0, 1}}
+	g.add("REPLICA", "VERSION", "TABLE", "OFFSET", "SEEN", "READY")
+	for _, r := range s.replicas {
+		ready := "yes"
+		switch {
+		case s.silent(r):
+			ready = "SILENT"
+		case r.Ready != "":
+			ready = "NO"
+		}
+		g.add(r.Name, r.Version, r.Table, offset(r.Offset), ago(s.now, r.Seen), ready)
+		if r.Ready != "" {
+			g.note("not ready: " + r.Ready)
+		}
+	}
+	return append(g.lines(), s.tableNotes(width)...)
+}
+
+// tableNotes say which tables there are, when it is not one.
+func (s *status) tableNotes(width int) []string {
+	by := map[string][]string{}
+	for _, r := range s.replicas {
+		if !s.silent(r) {
+			by[r.Table] = append(by[r.Table], r.Name)
+		}
+	}
+	var notes []string
+	if s.drift() {
+		notes = append(notes, "", "TABLES DIFFER between the replicas, and so may their ticks:")
+		hashes := slices.SortedFunc(maps.Keys(by), func(a, b string) int {
+			return cmp.Or(cmp.Compare(len(by[b]), len(by[a])), cmp.Compare(a, b))
+		})
+		for _, hash := range hashes {
+			notes = append(notes, cut("  "+lock.OneLine(fmt.Sprintf("%s: %s", hash, strings.Join(by[hash], ", "))), width))
+		}
+	}
+	if len(by) > 0 && by[s.table.Hash] == nil {
+		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s), of which the next ticks are.", s.table.Hash), width))
+	}
+	return notes
+}
+
+// watch draws the status on the terminal's other screen until ctx ends. While Redis is away it keeps the last one.
+func (a *app) watch(ctx context.Context, d *desk, interval time.Duration) {
+	fmt.Fprint(a.out, "\x1b[?1049h\x1b[?25l")
+	defer fmt.Fprint(a.out, "\x1b[?25h\x1b[?1049l")
+	var last *status
+	for {
+		s, err := d.status(ctx)
+		if err == nil {
+			last = s
+		}
+		columns, rows, _ := terminal(a.out)
+		text := ""
+		if last != nil {
+			text = last.text(columns)
+		}
+		draw(a.out, text, err, columns, rows)
+		select {
+		case <-time.After(interval):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// draw puts a text on a terminal in place of the one before, without a flicker, and as much of it as there is room for.
+func draw(out io.Writer, text string, trouble error, columns, rows int) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if trouble != nil {
+		lines = append([]string{cut("OUT OF DATE: "+lock.OneLine(trouble.Error()), columns)}, lines...)
+	}
+	if rows > 1 && len(lines) > rows {
+		more := len(lines) - rows + 1
+		lines = append(lines[:rows-1], "… "+plural(more, "more line"))
+	}
+	fmt.Fprint(out, "\x1b[H"+strings.Join(lines, "\x1b[K\n")+"\x1b[K\x1b[J")
+}

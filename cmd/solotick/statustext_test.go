@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// crowded is a status in which everything is long.
+func crowded() *status {
+	now := morning.Add(9 * time.Hour)
+	s := &status{table: &config.Table{Service: "billing", Hash: "fedcba987654"}, now: now, states: map[string]lock.JobState{}}
+	for n := range 3 {
+		pod := fmt.Sprintf("billing-api-deployment-5d9c7b6f8d-x%dz9q", n)
+		s.replicas = append(s.replicas, lock.Replica{Name: pod, Version: "v1.2.3-rc.1", Table: fmt.Sprintf("%012d", n/2), Seen: now, Offset: 123 * time.Millisecond,
+			Skips: map[string]lock.Skip{}})
+		job := fmt.Sprintf("send-the-monthly-invoices-to-all-customers-of-the-region-%d", n)
+		s.table.Jobs = append(s.table.Jobs, config.Job{Name: job, Suspend: true, Guarantee: config.AtMostOnce})
+		s.replicas[n].Skips[job] = lock.Skip{Tick: now, Reason: "overlap", At: now}
+		s.states[job] = lock.JobState{
+			Last:    &lock.Entry{Job: job, Replica: pod, Outcome: "interrupted", Tick: now.Add(-26 * time.Hour), Took: time.Hour, Detail: strings.Repeat("long ", 50)},
+			Running: []lock.RunState{{Since: now.Add(-time.Hour), LeaseEnd: now, Record: lock.Record{Replica: pod, Kind: "takeover", Attempt: 3}}},
+			Paused:  &lock.Pause{Reason: strings.Repeat("x", lock.MaxReason)},
+		}
+	}
+	return s
+}
+
+func TestStatusFitsTheTerminalAndKeepsNamesApart(t *testing.T) {
+	for _, width := range []int{80, 100, 120} {
+		text := crowded().text(width)
+		names := map[string]bool{}
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			if n := utf8.RuneCountInString(line); n > width {
+				t.Errorf("%d columns are too many for %d: %s", n, width, line)
+			}
+			if strings.HasPrefix(line, "sen") && !strings.Contains(line, "PAUSED") {
+				t.Errorf("at width %d it is not seen that a job is paused: %s", width, line)
+			}
+			if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(line, "sen") || strings.HasPrefix(line, "billing-") {
+				names[name] = true
+			}
+		}
+		if len(names) != 6 {
+			t.Errorf("at width %d there are the names %v", width, names)
+		}
+	}
+	wide := crowded().text(0)
+	if !strings.Contains(wide, "send-the-monthly-invoices-to-all-customers-of-the-region-2  26h00m ago") {
+		t.Errorf("without a terminal nothing is shortened:\n%s", wide)
+	}
+}
+
+func TestARunWhoseReplicaMayBeGoneIsDoubted(t *testing.T) {
+	s := crowded()
+	r := s.states[s.table.Jobs[0].Name].Running[0]
+	if got := s.doubt(r); got != "" {
+		t.Errorf("a live one: %q", got)
+	}
+	r.LeaseEnd = s.now.Add(-time.Millisecond)
+	if got := s.doubt(r); got != " (lease over)" {
+		t.Errorf("its lease is over: %q", got)
+	}
+	s.replicas[0].Seen = s.now.Add(-lock.Silent - time.Millisecond)
+	if got := s.doubt(r); got != " (silent)" {
+		t.Errorf("its replica is silent: %q", got)
+	}
+}
+
+func TestSilentReplicasAreNoDrift(t *testing.T) {
+	s := crowded()
+	if !s.drift() {
+		t.Error("two tables are no drift")
+	}
+	s.replicas[2].Seen = s.now.Add(-lock.Silent - time.Millisecond)
+	if s.drift() {
+		t.Error("the one with the other table is silent")
+	}
+}
+
+func TestADrawingFillsTheTerminalAndNoMore(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		trouble error
+		rows    int
+		want    string
+	}{
+		{"a\nb\n", nil, 24, "\x1b[Ha\x1b[K\nb\x1b[K\x1b[J"},
+		{"a\nb\n", nil, 2, "\x1b[Ha\x1b[K\nb\x1b[K\x1b[J"},
+		{"a\nb\nc\nd\n", nil, 3, "\x1b[Ha\x1b[K\nb\x1b[K\n… 2 more lines\x1b[K\x1b[J"},
+		{"a\n", errors.New("gone\x1b[2J"), 24, "\x1b[HOUT OF DATE: gone [2J\x1b[K\na\x1b[K\x1b[J"},
+	} {
+		var out bytes.Buffer
+		draw(&out, c.text, c.trouble, 80, c.rows)
+		if out.String() != c.want {
+			t.Errorf("%q: %q, want %q", c.text, out.String(), c.want)
+		}
+	}
+}
+
+func TestWatchDrawsAgainAndLeavesTheTerminalAsItWas(t *testing.T) {
+	s, err := seed("0123456789ab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var out drawings
+	out.after(2, func() { s.mini.SetError("ERR out of order") })
+	out.after(4, cancel)
+	a := &app{out: &out}
+	a.watch(ctx, &desk{Store: s.at("07:20:00"), table: &config.Table{Service: "billing"}}, time.Millisecond)
+	text := out.String()
+	if !strings.HasPrefix(text, "\x1b[?1049h\x1b[?25l\x1b[Hbilling at 2027-03-28 07:20:0") || !strings.HasSuffix(text, "\x1b[?25h\x1b[?1049l") {
+		t.Errorf("drawn: %q", text)
+	}
+	if !strings.Contains(text, "\x1b[HOUT OF DATE: reading the state of 0 jobs: ERR out of order\x1b[K\nbilling at ") {
+		t.Errorf("while Redis is out of order: %q", text)
+	}
+}
+
+// drawings calls back after so many drawings.
+type drawings struct {
+	bytes.Buffer
+	calls map[int]func()
+	drawn int
+}
+
+func (d *drawings) after(n int, call func()) {
+	if d.calls == nil {
+		d.calls = map[int]func(){}
+	}
+	d.calls[n] = call
+}
+
+func (d *drawings) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte("\x1b[H")) {
+		if d.drawn++; d.calls[d.drawn] != nil {
+			d.calls[d.drawn]()
+		}
+	}
+	return d.Buffer.Write(p)
+}
+
+func TestSpansAndOffsetsAreShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "0s", 0: "0s", 59999 * time.Millisecond: "59s", time.Minute: "1m", 59*time.Minute + 59*time.Second: "59m",
+		time.Hour: "1h00m", 47*time.Hour + 59*time.Minute: "47h59m", 48 * time.Hour: "2d", 400 * 24 * time.Hour: "400d"} {
+		if got := span(d); got != want {
+			t.Errorf("span of %s: %s, want %s", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "+0.0ms", -1500 * time.Microsecond: "-1.5ms", 999 * time.Millisecond: "+999.0ms", -time.Minute: "-60.0s"} {
+		if got := offset(d); got != want {
+			t.Errorf("offset of %s: %s, want %s", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "0ms", 999 * time.Millisecond: "999ms", 1040 * time.Millisecond: "1.0s", 90 * time.Second: "1m30s"} {
+		if got := took(d); got != want {
+			t.Errorf("a run of %s: %s, want %s", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// operateLimit is how long a request whose answer was lost is asked for again.
+const operateLimit = 10 * time.Second
+
+// desk is where an operator looks and acts: the table and the service's Redis, with no replica of its own.
+type desk struct {
+	*lock.Store
+	table *config.Table
+	close func()
+}
+
+// desk opens the Redis of the table or the flag, and asks it for its time: what cannot be reached at all is told at once.
+func (a *app) desk(ctx context.Context) (*desk, error) {
+	log, err := a.logger()
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.table()
+	if err != nil {
+		return nil, err
+	}
+	address, err := a.redisURL(t)
+	if err != nil {
+		return nil, err
+	}
+	client, err := connect(t.Redis, address)
+	if err != nil {
+		return nil, err
+	}
+	redis.SetLogger(redisLog{log})
+	d := &desk{table: t, close: func() { _ = client.Close() }}
+	if d.Store, err = lock.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout}); err == nil {
+		err = d.Sync(ctx)
+	}
+	if err != nil {
+		d.close()
+		return nil, cannot(err)
+	}
+	return d, nil
+}
+
+// now is Redis' time; that it is known the desk has seen to.
+func (d *desk) now() time.Time {
+	now, _ := d.Now()
+	return now
+}
+
+// operate runs what acts, within operateLimit.
+func (d *desk) operate(ctx context.Context, act func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, operateLimit)
+	defer cancel()
+	if err := act(ctx); err != nil {
+		return cannot(err)
+	}
+	return nil
+}
+
+// cannot is the failure of a request to Redis.
+func cannot(err error) *failure {
+	f := &failure{code: exitCannot, err: err}
+	switch {
+	case errors.Is(err, lock.ErrUnknownJob):
+		f.hint = "a replica registers its jobs when it starts: solotick status shows which replicas there are"
+	case errors.Is(err, lock.ErrPast):
+		f.code = exitUsage
+	case errors.Is(err, lock.ErrNoAnswer):
+		f.hint = "it may have been done or not: solotick status shows it"
+	}
+	return f
+}
+
+// job is the table's job of that name, which replicas agree on in Redis.
+func (d *desk) job(name string) (config.Job, error) {
+	for _, j := range d.table.Jobs {
+		if j.Name == name && j.Guarantee == config.EveryReplica {
+			return j, &failure{code: exitUsage, err: fmt.Errorf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", name)}
+		}
+		if j.Name == name {
+			return j, nil
+		}
+	}
+	f := &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "solotick status shows all jobs"}
+	if near := nearestJob(d.table, name); near != "" {
+		f.hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return config.Job{}, f
+}
+
+// nearestJob is the job whose name somebody may have meant, found as misspelt verbs are.
+func nearestJob(t *config.Table, name string) string {
+	jobs := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, j := range t.Jobs {
+		jobs.AddCommand(&cobra.Command{Use: j.Name, Run: func(*cobra.Command, []string) {}})
+	}
+	if near := jobs.SuggestionsFor(name); len(near) > 0 {
+		return near[0]
+	}
+	return ""
+}
+
+// jobs are the names given, each once, or, with all, those of the whole table.
+func (d *desk) jobs(c *cobra.Command, names []string, all bool) ([]string, error) {
+	if all == (len(names) > 0) {
+		return nil, &failure{code: exitUsage, err: fmt.Errorf("%s takes the names of jobs or --all", c.Name()), hint: c.CommandPath() + " --help"}
+	}
+	var picked []string
+	seen := map[string]bool{}
+	for _, name := range names {
+		if _, err := d.job(name); err != nil {
+			return nil, err
+		}
+		if !seen[name] {
+			picked = append(picked, name)
+		}
+		seen[name] = true
+	}
+	if all {
+		for _, j := range d.table.Jobs {
+			if j.Guarantee != config.EveryReplica {
+				picked = append(picked, j.Name)
+			}
+		}
+	}
+	return picked, nil
+}
+
+// oneJob asks for exactly one name.
+func oneJob(c *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return &failure{code: exitUsage, err: fmt.Errorf("%s takes the name of one job", c.Name()), hint: c.CommandPath() + " --help"}
+}
+
+// instant reads the value of a flag that is a time.
+func instant(flag, value string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("--%s %q is not a time as in RFC 3339", flag, value),
+			hint: fmt.Sprintf("--%s %s", flag, time.Now().UTC().Format(time.RFC3339))}
+	}
+	return t, nil
+}
+
+// interruptible ends with the first SIGINT or SIGTERM; the second one ends the process.
+func interruptible() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

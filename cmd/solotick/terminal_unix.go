@@ -1,0 +1,23 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is the size of the terminal that out is; false when it is none.
+func terminal(out io.Writer) (columns, rows int, ok bool) {
+	f, isFile := out.(*os.File)
+	if !isFile {
+		return 0, 0, false
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, 0, false
+	}
+	return int(size.Col), int(size.Row), true
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// lookInterval is how often --wait looks: a run's end is told so much late.
+const lookInterval = 500 * time.Millisecond
+
+func (a *app) triggerCommand() *cobra.Command {
+	var (
+		o    output
+		wait bool
+	)
+	c := &cobra.Command{
+		Use:   "trigger JOB",
+		Short: "Run a job now, on one replica",
+		Long: `Have one of the replicas run a job now, also while the job is paused. The schedule goes on as if nothing had been: the
+run has a tick of its own, which no schedule has. While the job runs already, the new run waits for its end.
+
+With --wait the exit code is 0 only when the run succeeded.`,
+		Example: `  solotick trigger -c table.yaml send-invoices
+  solotick trigger -c table.yaml send-invoices --wait
+  solotick trigger -c table.yaml send-invoices -o json`,
+		Args:              oneJob,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			ctx, stop := interruptible()
+			defer stop()
+			d, err := a.desk(ctx)
+			if err != nil {
+				return err
+			}
+			defer d.close()
+			return a.trigger(ctx, d, args[0], wait, o)
+		},
+	}
+	o.flag(c)
+	c.Flags().BoolVar(&wait, "wait", false, "wait for the end of the run and show it")
+	return c
+}
+
+// triggerJSON is the output of `trigger -o json`, a contract: see docs/cli-json.md.
+type triggerJSON struct {
+	Job    string     `json:"job"`
+	Tick   string     `json:"tick"`
+	ID     string     `json:"id"`
+	Result *entryJSON `json:"result,omitempty"`
+}
+
+func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o output) error {
+	if _, err := d.job(name); err != nil {
+		return err
+	}
+	var due lock.Due
+	err := d.operate(ctx, func(ctx context.Context) (err error) {
+		due, err = d.Trigger(ctx, name, uuid.NewString())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o != "json" {
+		fmt.Fprintf(a.out, "triggered %s: tick %s, request %s\n", name, stamp(due.Tick), due.Nonce)
+	}
+	a.warnIfAlone(ctx, d)
+	result := triggerJSON{Job: name, Tick: stamp(due.Tick), ID: due.Nonce}
+	if !wait {
+		return a.printTriggered(result, o)
+	}
+	entry, err := d.await(ctx, due)
+	if err != nil {
+		return err
+	}
+	made := newEntryJSON(*entry)
+	result.Result = &made
+	if err := a.printTriggered(result, o); err != nil {
+		return err
+	}
+	if entry.Outcome != succeeded {
+		return &failure{code: exitProblem} // the output has said all
+	}
+	return nil
+}
+
+// succeeded is the outcome that is none of the others.
+const succeeded = "succeeded"
+
+func (a *app) printTriggered(r triggerJSON, o output) error {
+	if o == "json" {
+		return a.printJSON(r)
+	}
+	if e := r.Result; e != nil {
+		lasted := took(time.Duration(e.DurationMS) * time.Millisecond)
+		fmt.Fprintln(a.out, lock.OneLine(fmt.Sprintf("%s on %s after %s: run %s", e.Outcome, e.Replica, lasted, e.Run)))
+		if e.Detail != "" {
+			fmt.Fprintf(a.out, "  %s\n", lock.OneLine(e.Detail))
+		}
+	}
+	return nil
+}
+
+// warnIfAlone says so when nobody is there to do what was asked for.
+func (a *app) warnIfAlone(ctx context.Context, d *desk) {
+	replicas, err := d.Replicas(ctx)
+	alive := func(r lock.Replica) bool { return d.now().Sub(r.Seen) <= lock.Silent }
+	if err == nil && !slices.ContainsFunc(replicas, alive) {
+		fmt.Fprintf(a.err, "note: no replica was seen in the last %s: it waits for one\n", lock.Silent)
+	}
+}
+
+// await looks until the tick was run, be it on several replicas one after the other. Redis may be away meanwhile.
+func (d *desk) await(ctx context.Context, due lock.Due) (*lock.Entry, error) {
+	for gone := 0; ; {
+		// The history first: when the run that it shows is to be run again, that is seen after it.
+		history, err := d.History(ctx, due.Job, 100)
+		var states map[string]lock.JobState
+		if err == nil {
+			states, err = d.States(ctx, []string{due.Job})
+		}
+		if entry, over := ending(due, history, states[due.Job]); err == nil && over {
+			if entry != nil {
+				return entry, nil
+			}
+			if gone++; gone == 3 { // between two looks it may just have ended, or been handed on
+				return nil, &failure{code: exitProblem, err: errors.New("the run neither waits nor runs, and the history does not know it"),
+					hint: "a replica may have dropped it, or Redis has lost its data: see the replicas' logs"}
+			}
+		}
+		select {
+		case <-time.After(lookInterval):
+		case <-ctx.Done():
+			return nil, &failure{code: exitCannot, err: errors.New("not waiting any longer; what was triggered goes on"),
+				hint: fmt.Sprintf("solotick history %s", due.Job)}
+		}
+	}
+}
+
+// ending tells whether a tick neither waits nor runs any more, and what the history, newest first, knows of its end.
+func ending(due lock.Due, history []lock.Entry, state lock.JobState) (entry *lock.Entry, over bool) {
+	if slices.ContainsFunc(state.Waiting, func(w lock.Due) bool { return w.Tick.Equal(due.Tick) }) ||
+		slices.ContainsFunc(state.Running, func(r lock.RunState) bool { return r.Tick.Equal(due.Tick) }) {
+		return nil, false
+	}
+	i := slices.IndexFunc(history, func(e lock.Entry) bool { return e.Tick.Equal(due.Tick) })
+	if i < 0 {
+		return nil, true
+	}
+	return &history[i], true
+}

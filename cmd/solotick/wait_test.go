@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// runner is a replica in as many words as waiting needs: it runs what is due, in the ways given, one after the other.
+func runner(ctx context.Context, t *testing.T, s *lock.Store, ways ...func(*lock.Lease) error) {
+	for len(ways) > 0 && ctx.Err() == nil {
+		_, dues, err := s.Look(ctx, 1)
+		if err != nil || len(dues) == 0 {
+			<-time.After(10 * time.Millisecond)
+			continue
+		}
+		d := dues[0]
+		l, _, err := s.Acquire(ctx, lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "one", TTL: 15 * time.Second, Kind: d.Kind, Attempt: d.Attempt,
+			Handovers: d.Handovers, Again: true, Member: d.Member()})
+		if err == nil && l != nil {
+			err = ways[0](l)
+			ways = ways[1:]
+		}
+		if err != nil {
+			t.Errorf("running what is due: %v", err)
+		}
+	}
+}
+
+func ends(e lock.Entry) func(*lock.Lease) error {
+	return func(l *lock.Lease) error {
+		_, err := l.Finish(context.Background(), 0, &e)
+		return err
+	}
+}
+
+func cutShort(l *lock.Lease) error {
+	_, err := l.Requeue(context.Background(), &lock.Entry{Outcome: "shutdown", Failed: true})
+	return err
+}
+
+func handsOver(l *lock.Lease) error {
+	_, err := l.Handover(context.Background(), 700*time.Millisecond, nil) // longer than from one look to the next
+	return err
+}
+
+func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ways []func(*lock.Lease) error
+		code int
+		said string
+	}{
+		"succeeded":   {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "succeeded", Took: 1500 * time.Millisecond})}, 0, "succeeded on one after 1.5s: run "},
+		"failed":      {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "failed", Failed: true, Detail: "exit\x1b code 1"})}, 1, "\n  exit code 1\n"},
+		"cut short":   {[]func(*lock.Lease) error{cutShort, ends(lock.Entry{Outcome: "succeeded"})}, 0, "succeeded on one"},
+		"handed over": {[]func(*lock.Lease) error{handsOver, ends(lock.Entry{Outcome: "succeeded"})}, 0, "succeeded on one"},
+		"forgotten":   {[]func(*lock.Lease) error{func(l *lock.Lease) error { _, err := l.Finish(context.Background(), 0, nil); return err }}, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mini := miniredis.RunT(t)
+			rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{mini.Addr()}}, 10*time.Second)
+			defer rdb.Close()
+			s, err := lock.New(rdb, "billing", lock.Options{Timeout: 10 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Register(t.Context(), "send-invoices", ""); err != nil {
+				t.Fatal(err)
+			}
+			table := filepath.Join(t.TempDir(), "table.yaml")
+			if err := os.WriteFile(table, []byte(documented["table.yaml"]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				runner(ctx, t, s, c.ways...)
+			}()
+			var out, errOut bytes.Buffer
+			code := command([]string{"trigger", "-c", table, "--redis", "redis://" + mini.Addr() + "/0", "send-invoices", "--wait"}, &out, &errOut)
+			<-done
+			if code != c.code || !strings.Contains(out.String(), c.said) || !strings.HasPrefix(out.String(), "triggered send-invoices: tick ") {
+				t.Errorf("exit code %d, want %d\n%s%s", code, c.code, out.String(), errOut.String())
+			}
+			if !strings.Contains(errOut.String(), "note: no replica was seen in the last 15s") {
+				t.Errorf("nobody sent a heartbeat, and standard error is %q", errOut.String())
+			}
+			if name == "forgotten" && !strings.Contains(errOut.String(), "error: the run neither waits nor runs") {
+				t.Errorf("standard error is %q", errOut.String())
+			}
+		})
+	}
+}
+
+func TestATickThatWaitsOrRunsAgainHasNotEnded(t *testing.T) {
+	due := lock.Due{Tick: morning.Add(time.Millisecond)}
+	history := []lock.Entry{{Tick: morning}, {Tick: due.Tick, Outcome: "second"}, {Tick: due.Tick, Outcome: "first"}}
+	waits := lock.JobState{Waiting: []lock.Due{{Tick: morning}, due}}
+	runs := lock.JobState{Running: []lock.RunState{{}, {Record: lock.Record{Tick: due.Tick}}}}
+	others := lock.JobState{Waiting: []lock.Due{{Tick: morning}}, Running: []lock.RunState{{Record: lock.Record{Tick: morning}}}}
+	for _, c := range []struct {
+		history []lock.Entry
+		state   lock.JobState
+		over    bool
+		outcome string
+	}{
+		{history, waits, false, ""},
+		{history, runs, false, ""},
+		{nil, waits, false, ""},
+		{history, others, true, "second"},
+		{history[:1], others, true, ""},
+	} {
+		e, over := ending(due, c.history, c.state)
+		if over != c.over || (e != nil) != (c.outcome != "") || e != nil && e.Outcome != c.outcome {
+			t.Errorf("%+v: %+v, %t; want %t", c, e, over, c.over)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// stamp is a time as the JSON of the operating verbs has it: RFC 3339 in UTC with milliseconds; "" when it is not known.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// moment is a time as tables for people have it: in UTC, with a fraction only where there is one.
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999") }
+
+// span is a duration in its one or two largest units.
+func span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}
+
+// ago says how long before now t was; "-" when it is not known.
+func ago(now, t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return span(now.Sub(t)) + " ago"
+}
+
+// took is how long a run lasted.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// offset is how far a clock is off.
+func offset(d time.Duration) string {
+	if d.Abs() < time.Second {
+		return fmt.Sprintf("%+.1fms", float64(d.Microseconds())/1000)
+	}
+	return fmt.Sprintf("%+.1fs", d.Seconds())
+}
+
+// shorten keeps the beginning and the end of a name, which tell most of it, in n characters.
+func shorten(name string, n int) string {
+	r := []rune(name)
+	if len(r) <= n {
+		return name
+	}
+	head := (n - 1) / 2
+	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
+}
+
+// cut keeps the first n characters of a line; 0 is no limit.
+func cut(line string, n int) string {
+	r := []rune(line)
+	if n == 0 || len(r) <= n {
+		return line
+	}
+	return string(r[:n-1]) + "…"
+}
+
+// grid is a table in columns two blanks apart, with notes beneath its rows.
+type grid struct {
+	width int   // of the terminal; 0 = no limit
+	names []int // columns whose cells may be shortened in the middle
+	rows  [][]string
+	notes map[int][]string // row → lines beneath it
+}
+
+// add adds a row. What comes out of Redis must not move the cursor of a terminal.
+func (g *grid) add(cells ...string) {
+	for i := range cells {
+		cells[i] = lock.OneLine(cells[i])
+	}
+	g.rows = append(g.rows, cells)
+}
+
+func (g *grid) note(text string) {
+	if g.notes == nil {
+		g.notes = map[int][]string{}
+	}
+	i := len(g.rows) - 1
+	g.notes[i] = append(g.notes[i], "  "+lock.OneLine(text))
+}
+
+// lines are the rows, aligned, as wide as the terminal at most.
+func (g *grid) lines() []string {
+	widths := g.widths()
+	var lines []string
+	for i, row := range g.rows {
+		var b strings.Builder
+		for c, cell := range row {
+			cell = shorten(cell, widths[c])
+			b.WriteString(cell + strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell)+2))
+		}
+		lines = append(lines, cut(strings.TrimRight(b.String(), " "), g.width))
+		for _, note := range g.notes[i] {
+			lines = append(lines, cut(note, g.width))
+		}
+	}
+	return lines
+}
+
+// shortestName is as short as a name is made for the terminal's sake.
+const shortestName = 8
+
+func (g *grid) widths() []int {
+	widths := make([]int, len(g.rows[0]))
+	total := 2 * (len(widths) - 1)
+	for c := range widths {
+		for _, row := range g.rows {
+			widths[c] = max(widths[c], utf8.RuneCountInString(row[c]))
+		}
+		total += widths[c]
+	}
+	for ; g.width > 0 && total > g.width; total-- {
+		widest := g.names[0]
+		for _, c := range g.names {
+			if widths[c] > widths[widest] {
+				widest = c
+			}
+		}
+		if widths[widest] <= shortestName {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
