@@ -1,0 +1,168 @@
+package model
+
+import "fmt"
+
+type actionKind uint8
+
+const (
+	actClock actionKind = iota
+	actNear
+	actWake
+	actPoll
+	actArrive
+	actRead
+	actRequestLost
+	actReplyLost
+	actAskAgain
+	actStray
+	actStrayArrives
+	actWindowCloses
+	actCheckTrust
+	actEnqueue
+	actStart
+	actRefuse
+	actJobEnds
+	actCancel
+	actExtend
+	actExtendArrives
+	actReadExtended
+	actExtendLost
+	actGiveUp
+	actAbandon
+	actExpire
+	actReap
+	actCrash
+	actRestart
+	actReplicate
+	actRedisFails
+	actSteal
+)
+
+// action is one step, to be told in a counterexample. what depends on the kind.
+type action struct {
+	kind           actionKind
+	replica, fiber uint8
+	what           uint8
+}
+
+func (a action) who() string {
+	if a.fiber == dueFiber {
+		return fmt.Sprintf("%c/due", 'A'+a.replica)
+	}
+	return fmt.Sprintf("%c/T%d", 'A'+a.replica, a.fiber+1)
+}
+
+func (a action) String() string {
+	if text, ok := a.ofTheWorld(); ok {
+		return text
+	}
+	return a.who() + " " + a.ofAFiber()
+}
+
+func (a action) ofTheWorld() (string, bool) {
+	switch a.kind {
+	case actClock:
+		return fmt.Sprintf("Redis' clock reaches T%d", a.what), true
+	case actNear:
+		return fmt.Sprintf("Redis' clock comes within the tolerance of T%d", a.what), true
+	case actStrayArrives:
+		return fmt.Sprintf("a stray copy of %s's request arrives at Redis: %s", a.who(), answer(a.what)), true
+	case actExpire:
+		if a.what == 0 {
+			return "the lock expires, or is released", true
+		}
+		return fmt.Sprintf("the lock of T%d expires, or is released", a.what), true
+	case actSteal:
+		return "SOMEBODY ELSE takes the lock", true
+	case actReap:
+		return fmt.Sprintf("the run for T%d is taken over", a.what), true
+	case actCrash:
+		return fmt.Sprintf("%c CRASHES", 'A'+a.replica), true
+	case actRestart:
+		return fmt.Sprintf("%c restarts", 'A'+a.replica), true
+	case actReplicate:
+		return "the standby of Redis catches up", true
+	case actRedisFails:
+		return [...]string{"Redis FAILS OVER to its standby", "Redis LOSES ITS DATA", "Redis' CLOCK STEPS over all lease ends"}[a.what], true
+	}
+	return "", false
+}
+
+func (a action) ofAFiber() string {
+	switch a.kind {
+	case actWake:
+		return "wakes, sends acquire"
+	case actPoll:
+		return fmt.Sprintf("sends acquire for the due member of T%d", a.what)
+	case actArrive:
+		return fmt.Sprintf("Redis runs its request: %s", answer(a.what))
+	case actRead:
+		return fmt.Sprintf("reads the answer %s", answer(a.what))
+	case actRequestLost:
+		return "its request is lost"
+	case actReplyLost:
+		return "the reply is lost"
+	case actAskAgain:
+		return "asks again with the same UUID"
+	case actStray:
+		return "times out, its request still under way; asks again"
+	case actWindowCloses:
+		return fmt.Sprintf("its window %d closes", a.what)
+	case actCheckTrust:
+		if phase(a.what) == checked {
+			return "finds that it is trusted"
+		}
+		return "finds that its window is closed, sends extend first"
+	case actEnqueue:
+		return "makes the older ticks due"
+	}
+	return a.ofARun()
+}
+
+func (a action) ofARun() string {
+	switch a.kind {
+	case actStart:
+		return fmt.Sprintf("STARTS the job for T%d", a.what)
+	case actRefuse:
+		return "cannot start the job, sends handover"
+	case actJobEnds:
+		return "the job ends, sends finish"
+	case actCancel:
+		return "cancels its run, sends finish"
+	case actExtend:
+		return "its keeper sends extend"
+	case actExtendArrives:
+		return fmt.Sprintf("Redis runs its extend: %s", answer(a.what))
+	case actReadExtended:
+		return "its keeper reads OK"
+	case actExtendLost:
+		return "its extend is lost"
+	case actGiveUp:
+		return "gives up without an answer"
+	case actAbandon:
+		return "sends abandon"
+	}
+	return "?"
+}
+
+// describe is the end of a counterexample: what Redis knows.
+func (rd *store) describe() string {
+	text := fmt.Sprintf("claimed up to T%d", rd.claimed)
+	if rd.queued != 0 {
+		text += fmt.Sprintf(", queued T%d", rd.queued)
+	}
+	if rd.pend != 0 {
+		text += fmt.Sprintf(", refused up to T%d", rd.pend)
+	}
+	for _, e := range rd.running {
+		if e.uuid != 0 {
+			text += fmt.Sprintf(", running T%d attempt %d", e.tick, e.attempt+1)
+		}
+	}
+	for _, d := range rd.due {
+		if d.tick != 0 {
+			text += fmt.Sprintf(", due T%d attempt %d", d.tick, d.attempt+1)
+		}
+	}
+	return text
+}

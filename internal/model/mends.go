@@ -1,0 +1,87 @@
+package model
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// Mend is one thought of the protocol. Each can be left out, to see what it is there for. A set of them is their sum.
+type Mend uint32
+
+const (
+	DueBypass Mend = 1 << iota
+	NoEarly
+	SameAnswer
+	Refresh
+	PerRun
+	Pend
+	Abandon
+	Requeue
+	SoftReplace
+	GapInClaim
+	Nonce
+	LateFinish
+	Settle
+	Born
+	LateEvidence
+	OneRerun
+	GapBehind
+	NotYet
+	BornAhead
+	Respect
+	numberOfMends = iota
+
+	// AllMends is the protocol as it is.
+	AllMends Mend = 1<<numberOfMends - 1
+)
+
+var mends = [numberOfMends]struct{ name, what string }{
+	{"DueBypass", "a due member is claimed by popping it, however old its tick"},
+	{"NoEarly", "a claim ahead of Redis' time is refused"},
+	{"SameAnswer", "asked again with its UUID, a run is won only while its entry is there"},
+	{"Refresh", "asked again with its UUID, the lease begins anew"},
+	{"PerRun", "a run is settled by its own entry, not by the ledger's newest run"},
+	{"Pend", "an overlap is provisional until the run in the way has really ended"},
+	{"Abandon", "a copy of a claim has no effect after its window, and who gives up abandons its UUID"},
+	{"Requeue", "an at-least-once run that its own replica cut short is due again"},
+	{"SoftReplace", "Replace queues the newest tick and tells the run to end, and does not steal its lock"},
+	{"GapInClaim", "missed: all makes the older ticks due in the step that claims"},
+	{"Nonce", "a due member is new at every enqueue"},
+	{"LateFinish", "a finish that comes after the takeover takes the re-run out of the due set"},
+	{"Settle", "a claim waits for the entry, not for the lock; a takeover goes by the watcher's own clock"},
+	{"Born", "a ledger that was lost refuses every tick up to its new birth"},
+	{"LateEvidence", "abandoning a run recorded as interrupted makes its tick due again"},
+	{"OneRerun", "a run that its takeover made due again cannot be taken back as well"},
+	{"GapBehind", "missed: all makes all ticks due that were refused for a run that did not end, and not only the newest"},
+	{"NotYet", "a run is not in the way of a tick still to come"},
+	{"BornAhead", "a new ledger also refuses the ticks that may have been claimed early"},
+	{"Respect", "a lock whose owner the ledger does not know is left alone"},
+}
+
+// Mends lists them one by one.
+func Mends() []Mend {
+	var all []Mend
+	for i := range mends {
+		all = append(all, 1<<i)
+	}
+	return all
+}
+
+// MendNamed finds a mend by its name; the error lists the names there are.
+func MendNamed(name string) (Mend, error) {
+	var names []string
+	for i, m := range mends {
+		if m.name == name {
+			return 1 << i, nil
+		}
+		names = append(names, m.name)
+	}
+	return 0, fmt.Errorf("no mend is named %q: %s", name, strings.Join(names, ", "))
+}
+
+// String is the name of a single mend.
+func (m Mend) String() string { return mends[bits.TrailingZeros32(uint32(m))].name }
+
+// What says in words what a single mend does.
+func (m Mend) What() string { return mends[bits.TrailingZeros32(uint32(m))].what }

@@ -1,0 +1,97 @@
+package model
+
+// expireLocks lets locks end that no open window covers: by their ttl, or released after the safety delay.
+func (m *model) expireLocks(s *state, emit emit) {
+	for slot, owner := range s.redis.lock {
+		if owner == 0 {
+			continue
+		}
+		if i := s.redis.find(owner); i >= 0 && s.covered(s.redis.running[i]) && !s.redis.running[i].jumped {
+			continue
+		}
+		next := *s
+		next.redis.lock[slot] = 0
+		emit(&next, action{kind: actExpire, what: uint8(slot)}, false)
+	}
+}
+
+// takeOver reaps runs whose lease is over, if there is somebody to do it.
+func (m *model) takeOver(s *state, emit emit) {
+	if s.alive == [maxReplicas]bool{} {
+		return
+	}
+	for i, e := range s.redis.running {
+		if e.uuid == 0 || !m.leaseLooksOver(s, e) {
+			continue
+		}
+		next := *s
+		m.reap(&next, i)
+		emit(&next, action{kind: actReap, what: e.tick}, false)
+	}
+}
+
+// leaseLooksOver is true to the watcher's own clock, or, without Settle, to Redis' clock.
+func (m *model) leaseLooksOver(s *state, e entry) bool {
+	if m.has(Settle) {
+		return !s.covered(e)
+	}
+	return (!s.covered(e) || e.jumped) && s.redis.lock[m.slot(e.tick)] != e.uuid
+}
+
+func (m *model) failRedis(s *state, emit emit) {
+	if m.Faults[Redis] == 0 {
+		return
+	}
+	lagging := s.standby != s.redis
+	if m.RedisFault == Failover && lagging {
+		next := *s
+		next.standby = next.redis
+		emit(&next, action{kind: actReplicate}, false)
+	}
+	if s.left[Redis] == 0 || m.RedisFault == Failover && !lagging {
+		return
+	}
+	next := *s
+	next.left[Redis]--
+	switch m.RedisFault {
+	case Failover:
+		next.redis = next.standby
+	case Flush:
+		next.redis = store{}
+		if m.has(Born) {
+			next.redis.claimed = next.now
+			if m.has(BornAhead) {
+				next.redis.claimed = next.reach()
+			}
+		}
+	case ClockJump:
+		next.redis.jump()
+	}
+	emit(&next, action{kind: actRedisFails, what: uint8(m.RedisFault)}, true)
+}
+
+// jump steps Redis' clock over the end of every lease.
+func (rd *store) jump() {
+	for i := range rd.running {
+		if rd.running[i].uuid != 0 {
+			rd.running[i].jumped = true
+		}
+	}
+}
+
+// steal gives a lock to somebody who knows nothing of the protocol. Like every lock it ends.
+func (m *model) steal(s *state, emit emit) {
+	if s.left[Theft] == 0 {
+		return
+	}
+	for t := uint8(1); int(t) <= m.Ticks; t++ {
+		slot := m.slot(t)
+		if s.redis.lock[slot] == foreign || slot == 0 && t > 1 {
+			continue
+		}
+		next := *s
+		next.left[Theft]--
+		next.redis.lock[slot] = foreign
+		emit(&next, action{kind: actSteal}, true)
+	}
+}

@@ -1,0 +1,78 @@
+package model
+
+import "cmp"
+
+// Policy says what becomes of a tick that comes due while the job's previous run is not over.
+type Policy uint8
+
+const (
+	Forbid Policy = iota
+	Allow
+	Replace
+	Queue
+)
+
+// RedisFault is what the fault Redis does.
+type RedisFault uint8
+
+const (
+	Failover  RedisFault = iota // to a standby that may lag behind
+	Flush                       // total loss of data
+	ClockJump                   // Redis' clock steps over the end of every lease
+)
+
+// Fault is a kind of thing that goes wrong.
+type Fault uint8
+
+const (
+	Crash     Fault = iota // of a replica, without goodbye
+	Restart                // of a crashed replica
+	Loss                   // of a request or of a reply
+	Stray                  // the sender times out, and its request arrives later, or never
+	Stall                  // a trust window closes before its holder acts: SIGSTOP, a garbage collection, Redis away
+	Refusal                // the job cannot be started
+	Extension              // no fault, but bounded like one: the keeper extends the lease
+	Redis                  // see RedisFault
+	Theft                  // somebody else takes the lock for a while
+	kindsOfFault
+)
+
+var faultNames = [kindsOfFault]string{"crash", "restart", "loss", "stray", "stall", "refusal", "extension", "redis fault", "theft"}
+
+func (f Fault) String() string { return faultNames[f] }
+
+// Faults says how often each kind may strike. In a state it is what is left.
+type Faults [kindsOfFault]uint8
+
+// Scenario is one bounded world to be searched in full.
+type Scenario struct {
+	Name     string
+	Replicas int // up to 3; 0 = 2
+	Ticks    int // up to 4; 0 = 2
+	Policy   Policy
+
+	AtLeastOnce bool
+	MaxAttempts uint8 // of an at-least-once run; 0 = 3
+	MissedAll   bool  // `missed: all`; otherwise `latest`
+
+	Healthy      int  // a replica that no fault strikes; -1 = none
+	Skew         bool // clocks are wrong: replicas may wake for a tick at any time
+	Tolerance    bool // claims may be a little early
+	CannotStart  [maxReplicas]bool
+	Begin        uint8 // ticks that have come before the first replica starts
+	Faults       Faults
+	RedisFault   RedisFault
+	WaitReplicas bool // a claim is believed only once it is replicated
+
+	Strict  bool      // every tick is fired or truly overlapped; otherwise it may also be counted as missed
+	Only    Violation // look for nothing else
+	IsLimit bool      // a known limit of the protocol: its violation has to be found
+
+	small bool
+}
+
+func (c *Scenario) setDefaults() {
+	c.Replicas = cmp.Or(c.Replicas, 2)
+	c.Ticks = cmp.Or(c.Ticks, 2)
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, 3)
+}

@@ -1,0 +1,122 @@
+package model
+
+import "slices"
+
+// find is the index of a run's entry in `running`, -1 if there is none.
+func (rd *store) find(u uuid) int {
+	if u == 0 {
+		return -1
+	}
+	return slices.IndexFunc(rd.running[:], func(e entry) bool { return e.uuid == u })
+}
+
+func (s *state) addEntry(e entry) {
+	list := &s.redis.running
+	n := slices.Index(list[:], entry{})
+	if n < 0 {
+		s.violate(Overflow)
+		return
+	}
+	list[n] = e
+	sortEntries(list)
+}
+
+func (s *state) removeEntry(i int) entry {
+	list := &s.redis.running
+	e := list[i]
+	copy(list[i:], list[i+1:])
+	list[maxEntries-1] = entry{}
+	return e
+}
+
+// sortEntries keeps equal sets equal; what is not used stays at the end.
+func sortEntries(list *[maxEntries]entry) {
+	for i := 1; i < maxEntries; i++ {
+		for j := i; j > 0 && list[j].uuid != 0 && list[j-1].uuid > list[j].uuid; j-- {
+			list[j-1], list[j] = list[j], list[j-1]
+		}
+	}
+}
+
+func (d due) member() due { return due{tick: d.tick, attempt: d.attempt, nonce: d.nonce} }
+
+func (d due) less(e due) bool {
+	switch {
+	case d.tick != e.tick:
+		return d.tick < e.tick
+	case d.attempt != e.attempt:
+		return d.attempt < e.attempt
+	}
+	return d.nonce < e.nonce
+}
+
+// findDue is the index of a member, -1 if it is not there.
+func (rd *store) findDue(tick, attempt uint8, nonce uuid) int {
+	if tick == 0 {
+		return -1
+	}
+	want := due{tick: tick, attempt: attempt, nonce: nonce}
+	return slices.IndexFunc(rd.due[:], func(d due) bool { return d.member() == want })
+}
+
+// addDue is ZADD: a member that is there already is only changed.
+func (m *model) addDue(s *state, d due) {
+	if !m.has(Nonce) {
+		d.nonce = 0
+	}
+	list := &s.redis.due
+	if i := s.redis.findDue(d.tick, d.attempt, d.nonce); i >= 0 {
+		list[i] = d
+		return
+	}
+	n := slices.Index(list[:], due{})
+	if n < 0 {
+		s.violate(Overflow)
+		return
+	}
+	list[n] = d
+	sortDue(list)
+}
+
+func (s *state) removeDue(i int) {
+	list := &s.redis.due
+	copy(list[i:], list[i+1:])
+	list[maxEntries-1] = due{}
+}
+
+func sortDue(list *[maxEntries]due) {
+	for i := 1; i < maxEntries; i++ {
+		for j := i; j > 0 && list[j].tick != 0 && list[j].less(list[j-1]); j-- {
+			list[j-1], list[j] = list[j], list[j-1]
+		}
+	}
+}
+
+// isDueFrom tells whether a run has handed its tick on.
+func (rd *store) isDueFrom(u uuid, tick uint8) bool {
+	return slices.ContainsFunc(rd.due[:], func(d due) bool { return d.tick == tick && d.nonce == u })
+}
+
+// slot is where a tick's run takes its lock.
+func (m *model) slot(tick uint8) int {
+	if m.Policy == Allow {
+		return int(tick)
+	}
+	return 0
+}
+
+// holder is the run that keeps others from starting one for this tick; 0 = none.
+func (m *model) holder(rd *store, tick uint8) uuid {
+	if m.has(Settle) {
+		for _, e := range rd.running {
+			if e.uuid != 0 && m.slot(e.tick) == m.slot(tick) {
+				return e.uuid
+			}
+		}
+		return 0
+	}
+	if owner := rd.lock[m.slot(tick)]; rd.find(owner) >= 0 {
+		return owner
+	}
+	return 0
+}
