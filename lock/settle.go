@@ -40,7 +40,9 @@ func (l *Lease) Requeue(ctx context.Context, e *Entry) (Settled, error) {
 // tick becomes due after wait.
 func (l *Lease) Handover(ctx context.Context, wait time.Duration, e *Entry) (Settled, error) {
 	d := l.claim.due()
-	d.Kind = "handover"
+	if d.Kind == "schedule" || d.Kind == "catchup" { // what was asked for, or is run again, stays that
+		d.Kind = "handover"
+	}
 	d.Handovers++
 	d.Avoid = l.claim.Replica
 	return l.settle(ctx, "handover", 0, e, d.Member(), wait)

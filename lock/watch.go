@@ -20,12 +20,14 @@ type Running struct {
 
 // Look reads, in one round trip, Redis' time, all runs, and the first `limit` due members whose time has come.
 func (s *Store) Look(ctx context.Context, limit int64) ([]Running, []Due, error) {
-	now, ok := s.Now()
-	if !ok { // due members are asked for by Redis' time
+	// Due members are asked for by Redis' time, by the latest that it can be: what somebody was nudged for must not be
+	// missed by a millisecond.
+	_, now, ok := s.clock.between(s.boottime())
+	if !ok {
 		if err := s.Sync(ctx); err != nil {
 			return nil, nil, err
 		}
-		now, _ = s.Now()
+		_, now, _ = s.clock.between(s.boottime())
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.burst.timeout)
 	defer cancel()
@@ -37,7 +39,7 @@ func (s *Store) Look(ctx context.Context, limit int64) ([]Running, []Due, error)
 	sent := s.boottime()
 	at := pipe.Time(ctx)
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
-	due := pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: "-inf", Stop: now.UnixMilli(), ByScore: true, Count: limit})
+	due := pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: "-inf", Stop: now.UnixMilli() + 1, ByScore: true, Count: limit})
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, nil, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}

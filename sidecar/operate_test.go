@@ -159,3 +159,19 @@ jobs:
 		}
 	})
 }
+
+// A triggered run that cannot be started here goes on to others as what it is, whatever ticks come meanwhile.
+func TestATriggeredRunIsHandedOnAsSuch(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		w.replica(0, func(r *replica) { r.work = nil })
+		w.at(59 * time.Second)
+		due, err := w.replicas[0].store.Trigger(w.t.Context(), "minute", uuid.NewString())
+		w.must(err)
+		w.at(60500 * time.Millisecond) // past the next tick
+		w.replica(0)
+		w.at(85 * time.Second)
+		if s := w.started("minute")[due.Tick]; len(s) != 1 || s[0].run.Kind != kindManual || s[0].replica != "r2" {
+			t.Errorf("started as %+v\n%s", s, w.log())
+		}
+	})
+}

@@ -154,7 +154,7 @@ func TestOutcomesOfTheExecutorAreCounted(t *testing.T) {
 			simulate(t, minutely, func(w *world) {
 				r := w.replica(0, func(r *replica) {
 					r.work = func(context.Context, execute.Run) execute.Result {
-						return execute.Result{Status: status, Err: errors.New("said so"), Code: 1, Retryable: true, RetryAfter: time.Minute}
+						return execute.Result{Status: status, Err: errors.New("said so"), Code: 1, RetryAfter: time.Minute}
 					}
 				})
 				w.at(time.Second)

@@ -230,7 +230,6 @@ func (e *caller) judge(a answer, now time.Time) Result {
 		res.Status = Declined
 		said += ": it runs already"
 	case a.code == http.StatusTooEarly || a.code == http.StatusTooManyRequests || a.code == http.StatusServiceUnavailable:
-		res.Retryable = true
 		if res.RetryAfter = retryAfter(a.header.Get("Retry-After"), now); res.RetryAfter > 0 {
 			said += fmt.Sprintf(": to be asked again in %s", res.RetryAfter)
 		}

@@ -154,25 +154,24 @@ func TestUserinfoOfTheURLBecomesAuthorization(t *testing.T) {
 func TestEachAnswerHasItsResult(t *testing.T) {
 	codes := func(from, to int) []config.CodeRange { return []config.CodeRange{{From: from, To: to}} }
 	for _, c := range []struct {
-		code      int
-		success   []config.CodeRange
-		status    Status
-		retryable bool
-		says      string
+		code    int
+		success []config.CodeRange
+		status  Status
+		says    string
 	}{
-		{200, nil, Succeeded, false, ""},
-		{299, nil, Succeeded, false, ""},
-		{204, codes(200, 200), Failed, false, "204 No Content"},
-		{409, nil, Declined, false, "409 Conflict: it runs already"},
-		{409, codes(409, 409), Succeeded, false, ""},
-		{503, codes(500, 599), Succeeded, false, ""},
-		{425, nil, Failed, true, "425 Too Early"},
-		{429, nil, Failed, true, "429 Too Many Requests"},
-		{503, nil, Failed, true, "503 Service Unavailable"},
-		{500, nil, Failed, false, "500 Internal Server Error"},
-		{404, nil, Failed, false, "404 Not Found"},
-		{302, nil, Failed, false, "302 Found"},
-		{599, nil, Failed, false, "answered 599"},
+		{200, nil, Succeeded, ""},
+		{299, nil, Succeeded, ""},
+		{204, codes(200, 200), Failed, "204 No Content"},
+		{409, nil, Declined, "409 Conflict: it runs already"},
+		{409, codes(409, 409), Succeeded, ""},
+		{503, codes(500, 599), Succeeded, ""},
+		{425, nil, Failed, "425 Too Early"},
+		{429, nil, Failed, "429 Too Many Requests"},
+		{503, nil, Failed, "503 Service Unavailable"},
+		{500, nil, Failed, "500 Internal Server Error"},
+		{404, nil, Failed, "404 Not Found"},
+		{302, nil, Failed, "302 Found"},
+		{599, nil, Failed, "answered 599"},
 	} {
 		t.Run(fmt.Sprint(c.code, c.success), func(t *testing.T) {
 			body := "words"
@@ -182,7 +181,7 @@ func TestEachAnswerHasItsResult(t *testing.T) {
 			a := newApp(t, answering(c.code, body))
 			res := NewHTTP(config.HTTP{URL: a.URL, SuccessCodes: c.success}, HTTPOptions{}).Execute(t.Context(), aRun())
 			wantStatus(t, res, c.status)
-			if res.Code != c.code || res.Retryable != c.retryable || res.Output != body || res.RetryAfter != 0 {
+			if res.Code != c.code || res.Output != body || res.RetryAfter != 0 {
 				t.Errorf("%+v", res)
 			}
 			if c.says != "" && !strings.Contains(res.Err.Error(), c.says) {

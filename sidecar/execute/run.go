@@ -74,7 +74,6 @@ type Result struct {
 	Err        error         // why, for the log; nil when Succeeded. It holds no header value, body or query of the table
 	Code       int           // HTTP status or exit code; -1 when there is none
 	RetryAfter time.Duration // what a 425, 429 or 503 asked for, at most 24 h; 0 = it asked for nothing
-	Retryable  bool          // the answer was 425, 429 or 503
 	Output     string        // tail of the answer's body, or of stdout and stderr: valid UTF-8, at most 4 KiB
 }
 
