@@ -2,12 +2,13 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
-# Inlining makes code that runs once at the start, or never, a tenth larger; where it matters it stays on.
+# Inlining makes code that runs once at the start, once a connection, or never, a tenth larger; where it matters it stays on.
 COLD = github.com/alicebob/... github.com/yuin/... google.golang.org/... go.yaml.in/... github.com/prometheus/... \
-	github.com/spf13/... github.com/netresearch/... net/http
+	github.com/spf13/... github.com/netresearch/... net/http crypto/... encoding/... \
+	github.com/solotick/solotick/cmd/... github.com/solotick/solotick/config/...
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)" $(COLD:%=-gcflags=%=-l)
 
-.PHONY: build test lint soak bench
+.PHONY: build test lint soak bench nemesis model sim
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
@@ -26,5 +27,16 @@ lint: ## formatting, vet, staticcheck, and a tidy go.mod
 soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS="-skew 0,2.5s,-2.5s -clock local")
 	go run ./internal/soak -for 10m $(FLAGS)
 
+nemesis: ## half an hour of killed, stopped and cut off processes: every tick once (FLAGS="-seed 4711", or another -for)
+	.ci/redis
+	go test ./internal/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m $(FLAGS)
+
 bench: ## delays, round trips, capacity and size beside a plain gocron + redsync (FLAGS="-h" lists the parts)
 	cd bench && go run . $(FLAGS)
+
+model: ## the protocol's model in full: every pair of faults, and three at once (FLAGS="-h" lists the options)
+	go run ./internal/model/modelcheck $(FLAGS)
+
+SEEDS ?= 100000
+sim: ## whole replicas in simulated time under a seeded nemesis, SEEDS of them (FLAGS="-from=4711 -v")
+	go test ./internal/sim -run TestSeeds -count=1 -v -timeout 0 -long -seeds=$(SEEDS) $(FLAGS)
