@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,42 +18,47 @@ type Request struct {
 	Tick    time.Time // as the caller named it; zero if it did not
 	Run     string
 	Kind    string
+	Attempt int
 	Token   int64
 	Replica string
 	Arrived time.Time
-	Ended   time.Time // when the app answered; zero while it is at work
+	Ended   time.Time // when the app answered, or the caller went; zero while it is at work
+	Left    bool      // the caller went before it was answered
 }
 
 // App is a server on the loopback interface that writes down what it is asked. POST /<job>?take=<duration> is answered
 // after that time, by 200, or earlier when the caller goes.
 type App struct {
-	server *http.Server
-	addr   string
+	front *Door
 
-	mu   sync.Mutex
-	seen []Request
-	odd  []string // requests that could not be read
+	mu    sync.Mutex
+	doors []*Door
+	seen  []Request
+	odd   []string // requests that could not be read
 }
 
 // StartApp starts one on a free port.
 func StartApp() (*App, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("starting the app: %w", err)
+	a := &App{}
+	var err error
+	if a.front, err = a.Open("tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
 	}
-	a := &App{addr: l.Addr().String()}
-	a.server = &http.Server{Handler: a}
-	go func() { _ = a.server.Serve(l) }() // ends with Close
 	return a, nil
 }
 
 // URL is where a job that takes so long is called.
-func (a *App) URL(job string, take time.Duration) string {
-	return fmt.Sprintf("http://%s/%s?take=%s", a.addr, job, take)
-}
+func (a *App) URL(job string, take time.Duration) string { return a.front.URL(job, take) }
 
-// Close ends the server and waits for nothing.
-func (a *App) Close() { _ = a.server.Close() }
+// Close ends all doors and waits for nothing.
+func (a *App) Close() {
+	a.mu.Lock()
+	doors := slices.Clone(a.doors)
+	a.mu.Unlock()
+	for _, d := range doors {
+		d.close()
+	}
+}
 
 // Seen is a copy of what was asked so far, in order of arrival.
 func (a *App) Seen() []Request {
@@ -101,21 +105,24 @@ func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	_, _ = io.Copy(io.Discard, r.Body)
 
-	wait(r.Context(), take)
+	stayed := wait(r.Context(), take)
 	ended := time.Now()
 	a.mu.Lock()
 	if at < len(a.seen) && a.seen[at].Arrived.Equal(arrived) { // not forgotten meanwhile
-		a.seen[at].Ended = ended
+		a.seen[at].Ended, a.seen[at].Left = ended, !stayed
 	}
 	a.mu.Unlock()
 }
 
-func wait(ctx context.Context, d time.Duration) {
+// wait is false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -129,6 +136,11 @@ func read(r *http.Request) (req Request, take time.Duration, err error) {
 	if v := h.Get("Solotick-Tick"); v != "" {
 		if req.Tick, err = time.Parse(time.RFC3339Nano, v); err != nil {
 			return req, 0, fmt.Errorf("request for %q: tick: %w", req.Job, err)
+		}
+	}
+	if v := h.Get("Solotick-Attempt"); v != "" {
+		if req.Attempt, err = strconv.Atoi(v); err != nil {
+			return req, 0, fmt.Errorf("request for %q: attempt: %w", req.Job, err)
 		}
 	}
 	if v := h.Get("Solotick-Fencing-Token"); v != "" {

@@ -3,9 +3,11 @@ package rig
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -31,6 +33,7 @@ func Launch(name, log string, env []string, argv ...string) (*Process, error) {
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
+	dieWithParent(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		out.Close()
 		return nil, fmt.Errorf("starting %s: %w", name, err)
@@ -82,6 +85,12 @@ func (p *Process) Stop(grace time.Duration) error {
 	return nil
 }
 
+// Kill ends the process as a crash does (SIGKILL), and waits for its end. Killing twice is harmless.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // gone already is as good
+	<-p.done
+}
+
 // StopAll stops processes at the same time; the first error counts.
 func StopAll(grace time.Duration, all ...*Process) error {
 	errs := make(chan error, len(all))
@@ -97,14 +106,17 @@ func StopAll(grace time.Duration, all ...*Process) error {
 	return first
 }
 
-// FreePort is a port of the loopback interface that was free a moment ago.
-func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// FreePort is a port of the loopback interface that was free a moment ago, below those that outgoing connections take: one
+// of them could be faster than the program that is to listen there.
+func FreePort() (port int, err error) {
+	for range 100 {
+		port = 20000 + rand.IntN(10000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, err
 }
 
 // Until asks every 20 ms whether something is so, and gives up after the limit.

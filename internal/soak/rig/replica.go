@@ -2,12 +2,15 @@ package rig
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,10 +26,13 @@ type Replica struct {
 type ReplicaOptions struct {
 	Binary string
 	Name   string
-	Redis  string        // URL
+	Redis  string        // URL; "" = the table names it
 	Dir    string        // takes table and log
 	Skew   time.Duration // of the wall clock; other than 0 it takes a binary by BuildSkewed
 	Level  string        // of the log; "" = info
+	Log    string        // name of the log's file in Dir; "" = Name.log
+	Under  []string      // command line that the replica is started by, as ip netns exec
+	Host   string        // IP address for metrics and health; "" = 127.0.0.1
 }
 
 // StartReplica starts one. The table is handed in as a function of the address to listen on, which each replica needs for
@@ -36,21 +42,21 @@ func StartReplica(o ReplicaOptions, table func(listen string) string) (*Replica,
 	if err != nil {
 		return nil, fmt.Errorf("starting replica %s: %w", o.Name, err)
 	}
-	listen := fmt.Sprintf("127.0.0.1:%d", port)
+	listen := net.JoinHostPort(cmp.Or(o.Host, "127.0.0.1"), strconv.Itoa(port))
 	path := filepath.Join(o.Dir, o.Name+".yaml")
 	if err := os.WriteFile(path, []byte(table(listen)), 0o600); err != nil {
 		return nil, fmt.Errorf("starting replica %s: %w", o.Name, err)
-	}
-	level := o.Level
-	if level == "" {
-		level = "info"
 	}
 	var env []string
 	if o.Skew != 0 {
 		env = []string{SkewVariable + "=" + o.Skew.String()}
 	}
-	p, err := Launch(o.Name, filepath.Join(o.Dir, o.Name+".log"), env, o.Binary, "run", "-c", path, "--redis", o.Redis, "--replica", o.Name,
-		"--log-format", "json", "--log-level", level)
+	argv := append(slices.Clone(o.Under), o.Binary, "run", "-c", path, "--replica", o.Name, "--log-format", "json",
+		"--log-level", cmp.Or(o.Level, "info"))
+	if o.Redis != "" {
+		argv = append(argv, "--redis", o.Redis)
+	}
+	p, err := Launch(o.Name, filepath.Join(o.Dir, cmp.Or(o.Log, o.Name+".log")), env, argv...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,145 @@
+package nemesis
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/solotick/solotick/internal/soak/rig"
+)
+
+// pastLease is longer than a lease, and than its takeover takes.
+const pastLease = ttl + 2500*time.Millisecond
+
+// between draws a duration.
+func (w *world) between(a, b time.Duration) time.Duration {
+	return a + time.Duration(w.rng.Int64N(int64(b-a)+1))
+}
+
+// check ends the test when the nemesis itself fails.
+func (w *world) check(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// killReplicas kills one replica every 2 s, which comes back after a moment.
+func killReplicas(w *world, until time.Time) {
+	for time.Now().Before(until) {
+		time.Sleep(time.Until(time.Now().Truncate(2 * time.Second).Add(2*time.Second + w.between(-ahead, time.Second))))
+		w.kill(w.between(100*time.Millisecond, 500*time.Millisecond), w.any(w.replicas))
+	}
+}
+
+// killHolders kills the replica that runs a long job, or perhaps just claimed one.
+func killHolders(w *world, until time.Time) {
+	for time.Now().Before(until) {
+		w.kill(w.between(100*time.Millisecond, 2*time.Second), w.aim(w.replicas))
+		time.Sleep(w.between(time.Second, 3*time.Second))
+	}
+}
+
+// killAll kills all replicas at once.
+func killAll(w *world, until time.Time) {
+	for time.Now().Before(until) {
+		w.kill(w.between(500*time.Millisecond, 6*time.Second), w.replicas...)
+		time.Sleep(w.between(3*time.Second, 6*time.Second))
+	}
+}
+
+// kill ends replicas without a goodbye, and starts them again after a pause.
+func (w *world) kill(pause time.Duration, victims ...*replica) {
+	w.t.Helper()
+	for _, r := range victims {
+		defer w.record.begin(killed, r.name)()
+		r.process.Kill()
+	}
+	time.Sleep(pause)
+	w.start(victims...)
+}
+
+// stopHolders stops the replica that runs a long job, or perhaps just claimed one, for longer than its lease and for
+// shorter, and lets it go on.
+func stopHolders(w *world, until time.Time) {
+	for length := pastLease; time.Now().Before(until); length = w.between(ttl/2, 2*ttl) {
+		r := w.aim(w.replicas)
+		over := w.record.begin(stopped, r.name)
+		w.check(r.process.Signal(syscall.SIGSTOP))
+		time.Sleep(length)
+		w.check(r.process.Signal(syscall.SIGCONT))
+		over()
+		time.Sleep(w.between(time.Second, 2*time.Second))
+	}
+}
+
+// cutOff takes one replica's way to Redis, preferably while it runs a long job.
+func cutOff(r *replica) func(w *world, until time.Time) {
+	return func(w *world, until time.Time) {
+		for length := pastLease; time.Now().Before(until); length = w.between(ttl/6, 2*ttl) {
+			w.aim([]*replica{r})
+			over := w.record.begin(cut, r.name)
+			w.check(r.path.cut())
+			time.Sleep(length)
+			w.check(r.path.mend())
+			over()
+			time.Sleep(w.between(time.Second, 3*time.Second))
+		}
+	}
+}
+
+// refuse lets the app beside one replica take no connections.
+func refuse(w *world, until time.Time) {
+	for time.Now().Before(until) {
+		r := w.any(w.replicas)
+		over := w.record.begin(refused, r.name)
+		r.door.Shut()
+		time.Sleep(w.between(time.Second, 4*time.Second))
+		w.check(r.door.Reopen())
+		over()
+		time.Sleep(w.between(200*time.Millisecond, time.Second))
+	}
+}
+
+const (
+	// ahead is how long before its tick a replica may claim it.
+	ahead = 25 * time.Millisecond
+	// long is what makes a job long enough to be struck in the middle.
+	long = 2 * time.Second
+)
+
+func (w *world) any(candidates []*replica) *replica { return candidates[w.rng.IntN(len(candidates))] }
+
+// aim waits for a moment that is worth a strike: mostly until one of the candidates begins a long run, else until just
+// before a tick, when one may have claimed it and not started it yet.
+func (w *world) aim(candidates []*replica) *replica {
+	if w.rng.IntN(3) == 0 {
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(2*time.Second - w.between(0, ahead))))
+		return w.any(candidates)
+	}
+	began := time.Now()
+	found := w.any(candidates)
+	_ = rig.Until(6*time.Second, "a long run", func() bool { // which others may have
+		for _, q := range w.app.Seen() {
+			if !q.Ended.IsZero() || q.Arrived.Before(began) || w.takes(q.Job) < long {
+				continue
+			}
+			for _, r := range candidates {
+				if r.name == q.Replica {
+					found = r
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func (w *world) takes(name string) time.Duration {
+	for _, j := range w.jobs {
+		if j.name == name {
+			return j.take
+		}
+	}
+	return 0
+}

@@ -1,0 +1,162 @@
+package nemesis
+
+import (
+	"testing"
+	"time"
+)
+
+func TestADeadRunExcusesTicksUntilItIsTakenOver(t *testing.T) {
+	s := newScene(slow)
+	s.to = at(7)
+	s.run(0, .002, .5, interrupted)
+	s.history[0].at = at(4.5)
+	s.strike(killed, "r1", .5, 1.2)
+	s.fire(5, 6, 7)
+	if got := s.judged(t); got.overlaps != 4 || got.takeovers != 1 || got.slowestTakeover != 4*time.Second {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestARunTakenOverFromAHealthyReplicaIsFound(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2, 3)
+	s.history[1].outcome, s.history[1].at = interrupted, at(4.2)
+	s.judged(t, "taken over from a replica that nothing had happened to")
+	s.strike(killed, "r1", .3, .8)
+	s.strike(refused, "r1", .8, 1.1)
+	s.judged(t, "taken over from a replica that nothing had happened to")
+}
+
+func TestALifeThatEndedBeforeARunIsNotItsDeath(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2)
+	s.run(3, 3.002, 5.5, interrupted)
+	s.history[3].at = at(10)
+	s.strike(killed, "r1", 2.5, 3.01) // that it is back was seen a moment late
+	s.strike(killed, "r1", 5.5, 6)
+	if got := s.judged(t); got.slowestTakeover != 4500*time.Millisecond {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestARunThatNeverStartedDiedWithTheLastStrikeThatCanBeTheCause(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 2, 3)
+	s.settle(1, 12, "x", interrupted)
+	s.strike(killed, "r1", 1.5, 2)
+	s.strike(killed, "r1", 7.5, 8)
+	s.strike(killed, "r1", 11.5, 12)
+	if got := s.judged(t); got.slowestTakeover != 4500*time.Millisecond {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestALateTakeoverIsFoundUnlessRedisWasAway(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2)
+	s.run(3, 3.002, 3.1, interrupted)
+	s.history[3].at = at(12)
+	s.strike(killed, "r1", 3.1, 4)
+	s.judged(t, "taken over late")
+	s.strike(away, theRedis, 4, 7)
+	s.judged(t)
+}
+
+func TestATakeoverIsNotLateWhileNoReplicaLivesLongEnoughToNotice(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2)
+	s.run(3, 3.002, 3.1, interrupted)
+	s.history[3].at = at(12)
+	s.strike(killed, "r1", 3.1, 4)
+	s.strike(cut, "r2", 7, 8)
+	s.strike(stopped, "r1", 8, 9)
+	s.judged(t)
+	s.replicas = append(s.replicas, "r3")
+	s.judged(t, "taken over late")
+}
+
+func TestARunLostWithRedisIsNoTakeoverFromTheHealthy(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2)
+	s.run(3, 3.002, 3.1, interrupted)
+	s.history[3].at = at(10)
+	s.strike(away, theRedis, 3.05, 6)
+	if got := s.judged(t); got.takeovers != 1 || got.slowestTakeover != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestATakeoverIsMeasuredWithoutTheTimeOfAnOutage(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2)
+	s.run(3, 3.002, 3.1, interrupted)
+	s.history[3].at = at(10)
+	s.strike(killed, "r1", 3.1, 4)
+	s.strike(away, theRedis, 5, 7.5)
+	if got := s.judged(t); got.slowestTakeover != 4400*time.Millisecond {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestARunIsSettledOnce(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2, 3)
+	s.settle(3, 3.5, "d", interrupted)
+	s.judged(t, "settled other than once")
+	s.history = s.history[:3]
+	s.judged(t, "settled other than once")
+}
+
+func TestRunsBesideEachOtherAreFound(t *testing.T) {
+	s := newScene(slow)
+	s.run(0, .002, 2.5, succeeded)
+	s.run(2, 2.002, 2.3, succeeded)
+	s.run(3, 3.002, 3.3, succeeded)
+	s.judged(t, "beside another run")
+	s.strike(killed, "r1", .1, 1) // a dead replica's call does not go on
+	s.judged(t, "beside another run")
+}
+
+func TestOnlyAReplicaThatWasStoppedForALeaseMayRunOn(t *testing.T) {
+	s := newScene(job{name: "slow", every: 5 * time.Second})
+	s.run(0, .002, 6, succeeded)
+	s.run(5, 5, 5.1, succeeded)
+	s.strike(stopped, "r1", 4, 6)
+	s.judged(t, "beside another run")
+	s.record.strikes[0].from = at(1)
+	s.judged(t)
+}
+
+func TestATokenThatDoesNotGrowIsFound(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2, 3)
+	s.requests[3].Token = s.requests[2].Token
+	s.judged(t, "token did not grow")
+}
+
+func TestWhatIsNoTickOfTheTableIsFound(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2, 3, 2.5)
+	s.judged(t, "no tick of the job")
+	s = newScene(brief)
+	s.fire(0, 1, 2, 3)
+	s.requests[3].Arrived = at(2.5)
+	s.judged(t, "no tick of the job")
+	s = newScene(brief)
+	s.fire(0, 1, 2, 3)
+	s.requests[0].Job, s.history[0].job = "nobody", "nobody"
+	s.judged(t, "lost", "no job of the table")
+}
+
+func TestARefusedTickIsLostUnlessItIsHandedOver(t *testing.T) {
+	s := newScene(brief)
+	s.strike(refused, "r1", -1, 9)
+	s.fire(0, 1, 3)
+	s.settle(2, 2.01, "x", notStarted)
+	s.judged(t, "lost")
+	q := s.run(2, 2.05, 2.06, succeeded)
+	q.Kind = "handover"
+	if got := s.judged(t); got.handovers != 1 || got.slowestHandover != 40*time.Millisecond {
+		t.Errorf("got %+v", got)
+	}
+}

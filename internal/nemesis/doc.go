@@ -1,0 +1,31 @@
+// Package nemesis attacks real replicas on real Redis servers, and judges from the outside whether the promises held.
+//
+// The test holds the app that the jobs call and writes down every call. The ticks that should have been are computed here,
+// by arithmetic that shares nothing with the product. Three replicas are killed, stopped, cut off from Redis by a proxy and
+// by the link of a network namespace (where one may be made), and lose their app; Redis is killed and comes back with what
+// it wrote down, and Sentinel puts another server into its place.
+//
+// What the judge asks of a tick: that it was fired, and not twice; that a run which was cut short was run again under
+// at-least-once, and was recorded as interrupted, once, under at-most-once. A tick that was not fired is excused only by a
+// run of its job that was under way (as the app saw it or, after a strike, until Redis heard of its end), by an outage (the
+// nemesis' own record says that there was no Redis, or no replica that was whole), or by a claimant that was struck before it
+// could start it: under at-most-once there is the one interrupted entry then, or it gave the tick back when the next one was
+// due. One that was cut off at that moment may leave no entry; what it may have claimed excuses ticks for a lease. Of runs:
+// that none lies beside another one of its job unless its replica was stopped for longer than its lease, that tokens grow,
+// that each is settled once, that nobody healthy is taken for dead, and that the dead are noticed in time. The allowances are
+// the constants of judge.go.
+//
+// Three services are attacked at the same time: on a Redis that writes each command down before it answers, where all of
+// this must hold; on one that does so each second, where a crash may forget a claim, so that what follows from that is
+// counted as the limit it is; and on a master with replicas that Sentinels watch, with waitReplicas: 1, where the end of a
+// run may be forgotten, and a claim may not.
+//
+// What it cannot show: crashes of a whole machine (a killed Redis has handed its writes to the kernel), clocks that are
+// wrong, two faults at the same time, anything rarer than some minutes' strikes. The seed gives the order of the faults, their
+// victims and lengths; which replica wins which tick is up to the machine, so no seed repeats a run exactly.
+//
+//	go test ./internal/nemesis -v -for 30m -timeout 60m
+//	go test ./internal/nemesis -v -for 10m -timeout 60m -seed 4711 -run 'TestNemesis/worlds/sentinel'
+//
+// With -artifacts the tables and logs of all replicas are kept.
+package nemesis

@@ -1,0 +1,106 @@
+package nemesis
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// keyPrefix is that of the service's keys.
+const keyPrefix = "solotick:{nemesis}:"
+
+// historian copies the history out of Redis while it lasts: it is trimmed there, and a failover may lose some of it.
+type historian struct {
+	client  redis.UniversalClient
+	mu      sync.Mutex
+	last    string // id of the newest entry
+	entries []entry
+}
+
+func newHistorian(client redis.UniversalClient) *historian {
+	return &historian{client: client, last: "-"}
+}
+
+// run copies until ctx ends. That Redis does not answer is what the nemesis is for.
+func (h *historian) run(ctx context.Context) {
+	for t := time.NewTicker(500 * time.Millisecond); ; {
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+			_ = h.read(ctx)
+		}
+	}
+}
+
+// read copies what is new.
+func (h *historian) read(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	messages, err := h.client.XRange(ctx, keyPrefix+"runs", h.last, "+").Result()
+	if err != nil {
+		return fmt.Errorf("reading the history: %w", err)
+	}
+	for _, m := range messages {
+		e, err := parseEntry(m)
+		if err != nil {
+			return err
+		}
+		h.entries, h.last = append(h.entries, e), "("+m.ID
+	}
+	return nil
+}
+
+// all is every entry so far.
+func (h *historian) all() []entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.entries
+}
+
+// parseEntry reads one message of the stream: JSON in the field run, with times in milliseconds.
+func parseEntry(m redis.XMessage) (entry, error) {
+	var e struct {
+		Job, Run, Replica, Kind, Outcome, Detail string
+		Tick                                     int64
+		Attempt                                  int
+	}
+	text, _ := m.Values["run"].(string)
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		return entry{}, fmt.Errorf("reading entry %q of the history: %w", m.ID, err)
+	}
+	ms, _, _ := strings.Cut(m.ID, "-")
+	at, err := strconv.ParseInt(ms, 10, 64)
+	if err != nil {
+		return entry{}, fmt.Errorf("reading entry %q of the history: %w", m.ID, err)
+	}
+	return entry{at: time.UnixMilli(at), job: e.Job, tick: time.UnixMilli(e.Tick).UTC(), run: e.Run, replica: e.Replica, kind: e.Kind,
+		attempt: e.Attempt, outcome: e.Outcome, detail: e.Detail}, nil
+}
+
+// leftovers lists what is still said to run, and what was due before an instant, after the last replica has gone.
+func leftovers(ctx context.Context, client redis.UniversalClient, before time.Time) ([]string, error) {
+	running, err := client.ZRange(ctx, keyPrefix+"running", 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("reading what is left in Redis: %w", err)
+	}
+	due, err := client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keyPrefix + "due", Start: "-inf", Stop: before.UnixMilli(), ByScore: true}).Result()
+	if err != nil {
+		return nil, fmt.Errorf("reading what is left in Redis: %w", err)
+	}
+	return append(running, due...), nil
+}
+
+// quiet logs nothing, for clients whose Redis comes and goes.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}

@@ -1,0 +1,65 @@
+package nemesis
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ttl is the lease of every job: long enough that a busy machine renews it in time, short enough that a minute holds
+// several takeovers.
+const ttl = 3 * time.Second
+
+// job is one row of the table, with what the judge needs to know of it. Its ticks are all multiples of every since the
+// Unix epoch: arithmetic of its own, which knows nothing of the product's schedules.
+type job struct {
+	name  string
+	every time.Duration
+	take  time.Duration // how long a run is at work
+	allow bool          // runs may lie beside each other
+	again bool          // a run that was cut short is run again
+}
+
+// mix has jobs shorter and longer than their period and their lease, under both guarantees and both policies. Those
+// that are run again leave time for it: what is cut short more often than it is run waits ever longer.
+var mix = []job{
+	{name: "once-1s-0s", every: time.Second},
+	{name: "once-1s-300ms", every: time.Second, take: 300 * time.Millisecond},
+	{name: "once-1s-beside", every: time.Second, take: 1500 * time.Millisecond, allow: true},
+	{name: "once-2s-1s", every: 2 * time.Second, take: time.Second},
+	{name: "once-2s-3s", every: 2 * time.Second, take: 3 * time.Second},
+	{name: "once-5s-3s", every: 5 * time.Second, take: 3 * time.Second},
+	{name: "once-5s-8s", every: 5 * time.Second, take: 8 * time.Second},
+	{name: "once-10s-0s", every: 10 * time.Second},
+	{name: "again-1s-0s", every: time.Second, again: true},
+	{name: "again-2s-1s", every: 2 * time.Second, take: time.Second, again: true},
+	{name: "again-2s-beside", every: 2 * time.Second, take: 3 * time.Second, allow: true, again: true},
+	{name: "again-10s-3s", every: 10 * time.Second, take: 3 * time.Second, again: true},
+	{name: "again-20s-8s", every: 20 * time.Second, take: 8 * time.Second, again: true},
+}
+
+// ticks are the job's ticks in [from, to].
+func (j job) ticks(from, to time.Time) []time.Time {
+	var all []time.Time
+	every := int64(j.every)
+	for k := (from.UnixNano() + every - 1) / every; k*every <= to.UnixNano(); k++ {
+		all = append(all, time.Unix(0, k*every).UTC())
+	}
+	return all
+}
+
+// table writes the jobs as a table. redis is the value of its redis key, url what a job calls.
+func table(jobs []job, redis, listen string, url func(j job) string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nlisten: %q\nshutdownGrace: 20s\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n", redis, listen, ttl)
+	for _, j := range jobs {
+		fmt.Fprintf(&b, "  - name: %s\n    schedule: \"@every %s\"\n    http: {url: %q}\n", j.name, j.every, url(j))
+		if j.allow {
+			b.WriteString("    concurrencyPolicy: Allow\n")
+		}
+		if j.again {
+			b.WriteString("    guarantee: at-least-once\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,266 @@
+package nemesis
+
+import (
+	"slices"
+	"time"
+
+	"github.com/solotick/solotick/internal/soak/rig"
+)
+
+// The allowances of the judge.
+const (
+	// edge is what the clock's error and a busy machine may move an instant by.
+	edge = 300 * time.Millisecond
+	// recovery is how long after an outage a tick may still be missed: connections are made anew, and a replica that waits
+	// for Redis asks again.
+	recovery = 2 * time.Second
+	// catchUp is how long a tick of an outage must still be worth firing after it for the catch-up to have to fire it.
+	catchUp = 4 * time.Second
+	// dying is how much longer than its lease a run of a dead replica may stay unnoticed: two looks, and a busy machine.
+	dying = 3 * time.Second
+	// takeovers bounds how often a run that was cut short is taken over.
+	takeovers = 3
+)
+
+// trial is all that the judge is told.
+type trial struct {
+	jobs     []job
+	requests []rig.Request
+	history  []entry
+	record   *record
+	replicas []string
+	from, to time.Time // of the ticks that count
+	memory   memory
+}
+
+// memory says what Redis still knows after it was struck.
+type memory int
+
+const (
+	// keepsAll: what it has acknowledged: one server that writes before it answers.
+	keepsAll memory = iota
+	// keepsClaims: all claims, since those wait for a replica of Redis, but perhaps not the end of a run.
+	keepsClaims
+	// forgets: not everything. This is the limit of promise 1, so what follows from it is counted, and is no violation.
+	forgets
+)
+
+// tally is what became of the ticks of one class of faults.
+type tally struct {
+	strikes                         int
+	ticks, fired, overlaps, excused int // excused: no replica or no Redis
+	doubles, lost                   int
+	limits                          int // what would be a violation, had Redis not been allowed to forget
+	interrupted                     int // never started: the claimant was struck after its claim
+	takeovers, handovers            int
+	slowestTakeover                 time.Duration // from the death to the next attempt, or to the record that there is none
+	slowestHandover                 time.Duration // from the refusal to the arrival at the app
+}
+
+// finding is one violation.
+type finding struct {
+	what string
+	job  string
+	tick time.Time
+}
+
+// verdict is what the judge says.
+type verdict struct {
+	byClass  map[string]*tally
+	findings []finding
+}
+
+func (v *verdict) of(class string) *tally {
+	if v.byClass[class] == nil {
+		v.byClass[class] = &tally{}
+	}
+	return v.byClass[class]
+}
+
+func (v *verdict) find(what string, r *run) {
+	v.findings = append(v.findings, finding{what, r.job, r.tick})
+}
+
+// judge settles what became of every tick and of every run.
+func judge(t trial) *verdict {
+	v := &verdict{byClass: map[string]*tally{}}
+	for _, p := range t.record.phases {
+		v.of(p.class)
+	}
+	for _, s := range t.record.strikes {
+		v.of(t.record.classAt(s.from)).strikes++
+	}
+	now := time.Now()
+	outages := t.record.outages(t.replicas, now)
+	byJob := map[string][]*run{}
+	for _, r := range join(t.requests, t.history, now) {
+		byJob[r.job] = append(byJob[r.job], r)
+	}
+	for _, j := range t.jobs {
+		c := &court{trial: t, verdict: v, job: j, runs: byJob[j.name], outages: outages}
+		c.hear()
+		delete(byJob, j.name)
+	}
+	for _, runs := range byJob {
+		v.find("no job of the table", runs[0])
+	}
+	return v
+}
+
+// court judges one job.
+type court struct {
+	trial
+	*verdict
+	job     job
+	runs    []*run // in order of their beginning
+	byTick  map[time.Time][]*run
+	outages []span
+}
+
+func (c *court) hear() {
+	c.byTick = map[time.Time][]*run{}
+	for _, r := range c.runs {
+		c.byTick[r.tick] = append(c.byTick[r.tick], r)
+	}
+	for _, r := range c.runs {
+		c.look(r)
+	}
+	c.order()
+	for _, tick := range c.job.ticks(c.from, c.to) {
+		t := c.of(c.record.classAt(tick))
+		t.ticks++
+		c.settle(t, tick, c.byTick[tick])
+	}
+}
+
+// forbid finds a violation that Redis' loss of memory would explain, where it may not forget.
+func (c *court) forbid(what string, r *run) {
+	if c.memory == forgets {
+		c.of(c.record.classAt(r.begin())).limits++
+		return
+	}
+	c.find(what, r)
+}
+
+// settle says what became of one tick.
+func (c *court) settle(t *tally, tick time.Time, runs []*run) {
+	started := slices.DeleteFunc(slices.Clone(runs), func(r *run) bool { return !r.started() })
+	if len(started) > 0 {
+		t.fired++
+		if c.twice(started) {
+			t.doubles++
+			c.forbid("double", started[0])
+		}
+		if last := started[len(started)-1]; c.unfinished(last) {
+			t.lost++
+			c.find("cut short and not run again", last)
+		}
+		return
+	}
+	switch {
+	case slices.ContainsFunc(runs, c.diedBeforeTheStart), c.unanswered(tick):
+		t.interrupted++
+	case c.overlapped(tick):
+		t.overlaps++
+	case c.hadNoChance(tick), slices.ContainsFunc(runs, c.mayHaveStarted):
+		t.excused++
+	default:
+		t.lost++
+		c.find("lost", &run{job: c.job.name, tick: tick})
+	}
+}
+
+// twice tells whether a tick was fired again although nothing had cut its run short.
+func (c *court) twice(started []*run) bool {
+	for i := 1; i < len(started); i++ {
+		before, r := started[i-1], started[i]
+		if !c.job.again || r.attempt <= before.attempt || !c.cutShort(before, r.arrived) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutShort tells whether a run was to be run again at that instant.
+func (c *court) cutShort(r *run, at time.Time) bool {
+	return r.left || (r.outcome() != succeeded || c.memory != keepsAll) && c.record.struck(r.replica, r.arrived, at)
+}
+
+// unfinished tells whether a run that was cut short, the last of its tick, should have been run again.
+func (c *court) unfinished(r *run) bool {
+	return c.job.again && r.left && r.attempt <= takeovers
+}
+
+// diedBeforeTheStart tells whether a run was claimed by a replica that was struck before it could start it: it was taken
+// over, which under at-least-once is to run it again, or given back when the next tick was due.
+func (c *court) diedBeforeTheStart(r *run) bool {
+	if !c.record.struck(r.replica, r.tick.Add(-edge), r.end()) {
+		return false
+	}
+	return r.outcome() == interrupted && !c.job.again || r.outcome() == notStarted && !r.end().Before(r.tick.Add(c.job.every))
+}
+
+// unanswered tells whether a tick may have been claimed by a replica that was cut off before it heard so: it gives the
+// claim back once no copy of its question can arrive any more, which is a lease later, and leaves no entry.
+func (c *court) unanswered(tick time.Time) bool {
+	if len(c.byTick[tick]) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(c.record.strikes, func(s strike) bool {
+		return s.harm == cut && s.from.Sub(tick).Abs() <= edge
+	})
+}
+
+// mayHaveStarted tells whether the call was on its way when the app shut its door.
+func (c *court) mayHaveStarted(r *run) bool {
+	if r.outcome() != failed {
+		return false
+	}
+	at := r.settled[0].at
+	return slices.ContainsFunc(c.record.on(r.replica, at.Add(-edge), at), func(s strike) bool {
+		return s.harm == refused && s.from.After(at.Add(-edge))
+	})
+}
+
+// overlapped tells whether a run of the job was under way at the tick, for the app or, after a strike, for Redis.
+func (c *court) overlapped(tick time.Time) bool {
+	if c.job.allow {
+		return false
+	}
+	for before := tick.Add(-c.job.every); tick.Sub(before) <= ttl+edge; before = before.Add(-c.job.every) {
+		if c.unanswered(before) { // until the claimant, or a takeover, gives it back
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.runs, func(r *run) bool {
+		if r.outcome() == notStarted || r.tick.Equal(tick) {
+			return false
+		}
+		end := r.ended
+		if !r.started() || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) {
+			end = r.end()
+		}
+		return !r.begin().Add(-edge).After(tick) && !end.Add(edge).Before(tick)
+	})
+}
+
+// hadNoChance tells whether an outage took a tick's chance: it came in one, and before the next tick took its place there
+// was not time enough to catch up.
+func (c *court) hadNoChance(tick time.Time) bool {
+	hit := slices.ContainsFunc(c.outages, func(s span) bool {
+		return !s.from.Add(-edge).After(tick) && !s.to.Add(recovery).Before(tick)
+	})
+	if !hit {
+		return false
+	}
+	next := tick.Add(c.job.every)
+	from := tick
+	var longest time.Duration // of the stretches without an outage until the next tick
+	for _, s := range c.outages {
+		if s.to.After(from) && s.from.Before(next) {
+			longest = max(longest, s.from.Sub(from))
+			from = s.to
+		}
+	}
+	return max(longest, next.Sub(from)) < catchUp
+}

@@ -1,0 +1,98 @@
+package nemesis
+
+import (
+	"flag"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/soak/rig"
+)
+
+var (
+	length = flag.Duration("for", time.Minute, "how long the nemesis is at work")
+	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "what the nemesis draws from")
+)
+
+func TestNemesis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the nemesis kills real processes for a minute: not with -short")
+	}
+	redis.SetLogger(quiet{})
+	t.Logf("go test ./internal/nemesis -v -for %s -seed %d", *length, *seed)
+	root, err := rig.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(t.TempDir(), "solotick")
+	if err := rig.Build(root, rig.Package, binary, nil); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var rows []row
+	judged := func(world string, v *verdict) {
+		mu.Lock()
+		defer mu.Unlock()
+		rows = append(rows, v.rows(world)...)
+	}
+	t.Run("worlds", func(t *testing.T) {
+		t.Run("always", func(t *testing.T) {
+			t.Parallel()
+			judged("always", surround(t, binary))
+		})
+		t.Run("everysec", func(t *testing.T) {
+			t.Parallel()
+			s := newSingle(t, "everysec")
+			w := newWorld(t, binary, s, forgets, path{redis: s.server.Addr()}, path{redis: s.server.Addr()}, path{redis: s.server.Addr()})
+			judged("everysec", w.attack(*length/3, *seed, class{"Redis killed", s.killRedis}))
+		})
+		t.Run("sentinel", func(t *testing.T) {
+			t.Parallel()
+			s := newWatched(t)
+			w := newWorld(t, binary, s, keepsClaims, path{}, path{}, path{})
+			judged("sentinel", w.attack(*length/2, *seed,
+				class{"master killed", s.failOver((*redistest.Server).Kill, (*redistest.Server).Restart)},
+				class{"master stopped", s.failOver((*redistest.Server).Freeze, (*redistest.Server).Thaw)}))
+		})
+	})
+	t.Logf("\n%s", figures(rows))
+}
+
+// surround attacks a service on one Redis that forgets nothing, by all that can happen to it.
+func surround(t *testing.T, binary string) *verdict {
+	n, err := newNamespace(t.TempDir())
+	var addrs []string
+	if err != nil {
+		t.Logf("no network namespace, so replicas are cut off by proxies alone: %v", err)
+	} else {
+		t.Cleanup(n.holder.Kill)
+		addrs = []string{n.outerAddr}
+	}
+	s := newSingle(t, "always", addrs...)
+	through, end, err := proxied(s.server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	paths := []path{{redis: s.server.Addr()}, through, {redis: s.server.Addr()}}
+	if n != nil {
+		paths[2] = n.path(s.server.Port())
+	}
+	w := newWorld(t, binary, s, keepsAll, paths...)
+	classes := []class{
+		{"replica killed", killReplicas}, {"holder killed", killHolders}, {"holder stopped", stopHolders}, {"all killed", killAll}, {"app refuses", refuse},
+		{"Redis killed", s.killRedis}, {"cut by proxy", cutOff(w.replicas[1])},
+	}
+	if n != nil {
+		classes = append(classes, class{"cut by network", cutOff(w.replicas[2])})
+	}
+	v := w.attack(*length, *seed, classes...)
+	if sum := total(v.rows("")); sum.fired == 0 || sum.takeovers == 0 || sum.handovers == 0 {
+		t.Errorf("this run shows nothing: %d ticks fired, %d takeovers, %d handovers", sum.fired, sum.takeovers, sum.handovers)
+	}
+	return v
+}

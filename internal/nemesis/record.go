@@ -1,0 +1,145 @@
+package nemesis
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// harm is what was done to a target.
+type harm string
+
+const (
+	killed  harm = "killed"  // a replica: from SIGKILL until the next process is ready
+	stopped harm = "stopped" // a replica: from SIGSTOP to SIGCONT
+	cut     harm = "cut"     // a replica: no way to Redis
+	refused harm = "refused" // a replica: its app takes no connections
+	away    harm = "away"    // Redis: no server that takes writes
+)
+
+// theRedis is the target of what is done to Redis; the others are names of replicas.
+const theRedis = "redis"
+
+// strike is one thing that the nemesis did, and how long it lasted.
+type strike struct {
+	harm     harm
+	target   string
+	from, to time.Time // a zero to is still to come
+}
+
+// touches tells whether it fell into [from, to].
+func (s strike) touches(from, to time.Time) bool {
+	return !s.from.After(to) && (s.to.IsZero() || !s.to.Before(from))
+}
+
+// phase is a stretch of time with one class of faults.
+type phase struct {
+	class string
+	from  time.Time
+}
+
+// record is what the nemesis did. Nothing else excuses a tick.
+type record struct {
+	mu      sync.Mutex
+	strikes []strike
+	phases  []phase
+}
+
+// enter begins a phase.
+func (r *record) enter(class string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phases = append(r.phases, phase{class, time.Now()})
+}
+
+// begin notes a strike that begins now, and returns what notes its end.
+func (r *record) begin(h harm, target string) (over func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := len(r.strikes)
+	r.strikes = append(r.strikes, strike{harm: h, target: target, from: time.Now()})
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.strikes[at].to = time.Now()
+	}
+}
+
+// classAt is the class of the phase in which an instant lies.
+func (r *record) classAt(t time.Time) string {
+	class := ""
+	for _, p := range r.phases {
+		if class == "" || !p.from.After(t) {
+			class = p.class
+		}
+	}
+	return class
+}
+
+// on lists the strikes on a target within [from, to].
+func (r *record) on(target string, from, to time.Time) []strike {
+	var all []strike
+	for _, s := range r.strikes {
+		if s.target == target && s.touches(from, to) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// struck tells whether a replica, or Redis, was struck within [from, to].
+func (r *record) struck(replica string, from, to time.Time) bool {
+	return len(r.on(replica, from, to)) > 0 || len(r.on(theRedis, from, to)) > 0
+}
+
+// span is a stretch of time.
+type span struct{ from, to time.Time }
+
+// outages are the stretches until end in which there was no Redis, or no replica that was unharmed.
+func (r *record) outages(replicas []string, end time.Time) []span {
+	bounds := []time.Time{end}
+	for _, s := range r.strikes {
+		bounds = append(bounds, s.from)
+		if !s.to.IsZero() {
+			bounds = append(bounds, s.to)
+		}
+	}
+	slices.SortFunc(bounds, time.Time.Compare)
+	var all []span
+	for i := 1; i < len(bounds); i++ {
+		from, to := bounds[i-1], bounds[i]
+		if !from.Before(to) || r.available(replicas, from.Add(to.Sub(from)/2)) {
+			continue
+		}
+		if n := len(all); n > 0 && all[n-1].to.Equal(from) {
+			all[n-1].to = to
+		} else {
+			all = append(all, span{from, to})
+		}
+	}
+	return all
+}
+
+// available tells whether there was Redis and an unharmed replica.
+func (r *record) available(replicas []string, at time.Time) bool {
+	if len(r.on(theRedis, at, at)) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(replicas, func(name string) bool { return len(r.on(name, at, at)) == 0 })
+}
+
+// downtime is how much of [from, to] lies in the spans.
+func downtime(spans []span, from, to time.Time) time.Duration {
+	var sum time.Duration
+	for _, s := range spans {
+		a, b := s.from, s.to
+		if a.Before(from) {
+			a = from
+		}
+		if b.After(to) {
+			b = to
+		}
+		sum += max(b.Sub(a), 0)
+	}
+	return sum
+}

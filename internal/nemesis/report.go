@@ -1,0 +1,139 @@
+package nemesis
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	// maxExplained bounds how many violations are told in full.
+	maxExplained = 5
+	// maxLines bounds what is cited of each log.
+	maxLines = 20
+)
+
+// explain fails the test for each violation, with all that is known of the first few.
+func (w *world) explain(t trial, v *verdict) {
+	w.t.Helper()
+	for i, f := range v.findings {
+		w.t.Errorf("%s: %s %s (%s)", f.what, f.job, stamp(f.tick), t.record.classAt(f.tick))
+		if i < maxExplained {
+			w.t.Log(w.story(t, f))
+		}
+	}
+}
+
+// story is what the app, the history, the nemesis and the replicas know of a tick.
+func (w *world) story(t trial, f finding) string {
+	var b strings.Builder
+	near := func(at time.Time) bool { return at.Sub(f.tick).Abs() < 2*ttl }
+	for _, q := range t.requests {
+		if q.Job == f.job && near(q.Tick) {
+			fmt.Fprintf(&b, "  app: tick %s from %s, run %s, kind %s, attempt %d, token %d, arrived %s, ended %s, left %t\n", clock(q.Tick), q.Replica,
+				q.Run, q.Kind, q.Attempt, q.Token, clock(q.Arrived), clock(q.Ended), q.Left)
+		}
+	}
+	for _, e := range t.history {
+		if e.job == f.job && near(e.tick) {
+			fmt.Fprintf(&b, "  history %s: tick %s of %s, run %s, kind %s, attempt %d: %s %s\n", clock(e.at), clock(e.tick), e.replica, e.run,
+				e.kind, e.attempt, e.outcome, e.detail)
+		}
+	}
+	for _, s := range t.record.strikes {
+		if s.touches(f.tick.Add(-2*ttl), f.tick.Add(2*ttl)) {
+			fmt.Fprintf(&b, "  nemesis: %s %s from %s to %s\n", s.target, s.harm, clock(s.from), clock(s.to))
+		}
+	}
+	for _, r := range w.replicas {
+		for _, log := range r.logs {
+			for _, line := range grep(log, `"job":"`+f.job+`"`, stamp(f.tick)) {
+				fmt.Fprintf(&b, "  %s: %s\n", r.name, line)
+			}
+		}
+	}
+	return b.String()
+}
+
+// grep returns the first lines of a log that hold all of the texts.
+func grep(path string, texts ...string) (lines []string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer f.Close()
+	for in := bufio.NewScanner(f); in.Scan() && len(lines) < maxLines; {
+		if !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(in.Text(), t) }) {
+			lines = append(lines, in.Text())
+		}
+	}
+	return lines
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("15:04:05.000")
+}
+
+// row is the tally of one class in one world.
+type row struct {
+	world, class string
+	*tally
+}
+
+// rows are a verdict's, sorted by class.
+func (v *verdict) rows(world string) []row {
+	var all []row
+	for class, t := range v.byClass {
+		all = append(all, row{world, class, t})
+	}
+	slices.SortFunc(all, func(a, b row) int { return strings.Compare(a.class, b.class) })
+	return all
+}
+
+// figures is the table of all rows, with their sum.
+func figures(rows []row) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "redis\tfaults\tstrikes\tticks\tfired\toverlaps\texcused\tinterrupted\tdoubles\tlost\tlimit\ttakeovers\tslowest\thandovers\tslowest\t")
+	for _, r := range append(slices.Clone(rows), row{"all", "", total(rows)}) {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t\n", r.world, r.class, r.strikes, r.ticks, r.fired, r.overlaps, r.excused,
+			r.interrupted, r.doubles, r.lost, r.limits, r.takeovers, r.slowestTakeover.Round(time.Millisecond), r.handovers,
+			r.slowestHandover.Round(time.Millisecond))
+	}
+	_ = w.Flush() // to memory
+	return b.String()
+}
+
+// total sums rows up.
+func total(rows []row) *tally {
+	sum := &tally{}
+	for _, r := range rows {
+		sum.add(r.tally)
+	}
+	return sum
+}
+
+func (t *tally) add(o *tally) {
+	t.strikes += o.strikes
+	t.ticks += o.ticks
+	t.fired += o.fired
+	t.overlaps += o.overlaps
+	t.excused += o.excused
+	t.doubles += o.doubles
+	t.lost += o.lost
+	t.limits += o.limits
+	t.interrupted += o.interrupted
+	t.takeovers += o.takeovers
+	t.handovers += o.handovers
+	t.slowestTakeover = max(t.slowestTakeover, o.slowestTakeover)
+	t.slowestHandover = max(t.slowestHandover, o.slowestHandover)
+}

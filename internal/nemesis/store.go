@@ -1,0 +1,95 @@
+package nemesis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/redistest"
+)
+
+// single is one redis-server that writes its commands down.
+type single struct {
+	server *redistest.Server
+	rdb    redis.UniversalClient
+}
+
+// newSingle starts one; fsync is its appendfsync, addrs where it listens besides the loopback interface.
+func newSingle(t testing.TB, fsync string, addrs ...string) *single {
+	args := append([]string{"--appendonly", "yes", "--appendfsync", fsync, "--protected-mode", "no", "--bind", "127.0.0.1"}, addrs...)
+	s := &single{server: redistest.Start(t, args...)}
+	s.rdb = redis.NewClient(&redis.Options{Addr: s.server.Addr(), MaxRetries: -1})
+	t.Cleanup(func() { _ = s.rdb.Close() })
+	return s
+}
+
+func (s *single) client() redis.UniversalClient { return s.rdb }
+func (s *single) table(addr string) string      { return "{url: redis://" + addr + "/0}" }
+
+// killRedis kills the server, which comes back with what it wrote down.
+func (s *single) killRedis(w *world, until time.Time) {
+	for time.Now().Before(until) {
+		over := w.record.begin(away, theRedis)
+		s.server.Kill()
+		time.Sleep(w.between(100*time.Millisecond, 2*ttl))
+		s.server.Restart()
+		over()
+		time.Sleep(w.between(4*time.Second, 8*time.Second))
+	}
+}
+
+// watched is a master with two replicas, and Sentinels that see to it that there is a master. What is claimed waits for
+// one replica.
+type watched struct {
+	*redistest.Sentinel
+	rdb redis.UniversalClient
+}
+
+func newWatched(t testing.TB) *watched {
+	s := &watched{Sentinel: redistest.StartSentinel(t, 2, 3)}
+	for _, w := range s.Watch { // nobody but the nemesis is to fail a master over, and a busy one can be silent for a while
+		must(t)(w.Ask("SENTINEL SET " + redistest.MasterName + " down-after-milliseconds 2000"))
+	}
+	s.rdb = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: redistest.MasterName, SentinelAddrs: s.Addrs(), MaxRetries: -1})
+	t.Cleanup(func() { _ = s.rdb.Close() })
+	return s
+}
+
+func (s *watched) client() redis.UniversalClient { return s.rdb }
+func (s *watched) table(string) string {
+	return fmt.Sprintf("{sentinel: {master: %s, addrs: [%s]}, waitReplicas: 1}", redistest.MasterName, strings.Join(s.Addrs(), ", "))
+}
+
+// failOver takes the master away, so that another one takes its place: by a kill, or by a stop, after which it goes on with
+// what it was asked before. Back again, it is made a replica.
+func (s *watched) failOver(take, giveBack func(*redistest.Server)) func(w *world, until time.Time) {
+	return func(w *world, until time.Time) {
+		for time.Now().Before(until) {
+			old := s.AwaitMaster(nil)
+			over := w.record.begin(away, theRedis)
+			take(old)
+			master := s.AwaitMaster(old)
+			over()
+			time.Sleep(w.between(0, ttl))
+			giveBack(old)
+			// It still takes itself for the master, until Sentinel tells it otherwise, or we do.
+			time.Sleep(w.between(time.Second, 10*time.Second))
+			must(w.t)(old.Ask(fmt.Sprintf("REPLICAOF 127.0.0.1 %d", master.Port())))
+			old.AwaitCopy(master)
+			time.Sleep(w.between(time.Second, 5*time.Second))
+		}
+	}
+}
+
+// must checks Redis' answer to what it cannot refuse.
+func must(t testing.TB) func(answer string, err error) {
+	return func(answer string, err error) {
+		t.Helper()
+		if err != nil || !strings.HasPrefix(answer, "+OK") {
+			t.Fatalf("asking Redis: %s, %v", answer, err)
+		}
+	}
+}

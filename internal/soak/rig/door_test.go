@@ -1,0 +1,111 @@
+package rig
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// call asks the app on a connection of its own, as a job does.
+func call(url string) error {
+	req, err := http.NewRequest(http.MethodPost, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Solotick-Attempt", "2")
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	answer, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+func startApp(t *testing.T) *App {
+	t.Helper()
+	app, err := StartApp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(app.Close)
+	return app
+}
+
+func TestAShutDoorRefusesUntilItIsOpenAgainAtTheSameAddress(t *testing.T) {
+	app := startApp(t)
+	door, err := app.Open("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := door.URL("job", 0)
+	door.Shut()
+	if err := call(url); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("calling at a shut door: %v", err)
+	}
+	if err := call(app.URL("other", 0)); err != nil {
+		t.Errorf("calling at another door: %v", err)
+	}
+	if err := door.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	if err := call(url); err != nil {
+		t.Errorf("calling at the door that is open again: %v", err)
+	}
+	if seen := app.Seen(); len(seen) != 2 || seen[1].Job != "job" || seen[1].Attempt != 2 || seen[1].Left {
+		t.Errorf("the app was asked %+v", seen)
+	}
+}
+
+func TestWhatIsAtWorkWhenADoorShutsIsAnswered(t *testing.T) {
+	app := startApp(t)
+	door, err := app.Open("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- call(door.URL("job", 300*time.Millisecond)) }()
+	if err := Until(10*time.Second, "the call", func() bool { return app.Count() == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	door.Shut()
+	if seen := app.Seen(); !seen[0].Ended.IsZero() {
+		t.Fatal("the call was over before the door was shut")
+	}
+	if err := <-answered; err != nil {
+		t.Errorf("the call that was at work: %v", err)
+	}
+}
+
+func TestADoorMayBeASocket(t *testing.T) {
+	door, err := startApp(t).Open("unix", filepath.Join(t.TempDir(), "app.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		door.Shut()
+		if err := door.Reopen(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, got := "http://unix:"+door.addr+":/job?take=5ms", door.URL("job", 5*time.Millisecond); got != want {
+		t.Errorf("called at %s, want %s", got, want)
+	}
+}
+
+func TestACallerThatGoesHasLeft(t *testing.T) {
+	app := startApp(t)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 100 * time.Millisecond}
+	if answer, err := client.Post(app.URL("job", time.Minute), "", nil); err == nil {
+		answer.Body.Close()
+		t.Fatal("a call that takes a minute was answered at once")
+	}
+	if err := Until(10*time.Second, "the end of the call", func() bool { s := app.Seen(); return len(s) == 1 && !s[0].Ended.IsZero() }); err != nil {
+		t.Fatal(err)
+	}
+	if !app.Seen()[0].Left {
+		t.Error("the caller is gone, and has not left")
+	}
+}
