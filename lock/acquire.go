@@ -48,9 +48,10 @@ type Claim struct {
 
 	// Member of the due set that is the authority for this run; empty, the tick comes from the table.
 	Member string
-	// Older are due members for the ticks between OlderThan, the newest tick claimed as far as the caller knows, and
-	// Tick. They are added in the step that claims, and only if OlderThan is still right; else the answer is Gap. With a
-	// zero OlderThan nothing is added, or asked.
+	// Older are due members for the ticks between OlderThan, the newest tick claimed as far as the caller knows, and Tick,
+	// and last for Tick itself. If there are any, the claim makes them due instead of running Tick at once, so that they
+	// are run in order, and the answer is Queued: only if OlderThan is still right; else it is Gap. With a zero OlderThan
+	// that is not asked.
 	Older     []string
 	OlderThan time.Time
 }

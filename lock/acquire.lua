@@ -6,10 +6,13 @@
 --       8 record of the run for whoever takes it over; its last word is the replica
 --       What follows may be left out:
 --       9 slot: '' or, under Allow, ':<tick>'    10 due member to pop; '' = the tick comes from the table
---       11 tick of the ledger from which the list of older ticks was made; '' = there is none    12.. that list: due members
+--       11 tick of the ledger from which the list of ticks was made; '' = there is none    12.. that list: due members of
+--       the ticks after it, this one last; with it nothing is run at once, so that they are run in order
 -- Times are milliseconds, absolute ones on Redis' clock.
 -- returns {code, now, newest tick claimed before, newest tick settled as overlap, end of the last pause,
---          replica that claimed last, WON: token; OVERLAP, HELD: lease end of the run that is in the way}
+--          replica that claimed last, WON: token; OVERLAP, HELD: lease end of the run that is in the way;
+--          QUEUED: the tick that waited until now, and does not any more; PAUSED: the pause's end, 0 = until it is resumed}
+--          OVERLAP: the newest tick claimed, or refused behind the run in the way, before
 -- The record is kept as '<tick> <token> <newest tick claimed before> <ARGV 8>'.
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
@@ -47,7 +50,8 @@ end
 if paused then
   local ends = tonumber(string.match(paused, '^%d+') or 0) -- 0 = until it is resumed
   local asked = member ~= '' and string.match(member, '^%d+ %S+ (%S+)')
-  if asked ~= 'manual' and asked ~= 'backfill' and (ends == 0 or (asked and now or tick) < ends) then return answer('PAUSED') end
+  local over = ends ~= 0 and math.max(asked and now or 0, tick) >= ends
+  if asked ~= 'manual' and asked ~= 'backfill' and not over then return answer('PAUSED', ends) end
   pausedTo = math.max(pausedTo, math.min(ends - 1, now))
 end
 
@@ -60,7 +64,14 @@ else                                                       -- authority: the tab
   local waits = policy == 'Replace' or policy == 'Queue' and not queued
   if held and not waits then                               -- provisional: finish settles the ticks refused so, handover and takeover hand them on
     if tick > now then return answer('EARLY') end          -- the run may be over by then
-    if not string.find(pend, ARGV[3], 1, true) then redis.call('HSET', ledger, 'pend', string.sub(pend .. ' ' .. ARGV[3], -1400)) end
+    for refused in string.gmatch(pend, '%d+') do claimed = math.max(claimed, tonumber(refused)) end
+    local all, first, last = pend, 3, 3                    -- this tick, or the list that ends with it
+    if #ARGV > 11 then first, last = 12, #ARGV end
+    for i = first, last do
+      local refused = string.match(ARGV[i], '^%d+')
+      if not string.find(all, refused, 1, true) then all = all .. ' ' .. refused end
+    end
+    if all ~= pend then redis.call('HSET', ledger, 'pend', string.sub(all, -1400)) end
     return waiting('OVERLAP')
   end
 end
@@ -69,16 +80,22 @@ end
 local owner = redis.call('GET', lock)
 if owner and not held and owner ~= last then return answer('LOCKED') end
 
-for i = 12, #ARGV do redis.call('ZADD', due, now, ARGV[i]) end
 local replica = string.match(ARGV[8], '%S+$')
-if held then                                               -- Queue and Replace: claimed now, set free by the end of the present run
-  redis.call('HSET', ledger, 'tick', ARGV[3], 'queued', ARGV[3], 'by', replica)
-  if policy == 'Replace' then
-    redis.call('HSET', ledger, 'stop', 1)
-    redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)
+if #ARGV > 11 then                                         -- claimed now, all of them, and due in order
+  redis.call('ZCARD', due)                                 -- should it be no sorted set, the script breaks off before it claims
+  redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica)
+  for i = 12, #ARGV do
+    if tonumber(string.match(ARGV[i], '^%d+')) > pausedTo then redis.call('ZADD', due, now, ARGV[i]) end
   end
-  return answer('QUEUED')
+  redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'due')
+elseif held then                                           -- Queue and Replace: claimed now, set free by the end of the present run
+  redis.call('HSET', ledger, 'tick', ARGV[3], 'queued', ARGV[3], 'by', replica)
 end
+if held and policy == 'Replace' then
+  redis.call('HSET', ledger, 'stop', 1)
+  redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)
+end
+if held or #ARGV > 11 then return answer('QUEUED', tonumber(#ARGV < 12 and queued or 0)) end
 
 token = math.max(token + 1, now)                           -- never falls back, not even when the ledger was lost
 local tokenText = string.format('%d', token)

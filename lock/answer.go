@@ -29,11 +29,13 @@ const (
 type Answer struct {
 	Code     Code
 	Now      time.Time // Redis' time; estimated, for a claim with Second
-	Prev     time.Time // newest tick claimed before this call; zero if none
+	Prev     time.Time // newest tick claimed before this call, with Overlap also newest refused so; zero if none
 	Token    int64     // with Won: the run's fencing token
 	Overlap  time.Time // newest tick that was settled as overlapped
 	PausedTo time.Time // end of the last pause
 	Holder   string    // replica that claimed last
+	Until    time.Time // with Paused: when the pause ends; zero if nobody knows
+	Waited   time.Time // with Queued: the tick that waited until now, and whose place was taken; zero if none did
 	LeaseEnd time.Time // with Overlap and Held: when, by Redis' time, the run in the way loses its lease unless it renews it
 }
 
@@ -55,6 +57,10 @@ func parseAnswer(parts []any) (Answer, error) {
 	switch a.Code {
 	case Won:
 		a.Token = n[6]
+	case Paused:
+		a.Until = fromMillis(n[6])
+	case Queued:
+		a.Waited = fromMillis(n[6])
 	case Overlap, Held:
 		a.LeaseEnd = fromMillis(n[6])
 	}

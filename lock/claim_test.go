@@ -342,11 +342,13 @@ func TestGapListMadeFromAnOldLedgerIsRefusedWhole(t *testing.T) {
 		if !got.Prev.Equal(w.tick(3)) || len(w.dues()) != 0 {
 			w.Fatalf("%+v, due %+v", got, w.dues())
 		}
-		c.OlderThan, c.Older = got.Prev, []string{older(5, c.Run), older(6, c.Run)}
-		_, won := b.wins(c)
-		if ds := w.dues(); len(ds) != 2 || !ds[0].Tick.Equal(w.tick(5)) || !won.Prev.Equal(w.tick(3)) {
-			w.Errorf("due %+v, previous %s", w.dues(), won.Prev)
+		c.OlderThan, c.Older = got.Prev, []string{older(5, c.Run), older(6, c.Run), older(9, c.Run)}
+		queued := b.loses(c, lock.Queued)
+		w.dueTicks(5, 6, 9)
+		if !queued.Prev.Equal(w.tick(3)) || w.runs() != 0 {
+			w.Errorf("%+v, %s", queued, w.dump())
 		}
+		b.loses(b.claim(9), lock.Fired)
 	})
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Listen hears the nudges of the service's replicas until ctx ends: it calls due when something became due now, and has
-// the keeper of a run that is to be replaced ask at once. A nudge that is lost, Redis being away say, costs only the time
+// Listen hears the nudges of the service's replicas until ctx ends: it calls due when something became due now (of the job
+// that was resumed, or "" for any), and has the keeper of a run that is to be replaced ask at once. A nudge that is lost, Redis being away say, costs only the time
 // until somebody looks by himself.
-func (s *Store) Listen(ctx context.Context, due func()) {
+func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due) {
 			try = 0
@@ -28,7 +28,7 @@ func (s *Store) Listen(ctx context.Context, due func()) {
 const silence = 5 * time.Second
 
 // hear listens on one connection for as long as it lasts. True when it was one at all.
-func (s *Store) hear(ctx context.Context, due func()) (heard bool) {
+func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 	events := s.burst.rdb.Subscribe(ctx, s.keys.events)
 	defer events.Close()
 	defer context.AfterFunc(ctx, func() { _ = events.Close() })() // which ends a Receive
@@ -48,7 +48,7 @@ func (s *Store) hear(ctx context.Context, due func()) (heard bool) {
 			if job, ok := strings.CutPrefix(m.Payload, "stop "); ok {
 				s.kept.nudge(job)
 			} else {
-				due()
+				due(strings.TrimPrefix(strings.TrimPrefix(m.Payload, "due"), " "))
 			}
 		}
 	}

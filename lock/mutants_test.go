@@ -24,10 +24,10 @@ var mutants = []struct{ script, what, text, instead string }{
 	{"acquire", "asked again, another previous tick", "tonumber(previous) or claimed", "claimed"},
 	{"acquire", "a due member is not asked for", "if not redis.call('ZSCORE', due, member) then return answer('GONE') end", ""},
 	{"acquire", "a due member does not wait for the run", "if held then return waiting('HELD') end", ""},
-	{"acquire", "a paused job is claimed", "< ends) then return answer('PAUSED') end", "< 0) then return answer('PAUSED') end"},
-	{"acquire", "a pause has no end", "(ends == 0 or (asked and now or tick) < ends)", "true"},
-	{"acquire", "a pause is over at once", "ends == 0 or ", ""},
-	{"acquire", "a pause settles by the clock", "(asked and now or tick) < ends", "now < ends"},
+	{"acquire", "a paused job is claimed", "and not over then", "and false then"},
+	{"acquire", "a pause has no end", "and not over then", "then"},
+	{"acquire", "a pause is over at once", "ends ~= 0 and ", ""},
+	{"acquire", "a pause settles by the clock", "math.max(asked and now or 0, tick)", "now"},
 	{"acquire", "a pause lets pass what is due", "asked ~= 'manual' and", "not asked and"},
 	{"acquire", "a pause keeps back what was asked for", "asked ~= 'manual' and asked ~= 'backfill' and ", ""},
 	{"acquire", "ticks of a pause are missed", "pausedTo = math.max(pausedTo, math.min(ends - 1, now))", ""},
@@ -35,11 +35,12 @@ var mutants = []struct{ script, what, text, instead string }{
 	{"acquire", "a claimed tick is claimed again", "if member == '' and tick <= claimed and held ~= uuid then return answer('FIRED') end", ""},
 	{"acquire", "an old gap list is believed", "if older ~= '' and tonumber(older) ~= claimed then return answer('GAP') end", ""},
 	{"acquire", "a run in the way is not seen", "if held and not waits then", "if false then"},
-	{"acquire", "an overlap is not written down", "if not string.find(pend, ARGV[3], 1, true) then redis.call('HSET', ledger, 'pend', string.sub(pend .. ' ' .. ARGV[3], -1400)) end", ""},
-	{"acquire", "an older overlap is forgotten", "string.sub(pend .. ' ' .. ARGV[3], -1400)", "ARGV[3]"},
+	{"acquire", "an overlap is not written down", "if all ~= pend then redis.call('HSET', ledger, 'pend', string.sub(all, -1400)) end", ""},
+	{"acquire", "an older overlap is forgotten", "all = all .. ' ' .. refused", "all = ' ' .. refused"},
 	{"acquire", "a foreign lock is taken", "if owner and not held and owner ~= last then return answer('LOCKED') end", ""},
 	{"acquire", "a lingering lock is in the way", "owner ~= last then return answer('LOCKED')", "true then return answer('LOCKED')"},
-	{"acquire", "older ticks are not made due", "for i = 12, #ARGV do redis.call('ZADD', due, now, ARGV[i]) end", ""},
+	{"acquire", "older ticks are not made due", "> pausedTo then redis.call('ZADD', due, now, ARGV[i]) end", "> pausedTo then end"},
+	{"acquire", "older ticks are claimed, and the newest runs at once", "if #ARGV > 11 then                                         -- claimed now", "if false then                                         -- claimed now"},
 	{"acquire", "a queued tick is not written down", "'queued', ARGV[3], ", ""},
 	{"acquire", "nobody is told to end", "redis.call('HSET', ledger, 'stop', 1)", ""},
 	{"acquire", "the queue holds two", "policy == 'Queue' and not queued", "policy == 'Queue'"},
@@ -81,8 +82,9 @@ var mutants = []struct{ script, what, text, instead string }{
 	{"acquire", "the lingering lock is not known", "'last', uuid, ", ""},
 	{"settle", "the lock lingers for its whole ttl", "redis.call('PEXPIRE', lock, ARGV[5])", ""},
 	{"settle", "the lock stays", "redis.call('DEL', lock) else", "local kept = true else"},
-	{"settle", "the record stays", "redis.call('HDEL', ledger, 'r:' .. uuid, mine and 'run' .. slot or", "redis.call('HDEL', ledger, mine and 'run' .. slot or"},
-	{"settle", "the run stays", "mine and 'run' .. slot or 'r:' .. uuid)", "'r:' .. uuid)"},
+	{"settle", "the record stays", "if mine then redis.call('HDEL', ledger, 'r:' .. uuid, ", "if mine then redis.call('HDEL', ledger, "},
+	{"settle", "the run stays", "'r:' .. uuid, 'run' .. slot, 'stop')", "'r:' .. uuid, 'stop')"},
+	{"settle", "what told the run to end tells the next one", "'run' .. slot, 'stop')", "'run' .. slot)"},
 	{"settle", "no history", "redis.pcall('XADD', runs, ", "redis.pcall('XADD', failures or due, "},
 	{"release", "no compare of the lock", "redis.call('GET', lock) ~= uuid or ", ""},
 	{"release", "a live run's lock is deleted", " or redis.call('HGET', ledger, 'run' .. ARGV[2]) == uuid", ""},
@@ -210,7 +212,9 @@ func (w *walk) probePause(now int64) {
 		w.demand(err == nil, "asked in a pause: %v", err)
 		return a
 	}
-	due := func(kind string) string { return Due{Job: walkJob, Tick: fromMillis(5), Kind: kind, Nonce: "n"}.Member() }
+	due := func(kind string) string {
+		return Due{Job: walkJob, Tick: fromMillis(5), Kind: kind, Nonce: "n"}.Member()
+	}
 	past, later := itoa(now-1000)+" 1 x", itoa(now+60_000)+" 1 x"
 	for _, c := range []struct {
 		what, note string

@@ -26,7 +26,7 @@ elseif paused then                                         -- its ticks are sett
   local over = ends == 0 and now or math.min(now, ends - 1) -- the tick at its end is none of them
   redis.call('HSET', ledger, 'tick', string.format('%d', math.max(tick, over)), 'pausedTo', string.format('%d', math.max(pausedTo, over)))
   redis.call('HDEL', ledger, 'paused')
-  redis.pcall('PUBLISH', ARGV[2], 'due')                   -- what was kept back
+  redis.pcall('PUBLISH', ARGV[2], 'due ' .. string.match(ledger, ':job:(.*)$')) -- what was kept back
 else
   answer = 0
 end

@@ -29,11 +29,7 @@ func (l *Lease) Finish(ctx context.Context, delay time.Duration, e *Entry) (Sett
 
 // Requeue ends a run that was cut short like Finish, and has a claim with Again run again: its next attempt is due at once.
 func (l *Lease) Requeue(ctx context.Context, e *Entry) (Settled, error) {
-	again := l.claim.takeover()
-	if again == "" {
-		return l.Finish(ctx, 0, e)
-	}
-	return l.settle(ctx, "requeue", 0, e, again, 0)
+	return l.settle(ctx, "requeue", 0, e, l.claim.takeover(), 0)
 }
 
 // Handover gives the tick to another replica, because the run could not even be started; this one stands back first. The
@@ -80,14 +76,14 @@ func (c *Claim) due() Due {
 	return Due{Tick: c.Tick, Job: c.Job, Kind: c.Kind, Attempt: c.Attempt, Handovers: c.Handovers, Nonce: c.Run}
 }
 
-// takeovers bounds how often a tick is run again because its run was cut short: a job that kills its replica would kill
-// one after the other.
+// takeovers bounds at which attempt a tick whose replica died is given up: a job that kills its replica would kill one
+// after the other.
 const takeovers = 3
 
 // takeover is the due member by which a run that is cut short is run again; "" if it is not to be. It is the same
 // whoever makes it, so that a finish that comes late can take it back.
 func (c *Claim) takeover() string {
-	if !c.Again || c.Attempt > takeovers {
+	if !c.Again {
 		return ""
 	}
 	d := c.due()

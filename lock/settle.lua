@@ -49,13 +49,13 @@ elseif not mine then
 end
 
 -- First, since HDEL is not refused when Redis' memory is full, and after a first write nothing is: a run must be able to end.
-local stop = mine and verb == 'reap' and redis.call('HGET', ledger, 'stop')
-redis.call('HDEL', ledger, 'r:' .. uuid, mine and 'run' .. slot or 'r:' .. uuid)
+local stop = mine and (verb == 'reap' or verb == 'requeue') and redis.call('HGET', ledger, 'stop')
+if mine then redis.call('HDEL', ledger, 'r:' .. uuid, 'run' .. slot, 'stop') else redis.call('HDEL', ledger, 'r:' .. uuid) end
 
 -- The entry, not the lock, is the authority: whoever removes it wakes what waited behind the run.
 local freed = 0
 if mine and (pend or queued) then
-  redis.call('HDEL', ledger, 'pend', 'queued', 'stop')
+  redis.call('HDEL', ledger, 'pend', 'queued')
   local waited = ' ' .. job .. ' catchup 1 0 ' .. uuid     -- what follows the tick in a due member
   if queued then
     enqueue(queued .. waited, 0)

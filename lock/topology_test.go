@@ -173,7 +173,7 @@ func (w *world) playHandover(a, b *replica) {
 	heard := make(chan struct{}, 10)
 	ctx, stop := context.WithCancel(w.Context())
 	var listening sync.WaitGroup
-	listening.Go(func() { b.Listen(ctx, func() { heard <- struct{}{} }) })
+	listening.Go(func() { b.Listen(ctx, func(string) { heard <- struct{}{} }) })
 	defer listening.Wait()
 	defer stop()
 	for w.admin.PubSubNumSub(ctx, "solotick:{svc}:events").Val()["solotick:{svc}:events"] == 0 {

@@ -92,6 +92,7 @@ type walk struct {
 	finished, overlapped, crashed, missed set
 	superseded, everClaimed, refused      set
 	lastQueued                            int64
+	told                                  bool // the run is to end, for ticks that are due
 	newestToken                           int64
 }
 
@@ -190,6 +191,7 @@ func (w *walk) acquire(x *fiber, until int64) Code {
 		}
 		if len(older) > 0 {
 			olderThan = itoa(w.known[x.replica])
+			older = append(older, w.due(x.tick, 0, x.uuid))
 		}
 	}
 	owner, holder := w.text("GET", w.lockOf(x.tick)), w.holderOf(x.tick)
@@ -212,10 +214,16 @@ func (w *walk) acquire(x *fiber, until int64) Code {
 	case Won:
 		w.takeWin(x, a.Token, prev, len(older) > 0)
 	case Queued:
-		if w.policy == Replace && w.lastQueued != 0 {
+		switch {
+		case len(older) > 0: // all of them are due
+			w.told = w.told || w.policy == Replace && holder != ""
+		case w.policy == Replace && w.lastQueued != 0:
+			w.demand(millis(a.Waited) == w.lastQueued, "T%d took the place of T%d, and was told T%d", x.tick, w.lastQueued, millis(a.Waited))
 			w.superseded[w.lastQueued] = true
+			w.lastQueued = x.tick
+		default:
+			w.lastQueued = x.tick
 		}
-		w.lastQueued = x.tick
 		w.everClaimed[x.tick] = true
 		w.skipTo(prev, x.tick, len(older) > 0)
 	}
@@ -254,7 +262,7 @@ func (w *walk) extend(x *fiber) string {
 	switch {
 	case holder != x.uuid || owner != "" && owner != x.uuid:
 		want = "LOST"
-	case w.policy == Replace && w.lastQueued != 0:
+	case w.policy == Replace && w.lastQueued != 0 || w.told:
 		want = "REPLACED"
 	}
 	w.note("%s extends: %v", x.uuid, parts[0])
@@ -295,6 +303,9 @@ func (w *walk) takeDue() {
 func (w *walk) takeFreed(parts []any) {
 	if w.text("HGET", w.ledger(), "queued") == "" {
 		w.lastQueued = 0
+	}
+	if w.text("HGET", w.ledger(), "run") == "" {
+		w.told = false
 	}
 	freed, _ := parts[2].(int64)
 	w.everClaimed[freed] = true

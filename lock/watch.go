@@ -18,8 +18,9 @@ type Running struct {
 	leaseEnd int64 // Redis' milliseconds; only ever compared with itself
 }
 
-// Look reads, in one round trip, Redis' time, all runs, and the first `limit` due members whose time has come.
-func (s *Store) Look(ctx context.Context, limit int64) ([]Running, []Due, error) {
+// Look reads Redis' time, all runs, and all due members whose time has come: one round trip, and one more for each full
+// page of due members.
+func (s *Store) Look(ctx context.Context, page int64) ([]Running, []Due, error) {
 	// Due members are asked for by Redis' time, by the latest that it can be: what somebody was nudged for must not be
 	// missed by a millisecond.
 	_, now, ok := s.clock.between(s.boottime())
@@ -39,11 +40,20 @@ func (s *Store) Look(ctx context.Context, limit int64) ([]Running, []Due, error)
 	sent := s.boottime()
 	at := pipe.Time(ctx)
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
-	due := pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: "-inf", Stop: now.UnixMilli() + 1, ByScore: true, Count: limit})
+	args := redis.ZRangeArgs{Key: s.keys.due, Start: "-inf", Stop: now.UnixMilli() + 1, ByScore: true, Count: page}
+	due := pipe.ZRangeArgs(ctx, args)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, nil, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
 	s.clock.observe(sent, s.boottime(), at.Val(), time.Microsecond)
+	members := due.Val()
+	for args.Offset = page; int64(len(members)) == args.Offset; args.Offset += page { // those that wait hide none behind them
+		more, err := rdb.ZRangeArgs(ctx, args).Result()
+		if err != nil {
+			return nil, nil, fmt.Errorf("looking at what is due: %w", err)
+		}
+		members = append(members, more...)
+	}
 
 	var runs []Running
 	for _, z := range running.Val() {
@@ -53,7 +63,7 @@ func (s *Store) Look(ctx context.Context, limit int64) ([]Running, []Due, error)
 		}
 	}
 	var dues []Due
-	for _, member := range due.Val() {
+	for _, member := range members {
 		if d, err := ParseDue(member); err == nil { // what another version wrote is left to it
 			dues = append(dues, d)
 		}
@@ -175,6 +185,10 @@ func (w *Watcher) Reap(ctx context.Context, r Running, entry func(Record) Entry)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 4*s.burst.timeout)
 	defer cancel()
-	settled, err := s.settle(ctx, &c, "reap", 0, e, c.takeover(), 0, r.leaseEnd)
+	again := c.takeover()
+	if c.Attempt > takeovers {
+		again = ""
+	}
+	settled, err := s.settle(ctx, &c, "reap", 0, e, again, 0, r.leaseEnd)
 	return rec, known && settled == OK, err
 }

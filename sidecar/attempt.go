@@ -83,7 +83,10 @@ func (s *Sidecar) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.D
 	if n >= j.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !clear || ctx.Err() != nil || s.accepting.Err() != nil {
 		return 0, false
 	}
-	wait := min(j.Retry.MaxBackoff, j.Retry.Backoff<<min(n, 30))
+	wait := j.Retry.Backoff
+	for range n {
+		wait = min(2*wait, j.Retry.MaxBackoff)
+	}
 	wait = wait/2 + rand.N(wait/2+1) // so that what failed together is not tried again together
 	if wait >= r.RetryAfter {
 		return wait, true

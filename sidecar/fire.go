@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -103,6 +104,10 @@ func (s *Sidecar) acquire(w *wake) *held {
 	}
 	ctx, cancel := s.accepting, context.CancelFunc(func() {})
 	if until := w.worthUntil(); !until.IsZero() {
+		if !s.clock.Now().Before(until) { // the process stood still
+			s.skipped(w, superseded)
+			return nil
+		}
 		now := s.clock.Now()
 		if at, ok := s.store.Now(); ok && at.Before(now) {
 			now = at // a tick that Redis calls early is worth firing for as long after that
@@ -120,9 +125,13 @@ func (s *Sidecar) acquire(w *wake) *held {
 	case err != nil:
 		s.skipped(w, redisError, slog.String("err", err.Error()))
 	case l == nil:
-		if a.Code == lock.Queued {
+		switch a.Code {
+		case lock.Queued:
 			s.missed(w, a, late)
+		case lock.Overlap: // for those before it, too, the run in the way is no excuse that anybody counts
+			s.missed(w, a, 0)
 		}
+		w.until = a.Until
 		s.skipped(w, refusal(w, a), by(a)...)
 	default:
 		w.close(true)
@@ -136,15 +145,32 @@ func (s *Sidecar) acquire(w *wake) *held {
 // ask puts the question, anew when the ticks before this one were not those that this replica knew of. late is how many
 // of them the claim made due.
 func (s *Sidecar) ask(ctx context.Context, w *wake) (l *lock.Lease, a lock.Answer, late int, err error) {
+	if err := s.introduce(ctx, w.job); err != nil {
+		return nil, a, 0, err
+	}
 	for {
-		c := s.claim(w)
+		c, before := s.claim(w), w.job.heardBefore()
 		if l, a, err = s.store.Acquire(ctx, c); err == nil {
 			w.job.heard(w, a)
 		}
 		if err != nil || a.Code != lock.Gap {
-			return l, a, len(c.Older), err
+			a.Prev = newestOf(a.Prev, before) // what a failover forgot is none of the missed ticks
+			return l, a, max(len(c.Older)-1, 0), err
 		}
 	}
+}
+
+// introduce makes a job known to Redis before it is first asked for: what was missed is told by that.
+func (s *Sidecar) introduce(ctx context.Context, j *job) error {
+	for j.knownSince().IsZero() {
+		l, err := s.store.Register(ctx, j.Name, j.Fingerprint)
+		if err == nil {
+			j.registeredAs(l)
+		} else if !pause(ctx, lookEvery/4) {
+			return fmt.Errorf("registering job %q: %w", j.Name, err)
+		}
+	}
+	return nil
 }
 
 // handovers bounds how often a tick goes round before it is given up as not started.
@@ -188,7 +214,7 @@ func (s *Sidecar) settle(w *wake, h *held, end *ended) {
 		settled, err = h.Finish(ctx, w.job.safetyDelay(), s.entry(end))
 	}
 	if w.member != "" {
-		s.watcher.nudge() // there may be more for this job
+		s.watcher.nudge("") // there may be more for this job
 	}
 	switch {
 	case err != nil:

@@ -21,7 +21,8 @@ type job struct {
 	mu         sync.Mutex
 	taken      time.Time // newest tick that a wake of this replica took
 	answered   time.Time // newest tick of which this replica knows what became of it
-	claimed    time.Time // newest tick claimed, as Redis last said
+	claimed    time.Time // newest tick claimed, as Redis last said: a failover may forget
+	highest    time.Time // newest tick that was ever said to be claimed
 	pausedTo   time.Time // end of the last pause, as Redis last said
 	born       time.Time // when Redis' memory of the job began
 	since      time.Time // when Redis first saw this series of ticks; zero = not known yet
@@ -37,11 +38,12 @@ type wake struct {
 	kind      string
 	attempt   int
 	handovers int
-	member    string // of the due set; "" for a tick of the table
-	claimed   bool   // the tick was claimed from the table: here, or before it became due
-	second    bool   // another replica is to ask first
-	open      bool   // it counts in job.asking
-	refused   reason // why it did not fire
+	member    string    // of the due set; "" for a tick of the table
+	claimed   bool      // the tick was claimed from the table: here, or before it became due
+	second    bool      // another replica is to ask first
+	open      bool      // it counts in job.asking
+	refused   reason    // why it did not fire
+	until     time.Time // when the pause that it met with ends; zero = nobody knows
 }
 
 // The kinds of wakes, as the job is told them.
@@ -127,14 +129,22 @@ func (w *wake) close(known bool) {
 func (j *job) heard(w *wake, a lock.Answer) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !a.Prev.IsZero() {
+	if !a.Prev.IsZero() && a.Code != lock.Overlap { // which tells of refused ones too
 		j.claimed = a.Prev
 	}
 	if w.member == "" && (a.Code == lock.Won || a.Code == lock.Queued) {
 		j.claimed = w.tick
 	}
 	j.pausedTo = newestOf(j.pausedTo, a.PausedTo)
+	j.highest = newestOf(j.highest, j.claimed)
 	j.answered = newestOf(j.answered, j.claimed)
+}
+
+// heardBefore is the newest tick that was ever said to be claimed.
+func (j *job) heardBefore() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.highest
 }
 
 func newestOf(ts ...time.Time) time.Time { return slices.MaxFunc(ts, time.Time.Compare) }
@@ -149,7 +159,11 @@ func (j *job) safetyDelay() time.Duration {
 
 // dueWake is the wake of a member of the due set.
 func (j *job) dueWake(d lock.Due) *wake {
-	return &wake{job: j, tick: d.Tick, due: j.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt, handovers: d.Handovers, member: d.Member(), claimed: true}
+	w := &wake{job: j, tick: d.Tick, due: j.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt, handovers: d.Handovers, member: d.Member(), claimed: true}
+	if w.byHand() {
+		w.due = d.Tick // jitter is for what comes by the table
+	}
+	return w
 }
 
 // overdue tells whether a tick that came due more than a glance ago was taken by no wake. back says that the clock was
@@ -180,10 +194,10 @@ func (s *Sidecar) claim(w *wake) lock.Claim {
 // maxOlder bounds how many missed ticks are fired late.
 const maxOlder = 100
 
-// addOlder hands the ticks that nobody fired to the due set, in the step that claims the next one.
+// addOlder has the claim of a tick make those due that nobody fired before it, and this one after them.
 func (s *Sidecar) addOlder(c *lock.Claim, j *job) {
 	j.mu.Lock()
-	claimed, from := j.claimed, newestOf(j.claimed, j.since, j.pausedTo)
+	claimed, from := j.claimed, newestOf(j.claimed, j.highest, j.since, j.pausedTo)
 	j.mu.Unlock()
 	if claimed.IsZero() {
 		return
@@ -192,7 +206,11 @@ func (s *Sidecar) addOlder(c *lock.Claim, j *job) {
 		from = newestOf(from, s.clock.Now().Add(-d))
 	}
 	c.OlderThan = claimed
-	for _, t := range j.series.between(from, c.Tick, maxOlder) {
+	older := j.series.between(from, c.Tick, maxOlder)
+	if len(older) == 0 {
+		return
+	}
+	for _, t := range append(older, c.Tick) {
 		c.Older = append(c.Older, lock.Due{Tick: t, Job: j.Name, Kind: kindCatchup, Attempt: 1, Nonce: c.Run}.Member())
 	}
 }
@@ -201,7 +219,7 @@ func (s *Sidecar) addOlder(c *lock.Claim, j *job) {
 // which takes its place. Zero when there is neither.
 func (w *wake) worthUntil() time.Time {
 	until, j := w.deadline(), w.job
-	lasting := w.claimed && (j.Missed == config.All || j.ConcurrencyPolicy == config.Queue || j.Guarantee == config.AtLeastOnce)
+	lasting := w.claimed && (j.Missed == config.All || j.ConcurrencyPolicy == config.Queue || j.Guarantee == config.AtLeastOnce && w.kind != kindCatchup)
 	if w.byHand() || w.kind == kindTakeover || lasting {
 		return until
 	}
@@ -236,6 +254,7 @@ func (j *job) registeredAs(l lock.Ledger) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.born, j.since, j.registered, j.claimed = l.Born, l.Since, time.Now(), l.Tick
+	j.highest = newestOf(j.highest, l.Tick)
 	j.answered = newestOf(j.answered, l.Tick)
 }
 

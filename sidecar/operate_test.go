@@ -175,3 +175,86 @@ func TestATriggeredRunIsHandedOnAsSuch(t *testing.T) {
 		}
 	})
 }
+
+// However much waits, what is behind it is seen.
+func TestABacklogHidesNothing(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: hourly, schedule: "0 * * * *", exec: {command: [x]}}
+  - {name: other, schedule: "0 * * * *", exec: {command: [x]}}
+`, func(w *world) {
+		r := w.replica(10 * time.Second)
+		w.at(10 * time.Second)
+		var ticks []time.Time
+		for i := range lock.MaxBackfill {
+			ticks = append(ticks, w.origin().Add(time.Duration(i-3000)*time.Hour))
+		}
+		for range 2 {
+			_, err := r.store.Backfill(w.t.Context(), "hourly", ticks, uuid.NewString())
+			w.must(err)
+		}
+		w.at(20 * time.Second)
+		due, err := r.store.Trigger(w.t.Context(), "other", uuid.NewString())
+		w.must(err)
+		w.at(25 * time.Second)
+		if s := w.started("other")[due.Tick]; len(s) != 1 {
+			t.Errorf("the other job was started %d times", len(s))
+		}
+	})
+}
+
+func TestATriggeredRunDoesNotWaitForJitter(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: ten, schedule: "*/10 * * * *", jitter: 5m, exec: {command: [x]}}
+`, func(w *world) {
+		w.replica(time.Second)
+		w.at(30 * time.Second)
+		due, err := w.replicas[0].store.Trigger(w.t.Context(), "ten", uuid.NewString())
+		w.must(err)
+		w.at(9 * time.Minute)
+		if s := w.started("ten")[due.Tick]; len(s) != 1 || s[0].at.Sub(w.origin()) > 30*time.Second+100*time.Millisecond {
+			t.Errorf("started as %+v\n%s", s, w.log())
+		}
+	})
+}
+
+// A replica with an older table does not throw away what is due for a job that it lacks.
+func TestABackfillOfAJobThatSomeLackIsRun(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		w.replica(time.Second)
+		w.at(10 * time.Second)
+		w.reload(minutely + `  - {name: fresh, schedule: "0 3 * * *", exec: {command: [x]}}
+`)
+		r := w.replica(20 * time.Second)
+		w.at(20 * time.Second)
+		var ticks []time.Time
+		for i := range 5 {
+			ticks = append(ticks, w.origin().AddDate(0, 0, i-10))
+		}
+		_, err := r.store.Backfill(w.t.Context(), "fresh", ticks, uuid.NewString())
+		w.must(err)
+		w.at(10 * time.Minute)
+		if n := len(w.order("fresh")); n != 5 {
+			t.Errorf("%d of 5 were run", n)
+		}
+	})
+}
+
+// A due tick that waits for the end of a pause is not asked for again and again, and soon after that end.
+func TestADueTickWaitsForTheEndOfAPause(t *testing.T) {
+	simulate(t, policy("concurrencyPolicy: Queue, timeout: 10m"), func(w *world) {
+		w.at(-30 * time.Second)
+		w.replica(90 * time.Second)
+		w.at(70 * time.Second)
+		w.must(w.replicas[0].store.Pause(w.t.Context(), "minute", "", w.origin().Add(110*time.Second)))
+		w.at(118 * time.Second)
+		w.expectOrder("minute", "0s schedule", "1m0s catchup")
+		if s := w.started("minute")[w.origin().Add(time.Minute)]; len(s) != 1 || s[0].at.Sub(w.origin()) > 112*time.Second {
+			t.Errorf("started as %+v", s)
+		}
+		if n := w.sum("skips_total", "paused"); n > 2 {
+			t.Errorf("asked for %v times in the pause", n)
+		}
+	})
+}

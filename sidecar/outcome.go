@@ -192,7 +192,10 @@ func (s *Sidecar) missed(w *wake, a lock.Answer, late int) {
 	if w.member != "" || since.IsZero() {
 		return
 	}
-	n := w.job.series.count(newestOf(a.Prev, since, a.PausedTo), w.tick) - late
+	n := max(w.job.series.count(newestOf(a.Prev, since, a.PausedTo), w.tick)-late, 0)
+	if !a.Waited.IsZero() {
+		n++ // it waited for the end of the run, and a newer one took its place
+	}
 	if n > 0 {
 		s.metrics.missed.WithLabelValues(w.job.Name).Add(float64(n))
 		s.log.Warn("missed ticks that no replica fired", "job", w.job.Name, "ticks", n, "before", stamp(w.tick))

@@ -262,3 +262,36 @@ func TestWhatIsQueuedOutlivesTheRunThatIsInTheWay(t *testing.T) {
 		w.expect(1, "runs_total", "interrupted")
 	})
 }
+
+// Waits double up to their limit and not beyond what a number holds.
+func TestManyRetriesStayWithinTheirLimit(t *testing.T) {
+	simulate(t, policy("timeout: 1s, retry: {limit: 100, backoff: 100ms, maxBackoff: 400ms}"), func(w *world) {
+		w.replica(0, func(r *replica) {
+			r.work = func(context.Context, execute.Run) execute.Result {
+				return execute.Result{Status: execute.Failed, Code: 1, Err: errors.New("no")}
+			}
+		})
+		w.at(50 * time.Second)
+		w.expect(100, "retries_total")
+		w.expect(1, "runs_total", "failed")
+	})
+}
+
+// A run that a shutdown cuts short, and that was to be replaced anyway, does not come before what replaces it.
+func TestWhatIsReplacedIsNotRunAgain(t *testing.T) {
+	simulate(t, "shutdownGrace: 1s\n"+policy("concurrencyPolicy: Replace, guarantee: at-least-once, timeout: 10m"), func(w *world) {
+		first := w.replica(0, func(r *replica) {
+			r.work = func(ctx context.Context, _ execute.Run) execute.Result {
+				<-ctx.Done()
+				time.Sleep(10 * time.Second)
+				return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: -1}
+			}
+		})
+		w.at(20 * time.Second)
+		w.replica(80 * time.Second)
+		w.at(55 * time.Second)
+		first.stop()
+		w.at(3*time.Minute + 30*time.Second)
+		w.expectOrder("minute", "0s schedule", "1m0s catchup", "2m0s catchup", "3m0s catchup")
+	})
+}

@@ -63,8 +63,15 @@ func (w *watcher) wait(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// nudge has the watcher look at once. It is called by whoever hears that something is due.
-func (w *watcher) nudge() {
+// nudge has the watcher look at once. It is called by whoever hears that something is due, of the job that was resumed if
+// it is that.
+func (w *watcher) nudge(resumed string) {
+	w.later.Range(func(member, _ any) bool {
+		if d, err := lock.ParseDue(member.(string)); err == nil && d.Job == resumed {
+			w.later.Delete(member)
+		}
+		return true
+	})
 	select {
 	case w.nudged <- struct{}{}:
 	default: // it is about to look
@@ -208,11 +215,15 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 		j := s.jobs[d.Job]
 		switch {
 		case j == nil:
-			if s.clock.Now().Sub(d.Tick) > strange {
-				_, _ = s.store.Drop(ctx, member)
+			age := s.clock.Now().Sub(d.Tick)
+			if d.Kind == kindBackfill { // whose ticks are old from the beginning
+				age = now.Sub(since)
+			}
+			if age > strange {
+				w.discard(ctx, d, "no replica has the job")
 			}
 		case j.Guarantee == config.EveryReplica: // it was locked when the tick was handed on
-			_, _ = s.store.Drop(ctx, member)
+			w.discard(ctx, d, "the job runs on every replica")
 		case w.drop(ctx, j, d):
 		case d.Avoid == s.replica && now.Sub(since) < standBack: // left to others
 		case j.ConcurrencyPolicy != config.Allow && waiting[d.Job]:
@@ -223,6 +234,12 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 		}
 	}
 	w.seen = seen
+	w.later.Range(func(member, _ any) bool {
+		if _, due := seen[member.(string)]; !due {
+			w.later.Delete(member)
+		}
+		return true
+	})
 }
 
 // drop takes a tick that may not be fired any more out of the due set. It is counted by the replica that does so.
@@ -238,13 +255,22 @@ func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 	}
 	if ours, err := s.store.Drop(ctx, wk.member); ours && err == nil {
 		s.skipped(wk, r)
-		s.metrics.missed.WithLabelValues(j.Name).Inc()
+		if wk.kind != kindTakeover { // which was fired
+			s.metrics.missed.WithLabelValues(j.Name).Inc()
+		}
 	}
 	return true
 }
 
-// pauseRetry is how long a due tick that met with a pause is left alone.
-const pauseRetry = 5 * time.Second
+// discard takes a tick out of the due set that nobody will ever fire.
+func (w *watcher) discard(ctx context.Context, d lock.Due, why string) {
+	if ours, err := w.sidecar.store.Drop(ctx, d.Member()); ours && err == nil {
+		w.sidecar.log.Warn("a due tick is dropped", "job", d.Job, "tick", stamp(d.Tick), "kind", d.Kind, "why", why)
+	}
+}
+
+// pauseRetry is how long a due tick that met with a pause is left alone, unless somebody resumes the job.
+const pauseRetry = time.Minute
 
 // putOff tells whether a due tick met with a pause lately.
 func (w *watcher) putOff(member string, now time.Time) bool {
@@ -270,7 +296,11 @@ func (w *watcher) fire(j *job, d lock.Due) {
 		defer w.busy.Delete(wk.member)
 		s.fire(wk)
 		if wk.refused == paused {
-			w.later.Store(wk.member, time.Now().Add(pauseRetry))
+			wait := pauseRetry
+			if !wk.until.IsZero() {
+				wait = min(wait, wk.until.Sub(s.clock.Now()))
+			}
+			w.later.Store(wk.member, time.Now().Add(wait))
 		}
 	})
 }

@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+const prefix = "solotick:{" + service + "}:"
+
+// checkSettled: promise 6, no run is left over in Redis.
+func (w *world) checkSettled() {
+	for _, c := range w.redis.claims.all {
+		if c.settled == 0 {
+			w.violatedAt(c.won, "6: accounts", c.job, "run %s of tick %s on %s is not over for Redis", short(c.run), stamp(c.tick), c.replica.process)
+		}
+	}
+	if left, err := w.redis.mini.ZMembers(prefix + "running"); err == nil {
+		w.violated("6: accounts", "", "entries are left in running: %v", left)
+	}
+	for _, j := range w.plan.Jobs {
+		fields, err := w.redis.mini.HKeys(prefix + "job:" + j.Name)
+		if err != nil {
+			continue // no replica registered it since all was lost, or it needs no ledger
+		}
+		for _, f := range fields {
+			if strings.HasPrefix(f, "run") || strings.HasPrefix(f, "r:") || f == "pend" || f == "queued" || f == "stop" {
+				w.violated("6: accounts", j.Name, "the ledger still has %s", f)
+			}
+		}
+	}
+}
+
+// checkHistory: promise 6, each run has one entry in the history, and one that was given back has none.
+func (w *world) checkHistory() {
+	entries := map[string][]string{} // outcomes by run
+	stream, _ := w.redis.mini.Stream(prefix + "runs")
+	for _, e := range stream {
+		var f struct{ Run, Outcome string }
+		if err := json.Unmarshal([]byte(e.Values[1]), &f); err != nil {
+			w.violated("6: accounts", "", "the history has %q: %v", e.Values, err)
+		}
+		entries[f.Run] = append(entries[f.Run], f.Outcome)
+	}
+	began := map[string]bool{}
+	for _, r := range w.runs {
+		began[r.ID] = true
+	}
+	for _, c := range w.redis.claims.all {
+		want := 1
+		switch c.how {
+		case "", "lost":
+			continue
+		case "abandon":
+			want = 0
+			if began[c.run] {
+				w.violatedAt(c.won, "6: accounts", c.job, "run %s of tick %s was given back although it was started", short(c.run), stamp(c.tick))
+			}
+		}
+		if slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= c.settled }) {
+			continue
+		}
+		if got := entries[c.run]; len(got) != want {
+			w.violatedAt(c.won, "6: accounts", c.job, "run %s of tick %s, over by %s, is in the history as %q", short(c.run), stamp(c.tick), c.how, got)
+		}
+	}
+}
+
+// wakeOf is what the wakes of one process for one tick are counted by.
+type wakeOf struct {
+	replica *replica
+	job     string
+	tick    int64
+}
+
+// checkWakes: promise 5, each wake has one outcome. A wake that asks Redis has a run of its own.
+func (w *world) checkWakes() {
+	asks := map[wakeOf]map[string]bool{}
+	for _, a := range w.redis.claims.asks {
+		k := wakeOf{a.replica, a.job, a.tick.UnixMilli()}
+		if asks[k] == nil {
+			asks[k] = map[string]bool{}
+		}
+		asks[k][a.run] = asks[k][a.run] || a.code == "GAP" // after which the wake asks anew, with another run
+	}
+	all, fired := map[wakeOf]int{}, map[wakeOf]int{}
+	for _, o := range w.outcomes {
+		k := wakeOf{o.replica, o.job, o.tick.UnixMilli()}
+		all[k]++
+		if o.reason == "fired" {
+			fired[k]++
+		}
+	}
+	attempts := map[string]bool{}
+	for _, r := range w.runs {
+		if !attempts[r.ID] { // of one run
+			attempts[r.ID] = true
+			fired[wakeOf{r.replica, r.Job, r.Tick.UnixMilli()}]--
+		}
+	}
+	for k, n := range fired {
+		if n != 0 && !k.replica.isDead() {
+			w.violatedAt(time.UnixMilli(k.tick).Sub(w.began), "5: never silently", k.job, "%s counted tick %d as fired %+d times too often", k.replica.process, k.tick, n)
+		}
+	}
+	for k, runs := range asks {
+		n := 0
+		for _, anew := range runs {
+			if !anew {
+				n++
+			}
+		}
+		if all[k] < n && !k.replica.isDead() {
+			w.violatedAt(time.UnixMilli(k.tick).Sub(w.began), "5: never silently", k.job, "%s asked with %d runs for tick %d, and counted %d outcomes", k.replica.process, n, k.tick, all[k])
+		}
+	}
+}
+
+// checkMetrics: promise 5, the counters say what the log says.
+func (w *world) checkMetrics() {
+	for _, r := range w.replicas {
+		if r.isDead() {
+			continue
+		}
+		want := map[[3]string]float64{}
+		for _, o := range w.outcomes {
+			if o.replica == r && o.reason == "fired" {
+				want[[3]string{"solotick_fires_total", o.job, ""}]++
+			} else if o.replica == r {
+				want[[3]string{"solotick_skips_total", o.job, o.reason}]++
+			}
+		}
+		for f, n := range w.settled {
+			if f.replica == r {
+				want[[3]string{"solotick_runs_total", f.job, f.outcome}] += float64(n)
+			}
+		}
+		families, err := r.registry.Gather()
+		if err != nil {
+			w.violated("5: never silently", "", "%v", err)
+		}
+		for _, f := range families {
+			switch f.GetName() {
+			case "solotick_fires_total", "solotick_skips_total", "solotick_runs_total", "solotick_running":
+				for _, m := range f.Metric {
+					k := [3]string{f.GetName(), label(m, "job"), label(m, "reason") + label(m, "outcome")}
+					if got := m.GetCounter().GetValue() + m.GetGauge().GetValue(); got != want[k] {
+						w.violated("5: never silently", k[1], "%s counts %s %s as %v, and its log has %v", r.process, k[0], k[2], got, want[k])
+					}
+				}
+			}
+		}
+	}
+}
+
+func label(m *dto.Metric, name string) string {
+	for _, l := range m.Label {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// executor is a job in the world: it takes fake time, and ends as the dice say.
+type executor struct {
+	replica *replica
+	job     *Job
+}
+
+// run is one attempt that was started.
+type run struct {
+	execute.Run
+	replica *replica
+	start   time.Duration
+	over    time.Duration // when its context ended, or it did; 0: not yet
+	cause   error         // why its context ended before it did
+	end     time.Duration // when its replica was told; 0: never, as its replica died
+	status  execute.Status
+}
+
+var errRefused = errors.New("connection refused")
+
+// Execute does what the job's nature says for this tick.
+func (e *executor) Execute(ctx context.Context, r execute.Run) execute.Result {
+	p := e.replica
+	p.stall.wait()
+	dice := func(what uint64) []uint64 {
+		return []uint64{what, text(r.Job), uint64(r.Tick.UnixMilli()), p.key, uint64(r.Attempt), text(r.Kind)}
+	}
+	if p.dice.chance(e.job.Refuses, dice(forStart)...) {
+		return execute.Result{Status: execute.NotStarted, Err: errRefused, Code: -1}
+	}
+	if ctx.Err() == nil && r.Await != nil {
+		r.Await(ctx)
+		p.stall.wait()
+	}
+	if ctx.Err() != nil || p.isDead() {
+		return canceled(ctx)
+	}
+	r.Started()
+	if p.isDead() {
+		return canceled(ctx)
+	}
+	n := p.world.started(p, r)
+	d := p.dice.between(e.job.Takes[0], e.job.Takes[1]+1, forWork, text(r.Job), uint64(r.Tick.UnixMilli()))
+	res := e.work(ctx, n, d)
+	p.stall.wait()
+	p.world.ended(n, res)
+	return res
+}
+
+// work lasts for d, and ends before when the context does, unless the job does not care.
+func (e *executor) work(ctx context.Context, n int, d time.Duration) execute.Result {
+	p := e.replica
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return e.result()
+	case <-p.ended:
+		return canceled(ctx)
+	case <-ctx.Done():
+	}
+	p.stall.wait()
+	p.world.canceled(n, context.Cause(ctx))
+	if e.job.Ignores {
+		select {
+		case <-t.C:
+		case <-p.ended:
+		}
+	}
+	return canceled(ctx)
+}
+
+func (e *executor) result() execute.Result {
+	switch e.job.Ends {
+	case "fails":
+		return execute.Result{Status: execute.Failed, Err: errors.New("answered 500"), Code: 500}
+	case "declines":
+		return execute.Result{Status: execute.Declined, Err: errors.New("answered 409"), Code: 409}
+	}
+	return execute.Result{Status: execute.Succeeded, Code: 200}
+}
+
+func canceled(ctx context.Context) execute.Result {
+	return execute.Result{Status: execute.Canceled, Err: fmt.Errorf("calling: %w", context.Cause(ctx)), Code: -1}
+}

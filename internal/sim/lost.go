@@ -1,0 +1,288 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/solotick/solotick/config"
+)
+
+// What is fired when nothing stands in the way: a tick that comes due, at once and after a try more; one that waits in
+// the due set, or that nobody asked for in time, after the next look, a way there and back, and two seconds in which one
+// replica stands back.
+const (
+	prompt = 1500 * time.Millisecond
+	waited = 4 * time.Second
+)
+
+// lateness is how late a tick may be under `missed: skip`.
+const lateness = 5 * time.Second
+
+// checkLost: promise 2, each tick that a healthy replica could fire is fired, or nothing stands in its way but what the
+// policies name.
+func (w *world) checkLost() {
+	if w.plan.Local && len(w.plan.Faults) > 0 {
+		return // on clocks that are seconds apart, whoever joins ahead of the others passes over what they wait for
+	}
+	for i := range w.table.Jobs {
+		c := &w.table.Jobs[i]
+		if c.Guarantee == config.EveryReplica {
+			continue
+		}
+		j := &judged{Job: c, world: w, plan: w.plan.job(c.Name), last: w.plan.Lasts - 5*time.Second}
+		for _, cl := range w.redis.claims.all {
+			if cl.job == c.Name {
+				j.claims = append(j.claims, *cl)
+			}
+		}
+		for tick := c.Schedule.Next(w.began); ; tick = c.Schedule.Next(tick) {
+			at, ok := w.dueAt(tick.Add(c.Jitter))
+			if ok && at > j.last-prompt {
+				break
+			}
+			if ok && at > 6*time.Second {
+				w.met["ticks"]++
+				j.judge(tick, at)
+			}
+		}
+		j.judgeTriggers()
+	}
+}
+
+// judged is a job whose ticks are looked at. Times of its ticks are the latest by its jitter.
+type judged struct {
+	*config.Job
+	world  *world
+	plan   *Job
+	claims []claim
+	last   time.Duration // after that the replicas are about to end
+}
+
+// judge looks at one tick from when it came due on.
+func (j *judged) judge(tick time.Time, at time.Duration) {
+	w := j.world
+	var mine []*claim
+	for i := range j.claims {
+		if c := &j.claims[i]; c.tick.Equal(tick) && c.kind != "manual" && c.kind != "backfill" {
+			mine = append(mine, c)
+		}
+	}
+	if len(mine) == 0 {
+		w.met["ticks that were not claimed"]++
+		j.unclaimed(tick, at)
+		return
+	}
+	if !mine[0].table {
+		w.met["ticks that were claimed late or after waiting"]++
+		j.unclaimedUntil(tick, at, mine[0].won)
+	}
+	for i, c := range mine {
+		next := w.plan.Lasts
+		if i+1 < len(mine) {
+			next = mine[i+1].won
+		}
+		j.handedOn(c, at, next)
+	}
+}
+
+func (j *judged) unclaimed(tick time.Time, at time.Duration) {
+	j.unclaimedUntil(tick, at, j.world.plan.Lasts)
+}
+
+// unclaimedUntil asks why a tick was not claimed before.
+func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
+	w := j.world
+	from, to, lasting := at, j.expires(tick, at), false
+	if j.bornAfter(tick) {
+		return
+	}
+	in := j.inTheWay(tick)
+	q := j.queuedTick(tick)
+	switch {
+	case q != nil && q.behind != nil:
+		w.met["queued"]++
+		in = q.behind
+		lasting = j.ConcurrencyPolicy == config.Queue
+	case in != nil && (in.how == "finish" || in.how == "requeue"):
+		w.met["overlap"]++
+		return
+	}
+	if in != nil {
+		if in.settled == 0 || in.how == "lost" {
+			return
+		}
+		w.met["waited behind a run that ended by "+in.how]++
+		from = in.settled
+	}
+	if q != nil && j.replacedInQueue(tick, from) {
+		w.met["replaced while it was queued"]++
+		return
+	}
+	if lasting {
+		to = j.deadline(at, w.plan.Lasts)
+	}
+	if x, yes := j.missedIts(from, min(to, won)); yes {
+		w.violatedAt(x, "2: never lost", j.Name, "tick %s could have been fired since %s, and was not by %s", stamp(tick), x, min(to, won))
+	}
+}
+
+// expires is when a tick of the table is not worth firing any more.
+func (j *judged) expires(tick time.Time, at time.Duration) time.Duration {
+	next, ok := j.world.dueAt(j.Schedule.Next(tick))
+	if !ok {
+		return at
+	}
+	to := j.deadline(at, next)
+	if j.Missed == config.Skip {
+		to = min(to, at-j.Jitter+lateness)
+	}
+	return to
+}
+
+func (j *judged) deadline(at, to time.Duration) time.Duration {
+	if j.StartingDeadline > 0 {
+		return min(to, at-j.Jitter+j.StartingDeadline)
+	}
+	return to
+}
+
+// handedOn asks what became of a run, and of its tick when it was over, until a run that followed was won.
+func (j *judged) handedOn(c *claim, at, next time.Duration) {
+	w := j.world
+	w.met["runs that ended by "+c.how]++
+	to := w.plan.Lasts
+	switch c.how {
+	case "finish":
+		if !w.wasStarted(c.run) && j.plan.Refuses == 0 && w.well(c) {
+			w.violatedAt(c.won, "2: never lost", j.Name, "tick %s was claimed by %s, which was well, and not started", stamp(c.tick), c.replica.process)
+		}
+		return
+	case "handover":
+		if j.plan.Refuses > 0 {
+			return // it may be refused until it is given up
+		}
+		to = j.expires(c.tick, at)
+	case "abandon":
+		to = j.expires(c.tick, at)
+		if c.kind == "takeover" {
+			to = w.plan.Lasts
+		}
+	case "reap", "requeue":
+		if w.well(c) && c.how == "reap" && !j.plan.Ignores {
+			w.violatedAt(c.settled, "2: never lost", j.Name, "the run for tick %s on %s, which was well, was taken over", stamp(c.tick), c.replica.process)
+		}
+		if !c.again || c.attempt > takeovers || w.redis.claims.late[c.run] || j.ConcurrencyPolicy == config.Replace {
+			return
+		}
+		w.met["to be run again"]++
+	default:
+		return
+	}
+	if j.lostAfter(c.settled) {
+		return
+	}
+	if x, yes := j.missedIts(c.settled, min(to, next)); yes {
+		w.violatedAt(x, "2: never lost", j.Name, "tick %s was given back by %s at %s, could have been run again since %s, and was not by %s", stamp(c.tick),
+			c.how, c.settled, x, min(to, next))
+	}
+}
+
+// takeovers is how often a run that is cut short is run again.
+const takeovers = 3
+
+// judgeTriggers: what somebody asked for is run.
+func (j *judged) judgeTriggers() {
+	w := j.world
+	for _, t := range w.redis.claims.triggers {
+		if t.job != j.Name {
+			continue
+		}
+		w.met["triggered"]++
+		won := w.plan.Lasts
+		for _, c := range j.claims {
+			if c.tick.Equal(t.tick) {
+				won = min(won, c.won)
+			}
+		}
+		if x, yes := j.missedIts(t.at, won); yes && !j.lostAfter(t.at) {
+			w.violatedAt(x, "2: never lost", j.Name, "the run that was asked for at %s could have been fired since %s, and was not by %s", t.at, x, won)
+		}
+	}
+}
+
+// missedIts finds a time in which a tick that waits must have been fired: some replica is well, and nothing else of the
+// job runs, for as long as that takes.
+func (j *judged) missedIts(from, to time.Duration) (time.Duration, bool) {
+	w := j.world
+	starts := []time.Duration{from}
+	for _, c := range j.claims {
+		starts = append(starts, c.settled)
+	}
+	for _, s := range w.spans {
+		starts = append(starts, s.to+time.Second+1)
+	}
+	slices.Sort(starts)
+	for _, x := range starts {
+		end := x + j.patience()
+		if x >= from && end <= min(to, j.last) && j.idle(x, end) && !w.paused(j.Name, x, end) &&
+			!w.disturbed(-1, x-time.Second, end) && w.healthy(x-time.Second, end) {
+			return x, true
+		}
+	}
+	return 0, false
+}
+
+func (j *judged) patience() time.Duration {
+	if j.world.plan.Local {
+		return waited + 6*time.Second
+	}
+	return waited
+}
+
+func (j *judged) idle(from, to time.Duration) bool {
+	return !slices.ContainsFunc(j.claims, func(c claim) bool {
+		return j.ConcurrencyPolicy != config.Allow && c.won < to && (c.settled == 0 || c.settled > from)
+	})
+}
+
+func (j *judged) lostAfter(at time.Duration) bool {
+	return slices.ContainsFunc(j.world.redis.claims.loss, func(l time.Duration) bool { return l >= at })
+}
+
+// birth is how long after a loss of all data ticks are settled by the birth of the new ledger: replicas look once a second,
+// and register with a second to spare.
+const birth = 3500 * time.Millisecond
+
+func (j *judged) bornAfter(tick time.Time) bool {
+	at := tick.Sub(j.world.began)
+	return slices.ContainsFunc(j.world.redis.claims.loss, func(l time.Duration) bool { return at <= l+j.world.offsetAt(l)+birth })
+}
+
+// inTheWay is the run that a tick met: one that ended well, or else the last one.
+func (j *judged) inTheWay(tick time.Time) (in *claim) {
+	for _, a := range j.world.redis.claims.asks {
+		if a.job != j.Name || a.code != "OVERLAP" || !a.tick.Equal(tick) || a.behind == nil {
+			continue
+		}
+		if in = a.behind; in.how == "finish" || in.how == "requeue" {
+			return in
+		}
+	}
+	return in
+}
+
+func (j *judged) queuedTick(tick time.Time) *queued {
+	for i := range j.world.redis.claims.queued {
+		if q := &j.world.redis.claims.queued[i]; q.job == j.Name && q.tick.Equal(tick) {
+			return q
+		}
+	}
+	return nil
+}
+
+// replacedInQueue tells whether a newer tick took a queued one's place before it was free to run.
+func (j *judged) replacedInQueue(tick time.Time, free time.Duration) bool {
+	return j.ConcurrencyPolicy == config.Replace && slices.ContainsFunc(j.world.redis.claims.queued, func(q queued) bool {
+		return q.job == j.Name && q.tick.After(tick) && q.at <= free
+	})
+}

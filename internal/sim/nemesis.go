@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/solotick/solotick/config"
+)
+
+// event is one step of the world's script.
+type event struct {
+	at time.Duration
+	do func()
+}
+
+// script is the plan as steps in the order of their time.
+func (w *world) script() []event {
+	var es []event
+	for i, r := range w.plan.Replicas {
+		es = append(es, event{r.Begins, func() { w.begin(i, w.table) }})
+	}
+	for _, f := range w.plan.Faults {
+		es = append(es, event{f.At, func() { w.strike(f) }})
+	}
+	for _, o := range w.plan.Orders {
+		es = append(es, event{o.At, func() { w.order(o) }})
+	}
+	es = append(es, event{w.plan.Lasts, func() {}})
+	slices.SortStableFunc(es, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	return es
+}
+
+func (w *world) begin(place int, t *config.Table) {
+	if err := w.start(place, t); err != nil {
+		w.violated("start", "", "%v", err)
+	}
+}
+
+// later does something when a fault is over.
+func (w *world) later(d time.Duration, f func()) { time.AfterFunc(d, f) }
+
+// strike lets a fault happen.
+func (w *world) strike(f Fault) {
+	now := w.now()
+	if len(f.Kind) > 5 && f.Kind[:5] == "redis" {
+		w.note(nil, "FAULT "+f.Kind, "", "", "", " for "+f.For.String()+" by "+f.By.String())
+		w.strikeRedis(f, now)
+		return
+	}
+	r := w.victim(f)
+	if r == nil {
+		return
+	}
+	w.note(r, "FAULT "+f.Kind, "", "", "", " for "+f.For.String()+" by "+f.By.String())
+	over := func(heal func()) {
+		w.span(r.place, now, now+f.For+recovery, f.Kind)
+		w.later(f.For, func() {
+			w.note(r, "is over: "+f.Kind, "", "", "", "")
+			heal()
+		})
+	}
+	calm := func(x *weather) { *x = weather{} }
+	switch f.Kind {
+	case "crash":
+		r.crash()
+		w.end(r)
+		over(func() { w.begin(r.place, w.table) })
+	case "stop":
+		w.end(r)
+		over(func() {
+			<-r.done
+			w.span(r.place, now, w.now()+recovery, f.Kind)
+			w.begin(r.place, w.table)
+		})
+	case "stall":
+		r.stall.begin(now)
+		over(r.stall.end)
+	case "cut":
+		r.change(func(x *weather) { x.refuse = true })
+		w.network.cut(r)
+		over(func() { r.change(calm) })
+	case "void":
+		r.change(func(x *weather) { x.blackhole, x.until = true, now+f.For })
+		over(func() { r.change(calm) })
+	case "lossy":
+		r.change(func(x *weather) { x.loss = 0.2 })
+		over(func() { r.change(calm) })
+	case "late":
+		r.change(func(x *weather) { x.late, x.slow = 0.3, w.slow() })
+		over(func() { r.change(calm) })
+	case "jump":
+		r.mu.Lock()
+		r.skew += f.By
+		r.mu.Unlock()
+		over(func() {})
+	}
+}
+
+// order lets the operator do something.
+func (w *world) order(o Order) {
+	w.note(nil, "ORDER "+o.Kind, o.Job, "", "", "for "+o.For.String())
+	switch o.Kind {
+	case "trigger":
+		w.operator.trigger(o.Job)
+	case "pause":
+		w.operator.pause(o.Job, time.Time{})
+		w.later(o.For, func() { w.operator.resume(o.Job) })
+	case "pause until":
+		w.operator.pause(o.Job, time.Now().Add(w.offsetAt(w.now())+o.For).Truncate(time.Millisecond))
+	}
+}
+
+// slow is how long a late message takes at most: longer than a lease.
+func (w *world) slow() time.Duration { return 7 * time.Second }
+
+func (w *world) strikeRedis(f Fault, now time.Duration) {
+	s := w.redis
+	sky := func(x weather) {
+		s.mu.Lock()
+		s.sky = x
+		s.mu.Unlock()
+	}
+	w.span(-1, now-time.Second, now+f.For+recovery, f.Kind)
+	clear := func() {
+		w.note(nil, "is over: "+f.Kind, "", "", "", "")
+		sky(weather{})
+	}
+	switch f.Kind {
+	case "redis refuses":
+		sky(weather{refuse: true})
+		w.network.cut(nil)
+		w.later(f.For, clear)
+	case "redis void":
+		sky(weather{blackhole: true, until: now + f.For})
+		w.later(f.For, clear)
+	case "redis lossy":
+		sky(weather{loss: 0.1, late: 0.1, slow: w.slow()})
+		w.later(f.For, clear)
+	case "redis restarts":
+		w.network.cut(nil)
+		s.unload()
+	case "redis forgets":
+		w.network.cut(nil)
+		s.unload()
+		s.forget()
+	case "redis steps":
+		s.step(f.By)
+		w.span(-1, now-time.Second, now+max(f.By.Abs(), f.For)+recovery, f.Kind)
+	}
+}
+
+// victim is the replica that a fault strikes; nil when there is none that lives.
+func (w *world) victim(f Fault) *replica {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var r *replica
+	if f.Replica < 0 {
+		for _, x := range w.runs { // the newest run that is not over
+			if x.over == 0 && w.present[x.replica.place] == x.replica {
+				r = x.replica
+			}
+		}
+	}
+	if r == nil {
+		r = w.present[max(f.Replica, 0)]
+	}
+	if r == nil {
+		return nil
+	}
+	if at, dead := r.stopped(); dead || at != 0 {
+		return nil
+	}
+	return r
+}
+
+// untilHealed is how long a message must wait that was sent into a blackhole.
+func (w *world) untilHealed(r *replica) time.Duration {
+	until := max(r.weather().until, w.redis.weather().until)
+	return max(until-w.now(), 0)
+}

@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// network is what lies between the replicas and Redis: links whose messages take their time, one after the other.
+type network struct {
+	world *world
+	dice  dice
+	far   time.Duration // longest way of a message in good times
+
+	mu    sync.Mutex
+	used  map[time.Duration]bool // instants at which something arrives: never two at once, or their order would be left to chance
+	links map[*link]bool
+}
+
+// weather is how the network is around one replica, or around Redis.
+type weather struct {
+	refuse    bool    // no connection is accepted, and the old ones are cut
+	blackhole bool    // nothing arrives, and nobody is told
+	loss      float64 // of messages, the connection with them
+	late      float64 // of messages that take up to slow
+	slow      time.Duration
+	until     time.Duration // end of the blackhole
+}
+
+func newNetwork(w *world, d dice, far time.Duration) *network {
+	return &network{world: w, dice: d, far: far, used: map[time.Duration]bool{}, links: map[*link]bool{}}
+}
+
+// arrive calls f at an instant of its own, d from now and later than after.
+func (n *network) arrive(d time.Duration, after time.Duration, f func()) time.Duration {
+	now := n.world.now()
+	n.mu.Lock()
+	at := max(now+d, after+1)
+	for n.used[at] {
+		at++
+	}
+	n.used[at] = true
+	n.mu.Unlock()
+	time.AfterFunc(at-now, func() {
+		n.mu.Lock()
+		delete(n.used, at)
+		n.mu.Unlock()
+		f()
+	})
+	return at
+}
+
+// dial connects a replica with Redis: one way there and one back.
+func (n *network) dial(ctx context.Context, r *replica) (net.Conn, error) {
+	r.stall.wait()
+	id := r.connects.Add(1)
+	limit := time.NewTimer(early(500*time.Millisecond, n.dice.throw(forLimit, r.key, id)))
+	defer limit.Stop()
+	refused := func(text string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New(text)}
+	}
+	way := time.NewTimer(n.dice.between(n.far/10, n.far, forDelay, r.key, id))
+	defer way.Stop()
+	here, there := r.weather(), n.world.redis.weather()
+	if here.blackhole || there.blackhole {
+		way.Stop()
+	}
+	select {
+	case <-way.C:
+	case <-limit.C:
+		return refused("i/o timeout")
+	case <-ctx.Done():
+		return refused(ctx.Err().Error())
+	}
+	if here.refuse || there.refuse || r.isDead() {
+		return refused("connection refused")
+	}
+	l := newLink(n, r, id)
+	n.mu.Lock()
+	n.links[l] = true
+	n.mu.Unlock()
+	n.world.redis.serve(l.server)
+	return l.client, nil
+}
+
+// early takes something off a time limit. The client waits for its context at the same time, and which of two that end at
+// one instant is seen first would be left to chance.
+func early(d time.Duration, by uint64) time.Duration {
+	return d - time.Millisecond - time.Duration(by%uint64(time.Millisecond))
+}
+
+// cut ends the links of a replica, or all. Requests on their way still arrive, or do not, by the dice.
+func (n *network) cut(r *replica) {
+	n.mu.Lock()
+	var cut []*link
+	for l := range n.links {
+		if r == nil || l.replica == r {
+			cut = append(cut, l)
+		}
+	}
+	n.mu.Unlock()
+	for _, l := range cut {
+		l.reset()
+	}
+}
+
+func (n *network) forget(l *link) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.links, l)
+}
+
+// fate is how long a message takes, and what befalls it. It depends on what the message says and not on how many were
+// sent before it.
+func (n *network) fate(l *link, message uint64) (delay time.Duration, lost, hang bool) {
+	keys := func(what uint64) []uint64 { return []uint64{what, l.replica.key, message} }
+	delay = n.dice.between(n.far/10, n.far, keys(forDelay)...)
+	here, there := l.replica.weather(), n.world.redis.weather()
+	if here.blackhole || there.blackhole {
+		// What was sent into the void is sent again when it ends, or never.
+		if n.dice.chance(0.5, keys(forHeld)...) {
+			return delay, true, true
+		}
+		return delay + n.world.untilHealed(l.replica), false, false
+	}
+	loss, late, slow := max(here.loss, there.loss), max(here.late, there.late), max(here.slow, there.slow)
+	if n.dice.chance(loss, keys(forFault)...) {
+		return delay, true, n.dice.chance(0.5, keys(forHang)...)
+	}
+	if n.dice.chance(late, keys(forLate)...) {
+		if n.dice.chance(0.5, keys(forSlow)...) {
+			slow = 400 * time.Millisecond // in time for whoever waits for it
+		}
+		delay = n.dice.between(n.far, slow, keys(forHeld)...)
+	}
+	return delay, false, false
+}
+
+// dialer is how a replica's client connects.
+func (n *network) dialer(r *replica) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) { return n.dial(ctx, r) }
+}

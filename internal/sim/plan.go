@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Plan is all that a seed decides beforehand: the table, the replicas and what befalls them.
+type Plan struct {
+	Seed     uint64
+	Jobs     []Job
+	Local    bool // the table says `clock: local`
+	Replicas []Replica
+	Far      time.Duration // longest way of a message in good times
+	Faults   []Fault
+	Orders   []Order
+	Lasts    time.Duration // until all replicas are told to end
+}
+
+// Job is a row of the table, and how the job behaves.
+type Job struct {
+	Name                      string
+	Period                    time.Duration
+	Guarantee, Policy, Missed string
+	TTL, Delay                time.Duration
+	Retries                   int
+	Backoff                   time.Duration
+	Timeout, Deadline         time.Duration
+	Jitter                    time.Duration
+	Takes                     [2]time.Duration
+	Ends                      string  // "", fails, declines
+	Refuses                   float64 // chance that a replica cannot start it
+	Ignores                   bool    // it does not end when its context does
+}
+
+// Replica is one process of the service, or a row of them at the same place.
+type Replica struct {
+	Begins time.Duration
+	Skew   time.Duration
+}
+
+// Fault is one thing that goes wrong.
+type Fault struct {
+	At      time.Duration
+	Kind    string
+	Replica int           // where; -1: where a job runs at that moment
+	For     time.Duration // how long, or until a process is started again
+	By      time.Duration // a clock
+}
+
+// Order is something that the operator does.
+type Order struct {
+	At   time.Duration
+	Kind string
+	Job  string
+	For  time.Duration
+}
+
+// recovery is how long after a fault the promise that no tick is lost is not asked of what the fault struck: a reconnect
+// with its longest backoff, a look, and what a look finds.
+const recovery = 6 * time.Second
+
+// NewPlan is the plan of a seed.
+func NewPlan(seed uint64) *Plan {
+	r := rand.New(rand.NewPCG(seed, 0x501071C4))
+	p := &Plan{Seed: seed, Far: time.Duration(pick(r, 1, 1, 2, 2, 10, 100)) * time.Millisecond}
+	p.Local = r.IntN(8) == 0
+	for i := range 2 + r.IntN(3) {
+		p.Jobs = append(p.Jobs, newJob(r, i))
+	}
+	for range 2 + r.IntN(3) {
+		p.Replicas = append(p.Replicas, Replica{Begins: upTo(r, 2*time.Second), Skew: upTo(r, 10*time.Second) - 5*time.Second})
+	}
+	p.Lasts = 30*time.Second + upTo(r, 15*time.Second)
+	if r.IntN(10) > 0 {
+		p.misfortunes(r)
+	}
+	if r.IntN(4) == 0 { // not in all: the chance in a backoff is the sidecar's own, and no matter of the seed
+		for i := range p.Jobs {
+			p.Jobs[i].Retries = pick(r, 0, 2)
+		}
+	}
+	return p
+}
+
+func newJob(r *rand.Rand, i int) Job {
+	j := Job{
+		Name:      fmt.Sprintf("j%d", i+1),
+		Period:    time.Duration(pick(r, 1, 2, 3, 5, 5, 7, 10, 10)) * time.Second,
+		Guarantee: pick(r, "at-most-once", "at-most-once", "at-most-once", "at-most-once", "at-least-once", "at-least-once", "at-least-once", "every-replica"),
+		Policy:    pick(r, "Forbid", "Forbid", "Forbid", "Allow", "Queue", "Replace"),
+		Missed:    pick(r, "latest", "latest", "all", "skip"),
+		Backoff:   pick(r, 2*time.Millisecond, 500*time.Millisecond),
+		TTL:       time.Duration(pick(r, 2, 3, 4, 5)) * time.Second,
+		Delay:     pick(r, 0, time.Second, 2*time.Second),
+		Timeout:   time.Duration(pick(r, 3, 8, 20)) * time.Second,
+		Refuses:   pick(r, 0, 0, 0, 0.1, 0.5),
+		Ignores:   r.IntN(6) == 0,
+		Ends:      pick(r, "", "", "", "", "fails", "declines"),
+	}
+	j.Takes = pick(r, [2]time.Duration{}, [2]time.Duration{0, 100 * time.Millisecond}, [2]time.Duration{0, j.Period},
+		[2]time.Duration{j.Period / 2, 3 * j.Period / 2}, [2]time.Duration{j.Period, 3 * j.Period})
+	switch n := r.IntN(8); {
+	case n < 2 || i > 1: // where many wake at one instant, their order is no matter of the seed
+		j.Jitter = j.Period / 4
+	case n == 2:
+		j.Deadline = time.Duration(pick(r, 1, 3, 8)) * time.Second
+	}
+	return j
+}
+
+// misfortunes draws the faults. Most seeds have few, so that what comes of one is not excused by the next.
+func (p *Plan) misfortunes(r *rand.Rand) {
+	for range pick(r, 1, 1, 2, 2, 3, 5) {
+		f := Fault{At: 6*time.Second + upTo(r, p.Lasts-10*time.Second), Replica: r.IntN(len(p.Replicas)+2) % len(p.Replicas)}
+		if r.IntN(2) == 0 {
+			f.Replica = -1
+		}
+		f.For = 500*time.Millisecond + upTo(r, 10*time.Second)
+		f.Kind = pick(r, "crash", "crash", "crash", "stop", "stall", "stall", "stall", "cut", "void", "lossy", "lossy", "late", "late", "jump",
+			"redis refuses", "redis void", "redis lossy", "redis restarts", "redis forgets", "redis steps")
+		switch f.Kind {
+		case "jump":
+			f.By = upTo(r, 10*time.Second) - 5*time.Second
+		case "redis steps":
+			f.By = upTo(r, 40*time.Second) - 15*time.Second
+		case "redis refuses", "redis void":
+			if r.IntN(4) == 0 {
+				f.For = time.Minute + upTo(r, time.Minute)
+			}
+		}
+		p.Lasts = max(p.Lasts, f.At+f.For)
+		p.Faults = append(p.Faults, f)
+	}
+	p.orders(r)
+	p.Lasts += 14 * time.Second // until what came of the last one is over
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+}
+
+// orders draws what the operator does.
+func (p *Plan) orders(r *rand.Rand) {
+	for range pick(r, 0, 0, 1, 2) {
+		o := Order{At: 6*time.Second + upTo(r, 20*time.Second), For: 500*time.Millisecond + upTo(r, 10*time.Second)}
+		o.Kind = pick(r, "trigger", "trigger", "pause", "pause until")
+		if j := p.Jobs[r.IntN(len(p.Jobs))]; j.Guarantee != "every-replica" {
+			o.Job = j.Name
+			p.Orders = append(p.Orders, o)
+		}
+	}
+}
+
+// steps tells whether Redis' clock is set while the plan lasts.
+func (p *Plan) steps() bool {
+	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == "redis steps" })
+}
+
+func (p *Plan) job(name string) *Job {
+	for i := range p.Jobs {
+		if p.Jobs[i].Name == name {
+			return &p.Jobs[i]
+		}
+	}
+	return nil
+}
+
+func (p *Plan) ttl(job string) time.Duration { return p.job(job).TTL }
+
+// Table is the plan's table as its user would write it.
+func (p *Plan) Table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "service: %s\nshutdownGrace: 2s\n", service)
+	if p.Local {
+		b.WriteString("clock: local\n")
+	}
+	b.WriteString("jobs:\n")
+	for _, j := range p.Jobs {
+		fmt.Fprintf(&b, "  - name: %s\n    schedule: \"@every %s\"\n    exec: {command: [x]}\n    guarantee: %s\n    timeout: %s\n",
+			j.Name, j.Period, j.Guarantee, j.Timeout)
+		if j.Guarantee != "every-replica" {
+			fmt.Fprintf(&b, "    concurrencyPolicy: %s\n    lock: {ttl: %s, safetyDelay: %s}\n    missed: %s\n", j.Policy, j.TTL, j.Delay, j.Missed)
+		}
+		if j.Retries > 0 {
+			fmt.Fprintf(&b, "    retry: {limit: %d, backoff: %s}\n", j.Retries, j.Backoff)
+		}
+		if j.Deadline > 0 {
+			fmt.Fprintf(&b, "    startingDeadline: %s\n", j.Deadline)
+		}
+		if j.Jitter > 0 {
+			fmt.Fprintf(&b, "    jitter: %s\n", j.Jitter)
+		}
+	}
+	return b.String()
+}
+
+func (p *Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d, %s, way %s\n%s", p.Seed, p.Lasts, p.Far, p.Table())
+	for _, j := range p.Jobs {
+		fmt.Fprintf(&b, "%s: takes %s to %s; %s; refuses %g; ignores its end: %t\n", j.Name, j.Takes[0], j.Takes[1], cmp.Or(j.Ends, "succeeds"), j.Refuses, j.Ignores)
+	}
+	for i, r := range p.Replicas {
+		fmt.Fprintf(&b, "r%d: from %s, clock %+.3fs\n", i+1, r.Begins, r.Skew.Seconds())
+	}
+	for _, f := range p.Faults {
+		fmt.Fprintf(&b, "fault at %s: %s, replica %d, for %s, by %s\n", f.At, f.Kind, f.Replica+1, f.For, f.By)
+	}
+	for _, o := range p.Orders {
+		fmt.Fprintf(&b, "order at %s: %s %s for %s\n", o.At, o.Kind, o.Job, o.For)
+	}
+	return b.String()
+}
+
+func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
+
+func upTo(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }

@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/solotick/solotick/config"
+)
+
+// nudge is how long it takes from a script to what a replica does about it, as the design allows: 100 ms, and the ways
+// of the nudge, of a look that was under way, of the one that it causes, and of the question for what that finds.
+func (w *world) nudge() time.Duration { return 100*time.Millisecond + 8*w.plan.Far }
+
+// seconds are what the design leaves open in "within the lease plus seconds": two looks, and the way there.
+const seconds = 3 * time.Second
+
+// checkPrompt: what has to happen soon when nothing else is wrong.
+func (w *world) checkPrompt() {
+	for i, c := range w.redis.claims.all {
+		j := w.table.Jobs[w.jobIndex(c.job)]
+		switch c.how {
+		case "handover":
+			w.judgeHandover(c, w.redis.claims.all[i+1:])
+		case "reap":
+			w.judgeTakeover(c, j.Lock.TTL)
+		}
+	}
+	for _, q := range w.redis.claims.queued {
+		if w.plan.job(q.job).Policy == string(config.Replace) && q.behind != nil {
+			w.judgeReplace(q)
+		}
+	}
+}
+
+func (w *world) jobIndex(name string) int {
+	for i := range w.table.Jobs {
+		if w.table.Jobs[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// judgeHandover: a tick that could not be started is another replica's at once, when it is refused for the first time.
+func (w *world) judgeHandover(c *claim, after []*claim) {
+	by := c.settled + w.nudge()
+	if c.handovers > 0 || w.paused(c.job, c.settled, by) || !w.another(c.replica.place, c.settled-time.Second, by) {
+		return
+	}
+	j := w.table.Jobs[w.jobIndex(c.job)]
+	at, _ := w.dueAt(c.tick)
+	if next, ok := w.dueAt(j.Schedule.Next(c.tick)); !ok || next <= by || j.StartingDeadline > 0 && at+j.StartingDeadline <= by {
+		return // a newer tick is due, or it is too late for this one
+	}
+	w.met["handed over in good times"]++
+	for _, n := range after {
+		if n.job == c.job && n.won <= by && n.won >= c.settled {
+			return // this tick, or a newer one
+		}
+	}
+	w.violatedAt(c.settled, "prompt", c.job, "tick %s was handed over at %s, and no replica had it by %s", stamp(c.tick), c.settled, by)
+}
+
+// another tells whether a replica elsewhere is well, and has been there long enough to hear nudges.
+func (w *world) another(place int, from, to time.Duration) bool {
+	if w.disturbed(-1, from-recovery, to) || to > w.plan.Lasts || w.plan.Local {
+		return false
+	}
+	for i, r := range w.plan.Replicas {
+		if i != place && r.Begins+recovery <= from && !w.disturbed(i, from-recovery, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeTakeover: a dead replica's run is taken over within its lease plus seconds.
+func (w *world) judgeTakeover(c *claim, ttl time.Duration) {
+	died := c.replica.diedAt()
+	if died == 0 || died < c.won {
+		return
+	}
+	by := died + ttl + seconds
+	if !w.another(c.replica.place, died, by) || w.disturbedBy("late", c.replica.place, died) || w.disturbedBy("void", c.replica.place, died) {
+		return
+	}
+	w.met["taken over in good times"]++
+	if c.settled > by {
+		w.violatedAt(c.settled, "prompt", c.job, "tick %s was left by a replica that died at %s, and taken over at %s", stamp(c.tick), died, c.settled)
+	}
+}
+
+// judgeReplace: a run that is to be replaced is told at once, wherever it is.
+func (w *world) judgeReplace(q queued) {
+	by := q.at + w.nudge()
+	place := q.behind.replica.place
+	if w.disturbed(place, q.at-recovery, by) || w.disturbed(-1, q.at-recovery, by) || q.behind.replica.began+recovery > q.at {
+		return
+	}
+	w.met["replaced in good times"]++
+	for _, r := range w.runs {
+		if r.ID == q.behind.run && r.start <= q.at && r.over > by && r.end != 0 {
+			w.violatedAt(q.at, "prompt", q.job, "the run of tick %s was to be replaced from %s on, and told at %s", stamp(r.Tick), q.at, r.over)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// replica is one process: the real sidecar, with a network and clocks of its own. One that is started again is another
+// process, and may have the same name.
+type replica struct {
+	world    *world
+	place    int    // which of the plan's replicas
+	process  string // "r1.2": the second process at the first place
+	name     string
+	key      uint64 // of dice
+	dice     dice
+	registry *prometheus.Registry
+	client   redis.UniversalClient
+	stall    stall
+	connects atomic.Uint64
+	messages messages
+	began    time.Duration
+	cancel   context.CancelFunc
+	done     chan struct{}
+	ended    chan struct{} // closed when it is dead: its runs vanish with it
+
+	mu       sync.Mutex
+	skew     time.Duration
+	sky      weather
+	dead     bool
+	died     time.Duration
+	stopping time.Duration // when it was told to end; 0 = it was not
+}
+
+// start begins one more process at a place.
+func (w *world) start(place int, table *config.Table) error {
+	w.mu.Lock()
+	w.processes[place]++
+	n := w.processes[place]
+	w.mu.Unlock()
+	p := w.plan.Replicas[place]
+	r := &replica{world: w, place: place, process: fmt.Sprintf("r%d.%d", place+1, n), name: fmt.Sprintf("r%d", place+1),
+		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}), ended: make(chan struct{}), dice: w.dice}
+	r.key = text(r.process)
+	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
+	store, err := lock.New(r.client, service, lock.Options{Boottime: func() time.Duration { return r.stall.now(w.now()) }})
+	if err != nil {
+		return err
+	}
+	s, err := sidecar.New(sidecar.Options{
+		Table: table, Store: store, Replica: r.name, Version: "sim", Registerer: r.registry,
+		Log:      slog.New(&journal{replica: r}),
+		Executor: func(j config.Job) execute.Executor { return &executor{replica: r, job: w.plan.job(j.Name)} },
+		Wall:     r.wall,
+		Nap: func(d time.Duration) {
+			time.Sleep(d)
+			r.stall.wait()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	w.mu.Lock()
+	w.replicas = append(w.replicas, r)
+	w.present[place] = r
+	w.mu.Unlock()
+	w.note(r, "starts", "", "", "", "")
+	go func() {
+		defer close(r.done)
+		if err := s.Run(ctx); err != nil {
+			w.violated("run", "", "%s: %v", r.process, err)
+		}
+	}()
+	return nil
+}
+
+func (r *replica) wall() time.Time {
+	r.mu.Lock()
+	skew := r.skew
+	r.mu.Unlock()
+	return r.world.began.Add(r.stall.now(r.world.now()) + skew)
+}
+
+func (r *replica) weather() weather {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sky
+}
+
+// change lets the network around the replica change.
+func (r *replica) change(f func(*weather)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.sky)
+}
+
+func (r *replica) isDead() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dead
+}
+
+// crash ends the process without a goodbye: no byte of it reaches Redis any more but those on their way, and its runs are
+// gone. What is left of it in the bubble talks to nobody.
+func (r *replica) crash() {
+	r.mu.Lock()
+	r.dead, r.died = true, r.world.now()
+	r.mu.Unlock()
+	close(r.ended)
+	r.stall.free()
+	r.world.network.cut(r)
+}
+
+// stop asks the process to end, as SIGTERM does; what is left of a dead one ends then too.
+func (r *replica) stop() {
+	r.mu.Lock()
+	if r.stopping == 0 && !r.dead {
+		r.stopping = r.world.now()
+	}
+	r.mu.Unlock()
+	r.cancel()
+}
+
+func (r *replica) diedAt() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.died
+}
+
+func (r *replica) stopped() (at time.Duration, dead bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopping, r.dead
+}
