@@ -15,27 +15,33 @@ const beatEvery = 5 * time.Second
 // heart sends the heartbeats, for those who look at the service from outside. Nothing here depends on them.
 type heart struct {
 	sidecar *Sidecar
-	last    time.Time // monotonic
 
 	mu    sync.Mutex
 	skips map[string]lock.Skip // by job, the newest that was not for another replica's fire
 }
 
-// beat sends a heartbeat when it is time for one.
-func (h *heart) beat(ctx context.Context) {
-	if !h.last.IsZero() && time.Since(h.last) < beatEvery {
-		return
+// run sends heartbeats until ctx ends, and looks who else does.
+func (h *heart) run(ctx context.Context) {
+	for {
+		wait := lookEvery
+		if h.beat(ctx) == nil {
+			h.sidecar.turn.look(ctx)
+			wait = beatEvery
+		}
+		if !pause(ctx, wait) {
+			return
+		}
 	}
+}
+
+func (h *heart) beat(ctx context.Context) error {
 	s := h.sidecar
 	offset, _ := s.clock.offset()
 	r := lock.Replica{Name: s.replica, Version: s.version, Table: s.tableHash, Offset: offset, Skips: h.skipped()}
 	if err := s.Ready(); err != nil {
 		r.Ready = err.Error()
 	}
-	if s.store.Beat(ctx, r) == nil {
-		h.last = time.Now()
-		s.turn.look(ctx)
-	}
+	return s.store.Beat(ctx, r)
 }
 
 // leave takes the heartbeat away: the replica ends in order.

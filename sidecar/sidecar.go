@@ -103,11 +103,9 @@ func (s *Sidecar) Run(ctx context.Context) error {
 		s.stopAccepting()
 		return err
 	}
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		s.watcher.run(s.accepting)
-	}()
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watcher.run(s.accepting) })
+	watching.Go(func() { s.heart.run(s.accepting) })
 	loops.Go(func() { s.store.Listen(ticking, s.watcher.nudge) }) // to the end: runs may be told to end while others drain
 	cron.Start()
 	s.log.Info("taking ticks", "service", s.service, "replica", s.replica, "jobs", len(s.jobs), "table", s.tableHash)
@@ -118,7 +116,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	if err := cron.Shutdown(); err != nil {
 		s.log.Warn("the scheduler did not stop cleanly", "err", err)
 	}
-	<-watching
+	watching.Wait()
 	s.finish()
 	s.heart.leave()
 	return nil

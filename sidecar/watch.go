@@ -95,7 +95,6 @@ func (w *watcher) look(ctx context.Context) {
 	w.answeredOnce.Store(true)
 	w.takeOver(ctx, runs)
 	w.takeDue(ctx, runs, dues)
-	s.heart.beat(ctx)
 }
 
 // checkClock deals with steps of the cluster clock that its timers cannot: gocron, once armed, is not armed for an
