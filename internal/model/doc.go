@@ -26,6 +26,7 @@
 //     is registered again in the step that loses it.
 //   - The token, the history, nudges, and who claimed last. They decide nothing.
 //   - GAP and UNKNOWN: the list of older ticks is always right, and the ledger is always there. The claimant would ask again.
+//   - The order under `missed: all`: the script makes the claimed tick due behind the older ones, here it runs at once.
 //   - How long a lock lingers: one without a run may go at any moment, so that it costs no tick here whether the next
 //     claim knows it (`last` in the ledger) or waits for its end.
 //   - The safety delay after a run that was cut short, backoff, standing back for a time: what is due can be had at once.
