@@ -67,6 +67,7 @@ func (s *Sidecar) fire(w *wake) {
 		return
 	}
 	s.settle(w, h, &end)
+	stop()
 
 	// 7. Count.
 	if end.outcome == notStarted {

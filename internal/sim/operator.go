@@ -129,7 +129,8 @@ func (w *world) checkPaused() {
 			if c.job != h.job || c.won <= h.from || h.to != 0 && c.won >= h.to || c.kind == "manual" || c.kind == "backfill" {
 				continue
 			}
-			if h.ends.IsZero() || c.table && c.tick.Before(h.ends) || !c.table && w.began.Add(c.won).Before(h.ends) {
+			// What is due waits for the end of the pause, but for a tick that is none of the pause's.
+			if h.ends.IsZero() || c.tick.Before(h.ends) && (c.table || w.began.Add(c.won).Before(h.ends)) {
 				w.violatedAt(c.won, "pause", c.job, "tick %s (%s) was claimed at %s, in a pause from %s", stamp(c.tick), c.kind, c.won, h.from)
 			}
 		}
