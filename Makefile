@@ -29,7 +29,7 @@ soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS=
 
 nemesis: ## half an hour of killed, stopped and cut off processes: every tick once (FLAGS="-seed 4711", or another -for)
 	.ci/redis
-	go test ./internal/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m $(FLAGS)
+	go test ./internal/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m -seed $$(date +%s) $(FLAGS)
 
 bench: ## delays, round trips, capacity and size beside a plain gocron + redsync (FLAGS="-h" lists the parts)
 	cd bench && go run . $(FLAGS)
