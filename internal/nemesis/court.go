@@ -33,7 +33,7 @@ func (c *court) takenOver(r *run) {
 		return
 	}
 	c.of(c.record.classAt(death)).takeovers++
-	if c.late(death, reaped) {
+	if c.memory == keepsAll && c.late(death, reaped) { // how long clients take to find another master is not in the record
 		c.find("taken over late", r)
 	}
 }

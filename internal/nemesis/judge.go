@@ -162,6 +162,8 @@ func (c *court) settle(t *tally, tick time.Time, runs []*run) {
 		t.interrupted++
 	case c.overlapped(tick):
 		t.overlaps++
+	case c.behindTheStruck(tick):
+		t.excused++
 	case c.hadNoChance(tick), slices.ContainsFunc(runs, c.mayHaveStarted):
 		t.excused++
 	default:
@@ -198,6 +200,15 @@ func (c *court) diedBeforeTheStart(r *run) bool {
 		return false
 	}
 	return r.outcome() == interrupted && !c.job.again || r.outcome() == notStarted && !r.end().Before(r.tick.Add(c.job.every))
+}
+
+// behindTheStruck tells whether a tick was refused behind a claim whose replica was struck before it could start the job,
+// and was set free only when the next tick was due, which took its place.
+func (c *court) behindTheStruck(tick time.Time) bool {
+	return slices.ContainsFunc(c.runs, func(r *run) bool {
+		return !c.job.allow && r.outcome() == notStarted && r.tick.Before(tick) && !r.end().Add(edge).Before(tick.Add(c.job.every)) &&
+			c.record.struck(r.replica, r.tick.Add(-edge), r.end())
+	})
 }
 
 // unanswered tells whether a tick may have been claimed by a replica that was cut off before it heard so: it gives the

@@ -274,3 +274,16 @@ func TestAStrikeOnAnotherReplicaExcusesNothing(t *testing.T) {
 	s.strike(killed, "r2", .99, 2)
 	s.judged(t, "lost", "taken over from a replica that nothing had happened to")
 }
+
+func TestATickRefusedBehindAStruckClaimantIsExcusedOnceTheNextIsDue(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 3)
+	s.settle(1, 3.05, "x", notStarted)
+	s.judged(t, "lost", "lost")
+	s.strike(stopped, "r1", .99, 3.02)
+	if got := s.judged(t); got.interrupted != 1 || got.excused != 1 {
+		t.Errorf("got %+v", got)
+	}
+	s.history[2].at = at(2.5) // there was time to fire it
+	s.judged(t, "lost")
+}
