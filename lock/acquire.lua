@@ -16,7 +16,7 @@
 -- The record is kept as '<tick> <token> <newest tick claimed before> <ARGV 8>'.
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
-local slot, member, older = ARGV[9] or '', ARGV[10] or '', ARGV[11] or ''
+local slot, member, older, listed = ARGV[9] or '', ARGV[10] or '', ARGV[11] or '', #ARGV > 11
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -62,11 +62,11 @@ else                                                       -- authority: the tab
   if tick > now + tonumber(ARGV[6]) then return answer('EARLY') end
   if older ~= '' and tonumber(older) ~= claimed then return answer('GAP') end
   local waits = policy == 'Replace' or policy == 'Queue' and not queued
-  if held and not waits then                               -- provisional: finish settles the ticks refused so, handover and takeover hand them on
+  if held and not waits then                               -- provisional: finish settles what is refused so, the rest hands it on
     if tick > now then return answer('EARLY') end          -- the run may be over by then
     for refused in string.gmatch(pend, '%d+') do claimed = math.max(claimed, tonumber(refused)) end
     local all, first, last = pend, 3, 3                    -- this tick, or the list that ends with it
-    if #ARGV > 11 then first, last = 12, #ARGV end
+    if listed then first, last = 12, #ARGV end
     for i = first, last do
       local refused = string.match(ARGV[i], '^%d+')
       if not string.find(all, refused, 1, true) then all = all .. ' ' .. refused end
@@ -81,7 +81,7 @@ local owner = redis.call('GET', lock)
 if owner and not held and owner ~= last then return answer('LOCKED') end
 
 local replica = string.match(ARGV[8], '%S+$')
-if #ARGV > 11 then                                         -- claimed now, all of them, and due in order
+if listed then                                             -- claimed now, all of them, and due in order
   redis.call('ZCARD', due)                                 -- should it be no sorted set, the script breaks off before it claims
   redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica)
   for i = 12, #ARGV do
@@ -95,7 +95,7 @@ if held and policy == 'Replace' then
   redis.call('HSET', ledger, 'stop', 1)
   redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)
 end
-if held or #ARGV > 11 then return answer('QUEUED', tonumber(#ARGV < 12 and queued or 0)) end
+if held or listed then return answer('QUEUED', tonumber(not listed and queued or 0)) end
 
 token = math.max(token + 1, now)                           -- never falls back, not even when the ledger was lost
 local tokenText = string.format('%d', token)

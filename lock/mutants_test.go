@@ -40,7 +40,7 @@ var mutants = []struct{ script, what, text, instead string }{
 	{"acquire", "a foreign lock is taken", "if owner and not held and owner ~= last then return answer('LOCKED') end", ""},
 	{"acquire", "a lingering lock is in the way", "owner ~= last then return answer('LOCKED')", "true then return answer('LOCKED')"},
 	{"acquire", "older ticks are not made due", "> pausedTo then redis.call('ZADD', due, now, ARGV[i]) end", "> pausedTo then end"},
-	{"acquire", "older ticks are claimed, and the newest runs at once", "if #ARGV > 11 then                                         -- claimed now", "if false then                                         -- claimed now"},
+	{"acquire", "older ticks are claimed, and the newest runs at once", "if listed then                                             -- claimed now", "if false then                                             -- claimed now"},
 	{"acquire", "a queued tick is not written down", "'queued', ARGV[3], ", ""},
 	{"acquire", "nobody is told to end", "redis.call('HSET', ledger, 'stop', 1)", ""},
 	{"acquire", "the queue holds two", "policy == 'Queue' and not queued", "policy == 'Queue'"},
