@@ -229,12 +229,12 @@ func (p *player) handsOn() error {
 	case <-time.After(p.limit):
 		return errors.New("no nudge came")
 	}
-	_, dues, err := p.Look(p.ctx, 10)
-	if err != nil || len(dues) != 1 {
-		return fmt.Errorf("due: %v, %w", dues, err)
+	seen, err := p.Look(p.ctx, 10)
+	if err != nil || len(seen.Due) != 1 {
+		return fmt.Errorf("due: %v, %w", seen.Due, err)
 	}
 	c := p.claim(30)
-	c.Member = dues[0].Member()
+	c.Member = seen.Due[0].Member()
 	if l, err = p.wins(c); err != nil {
 		return err
 	}
@@ -249,13 +249,13 @@ func (p *player) takesOver() error {
 	}
 	watch := p.NewWatcher()
 	ttl := func(string) time.Duration { return playTTL }
-	runs, _, err := p.Look(p.ctx, 10)
+	seen, err := p.Look(p.ctx, 10)
 	if err != nil {
 		return err
 	}
-	watch.Unchanged(runs, ttl)
+	watch.Unchanged(seen.Runs, ttl)
 	p.boot += playTTL
-	old := watch.Unchanged(runs, ttl)
+	old := watch.Unchanged(seen.Runs, ttl)
 	if len(old) != 1 {
 		return fmt.Errorf("%d old runs", len(old))
 	}
@@ -263,11 +263,11 @@ func (p *player) takesOver() error {
 	if err != nil || !done {
 		return fmt.Errorf("taking over: %v, %w", done, err)
 	}
-	_, dues, err := p.Look(p.ctx, 10)
-	if err != nil || len(dues) != 1 {
-		return fmt.Errorf("due after the takeover: %v, %w", dues, err)
+	seen, err = p.Look(p.ctx, 10)
+	if err != nil || len(seen.Due) != 1 {
+		return fmt.Errorf("due after the takeover: %v, %w", seen.Due, err)
 	}
-	dropped, err := p.Drop(p.ctx, dues[0].Member())
+	dropped, err := p.Drop(p.ctx, seen.Due[0].Member())
 	if err != nil || !dropped {
 		return fmt.Errorf("dropping: %v, %w", dropped, err)
 	}

@@ -47,9 +47,9 @@ func TestTriggerMakesATickOfItsOwnDueNow(t *testing.T) {
 		if w.field("tick") != before {
 			w.Errorf("the ledger's tick moved to %s", w.field("tick"))
 		}
-		_, dues, err := a.Look(w.Context(), 10)
-		if err != nil || len(dues) != 1 {
-			w.Fatalf("not due now: %+v, %v", dues, err)
+		seen, err := a.Look(w.Context(), 10)
+		if err != nil || len(seen.Due) != 1 {
+			w.Fatalf("not due now: %+v, %v", seen.Due, err)
 		}
 		c := a.claim(0)
 		c.Tick, c.Member, c.Kind = d.Tick, d.Member(), d.Kind

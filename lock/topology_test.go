@@ -184,13 +184,13 @@ func (w *world) playHandover(a, b *replica) {
 		w.Fatalf("handover: %s, %v", got, err)
 	}
 	<-heard
-	_, dues, err := b.Look(w.Context(), 10)
+	seen, err := b.Look(w.Context(), 10)
 	w.must(err)
-	if len(dues) != 1 || dues[0].Avoid != "a" {
-		w.Fatalf("due: %+v", dues)
+	if len(seen.Due) != 1 || seen.Due[0].Avoid != "a" {
+		w.Fatalf("due: %+v", seen.Due)
 	}
 	c := b.claim(3)
-	c.Member = dues[0].Member()
+	c.Member = seen.Due[0].Member()
 	l, _ = b.wins(c)
 	b.finishes(l, 0)
 }
@@ -202,9 +202,9 @@ func (w *world) playTakeover(a, b *replica) {
 	a.wins(dead)
 	watch := b.NewWatcher()
 	for {
-		runs, _, err := b.Look(w.Context(), 10)
+		seen, err := b.Look(w.Context(), 10)
 		w.must(err)
-		if old := watch.Unchanged(runs, func(string) time.Duration { return dead.TTL }); len(old) == 1 {
+		if old := watch.Unchanged(seen.Runs, func(string) time.Duration { return dead.TTL }); len(old) == 1 {
 			_, done, err := watch.Reap(w.Context(), old[0], func(lock.Record) lock.Entry { return lock.Entry{Outcome: "interrupted"} })
 			w.must(err)
 			if !done {

@@ -18,15 +18,23 @@ type Running struct {
 	leaseEnd int64 // Redis' milliseconds; only ever compared with itself
 }
 
-// Look reads Redis' time, all runs, and all due members whose time has come: one round trip, and one more for each full
-// page of due members.
-func (s *Store) Look(ctx context.Context, page int64) ([]Running, []Due, error) {
+// Sight is what one Look saw.
+type Sight struct {
+	Runs []Running
+	Due  []Due     // members of the due set whose time has come
+	Next time.Time // when the first of the others comes due, by Redis' time; zero = there is none
+	Jobs int64     // revision of the dynamic jobs; it grows with every change, and is 0 while there never was one
+}
+
+// Look reads Redis' time, all runs, all due members whose time has come, when the next one's comes, and the revision of
+// the dynamic jobs: one round trip, and one more for each full page of due members.
+func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 	// Due members are asked for by Redis' time, by the latest that it can be: what somebody was nudged for must not be
 	// missed by a millisecond.
 	_, now, ok := s.clock.between(s.boottime())
 	if !ok {
 		if err := s.Sync(ctx); err != nil {
-			return nil, nil, err
+			return Sight{}, err
 		}
 		_, now, _ = s.clock.between(s.boottime())
 	}
@@ -34,41 +42,51 @@ func (s *Store) Look(ctx context.Context, page int64) ([]Running, []Due, error) 
 	defer cancel()
 	rdb, err := s.burst.server(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("looking at what runs and what is due: %w", err)
+		return Sight{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
+	until := now.UnixMilli() + 1
+	args := redis.ZRangeArgs{Key: s.keys.due, Start: "-inf", Stop: until, ByScore: true, Count: page}
+	after := redis.ZRangeArgs{Key: s.keys.due, Start: "(" + itoa(until), Stop: "+inf", ByScore: true, Count: 1}
+
 	pipe := rdb.Pipeline()
 	sent := s.boottime()
 	at := pipe.Time(ctx)
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
-	args := redis.ZRangeArgs{Key: s.keys.due, Start: "-inf", Stop: now.UnixMilli() + 1, ByScore: true, Count: page}
 	due := pipe.ZRangeArgs(ctx, args)
+	next := pipe.ZRangeArgsWithScores(ctx, after)
+	jobs := pipe.HMGet(ctx, s.keys.jobs, revision) // HGET of what is not there would be an error
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, nil, fmt.Errorf("looking at what runs and what is due: %w", err)
+		return Sight{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
 	s.clock.observe(sent, s.boottime(), at.Val(), time.Microsecond)
 	members := due.Val()
 	for args.Offset = page; int64(len(members)) == args.Offset; args.Offset += page { // those that wait hide none behind them
 		more, err := rdb.ZRangeArgs(ctx, args).Result()
 		if err != nil {
-			return nil, nil, fmt.Errorf("looking at what is due: %w", err)
+			return Sight{}, fmt.Errorf("looking at what is due: %w", err)
 		}
 		members = append(members, more...)
 	}
 
-	var runs []Running
+	var seen Sight
 	for _, z := range running.Val() {
 		member, _ := z.Member.(string)
 		if run, job, ok := strings.Cut(member, " "); ok {
-			runs = append(runs, Running{Run: run, Job: job, leaseEnd: int64(z.Score)})
+			seen.Runs = append(seen.Runs, Running{Run: run, Job: job, leaseEnd: int64(z.Score)})
 		}
 	}
-	var dues []Due
 	for _, member := range members {
 		if d, err := ParseDue(member); err == nil { // what another version wrote is left to it
-			dues = append(dues, d)
+			seen.Due = append(seen.Due, d)
 		}
 	}
-	return runs, dues, nil
+	for _, z := range next.Val() {
+		seen.Next = fromMillis(int64(z.Score))
+	}
+	if rev, ok := jobs.Val()[0].(string); ok {
+		seen.Jobs = number(rev)
+	}
+	return seen, nil
 }
 
 // Watcher finds runs whose replica is gone: those whose lease it saw unchanged for a whole ttl on its own clock. Redis'

@@ -17,9 +17,9 @@ func nothing(lock.Record) lock.Entry { return lock.Entry{} }
 // looks is what one look sees of the runs.
 func (r *replica) looks() []lock.Running {
 	r.w.Helper()
-	runs, _, err := r.Look(r.w.Context(), 100)
+	seen, err := r.Look(r.w.Context(), 100)
 	r.w.must(err)
-	return runs
+	return seen.Runs
 }
 
 // unchanged watches for d and returns what has not moved.
@@ -203,13 +203,19 @@ func TestDueMembersAreSeenWhenTheirTimeHasComeAndDroppedOnce(t *testing.T) {
 		_, err := l.Handover(w.Context(), w.ttl, nil)
 		w.must(err)
 		w.must(w.admin.Do(w.Context(), "ZADD", dueSet, 1, "written by another version").Err())
-		if _, ds, err := b.Look(w.Context(), 10); err != nil || len(ds) != 0 {
-			w.Fatalf("due too early: %+v, %v", ds, err)
+		seen, err := b.Look(w.Context(), 10)
+		if err != nil || len(seen.Due) != 0 {
+			w.Fatalf("due too early: %+v, %v", seen.Due, err)
+		}
+		last, err := w.admin.ZRangeWithScores(w.Context(), dueSet, -1, -1).Result()
+		if err != nil || seen.Next.UnixMilli() != int64(last[0].Score) {
+			w.Errorf("the next comes due at %s, want %v, %v", seen.Next, last, err)
 		}
 		w.pass(w.ttl)
-		_, ds, err := b.Look(w.Context(), 10)
-		if err != nil || len(ds) != 1 || ds[0].Nonce != l.Run() {
-			w.Fatalf("due: %+v, %v", ds, err)
+		seen, err = b.Look(w.Context(), 10)
+		ds := seen.Due
+		if err != nil || len(ds) != 1 || ds[0].Nonce != l.Run() || !seen.Next.IsZero() {
+			w.Fatalf("due: %+v, next %s, %v", ds, seen.Next, err)
 		}
 		for _, want := range []bool{true, false} {
 			if got, err := b.Drop(w.Context(), ds[0].Member()); err != nil || got != want {

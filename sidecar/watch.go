@@ -80,7 +80,7 @@ func (w *watcher) nudge(resumed string) {
 
 func (w *watcher) look(ctx context.Context) {
 	s := w.sidecar
-	runs, dues, err := s.store.Look(ctx, duePage)
+	seen, err := s.store.Look(ctx, duePage)
 	if ctx.Err() != nil {
 		return
 	}
@@ -93,8 +93,8 @@ func (w *watcher) look(ctx context.Context) {
 	}
 	w.register(ctx)
 	w.answeredOnce.Store(true)
-	w.takeOver(ctx, runs)
-	w.takeDue(ctx, runs, dues)
+	w.takeOver(ctx, seen.Runs)
+	w.takeDue(ctx, seen.Runs, seen.Due)
 }
 
 // checkClock deals with steps of the cluster clock that its timers cannot: gocron, once armed, is not armed for an

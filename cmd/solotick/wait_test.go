@@ -18,12 +18,12 @@ import (
 // runner is a replica in as many words as waiting needs: it runs what is due, in the ways given, one after the other.
 func runner(ctx context.Context, t *testing.T, s *lock.Store, ways ...func(*lock.Lease) error) {
 	for len(ways) > 0 && ctx.Err() == nil {
-		_, dues, err := s.Look(ctx, 1)
-		if err != nil || len(dues) == 0 {
+		seen, err := s.Look(ctx, 1)
+		if err != nil || len(seen.Due) == 0 {
 			<-time.After(10 * time.Millisecond)
 			continue
 		}
-		d := dues[0]
+		d := seen.Due[0]
 		l, _, err := s.Acquire(ctx, lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "one", TTL: 15 * time.Second, Kind: d.Kind, Attempt: d.Attempt,
 			Handovers: d.Handovers, Again: true, Member: d.Member()})
 		if err == nil && l != nil {
