@@ -20,7 +20,7 @@ const (
 // table has so many jobs with one schedule, all calling the app.
 func table(jobs int, schedule, listen string, url func(job string) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: bench\nlisten: %q\njobs:\n", listen)
+	fmt.Fprintf(&b, "service: bench\nlisten: %q\nadmin: \"\"\njobs:\n", listen)
 	for i := range jobs {
 		name := fmt.Sprintf("job-%d", i)
 		fmt.Fprintf(&b, "  - {name: %s, schedule: %q, http: {url: %q}}\n", name, schedule, url(name))

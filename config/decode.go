@@ -99,7 +99,7 @@ func (d *decoder) label(e entry) string {
 		return e.path
 	case e.show == shownURL:
 		return e.path + " " + quoted(safeURL(e.val.Value))
-	case e.show == shown:
+	case e.show == shown, e.show == shownTime:
 		return e.path + " " + quoted(e.val.Value)
 	}
 	return e.path

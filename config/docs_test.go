@@ -19,6 +19,7 @@ func sections() []struct {
 		keys []key
 	}{
 		{"the table", tableKeys()},
+		{"ready", readyKeys()},
 		{"redis", redisKeys()},
 		{"redis.sentinel", sentinelKeys()},
 		{"redis.cluster", clusterKeys()},
@@ -28,6 +29,8 @@ func sections() []struct {
 		{"jobs.exec", execKeys()},
 		{"jobs.retry", retryKeys()},
 		{"jobs.lock", lockKeys()},
+		{"jobs.resources", resourceKeys()},
+		{"jobs.notify", notifyKeys()},
 	}
 }
 
@@ -76,7 +79,7 @@ func TestReferenceListsTheKeysThatAreRead(t *testing.T) {
 			t.Errorf("keys of %s: run the test with -update\n got %s\nwant %s", s.name, got, want)
 		}
 	}
-	if all := count(tableKeys()) - len(commonKeys()) - len(lockKeys()) - len(retryKeys()); listed != all {
+	if all := count(tableKeys()) - count(commonKeys()); listed != all {
 		t.Errorf("the sections list %d keys of %d", listed, all)
 	}
 	if *update {
@@ -97,38 +100,37 @@ func count(keys []key) int {
 
 // TestDefaultsAreThoseOfTheReference writes each documented default into a table: it must change nothing.
 func TestDefaultsAreThoseOfTheReference(t *testing.T) {
-	without := "service: s\n%sjobs:\n  - name: a\n    schedule: \"@daily\"\n%s"
-	http := "    http:\n      url: http://127.0.0.1/x\n"
-	want := parsed(t, fmt.Sprintf(without, "", http))
+	const (
+		table = "service: s\n%sjobs:\n  - name: a\n    schedule: \"@daily\"\n%s"
+		http  = "    http:\n      url: http://127.0.0.1/x\n"
+		exec  = "    exec: {command: [a]}\n"
+	)
 	tried := 0
-	check := func(top, job string, k key) {
+	check := func(top, job string, keys []key) {
 		t.Helper()
-		if k.def == required || k.def == none || k.keys != nil {
-			return
+		write := func(line string) *Table {
+			return parsed(t, fmt.Sprintf(table, strings.ReplaceAll(top, "LINE", line), strings.ReplaceAll(job, "LINE", line)))
 		}
-		tried++
-		line := k.name + ": " + strings.Trim(k.def, "`") + "\n"
-		got := parsed(t, fmt.Sprintf(without, strings.ReplaceAll(top, "LINE", line), strings.ReplaceAll(job, "LINE", line)))
-		if got.Hash != want.Hash {
-			t.Errorf("%s: the default is not %s", k.name, k.def)
+		want := write("")
+		for _, k := range keys {
+			if k.def == required || k.def == none || strings.Contains(k.def, " ") || k.keys != nil {
+				continue
+			}
+			tried++
+			if got := write(k.name + ": " + strings.Trim(k.def, "`") + "\n"); got.Hash != want.Hash {
+				t.Errorf("%s: the default is not %s", k.name, k.def)
+			}
 		}
 	}
-	for _, k := range tableKeys() {
-		check("LINE", http, k)
-	}
-	for _, k := range redisKeys() {
-		check("redis:\n  LINE", http, k)
-	}
-	for _, k := range jobKeys() {
-		check("", http+"    LINE", k)
-	}
-	for _, k := range lockKeys() {
-		check("", http+"    lock:\n      LINE", k)
-	}
-	for _, k := range httpKeys() {
-		check("", http+"      LINE", k)
-	}
-	if tried < 15 {
+	check("LINE", http, tableKeys())
+	check("redis:\n  LINE\n", http, redisKeys())
+	check("ready:\n  tcp: localhost:1\n  LINE\n", http, readyKeys())
+	check("", http+"    LINE", jobKeys())
+	check("", http+"    lock:\n      LINE", lockKeys())
+	check("", http+"    retry:\n      LINE", retryKeys())
+	check("", http+"      LINE", httpKeys())
+	check("", exec+"    resources:\n      LINE", resourceKeys())
+	if tried < 24 {
 		t.Errorf("only %d defaults were tried", tried)
 	}
 }
@@ -144,14 +146,25 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 		}
 		return b.String()
 	}
-	table := parsed(t, examples("", tableKeys())+
-		"redis:\n"+examples("  ", redisKeys())+"  tls:\n"+examples("    ", tlsKeys())+
-		"defaults:\n"+examples("  ", commonKeys())+
-		"jobs:\n  -\n"+examples("    ", jobKeys())+"    http:\n"+examples("      ", httpKeys())+
-		"    lock:\n"+examples("      ", lockKeys())+
-		"  - name: other\n    schedule: \"@daily\"\n    exec:\n"+examples("      ", execKeys()))
+	env := func(name string) (string, bool) { return "x", true }
+	text := examples("", tableKeys()) +
+		"redis:\n" + examples("  ", redisKeys()) + "  tls:\n" + examples("    ", tlsKeys()) +
+		"ready:\n" + examples("  ", readyKeys()[2:]) +
+		"defaults:\n" + examples("  ", commonKeys()) +
+		"jobs:\n  -\n" + examples("    ", jobKeys()) + "    http:\n" + examples("      ", httpKeys()) +
+		"    lock:\n" + examples("      ", lockKeys()) + "    retry:\n" + examples("      ", retryKeys()) +
+		"    notify:\n" + examples("      ", notifyKeys()) +
+		"  - name: other\n    schedule: \"@daily\"\n    exec:\n" + examples("      ", execKeys()) +
+		"    resources:\n" + examples("      ", resourceKeys())
+	table, err := parse("table.yaml", []byte(text), env, testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(table.Jobs) != 2 {
 		t.Errorf("%d jobs", len(table.Jobs))
+	}
+	for _, k := range readyKeys()[:2] {
+		parsed(t, "service: s\njobs: []\nready: {"+k.name+": "+k.example+"}\n")
 	}
 }
 

@@ -14,7 +14,10 @@ func (d *decoder) exec(e entry) {
 	}
 }
 
-func (d *decoder) command(e entry) {
+func (d *decoder) command(e entry) { d.program(e, &d.job.Exec.Command) }
+
+// program reads a list of a program and its arguments.
+func (d *decoder) program(e entry, to *[]string) {
 	items, ok := d.list(e)
 	if ok && (e.isNull() || len(e.val.Content) == 0) {
 		d.fail(e.at, `write the program and its arguments: ["/bin/tool", "--fast"]`, "%s must not be empty", e.path)
@@ -24,7 +27,7 @@ func (d *decoder) command(e entry) {
 		if i == 0 && t.ok() && strings.TrimSpace(t.value) == "" {
 			d.bad(t, "", "the program must not be empty")
 		}
-		d.job.Exec.Command = append(d.job.Exec.Command, t.value)
+		*to = append(*to, t.value)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 // containers are the keys whose own keys are part of the language. What stands below any other may be a secret.
 var containers = map[string]bool{
 	"redis": true, "sentinel": true, "cluster": true, "tls": true, "defaults": true, "jobs": true, "http": true, "exec": true, "lock": true,
+	"ready": true, "resources": true,
 }
 
 var keyLine = regexp.MustCompile(`^((?:[ \t]|- )*)["']?([A-Za-z][A-Za-z0-9_.-]{0,40})["']?[ \t]*:(?:[ \t]+|$)`)

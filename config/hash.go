@@ -23,6 +23,13 @@ func (j *Job) fingerprint() string {
 	}, 16)
 }
 
+// content tells a job from what a reload makes of it.
+func (j *Job) content() string {
+	whole := *j
+	whole.Schedule = nil // the fingerprint stands for it
+	return digest(whole, 16)
+}
+
 // hash tells one resolved table from another. It is shown in metrics and logs, so it must not help to guess a secret:
 // of all that can hold one only sixteen bits go into it, far too few to confirm a guess. What is in plain sight anyway,
 // the jobs and when they run, fills the other thirty-two.
@@ -35,11 +42,13 @@ func (t *Table) hash() string {
 		Missed                      Missed
 		Retry                       Retry
 		Lock                        Lock
+		Reserved                    bool
+		Resources                   Resources
 	}
-	open := []any{t.Service, t.Listen, t.Clock, t.ShutdownGrace}
+	open := []any{t.Service, t.Listen, t.Admin, t.Clock, t.ShutdownGrace, t.MaxRunning}
 	for _, j := range t.Jobs {
 		open = append(open, job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
-			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.Retry, j.Lock})
+			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.Retry, j.Lock, j.Reserved, j.Resources})
 	}
 	whole := *t
 	whole.Warnings = nil

@@ -28,7 +28,10 @@ func TestEveryValueCountsInTheHash(t *testing.T) {
 		{"allowRemote: true", "allowRemote: false"}, {":-10m", ":-11m"}, {"guarantee: at-most-once", "guarantee: every-replica"},
 		{"ttl: 30s", "ttl: 31s"}, {"jitter: 30s", "jitter: 31s"}, {"2026-12-01", "2026-12-02"}, {"2027-12-01", "2027-12-02"},
 		{"@every 90s", "@every 91s"}, {"--fast", "--slow"}, {`LEVEL: "5"`, `LEVEL: "6"`}, {"dir: /data", "dir: /tmp"},
-		{"${TOKEN}", "x"},
+		{"${TOKEN}", "x"}, {"[::1]:9001", "localhost:9001"}, {"maxRunning: 7", "maxRunning: 8"}, {"/ready?x=1", "/ready?x=2"},
+		{"interval: 3s", "interval: 4s"}, {"timeout: 400ms", "timeout: 500ms"}, {"reserved: true", "reserved: false"},
+		{"memory: 64Mi", "memory: 65Mi"}, {"cpu: 2m", "cpu: 3m"}, {"nice: -5", "nice: 5"}, {"hc.example.com/ok", "hc.example.com/fine"},
+		{"hc.example.com/1", "hc.example.com/2"}, {`start: ""`, `start: "http://h/x"`}, {"ping/${TOKEN}", "ping/x"},
 	} {
 		changed := strings.Replace(string(data), change[0], change[1], 1)
 		if changed == string(data) {

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -111,14 +110,7 @@ func isLocal(raw string) bool {
 		return true
 	}
 	u, err := url.Parse(raw)
-	if err != nil {
-		return false
-	}
-	if strings.EqualFold(u.Hostname(), "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(u.Hostname())
-	return err == nil && addr.Unmap().IsLoopback()
+	return err == nil && isLoopback(u.Hostname())
 }
 
 // ownHeaders are set by Solotick itself, or by HTTP; a value of the table would be overruled or break the request.

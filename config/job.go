@@ -21,6 +21,8 @@ const (
 
 	maxNameLength = 63
 
+	mostRunning = 10_000
+
 	maxRetries = 100
 	maxBackoff = 24 * time.Hour
 )
@@ -109,8 +111,10 @@ func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 	d.checkBackoff()
 	d.checkRoomToRenew()
 	d.checkRemote()
+	d.checkResources()
 	d.checkEffect()
 	d.job.Fingerprint = d.job.fingerprint()
+	d.job.Content = d.job.content()
 }
 
 // finishSchedule parses the schedule once zone and window are known.
@@ -231,6 +235,9 @@ func (d *decoder) checkEffect() {
 	}
 	if j.own("allowRemote") && j.Exec != nil && j.HTTP == nil {
 		d.warn(j.at["allowRemote"].node, "", "allowRemote has no effect on exec")
+	}
+	if j.Reserved && d.table.MaxRunning == 0 {
+		d.warn(j.at["reserved"].node, "", "reserved has no effect: without maxRunning every job has room")
 	}
 }
 

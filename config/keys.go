@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ const (
 	kindTextList = "list of text"
 	kindCodes    = "list of codes"
 	kindJobs     = "list of jobs"
+	kindBytes    = "number of bytes"
 	required     = "required"
 	none         = "none"
 )
@@ -60,6 +62,10 @@ func describeTable() []key {
 			show: shown, aka: []string{"port", "addr", "metrics"},
 			decode: (*decoder).listen,
 			doc:    "address of `/metrics`, `/healthz` and `/readyz`; `\"\"` switches them off"},
+		{name: "admin", kind: kindText, def: `"127.0.0.1:9748"`, example: `"127.0.0.1:0"`,
+			show: shown, aka: []string{"api", "dashboard"},
+			decode: (*decoder).admin,
+			doc:    "address of the status page and the API, on this machine alone; `\"\"` switches them off"},
 		{name: "clock", kind: kindText, def: "redis", example: "local",
 			show:   shown,
 			decode: func(d *decoder, e entry) { oneOf(d, e, &d.table.Clock, "redis", "local") },
@@ -69,6 +75,13 @@ func describeTable() []key {
 			aka:    []string{"gracePeriod", "terminationGracePeriodSeconds"},
 			decode: func(d *decoder, e entry) { d.duration(e, &d.table.ShutdownGrace, atLeast(0)) },
 			doc:    "how long running jobs may go on after SIGTERM before they are cancelled"},
+		{name: "maxRunning", kind: kindNumber, def: "0", example: "4",
+			show: shown, aka: []string{"parallelism", "maxParallel", "concurrency"},
+			decode: func(d *decoder, e entry) { d.number(e, &d.table.MaxRunning, 0, mostRunning) },
+			doc:    "runs at once on one replica, at most 10000; a replica that is full leaves ticks to the others; `0` = no limit"},
+		{name: "ready", kind: kindMapping, def: none, keys: readyKeys(), decode: (*decoder).ready,
+			aka: []string{"readinessProbe", "readiness", "health"},
+			doc: "how to ask the app whether it is ready: while it is not, this replica leaves ticks to the others"},
 		{name: "defaults", kind: kindMapping, def: none, keys: commonKeys(), decode: (*decoder).defaults,
 			doc: "values for all jobs that do not set their own: the keys marked *d* below"},
 		{name: "jobs", kind: kindJobs, def: required, keys: jobKeys(), decode: (*decoder).jobs,
@@ -129,7 +142,7 @@ func jobKeys() []key {
 			decode: func(d *decoder, e entry) { d.duration(e, &d.job.Jitter, atLeast(0)) },
 			doc:    "delays each tick by up to this, the same on all replicas; shorter than the distance of two ticks"},
 		{name: "start", kind: kindTime, def: none, example: "2026-12-01T00:00:00Z",
-			show: shown, aka: []string{"notBefore", "from"},
+			show: shownTime, aka: []string{"notBefore", "from"},
 			decode: func(d *decoder, e entry) { d.time(e, &d.job.Start) },
 			doc:    "no tick before this moment"},
 		{name: "end", kind: kindTime, def: none, example: "2027-12-01T00:00:00+01:00",
@@ -141,6 +154,18 @@ func jobKeys() []key {
 			aka:    []string{"enabled", "disabled", "paused"},
 			decode: func(d *decoder, e entry) { d.bool(e, &d.job.Suspend) },
 			doc:    "true: the job stays in the table and its ticks are skipped"},
+		{name: "reserved", kind: kindBool, def: "false", example: "true",
+			show: shown, aka: []string{"priority", "critical"},
+			decode: func(d *decoder, e entry) { d.bool(e, &d.job.Reserved) },
+			doc:    "true: its runs have slots of their own beside `maxRunning`"},
+		{name: "resources", kind: kindMapping, def: none, common: true, keys: resourceKeys(),
+			aka:    []string{"limits", "rlimits"},
+			decode: func(d *decoder, e entry) { d.note(e); d.mapping(e) },
+			doc:    "limits of the processes of `exec`; each of its keys falls back to `defaults` alone"},
+		{name: "notify", kind: kindMapping, def: none, common: true, keys: notifyKeys(),
+			aka:    []string{"ping", "webhook", "healthchecks", "onSuccess", "onFailure"},
+			decode: func(d *decoder, e entry) { d.note(e); d.mapping(e) },
+			doc:    "URLs that are told how runs go, as a dead man's switch wants it"},
 	}
 }
 
@@ -288,10 +313,11 @@ const inAJob = "in a job"
 // only those when the question comes up in one.
 func homes(name string, inJob bool) []string {
 	var out []string
+	elsewhere := []string{"under redis", "under sentinel", "under ready"}
 	var walk func(keys []key, under string)
 	walk = func(keys []key, under string) {
 		for _, k := range keys {
-			if k.name == name && !(inJob && (under == "under redis" || under == "under sentinel")) {
+			if k.name == name && !(inJob && slices.Contains(elsewhere, under)) {
 				out = append(out, under)
 			}
 			switch k.name {

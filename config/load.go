@@ -37,6 +37,7 @@ func parse(name string, data []byte, env Env, now time.Time) (*Table, error) {
 	d := &decoder{env: env, now: now, names: map[string]int{}, hidden: map[*yaml.Node]bool{}}
 	d.table = &Table{
 		Listen:        ":9747",
+		Admin:         "127.0.0.1:9748",
 		Clock:         "redis",
 		ShutdownGrace: 25 * time.Second,
 		Redis:         Redis{Timeout: 500 * time.Millisecond},

@@ -54,6 +54,11 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 	}
 	equal(t, "service", table.Service, "billing")
 	equal(t, "listen", table.Listen, "127.0.0.1:9000")
+	equal(t, "admin", table.Admin, "[::1]:9001")
+	equal(t, "maxRunning", table.MaxRunning, 7)
+	equal(t, "ready", table.Ready, &Ready{
+		URL: "http://unix:/run/app.sock:/ready?x=1", Interval: 3 * time.Second, Timeout: 400 * time.Millisecond,
+	})
 	equal(t, "clock", table.Clock, "local")
 	equal(t, "shutdownGrace", table.ShutdownGrace, time.Minute)
 	equal(t, "redis", table.Redis, Redis{
@@ -74,6 +79,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 	}
 	first.Schedule, second.Schedule = nil, nil
 	first.Fingerprint, second.Fingerprint = "", ""
+	first.Content, second.Content = "", ""
 	equal(t, "first job", first, Job{
 		Name: "send-invoices", TimeZone: "America/New_York",
 		HTTP: &HTTP{
@@ -84,6 +90,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		AllowRemote: true, Timeout: 10 * time.Minute, Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid,
 		Missed: All, StartingDeadline: time.Hour, Retry: Retry{4, 2 * time.Second, 20 * time.Second}, Lock: Lock{TTL: 30 * time.Second}, Jitter: 30 * time.Second,
 		Start: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2027, 11, 30, 23, 0, 0, 0, time.UTC),
+		Notify: Notify{"https://hc.example.com/1/start", "https://hc.example.com/1", "https://hc.example.com/1/fail"},
 	})
 	equal(t, "second job", second, Job{
 		Name: "tidy.up", TimeZone: "Europe/Berlin",
@@ -93,6 +100,8 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		},
 		AllowRemote: true, Timeout: 2 * time.Minute, Guarantee: EveryReplica, ConcurrencyPolicy: Allow,
 		Missed: Skip, StartingDeadline: 30 * time.Minute, Retry: Retry{2, 2 * time.Second, 20 * time.Second}, Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
+		Reserved: true, Resources: Resources{Memory: 64 << 20, CPU: 2 * time.Minute, Nice: -5},
+		Notify: Notify{Success: "https://hc.example.com/ok", Failure: "http://hc.example.com/ping/" + canary},
 	})
 }
 
@@ -103,7 +112,7 @@ func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
 		t.Errorf("hash %q, fingerprint %q, schedule %v", hash, fingerprint, schedule)
 	}
 	equal(t, "table", table, &Table{
-		Service: "billing", Redis: Redis{Timeout: 500 * time.Millisecond}, Listen: ":9747", Clock: "redis",
+		Service: "billing", Redis: Redis{Timeout: 500 * time.Millisecond}, Listen: ":9747", Admin: "127.0.0.1:9748", Clock: "redis",
 		ShutdownGrace: 25 * time.Second, Hash: hash,
 		Jobs: []Job{{
 			Name: "ping", Schedule: schedule, TimeZone: "UTC", Timeout: 5 * time.Minute,
@@ -112,6 +121,7 @@ func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
 			},
 			Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid, Missed: Latest, Retry: Retry{0, 5 * time.Second, time.Minute},
 			Lock: Lock{TTL: 15 * time.Second, SafetyDelay: time.Second}, Fingerprint: fingerprint,
+			Content: table.Jobs[0].Content,
 		}},
 	})
 }
@@ -139,6 +149,7 @@ func TestWhatIsOddIsAWarning(t *testing.T) {
 		`job "new-year-2020": allowRemote has no effect on exec`,
 		`job "windowed": schedule "@daily": its last tick has passed, it will not run again`,
 		`job "everywhere": lock has no effect: with guarantee every-replica there is no lock`,
+		`job "everywhere": reserved has no effect: without maxRunning every job has room`,
 	})
 	for _, w := range table.Warnings {
 		if w.Line == 0 || !strings.Contains(w.String(), "^") {

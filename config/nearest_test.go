@@ -18,7 +18,8 @@ func TestNearestFindsWhatWasMeant(t *testing.T) {
 func TestKeysOfOtherToolsFindTheirs(t *testing.T) {
 	for word, want := range map[string]string{
 		"time_zone": "timeZone", "time-zone": "timeZone", "tz": "timeZone", "cron": "schedule",
-		"startingDeadlineSeconds": "startingDeadline", "activeDeadlineSeconds": "timeout", "Suspend": "suspend", "backoffLimit": "retry", "reserve": "",
+		"startingDeadlineSeconds": "startingDeadline", "activeDeadlineSeconds": "timeout", "Suspend": "suspend", "backoffLimit": "retry",
+		"reserve": "reserved", "limits": "resources", "healthchecks": "notify", "reservation": "",
 	} {
 		if got, _ := nearestKey(jobKeys(), word); got.name != want {
 			t.Errorf("%q is near to %q, want %q", word, got.name, want)

@@ -15,29 +15,6 @@ const Embedded = "embedded"
 
 func (d *decoder) service(e entry) { d.identifier(e, &d.table.Service) }
 
-// listen reads host:port; "" is allowed and means off.
-func (d *decoder) listen(e entry) {
-	t := d.scalar(e, "!!str", "!!int")
-	if !t.ok() {
-		return
-	}
-	if t.value != "" {
-		host, port, err := net.SplitHostPort(t.value)
-		switch {
-		case err != nil && regexp.MustCompile(`^[0-9]+$`).MatchString(t.value) && !t.opaque:
-			d.bad(t, `write ":`+t.value+`"`, "not an address")
-			return
-		case err != nil, strings.ContainsAny(host, " /@"):
-			d.bad(t, `write ":9747" or "127.0.0.1:9747"; "" switches it off`, "not an address")
-			return
-		case port == "" || port != "0" && badPort(port):
-			d.bad(t, "", "the port must be a number from 1 to 65535, or 0 for any free one")
-			return
-		}
-	}
-	d.table.Listen = t.value
-}
-
 func (d *decoder) redis(e entry) {
 	d.checkRedis(d.mapping(e))
 }

@@ -11,7 +11,9 @@ import (
 const secretive = `service: billing
 redis:
   url: redis://app:KANARIENVOGEL@redis:6379/0
-defaults: {timeout: 5m}
+ready:
+  exec: [/bin/ready, "--token=KANARIENVOGEL"]
+defaults: {timeout: 5m, notify: {url: "https://hc-ping.com/KANARIENVOGEL"}}
 jobs:
   - name: invoices
     schedule: "0 9 * * MON-FRI"
@@ -26,6 +28,11 @@ jobs:
         {"password": "KANARIENVOGEL",
          "name": "KANARIENVOGEL"}
       successCodes: [200-299]
+    notify:
+      url: https://hc-ping.com/KANARIENVOGEL
+      start: https://hc-ping.com/KANARIENVOGEL/start
+      success: ""
+      failure: 'https://hc-ping.com/KANARIENVOGEL/fail?create=1'
     timeout: 10m
   - name: reports
     schedule: "@daily"

@@ -12,10 +12,22 @@ type Table struct {
 	Redis         Redis         // where the locks are
 	Listen        string        // address of /metrics, /healthz, /readyz; default ":9747", "" = off
 	Clock         string        // "redis" (default) | "local"
+	Admin         string        // address of the status page and the API, on this machine alone; default "127.0.0.1:9748", "" = off
 	ShutdownGrace time.Duration // default 25s
+	MaxRunning    int           // runs at once on this replica, 0 to 10000; 0 = no limit
+	Ready         *Ready        // nil = the app counts as ready
 	Jobs          []Job         // in the order of the file
 	Warnings      []Problem     // what is odd but no error, sorted by position
 	Hash          string        // 12 hex digits over the resolved table; the same on all replicas with the same table
+}
+
+// Ready is how the app beside is asked whether it is ready. Exactly one of URL, TCP and Exec is set.
+type Ready struct {
+	URL      string        // on this machine, or http://unix:/run/app.sock:/path
+	TCP      string        // host:port on this machine
+	Exec     []string      // the program and its arguments
+	Interval time.Duration // from one answer to the next question, 100ms to 1h; default 2s
+	Timeout  time.Duration // of one question, 10ms to 1m; default 1s
 }
 
 // Redis says how to reach the server that holds the locks.
@@ -64,7 +76,16 @@ type Job struct {
 	Jitter            time.Duration // 0 = none
 	Start, End        time.Time     // zero = no bound
 	Suspend           bool
-	Fingerprint       string // 16 hex digits: equal as long as the job is the same series of ticks
+	Reserved          bool      // its runs do not count against MaxRunning and never wait for it
+	Resources         Resources // of an exec job; zero = no limits
+	Notify            Notify    // zero = nobody
+	Fingerprint       string    // 16 hex digits: equal as long as the job is the same series of ticks
+
+	// Dynamic: not from the table but made through the API, and kept in Redis.
+	Dynamic bool
+	// Content is 16 hex digits over all that the job is, its secrets too: equal as long as a reload leaves the job as it
+	// was. For that reason it must not leave the process: who sees it can confirm a guess at a secret.
+	Content string `json:"-"`
 }
 
 // Guarantee says how many replicas run a tick.
@@ -128,4 +149,19 @@ type Exec struct {
 	Command []string // at least the program
 	Env     map[string]string
 	Dir     string // "" = Solotick's own
+}
+
+// Resources limits the processes of an exec job.
+type Resources struct {
+	Memory int64         // bytes, at least 1 MiB; 0 = no limit
+	CPU    time.Duration // time on a CPU, whole seconds; 0 = no limit
+	Nice   int           // added to the niceness, -20 to 19
+}
+
+// Notify has the URLs that hear how a job's runs go; "" = none. They may be on other hosts, and may hold secrets in every
+// part.
+type Notify struct {
+	Start   string // a run begins
+	Success string // it succeeded
+	Failure string // it ended in any other way
 }

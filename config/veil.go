@@ -3,6 +3,7 @@ package config
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -17,6 +18,7 @@ const (
 	shownURL                    // what a URL shows without user, password and query
 	shownHead                   // of a list only the first item: a program, but not its arguments
 	shownName                   // of a mapping only the names: headers, environment
+	shownTime                   // what has no slash: a URL that slipped in from notify.start does
 )
 
 // veil decides for every key and value of a file whether it may be shown.
@@ -42,10 +44,10 @@ func (v *veil) value(n *yaml.Node, k key) {
 	case yaml.AliasNode:
 		v.show(n)
 	case yaml.ScalarNode:
-		switch k.show {
-		case shown:
+		switch {
+		case k.show == shown, k.show == shownTime && !strings.Contains(n.Value, "/"):
 			v.show(n)
-		case shownURL:
+		case k.show == shownURL:
 			v.instead(n, safeURL(n.Value))
 		default:
 			v.hide(n)
@@ -54,6 +56,7 @@ func (v *veil) value(n *yaml.Node, k key) {
 }
 
 func (v *veil) mapping(n *yaml.Node, k key) {
+	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, val := n.Content[i], n.Content[i+1]
 		if name.Kind != yaml.ScalarNode || len(k.keys) == 0 && k.show != shownName {
@@ -69,11 +72,13 @@ func (v *veil) mapping(n *yaml.Node, k key) {
 			known, ok = misspelt(k.keys, name.Value)
 			ok = ok && known.show == shown && val.Kind == yaml.ScalarNode && len(homes(name.Value, false)) == 0
 		}
-		if ok {
+		// The second of two may have lost the line that it stood under: notify's url is secret, that of http is not.
+		if ok && (!seen[name.Value] || known.show != shownURL) {
 			v.value(val, known)
 		} else {
 			v.hide(val)
 		}
+		seen[name.Value] = true
 	}
 }
 

@@ -59,6 +59,7 @@ func TestThreeProcessesOfOneEmbeddedStoreFireEachTickOnce(t *testing.T) {
 service: quickstart
 redis: {url: embedded}
 listen: "127.0.0.1:0"
+admin: ""
 jobs:
   - name: app
     schedule: "@every 1s"
@@ -130,6 +131,7 @@ func TestAProgramOnThePortOfTheEmbeddedStoreIsAClearError(t *testing.T) {
 service: quickstart
 redis: {url: embedded}
 listen: ""
+admin: ""
 jobs: []
 `, []string{embeddedVariable + "=" + addr})
 	r.await("error: joining the embedded store at " + addr + ": another program uses that port")

@@ -16,6 +16,7 @@ func TestReadyMeansThatRedisHasAnswered(t *testing.T) {
 	r := launch(t, `
 service: shop
 listen: "127.0.0.1:0"
+admin: ""
 jobs:
   - {name: job, schedule: "@yearly", exec: {command: ["true"]}}
 `, nil, "--redis", s.URL())

@@ -195,6 +195,7 @@ func TestTheBinaryRunsAloneAndWithoutRights(t *testing.T) {
 	table := `
 service: shop
 listen: "127.0.0.1:0"
+admin: ""
 jobs:
   - {name: job, schedule: "@every 1s", timeZone: Europe/Berlin, exec: {command: ["/solotick", "version"]}}
 `

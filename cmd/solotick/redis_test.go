@@ -22,6 +22,7 @@ const everySecond = `
 service: shop
 redis: {timeout: 2s%s}
 listen: "127.0.0.1:0"
+admin: ""
 jobs:
   - name: job
     schedule: "@every 1s"

@@ -31,6 +31,7 @@ func TestNoSecretIsInTheLogAtAnyLevel(t *testing.T) {
 service: shop
 redis: {%%s}
 listen: "127.0.0.1:0"
+admin: ""
 jobs:
   - name: call
     schedule: "@every 1s"

@@ -20,6 +20,7 @@ const longJob = `
 service: shop
 redis: {url: %q, timeout: 2s}
 listen: ""
+admin: ""
 shutdownGrace: %s
 jobs:
   - name: long

@@ -51,7 +51,7 @@ func (j job) ticks(from, to time.Time) []time.Time {
 // table writes the jobs as a table. redis is the value of its redis key, url what a job calls.
 func table(jobs []job, redis, listen string, url func(j job) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nlisten: %q\nshutdownGrace: 20s\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n", redis, listen, ttl)
+	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nlisten: %q\nadmin: \"\"\nshutdownGrace: 20s\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n", redis, listen, ttl)
 	for _, j := range jobs {
 		fmt.Fprintf(&b, "  - name: %s\n    schedule: \"@every %s\"\n    http: {url: %q}\n", j.name, j.every, url(j))
 		if j.allow {

@@ -63,7 +63,7 @@ var mix = []job{
 // table writes the mix as a table. call is what a job calls; self is the program that a process job runs.
 func table(jobs []job, clock, listen, self string, call func(j job) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: soak\nclock: %s\nlisten: %q\nshutdownGrace: 20s\njobs:\n", clock, listen)
+	fmt.Fprintf(&b, "service: soak\nclock: %s\nlisten: %q\nadmin: \"\"\nshutdownGrace: 20s\njobs:\n", clock, listen)
 	for _, j := range jobs {
 		fmt.Fprintf(&b, "  - name: %s\n    schedule: %q\n    timeout: 1m\n", j.name, j.schedule)
 		if j.allow {
