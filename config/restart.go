@@ -1,0 +1,39 @@
+package config
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+)
+
+// Restart names what a replica cannot change while it runs: its name, its connections and its clock. It is nil when
+// next can take the place of t. The error names keys and never shows their values.
+func (t *Table) Restart(next *Table) error {
+	a, b := t.Redis, next.Redis
+	var keys []string
+	for _, c := range []struct {
+		key      string
+		old, new any
+	}{
+		{"service", t.Service, next.Service},
+		{"redis.url", a.URL, b.URL},
+		{"redis.sentinel", a.Sentinel, b.Sentinel},
+		{"redis.cluster", a.Cluster, b.Cluster},
+		{"redis.username", a.Username, b.Username},
+		{"redis.passwordFile", a.PasswordFile, b.PasswordFile},
+		{"redis.tls", a.TLS, b.TLS},
+		{"redis.waitReplicas", a.WaitReplicas, b.WaitReplicas},
+		{"redis.timeout", a.Timeout, b.Timeout},
+		{"listen", t.Listen, next.Listen},
+		{"admin", t.Admin, next.Admin},
+		{"clock", t.Clock, next.Clock},
+	} {
+		if !reflect.DeepEqual(c.old, c.new) {
+			keys = append(keys, c.key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(keys, ", ") + " cannot change while running: restart the replica")
+}
