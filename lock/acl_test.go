@@ -138,7 +138,7 @@ func playAs(t *testing.T, server *redistest.Server, user string, limit time.Dura
 	listening.Go(func() { s.Listen(listen, func(string) { p.heard <- struct{}{} }) })
 	defer listening.Wait()
 	defer stop()
-	for _, step := range []func() error{p.begins, p.runs, p.handsOn, p.takesOver, p.operates, p.looks} {
+	for _, step := range []func() error{p.begins, p.runs, p.handsOn, p.catchesUp, p.takesOver, p.operates, p.looks} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -239,6 +239,24 @@ func (p *player) handsOn() error {
 		return err
 	}
 	return p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Finish(ctx, 0, nil) })
+}
+
+// catchesUp claims a list of ticks, and drops them again.
+func (p *player) catchesUp() error {
+	c := p.claim(36)
+	c.Older = []string{lock.Due{Job: job, Tick: time.UnixMilli(35), Kind: "catchup", Nonce: c.Run}.Member(),
+		lock.Due{Job: job, Tick: c.Tick, Kind: "catchup", Nonce: c.Run}.Member()}
+	ctx, cancel := context.WithTimeout(p.ctx, p.limit)
+	defer cancel()
+	if _, answer, err := p.Acquire(ctx, c); err != nil || answer.Code != lock.Queued {
+		return fmt.Errorf("claiming a list: %+v, %w", answer, err)
+	}
+	for _, m := range c.Older {
+		if dropped, err := p.Drop(p.ctx, m); err != nil || !dropped {
+			return fmt.Errorf("dropping %q: %v, %w", m, dropped, err)
+		}
+	}
+	return nil
 }
 
 func (p *player) takesOver() error {

@@ -119,7 +119,7 @@ func (c *Claim) record() string {
 
 // rest are the arguments that most claims have no use for: a script's time grows with their number.
 func (c *Claim) rest() []any {
-	if c.slot() == "" && c.Member == "" && c.OlderThan.IsZero() {
+	if c.slot() == "" && c.Member == "" && c.OlderThan.IsZero() && len(c.Older) == 0 {
 		return nil
 	}
 	args := []any{c.slot(), c.Member, ""}

@@ -82,7 +82,7 @@ if owner and not held and owner ~= last then return answer('LOCKED') end
 
 local replica = string.match(ARGV[8], '%S+$')
 if listed then                                             -- claimed now, all of them, and due in order
-  redis.call('ZCARD', due)                                 -- should it be no sorted set, the script breaks off before it claims
+  redis.call('ZSCORE', due, member)                        -- should it be no sorted set, the script breaks off before it claims
   redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica)
   for i = 12, #ARGV do
     if tonumber(string.match(ARGV[i], '^%d+')) > pausedTo then redis.call('ZADD', due, now, ARGV[i]) end
