@@ -11,6 +11,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
 func (a *app) backfillCommand() *cobra.Command {
@@ -77,7 +78,7 @@ func between(j config.Job, from, to string, now time.Time) ([]time.Time, error) 
 	case !first.Before(end):
 		return nil, &failure{code: exitUsage, err: fmt.Errorf("--from %s is not before --to %s", from, to)}
 	case end.After(now):
-		return nil, &failure{code: exitUsage, err: fmt.Errorf("--to %s is yet to come: Redis' clock is at %s", to, stamp(now)),
+		return nil, &failure{code: exitUsage, err: fmt.Errorf("--to %s is yet to come: Redis' clock is at %s", to, view.Stamp(now)),
 			hint: "solotick trigger " + j.Name + " runs the job now"}
 	}
 	var ticks []time.Time
@@ -102,7 +103,7 @@ type backfillJSON struct {
 func (a *app) backfill(ctx context.Context, d *desk, job string, ticks []time.Time, dry bool, o output) error {
 	result := backfillJSON{Job: job, Ticks: []string{}, DryRun: dry}
 	for _, t := range ticks {
-		result.Ticks = append(result.Ticks, stamp(t))
+		result.Ticks = append(result.Ticks, view.Stamp(t))
 	}
 	if !dry {
 		err := d.operate(ctx, func(ctx context.Context) (err error) {

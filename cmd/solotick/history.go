@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
 // maxHistory bounds -n: what Redis keeps, roughly.
@@ -54,25 +54,6 @@ many of those that failed. JOB may be one that is not in the table any more.`,
 	return c
 }
 
-// entryJSON is one row of `history -o json`, and a run in other outputs; a contract: see docs/cli-json.md.
-type entryJSON struct {
-	Job        string `json:"job"`
-	Tick       string `json:"tick"`
-	Run        string `json:"run"`
-	Replica    string `json:"replica"`
-	Kind       string `json:"kind"`
-	Attempt    int    `json:"attempt"`
-	Outcome    string `json:"outcome"`
-	Failed     bool   `json:"failed"`
-	Ended      string `json:"ended,omitempty"`
-	DurationMS int64  `json:"durationMs"`
-	Detail     string `json:"detail,omitempty"`
-}
-
-func newEntryJSON(e lock.Entry) entryJSON {
-	return entryJSON{e.Job, stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, stamp(e.Ended), e.Took.Milliseconds(), e.Detail}
-}
-
 func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bool, o output) error {
 	read := d.History
 	if failed {
@@ -88,11 +69,7 @@ func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bo
 		}
 	}
 	if o == "json" {
-		rows := []entryJSON{}
-		for _, e := range entries {
-			rows = append(rows, newEntryJSON(e))
-		}
-		return a.printJSON(rows)
+		return a.printJSON(view.NewEntries(entries))
 	}
 	columns, _, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 6}}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
 // pauseFlags say what to pause, why and for how long.
@@ -90,7 +91,7 @@ func (f *pauseFlags) end(now time.Time) (time.Time, error) {
 	}
 	until, err := instant("until", f.until)
 	if err == nil && !until.After(now) {
-		err = &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until, stamp(now))}
+		err = &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until, view.Stamp(now))}
 	}
 	return until, err
 }
@@ -112,7 +113,7 @@ func (a *app) pause(ctx context.Context, d *desk, jobs []string, f pauseFlags, o
 		if err := d.Pause(ctx, job, f.reason, until); err != nil {
 			return err
 		}
-		rows = append(rows, pausedJSON{job, f.reason, stamp(until)})
+		rows = append(rows, pausedJSON{job, f.reason, view.Stamp(until)})
 		if o != "json" {
 			fmt.Fprintf(a.out, "paused %s %s: %s\n", job, untilWords(until), f.reason)
 		}

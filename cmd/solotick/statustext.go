@@ -12,32 +12,36 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/admin/view"
 )
+
+// status is a look as people read it.
+type status struct{ *view.Look }
 
 // shownSkips is how many different skips are shown of a job.
 const shownSkips = 3
 
 // text is the status for people, as wide as the terminal at most (0 = no limit).
-func (s *status) text(width int) string {
-	lines := []string{cut(fmt.Sprintf("%s at %s UTC: %s, %s", s.table.Service, moment(s.now.Truncate(time.Second)),
-		plural(len(s.table.Jobs), "job"), plural(len(s.replicas), "replica")), width), ""}
+func (s status) text(width int) string {
+	lines := []string{cut(fmt.Sprintf("%s at %s UTC: %s, %s", s.Table.Service, moment(s.Now.Truncate(time.Second)),
+		plural(len(s.Jobs), "job"), plural(len(s.Replicas), "replica")), width), ""}
 	lines = append(lines, s.jobLines(width)...)
 	lines = append(lines, "")
 	lines = append(lines, s.replicaLines(width)...)
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func (s *status) jobLines(width int) []string {
+func (s status) jobLines(width int) []string {
 	g := grid{width: width, names: []int{0, 2}}
 	g.add("JOB", "LAST TICK", "BY", "OUTCOME", "TOOK", "NEXT", "NOW")
-	for _, j := range s.table.Jobs {
+	for _, j := range s.Jobs {
 		tick, by, outcome, lasted := "-", "-", "-", "-"
-		if e := s.states[j.Name].Last; e != nil {
-			tick, by, outcome, lasted = ago(s.now, e.Tick), e.Replica, e.Outcome, took(e.Took)
+		if e := s.States[j.Name].Last; e != nil {
+			tick, by, outcome, lasted = ago(s.Now, e.Tick), e.Replica, e.Outcome, took(e.Took)
 		}
 		next := "-"
-		if t := s.next(j); !t.IsZero() {
-			next = "in " + span(t.Sub(s.now))
+		if t := s.Next(j); !t.IsZero() {
+			next = "in " + span(t.Sub(s.Now))
 		}
 		g.add(j.Name, tick, by, outcome, lasted, next, s.presently(j))
 		for _, note := range s.jobNotes(j) {
@@ -48,13 +52,13 @@ func (s *status) jobLines(width int) []string {
 }
 
 // presently is what the job does now, in few words.
-func (s *status) presently(j config.Job) string {
-	state, known := s.states[j.Name]
+func (s status) presently(j config.Job) string {
+	state, known := s.States[j.Name]
 	switch {
 	case j.Guarantee == config.EveryReplica:
 		return "on every replica"
 	case len(state.Running) > 0:
-		running := "running " + span(s.now.Sub(state.Running[0].Since))
+		running := "running " + span(s.Now.Sub(state.Running[0].Since))
 		if state.Paused != nil {
 			running = "PAUSED, " + running
 		}
@@ -72,17 +76,17 @@ func (s *status) presently(j config.Job) string {
 }
 
 // jobNotes are what does not fit into the columns.
-func (s *status) jobNotes(j config.Job) []string {
-	state, known := s.states[j.Name]
+func (s status) jobNotes(j config.Job) []string {
+	state, known := s.States[j.Name]
 	var notes []string
 	if !known && j.Guarantee != config.EveryReplica {
 		notes = append(notes, "no replica has registered it")
 	}
 	if p := state.Paused; p != nil {
-		notes = append(notes, fmt.Sprintf("paused %s, %s: %s", ago(s.now, p.At), untilWords(p.Until), p.Reason))
+		notes = append(notes, fmt.Sprintf("paused %s, %s: %s", ago(s.Now, p.At), untilWords(p.Until), p.Reason))
 	}
 	for _, r := range state.Running {
-		notes = append(notes, fmt.Sprintf("running on %s%s for %s: tick %s, %s", r.Replica, s.doubt(r), span(s.now.Sub(r.Since)),
+		notes = append(notes, fmt.Sprintf("running on %s%s for %s: tick %s, %s", r.Replica, s.doubt(r), span(s.Now.Sub(r.Since)),
 			moment(r.Tick), kindWords(r.Kind, r.Attempt)))
 	}
 	if len(state.Waiting) > 0 {
@@ -95,13 +99,13 @@ func (s *status) jobNotes(j config.Job) []string {
 }
 
 // doubt says of a run whose replica may be gone that it may be.
-func (s *status) doubt(r lock.RunState) string {
-	for _, replica := range s.replicas {
-		if replica.Name == r.Replica && s.silent(replica) {
+func (s status) doubt(r lock.RunState) string {
+	for _, replica := range s.Replicas {
+		if replica.Name == r.Replica && s.Silent(replica) {
 			return " (silent)"
 		}
 	}
-	if s.now.After(r.LeaseEnd) {
+	if s.Now.After(r.LeaseEnd) {
 		return " (lease over)"
 	}
 	return ""
@@ -121,7 +125,7 @@ func waitingWords(waiting []lock.Due) string {
 }
 
 // skipNotes are the job's newest skips, those of one tick for one reason together.
-func (s *status) skipNotes(job string) []string {
+func (s status) skipNotes(job string) []string {
 	type skip struct {
 		tick   time.Time
 		reason string
@@ -129,37 +133,37 @@ func (s *status) skipNotes(job string) []string {
 	var order []skip
 	by := map[skip][]string{}
 	at := map[skip]time.Time{}
-	for _, k := range s.skips(job) {
+	for _, k := range s.Skips(job) {
 		key := skip{k.Tick, k.Reason}
 		if by[key] == nil {
 			order = append(order, key)
 			at[key] = k.At
 		}
-		by[key] = append(by[key], k.replica)
+		by[key] = append(by[key], k.Replica)
 	}
 	var notes []string
 	for _, k := range order[:min(len(order), shownSkips)] {
 		slices.Sort(by[k])
-		notes = append(notes, fmt.Sprintf("skipped %s: %s, tick %s, by %s", ago(s.now, at[k]), k.reason, moment(k.tick), strings.Join(by[k], ", ")))
+		notes = append(notes, fmt.Sprintf("skipped %s: %s, tick %s, by %s", ago(s.Now, at[k]), k.reason, moment(k.tick), strings.Join(by[k], ", ")))
 	}
 	return notes
 }
 
-func (s *status) replicaLines(width int) []string {
-	if len(s.replicas) == 0 {
+func (s status) replicaLines(width int) []string {
+	if len(s.Replicas) == 0 {
 		return []string{"No replica was seen in the last day."}
 	}
 	g := grid{width: width, names: []int{0, 1}}
 	g.add("REPLICA", "VERSION", "TABLE", "OFFSET", "SEEN", "READY")
-	for _, r := range s.replicas {
+	for _, r := range s.Replicas {
 		ready := "yes"
 		switch {
-		case s.silent(r):
+		case s.Silent(r):
 			ready = "SILENT"
 		case r.Ready != "":
 			ready = "NO"
 		}
-		g.add(r.Name, r.Version, r.Table, offset(r.Offset), ago(s.now, r.Seen), ready)
+		g.add(r.Name, r.Version, r.Table, offset(r.Offset), ago(s.Now, r.Seen), ready)
 		if r.Ready != "" {
 			g.note("not ready: " + r.Ready)
 		}
@@ -168,15 +172,15 @@ func (s *status) replicaLines(width int) []string {
 }
 
 // tableNotes say which tables there are, when it is not one.
-func (s *status) tableNotes(width int) []string {
+func (s status) tableNotes(width int) []string {
 	by := map[string][]string{}
-	for _, r := range s.replicas {
-		if !s.silent(r) {
+	for _, r := range s.Replicas {
+		if !s.Silent(r) {
 			by[r.Table] = append(by[r.Table], r.Name)
 		}
 	}
 	var notes []string
-	if s.drift() {
+	if s.Drift() {
 		notes = append(notes, "", "TABLES DIFFER between the replicas, and so may their ticks:")
 		hashes := slices.SortedFunc(maps.Keys(by), func(a, b string) int {
 			return cmp.Or(cmp.Compare(len(by[b]), len(by[a])), cmp.Compare(a, b))
@@ -185,8 +189,8 @@ func (s *status) tableNotes(width int) []string {
 			notes = append(notes, cut("  "+lock.OneLine(fmt.Sprintf("%s: %s", hash, strings.Join(by[hash], ", "))), width))
 		}
 	}
-	if len(by) > 0 && by[s.table.Hash] == nil {
-		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s), of which the next ticks are.", s.table.Hash), width))
+	if len(by) > 0 && by[s.Table.Hash] == nil {
+		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s), of which the next ticks are.", s.Table.Hash), width))
 	}
 	return notes
 }
@@ -195,16 +199,16 @@ func (s *status) tableNotes(width int) []string {
 func (a *app) watch(ctx context.Context, d *desk, interval time.Duration) {
 	fmt.Fprint(a.out, "\x1b[?1049h\x1b[?25l")
 	defer fmt.Fprint(a.out, "\x1b[?25h\x1b[?1049l")
-	var last *status
+	var last *view.Look
 	for {
-		s, err := d.status(ctx)
+		look, err := view.Take(ctx, d, d.table, d.table.Jobs)
 		if err == nil {
-			last = s
+			last = look
 		}
 		columns, rows, _ := terminal(a.out)
 		text := ""
 		if last != nil {
-			text = last.text(columns)
+			text = status{last}.text(columns)
 		}
 		draw(a.out, text, err, columns, rows)
 		select {

@@ -12,20 +12,21 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
 // crowded is a status in which everything is long.
-func crowded() *status {
+func crowded() status {
 	now := morning.Add(9 * time.Hour)
-	s := &status{table: &config.Table{Service: "billing", Hash: "fedcba987654"}, now: now, states: map[string]lock.JobState{}}
+	s := status{&view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]lock.JobState{}}}
 	for n := range 3 {
 		pod := fmt.Sprintf("billing-api-deployment-5d9c7b6f8d-x%dz9q", n)
-		s.replicas = append(s.replicas, lock.Replica{Name: pod, Version: "v1.2.3-rc.1", Table: fmt.Sprintf("%012d", n/2), Seen: now, Offset: 123 * time.Millisecond,
+		s.Replicas = append(s.Replicas, lock.Replica{Name: pod, Version: "v1.2.3-rc.1", Table: fmt.Sprintf("%012d", n/2), Seen: now, Offset: 123 * time.Millisecond,
 			Skips: map[string]lock.Skip{}})
 		job := fmt.Sprintf("send-the-monthly-invoices-to-all-customers-of-the-region-%d", n)
-		s.table.Jobs = append(s.table.Jobs, config.Job{Name: job, Suspend: true, Guarantee: config.AtMostOnce})
-		s.replicas[n].Skips[job] = lock.Skip{Tick: now, Reason: "overlap", At: now}
-		s.states[job] = lock.JobState{
+		s.Jobs = append(s.Jobs, config.Job{Name: job, Suspend: true, Guarantee: config.AtMostOnce})
+		s.Replicas[n].Skips[job] = lock.Skip{Tick: now, Reason: "overlap", At: now}
+		s.States[job] = lock.JobState{
 			Last:    &lock.Entry{Job: job, Replica: pod, Outcome: "interrupted", Tick: now.Add(-26 * time.Hour), Took: time.Hour, Detail: strings.Repeat("long ", 50)},
 			Running: []lock.RunState{{Since: now.Add(-time.Hour), LeaseEnd: now, Record: lock.Record{Replica: pod, Kind: "takeover", Attempt: 3}}},
 			Paused:  &lock.Pause{Reason: strings.Repeat("x", lock.MaxReason)},
@@ -62,28 +63,17 @@ func TestStatusFitsTheTerminalAndKeepsNamesApart(t *testing.T) {
 
 func TestARunWhoseReplicaMayBeGoneIsDoubted(t *testing.T) {
 	s := crowded()
-	r := s.states[s.table.Jobs[0].Name].Running[0]
+	r := s.States[s.Jobs[0].Name].Running[0]
 	if got := s.doubt(r); got != "" {
 		t.Errorf("a live one: %q", got)
 	}
-	r.LeaseEnd = s.now.Add(-time.Millisecond)
+	r.LeaseEnd = s.Now.Add(-time.Millisecond)
 	if got := s.doubt(r); got != " (lease over)" {
 		t.Errorf("its lease is over: %q", got)
 	}
-	s.replicas[0].Seen = s.now.Add(-lock.Silent - time.Millisecond)
+	s.Replicas[0].Seen = s.Now.Add(-lock.Silent - time.Millisecond)
 	if got := s.doubt(r); got != " (silent)" {
 		t.Errorf("its replica is silent: %q", got)
-	}
-}
-
-func TestSilentReplicasAreNoDrift(t *testing.T) {
-	s := crowded()
-	if !s.drift() {
-		t.Error("two tables are no drift")
-	}
-	s.replicas[2].Seen = s.now.Add(-lock.Silent - time.Millisecond)
-	if s.drift() {
-		t.Error("the one with the other table is silent")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
 // lookInterval is how often --wait looks: a run's end is told so much late.
@@ -54,10 +55,10 @@ With --wait the exit code is 0 only when the run succeeded.`,
 
 // triggerJSON is the output of `trigger -o json`, a contract: see docs/cli-json.md.
 type triggerJSON struct {
-	Job    string     `json:"job"`
-	Tick   string     `json:"tick"`
-	ID     string     `json:"id"`
-	Result *entryJSON `json:"result,omitempty"`
+	Job    string      `json:"job"`
+	Tick   string      `json:"tick"`
+	ID     string      `json:"id"`
+	Result *view.Entry `json:"result,omitempty"`
 }
 
 func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o output) error {
@@ -73,10 +74,10 @@ func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o ou
 		return err
 	}
 	if o != "json" {
-		fmt.Fprintf(a.out, "triggered %s: tick %s, request %s\n", name, stamp(due.Tick), due.Nonce)
+		fmt.Fprintf(a.out, "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
 	a.warnIfAlone(ctx, d)
-	result := triggerJSON{Job: name, Tick: stamp(due.Tick), ID: due.Nonce}
+	result := triggerJSON{Job: name, Tick: view.Stamp(due.Tick), ID: due.Nonce}
 	if !wait {
 		return a.printTriggered(result, o)
 	}
@@ -84,7 +85,7 @@ func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o ou
 	if err != nil {
 		return err
 	}
-	made := newEntryJSON(*entry)
+	made := view.NewEntry(*entry)
 	result.Result = &made
 	if err := a.printTriggered(result, o); err != nil {
 		return err

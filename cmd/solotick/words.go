@@ -9,14 +9,6 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// stamp is a time as the JSON of the operating verbs has it: RFC 3339 in UTC with milliseconds; "" when it is not known.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
 // moment is a time as tables for people have it: in UTC, with a fraction only where there is one.
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999") }
 

@@ -1,0 +1,95 @@
+// Package view is a service as it looks from outside: what Redis knows of its jobs and replicas beside what the table
+// says of them. The command line, the API and the status page show the same look, in the same JSON, which is a contract:
+// docs/cli-json.md.
+package view
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// Store is where a look is taken; a lock.Store is one.
+type Store interface {
+	States(ctx context.Context, jobs []string) (map[string]lock.JobState, error)
+	Replicas(ctx context.Context) ([]lock.Replica, error)
+	Now() (time.Time, bool)
+}
+
+// Look is what one look at Redis tells, beside the table.
+type Look struct {
+	Table    *config.Table
+	Jobs     []config.Job // the table's, and after them those made through the API
+	Now      time.Time    // Redis' time
+	States   map[string]lock.JobState
+	Replicas []lock.Replica
+}
+
+// Take takes a look at the jobs, in two round trips.
+func Take(ctx context.Context, s Store, t *config.Table, jobs []config.Job) (*Look, error) {
+	names := make([]string, 0, len(jobs))
+	for _, j := range jobs {
+		names = append(names, j.Name)
+	}
+	states, err := s.States(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	now, _ := s.Now() // known since the states are
+	replicas, err := s.Replicas(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Look{t, jobs, now, states, replicas}, nil
+}
+
+// Next is the next tick that is not held back; zero when there is none.
+func (l *Look) Next(j config.Job) time.Time {
+	after := l.Now
+	if p := l.States[j.Name].Paused; p != nil {
+		if p.Until.IsZero() {
+			return time.Time{}
+		}
+		after = p.Until.Add(-time.Nanosecond)
+	}
+	if j.Suspend {
+		return time.Time{}
+	}
+	return j.Schedule.Next(after)
+}
+
+// Silent tells whether a replica has not been heard of for so long that it is probably gone.
+func (l *Look) Silent(r lock.Replica) bool { return l.Now.Sub(r.Seen) > lock.Silent }
+
+// Drift tells whether the replicas that are there have different tables.
+func (l *Look) Drift() bool {
+	tables := map[string]bool{}
+	for _, r := range l.Replicas {
+		if !l.Silent(r) {
+			tables[r.Table] = true
+		}
+	}
+	return len(tables) > 1
+}
+
+// Skipped is a replica's last skip of a job.
+type Skipped struct {
+	lock.Skip
+	Replica string
+}
+
+// Skips are the last skips of a job on each replica, the newest first.
+func (l *Look) Skips(job string) []Skipped {
+	var all []Skipped
+	for _, r := range l.Replicas {
+		if k, ok := r.Skips[job]; ok {
+			all = append(all, Skipped{k, r.Name})
+		}
+	}
+	slices.SortFunc(all, func(a, b Skipped) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Replica, b.Replica)) })
+	return all
+}

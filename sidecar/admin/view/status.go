@@ -1,0 +1,151 @@
+package view
+
+import (
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// Stamp is a time as the JSON has it: RFC 3339 in UTC with milliseconds; "" when it is not known.
+func Stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// Status is a look as `status -o json` and GET /v1/status have it.
+type Status struct {
+	Service  string    `json:"service"`
+	Time     string    `json:"time"`
+	Table    string    `json:"table"`
+	Drift    bool      `json:"drift"`
+	Jobs     []Job     `json:"jobs"`
+	Replicas []Replica `json:"replicas"`
+}
+
+// Job is one job of a Status.
+type Job struct {
+	Job        string    `json:"job"`
+	Guarantee  string    `json:"guarantee"`
+	Registered bool      `json:"registered"`
+	Suspended  bool      `json:"suspended"`
+	Next       string    `json:"next,omitempty"`
+	Last       *Entry    `json:"last,omitempty"`
+	Running    []Run     `json:"running"`
+	Waiting    []Waiting `json:"waiting"`
+	Paused     *Pause    `json:"paused,omitempty"`
+	Skips      []Skip    `json:"skips"`
+}
+
+// Run is a run that is not over.
+type Run struct {
+	Tick     string `json:"tick"`
+	Run      string `json:"run"`
+	Replica  string `json:"replica"`
+	Kind     string `json:"kind"`
+	Attempt  int    `json:"attempt"`
+	Since    string `json:"since"`
+	LeaseEnd string `json:"leaseEnd"`
+}
+
+// Waiting is a tick that is to be fired besides the schedule.
+type Waiting struct {
+	Tick    string `json:"tick"`
+	Kind    string `json:"kind"`
+	Attempt int    `json:"attempt"`
+}
+
+// Pause is why a job stands still.
+type Pause struct {
+	Reason string `json:"reason"`
+	At     string `json:"at"`
+	Until  string `json:"until,omitempty"`
+}
+
+// Skip is a replica's last skip of a job.
+type Skip struct {
+	Replica string `json:"replica"`
+	Tick    string `json:"tick"`
+	Reason  string `json:"reason"`
+	At      string `json:"at"`
+}
+
+// Replica is one replica of a Status.
+type Replica struct {
+	Replica  string  `json:"replica"`
+	Version  string  `json:"version"`
+	Table    string  `json:"table"`
+	OffsetMS float64 `json:"offsetMs"`
+	Ready    bool    `json:"ready"`
+	NotReady string  `json:"notReady,omitempty"`
+	Silent   bool    `json:"silent"`
+	Seen     string  `json:"seen"`
+}
+
+// Entry is a run that is settled, as the history has it.
+type Entry struct {
+	Job        string `json:"job"`
+	Tick       string `json:"tick"`
+	Run        string `json:"run"`
+	Replica    string `json:"replica"`
+	Kind       string `json:"kind"`
+	Attempt    int    `json:"attempt"`
+	Outcome    string `json:"outcome"`
+	Failed     bool   `json:"failed"`
+	Ended      string `json:"ended,omitempty"`
+	DurationMS int64  `json:"durationMs"`
+	Detail     string `json:"detail,omitempty"`
+}
+
+// NewEntry is an entry of the history in JSON.
+func NewEntry(e lock.Entry) Entry {
+	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended), e.Took.Milliseconds(), e.Detail}
+}
+
+// NewEntries are entries of the history in JSON, in their order; never null.
+func NewEntries(entries []lock.Entry) []Entry {
+	rows := make([]Entry, 0, len(entries))
+	for _, e := range entries {
+		rows = append(rows, NewEntry(e))
+	}
+	return rows
+}
+
+// Status is the look in JSON.
+func (l *Look) Status() Status {
+	out := Status{l.Table.Service, Stamp(l.Now), l.Table.Hash, l.Drift(), []Job{}, []Replica{}}
+	for _, j := range l.Jobs {
+		out.Jobs = append(out.Jobs, l.job(j))
+	}
+	for _, r := range l.Replicas {
+		silent := l.Silent(r)
+		out.Replicas = append(out.Replicas, Replica{r.Name, r.Version, r.Table, float64(r.Offset.Microseconds()) / 1000,
+			r.Ready == "" && !silent, r.Ready, silent, Stamp(r.Seen)})
+	}
+	return out
+}
+
+func (l *Look) job(j config.Job) Job {
+	state, known := l.States[j.Name]
+	out := Job{Job: j.Name, Guarantee: string(j.Guarantee), Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
+		Running: []Run{}, Waiting: []Waiting{}, Skips: []Skip{}}
+	if state.Last != nil {
+		last := NewEntry(*state.Last)
+		out.Last = &last
+	}
+	for _, r := range state.Running {
+		out.Running = append(out.Running, Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd)})
+	}
+	for _, w := range state.Waiting {
+		out.Waiting = append(out.Waiting, Waiting{Stamp(w.Tick), w.Kind, w.Attempt})
+	}
+	if p := state.Paused; p != nil {
+		out.Paused = &Pause{p.Reason, Stamp(p.At), Stamp(p.Until)}
+	}
+	for _, k := range l.Skips(j.Name) {
+		out.Skips = append(out.Skips, Skip{k.Replica, Stamp(k.Tick), k.Reason, Stamp(k.At)})
+	}
+	return out
+}
