@@ -50,13 +50,24 @@ func (t *Table) hash() string {
 		open = append(open, job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
 			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.Retry, j.Lock, j.Reserved, j.Resources})
 	}
+	return digest(open, 8) + digest(t.whole(), 4)
+}
+
+// whole is all that a table says, its secrets too.
+func (t *Table) whole() Table {
 	whole := *t
-	whole.Warnings = nil
+	whole.Warnings, whole.Hash = nil, ""
 	whole.Jobs = slices.Clone(t.Jobs)
 	for i := range whole.Jobs {
 		whole.Jobs[i].Schedule = nil // the fingerprint stands for it
 	}
-	return digest(open, 8) + digest(whole, 4)
+	return whole
+}
+
+// Equal says whether two tables say the same, in every value and in the order of their jobs: then there is nothing to
+// reload. Other than the hash, which holds little of what may be secret, it cannot be wrong.
+func (t *Table) Equal(other *Table) bool {
+	return digest(t.whole(), 64) == digest(other.whole(), 64)
 }
 
 // digest is the beginning of a hash, in hex digits. JSON writes a mapping in the order of its keys.

@@ -14,6 +14,9 @@ func TestEveryValueCountsInTheHash(t *testing.T) {
 	}
 	table := parsed(t, string(data))
 	seen := map[string]string{table.Hash: "the table itself"}
+	if !table.Equal(parsed(t, "# a comment\n"+string(data))) {
+		t.Error("a comment makes a difference")
+	}
 	for _, change := range [][2]string{
 		{"service: billing", "service: other"}, {"6380/3", "6380/4"}, {"/run/secrets/redis", "/run/secrets/other"},
 		{"ca.pem", "roots.pem"}, {"tls.crt", "cert.pem"}, {"tls.key", "key.pem"}, {"serverName: redis", "serverName: r"},
@@ -37,9 +40,13 @@ func TestEveryValueCountsInTheHash(t *testing.T) {
 		if changed == string(data) {
 			t.Fatalf("%s is not in the table", change[0])
 		}
-		hash := parsed(t, changed).Hash
-		if other := seen[hash]; other != "" {
-			t.Errorf("%s → %s has the hash of %s", change[0], change[1], other)
+		other := parsed(t, changed)
+		if table.Equal(other) {
+			t.Errorf("%s → %s makes no difference", change[0], change[1])
+		}
+		hash := other.Hash
+		if same := seen[hash]; same != "" {
+			t.Errorf("%s → %s has the hash of %s", change[0], change[1], same)
 		}
 		seen[hash] = change[0] + " → " + change[1]
 	}
