@@ -25,6 +25,7 @@ type Replica struct {
 	Table   string          // hash of its table
 	Offset  time.Duration   // Redis' clock minus its own, in whole microseconds
 	Ready   string          // why it takes no ticks; "" = it does
+	Reload  string          // why the table that it read last is not in force; "" = it is
 	Skips   map[string]Skip // job → its newest tick that this replica skipped for more than that another fired it
 	Seen    time.Time       // Redis' time of the heartbeat, as its sender estimates it
 }
@@ -42,6 +43,7 @@ type replicaText struct {
 	Table   string              `json:"table"`
 	Offset  int64               `json:"us"` // microseconds
 	Ready   string              `json:"ready,omitempty"`
+	Reload  string              `json:"reload,omitempty"`
 	Skips   map[string]skipText `json:"skips,omitempty"`
 	Seen    int64               `json:"seen"`
 }
@@ -62,7 +64,7 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
-	t := replicaText{r.Version, r.Table, r.Offset.Microseconds(), r.Ready, map[string]skipText{}, millis(now)}
+	t := replicaText{r.Version, r.Table, r.Offset.Microseconds(), r.Ready, r.Reload, map[string]skipText{}, millis(now)}
 	jobs := make([]string, 0, len(r.Skips))
 	for job := range r.Skips {
 		jobs = append(jobs, job)
@@ -143,7 +145,7 @@ func parseReplica(name, text string) (Replica, error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return Replica{}, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
 	}
-	r := Replica{name, t.Version, t.Table, time.Duration(t.Offset) * time.Microsecond, t.Ready, map[string]Skip{}, fromMillis(t.Seen)}
+	r := Replica{name, t.Version, t.Table, time.Duration(t.Offset) * time.Microsecond, t.Ready, t.Reload, map[string]Skip{}, fromMillis(t.Seen)}
 	for job, k := range t.Skips {
 		r.Skips[job] = Skip{fromMillis(k.Tick), k.Reason, fromMillis(k.At)}
 	}

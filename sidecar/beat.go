@@ -20,26 +20,35 @@ type heart struct {
 	skips map[string]lock.Skip // by job, the newest that was not for another replica's fire
 }
 
-// run sends heartbeats until ctx ends, and looks who else does.
+// run sends heartbeats until ctx ends, and looks who else does. That the replica drains is told at once.
 func (h *heart) run(ctx context.Context) {
-	for {
+	draining := h.sidecar.accepting.Done()
+	for ctx.Err() == nil {
 		wait := lookEvery
 		if h.beat(ctx) == nil {
 			h.sidecar.turn.look(ctx)
 			wait = beatEvery
 		}
-		if !pause(ctx, wait) {
-			return
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-draining:
+			draining = nil
+		case <-ctx.Done():
 		}
+		t.Stop()
 	}
 }
 
 func (h *heart) beat(ctx context.Context) error {
 	s := h.sidecar
 	offset, _ := s.clock.offset()
-	r := lock.Replica{Name: s.replica, Version: s.version, Table: s.tableHash, Offset: offset, Skips: h.skipped()}
-	if err := s.Ready(); err != nil {
+	r := lock.Replica{Name: s.replica, Version: s.version, Table: s.Table().Hash, Offset: offset, Skips: h.skipped()}
+	if err := s.contends(); err != nil {
 		r.Ready = err.Error()
+	}
+	if err := s.LastReload().Err; err != nil {
+		r.Reload = lock.OneLine(truncate(err.Error(), maxDetail))
 	}
 	return s.store.Beat(ctx, r)
 }

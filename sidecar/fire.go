@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,11 +44,17 @@ func (s *Sidecar) fire(w *wake) {
 		return
 	}
 
-	// 2. Gate: what needs no Redis.
+	// 2. Gate: what needs no Redis. While the app is not ready, or no slot is free, the tick is left to other replicas.
 	if r := s.gate(w); r != "" {
 		s.skipped(w, r)
 		return
 	}
+	leave, r := s.enter(w)
+	if r != "" {
+		s.skipped(w, r)
+		return
+	}
+	defer leave()
 
 	// 3. Acquire.
 	h := s.acquire(w)
@@ -68,6 +75,7 @@ func (s *Sidecar) fire(w *wake) {
 	}
 	s.settle(w, h, &end)
 	stop()
+	leave()
 
 	// 7. Count.
 	if end.outcome == notStarted {
@@ -94,6 +102,29 @@ func (s *Sidecar) gate(w *wake) reason {
 		return tooLate
 	}
 	return ""
+}
+
+// enter waits until the wake may contend, as long as its tick is worth firing. What it got is given back by leave, which
+// may be called twice.
+func (s *Sidecar) enter(w *wake) (leave func(), r reason) {
+	p := w.place
+	if p == nil {
+		p = s.admission.try(w.job)
+	}
+	if p == nil {
+		ctx, cancel := context.WithCancel(s.accepting)
+		defer cancel()
+		if until := w.worthUntil(); !until.IsZero() {
+			defer s.clock.AfterFunc(until.Sub(s.clock.Now()), cancel).Stop()
+		}
+		if p, r = s.admission.enter(ctx, w.job); p == nil && s.accepting.Err() != nil {
+			r = draining
+		}
+	}
+	return sync.OnceFunc(func() {
+		s.admission.leave(p)
+		s.watcher.spare()
+	}), r
 }
 
 // acquire races for the tick, while it is worth firing. Nil when this replica is not the one, which is counted then.
@@ -194,7 +225,7 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	if _, err := h.Handover(ctx, wait, s.entry(end)); err != nil {
 		return false
 	}
-	s.metrics.handovers.WithLabelValues(w.job.Name).Inc()
+	s.metrics.handovers.WithLabelValues(w.job.label).Inc()
 	s.skipped(w, notReady, slog.String("err", end.result.Err.Error()))
 	return true
 }

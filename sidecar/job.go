@@ -15,10 +15,14 @@ import (
 // job is one row of the table at work.
 type job struct {
 	config.Job
+	label    string // of its series in the metrics
 	series   series
 	executor execute.Executor
+	timer    uuid.UUID // gocron's name for it
 
 	mu         sync.Mutex
+	retired    bool // it left the table, or heir has its place
+	heir       *job
 	taken      time.Time // newest tick that a wake of this replica took
 	answered   time.Time // newest tick of which this replica knows what became of it
 	claimed    time.Time // newest tick claimed, as Redis last said: a failover may forget
@@ -44,6 +48,7 @@ type wake struct {
 	open      bool      // it counts in job.asking
 	refused   reason    // why it did not fire
 	until     time.Time // when the pause that it met with ends; zero = nobody knows
+	place     *place    // the slot that it got before it began; nil = none yet
 }
 
 // The kinds of wakes, as the job is told them.
@@ -75,6 +80,12 @@ func (w *wake) byHand() bool { return w.kind == kindManual || w.kind == kindBack
 func (j *job) take(t time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.retired {
+		if j.heir == nil {
+			return wake{}, false
+		}
+		return j.heir.take(t)
+	}
 	tick := j.series.newest(t)
 	if !tick.After(j.taken) {
 		if j.series.due(j.taken).After(t) {
@@ -91,6 +102,21 @@ func (j *job) take(t time.Time) (wake, bool) {
 		w.kind = kindCatchup
 	}
 	return w, true
+}
+
+// passOn retires a job in favour of another of its name, nil when there is none any more. Where both have the same ticks,
+// the heir goes on from what is known of them.
+func (j *job) passOn(heir *job) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.retired, j.heir = true, heir
+	if heir == nil || heir.Fingerprint != j.Fingerprint {
+		return
+	}
+	heir.mu.Lock()
+	defer heir.mu.Unlock()
+	heir.taken, heir.answered, heir.claimed, heir.highest, heir.pausedTo = j.taken, j.answered, j.claimed, j.highest, j.pausedTo
+	heir.born, heir.since, heir.registered = j.born, j.since, j.registered
 }
 
 // owed is the wake for a tick that came due and of which this replica does not know what became: no replica was there,

@@ -1,6 +1,11 @@
 package sidecar
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // metrics hang on a registerer that is handed in. Labels are the job's name and closed sets, and every series is there
 // from the start, so that a rate over one that has just begun is not lost.
@@ -11,7 +16,12 @@ type metrics struct {
 	running, lastFire, lastSuccess, next         *prometheus.GaugeVec   // job
 	runDuration, fireDelay                       *prometheus.HistogramVec
 	acquireDuration                              prometheus.Histogram
-	redisUp, redisFit                            prometheus.Gauge
+	redisUp, redisFit, appReady                  prometheus.Gauge
+	reloadedWell, reloadedAt                     prometheus.Gauge
+
+	mu   sync.Mutex
+	busy map[string]int  // by job: fires under way
+	gone map[string]bool // jobs whose series go with the last of these
 }
 
 func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
@@ -43,19 +53,21 @@ func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
 		redisUp:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_redis_up", Help: "1 if Redis answered last time it was asked, about once a second."}),
 		redisFit: prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_redis_fit", Help: "1 if Redis was fit for locks when it was last connected to: a master, not evicting, not too old."}),
 	}
+	m.busy, m.gone = map[string]int{}, map[string]bool{}
+	m.appReady = prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_app_ready", Help: "1 if the app was ready when it was last asked, or the table has it not asked."})
+	m.reloadedWell = prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_table_last_reload_successful", Help: "1 if the table that was read last is in force."})
+	m.reloadedAt = prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_table_last_reload_success_timestamp_seconds", Help: "When a table was last put in force."})
 	offset := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "solotick_clock_offset_seconds",
 		Help: "Redis' time minus this replica's, as estimated; 0 before the first answer, and for clock: local."}, func() float64 {
 		d, _ := s.clock.offset()
 		return d.Seconds()
 	})
-	table := prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_table_info", Help: "1; hash tells the tables of replicas apart.",
-		ConstLabels: prometheus.Labels{"hash": s.tableHash}})
-	table.Set(1)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_build_info", Help: "1; the version of this binary.",
 		ConstLabels: prometheus.Labels{"version": s.version}})
 	build.Set(1)
 	for _, c := range []prometheus.Collector{m.fires, m.skips, m.runs, m.missed, m.retries, m.handovers, m.takeovers, m.running, m.lastFire, m.lastSuccess,
-		m.next, m.runDuration, m.fireDelay, m.acquireDuration, m.redisUp, m.redisFit, offset, table, build} {
+		m.next, m.runDuration, m.fireDelay, m.acquireDuration, m.redisUp, m.redisFit, m.appReady, m.reloadedWell, m.reloadedAt,
+		offset, tableInfo{s}, build} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -63,8 +75,75 @@ func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
 	return m, nil
 }
 
-// add makes all series of a job appear, at zero.
+// tableInfo is solotick_table_info, of the table in force at each scrape.
+type tableInfo struct{ sidecar *Sidecar }
+
+var tableInfoDesc = prometheus.NewDesc("solotick_table_info", "1; hash tells the tables of replicas apart.", []string{"hash"}, nil)
+
+func (tableInfo) Describe(ch chan<- *prometheus.Desc) { ch <- tableInfoDesc }
+
+func (t tableInfo) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.MustNewConstMetric(tableInfoDesc, prometheus.GaugeValue, 1, t.sidecar.Table().Hash)
+}
+
+// reloaded counts what came of a table.
+func (m *metrics) reloaded(at time.Time, well bool) {
+	m.reloadedWell.Set(0)
+	if well {
+		m.reloadedWell.Set(1)
+		m.reloadedAt.Set(seconds(at))
+	}
+}
+
+// hold keeps the series of a job while a fire of it is under way, until release.
+func (m *metrics) hold(job string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.busy[job]++
+}
+
+func (m *metrics) release(job string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.busy[job]--; m.busy[job] > 0 {
+		return
+	}
+	delete(m.busy, job)
+	if m.gone[job] {
+		delete(m.gone, job)
+		m.drop(job)
+	}
+}
+
+// remove takes away the series of a job that has left, when its last fire has ended.
+func (m *metrics) remove(job string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.busy[job] > 0 {
+		m.gone[job] = true
+		m.next.DeleteLabelValues(job)
+		return
+	}
+	m.drop(job)
+}
+
+func (m *metrics) drop(job string) {
+	of := prometheus.Labels{"job": job}
+	for _, v := range []*prometheus.CounterVec{m.fires, m.missed, m.retries, m.handovers, m.takeovers, m.skips, m.runs} {
+		v.DeletePartialMatch(of)
+	}
+	for _, v := range []*prometheus.GaugeVec{m.running, m.lastFire, m.lastSuccess, m.next} {
+		v.DeletePartialMatch(of)
+	}
+	m.runDuration.DeletePartialMatch(of)
+	m.fireDelay.DeletePartialMatch(of)
+}
+
+// add makes all series of a job appear, at zero unless they are there already.
 func (m *metrics) add(job string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.gone, job)
 	for _, v := range []*prometheus.CounterVec{m.fires, m.missed, m.retries, m.handovers, m.takeovers} {
 		v.WithLabelValues(job)
 	}

@@ -106,12 +106,12 @@ func refusal(w *wake, a lock.Answer) reason {
 func (s *Sidecar) fired(w *wake, token int64) {
 	delay := s.clock.Now().Sub(w.due)
 	m := s.metrics
-	m.fires.WithLabelValues(w.job.Name).Inc()
+	m.fires.WithLabelValues(w.job.label).Inc()
 	if !w.byHand() && w.kind != kindTakeover { // whose ticks are long past
-		m.fireDelay.WithLabelValues(w.job.Name).Observe(max(delay, 0).Seconds())
+		m.fireDelay.WithLabelValues(w.job.label).Observe(max(delay, 0).Seconds())
 	}
-	m.lastFire.WithLabelValues(w.job.Name).Set(seconds(s.clock.Now()))
-	m.running.WithLabelValues(w.job.Name).Inc()
+	m.lastFire.WithLabelValues(w.job.label).Set(seconds(s.clock.Now()))
+	m.running.WithLabelValues(w.job.label).Inc()
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(),
 		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", token))...)
 }
@@ -121,7 +121,7 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 	w.refused = r
 	w.close(r != redisError)
 	s.heart.note(w, r)
-	s.metrics.skips.WithLabelValues(w.job.Name, string(r)).Inc()
+	s.metrics.skips.WithLabelValues(w.job.label, string(r)).Inc()
 	level := slog.LevelInfo
 	if r == redisError || r == notReady {
 		level = slog.LevelWarn
@@ -132,15 +132,15 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 // finished counts the end of a run.
 func (s *Sidecar) finished(w *wake, end *ended) {
 	m, o, r := s.metrics, end.outcome, end.result
-	m.runs.WithLabelValues(w.job.Name, string(o)).Inc()
+	m.runs.WithLabelValues(w.job.label, string(o)).Inc()
 	if o != notStarted {
-		m.running.WithLabelValues(w.job.Name).Dec()
-		m.runDuration.WithLabelValues(w.job.Name).Observe(end.took.Seconds())
+		m.running.WithLabelValues(w.job.label).Dec()
+		m.runDuration.WithLabelValues(w.job.label).Observe(end.took.Seconds())
 	}
 	attrs := append(w.attrs(), slog.String("outcome", string(o)), slog.Duration("duration", end.took.Round(time.Microsecond)))
 	level := slog.LevelInfo
 	if o == succeeded {
-		m.lastSuccess.WithLabelValues(w.job.Name).Set(seconds(s.clock.Now()))
+		m.lastSuccess.WithLabelValues(w.job.label).Set(seconds(s.clock.Now()))
 	}
 	if o.bad() {
 		level = slog.LevelError
@@ -177,7 +177,7 @@ func (w *wake) attrs() []slog.Attr {
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
 func (s *Sidecar) interrupted(name string, rec lock.Record) {
-	if s.jobs[name] != nil {
+	if s.job(name) != nil {
 		s.metrics.takeovers.WithLabelValues(name).Inc()
 		s.metrics.runs.WithLabelValues(name, string(wasInterrupted)).Inc()
 	}
@@ -197,7 +197,7 @@ func (s *Sidecar) missed(w *wake, a lock.Answer, late int) {
 		n++ // it waited for the end of the run, and a newer one took its place
 	}
 	if n > 0 {
-		s.metrics.missed.WithLabelValues(w.job.Name).Add(float64(n))
+		s.metrics.missed.WithLabelValues(w.job.label).Add(float64(n))
 		s.log.Warn("missed ticks that no replica fired", "job", w.job.Name, "ticks", n, "before", stamp(w.tick))
 	}
 	if late > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -26,6 +27,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Executor makes what runs a job.
 	Executor func(config.Job) execute.Executor
+	// Prober makes what asks the app whether it is ready.
+	Prober func(config.Ready) Prober
 	// Wall is this machine's clock; nil is time.Now.
 	Wall func() time.Time
 	// Nap sleeps for a millisecond or two, precisely; nil is the kernel's nanosleep. Simulations bring their own.
@@ -34,121 +37,182 @@ type Options struct {
 
 // Sidecar is one replica at work.
 type Sidecar struct {
-	service, replica, version, tableHash string
+	service, replica, version string
 
-	grace   time.Duration
-	store   *lock.Store
-	clock   *clock
-	jobs    map[string]*job
-	log     *slog.Logger
-	metrics *metrics
-	watcher *watcher
-	heart   *heart
-	turn    *turn
+	store     *lock.Store
+	clock     *clock
+	wall      func() time.Time
+	log       *slog.Logger
+	metrics   *metrics
+	admission admission
+	watcher   *watcher
+	heart     *heart
+	turn      *turn
+	executor  func(config.Job) execute.Executor
+	prober    func(config.Ready) Prober
+
+	table    atomic.Pointer[config.Table]
+	roster   atomic.Pointer[roster]
+	reloaded atomic.Pointer[ReloadState]
+	timers   *job          // stands for all timers: it has no ticks of its own
+	newTable chan struct{} // tells probeApp
+
+	swapping sync.Mutex       // held by whoever changes what is at work
+	dynamic  []config.Job     // the jobs made through the API
+	cron     gocron.Scheduler // nil before Run has begun
 
 	accepting     context.Context // ends when no more ticks are taken
 	stopAccepting context.CancelFunc
 	working       context.Context // ends, with errShutdown, when running jobs have to end
 	stopWorking   context.CancelCauseFunc
 	runs          sync.WaitGroup // fires under way
+	drained       chan struct{}  // closed when the last of them has ended, and no more can begin
 }
 
 // New builds a replica; Run sets it to work.
 func New(o Options) (*Sidecar, error) {
 	s := &Sidecar{
-		service: o.Table.Service, replica: o.Replica, version: o.Version, tableHash: o.Table.Hash,
-		grace: o.Table.ShutdownGrace, store: o.Store, log: o.Log, jobs: make(map[string]*job, len(o.Table.Jobs)),
+		service: o.Table.Service, replica: o.Replica, version: o.Version, store: o.Store, log: o.Log, wall: o.Wall,
+		executor: o.Executor, prober: o.Prober,
+		admission: admission{own: map[string]bool{}}, newTable: make(chan struct{}, 1), drained: make(chan struct{}),
 	}
 	s.accepting, s.stopAccepting = context.WithCancel(context.Background())
 	s.working, s.stopWorking = context.WithCancelCause(context.Background())
-	if o.Wall == nil {
-		o.Wall = time.Now
+	if s.wall == nil {
+		s.wall = time.Now
 	}
 	if o.Nap == nil {
 		o.Nap = nap
 	}
-	s.clock = newClock(o.Wall, o.Nap)
+	s.clock = newClock(s.wall, o.Nap)
 	if o.Table.Clock != "local" {
 		s.clock.redis = s.store.Reached
 	}
 	s.watcher = &watcher{sidecar: s, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
 	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}}
 	s.turn = &turn{sidecar: s}
+	s.timers = &job{Job: config.Job{Name: "@timers", Fingerprint: "@timers", Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}}
+	s.table.Store(o.Table)
+	s.roster.Store(&roster{})
+	s.reloaded.Store(&ReloadState{At: s.wall()})
 	var err error
 	if s.metrics, err = newMetrics(o.Registerer, s); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
-	for _, c := range o.Table.Jobs {
-		j := &job{Job: c, series: newSeries(&c), executor: o.Executor(c)}
-		s.jobs[c.Name] = j
-		if c.Guarantee != config.EveryReplica {
-			s.watcher.canary = j
-		}
-		s.metrics.add(c.Name)
+	s.metrics.reloaded(s.wall(), true)
+	if o.Table.Ready != nil {
+		s.admission.unready = notAsked
+	}
+	if err := s.use(o.Table, nil); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-// Run fires ticks until ctx ends. Then it takes no more of them, gives running jobs the shutdown grace to end, cancels
-// those that do not, and returns when all are settled.
+// Run fires ticks until ctx ends, or Drain is called. Then it takes no more of them, gives running jobs the shutdown grace
+// to end, and cancels those that do not. When all are settled it returns, though never before ctx has ended.
 func (s *Sidecar) Run(ctx context.Context) error {
-	var loops sync.WaitGroup
-	ticking, stopClock := context.WithCancel(context.Background()) // until the last fire has ended: fires sleep on it
-	loops.Go(func() { s.clock.run(ticking) })
-	defer loops.Wait()
+	ticking, stopClock := context.WithCancel(context.Background()) // to the end: fires sleep on it, and health asks for it
+	var clock sync.WaitGroup
+	clock.Go(func() { s.clock.run(ticking) })
+	defer clock.Wait()
 	defer stopClock()
 	s.watcher.look(ctx) // so that ticks come on the cluster clock from the start, when Redis is there
-	cron, err := s.schedule()
-	if err != nil {
+	if err := s.start(); err != nil {
 		s.stopAccepting()
+		close(s.drained)
 		return err
 	}
-	var watching sync.WaitGroup
+	var watching, attending sync.WaitGroup
 	watching.Go(func() { s.watcher.run(s.accepting) })
-	watching.Go(func() { s.heart.run(s.accepting) })
-	loops.Go(func() { s.store.Listen(ticking, s.watcher.nudge) }) // to the end: runs may be told to end while others drain
-	cron.Start()
-	s.log.Info("taking ticks", "service", s.service, "replica", s.replica, "jobs", len(s.jobs), "table", s.tableHash)
+	watching.Go(func() { s.probeApp(s.accepting) })
+	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
+	attending.Go(func() { s.heart.run(attended) })
+	attending.Go(func() { s.store.Listen(attended, s.watcher.nudge) })
+	s.log.Info("taking ticks", "service", s.service, "replica", s.replica, "jobs", len(s.Jobs()), "table", s.Table().Hash)
 
-	<-ctx.Done()
-	s.log.Info("taking no more ticks", "grace", s.grace)
-	s.stopAccepting()
-	if err := cron.Shutdown(); err != nil {
-		s.log.Warn("the scheduler did not stop cleanly", "err", err)
+	select {
+	case <-ctx.Done():
+	case <-s.accepting.Done():
 	}
+	s.log.Info("taking no more ticks", "grace", s.Table().ShutdownGrace)
+	s.stopAccepting()
+	s.stopTimers()
 	watching.Wait()
 	s.finish()
+	stopAttending()
+	attending.Wait()
 	s.heart.leave()
+	if ctx.Err() == nil {
+		s.log.Info("drained")
+	}
+	close(s.drained)
+	<-ctx.Done()
 	return nil
 }
 
-// schedule gives every job to gocron, on the cluster clock and with our schedules.
-func (s *Sidecar) schedule() (gocron.Scheduler, error) {
-	cron, err := gocron.NewScheduler(gocron.WithClock(s.clock), gocron.WithLocation(time.UTC))
-	if err != nil {
-		return nil, fmt.Errorf("making the scheduler: %w", err)
+// Drain has the replica take no more ticks, nor anything else that is due: both go to other replicas. It returns when the
+// runs under way have ended, or been cancelled at the end of the shutdown grace; or with ctx' error when that ends first,
+// which stops nothing. A drained replica stays so until its process ends.
+func (s *Sidecar) Drain(ctx context.Context) error {
+	s.stopAccepting()
+	select {
+	case <-s.drained:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("draining: %w", context.Cause(ctx))
 	}
-	now := s.clock.Now()
-	for _, j := range s.jobs {
-		j.taken = j.series.newest(now) // what came due before this replica was there is not its to take
-		s.showNext(j, now)
-		_, err := cron.NewJob(gocron.CronJob("", false), gocron.NewTask(s.wake, j), gocron.WithName(j.Name),
-			gocron.WithCronImplementation(&j.series))
-		if err != nil {
-			return nil, fmt.Errorf("scheduling job %q: %w", j.Name, err)
-		}
-	}
-	return cron, nil
 }
 
-// wake is what gocron calls. It returns at once, so that a running job never holds gocron up.
-func (s *Sidecar) wake(j *job) {
+// start gives the jobs to gocron. From now on they may be swapped.
+func (s *Sidecar) start() error {
+	s.swapping.Lock()
+	defer s.swapping.Unlock()
+	cron, err := gocron.NewScheduler(gocron.WithClock(s.clock), gocron.WithLocation(time.UTC))
+	if err != nil {
+		return fmt.Errorf("making the scheduler: %w", err)
+	}
+	s.cron = cron
+	for _, j := range s.jobs() {
+		if err := s.arm(j); err != nil {
+			return errors.Join(err, cron.Shutdown())
+		}
+	}
+	cron.Start()
+	return nil
+}
+
+// stopTimers ends gocron. What is at work is not swapped any more.
+func (s *Sidecar) stopTimers() {
+	s.swapping.Lock()
+	defer s.swapping.Unlock()
+	if err := s.cron.Shutdown(); err != nil {
+		s.log.Warn("the scheduler did not stop cleanly", "err", err)
+	}
+}
+
+// wake is what gocron calls. It returns at once, so that a running job never holds gocron up. The job is looked up by its
+// name, since a timer may go off while it is replaced.
+func (s *Sidecar) wake(name string) {
+	j := s.job(name)
+	if j == nil {
+		return
+	}
 	w, ok := j.take(s.clock.Now().Add(ahead))
 	if !ok {
 		return
 	}
-	s.showNext(j, w.due)
-	s.runs.Go(func() { s.fire(&w) })
+	s.showNext(w.job, w.due)
+	s.launch(&w)
+}
+
+// launch fires a wake beside all others.
+func (s *Sidecar) launch(w *wake) {
+	s.metrics.hold(w.job.label)
+	s.runs.Go(func() {
+		defer s.metrics.release(w.job.label)
+		s.fire(w)
+	})
 }
 
 func (s *Sidecar) showNext(j *job, after time.Time) {
@@ -166,7 +230,7 @@ func (s *Sidecar) finish() {
 		s.runs.Wait()
 		close(done)
 	}()
-	grace := time.NewTimer(s.grace)
+	grace := time.NewTimer(s.Table().ShutdownGrace)
 	defer grace.Stop()
 	select {
 	case <-done:
@@ -186,9 +250,20 @@ func (s *Sidecar) Alive() bool { return s.clock.alive() }
 func (s *Sidecar) Ready() error {
 	switch {
 	case s.accepting.Err() != nil:
-		return errors.New("draining")
+		return errDraining
 	case !s.watcher.answeredOnce.Load():
 		return errors.New("no answer from Redis yet")
+	}
+	return nil
+}
+
+// contends tells why the replica leaves all ticks to others; nil when it does not.
+func (s *Sidecar) contends() error {
+	if err := s.Ready(); err != nil {
+		return err
+	}
+	if why := s.admission.unreadiness(); why != "" {
+		return fmt.Errorf("the app is not ready: %s", why)
 	}
 	return nil
 }

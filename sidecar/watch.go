@@ -2,6 +2,8 @@ package sidecar
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +37,9 @@ type watcher struct {
 	busy    sync.Map             // due members that a fire here is busy with
 	later   sync.Map             // due members that have to wait for the end of a pause: until when
 	nudged  chan struct{}        // something became due
-	canary  *job                 // the job by which a loss of Redis' data is noticed; nil = the table has no locked job
+	gone    sync.Map             // jobs that left the table, by name, and that Redis has not been told of
+	left    atomic.Bool          // something due was left to other replicas, for want of a slot or of the app
+	next    time.Time            // when something else comes due, by Redis' time; zero = nothing is known to
 	up      bool
 	last    time.Time // the cluster clock at the last look
 	wild    bool      // Redis' clock and ours lie too far apart
@@ -53,7 +57,11 @@ func (w *watcher) run(ctx context.Context) {
 
 // wait waits for the next look: a second, or until something is due. False when ctx ended first.
 func (w *watcher) wait(ctx context.Context) bool {
-	t := time.NewTimer(lookEvery)
+	wait := lookEvery
+	if now, ok := w.sidecar.store.Now(); ok && !w.next.IsZero() {
+		wait = max(min(wait, w.next.Sub(now)), time.Millisecond)
+	}
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -80,6 +88,7 @@ func (w *watcher) nudge(resumed string) {
 
 func (w *watcher) look(ctx context.Context) {
 	s := w.sidecar
+	w.next = time.Time{}
 	seen, err := s.store.Look(ctx, duePage)
 	if ctx.Err() != nil {
 		return
@@ -91,6 +100,7 @@ func (w *watcher) look(ctx context.Context) {
 	if came {
 		w.checkFitness(ctx)
 	}
+	w.next = seen.Next
 	w.register(ctx)
 	w.answeredOnce.Store(true)
 	w.takeOver(ctx, seen.Runs)
@@ -105,9 +115,9 @@ func (w *watcher) checkClock() {
 	now := s.clock.Now()
 	back := now.Before(w.last.Add(-glance))
 	w.last = now
-	for _, j := range s.jobs {
+	for name, j := range s.jobs() {
 		if j.overdue(now, back) {
-			s.wake(j)
+			s.wake(name)
 		}
 	}
 	if wild := s.clock.wild(); wild != w.wild {
@@ -127,9 +137,9 @@ func (w *watcher) catchUp() {
 	if !w.up {
 		return
 	}
-	for _, j := range s.jobs {
+	for _, j := range s.jobs() {
 		if wk, ok := j.owed(); ok {
-			s.runs.Go(func() { s.fire(&wk) })
+			s.launch(&wk)
 		}
 	}
 }
@@ -189,7 +199,7 @@ func (w *watcher) takeOver(ctx context.Context, runs []lock.Running) {
 
 // ttl is the lease of a job's runs as far as this table knows.
 func (s *Sidecar) ttl(name string) time.Duration {
-	if j := s.jobs[name]; j != nil {
+	if j := s.job(name); j != nil {
 		return j.Lock.TTL
 	}
 	return defaultTTL
@@ -211,7 +221,7 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 			since = now
 		}
 		seen[member] = since
-		j := s.jobs[d.Job]
+		j := s.job(d.Job)
 		switch {
 		case j == nil:
 			age := s.clock.Now().Sub(d.Tick)
@@ -255,7 +265,7 @@ func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 	if ours, err := s.store.Drop(ctx, wk.member); ours && err == nil {
 		s.skipped(wk, r)
 		if wk.kind != kindTakeover { // which was fired
-			s.metrics.missed.WithLabelValues(j.Name).Inc()
+			s.metrics.missed.WithLabelValues(j.label).Inc()
 		}
 	}
 	return true
@@ -291,7 +301,13 @@ func (w *watcher) fire(j *job, d lock.Due) {
 	if _, busy := w.busy.LoadOrStore(wk.member, true); busy {
 		return
 	}
+	if wk.place = s.admission.try(j); wk.place == nil {
+		w.leave(wk.member)
+		return
+	}
+	s.metrics.hold(j.label)
 	s.runs.Go(func() {
+		defer s.metrics.release(j.label)
 		defer w.busy.Delete(wk.member)
 		s.fire(wk)
 		if wk.refused == paused {
@@ -304,26 +320,40 @@ func (w *watcher) fire(j *job, d lock.Due) {
 	})
 }
 
+// leave leaves what is due to other replicas, until there is a place for it here.
+func (w *watcher) leave(member string) {
+	w.busy.Delete(member)
+	w.left.Store(true)
+}
+
+// spare is called when a place has become free.
+func (w *watcher) spare() {
+	if w.left.Swap(false) {
+		w.nudge("")
+	}
+}
+
 // register tells Redis of the jobs that it has not been told of today. When it has forgotten one it is told of all: data
 // that was lost was lost whole, and each job would pay for it with its next tick.
 func (w *watcher) register(ctx context.Context) {
 	s := w.sidecar
-	if w.canary != nil && !w.canary.registerDue() {
-		if born, err := s.store.Born(ctx, w.canary.Name); err == nil && !born.Equal(w.canary.bornAt()) {
+	all := append(slices.Collect(maps.Values(s.jobs())), s.timers)
+	if !s.timers.registerDue() {
+		if born, err := s.store.Born(ctx, s.timers.Name); err == nil && !born.Equal(s.timers.bornAt()) {
 			s.log.Warn("Redis has lost its data: registering all jobs anew")
-			for _, j := range s.jobs {
+			for _, j := range all {
 				j.forget()
 			}
 		}
 	}
-	var all sync.WaitGroup
+	var registering sync.WaitGroup
 	slots := make(chan struct{}, registerAtOnce)
-	for _, j := range s.jobs {
+	for _, j := range all {
 		if !j.registerDue() {
 			continue
 		}
 		slots <- struct{}{}
-		all.Go(func() {
+		registering.Go(func() {
 			defer func() { <-slots }()
 			if l, err := s.store.Register(ctx, j.Name, j.Fingerprint); err == nil {
 				j.registeredAs(l)
@@ -332,5 +362,24 @@ func (w *watcher) register(ctx context.Context) {
 			}
 		})
 	}
-	all.Wait()
+	registering.Wait()
+	w.gone.Range(func(name, gone any) bool {
+		w.deregister(ctx, gone.(*job))
+		return ctx.Err() == nil
+	})
+}
+
+// noTicks is the fingerprint of a job that left the table: should it come back, it has missed nothing in between.
+const noTicks = "none"
+
+// deregister tells Redis that the job has left the table. Where another replica has it still, nothing comes of that but
+// ticks missed before this moment that are not counted.
+func (w *watcher) deregister(ctx context.Context, j *job) {
+	s := w.sidecar
+	if s.job(j.Name) == nil && j.Guarantee != config.EveryReplica {
+		if _, err := s.store.Register(ctx, j.Name, noTicks); err != nil {
+			return // and tries again at the next look
+		}
+	}
+	w.gone.Delete(j.Name)
 }

@@ -58,6 +58,7 @@ type replica struct {
 	done     chan struct{}
 	client   redis.UniversalClient
 	logs     *logs
+	app      Prober // nil = it is always ready
 
 	mu    sync.Mutex
 	cut   bool // no connection gets through
@@ -129,6 +130,7 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 		Table: w.table, Store: store, Replica: r.name, Version: "test", Registerer: r.registry,
 		Log:      slog.New(slog.NewTextHandler(r.logs, nil)),
 		Executor: func(config.Job) execute.Executor { return r },
+		Prober:   func(config.Ready) Prober { return r },
 		Wall:     func() time.Time { return time.Now().Add(r.skew) },
 		Nap:      time.Sleep,
 	})
@@ -165,6 +167,14 @@ func (r *replica) Execute(ctx context.Context, run execute.Run) execute.Result {
 	run.Await(ctx)
 	run.Started()
 	return work(ctx, run)
+}
+
+// Probe asks the app.
+func (r *replica) Probe(ctx context.Context) error {
+	if r.app == nil {
+		return nil
+	}
+	return r.app.Probe(ctx)
 }
 
 func (r *replica) dial(context.Context, string, string) (net.Conn, error) {

@@ -1,0 +1,128 @@
+package sidecar
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/solotick/solotick/config"
+)
+
+func gate(limit int) *admission { return &admission{own: map[string]bool{}, limit: limit} }
+
+func plain(name string) *job { return &job{Job: config.Job{Name: name}} }
+
+func TestWithoutALimitNobodyWaits(t *testing.T) {
+	g := gate(0)
+	for range 3 {
+		if g.try(plain("a")) == nil {
+			t.Fatal("it would have to wait")
+		}
+	}
+}
+
+func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gate(1)
+		first := g.try(plain("a"))
+		var order []string
+		for _, name := range []string{"b", "c"} {
+			go func() {
+				p, why := g.enter(t.Context(), plain(name))
+				if why != "" {
+					t.Error(why)
+				}
+				order = append(order, name)
+				time.Sleep(time.Second)
+				g.leave(p)
+			}()
+			synctest.Wait()
+		}
+		if len(order) > 0 {
+			t.Fatalf("%v came in beside the first", order)
+		}
+		g.leave(first)
+		time.Sleep(3 * time.Second)
+		if len(order) != 2 || order[0] != "b" || order[1] != "c" {
+			t.Errorf("order %v, want b, c", order)
+		}
+		if g.taken != 0 || len(g.waiting) != 0 {
+			t.Errorf("taken %d, waiting %d at the end", g.taken, len(g.waiting))
+		}
+	})
+}
+
+func TestWhoGivesUpHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gate(1)
+		first := g.try(plain("a"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if p, why := g.enter(ctx, plain("b")); p != nil || why != noSlot {
+			t.Errorf("got in %v, why %q, want no_slot", p != nil, why)
+		}
+		g.leave(first)
+		if g.try(plain("c")) == nil {
+			t.Error("the slot is still taken")
+		}
+	})
+}
+
+func TestAReservedJobHasASlotOfItsOwn(t *testing.T) {
+	g := gate(1)
+	reserved := &job{Job: config.Job{Name: "r", Reserved: true}}
+	shared := g.try(plain("a"))
+	own := g.try(reserved)
+	if own == nil {
+		t.Fatal("the reserved job has to wait for another")
+	}
+	if g.try(reserved) != nil {
+		t.Error("a second run has one too")
+	}
+	g.leave(shared)
+	second := g.try(reserved)
+	if second == nil {
+		t.Error("a second run has no slot although one is free")
+	}
+	if g.try(plain("b")) != nil {
+		t.Error("more slots than one besides the reserved one")
+	}
+	g.leave(own)
+	g.leave(second)
+	if g.taken != 0 || len(g.own) != 0 {
+		t.Errorf("taken %d, own %v at the end", g.taken, g.own)
+	}
+}
+
+func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gate(2)
+		g.setUnready("starting")
+		if g.try(&job{Job: config.Job{Name: "r", Reserved: true}}) != nil {
+			t.Error("a reserved job is")
+		}
+		in := 0
+		for range 3 {
+			go func() {
+				if p, _ := g.enter(t.Context(), plain("a")); p != nil {
+					in++
+				}
+			}()
+		}
+		synctest.Wait()
+		if in != 0 {
+			t.Errorf("%d are", in)
+		}
+		g.setUnready("")
+		synctest.Wait()
+		if in != 2 {
+			t.Errorf("%d came in when it was, want as many as there are slots", in)
+		}
+		g.setLimit(3)
+		synctest.Wait()
+		if in != 3 {
+			t.Errorf("%d are in with three slots", in)
+		}
+	})
+}

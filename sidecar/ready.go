@@ -1,0 +1,68 @@
+package sidecar
+
+import (
+	"context"
+	"time"
+
+	"github.com/solotick/solotick/config"
+)
+
+// Prober asks the app whether it is ready: nil when it is. The error is one line without secrets.
+type Prober interface {
+	Probe(context.Context) error
+}
+
+// notAsked is why no wake contends before the app was asked for the first time.
+const notAsked = "it was not asked yet"
+
+// probeApp asks the app whether it is ready, as often as the table says, until ctx ends.
+func (s *Sidecar) probeApp(ctx context.Context) {
+	var prober Prober
+	var asked *config.Ready
+	for ctx.Err() == nil {
+		gate := s.Table().Ready
+		if gate == nil {
+			asked = nil
+			s.appIs("")
+			select {
+			case <-s.newTable:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if gate != asked {
+			prober, asked = s.prober(*gate), gate
+		}
+		why := ""
+		if err := prober.Probe(ctx); err != nil {
+			why = err.Error()
+		}
+		if ctx.Err() == nil {
+			s.appIs(why)
+		}
+		t := time.NewTimer(gate.Interval)
+		select {
+		case <-t.C:
+		case <-s.newTable:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// appIs takes in whether the app is ready; why is "" then. It says so when that changes.
+func (s *Sidecar) appIs(why string) {
+	before := s.admission.unreadiness()
+	s.admission.setUnready(why)
+	s.metrics.appReady.Set(0)
+	if why == "" {
+		s.metrics.appReady.Set(1)
+		s.watcher.nudge("") // what is due may have waited for this
+	}
+	switch {
+	case why == "" && before != "" && s.Table().Ready != nil:
+		s.log.Info("the app is ready")
+	case why != "" && (before == "" || before == notAsked):
+		s.log.Warn("the app is not ready: leaving ticks to other replicas", "why", why)
+	}
+}
