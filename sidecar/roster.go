@@ -52,16 +52,18 @@ func (s *Sidecar) Reload(next *config.Table, err error) error {
 	if err == nil {
 		err = s.Table().Restart(next)
 	}
-	if err == nil {
+	if err == nil && !next.Equal(s.Table()) {
 		err = s.use(next, s.dynamic)
 	}
-	s.reloaded.Store(&ReloadState{At: s.wall(), Err: err})
+	before := s.reloaded.Swap(&ReloadState{At: s.wall(), Err: err})
 	s.metrics.reloaded(s.wall(), err == nil)
-	if err != nil {
+	switch {
+	case err != nil:
 		s.notReloaded(err)
-		return err
+	case before.Err != nil:
+		s.log.Info("the table in force is what its file says again", "table", next.Hash)
 	}
-	return nil
+	return err
 }
 
 // notReloaded logs why, each problem by itself.

@@ -37,6 +37,8 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run one replica: wake at each tick, race for it, run the job",
 		Long: `Run one replica: wake at each tick of the table, race for it in Redis, run the job if the race is won.
 
+The table is read anew when its file changes, and at SIGHUP; one with problems changes nothing.
+
 SIGTERM and SIGINT: no new ticks; running jobs get the table's shutdownGrace to end. A second signal ends at once.`,
 		Example: `  solotick run -c table.yaml
   solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one`,
@@ -55,9 +57,7 @@ func (a *app) run() error {
 	if err != nil {
 		return err
 	}
-	for _, w := range t.Warnings {
-		log.Warn(w.Message, "file", w.File, "line", w.Line)
-	}
+	warn(log, t)
 	address, err := a.redisURL(t)
 	if err != nil {
 		return err
@@ -103,6 +103,7 @@ func (a *app) run() error {
 	if err := listen(serving, &background, t, admin.Server(s, registry, log), log); err != nil {
 		return err
 	}
+	a.reloadWhenTold(ctx, &background, s, log)
 	background.Go(func() {
 		select {
 		case <-time.After(settled):

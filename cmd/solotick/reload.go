@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar"
+)
+
+// lookAtTable is how often the table's file is looked at. What has changed is read at the second look that finds it the
+// same, so that no half of it is.
+const lookAtTable = time.Second
+
+// reloadWhenTold puts the table in force anew whenever its file changes or SIGHUP arrives, until ctx ends.
+func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, log *slog.Logger) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	changed := make(chan struct{}, 1)
+	background.Go(func() {
+		config.Watch(ctx, a.config, lookAtTable, func() {
+			select {
+			case changed <- struct{}{}:
+			default: // it is about to be read
+			}
+		})
+	})
+	background.Go(func() {
+		defer signal.Stop(told)
+		for {
+			select {
+			case <-changed:
+			case <-told:
+				log.Info("SIGHUP: reading the table")
+			case <-ctx.Done():
+				return
+			}
+			before := s.Table()
+			t, err := config.Load(a.config, os.LookupEnv)
+			if s.Reload(t, err) == nil && s.Table() != before {
+				warn(log, t)
+			}
+		}
+	})
+}
+
+// warn says what is odd in a table, but no error.
+func warn(log *slog.Logger, t *config.Table) {
+	for _, w := range t.Warnings {
+		log.Warn(w.Message, "file", w.File, "line", w.Line)
+	}
+}
