@@ -80,7 +80,7 @@ end
 local owner = redis.call('GET', lock)
 if owner and not held and owner ~= last then return answer('LOCKED') end
 
-local replica = string.match(ARGV[8], '%S+$')
+local replica = string.match(ARGV[8], '.* (%S+)$') -- without the blank it would try anew at each letter
 if listed then                                             -- claimed now, all of them, and due in order
   redis.call('ZSCORE', due, member)                        -- should it be no sorted set, the script breaks off before it claims
   redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica)
