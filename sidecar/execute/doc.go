@@ -1,4 +1,5 @@
-// Package execute runs one attempt of one job: a call to the app over HTTP, or a command.
+// Package execute runs one attempt of one job: a call to the app over HTTP, or a command. With the same means it asks
+// the app whether it is ready.
 //
 // What it guarantees: an attempt is one attempt. A request is written to at most one connection and never sent again
 // behind the caller's back; a command is started once. Status tells three answers apart that callers must not mix up:

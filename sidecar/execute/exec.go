@@ -62,6 +62,8 @@ type command struct {
 	path  string   // PATH of env
 	grace func(cause error) time.Duration
 	log   *slog.Logger
+
+	untold bool // it is no run, and told of none
 }
 
 // NewExec returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
@@ -102,8 +104,10 @@ func (e *command) Execute(ctx context.Context, r Run) Result {
 		return Result{Status: NotStarted, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
 	}
 	env := slices.Clip(e.env)
-	for _, f := range r.facts() {
-		env = append(env, f.env+"="+f.value)
+	if !e.untold {
+		for _, f := range r.facts() {
+			env = append(env, f.env+"="+f.value)
+		}
 	}
 	out := &output{log: e.log.With("job", r.Job, "run", r.ID)}
 	stdout, stderr := &lines{out: out, stream: "stdout"}, &lines{out: out, stream: "stderr"}

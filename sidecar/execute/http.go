@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -68,11 +69,7 @@ func NewHTTP(c config.HTTP, o HTTPOptions) Executor {
 	}
 	e.wire = newWire(socket, o.AllowRemote)
 
-	version := o.Version
-	if version == "" {
-		version = "dev"
-	}
-	e.common.Set("User-Agent", "solotick/"+version)
+	e.common.Set("User-Agent", agent(o.Version))
 	if e.body != "" {
 		e.common.Set("Content-Type", "text/plain; charset=utf-8")
 		if json.Valid([]byte(e.body)) {
@@ -80,8 +77,7 @@ func NewHTTP(c config.HTTP, o HTTPOptions) Executor {
 		}
 	}
 	if u := e.url.User; u != nil {
-		password, _ := u.Password()
-		e.private.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)))
+		e.private.Set("Authorization", basicAuth(u))
 	}
 	for name, value := range c.Headers {
 		switch name = http.CanonicalHeaderKey(name); {
@@ -94,6 +90,14 @@ func NewHTTP(c config.HTTP, o HTTPOptions) Executor {
 		}
 	}
 	return e
+}
+
+// agent is the value of User-Agent.
+func agent(version string) string { return "solotick/" + cmp.Or(version, "dev") }
+
+func basicAuth(u *url.Userinfo) string {
+	password, _ := u.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password))
 }
 
 // ours reports whether the table has no say about a header: it is among what the job is told, or it governs the
@@ -198,20 +202,12 @@ func (e *caller) redirect(a answer, from *url.URL) *url.URL {
 		return nil
 	}
 	switch a.code {
-	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
 		if e.method != http.MethodGet && e.method != http.MethodHead {
 			return nil
 		}
-	default:
-		return nil
 	}
-	location := a.header.Get("Location")
-	next, err := from.Parse(location)
-	if location == "" || err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Hostname() == "" {
-		return nil
-	}
-	return next
+	return a.location(from)
 }
 
 func (e *caller) succeeds(code int) bool {

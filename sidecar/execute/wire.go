@@ -58,6 +58,22 @@ type answer struct {
 	body   tail
 }
 
+// location returns where a redirect leads that is the answer to a call of from, nil when it is none or leads nowhere.
+func (a answer) location(from *url.URL) *url.URL {
+	switch a.code {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil
+	}
+	location := a.header.Get("Location")
+	next, err := from.Parse(location)
+	if location == "" || err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Hostname() == "" {
+		return nil
+	}
+	return next
+}
+
 // wire carries the calls of one job. It holds at most one idle connection.
 type wire struct {
 	socket      string // path of the unix socket that plain http://localhost stands for; "" = none

@@ -1,0 +1,63 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// plainSize bounds what is said of a call that is no job's: such words go into log lines and heartbeats.
+const plainSize = 256
+
+// These stand for the parser's errors, which quote what the other side has sent.
+var (
+	errNotHTTP  = errors.New("the answer is not HTTP")
+	errBrokeOff = errors.New("the answer broke off")
+)
+
+// ask is one call that runs no job, on a connection of its own. Its error names of the URL nothing but the host, and of
+// the answer nothing.
+func (w *wire) ask(ctx context.Context, method string, u *url.URL, h http.Header, body string) (answer, error) {
+	req := &http.Request{Method: method, URL: u, Host: u.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if body != "" {
+		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	}
+	a, err := w.call(ctx, req, false, moment{await: context.Cause, sent: func() {}})
+	if err == nil {
+		return a, nil
+	}
+	_, unsent := errors.AsType[*unsentError](err)
+	_, network := errors.AsType[*net.OpError](err)
+	if unsent || network || errors.Is(err, errHeaderSize) || errors.Is(err, errNoAnswer) {
+		return a, err
+	}
+	if a.code != 0 {
+		return a, errBrokeOff
+	}
+	return a, errNotHTTP
+}
+
+// oneLine makes a text safe for a log line and a heartbeat.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return r
+	}, printable(s))
+	if len(s) <= plainSize {
+		return s
+	}
+	const cut = "…"
+	n := plainSize - len(cut)
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + cut
+}
