@@ -29,14 +29,14 @@ type Sight struct {
 // Look reads Redis' time, all runs, all due members whose time has come, when the next one's comes, and the revision of
 // the dynamic jobs: one round trip, and one more for each full page of due members.
 func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
-	// Due members are asked for by Redis' time, by the latest that it can be: what somebody was nudged for must not be
-	// missed by a millisecond.
-	_, now, ok := s.clock.between(s.boottime())
+	// Due members are asked for by the latest that Redis' time can be, so that what somebody was nudged for is not missed
+	// by a millisecond, and looked through by the time that comes with them, so that nothing is taken before its own.
+	_, latest, ok := s.clock.between(s.boottime())
 	if !ok {
 		if err := s.Sync(ctx); err != nil {
 			return Sight{}, err
 		}
-		_, now, _ = s.clock.between(s.boottime())
+		_, latest, _ = s.clock.between(s.boottime())
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.burst.timeout)
 	defer cancel()
@@ -44,7 +44,7 @@ func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 	if err != nil {
 		return Sight{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
-	until := now.UnixMilli() + 1
+	until := latest.UnixMilli() + 1
 	args := redis.ZRangeArgs{Key: s.keys.due, Start: "-inf", Stop: until, ByScore: true, Count: page}
 	after := redis.ZRangeArgs{Key: s.keys.due, Start: "(" + itoa(until), Stop: "+inf", ByScore: true, Count: 1}
 
@@ -52,7 +52,7 @@ func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 	sent := s.boottime()
 	at := pipe.Time(ctx)
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
-	due := pipe.ZRangeArgs(ctx, args)
+	due := pipe.ZRangeArgsWithScores(ctx, args)
 	next := pipe.ZRangeArgsWithScores(ctx, after)
 	jobs := pipe.HMGet(ctx, s.keys.jobs, revision) // HGET of what is not there would be an error
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 	s.clock.observe(sent, s.boottime(), at.Val(), time.Microsecond)
 	members := due.Val()
 	for args.Offset = page; int64(len(members)) == args.Offset; args.Offset += page { // those that wait hide none behind them
-		more, err := rdb.ZRangeArgs(ctx, args).Result()
+		more, err := rdb.ZRangeArgsWithScores(ctx, args).Result()
 		if err != nil {
 			return Sight{}, fmt.Errorf("looking at what is due: %w", err)
 		}
@@ -75,13 +75,16 @@ func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 			seen.Runs = append(seen.Runs, Running{Run: run, Job: job, leaseEnd: int64(z.Score)})
 		}
 	}
-	for _, member := range members {
+	now := at.Val().UnixMilli()
+	for _, z := range append(members, next.Val()...) { // by their times
+		if int64(z.Score) > now {
+			seen.Next = fromMillis(int64(z.Score))
+			break
+		}
+		member, _ := z.Member.(string)
 		if d, err := ParseDue(member); err == nil { // what another version wrote is left to it
 			seen.Due = append(seen.Due, d)
 		}
-	}
-	for _, z := range next.Val() {
-		seen.Next = fromMillis(int64(z.Score))
 	}
 	if rev, ok := jobs.Val()[0].(string); ok {
 		seen.Jobs = number(rev)

@@ -224,3 +224,25 @@ func TestDueMembersAreSeenWhenTheirTimeHasComeAndDroppedOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestNothingIsSeenAsDueBeforeItsTimeHoweverUnsureTheClock(t *testing.T) {
+	inBubble(t, func(w *world) {
+		b := w.replica("b")
+		w.must(b.Sync(w.Context()))
+		w.pass(time.Hour) // in which clocks may have parted by a third of a second
+		first, second := w.now().Add(100*time.Millisecond).UnixMilli(), w.now().Add(time.Minute).UnixMilli()
+		for _, at := range []int64{first, second} {
+			w.must(w.admin.Do(w.Context(), "ZADD", dueSet, at, fmtInt(at)+" "+job+" x 1 0 nonce").Err())
+		}
+		for _, want := range []struct {
+			due  int
+			next int64
+		}{{0, first}, {1, second}} {
+			seen, err := b.Look(w.Context(), 10)
+			if err != nil || len(seen.Due) != want.due || seen.Next.UnixMilli() != want.next {
+				w.Errorf("%+v, %v, want %+v", seen, err, want)
+			}
+			w.pass(100 * time.Millisecond)
+		}
+	})
+}
