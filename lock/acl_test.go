@@ -138,7 +138,7 @@ func playAs(t *testing.T, server *redistest.Server, user string, limit time.Dura
 	listening.Go(func() { s.Listen(listen, func(string) { p.heard <- struct{}{} }) })
 	defer listening.Wait()
 	defer stop()
-	for _, step := range []func() error{p.begins, p.runs, p.handsOn, p.catchesUp, p.takesOver, p.operates, p.looks} {
+	for _, step := range []func() error{p.begins, p.runs, p.handsOn, p.catchesUp, p.takesOver, p.changes, p.operates, p.looks} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -290,6 +290,61 @@ func (p *player) takesOver() error {
 		return fmt.Errorf("dropping: %v, %w", dropped, err)
 	}
 	return nil
+}
+
+// changes sets, lists, deletes and fires timers, and does the like with dynamic jobs.
+func (p *player) changes() error {
+	ctx, cancel := context.WithTimeout(p.ctx, p.limit)
+	defer cancel()
+	if _, err := p.Register(ctx, lock.TimerJobs, ""); err != nil {
+		return err
+	}
+	for range 2 { // the second time where a deletion has left its mark
+		if _, err := p.SetTimer(ctx, "x", time.UnixMilli(60), nil); err != nil {
+			return err
+		}
+		if deleted, err := p.DeleteTimer(ctx, "x"); err != nil || !deleted {
+			return fmt.Errorf("deleting a timer: %v, %w", deleted, err)
+		}
+	}
+	if _, err := p.SetTimer(ctx, "y", time.UnixMilli(60), nil); err != nil {
+		return err
+	}
+	if timers, err := p.Timers(ctx, 10); err != nil || len(timers) != 1 {
+		return fmt.Errorf("timers: %v, %w", timers, err)
+	}
+	if err := p.CleanTimers(ctx); err != nil {
+		return err
+	}
+	if _, _, err := p.Timer(ctx, "y"); err != nil {
+		return err
+	}
+	seen, err := p.Look(ctx, 10)
+	if err != nil || len(seen.Due) != 1 {
+		return fmt.Errorf("due: %v, %w", seen.Due, err)
+	}
+	d := seen.Due[0]
+	l, err := p.wins(lock.Claim{Job: d.Job, Tick: d.Tick, TTL: playTTL, Replica: "a", Member: d.Member()})
+	if err != nil {
+		return err
+	}
+	if err := p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Finish(ctx, 0, nil) }); err != nil {
+		return err
+	}
+	if _, _, err := p.Timer(ctx, "y"); !errors.Is(err, lock.ErrNoTimer) {
+		return fmt.Errorf("a timer that has fired: %w", err)
+	}
+	if _, err := p.SetJob(ctx, "j", nil); err != nil {
+		return err
+	}
+	if _, jobs, err := p.DynamicJobs(ctx); err != nil || len(jobs) != 1 {
+		return fmt.Errorf("dynamic jobs: %v, %w", jobs, err)
+	}
+	deleted, err := p.DeleteJob(ctx, "j")
+	if !deleted && err == nil {
+		err = errors.New("the job was not there")
+	}
+	return err
 }
 
 func (p *player) operates() error {

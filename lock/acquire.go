@@ -22,7 +22,7 @@ const (
 
 // Claim asks for one tick of one job.
 type Claim struct {
-	Job  string    // one word
+	Job  string    // one word; one that begins with "timer:" is a timer
 	Tick time.Time // nominal, in whole milliseconds
 	// Run is a random UUID (default: a new one), one per process, job and tick: asked again with it the answer is the same.
 	// A tick that comes back as a due member is another run and takes a new one.
@@ -70,6 +70,9 @@ func (c *Claim) setDefaults() {
 		c.Replica = "-"
 	}
 	c.Attempt = max(c.Attempt, 1)
+	if _, ok := TimerID(c.Job); ok {
+		c.Policy = Allow // timers share a ledger, not a turn
+	}
 }
 
 func (c *Claim) check() error {
@@ -80,6 +83,9 @@ func (c *Claim) check() error {
 		if err := oneWord(w.what, w.text); err != nil {
 			return err
 		}
+	}
+	if _, ok := TimerID(c.Job); ok && c.Member == "" || c.Job == TimerJobs {
+		return fmt.Errorf("job %q has the name of a timer, and no tick of a table", c.Job)
 	}
 	return nil
 }
@@ -93,6 +99,9 @@ func oneWord(what, text string) error {
 }
 
 func (c *Claim) slot() string {
+	if id, ok := TimerID(c.Job); ok {
+		return timerSlot(id)
+	}
 	if c.Policy == Allow {
 		return ":" + itoa(millis(c.Tick))
 	}
@@ -295,9 +304,7 @@ func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Leas
 // outlives ctx: this is what the end of ctx makes necessary.
 func (q *question) abandon(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	for d := q.closed - q.store.boottime(); d > 0 && pause(q.store.ending, min(d, glance)); {
-		d = q.closed - q.store.boottime()
-	}
+	_ = q.store.outlast(q.closed)
 	l := newLease(q.store, *q.claim)
 	// When Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
 	_ = l.abandon(ctx)

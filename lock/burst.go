@@ -18,7 +18,7 @@ type burst struct {
 	rdb      redis.UniversalClient
 	key      string // any of the service's, which share a slot
 	timeout  time.Duration
-	replicas int // that must have a claim before it is believed
+	replicas int // that must have a promise before it is believed
 
 	mu      sync.Mutex
 	waiting []*call
@@ -98,8 +98,8 @@ func (b *burst) send(batch []*call) {
 		for _, c := range batch {
 			c.cmd.SetErr(&unsent{err})
 		}
-	} else if b.replicas > 0 && slices.ContainsFunc(batch, (*call).claims) {
-		b.sendClaims(ctx, rdb, batch)
+	} else if b.replicas > 0 && slices.ContainsFunc(batch, (*call).promises) {
+		b.sendPromises(ctx, rdb, batch)
 	} else if len(batch) == 1 {
 		_ = rdb.Process(ctx, batch[0].cmd)
 	} else {
@@ -132,9 +132,9 @@ func (b *burst) server(ctx context.Context) (redis.UniversalClient, error) {
 	return master, nil
 }
 
-// sendClaims sends a batch with claims in it, and believes those that were won only when enough replicas have them. WAIT
+// sendPromises sends a batch with promises in it, and believes those that were made only when enough replicas have them. WAIT
 // counts what its own connection wrote before it, and so closes the same pipeline.
-func (b *burst) sendClaims(ctx context.Context, rdb redis.UniversalClient, batch []*call) {
+func (b *burst) sendPromises(ctx context.Context, rdb redis.UniversalClient, batch []*call) {
 	pipe := pipeline(ctx, rdb, batch)
 	patience := b.timeout / 2 // the other half is for the way there and back
 	wait := once{redis.NewCmd(ctx, "wait", b.replicas, patience.Milliseconds())}
@@ -144,23 +144,26 @@ func (b *burst) sendClaims(ctx context.Context, rdb redis.UniversalClient, batch
 		return
 	}
 	for _, c := range batch {
-		if c.won() {
+		if c.promised() {
 			c.cmd.SetErr(errUnconfirmed)
 		}
 	}
 }
 
-// claims tells whether the call runs the script that claims.
-func (c *call) claims() bool {
+// promises tells whether the call runs a script by which somebody is promised something.
+func (c *call) promises() bool {
 	a := c.cmd.Args()
-	return len(a) > 1 && (a[1] == acquireScript.sha || a[1] == acquireScript.source)
+	return len(a) > 1 && slices.ContainsFunc([]*script{acquireScript, timerScript, dynamicScript}, func(sc *script) bool {
+		return a[1] == sc.sha || a[1] == sc.source
+	})
 }
 
-func (c *call) won() bool {
+// promised tells whether it was: a claim is won, or a timer or a job is set or deleted.
+func (c *call) promised() bool {
 	answer, _ := c.cmd.Val().([]any)
-	return len(answer) > 0 && answer[0] == string(Won)
+	return len(answer) > 0 && (answer[0] == string(Won) || answer[0] == "SET" || answer[0] == "DELETED")
 }
 
-// errUnconfirmed takes the place of a WON that a failover could still forget. It is no answer: the same question is asked
-// again, which prolongs the claim and counts its replicas anew.
-var errUnconfirmed = errors.New("too few replicas of Redis have confirmed the claim")
+// errUnconfirmed takes the place of an answer that a failover could still forget. It is none: the same question is asked
+// again, which prolongs a claim and counts its replicas anew.
+var errUnconfirmed = errors.New("too few replicas of Redis have confirmed it")

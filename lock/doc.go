@@ -15,7 +15,9 @@
 //   - A claimant that dies between the claim and the start of the job loses the tick; the run is recorded as interrupted
 //     by whoever takes it over. The other choice would be to fire some ticks twice.
 //   - A ledger that is new has missed nothing: ticks up to a second after it was made are refused.
-//   - That a tick handed on is run again is up to who reads the due set (see [Store.Look]). [Locker] does not.
+//   - That a tick handed on is run again, and a timer at all, is up to who reads the due set (see [Store.Look]). [Locker]
+//     does not.
+//   - A timer that was set or deleted is so for good only as far as Redis keeps its data.
 //
 // # Why a claim beside the lock
 //
@@ -53,4 +55,25 @@
 // Lock and ledger live and die together, so neither can vouch for the other. A ledger without a birth is not claimed
 // from: it is registered first, and is born with every earlier tick settled. What ran meanwhile learns at its next
 // extension that its lease is lost.
+//
+// # Timers
+//
+// A timer ([Store.SetTimer]) is a due member that is kept back by its score, and an entry with its source. To fire it
+// needs no argument of its own. Two authorities let a run begin, a newer tick of the table and a due member that is popped
+// by its claim; a timer has the second alone, so it is fired once, and handed on, extended, settled and taken over as any
+// tick is. All timers of a service share one ledger, under the policy Allow, which keeps the record of each run by a slot
+// and has no use for the newest tick: the slot is the timer's id instead of a tick, and no script reads it as a time.
+//
+// What is new is the entry. It comes, is replaced and is deleted together with its member, in one script. While that
+// member is due the timer waits; when it is not, somebody deals with it: runs it, has handed it on or taken it over
+// under other members' names, or has died. In none of these can it be set or deleted, so who claims what he saw due has
+// read the source that belongs to it, and who runs it next still finds it. The end of the run deletes the entry, and
+// leaves a mark under which its id is not taken again for a day. Only an entry that is a day old, has no run, and of
+// which nothing is due soon, is taken for one whose replica died in between.
+//
+// A request to set or delete must not come late either: it would undo what was done since. Claims are kept from that
+// by their ticks, and operators' requests are few enough to be remembered. An app may set a thousand timers a second. So
+// each copy says until when it may have an effect, the next one is sent when that is over, and not before then does a call
+// return without an answer. Asked again, Redis knows the request by its id: from the entry, or from the mark that the
+// timer's end, or its deletion, has left.
 package lock

@@ -62,5 +62,10 @@ func (s *Store) Drop(ctx context.Context, member string) (bool, error) {
 		return false, fmt.Errorf("dropping due member %q: %w", member, err)
 	}
 	n, err := integer(reply)
+	if d, bad := ParseDue(member); n == 1 && bad == nil {
+		if id, ok := TimerID(d.Job); ok {
+			_ = s.ForgetTimer(ctx, id)
+		}
+	}
 	return n == 1, err
 }

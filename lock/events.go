@@ -11,7 +11,7 @@ import (
 )
 
 // Listen hears the nudges of the service's replicas until ctx ends: it calls due when something became due now (of the job
-// that was resumed, or "" for any), and has the keeper of a run that is to be replaced ask at once. A nudge that is lost, Redis being away say, costs only the time
+// that was resumed, or "" for any) or the dynamic jobs were changed, which the next Look tells apart, and has the keeper of a run that is to be replaced ask at once. A nudge that is lost, Redis being away say, costs only the time
 // until somebody looks by himself.
 func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	for try := 0; ; try++ {
@@ -47,6 +47,8 @@ func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 		if m, ok := m.(*redis.Message); ok {
 			if job, ok := strings.CutPrefix(m.Payload, "stop "); ok {
 				s.kept.nudge(job)
+			} else if m.Payload == "jobs" {
+				due("")
 			} else {
 				due(strings.TrimPrefix(strings.TrimPrefix(m.Payload, "due"), " "))
 			}

@@ -9,6 +9,8 @@ var (
 	SettleSHA   = settleScript.sha
 	ReleaseSHA  = releaseScript.sha
 	RegisterSHA = registerScript.sha
+	TimerSHA    = timerScript.sha
+	DynamicSHA  = dynamicScript.sha
 )
 
 // TrustLeft is what remains of the trust window.

@@ -7,16 +7,24 @@ import (
 
 // keys are the Redis keys of one service. The service in braces is the hash tag: all of them share one Cluster slot,
 // so that every script is legal there.
-type keys struct{ prefix, running, due, runs, failures, replicas, events, jobs string }
+type keys struct{ prefix, running, due, runs, failures, replicas, events, jobs, timers string }
 
 func newKeys(service string) keys {
 	p := "solotick:{" + service + "}:"
 	return keys{prefix: p, running: p + "running", due: p + "due", runs: p + "runs", failures: p + "failures", replicas: p + "replicas", events: p + "events",
-		jobs: p + "jobs"}
+		jobs: p + "jobs", timers: p + "timers"}
 }
 
-func (k keys) lock(job, slot string) string { return k.prefix + "lock:" + job + slot }
-func (k keys) ledger(job string) string     { return k.prefix + "job:" + job }
+func (k keys) lock(job, slot string) string { return k.prefix + "lock:" + ledgerName(job) + slot }
+func (k keys) ledger(job string) string     { return k.prefix + "job:" + ledgerName(job) }
+
+// ledgerName is the job itself, or what all timers share.
+func ledgerName(job string) string {
+	if _, ok := TimerID(job); ok {
+		return TimerJobs
+	}
+	return job
+}
 
 // revision is the field of the dynamic jobs that counts their changes. No job has such a name.
 const revision = "@revision"

@@ -89,6 +89,9 @@ func (s *Store) Backfill(ctx context.Context, job string, ticks []time.Time, id 
 // Redis has done before has no effect, however late it comes.
 func (s *Store) operate(ctx context.Context, sc *script, doing, job, id string, keys []string, args ...any) (int64, error) {
 	err := oneWord("job", job)
+	if _, ok := TimerID(job); ok {
+		err = errors.New("it is a timer")
+	}
 	if _, invalid := uuid.Parse(id); err == nil && (invalid != nil || len(id) != len(uuid.Nil.String())) {
 		err = fmt.Errorf("id %q is no UUID", id)
 	}

@@ -29,6 +29,10 @@ var (
 	askSource string
 	//go:embed pause.lua
 	pauseSource string
+	//go:embed timer.lua
+	timerSource string
+	//go:embed dynamic.lua
+	dynamicSource string
 
 	acquireScript  = newScript(acquireSource)
 	extendScript   = newScript(extendSource)
@@ -37,4 +41,6 @@ var (
 	registerScript = newScript(registerSource)
 	askScript      = newScript(askSource)
 	pauseScript    = newScript(pauseSource)
+	timerScript    = newScript(timerSource)
+	dynamicScript  = newScript(dynamicSource)
 )

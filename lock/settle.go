@@ -41,8 +41,14 @@ func (l *Lease) Handover(ctx context.Context, wait time.Duration, e *Entry) (Set
 	}
 	d.Handovers++
 	d.Avoid = l.claim.Replica
+	if _, ok := TimerID(d.Job); ok {
+		wait = min(wait, maxTimerWait)
+	}
 	return l.settle(ctx, "handover", 0, e, d.Member(), wait)
 }
+
+// maxTimerWait bounds how long a timer that is handed on waits: so soon it is looked for before it is taken for dealt with.
+const maxTimerWait = 5 * time.Minute
 
 // GiveUp ends a run that never began, for good. What came due meanwhile was not in its way: it is set free.
 func (l *Lease) GiveUp(ctx context.Context, e *Entry) (Settled, error) {
@@ -117,6 +123,10 @@ func (s *Store) settle(ctx context.Context, c *Claim, verb string, delay time.Du
 		parts, err := s.call(ctx, settleScript, 1, keys, args...)
 		if err == nil {
 			code, _ := parts[0].(string)
+			// A reaped timer is kept: its replica may still know that it never started.
+			if id, ok := TimerID(c.Job); ok && (verb == "finish" || verb != "reap" && again == "" && code != string(None)) {
+				_ = s.ForgetTimer(ctx, id) // or CleanTimers does
+			}
 			return Settled(code), nil
 		}
 		if !pause(ctx, backoff(try)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,6 +35,7 @@ type Store struct {
 	clock    redisClock
 	boottime func() time.Duration
 	kept     keepers
+	cleaned  atomic.Uint64 // place in the timers up to which Timers has cleaned up
 
 	ending context.Context // ends with Hurry
 	end    context.CancelFunc

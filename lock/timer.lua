@@ -1,0 +1,81 @@
+-- timer: set a one-shot timer, delete it, or forget it when it has been dealt with.
+--
+-- KEYS  1 timers  2 due  3 ledger of all timers  4 lock of this one
+-- ARGV  1 verb: set | delete | forget (its run is over) | clean (it was found old, and perhaps nobody deals with it)
+--       2 id of the timer  3 id of the request: a uuid  4 until: after this Redis time this copy has no effect
+--       set: 5 when it comes due (ms)  6 source  7 how many timers there may be  8 channel of the nudges
+-- returns {code, now, number}
+--   set: SET, 1 if there was none of that id; FIRED: it comes too late, for a day; FULL: there are too many
+--   delete: DELETED; NONE: it does not wait, or there never was one
+--   forget, clean: OK, 1 if it was forgotten
+--   set, delete: STALE: this copy came too late
+-- An entry of `timers` is '<due> <request that set it> <1 if there was none> <source>'. The timer waits while the member
+-- that these make is due; after that, it is being dealt with. The lock key tells of one that has no entry any more
+-- 'fired <request> <1 ..>' for a day, or 'deleted <request that did so>' for ten minutes.
+local timers, due, ledger, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local verb, id, request, at, source = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
+local day = 86400000
+
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local entry = redis.call('HGET', timers, id) or ''
+local setAt, setBy, new, setTo = string.match(entry, '^(%d+) (%S+) ([01]) (.*)$')
+local running = redis.call('HGET', ledger, 'run:' .. id)
+local word, by, was = string.match(redis.call('GET', lock) or '', '^(%a+) (%S+) ?([01]?)$')
+
+local function member(ms, uuid) return ms .. ' timer:' .. id .. ' timer 1 0 ' .. uuid end
+local waits = setAt and redis.call('ZSCORE', due, member(setAt, setBy))
+
+local function forget()                                    -- HDEL first: it is not refused when Redis' memory is full
+  redis.call('HDEL', timers, id)
+  redis.call('SET', lock, 'fired ' .. setBy .. ' ' .. new, 'PX', day)
+  return {'OK', now, 1}
+end
+
+-- Neither waiting nor running, it has been dealt with by a replica that died before it could say so; unless it was handed
+-- on or taken over: then another member is due, soon, and it needs its source. Among a thousand it is not looked for.
+local function forsaken()
+  if not setAt or waits or running or tonumber(setAt) > now - day then return false end
+  local soon = redis.call('ZRANGE', due, '-inf', now + 600000, 'BYSCORE', 'LIMIT', 0, 1000)
+  for _, m in ipairs(soon) do
+    if string.find(m, ' timer:' .. id .. ' ', 1, true) then return false end
+  end
+  return #soon < 1000
+end
+
+if verb == 'forget' then
+  if not setAt or waits or running then return {'OK', now, 0} end
+  return forget()
+elseif verb == 'clean' then
+  if not forsaken() then return {'OK', now, 0} end
+  return forget()
+end
+
+-- Asked again, the same answer.
+if verb == 'set' and setBy == request then return {'SET', now, tonumber(new)} end
+if verb == 'set' and word == 'fired' and by == request then return {'SET', now, tonumber(was)} end
+if verb == 'delete' and word == 'deleted' and by == request then return {'DELETED', now, 0} end
+if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end
+
+if verb == 'delete' then
+  if not waits then return {'NONE', now, 0} end
+  redis.call('ZREM', due, member(setAt, setBy))            -- first, as with HDEL
+  redis.call('HDEL', timers, id)
+  redis.call('SET', lock, 'deleted ' .. request, 'PX', 600000)
+  return {'DELETED', now, 0}
+end
+
+if waits then
+  if setAt == at and setTo == source then return {'SET', now, 0} end
+elseif entry ~= '' or running or word == 'fired' then
+  if forsaken() then forget() end
+  return {'FIRED', now, 0}
+elseif redis.call('HLEN', timers) >= tonumber(ARGV[7]) then
+  return {'FULL', now, 0}
+end
+redis.call('ZADD', due, at, member(at, request))           -- first: should it be no sorted set, nothing is written
+if waits then redis.call('ZREM', due, member(setAt, setBy)) end
+redis.call('HSET', timers, id, at .. ' ' .. request .. (waits and ' 0 ' or ' 1 ') .. source)
+if word == 'deleted' then redis.call('DEL', lock) end      -- or the claim would find it locked
+if tonumber(at) < now + 2000 then redis.pcall('PUBLISH', ARGV[8], 'due') end -- sooner than the next look of those who look by themselves
+return {'SET', now, waits and 0 or 1}
