@@ -296,7 +296,7 @@ func misspelt(keys []key, name string) (key, bool) {
 		}
 		names[i] = k.name
 	}
-	return find(keys, nearest(name, names))
+	return find(keys, Nearest(name, names))
 }
 
 // plainName is a name without what differs between the spellings time_zone, time-zone and timeZone.

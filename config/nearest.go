@@ -2,9 +2,9 @@ package config
 
 import "strings"
 
-// nearest is the one of the words that somebody may have meant: equal but for case, or at most two slips away, fewer
+// Nearest is the one of the words that somebody may have meant: equal but for case, or at most two slips away, fewer
 // for short words, where everything is near to everything. It is "" when none is.
-func nearest(word string, words []string) string {
+func Nearest(word string, words []string) string {
 	best, bestSlips := "", 3
 	for _, w := range words {
 		if strings.EqualFold(w, word) {

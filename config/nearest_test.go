@@ -9,7 +9,7 @@ func TestNearestFindsWhatWasMeant(t *testing.T) {
 		"tmieout": "timeout", "nmae": "name", "stat": "start", "enf": "end", "forbid": "Forbid", "atmostonce": "at-most-once",
 		"": "", "x": "", "ed": "end", "retry": "", "at-least-once": "", "scdl": "", "naem2": "",
 	} {
-		if got := nearest(word, words); got != want {
+		if got := Nearest(word, words); got != want {
 			t.Errorf("%q is near to %q, want %q", word, got, want)
 		}
 	}

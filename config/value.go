@@ -176,7 +176,7 @@ func oneOf[T ~string](d *decoder, e entry, to *T, allowed ...T) {
 		}
 	}
 	hint := ""
-	if near := nearest(t.value, words); near != "" && !t.opaque {
+	if near := Nearest(t.value, words); near != "" && !t.opaque {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	d.bad(t, hint, "must be %s", strings.Join(words, " or "))

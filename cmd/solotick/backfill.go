@@ -39,22 +39,17 @@ twice does not hold for what is asked for by hand. Look at them with --dry-run f
 			if from == "" || to == "" {
 				return &failure{code: exitUsage, err: errors.New("backfill needs --from and --to"), hint: c.CommandPath() + " --help"}
 			}
-			ctx, stop := interruptible()
-			defer stop()
-			d, err := a.desk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			j, err := d.job(args[0])
-			if err != nil {
-				return err
-			}
-			ticks, err := between(j, from, to, d.now())
-			if err != nil {
-				return err
-			}
-			return a.backfill(ctx, d, j.Name, ticks, dry, o)
+			return a.at(func(ctx context.Context, d *desk) error {
+				j, err := d.job(args[0])
+				if err != nil {
+					return err
+				}
+				ticks, err := between(j, from, to, d.now())
+				if err != nil {
+					return err
+				}
+				return a.backfill(ctx, d, j.Name, ticks, dry, o)
+			})
 		},
 	}
 	o.flag(c)

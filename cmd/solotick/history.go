@@ -38,14 +38,9 @@ many of those that failed. JOB may be one that is not in the table any more.`,
 			if len(args) > 1 {
 				return oneJob(c, args)
 			}
-			ctx, stop := interruptible()
-			defer stop()
-			d, err := a.desk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			return a.history(ctx, d, strings.Join(args, ""), n, failed, o)
+			return a.at(func(ctx context.Context, d *desk) error {
+				return a.history(ctx, d, strings.Join(args, ""), n, failed, o)
+			})
 		},
 	}
 	o.flag(c)

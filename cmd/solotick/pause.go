@@ -43,18 +43,13 @@ Pausing again replaces reason and end. A pause is lost when Redis loses its data
 			if err := f.check(c); err != nil {
 				return err
 			}
-			ctx, stop := interruptible()
-			defer stop()
-			d, err := a.desk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			jobs, err := d.jobs(c, args, f.all)
-			if err != nil {
-				return err
-			}
-			return a.pause(ctx, d, jobs, f, o)
+			return a.at(func(ctx context.Context, d *desk) error {
+				jobs, err := d.jobs(c, args, f.all)
+				if err != nil {
+					return err
+				}
+				return a.pause(ctx, d, jobs, f, o)
+			})
 		},
 	}
 	o.flag(c)
@@ -85,7 +80,7 @@ func (f *pauseFlags) check(c *cobra.Command) error {
 func (f *pauseFlags) end(now time.Time) (time.Time, error) {
 	switch {
 	case f.span > 0:
-		return now.Add(f.span + time.Second - 1).Truncate(time.Second), nil // rounded up: nobody means the milliseconds
+		return view.PauseEnd(now, f.span), nil
 	case f.until == "":
 		return time.Time{}, nil
 	}
@@ -96,24 +91,17 @@ func (f *pauseFlags) end(now time.Time) (time.Time, error) {
 	return until, err
 }
 
-// pausedJSON is one row of `pause -o json`, a contract: see docs/cli-json.md.
-type pausedJSON struct {
-	Job    string `json:"job"`
-	Reason string `json:"reason"`
-	Until  string `json:"until,omitempty"`
-}
-
 func (a *app) pause(ctx context.Context, d *desk, jobs []string, f pauseFlags, o output) error {
 	until, err := f.end(d.now())
 	if err != nil {
 		return err
 	}
-	rows := []pausedJSON{}
+	rows := []view.Paused{}
 	failed := d.operateEach(ctx, jobs, func(ctx context.Context, job string) error {
 		if err := d.Pause(ctx, job, f.reason, until); err != nil {
 			return err
 		}
-		rows = append(rows, pausedJSON{job, f.reason, view.Stamp(until)})
+		rows = append(rows, view.NewPaused(job, f.reason, until))
 		if o != "json" {
 			fmt.Fprintf(a.out, "paused %s %s: %s\n", job, untilWords(until), f.reason)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -23,18 +25,13 @@ func (a *app) resumeCommand() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			ctx, stop := interruptible()
-			defer stop()
-			d, err := a.desk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			jobs, err := d.jobs(c, args, all)
-			if err != nil {
-				return err
-			}
-			return a.resume(ctx, d, jobs, o)
+			return a.at(func(ctx context.Context, d *desk) error {
+				jobs, err := d.jobs(c, args, all)
+				if err != nil {
+					return err
+				}
+				return a.resume(ctx, d, jobs, o)
+			})
 		},
 	}
 	o.flag(c)
@@ -42,20 +39,14 @@ func (a *app) resumeCommand() *cobra.Command {
 	return c
 }
 
-// resumedJSON is one row of `resume -o json`, a contract: see docs/cli-json.md.
-type resumedJSON struct {
-	Job     string `json:"job"`
-	Resumed bool   `json:"resumed"`
-}
-
 func (a *app) resume(ctx context.Context, d *desk, jobs []string, o output) error {
-	rows := []resumedJSON{}
+	rows := []view.Resumed{}
 	failed := d.operateEach(ctx, jobs, func(ctx context.Context, job string) error {
 		resumed, err := d.Resume(ctx, job)
 		if err != nil {
 			return err
 		}
-		rows = append(rows, resumedJSON{job, resumed})
+		rows = append(rows, view.Resumed{Job: job, Resumed: resumed})
 		if o != "json" {
 			said := map[bool]string{true: "resumed " + job, false: job + " was not paused"}[resumed]
 			fmt.Fprintln(a.out, said)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -43,31 +44,30 @@ is given here.`,
 			case interval < fastestWatch:
 				return &failure{code: exitUsage, err: fmt.Errorf("--interval %s is shorter than %s", interval, fastestWatch), hint: "--interval 2s"}
 			}
-			ctx, stop := interruptible()
-			defer stop()
-			d, err := a.desk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			if watch {
-				a.watch(ctx, d, interval)
-				return nil
-			}
-			look, err := view.Take(ctx, d, d.table, d.table.Jobs)
-			if err != nil {
-				return cannot(err)
-			}
-			if o == "json" {
-				return a.printJSON(look.Status())
-			}
-			columns, _, _ := terminal(a.out)
-			_, err = fmt.Fprint(a.out, status{look}.text(columns))
-			return err
+			return a.at(func(ctx context.Context, d *desk) error {
+				if watch {
+					a.watch(ctx, d, interval)
+					return nil
+				}
+				return a.status(ctx, d, o)
+			})
 		},
 	}
 	o.flag(c)
 	c.Flags().BoolVar(&watch, "watch", false, "draw anew until it is interrupted")
 	c.Flags().DurationVar(&interval, "interval", 2*time.Second, "with --watch: `duration` from one drawing to the next")
 	return c
+}
+
+func (a *app) status(ctx context.Context, d *desk, o output) error {
+	look, err := view.Take(ctx, d, d.table, d.table.Jobs)
+	if err != nil {
+		return cannot(err)
+	}
+	if o == "json" {
+		return a.printJSON(look.Status())
+	}
+	columns, _, _ := terminal(a.out)
+	_, err = fmt.Fprint(a.out, status{look}.text(columns))
+	return err
 }

@@ -56,6 +56,18 @@ func (a *app) desk(ctx context.Context) (*desk, error) {
 	return d, nil
 }
 
+// at opens a desk, works at it until it is done or a signal comes, and closes it.
+func (a *app) at(work func(context.Context, *desk) error) error {
+	ctx, stop := interruptible()
+	defer stop()
+	d, err := a.desk(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return work(ctx, d)
+}
+
 // now is Redis' time; that it is known the desk has seen to.
 func (d *desk) now() time.Time {
 	now, _ := d.Now()
@@ -88,7 +100,9 @@ func cannot(err error) *failure {
 
 // job is the table's job of that name, which replicas agree on in Redis.
 func (d *desk) job(name string) (config.Job, error) {
+	var names []string
 	for _, j := range d.table.Jobs {
+		names = append(names, j.Name)
 		if j.Name == name && j.Guarantee == config.EveryReplica {
 			return j, &failure{code: exitUsage, err: fmt.Errorf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", name)}
 		}
@@ -97,22 +111,10 @@ func (d *desk) job(name string) (config.Job, error) {
 		}
 	}
 	f := &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "solotick status shows all jobs"}
-	if near := nearestJob(d.table, name); near != "" {
+	if near := config.Nearest(name, names); near != "" {
 		f.hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return config.Job{}, f
-}
-
-// nearestJob is the job whose name somebody may have meant, found as misspelt verbs are.
-func nearestJob(t *config.Table, name string) string {
-	jobs := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for _, j := range t.Jobs {
-		jobs.AddCommand(&cobra.Command{Use: j.Name, Run: func(*cobra.Command, []string) {}})
-	}
-	if near := jobs.SuggestionsFor(name); len(near) > 0 {
-		return near[0]
-	}
-	return ""
 }
 
 // jobs are the names given, each once, or, with all, those of the whole table.

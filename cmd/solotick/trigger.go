@@ -38,27 +38,12 @@ With --wait the exit code is 0 only when the run succeeded.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			ctx, stop := interruptible()
-			defer stop()
-			d, err := a.desk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			return a.trigger(ctx, d, args[0], wait, o)
+			return a.at(func(ctx context.Context, d *desk) error { return a.trigger(ctx, d, args[0], wait, o) })
 		},
 	}
 	o.flag(c)
 	c.Flags().BoolVar(&wait, "wait", false, "wait for the end of the run and show it")
 	return c
-}
-
-// triggerJSON is the output of `trigger -o json`, a contract: see docs/cli-json.md.
-type triggerJSON struct {
-	Job    string      `json:"job"`
-	Tick   string      `json:"tick"`
-	ID     string      `json:"id"`
-	Result *view.Entry `json:"result,omitempty"`
 }
 
 func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o output) error {
@@ -77,7 +62,7 @@ func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o ou
 		fmt.Fprintf(a.out, "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
 	a.warnIfAlone(ctx, d)
-	result := triggerJSON{Job: name, Tick: view.Stamp(due.Tick), ID: due.Nonce}
+	result := view.NewTriggered(due)
 	if !wait {
 		return a.printTriggered(result, o)
 	}
@@ -99,7 +84,7 @@ func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o ou
 // succeeded is the outcome that is none of the others.
 const succeeded = "succeeded"
 
-func (a *app) printTriggered(r triggerJSON, o output) error {
+func (a *app) printTriggered(r view.Triggered, o output) error {
 	if o == "json" {
 		return a.printJSON(r)
 	}
