@@ -15,7 +15,9 @@ type Triggered struct {
 }
 
 // NewTriggered is what was made due by hand, in JSON.
-func NewTriggered(d lock.Due) Triggered { return Triggered{Job: d.Job, Tick: Stamp(d.Tick), ID: d.Nonce} }
+func NewTriggered(d lock.Due) Triggered {
+	return Triggered{Job: d.Job, Tick: Stamp(d.Tick), ID: d.Nonce}
+}
 
 // Paused is a job that was paused.
 type Paused struct {
@@ -25,7 +27,9 @@ type Paused struct {
 }
 
 // NewPaused is a pause in JSON. The reason is as it is kept.
-func NewPaused(job, reason string, until time.Time) Paused { return Paused{job, lock.OneLine(reason), Stamp(until)} }
+func NewPaused(job, reason string, until time.Time) Paused {
+	return Paused{job, lock.OneLine(reason), Stamp(until)}
+}
 
 // PauseEnd is when a pause of that length ends, rounded up to the second: nobody means the milliseconds.
 func PauseEnd(now time.Time, length time.Duration) time.Time {

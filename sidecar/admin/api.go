@@ -1,0 +1,89 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/admin/view"
+)
+
+// Replica is the replica that the API stands beside.
+type Replica interface {
+	Table() *config.Table
+	Jobs() []config.Job // the table's, and after them those made through the API
+	// Drain has the replica take no more ticks, and returns when its runs have ended or ctx has.
+	Drain(ctx context.Context) error
+}
+
+// History is what became of runs.
+type History interface {
+	History(ctx context.Context, job string, limit int) ([]lock.Entry, error)
+	Failures(ctx context.Context, job string, limit int) ([]lock.Entry, error)
+}
+
+// Operator does to jobs what is asked for by hand.
+type Operator interface {
+	Trigger(ctx context.Context, job, id string) (lock.Due, error)
+	Pause(ctx context.Context, job, reason string, until time.Time) error
+	Resume(ctx context.Context, job string) (bool, error)
+}
+
+// Store is the service in Redis; a lock.Store is one.
+type Store interface {
+	view.Store
+	History
+	Operator
+}
+
+// Options of the API. All are required.
+type Options struct {
+	Replica Replica
+	Name    string // the replica's
+	Store   Store
+	Log     *slog.Logger
+}
+
+// api serves the requests, each with one of its methods.
+type api struct {
+	Options
+	crossOrigin http.CrossOriginProtection
+}
+
+// API serves the status page and the API: to this machine alone, and of browsers only to its own page. Everything in it
+// is bounded but the wait for a drain.
+func API(o Options) http.Handler {
+	a := &api{Options: o}
+	mux := http.NewServeMux()
+	for path, methods := range map[string]methods{
+		"/v1/status":             {"GET": asJSON(a.status)},
+		"/v1/jobs":               {"GET": asJSON(a.jobs)},
+		"/v1/jobs/{job}":         {"GET": asJSON(a.job)},
+		"/v1/jobs/{job}/trigger": {"POST": asJSON(a.trigger)},
+		"/v1/jobs/{job}/pause":   {"POST": asJSON(a.pause)},
+		"/v1/jobs/{job}/resume":  {"POST": asJSON(a.resume)},
+		"/v1/runs":               {"GET": asJSON(a.runs)},
+		"/v1/replicas":           {"GET": asJSON(a.replicas)},
+		"/v1/drain":              {"POST": a.drain},
+	} {
+		mux.Handle(path, methods)
+	}
+	mux.Handle("/", asJSON(func(r *http.Request) (*answer, error) {
+		return nil, &refusal{status: http.StatusNotFound, err: "there is nothing here", hint: "see docs/api.md; the status page is /"}
+	}))
+	return a.guard(mux)
+}
+
+// APIServer serves API on the table's admin address.
+func APIServer(o Options) *http.Server { return server(API(o), o.Log) }
+
+// server is a server whose every part is bounded.
+func server(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}

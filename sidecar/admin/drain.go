@@ -1,0 +1,57 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// drained is the answer to a drain.
+type drained struct {
+	Drained bool   `json:"drained"` // whether all runs of the replica have ended
+	Replica string `json:"replica"`
+	TookMS  int64  `json:"tookMs"`
+}
+
+// errStillDraining ends the wait for a drain that goes on.
+var errStillDraining = errors.New("the caller's time is over")
+
+// drain lets the answer take longer than any other: as long as runs take to end.
+func (a *api) drain(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // what has no deadlines needs none lifted
+	asJSON(a.drained)(w, r)
+}
+
+// drained has the replica take no more ticks and answers when its runs have ended; or, with a timeout, when that is over:
+// 202, since the drain goes on.
+func (a *api) drained(r *http.Request) (*answer, error) {
+	p, err := parameters(r, "timeout")
+	if err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	if text, given := p["timeout"]; given {
+		limit, err := length("timeout", text)
+		if err != nil {
+			return nil, err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errStillDraining)
+		defer cancel()
+	}
+	if err := decode(r, &struct{}{}); err != nil {
+		return nil, err
+	}
+	a.Log.Info("asked to drain")
+	start := time.Now()
+	err = a.Replica.Drain(ctx)
+	out := drained{err == nil, a.Name, time.Since(start).Milliseconds()}
+	switch {
+	case err == nil:
+		return &answer{body: out}, nil
+	case errors.Is(context.Cause(ctx), errStillDraining):
+		return &answer{http.StatusAccepted, out}, nil
+	}
+	return nil, &refusal{status: http.StatusInternalServerError, err: "draining: " + err.Error()}
+}

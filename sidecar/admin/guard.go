@@ -1,0 +1,88 @@
+package admin
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+)
+
+// methods are the handlers of one path. HEAD is answered as GET is.
+type methods map[string]http.HandlerFunc
+
+func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if h := m[method]; h != nil {
+		h(w, r)
+		return
+	}
+	allowed := slices.Sorted(maps.Keys(m))
+	if m[http.MethodGet] != nil {
+		allowed = append(allowed, http.MethodHead)
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	write(w, &refusal{status: http.StatusMethodNotAllowed, err: "this path does not take that method", hint: "it takes " + strings.Join(allowed, ", ")})
+}
+
+// guard lets through what comes from this machine and, of browsers, from our own page. A browser on this machine runs
+// scripts of all kinds of sites. One of them may have its own name resolve to 127.0.0.1 and so speak to us as to itself,
+// but the request still bears that name; and one may send a request blindly to our name, but a browser says where it
+// comes from, and a body as JSON is not to be had without asking first, which is refused.
+func (a *api) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Solotick-Replica", a.Name)
+		switch {
+		case !isLoopback(r.Host):
+			write(w, &refusal{status: http.StatusForbidden, err: "this is served to the machine itself alone, and the request names another host",
+				hint: "ask for localhost or 127.0.0.1, through kubectl port-forward for example"})
+		case a.crossOrigin.Check(r) != nil:
+			write(w, &refusal{status: http.StatusForbidden, err: "the request comes from a page of another origin"})
+		case r.URL.Path != clean(r.URL.Path): // which the mux would redirect
+			write(w, &refusal{status: http.StatusNotFound, err: "there is nothing here"})
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// isLoopback tells whether a Host header names this machine; the port is whatever a tunnel made of it.
+func isLoopback(host string) bool {
+	name := host
+	if h, port, err := net.SplitHostPort(host); err == nil {
+		if strings.Trim(port, "0123456789") != "" {
+			return false
+		}
+		name = h
+	} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		name = host[1 : len(host)-1]
+	}
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Zone() == "" && addr.IsLoopback() && !addr.Is4In6()
+}
+
+// clean is the only form of a path that is answered.
+func clean(p string) string {
+	cleaned := path.Clean(p)
+	if strings.HasSuffix(p, "/") && cleaned != "/" {
+		return cleaned + "/"
+	}
+	if !strings.HasPrefix(p, "/") {
+		return "/" + cleaned
+	}
+	return cleaned
+}

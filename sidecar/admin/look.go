@@ -1,0 +1,136 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/admin/view"
+)
+
+const (
+	someRuns = 100  // are answered when it is not said how many
+	maxRuns  = 1000 // are answered at once
+	deepRuns = 5000 // are looked through for some of each job
+)
+
+func (a *api) look(r *http.Request) (view.Status, error) {
+	if _, err := parameters(r); err != nil {
+		return view.Status{}, err
+	}
+	l, err := view.Take(r.Context(), a.Store, a.Replica.Table(), a.Replica.Jobs())
+	if err != nil {
+		return view.Status{}, err
+	}
+	return l.Status(), nil
+}
+
+func (a *api) status(r *http.Request) (*answer, error) {
+	s, err := a.look(r)
+	return &answer{body: s}, err
+}
+
+func (a *api) jobs(r *http.Request) (*answer, error) {
+	s, err := a.look(r)
+	return &answer{body: s.Jobs}, err
+}
+
+func (a *api) job(r *http.Request) (*answer, error) {
+	j, err := a.named(r.PathValue("job"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	l, err := view.Take(r.Context(), a.Store, a.Replica.Table(), []config.Job{j})
+	if err != nil {
+		return nil, err
+	}
+	return &answer{body: l.Status().Jobs[0]}, nil
+}
+
+func (a *api) replicas(r *http.Request) (*answer, error) {
+	s, err := a.look(r)
+	return &answer{body: s.Replicas}, err
+}
+
+// runs answers the newest runs of one job or of all; with each, the newest few of each job.
+func (a *api) runs(r *http.Request) (*answer, error) {
+	p, err := parameters(r, "job", "limit", "failed", "each")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := number(p, "limit", someRuns, maxRuns)
+	if err != nil {
+		return nil, err
+	}
+	each, err := number(p, "each", 0, maxRuns)
+	if err != nil {
+		return nil, err
+	}
+	from := a.Store.History
+	switch p["failed"] {
+	case "", "false":
+	case "true":
+		from = a.Store.Failures
+	default:
+		return nil, &refusal{status: http.StatusBadRequest, err: "failed is true or false"}
+	}
+	if each > 0 {
+		if p["job"] != "" || p["limit"] != "" {
+			return nil, &refusal{status: http.StatusBadRequest, err: "each stands in place of job and limit"}
+		}
+		limit = deepRuns
+	}
+	entries, err := from(r.Context(), p["job"], limit)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 && p["job"] != "" {
+		if _, err := a.named(p["job"]); err != nil { // misspelt, perhaps
+			return nil, err
+		}
+	}
+	if each > 0 {
+		count := map[string]int{}
+		kept := entries[:0]
+		for _, e := range entries {
+			if count[e.Job]++; count[e.Job] <= each {
+				kept = append(kept, e)
+			}
+		}
+		entries = kept
+	}
+	return &answer{body: view.NewEntries(entries)}, nil
+}
+
+// number reads a parameter from 1 to most.
+func number(p map[string]string, name string, otherwise, most int) (int, error) {
+	text, given := p[name]
+	if !given {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("%s is not a number from 1 to %d", name, most)}
+	}
+	return n, nil
+}
+
+// named is the job of that name.
+func (a *api) named(name string) (config.Job, error) {
+	var names []string
+	for _, j := range a.Replica.Jobs() {
+		if j.Name == name {
+			return j, nil
+		}
+		names = append(names, j.Name)
+	}
+	f := &refusal{status: http.StatusNotFound, err: "there is no job of that name", hint: "GET /v1/jobs shows all jobs"}
+	if near := config.Nearest(name, names); near != "" {
+		f.hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return config.Job{}, f
+}

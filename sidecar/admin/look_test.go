@@ -1,0 +1,112 @@
+package admin
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+func TestTheStatusIsThatOfTheCommandLine(t *testing.T) {
+	w := newWorld(t)
+	w.ran("reports", 0, lock.Entry{Outcome: "failed", Failed: true, Took: 812 * time.Millisecond, Detail: "</script>\x1b[2J"})
+	if err := w.store.Beat(t.Context(), lock.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash}); err != nil {
+		t.Fatal(err)
+	}
+	got := w.ask("GET", "/v1/status", "").Body.String()
+	for _, want := range []string{`{"service":"billing","time":"2027-03-28T07:20:00.`, `"table":"` + w.table.Hash + `","drift":false,"jobs":[{"job":"send-invoices",`,
+		`"next":"2027-03-28T07:25:00.000Z"`, `"outcome":"failed","failed":true,`, `"detail":"\u003c/script\u003e\u001b[2J"`, `"replicas":[{"replica":"app-1",`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	if got := w.ask("GET", "/v1/jobs", "").Body.String(); !strings.HasPrefix(got, `[{"job":"send-invoices",`) || strings.Count(got, `"guarantee"`) != 4 {
+		t.Errorf("jobs: %s", got)
+	}
+	if got := w.ask("GET", "/v1/jobs/reports", "").Body.String(); !strings.HasPrefix(got, `{"job":"reports",`) {
+		t.Errorf("one job: %s", got)
+	}
+	if got := w.ask("GET", "/v1/replicas", "").Body.String(); !strings.HasPrefix(got, `[{"replica":"app-1",`) {
+		t.Errorf("replicas: %s", got)
+	}
+}
+
+func TestJobsMadeThroughTheAPIAreSeenWithTheTables(t *testing.T) {
+	w := newWorld(t)
+	made := w.table.Jobs[1]
+	made.Name = "made"
+	w.api = API(Options{Replica: more{w, made}, Name: "app-1", Store: w.store})
+	if got := w.ask("GET", "/v1/status", "").Body.String(); !strings.Contains(got, `{"job":"made",`) {
+		t.Errorf("status: %s", got)
+	}
+	if got := w.ask("GET", "/v1/jobs/made", ""); got.Code != 200 {
+		t.Errorf("the job: %d %s", got.Code, got.Body)
+	}
+}
+
+// more is a replica with one more job.
+type more struct {
+	*world
+	job config.Job
+}
+
+func (m more) Jobs() []config.Job { return append(m.world.Jobs()[:4:4], m.job) }
+
+func TestRunsAreTheNewestFirst(t *testing.T) {
+	w := newWorld(t)
+	for minute := range 7 {
+		w.ran("reports", minute, lock.Entry{Outcome: "succeeded"})
+	}
+	w.ran("send-invoices", 3, lock.Entry{Outcome: "failed", Failed: true})
+	for target, want := range map[string]string{
+		"/v1/runs":                           "send-invoices 23,reports 26,reports 25,reports 24,reports 23,reports 22,reports 21,reports 20",
+		"/v1/runs?limit=2":                   "send-invoices 23,reports 26",
+		"/v1/runs?job=reports&limit=2":       "reports 26,reports 25",
+		"/v1/runs?failed=true":               "send-invoices 23",
+		"/v1/runs?each=2":                    "send-invoices 23,reports 26,reports 25",
+		"/v1/runs?job=reports&failed=true":   "",
+		"/v1/runs?job=new-one":               "",
+		"/v1/runs?job=reports&limit=1000":    "reports 26,reports 25,reports 24,reports 23,reports 22,reports 21,reports 20",
+		"/v1/runs?failed=false&limit=1":      "send-invoices 23",
+		"/v1/runs?job=send-invoices&limit=9": "send-invoices 23",
+	} {
+		var rows []string
+		for _, row := range strings.Split(w.ask("GET", target, "").Body.String(), `{"job":"`)[1:] {
+			job, rest, _ := strings.Cut(row, `","tick":"2027-03-28T07:`)
+			rows = append(rows, job+" "+rest[:2])
+		}
+		if got := strings.Join(rows, ","); got != want {
+			t.Errorf("%s: %s, want %s", target, got, want)
+		}
+	}
+	w.says(w.ask("GET", "/v1/runs?job=new-one", ""), 200, `[]`)
+}
+
+func TestWhatIsAskedForWronglyIsSaid(t *testing.T) {
+	w := newWorld(t)
+	for target, words := range map[string]string{
+		"/v1/runs?limit=0": "limit is not a number from 1 to 1000", "/v1/runs?limit=1001": "limit is not", "/v1/runs?limit=x": "limit is not", "/v1/runs?limit=": "limit is not",
+		"/v1/runs?each=0": "each is not", "/v1/runs?each=2&job=reports": "each stands in place", "/v1/runs?failed=maybe": "true or false",
+		"/v1/runs?jbo=reports": `unknown parameter \"jbo\"`, "/v1/runs?job=a&job=b": "more than once", "/v1/runs?%zz": "cannot be read", "/v1/status?x=1": "takes no parameters",
+		"/v1/runs?%1b%5b2J=1": `unknown parameter \"[2J\"`,
+	} {
+		w.refuses(w.ask("GET", target, ""), 400, words)
+	}
+	w.refuses(w.ask("GET", "/v1/runs?job=report", ""), 404, `did you mean \"reports\"?`)
+	w.refuses(w.ask("GET", "/v1/jobs/report", ""), 404, `did you mean \"reports\"?`)
+	w.refuses(w.ask("GET", "/v1/jobs/quite-another", ""), 404, `GET /v1/jobs shows all jobs`)
+}
+
+func TestThatRedisIsAwayIsSaid(t *testing.T) {
+	w := newWorld(t)
+	w.mini.SetError("LOADING Redis is loading the dataset in memory")
+	for _, target := range []string{"/v1/status", "/v1/jobs", "/v1/jobs/reports", "/v1/replicas", "/v1/runs"} {
+		got := w.ask("GET", target, "")
+		w.refuses(got, 503, "LOADING")
+		if got.Header().Get("Retry-After") != "1" {
+			t.Errorf("%s: %v", target, got.Header())
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// maxBody bounds what is read of a request, in bytes.
+const maxBody = 64 << 10
+
+// parameters reads the query, of which only the names given are known, each at most once.
+func parameters(r *http.Request, known ...string) (map[string]string, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, &refusal{status: http.StatusBadRequest, err: "the query cannot be read"}
+	}
+	values := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		switch {
+		case !slices.Contains(known, name) && len(known) == 0:
+			return nil, &refusal{status: http.StatusBadRequest, err: "this path takes no parameters"}
+		case !slices.Contains(known, name):
+			return nil, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("unknown parameter %q", lock.OneLine(name)), hint: "known are " + strings.Join(known, ", ")}
+		case len(query[name]) > 1:
+			return nil, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("parameter %q is given more than once", name)}
+		}
+		values[name] = query[name][0]
+	}
+	return values, nil
+}
+
+// read reads the body, which is JSON; nil when there is none.
+func read(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, &refusal{status: http.StatusRequestEntityTooLarge, err: fmt.Sprintf("the body is larger than %d KiB", maxBody>>10)}
+	case err != nil:
+		return nil, &refusal{status: http.StatusBadRequest, err: "the body did not arrive as a whole"}
+	case len(body) == 0:
+		return nil, nil
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return nil, &refusal{status: http.StatusUnsupportedMediaType, err: "the body must be JSON, and say so", hint: "Content-Type: application/json"}
+	}
+	return body, nil
+}
+
+// decode reads the body into a struct: strictly, as a table is read. Without a body the struct stays as it is.
+func decode(r *http.Request, into any) error {
+	body, err := read(r)
+	if err != nil || body == nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err = d.Decode(into)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			return &refusal{status: http.StatusBadRequest, err: "the body goes on after its end"}
+		}
+		return nil
+	}
+	f := &refusal{status: http.StatusBadRequest, err: "the body is not JSON"}
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		f.err = "the body must be a JSON object"
+		if kind.Field != "" {
+			f.err = fmt.Sprintf("%q must be a text, not a %s", kind.Field, kind.Value)
+		}
+	} else if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		f.err = "unknown key " + lock.OneLine(field)
+	}
+	return f
+}
+
+// instant reads a time of a body.
+func instant(key, value string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return t, &refusal{status: http.StatusUnprocessableEntity, err: fmt.Sprintf("%q is not a time as in RFC 3339", key),
+			hint: "as " + time.Now().UTC().Format(time.RFC3339)}
+	}
+	return t, nil
+}
+
+// length reads a duration of a body or query.
+func length(key, value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 {
+		return 0, &refusal{status: http.StatusUnprocessableEntity, err: fmt.Sprintf("%q is not a duration", key), hint: "as 90s, 30m or 2h"}
+	}
+	return d, nil
+}
