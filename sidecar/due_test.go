@@ -87,6 +87,31 @@ func TestDueTicksOfUnknownJobsDoNotHideOthers(t *testing.T) {
 	})
 }
 
+func TestWhatIsTooLateDoesNotHoldUpWhatIsDueBehindIt(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		w.replica(time.Millisecond, func(r *replica) { r.far = 100 * time.Millisecond })
+		w.at(30 * time.Second)
+		for i := range 20 {
+			late := lock.Due{Tick: w.origin().Add(-time.Hour), Job: "minute", Kind: "catchup", Attempt: 1, Nonce: fmt.Sprint(i)}
+			if _, err := w.redis.ZAdd(dueSet, float64(i+1), late.Member()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked := lock.Due{Tick: w.origin().Add(29 * time.Second), Job: "minute", Kind: "manual", Attempt: 1, Nonce: "x"}
+		if _, err := w.redis.ZAdd(dueSet, 1000, asked.Member()); err != nil {
+			t.Fatal(err)
+		}
+		w.at(32 * time.Second)
+		if len(w.started("minute")[asked.Tick]) != 1 {
+			t.Error("the run that was asked for has not begun two seconds later")
+		}
+		if m := w.dueMembers(); len(m) > 0 {
+			t.Errorf("the due set still has %d members", len(m))
+		}
+		w.expect(20, "skips_total", "superseded")
+	})
+}
+
 func TestAClockThatWasAheadDoesNotSilenceAReplica(t *testing.T) {
 	simulate(t, `
 jobs:

@@ -34,7 +34,7 @@ type watcher struct {
 	sidecar *Sidecar
 	runs    *lock.Watcher
 	seen    map[string]time.Time // due members, since when
-	busy    sync.Map             // due members that a fire here is busy with
+	busy    sync.Map             // due members that something is being done about here
 	later   sync.Map             // due members that have to wait for the end of a pause: until when
 	nudged  chan struct{}        // something became due
 	gone    sync.Map             // jobs that left the table, by name, and that Redis has not been told of
@@ -179,21 +179,24 @@ func (w *watcher) checkFitness(ctx context.Context) {
 	}
 }
 
-// takeOver deals with runs whose replica is gone: they are written down as interrupted, once, and under at-least-once
-// they are due again.
+// takeOver deals with runs whose replica is gone, all at once, as it may have had many: they are written down as
+// interrupted, once, and under at-least-once they are due again.
 func (w *watcher) takeOver(ctx context.Context, runs []lock.Running) {
 	s := w.sidecar
+	var all sync.WaitGroup
+	defer all.Wait()
 	for _, r := range w.runs.Unchanged(runs, s.ttl) {
-		rec, ours, err := w.runs.Reap(ctx, r, func(lock.Record) lock.Entry {
-			return lock.Entry{Outcome: string(wasInterrupted), Failed: true}
+		all.Go(func() {
+			rec, ours, err := w.runs.Reap(ctx, r, func(lock.Record) lock.Entry {
+				return lock.Entry{Outcome: string(wasInterrupted), Failed: true}
+			})
+			switch {
+			case err != nil:
+				s.log.Warn("a run without a replica could not be taken over", "job", r.Job, "run", r.Run, "err", err)
+			case ours:
+				s.interrupted(r.Job, rec)
+			}
 		})
-		if err != nil {
-			s.log.Warn("a run without a replica could not be taken over", "job", r.Job, "run", r.Run, "err", err)
-			continue
-		}
-		if ours {
-			s.interrupted(r.Job, rec)
-		}
 	}
 }
 
@@ -262,20 +265,36 @@ func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 	if r == "" {
 		return false
 	}
-	if ours, err := s.store.Drop(ctx, wk.member); ours && err == nil {
-		s.skipped(wk, r)
-		if wk.kind != kindTakeover { // which was fired
-			s.metrics.missed.WithLabelValues(j.label).Inc()
+	w.beside(wk.member, func() {
+		if ours, err := s.store.Drop(ctx, wk.member); ours && err == nil {
+			s.skipped(wk, r)
+			if wk.kind != kindTakeover { // which was fired
+				s.metrics.missed.WithLabelValues(j.label).Inc()
+			}
 		}
-	}
+	})
 	return true
 }
 
 // discard takes a tick out of the due set that nobody will ever fire.
 func (w *watcher) discard(ctx context.Context, d lock.Due, why string) {
-	if ours, err := w.sidecar.store.Drop(ctx, d.Member()); ours && err == nil {
-		w.sidecar.log.Warn("a due tick is dropped", "job", d.Job, "tick", stamp(d.Tick), "kind", d.Kind, "why", why)
+	w.beside(d.Member(), func() {
+		if ours, err := w.sidecar.store.Drop(ctx, d.Member()); ours && err == nil {
+			w.sidecar.log.Warn("a due tick is dropped", "job", d.Job, "tick", stamp(d.Tick), "kind", d.Kind, "why", why)
+		}
+	})
+}
+
+// beside does something about a due member beside the looks, unless something is being done about it here: thousands that
+// are too late, a round trip each, would hold up the one behind them that is not.
+func (w *watcher) beside(member string, do func()) {
+	if _, busy := w.busy.LoadOrStore(member, true); busy {
+		return
 	}
+	w.sidecar.runs.Go(func() {
+		defer w.busy.Delete(member)
+		do()
+	})
 }
 
 // pauseRetry is how long a due tick that met with a pause is left alone, unless somebody resumes the job.

@@ -61,7 +61,8 @@ type replica struct {
 	app      Prober // nil = it is always ready
 
 	mu    sync.Mutex
-	cut   bool // no connection gets through
+	cut   bool          // no connection gets through
+	far   time.Duration // from Redis: what a write takes
 	dials int
 	conns []net.Conn
 	work  func(ctx context.Context, r execute.Run) execute.Result // what its jobs do
@@ -186,9 +187,21 @@ func (r *replica) dial(context.Context, string, string) (net.Conn, error) {
 	}
 	c, err := r.world.redis.Dial()
 	if err == nil {
+		c = &long{c, r.far}
 		r.conns = append(r.conns, c)
 	}
 	return c, err
+}
+
+// long is a connection over a long way.
+type long struct {
+	net.Conn
+	way time.Duration
+}
+
+func (l *long) Write(p []byte) (int, error) {
+	time.Sleep(l.way)
+	return l.Conn.Write(p)
 }
 
 func (r *replica) dialed() int {
