@@ -20,6 +20,7 @@ type claims struct {
 	queued   []queued
 	late     map[string]bool // runs that ended well after they were taken over
 	loss     []time.Duration // when all was forgotten
+	births   []birth
 	held     []hold
 	orders   map[string]bool // ids of what the operator did
 	triggers []queued        // manual runs that were asked for
@@ -51,6 +52,13 @@ type ask struct {
 	behind         *claim // with OVERLAP: the run that was in the way
 }
 
+// birth is a ledger made anew: it counts every tick up to one as settled.
+type birth struct {
+	job  string
+	at   time.Duration
+	tick time.Time
+}
+
 // queued is a tick that was claimed to wait behind a run.
 type queued struct {
 	job    string
@@ -77,6 +85,9 @@ func (c *claims) ran(q *call) {
 		c.operated(q, code)
 	case "register":
 		c.world.note(q.replica, "register", "", "", "", "")
+		if len(q.reply) > 3 && q.reply[0] == q.reply[1] { // now, and when it was born
+			c.births = append(c.births, birth{job: q.job(), at: c.world.now(), tick: millis(q.reply[3])})
+		}
 	case "extend":
 		if code != "OK" && len(q.args) > 1 {
 			c.world.note(q.replica, "extend", q.args[1], "", q.run(), code)

@@ -38,9 +38,10 @@ func (e *executor) Execute(ctx context.Context, r execute.Run) execute.Result {
 	if p.dice.chance(e.job.Refuses, dice(forStart)...) {
 		return execute.Result{Status: execute.NotStarted, Err: errRefused, Code: -1}
 	}
-	if ctx.Err() == nil && r.Await != nil {
+	// A stalled process gets no further than here: what it found on a clock that stood is asked again when it goes on.
+	for again := r.Await != nil; again && ctx.Err() == nil; {
 		r.Await(ctx)
-		p.stall.wait()
+		again = p.stall.wait()
 	}
 	if ctx.Err() != nil || p.isDead() {
 		return canceled(ctx)

@@ -46,6 +46,7 @@ func (w *world) checkLost() {
 			}
 		}
 		j.judgeTriggers()
+		j.judgeBirths()
 	}
 }
 
@@ -93,9 +94,6 @@ func (j *judged) unclaimed(tick time.Time, at time.Duration) {
 func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 	w := j.world
 	from, to, lasting := at, j.expires(tick, at), false
-	if j.bornAfter(tick) {
-		return
-	}
 	in := j.inTheWay(tick)
 	q := j.queuedTick(tick)
 	switch {
@@ -121,6 +119,7 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 	if lasting {
 		to = j.deadline(at, w.plan.Lasts)
 	}
+	to = min(to, j.settledByBirth(tick), w.forgotten(at))
 	if x, yes := j.missedIts(from, min(to, won)); yes {
 		w.violatedAt(x, "2: never lost", j.Name, "tick %s could have been fired since %s, and was not by %s", stamp(tick), x, min(to, won))
 	}
@@ -178,10 +177,7 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 	default:
 		return
 	}
-	if j.lostAfter(c.settled) {
-		return
-	}
-	if x, yes := j.missedIts(c.settled, min(to, next)); yes {
+	if x, yes := j.missedIts(c.settled, min(to, next, w.forgotten(c.settled))); yes {
 		w.violatedAt(x, "2: never lost", j.Name, "tick %s was given back by %s at %s, could have been run again since %s, and was not by %s", stamp(c.tick),
 			c.how, c.settled, x, min(to, next))
 	}
@@ -204,7 +200,7 @@ func (j *judged) judgeTriggers() {
 				won = min(won, c.won)
 			}
 		}
-		if x, yes := j.missedIts(t.at, won); yes && !j.lostAfter(t.at) {
+		if x, yes := j.missedIts(t.at, min(won, w.forgotten(t.at))); yes {
 			w.violatedAt(x, "2: never lost", j.Name, "the run that was asked for at %s could have been fired since %s, and was not by %s", t.at, x, won)
 		}
 	}
@@ -245,17 +241,64 @@ func (j *judged) idle(from, to time.Duration) bool {
 	})
 }
 
-func (j *judged) lostAfter(at time.Duration) bool {
-	return slices.ContainsFunc(j.world.redis.claims.loss, func(l time.Duration) bool { return l >= at })
+// forgotten is when Redis lost all data after a time; the end when it did not.
+func (w *world) forgotten(after time.Duration) time.Duration {
+	for _, l := range w.redis.claims.loss {
+		if l >= after {
+			return l
+		}
+	}
+	return w.plan.Lasts
 }
 
-// birth is how long after a loss of all data ticks are settled by the birth of the new ledger: replicas look once a second,
-// and register with a second to spare.
-const birth = 3500 * time.Millisecond
+// settledByBirth is when a tick was settled because a ledger that is born counts it as that: the loss before the birth.
+func (j *judged) settledByBirth(tick time.Time) time.Duration {
+	w := j.world
+	for _, b := range w.redis.claims.births {
+		if b.job == j.Name && !tick.After(b.tick) {
+			lost := time.Duration(0)
+			for _, l := range w.redis.claims.loss {
+				if l <= b.at {
+					lost = l
+				}
+			}
+			return lost
+		}
+	}
+	return w.plan.Lasts
+}
 
-func (j *judged) bornAfter(tick time.Time) bool {
-	at := tick.Sub(j.world.began)
-	return slices.ContainsFunc(j.world.redis.claims.loss, func(l time.Duration) bool { return at <= l+j.world.offsetAt(l)+birth })
+// noticed is how long after a loss of all data a replica that is well has registered its jobs anew: a look that finds its
+// connection cut, a second until the next one, and the ways of it, of the ledger's birth and of registering.
+func (w *world) noticed() time.Duration { return 2500*time.Millisecond + 6*w.plan.Far }
+
+// judgeBirths: what is not known to Redis any more is registered soon, or its ticks would be refused for as long as that
+// takes.
+func (j *judged) judgeBirths() {
+	w := j.world
+	all := w.redis.claims.loss
+	for i, lost := range all {
+		to := j.last
+		if i+1 < len(all) {
+			to = all[i+1]
+		}
+		for _, b := range w.redis.claims.births {
+			if b.job == j.Name && b.at > lost {
+				to = min(to, b.at)
+			}
+		}
+		w.met["registered anew"]++
+		starts := []time.Duration{lost}
+		for _, s := range w.spans {
+			starts = append(starts, s.to+time.Second+1)
+		}
+		for _, x := range starts {
+			if x >= lost && x+w.noticed() < to && !w.disturbed(-1, x, x+w.noticed(), forgets) && w.healthy(x-time.Second, x+w.noticed(), forgets) {
+				w.violatedAt(x, "2: never lost", j.Name, "Redis lost all at %s, and the job was not registered anew from %s to %s", lost, x, to)
+				break
+			}
+		}
+	}
 }
 
 // inTheWay is the run that a tick met: one that ended well, or else the last one.

@@ -111,6 +111,9 @@ func (w *world) order(o Order) {
 	}
 }
 
+// forgets is the fault in which Redis loses all data.
+const forgets = "redis forgets"
+
 // slow is how long a late message takes at most: longer than a lease.
 func (w *world) slow() time.Duration { return 7 * time.Second }
 
@@ -140,7 +143,7 @@ func (w *world) strikeRedis(f Fault, now time.Duration) {
 	case "redis restarts":
 		w.network.cut(nil)
 		s.unload()
-	case "redis forgets":
+	case forgets:
 		w.network.cut(nil)
 		s.unload()
 		s.forget()

@@ -122,7 +122,7 @@ func (p *Plan) misfortunes(r *rand.Rand) {
 		}
 		f.For = 500*time.Millisecond + upTo(r, 10*time.Second)
 		f.Kind = pick(r, "crash", "crash", "crash", "stop", "stall", "stall", "stall", "cut", "void", "lossy", "lossy", "late", "late", "jump",
-			"redis refuses", "redis void", "redis lossy", "redis restarts", "redis forgets", "redis steps")
+			"redis refuses", "redis void", "redis lossy", "redis restarts", forgets, "redis steps")
 		switch f.Kind {
 		case "jump":
 			f.By = upTo(r, 10*time.Second) - 5*time.Second
