@@ -17,6 +17,8 @@ const maxProblems = 1000
 // over, so that one walk finds them all.
 type decoder struct {
 	src      *source
+	root     []key // what is known at the top level
+	of       subject
 	env      Env
 	now      time.Time
 	hidden   map[*yaml.Node]bool // what must not be repeated in messages
@@ -197,12 +199,14 @@ func (d *decoder) unknown(e entry, name *yaml.Node) (meant string) {
 	hint := "allowed here: " + strings.Join(known, ", ")
 	message := fmt.Sprintf("%sunknown key %q", in(e.path), d.nameText(name))
 	near, ok := misspelt(e.keys, name.Value)
-	homes := homes(name.Value, d.job != nil)
+	homes := homes(d.root, name.Value, !d.of.api && d.job != nil)
 	if !ok || len(homes) > 0 {
 		near, ok = nearestKey(e.keys, name.Value)
 		ok = ok && len(homes) == 0
 	}
 	switch {
+	case d.of.api && e.path == "" && slices.Contains(tableOnly, name.Value):
+		message, hint = fmt.Sprintf("%q is for jobs of the table alone", name.Value), toTheTable
 	case ok:
 		meant = near.name
 		hint = fmt.Sprintf("did you mean %q?", near.name)

@@ -34,10 +34,7 @@ func (d *decoder) program(e entry, to *[]string) {
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (d *decoder) environment(e entry) {
-	d.job.Exec.Env = map[string]string{}
-	d.textMap(e, checkEnvName, func(name *yaml.Node, t text) {
-		d.job.Exec.Env[name.Value] = t.value
-	})
+	d.textMap(e, checkEnvName, func(name *yaml.Node, t text) { set(&d.job.Exec.Env, name.Value, t.value) })
 }
 
 func checkEnvName(name string) (why, hint string) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -27,6 +28,15 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(secretive))
 	f.Add([]byte("jobs:\n  -    \n"))
+	for _, seed := range []string{
+		"admin: \"[::1]:0\"\nmaxRunning: 3\nready: {exec: [a, b], interval: 1s}\nservice: s\njobs: []\n",
+		"service: s\nready: {tcp: \":1\", url: http://unix:/a:/b}\nadmin: localhost\n",
+		"service: s\nmaxRunning: 1\ndefaults: {resources: {memory: 9999999999Gi, cpu: 500m, nice: -20}, notify: {url: ${X}}}\njobs:\n" +
+			"  - {name: a, schedule: \"@daily\", exec: {command: [a]}, reserved: true, notify: {start: \"\", failure: \"http://h/?a#\"}}\n" +
+			"  - {name: b, schedule: \"@daily\", http: {url: http://[::1]/}, resources: {memory: 1}}\n",
+	} {
+		f.Add([]byte(seed))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if strings.Contains(string(data), canary) {
 			return
@@ -51,11 +61,74 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// FuzzParseJob checks what holds for every body: it gives problems that can be shown, or a whole job that is read again
+// as the same from what is kept of it.
+func FuzzParseJob(f *testing.F) {
+	f.Add("report", []byte(fullJob))
+	for _, body := range secretiveBodies {
+		f.Add("a", []byte(strings.ReplaceAll(body, canary, "x")))
+	}
+	f.Add("a", []byte("http: {url: \"http://unix:/a:/\\U0001F600\\uFFFE\\x7f\", headers: {}, successCodes: [0x64]}\nschedule: H H * * *\nretry: {limit: +1}\n"))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		job, err := ParseJob(name, data)
+		if err != nil {
+			checkRefusal(t, plainJSON(data), err)
+			return
+		}
+		checkTable(t, &Table{Service: "s", Hash: "0123456789ab", Redis: Redis{Timeout: 1}, Jobs: []Job{*job}})
+		if job.Name != name || !job.Dynamic || job.Exec != nil || job.AllowRemote || job.Notify != (Notify{}) || job.Resources != (Resources{}) {
+			t.Errorf("more than the API may have: %+v", job)
+		}
+		again, err := ParseJob(name, job.Source)
+		if err != nil || again.Content != job.Content || string(again.Source) != string(job.Source) || !json.Valid(job.Source) {
+			t.Errorf("%s is kept as %s, read again as %+v, %v", data, job.Source, again, err)
+		}
+	})
+}
+
+// FuzzParseTimer does the same for timers.
+func FuzzParseTimer(f *testing.F) {
+	const http = `"http": {"url": "http://127.0.0.1/x", "headers": {"A": "b"}, "body": "\ud83d\ude00"}`
+	f.Add("Order-1", []byte(`{"at": "2026-12-24T18:00:00.1234+01:00", `+http+`, "retry": {"limit": 2}, "guarantee": "at-least-once"}`))
+	f.Add("a_b.c", []byte(`{"after": "87672h", `+http+`, "timeout": "10s"}`))
+	f.Add("a", []byte("{after: 0s, http: {url: 'http://127.0.0.1', headers: , successCodes: [200-299]}, retry: {}}"))
+	f.Add("", []byte("at: 2036-11-21T12:00:00Z\nafter: -0.5ms\n"))
+	f.Fuzz(func(t *testing.T, id string, data []byte) {
+		timer, err := ParseTimer(id, data, testNow)
+		if err != nil {
+			checkRefusal(t, plainJSON(data), err)
+			return
+		}
+		j := timer.Job
+		if j.Name != "timer:"+id || j.HTTP == nil || j.Exec != nil || j.AllowRemote || j.Timeout <= 0 || j.Guarantee == EveryReplica ||
+			timer.ID != id || !timer.At.Equal(timer.At.Truncate(time.Millisecond)) || timer.At.Year() < 1970 || timer.At.Year() > 2036 {
+			t.Errorf("not whole: %+v", timer)
+		}
+		again, err := ParseTimer(id, timer.Source, testNow.Add(-time.Minute))
+		if err != nil || again.Job.Content != j.Content || string(again.Source) != string(timer.Source) || !again.At.Equal(timer.At) {
+			t.Errorf("%s is kept as %s, read again as %+v, %v", data, timer.Source, again, err)
+		}
+	})
+}
+
+// checkRefusal checks the error about a body.
+func checkRefusal(t *testing.T, data []byte, err error) {
+	t.Helper()
+	var problems Problems
+	if !errors.As(err, &problems) || len(problems) == 0 {
+		t.Fatalf("got %v", err)
+	}
+	checkProblems(t, data, problems)
+}
+
 // checkTable checks what callers rely on.
 func checkTable(t *testing.T, table *Table) {
 	t.Helper()
 	if table.Service == "" || len(table.Hash) != 12 || table.Redis.Timeout <= 0 {
 		t.Errorf("not whole: %+v", table)
+	}
+	if r := table.Ready; r != nil && (r.Interval <= 0 || r.Timeout <= 0 || r.URL == "" && r.TCP == "" && len(r.Exec) == 0) {
+		t.Errorf("not whole: %+v", r)
 	}
 	names := map[string]bool{}
 	for _, j := range table.Jobs {
@@ -68,6 +141,9 @@ func checkTable(t *testing.T, table *Table) {
 		}
 		if j.Exec != nil && (len(j.Exec.Command) == 0 || j.Exec.Command[0] == "") {
 			t.Errorf("not whole: %+v", *j.Exec)
+		}
+		if len(j.Content) != 16 || j.HTTP != nil && j.Resources != (Resources{}) || j.Resources.Memory < 0 || j.Resources.CPU < 0 {
+			t.Errorf("not whole: %+v", j)
 		}
 		names[j.Name] = true
 	}

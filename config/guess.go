@@ -24,14 +24,15 @@ func (s *source) guess(n int) []token {
 	at := func(i int) int { return len([]rune(line[:i])) }
 	name, rest := line[m[4]:m[5]], line[m[1]:]
 	tokens := []token{{from: at(m[4]), to: at(m[5]), open: true}}
-	switch show := showOf(tableKeys(), name); {
+	switch show := showOf(s.keys, name); {
 	case show == shownURL:
 		value := strings.TrimRight(rest, " \t")
 		tokens = append(tokens, token{from: at(m[1]), to: at(m[1] + len(value)),
 			text: quoteLike([]rune(value), 0, safeURL(strings.Trim(value, `"'`)))})
 	case show == shown && !strings.ContainsAny(rest, "{}"):
-		// Another ": " may begin what belongs to another key.
+		// Another ": ", or in JSON ":, may begin what belongs to another key.
 		value, _, _ := strings.Cut(rest, ": ")
+		value, _, _ = strings.Cut(value, `":`)
 		value, _, _ = strings.Cut(value, " #")
 		tokens = append(tokens, token{from: at(m[1]), to: at(m[1] + len(value)), open: true})
 	}

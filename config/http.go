@@ -130,7 +130,6 @@ var ownHeaders = map[string]string{
 
 func (d *decoder) headers(e entry) {
 	lines := map[string]int{}
-	d.job.HTTP.Headers = map[string]string{}
 	d.textMap(e, checkHeaderName, func(name *yaml.Node, t text) {
 		canonical := http.CanonicalHeaderKey(name.Value)
 		if line := lines[canonical]; line > 0 {
@@ -144,7 +143,7 @@ func (d *decoder) headers(e entry) {
 				"a header's value cannot hold line breaks or control characters")
 			return
 		}
-		d.job.HTTP.Headers[name.Value] = t.value
+		set(&d.job.HTTP.Headers, name.Value, t.value)
 	})
 }
 

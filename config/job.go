@@ -42,8 +42,13 @@ func defaultJob() Job {
 
 func (d *decoder) defaults(e entry) {
 	d.job, d.scope = &d.base, "defaults: "
-	e.path = ""
-	d.mapping(e)
+	if e.isNull() || e.val.Kind == yaml.MappingNode {
+		e.path = "" // the scope says where
+		d.mapping(e)
+	} else {
+		d.scope = ""
+		d.wrongKind(e)
+	}
 	d.job, d.scope = nil, ""
 }
 
@@ -106,6 +111,10 @@ func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 		}
 		d.fail(later, "a job has one of them; make two jobs of it", "both http and exec are set")
 	}
+	d.checkJob()
+}
+
+func (d *decoder) checkJob() {
 	d.finishSchedule()
 	d.checkJitter()
 	d.checkBackoff()
@@ -220,8 +229,11 @@ func (d *decoder) shortTTL(ttl text) {
 func (d *decoder) checkRemote() {
 	j := d.job
 	if url := j.at["http.url"]; url.ok() && !j.AllowRemote && !isLocal(j.HTTP.URL) {
-		d.bad(url, "if the job is meant to call another host, give it allowRemote: true",
-			"must be this machine: localhost, 127.0.0.1, [::1] or a unix socket")
+		hint := "if the job is meant to call another host, give it allowRemote: true"
+		if d.of.api {
+			hint = "only a job of the table can call another host"
+		}
+		d.bad(url, hint, "must be this machine: localhost, 127.0.0.1, [::1] or a unix socket")
 	}
 }
 
@@ -246,24 +258,34 @@ var nameSyntax = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 // identifier reads the name of a service or job.
 func (d *decoder) identifier(e entry, to *string) text {
 	t := d.text(e)
-	switch {
-	case !t.ok():
+	if !t.ok() {
 		return text{}
-	case len(t.value) > maxNameLength:
-		d.bad(t, "", "must have at most %d characters", maxNameLength)
-		return text{}
-	case !nameSyntax.MatchString(t.value):
-		hint := ""
-		better := strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(strings.ToLower(t.value), "-"), "-.")
-		if nameSyntax.MatchString(better) && !t.opaque {
-			hint = fmt.Sprintf("write %q", better)
+	}
+	if why, hint := checkName(t.value); why != "" {
+		if t.opaque {
+			hint = ""
 		}
-		d.bad(t, hint, "must be lower-case letters, digits, - and ., and begin and end with a letter or digit")
+		d.bad(t, hint, "%s", why)
 		return text{}
 	}
 	*to = t.value
 	d.noteText(e, t)
 	return t
+}
+
+// checkName says what is wrong with the name of a service or job, and what to write instead.
+func checkName(name string) (why, hint string) {
+	switch {
+	case len(name) > maxNameLength:
+		return fmt.Sprintf("must have at most %d characters", maxNameLength), ""
+	case !nameSyntax.MatchString(name):
+		better := strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(strings.ToLower(name), "-"), "-.")
+		if nameSyntax.MatchString(better) {
+			hint = fmt.Sprintf("write %q", better)
+		}
+		return "must be lower-case letters, digits, - and ., and begin and end with a letter or digit", hint
+	}
+	return "", ""
 }
 
 func (d *decoder) name(e entry) {

@@ -309,9 +309,9 @@ var separators = strings.NewReplacer("_", "", "-", "")
 // inAJob is the home of a job's own keys.
 const inAJob = "in a job"
 
-// homes are the places where a key of that name is known, as the user would look for them; of what belongs to a job
-// only those when the question comes up in one.
-func homes(name string, inJob bool) []string {
+// homes are the places below root where a key of that name is known, as the user would look for them; of what belongs to
+// a job only those when the question comes up in one.
+func homes(root []key, name string, inJob bool) []string {
 	var out []string
 	elsewhere := []string{"under redis", "under sentinel", "under ready"}
 	var walk func(keys []key, under string)
@@ -329,9 +329,11 @@ func homes(name string, inJob bool) []string {
 			}
 		}
 	}
-	walk(tableKeys(), "at the top level")
-	if k, _ := find(commonKeys(), name); k.common && !inJob {
-		out = append(out, "under defaults")
+	walk(root, "at the top level")
+	if defaults, ok := find(root, "defaults"); ok && !inJob {
+		if _, ok := find(defaults.keys, name); ok {
+			out = append(out, "under defaults")
+		}
 	}
 	return out
 }

@@ -9,6 +9,22 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// subject is what is decoded, for what is said of it as a whole.
+type subject struct {
+	noun     string // "a table"
+	text     string // what holds it: "the file"
+	begin    string // hint for an empty one
+	limit    int    // bytes
+	most     string // the same in words
+	tooLarge string // hint for a larger one
+	api      bool   // from the API: no variables, and less is allowed
+}
+
+var theTable = subject{
+	noun: "a table", text: "the file", begin: "begin with service: and jobs:, see docs/table.md",
+	limit: maxSize, most: "1 MiB", tooLarge: "a table holds jobs; keep data that they need in files of their own",
+}
+
 // maxSize is the size of the largest table that is read: a thousand jobs need a quarter of it.
 const maxSize = 1 << 20
 
@@ -34,35 +50,50 @@ func Parse(name string, data []byte, env Env) (*Table, error) {
 }
 
 func parse(name string, data []byte, env Env, now time.Time) (*Table, error) {
-	d := &decoder{env: env, now: now, names: map[string]int{}, hidden: map[*yaml.Node]bool{}}
-	d.table = &Table{
-		Listen:        ":9747",
-		Admin:         "127.0.0.1:9748",
-		Clock:         "redis",
-		ShutdownGrace: 25 * time.Second,
-		Redis:         Redis{Timeout: 500 * time.Millisecond},
-	}
-	d.base = draft{Job: defaultJob(), at: map[string]text{}}
+	d := newDecoder(theTable, tableKeys(), now)
+	d.env = env
 	if root := d.read(name, data); root != nil {
-		d.root(root)
+		d.whole(root)
 	}
-	if len(d.problems) >= maxProblems {
-		more := fmt.Sprintf("there may be more than these %d problems", maxProblems)
-		d.problems = append(d.problems, Problem{File: name, Message: more})
-	}
-	if len(d.problems) > 0 {
-		return nil, Problems(tidy(d.problems))
+	if err := d.found(); err != nil {
+		return nil, err
 	}
 	d.table.Warnings = tidy(d.table.Warnings)
 	d.table.Hash = d.table.hash()
 	return d.table, nil
 }
 
-// root decodes the table itself.
-func (d *decoder) root(n *yaml.Node) {
-	e := entry{key: key{kind: kindMapping, keys: tableKeys()}, at: n, val: n}
+func newDecoder(of subject, root []key, now time.Time) *decoder {
+	return &decoder{
+		of: of, root: root, now: now, names: map[string]int{}, hidden: map[*yaml.Node]bool{},
+		base: draft{Job: defaultJob(), at: map[string]text{}},
+		table: &Table{
+			Listen:        ":9747",
+			Admin:         "127.0.0.1:9748",
+			Clock:         "redis",
+			ShutdownGrace: 25 * time.Second,
+			Redis:         Redis{Timeout: 500 * time.Millisecond},
+		},
+	}
+}
+
+// found gives the problems as an error; nil when there are none.
+func (d *decoder) found() error {
+	if len(d.problems) >= maxProblems {
+		more := fmt.Sprintf("there may be more than these %d problems", maxProblems)
+		d.problems = append(d.problems, Problem{File: d.src.name, Message: more})
+	}
+	if len(d.problems) == 0 {
+		return nil
+	}
+	return Problems(tidy(d.problems))
+}
+
+// whole decodes the table itself.
+func (d *decoder) whole(n *yaml.Node) {
+	e := entry{key: key{kind: kindMapping, keys: d.root}, at: n, val: n}
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, "begin with service: and jobs:, see docs/table.md", "the table must be a mapping, not %s", kindOf(n))
+		d.fail(n, d.of.begin, "the table must be a mapping, not %s", kindOf(n))
 		return
 	}
 	if !d.plain(e) {

@@ -23,16 +23,16 @@ const (
 
 // read turns a file into a tree, and learns what of it may be shown. A nil tree means that the problem is recorded.
 func (d *decoder) read(name string, data []byte) *yaml.Node {
-	d.src = newSource(name, "")
-	if len(data) > maxSize {
-		d.file("a table holds jobs; keep data that they need in files of their own", "the file is larger than 1 MiB")
+	d.src = newSource(name, "", d.root)
+	if len(data) > d.of.limit {
+		d.file(d.of.tooLarge, "%s is larger than %s", d.of.text, d.of.most)
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !d.isText(data) {
 		return nil
 	}
-	d.src = newSource(name, string(data))
+	d.src = newSource(name, string(data), d.root)
 	root, err := d.load(data)
 	if err != nil {
 		d.src.broken = true
@@ -42,8 +42,8 @@ func (d *decoder) read(name string, data []byte) *yaml.Node {
 	if root == nil {
 		return nil
 	}
-	v := veil{src: d.src, hidden: d.hidden}
-	v.draw(root, tableKeys())
+	v := veil{src: d.src, root: d.root, literal: d.of.api, hidden: d.hidden}
+	v.draw(root)
 	if !d.bounded(root) {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (d *decoder) load(data []byte) (root *yaml.Node, err error) {
 		d.src.broken = true
 		line, column := d.src.clamp(second.Line, second.Column)
 		d.problem(line, column, 3, "remove the --- and what follows, or keep it in a file of its own",
-			"a second document begins here; a table is one")
+			"a second document begins here; "+d.of.noun+" is one")
 		return nil, nil
 	case err != io.EOF:
 		return nil, err
@@ -92,14 +92,14 @@ func (d *decoder) load(data []byte) (root *yaml.Node, err error) {
 }
 
 func (d *decoder) empty() {
-	d.file("begin with service: and jobs:, see docs/table.md", "the file is empty")
+	d.file(d.of.begin, "%s is empty", d.of.text)
 }
 
 // isText refuses what no editor writes into YAML, before the YAML library or a terminal sees it. One problem is enough:
 // of a binary file everything is wrong.
 func (d *decoder) isText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		d.file("save it as UTF-8", "the file is UTF-16, not UTF-8")
+		d.file("save it as UTF-8", "%s is UTF-16, not UTF-8", d.of.text)
 		return false
 	}
 	// What is not text at all says so, whatever else is in it.
@@ -110,9 +110,9 @@ func (d *decoder) isText(data []byte) bool {
 		why, hint := "", ""
 		switch {
 		case r == utf8.RuneError && size == 1:
-			why, hint = fmt.Sprintf("byte 0x%02x is not UTF-8", data[i]), "is this the right file? a table is text in UTF-8"
+			why, hint = fmt.Sprintf("byte 0x%02x is not UTF-8", data[i]), "is this the right file? "+d.of.noun+" is text in UTF-8"
 		case r == 0:
-			why, hint = "a NUL byte", "is this the right file? a table is text in UTF-8"
+			why, hint = "a NUL byte", "is this the right file? "+d.of.noun+" is text in UTF-8"
 		case binary:
 		case r == '\r' && (i+1 == len(data) || data[i+1] != '\n'):
 			why, hint = "a carriage return without a line feed", "end lines with a line feed"
@@ -122,7 +122,7 @@ func (d *decoder) isText(data []byte) bool {
 			hint = fmt.Sprintf(`in a value write it in double quotes, as "\u%04x"`, r)
 		}
 		if why != "" {
-			d.problem(line, column, 1, hint, "the file is not plain text here: "+why)
+			d.problem(line, column, 1, hint, d.of.text+" is not plain text here: "+why)
 			return false
 		}
 		i += size
@@ -134,11 +134,12 @@ func (d *decoder) isText(data []byte) bool {
 	return true
 }
 
-// bounded refuses aliases that stand inside what they stand for, or expand beyond reason.
+// bounded refuses aliases that stand inside what they stand for, or expand beyond reason. From the API there can be none:
+// what is kept of it has everything written out, so that a few of them would make much of little.
 func (d *decoder) bounded(root *yaml.Node) bool {
 	const underway = -1
 	sizes := map[*yaml.Node]int{}
-	var culprit *yaml.Node
+	var culprit, alias *yaml.Node
 	cyclic := false
 	var size func(n *yaml.Node) int
 	size = func(n *yaml.Node) int {
@@ -151,6 +152,9 @@ func (d *decoder) bounded(root *yaml.Node) bool {
 			total += size(child)
 		}
 		if n.Kind == yaml.AliasNode {
+			if alias == nil {
+				alias = n
+			}
 			if total = size(n.Alias); total == underway {
 				cyclic, total = true, maxValues+1
 			}
@@ -163,6 +167,9 @@ func (d *decoder) bounded(root *yaml.Node) bool {
 	}
 	size(root)
 	switch {
+	case alias != nil && d.of.api:
+		d.fail(alias, "write out what it stands for", "an alias (*…) can stand in the table alone")
+		return false
 	case cyclic:
 		d.fail(culprit, "", "this alias stands inside what it stands for")
 	case culprit != nil:
@@ -239,7 +246,7 @@ var syntaxErrors = []struct {
 	{message: "cannot start any token", why: "a value cannot begin like this", hint: "put it in quotes"},
 	{message: "max depth", why: "nested deeper than 64"},
 	{message: "node content", why: "a value is missing here"},
-	{message: "document start", why: "this follows the end of the table", hint: "check the brackets, and the line above"},
+	{message: "document start", why: "this follows what has ended already", hint: "check the brackets, and the line above"},
 	{message: "tag", why: "YAML tags (!…) are not supported", hint: "put a value that begins with ! in quotes"},
 	{context: "tag", why: "YAML tags (!…) are not supported", hint: "put a value that begins with ! in quotes"},
 	{context: "directive", why: "YAML directives (%…) are not supported", hint: "remove the line"},

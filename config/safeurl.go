@@ -21,10 +21,13 @@ var (
 )
 
 // safeURL is a URL as it may be shown: without user, password and query. Of what does not look like a URL, as of
-// redis://:secret or of one whose @ was forgotten, nothing but the scheme is shown.
+// redis://:secret, of one whose @ was forgotten or of one with an @ in its query, nothing but the scheme is shown.
 func safeURL(raw string) string {
 	scheme := urlScheme.FindString(raw)
 	if at := strings.LastIndex(raw, "@"); at >= 0 {
+		if strings.Contains(raw[:at], "?") { // it may end a password, or stand in a query
+			return scheme + mask
+		}
 		return scheme + mask + "@" + strings.TrimPrefix(safeURL(scheme+raw[at+1:]), scheme)
 	}
 	head := urlHead.FindString(raw)

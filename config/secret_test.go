@@ -65,9 +65,6 @@ func said(t *testing.T, text string) string {
 // message shows what was meant to be secret.
 func TestNoSlipOfThePenShowsASecret(t *testing.T) {
 	parsed(t, secretive)
-	inserts := []string{
-		"", ":", ": ", " ", "\n", "\t", "\"", "'", "{", "}", "[", "]", ",", "#", "*", "&", "!", "-", "|", "@", "/", "$", "${",
-	}
 	for _, insert := range inserts {
 		t.Run(fmt.Sprintf("%q", insert), func(t *testing.T) {
 			t.Parallel()
@@ -75,10 +72,10 @@ func TestNoSlipOfThePenShowsASecret(t *testing.T) {
 				if at > 0 && isWord(secretive[at-1]) && isWord(secretive[at]) {
 					continue // within a word a slip does what it does elsewhere in it
 				}
-				if text, ok := edit(at, insert, 0); ok {
+				if text, ok := edit(secretive, at, insert, 0); ok {
 					checkSaid(t, at, text)
 				}
-				if text, ok := edit(at, insert, 1); ok {
+				if text, ok := edit(secretive, at, insert, 1); ok {
 					checkSaid(t, at, text)
 				}
 			}
@@ -104,8 +101,13 @@ func TestNoLostLineShowsASecret(t *testing.T) {
 
 func isWord(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' }
 
-// edit replaces characters of the secretive table, unless that changes the canary itself or nothing.
-func edit(at int, insert string, replaced int) (string, bool) {
+// inserts are slips of the pen.
+var inserts = []string{
+	"", ":", ": ", " ", "\n", "\t", "\"", "'", "{", "}", "[", "]", ",", "#", "*", "&", "!", "-", "|", "@", "/", "$", "${",
+}
+
+// edit replaces characters of a secretive text, unless that changes the canary itself or nothing.
+func edit(secretive string, at int, insert string, replaced int) (string, bool) {
 	text := secretive[:at] + insert + secretive[min(at+replaced, len(secretive)):]
 	return text, text != secretive && strings.Count(text, canary) == strings.Count(secretive, canary)
 }
@@ -161,7 +163,7 @@ func TestURLsAreShownWithoutWhatIsSecret(t *testing.T) {
 		"unix://u:pw@/run/redis.sock":       "unix://***@/run/redis.sock",
 		"http://127.0.0.1:8080/x?token=abc": "http://127.0.0.1:8080/x?***",
 		"http://[::1]:8080/x":               "http://[::1]:8080/x",
-		"http://u:pw@127.0.0.1/x?mail=a@b":  "http://***@b",
+		"http://u:pw@127.0.0.1/x?mail=a@b":  "http://***",
 		"http://unix:/run/app.sock:/x?t=1":  "http://unix:/run/app.sock:/x?***",
 		"http://${HOST}:${PORT}/x":          "http://${HOST}:${PORT}/x",
 		"${URL}":                            "${URL}",

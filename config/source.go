@@ -19,6 +19,7 @@ const (
 // punctuation of YAML: what nobody vouched for is masked, so that a mistake in here hides too much and never too little.
 type source struct {
 	name   string
+	keys   []key // what is known at the top level
 	lines  [][]rune
 	tokens map[int][]token // by line, sorted; see veil for where they come from
 	broken bool            // the YAML could not be read: there are no tokens, lines are judged alone
@@ -31,8 +32,8 @@ type token struct {
 	open     bool   // it is shown as it stands
 }
 
-func newSource(name, text string) *source {
-	s := &source{name: name, tokens: map[int][]token{}}
+func newSource(name, text string, keys []key) *source {
+	s := &source{name: name, keys: keys, tokens: map[int][]token{}}
 	for line := range strings.Lines(text) {
 		s.lines = append(s.lines, []rune(strings.TrimRight(line, "\r\n")))
 	}

@@ -81,8 +81,10 @@ type Job struct {
 	Notify            Notify    // zero = nobody
 	Fingerprint       string    // 16 hex digits: equal as long as the job is the same series of ticks
 
-	// Dynamic: not from the table but made through the API, and kept in Redis.
+	// Dynamic: not from the table but made through the API.
 	Dynamic bool
+	// Source is what Redis keeps of a dynamic job: its keys as JSON, always in the same form, which ParseJob reads again.
+	Source []byte `json:"-"`
 	// Content is 16 hex digits over all that the job is, its secrets too: equal as long as a reload leaves the job as it
 	// was. For that reason it must not leave the process: who sees it can confirm a guess at a secret.
 	Content string `json:"-"`

@@ -81,14 +81,16 @@ func (d *decoder) scalar(e entry, tags ...string) text {
 		d.wrongScalar(e)
 		return text{}
 	}
-	t := text{node: e.val, label: d.label(e)}
-	var errs []error
-	t.value, t.opaque, errs = substitute(e.val.Value, d.env)
-	for _, err := range errs {
-		d.badReference(e, err)
-	}
-	if len(errs) > 0 {
-		return text{}
+	t := text{node: e.val, label: d.label(e), value: e.val.Value}
+	if !d.of.api {
+		var errs []error
+		t.value, t.opaque, errs = substitute(e.val.Value, d.env)
+		for _, err := range errs {
+			d.badReference(e, err)
+		}
+		if len(errs) > 0 {
+			return text{}
+		}
 	}
 	if strings.ContainsRune(t.value, 0) {
 		d.bad(t, "", "holds a NUL character")
@@ -328,6 +330,14 @@ func (d *decoder) time(e entry, to *time.Time) {
 		return
 	}
 	d.bad(t, timeForm, "not a time")
+}
+
+// set puts text into a mapping that is made for the first one: none and an empty one are the same in every hash.
+func set(to *map[string]string, name, value string) {
+	if *to == nil {
+		*to = map[string]string{}
+	}
+	(*to)[name] = value
 }
 
 // textMap reads a mapping of names to text; check says what is wrong with a name, and what to do.

@@ -23,8 +23,10 @@ const (
 
 // veil decides for every key and value of a file whether it may be shown.
 type veil struct {
-	src    *source
-	hidden map[*yaml.Node]bool
+	src     *source
+	root    []key // what is known at the top level
+	literal bool  // a ${NAME} in a value is no variable
+	hidden  map[*yaml.Node]bool
 }
 
 func (v *veil) value(n *yaml.Node, k key) {
@@ -70,7 +72,7 @@ func (v *veil) mapping(n *yaml.Node, k key) {
 			// A key that is only misspelt keeps its value in sight: that is what its reader looks for. One that is
 			// at home elsewhere is not misspelt, and another tool's word, as password, may stand for a secret.
 			known, ok = misspelt(k.keys, name.Value)
-			ok = ok && known.show == shown && val.Kind == yaml.ScalarNode && len(homes(name.Value, false)) == 0
+			ok = ok && known.show == shown && val.Kind == yaml.ScalarNode && len(homes(v.root, name.Value, false)) == 0
 		}
 		// The second of two may have lost the line that it stood under: notify's url is secret, that of http is not.
 		if ok && (!seen[name.Value] || known.show != shownURL) {
@@ -110,7 +112,11 @@ func (v *veil) hide(n *yaml.Node) {
 	for _, child := range n.Content {
 		v.hide(child)
 	}
-	if n.Kind == yaml.ScalarNode {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+	case v.literal:
+		v.instead(n, mask)
+	default:
 		v.instead(n, hideLiterals(n.Value))
 	}
 }
@@ -144,8 +150,8 @@ func (v *veil) add(line int, t token) {
 }
 
 // draw fills in the source's tokens.
-func (v *veil) draw(root *yaml.Node, keys []key) {
-	v.value(root, key{keys: keys})
+func (v *veil) draw(root *yaml.Node) {
+	v.value(root, key{keys: v.root})
 	for _, tokens := range v.src.tokens {
 		slices.SortStableFunc(tokens, func(a, b token) int { return a.from - b.from })
 	}

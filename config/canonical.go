@@ -1,0 +1,165 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// field is a key of a JSON object, with its value.
+type field struct {
+	name  string
+	value any
+}
+
+// canonical writes what was decoded without a problem as JSON: the keys that were given, in the order of their
+// description, each value in one form. The same job written in another way gives the same bytes. A field that is given
+// stands at the beginning in place of the key of its name. There are no aliases in what the API accepts.
+func (d *decoder) canonical(root *yaml.Node, first ...field) []byte {
+	fields := first
+	for _, f := range canonicalFields(d.root, root) {
+		// The address has the name, and after became at.
+		if f.name != "name" && f.name != "after" && (len(first) == 0 || f.name != first[0].name) {
+			fields = append(fields, f)
+		}
+	}
+	out := writeObject(fields)
+	if len(out) > MaxSource {
+		d.file("", "%sas JSON it is larger than 64 KiB", d.scope)
+	}
+	return out
+}
+
+func canonicalFields(keys []key, n *yaml.Node) []field {
+	var out []field
+	for _, k := range keys {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value != k.name {
+				continue
+			}
+			if v := canonicalValue(k, n.Content[i+1]); v != nil {
+				out = append(out, field{k.name, v})
+			}
+		}
+	}
+	return out
+}
+
+// canonicalValue is nil for a mapping or list with nothing in it.
+func canonicalValue(k key, n *yaml.Node) any {
+	if n.Tag == "!!null" {
+		return nil
+	}
+	switch k.kind {
+	case kindMapping:
+		return canonicalFields(k.keys, n)
+	case kindTextMap:
+		texts := map[string]string{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			texts[n.Content[i].Value] = n.Content[i+1].Value
+		}
+		return texts
+	case kindCodes:
+		codes := []string{}
+		for _, code := range n.Content {
+			codes = append(codes, strings.ReplaceAll(code.Value, " ", ""))
+		}
+		return codes
+	case kindDuration:
+		v, _ := time.ParseDuration(n.Value)
+		return shortDuration(v)
+	case kindTime:
+		v, _ := time.Parse(time.RFC3339, n.Value)
+		return v.UTC().Format(time.RFC3339Nano)
+	case kindNumber:
+		v, _ := strconv.Atoi(n.Value)
+		return v
+	case kindBool:
+		return strings.EqualFold(n.Value, "true")
+	}
+	return n.Value
+}
+
+func writeObject(fields []field) []byte {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(writeValue(f.name))
+		b.WriteByte(':')
+		if nested, ok := f.value.([]field); ok {
+			b.Write(writeObject(nested))
+		} else {
+			b.Write(writeValue(f.value))
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// writeValue writes JSON that can be read as YAML too: what is not printable stands as an escape.
+func writeValue(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("config: a value that cannot be written as JSON: %v", err))
+	}
+	var out bytes.Buffer
+	for _, r := range strings.TrimSuffix(b.String(), "\n") {
+		if r <= 0xffff && !strconv.IsPrint(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes()
+}
+
+// plainJSON is JSON as YAML can read it, which knows no pairs of escapes for one character: the character takes their
+// place. Anything else is left as it is.
+func plainJSON(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
+		return data
+	}
+	var out bytes.Buffer
+	for i := 0; i < len(data); {
+		switch {
+		case data[i] != '\\': // in JSON a backslash is always in a string
+			out.WriteByte(data[i])
+			i++
+		case data[i+1] != 'u':
+			out.Write(data[i : i+2])
+			i += 2
+		default:
+			if r := utf16.DecodeRune(escaped(data[i:]), escaped(data[i+6:])); r != '\ufffd' {
+				out.WriteRune(r)
+				i += 12
+			} else {
+				out.Write(data[i : i+6])
+				i += 6
+			}
+		}
+	}
+	return out.Bytes()
+}
+
+// escaped is the character of an escape \uXXXX, or -1.
+func escaped(s []byte) rune {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return -1
+	}
+	v, err := strconv.ParseUint(string(s[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(v)
+}
