@@ -61,7 +61,7 @@ func (h *heart) leave() {
 }
 
 func (h *heart) note(w *wake, r reason) {
-	if r == firedElsewhere {
+	if r == firedElsewhere || isTimer(w.job.Name) {
 		return
 	}
 	h.mu.Lock()

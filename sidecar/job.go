@@ -15,7 +15,7 @@ import (
 // job is one row of the table at work.
 type job struct {
 	config.Job
-	label    string // of its series in the metrics
+	label    string // of its series in the metrics: its name, but for timers
 	series   series
 	executor execute.Executor
 	timer    uuid.UUID // gocron's name for it

@@ -177,9 +177,13 @@ func (w *wake) attrs() []slog.Attr {
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
 func (s *Sidecar) interrupted(name string, rec lock.Record) {
-	if s.job(name) != nil {
-		s.metrics.takeovers.WithLabelValues(name).Inc()
-		s.metrics.runs.WithLabelValues(name, string(wasInterrupted)).Inc()
+	label := name
+	if isTimer(name) {
+		label = s.timers.label
+	}
+	if s.job(name) != nil || label != name {
+		s.metrics.takeovers.WithLabelValues(label).Inc()
+		s.metrics.runs.WithLabelValues(label, string(wasInterrupted)).Inc()
 	}
 	s.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "outcome", string(wasInterrupted), "replica", rec.Replica)
 }

@@ -227,7 +227,7 @@ func TestDrainingEndsWithTheLastRunAndKeepsTheProcessAlive(t *testing.T) {
 		if all, _ := second.store.Replicas(w.t.Context()); len(all) != 1 {
 			t.Errorf("%d replicas are told of, want the other one alone", len(all))
 		}
-		if err := first.Reload(w.table, nil); !errors.Is(err, errDraining) {
+		if err := first.Reload(parse(t, minutely), nil); !errors.Is(err, errDraining) {
 			t.Errorf("a reload of a drained replica: %v", err)
 		}
 	})

@@ -91,7 +91,7 @@ func New(o Options) (*Sidecar, error) {
 	s.watcher = &watcher{sidecar: s, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
 	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}}
 	s.turn = &turn{sidecar: s}
-	s.timers = &job{Job: config.Job{Name: "@timers", Fingerprint: "@timers", Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}}
+	s.timers = newTimers()
 	s.table.Store(o.Table)
 	s.roster.Store(&roster{})
 	s.reloaded.Store(&ReloadState{At: s.wall()})
@@ -99,6 +99,7 @@ func New(o Options) (*Sidecar, error) {
 	if s.metrics, err = newMetrics(o.Registerer, s); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
+	s.metrics.add(s.timers.label)
 	s.metrics.reloaded(s.wall(), true)
 	if o.Table.Ready != nil {
 		s.admission.unready = notAsked

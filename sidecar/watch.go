@@ -38,6 +38,8 @@ type watcher struct {
 	later   sync.Map             // due members that have to wait for the end of a pause: until when
 	nudged  chan struct{}        // something became due
 	gone    sync.Map             // jobs that left the table, by name, and that Redis has not been told of
+	timing  atomic.Int64         // timers that a fire here is busy with
+	dynamic int64                // revision of the jobs made through the API that are at work
 	left    atomic.Bool          // something due was left to other replicas, for want of a slot or of the app
 	next    time.Time            // when something else comes due, by Redis' time; zero = nothing is known to
 	up      bool
@@ -104,6 +106,7 @@ func (w *watcher) look(ctx context.Context) {
 		w.checkFitness(ctx)
 	}
 	w.next = seen.Next
+	w.takeDynamic(ctx, seen.Jobs)
 	w.register(ctx)
 	w.answeredOnce.Store(true)
 	w.takeOver(ctx, seen.Runs)
@@ -229,6 +232,10 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 		seen[member] = since
 		j := s.job(d.Job)
 		switch {
+		case isTimer(d.Job):
+			if (d.Avoid != s.replica || now.Sub(since) >= standBack) && !w.putOff(member, now) {
+				w.fireTimer(ctx, d)
+			}
 		case j == nil:
 			age := s.clock.Now().Sub(d.Tick)
 			if d.Kind == kindBackfill { // whose ticks are old from the beginning

@@ -187,22 +187,58 @@ func (r *replica) dial(context.Context, string, string) (net.Conn, error) {
 	}
 	c, err := r.world.redis.Dial()
 	if err == nil {
-		c = &long{c, r.far}
+		c = carried(c, r.far)
 		r.conns = append(r.conns, c)
 	}
 	return c, err
 }
 
-// long is a connection over a long way.
-type long struct {
+// link is a connection over some way that takes in what is written, as a kernel's does: over a bare pipe, a long pipeline
+// and the answers to its beginning wait for each other.
+type link struct {
 	net.Conn
-	way time.Duration
+	out  chan []byte
+	gone chan struct{}
+	end  func()
 }
 
-func (l *long) Write(p []byte) (int, error) {
-	time.Sleep(l.way)
-	return l.Conn.Write(p)
+// carried carries what is written to c, each time after way.
+func carried(c net.Conn, way time.Duration) *link {
+	l := &link{Conn: c, out: make(chan []byte, 1000), gone: make(chan struct{})}
+	l.end = sync.OnceFunc(func() { close(l.gone) })
+	go func() {
+		defer l.end()
+		for {
+			select {
+			case p := <-l.out:
+				time.Sleep(way)
+				if _, err := c.Write(p); err != nil {
+					return
+				}
+			case <-l.gone:
+				return
+			}
+		}
+	}()
+	return l
 }
+
+func (l *link) Write(p []byte) (int, error) {
+	select {
+	case l.out <- slices.Clone(p):
+		return len(p), nil
+	case <-l.gone:
+		return 0, net.ErrClosed
+	}
+}
+
+func (l *link) Close() error {
+	l.end()
+	return l.Conn.Close()
+}
+
+func (l *link) SetDeadline(t time.Time) error      { return l.SetReadDeadline(t) }
+func (l *link) SetWriteDeadline(t time.Time) error { return nil }
 
 func (r *replica) dialed() int {
 	r.mu.Lock()

@@ -9,19 +9,30 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
 // executor makes what runs a job. A command gets this process' environment below what the table sets, without the Redis
 // URL: its password is not the jobs' business.
 func executor(log *slog.Logger) func(config.Job) execute.Executor {
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, redisVariable+"=") })
+	env := environment()
 	return func(c config.Job) execute.Executor {
 		if c.HTTP != nil {
 			return execute.NewHTTP(*c.HTTP, execute.HTTPOptions{AllowRemote: c.AllowRemote, Version: buildVersion()})
 		}
 		return execute.NewExec(*c.Exec, execute.ExecOptions{Log: log, Env: env, Urgent: lockLost})
 	}
+}
+
+// environment is this process' without the Redis URL.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, redisVariable+"=") })
+}
+
+// prober makes what asks the app whether it is ready.
+func prober(c config.Ready) sidecar.Prober {
+	return execute.NewReady(c, execute.ReadyOptions{Version: buildVersion(), Env: environment()})
 }
 
 // lockLost tells whether a run is cancelled because another may begin soon.

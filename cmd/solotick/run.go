@@ -96,7 +96,7 @@ func (a *app) run() error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Replica: replica, Version: buildVersion(), Log: log, Registerer: registry,
-		Executor: executor(log)})
+		Executor: executor(log), Prober: prober})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

@@ -1,0 +1,108 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/lock"
+)
+
+// Timers are jobs of one tick, made through the API and kept in Redis alone: a replica reads one when it is due, and
+// keeps nothing of those that are not. What is kept of one that was fired goes with the end of its run.
+
+// timersAtOnce bounds the timers that this replica is busy with, so that a flood of them drowns neither it nor the app.
+// What is above is left to other replicas, or for later.
+const timersAtOnce = 256
+
+// nothingMore is a timer's schedule: it has no tick after the one that is due.
+var nothingMore = func() *schedule.Schedule {
+	s, err := schedule.Parse("@at 1970-01-01T00:00:00Z", schedule.Options{TimeZone: "UTC"})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}()
+
+// newTimers makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
+func newTimers() *job {
+	c := config.Job{Name: lock.TimerJobs, Fingerprint: lock.TimerJobs, Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}
+	return &job{Job: c, label: lock.TimerJobs}
+}
+
+func isTimer(job string) bool {
+	_, ok := lock.TimerID(job)
+	return ok
+}
+
+// timerOf reads a timer that is due from Redis.
+func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
+	id, _ := lock.TimerID(d.Job)
+	source, _, err := s.store.Timer(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	t, err := config.ParseTimer(id, source, d.Tick)
+	if err != nil {
+		return nil, err
+	}
+	t.Job.Schedule = nothingMore
+	j := s.newJob(t.Job)
+	j.label = lock.TimerJobs
+	s.timers.mu.Lock()
+	defer s.timers.mu.Unlock()
+	j.born, j.since, j.registered = s.timers.born, s.timers.since, s.timers.registered
+	return j, nil
+}
+
+// fireTimer starts a timer that is due, unless a fire here is busy with it already.
+func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
+	s, member := w.sidecar, d.Member()
+	if _, busy := w.busy.LoadOrStore(member, true); busy {
+		return
+	}
+	place := s.admission.try(s.timers)
+	if place == nil {
+		w.leave(member)
+		return
+	}
+	if w.timing.Add(1) > timersAtOnce {
+		w.timing.Add(-1)
+		s.admission.leave(place)
+		w.leave(member)
+		return
+	}
+	s.runs.Go(func() {
+		defer w.spare()
+		defer w.timing.Add(-1)
+		defer w.busy.Delete(member)
+		j, err := s.timerOf(ctx, d)
+		if err != nil {
+			s.admission.leave(place)
+			w.unread(ctx, d, err)
+			return
+		}
+		wk := j.dueWake(d)
+		wk.place = place
+		s.fire(wk)
+	})
+}
+
+// unread deals with a timer that is due and cannot be read. That another replica has just fired it is no reason to say
+// anything, and what only Redis' absence hides is looked at again.
+func (w *watcher) unread(ctx context.Context, d lock.Due, err error) {
+	var problems config.Problems
+	switch {
+	case errors.Is(err, lock.ErrNoTimer):
+		if ours, err := w.sidecar.store.Drop(ctx, d.Member()); ours && err == nil {
+			w.sidecar.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
+		}
+	case errors.As(err, &problems): // it may be another version's, which can read it
+		w.later.Store(d.Member(), time.Now().Add(pauseRetry))
+		w.sidecar.log.Warn("a timer that is due cannot be read", "job", d.Job, "err", err)
+	case ctx.Err() == nil:
+		w.sidecar.log.Debug("a timer that is due was not read", "job", d.Job, "err", err)
+	}
+}

@@ -1,0 +1,196 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+const noJobs = "\njobs: []"
+
+// setTimer sets a timer as the API does.
+func (w *world) setTimer(id string, at time.Duration, more string) {
+	w.t.Helper()
+	source := `{"at": "` + w.origin().Add(at).Format(time.RFC3339Nano) + `", "http": {"url": "http://127.0.0.1/"}` + more + `}`
+	_, err := w.replicas[0].store.SetTimer(w.t.Context(), id, w.origin().Add(at), []byte(source))
+	w.must(err)
+}
+
+func TestATimerIsFiredOnceAtItsTime(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		for range 3 {
+			w.replica(time.Second)
+		}
+		w.at(0)
+		w.setTimer("a", 12345*time.Millisecond, "")
+		w.setTimer("past", -time.Hour, "")
+		w.setTimer("deleted", 10*time.Second, "")
+		w.at(5 * time.Second)
+		if ok, err := w.replicas[1].store.DeleteTimer(w.t.Context(), "deleted"); !ok || err != nil {
+			t.Errorf("deleted %v, %v", ok, err)
+		}
+		w.at(time.Minute)
+		w.each("timer:a", time.Minute, 12345*time.Millisecond, 12345*time.Millisecond, 20*time.Millisecond)
+		w.each("timer:past", time.Minute, -time.Hour, -time.Hour, time.Hour+time.Second)
+		w.expect(2, "fires_total")
+		w.expect(2, "runs_total", "@timers", "succeeded")
+		if s := w.started("timer:a")[w.origin().Add(12345*time.Millisecond)]; len(s) == 1 && s[0].run.Kind != "timer" {
+			t.Errorf("its kind is %q", s[0].run.Kind)
+		}
+		if left, err := w.replicas[0].store.Timers(w.t.Context(), 10); len(left) > 0 || err != nil {
+			t.Errorf("left %v, %v", left, err)
+		}
+	})
+}
+
+func TestTimersOfOneInstantAreSharedAndEachFiredOnce(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		for range 3 {
+			w.replica(10 * time.Millisecond)
+		}
+		w.at(0)
+		for i := range 300 {
+			w.setTimer(fmt.Sprintf("t%d", i), 10*time.Second, "")
+		}
+		w.at(11 * time.Second)
+		for i := range 300 {
+			w.each(fmt.Sprintf("timer:t%d", i), time.Minute, 10*time.Second, 10*time.Second, time.Second)
+		}
+		w.at(time.Minute)
+		w.expect(300, "fires_total")
+		for _, r := range w.replicas {
+			if n := r.watcher.timing.Load(); n != 0 || r.admission.taken != 0 {
+				t.Errorf("%s is busy with %d timers, and %d places are taken", r.name, n, r.admission.taken)
+			}
+		}
+	})
+}
+
+func TestATimerOfADeadReplicaIsRunAgainWhenItAsksForThat(t *testing.T) {
+	for more, want := range map[string]int{"": 1, `, "guarantee": "at-least-once"`: 2} {
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			simulate(t, noJobs, func(w *world) {
+				for range 3 {
+					w.replica(10 * time.Second)
+				}
+				w.at(0)
+				w.setTimer("a", 10*time.Second, more)
+				w.at(12 * time.Second)
+				tick := w.origin().Add(10 * time.Second)
+				w.holder("timer:a", 10*time.Second).disconnect(true)
+				w.at(2 * time.Minute)
+				if n := len(w.started("timer:a")[tick]); n != want {
+					t.Errorf("started %d times, want %d\n%s", n, want, w.log())
+				}
+				w.expect(1, "takeovers_total", "@timers")
+			})
+		})
+	}
+}
+
+func TestATimerThatCannotBeStartedIsHandedOver(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		w.replica(0, func(r *replica) { r.work = nil })
+		w.replica(0, func(r *replica) { r.work = nil })
+		w.replica(0)
+		w.at(0)
+		w.setTimer("a", 10*time.Second, "")
+		w.at(20 * time.Second)
+		w.each("timer:a", time.Minute, 10*time.Second, 10*time.Second, 5*time.Second)
+		w.expect(1, "runs_total", "@timers", "succeeded")
+	})
+}
+
+func TestTimersWaitForTheAppAndForSlots(t *testing.T) {
+	simulate(t, gated+"maxRunning: 2"+noJobs, func(w *world) {
+		app := &appIsReady{context.DeadlineExceeded}
+		most, now := 0, 0
+		w.replica(0, func(r *replica) {
+			r.app = app
+			r.work = func(ctx context.Context, _ execute.Run) execute.Result {
+				w.mu.Lock()
+				now++
+				most = max(most, now)
+				w.mu.Unlock()
+				pause(ctx, time.Second)
+				w.mu.Lock()
+				now--
+				w.mu.Unlock()
+				return execute.Result{Status: execute.Succeeded}
+			}
+		})
+		w.at(0)
+		for i := range 6 {
+			w.setTimer(fmt.Sprintf("t%d", i), time.Second, "")
+		}
+		w.at(10 * time.Second)
+		w.expect(0, "fires_total")
+		app.err = nil
+		w.at(15 * time.Second)
+		w.expect(6, "fires_total")
+		if most != 2 {
+			t.Errorf("%d ran at once, want 2", most)
+		}
+	})
+}
+
+// setJob makes a job as the API does.
+func (w *world) setJob(name, source string) {
+	w.t.Helper()
+	_, err := w.replicas[0].store.SetJob(w.t.Context(), name, []byte(source))
+	w.must(err)
+}
+
+func TestAJobMadeThroughTheAPIRunsOnAllReplicasWithinASecond(t *testing.T) {
+	const source = `{"schedule": "* * * * * *", "http": {"url": "http://127.0.0.1/%d"}}`
+	simulate(t, minutely, func(w *world) {
+		for range 3 {
+			w.replica(10 * time.Millisecond)
+		}
+		w.at(500 * time.Millisecond)
+		w.setJob("made", fmt.Sprintf(source, 1))
+		w.at(1500 * time.Millisecond)
+		for _, r := range w.replicas {
+			if r.job("made") == nil {
+				t.Errorf("%s does not have it", r.name)
+			}
+		}
+		w.at(10*time.Second + 500*time.Millisecond)
+		w.setJob("made", fmt.Sprintf(source, 2)) // changed
+		w.replica(10 * time.Millisecond)         // one that comes later
+		w.at(20*time.Second + 500*time.Millisecond)
+		w.each("made", time.Second, 3*time.Second, 20*time.Second, 10*time.Millisecond)
+		if w.replicas[3].value("fires_total", "made") == 0 {
+			t.Error("the one that came later never fired it")
+		}
+		if ok, err := w.replicas[0].store.DeleteJob(w.t.Context(), "made"); !ok || err != nil {
+			t.Errorf("deleted %v, %v", ok, err)
+		}
+		w.at(30 * time.Second)
+		if n := w.startedSince("made", 22*time.Second); n > 0 {
+			t.Errorf("%d ticks were fired after that", n)
+		}
+		w.expect(0, "missed_total")
+	})
+}
+
+func TestTheTablesJobIsNotOverwritten(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		r := w.replica(10 * time.Millisecond)
+		w.at(0)
+		w.setJob("minute", `{"schedule": "* * * * * *", "http": {"url": "http://127.0.0.1/"}}`)
+		w.at(2*time.Minute + time.Second)
+		w.each("minute", time.Minute, 0, 2*time.Minute, time.Second)
+		if n := w.startedSince("minute", 0); n != 3 {
+			t.Errorf("%d ticks, want the table's 3", n)
+		}
+		w.swap(r, noJobs) // now it is the other's name
+		w.at(2*time.Minute + 10*time.Second)
+		if n := w.startedSince("minute", 0); n < 9 {
+			t.Errorf("%d ticks, want one a second now", n)
+		}
+	})
+}
