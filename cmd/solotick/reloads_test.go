@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/redistest"
+)
+
+// receipts is an app that writes down which ticks it was asked to run.
+type receipts struct {
+	mu  sync.Mutex
+	got map[string]map[time.Time]int // by job
+}
+
+func (a *receipts) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	tick, err := time.Parse(time.RFC3339, r.Header.Get("Solotick-Tick"))
+	if err != nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	job := r.Header.Get("Solotick-Job")
+	if a.got[job] == nil {
+		a.got[job] = map[time.Time]int{}
+	}
+	a.got[job][tick]++
+}
+
+// once checks that each tick of a job that ticks every second was run once, from the first to the last that was run.
+func (a *receipts) once(t *testing.T, job string) (ticks int) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var first, last time.Time
+	for tick := range a.got[job] {
+		if first.IsZero() || tick.Before(first) {
+			first = tick
+		}
+		if tick.After(last) {
+			last = tick
+		}
+	}
+	for tick := first; !tick.After(last); tick = tick.Add(time.Second) {
+		if n := a.got[job][tick]; n != 1 {
+			t.Errorf("%s: the tick %s was run %d times", job, tick.Format(time.TimeOnly), n)
+		}
+		ticks++
+	}
+	return ticks
+}
+
+// loaded is a table of 20 jobs that run every second, of which the n-th version has changed one and renamed another.
+func loaded(redis, app string, n int) string {
+	table := fmt.Sprintf("service: shop\nredis: {url: %q, timeout: 2s}\nlisten: \"127.0.0.1:0\"\nadmin: \"\"\njobs:\n", redis)
+	for i := range 20 {
+		query := 0
+		if i == n%20 {
+			query = n
+		}
+		table += fmt.Sprintf("  - {name: job%d, schedule: \"@every 1s\", http: {url: \"%s/?%d\"}}\n", i, app, query)
+	}
+	return table + fmt.Sprintf("  - {name: new%d, schedule: \"@every 1s\", http: {url: %q}}\n", n, app)
+}
+
+func TestAThousandReloadsLoseNothingAndLeaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	t.Parallel()
+	s := redistest.Start(t)
+	app := &receipts{got: map[string]map[time.Time]int{}}
+	server := httptest.NewServer(app)
+	defer server.Close()
+	replicas := []*replica{
+		launch(t, loaded(s.URL(), server.URL, 0), nil, "--replica", "one"),
+		launch(t, loaded(s.URL(), server.URL, 0), nil, "--replica", "two"),
+	}
+	for _, r := range replicas {
+		r.await("taking ticks")
+	}
+	awaitAny(t, replicas, "a first tick", func(l line) bool { return l.is("fired", "job", "job19") })
+	before := make([]figures, len(replicas))
+	for n := 1; n <= 1000; n++ {
+		for i, r := range replicas {
+			if err := os.WriteFile(r.cmd.Args[3], []byte(loaded(s.URL(), server.URL, n)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r.signal(syscall.SIGHUP)
+			r.await("jobs swapped", "jobs", "21", "table", tableHash(t, r.cmd.Args[3]))
+			if n == 100 {
+				before[i] = r.figures()
+			}
+		}
+	}
+	for i, r := range replicas {
+		after := r.figures()
+		t.Logf("%s: after 100 reloads %+v, after 1000 %+v", r.await("taking ticks").text("replica"), before[i], after)
+		if after.goroutines > before[i].goroutines+100 { // a run, and the lock that outlives it, have some each
+			t.Errorf("%d goroutines more", after.goroutines-before[i].goroutines)
+		}
+		if after.heap > before[i].heap+4<<20 {
+			t.Errorf("the heap's goal has grown from %d to %d bytes", before[i].heap, after.heap)
+		}
+		if after.series > before[i].series+150 { // of jobs that have just gone, and whose last run has not ended
+			t.Errorf("%d series more", after.series-before[i].series)
+		}
+	}
+	for _, r := range replicas {
+		r.stop()
+	}
+	for i := range 20 {
+		if n := app.once(t, fmt.Sprintf("job%d", i)); i == 0 {
+			t.Logf("each of 20 jobs ran in %d seconds", n)
+		}
+	}
+}
+
+// tableHash is the hash of the table in a file.
+func tableHash(t *testing.T, path string) string {
+	t.Helper()
+	table, err := config.Load(path, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table.Hash
+}
+
+// figures are what a leak would show in.
+type figures struct {
+	goroutines, series int
+	heap               int // bytes at which garbage is collected next: about twice what was live after the last time
+}
+
+func (r *replica) figures() figures {
+	r.t.Helper()
+	_, body := r.get("/metrics")
+	return figures{
+		goroutines: figure(r.t, body, "go_goroutines"), heap: figure(r.t, body, "go_memstats_next_gc_bytes"),
+		series: len(regexp.MustCompile(`(?m)^solotick_`).FindAllString(body, -1)),
+	}
+}
+
+func figure(t *testing.T, metrics, name string) int {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(metrics)
+	if found == nil {
+		t.Fatalf("no %s", name)
+	}
+	v, err := strconv.ParseFloat(found[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(v)
+}
