@@ -24,7 +24,7 @@ func notifyKeys() []key {
 			func(n *Notify) *string { return &n.Start }, "onStart", "started"),
 		ping("success", "https://hc.example.com/ping/1", "told when a run succeeded; `\"\"` = none",
 			func(n *Notify) *string { return &n.Success }, "onSuccess", "succeeded", "ok"),
-		ping("failure", "https://hc.example.com/ping/1/fail", "told when a run ended in any other way; `\"\"` = none",
+		ping("failure", "https://hc.example.com/ping/1/fail", "told when a run failed, timed out, lost its lock, was interrupted or could not be started; `\"\"` = none",
 			func(n *Notify) *string { return &n.Failure }, "onFailure", "failed", "fail", "error"),
 	}
 }

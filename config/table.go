@@ -165,5 +165,5 @@ type Resources struct {
 type Notify struct {
 	Start   string // a run begins
 	Success string // it succeeded
-	Failure string // it ended in any other way
+	Failure string // it failed, timed out, lost its lock, was interrupted or could not be started
 }

@@ -27,6 +27,8 @@ var rules = []rule{
 		why: "the lock is useful alone; it knows keys, tokens and ticks, not cron words"},
 	{from: "sidecar/execute", never: []string{module + "lock", module + "sidecar", "github.com/redis"},
 		why: "a job does not know that it is locked"},
+	{from: "sidecar/notify", never: []string{module + "lock"},
+		why: "a ping tells how a run went, not how it was locked"},
 	{from: "sidecar", never: []string{"github.com/redis", module + "cmd", "os/signal", "github.com/spf13"},
 		why: "only lock and cmd talk to Redis; only cmd knows flags and signals"},
 }
