@@ -13,8 +13,9 @@ RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VER
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
 
-test: ## all tests, with the race detector; installs redis-server when it is missing and it may
+test: ## all tests, with the race detector; installs redis-server and prometheus when they are missing and it may
 	.ci/redis
+	.ci/prometheus
 	go test -race -timeout 15m ./...
 	cd bench && go vet ./... && go test -timeout 5m ./...
 

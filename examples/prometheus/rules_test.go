@@ -1,0 +1,182 @@
+// Package prometheus shows that the alert rules and the scrape configurations beside it do what they say.
+package prometheus
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/internal/promtest"
+	"github.com/solotick/solotick/internal/soak/rig"
+)
+
+// ruleFile is what the tests read of rules.yaml.
+type ruleFile struct {
+	Groups []struct {
+		Rules []struct {
+			Record, Alert, Expr string
+			Labels, Annotations map[string]string
+		}
+	}
+}
+
+func readRules(t *testing.T) (text string, rules ruleFile) {
+	t.Helper()
+	data, err := os.ReadFile("rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, &rules); err != nil {
+		t.Fatal(err)
+	}
+	return string(data), rules
+}
+
+func TestRulesPassTheirUnitTests(t *testing.T) {
+	for _, args := range [][]string{
+		{"check", "rules", "rules.yaml"},
+		{"check", "config", "prometheus.yaml"},
+		{"test", "rules", "rules_test.yaml", "rules_days_test.yaml"},
+	} {
+		if out, err := promtool(t, args...); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+func promtool(t *testing.T, args ...string) (string, error) { return promtest.Tool(t, ".", args...) }
+
+func TestEveryAlertIsShownFiringAndNot(t *testing.T) {
+	type unitTests struct {
+		Tests []struct {
+			Name             string
+			Promql_expr_test []struct {
+				Expr        string
+				Exp_samples []struct{ Labels string }
+			}
+		}
+	}
+	firing, calm := map[string]bool{}, 0
+	for _, file := range []string{"rules_test.yaml", "rules_days_test.yaml"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var u unitTests
+		if err := yaml.Unmarshal(data, &u); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range u.Tests {
+			for _, at := range test.Promql_expr_test {
+				if len(at.Exp_samples) == 0 && strings.Contains(at.Expr, "ALERTS") {
+					calm++
+				}
+				for _, s := range at.Exp_samples {
+					if m := regexp.MustCompile(`alertname="(\w+)"`).FindStringSubmatch(s.Labels); m != nil {
+						firing[m[1]] = true
+					}
+				}
+			}
+		}
+	}
+	_, rules := readRules(t)
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			if r.Alert != "" && !firing[r.Alert] {
+				t.Errorf("no unit test has %s fire", r.Alert)
+			}
+		}
+	}
+	// Each of these lists is empty, and so is about all alerts.
+	if calm < 20 {
+		t.Errorf("only %d moments are shown at which nothing fires", calm)
+	}
+}
+
+func TestEveryAlertSaysWhatItIsAndWhatToDo(t *testing.T) {
+	_, rules := readRules(t)
+	doc, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts, documented := 0, len(regexp.MustCompile("(?m)^\\| `Solotick").FindAll(doc, -1))
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			if r.Alert == "" {
+				continue
+			}
+			alerts++
+			if s := r.Labels["severity"]; s != "critical" && s != "warning" {
+				t.Errorf("%s: severity %q", r.Alert, s)
+			}
+			if row := fmt.Sprintf("| `%s` | %s | ", r.Alert, r.Labels["severity"]); !strings.Contains(string(doc), row) {
+				t.Errorf("docs/metrics.md has no row that begins %s", row)
+			}
+			for _, a := range []string{"summary", "description", "action"} {
+				if len(r.Annotations[a]) < 20 {
+					t.Errorf("%s: %s: %q", r.Alert, a, r.Annotations[a])
+				}
+			}
+		}
+	}
+	if alerts < 12 || documented != alerts {
+		t.Errorf("there are %d alerts, and docs/metrics.md has %d", alerts, documented)
+	}
+}
+
+// What the alerts tell people to type is asked of the command line itself.
+func TestTheCommandsInTheAlertsExist(t *testing.T) {
+	_, rules := readRules(t)
+	commands := map[string]bool{}
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			for _, m := range regexp.MustCompile("`(solotick [^`]+)`").FindAllStringSubmatch(r.Annotations["action"], -1) {
+				commands[m[1]] = true
+			}
+		}
+	}
+	if len(commands) < 4 {
+		t.Errorf("the alerts name only %d commands", len(commands))
+	}
+	solotick := build(t)
+	for c := range commands {
+		words := strings.Fields(strings.ReplaceAll(c, "{{ $labels.job }}", "job"))
+		help, err := exec.Command(solotick, words[1], "--help").CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", c, err, help)
+		}
+		for _, w := range words[2:] {
+			if strings.HasPrefix(w, "-") && !strings.Contains(string(help), w+" ") {
+				t.Errorf("%s: there is no %s", c, w)
+			}
+		}
+	}
+}
+
+// build compiles the product for this test.
+func build(t *testing.T) string {
+	t.Helper()
+	root, err := rig.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "solotick")
+	if err := rig.Build(root, rig.Package, out, nil); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// metricsOf are the names of Solotick's metrics, and of those of the process, in a text.
+func metricsOf(text string) []string {
+	names := regexp.MustCompile(`\b(?:solotick|process)_[a-z_]+`).FindAllString(text, -1)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
