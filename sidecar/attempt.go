@@ -67,7 +67,7 @@ func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, sta
 		Started: func() {
 			if start.IsZero() {
 				*start = time.Now()
-				s.fired(w, h.token)
+				s.fired(w, h)
 			}
 		},
 	})

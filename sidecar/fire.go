@@ -81,7 +81,7 @@ func (s *Sidecar) fire(w *wake) {
 	if end.outcome == notStarted {
 		s.skipped(w, notReady)
 	}
-	s.finished(w, &end)
+	s.finished(w, h, &end)
 
 	// Release after the safety delay, for which shutdown does not wait: the lock expires by itself.
 	if delay := w.job.safetyDelay(); delay > 0 && pause(s.accepting, delay) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/notify"
 )
 
 // reason says why a wake did not fire.
@@ -103,7 +104,7 @@ func refusal(w *wake, a lock.Answer) reason {
 // written by the script that settles the run: see history.
 
 // fired counts the start of a job. It comes from the executor, the moment the job has begun.
-func (s *Sidecar) fired(w *wake, token int64) {
+func (s *Sidecar) fired(w *wake, h *held) {
 	delay := s.clock.Now().Sub(w.due)
 	m := s.metrics
 	m.fires.WithLabelValues(w.job.label).Inc()
@@ -113,7 +114,8 @@ func (s *Sidecar) fired(w *wake, token int64) {
 	m.lastFire.WithLabelValues(w.job.label).Set(seconds(s.clock.Now()))
 	m.running.WithLabelValues(w.job.label).Inc()
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(),
-		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", token))...)
+		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
+	s.notify.Send(notify.Ping{Job: w.job.Name, To: w.job.Notify, Run: h.run, Outcome: notify.Started})
 }
 
 // skipped counts a wake that did not fire.
@@ -130,7 +132,7 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 }
 
 // finished counts the end of a run.
-func (s *Sidecar) finished(w *wake, end *ended) {
+func (s *Sidecar) finished(w *wake, h *held, end *ended) {
 	m, o, r := s.metrics, end.outcome, end.result
 	m.runs.WithLabelValues(w.job.label, string(o)).Inc()
 	if o != notStarted {
@@ -164,6 +166,7 @@ func (s *Sidecar) finished(w *wake, end *ended) {
 		attrs = append(attrs, slog.String("output", r.Output))
 	}
 	s.log.LogAttrs(context.Background(), level, "finished", attrs...)
+	s.notify.Send(notify.Ping{Job: w.job.Name, To: w.job.Notify, Run: h.run, Outcome: string(o)})
 }
 
 func (w *wake) attrs() []slog.Attr {
@@ -176,12 +179,16 @@ func (w *wake) attrs() []slog.Attr {
 }
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
-func (s *Sidecar) interrupted(name string, rec lock.Record) {
+func (s *Sidecar) interrupted(name, run string, rec lock.Record) {
 	label := name
 	if isTimer(name) {
 		label = s.timers.label
 	}
-	if s.job(name) != nil || label != name {
+	j := s.job(name)
+	if j != nil {
+		s.notify.Send(notify.Ping{Job: name, To: j.Notify, Run: run, Outcome: string(wasInterrupted)})
+	}
+	if j != nil || label != name {
 		s.metrics.takeovers.WithLabelValues(label).Inc()
 		s.metrics.runs.WithLabelValues(label, string(wasInterrupted)).Inc()
 	}

@@ -15,9 +15,10 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/notify"
 )
 
-// Options of a Sidecar. All but Wall and Nap are required.
+// Options of a Sidecar. All but Notify, Wall and Nap are required.
 type Options struct {
 	Table      *config.Table
 	Store      *lock.Store
@@ -29,6 +30,8 @@ type Options struct {
 	Executor func(config.Job) execute.Executor
 	// Prober makes what asks the app whether it is ready.
 	Prober func(config.Ready) Prober
+	// Notify tells others how runs go; nil tells nobody.
+	Notify *notify.Pinger
 	// Wall is this machine's clock; nil is time.Now.
 	Wall func() time.Time
 	// Nap sleeps for a millisecond or two, precisely; nil is the kernel's nanosleep. Simulations bring their own.
@@ -50,6 +53,7 @@ type Sidecar struct {
 	turn      *turn
 	executor  func(config.Job) execute.Executor
 	prober    func(config.Ready) Prober
+	notify    *notify.Pinger
 
 	table    atomic.Pointer[config.Table]
 	roster   atomic.Pointer[roster]
@@ -73,7 +77,7 @@ type Sidecar struct {
 func New(o Options) (*Sidecar, error) {
 	s := &Sidecar{
 		service: o.Table.Service, replica: o.Replica, version: o.Version, store: o.Store, log: o.Log, wall: o.Wall,
-		executor: o.Executor, prober: o.Prober,
+		executor: o.Executor, prober: o.Prober, notify: o.Notify,
 		admission: admission{own: map[string]bool{}}, newTable: make(chan struct{}, 1), drained: make(chan struct{}),
 	}
 	s.accepting, s.stopAccepting = context.WithCancel(context.Background())

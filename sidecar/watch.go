@@ -200,7 +200,7 @@ func (w *watcher) takeOver(ctx context.Context, runs []lock.Running) {
 			case err != nil:
 				s.log.Warn("a run without a replica could not be taken over", "job", r.Job, "run", r.Run, "err", err)
 			case ours:
-				s.interrupted(r.Job, rec)
+				s.interrupted(r.Job, r.Run, rec)
 			}
 		})
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/admin"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/notify"
 )
 
 // settled is when the start is over: Redis was asked, the jobs are registered, and the first ticks have come.
@@ -93,14 +94,20 @@ func (a *app) run() error {
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
+	pinger := notify.New(log, buildVersion())
+	background.Go(func() { _ = pinger.Run(serving) }) // which never fails
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Replica: replica, Version: buildVersion(), Log: log, Registerer: registry,
-		Executor: executor(log), Prober: prober})
+		Executor: executor(log), Prober: prober, Notify: pinger})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
-	if err := listen(serving, &background, t, admin.Server(s, registry, log), log); err != nil {
+	if err := serve(serving, &background, t.Listen, "listen", "/metrics /healthz /readyz", admin.Server(s, registry, log), log); err != nil {
+		return err
+	}
+	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Store: store, Log: log})
+	if err := serve(serving, &background, t.Admin, "admin", "the status page and the API", api, log); err != nil {
 		return err
 	}
 	a.reloadWhenTold(ctx, &background, s, log)
@@ -184,20 +191,20 @@ func (a *app) replicaName(oneMachine bool) (string, error) {
 	return name, nil
 }
 
-// listen serves metrics and health until ctx ends.
-func listen(ctx context.Context, background *sync.WaitGroup, t *config.Table, server *http.Server, log *slog.Logger) error {
-	if t.Listen == "" {
+// serve serves what the table's key names the address of, until ctx ends; "" is no address.
+func serve(ctx context.Context, background *sync.WaitGroup, addr, key, what string, server *http.Server, log *slog.Logger) error {
+	if addr == "" {
 		return nil
 	}
-	l, err := net.Listen("tcp", t.Listen)
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return &failure{code: exitCannot, err: fmt.Errorf("serving metrics and health: %w", err),
-			hint: "set `listen` in the table to another address, or to \"\" to switch it off"}
+		return &failure{code: exitCannot, err: fmt.Errorf("serving %s: %w", what, err),
+			hint: "set `" + key + "` in the table to another address, or to \"\" to switch it off"}
 	}
-	log.Info("serving /metrics /healthz /readyz", "addr", l.Addr().String())
+	log.Info("serving "+what, "addr", l.Addr().String())
 	background.Go(func() {
 		if err := server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			log.Error("serving metrics and health", "err", err)
+			log.Error("serving "+what, "err", err)
 		}
 	})
 	background.Go(func() {
@@ -205,7 +212,7 @@ func listen(ctx context.Context, background *sync.WaitGroup, t *config.Table, se
 		bounded, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if server.Shutdown(bounded) != nil {
-			_ = server.Close() // a scrape that hangs does not hold the end up
+			_ = server.Close() // a request that hangs does not hold the end up
 		}
 	})
 	return nil
