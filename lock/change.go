@@ -21,7 +21,7 @@ var (
 const MaxSource = 64 << 10
 
 // change sends a request that sets or deletes something until it is answered or ctx ends. Its arguments are the verb, what
-// it is about, an id of the request, until when this copy of it may have an effect, and more.
+// it is about, an id of this copy of the request, until when it may have an effect, and more.
 //
 // A copy that comes late must undo nothing that was done after its sender gave up, and these requests are too many for
 // Redis to remember each. So every copy has a window, by Redis' clock; and where it is not known what became of one, the
@@ -29,7 +29,8 @@ const MaxSource = 64 << 10
 // copy is then the only one that there is, and Redis knows the request by its id if the first has had its effect.
 func (s *Store) change(ctx context.Context, sc *script, keys []string, verb, about string, more ...any) (code string, n int64, err error) {
 	window := 2 * s.burst.timeout // as long as a request can take to be sent and answered
-	args := append([]any{verb, about, uuid.NewString(), nil}, more...)
+	request := uuid.NewString()
+	args := append([]any{verb, about, request, nil}, more...)
 	var last error
 	for try := 0; ctx.Err() == nil; try++ {
 		sent := s.boottime()
@@ -39,6 +40,9 @@ func (s *Store) change(ctx context.Context, sc *script, keys []string, verb, abo
 				pause(ctx, backoff(try))
 			}
 			continue
+		}
+		if try > 0 {
+			args[2] = fmt.Sprintf("%s.%d", request, try)
 		}
 		args[3] = millis(redisSent.Add(window))
 		parts, err := s.call(context.WithoutCancel(ctx), sc, 1, keys, args...)

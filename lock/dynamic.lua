@@ -1,8 +1,8 @@
 -- dynamic: set or delete a job that is kept in Redis.
 --
 -- KEYS  1 jobs
--- ARGV  1 verb: set | delete  2 name of the job  3 id of the request: a uuid  4 until: after this Redis time this copy has
---       no effect  5 channel of the nudges
+-- ARGV  1 verb: set | delete  2 name of the job  3 id of the copy: the request's uuid, and its number behind a dot
+--       4 until: after this Redis time this copy has no effect  5 channel of the nudges
 --       set: 6 source  7 how many jobs there may be
 -- returns {code, now, number}
 --   set: SET, 1 if there was none of that name; FULL: there are too many
@@ -10,7 +10,7 @@
 --   STALE: this copy came too late
 -- Fields that no job's name can be: '@revision' grows with every change, '@asked' are the newest few requests that changed
 -- something, each with its answer.
-local jobs, verb, name, request, source = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[6]
+local jobs, verb, name, request, source = KEYS[1], ARGV[1], ARGV[2], string.match(ARGV[3], '^[^.]*'), ARGV[6]
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)

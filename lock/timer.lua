@@ -2,18 +2,20 @@
 --
 -- KEYS  1 timers  2 due  3 ledger of all timers  4 lock of this one
 -- ARGV  1 verb: set | delete | forget (its run is over) | clean (it was found old, and perhaps nobody deals with it)
---       2 id of the timer  3 id of the request: a uuid  4 until: after this Redis time this copy has no effect
+--       2 id of the timer  3 id of the copy: the request's uuid, and its number behind a dot  4 until: after this Redis
+--       time this copy has no effect
 --       set: 5 when it comes due (ms)  6 source  7 how many timers there may be  8 channel of the nudges
 -- returns {code, now, number}
 --   set: SET, 1 if there was none of that id; FIRED: it comes too late, for a day; FULL: there are too many
 --   delete: DELETED; NONE: it does not wait, or there never was one
 --   forget, clean: OK, 1 if it was forgotten
 --   set, delete: STALE: this copy came too late
--- An entry of `timers` is '<due> <request that set it> <1 if there was none> <source>'. The timer waits while the member
--- that these make is due; after that, it is being dealt with. The lock key tells of one that has no entry any more
--- 'fired <request> <1 ..>' for a day, or 'deleted <request that did so>' for ten minutes.
+-- An entry of `timers` is '<due> <copy that set it> <1 if there was none> <source>'. The timer waits while the member that
+-- these make is due; after that, it is being dealt with. The member is new at every enqueue, as every other is. The lock
+-- key tells of one that has no entry any more 'fired - <copy that set it> <1 ..>' for a day, or 'deleted <request that
+-- did so> <copy that set it> <1 ..>' for ten minutes.
 local timers, due, ledger, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local verb, id, request, at, source = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
+local verb, id, copy, at, source = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 local day = 86400000
 
 local t = redis.call('TIME')
@@ -21,14 +23,15 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local entry = redis.call('HGET', timers, id) or ''
 local setAt, setBy, new, setTo = string.match(entry, '^(%d+) (%S+) ([01]) (.*)$')
 local running = redis.call('HGET', ledger, 'run:' .. id)
-local word, by, was = string.match(redis.call('GET', lock) or '', '^(%a+) (%S+) ?([01]?)$')
+local mark, deletedBy, setOnce, was = string.match(redis.call('GET', lock) or '', '^(%a+) (%S+) (%S+) ([01])$')
 
-local function member(ms, uuid) return ms .. ' timer:' .. id .. ' timer 1 0 ' .. uuid end
+local function member(ms, nonce) return ms .. ' timer:' .. id .. ' timer 1 0 ' .. nonce end
+local function request(of) return string.match(of or '', '^[^.]*') end
 local waits = setAt and redis.call('ZSCORE', due, member(setAt, setBy))
 
 local function forget()                                    -- HDEL first: it is not refused when Redis' memory is full
   redis.call('HDEL', timers, id)
-  redis.call('SET', lock, 'fired ' .. setBy .. ' ' .. new, 'PX', day)
+  redis.call('SET', lock, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)
   return {'OK', now, 1}
 end
 
@@ -52,30 +55,30 @@ elseif verb == 'clean' then
 end
 
 -- Asked again, the same answer.
-if verb == 'set' and setBy == request then return {'SET', now, tonumber(new)} end
-if verb == 'set' and word == 'fired' and by == request then return {'SET', now, tonumber(was)} end
-if verb == 'delete' and word == 'deleted' and by == request then return {'DELETED', now, 0} end
+if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new)} end
+if verb == 'set' and request(setOnce) == request(copy) then return {'SET', now, tonumber(was)} end
+if verb == 'delete' and deletedBy == request(copy) then return {'DELETED', now, 0} end
 if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end
 
 if verb == 'delete' then
   if not waits then return {'NONE', now, 0} end
   redis.call('ZREM', due, member(setAt, setBy))            -- first, as with HDEL
   redis.call('HDEL', timers, id)
-  redis.call('SET', lock, 'deleted ' .. request, 'PX', 600000)
+  redis.call('SET', lock, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)
   return {'DELETED', now, 0}
 end
 
 if waits then
   if setAt == at and setTo == source then return {'SET', now, 0} end
-elseif entry ~= '' or running or word == 'fired' then
+elseif entry ~= '' or running or mark == 'fired' then
   if forsaken() then forget() end
   return {'FIRED', now, 0}
 elseif redis.call('HLEN', timers) >= tonumber(ARGV[7]) then
   return {'FULL', now, 0}
 end
-redis.call('ZADD', due, at, member(at, request))           -- first: should it be no sorted set, nothing is written
+redis.call('ZADD', due, at, member(at, copy))           -- first: should it be no sorted set, nothing is written
 if waits then redis.call('ZREM', due, member(setAt, setBy)) end
-redis.call('HSET', timers, id, at .. ' ' .. request .. (waits and ' 0 ' or ' 1 ') .. source)
-if word == 'deleted' then redis.call('DEL', lock) end      -- or the claim would find it locked
+redis.call('HSET', timers, id, at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ') .. source)
+if mark then redis.call('DEL', lock) end      -- or the claim would find it locked
 if tonumber(at) < now + 2000 then redis.pcall('PUBLISH', ARGV[8], 'due') end -- sooner than the next look of those who look by themselves
 return {'SET', now, waits and 0 or 1}

@@ -216,7 +216,7 @@ func (s *Store) timerKeys(id string) []string {
 // timerSlot keeps the runs of timers apart in the ledger that they share.
 func timerSlot(id string) string { return ":" + id }
 
-// parseTimer reads `<due ms> <request that set it> <1 if there was none> <source>`.
+// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`.
 func parseTimer(id, text string) (t TimerState, nonce string, err error) {
 	f := strings.SplitN(text, " ", 4)
 	ms, err := strconv.ParseInt(f[0], 10, 64)
