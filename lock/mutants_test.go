@@ -9,8 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// mutants are scripts with one thought left out. Each has to be noticed, or what notices the rest is worth nothing.
-var mutants = []struct{ script, what, text, instead string }{
+// A mutant is a script with one thought left out. Each has to be noticed, or what notices the rest is worth nothing.
+type mutant struct{ script, what, text, instead string }
+
+var mutants = []mutant{
 	{"acquire", "a new ledger is not asked for", "if not h[1] then return answer('UNKNOWN') end", ""},
 	{"acquire", "a late copy has an effect", "if now > tonumber(ARGV[4]) then return answer('STALE') end", ""},
 	{"acquire", "asked again, another answer", "if held == uuid then", "if false then"},
@@ -102,22 +104,30 @@ func (s *walkScripts) named(name string) **script {
 
 func TestEveryMutantIsNoticed(t *testing.T) {
 	rdb := mutantClient(t)
-	load(t, rdb, realScripts())
-	if by := noticed(rdb, realScripts()); by != "" {
+	everyMutantIsNoticed(t, mutants, realScripts, (*walkScripts).named, func(s walkScripts) { load(t, rdb, s) },
+		func(s walkScripts) string { return noticed(rdb, s) })
+}
+
+// everyMutantIsNoticed loads sets of scripts with one mutant each, after the real ones, which nothing must notice.
+func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() S, named func(*S, string) **script, load func(S),
+	noticed func(S) string) {
+	t.Helper()
+	load(scripts())
+	if by := noticed(scripts()); by != "" {
 		t.Fatalf("the scripts themselves: %s", by)
 	}
 	unnoticed := 0
 	for _, m := range mutants {
-		scripts := realScripts()
-		target := scripts.named(m.script)
+		broken := scripts()
+		target := named(&broken, m.script)
 		source := strings.Replace((*target).source, m.text, m.instead, 1)
 		if source == (*target).source {
 			t.Errorf("%s: %s: its text is not in the script any more", m.script, m.what)
 			continue
 		}
 		*target = newScript(source)
-		load(t, rdb, scripts)
-		by := noticed(rdb, scripts)
+		load(broken)
+		by := noticed(broken)
 		if by == "" {
 			t.Errorf("%s: %s: not noticed", m.script, m.what)
 			unnoticed++

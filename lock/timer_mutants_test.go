@@ -1,0 +1,282 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// timerMutants are the scripts of timers and dynamic jobs, each with one thought left out.
+var timerMutants = []mutant{
+	{"timer", "a waiting timer is forgotten", "if not setAt or waits or running then return {'OK', now, 0} end", "if not setAt or running then return {'OK', now, 0} end"},
+	{"timer", "a running timer is forgotten", "if not setAt or waits or running then return {'OK', now, 0} end", "if not setAt or waits then return {'OK', now, 0} end"},
+	{"timer", "what is forgotten keeps its entry", "local function forget()                                    -- HDEL first: it is not refused when Redis' memory is full\n  redis.call('HDEL', timers, id)", "local function forget()"},
+	{"timer", "what is forgotten leaves no mark", "redis.call('SET', lock, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)", ""},
+	{"timer", "the mark of what has fired stays for ever", "new, 'PX', day)", "new)"},
+	{"timer", "a running timer is cleaned up", "if not setAt or running or", "if not setAt or"},
+	{"timer", "a young timer is cleaned up", " or tonumber(setAt) > now - day then return false end", " then return false end"},
+	{"timer", "a timer that waits, or was handed on, is cleaned up", "if string.find(m, ' timer:' .. id .. ' ', 1, true) then return false end", ""},
+	{"timer", "a timer that waits for its next turn is cleaned up", "now + 600000", "now"},
+	{"timer", "among a thousand it is taken for forsaken", "return #soon < 1000", "return true"},
+	{"timer", "what is forsaken is not cleaned up", "return #soon < 1000", "return false"},
+	{"timer", "set again, asked anew", "if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new)} end", ""},
+	{"timer", "set again, another answer", "then return {'SET', now, tonumber(new)} end", "then return {'SET', now, 0} end"},
+	{"timer", "set again when it has fired, or was deleted", "if verb == 'set' and request(setOnce) == request(copy) then return {'SET', now, tonumber(was)} end", ""},
+	{"timer", "set again when it has fired, another answer", "then return {'SET', now, tonumber(was)} end", "then return {'SET', now, 0} end"},
+	{"timer", "deleted again, another answer", "if verb == 'delete' and deletedBy == request(copy) then return {'DELETED', now, 0} end", ""},
+	{"timer", "a late copy has an effect", "if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end", ""},
+	{"timer", "what does not wait is deleted", "if not waits then return {'NONE', now, 0} end", "if not setAt then return {'NONE', now, 0} end"},
+	{"timer", "a deleted timer is due", "redis.call('ZREM', due, member(setAt, setBy))            -- first, as with HDEL", ""},
+	{"timer", "a deleted timer keeps its entry", "-- first, as with HDEL\n  redis.call('HDEL', timers, id)", ""},
+	{"timer", "a deletion is not remembered", "redis.call('SET', lock, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)", ""},
+	{"timer", "a deletion is remembered for ever", "new, 'PX', 600000)", "new)"},
+	{"timer", "the same is set anew", "if setAt == at and setTo == source then return {'SET', now, 0} end", ""},
+	{"timer", "another time is the same", "if setAt == at and setTo == source then", "if setTo == source then"},
+	{"timer", "another source is the same", "if setAt == at and setTo == source then", "if setAt == at then"},
+	{"timer", "what was handed on is set anew", "elseif entry ~= '' or running or mark == 'fired' then", "elseif running or mark == 'fired' then"},
+	{"timer", "what runs is set anew when its entry is lost", "elseif entry ~= '' or running or mark == 'fired' then", "elseif entry ~= '' or mark == 'fired' then"},
+	{"timer", "what has fired is set anew", "elseif entry ~= '' or running or mark == 'fired' then", "elseif entry ~= '' or running then"},
+	{"timer", "what is forsaken is kept when it is set", "if forsaken() then forget() end", ""},
+	{"timer", "there is no end of timers", "return {'FULL', now, 0}", "local full = true"},
+	{"timer", "one timer too many", ">= tonumber(ARGV[7])", "> tonumber(ARGV[7])"},
+	{"timer", "a timer is not due", "redis.call('ZADD', due, at, member(at, copy))", ""},
+	{"timer", "a timer is due at once", "redis.call('ZADD', due, at, member(at, copy))", "redis.call('ZADD', due, now, member(at, copy))"},
+	{"timer", "a member is made due twice", "redis.call('ZADD', due, at, member(at, copy))", "redis.call('ZADD', due, at, member(at, request(copy)))"},
+	{"timer", "what was replaced is due", "if waits then redis.call('ZREM', due, member(setAt, setBy)) end", ""},
+	{"timer", "a timer has no entry", "redis.call('HSET', timers, id, at", "redis.call('GET', lock, at"},
+	{"timer", "what was replaced counts as new", "(waits and ' 0 ' or ' 1 ')", "' 1 '"},
+	{"timer", "a deletion locks the timer that is set next", "if mark then redis.call('DEL', lock) end", ""},
+	{"timer", "nobody is told", "redis.pcall('PUBLISH', ARGV[8], 'due')", ""},
+	{"timer", "all are told of what is far away", "if tonumber(at) < now + 2000 then redis", "if true then redis"},
+	{"dynamic", "asked again, another answer", "  return {code, now, tonumber(number)}\nend\nif now", "end\nif now"},
+	{"dynamic", "a late copy has an effect", "if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end", ""},
+	{"dynamic", "the same is a change", "if there == source then return {'SET', now, 0} end", ""},
+	{"dynamic", "there is no end of jobs", "if not there and redis.call('HLEN', jobs) - (revision and 2 or 0) >= tonumber(ARGV[7]) then return {'FULL', now, 0} end", ""},
+	{"dynamic", "one job too many", ">= tonumber(ARGV[7])", "> tonumber(ARGV[7])"},
+	{"dynamic", "two jobs too few", "- (revision and 2 or 0)", ""},
+	{"dynamic", "a job that is there is one too many", "if not there and redis", "if redis"},
+	{"dynamic", "what was there is new", "'SET', there and 0 or 1", "'SET', 1"},
+	{"dynamic", "what is not there is deleted", "  return {'NONE', now, 0}\n", ""},
+	{"dynamic", "the revision stands still", "(tonumber(revision) or 0) + 1", "(tonumber(revision) or 0)"},
+	{"dynamic", "the revision is one from before a loss", "math.max((tonumber(revision) or 0) + 1, now)", "(tonumber(revision) or 0) + 1"},
+	{"dynamic", "the revision falls back with the clock", "math.max((tonumber(revision) or 0) + 1, now)", "now"},
+	{"dynamic", "a deleted job stays", "if verb == 'delete' then redis.call('HDEL', jobs, name) end", ""},
+	{"dynamic", "a job is not kept", "if verb == 'set' then redis.call('HSET', jobs, name, source) end", ""},
+	{"dynamic", "only the newest request is remembered", " .. number .. ' ' .. asked, 1, 3000)", " .. number .. ' ', 1, 3000)"},
+	{"dynamic", "requests are remembered for ever", "asked = string.sub(request .. ' ' .. code .. ' ' .. number .. ' ' .. asked, 1, 3000)", "asked = request .. ' ' .. code .. ' ' .. number .. ' ' .. asked"},
+	{"dynamic", "nobody is told", "redis.pcall('PUBLISH', ARGV[5], 'jobs')", ""},
+}
+
+func (s *timerScripts) named(name string) **script {
+	return map[string]**script{"timer": &s.timer, "dynamic": &s.dynamic}[name]
+}
+
+func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
+	rdb := mutantClient(t)
+	load(t, rdb, realScripts())
+	everyMutantIsNoticed(t, timerMutants, realTimerScripts, (*timerScripts).named, func(s timerScripts) { loadTimers(t, rdb, s) },
+		func(s timerScripts) string {
+			if err := probeTimers(rdb, s); err != nil {
+				return "probe: " + err.Error()
+			}
+			for seed := uint64(1); seed <= 200; seed++ {
+				if _, err := playTimers(rdb, s, seed); err != nil {
+					return fmt.Sprintf("walk %d: %v", seed, err)
+				}
+			}
+			return ""
+		})
+}
+
+// probeTimers checks what walks do not see: time, numbers, nudges, and the jobs.
+func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
+	w := &timerWalk{rdb: rdb, scripts: scripts, keys: newKeys("walk")}
+	defer func() {
+		if p := recover(); p != nil {
+			broken, ok := p.(wrong)
+			if !ok {
+				panic(p)
+			}
+			err = broken
+		}
+	}()
+	w.do("FLUSHDB")
+	nudges := rdb.Subscribe(context.Background(), w.keys.events)
+	defer nudges.Close()
+	if _, err := nudges.Receive(context.Background()); err != nil {
+		return err
+	}
+	// told demands that these nudges have come, and no more.
+	told := func(want ...string) {
+		w.do("PUBLISH", w.keys.events, "end")
+		for _, nudge := range append(want, "end") {
+			m, err := nudges.ReceiveMessage(context.Background())
+			w.demand(err == nil && m.Payload == nudge, "heard %v, %v; want %q", m, err, nudge)
+		}
+	}
+	w.probeTimes(told)
+	w.probeJobs(told)
+	w.probeCleaning()
+	w.probeMemory()
+	return nil
+}
+
+func (w *timerWalk) now() int64 {
+	parts, _ := w.do("TIME").([]any)
+	seconds, _ := integer(parts[0])
+	return 1000 * seconds
+}
+
+// sets is a request to set with a code and a number as its answer.
+func (w *timerWalk) sets(id, copied string, at int64, source, want string) {
+	code, n := w.timer("set", id, copied, farFuture, at, source, 3, w.keys.events)
+	w.demand(fmt.Sprint(code, " ", n) == want, "%s set %s: %s %d, want %s", copied, id, code, n, want)
+}
+
+func (w *timerWalk) probeTimes(told func(...string)) {
+	now := w.now()
+	w.sets("a", "q1", now+60_000, "{}", "SET 1")
+	told()
+	w.sets("b", "q2", now-60_000, "{}", "SET 1")
+	told("due")
+	w.sets("c", "q3", now+1_500, "{}", "SET 1")
+	told("due")
+	w.sets("d", "q4", now, "{}", "FULL 0")
+	for n, c := range []struct {
+		copied string
+		at     int64
+		source string
+	}{{"q5", now + 60_001, "{}"}, {"q6", now + 60_001, "{} "}} {
+		w.sets("a", c.copied, c.at, c.source, "SET 0")
+		w.sets("a", c.copied+".1", c.at, c.source, "SET 0")
+		m := Due{Tick: fromMillis(c.at), Job: "timer:a", Kind: "timer", Attempt: 1, Nonce: c.copied}.Member()
+		score, _ := w.do("ZSCORE", w.keys.due, m).(string)
+		w.demand(number(score) == c.at && w.entry("a") == c.source, "%d: %q is due at %s: %v", n, m, score, w.due())
+	}
+	w.demand(len(w.due()) == 3, "due: %v", w.due())
+	for id, request := range map[string]string{"a": "d1", "b": "d2", "c": "d3"} {
+		code, _ := w.timer("delete", id, request, farFuture)
+		w.demand(code == "DELETED", "%s: %s", id, code)
+	}
+	w.lasts("a", 10*time.Minute)
+}
+
+// lasts demands that the mark of a timer ends after so long.
+func (w *timerWalk) lasts(id string, d time.Duration) {
+	ttl, _ := w.do("PTTL", w.keys.lock(TimerJob(id), timerSlot(id))).(int64)
+	w.demand(ttl > d.Milliseconds()-10_000 && ttl <= d.Milliseconds(), "the mark of %s lasts %d ms", id, ttl)
+}
+
+// probeCleaning takes timers that wait, run and were handed on for what nobody deals with.
+func (w *timerWalk) probeCleaning() {
+	const day = 86_400_000
+	now := w.now()
+	ledger := w.keys.ledger(TimerJobs)
+	cleaned := func(what, id string, want int64) {
+		_, n := w.timer("clean", id)
+		w.demand(n == want, "%s: cleaned up %d, want %d", what, n, want)
+	}
+	w.do("FLUSHDB")
+	w.sets("a", "q1", now-day-10_000, "{}", "SET 1")
+	cleaned("it waits", "a", 0)
+	w.do("DEL", w.keys.due)
+	w.do("HSET", ledger, "run:a", "u1")
+	cleaned("it runs", "a", 0)
+	_, n := w.timer("forget", "a")
+	w.demand(n == 0 && w.entry("a") != "", "it was forgotten while it ran: %d", n)
+	w.do("HDEL", ledger, "run:a")
+	for i := range 999 {
+		w.do("ZADD", w.keys.due, i, fmt.Sprint("1 other x 1 0 ", i))
+	}
+	w.do("ZADD", w.keys.due, now+300_000, "1 timer:a x 1 1 u1")
+	cleaned("it was handed on", "a", 0)
+	w.do("ZREM", w.keys.due, "1 timer:a x 1 1 u1")
+	w.do("ZADD", w.keys.due, 1000, "1 other x 1 0 n")
+	cleaned("among a thousand", "a", 0)
+	w.do("DEL", w.keys.due)
+	w.sets("young", "q2", now-day+60_000, "{}", "SET 1")
+	w.do("DEL", w.keys.due)
+	cleaned("it is young", "young", 0)
+	cleaned("nobody deals with it", "a", 1)
+	w.demand(w.entry("a") == "", "its entry is there")
+	w.lasts("a", 24*time.Hour)
+	w.sets("a", "q1.1", now, "{}", "SET 1") // of which the first answer was lost
+	w.sets("a", "q3", now, "{}", "FIRED 0")
+
+	w.sets("b", "q4", now-day-10_000, "{}", "SET 1")
+	w.do("DEL", w.keys.due)
+	w.sets("b", "q5", now, "{}", "FIRED 0")
+	w.demand(w.entry("b") == "", "set again, it was not forgotten")
+
+	// It runs, and its entry was lost.
+	w.do("HSET", ledger, "run:lost", "u1")
+	w.sets("lost", "q6", now, "{}", "FIRED 0")
+}
+
+// probeMemory has requests arrive again, and late.
+func (w *timerWalk) probeMemory() {
+	w.do("FLUSHDB")
+	now := w.now()
+	code, _ := w.timer("set", "a", "q0", longPast, now, "{}", 3, w.keys.events)
+	w.demand(code == "STALE" && w.entry("a") == "", "set late: %s", code)
+	w.sets("a", "q1", now, "{}", "SET 1")
+	w.sets("a", "q1.1", now, "{}", "SET 1")
+	code, _ = w.timer("delete", "a", "d0", longPast)
+	w.demand(code == "STALE" && w.entry("a") != "", "deleted late: %s", code)
+	for _, copied := range []string{"d1", "d1.1"} {
+		code, _ := w.timer("delete", "a", copied, farFuture)
+		w.demand(code == "DELETED" && w.entry("a") == "" && len(w.due()) == 0, "%s: %s", copied, code)
+	}
+	w.sets("a", "q1.2", now, "{}", "SET 1")
+	w.demand(w.entry("a") == "", "a copy has undone what was deleted")
+	w.sets("a", "q2", now, "{2}", "SET 1")
+	w.sets("a", "q1.3", now, "{}", "SET 0") // beside others it takes its turn, with a member of its own
+	w.demand(len(w.due()) == 1 && strings.HasSuffix(w.due()[0], " q1.3"), "due: %v", w.due())
+}
+
+func (w *timerWalk) probeJobs(told func(...string)) {
+	w.do("FLUSHDB")
+	now := w.now()
+	var rev int64
+	job := func(verb, name, copied string, until int64, source, want string, changes bool) {
+		code, n := w.run(w.scripts.dynamic, []string{w.keys.jobs}, verb, name, copied, until, w.keys.events, source, 2)
+		w.demand(fmt.Sprint(code, " ", n) == want, "%s: %s %s: %s %d, want %s", copied, verb, name, code, n, want)
+		text, _ := w.do("HGET", w.keys.jobs, revision).(string)
+		w.demand((number(text) > rev) == changes && number(text) >= rev, "%s: %s %s: revision %s after %d", copied, verb, name, text, rev)
+		rev = number(text)
+		if changes {
+			told("jobs")
+		} else {
+			told()
+		}
+	}
+	job("delete", "a", "d0", farFuture, "", "NONE 0", false)
+	job("set", "a", "q0", longPast, "{}", "STALE 0", false)
+	job("set", "a", "q1", farFuture, "{}", "SET 1", true)
+	w.demand(rev >= now, "revision %d: there may have been one before", rev)
+	job("set", "a", "q1.1", farFuture, "{}", "SET 1", false)
+	job("set", "a", "q2", farFuture, "{}", "SET 0", false)
+	job("set", "a", "q3", farFuture, "{1}", "SET 0", true)
+	job("set", "a", "q1.2", farFuture, "{}", "SET 1", false)
+	job("set", "b", "q4", farFuture, "{}", "SET 1", true)
+	job("set", "c", "q5", farFuture, "{}", "FULL 0", false)
+	job("set", "b", "q6", farFuture, "{2}", "SET 0", true)
+	job("delete", "a", "d1", farFuture, "", "DELETED 0", true)
+	job("set", "a", "q7", farFuture, "{}", "SET 1", true)
+	job("delete", "a", "d1.1", farFuture, "", "DELETED 0", false)
+	source, _ := w.do("HGET", w.keys.jobs, "a").(string)
+	w.demand(source == "{}", "a is %q", source)
+	w.do("HSET", w.keys.jobs, revision, 5_000_000_000_000) // Redis' clock was set back by years
+	rev = 5_000_000_000_000
+	job("delete", "b", "d2", farFuture, "", "DELETED 0", true)
+	rev = 0
+	for i := range 400 {
+		w.run(w.scripts.dynamic, []string{w.keys.jobs}, "set", "a", fmt.Sprint("again", i), farFuture, w.keys.events, i, 2)
+	}
+	asked, _ := w.do("HGET", w.keys.jobs, "@asked").(string)
+	w.demand(len(asked) == 3000, "%d characters of requests are kept", len(asked))
+}

@@ -1,0 +1,213 @@
+package lock_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/lock"
+)
+
+// BenchmarkTimers measures, on a redis-server of its own, setting timers (400 callers of one store; beside plain HSETs of
+// the same size in pipelines of 200), a look while n of them wait, and how long it takes until all of a thousand that
+// came due together are claimed by three stores that all see them (beside a thousand jobs of a table).
+//
+// go test ./lock -run '^$' -bench Timers
+func BenchmarkTimers(b *testing.B) {
+	b.Run("set", benchSet)
+	for _, n := range []int{0, 1000, 100_000} {
+		b.Run(fmt.Sprintf("look/%d wait", n), func(b *testing.B) { benchLook(b, n) })
+	}
+	for _, n := range []int{0, 100_000} {
+		b.Run(fmt.Sprintf("claim a thousand/%d wait", n), func(b *testing.B) { benchClaims(b, n, true) })
+	}
+	b.Run("claim a thousand/table", func(b *testing.B) { benchClaims(b, 0, false) })
+}
+
+var benchSource = []byte(`{"at":"2026-12-24T18:00:00.000Z","http":{"method":"POST","url":"http://127.0.0.1:8080/orders/4711/reminder","body":"{}"},"timeout":"5m"}`)
+
+type benched struct {
+	b    *testing.B
+	addr string
+}
+
+func benchRedis(b *testing.B) *benched {
+	return &benched{b: b, addr: redistest.Start(b).Addr()}
+}
+
+func (r *benched) store() (*lock.Store, redis.UniversalClient) {
+	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{r.addr}}, 5*time.Second)
+	r.b.Cleanup(func() { _ = rdb.Close() })
+	s, err := lock.New(rdb, service, lock.Options{Timeout: 5 * time.Second})
+	if err != nil {
+		r.b.Fatal(err)
+	}
+	return s, rdb
+}
+
+// set sets n timers, by many callers at once.
+func (r *benched) set(s *lock.Store, prefix string, n int, at func(i int) time.Time) {
+	r.together(n, func(i int) {
+		if ok, err := s.SetTimer(context.Background(), prefix+strconv.Itoa(i), at(i), benchSource); !ok || err != nil {
+			r.b.Errorf("%t, %v", ok, err)
+		}
+	})
+}
+
+func (r *benched) together(n int, do func(i int)) {
+	var all sync.WaitGroup
+	slots := make(chan struct{}, 400)
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			do(i)
+		})
+	}
+	all.Wait()
+}
+
+func nextYear(i int) time.Time {
+	return time.Now().Add(365*24*time.Hour + time.Duration(i)*time.Second)
+}
+
+func (r *benched) memory(rdb redis.UniversalClient) int {
+	info, err := rdb.Info(context.Background(), "memory").Result()
+	if err != nil {
+		r.b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(info, "used_memory:")
+	n, _ := strconv.Atoi(strings.Fields(rest)[0])
+	return n
+}
+
+func benchSet(b *testing.B) {
+	r := benchRedis(b)
+	s, rdb := r.store()
+	const n = 100_000
+	plain := time.Now()
+	for i := 0; i < n; i += 200 {
+		pipe := rdb.Pipeline()
+		for k := range 200 {
+			pipe.HSet(b.Context(), "plain", strconv.Itoa(i+k), benchSource)
+		}
+		if _, err := pipe.Exec(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	yardstick := time.Since(plain)
+	round := 0
+	var took time.Duration
+	var bytes int
+	for b.Loop() {
+		before, began := r.memory(rdb), time.Now()
+		r.set(s, fmt.Sprint("order-", round, "-"), n, nextYear)
+		took += time.Since(began)
+		bytes += r.memory(rdb) - before
+		round++
+	}
+	per := took / time.Duration(round)
+	b.ReportMetric(float64(n)/per.Seconds(), "timers/s")
+	b.ReportMetric(float64(bytes)/float64(n*round), "bytes/timer")
+	b.ReportMetric(float64(len(benchSource)), "bytes/source")
+	b.ReportMetric(per.Seconds()/yardstick.Seconds(), "×HSET")
+}
+
+func benchLook(b *testing.B, waiting int) {
+	r := benchRedis(b)
+	s, _ := r.store()
+	r.set(s, "order-", waiting, nextYear)
+	for b.Loop() {
+		if seen, err := s.Look(b.Context(), 1000); err != nil || len(seen.Due) != 0 || seen.Next.IsZero() != (waiting == 0) {
+			b.Fatal(seen, err)
+		}
+	}
+}
+
+func benchClaims(b *testing.B, waiting int, timers bool) {
+	r := benchRedis(b)
+	first, rdb := r.store()
+	stores := []*lock.Store{first}
+	for range 2 {
+		s, _ := r.store()
+		stores = append(stores, s)
+	}
+	r.set(first, "order-", waiting, nextYear)
+	const n = 1000
+	tick := time.Now().Add(-time.Minute).Truncate(time.Second)
+	for _, name := range append([]string{lock.TimerJobs}, tableJobs(n)...) {
+		if err := rdb.HSet(b.Context(), "solotick:{svc}:job:"+name, "born", 1, "tick", 1).Err(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for round := 0; b.Loop(); round++ {
+		b.StopTimer()
+		if timers {
+			r.set(first, fmt.Sprint("now-", round, "-"), n, func(int) time.Time { return tick })
+		}
+		var mu sync.Mutex
+		var leases []*lock.Lease
+		claim := func(s *lock.Store, c lock.Claim) {
+			l, _, err := s.Acquire(b.Context(), c)
+			if err != nil {
+				b.Error(err)
+			}
+			if l != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				leases = append(leases, l)
+			}
+		}
+		b.StartTimer()
+		var all sync.WaitGroup
+		for _, s := range stores {
+			all.Go(func() {
+				var each sync.WaitGroup
+				defer each.Wait()
+				if !timers {
+					for _, name := range tableJobs(n) {
+						each.Go(func() {
+							claim(s, lock.Claim{Job: name, Tick: tick.Add(time.Duration(round) * time.Second), TTL: time.Minute})
+						})
+					}
+					return
+				}
+				seen, err := s.Look(b.Context(), n)
+				if err != nil {
+					b.Error(err)
+				}
+				for _, d := range seen.Due {
+					each.Go(func() {
+						claim(s, lock.Claim{Job: d.Job, Tick: d.Tick, TTL: time.Minute, Kind: d.Kind, Member: d.Member()})
+					})
+				}
+			})
+		}
+		all.Wait()
+		b.StopTimer()
+		if len(leases) != n {
+			b.Fatalf("%d were claimed", len(leases))
+		}
+		r.together(n, func(i int) {
+			if got, err := leases[i].Finish(b.Context(), 0, nil); got != lock.OK || err != nil {
+				b.Errorf("finish: %s, %v", got, err)
+			}
+		})
+		b.StartTimer()
+	}
+}
+
+func tableJobs(n int) []string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprint("job-", i))
+	}
+	return names
+}
