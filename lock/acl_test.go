@@ -158,9 +158,6 @@ func (p *player) begins() error {
 	if _, err := p.Register(p.ctx, job, ""); err != nil {
 		return err
 	}
-	if born, err := p.Born(p.ctx, job); err != nil || born.IsZero() {
-		return fmt.Errorf("born: %v, %w", born, err)
-	}
 	channel := p.key("events")
 	for end := time.Now().Add(p.limit); p.admin.PubSubNumSub(p.ctx, channel).Val()[channel] == 0; {
 		if time.Now().After(end) {

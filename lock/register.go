@@ -2,11 +2,8 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Ledger is what Redis remembers of a job's ticks.
@@ -35,18 +32,4 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 		}
 	}
 	return Ledger{Born: fromMillis(n[1]), Since: fromMillis(n[2]), Tick: fromMillis(n[3])}, nil
-}
-
-// Born is when a job's ledger was made; zero when Redis knows none. Another time than Register answered before means that
-// Redis has lost its data since: the sooner all jobs are registered again, the fewer ticks that costs.
-func (s *Store) Born(ctx context.Context, job string) (time.Time, error) {
-	reply, err := s.burst.do(ctx, "hget", s.keys.ledger(job), "born")
-	if errors.Is(err, redis.Nil) {
-		return time.Time{}, nil
-	}
-	if err != nil {
-		return time.Time{}, fmt.Errorf("asking for the ledger of job %q: %w", job, err)
-	}
-	n, err := integer(reply)
-	return fromMillis(n), err
 }

@@ -24,10 +24,14 @@ type Sight struct {
 	Due  []Due     // members of the due set whose time has come
 	Next time.Time // when the first of the others comes due, by Redis' time; zero = there is none
 	Jobs int64     // revision of the dynamic jobs; it grows with every change, and is 0 while there never was one
+	// Born is when the ledger that all timers share was made; zero when Redis knows none. Another time than Register answered
+	// for TimerJobs means that Redis has lost its data since: the sooner all jobs are registered again, the fewer ticks
+	// that costs.
+	Born time.Time
 }
 
-// Look reads Redis' time, all runs, all due members whose time has come, when the next one's comes, and the revision of
-// the dynamic jobs: one round trip, and one more for each full page of due members.
+// Look reads Redis' time, all runs, all due members whose time has come, when the next one's comes, and how old Redis'
+// memory and the dynamic jobs are: one round trip, and one more for each full page of due members.
 func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 	// Due members are asked for by the latest that Redis' time can be, so that what somebody was nudged for is not missed
 	// by a millisecond, and looked through by the time that comes with them, so that nothing is taken before its own.
@@ -55,6 +59,7 @@ func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 	due := pipe.ZRangeArgsWithScores(ctx, args)
 	next := pipe.ZRangeArgsWithScores(ctx, after)
 	jobs := pipe.HMGet(ctx, s.keys.jobs, revision) // HGET of what is not there would be an error
+	born := pipe.HMGet(ctx, s.keys.ledger(TimerJobs), "born")
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Sight{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
@@ -88,6 +93,9 @@ func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 	}
 	if rev, ok := jobs.Val()[0].(string); ok {
 		seen.Jobs = number(rev)
+	}
+	if ms, ok := born.Val()[0].(string); ok {
+		seen.Born = fromMillis(number(ms))
 	}
 	return seen, nil
 }

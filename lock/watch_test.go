@@ -246,3 +246,21 @@ func TestNothingIsSeenAsDueBeforeItsTimeHoweverUnsureTheClock(t *testing.T) {
 		}
 	})
 }
+
+func TestALookTellsWhenRedisMemoryBegan(t *testing.T) {
+	onEvery(t, func(w *world) {
+		a := w.replica("a")
+		if seen, err := a.Look(w.Context(), 10); !seen.Born.IsZero() || err != nil {
+			w.Errorf("born before it was registered: %v, %v", seen.Born, err)
+		}
+		got, err := a.Register(w.Context(), lock.TimerJobs, "")
+		w.must(err)
+		if seen, err := a.Look(w.Context(), 10); !seen.Born.Equal(got.Born) || err != nil {
+			w.Errorf("born %v, %v, and registered as %v", seen.Born, err, got.Born)
+		}
+		w.must(w.admin.FlushAll(w.Context()).Err())
+		if seen, err := a.Look(w.Context(), 10); !seen.Born.IsZero() || err != nil {
+			w.Errorf("born %v, %v in a Redis that has lost its data", seen.Born, err)
+		}
+	})
+}

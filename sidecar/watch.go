@@ -107,7 +107,7 @@ func (w *watcher) look(ctx context.Context) {
 	}
 	w.next = seen.Next
 	w.takeDynamic(ctx, seen.Jobs)
-	w.register(ctx)
+	w.register(ctx, seen.Born)
 	w.answeredOnce.Store(true)
 	w.takeOver(ctx, seen.Runs)
 	w.takeDue(ctx, seen.Runs, seen.Due)
@@ -364,15 +364,13 @@ func (w *watcher) spare() {
 
 // register tells Redis of the jobs that it has not been told of today. When it has forgotten one it is told of all: data
 // that was lost was lost whole, and each job would pay for it with its next tick.
-func (w *watcher) register(ctx context.Context) {
+func (w *watcher) register(ctx context.Context, born time.Time) {
 	s := w.sidecar
 	all := append(slices.Collect(maps.Values(s.jobs())), s.timers)
-	if !s.timers.registerDue() {
-		if born, err := s.store.Born(ctx, s.timers.Name); err == nil && !born.Equal(s.timers.bornAt()) {
-			s.log.Warn("Redis has lost its data: registering all jobs anew")
-			for _, j := range all {
-				j.forget()
-			}
+	if !s.timers.registerDue() && !born.Equal(s.timers.bornAt()) {
+		s.log.Warn("Redis has lost its data: registering all jobs anew")
+		for _, j := range all {
+			j.forget()
 		}
 	}
 	var registering sync.WaitGroup
