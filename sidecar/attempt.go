@@ -110,7 +110,7 @@ func (s *Sidecar) waitToRetry(ctx context.Context, d time.Duration) bool {
 
 // retrying counts an attempt that is to follow.
 func (s *Sidecar) retrying(w *wake, e *ended, wait time.Duration) {
-	s.metrics.retries.WithLabelValues(w.job.label).Inc()
+	s.metrics.job(w.job.label).retries.Add(1)
 	attrs := append(w.attrs(), slog.Int("attempt", e.attempt), slog.String("outcome", string(e.outcome)), slog.Duration("wait", wait.Round(time.Millisecond)))
 	if e.result.Err != nil {
 		attrs = append(attrs, slog.String("err", e.result.Err.Error()))

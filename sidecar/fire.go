@@ -225,7 +225,7 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	if _, err := h.Handover(ctx, wait, s.entry(end)); err != nil {
 		return false
 	}
-	s.metrics.handovers.WithLabelValues(w.job.label).Inc()
+	s.metrics.job(w.job.label).handovers.Add(1)
 	s.skipped(w, notReady, slog.String("err", end.result.Err.Error()))
 	return true
 }

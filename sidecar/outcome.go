@@ -29,7 +29,7 @@ const (
 	redisError     reason = "redis_error" // no clear answer while the tick was worth firing
 )
 
-var reasons = []reason{firedElsewhere, overlap, queued, superseded, paused, suspended, notReady, noSlot, tooLate,
+var reasons = [...]reason{firedElsewhere, overlap, queued, superseded, paused, suspended, notReady, noSlot, tooLate,
 	outsideWindow, draining, redisError}
 
 // outcome says what ended a run.
@@ -47,7 +47,7 @@ const (
 	shutdown       outcome = "shutdown"
 )
 
-var outcomes = []outcome{succeeded, failed, timedOut, lostLock, replaced, declined, notStarted, wasInterrupted, shutdown}
+var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, declined, notStarted, wasInterrupted, shutdown}
 
 // endedBy tells what ended an attempt that began, from the executor's result and the cause of the attempt's context.
 func endedBy(r execute.Result, cause error) outcome {
@@ -106,13 +106,13 @@ func refusal(w *wake, a lock.Answer) reason {
 // fired counts the start of a job. It comes from the executor, the moment the job has begun.
 func (s *Sidecar) fired(w *wake, h *held) {
 	delay := s.clock.Now().Sub(w.due)
-	m := s.metrics
-	m.fires.WithLabelValues(w.job.label).Inc()
+	t := s.metrics.job(w.job.label)
+	t.fires.Add(1)
 	if !w.byHand() && w.kind != kindTakeover { // whose ticks are long past
-		m.fireDelay.WithLabelValues(w.job.label).Observe(max(delay, 0).Seconds())
+		t.fireDelay.observe(max(delay, 0).Seconds())
 	}
-	m.lastFire.WithLabelValues(w.job.label).Set(seconds(s.clock.Now()))
-	m.running.WithLabelValues(w.job.label).Inc()
+	t.lastFire.set(seconds(s.clock.Now()))
+	t.running.Add(1)
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(),
 		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
 	s.notify.Send(notify.Ping{Job: w.job.Name, To: w.job.Notify, Run: h.run, Outcome: notify.Started})
@@ -123,7 +123,7 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 	w.refused = r
 	w.close(r != redisError)
 	s.heart.note(w, r)
-	s.metrics.skips.WithLabelValues(w.job.label, string(r)).Inc()
+	s.metrics.job(w.job.label).skipped(r)
 	level := slog.LevelInfo
 	if r == redisError || r == notReady {
 		level = slog.LevelWarn
@@ -133,16 +133,16 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 
 // finished counts the end of a run.
 func (s *Sidecar) finished(w *wake, h *held, end *ended) {
-	m, o, r := s.metrics, end.outcome, end.result
-	m.runs.WithLabelValues(w.job.label, string(o)).Inc()
+	t, o, r := s.metrics.job(w.job.label), end.outcome, end.result
+	t.ran(o)
 	if o != notStarted {
-		m.running.WithLabelValues(w.job.label).Dec()
-		m.runDuration.WithLabelValues(w.job.label).Observe(end.took.Seconds())
+		t.running.Add(-1)
+		t.runDuration.observe(end.took.Seconds())
 	}
 	attrs := append(w.attrs(), slog.String("outcome", string(o)), slog.Duration("duration", end.took.Round(time.Microsecond)))
 	level := slog.LevelInfo
 	if o == succeeded {
-		m.lastSuccess.WithLabelValues(w.job.label).Set(seconds(s.clock.Now()))
+		t.lastSuccess.set(seconds(s.clock.Now()))
 	}
 	if o.bad() {
 		level = slog.LevelError
@@ -189,8 +189,9 @@ func (s *Sidecar) interrupted(name, run string, rec lock.Record) {
 		s.notify.Send(notify.Ping{Job: name, To: j.Notify, Run: run, Outcome: string(wasInterrupted)})
 	}
 	if j != nil || label != name {
-		s.metrics.takeovers.WithLabelValues(label).Inc()
-		s.metrics.runs.WithLabelValues(label, string(wasInterrupted)).Inc()
+		t := s.metrics.job(label)
+		t.takeovers.Add(1)
+		t.ran(wasInterrupted)
 	}
 	s.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "outcome", string(wasInterrupted), "replica", rec.Replica)
 }
@@ -208,7 +209,7 @@ func (s *Sidecar) missed(w *wake, a lock.Answer, late int) {
 		n++ // it waited for the end of the run, and a newer one took its place
 	}
 	if n > 0 {
-		s.metrics.missed.WithLabelValues(w.job.label).Add(float64(n))
+		s.metrics.job(w.job.label).missed.Add(uint64(n))
 		s.log.Warn("missed ticks that no replica fired", "job", w.job.Name, "ticks", n, "before", stamp(w.tick))
 	}
 	if late > 0 {

@@ -213,9 +213,9 @@ func (s *Sidecar) wake(name string) {
 
 // launch fires a wake beside all others.
 func (s *Sidecar) launch(w *wake) {
-	s.metrics.hold(w.job.label)
+	release := s.metrics.hold(w.job.label)
 	s.runs.Go(func() {
-		defer s.metrics.release(w.job.label)
+		defer release()
 		s.fire(w)
 	})
 }
@@ -225,7 +225,7 @@ func (s *Sidecar) showNext(j *job, after time.Time) {
 	if tick := j.series.after(after); !tick.IsZero() && !j.Suspend {
 		next = seconds(j.series.due(tick))
 	}
-	s.metrics.next.WithLabelValues(j.Name).Set(next)
+	s.metrics.job(j.Name).next.set(next)
 }
 
 // finish waits for the fires under way: for the grace at first, and then for what has been cancelled.

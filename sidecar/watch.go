@@ -144,7 +144,8 @@ func (w *watcher) catchUp() {
 		return
 	}
 	for _, j := range s.jobs() {
-		if wk, ok := j.owed(); ok {
+		if owed, ok := j.owed(); ok {
+			wk := owed // of all that are asked, once a second, the few that owe one go to the heap
 			s.launch(&wk)
 		}
 	}
@@ -279,7 +280,7 @@ func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 		if ours, err := s.store.Drop(ctx, wk.member); ours && err == nil {
 			s.skipped(wk, r)
 			if wk.kind != kindTakeover { // which was fired
-				s.metrics.missed.WithLabelValues(j.label).Inc()
+				s.metrics.job(j.label).missed.Add(1)
 			}
 		}
 	})
@@ -334,9 +335,9 @@ func (w *watcher) fire(j *job, d lock.Due) {
 		w.leave(wk.member)
 		return
 	}
-	s.metrics.hold(j.label)
+	release := s.metrics.hold(j.label)
 	s.runs.Go(func() {
-		defer s.metrics.release(j.label)
+		defer release()
 		defer w.busy.Delete(wk.member)
 		s.fire(wk)
 		if wk.refused == paused {
@@ -366,7 +367,7 @@ func (w *watcher) spare() {
 // that was lost was lost whole, and each job would pay for it with its next tick.
 func (w *watcher) register(ctx context.Context, born time.Time) {
 	s := w.sidecar
-	all := append(slices.Collect(maps.Values(s.jobs())), s.timers)
+	all := append(slices.AppendSeq(make([]*job, 0, len(s.jobs())+1), maps.Values(s.jobs())), s.timers)
 	if !s.timers.registerDue() && !born.Equal(s.timers.bornAt()) {
 		s.log.Warn("Redis has lost its data: registering all jobs anew")
 		for _, j := range all {
