@@ -23,6 +23,8 @@ var rules = []rule{
 		why: "a table is checked without a network, and by tools that run no job"},
 	{from: "config/schedule", never: []string{module, "os", "net", "context"},
 		why: "schedules are pure: no clock, no file, no network"},
+	{from: "internal/convert", never: []string{module + "lock", module + "sidecar", "os", "net", "github.com/redis"},
+		why: "a table is made of what the files say, on any machine alike"},
 	{from: "lock", never: []string{module, "github.com/prometheus", "log/slog", "os"},
 		why: "the lock is useful alone; it knows keys, tokens and ticks, not cron words"},
 	{from: "sidecar/execute", never: []string{module + "lock", module + "sidecar", "github.com/redis"},

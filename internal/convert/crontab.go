@@ -1,0 +1,254 @@
+package convert
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxUnread is how many lines that are no entries are reported before a file is taken for something else.
+const maxUnread = 1000
+
+// crontab is a crontab that is being read: the variables set so far hold for the entries below them.
+type crontab struct {
+	file       string
+	userColumn bool
+	shell      string
+	zone       string // CRON_TZ
+	delay      time.Duration
+	env        []variable
+	home       string
+	comments   []string // above the next entry
+	pending    []note   // about the variables, for the next entry
+	jobs       []job
+	read       int    // entries that were understood
+	unread     int    // lines that were not
+	why        string // the first of them was not
+}
+
+// readCrontab reads all entries. What is not one becomes a job that cannot be carried over, unless there is nothing else.
+func readCrontab(f Input, userColumn *bool) ([]job, error) {
+	text := strings.TrimPrefix(string(f.Data), "\ufeff")
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	c := &crontab{file: f.Name, shell: "/bin/sh"}
+	if userColumn != nil {
+		c.userColumn = *userColumn
+	} else {
+		c.userColumn = hasUserColumn(f.Name, lines)
+	}
+	for i, line := range lines {
+		c.line(i+1, strings.TrimRight(line, " \t\r"))
+		if c.unread > maxUnread {
+			break
+		}
+	}
+	switch {
+	case len(c.jobs) == 0:
+		return nil, &Error{f.Name, "it holds no entry of a crontab", readable}
+	case c.read == 0 || c.unread > maxUnread:
+		return nil, &Error{f.Name, "it is no crontab: " + c.why, readable}
+	}
+	return c.jobs, nil
+}
+
+// readable is what can be read.
+const readable = "crontab -l, or kubectl get cronjob -o yaml, gives what can be read"
+
+func (c *crontab) line(number int, line string) {
+	trimmed := strings.TrimLeft(line, " \t")
+	switch {
+	case trimmed == "":
+		if len(c.jobs) == 0 {
+			c.comments = nil // what stands at the top is about the file
+		}
+		return
+	case trimmed[0] == '#':
+		c.comment(strings.TrimSpace(strings.TrimLeft(trimmed, "#")))
+		return
+	}
+	if v, ok := variableOf(line); ok {
+		if zone, rest, ok := zonedEntry(v); ok { // as robfig's cron takes it
+			before := c.zone
+			c.zone = zone
+			c.entry(number, rest)
+			c.zone = before
+			return
+		}
+		c.set(v)
+		return
+	}
+	c.entry(number, line)
+}
+
+// formatComment is the line that explains the columns; it, and what stands above it, is about crontabs in general.
+var formatComment = regexp.MustCompile(`(?i)\bdow\b.*\bcommand\b|\buser-name\b`)
+
+func (c *crontab) comment(text string) {
+	text = oneLine(text)
+	if formatComment.MatchString(text) {
+		c.comments = nil
+		return
+	}
+	c.comments = append(c.comments, text)
+}
+
+// zonedEntry takes "CRON_TZ=Europe/Berlin 0 3 * * * command" apart.
+func zonedEntry(v variable) (zone, rest string, ok bool) {
+	if v.name != "CRON_TZ" && v.name != "TZ" {
+		return "", "", false
+	}
+	zone, rest = word(v.value)
+	_, ok = entryOf(rest, false)
+	return zone, rest, ok
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// set is a line that sets a variable.
+func (c *crontab) set(v variable) {
+	add := func(about, format string, args ...any) {
+		c.pending = append(c.pending, note{about, oneLine(fmt.Sprintf(format, args...))})
+	}
+	switch v.name {
+	case "SHELL":
+		c.shell = v.value
+		return
+	case "CRON_TZ":
+		c.zone = v.value
+		return
+	case "MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING":
+		if v.value != "" {
+			add("mail", "%s=%s: no mail is sent; what a command writes is in the log, and notify.failure calls a URL", v.name, v.value)
+		}
+		return
+	case "LOGNAME", "USER":
+		add("user", "%s=%s: cron and Solotick both run commands as a user that is set elsewhere", v.name, v.value)
+		return
+	case "RANDOM_DELAY":
+		minutes, err := strconv.ParseUint(v.value, 10, 16)
+		if err != nil {
+			add("random delay", "RANDOM_DELAY=%s is no number of minutes", v.value)
+			return
+		}
+		c.delay = time.Duration(minutes) * time.Minute
+		return
+	case "HOME":
+		c.home = v.value
+	case "TZ":
+		add("time zone", "TZ=%s is the command's time zone; a cron that takes it for the schedule's too needs timeZone: %s here", v.value, v.value)
+	}
+	switch {
+	case !variableName.MatchString(v.name), strings.HasPrefix(v.name, "SOLOTICK_"), v.name == "TRACEPARENT":
+		add("environment", "variable %s cannot be set by a table", v.name)
+	default:
+		c.env = slices.DeleteFunc(slices.Clone(c.env), func(o variable) bool { return o.name == v.name })
+		c.env = append(c.env, v)
+	}
+}
+
+// entry is a line that runs something, or ought to.
+func (c *crontab) entry(number int, line string) {
+	j := job{at: fmt.Sprintf("%s:%d", c.file, number), comments: c.comments, notes: c.pending, timeZone: c.zone, jitter: c.delay,
+		env: c.env, dir: c.home}
+	c.comments, c.pending = nil, nil
+	understood := false
+	defer func() {
+		c.jobs = append(c.jobs, j)
+		if understood {
+			c.read++
+			return
+		}
+		if c.unread++; c.unread == 1 {
+			c.why = fmt.Sprintf("line %d: %s", number, j.lost)
+		}
+	}()
+	e, ok := entryOf(strings.TrimPrefix(strings.TrimLeft(line, " \t"), "-"), c.userColumn) // - keeps SUSE's cron from logging
+	if !ok {
+		j.comments = append(j.comments, oneLine(line))
+		takes := "and a command"
+		if c.userColumn {
+			takes = "a user and a command"
+		}
+		j.lose("this line is no entry: it takes five fields or a word such as @daily, %s", takes)
+		return
+	}
+	command, stdin, hasStdin := split(e.command)
+	j.wish = wishes(j.comments, command)
+	j.command = []string{c.shell, "-c", command}
+	if hasStdin {
+		j.command = []string{"/bin/sh", "-c", `printf %s "$2" | "$0" -c "$1"`, c.shell, command, stdin}
+		j.note("standard input", "what follows %% in the crontab is the command's standard input: a shell pipes it in")
+	}
+	if e.user != "" {
+		j.note("user", "user %s: the command runs as the user that Solotick runs as", e.user)
+	}
+	if flocked.MatchString(command) {
+		j.note("flock", "flock keeps runs on one machine apart; concurrencyPolicy: Forbid does so for all replicas")
+	}
+	j.schedule = e.schedule
+	if first, _ := word(command); scheduleLike.MatchString(first) {
+		j.lose("a sixth field, %q: whether it is a second, a year or a command's name is not known; a table has seconds first, then the five, then the year", first)
+		return
+	}
+	t, err := translate(e.schedule)
+	understood = err == nil || e.schedule == "@reboot"
+	if err != nil {
+		j.lose("%v", err)
+		return
+	}
+	j.schedule = t.schedule
+	j.notes = append(j.notes, t.notes...)
+}
+
+var flocked = regexp.MustCompile(`\bflock\s`)
+
+// scheduleLike is a word that is a field of a schedule rather than a command.
+var scheduleLike = regexp.MustCompile(`^(\*|[0-9*][-0-9*/,]*)$`)
+
+// wishes are names for a job: what the comment above it says when that is short, or what the command is about.
+func wishes(comments []string, command string) []string {
+	about := nameOfCommand(command)
+	if len(comments) != 1 || len(comments[0]) > 40 || len(strings.Fields(comments[0])) > 6 {
+		return []string{about}
+	}
+	if _, ok := entryOf(comments[0], false); ok && strings.ContainsAny(comments[0][:1], "*@0123456789") {
+		return []string{about} // an entry that was switched off
+	}
+	return []string{comments[0], about}
+}
+
+var userHeading = regexp.MustCompile(`(?i)\buser(-name)?\s+command\b`)
+
+// systemUsers are names that stand in the user column of most machines, and are no commands.
+var systemUsers = words("root www-data nobody daemon postgres mysql redis mail backup munin nagios apache nginx git jenkins bin sys uucp news list man games")
+
+// hasUserColumn guesses the format: by where the file is, by what its comments say, or by what stands in the column.
+func hasUserColumn(file string, lines []string) bool {
+	slashed := strings.ReplaceAll(file, `\`, "/")
+	if strings.HasSuffix(slashed, "etc/crontab") || path.Base(path.Dir(slashed)) == "cron.d" {
+		return true
+	}
+	entries := 0
+	for _, line := range lines {
+		trimmed := strings.TrimSpace(line)
+		if strings.HasPrefix(trimmed, "#") {
+			if formatComment.MatchString(trimmed) {
+				return userHeading.MatchString(trimmed)
+			}
+			continue
+		}
+		if _, ok := variableOf(line); ok || trimmed == "" {
+			continue
+		}
+		e, ok := entryOf(trimmed, true)
+		if !ok || !systemUsers[e.user] {
+			return false
+		}
+		entries++
+	}
+	return entries > 0
+}

@@ -1,0 +1,133 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/solotick/solotick/config/schedule"
+)
+
+// job is one row to be written, as far as it is known.
+type job struct {
+	at       string   // file:line
+	was      string   // what it was called there; "" = nothing
+	comments []string // those of the file that stood above it
+	notes    []note
+	lost     string   // why it cannot be carried over; "" = it is
+	wish     []string // what it may be called, best first
+
+	name        string
+	schedule    string
+	timeZone    string
+	command     []string
+	env         []variable
+	dir         string
+	timeout     time.Duration // 0 = no limit
+	guarantee   string        // "" = the default
+	concurrency string        // "" = Allow
+	deadline    time.Duration // starting deadline; 0 = none
+	retries     int
+	jitter      time.Duration
+	memory      string // limit; "" = none
+	suspend     bool
+}
+
+type variable struct{ name, value string }
+
+// note is one thing about a job that is to be known.
+type note struct{ about, text string }
+
+// unlimited stands for "no limit", which a timeout cannot say.
+const unlimited = 24 * time.Hour
+
+// What Kubernetes waits between attempts.
+const (
+	podBackoff    = 10 * time.Second
+	maxPodBackoff = 6 * time.Minute
+)
+
+func (j *job) note(about, format string, args ...any) {
+	j.notes = append(j.notes, note{about, oneLine(fmt.Sprintf(format, args...))})
+}
+
+// lose records why the job cannot be carried over; the first reason counts.
+func (j *job) lose(format string, args ...any) {
+	if j.lost == "" {
+		j.lost = oneLine(fmt.Sprintf(format, args...))
+	}
+}
+
+// settle checks what takes the whole job, as the table's reader will.
+func (j *job) settle(o Options) {
+	zone := j.timeZone
+	if zone == "" {
+		zone = o.TimeZone
+	}
+	texts := append([]string{zone, j.dir}, j.command...)
+	for _, v := range j.env {
+		texts = append(texts, v.value)
+	}
+	switch all := strings.Join(texts, ""); {
+	case j.lost != "":
+		return
+	case !utf8.ValidString(all):
+		j.lose("it holds text that is not UTF-8")
+		return
+	case strings.ContainsRune(all, 0):
+		j.lose("it holds a NUL character")
+		return
+	}
+	if zone != "" && !zoneKnown(zone) {
+		j.lose("time zone %q is unknown here", zone)
+		return
+	}
+	s, err := schedule.Parse(j.schedule, schedule.Options{TimeZone: zone, Job: j.name})
+	switch {
+	case err != nil:
+		j.lose("schedule %q: %v", j.schedule, err)
+		return
+	case len(j.command) == 0 || strings.TrimSpace(j.command[0]) == "":
+		j.lose("there is no command")
+		return
+	}
+	if j.jitter == 0 {
+		return
+	}
+	if gap := s.MinGap(); gap > 0 && j.jitter >= gap {
+		j.note("random delay", "a random delay of up to %s is longer than its ticks are apart; set jitter to less than %s", short(j.jitter), short(gap))
+		j.jitter = 0
+	}
+}
+
+// short writes 1h instead of 1h0m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// oneLine makes text fit for a comment: what would end the line, or act on a terminal, is written out.
+func oneLine(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\t':
+			b.WriteByte(' ')
+		case r == '\n':
+			b.WriteString(`\n`)
+		case !unicode.IsPrint(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}

@@ -1,0 +1,190 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+)
+
+const (
+	maxDepth = 128
+
+	// budget bounds the steps that the reading of one file takes, a step being a value looked at or 16 bytes of text: a
+	// few lines of aliases to lists of aliases have billions. The largest honest file takes a third of it.
+	budget = 10_000_000
+)
+
+// manifests are the documents of one file.
+type manifests struct {
+	file  string
+	left  int // of the budget
+	jobs  []job
+	other map[string]int // objects of other kinds
+}
+
+var errBomb = errors.New("its aliases stand for more than can be read")
+
+// object is a value of a manifest; the zero object is one that is not there.
+type object struct {
+	all  *manifests
+	node *yaml.Node
+}
+
+// documents calls do for each document.
+func (m *manifests) documents(data []byte, do func(object) error) (err error) {
+	defer func() {
+		// The library panics on what it holds for impossible.
+		if r := recover(); r != nil {
+			err = errors.New("not valid YAML")
+		}
+	}()
+	if text := bytes.TrimSpace(data); bytes.HasPrefix(text, []byte("{")) {
+		data = joined(data)
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(),
+		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
+	if err != nil {
+		return err
+	}
+	for {
+		var doc yaml.Node
+		switch err := loader.Load(&doc); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return syntax(err, data)
+		case len(doc.Content) != 1:
+			continue
+		}
+		if err := do(object{m, doc.Content[0]}); err != nil {
+			return err
+		}
+	}
+}
+
+// surrogates are two escapes of JSON that are one character together, or a half of it; the other escapes are YAML's too.
+var surrogates = regexp.MustCompile(`\\\\|\\u[dD][89a-bA-B][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
+
+// joined writes the characters that JSON has in two escapes as themselves.
+func joined(data []byte) []byte {
+	return surrogates.ReplaceAllFunc(data, func(escapes []byte) []byte {
+		if len(escapes) == 2 { // a backslash, so that no u follows one
+			return escapes
+		}
+		var s string
+		if json.Unmarshal([]byte(`"`+string(escapes)+`"`), &s) != nil {
+			return escapes
+		}
+		return []byte(s)
+	})
+}
+
+// syntax says where it is that the text is no YAML.
+func syntax(err error, data []byte) error {
+	var le *yaml.LoadError
+	why := "not valid YAML"
+	if errors.As(err, &le) && le.Mark.Line > 0 {
+		why = fmt.Sprintf("line %d is not valid YAML", le.Mark.Line)
+		if strings.Contains(le.Message, "max depth") {
+			why = fmt.Sprintf("line %d is nested too deep", le.Mark.Line)
+		}
+	}
+	if bytes.Contains(data, []byte("{{")) {
+		why += "; it looks like a template"
+	}
+	return errors.New(why)
+}
+
+// spend takes steps off the budget; false when it is used up.
+func (m *manifests) spend(steps int) bool {
+	m.left -= steps
+	return m.left >= 0
+}
+
+// is tells whether the value is there, and not null.
+func (o object) is() bool {
+	return o.node != nil && !(o.node.Kind == yaml.ScalarNode && o.node.Tag == "!!null")
+}
+
+func (o object) of(n *yaml.Node) object {
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return object{o.all, n}
+}
+
+// get is the value at a path of keys.
+func (o object) get(path ...string) object {
+	for _, key := range path {
+		if o.node == nil || o.node.Kind != yaml.MappingNode || !o.all.spend(len(o.node.Content)) {
+			return object{}
+		}
+		found := object{}
+		for i := 0; i+1 < len(o.node.Content); i += 2 {
+			if o.of(o.node.Content[i]).node.Value == key {
+				found = o.of(o.node.Content[i+1])
+			}
+		}
+		o = found
+	}
+	return o
+}
+
+// text is a scalar's text.
+func (o object) text() string {
+	if !o.is() || o.node.Kind != yaml.ScalarNode || !o.all.spend(1+len(o.node.Value)/16) {
+		return ""
+	}
+	return o.node.Value
+}
+
+// items are those of a list.
+func (o object) items() []object {
+	if o.node == nil || o.node.Kind != yaml.SequenceNode || !o.all.spend(len(o.node.Content)) {
+		return nil
+	}
+	out := make([]object, 0, len(o.node.Content))
+	for _, n := range o.node.Content {
+		out = append(out, o.of(n))
+	}
+	return out
+}
+
+// texts are the items of a list of text.
+func (o object) texts() []string {
+	var out []string
+	for _, item := range o.items() {
+		out = append(out, item.text())
+	}
+	return out
+}
+
+// keys are the names in a mapping, in the order of the file.
+func (o object) keys() []string {
+	if o.node == nil || o.node.Kind != yaml.MappingNode || !o.all.spend(len(o.node.Content)) {
+		return nil
+	}
+	var out []string
+	for i := 0; i+1 < len(o.node.Content); i += 2 {
+		out = append(out, o.of(o.node.Content[i]).node.Value)
+	}
+	return out
+}
+
+// empty tells of a value that says nothing: not there, null, "", 0, false, {} or [].
+func (o object) empty() bool {
+	switch {
+	case !o.is():
+		return true
+	case o.node.Kind == yaml.ScalarNode:
+		return o.node.Value == "" || o.node.Value == "0" || o.node.Value == "false"
+	}
+	return len(o.node.Content) == 0
+}
