@@ -14,11 +14,13 @@ RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VER
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
 
-test: ## all tests, with the race detector; installs redis-server and prometheus when they are missing and it may
+test: ## all tests, with the race detector; installs redis-server, prometheus and chromium when they are missing and it may
 	.ci/redis
 	.ci/prometheus
 	go test -race -timeout 15m ./...
 	cd bench && go vet ./... && go test -timeout 5m ./...
+	.ci/chromium
+	cd sidecar/admin/browser && go vet ./... && go test -timeout 5m ./...
 
 lint: ## formatting, vet, staticcheck, and a tidy go.mod
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }

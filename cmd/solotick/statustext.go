@@ -167,6 +167,9 @@ func (s status) replicaLines(width int) []string {
 		if r.Ready != "" {
 			g.note("not ready: " + r.Ready)
 		}
+		if r.Reload != "" {
+			g.note("keeps the table before: " + r.Reload)
+		}
 	}
 	return append(g.lines(), s.tableNotes(width)...)
 }

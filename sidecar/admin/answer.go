@@ -60,9 +60,18 @@ func asJSON(serve func(*http.Request) (*answer, error)) http.HandlerFunc {
 // refusing makes a refusal of any error. Those that are not ours come from Redis.
 func refusing(err error) *refusal {
 	var f *refusal
+	var problems config.Problems
 	switch {
 	case errors.As(err, &f):
 		return f
+	case errors.As(err, &problems):
+		return wrong(problems)
+	case errors.Is(err, lock.ErrNoTimer):
+		return &refusal{status: http.StatusNotFound, err: "no timer of that id waits", hint: "GET /v1/runs?job=timer:ID tells whether it has fired"}
+	case errors.Is(err, lock.ErrTimerFired):
+		return &refusal{status: http.StatusConflict, err: err.Error(), hint: "for a day the id is not taken again: use another one"}
+	case errors.Is(err, lock.ErrTooMany):
+		return &refusal{status: http.StatusInsufficientStorage, err: err.Error()}
 	case errors.Is(err, lock.ErrUnknownJob):
 		return &refusal{status: http.StatusServiceUnavailable, err: err.Error(), hint: "a replica registers its jobs when it starts: ask again in a moment"}
 	case errors.Is(err, lock.ErrPast):

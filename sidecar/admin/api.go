@@ -32,11 +32,33 @@ type Operator interface {
 	Resume(ctx context.Context, job string) (bool, error)
 }
 
+// Timers are those of the service.
+type Timers interface {
+	SetTimer(ctx context.Context, id string, at time.Time, source []byte) (created bool, err error)
+	DeleteTimer(ctx context.Context, id string) (bool, error)
+	WaitingTimers
+}
+
+// WaitingTimers are those that wait.
+type WaitingTimers interface {
+	Timer(ctx context.Context, id string) (source []byte, at time.Time, err error)
+	Timers(ctx context.Context, limit int) ([]lock.TimerState, error)
+}
+
+// DynamicJobs are the jobs besides the table's.
+type DynamicJobs interface {
+	SetJob(ctx context.Context, name string, source []byte) (created bool, err error)
+	DeleteJob(ctx context.Context, name string) (bool, error)
+	DynamicJobs(ctx context.Context) (revision int64, sources map[string][]byte, err error)
+}
+
 // Store is the service in Redis; a lock.Store is one.
 type Store interface {
 	view.Store
 	History
 	Operator
+	Timers
+	DynamicJobs
 }
 
 // Options of the API. All are required.
@@ -59,14 +81,17 @@ func API(o Options) http.Handler {
 	a := &api{Options: o}
 	mux := http.NewServeMux()
 	for path, methods := range map[string]methods{
+		"/{$}":                   {"GET": newPage().ServeHTTP},
 		"/v1/status":             {"GET": asJSON(a.status)},
 		"/v1/jobs":               {"GET": asJSON(a.jobs)},
-		"/v1/jobs/{job}":         {"GET": asJSON(a.job)},
+		"/v1/jobs/{job}":         {"GET": asJSON(a.job), "PUT": asJSON(a.setJob), "DELETE": asJSON(a.deleteJob)},
 		"/v1/jobs/{job}/trigger": {"POST": asJSON(a.trigger)},
 		"/v1/jobs/{job}/pause":   {"POST": asJSON(a.pause)},
 		"/v1/jobs/{job}/resume":  {"POST": asJSON(a.resume)},
 		"/v1/runs":               {"GET": asJSON(a.runs)},
 		"/v1/replicas":           {"GET": asJSON(a.replicas)},
+		"/v1/timers":             {"GET": asJSON(a.timers)},
+		"/v1/timers/{id}":        {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer), "DELETE": asJSON(a.deleteTimer)},
 		"/v1/drain":              {"POST": a.drain},
 	} {
 		mux.Handle(path, methods)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
@@ -37,7 +38,7 @@ func (a *api) jobs(r *http.Request) (*answer, error) {
 }
 
 func (a *api) job(r *http.Request) (*answer, error) {
-	j, err := a.named(r.PathValue("job"))
+	j, err := a.named(r.Context(), r.PathValue("job"))
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +89,8 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(entries) == 0 && p["job"] != "" {
-		if _, err := a.named(p["job"]); err != nil { // misspelt, perhaps
+	if _, timer := lock.TimerID(p["job"]); len(entries) == 0 && p["job"] != "" && !timer {
+		if _, err := a.named(r.Context(), p["job"]); err != nil { // misspelt, perhaps
 			return nil, err
 		}
 	}
@@ -117,20 +118,4 @@ func number(p map[string]string, name string, otherwise, most int) (int, error) 
 		return 0, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("%s is not a number from 1 to %d", name, most)}
 	}
 	return n, nil
-}
-
-// named is the job of that name.
-func (a *api) named(name string) (config.Job, error) {
-	var names []string
-	for _, j := range a.Replica.Jobs() {
-		if j.Name == name {
-			return j, nil
-		}
-		names = append(names, j.Name)
-	}
-	f := &refusal{status: http.StatusNotFound, err: "there is no job of that name", hint: "GET /v1/jobs shows all jobs"}
-	if near := config.Nearest(name, names); near != "" {
-		f.hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return config.Job{}, f
 }

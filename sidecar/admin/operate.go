@@ -23,7 +23,7 @@ func (a *api) operable(r *http.Request) (string, error) {
 	if _, err := parameters(r); err != nil {
 		return "", err
 	}
-	j, err := a.named(r.PathValue("job"))
+	j, err := a.named(r.Context(), r.PathValue("job"))
 	if err == nil && j.Guarantee == config.EveryReplica {
 		err = &refusal{status: http.StatusConflict, err: fmt.Sprintf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", j.Name)}
 	}

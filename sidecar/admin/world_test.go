@@ -52,7 +52,7 @@ func newWorld(t testing.TB) *world {
 	if w.table, err = config.Parse("table.yaml", []byte(someTable), func(string) (string, bool) { return "", false }); err != nil {
 		t.Fatal(err)
 	}
-	for _, job := range []string{"send-invoices", "reports"} {
+	for _, job := range []string{"send-invoices", "reports", lock.TimerJobs} {
 		if _, err := w.store.Register(t.Context(), job, ""); err != nil {
 			t.Fatal(err)
 		}

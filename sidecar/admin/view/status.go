@@ -28,6 +28,9 @@ type Status struct {
 // Job is one job of a Status.
 type Job struct {
 	Job        string    `json:"job"`
+	Schedule   string    `json:"schedule"`
+	TimeZone   string    `json:"timeZone"`
+	Dynamic    bool      `json:"dynamic"`
 	Guarantee  string    `json:"guarantee"`
 	Registered bool      `json:"registered"`
 	Suspended  bool      `json:"suspended"`
@@ -80,6 +83,7 @@ type Replica struct {
 	OffsetMS float64 `json:"offsetMs"`
 	Ready    bool    `json:"ready"`
 	NotReady string  `json:"notReady,omitempty"`
+	Reload   string  `json:"notReloaded,omitempty"` // why the table that it read last is not in force
 	Silent   bool    `json:"silent"`
 	Seen     string  `json:"seen"`
 }
@@ -122,14 +126,14 @@ func (l *Look) Status() Status {
 	for _, r := range l.Replicas {
 		silent := l.Silent(r)
 		out.Replicas = append(out.Replicas, Replica{r.Name, r.Version, r.Table, float64(r.Offset.Microseconds()) / 1000,
-			r.Ready == "" && !silent, r.Ready, silent, Stamp(r.Seen)})
+			r.Ready == "" && !silent, r.Ready, r.Reload, silent, Stamp(r.Seen)})
 	}
 	return out
 }
 
 func (l *Look) job(j config.Job) Job {
 	state, known := l.States[j.Name]
-	out := Job{Job: j.Name, Guarantee: string(j.Guarantee), Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
+	out := Job{Job: j.Name, Schedule: j.Schedule.String(), TimeZone: j.TimeZone, Dynamic: j.Dynamic, Guarantee: string(j.Guarantee), Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
 		Running: []Run{}, Waiting: []Waiting{}, Skips: []Skip{}}
 	if state.Last != nil {
 		last := NewEntry(*state.Last)

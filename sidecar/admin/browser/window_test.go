@@ -1,0 +1,153 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a test waits for what is to be seen.
+const patience = 20 * time.Second
+
+// started is the browser that all tests share.
+var started = sync.OnceValues(func() (context.Context, error) {
+	found := slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome", "headless-shell"}, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	})
+	if !found {
+		return nil, exec.ErrNotFound
+	}
+	// Root has no sandbox; what is looked at here is our own.
+	ctx, _ := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
+	ctx, _ = chromedp.NewContext(ctx)
+	return ctx, chromedp.Do(ctx)
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if ctx, err := started(); err == nil {
+		_ = chromedp.Cancel(ctx)
+	}
+	os.Exit(code)
+}
+
+// window is a window of the browser with a page in it.
+type window struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu   sync.Mutex
+	said []string // by the page's scripts, and by the browser of the page
+}
+
+// open opens a window of that width, light or dark, with the page of the scene.
+func open(t *testing.T, s *scene, width int64, scheme string) *window {
+	t.Helper()
+	browser, err := started()
+	switch {
+	case errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") == "true":
+		t.Fatal("there is no Chromium on the PATH, and CI=true demands it")
+	case errors.Is(err, exec.ErrNotFound):
+		t.Skip("there is no Chromium on the PATH: the page is not looked at")
+	case err != nil:
+		t.Fatal(err)
+	}
+	w := &window{t: t}
+	ctx, cancel := chromedp.NewContext(browser)
+	t.Cleanup(cancel)
+	w.ctx, cancel = context.WithTimeout(ctx, 3*patience)
+	t.Cleanup(cancel)
+	w.do(chromedp.EmulateViewport(width, 900))
+	_, err = chromedp.Call(w.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := chromedp.Console(w.ctx)
+	go func() {
+		for m := range messages {
+			w.mu.Lock()
+			w.said = append(w.said, m.String()+" "+m.URL)
+			w.mu.Unlock()
+		}
+	}()
+	w.do(chromedp.Navigate(s.url))
+	w.until(`document.querySelectorAll('#rest .job').length > 20`)
+	return w
+}
+
+func (w *window) do(steps ...chromedp.Action[chromedp.Void]) {
+	w.t.Helper()
+	if err := chromedp.Do(w.ctx, steps...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// is evaluates a script's condition.
+func (w *window) is(condition string) bool {
+	w.t.Helper()
+	v, err := chromedp.Run(w.ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+	if err != nil {
+		w.t.Fatalf("%s: %v", condition, err)
+	}
+	return v
+}
+
+// until waits for a condition. (The browser's own way to wait is a script in the page, which its policy forbids.)
+func (w *window) until(condition string) {
+	w.t.Helper()
+	every := time.NewTicker(50 * time.Millisecond)
+	defer every.Stop()
+	limit := time.After(patience)
+	for !w.is(condition) {
+		select {
+		case <-every.C:
+		case <-limit:
+			w.t.Fatalf("not seen in %s: %s\n%s", patience, condition, w.text("body"))
+		}
+	}
+}
+
+// row is the selector of something in the row of a job.
+func row(job, rest string) string { return `[data-job="` + job + `"] ` + rest }
+
+// shows waits for a text in an element.
+func (w *window) shows(selector, text string) {
+	w.t.Helper()
+	w.until(`document.querySelector(` + quote(selector) + `)?.innerText.includes(` + quote(text) + `)`)
+}
+
+func (w *window) text(selector string) string {
+	w.t.Helper()
+	v, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](`document.querySelector(`+quote(selector)+`).innerText`))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+func quote(s string) string {
+	return "`" + strings.NewReplacer("`", "\\`", "\\", "\\\\", "$", "\\$").Replace(s) + "`"
+}
+
+// quiet checks that neither the scripts nor the browser had anything to say but what is expected.
+func (w *window) quiet(but ...string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.said {
+		if !slices.ContainsFunc(but, func(words string) bool { return strings.Contains(m, words) }) {
+			w.t.Errorf("the browser says: %s", m)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+// The jobs: those that failed, or whose run may hang, first.
+
+const rows = new Map();
+let filter = 'all';
+
+const filters = {
+  all: ['All', () => true],
+  attention: ['Attention', j => needsAttention(j)],
+  running: ['Running', j => j.running.length > 0],
+  waiting: ['Waiting', j => j.waiting.length > 0],
+  paused: ['Paused', j => j.paused || j.suspended],
+};
+
+const needsAttention = j => Boolean(j.last?.failed) || j.running.some(r => doubt(r));
+
+// doubt says of a run whose replica may be gone that it may be.
+function doubt(r) {
+  if (status.replicas.some(x => x.replica === r.replica && x.silent)) return 'its replica is silent';
+  return when(r.leaseEnd) < clock.now() - 2000 ? 'its lease is over' : '';
+}
+
+function newRow(name) {
+  const toggle = make('button', '', name);
+  toggle.type = 'button';
+  toggle.setAttribute('aria-expanded', 'false');
+  const act = (label, run) => {
+    const b = make('button', '', label);
+    b.type = 'button';
+    b.setAttribute('aria-label', clean(label + ' ' + name));
+    b.addEventListener('click', run);
+    return b;
+  };
+  const r = {
+    toggle, plan: make('span', 'small plan'),
+    outcome: make('span', 'outcome'), lastly: make('span', 'small'),
+    strip: make('div', 'strip'), next: make('span', 'next'), nextAt: make('span', 'small'),
+    run: act('Run', () => openTrigger(name)), pause: act('Pause', () => openPause(name)), resume: act('Resume', () => resume(name)),
+    notes: make('div', 'notes'), more: make('div', 'more'),
+  };
+  r.strip.setAttribute('role', 'img');
+  r.more.hidden = true;
+  const cell = (role, cls, ...children) => {
+    const c = make('div', cls, ...children);
+    c.setAttribute('role', role);
+    return c;
+  };
+  const recent = cell('cell', 'recent', r.strip);
+  r.row = make('div', 'job', cell('rowheader', 'what', toggle, r.plan), cell('cell', 'last', r.outcome, r.lastly), recent,
+    cell('cell', 'next', r.next, r.nextAt), cell('cell', 'acts', r.run, r.pause, r.resume), r.notes, r.more);
+  r.notes.setAttribute('role', 'cell');
+  r.more.setAttribute('role', 'cell');
+  r.row.setAttribute('role', 'row');
+  r.row.dataset.job = name;
+  toggle.addEventListener('click', () => expand(r, name));
+  return r;
+}
+
+function showJobs() {
+  const here = new Set(status.jobs.map(j => j.job));
+  for (const [name, r] of rows) if (!here.has(name)) { r.row.remove(); rows.delete(name); }
+  const wanted = $('search').value.trim().toLowerCase();
+  const first = [], others = [];
+  for (const j of status.jobs) {
+    let r = rows.get(j.job);
+    if (!r) rows.set(j.job, r = newRow(j.job));
+    if (!filters[filter][1](j) || !j.job.includes(wanted)) continue;
+    showJob(r, j);
+    (needsAttention(j) ? first : others).push(r.row);
+  }
+  arrange($('attention'), first);
+  arrange($('rest'), others);
+  $('nothing').hidden = first.length + others.length > 0;
+  showFilters();
+}
+
+function showJob(r, j) {
+  const everywhere = j.guarantee === 'every-replica';
+  say(r.plan, j.schedule + (j.timeZone === 'UTC' ? '' : ' · ' + j.timeZone) + (j.dynamic ? ' · made through the API' : ''));
+  if (j.last) {
+    dress(r.outcome, 'outcome ' + look(j.last));
+    say(r.outcome, outcome(j.last.outcome));
+    attr(r.lastly, 'title', 'on ' + j.last.replica);
+    say(r.lastly, `${ago(when(j.last.tick))} · ${took(j.last.durationMs)} · ${labels.short(j.last.replica)}` + (j.last.attempt > 1 ? `, try ${j.last.attempt}` : ''));
+  } else {
+    dress(r.outcome, 'outcome none');
+    say(r.outcome, everywhere ? 'on every replica' : 'never ran');
+    say(r.lastly, '');
+  }
+  showStrip(r.strip, j);
+  showNext(r, j);
+  for (const b of [r.run, r.pause, r.resume]) b.hidden = everywhere;
+  r.pause.hidden ||= Boolean(j.paused);
+  r.resume.hidden ||= !j.paused;
+  showNotes(r.notes, j);
+  if (!r.more.hidden) showMore(r, j);
+}
+
+// showNext runs every second, too.
+function showNext(r, j) {
+  const t = when(j.next);
+  say(r.next, t ? (t > clock.now() ? 'in ' + span(t - clock.now()) : 'now') : j.suspended ? 'suspended' : j.paused ? 'paused' : 'none');
+  say(r.nextAt, t ? moment(t) : '');
+}
+
+// showNotes tells what does not fit into the columns: each with a word in front that says what it is.
+function showNotes(notes, j) {
+  const list = [];
+  for (const r of j.running) {
+    const why = doubt(r);
+    list.push([why ? 'bad' : 'busy', 'running', `for ${span(clock.now() - when(r.since))} on ${labels.short(r.replica)}` +
+      (r.kind === 'schedule' ? '' : ', ' + kind(r.kind, r.attempt)) + (why ? ': ' + why : '')]);
+  }
+  if (j.waiting.length) list.push(['busy', 'waiting', waitingWords(j.waiting)]);
+  if (j.paused) list.push(['warn', 'paused', (j.paused.until ? 'until ' + moment(when(j.paused.until)) : 'until it is resumed') + ': ' + j.paused.reason]);
+  if (j.suspended) list.push(['', 'suspended', 'in the table']);
+  if (!j.registered && j.guarantee !== 'every-replica') list.push(['warn', 'unknown', 'no replica has registered it']);
+  if (j.last?.failed && j.last.detail) list.push(['', 'error', j.last.detail, 'failed']);
+  for (const k of skips(j).slice(0, 1)) if (k.at > when(j.last?.tick)) list.push(['', 'skipped', skipWords(k)]);
+  while (notes.children.length > list.length) notes.lastElementChild.remove();
+  list.forEach(([cls, word, text, extra], i) => {
+    const n = notes.children[i] ?? notes.appendChild(make('p', '', make('span', ''), make('span', 'text')));
+    dress(n, 'note ' + (extra ?? ''));
+    dress(n.firstChild, 'tag ' + cls);
+    say(n.firstChild, word);
+    say(n.lastChild, text);
+  });
+}
+
+function waitingWords(waiting) {
+  const count = {};
+  for (const w of waiting) count[w.kind] = (count[w.kind] ?? 0) + 1;
+  return Object.entries(count).map(([k, n]) => `${n} ${k}`).join(', ');
+}
+
+// skips are a job's last skips, the newest first, those of one tick for one reason together.
+function skips(j) {
+  const by = new Map();
+  for (const k of j.skips) {
+    const key = k.tick + k.reason, same = by.get(key);
+    if (same) same.replicas.push(k.replica);
+    else by.set(key, { at: when(k.at), tick: when(k.tick), reason: k.reason, replicas: [k.replica] });
+  }
+  return [...by.values()];
+}
+const skipWords = k => `${ago(k.at)}: ${k.reason.replaceAll('_', ' ')}, tick ${moment(k.tick)}, by ${k.replicas.toSorted().map(labels.short).join(', ')}`;
+
+function showFilters() {
+  for (const [name, [word, test]] of Object.entries(filters)) {
+    let b = $('filters').querySelector(`[data-filter=${name}]`);
+    if (!b) {
+      b = make('button', '');
+      b.type = 'button';
+      b.dataset.filter = name;
+      b.addEventListener('click', () => { filter = name; showJobs(); });
+      $('filters').append(b);
+    }
+    const n = status.jobs.filter(test).length;
+    say(b, `${word} ${n}`);
+    dress(b, name === 'attention' && n ? 'bad' : '');
+    attr(b, 'aria-pressed', String(filter === name));
+    b.hidden = n === 0 && filter !== name;
+  }
+}

@@ -1,0 +1,76 @@
+// What is done to jobs, and what came of it.
+
+// act asks for something to be done; the answer, or an error with the words of the replica.
+async function act(job, verb, body) {
+  return ask(`v1/jobs/${encodeURIComponent(job)}/${verb}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+}
+
+function toast(text, bad) {
+  const t = make('p', bad ? 'toast bad' : 'toast', text);
+  $('toasts').append(t);
+  setTimeout(() => t.remove(), bad ? 12000 : 6000);
+}
+
+// dialog has a form do something; it stays open with the error when that fails.
+function dialog(name, send) {
+  const d = $(name), form = $(name + '-form'), wrong = form.querySelector('.wrong'), main = form.querySelector('.main');
+  form.querySelector('.close').addEventListener('click', () => d.close());
+  form.addEventListener('submit', async e => {
+    e.preventDefault();
+    say(wrong, '');
+    main.disabled = true;
+    try {
+      toast(await send(d.dataset.job));
+      d.close();
+      poll();
+    } catch (err) {
+      say(wrong, err.message);
+    }
+    main.disabled = false;
+  });
+  return (job, title) => {
+    d.dataset.job = job;
+    say($(name + '-title'), title);
+    say(wrong, '');
+    d.showModal();
+  };
+}
+
+// What was triggered from here is told of when it has ended.
+const triggered = new Map();
+let request = '';
+
+const askTrigger = dialog('trigger', async job => {
+  const made = await act(job, 'trigger', { id: request });
+  triggered.set(job + ' ' + made.tick, true);
+  return `Triggered ${job}`;
+});
+function openTrigger(job) {
+  request = crypto.randomUUID(); // one for the dialog: sent again after a lost answer, it is the same request
+  askTrigger(job, `Run ${job} now?`);
+}
+
+function announce(e) {
+  if (triggered.delete(e.job + ' ' + e.tick)) toast(`${e.job} ${outcome(e.outcome)} on ${e.replica} after ${took(e.durationMs)}`, e.failed);
+}
+
+const askPause = dialog('pause', async job => {
+  const span = $('pause-for').value, body = { reason: $('pause-reason').value };
+  if (span) body.for = span;
+  const made = await act(job, 'pause', body);
+  return `Paused ${job} ` + (made.until ? 'until ' + moment(when(made.until)) : 'until it is resumed');
+});
+function openPause(job) {
+  $('pause-reason').value = '';
+  askPause(job, `Pause ${job}`);
+}
+
+async function resume(job) {
+  try {
+    const made = await act(job, 'resume', {});
+    toast(made.resumed ? `Resumed ${job}` : `${job} was not paused`);
+  } catch (err) {
+    toast(`${job} is not resumed: ${err.message}`, true);
+  }
+  poll();
+}

@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+)
+
+const target = `"http": {"url": "http://127.0.0.1:8080/remind", "headers": {"Authorization": "Bearer hunter2"}, "body": "for hunter2"}`
+
+func TestATimerIsSetShownAndDeleted(t *testing.T) {
+	w := newWorld(t)
+	const path, shown = "/v1/timers/invoice-4711", `{"id": "invoice-4711", "at": "2027-03-28T08:00:00.000Z"}`
+	body := `{"at": "2027-03-28T10:00:00+02:00", ` + target + `}`
+	w.refuses(w.ask("GET", path, ""), 404, "no timer of that id waits")
+	w.says(w.ask("PUT", path, body), 201, shown)
+	w.says(w.ask("PUT", path, body), 200, shown)
+	w.says(w.ask("GET", path, ""), 200, shown)
+	w.says(w.ask("PUT", "/v1/timers/A.b_c-9", `{"at": "2027-03-28T07:30:00Z", `+target+`}`), 201, `{"id": "A.b_c-9", "at": "2027-03-28T07:30:00.000Z"}`)
+	w.says(w.ask("GET", "/v1/timers", ""), 200, `[{"id": "A.b_c-9", "at": "2027-03-28T07:30:00.000Z"}, `+shown+`]`)
+	w.says(w.ask("GET", "/v1/timers?limit=1", ""), 200, `[{"id": "A.b_c-9", "at": "2027-03-28T07:30:00.000Z"}]`)
+	w.says(w.ask("DELETE", path, ""), 200, `{"id": "invoice-4711", "deleted": true}`)
+	w.refuses(w.ask("DELETE", path, ""), 404, "no timer of that id waits")
+	w.says(w.ask("GET", "/v1/runs?job=timer:invoice-4711", ""), 200, `[]`)
+
+	got := w.ask("PUT", "/v1/timers/soon", `{"after": "90s", `+target+`}`).Body.String()
+	if !strings.HasPrefix(got, `{"id":"soon","at":"2027-03-28T07:21:3`) {
+		t.Errorf("after 90s: %s", got)
+	}
+	if _, at, err := w.store.Timer(t.Context(), "soon"); err != nil || at.Sub(morning.Add(90*time.Second)).Abs() > 2*time.Second {
+		t.Errorf("in Redis it comes due at %s: %v", at, err)
+	}
+}
+
+func TestABadTimerIsRefusedWithAllItsProblems(t *testing.T) {
+	w := newWorld(t)
+	got := w.ask("PUT", "/v1/timers/one", `{"at": "noon", "http": {"url": "http://evil.example/"}, "exec": {"command": ["sh"]}}`)
+	text := got.Body.String()
+	for _, want := range []string{`{"error":"the body has `, `"problems":[{"line":1,"column":`, `exec`, `"message":"timer \"one\": `} {
+		if got.Code != http.StatusUnprocessableEntity || !strings.Contains(text, want) {
+			t.Errorf("%d, no %s in %s", got.Code, want, text)
+		}
+	}
+	for body, want := range map[string]string{
+		`{` + target + `}`: "at or after is missing", `{"at": "2037-09-01T00:00:00Z", ` + target + `}`: "ten years", `[]`: "must be a mapping",
+		`{"after": "1s", "http": {"url": "http://10.0.0.1/"}}`: "must be this machine",
+	} {
+		w.refuses(w.ask("PUT", "/v1/timers/one", body), 422, want)
+	}
+	w.refuses(w.ask("PUT", "/v1/timers/one", ""), 400, "body is missing")
+	w.refuses(w.ask("PUT", "/v1/timers/one", "after: 90s"), 400, "not JSON")
+	w.refuses(w.ask("PUT", "/v1/timers/one", `{"after": "1s"}`, "Content-Type", "text/plain"), 415, "must be JSON")
+	w.refuses(w.ask("PUT", "/v1/timers/one?now=1", `{}`), 400, "takes no parameters")
+	w.refuses(w.ask("PUT", "/v1/timers/-x", `{"after": "1s", `+target+`}`), 422, "the id must be")
+	w.refuses(w.ask("PUT", "/v1/timers/"+strings.Repeat("x", 129), `{"after": "1s", `+target+`}`), 422, "at most 128")
+	w.refuses(w.ask("GET", "/v1/timers?limit=0", ""), 400, "limit is not")
+	w.refuses(w.ask("POST", "/v1/timers/one", `{}`), 405, "does not take")
+}
+
+func TestAJobIsMadeChangedAndDeleted(t *testing.T) {
+	w := newWorld(t)
+	const path = "/v1/jobs/made"
+	body := `{"schedule": "0 9 * * *", ` + target + `}`
+	w.says(w.ask("PUT", path, body), 201, `{"job": "made", "created": true}`)
+	w.says(w.ask("PUT", path, strings.Replace(body, "9", "10", 1)), 200, `{"job": "made", "created": false}`)
+	_, sources, err := w.store.DynamicJobs(t.Context())
+	if err != nil || !strings.Contains(string(sources["made"]), "0 10 * * *") {
+		t.Errorf("in Redis: %s, %v", sources["made"], err)
+	}
+	// The replica has not picked it up, and knows it all the same.
+	if got := w.ask("GET", path, ""); got.Code != 200 || !strings.Contains(got.Body.String(), `"schedule":"0 10 * * *"`) || strings.Contains(got.Body.String(), "hunter2") {
+		t.Errorf("it is shown as %d %s", got.Code, got.Body)
+	}
+	w.refuses(w.ask("POST", path+"/trigger", ""), 503, "not known to Redis")
+	w.says(w.ask("DELETE", path, ""), 200, `{"job": "made", "deleted": true}`)
+	w.refuses(w.ask("DELETE", path, ""), 404, "no job of that name")
+
+	w.refuses(w.ask("PUT", path, `{"schedule": "61 * * * *", `+target+`}`), 422, "61 is out of range")
+	w.refuses(w.ask("PUT", path, `{"schedule": "0 9 * * *", "exec": {"command": ["sh"]}}`), 422, "exec")
+	w.refuses(w.ask("PUT", path, ""), 400, "body is missing")
+	w.refuses(w.ask("PUT", "/v1/jobs/Made", body), 422, "must be lower-case")
+	if _, sources, _ := w.store.DynamicJobs(t.Context()); len(sources) != 0 {
+		t.Errorf("made by what was refused: %v", sources)
+	}
+}
+
+func TestJobsOfTheTableAreNotChanged(t *testing.T) {
+	w := newWorld(t)
+	w.refuses(w.ask("PUT", "/v1/jobs/reports", `{"schedule": "0 9 * * *", `+target+`}`), 409, `job \"reports\" is in the table`)
+	w.refuses(w.ask("DELETE", "/v1/jobs/reports", ""), 409, `job \"reports\" is in the table`)
+	if _, sources, err := w.store.DynamicJobs(t.Context()); err != nil || len(sources) != 0 {
+		t.Errorf("%v, %v", sources, err)
+	}
+}
+
+func TestSecretsOfTimersAndJobsAreNotTold(t *testing.T) {
+	w := newWorld(t)
+	var told strings.Builder
+	for _, c := range [][3]string{
+		{"PUT", "/v1/timers/one", `{"after": "1h", ` + target + `}`}, {"GET", "/v1/timers/one", ""}, {"GET", "/v1/timers", ""},
+		{"PUT", "/v1/jobs/made", `{"schedule": "0 9 * * *", ` + target + `}`}, {"GET", "/v1/jobs/made", ""}, {"GET", "/v1/status", ""},
+		{"PUT", "/v1/jobs/made", `{"schedule": "0 9 * * *", "hunter2" ` + target + `}`}, {"PUT", "/v1/jobs/made", `{"schedule": "nonsense", ` + target + `}`},
+		{"PUT", "/v1/timers/one", `{"after": "never", ` + target + `}`}, {"PUT", "/v1/timers/one", `{"after": "1h", "http": {"url": "http://u:hunter2@10.0.0.1/"}}`},
+	} {
+		told.WriteString(w.ask(c[0], c[1], c[2]).Body.String())
+	}
+	if strings.Contains(told.String(), "hunter2") {
+		t.Errorf("told: %s", &told)
+	}
+}
+
+func TestATimerThatFiredIsNotSetAgain(t *testing.T) {
+	w := newWorld(t)
+	body := `{"at": "2027-03-28T07:20:00Z", ` + target + `}`
+	w.ask("PUT", "/v1/timers/one", body)
+	seen, err := w.store.Look(t.Context(), 10)
+	if err != nil || len(seen.Due) != 1 {
+		t.Fatalf("due: %+v, %v", seen.Due, err)
+	}
+	d := seen.Due[0]
+	l, a, err := w.store.Acquire(t.Context(), lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "app-1", TTL: 15 * time.Second, Policy: lock.Allow, Kind: d.Kind, Attempt: d.Attempt,
+		Member: d.Member()})
+	if err != nil || l == nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if _, err := l.Finish(t.Context(), time.Second, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.refuses(w.ask("PUT", "/v1/timers/one", body), 409, "the timer has fired")
+}
