@@ -46,7 +46,8 @@ func TestShard(t *testing.T) {
 		n[i] = v
 	}
 	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(-1) // but between seeds
+	debug.SetMemoryLimit(1 << 30)
 	out := json.NewEncoder(os.Stdout)
 	for s := n[0]; s <= n[2]; s += n[1] {
 		r := play(t, s, out)
@@ -73,36 +74,43 @@ func shards(t *testing.T, binary string, first, last uint64, each func(Result) (
 	halt := sync.OnceFunc(func() { close(stop) })
 	for i := range min(step, last-first+1) {
 		all.Go(func() {
-			err := shard(binary, fmt.Sprintf("%d %d %d", first+i, step, last), stop, func(r Result) {
-				mu.Lock()
-				defer mu.Unlock()
-				if !each(r) {
-					halt()
+			for next := first + i; next <= last; {
+				ended, err := shard(binary, fmt.Sprintf("%d %d %d", next, step, last), stop, func(r Result) {
+					mu.Lock()
+					defer mu.Unlock()
+					if !each(r) {
+						halt()
+					}
+				})
+				if err == nil {
+					return
 				}
-			})
-			if err != nil {
-				halt()
 				t.Error(err)
+				if !*long || ended == 0 {
+					halt()
+					return
+				}
+				next = ended + step // the seed that ended it is told of
 			}
 		})
 	}
 	all.Wait()
 }
 
-// shard runs one process, and ends it when it is told to or when a seed takes for ever.
-func shard(binary, which string, stop <-chan struct{}, each func(Result)) error {
+// shard runs one process, and ends it when it is told to or when a seed takes for ever. With an error it tells at which
+// seed; 0 when there was none.
+func shard(binary, which string, stop <-chan struct{}, each func(Result)) (seed uint64, err error) {
 	cmd := exec.Command(binary, "-test.run=^TestShard$", "-test.timeout=0")
 	cmd.Env = append(os.Environ(), shardEnv+"="+which)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := cmd.Start(); err != nil {
-		return err
+		return 0, err
 	}
-	var seed uint64
 	var said []string
 	lines := make(chan line)
 	go func() {
@@ -128,18 +136,18 @@ func shard(binary, which string, stop <-chan struct{}, each func(Result)) error 
 		case <-stop:
 			_ = cmd.Process.Kill()
 			_ = ended()
-			return nil
+			return 0, nil
 		case <-time.After(patience):
 			_ = cmd.Process.Kill()
 			_ = ended()
-			return fmt.Errorf("seed %d did not end within %s\n%s", seed, patience, again(seed))
+			return seed, fmt.Errorf("seed %d did not end within %s\n%s", seed, patience, again(seed))
 		case l, ok := <-lines:
 			switch {
 			case !ok:
 				if err := cmd.Wait(); err != nil {
-					return fmt.Errorf("seed %d: %w\n%s\n%s\n%s", seed, err, strings.Join(said, "\n"), stderr.String(), again(seed))
+					return seed, fmt.Errorf("seed %d: %w\n%s\n%s\n%s", seed, err, strings.Join(said, "\n"), stderr.String(), again(seed))
 				}
-				return nil
+				return 0, nil
 			case l.Done != nil:
 				each(*l.Done)
 			default:

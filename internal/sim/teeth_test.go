@@ -1,11 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,11 +10,8 @@ import (
 type tooth struct {
 	what    string
 	promise string // the one that it breaks
-	edits   []edit
+	edits   []edit // of files of this module
 }
-
-// edit replaces text in a file of the module: all places where it stands.
-type edit struct{ file, text, instead string }
 
 var teeth = []tooth{
 	{"drop the compare", "6: accounts", []edit{{"lock/settle.lua", "elseif not mine then", "elseif false then"}}},
@@ -48,13 +40,9 @@ func TestTeeth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds six test binaries")
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, f := range teeth {
 		t.Run(strings.ReplaceAll(f.what, " ", "_"), func(t *testing.T) {
-			binary := build(t, root, f)
+			binary := build(t, f.edits)
 			var found *Result
 			played := 0
 			shards(t, binary, 1, findWithin, func(r Result) bool {
@@ -71,40 +59,4 @@ func TestTeeth(t *testing.T) {
 			t.Logf("%s: found by seed %d, the %dth played: %s", f.what, found.Seed, played, found.Violations[0])
 		})
 	}
-}
-
-// build makes a test binary of this package over the sources with a fault.
-func build(t *testing.T, root string, f tooth) string {
-	t.Helper()
-	dir := t.TempDir()
-	replace := map[string]string{}
-	for i, e := range f.edits {
-		file := filepath.Join(root, e.file)
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(source), e.text) {
-			t.Fatalf("%s: %s has no %q any more: put the fault where its work is done now", f.what, e.file, e.text)
-		}
-		broken := filepath.Join(dir, fmt.Sprintf("%d%s", i, filepath.Ext(e.file)))
-		if err := os.WriteFile(broken, []byte(strings.ReplaceAll(string(source), e.text, e.instead)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		replace[file] = broken
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
-	if err := os.WriteFile(list, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "test", "-c", "-overlay", list, "-o", binary, "./internal/sim")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: building: %v\n%s", f.what, err, out)
-	}
-	return binary
 }
