@@ -232,10 +232,9 @@ func TestNoSlipOfThePenShowsASecretOfTheAPI(t *testing.T) {
 						if !ok {
 							continue
 						}
-						for _, what := range []string{"job", "timer"} {
-							if out := apiProblems(t, what, "a", slip).Error(); strings.Contains(out, canary) {
-								t.Errorf("edited at %d, a secret is shown:\n%s", at, out)
-							}
+						what := []string{"job", "timer"}[at%2]
+						if out := apiProblems(t, what, "a", slip).Error(); strings.Contains(out, canary) {
+							t.Errorf("edited at %d, a secret is shown:\n%s", at, out)
 						}
 					}
 				}

@@ -11,9 +11,8 @@ import (
 const secretive = `service: billing
 redis:
   url: redis://app:KANARIENVOGEL@redis:6379/0
-ready:
-  exec: [/bin/ready, "--token=KANARIENVOGEL"]
-defaults: {timeout: 5m, notify: {url: "https://hc-ping.com/KANARIENVOGEL"}}
+ready: {exec: [/bin/ready, "--token=KANARIENVOGEL"]}
+defaults: {timeout: 5m, notify: {failure: "https://h/KANARIENVOGEL"}}
 jobs:
   - name: invoices
     schedule: "0 9 * * MON-FRI"
@@ -29,10 +28,8 @@ jobs:
          "name": "KANARIENVOGEL"}
       successCodes: [200-299]
     notify:
-      url: https://hc-ping.com/KANARIENVOGEL
-      start: https://hc-ping.com/KANARIENVOGEL/start
-      success: ""
-      failure: 'https://hc-ping.com/KANARIENVOGEL/fail?create=1'
+      url: https://h/KANARIENVOGEL
+      start: https://h/KANARIENVOGEL
     timeout: 10m
   - name: reports
     schedule: "@daily"
