@@ -22,22 +22,22 @@ type field struct {
 // description, each value in one form. The same job written in another way gives the same bytes. A field that is given
 // stands at the beginning in place of the key of its name. There are no aliases in what the API accepts.
 func (d *decoder) canonical(root *yaml.Node, first ...field) []byte {
-	fields := first
+	fields := object(first)
 	for _, f := range canonicalFields(d.root, root) {
 		// The address has the name, and after became at.
 		if f.name != "name" && f.name != "after" && (len(first) == 0 || f.name != first[0].name) {
 			fields = append(fields, f)
 		}
 	}
-	out := writeObject(fields)
+	out := encode(fields)
 	if len(out) > MaxSource {
 		d.file("", "%sas JSON it is larger than 64 KiB", d.scope)
 	}
 	return out
 }
 
-func canonicalFields(keys []key, n *yaml.Node) []field {
-	var out []field
+func canonicalFields(keys []key, n *yaml.Node) object {
+	out := object{}
 	for _, k := range keys {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Value != k.name {
@@ -86,27 +86,27 @@ func canonicalValue(k key, n *yaml.Node) any {
 	return n.Value
 }
 
-func writeObject(fields []field) []byte {
+// object is a JSON object whose keys keep their order.
+type object []field
+
+// MarshalJSON writes the fields one by one.
+func (o object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	for i, f := range fields {
+	for i, f := range o {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(writeValue(f.name))
+		b.Write(encode(f.name))
 		b.WriteByte(':')
-		if nested, ok := f.value.([]field); ok {
-			b.Write(writeObject(nested))
-		} else {
-			b.Write(writeValue(f.value))
-		}
+		b.Write(encode(f.value))
 	}
 	b.WriteByte('}')
-	return b.Bytes()
+	return b.Bytes(), nil
 }
 
-// writeValue writes JSON that can be read as YAML too: what is not printable stands as an escape.
-func writeValue(v any) []byte {
+// encode writes JSON. What is not printable stands as an escape, so that it can be read as YAML too.
+func encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -31,7 +31,7 @@ func (d *decoder) program(e entry, to *[]string) {
 	}
 }
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var envName = regexp.MustCompile(variableNames)
 
 func (d *decoder) environment(e entry) {
 	d.textMap(e, checkEnvName, func(name *yaml.Node, t text) { set(&d.job.Exec.Env, name.Value, t.value) })

@@ -37,6 +37,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	schema := compiled(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if strings.Contains(string(data), canary) {
 			return
@@ -48,6 +49,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if err == nil {
 			checkTable(t, table)
+			if verdict, ok := judged(t, schema, data); verdict != nil || !ok {
+				t.Errorf("the schema refuses it: %v", verdict)
+			}
 			return
 		}
 		var problems Problems

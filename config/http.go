@@ -25,7 +25,7 @@ func (d *decoder) http(e entry) {
 	}
 }
 
-var token7230 = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
+var token7230 = regexp.MustCompile(headerNames)
 
 func (d *decoder) method(e entry) {
 	t := d.text(e)
@@ -99,8 +99,8 @@ func checkHTTPURL(raw string) (why, hint string) {
 }
 
 func badPort(port string) bool {
-	n, err := strconv.Atoi(port)
-	return port != "" && (err != nil || n < 1 || n > 65535)
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port != "" && (err != nil || n < 1)
 }
 
 // isLocal says whether a target is on this machine whatever a name server says: by its address, not by a name that
@@ -169,7 +169,7 @@ func (d *decoder) body(e entry) {
 	d.job.HTTP.Body = t.value
 }
 
-var codeRange = regexp.MustCompile(`^([0-9]{3})(?: *- *([0-9]{3}))?$`)
+var codeRange = regexp.MustCompile(codesForm.pattern)
 
 func (d *decoder) successCodes(e entry) {
 	items, ok := d.list(e)

@@ -19,8 +19,6 @@ const (
 	// maxTTL bounds how long a job can stand still after its replica died.
 	maxTTL = time.Hour
 
-	maxNameLength = 63
-
 	mostRunning = 10_000
 
 	maxRetries = 100
@@ -253,7 +251,7 @@ func (d *decoder) checkEffect() {
 	}
 }
 
-var nameSyntax = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+var nameSyntax = regexp.MustCompile(nameForm.pattern)
 
 // identifier reads the name of a service or job.
 func (d *decoder) identifier(e entry, to *string) text {
@@ -276,8 +274,8 @@ func (d *decoder) identifier(e entry, to *string) text {
 // checkName says what is wrong with the name of a service or job, and what to write instead.
 func checkName(name string) (why, hint string) {
 	switch {
-	case len(name) > maxNameLength:
-		return fmt.Sprintf("must have at most %d characters", maxNameLength), ""
+	case len(name) > nameForm.length:
+		return fmt.Sprintf("must have at most %d characters", nameForm.length), ""
 	case !nameSyntax.MatchString(name):
 		better := strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(strings.ToLower(name), "-"), "-.")
 		if nameSyntax.MatchString(better) {

@@ -8,7 +8,8 @@ import (
 )
 
 // key describes one key of the table. This one description decodes the key, masks its value, gives the hints for its
-// misspellings and is what docs/table.md is checked against, so that none of them can know a key that another does not.
+// misspellings, makes the JSON Schema and is what docs/table.md is checked against, so that none of them can know a key
+// that another does not.
 type key struct {
 	name    string
 	kind    string     // what stands there, in words: "duration"
@@ -19,6 +20,7 @@ type key struct {
 	common  bool       // may stand under defaults too
 	aka     []string   // what it is called elsewhere, for hints
 	keys    []key      // the keys of a mapping, or of each mapping in a list
+	form    form       // what a good value looks like
 	decode  func(d *decoder, e entry)
 }
 
@@ -53,22 +55,24 @@ func tableKeys() []key {
 
 func describeTable() []key {
 	return []key{
-		{name: "service", kind: kindText, def: required, example: "billing",
+		{name: "service", kind: kindText, def: required, example: "billing", form: nameForm,
 			show: shown, decode: (*decoder).service,
 			doc: "names the group of replicas that share the locks; written like the name of a job"},
-		{name: "redis", kind: kindMapping, def: none, keys: redisKeys(), decode: (*decoder).redis,
+		{name: "redis", kind: kindMapping, def: none, keys: redisKeys(),
+			form: form{choice: []string{"url", "sentinel", "cluster"}}, decode: (*decoder).redis,
 			doc: "the server that holds the locks; without it, name one with `--redis`"},
-		{name: "listen", kind: kindText, def: `":9747"`, example: `"127.0.0.1:9747"`,
+		{name: "listen", kind: kindText, def: `":9747"`, example: `"127.0.0.1:9747"`, form: listenForm,
 			show: shown, aka: []string{"port", "addr", "metrics"},
 			decode: (*decoder).listen,
 			doc:    "address of `/metrics`, `/healthz` and `/readyz`; `\"\"` switches them off"},
-		{name: "admin", kind: kindText, def: `"127.0.0.1:9748"`, example: `"127.0.0.1:0"`,
+		{name: "admin", kind: kindText, def: `"127.0.0.1:9748"`, example: `"127.0.0.1:0"`, form: adminForm,
 			show: shown, aka: []string{"api", "dashboard"},
 			decode: (*decoder).admin,
 			doc:    "address of the status page and the API, on this machine alone; `\"\"` switches them off"},
 		{name: "clock", kind: kindText, def: "redis", example: "local",
 			show:   shown,
-			decode: func(d *decoder, e entry) { oneOf(d, e, &d.table.Clock, "redis", "local") },
+			form:   words("redis", "local"),
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.table.Clock) },
 			doc:    "whose time the replicas follow: `redis`, the server's, or `local`, each its own"},
 		{name: "shutdownGrace", kind: kindDuration, def: "25s", example: "1m",
 			show:   shown,
@@ -77,27 +81,30 @@ func describeTable() []key {
 			doc:    "how long running jobs may go on after SIGTERM before they are cancelled"},
 		{name: "maxRunning", kind: kindNumber, def: "0", example: "4",
 			show: shown, aka: []string{"parallelism", "maxParallel", "concurrency"},
-			decode: func(d *decoder, e entry) { d.number(e, &d.table.MaxRunning, 0, mostRunning) },
+			decode: func(d *decoder, e entry) { d.number(e, &d.table.MaxRunning) },
+			form:   form{most: mostRunning},
 			doc:    "runs at once on one replica, at most 10000; a replica that is full leaves ticks to the others; `0` = no limit"},
-		{name: "ready", kind: kindMapping, def: none, keys: readyKeys(), decode: (*decoder).ready,
+		{name: "ready", kind: kindMapping, def: none, keys: readyKeys(),
+			form: form{choice: []string{"url", "tcp", "exec"}, chosen: true}, decode: (*decoder).ready,
 			aka: []string{"readinessProbe", "readiness", "health"},
 			doc: "how to ask the app whether it is ready: while it is not, this replica leaves ticks to the others"},
 		{name: "defaults", kind: kindMapping, def: none, keys: commonKeys(), decode: (*decoder).defaults,
 			doc: "values for all jobs that do not set their own: the keys marked *d* below"},
-		{name: "jobs", kind: kindJobs, def: required, keys: jobKeys(), decode: (*decoder).jobs,
+		{name: "jobs", kind: kindJobs, def: required, keys: jobKeys(),
+			form: form{choice: []string{"http", "exec"}, chosen: true}, decode: (*decoder).jobs,
 			doc: "the jobs; an empty list is allowed and gives a warning"},
 	}
 }
 
 func jobKeys() []key {
 	return []key{
-		{name: "name", kind: kindText, def: required, example: "send-invoices",
+		{name: "name", kind: kindText, def: required, example: "send-invoices", form: nameForm,
 			show: shown, decode: (*decoder).name,
 			doc: "lower-case letters, digits, `-` and `.`, at most 63 characters; unique in the table"},
-		{name: "schedule", kind: kindText, def: required, example: `"0 9 * * MON-FRI"`,
+		{name: "schedule", kind: kindText, def: required, example: `"0 9 * * MON-FRI"`, form: filledForm,
 			show: shown, aka: []string{"cron", "crontab", "every", "interval"},
 			decode: (*decoder).schedule, doc: "when it runs, see [Schedules](#schedules)"},
-		{name: "timeZone", kind: kindText, def: "UTC", example: "Europe/Berlin",
+		{name: "timeZone", kind: kindText, def: "UTC", example: "Europe/Berlin", form: filledForm,
 			show: shown, common: true, aka: []string{"tz", "zone", "location"},
 			decode: (*decoder).timeZone, doc: "IANA name of the zone that the schedule is in"},
 		{name: "http", kind: kindMapping, def: "http or exec", keys: httpKeys(), decode: (*decoder).http,
@@ -115,15 +122,18 @@ func jobKeys() []key {
 			doc:    "a run that takes longer is cancelled"},
 		{name: "guarantee", kind: kindText, def: string(AtMostOnce), example: "at-least-once",
 			show: shown, common: true,
-			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.Guarantee, AtMostOnce, AtLeastOnce, EveryReplica) },
+			form:   words(AtMostOnce, AtLeastOnce, EveryReplica),
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.Guarantee) },
 			doc:    "`at-most-once`: one replica runs a tick, once; `at-least-once`: again when its run was cut short; `every-replica`: each does, without a lock"},
 		{name: "concurrencyPolicy", kind: kindText, def: string(Forbid), example: "Allow",
 			show: shown, common: true, aka: []string{"concurrency"},
-			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.ConcurrencyPolicy, Forbid, Allow, Replace, Queue) },
+			form:   words(Forbid, Allow, Replace, Queue),
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.ConcurrencyPolicy) },
 			doc:    "a tick due while the job still runs: `Forbid` skips it, `Allow` runs it beside, `Replace` ends the run for it, `Queue` lets one wait"},
 		{name: "missed", kind: kindText, def: string(Latest), example: "all",
 			show: shown, common: true, aka: []string{"catchUp", "misfire", "misfirePolicy"},
-			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.Missed, Latest, All, Skip) },
+			form:   words(Latest, All, Skip),
+			decode: func(d *decoder, e entry) { oneOf(d, e, &d.job.Missed) },
 			doc:    "ticks that no replica could fire in time: `latest` fires the newest late, `all` the newest hundred in order, `skip` none"},
 		{name: "startingDeadline", kind: kindDuration, def: "0s", example: "1h",
 			show: shown, common: true,
@@ -173,7 +183,8 @@ func retryKeys() []key {
 	return []key{
 		{name: "limit", kind: kindNumber, def: "0", example: "3",
 			show: shown, common: true, aka: []string{"max", "maxRetries", "attempts"},
-			decode: func(d *decoder, e entry) { d.number(e, &d.job.Retry.Limit, 0, maxRetries) },
+			decode: func(d *decoder, e entry) { d.number(e, &d.job.Retry.Limit) },
+			form:   form{most: maxRetries},
 			doc:    "attempts after the first one, at most 100"},
 		{name: "backoff", kind: kindDuration, def: "5s", example: "10s",
 			show: shown, common: true, aka: []string{"delay", "wait"},
@@ -203,21 +214,21 @@ func lockKeys() []key {
 
 func httpKeys() []key {
 	return []key{
-		{name: "method", kind: kindText, def: "POST", example: "PUT",
+		{name: "method", kind: kindText, def: "POST", example: "PUT", form: methodForm,
 			show: shown, aka: []string{"verb"}, decode: (*decoder).method,
 			doc: "the request's method, in capitals"},
-		{name: "url", kind: kindText, def: required, example: "http://unix:/run/app.sock:/tidy",
+		{name: "url", kind: kindText, def: required, example: "http://unix:/run/app.sock:/tidy", form: webForm,
 			show: shownURL, aka: []string{"uri", "target", "endpoint"},
 			decode: (*decoder).httpURL,
 			doc:    "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket"},
-		{name: "headers", kind: kindTextMap, def: none, example: `{Authorization: "Bearer ${TOKEN}"}`,
+		{name: "headers", kind: kindTextMap, def: none, example: `{Authorization: "Bearer ${TOKEN}"}`, form: form{names: headerNames},
 			show: shownName, aka: []string{"header"},
 			decode: (*decoder).headers,
 			doc:    "headers besides those that Solotick sets itself"},
-		{name: "body", kind: kindText, def: none, example: `'{"dry": false}'`,
+		{name: "body", kind: kindText, def: none, example: `'{"dry": false}'`, form: bodyForm,
 			aka: []string{"data", "payload", "json"}, decode: (*decoder).body,
 			doc: "the request's body, at most 64 KiB"},
-		{name: "successCodes", kind: kindCodes, def: "[200-299]", example: "[200-204, 404]",
+		{name: "successCodes", kind: kindCodes, def: "[200-299]", example: "[200-204, 404]", form: codesForm,
 			show: shown, aka: []string{"status", "expectedStatus"},
 			decode: (*decoder).successCodes,
 			doc:    "answers that count as success: codes and ranges from 100 to 599"},
@@ -226,15 +237,15 @@ func httpKeys() []key {
 
 func execKeys() []key {
 	return []key{
-		{name: "command", kind: kindTextList, def: required, example: `["/bin/tool", "--fast"]`,
+		{name: "command", kind: kindTextList, def: required, example: `["/bin/tool", "--fast"]`, form: programForm,
 			show: shownHead, aka: []string{"cmd", "args", "run"},
 			decode: (*decoder).command,
 			doc:    "the program and its arguments; there is no shell unless you write one"},
-		{name: "env", kind: kindTextMap, def: none, example: `{LEVEL: "5"}`,
+		{name: "env", kind: kindTextMap, def: none, example: `{LEVEL: "5"}`, form: form{names: variableNames},
 			show: shownName, aka: []string{"environment"},
 			decode: (*decoder).environment,
 			doc:    "variables besides Solotick's own environment, from which `SOLOTICK_REDIS_URL` is left out; not `SOLOTICK_*` and `TRACEPARENT`, which it sets itself"},
-		{name: "dir", kind: kindText, def: none, example: "/data",
+		{name: "dir", kind: kindText, def: none, example: "/data", form: filledForm,
 			show: shown, aka: []string{"cwd", "workdir", "workingDir"},
 			decode: func(d *decoder, e entry) { d.nonEmpty(e, &d.job.Exec.Dir) },
 			doc:    "directory to run it in; without it Solotick's own"},

@@ -8,7 +8,7 @@ import (
 // notifyKeys: none of them is shown, since whoever knows the URL of a check can ping it.
 func notifyKeys() []key {
 	ping := func(name, example, doc string, to func(*Notify) *string, aka ...string) key {
-		return key{name: name, kind: kindText, def: none, example: example, common: true, doc: doc, aka: aka,
+		return key{name: name, kind: kindText, def: none, example: example, common: true, doc: doc, aka: aka, form: pingForm,
 			decode: func(d *decoder, e entry) {
 				if u, ok := d.pingURL(e); ok {
 					*to(&d.job.Notify) = u
@@ -17,7 +17,7 @@ func notifyKeys() []key {
 	}
 	return []key{
 		// First, so that what is said of one event counts more than what follows from the URL.
-		{name: "url", kind: kindText, def: none, example: "https://hc-ping.com/${PING_KEY}", common: true,
+		{name: "url", kind: kindText, def: none, example: "https://hc-ping.com/${PING_KEY}", common: true, form: pingForm,
 			aka: []string{"uri", "base", "ping", "endpoint"}, decode: (*decoder).notifyURL,
 			doc: "a check of Healthchecks or its like: this URL with `/start` is told of starts, itself of successes, with `/fail` of failures; `\"\"` = none, also where `defaults` name one"},
 		ping("start", "https://hc.example.com/ping/1/start", "told when a run starts; `\"\"` = none",
@@ -57,15 +57,15 @@ func (d *decoder) pingURL(e entry) (string, bool) {
 	if !t.ok() || t.value == "" {
 		return "", t.ok()
 	}
-	const form = "write it like https://hc-ping.com/${PING_KEY}"
-	why, hint := checkHTTPURL(t.value)
+	why, _ := checkHTTPURL(t.value)
 	if u, err := url.Parse(t.value); why == "" && (err != nil || strings.HasPrefix(u.Host, "unix:")) {
 		why = "must lead to a host"
 	}
 	if why == "" {
 		return t.value, true
 	}
-	if hint = form; t.opaque {
+	hint := "write it like https://hc-ping.com/${PING_KEY}"
+	if t.opaque {
 		hint = "check the values of its variables"
 	}
 	d.bad(t, hint, "%s", why)

@@ -12,15 +12,15 @@ const besideHint = "what is asked is the app that this replica runs beside"
 
 func readyKeys() []key {
 	return []key{
-		{name: "url", kind: kindText, def: "url, tcp or exec", example: "http://127.0.0.1:8080/readyz",
+		{name: "url", kind: kindText, def: "url, tcp or exec", example: "http://127.0.0.1:8080/readyz", form: localForm,
 			show: shownURL, aka: []string{"http", "httpGet", "uri", "endpoint"},
 			decode: (*decoder).readyURL,
 			doc:    "ready is what answers a GET with a code from 200 to 399; on this machine, or `http://unix:/run/app.sock:/path`"},
-		{name: "tcp", kind: kindText, def: "url, tcp or exec", example: "127.0.0.1:8080",
+		{name: "tcp", kind: kindText, def: "url, tcp or exec", example: "127.0.0.1:8080", form: tcpForm,
 			show: shownURL, aka: []string{"tcpSocket", "port", "addr"},
 			decode: (*decoder).readyTCP,
 			doc:    "ready is what accepts a connection: `host:port` on this machine"},
-		{name: "exec", kind: kindTextList, def: "url, tcp or exec", example: `["/bin/app", "--ready"]`,
+		{name: "exec", kind: kindTextList, def: "url, tcp or exec", example: `["/bin/app", "--ready"]`, form: programForm,
 			show: shownHead, aka: []string{"command", "cmd"},
 			decode: func(d *decoder, e entry) { d.program(e, &d.table.Ready.Exec) },
 			doc:    "ready is what a program, given with its arguments, says with exit code 0"},
@@ -44,7 +44,7 @@ func (d *decoder) ready(e entry) {
 	d.table.Ready = &Ready{Interval: 2 * time.Second, Timeout: time.Second}
 	seen := d.mapping(e)
 	named := ""
-	for _, k := range []string{"url", "tcp", "exec"} {
+	for _, k := range e.form.choice {
 		switch {
 		case seen[k] == nil:
 		case named == "":

@@ -16,14 +16,14 @@ const Embedded = "embedded"
 func (d *decoder) service(e entry) { d.identifier(e, &d.table.Service) }
 
 func (d *decoder) redis(e entry) {
-	d.checkRedis(d.mapping(e))
+	d.checkRedis(e.form.choice, d.mapping(e))
 }
 
 // checkRedis looks for keys that contradict each other. Without a URL in the table, which --redis may name, some cannot.
-func (d *decoder) checkRedis(seen map[string]*yaml.Node) {
+func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 	r := d.table.Redis
 	named := ""
-	for _, k := range []string{"url", "sentinel", "cluster"} {
+	for _, k := range choice {
 		switch {
 		case seen[k] == nil:
 		case named == "":
@@ -62,9 +62,9 @@ func (d *decoder) checkRedis(seen map[string]*yaml.Node) {
 func (d *decoder) tls(e entry) {
 	d.table.Redis.TLS = &TLS{}
 	seen := d.mapping(e)
-	for _, pair := range [][2]string{{"certFile", "keyFile"}, {"keyFile", "certFile"}} {
-		if seen[pair[0]] != nil && seen[pair[1]] == nil {
-			d.fail(seen[pair[0]], "", "redis.tls.%s needs %s", pair[0], pair[1])
+	for _, k := range e.keys {
+		if needs := k.form.needs; needs != "" && seen[k.name] != nil && seen[needs] == nil {
+			d.fail(seen[k.name], "", "redis.tls.%s needs %s", k.name, needs)
 		}
 	}
 }

@@ -14,7 +14,7 @@ const leastMemory = 1 << 20
 
 func resourceKeys() []key {
 	return []key{
-		{name: "memory", kind: kindBytes, def: none, example: "128Mi",
+		{name: "memory", kind: kindBytes, def: none, example: "128Mi", form: bytesForm,
 			show: shown, common: true, aka: []string{"mem", "memoryLimit", "ram"},
 			decode: (*decoder).memory,
 			doc:    "what its processes may hold; a run that needs more is killed and says so"},
@@ -24,13 +24,14 @@ func resourceKeys() []key {
 			doc:    "time on a CPU, in whole seconds: no share of one, as in Kubernetes, but a sum; a run that uses it up is killed and says so"},
 		{name: "nice", kind: kindNumber, def: "0", example: "10",
 			show: shown, common: true, aka: []string{"niceness", "priority"},
-			decode: func(d *decoder, e entry) { d.number(e, &d.job.Resources.Nice, -20, 19) },
+			decode: func(d *decoder, e entry) { d.number(e, &d.job.Resources.Nice) },
+			form:   form{least: -20, most: 19},
 			doc:    "from -20 to 19: how much it stands back behind other processes; below 0 needs the right to"},
 	}
 }
 
 // quantity is a number of bytes as Kubernetes writes it.
-var quantity = regexp.MustCompile(`^([0-9]{1,19})(k|M|G|Ki|Mi|Gi)?$`)
+var quantity = regexp.MustCompile(bytesForm.pattern)
 
 var quantityUnits = map[string]int64{
 	"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30,

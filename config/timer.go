@@ -52,7 +52,7 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []key {
 	for _, k := range jobKeys() {
 		switch k.name {
 		case "guarantee":
-			k.decode = func(d *decoder, e entry) { oneOf(d, e, &d.job.Guarantee, AtMostOnce, AtLeastOnce) }
+			k.form = words(AtMostOnce, AtLeastOnce)
 		case "http", "timeout", "retry":
 		default:
 			continue

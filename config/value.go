@@ -163,19 +163,17 @@ func (d *decoder) nonEmpty(e entry, to *string) text {
 	return t
 }
 
-// oneOf reads one of a few words.
-func oneOf[T ~string](d *decoder, e entry, to *T, allowed ...T) {
+// oneOf reads one of the words of a key.
+func oneOf[T ~string](d *decoder, e entry, to *T) {
 	t := d.text(e)
 	if !t.ok() {
 		return
 	}
-	words := make([]string, len(allowed))
-	for i, w := range allowed {
-		if words[i] = string(w); words[i] == t.value {
-			*to = w
-			d.noteText(e, t)
-			return
-		}
+	words := e.form.words
+	if slices.Contains(words, t.value) {
+		*to = T(t.value)
+		d.noteText(e, t)
+		return
 	}
 	hint := ""
 	if near := Nearest(t.value, words); near != "" && !t.opaque {
@@ -205,7 +203,7 @@ func (d *decoder) bool(e entry, to *bool) {
 }
 
 // number reads a whole number.
-func (d *decoder) number(e entry, to *int, least, most int) {
+func (d *decoder) number(e entry, to *int) {
 	t := d.scalar(e, "!!int", "!!str")
 	if !t.ok() {
 		return
@@ -216,8 +214,8 @@ func (d *decoder) number(e entry, to *int, least, most int) {
 		d.bad(t, "write it without quotes", "must be a number")
 	case err != nil:
 		d.bad(t, "", "must be a whole number")
-	case v < least || v > most:
-		d.bad(t, "", "must be from %d to %d", least, most)
+	case v < e.form.least || v > e.form.most:
+		d.bad(t, "", "must be from %d to %d", e.form.least, e.form.most)
 	default:
 		*to = v
 		d.noteText(e, t)
