@@ -73,7 +73,8 @@ is fired by exactly one replica.`,
 	root.SetFlagErrorFunc(badFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand(),
-		a.statusCommand(), a.historyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(), a.backfillCommand(), a.importCommand())
+		a.statusCommand(), a.historyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(), a.backfillCommand(),
+		a.importCommand(), a.schemaCommand())
 	offer(root, "log-format", "text", "json")
 	offer(root, "log-level", "debug", "info", "warn", "error")
 	return root

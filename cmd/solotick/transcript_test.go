@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -19,7 +20,9 @@ func TestTranscripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			// What this process has in its environment is not what the transcripts are about.
 			e.Vars = append(e.Vars, "SOLOTICK_CONFIG=", "SOLOTICK_REDIS_URL=", "SOLOTICK_REPLICA=", "POD_NAME=", "TZ=UTC")
-			return nil
+			docs, err := filepath.Abs("../../docs")
+			e.Vars = append(e.Vars, "DOCS="+docs)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "seeded-redis": seedCommand},
 	})
