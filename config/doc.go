@@ -11,6 +11,9 @@
 // everything else stands as *** in messages and source lines. The limit: a secret written where none belongs, as the
 // name of a job or as a key, is shown like any other name.
 //
+// What the API is given, jobs and timers, is decoded by the same description with the same strictness, but for what reaches
+// beyond the app beside it: see ParseJob and ParseTimer.
+//
 // Parse is bounded: a file of more than 1 MiB, nesting deeper than 64 and aliases that expand beyond a quarter of a
 // million values are refused before they cost time. The package has no goroutines and uses no network; it looks at no
 // file but the table, so a passwordFile or certificate that does not exist is found by who opens it.
