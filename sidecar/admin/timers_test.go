@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -80,11 +81,22 @@ func TestAJobIsMadeChangedAndDeleted(t *testing.T) {
 
 	w.refuses(w.ask("PUT", path, `{"schedule": "61 * * * *", `+target+`}`), 422, "61 is out of range")
 	w.refuses(w.ask("PUT", path, `{"schedule": "0 9 * * *", "exec": {"command": ["sh"]}}`), 422, "exec")
+	if got := w.ask("PUT", path, `{"schedule": "61 * * * *", `+target+`}`).Body.String(); !strings.HasPrefix(got, `{"error":"job \"made\": schedule `) {
+		t.Errorf("its only problem is not the error: %s", got)
+	}
 	w.refuses(w.ask("PUT", path, ""), 400, "body is missing")
 	w.refuses(w.ask("PUT", "/v1/jobs/Made", body), 422, "must be lower-case")
 	if _, sources, _ := w.store.DynamicJobs(t.Context()); len(sources) != 0 {
 		t.Errorf("made by what was refused: %v", sources)
 	}
+}
+
+func TestThereMayNotBeTooManyJobs(t *testing.T) {
+	w := newWorld(t)
+	for n := range lock.MaxJobs {
+		w.mini.HSet("solotick:{billing}:jobs", fmt.Sprintf("job-%d", n), "{}")
+	}
+	w.refuses(w.ask("PUT", "/v1/jobs/made", `{"schedule": "0 9 * * *", `+target+`}`), 507, "too many")
 }
 
 func TestJobsOfTheTableAreNotChanged(t *testing.T) {

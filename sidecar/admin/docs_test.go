@@ -1,0 +1,79 @@
+package admin
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// documented is a world with what the document tells of.
+func documented(t *testing.T) *world {
+	w := newWorld(t)
+	var err error
+	if w.table, err = config.Parse("table.yaml", []byte(`
+service: billing
+jobs:
+  - {name: send-invoices, schedule: "0 9 * * *", timeZone: Europe/Berlin, exec: {command: ["true"]}}
+`), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.ran("send-invoices", -20, lock.Entry{Outcome: "failed", Failed: true, Took: 812 * time.Millisecond, Detail: "answered 500: no such customer"})
+	w.mini.SetTime(morning)
+	if err := w.store.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Beat(t.Context(), lock.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash, Offset: 1250 * time.Microsecond}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Each request of the document is made, one after the other, and answered as is shown there.
+func TestTheDocumentedRequestsAreAnsweredAsIsShown(t *testing.T) {
+	w := documented(t)
+	text, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)\n`curl (?:-X ([A-Z]+) )?'?http://127.0.0.1:9748(/[^ '`]+)'?([^`]*)`\n\n```json\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	asked := map[string]bool{}
+	for _, s := range shown {
+		method, target, options, want := s[1], s[2], s[3], s[4]
+		if method == "" {
+			method = "GET"
+		}
+		_, body, _ := strings.Cut(options, " -d '")
+		got := w.ask(method, target, strings.TrimSuffix(body, "'")).Body.String()
+		if !reflect.DeepEqual(lasting(t, got), lasting(t, want)) {
+			t.Errorf("%s %s is answered\n%s\nand not as is shown:\n%s", method, target, got, want)
+		}
+		path, _, _ := strings.Cut(target, "?")
+		asked[method+" "+regexp.MustCompile(`/(timers|jobs)/[-\w]+`).ReplaceAllString(path, "/$1/{}")] = true
+	}
+	for _, endpoint := range []string{"GET /v1/status", "GET /v1/replicas", "GET /v1/runs", "POST /v1/jobs/{}/trigger", "POST /v1/jobs/{}/pause", "POST /v1/jobs/{}/resume",
+		"PUT /v1/timers/{}", "GET /v1/timers/{}", "DELETE /v1/timers/{}", "GET /v1/timers", "PUT /v1/jobs/{}", "DELETE /v1/jobs/{}", "POST /v1/drain"} {
+		if !asked[endpoint] {
+			t.Errorf("the document shows no request for %s", endpoint)
+		}
+	}
+}
+
+// lasting is an answer without what differs from one time to the next: what is as old as the request, and made-up ids.
+func lasting(t *testing.T, text string) any {
+	t.Helper()
+	text = regexp.MustCompile(`2027-03-28T07:20:0\d\.\d{3}Z`).ReplaceAllString(text, "now")
+	text = regexp.MustCompile(`"(run|table)": ?"[-0-9a-f]+"`).ReplaceAllString(text, `"$1": ""`)
+	text = regexp.MustCompile(`"tookMs": ?\d+`).ReplaceAllString(text, `"tookMs": 0`)
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return v
+}
