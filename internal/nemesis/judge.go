@@ -247,11 +247,14 @@ func (c *court) overlapped(tick time.Time) bool {
 		if r.outcome() == notStarted || r.tick.Equal(tick) {
 			return false
 		}
-		end := r.ended
+		begin, end := r.begin(), r.ended
 		if !r.started() || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) {
 			end = r.end()
 		}
-		return !r.begin().Add(-edge).After(tick) && !end.Add(edge).Before(tick)
+		if r.kind == "schedule" && c.record.struck(r.replica, r.tick.Add(-edge), begin) {
+			begin = r.tick // it was claimed, and its replica held up before it could start it
+		}
+		return !begin.Add(-edge).After(tick) && !end.Add(edge).Before(tick)
 	})
 }
 

@@ -117,6 +117,18 @@ func TestARunUnderWayExcusesATick(t *testing.T) {
 	}
 }
 
+func TestAClaimantThatWasHeldUpBeforeTheStartOverlapsTheNextTick(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0)
+	s.run(1, 2.7, 2.702, succeeded)
+	s.fire(3)
+	s.judged(t, "lost")
+	s.strike(stopped, "r1", .99, 2.7)
+	if got := s.judged(t); got.overlaps != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestARunThatEndedExcusesNoLaterTick(t *testing.T) {
 	s := newScene(slow)
 	s.run(0, .002, .5, succeeded)
