@@ -72,7 +72,7 @@ func TestAPostFollowsAFewRedirectsWithItsText(t *testing.T) {
 
 func TestAPostDoesNotFollowOutOfTLS(t *testing.T) {
 	plain := newApp(t, nil)
-	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, 307))
+	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusTemporaryRedirect))
 	defer secure.Close()
 	w := newWire("", true)
 	w.roots = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
