@@ -21,7 +21,7 @@ func executor(log *slog.Logger) func(config.Job) execute.Executor {
 		if c.HTTP != nil {
 			return execute.NewHTTP(*c.HTTP, execute.HTTPOptions{AllowRemote: c.AllowRemote, Version: buildVersion()})
 		}
-		return execute.NewExec(*c.Exec, execute.ExecOptions{Log: log, Env: env, Urgent: lockLost})
+		return execute.NewExec(*c.Exec, execute.ExecOptions{Log: log, Env: env, Urgent: lockLost, Resources: c.Resources})
 	}
 }
 

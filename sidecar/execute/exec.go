@@ -41,11 +41,17 @@ type ExecOptions struct {
 	// second. nil = no cause is.
 	Urgent func(cause error) bool
 	Log    *slog.Logger // gets what the command says, line by line, with job, run and stream; nil = nobody does
-	Env    []string     // base environment, as of os.Environ; the table's comes on top, what the job is told on top of both
+	// Resources limit what the command may take of the machine. What is over them is killed with SIGKILL at once, and has
+	// failed. Niceness apart that is possible on Linux alone: elsewhere every Execute fails.
+	Resources config.Resources
+	Env       []string // base environment, as of os.Environ; the table's comes on top, what the job is told on top of both
 }
 
 func (o ExecOptions) grace(cause error) time.Duration {
+	_, over := errors.AsType[*limitError](cause)
 	switch {
+	case over:
+		return 0
 	case o.Urgent != nil && o.Urgent(cause):
 		return urgentGrace
 	case o.KillGrace > 0:
@@ -63,6 +69,7 @@ type command struct {
 	grace func(cause error) time.Duration
 	log   *slog.Logger
 
+	limits limits
 	untold bool // it is no run, and told of none
 }
 
@@ -73,6 +80,7 @@ func NewExec(c config.Exec, o ExecOptions) Executor {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
+	e.limits.Resources, e.limits.log = o.Resources, e.log
 	env := slices.Clone(o.Env)
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		env = append(env, name+"="+c.Env[name])
@@ -98,6 +106,9 @@ func NewExec(c config.Exec, o ExecOptions) Executor {
 func (e *command) Execute(ctx context.Context, r Run) Result {
 	if ctx.Err() != nil {
 		return Result{Status: Canceled, Err: fmt.Errorf("starting the command: %w", context.Cause(ctx)), Code: -1}
+	}
+	if err := enforceable(e.limits.Resources); err != nil { // and no other replica would fare better
+		return Result{Status: Failed, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
 	}
 	path, err := e.find()
 	if err != nil {
@@ -128,17 +139,28 @@ func (e *command) Execute(ctx context.Context, r Run) Result {
 	if err := start(cmd); err != nil {
 		return Result{Status: NotStarted, Err: fmt.Errorf("starting the command: %w", e.explain(path, err)), Code: -1}
 	}
+	ctx, kill := context.WithCancelCause(ctx)
+	defer kill(nil)
+	lift := e.limits.impose(cmd.Process.Pid, r.Job, kill)
 	r.started()
 	canceled := endGroup(ctx, cmd.Process.Pid, e.grace)
+	lift()
 	wait(cmd)
 	stdout.close()
 	stderr.close()
 
 	res := exited(cmd.ProcessState)
 	res.Output = out.String()
-	if canceled {
+	cause := context.Cause(ctx)
+	_, over := errors.AsType[*limitError](cause)
+	switch {
+	case canceled && over:
+		res = Result{Status: Failed, Err: fmt.Errorf("the command was killed: %w", cause), Code: -1, Output: res.Output}
+	case canceled:
 		res.Status = Canceled
-		res.Err = fmt.Errorf("the command was stopped: %w", context.Cause(ctx))
+		res.Err = fmt.Errorf("the command was stopped: %w", cause)
+	case res.Status == Failed:
+		res.Err = e.limits.blame(res.Err, cmd.ProcessState)
 	}
 	return res
 }

@@ -126,12 +126,12 @@ func TestTheProcessTableIsReadWhateverNamesItHolds(t *testing.T) {
 		"42 (a b) Z) (c) R 7 41 1 0 -1":    {42, 7, 41, 'R'},
 		"43 (\n) Z 1 43) Z 1 43 43 0 -1\n": {43, 1, 43, 'Z'},
 	} {
-		if got, ok := parseStat([]byte(stat)); !ok || got != want {
+		if got, _, ok := parseStat([]byte(stat)); !ok || got != want {
 			t.Errorf("%q: %+v, %t", stat, got, ok)
 		}
 	}
 	for _, stat := range []string{"", "1", "1 (x", ") (", "x (y) S 1 1", "1 (y) S", "1 (y) S a b"} {
-		if got, ok := parseStat([]byte(stat)); ok {
+		if got, _, ok := parseStat([]byte(stat)); ok {
 			t.Errorf("%q: %+v", stat, got)
 		}
 	}
