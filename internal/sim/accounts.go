@@ -119,6 +119,49 @@ func (w *world) checkWakes() {
 	}
 }
 
+// checkTimers: promise 5, in good times the timer of each process wakes once for each tick, and that wake has one outcome.
+func (w *world) checkTimers() {
+	if w.plan.Local || w.stepped {
+		return // a clock that is set wakes again, or not at all
+	}
+	timers, handed := map[wakeOf]int{}, map[firing]bool{}
+	for _, o := range w.outcomes {
+		if o.timer {
+			timers[wakeOf{o.replica, o.job, o.tick.UnixMilli()}]++
+		}
+	}
+	for _, c := range w.redis.claims.all {
+		if c.how == "abandon" { // whose tick is due again as it was
+			handed[firing{job: c.job, tick: c.tick.UnixMilli()}] = true
+		}
+	}
+	for _, r := range w.replicas {
+		to, dead := r.stopped()
+		if dead {
+			continue
+		}
+		if to == 0 {
+			to = w.plan.Lasts
+		}
+		for i := range w.table.Jobs {
+			c := &w.table.Jobs[i]
+			for tick := c.Schedule.Next(w.began); ; tick = c.Schedule.Next(tick) {
+				at := tick.Sub(w.began)
+				if at+c.Jitter+time.Second > to {
+					break
+				}
+				if at < r.began+3*time.Second || w.disturbed(r.place, at-recovery, at+c.Jitter+time.Second) || handed[firing{job: c.Name, tick: tick.UnixMilli()}] {
+					continue
+				}
+				w.met["wakes in good times"]++
+				if n := timers[wakeOf{r, c.Name, tick.UnixMilli()}]; n != 1 {
+					w.violatedAt(at, "5: never silently", c.Name, "%s was well, and told %d outcomes of its timer's wake for %s", r.process, n, stamp(tick))
+				}
+			}
+		}
+	}
+}
+
 // checkMetrics: promise 5, the counters say what the log says.
 func (w *world) checkMetrics() {
 	for _, r := range w.replicas {

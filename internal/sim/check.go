@@ -19,6 +19,7 @@ func (w *world) check() {
 	w.checkSettled()
 	w.checkHistory()
 	w.checkWakes()
+	w.checkTimers()
 	w.checkMetrics()
 }
 

@@ -16,6 +16,7 @@ type outcome struct {
 	job     string
 	tick    time.Time
 	reason  string // "fired", or why not
+	timer   bool   // a timer's wake
 	at      time.Duration
 }
 
@@ -50,7 +51,7 @@ func (j *journal) Handle(_ context.Context, rec slog.Record) error {
 	if err != nil {
 		return nil
 	}
-	o := outcome{replica: j.replica, job: a["job"], tick: tick, at: w.now()}
+	o := outcome{replica: j.replica, job: a["job"], tick: tick, timer: a["kind"] == "", at: w.now()}
 	switch rec.Message {
 	case "fired":
 		o.reason = "fired"

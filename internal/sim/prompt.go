@@ -7,9 +7,9 @@ import (
 )
 
 // nudge is how long it takes from a script to what a replica does about it, as the design allows: 100 ms, and the ways of
-// the nudge, of a look that was under way (there and back: the look, the ledger's birth, the records and the ends of runs
-// that are taken over), of the one that it causes (the look, the birth), and of the question for what that finds.
-func (w *world) nudge() time.Duration { return 100*time.Millisecond + (1+8+4+1)*w.plan.Far }
+// the nudge, of a look that was under way with the records and the ends of runs that it takes over, of the look that the
+// nudge causes, and of the question for what that finds.
+func (w *world) nudge() time.Duration { return 100*time.Millisecond + (1+6+2+1)*w.plan.Far }
 
 // seconds are what the design leaves open in "within the lease plus seconds": two looks, and the way there.
 const seconds = 3 * time.Second

@@ -106,7 +106,8 @@ func (s *tally) encounters() string {
 
 // must be met with in a few hundred seeds, or a check has lost its object.
 var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "triggered", "runs that ended by reap",
-	"waited behind a run that ended by reap"}
+	"waited behind a run that ended by reap", "wakes in good times", "handed over in good times", "replaced in good times",
+	"taken over in good times", "registered anew"}
 
 // TestASeedIsPlayedTheSameWayAgain compares traces. Goroutines that wake at the same instant have no order, and the chance
 // in a backoff is no matter of the seed, so some seeds differ somewhere; what the checks say of them may not.
