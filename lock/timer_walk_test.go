@@ -43,7 +43,6 @@ type request struct {
 type shooter struct {
 	uuid, member, source string
 	of                   *shot
-	attempt              int
 	stage                stage
 	dead, settled        bool
 }

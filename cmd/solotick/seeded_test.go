@@ -52,7 +52,7 @@ func seed(hash string) (*seeded, error) {
 		Skips: map[string]lock.Skip{"send-invoices": overlap, "reports": overlap}}))
 	s.must(now.Beat(s.ctx, lock.Replica{Name: "app-2", Version: "v1.2.3", Table: "0123456789ab", Offset: -3 * time.Second, Ready: "no answer from Redis yet",
 		Reload: "table.yaml:3:15: schedule \"61 * * * *\": minute \"61\"",
-		Skips: map[string]lock.Skip{"reports": overlap}}))
+		Skips:  map[string]lock.Skip{"reports": overlap}}))
 	if s.err == nil {
 		s.must(by.Verify(s.ctx))
 	}
