@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shrink gives back what only the start needed: freed heap, and the pages of the binary itself that initialisation
-// touched. Those are clean and come back from the page cache when they are used; a sidecar at rest uses few of them.
+// shrink gives back what is not in use: freed heap, and the pages of the binary itself that the start, or a scrape,
+// touched. Those are clean and come back from the page cache when they are used; a sidecar at rest uses half of them.
 func shrink() {
 	debug.FreeOSMemory()
 	exe, err := os.Readlink("/proc/self/exe")

@@ -4,5 +4,5 @@ package main
 
 import "runtime/debug"
 
-// shrink gives back the heap that only the start needed.
+// shrink gives back the heap that is not in use.
 func shrink() { debug.FreeOSMemory() }

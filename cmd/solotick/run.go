@@ -29,9 +29,6 @@ import (
 	"github.com/solotick/solotick/sidecar/notify"
 )
 
-// settled is when the start is over: Redis was asked, the jobs are registered, and the first ticks have come.
-const settled = 2 * time.Second
-
 func (a *app) runCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
@@ -111,13 +108,7 @@ func (a *app) run() error {
 		return err
 	}
 	a.reloadWhenTold(ctx, &background, s, log)
-	background.Go(func() {
-		select {
-		case <-time.After(settled):
-			shrink()
-		case <-serving.Done():
-		}
-	})
+	background.Go(func() { staySmall(serving) })
 	if err := s.Run(ctx); err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
