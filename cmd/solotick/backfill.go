@@ -40,7 +40,7 @@ twice does not hold for what is asked for by hand. Look at them with --dry-run f
 				return &failure{code: exitUsage, err: errors.New("backfill needs --from and --to"), hint: c.CommandPath() + " --help"}
 			}
 			return a.at(func(ctx context.Context, d *desk) error {
-				j, err := d.job(args[0])
+				j, err := d.job(ctx, args[0])
 				if err != nil {
 					return err
 				}

@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
 // The tables that the examples of docs/cli-json.md are about.
@@ -31,6 +35,22 @@ jobs:
     exec: {command: ["true"]}
     timout: 5s
 `,
+	"remind.yaml": `name: remind-customers
+schedule: "0 10 * * *"
+http: {url: "http://127.0.0.1:8080/remind-all"}
+`,
+}
+
+// before is what was done before an example of the document.
+var before = map[string]string{"timer list": "timer set", "timer rm": "timer set", "job list": "job apply", "job rm": "job apply"}
+
+// drainedReplica answers as a replica that was asked to drain.
+func drainedReplica(t *testing.T) (admin string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(view.Drained{Drained: true, Replica: "app-1", TookMS: 1204})
+	}))
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
 }
 
 // example is a command line of the document with the output beneath it, and the fields of the tables of its section.
@@ -67,7 +87,8 @@ func examples(t *testing.T) map[string]example {
 
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all := examples(t)
-	if got, want := slices.Sorted(maps.Keys(all)), []string{"backfill", "history", "next", "pause", "resume", "status", "trigger", "validate", "version"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(all)), []string{"backfill", "drain", "history", "job apply", "job list", "job rm", "next", "pause", "resume",
+		"status", "timer list", "timer rm", "timer set", "trigger", "validate", "version"}; !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)
 	}
 	dir := t.TempDir()
@@ -77,9 +98,16 @@ func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
+	table := documented["table.yaml"] + fmt.Sprintf("admin: %q\n", drainedReplica(t))
+	if err := os.WriteFile("table.yaml", []byte(table), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for verb, e := range all {
 		morningIn(t, "table.yaml")
 		var out, errOut bytes.Buffer
+		if first := before[verb]; first != "" && command(all[first].args, &bytes.Buffer{}, &errOut) != 0 {
+			t.Errorf("%s before %s: %s", first, verb, &errOut)
+		}
 		command(e.args, &out, &errOut)
 		var got any
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil || errOut.Len() > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
@@ -58,8 +59,8 @@ func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bo
 	if err != nil {
 		return cannot(err)
 	}
-	if len(entries) == 0 && job != "" {
-		if _, err := d.job(job); err != nil { // misspelt, perhaps
+	if _, timer := lock.TimerID(job); len(entries) == 0 && job != "" && !timer {
+		if _, err := d.job(ctx, job); err != nil { // misspelt, perhaps
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ Pausing again replaces reason and end. A pause is lost when Redis loses its data
 				return err
 			}
 			return a.at(func(ctx context.Context, d *desk) error {
-				jobs, err := d.jobs(c, args, f.all)
+				jobs, err := d.jobs(ctx, c, args, f.all)
 				if err != nil {
 					return err
 				}
@@ -53,7 +53,7 @@ Pausing again replaces reason and end. A pause is lost when Redis loses its data
 		},
 	}
 	o.flag(c)
-	c.Flags().BoolVar(&f.all, "all", false, "all jobs of the table")
+	c.Flags().BoolVar(&f.all, "all", false, "all jobs, those made through the API too")
 	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf("why: `text` of at most %d characters, shown by status", lock.MaxReason))
 	c.Flags().StringVar(&f.until, "until", "", "end of the pause: `time`, RFC 3339 (default: until it is resumed)")
 	c.Flags().DurationVar(&f.span, "for", 0, "length of the pause: `duration` as 90m or 2h")

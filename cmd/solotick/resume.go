@@ -26,7 +26,7 @@ func (a *app) resumeCommand() *cobra.Command {
 				return err
 			}
 			return a.at(func(ctx context.Context, d *desk) error {
-				jobs, err := d.jobs(c, args, all)
+				jobs, err := d.jobs(ctx, c, args, all)
 				if err != nil {
 					return err
 				}
@@ -35,7 +35,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		},
 	}
 	o.flag(c)
-	c.Flags().BoolVar(&all, "all", false, "all jobs of the table")
+	c.Flags().BoolVar(&all, "all", false, "all jobs, those made through the API too")
 	return c
 }
 

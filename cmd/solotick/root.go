@@ -74,6 +74,7 @@ is fired by exactly one replica.`,
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand(),
 		a.statusCommand(), a.historyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(), a.backfillCommand(),
+		a.drainCommand(), a.timerCommand(), a.jobCommand(),
 		a.importCommand(), a.schemaCommand())
 	offer(root, "log-format", "text", "json")
 	offer(root, "log-level", "debug", "info", "warn", "error")

@@ -60,7 +60,7 @@ is given here.`,
 }
 
 func (a *app) status(ctx context.Context, d *desk, o output) error {
-	look, err := view.Take(ctx, d, d.table, d.table.Jobs)
+	look, err := d.look(ctx)
 	if err != nil {
 		return cannot(err)
 	}
@@ -70,4 +70,13 @@ func (a *app) status(ctx context.Context, d *desk, o output) error {
 	columns, _, _ := terminal(a.out)
 	_, err = fmt.Fprint(a.out, status{look}.text(columns))
 	return err
+}
+
+// look takes a look at all jobs.
+func (d *desk) look(ctx context.Context) (*view.Look, error) {
+	all, err := d.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return view.Take(ctx, d, d.table, all)
 }

@@ -204,7 +204,7 @@ func (a *app) watch(ctx context.Context, d *desk, interval time.Duration) {
 	defer fmt.Fprint(a.out, "\x1b[?25h\x1b[?1049l")
 	var last *view.Look
 	for {
-		look, err := view.Take(ctx, d, d.table, d.table.Jobs)
+		look, err := d.look(ctx)
 		if err == nil {
 			last = look
 		}

@@ -113,7 +113,7 @@ func TestWatchDrawsAgainAndLeavesTheTerminalAsItWas(t *testing.T) {
 	if !strings.HasPrefix(text, "\x1b[?1049h\x1b[?25l\x1b[Hbilling at 2027-03-28 07:20:0") || !strings.HasSuffix(text, "\x1b[?25h\x1b[?1049l") {
 		t.Errorf("drawn: %q", text)
 	}
-	if !strings.Contains(text, "\x1b[HOUT OF DATE: reading the state of 0 jobs: ERR out of order\x1b[K\nbilling at ") {
+	if !strings.Contains(text, "\x1b[HOUT OF DATE: reading the dynamic jobs: ERR out of order\x1b[K\nbilling at ") {
 		t.Errorf("while Redis is out of order: %q", text)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
 // operateLimit is how long a request whose answer was lost is asked for again.
@@ -92,16 +93,36 @@ func cannot(err error) *failure {
 		f.hint = "a replica registers its jobs when it starts: solotick status shows which replicas there are"
 	case errors.Is(err, lock.ErrPast):
 		f.code = exitUsage
+	case errors.Is(err, lock.ErrTimerFired):
+		f.code, f.hint = exitProblem, "for a day the id is not taken again: use another one"
 	case errors.Is(err, lock.ErrNoAnswer):
 		f.hint = "it may have been done or not: solotick status shows it"
 	}
 	return f
 }
 
-// job is the table's job of that name, which replicas agree on in Redis.
-func (d *desk) job(name string) (config.Job, error) {
+// all are the jobs of the table, and after them those made through the API.
+func (d *desk) all(ctx context.Context) ([]config.Job, error) {
+	_, sources, err := d.DynamicJobs(ctx)
+	if err != nil {
+		return nil, cannot(err)
+	}
+	return view.Jobs(d.table, sources), nil
+}
+
+// job is the job of that name, which replicas agree on in Redis.
+func (d *desk) job(ctx context.Context, name string) (config.Job, error) {
+	all, err := d.all(ctx)
+	if err != nil {
+		return config.Job{}, err
+	}
+	return find(all, name)
+}
+
+// find finds a job that replicas agree on in Redis by its name.
+func find(all []config.Job, name string) (config.Job, error) {
 	var names []string
-	for _, j := range d.table.Jobs {
+	for _, j := range all {
 		names = append(names, j.Name)
 		if j.Name == name && j.Guarantee == config.EveryReplica {
 			return j, &failure{code: exitUsage, err: fmt.Errorf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", name)}
@@ -110,22 +131,26 @@ func (d *desk) job(name string) (config.Job, error) {
 			return j, nil
 		}
 	}
-	f := &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "solotick status shows all jobs"}
+	f := &failure{code: exitUsage, err: fmt.Errorf("there is no job %q", name), hint: "solotick status shows all jobs"}
 	if near := config.Nearest(name, names); near != "" {
 		f.hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return config.Job{}, f
 }
 
-// jobs are the names given, each once, or, with all, those of the whole table.
-func (d *desk) jobs(c *cobra.Command, names []string, all bool) ([]string, error) {
+// jobs are the names given, each once, or, with all, those of all jobs.
+func (d *desk) jobs(ctx context.Context, c *cobra.Command, names []string, all bool) ([]string, error) {
 	if all == (len(names) > 0) {
 		return nil, &failure{code: exitUsage, err: fmt.Errorf("%s takes the names of jobs or --all", c.Name()), hint: c.CommandPath() + " --help"}
+	}
+	known, err := d.all(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var picked []string
 	seen := map[string]bool{}
 	for _, name := range names {
-		if _, err := d.job(name); err != nil {
+		if _, err := find(known, name); err != nil {
 			return nil, err
 		}
 		if !seen[name] {
@@ -134,7 +159,7 @@ func (d *desk) jobs(c *cobra.Command, names []string, all bool) ([]string, error
 		seen[name] = true
 	}
 	if all {
-		for _, j := range d.table.Jobs {
+		for _, j := range known {
 			if j.Guarantee != config.EveryReplica {
 				picked = append(picked, j.Name)
 			}

@@ -47,7 +47,7 @@ With --wait the exit code is 0 only when the run succeeded.`,
 }
 
 func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o output) error {
-	if _, err := d.job(name); err != nil {
+	if _, err := d.job(ctx, name); err != nil {
 		return err
 	}
 	var due lock.Due

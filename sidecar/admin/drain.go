@@ -5,14 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"time"
-)
 
-// drained is the answer to a drain.
-type drained struct {
-	Drained bool   `json:"drained"` // whether all runs of the replica have ended
-	Replica string `json:"replica"`
-	TookMS  int64  `json:"tookMs"`
-}
+	"github.com/solotick/solotick/sidecar/admin/view"
+)
 
 // errStillDraining ends the wait for a drain that goes on.
 var errStillDraining = errors.New("the caller's time is over")
@@ -46,7 +41,7 @@ func (a *api) drained(r *http.Request) (*answer, error) {
 	a.Log.Info("asked to drain")
 	start := time.Now()
 	err = a.Replica.Drain(ctx)
-	out := drained{err == nil, a.Name, time.Since(start).Milliseconds()}
+	out := view.Drained{Drained: err == nil, Replica: a.Name, TookMS: time.Since(start).Milliseconds()}
 	switch {
 	case err == nil:
 		return &answer{body: out}, nil

@@ -41,3 +41,10 @@ type Resumed struct {
 	Job     string `json:"job"`
 	Resumed bool   `json:"resumed"` // whether it was paused
 }
+
+// Drained is what a replica has to say of its drain.
+type Drained struct {
+	Drained bool   `json:"drained"` // whether all its runs have ended
+	Replica string `json:"replica"`
+	TookMS  int64  `json:"tookMs"`
+}

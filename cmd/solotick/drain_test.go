@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/solotick/solotick/internal/redistest"
+)
+
+// drains runs `drain` with a table that names the admin address.
+func drains(t *testing.T, admin string, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	table := filepath.Join(t.TempDir(), "table.yaml")
+	if err := os.WriteFile(table, fmt.Appendf(nil, "service: shop\nadmin: %q\njobs: []\n", admin), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var o, e bytes.Buffer
+	code = command(append([]string{"drain", "-c", table}, args...), &o, &e)
+	return code, o.String(), e.String()
+}
+
+func TestDrainWaitsForTheRunsOfTheReplica(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r := launch(t, fmt.Sprintf(`
+service: shop
+redis: {url: %q, timeout: 2s}
+listen: ""
+admin: "127.0.0.1:0"
+jobs:
+  - {name: job, schedule: "@every 1s", exec: {command: ["sleep", "3"]}}
+`, s.URL()), nil, "--replica", "one")
+	addr := r.await("serving the status page and the API").text("addr")
+	r.await("fired")
+	code, out, errOut := drains(t, addr, "--timeout", "50ms")
+	if code != exitCannot || out != "" || !strings.HasPrefix(errOut, "error: runs of one have not ended after ") || !strings.HasSuffix(errOut, "ms; the drain goes on\n") {
+		t.Errorf("while a job runs: %d %q %q", code, out, errOut)
+	}
+	code, out, errOut = drains(t, addr)
+	if code != 0 || !strings.HasPrefix(out, "drained one after ") || errOut != "" {
+		t.Errorf("to the end: %d %q %q", code, out, errOut)
+	}
+	r.await("finished", "outcome", "succeeded")
+	code, out, _ = drains(t, addr, "-o", "json")
+	if code != 0 || !strings.HasPrefix(out, "{\n  \"drained\": true,\n  \"replica\": \"one\",\n  \"tookMs\": ") {
+		t.Errorf("drained before: %d %q", code, out)
+	}
+	r.stop()
+}
+
+func TestADrainThatWasNotToBeHadIsSaid(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	l.Close()
+	for _, c := range []struct {
+		status       int
+		answer, says string
+	}{
+		{http.StatusForbidden, `{"error": "no"}`, "error: asking the replica to drain: its answer: 403 Forbidden"},
+		{http.StatusOK, `<html>`, "error: asking the replica to drain: its answer: invalid character"},
+		{http.StatusOK, strings.Repeat(" ", maxAnswer+1) + "{}", "error: asking the replica to drain: its answer: unexpected end"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			_, _ = w.Write([]byte(c.answer))
+		}))
+		defer server.Close()
+		if code, out, errOut := drains(t, server.Listener.Addr().String()); code != exitCannot || out != "" || !strings.HasPrefix(errOut, c.says) {
+			t.Errorf("%d %.20s: %d %q %q", c.status, c.answer, code, out, errOut)
+		}
+	}
+	for admin, says := range map[string]string{
+		nobody: "error: no replica answers at " + nobody + "\nhint: it does while it runs",
+		"":     "error: the table has no admin address",
+	} {
+		if code, out, errOut := drains(t, admin); code != exitCannot || out != "" || !strings.HasPrefix(errOut, says) {
+			t.Errorf("at %q: %d %q %q", admin, code, out, errOut)
+		}
+	}
+	for _, args := range [][]string{{"--timeout", "0s"}, {"--timeout", "-1s"}, {"now"}, {"-o", "xml"}} {
+		if code, _, errOut := drains(t, nobody, args...); code != exitUsage {
+			t.Errorf("%v: %d %q", args, code, errOut)
+		}
+	}
+}
+
+func TestTheReplicaIsToldHowLongADrainIsWaitedFor(t *testing.T) {
+	asked := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Method == http.MethodPost && r.URL.Path == "/v1/drain" && r.URL.RawQuery == "timeout=20s"
+		_, _ = w.Write([]byte(`{"drained": true, "replica": "one\u001b[2J", "tookMs": 1204}`))
+	}))
+	defer server.Close()
+	code, out, errOut := drains(t, server.Listener.Addr().String(), "--timeout", "20s")
+	if code != 0 || out != "drained one [2J after 1.204s\n" || !asked {
+		t.Errorf("%d %q %q", code, out, errOut)
+	}
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/admin/view"
+)
+
+func (a *app) jobCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "job",
+		Short: "Apply, list and remove jobs besides the table's",
+		Long: `Jobs can be made without changing the table: they are kept in Redis, and all replicas have them within a second. Such a job
+sends requests to the replica's machine alone; commands, other hosts and pings are for the table.`,
+		Example: `  solotick job apply -c table.yaml -f remind.yaml
+  solotick job list -c table.yaml
+  solotick job rm -c table.yaml remind-customers`,
+		Args: subcommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.jobApplyCommand(), a.jobListCommand(), a.jobRmCommand())
+	return c
+}
+
+func (a *app) jobApplyCommand() *cobra.Command {
+	var (
+		o    output
+		file string
+	)
+	c := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Make or change a job besides the table's",
+		Long: `Make or change a job besides the table's. The file holds one job as the table has them, in YAML or JSON, with its name; ${…}
+in it is text, and not a variable.`,
+		Example: `  solotick job apply -c table.yaml -f remind.yaml
+  solotick job apply -c table.yaml -f - <remind.yaml`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			j, err := a.readJob(file)
+			if err != nil {
+				return err
+			}
+			return a.at(func(ctx context.Context, d *desk) error { return a.applyJob(ctx, d, j, o) })
+		},
+	}
+	o.flag(c)
+	c.Flags().StringVarP(&file, "file", "f", "", "`file` with the job; - is standard input")
+	return c
+}
+
+// readJob reads one job with its name.
+func (a *app) readJob(file string) (*config.Job, error) {
+	if file == "" {
+		return nil, &failure{code: exitUsage, err: errors.New("the file with the job is missing"), hint: "-f job.yaml, or -f - for standard input"}
+	}
+	in := io.Reader(os.Stdin)
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the job: %w", err)}
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1)) // and what is longer is refused below
+	if err != nil {
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the job: %w", err)}
+	}
+	var named struct {
+		Name string `yaml:"name"`
+	}
+	if err := yaml.Unmarshal(data, &named); err == nil && named.Name == "" {
+		return nil, &failure{code: exitProblem, err: fmt.Errorf("%s: the job has no name", file), hint: "name: send-reminders"}
+	}
+	j, err := config.ParseJob(named.Name, data)
+	var problems config.Problems
+	if errors.As(err, &problems) {
+		if named.Name == "" { // since the file cannot be read, of which all is said
+			problems = slices.DeleteFunc(problems, func(p config.Problem) bool { return p.Line == 0 })
+		}
+		for _, p := range problems {
+			p.File = file
+			fmt.Fprintf(a.err, "%s\n", p)
+		}
+		return nil, &failure{code: exitProblem, err: fmt.Errorf("%s has %s", file, plural(len(problems), "problem"))}
+	}
+	return j, err
+}
+
+func (a *app) applyJob(ctx context.Context, d *desk, j *config.Job, o output) error {
+	if err := d.notOfTheTable(j.Name); err != nil {
+		return err
+	}
+	var created bool
+	err := d.operate(ctx, func(ctx context.Context) (err error) {
+		created, err = d.SetJob(ctx, j.Name, j.Source)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a.warnIfAlone(ctx, d)
+	if o == "json" {
+		return a.printJSON(view.SetJob{Job: j.Name, Created: created})
+	}
+	said := map[bool]string{true: "made", false: "applied"}[created]
+	_, err = fmt.Fprintf(a.out, "%s %s\n", said, j.Name)
+	return err
+}
+
+// notOfTheTable keeps what is in the table from being changed elsewhere.
+func (d *desk) notOfTheTable(name string) error {
+	if slices.ContainsFunc(d.table.Jobs, func(j config.Job) bool { return j.Name == name }) {
+		return &failure{code: exitProblem, err: fmt.Errorf("job %q is in the table, and changes there alone", name)}
+	}
+	return nil
+}
+
+func (a *app) jobListCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use:               "list",
+		Short:             "Show the jobs besides the table's",
+		Example:           `  solotick job list -c table.yaml`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return a.at(func(ctx context.Context, d *desk) error { return a.listJobs(ctx, d, o) })
+		},
+	}
+	o.flag(c)
+	return c
+}
+
+// madeJobJSON is one row of `job list -o json`, a contract: see docs/cli-json.md.
+type madeJobJSON struct {
+	Job      string `json:"job"`
+	Schedule string `json:"schedule"`
+	TimeZone string `json:"timeZone"`
+	Next     string `json:"next,omitempty"`
+}
+
+func (a *app) listJobs(ctx context.Context, d *desk, o output) error {
+	all, err := d.all(ctx)
+	if err != nil {
+		return err
+	}
+	rows := []madeJobJSON{}
+	columns, _, _ := terminal(a.out)
+	g := grid{width: columns, names: []int{0}}
+	g.add("JOB", "SCHEDULE", "ZONE", "NEXT")
+	for _, j := range all[len(d.table.Jobs):] {
+		next := j.Schedule.Next(d.now())
+		rows = append(rows, madeJobJSON{j.Name, j.Schedule.String(), j.TimeZone, view.Stamp(next)})
+		shown := "-"
+		if !next.IsZero() {
+			shown = "in " + span(next.Sub(d.now()))
+		}
+		g.add(j.Name, j.Schedule.String(), j.TimeZone, shown)
+	}
+	if o == "json" {
+		return a.printJSON(rows)
+	}
+	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))
+	return err
+}
+
+func (a *app) jobRmCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use:               "rm NAME",
+		Short:             "Remove a job that is not of the table",
+		Long:              `Remove a job that is not of the table. A run of it that is under way ends as if the job were still there.`,
+		Example:           `  solotick job rm -c table.yaml remind-customers`,
+		Args:              oneJob,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return a.at(func(ctx context.Context, d *desk) error { return a.rmJob(ctx, d, args[0], o) })
+		},
+	}
+	o.flag(c)
+	return c
+}
+
+func (a *app) rmJob(ctx context.Context, d *desk, name string, o output) error {
+	if err := d.notOfTheTable(name); err != nil {
+		return err
+	}
+	var deleted bool
+	err := d.operate(ctx, func(ctx context.Context) (err error) {
+		deleted, err = d.DeleteJob(ctx, name)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case !deleted:
+		return &failure{code: exitProblem, err: fmt.Errorf("there is no job %q besides the table's", name), hint: "solotick job list"}
+	case o == "json":
+		return a.printJSON(view.DeletedJob{Job: name, Deleted: true})
+	}
+	_, err = fmt.Fprintf(a.out, "removed %s\n", name)
+	return err
+}
