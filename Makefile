@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COLD = github.com/alicebob/... github.com/yuin/... google.golang.org/... go.yaml.in/... github.com/prometheus/... \
 	github.com/spf13/... github.com/netresearch/... net/http crypto/... encoding/... \
 	github.com/solotick/solotick/cmd/... github.com/solotick/solotick/config/... \
-	github.com/solotick/solotick/internal/convert/...
+	github.com/solotick/solotick/internal/convert/... github.com/solotick/solotick/internal/demo/...
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)" $(COLD:%=-gcflags=%=-l)
 
 .PHONY: build test lint soak bench nemesis model sim

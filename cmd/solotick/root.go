@@ -75,7 +75,7 @@ is fired by exactly one replica.`,
 	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand(),
 		a.statusCommand(), a.historyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(), a.backfillCommand(),
 		a.drainCommand(), a.timerCommand(), a.jobCommand(),
-		a.importCommand(), a.schemaCommand())
+		a.importCommand(), a.schemaCommand(), a.demoCommand())
 	offer(root, "log-format", "text", "json")
 	offer(root, "log-level", "debug", "info", "warn", "error")
 	return root

@@ -48,7 +48,15 @@ func Open(addr string) (*Store, error) {
 	}
 }
 
-// Serving tells whether this process is the one that serves. It must not be asked while Run runs.
+// Addr is where this process serves the store, which tells the port that was asked for as 0; "" when another one serves.
+func (s *Store) Addr() string {
+	if s.server == nil {
+		return ""
+	}
+	return s.server.Addr()
+}
+
+// Serving tells whether this process is the one that serves. It must not be asked while Run runs, nor must Addr.
 func (s *Store) Serving() bool { return s.server != nil }
 
 func (s *Store) serve() error {

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// show is one run of the demo, as somebody sees it.
+type show struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	scratch string // where it may put files
+	out     *bufio.Reader
+	said    strings.Builder
+}
+
+func openShow(t *testing.T, argv ...string) *show {
+	t.Helper()
+	d := &show{t: t, scratch: t.TempDir(), cmd: exec.Command(argv[0], argv[1:]...)}
+	d.cmd.Env = append(os.Environ(), "TMPDIR="+d.scratch)
+	return d.begin()
+}
+
+func (d *show) begin() *show {
+	d.t.Helper()
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.cmd.Stderr = d.cmd.Stdout
+	d.out = bufio.NewReader(out)
+	if err := d.cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	limit := time.AfterFunc(4*patience, func() { _ = d.cmd.Process.Kill() })
+	d.t.Cleanup(func() {
+		limit.Stop()
+		_ = d.cmd.Process.Kill() // which is no error when it has ended
+		if d.t.Failed() {
+			d.t.Logf("the demo said:\n%s", d.said.String())
+		}
+	})
+	return d
+}
+
+// await reads until a line matches, and returns what the pattern's brackets hold.
+func (d *show) await(pattern string) []string {
+	d.t.Helper()
+	re := regexp.MustCompile(pattern)
+	for {
+		line, err := d.out.ReadString('\n')
+		d.said.WriteString(line)
+		if m := re.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
+			return m[1:]
+		}
+		if err != nil {
+			d.t.Fatalf("the demo ended without saying %q", pattern)
+		}
+	}
+}
+
+// end waits for the end and wants the exit code.
+func (d *show) end(code int) {
+	d.t.Helper()
+	rest, _ := io.ReadAll(d.out)
+	d.said.Write(rest)
+	_ = d.cmd.Wait()
+	if got := d.cmd.ProcessState.ExitCode(); got != code {
+		d.t.Errorf("exit code %d, want %d", got, code)
+	}
+}
+
+// number is one of the summary.
+func (d *show) number(what string) int {
+	d.t.Helper()
+	m := regexp.MustCompile(`(?m)^  ` + what + ` +(\d+) `).FindStringSubmatch(d.said.String())
+	if m == nil {
+		d.t.Fatalf("the summary does not count %q", what)
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return n
+}
+
+// nothingLeft wants that no replica and, if all is to be gone, no file is there any more.
+func (d *show) nothingLeft(files bool) {
+	d.t.Helper()
+	limit := time.After(patience)
+	for alive := running(d.t, d.scratch); len(alive) > 0; alive = running(d.t, d.scratch) {
+		select {
+		case <-limit:
+			d.t.Fatalf("still there: %q", alive)
+		default:
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(d.scratch, "*"))
+	if err != nil || files && len(left) > 0 {
+		d.t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// running are the command lines of living processes that name the directory.
+func running(t *testing.T, dir string) []string {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(lines) == 0 {
+		t.Fatalf("no processes: %v", err)
+	}
+	var found []string
+	for _, file := range lines {
+		if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(dir)) {
+			found = append(found, string(bytes.ReplaceAll(text, []byte{0}, []byte{' '})))
+		}
+	}
+	return found
+}
+
+// The command as it stands in the README, for a few seconds.
+func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`(?m)^go run ./cmd/solotick demo.*$`).FindString(string(text))
+	if command == "" {
+		t.Fatal("the README has no command of the demo")
+	}
+	d := openShow(t, "sh", "-c", "cd ../.. && exec "+command+" --for 9s --no-kill")
+	d.end(0)
+	if due, once := d.number("ticks due"), d.number("fired once"); due < 5 || once < due-d.number("skipped on purpose") {
+		t.Errorf("%d of %d ticks were fired once", once, due)
+	}
+	if d.number("doubles") != 0 || d.number("lost") != 0 || d.number("replicas killed") != 0 {
+		t.Error("the summary has what ought not to be")
+	}
+	if said := d.said.String(); strings.Contains(said, "\x1b") || !strings.Contains(said, "● fired    ") || strings.Contains(said, "superseded") {
+		t.Error("the stream is not what it ought to be")
+	}
+	d.nothingLeft(true)
+}
+
+func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir() // with a browser in it
+	if err := os.WriteFile(filepath.Join(bin, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >"+bin+"/opened\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := openShow(t, "env", "PATH="+bin+":"+os.Getenv("PATH"), "solotick", "demo", "--open")
+	page := d.await(`status page  (http://127\.0\.0\.1:\d+/)$`)[0]
+	victim := d.await(`(\w+) +✗ killed with SIGKILL while it ran send-report$`)[0]
+	m := d.await(`send-report    (\w+) +↻ took over [0-9:]+ from (\w+), runs it again$`)
+	if victim == "one" || m[1] != victim || m[0] == victim {
+		t.Errorf("%s was killed, and %s took over from %s", victim, m[0], m[1])
+	}
+	d.await(victim + ` +started again$`)
+	if text := fetch(t, page); !strings.Contains(text, "<html") {
+		t.Errorf("the status page is %.200s", text)
+	}
+	if text := fetch(t, page+"v1/status"); !strings.Contains(text, `"send-report"`) {
+		t.Errorf("what the status page shows is %.200s", text)
+	}
+	if opened, err := os.ReadFile(bin + "/opened"); err != nil || string(opened) != page+"\n" {
+		t.Errorf("the browser got %q, %v, want %s", opened, err, page)
+	}
+	if n := len(running(t, d.scratch)); n != 3 {
+		t.Errorf("%d replicas, want 3", n)
+	}
+	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	d.end(0)
+	if d.number("doubles") != 0 || d.number("lost") != 0 || d.number("replicas killed") < 1 || d.number("runs taken over") < 1 {
+		t.Error("the summary has what ought not to be")
+	}
+	d.nothingLeft(true)
+}
+
+// Nothing can be done by a process that is killed, but for what the kernel does for it, and the next one.
+func TestADemoThatIsKilledLeavesNoReplicaAndTheNextOneTidiesUp(t *testing.T) {
+	t.Parallel()
+	d := openShow(t, "solotick", "demo")
+	d.await(`● fired`)
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d.end(-1)
+	d.nothingLeft(false)
+	next := &show{t: t, scratch: d.scratch, cmd: exec.Command("solotick", "demo", "--for", "1s")}
+	next.cmd.Env = d.cmd.Env
+	next.begin().end(0)
+	next.nothingLeft(true)
+}
+
+func TestADemoWhoseReaderGoesEnds(t *testing.T) {
+	t.Parallel()
+	d := openShow(t, "sh", "-c", "solotick demo --no-kill | head -n 3")
+	d.end(0)
+	d.nothingLeft(true)
+}
+
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := (&http.Client{Timeout: patience}).Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

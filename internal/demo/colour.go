@@ -1,0 +1,26 @@
+package demo
+
+import "regexp"
+
+func paint(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
+
+func bold(text string) string   { return paint("1", text) }
+func dim(text string) string    { return paint("2", text) }
+func red(text string) string    { return paint("31", text) }
+func green(text string) string  { return paint("32", text) }
+func yellow(text string) string { return paint("33", text) }
+
+// ofReplica are the colours by which the replicas are told apart.
+var ofReplica = map[string]string{"one": "36", "two": "35", "three": "34"}
+
+func (s *stream) name(replica string) string {
+	if code := ofReplica[replica]; code != "" {
+		return paint(code, replica)
+	}
+	return replica
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// plain is a line for what is no terminal.
+func plain(line string) string { return escapes.ReplaceAllString(line, "") }

@@ -1,0 +1,112 @@
+package demo
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// event is one line of a replica's log, or what the demo itself did to the replica.
+type event struct {
+	Time                  time.Time
+	Msg                   string
+	Level                 string
+	Job, Kind, Reason, By string
+	Tick                  time.Time
+	Outcome               string
+	Duration, Wait        time.Duration
+	Attempt, Code         int
+	Err, Addr             string
+	Dead                  string `json:"replica"` // whose run was cut off
+	from                  string // the replica
+}
+
+// What the demo itself adds to the logs.
+const (
+	killed = "killed"
+	back   = "started again"
+)
+
+// replica is one process of `solotick run`.
+type replica struct {
+	name string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process is gone and its log is read
+}
+
+// start starts this program once more. It has a process group of its own, so that Ctrl-C in the terminal is the demo's
+// alone to deal with, and on Linux it does not outlive the demo, however that ends.
+func start(name, table string, events chan<- event) (*replica, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("starting replica %s: %w", name, err)
+	}
+	r := &replica{name: name, done: make(chan struct{})}
+	r.cmd = exec.Command(program, "run", "-c", table, "--replica", name, "--log-format", "json", "--log-level", "info")
+	r.cmd.Args[0] = os.Args[0]
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "SOLOTICK_") { // they are about another Redis, and another table
+			r.cmd.Env = append(r.cmd.Env, v)
+		}
+	}
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(r.cmd.SysProcAttr)
+	log, err := r.cmd.StderrPipe()
+	if err == nil {
+		err = r.cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("starting replica %s: %w", name, err)
+	}
+	go func() {
+		r.read(log, events)
+		_ = r.cmd.Wait() // killed, or told to end
+		close(r.done)
+	}()
+	return r, nil
+}
+
+func (r *replica) read(log io.Reader, events chan<- event) {
+	in := bufio.NewScanner(log)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		var e event
+		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
+			e = event{Time: time.Now(), Level: "ERROR", Msg: in.Text()} // what it says before it has a log
+		}
+		e.from = r.name
+		events <- e
+	}
+	_, _ = io.Copy(io.Discard, log) // a line beyond all measure must not hold the replica up
+}
+
+// kill ends the process, and whatever it may have started, as a crash does.
+func (r *replica) kill() {
+	_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) // gone already is as good
+	<-r.done
+}
+
+// stop lets it end in order, and kills it when that takes too long.
+func (r *replica) stop(grace time.Duration) {
+	_ = r.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-r.done:
+	case <-time.After(grace):
+		r.kill()
+	}
+}
+
+func (r *replica) gone() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}

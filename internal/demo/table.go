@@ -1,0 +1,75 @@
+package demo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// job is one job of the demo: how the table has it, and how the app answers it.
+type job struct {
+	name     string
+	schedule string
+	policy   string // further keys of the table
+	about    string // what there is to see
+	answer   func(r receipt) (code int, after time.Duration)
+}
+
+// everywhere is the job that each replica runs for itself.
+const everywhere = "warm-cache"
+
+// queueing is the job of which one tick may wait for the end of the run.
+const queueing = "resize-images"
+
+// reported is the job that somebody else takes up when its replica is killed.
+const reported = "send-report"
+
+func jobs() []job {
+	ok := func(d time.Duration) func(receipt) (int, time.Duration) {
+		return func(receipt) (int, time.Duration) { return http.StatusOK, d }
+	}
+	return []job{
+		{"heartbeat", "* * * * * *", "", "every second, on one replica", ok(5 * time.Millisecond)},
+		{"sync-stock", "@every 4s", "", "runs for longer than that: some are skipped", ok(5 * time.Second)},
+		{queueing, "@every 6s", "concurrencyPolicy: Queue", "the same, but one tick waits for the run's end", func(r receipt) (int, time.Duration) {
+			return http.StatusOK, 4*time.Second + rand.N(5*time.Second)
+		}},
+		{reported, "@every 5s", "guarantee: at-least-once", "run again by another when its replica is killed", ok(3 * time.Second)},
+		{"charge-cards", "@every 8s", "retry: {limit: 3, backoff: 300ms}", "fails now and then, and is tried again", func(r receipt) (int, time.Duration) {
+			if r.attempt <= rand.IntN(3) {
+				return http.StatusServiceUnavailable, 20 * time.Millisecond
+			}
+			return http.StatusOK, 20 * time.Millisecond
+		}},
+		{"import-feed", "@every 9s", "", "the app says now and then that it does it already", func(r receipt) (int, time.Duration) {
+			if rand.IntN(2) == 0 {
+				return http.StatusConflict, time.Millisecond
+			}
+			return http.StatusOK, 50 * time.Millisecond
+		}},
+		{everywhere, "@every 15s", "guarantee: every-replica", "on every replica, without a lock", ok(10 * time.Millisecond)},
+	}
+}
+
+// table is the table of all three replicas. A short ttl finds a dead replica soon.
+func table(app, redis string) string {
+	t := fmt.Sprintf(`# The table of solotick demo. It lasts as long as the demo does.
+service: demo
+redis: {url: "redis://%s/0"}
+listen: "127.0.0.1:0"
+admin: "127.0.0.1:0"
+shutdownGrace: 1s
+defaults:
+  lock: {ttl: 3s, safetyDelay: 500ms}
+  timeout: 20s
+jobs:
+`, redis)
+	for _, j := range jobs() {
+		t += fmt.Sprintf("  - name: %s # %s\n    schedule: %q\n    http: {url: \"http://%s/%s\"}\n", j.name, j.about, j.schedule, app, j.name)
+		if j.policy != "" {
+			t += "    " + j.policy + "\n"
+		}
+	}
+	return t
+}

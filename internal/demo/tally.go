@@ -1,0 +1,125 @@
+package demo
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/solotick/solotick/config/schedule"
+)
+
+// Tally is what became of the ticks between two moments, counted by what the app got.
+type Tally struct {
+	From, To   time.Time
+	Due        int // ticks of the jobs that run on one replica
+	Once       int // fired once
+	Overlap    int // skipped, or put off for good, because the job still ran
+	CutOff     int // their replica was killed before it could call the app
+	Doubles    int // calls beside the first one for a tick
+	Lost       int // everything else
+	Everywhere int // runs of the job that runs on every replica
+	Retries    int // further attempts
+	Declined   int // calls that the app answered with 409
+	Kills      int
+	Takeovers  int // runs that were begun again by another replica
+}
+
+// count counts. unmet says why replicas skipped a tick, and cut which ticks were found without a replica.
+func count(calls []receipt, unmet map[tickOf]reasons, cut map[tickOf]bool, from, to time.Time) (Tally, error) {
+	t := Tally{From: from, To: to}
+	firsts, again := map[tickOf]int{}, map[tickOf]map[int]bool{}
+	perReplica := map[string]bool{}
+	for _, c := range calls {
+		k := tickOf{c.job, c.tick.UnixMilli()}
+		if c.tick.Before(from) || c.tick.After(to) {
+			continue
+		}
+		if c.code == 409 {
+			t.Declined++
+		}
+		switch {
+		case c.job == everywhere:
+			if id := fmt.Sprint(k, c.replica); perReplica[id] {
+				t.Doubles++
+			} else {
+				perReplica[id] = true
+				t.Everywhere++
+			}
+		case c.attempt == 1:
+			firsts[k]++
+		case again[k][c.attempt]:
+			t.Doubles++
+		default:
+			if again[k] == nil {
+				again[k] = map[int]bool{}
+			}
+			if again[k][c.attempt] = true; c.kind == "takeover" {
+				t.Takeovers++
+			} else {
+				t.Retries++
+			}
+		}
+	}
+	for _, j := range jobs() {
+		if j.name == everywhere {
+			continue
+		}
+		s, err := schedule.Parse(j.schedule, schedule.Options{Job: j.name})
+		if err != nil {
+			return t, fmt.Errorf("counting the ticks of %s: %w", j.name, err)
+		}
+		for tick := s.Next(from.Add(-time.Nanosecond)); !tick.After(to); tick = s.Next(tick) {
+			k := tickOf{j.name, tick.UnixMilli()}
+			t.Due++
+			switch n := firsts[k]; {
+			case n > 0:
+				t.Once++
+				t.Doubles += n - 1
+			case len(again[k]) > 0: // its first replica died before its call
+				t.Once++
+			case unmet[k]["overlap"] || unmet[k]["queued"]:
+				t.Overlap++
+			case cut[k]:
+				t.CutOff++
+			default:
+				t.Lost++
+			}
+		}
+	}
+	return t, nil
+}
+
+// Kept tells whether the promises were kept.
+func (t Tally) Kept() bool { return t.Doubles == 0 && t.Lost == 0 }
+
+// lines are the summary.
+func (t Tally) lines() []string {
+	number := func(what string, n int, more string) string {
+		return fmt.Sprintf("  %-22s %5d  %s", what, n, dim(more))
+	}
+	good := func(what string, n int, more string) string {
+		line := fmt.Sprintf("  %-22s %5d", what, n)
+		if n == 0 {
+			return green(line) + "  " + dim(more)
+		}
+		return bold(red(line)) + "  " + dim(more)
+	}
+	lines := []string{
+		bold("By the receipts of the app") + dim(fmt.Sprintf(", for the ticks from %s to %s", clock(t.From), clock(t.To))),
+		"",
+		number("ticks due", t.Due, "of the jobs that run on one replica"),
+		number("fired once", t.Once, ""),
+		number("skipped on purpose", t.Overlap, "the job still ran"),
+		good("doubles", t.Doubles, "fired twice"),
+		good("lost", t.Lost, "fired by nobody, for no reason"),
+	}
+	if t.CutOff > 0 {
+		lines = append(lines, number("cut off", t.CutOff, "the replica was killed before it could call the app"))
+	}
+	return append(lines, "",
+		number("replicas killed", t.Kills, ""),
+		number("runs taken over", t.Takeovers, "by another replica, from one that was killed"),
+		number("attempts repeated", t.Retries, "after the app had failed"),
+		number("answers 409", t.Declined, "the app did that already"),
+		number("on every replica", t.Everywhere, "runs of "+everywhere),
+	)
+}
