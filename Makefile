@@ -14,9 +14,10 @@ RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VER
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
 
-test: ## all tests, with the race detector; installs redis-server, prometheus and chromium when they are missing and it may
+test: ## all tests, with the race detector; installs redis-server, prometheus, systemd and chromium when they are missing and it may
 	.ci/redis
 	.ci/prometheus
+	.ci/systemd
 	go test -race -timeout 15m ./...
 	cd bench && go vet ./... && go test -timeout 5m ./...
 	.ci/chromium

@@ -1,0 +1,151 @@
+// Package systemd shows that the unit beside it is what systemd and Solotick understand.
+package systemd
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/soak/rig"
+)
+
+const installed = "/usr/local/bin/solotick"
+
+// unit are the settings of the file, by name; of one that stands there twice, both.
+func unit(t *testing.T) map[string][]string {
+	t.Helper()
+	f, err := os.Open("solotick.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all := map[string][]string{}
+	for in := bufio.NewScanner(f); in.Scan(); {
+		line := in.Text()
+		if line == "" || line[0] == '#' || line[0] == '[' {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			t.Fatalf("%q is no setting", line)
+		}
+		all[name] = append(all[name], value)
+	}
+	return all
+}
+
+// setting is one that stands there once.
+func setting(t *testing.T, all map[string][]string, name string) string {
+	t.Helper()
+	if len(all[name]) != 1 {
+		t.Fatalf("%s is %q", name, all[name])
+	}
+	return all[name][0]
+}
+
+func build(t *testing.T) string {
+	t.Helper()
+	root, err := rig.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "solotick")
+	if err := rig.Build(root, rig.Package, program, nil); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func TestSystemdTakesTheUnitAndFindsItConfined(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("systemd-analyze is not on the PATH, and CI=true demands it")
+		}
+		t.Skip("systemd-analyze is not on the PATH: systemd's own opinion is not asked")
+	}
+	text, err := os.ReadFile("solotick.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "solotick.service")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), installed, build(t))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// What it does not know it warns of, and does not count as an error.
+	if out, err := exec.Command("systemd-analyze", "verify", file).CombinedOutput(); err != nil || strings.Contains(string(out), "solotick.service") {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	// 9.6 is a service without any confinement, 2.0 the upper end of what systemd calls OK.
+	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", file).CombinedOutput()
+	if err != nil {
+		t.Errorf("systemd-analyze security: %v\n%s", err, out)
+	}
+}
+
+func TestTheUnitRunsWhatThereIs(t *testing.T) {
+	all := unit(t)
+	program := build(t)
+	for name, verb := range map[string]string{"ExecStart": "run", "ExecStop": "drain"} {
+		command := setting(t, all, name)
+		if command != installed+" "+verb {
+			t.Errorf("%s is %q", name, command)
+		}
+		if out, err := exec.Command(program, verb, "--help").CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+	if reload := setting(t, all, "ExecReload"); reload != "/bin/kill -HUP $MAINPID" {
+		t.Errorf("ExecReload is %q", reload)
+	}
+}
+
+func TestTheTableFitsTheUnit(t *testing.T) {
+	all := unit(t)
+	env := map[string]string{"CREDENTIALS_DIRECTORY": "/run/credentials/solotick.service"}
+	if file := setting(t, all, "EnvironmentFile"); file != "/etc/solotick/environment" {
+		t.Errorf("EnvironmentFile is %s", file)
+	}
+	text, err := os.ReadFile("environment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && line[0] != '#' {
+			env[name] = value
+		}
+	}
+	table, err := config.Load("table.yaml", func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range table.Warnings {
+		t.Errorf("the table has a warning: %s", w.Message)
+	}
+	credential, from, _ := strings.Cut(setting(t, all, "LoadCredential"), ":")
+	if want := env["CREDENTIALS_DIRECTORY"] + "/" + credential; table.Redis.PasswordFile != want || from == "" {
+		t.Errorf("the password is in %s, the table looks in %s", want, table.Redis.PasswordFile)
+	}
+	stop, err := time.ParseDuration(setting(t, all, "TimeoutStopSec"))
+	if need := table.ShutdownGrace + 10*time.Second; err != nil || stop < need {
+		t.Errorf("TimeoutStopSec is %s, at least %s is needed; %v", stop, need, err)
+	}
+	state := "/var/lib/" + setting(t, all, "StateDirectory")
+	for _, j := range table.Jobs {
+		if j.Exec != nil && j.Exec.Dir != state {
+			t.Errorf("the job %s runs in %s, and may write to %s alone", j.Name, j.Exec.Dir, state)
+		}
+	}
+	// Without /proc/stat there is no process_start_time_seconds, which the alerts need.
+	if all["ProcSubset"] != nil {
+		t.Error("ProcSubset hides what the metrics of the process are made of")
+	}
+}
