@@ -209,23 +209,35 @@ func (s *Sidecar) introduce(ctx context.Context, j *job) error {
 const handovers = 5
 
 // handover gives the tick to another replica. False when there is no use in it: it went round often enough, a newer tick
-// is due, or nobody would fare better.
+// is due, or nobody would fare better. Without an answer it is asked for once more, and then left to a takeover: giving
+// the tick up would be another question, and might be the one that arrives.
 func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
-	if until := w.worthUntil(); end.result.Status == execute.Failed || w.handovers >= handovers || !until.IsZero() && !s.clock.Now().Before(until) {
+	until := w.worthUntil()
+	if end.result.Status == execute.Failed || w.handovers >= handovers || !until.IsZero() && !s.clock.Now().Before(until) ||
+		w.job.Guarantee == config.EveryReplica {
 		return false
 	}
-	ctx, cancel := s.afterwards(w)
-	defer cancel()
 	// The first goes to whoever is there; after that, each waits longer.
 	wait := time.Duration(0)
 	if w.handovers > 0 {
 		wait = time.Second << (w.handovers - 1)
 	}
-	// That the run is not known any more is the answer to a repeated question: it was handed over by the first one.
-	if _, err := h.Handover(ctx, wait, s.entry(end)); err != nil {
-		return false
+	hand := func() error {
+		ctx, cancel := s.afterwards(w)
+		defer cancel()
+		// That the run is not known any more is the answer to a repeated question: it was handed over by the first one.
+		_, err := h.Handover(ctx, wait, s.entry(end))
+		return err
 	}
-	s.metrics.job(w.job.label).handovers.Add(1)
+	err := hand()
+	if err != nil && s.accepting.Err() == nil {
+		err = hand()
+	}
+	if err != nil {
+		s.unrecorded(w, err)
+	} else {
+		s.metrics.job(w.job.label).handovers.Add(1)
+	}
 	s.skipped(w, notReady, slog.String("err", end.result.Err.Error()))
 	return true
 }
@@ -250,10 +262,14 @@ func (s *Sidecar) settle(w *wake, h *held, end *ended) {
 	}
 	switch {
 	case err != nil:
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the end of the run is not recorded in Redis", append(w.attrs(), slog.String("err", err.Error()))...)
+		s.unrecorded(w, err)
 	case settled != lock.OK:
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended", w.attrs()...)
 	}
+}
+
+func (s *Sidecar) unrecorded(w *wake, err error) {
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "the end of the run is not recorded in Redis", append(w.attrs(), slog.String("err", err.Error()))...)
 }
 
 // release deletes the lock early. What goes wrong here costs nothing: the lock expires by itself.

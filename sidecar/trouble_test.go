@@ -224,6 +224,23 @@ func TestAJobThatCannotBeStartedHereIsStartedElsewhere(t *testing.T) {
 	})
 }
 
+func TestATickThatCannotBeStartedIsHandedOnAfterAnOutageToo(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		cutOff := w.replica(0, func(r *replica) {
+			r.work = nil
+			r.ifNot = func() { r.disconnect(true) }
+		})
+		w.at(5 * time.Second)
+		second := w.replica(time.Second)
+		w.at(22 * time.Second) // later than its lease
+		cutOff.disconnect(false)
+		w.at(30 * time.Second)
+		if s := w.started("minute")[w.origin()]; len(s) != 1 || s[0].replica != second.name {
+			t.Errorf("the tick was started as %v, want once, by the other replica", s)
+		}
+	})
+}
+
 func TestAJobThatCannotBeStartedAnywhereIsGivenUp(t *testing.T) {
 	simulate(t, minutely, func(w *world) {
 		w.replica(0, func(r *replica) { r.work = nil })

@@ -65,7 +65,8 @@ type replica struct {
 	far   time.Duration // from Redis: what a write takes
 	dials int
 	conns []net.Conn
-	work  func(ctx context.Context, r execute.Run) execute.Result // what its jobs do
+	work  func(ctx context.Context, r execute.Run) execute.Result // what its jobs do; nil: they cannot be started
+	ifNot func()                                                  // called then
 }
 
 // simulate runs f in a bubble with a table, and ends everything afterwards.
@@ -163,6 +164,9 @@ func (r *replica) Execute(ctx context.Context, run execute.Run) execute.Result {
 	work := r.work
 	r.mu.Unlock()
 	if work == nil {
+		if r.ifNot != nil {
+			r.ifNot()
+		}
 		return execute.Result{Status: execute.NotStarted, Err: errors.New("connection refused"), Code: -1}
 	}
 	run.Await(ctx)
