@@ -159,7 +159,8 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 			return nil, a, nil
 		}
 	}
-	q := question{store: s, claim: &c}
+	asked := c // so that what is only looked at needs no memory of its own
+	q := question{store: s, claim: &asked}
 	lease, answer, err := q.ask(ctx)
 	if lease == nil && q.unanswered > 0 {
 		q.abandon(ctx)
@@ -180,7 +181,9 @@ func (s *Store) claimed(ctx context.Context, c *Claim) (Answer, bool) {
 	}
 	var n [3]int64
 	for i := range n {
-		n[i], _ = integer(fields[i]) // 0 if there is none
+		if fields[i] != nil { // most have no overlap and no pause behind them
+			n[i], _ = integer(fields[i])
+		}
 	}
 	holder, _ := fields[3].(string)
 	a := Answer{Code: Fired, Prev: fromMillis(n[0]), Overlap: fromMillis(n[1]), PausedTo: fromMillis(n[2]), Holder: holder}

@@ -53,6 +53,9 @@ func notRun(err error) bool {
 
 // refusedWith tells of an error whether it is Redis' own answer to this request and begins with one of the words.
 func refusedWith(err error, words ...string) bool {
+	if err == nil {
+		return false
+	}
 	var re redis.Error
 	var w *underWay
 	if errors.As(err, &w) || !errors.As(err, &re) {
