@@ -59,9 +59,13 @@ func (a *app) demo(length time.Duration, kill, open bool) error {
 		defer cancel()
 	}
 	got := make(chan os.Signal, 2)
-	// SIGPIPE is the end of a reader such as head; without a handler it would end this process and leave its directory.
-	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(got)
+	// The end of a reader such as head would end this process and leave its directory; like this, the write fails. The
+	// signal itself says nothing: it also comes when a replica that was killed is written to.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
 	go func() {
 		for range got {
 			if ctx.Err() != nil {

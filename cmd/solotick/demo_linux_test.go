@@ -139,7 +139,7 @@ func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 	if command == "" {
 		t.Fatal("the README has no command of the demo")
 	}
-	d := openShow(t, "sh", "-c", "cd ../.. && exec "+command+" --for 9s --no-kill")
+	d := openShow(t, "sh", "-c", "cd ../.. && exec "+command+" --for 12s --no-kill")
 	d.end(0)
 	if due, once := d.number("ticks due"), d.number("fired once"); due < 5 || once < due-d.number("skipped on purpose") {
 		t.Errorf("%d of %d ticks were fired once", once, due)

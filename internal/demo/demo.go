@@ -37,7 +37,8 @@ const (
 	stopLimit  = 5 * time.Second
 	rest       = 4500 * time.Millisecond // between a kill and the start that follows: others have taken over by then
 	killEvery  = 9 * time.Second         // at least
-	// A job that Redis has never seen must be known for a second before its first tick; ticks are counted from then on.
+	// A job that Redis has never seen must be known for a second before its first tick: ticks are counted from then on,
+	// and up to as long before the end.
 	settling = 2 * time.Second
 )
 
@@ -88,8 +89,8 @@ func Run(ctx, hard context.Context, o Options) (t Tally, err error) {
 	from := time.Now().Add(settling)
 	d.stream.from = from
 	err = d.play(ctx)
-	// What is due in this very moment may be fired by nobody because all of them stop.
-	to := time.Now().Add(-500 * time.Millisecond)
+	// What is due in this very moment may be fired by nobody because all of them stop; a busy machine is late besides.
+	to := time.Now().Add(-settling)
 	d.stop(hard)
 	if err != nil {
 		return t, err
@@ -182,7 +183,7 @@ func (d *demo) play(ctx context.Context) error {
 	defer ticker.Stop()
 	dead, again := "", time.Time{}
 	next := time.Now().Add(settling + time.Second)
-	for {
+	for d.stream.err == nil { // nobody reads it any more
 		select {
 		case <-ctx.Done():
 			return nil
@@ -210,6 +211,7 @@ func (d *demo) play(ctx context.Context) error {
 			}
 		}
 	}
+	return nil
 }
 
 // victim is the replica to be killed now: one that runs the job which another is to take up. In the middle of a second no

@@ -22,6 +22,7 @@ type stream struct {
 	runs   map[string]string  // job → who runs it
 	jobs   int                // width of the longest job's name
 	from   time.Time          // ticks before this are not shown
+	err    error              // of the first line that could not be written
 }
 
 // tickOf is one tick of one job.
@@ -253,7 +254,9 @@ func (s *stream) print(line string) {
 	if !s.colour {
 		line = plain(line)
 	}
-	fmt.Fprintln(s.out, line)
+	if _, err := fmt.Fprintln(s.out, line); err != nil && s.err == nil {
+		s.err = err
+	}
 }
 
 // pad fills up what is shorter on the screen than in memory.

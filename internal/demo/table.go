@@ -56,7 +56,7 @@ func jobs() []job {
 func table(app, redis string) string {
 	t := fmt.Sprintf(`# The table of solotick demo. It lasts as long as the demo does.
 service: demo
-redis: {url: "redis://%s/0"}
+redis: {url: "redis://%s/0", timeout: 1s}
 listen: "127.0.0.1:0"
 admin: "127.0.0.1:0"
 shutdownGrace: 1s

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/solotick/solotick/config/schedule"
@@ -20,43 +21,25 @@ type Tally struct {
 	Retries    int // further attempts
 	Declined   int // calls that the app answered with 409
 	Kills      int
-	Takeovers  int // runs that were begun again by another replica
+	Takeovers  int      // runs that were begun again by another replica
+	Wrong      []string // the doubles and the lost ones by name
 }
 
-// count counts. unmet says why replicas skipped a tick, and cut which ticks were found without a replica.
+// ledger is what the app got for each tick.
+type ledger struct {
+	first map[tickOf]int          // first attempts
+	again map[tickOf]map[int]bool // further attempts
+	every map[string]bool         // tick and replica, of the job that runs on every replica
+}
+
+// count counts. unmet says why replicas skipped a tick, and cut which ticks were found without a replica. Doubles are
+// looked for in all that came, also after the last tick that is counted.
 func count(calls []receipt, unmet map[tickOf]reasons, cut map[tickOf]bool, from, to time.Time) (Tally, error) {
 	t := Tally{From: from, To: to}
-	firsts, again := map[tickOf]int{}, map[tickOf]map[int]bool{}
-	perReplica := map[string]bool{}
+	l := ledger{map[tickOf]int{}, map[tickOf]map[int]bool{}, map[string]bool{}}
 	for _, c := range calls {
-		k := tickOf{c.job, c.tick.UnixMilli()}
-		if c.tick.Before(from) || c.tick.After(to) {
-			continue
-		}
-		if c.code == 409 {
-			t.Declined++
-		}
-		switch {
-		case c.job == everywhere:
-			if id := fmt.Sprint(k, c.replica); perReplica[id] {
-				t.Doubles++
-			} else {
-				perReplica[id] = true
-				t.Everywhere++
-			}
-		case c.attempt == 1:
-			firsts[k]++
-		case again[k][c.attempt]:
-			t.Doubles++
-		default:
-			if again[k] == nil {
-				again[k] = map[int]bool{}
-			}
-			if again[k][c.attempt] = true; c.kind == "takeover" {
-				t.Takeovers++
-			} else {
-				t.Retries++
-			}
+		if !c.tick.Before(from) {
+			t.take(&l, c)
 		}
 	}
 	for _, j := range jobs() {
@@ -70,11 +53,8 @@ func count(calls []receipt, unmet map[tickOf]reasons, cut map[tickOf]bool, from,
 		for tick := s.Next(from.Add(-time.Nanosecond)); !tick.After(to); tick = s.Next(tick) {
 			k := tickOf{j.name, tick.UnixMilli()}
 			t.Due++
-			switch n := firsts[k]; {
-			case n > 0:
-				t.Once++
-				t.Doubles += n - 1
-			case len(again[k]) > 0: // its first replica died before its call
+			switch {
+			case l.first[k] > 0, len(l.again[k]) > 0: // or its first replica died before its call
 				t.Once++
 			case unmet[k]["overlap"] || unmet[k]["queued"]:
 				t.Overlap++
@@ -82,10 +62,52 @@ func count(calls []receipt, unmet map[tickOf]reasons, cut map[tickOf]bool, from,
 				t.CutOff++
 			default:
 				t.Lost++
+				t.Wrong = append(t.Wrong, fmt.Sprintf("lost: %s at %s", j.name, clock(tick)))
 			}
 		}
 	}
 	return t, nil
+}
+
+// take counts one call.
+func (t *Tally) take(l *ledger, c receipt) {
+	k := tickOf{c.job, c.tick.UnixMilli()}
+	counted := func(n *int) {
+		if !c.tick.After(t.To) {
+			*n++
+		}
+	}
+	double := false
+	if c.code == http.StatusConflict {
+		counted(&t.Declined)
+	}
+	switch {
+	case c.job == everywhere:
+		id := fmt.Sprint(k, c.replica)
+		if double = l.every[id]; !double {
+			counted(&t.Everywhere)
+		}
+		l.every[id] = true
+	case c.attempt == 1:
+		double = l.first[k] > 0
+		l.first[k]++
+	default:
+		if l.again[k] == nil {
+			l.again[k] = map[int]bool{}
+		}
+		switch double = l.again[k][c.attempt]; {
+		case double:
+		case c.kind == "takeover":
+			counted(&t.Takeovers)
+		default:
+			counted(&t.Retries)
+		}
+		l.again[k][c.attempt] = true
+	}
+	if double {
+		t.Doubles++
+		t.Wrong = append(t.Wrong, fmt.Sprintf("double: %s at %s by %s", c.job, clock(c.tick), c.replica))
+	}
 }
 
 // Kept tells whether the promises were kept.
@@ -114,6 +136,9 @@ func (t Tally) lines() []string {
 	}
 	if t.CutOff > 0 {
 		lines = append(lines, number("cut off", t.CutOff, "the replica was killed before it could call the app"))
+	}
+	for _, w := range t.Wrong[:min(len(t.Wrong), 10)] {
+		lines = append(lines, "    "+red(w))
 	}
 	return append(lines, "",
 		number("replicas killed", t.Kills, ""),

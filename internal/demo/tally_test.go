@@ -73,7 +73,7 @@ func TestWhatTheAppNeverGotIsLostUnlessThereWasAReason(t *testing.T) {
 	at := 3
 	k := tickOf{"heartbeat", start0.Add(3 * time.Second).UnixMilli()}
 	calls := goodCalls(func(job string, s int) bool { return job == "heartbeat" && s == at })
-	if got := counted(t, calls, nil, nil); got.Lost != 1 || got.Once != got.Due-1 || got.Kept() {
+	if got := counted(t, calls, nil, nil); got.Lost != 1 || got.Once != got.Due-1 || got.Kept() || len(got.Wrong) != 1 {
 		t.Errorf("fired by nobody: %+v", got)
 	}
 	if got := counted(t, calls, map[tickOf]reasons{k: {"fired_elsewhere": true}}, nil); got.Lost != 1 {
@@ -97,6 +97,10 @@ func TestTicksOutsideOfTheTimeAreNotCounted(t *testing.T) {
 		receipt{job: "heartbeat", tick: start0.Add(21 * time.Second), attempt: 1})
 	if got := counted(t, calls, nil, nil); got.Once != got.Due || !got.Kept() {
 		t.Errorf("got %+v", got)
+	}
+	// But for what ought never to be.
+	if got := counted(t, append(calls, calls[len(calls)-1]), nil, nil); got.Once != got.Due || got.Doubles != 1 {
+		t.Errorf("a double after the last tick that is counted: %+v", got)
 	}
 	got, err := count(nil, nil, nil, start0.Add(time.Second), start0)
 	if err != nil || got.Due != 0 || !got.Kept() {
