@@ -69,6 +69,13 @@ func (h *heart) note(w *wake, r reason) {
 	h.skips[w.job.Name] = lock.Skip{Tick: w.tick, Reason: string(r), At: h.sidecar.clock.Now()}
 }
 
+// forget drops what is kept of a job that has left.
+func (h *heart) forget(job string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.skips, job)
+}
+
 func (h *heart) skipped() map[string]lock.Skip {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -38,6 +38,8 @@ type lease interface {
 func (s *Sidecar) fire(w *wake) {
 	// 1. Wake: a moment ahead of the tick, one replica before the others. An earlier one waits; the wake of a drained
 	// replica ends here.
+	leave := sync.OnceFunc(func() { s.leave(w) })
+	defer leave()
 	w.second = s.turn.second(w)
 	if !s.clock.sleep(s.accepting, w.awake()) {
 		s.skipped(w, draining)
@@ -45,16 +47,10 @@ func (s *Sidecar) fire(w *wake) {
 	}
 
 	// 2. Gate: what needs no Redis. While the app is not ready, or no slot is free, the tick is left to other replicas.
-	if r := s.gate(w); r != "" {
+	if r := s.enter(w); r != "" {
 		s.skipped(w, r)
 		return
 	}
-	leave, r := s.enter(w)
-	if r != "" {
-		s.skipped(w, r)
-		return
-	}
-	defer leave()
 
 	// 3. Acquire.
 	h := s.acquire(w)
@@ -76,6 +72,7 @@ func (s *Sidecar) fire(w *wake) {
 	s.settle(w, h, &end)
 	stop()
 	leave()
+	s.watcher.spare()
 
 	// 7. Count.
 	if end.outcome == notStarted {
@@ -104,27 +101,48 @@ func (s *Sidecar) gate(w *wake) reason {
 	return ""
 }
 
-// enter waits until the wake may contend, as long as its tick is worth firing. What it got is given back by leave, which
-// may be called twice.
-func (s *Sidecar) enter(w *wake) (leave func(), r reason) {
-	p := w.place
-	if p == nil {
-		p = s.admission.try(w.job)
-	}
-	if p == nil {
-		ctx, cancel := context.WithCancel(s.accepting)
-		defer cancel()
-		if until := w.worthUntil(); !until.IsZero() {
-			defer s.clock.AfterFunc(until.Sub(s.clock.Now()), cancel).Stop()
+// enter waits until the wake may contend, as long as its tick is worth firing and its job is in the table as it was. Of
+// a job that was changed meanwhile, the wake is the new one's from then on.
+func (s *Sidecar) enter(w *wake) reason {
+	for {
+		if w.orphaned() {
+			return superseded
 		}
-		if p, r = s.admission.enter(ctx, w.job); p == nil && s.accepting.Err() != nil {
-			r = draining
+		if r := s.gate(w); r != "" || w.place != nil {
+			return r
+		}
+		if w.place = s.admission.try(w.job); w.place != nil {
+			return ""
+		}
+		r := s.await(w)
+		switch {
+		case r == "":
+			return ""
+		case s.accepting.Err() != nil:
+			return draining
+		case w.job.life.Err() == nil:
+			return r
 		}
 	}
-	return sync.OnceFunc(func() {
-		s.admission.leave(p)
-		s.watcher.spare()
-	}), r
+}
+
+// await waits for the app, or for a slot, and says what was missing to the end.
+func (s *Sidecar) await(w *wake) (r reason) {
+	ctx, cancel := context.WithCancel(s.accepting)
+	defer cancel()
+	defer context.AfterFunc(w.job.life, cancel)()
+	if until := w.worthUntil(); !until.IsZero() {
+		defer s.clock.AfterFunc(until.Sub(s.clock.Now()), cancel).Stop()
+	}
+	w.place, r = s.admission.enter(ctx, w.job)
+	return r
+}
+
+// leave gives the wake's slot back, if it has one.
+func (s *Sidecar) leave(w *wake) {
+	if w.place != nil {
+		s.admission.leave(w.place)
+	}
 }
 
 // acquire races for the tick, while it is worth firing. Nil when this replica is not the one, which is counted then.
@@ -134,7 +152,9 @@ func (s *Sidecar) acquire(w *wake) *held {
 		run := uuid.NewString()
 		return &held{lease: unlocked{s, w, run}, run: run}
 	}
-	ctx, cancel := s.accepting, context.CancelFunc(func() {})
+	ctx, cancel := context.WithCancel(s.accepting)
+	defer cancel()
+	defer context.AfterFunc(w.job.life, cancel)()
 	if until := w.worthUntil(); !until.IsZero() {
 		if !s.clock.Now().Before(until) { // the process stood still
 			s.skipped(w, superseded)
@@ -144,9 +164,10 @@ func (s *Sidecar) acquire(w *wake) *held {
 		if at, ok := s.store.Now(); ok && at.Before(now) {
 			now = at // a tick that Redis calls early is worth firing for as long after that
 		}
-		ctx, cancel = context.WithTimeout(ctx, max(until.Sub(now), 0))
+		var over context.CancelFunc
+		ctx, over = context.WithTimeout(ctx, max(until.Sub(now), 0))
+		defer over()
 	}
-	defer cancel()
 
 	asked := time.Now()
 	l, a, late, err := s.ask(ctx, w)
@@ -154,6 +175,12 @@ func (s *Sidecar) acquire(w *wake) *held {
 	switch {
 	case err != nil && s.accepting.Err() != nil:
 		s.skipped(w, draining)
+	case err != nil && w.job.life.Err() != nil:
+		if r := s.enter(w); r != "" {
+			s.skipped(w, r)
+			return nil
+		}
+		return s.acquire(w)
 	case err != nil:
 		s.skipped(w, redisError, slog.String("err", err.Error()))
 	case l == nil:

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -18,10 +19,12 @@ type job struct {
 	label    string // of its series in the metrics: its name, but for timers
 	series   series
 	executor execute.Executor
-	timer    uuid.UUID // gocron's name for it
+	timer    uuid.UUID       // gocron's name for it
+	life     context.Context // ends when the job leaves the table, or heir takes its place
+	end      context.CancelFunc
 
 	mu         sync.Mutex
-	retired    bool // it left the table, or heir has its place
+	retired    bool // life has ended
 	heir       *job
 	taken      time.Time // newest tick that a wake of this replica took
 	answered   time.Time // newest tick of which this replica knows what became of it
@@ -110,13 +113,46 @@ func (j *job) passOn(heir *job) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.retired, j.heir = true, heir
-	if heir == nil || heir.Fingerprint != j.Fingerprint {
+	j.end()
+	if heir == nil {
 		return
 	}
 	heir.mu.Lock()
 	defer heir.mu.Unlock()
+	if heir.Fingerprint != j.Fingerprint {
+		if heir.Guarantee == config.EveryReplica && heir.series.schedule.Last(j.taken).Equal(j.taken) {
+			heir.taken = newestOf(heir.taken, j.taken) // it is being fired, and no claim keeps it from being fired again
+		}
+		return
+	}
 	heir.taken, heir.answered, heir.claimed, heir.highest, heir.pausedTo = j.taken, j.answered, j.claimed, j.highest, j.pausedTo
 	heir.born, heir.since, heir.registered = j.born, j.since, j.registered
+}
+
+// orphaned tells whether a wake's job has left the table, or has other ticks now. The wake of a job that was only changed
+// becomes the new one's.
+func (w *wake) orphaned() bool {
+	for {
+		j := w.job
+		j.mu.Lock()
+		heir, retired := j.heir, j.retired
+		if retired && heir != nil && heir.Fingerprint == j.Fingerprint && w.open {
+			j.asking--
+		}
+		j.mu.Unlock()
+		switch {
+		case !retired:
+			return false
+		case heir == nil || heir.Fingerprint != j.Fingerprint:
+			return true
+		}
+		heir.mu.Lock()
+		if w.open {
+			heir.asking++
+		}
+		heir.mu.Unlock()
+		w.job = heir
+	}
 }
 
 // owed is the wake for a tick that came due and of which this replica does not know what became: no replica was there,

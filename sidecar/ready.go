@@ -57,6 +57,8 @@ func (s *Sidecar) appIs(why string) {
 	s.metrics.appReady.Set(0)
 	if why == "" {
 		s.metrics.appReady.Set(1)
+	}
+	if why == "" && before != "" {
 		s.watcher.nudge("") // what is due may have waited for this
 	}
 	switch {

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,9 @@ var errDraining = errors.New("draining")
 func (s *Sidecar) Reload(next *config.Table, err error) error {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
+	if s.accepting.Err() != nil { // no failure of the table
+		return errDraining
+	}
 	if err == nil {
 		err = s.Table().Restart(next)
 	}
@@ -118,6 +122,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 		if j == nil || j.Content != c.Content {
 			j = s.newJob(c)
 			made = append(made, j)
+			s.metrics.add(c.Name) // before it is armed, which shows its next tick
 		}
 		next[c.Name] = j
 	}
@@ -127,13 +132,17 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 				for _, armed := range made[:i] {
 					s.disarm(armed)
 				}
+				for _, j := range made {
+					if before[j.Name] == nil {
+						s.metrics.remove(j.Name)
+					}
+				}
 				return err
 			}
 		}
 	}
 
 	for _, j := range made {
-		s.metrics.add(j.Name)
 		if old := before[j.Name]; old != nil {
 			old.passOn(j)
 		}
@@ -147,6 +156,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 		if next[name] == nil {
 			j.passOn(nil)
 			s.metrics.remove(name)
+			s.heart.forget(name)
 			s.watcher.gone.Store(name, j)
 		}
 	}
@@ -165,7 +175,9 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 
 // newJob makes a job of a row of the table.
 func (s *Sidecar) newJob(c config.Job) *job {
-	return &job{Job: c, label: c.Name, series: newSeries(&c), executor: s.executor(c)}
+	j := &job{Job: c, label: c.Name, series: newSeries(&c), executor: s.executor(c)}
+	j.life, j.end = context.WithCancel(context.Background())
+	return j
 }
 
 // arm gives a job to gocron, on the cluster clock and with our schedule.

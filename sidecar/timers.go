@@ -29,7 +29,9 @@ var nothingMore = func() *schedule.Schedule {
 // newTimers makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
 func newTimers() *job {
 	c := config.Job{Name: lock.TimerJobs, Fingerprint: lock.TimerJobs, Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}
-	return &job{Job: c, label: lock.TimerJobs}
+	j := &job{Job: c, label: lock.TimerJobs}
+	j.life, j.end = context.WithCancel(context.Background())
+	return j
 }
 
 func isTimer(job string) bool {

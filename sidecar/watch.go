@@ -311,6 +311,9 @@ func (w *watcher) beside(member string, do func()) {
 // pauseRetry is how long a due tick that met with a pause is left alone, unless somebody resumes the job.
 const pauseRetry = time.Minute
 
+// spareEvery bounds how often a look is made because places have become free: many may in a short time.
+const spareEvery = 50 * time.Millisecond
+
 // putOff tells whether a due tick met with a pause lately.
 func (w *watcher) putOff(member string, now time.Time) bool {
 	until, ok := w.later.Load(member)
@@ -340,12 +343,16 @@ func (w *watcher) fire(j *job, d lock.Due) {
 		defer release()
 		defer w.busy.Delete(wk.member)
 		s.fire(wk)
-		if wk.refused == paused {
+		switch wk.refused {
+		case paused:
 			wait := pauseRetry
 			if !wk.until.IsZero() {
 				wait = min(wait, wk.until.Sub(s.clock.Now()))
 			}
 			w.later.Store(wk.member, time.Now().Add(wait))
+		case queued, overlap: // something is in its way that no look shows; its place is another's meanwhile
+			w.later.Store(wk.member, time.Now().Add(lookEvery))
+			w.spare()
 		}
 	})
 }
@@ -359,7 +366,7 @@ func (w *watcher) leave(member string) {
 // spare is called when a place has become free.
 func (w *watcher) spare() {
 	if w.left.Swap(false) {
-		w.nudge("")
+		time.AfterFunc(spareEvery, func() { w.nudge("") })
 	}
 }
 
@@ -409,5 +416,5 @@ func (w *watcher) deregister(ctx context.Context, j *job) {
 			return // and tries again at the next look
 		}
 	}
-	w.gone.Delete(j.Name)
+	w.gone.CompareAndDelete(j.Name, j)
 }

@@ -107,7 +107,7 @@ func (a *app) run() error {
 	if err := serve(serving, &background, t.Admin, "admin", "the status page and the API", api, log); err != nil {
 		return err
 	}
-	a.reloadWhenTold(ctx, &background, s, log)
+	a.reloadWhenTold(serving, &background, s, log)
 	background.Go(func() { staySmall(serving) })
 	if err := s.Run(ctx); err != nil {
 		return &failure{code: exitCannot, err: err}
