@@ -40,7 +40,7 @@ func seed(hash string) (*seeded, error) {
 	s.run("07:00:00", "reports", "0e0c0a51-6d1f-4f0e-9d3e-5a1c1f0c7a01", "app-2", time.Second, lock.Entry{Outcome: "succeeded", Took: 812 * time.Millisecond})
 	s.run("07:00:00", "send-invoices", "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02", "app-1", 12*time.Second,
 		lock.Entry{Attempt: 2, Outcome: "failed", Failed: true, Took: 11500 * time.Millisecond, Detail: "exit code 3: \x1b[31mdisk full\nno invoices"})
-	s.must(s.at("07:10:00").Beat(s.ctx, lock.Replica{Name: "app-3", Version: "v1.2.2", Table: hash}))
+	s.must(s.at("07:09:30").Beat(s.ctx, lock.Replica{Name: "app-3", Version: "v1.2.2", Table: hash}))
 	by := s.byHand()
 	_, err := s.at("07:19:00").Backfill(s.ctx, "send-invoices", []time.Time{morning.Add(-17 * time.Hour)}, "3a1e6c58-90ab-4cde-8f01-23456789ab03")
 	s.must(err)
