@@ -98,6 +98,10 @@ func TestEveryScriptIsSentAgainAfterItsCacheWasFlushed(t *testing.T) {
 		if w.owner() != "" {
 			w.Errorf("the lock is still %q's", w.owner())
 		}
+		flush()
+		a.sets("x", w.tick(0), "source", true)
+		flush()
+		a.setsJob("j", "source", true)
 	})
 }
 

@@ -147,6 +147,7 @@ func (w *world) playProtocol(a, b *replica) {
 	w.playHandover(a, b)
 	w.playTakeover(a, b)
 	w.playBurst(a, b)
+	w.playChanges(a, b)
 	if a.proxy != nil {
 		w.playLostReplies(a, b)
 	}
@@ -248,6 +249,29 @@ func (w *world) playBurst(a, b *replica) {
 	if won.Load() != jobs {
 		w.Errorf("%d of %d jobs were won", won.Load(), jobs)
 	}
+}
+
+// playChanges sets timers and a dynamic job, and fires one of the timers.
+func (w *world) playChanges(a, b *replica) {
+	w.Helper()
+	w.knowsTimers()
+	a.sets("x", w.now().Add(time.Hour), "one", true)
+	b.sets("x", w.tick(-1), "two", false)
+	a.sets("y", w.now().Add(time.Hour), "three", true)
+	if timers, err := b.Timers(w.Context(), 10); err != nil || len(timers) != 2 || timers[1].ID != "y" {
+		w.Errorf("timers: %+v, %v", timers, err)
+	}
+	if ok, err := b.DeleteTimer(w.Context(), "y"); !ok || err != nil {
+		w.Errorf("delete: %t, %v", ok, err)
+	}
+	l, _ := b.wins(b.claimOf(a.sees()))
+	b.finishes(l, 0)
+	a.comesTooLate("x")
+	a.setsJob("j", "source", true)
+	if rev, jobs := b.jobs(); rev == 0 || jobs != "map[j:source]" {
+		w.Errorf("revision %d, %s", rev, jobs)
+	}
+	a.deletesJob("j", true)
 }
 
 // playLostReplies loses a claim's answer, and sends another claim when nobody waits for it any more.
