@@ -113,7 +113,8 @@ func TestSecondCopyOfAChangeIsNotSentWhileTheFirstCanHaveAnEffect(t *testing.T) 
 	inBubble(t, func(w *world) {
 		a := w.replica("a")
 		w.must(a.Sync(w.Context()))
-		a.proxy.On(lossy.Script(lock.TimerSHA), 1, lossy.LoseRequest)
+		first := a.proxy.On(lossy.Script(lock.TimerSHA), 1, lossy.LoseRequest)
+		second := a.proxy.On(lossy.Script(lock.TimerSHA), 1, lossy.Copy)
 		asked := a.proxy.Count(lossy.Script(lock.TimerSHA))
 		began := time.Now()
 		done := make(chan struct{})
@@ -128,6 +129,24 @@ func TestSecondCopyOfAChangeIsNotSentWhileTheFirstCanHaveAnEffect(t *testing.T) 
 		<-done
 		if took := time.Since(began); took > 2*time.Second {
 			w.Errorf("it took %s", took)
+		}
+		// The request is the same, and the member that its copies make due is not.
+		id := first.Words()[9] // EVALSHA, hash, 4, four keys, two more
+		if got := second.Words()[9]; got != id+".1" {
+			w.Errorf("the second copy of %s is %s", id, got)
+		}
+	})
+}
+
+func TestAnswerThatIsUnderWayIsWaitedForWhenTheContextEnds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a := w.replica("a")
+		w.must(a.Sync(w.Context()))
+		a.proxy.On(lossy.Script(lock.TimerSHA), 1, lossy.Delay(200*time.Millisecond))
+		short, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+		defer cancel()
+		if ok, err := a.SetTimer(short, "x", w.tick(0), nil); !ok || err != nil {
+			w.Errorf("%t, %v", ok, err)
 		}
 	})
 }

@@ -110,3 +110,23 @@ func TestTimerAmongAThousandThatAreDueIsNotTakenForForsaken(t *testing.T) {
 		}
 	})
 }
+
+func TestAllForsakenTimersAreFoundAmongMany(t *testing.T) {
+	onEvery(t, func(w *world) {
+		a := w.replica("a")
+		now, entries := fmtInt(w.now().UnixMilli()), map[string]any{}
+		for n := range 1000 {
+			entries[fmt.Sprint("young", n)] = now + " nonce 1 source"
+		}
+		for n := range 20 {
+			entries[fmt.Sprint("old", n)] = "1 nonce 1 source"
+		}
+		w.must(w.admin.HSet(w.Context(), timersKey, entries).Err())
+		for range 30 {
+			w.must(a.CleanTimers(w.Context()))
+		}
+		if n := w.admin.HLen(w.Context(), timersKey).Val(); n != 1000 {
+			w.Errorf("%d timers are left", n)
+		}
+	})
+}

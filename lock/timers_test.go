@@ -256,6 +256,9 @@ func TestTimersOfOneLedgerAreRunsOfTheirOwn(t *testing.T) {
 		if len(leases) != 4 || w.runs() != 4 {
 			w.Fatalf("%d runs: %s", len(leases), w.dump())
 		}
+		if record := w.admin.HGet(w.Context(), timerLedger, "r:"+leases[0].Run()).Val(); !strings.Contains(record, " Allow ") {
+			w.Errorf("recorded as %q", record)
+		}
 		b.finishes(leases[1], time.Minute)
 		if got, err := leases[2].GiveUp(w.Context(), nil); got != lock.OK || err != nil {
 			w.Errorf("give up: %s, %v", got, err)
