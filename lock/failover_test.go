@@ -96,7 +96,7 @@ func TestClaimThatTooFewReplicasHaveIsNoAnswerAndIsTakenBack(t *testing.T) {
 	a.finishes(l, 0)
 }
 
-func TestWaitGoesWithClaimsAlone(t *testing.T) {
+func TestWaitGoesWithPromisesAlone(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.born()
