@@ -2,6 +2,8 @@ package sidecar
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +28,7 @@ func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(1)
 		first := g.try(plain("a"))
+		var mu sync.Mutex
 		var order []string
 		for _, name := range []string{"b", "c"} {
 			go func() {
@@ -33,7 +36,9 @@ func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
 				if why != "" {
 					t.Error(why)
 				}
+				mu.Lock()
 				order = append(order, name)
+				mu.Unlock()
 				time.Sleep(time.Second)
 				g.leave(p)
 			}()
@@ -44,6 +49,7 @@ func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
 		}
 		g.leave(first)
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		if len(order) != 2 || order[0] != "b" || order[1] != "c" {
 			t.Errorf("order %v, want b, c", order)
 		}
@@ -102,26 +108,26 @@ func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 		if g.try(&job{Job: config.Job{Name: "r", Reserved: true}}) != nil {
 			t.Error("a reserved job is")
 		}
-		in := 0
+		var in atomic.Int32
 		for range 3 {
 			go func() {
 				if p, _ := g.enter(t.Context(), plain("a")); p != nil {
-					in++
+					in.Add(1)
 				}
 			}()
 		}
 		synctest.Wait()
-		if in != 0 {
+		if in := in.Load(); in != 0 {
 			t.Errorf("%d are", in)
 		}
 		g.setUnready("")
 		synctest.Wait()
-		if in != 2 {
+		if in := in.Load(); in != 2 {
 			t.Errorf("%d came in when it was, want as many as there are slots", in)
 		}
 		g.setLimit(3)
 		synctest.Wait()
-		if in != 3 {
+		if in := in.Load(); in != 3 {
 			t.Errorf("%d are in with three slots", in)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -276,16 +277,21 @@ func TestARollingRestartLosesAndDoublesNoTick(t *testing.T) {
 	})
 }
 
-// appIsReady is what the replicas' apps answer.
-type appIsReady struct{ err error }
+// fakeApp answers the replicas' probes.
+type fakeApp struct{ ready atomic.Bool }
 
-func (a *appIsReady) Probe(context.Context) error { return a.err }
+func (a *fakeApp) Probe(context.Context) error {
+	if a.ready.Load() {
+		return nil
+	}
+	return errors.New("starting")
+}
 
 const gated = "ready: {tcp: '127.0.0.1:1', interval: 1s}\n"
 
 func TestAnUnreadyReplicaLeavesTicksToAnother(t *testing.T) {
 	simulate(t, gated+minutely, func(w *world) {
-		app := &appIsReady{errors.New("starting")}
+		app := &fakeApp{}
 		first := w.replica(time.Second, func(r *replica) { r.app = app })
 		w.replica(time.Second)
 		w.at(3*time.Minute + time.Second)
@@ -296,7 +302,7 @@ func TestAnUnreadyReplicaLeavesTicksToAnother(t *testing.T) {
 		if first.value("app_ready") != 0 || first.value("skips_total", "not_ready") == 0 {
 			t.Errorf("app_ready %v, skips %v", first.value("app_ready"), first.value("skips_total", "not_ready"))
 		}
-		app.err = nil
+		app.ready.Store(true)
 		w.at(3*time.Minute + 5*time.Second)
 		if first.value("app_ready") != 1 {
 			t.Error("it does not notice that the app is ready")
@@ -306,12 +312,12 @@ func TestAnUnreadyReplicaLeavesTicksToAnother(t *testing.T) {
 
 func TestWhenAllAreUnreadyTheTickWaits(t *testing.T) {
 	simulate(t, gated+minutely, func(w *world) {
-		app := &appIsReady{errors.New("starting")}
+		app := &fakeApp{}
 		for range 3 {
 			w.replica(time.Second, func(r *replica) { r.app = app })
 		}
 		w.at(30 * time.Second)
-		app.err = nil
+		app.ready.Store(true)
 		w.at(45 * time.Second)
 		w.each("minute", time.Minute, 0, 0, 32*time.Second)
 		w.at(2*time.Minute + time.Second)
@@ -322,14 +328,14 @@ func TestWhenAllAreUnreadyTheTickWaits(t *testing.T) {
 
 func TestWhatIsDueWaitsForTheApp(t *testing.T) {
 	simulate(t, gated+"\njobs:\n  - {name: yearly, schedule: '@yearly', http: {url: http://127.0.0.1/}}", func(w *world) {
-		app := &appIsReady{errors.New("starting")}
+		app := &fakeApp{}
 		r := w.replica(time.Second, func(r *replica) { r.app = app })
 		w.at(time.Second)
 		_, err := r.store.Trigger(w.t.Context(), "yearly", uuid.NewString())
 		w.must(err)
 		w.at(10 * time.Second)
 		w.expect(0, "fires_total", "yearly")
-		app.err = nil
+		app.ready.Store(true)
 		w.at(12 * time.Second)
 		if n := r.value("fires_total", "yearly"); n != 1 {
 			t.Errorf("fired %v, want 1\n%s", n, w.log())

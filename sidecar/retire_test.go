@@ -22,12 +22,12 @@ func TestAWakeThatWaitsIsTheJobsAsItIsNow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, gated+minutely, func(w *world) {
-				app := &appIsReady{errors.New("starting")}
+				app := &fakeApp{}
 				r := w.replica(0, func(r *replica) { r.app = app })
 				w.at(10 * time.Second)
 				w.swap(r, c.table)
 				w.at(20 * time.Second)
-				app.err = nil
+				app.ready.Store(true)
 				w.at(50 * time.Second)
 				if n := len(w.started("minute")); n != c.starts {
 					t.Errorf("started %d times, want %d\n%s", n, c.starts, w.log())

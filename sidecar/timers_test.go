@@ -106,7 +106,7 @@ func TestATimerThatCannotBeStartedIsHandedOver(t *testing.T) {
 
 func TestTimersWaitForTheAppAndForSlots(t *testing.T) {
 	simulate(t, gated+"maxRunning: 2"+noJobs, func(w *world) {
-		app := &appIsReady{context.DeadlineExceeded}
+		app := &fakeApp{}
 		most, now := 0, 0
 		w.replica(0, func(r *replica) {
 			r.app = app
@@ -128,7 +128,7 @@ func TestTimersWaitForTheAppAndForSlots(t *testing.T) {
 		}
 		w.at(10 * time.Second)
 		w.expect(0, "fires_total")
-		app.err = nil
+		app.ready.Store(true)
 		w.at(15 * time.Second)
 		w.expect(6, "fires_total")
 		if most != 2 {
