@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/solotick/solotick/internal/redistest"
 )
@@ -67,9 +69,9 @@ func TestADrainThatWasNotToBeHadIsSaid(t *testing.T) {
 		status       int
 		answer, says string
 	}{
-		{http.StatusForbidden, `{"error": "no"}`, "error: asking the replica to drain: its answer: 403 Forbidden"},
-		{http.StatusOK, `<html>`, "error: asking the replica to drain: its answer: invalid character"},
-		{http.StatusOK, strings.Repeat(" ", maxAnswer+1) + "{}", "error: asking the replica to drain: its answer: unexpected end"},
+		{http.StatusForbidden, `{"error": "no"}`, "error: asking the replica to drain: 403 Forbidden"},
+		{http.StatusOK, `<html>`, "error: asking the replica to drain: invalid character"},
+		{http.StatusOK, strings.Repeat(" ", maxAnswer+1) + "{}", "error: asking the replica to drain: unexpected"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(c.status)
@@ -105,5 +107,18 @@ func TestTheReplicaIsToldHowLongADrainIsWaitedFor(t *testing.T) {
 	code, out, errOut := drains(t, server.Listener.Addr().String(), "--timeout", "20s")
 	if code != 0 || out != "drained one [2J after 1.204s\n" || !asked {
 		t.Errorf("%d %q %q", code, out, errOut)
+	}
+}
+
+func TestADrainIsNotWaitedForLongerThanItsTime(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // and nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := askReplica(ctx, l.Addr().String(), "/v1/drain"); err == nil || err.Error() != "not waiting any longer; the drain goes on" {
+		t.Errorf("%v", err)
 	}
 }
