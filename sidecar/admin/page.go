@@ -2,18 +2,36 @@ package admin
 
 import (
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
-	"io/fs"
 	"net/http"
 	"strconv"
 	"strings"
 )
 
 // The status page: one document with its style and script in it, and nothing of anywhere else.
-//
-//go:embed page
-var pageFiles embed.FS
+var (
+	//go:embed page/page.html
+	pageHTML string
+	//go:embed page/page.css
+	pageCSS string
+	//go:embed page/1-words.js
+	pageWords string
+	//go:embed page/2-labels.js
+	pageLabels string
+	//go:embed page/3-replicas.js
+	pageReplicas string
+	//go:embed page/4-runs.js
+	pageRuns string
+	//go:embed page/5-jobs.js
+	pageJobs string
+	//go:embed page/6-more.js
+	pageMore string
+	//go:embed page/7-act.js
+	pageAct string
+	//go:embed page/8-live.js
+	pageLive string
+)
 
 // page is the document and the policy under which a browser may show it: its own style and script, known by their
 // hashes, and requests to where it came from. Text that got into the page by mistake would be no script, and no script
@@ -21,29 +39,12 @@ var pageFiles embed.FS
 type page struct{ html, policy string }
 
 func newPage() page {
-	style, script := pageFile("page.css"), "(() => {\n'use strict';\n"
-	scripts, err := fs.Glob(pageFiles, "page/*.js") // sorted: they are numbered
-	if err != nil {
-		panic(err) // of the pattern above
-	}
-	for _, name := range scripts {
-		script += pageFile(strings.TrimPrefix(name, "page/"))
-	}
-	script += "})();\n"
+	script := "(() => {\n'use strict';\n" + pageWords + pageLabels + pageReplicas + pageRuns + pageJobs + pageMore + pageAct + pageLive + "})();\n"
 	return page{
-		html: strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(pageFile("page.html")),
-		policy: "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(script) +
+		html: strings.NewReplacer("{{style}}", pageCSS, "{{script}}", script).Replace(pageHTML),
+		policy: "default-src 'none'; connect-src 'self'; style-src " + hash(pageCSS) + "; script-src " + hash(script) +
 			"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 	}
-}
-
-// pageFile reads what is compiled in; that it is there every test sees.
-func pageFile(name string) string {
-	text, err := pageFiles.ReadFile("page/" + name)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
 }
 
 // hash names an inline style or script in a policy.
