@@ -371,9 +371,26 @@ func TestAFullReplicaLeavesTicksToAnother(t *testing.T) {
 		if n := second.value("fires_total", "second"); n < 14 {
 			t.Errorf("the other one fired %v", n)
 		}
-		w.at(40 * time.Second)
-		if first.admission.taken != 0 && len(first.admission.waiting) != 0 {
+		w.at(40*time.Second + 500*time.Millisecond)
+		if first.admission.taken != 0 || len(first.admission.waiting) != 0 {
 			t.Errorf("taken %d, waiting %d", first.admission.taken, len(first.admission.waiting))
 		}
+	})
+}
+
+func TestAReservedJobOfEveryReplicaRunsWhileOthersWaitForRedis(t *testing.T) {
+	table := "maxRunning: 1\njobs:\n  - {name: minute, schedule: '* * * * *', http: {url: http://127.0.0.1/}}" +
+		"\n  - {name: own, guarantee: every-replica, reserved: true, schedule: '* * * * * *', http: {url: http://127.0.0.1/}}"
+	simulate(t, table, func(w *world) {
+		r := w.replica(0)
+		w.at(58 * time.Second)
+		r.disconnect(true)
+		w.at(70 * time.Second)
+		if n := w.startedSince("own", 61*time.Second); n < 9 {
+			t.Errorf("%d ticks fired while the other job waited for Redis, want one a second", n)
+		}
+		r.disconnect(false)
+		w.at(80 * time.Second)
+		w.each("minute", time.Minute, time.Minute, time.Minute, 15*time.Second)
 	})
 }
