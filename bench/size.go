@@ -12,7 +12,7 @@ import (
 
 const (
 	rssTarget    = 15.0 // MiB
-	binaryTarget = 15.0 // MB
+	binaryTarget = 16.0 // MB
 	idle         = 60 * time.Second
 )
 
