@@ -156,12 +156,13 @@ func (w *wake) orphaned() bool {
 }
 
 // owed is the wake for a tick that came due and of which this replica does not know what became: no replica was there,
-// or Redis was not. That is looked for all the time, since what hides an outage hides its end as well.
-func (j *job) owed() (wake, bool) {
+// or Redis was not. That is looked for all the time, since what hides an outage hides its end as well. A tick that is
+// still to come is owed by nobody: after a reload a job does not know of the wake that took it, until that has asked.
+func (j *job) owed(now time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.Guarantee == config.EveryReplica || j.Missed == config.Skip || j.registered.IsZero() || j.asking > 0 ||
-		!j.taken.After(newestOf(j.answered, j.since, j.pausedTo)) {
+		!j.taken.After(newestOf(j.answered, j.since, j.pausedTo)) || j.series.due(j.taken).After(now) {
 		return wake{}, false
 	}
 	return j.tableWake(j.taken, kindCatchup), true

@@ -230,3 +230,20 @@ jobs:
 		w.expectOrder("rare", "4m0s schedule", "9m0s schedule")
 	})
 }
+
+// TestATickIsNotCaughtUpBeforeItIsDue: after a reload a job knows that the tick to come was taken, and not yet that the
+// wake that took it has asked for it.
+func TestATickIsNotCaughtUpBeforeItIsDue(t *testing.T) {
+	simulate(t, everySecond(0, "latest"), func(w *world) {
+		r := w.replica(time.Millisecond, func(r *replica) { r.far = 5 * time.Millisecond })
+		for n := 1; n < 20; n++ {
+			w.at(time.Duration(n)*time.Second - ahead + time.Millisecond) // the timer's wake is asking
+			w.swap(r, everySecond(n, "latest"))
+		}
+		w.at(20*time.Second + 500*time.Millisecond)
+		w.each("second", time.Second, time.Second, 20*time.Second, 10*time.Millisecond)
+		if log := r.logs.String(); strings.Contains(log, "kind=catchup") {
+			t.Errorf("a wake caught up, and nothing was missed:\n%s", log)
+		}
+	})
+}
