@@ -159,5 +159,9 @@ func shard(binary, which string, stop <-chan struct{}, each func(Result)) (seed 
 
 // again is the command that plays a seed once more.
 func again(seed uint64) string {
-	return fmt.Sprintf("again: go test ./internal/sim -run TestSeeds -from=%d -seeds=1 -v", seed)
+	how := ""
+	if *long {
+		how = " -long"
+	}
+	return fmt.Sprintf("again: go test ./internal/sim -run TestSeeds -from=%d -seeds=1 -v%s", seed, how)
 }
