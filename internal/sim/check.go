@@ -20,6 +20,8 @@ func (w *world) check() {
 	w.checkHistory()
 	w.checkWakes()
 	w.checkTimers()
+	w.checkTables()
+	w.checkCaughtUp()
 	w.checkMetrics()
 }
 

@@ -16,7 +16,7 @@ type claims struct {
 	mu       sync.Mutex
 	all      []*claim
 	by       map[string]*claim // by run
-	asks     []ask
+	asks     []*ask
 	queued   []queued
 	late     map[string]bool // runs that ended well after they were taken over
 	loss     []time.Duration // when all was forgotten
@@ -31,7 +31,7 @@ type claim struct {
 	run, job  string
 	tick      time.Time
 	replica   *replica
-	won       time.Duration
+	sent, won time.Duration
 	token     int64
 	kind      string
 	attempt   int
@@ -47,9 +47,12 @@ type claim struct {
 // ask is one answer to a question for a tick.
 type ask struct {
 	run, job, code string
+	kind           string
+	table          bool // it is asked for by the table, and not by a due member
 	tick           time.Time
 	replica        *replica
-	behind         *claim // with OVERLAP: the run that was in the way
+	sent, read     time.Duration // read: 0 when it never was
+	behind         *claim        // with OVERLAP: the run that was in the way
 }
 
 // birth is a ledger made anew: it counts every tick up to one as settled.
@@ -114,18 +117,25 @@ func (c *claims) acquired(q *call, code string) {
 	}
 	job, tick := q.args[argJob], millis(q.args[argTick])
 	c.world.note(q.replica, "acquire", job, stamp(tick), q.run(), code)
-	c.asks = append(c.asks, ask{run: q.run(), job: job, code: code, tick: tick, replica: q.replica, behind: c.running1(job)})
+	q.ask = &ask{run: q.run(), job: job, code: code, tick: tick, replica: q.replica, sent: q.sent, behind: c.running1(job)}
+	q.ask.table = len(q.args) <= argMember || q.args[argMember] == ""
+	record := strings.Fields(q.args[argRecord]) // policy, ttl, kind, attempt, handovers, again
+	if len(record) > 5 {
+		q.ask.kind = record[2]
+	}
+	c.asks = append(c.asks, q.ask)
 	switch code {
 	case "QUEUED":
 		c.queued = append(c.queued, queued{job: job, tick: tick, at: c.world.now(), behind: c.running1(job)})
 	case "WON":
 		if len(q.reply) > 2 {
-			c.won(q, job, tick)
+			c.won(q, record)
 		}
 	}
 }
 
-func (c *claims) won(q *call, job string, tick time.Time) {
+func (c *claims) won(q *call, record []string) {
+	job, tick := q.ask.job, q.ask.tick
 	token, _ := strconv.ParseInt(q.reply[len(q.reply)-1], 10, 64)
 	if old := c.by[q.run()]; old != nil {
 		switch {
@@ -142,13 +152,12 @@ func (c *claims) won(q *call, job string, tick time.Time) {
 	if p := c.newest(job); p != nil && p.token >= token && !c.world.stepped {
 		c.world.violated("6: tokens", job, "run %s has token %d after %d", short(q.run()), token, p.token)
 	}
-	cl := &claim{run: q.run(), job: job, tick: tick, replica: q.replica, won: c.world.now(), token: token}
-	if r := strings.Fields(q.args[argRecord]); len(r) > 5 { // policy, ttl, kind, attempt, handovers, again
-		cl.kind, cl.again = r[2], r[5] == "1"
-		cl.attempt, _ = strconv.Atoi(r[3])
-		cl.handovers, _ = strconv.Atoi(r[4])
+	cl := &claim{run: q.run(), job: job, tick: tick, replica: q.replica, sent: q.sent, won: c.world.now(), token: token, kind: q.ask.kind, table: q.ask.table}
+	if len(record) > 5 {
+		cl.again = record[5] == "1"
+		cl.attempt, _ = strconv.Atoi(record[3])
+		cl.handovers, _ = strconv.Atoi(record[4])
 	}
-	cl.table = len(q.args) <= argMember || q.args[argMember] == ""
 	c.all = append(c.all, cl)
 	c.by[cl.run] = cl
 }
@@ -191,6 +200,9 @@ func (c *claims) ended(q *call, code string) {
 func (c *claims) known(q *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if q.ask != nil {
+		q.ask.read = c.world.now()
+	}
 	code := first(q.reply)
 	if code != "WON" && code != "OK" || q.name != "acquire" && q.name != "extend" {
 		return

@@ -52,4 +52,5 @@ const (
 	forWork
 	forStart
 	forLimit
+	forReload
 )

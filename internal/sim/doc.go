@@ -4,9 +4,9 @@
 // what Redis answered, which locks its scripts touched, what the replicas logged and counted (check).
 //
 // What it does not show: a Redis that is not miniredis (TTLs do not grow when its clock is set back; there is no failover
-// and no full memory), executors that call anything, a reload of the table in a running process, backfill. A stalled
-// replica's timers go on and find a clock that stands, as after a suspend; under SIGSTOP they stand too. Seeds with
-// `clock: local` and a fault are not asked whether a tick was lost.
+// and no full memory), executors that call anything, backfill. A stalled replica's timers go on and find a clock that
+// stands, as after a suspend; under SIGSTOP they stand too. Seeds with `clock: local` and a fault are not asked whether a
+// tick was lost, nor is a tick of a job whose schedule changes, until the last replica has seen that.
 //
 // A seed is played the same way again but for goroutines that wake at the same instant, and for the chance that the
 // sidecar puts into the wait before a retry. Play runs one seed; the processes of TestSeeds have one processor each, which

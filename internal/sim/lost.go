@@ -24,39 +24,50 @@ func (w *world) checkLost() {
 	if w.plan.Local && len(w.plan.Faults) > 0 {
 		return // on clocks that are seconds apart, whoever joins ahead of the others passes over what they wait for
 	}
-	for i := range w.table.Jobs {
-		c := &w.table.Jobs[i]
-		if c.Guarantee == config.EveryReplica {
+	for i := range w.plan.Jobs {
+		p := &w.plan.Jobs[i]
+		if p.Guarantee == string(config.EveryReplica) {
 			continue
 		}
-		j := &judged{Job: c, world: w, plan: w.plan.job(c.Name), last: w.plan.Lasts - 5*time.Second}
-		for _, cl := range w.redis.claims.all {
-			if cl.job == c.Name {
-				j.claims = append(j.claims, *cl)
+		var claims []claim
+		for _, c := range w.redis.claims.all {
+			if c.job == p.Name {
+				claims = append(claims, *c)
 			}
 		}
-		for tick := c.Schedule.Next(w.began); ; tick = c.Schedule.Next(tick) {
-			at, ok := w.dueAt(tick.Add(c.Jitter))
-			if ok && at > j.last-prompt {
-				break
-			}
-			if ok && at > 6*time.Second {
-				w.met["ticks"]++
-				j.judge(tick, at)
-			}
+		for _, l := range w.lives(p.Name) {
+			j := &judged{Job: l.Job, world: w, plan: p, claims: claims, first: max(l.from, 6*time.Second), last: min(l.to, w.plan.Lasts-5*time.Second)}
+			j.judgeTicks()
+			j.judgeTriggers()
+			j.judgeBirths()
 		}
-		j.judgeTriggers()
-		j.judgeBirths()
 	}
 }
 
-// judged is a job whose ticks are looked at. Times of its ticks are the latest by its jitter.
+// judged is a job, in one of its lives, whose ticks are looked at. Times of its ticks are the latest by its jitter.
 type judged struct {
 	*config.Job
-	world  *world
-	plan   *Job
-	claims []claim
-	last   time.Duration // after that the replicas are about to end
+	world       *world
+	plan        *Job
+	claims      []claim
+	first, last time.Duration // after that the replicas are about to end, or have other ticks
+}
+
+func (j *judged) judgeTicks() {
+	w := j.world
+	for tick := j.Schedule.Next(w.began); ; tick = j.Schedule.Next(tick) {
+		at, ok := w.dueAt(tick.Add(j.Jitter))
+		if ok && at > j.last-prompt {
+			break
+		}
+		if ok && at > j.first {
+			w.met["ticks"]++
+			if j.first > 6*time.Second {
+				w.met["ticks after a reload"]++
+			}
+			j.judge(tick, at)
+		}
+	}
 }
 
 // judge looks at one tick from when it came due on.
@@ -200,7 +211,7 @@ func (j *judged) judgeTriggers() {
 				won = min(won, c.won)
 			}
 		}
-		if x, yes := j.missedIts(t.at, min(won, w.forgotten(t.at))); yes {
+		if x, yes := j.missedIts(max(t.at, j.first), min(won, w.forgotten(t.at))); yes {
 			w.violatedAt(x, "2: never lost", j.Name, "the run that was asked for at %s could have been fired since %s, and was not by %s", t.at, x, won)
 		}
 	}
@@ -288,12 +299,12 @@ func (j *judged) judgeBirths() {
 			}
 		}
 		w.met["registered anew"]++
-		starts := []time.Duration{lost}
+		starts := []time.Duration{max(lost, j.first)}
 		for _, s := range w.spans {
 			starts = append(starts, s.to+time.Second+1)
 		}
 		for _, x := range starts {
-			if x >= lost && x+w.noticed() < to && !w.disturbed(-1, x, x+w.noticed(), forgets) && w.healthy(x-time.Second, x+w.noticed(), forgets) {
+			if x >= starts[0] && x+w.noticed() < to && !w.disturbed(-1, x, x+w.noticed(), forgets) && w.healthy(x-time.Second, x+w.noticed(), forgets) {
 				w.violatedAt(x, "2: never lost", j.Name, "Redis lost all at %s, and the job was not registered anew from %s to %s", lost, x, to)
 				break
 			}

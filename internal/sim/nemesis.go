@@ -18,13 +18,16 @@ type event struct {
 func (w *world) script() []event {
 	var es []event
 	for i, r := range w.plan.Replicas {
-		es = append(es, event{r.Begins, func() { w.begin(i, w.table) }})
+		es = append(es, event{r.Begins, func() { w.begin(i, w.current()) }})
 	}
 	for _, f := range w.plan.Faults {
 		es = append(es, event{f.At, func() { w.strike(f) }})
 	}
 	for _, o := range w.plan.Orders {
 		es = append(es, event{o.At, func() { w.order(o) }})
+	}
+	for i, x := range w.plan.Reloads {
+		es = append(es, event{x.At, func() { w.reload(i + 1) }})
 	}
 	es = append(es, event{w.plan.Lasts, func() {}})
 	slices.SortStableFunc(es, func(a, b event) int { return cmp.Compare(a.at, b.at) })
@@ -65,13 +68,13 @@ func (w *world) strike(f Fault) {
 	case "crash":
 		r.crash()
 		w.end(r)
-		over(func() { w.begin(r.place, w.table) })
+		over(func() { w.begin(r.place, w.current()) })
 	case "stop":
 		w.end(r)
 		over(func() {
 			<-r.done
 			w.span(r.place, now, w.now()+recovery, f.Kind)
-			w.begin(r.place, w.table)
+			w.begin(r.place, w.current())
 		})
 	case "stall":
 		r.stall.begin(now)

@@ -18,7 +18,9 @@ type Plan struct {
 	Far      time.Duration // longest way of a message in good times
 	Faults   []Fault
 	Orders   []Order
+	Reloads  []Reload
 	Lasts    time.Duration // until all replicas are told to end
+	versions []version     // of the table; the first from the beginning, and one more with each reload
 }
 
 // Job is a row of the table, and how the job behaves.
@@ -84,6 +86,7 @@ func NewPlan(seed uint64) *Plan {
 			p.Jobs[i].Retries = pick(r, 0, 2)
 		}
 	}
+	p.reloads()
 	return p
 }
 
@@ -169,15 +172,19 @@ func (p *Plan) job(name string) *Job {
 
 func (p *Plan) ttl(job string) time.Duration { return p.job(job).TTL }
 
-// Table is the plan's table as its user would write it.
-func (p *Plan) Table() string {
+// Table is a version of the plan's table as its user would write it.
+func (p *Plan) Table(v version) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "service: %s\nshutdownGrace: 2s\n", service)
 	if p.Local {
 		b.WriteString("clock: local\n")
 	}
-	b.WriteString("jobs:\n")
-	for _, j := range p.Jobs {
+	if len(v.jobs) == 0 {
+		b.WriteString("jobs: []\n")
+	} else {
+		b.WriteString("jobs:\n")
+	}
+	for _, j := range v.jobs {
 		fmt.Fprintf(&b, "  - name: %s\n    schedule: \"@every %s\"\n    exec: {command: [x]}\n    guarantee: %s\n    timeout: %s\n",
 			j.Name, j.Period, j.Guarantee, j.Timeout)
 		if j.Guarantee != "every-replica" {
@@ -198,7 +205,7 @@ func (p *Plan) Table() string {
 
 func (p *Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %s, way %s\n%s", p.Seed, p.Lasts, p.Far, p.Table())
+	fmt.Fprintf(&b, "seed %d, %s, way %s\n%s", p.Seed, p.Lasts, p.Far, p.Table(p.versions[0]))
 	for _, j := range p.Jobs {
 		fmt.Fprintf(&b, "%s: takes %s to %s; %s; refuses %g; ignores its end: %t\n", j.Name, j.Takes[0], j.Takes[1], cmp.Or(j.Ends, "succeeds"), j.Refuses, j.Ignores)
 	}
@@ -210,6 +217,15 @@ func (p *Plan) String() string {
 	}
 	for _, o := range p.Orders {
 		fmt.Fprintf(&b, "order at %s: %s %s for %s\n", o.At, o.Kind, o.Job, o.For)
+	}
+	for i, x := range p.Reloads {
+		fmt.Fprintf(&b, "table at %s: %s %s", x.At, x.Kind, x.Job)
+		for _, j := range p.versions[i+1].jobs {
+			if j.Name == x.Job {
+				fmt.Fprintf(&b, ": every %s, jitter %s, timeout %s", j.Period, j.Jitter, j.Timeout)
+			}
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

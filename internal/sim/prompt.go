@@ -17,12 +17,11 @@ const seconds = 3 * time.Second
 // checkPrompt: what has to happen soon when nothing else is wrong.
 func (w *world) checkPrompt() {
 	for i, c := range w.redis.claims.all {
-		j := w.table.Jobs[w.jobIndex(c.job)]
 		switch c.how {
 		case "handover":
 			w.judgeHandover(c, w.redis.claims.all[i+1:])
 		case "reap":
-			w.judgeTakeover(c, j.Lock.TTL)
+			w.judgeTakeover(c, w.plan.job(c.job).TTL)
 		}
 	}
 	for _, q := range w.redis.claims.queued {
@@ -32,22 +31,16 @@ func (w *world) checkPrompt() {
 	}
 }
 
-func (w *world) jobIndex(name string) int {
-	for i := range w.table.Jobs {
-		if w.table.Jobs[i].Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // judgeHandover: a tick that could not be started is another replica's at once, when it is refused for the first time.
 func (w *world) judgeHandover(c *claim, after []*claim) {
 	by := c.settled + w.nudge()
 	if c.handovers > 0 || w.paused(c.job, c.settled, by) || !w.another(c.replica.place, c.settled-time.Second, by) {
 		return
 	}
-	j := w.table.Jobs[w.jobIndex(c.job)]
+	j := w.during(c.job, c.settled-time.Second, by)
+	if j == nil {
+		return
+	}
 	at, _ := w.dueAt(c.tick)
 	if next, ok := w.dueAt(j.Schedule.Next(c.tick)); !ok || next <= by || j.StartingDeadline > 0 && at+j.StartingDeadline <= by {
 		return // a newer tick is due, or it is too late for this one
@@ -81,7 +74,7 @@ func (w *world) judgeTakeover(c *claim, ttl time.Duration) {
 		return
 	}
 	by := died + ttl + seconds
-	if !w.another(c.replica.place, died, by) || w.disturbedBy("late", c.replica.place, died) || w.disturbedBy("void", c.replica.place, died) {
+	if w.during(c.job, died-time.Second, by) == nil || !w.another(c.replica.place, died, by) || w.disturbedBy("late", c.replica.place, died) || w.disturbedBy("void", c.replica.place, died) {
 		return
 	}
 	w.met["taken over in good times"]++

@@ -48,6 +48,7 @@ type call struct {
 	keys    []string // of the script
 	args    []string
 	reply   []string
+	ask     *ask // what acquire made of it
 }
 
 // run is the UUID that the script was called for.

@@ -36,6 +36,10 @@ type replica struct {
 	done     chan struct{}
 	ended    chan struct{} // closed when it is dead: its runs vanish with it
 
+	sidecar *sidecar.Sidecar
+	version int             // of the table that it began with
+	left    map[string]bool // jobs that left its table at some time
+
 	mu       sync.Mutex
 	skew     time.Duration
 	sky      weather
@@ -52,8 +56,8 @@ func (w *world) start(place int, table *config.Table) error {
 	w.mu.Unlock()
 	p := w.plan.Replicas[place]
 	r := &replica{world: w, place: place, process: fmt.Sprintf("r%d.%d", place+1, n), name: fmt.Sprintf("r%d", place+1),
-		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}), ended: make(chan struct{}), dice: w.dice}
-	r.key = text(r.process)
+		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}), ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
+	r.key, r.version = text(r.process), w.version
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
 	store, err := lock.New(r.client, service, lock.Options{Boottime: func() time.Duration { return r.stall.now(w.now()) }})
 	if err != nil {
@@ -72,6 +76,7 @@ func (w *world) start(place int, table *config.Table) error {
 	if err != nil {
 		return err
 	}
+	r.sidecar = s
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	w.mu.Lock()

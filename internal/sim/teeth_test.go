@@ -44,6 +44,8 @@ var teeth = []tooth{
 	{"stay paused", "2: never lost", []edit{{"lock/acquire.lua", "local over = ends ~= 0 and math.max(asked and now or 0, tick) >= ends", "local over = false"}}},
 	{"nudge nobody", "prompt", []edit{{"lock/settle.lua", "if nudge then redis.pcall('PUBLISH'", "if false then redis.pcall('PUBLISH'"}}},
 	{"stop nobody", "prompt", []edit{{"lock/acquire.lua", "redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)", ""}}},
+	{"catch up before it is due", "table", []edit{{"sidecar/job.go", " || j.series.due(j.taken).After(now)", ""}}},
+	{"ask on for what has left the table", "table", []edit{{"sidecar/job.go", "j.retired, j.heir = true, heir\n\tj.end()\n", "j.retired, j.heir = true, heir\n"}}},
 	{"watch for two leases", "prompt", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) {", "if now-s.since >= 2*ttl(r.Job) {"}}},
 }
 

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -22,9 +25,9 @@ const service = "sim"
 type world struct {
 	plan     *Plan
 	dice     dice
-	table    *config.Table
-	began    time.Time // the world's zero
-	stepped  bool      // Redis' clock is set in this world
+	tables   []*config.Table // by version
+	began    time.Time       // the world's zero
+	stepped  bool            // Redis' clock is set in this world
 	network  *network
 	operator *operator
 	redis    *store
@@ -39,6 +42,8 @@ type world struct {
 	trace      []note
 	violations []violation
 	spans      []span
+	version    int // of the table's file
+	swapped    []swapped
 	met        map[string]int // what the checks met with, so that none of them can be empty unseen
 }
 
@@ -69,14 +74,19 @@ func Play(t *testing.T, seed uint64) (res Result) {
 	runtime.GC()
 	runtime.GC()
 	plan := NewPlan(seed)
-	table, err := config.Parse("table.yaml", []byte(plan.Table()), func(string) (string, bool) { return "", false })
-	if err != nil {
-		t.Fatalf("seed %d: %v\n%s", seed, err, plan)
+	var tables []*config.Table
+	for _, v := range plan.versions {
+		table, err := config.Parse("table.yaml", []byte(plan.Table(v)), func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, plan)
+		}
+		tables = append(tables, table)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{plan: plan, dice: dice(seed), table: table, began: time.Now(), stepped: plan.steps(),
+		w := &world{plan: plan, dice: dice(seed), tables: tables, began: time.Now(), stepped: plan.steps(),
 			present: map[int]*replica{}, processes: map[int]int{}, settled: map[finish]int{}, met: map[string]int{}}
 		w.network = newNetwork(w, w.dice, plan.Far)
+		var err error
 		if w.redis, err = newStore(w); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +162,16 @@ func (w *world) canceled(n int, cause error) {
 	r := w.runs[n]
 	r.over, r.cause = w.now(), cause
 	w.mu.Unlock()
+	if !cutOff(cause) && !r.replica.isDead() {
+		w.violated("6: accounts", r.Job, "the run of tick %s on %s was cut off: %v", stamp(r.Tick), r.replica.process, cause)
+	}
 	w.note(r.replica, "CANCELED", r.Job, stamp(r.Tick), r.ID, " "+fmt.Sprint(cause))
+}
+
+// cutOff tells whether a run's context may end for that: a reload is no reason.
+func cutOff(cause error) bool {
+	return errors.Is(cause, lock.ErrLost) || errors.Is(cause, lock.ErrReplaced) || strings.Contains(cause.Error(), "timeout") ||
+		strings.Contains(cause.Error(), "grace")
 }
 
 // ended records the end of a run.
