@@ -68,8 +68,11 @@ func (s *Store) change(ctx context.Context, sc *script, keys []string, verb, abo
 // changed reads the answer {code, now, number}.
 func changed(parts []any) (code string, n int64, err error) {
 	code, _ = parts[0].(string)
-	if code == "FULL" {
+	switch code {
+	case "FULL":
 		return "", 0, ErrTooMany
+	case "LARGE":
+		return "", 0, fmt.Errorf("%w: their sources would have more than %d bytes together", ErrTooMany, MaxJobSources)
 	}
 	n, err = integer(parts[len(parts)-1])
 	return code, n, err

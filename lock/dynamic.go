@@ -6,14 +6,19 @@ import (
 	"strings"
 )
 
-// MaxJobs bounds how many dynamic jobs a service may have.
-const MaxJobs = 1000
+const (
+	// MaxJobs bounds how many dynamic jobs a service may have.
+	MaxJobs = 1000
+	// MaxJobSources bounds what their sources have together, in bytes: with every change each replica reads all of them, in
+	// one round trip, for which half a second is a long time.
+	MaxJobSources = 4 << 20
+)
 
 // SetJob keeps a job for all replicas to read, and nudges them (see Listen). The name is one word without an @; the
 // source is opaque here and has MaxSource bytes at most. created tells that there was none of that name; with the same
 // source nothing changes.
 //
-// A lost reply is asked for again until ctx ends. The error wraps ErrTooMany (of MaxJobs), or ErrNoAnswer, after which the job may be set
+// A lost reply is asked for again until ctx ends. The error wraps ErrTooMany (of MaxJobs, or MaxJobSources), or ErrNoAnswer, after which the job may be set
 // or not, and will not be by a copy of this request.
 func (s *Store) SetJob(ctx context.Context, name string, source []byte) (created bool, err error) {
 	err = jobName(name)
@@ -22,7 +27,7 @@ func (s *Store) SetJob(ctx context.Context, name string, source []byte) (created
 	}
 	var n int64
 	if err == nil {
-		_, n, err = s.change(ctx, dynamicScript, []string{s.keys.jobs}, "set", name, s.keys.events, source, MaxJobs)
+		_, n, err = s.change(ctx, dynamicScript, []string{s.keys.jobs}, "set", name, s.keys.events, source, MaxJobs, MaxJobSources)
 	}
 	if err != nil {
 		return false, fmt.Errorf("setting job %q: %w", name, err)

@@ -3,9 +3,9 @@
 -- KEYS  1 jobs
 -- ARGV  1 verb: set | delete  2 name of the job  3 id of the copy: the request's uuid, and its number behind a dot
 --       4 until: after this Redis time this copy has no effect  5 channel of the nudges
---       set: 6 source  7 how many jobs there may be
+--       set: 6 source  7 how many jobs there may be  8 how many bytes their sources may have together
 -- returns {code, now, number}
---   set: SET, 1 if there was none of that name; FULL: there are too many
+--   set: SET, 1 if there was none of that name; FULL: there are too many; LARGE: they would be too large
 --   delete: DELETED; NONE: there was none
 --   STALE: this copy came too late
 -- Fields that no job's name can be: '@revision' grows with every change, '@asked' are the newest few requests that changed
@@ -28,6 +28,11 @@ local code, number = 'DELETED', 0
 if verb == 'set' then
   if there == source then return {'SET', now, 0} end
   if not there and redis.call('HLEN', jobs) - (revision and 2 or 0) >= tonumber(ARGV[7]) then return {'FULL', now, 0} end
+  local all, size = redis.call('HGETALL', jobs), #source
+  for i = 1, #all, 2 do
+    if all[i] ~= name and string.sub(all[i], 1, 1) ~= '@' then size = size + #all[i + 1] end
+  end
+  if size > tonumber(ARGV[8]) then return {'LARGE', now, 0} end
   code, number = 'SET', there and 0 or 1
 elseif not there then
   return {'NONE', now, 0}

@@ -135,3 +135,23 @@ func TestDynamicJobsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestDynamicJobsAreBoundedTogetherAndReadAtOnce(t *testing.T) {
+	onEvery(t, func(w *world) {
+		a := w.replica("a")
+		full := strings.Repeat("x", lock.MaxSource)
+		var all sync.WaitGroup
+		for n := range lock.MaxJobSources / lock.MaxSource {
+			all.Go(func() { a.setsJob(fmt.Sprint("job", n), full, true) })
+		}
+		all.Wait()
+		if _, err := a.SetJob(w.Context(), "another", []byte("x")); !errors.Is(err, lock.ErrTooMany) || !strings.Contains(err.Error(), "4194304 bytes together") {
+			w.Errorf("one more: %v", err)
+		}
+		a.setsJob("job7", full[1:], false)
+		a.setsJob("another", "x", true)
+		if _, sources, err := a.DynamicJobs(w.Context()); len(sources) != lock.MaxJobSources/lock.MaxSource+1 || err != nil {
+			w.Errorf("%d are read, %v", len(sources), err)
+		}
+	})
+}
