@@ -16,8 +16,9 @@ type Due struct {
 	Kind      string
 	Attempt   int
 	Handovers int
-	Nonce     string // UUID of the run that enqueued it
-	Avoid     string // replica that could not start it, and stands back; may be empty
+	Nonce     string        // UUID of the run that enqueued it
+	Avoid     string        // replica that could not start it, and stands back; may be empty
+	Age       time.Duration // for how long it has been due, as a Look saw it; no part of the member
 }
 
 // Member is the due set's text: blank-separated, the tick in milliseconds first.

@@ -23,8 +23,9 @@ local h = redis.call('HMGET', ledger, 'run' .. slot, 'pend', 'queued')
 local mine, pend, queued = h[1] == uuid, h[2], h[3]
 
 local nudge = false                                        -- something became due now
+local behind = string.find(job, '^timer:') and 1e15 or 0   -- the score of a timer is so much more than its time
 local function enqueue(m, delay)
-  redis.call('ZADD', due, now + delay, m)
+  redis.call('ZADD', due, behind + now + delay, m)
   nudge = nudge or tonumber(delay) == 0
 end
 local function wake()

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxWaiting bounds how much of the due set States reads.
+// maxWaiting bounds how much of the due set States and Timers read beside what they look for.
 const maxWaiting = 1000
 
 // JobState is what Redis knows of a job at one moment.
@@ -41,8 +41,8 @@ type RunState struct {
 	Record
 }
 
-// States reads, in one round trip, what Redis knows of the jobs. Those that it does not know are not in the map. Of the due
-// set it sees the first thousand members. Times are Redis'.
+// States reads, in one round trip, what Redis knows of the jobs. Those that it does not know are not in the map. Of what
+// waits, but for timers, it sees the first thousand. Times are Redis'.
 func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.burst.timeout)
 	defer cancel()
@@ -53,7 +53,8 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState,
 	pipe := rdb.Pipeline()
 	sent := s.boottime()
 	at := pipe.Time(ctx)
-	due := pipe.ZRange(ctx, s.keys.due, 0, maxWaiting-1) // before the runs: what is claimed in between is seen twice, not never
+	// Before the runs: what is claimed in between is seen twice, not never.
+	due := pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: 0, Stop: "(" + itoa(timersBehind), ByScore: true, Count: maxWaiting})
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
 	ledgers := make(map[string]*redis.MapStringStringCmd, len(jobs))
 	for _, job := range jobs {

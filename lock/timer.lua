@@ -11,9 +11,9 @@
 --   forget, clean: OK, 1 if it was forgotten
 --   set, delete: STALE: this copy came too late
 -- An entry of `timers` is '<due> <copy that set it> <1 if there was none> <source>'. The timer waits while the member that
--- these make is due; after that, it is being dealt with. The member is new at every enqueue, as every other is. The lock
--- key tells of one that has no entry any more 'fired - <copy that set it> <1 ..>' for a day, or 'deleted <request that
--- did so> <copy that set it> <1 ..>' for ten minutes.
+-- these make is due; after that, it is being dealt with. The member is new at every enqueue, as every other is; its score
+-- is 1e15 more than its time. The lock key tells of one that has no entry any more 'fired - <copy that set it> <1 ..>' for
+-- a day, or 'deleted <request that did so> <copy that set it> <1 ..>' for ten minutes.
 local timers, due, ledger, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local verb, id, copy, at, source = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 local day = 86400000
@@ -39,7 +39,7 @@ end
 -- handed on or taken over is due, soon, with another member, and needs its source. Among a thousand it is not looked for.
 local function forsaken()
   if not setAt or running or tonumber(setAt) > now - day then return false end
-  local soon = redis.call('ZRANGE', due, '-inf', now + 600000, 'BYSCORE', 'LIMIT', 0, 1000)
+  local soon = redis.call('ZRANGE', due, 1e15, 1e15 + now + 600000, 'BYSCORE', 'LIMIT', 0, 1000)
   for _, m in ipairs(soon) do
     if string.find(m, ' timer:' .. id .. ' ', 1, true) then return false end
   end
@@ -76,7 +76,7 @@ elseif entry ~= '' or running or mark == 'fired' then
 elseif redis.call('HLEN', timers) >= tonumber(ARGV[7]) then
   return {'FULL', now, 0}
 end
-redis.call('ZADD', due, at, member(at, copy))           -- first: should it be no sorted set, nothing is written
+redis.call('ZADD', due, 1e15 + at, member(at, copy))    -- first: should it be no sorted set, nothing is written
 if waits then redis.call('ZREM', due, member(setAt, setBy)) end
 redis.call('HSET', timers, id, at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ') .. source)
 if mark then redis.call('DEL', lock) end      -- or the claim would find it locked

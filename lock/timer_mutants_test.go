@@ -21,6 +21,7 @@ var timerMutants = []mutant{
 	{"timer", "a young timer is cleaned up", " or tonumber(setAt) > now - day then return false end", " then return false end"},
 	{"timer", "a timer that waits, or was handed on, is cleaned up", "if string.find(m, ' timer:' .. id .. ' ', 1, true) then return false end", ""},
 	{"timer", "a timer that waits for its next turn is cleaned up", "now + 600000", "now"},
+	{"timer", "a timer is looked for among what is no timer's", "due, 1e15, 1e15 + now", "due, 0, 1e15 + now"},
 	{"timer", "among a thousand it is taken for forsaken", "return #soon < 1000", "return true"},
 	{"timer", "what is forsaken is not cleaned up", "return #soon < 1000", "return false"},
 	{"timer", "set again, asked anew", "if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new)} end", ""},
@@ -43,9 +44,10 @@ var timerMutants = []mutant{
 	{"timer", "what is forsaken is kept when it is set", "if forsaken() then forget() end", ""},
 	{"timer", "there is no end of timers", "return {'FULL', now, 0}", "local full = true"},
 	{"timer", "one timer too many", ">= tonumber(ARGV[7])", "> tonumber(ARGV[7])"},
-	{"timer", "a timer is not due", "redis.call('ZADD', due, at, member(at, copy))", ""},
-	{"timer", "a timer is due at once", "redis.call('ZADD', due, at, member(at, copy))", "redis.call('ZADD', due, now, member(at, copy))"},
-	{"timer", "a member is made due twice", "redis.call('ZADD', due, at, member(at, copy))", "redis.call('ZADD', due, at, member(at, request(copy)))"},
+	{"timer", "a timer is not due", "redis.call('ZADD', due, 1e15 + at, member(at, copy))", ""},
+	{"timer", "a timer is due at once", "redis.call('ZADD', due, 1e15 + at, member(at, copy))", "redis.call('ZADD', due, 1e15 + now, member(at, copy))"},
+	{"timer", "a member is made due twice", "redis.call('ZADD', due, 1e15 + at, member(at, copy))", "redis.call('ZADD', due, 1e15 + at, member(at, request(copy)))"},
+	{"timer", "a timer lies among what is no timer's", "redis.call('ZADD', due, 1e15 + at", "redis.call('ZADD', due, at"},
 	{"timer", "what was replaced is due", "if waits then redis.call('ZREM', due, member(setAt, setBy)) end", ""},
 	{"timer", "a timer has no entry", "redis.call('HSET', timers, id, at", "redis.call('GET', lock, at"},
 	{"timer", "what was replaced counts as new", "(waits and ' 0 ' or ' 1 ')", "' 1 '"},
@@ -57,6 +59,11 @@ var timerMutants = []mutant{
 	{"dynamic", "the same is a change", "if there == source then return {'SET', now, 0} end", ""},
 	{"dynamic", "there is no end of jobs", "if not there and redis.call('HLEN', jobs) - (revision and 2 or 0) >= tonumber(ARGV[7]) then return {'FULL', now, 0} end", ""},
 	{"dynamic", "one job too many", ">= tonumber(ARGV[7])", "> tonumber(ARGV[7])"},
+	{"dynamic", "there is no end of sources", "return {'LARGE', now, 0}", "local large = true"},
+	{"dynamic", "a byte too many", "size > tonumber(ARGV[8])", "size > tonumber(ARGV[8]) + 1"},
+	{"dynamic", "a byte too few", "size > tonumber(ARGV[8])", "size >= tonumber(ARGV[8])"},
+	{"dynamic", "a source is counted beside the one before it", "all[i] ~= name and ", ""},
+	{"dynamic", "what is no source is counted", " and string.sub(all[i], 1, 1) ~= '@'", ""},
 	{"dynamic", "two jobs too few", "- (revision and 2 or 0)", ""},
 	{"dynamic", "a job that is there is one too many", "if not there and redis", "if redis"},
 	{"dynamic", "what was there is new", "'SET', there and 0 or 1", "'SET', 1"},
@@ -155,7 +162,7 @@ func (w *timerWalk) probeTimes(told func(...string)) {
 		w.sets("a", c.copied+".1", c.at, c.source, "SET 0")
 		m := Due{Tick: fromMillis(c.at), Job: "timer:a", Kind: "timer", Attempt: 1, Nonce: c.copied}.Member()
 		score, _ := w.do("ZSCORE", w.keys.due, m).(string)
-		w.demand(number(score) == c.at && w.entry("a") == c.source, "%d: %q is due at %s: %v", n, m, score, w.due())
+		w.demand(number(score) == timersBehind+c.at && w.entry("a") == c.source, "%d: %q is due at %s: %v", n, m, score, w.due())
 	}
 	w.demand(len(w.due()) == 3, "due: %v", w.due())
 	for id, request := range map[string]string{"a": "d1", "b": "d2", "c": "d3"} {
@@ -189,20 +196,23 @@ func (w *timerWalk) probeCleaning() {
 	_, n := w.timer("forget", "a")
 	w.demand(n == 0 && w.entry("a") != "", "it was forgotten while it ran: %d", n)
 	w.do("HDEL", ledger, "run:a")
+	w.do("ZADD", w.keys.due, 1, "1 no-timer x 1 0 n")
 	for i := range 999 {
-		w.do("ZADD", w.keys.due, i, fmt.Sprint("1 other x 1 0 ", i))
+		w.do("ZADD", w.keys.due, i, fmt.Sprint("1 no-timer x 1 0 ", i))
+		w.do("ZADD", w.keys.due, timersBehind+i, fmt.Sprint("1 timer:other x 1 0 ", i))
 	}
-	w.do("ZADD", w.keys.due, now+300_000, "1 timer:a x 1 1 u1")
+	w.do("ZADD", w.keys.due, timersBehind+now+300_000, "1 timer:a x 1 1 u1")
 	cleaned("it was handed on", "a", 0)
 	w.do("ZREM", w.keys.due, "1 timer:a x 1 1 u1")
-	w.do("ZADD", w.keys.due, 1000, "1 other x 1 0 n")
+	w.do("ZADD", w.keys.due, timersBehind+1000, "1 timer:other x 1 0 n")
 	cleaned("among a thousand", "a", 0)
-	w.do("DEL", w.keys.due)
+	w.do("ZREMRANGEBYSCORE", w.keys.due, timersBehind, "+inf")
 	w.sets("young", "q2", now-day+60_000, "{}", "SET 1")
-	w.do("DEL", w.keys.due)
+	w.do("ZREMRANGEBYSCORE", w.keys.due, timersBehind, "+inf")
 	cleaned("it is young", "young", 0)
 	cleaned("nobody deals with it", "a", 1)
 	w.demand(w.entry("a") == "", "its entry is there")
+	w.do("DEL", w.keys.due)
 	w.lasts("a", 24*time.Hour)
 	w.sets("a", "q1.1", now, "{}", "SET 1") // of which the first answer was lost
 	w.sets("a", "q3", now, "{}", "FIRED 0")
@@ -243,7 +253,7 @@ func (w *timerWalk) probeJobs(told func(...string)) {
 	now := w.now()
 	var rev int64
 	job := func(verb, name, copied string, until int64, source, want string, changes bool) {
-		code, n := w.run(w.scripts.dynamic, []string{w.keys.jobs}, verb, name, copied, until, w.keys.events, source, 2)
+		code, n := w.run(w.scripts.dynamic, []string{w.keys.jobs}, verb, name, copied, until, w.keys.events, source, 2, 7)
 		w.demand(fmt.Sprint(code, " ", n) == want, "%s: %s %s: %s %d, want %s", copied, verb, name, code, n, want)
 		text, _ := w.do("HGET", w.keys.jobs, revision).(string)
 		w.demand((number(text) > rev) == changes && number(text) >= rev, "%s: %s %s: revision %s after %d", copied, verb, name, text, rev)
@@ -264,7 +274,10 @@ func (w *timerWalk) probeJobs(told func(...string)) {
 	job("set", "a", "q1.2", farFuture, "{}", "SET 1", false)
 	job("set", "b", "q4", farFuture, "{}", "SET 1", true)
 	job("set", "c", "q5", farFuture, "{}", "FULL 0", false)
-	job("set", "b", "q6", farFuture, "{2}", "SET 0", true)
+	job("set", "b", "q6", farFuture, "{12345}", "LARGE 0", false)
+	job("set", "b", "q6", farFuture, "{123}", "LARGE 0", false)
+	job("set", "b", "q6", farFuture, "{12}", "SET 0", true)
+	job("set", "b", "q8", farFuture, "{2}", "SET 0", true)
 	job("delete", "a", "d1", farFuture, "", "DELETED 0", true)
 	job("set", "a", "q7", farFuture, "{}", "SET 1", true)
 	job("delete", "a", "d1.1", farFuture, "", "DELETED 0", false)
@@ -275,7 +288,7 @@ func (w *timerWalk) probeJobs(told func(...string)) {
 	job("delete", "b", "d2", farFuture, "", "DELETED 0", true)
 	rev = 0
 	for i := range 400 {
-		w.run(w.scripts.dynamic, []string{w.keys.jobs}, "set", "a", fmt.Sprint("again", i), farFuture, w.keys.events, i, 2)
+		w.run(w.scripts.dynamic, []string{w.keys.jobs}, "set", "a", fmt.Sprint("again", i), farFuture, w.keys.events, i, 2, 7)
 	}
 	asked, _ := w.do("HGET", w.keys.jobs, "@asked").(string)
 	w.demand(len(asked) == 3000, "%d characters of requests are kept", len(asked))

@@ -23,12 +23,15 @@ import (
 func BenchmarkTimers(b *testing.B) {
 	b.Run("set", benchSet)
 	for _, n := range []int{0, 1000, 100_000} {
-		b.Run(fmt.Sprintf("look/%d wait", n), func(b *testing.B) { benchLook(b, n, nextYear) })
+		b.Run(fmt.Sprintf("look/%d wait", n), func(b *testing.B) { benchLook(b, n, nextYear, 0) })
 	}
 	for _, n := range []int{1000, 10_000, 100_000} { // after a day without replicas, say
 		b.Run(fmt.Sprintf("look/%d due", n), func(b *testing.B) {
-			benchLook(b, n, func(int) time.Time { return time.UnixMilli(1) })
+			benchLook(b, n, func(int) time.Time { return time.UnixMilli(1) }, 0)
 		})
+	}
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("look/%d of jobs due", n), func(b *testing.B) { benchLook(b, 0, nextYear, n) })
 	}
 	for _, n := range []int{0, 100_000} {
 		b.Run(fmt.Sprintf("claim a thousand/%d wait", n), func(b *testing.B) { benchClaims(b, n, true) })
@@ -125,12 +128,17 @@ func benchSet(b *testing.B) {
 	b.ReportMetric(per.Seconds()/yardstick.Seconds(), "×HSET")
 }
 
-func benchLook(b *testing.B, timers int, at func(i int) time.Time) {
+func benchLook(b *testing.B, timers int, at func(i int) time.Time, ofJobs int) {
 	r := benchRedis(b)
-	s, _ := r.store()
+	s, rdb := r.store()
 	r.set(s, "order-", timers, at)
+	for i := range ofJobs {
+		if err := rdb.ZAdd(b.Context(), dueSet, redis.Z{Score: float64(i), Member: dueOf("backfill", i)}).Err(); err != nil {
+			b.Fatal(err)
+		}
+	}
 	for b.Loop() {
-		if _, err := s.Look(b.Context(), 1000); err != nil {
+		if _, err := s.Look(b.Context(), 257); err != nil { // as a replica does that is busy with none
 			b.Fatal(err)
 		}
 	}

@@ -21,7 +21,7 @@ type Running struct {
 // Sight is what one Look saw.
 type Sight struct {
 	Runs []Running
-	Due  []Due     // members of the due set whose time has come
+	Due  []Due     // members of the due set whose time has come: those of timers last, the oldest first otherwise
 	Next time.Time // when the first of the others comes due, by Redis' time; zero = there is none
 	Jobs int64     // revision of the dynamic jobs; it grows with every change, and is 0 while there never was one
 	// Born is when the ledger that all timers share was made; zero when Redis knows none. Another time than Register answered
@@ -30,9 +30,9 @@ type Sight struct {
 	Born time.Time
 }
 
-// Look reads Redis' time, all runs, all due members whose time has come, when the next one's comes, and how old Redis'
-// memory and the dynamic jobs are: one round trip, and one more for each full page of due members.
-func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
+// Look reads Redis' time, all runs, what is due, when the next comes due, and how old Redis' memory and the dynamic jobs
+// are, in one round trip, or two (see dueQueue). Of the timers that are due it reads the oldest, and so many: one at least.
+func (s *Store) Look(ctx context.Context, timers int64) (Sight, error) {
 	// Due members are asked for by the latest that Redis' time can be, so that what somebody was nudged for is not missed
 	// by a millisecond, and looked through by the time that comes with them, so that nothing is taken before its own.
 	_, latest, ok := s.clock.between(s.boottime())
@@ -49,28 +49,22 @@ func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 		return Sight{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
 	until := latest.UnixMilli() + 1
-	args := redis.ZRangeArgs{Key: s.keys.due, Start: "-inf", Stop: until, ByScore: true, Count: page}
-	after := redis.ZRangeArgs{Key: s.keys.due, Start: "(" + itoa(until), Stop: "+inf", ByScore: true, Count: 1}
 
 	pipe := rdb.Pipeline()
 	sent := s.boottime()
 	at := pipe.Time(ctx)
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
-	due := pipe.ZRangeArgsWithScores(ctx, args)
-	next := pipe.ZRangeArgsWithScores(ctx, after)
+	ofJobs := s.askDue(ctx, pipe, 0, until, maxDue)
+	ofTimers := s.askDue(ctx, pipe, timersBehind, until, max(timers, 1))
 	jobs := pipe.HMGet(ctx, s.keys.jobs, revision) // HGET of what is not there would be an error
 	born := pipe.HMGet(ctx, s.keys.ledger(TimerJobs), "born")
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Sight{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
 	s.clock.observe(sent, s.boottime(), at.Val(), time.Microsecond)
-	members := due.Val()
-	for args.Offset = page; int64(len(members)) == args.Offset; args.Offset += page { // those that wait hide none behind them
-		more, err := rdb.ZRangeArgsWithScores(ctx, args).Result()
-		if err != nil {
-			return Sight{}, fmt.Errorf("looking at what is due: %w", err)
-		}
-		members = append(members, more...)
+	newest, err := s.endOfDue(ctx, rdb, ofJobs, until)
+	if err != nil {
+		return Sight{}, fmt.Errorf("looking at what is due: %w", err)
 	}
 
 	var seen Sight
@@ -81,16 +75,8 @@ func (s *Store) Look(ctx context.Context, page int64) (Sight, error) {
 		}
 	}
 	now := at.Val().UnixMilli()
-	for _, z := range append(members, next.Val()...) { // by their times
-		if int64(z.Score) > now {
-			seen.Next = fromMillis(int64(z.Score))
-			break
-		}
-		member, _ := z.Member.(string)
-		if d, err := ParseDue(member); err == nil { // what another version wrote is left to it
-			seen.Due = append(seen.Due, d)
-		}
-	}
+	seen.add(ofJobs, newest, now)
+	seen.add(ofTimers, nil, now)
 	if rev, ok := jobs.Val()[0].(string); ok {
 		seen.Jobs = number(rev)
 	}

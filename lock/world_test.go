@@ -40,6 +40,8 @@ const (
 	ledger  = "solotick:{svc}:job:billing"
 	running = "solotick:{svc}:running"
 	dueSet  = "solotick:{svc}:due"
+
+	timersBehind = 1e15 // is the score of a timer that is due beside that of another member
 )
 
 // world is one Redis, over which a case is played: miniredis in a bubble, or a redis-server in real time.

@@ -1,0 +1,82 @@
+package lock
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// timersBehind is by how much the score of a timer's member in the due set is more than the time, in milliseconds, from
+	// which it is due. That of any other is the time.
+	timersBehind = 1e15
+	// maxDue bounds how many members that are no timers' a look reads, from the front.
+	maxDue = 5000
+	// newestDue is how many it reads from the back when those were not all.
+	newestDue = 1000
+)
+
+// dueQueue is one of the two queues that share the due set: behind all the members of jobs lie those of timers, so that
+// neither hides the other, however many there are.
+//
+// Timers may be a million, and after an outage all of them are due. But any of them is as good as the next, none waits
+// for another, and one that is taken is gone: it is enough to see the oldest, as many as can be taken.
+//
+// What is due of jobs may have to wait where it is: for a run of its job, for the end of a pause, for a replica that has
+// the job. What waits hides nothing as long as it is seen whole. So all of it is read, and that this is not without
+// bound is seen to where it is added: a backfill is a thousand ticks at most, what a claim finds missed a hundred. Only where
+// many such come together it is more than maxDue; then what was added last is read too. A trigger, or a tick that is
+// handed on, is among that; a few thousand ticks that come to lie between the two wait until what is before them is done.
+type dueQueue struct {
+	behind   int64            // what its scores have on top of a time
+	due      *redis.ZSliceCmd // the oldest that may be due
+	upcoming *redis.ZSliceCmd // the first that is not
+}
+
+// askDue adds to a pipeline what is to be known of a queue: up to count members that are due by a time.
+func (s *Store) askDue(ctx context.Context, pipe redis.Pipeliner, behind, until, count int64) dueQueue {
+	end := "+inf"
+	if behind < timersBehind {
+		end = "(" + itoa(timersBehind)
+	}
+	until += behind
+	return dueQueue{
+		behind:   behind,
+		due:      pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: behind, Stop: until, ByScore: true, Count: count}),
+		upcoming: pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: "(" + itoa(until), Stop: end, ByScore: true, Count: 1}),
+	}
+}
+
+// endOfDue reads the end of a queue of which maxDue members were not all, as far as these were not part of it.
+func (s *Store) endOfDue(ctx context.Context, rdb redis.Cmdable, q dueQueue, until int64) ([]redis.Z, error) {
+	have := q.due.Val()
+	if len(have) < maxDue {
+		return nil, nil
+	}
+	newest, err := rdb.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: until, Stop: 0, ByScore: true, Rev: true, Count: newestDue}).Result()
+	slices.Reverse(newest)
+	last := have[len(have)-1]
+	return slices.DeleteFunc(newest, func(z redis.Z) bool {
+		return z.Score < last.Score || z.Score == last.Score && z.Member.(string) <= last.Member.(string)
+	}), err
+}
+
+// add adds what a queue has at a time. What another version wrote is left to it.
+func (seen *Sight) add(q dueQueue, newest []redis.Z, now int64) {
+	for _, z := range slices.Concat(q.due.Val(), newest, q.upcoming.Val()) { // by their times
+		at := int64(z.Score) - q.behind
+		if at > now {
+			if next := fromMillis(at); seen.Next.IsZero() || next.Before(seen.Next) {
+				seen.Next = next
+			}
+			return
+		}
+		member, _ := z.Member.(string)
+		if d, err := ParseDue(member); err == nil {
+			d.Age = time.Duration(now-at) * time.Millisecond
+			seen.Due = append(seen.Due, d)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package lock_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// dueOf is a due member of the case's job.
+func dueOf(kind string, n int) string {
+	return lock.Due{Tick: time.UnixMilli(int64(n + 1)), Job: job, Kind: kind, Attempt: 1, Nonce: fmt.Sprint(n)}.Member()
+}
+
+// adds puts n members into the due set, at the scores from 1 on that lie behind by so much.
+func (w *world) adds(n int, behind float64, member func(n int) string) {
+	w.Helper()
+	var all []redis.Z
+	for i := range n {
+		all = append(all, redis.Z{Score: behind + float64(i+1), Member: member(i)})
+	}
+	for some := range slices.Chunk(all, 10_000) {
+		w.must(w.admin.ZAdd(w.Context(), dueSet, some...).Err())
+	}
+}
+
+// TestHowEverManyTimersAreDueALookIsShortAndSeesAllElse is the morning after a day without replicas.
+func TestHowEverManyTimersAreDueALookIsShortAndSeesAllElse(t *testing.T) {
+	t.Parallel()
+	onReal(t, func(w *world) {
+		w.born()
+		w.knowsTimers()
+		const many, wanted = 100_000, 257
+		id := func(n int) string { return fmt.Sprintf("1 timer:order-%06d timer 1 0 nonce", n) }
+		w.adds(many, timersBehind, id)
+		// By their scores these lie in front of all timers, in the midst of them, and behind.
+		var want []string
+		for i, at := range []int64{1, many / 2, w.now().UnixMilli()} {
+			want = append(want, dueOf("backfill", i))
+			w.must(w.admin.ZAdd(w.Context(), dueSet, redis.Z{Score: float64(at), Member: want[i]}).Err())
+		}
+		a := w.replica("a")
+		seen, err := a.Look(w.Context(), wanted)
+		w.must(err)
+		for n := range wanted {
+			want = append(want, id(n))
+		}
+		var got []string
+		for _, d := range seen.Due {
+			got = append(got, d.Member())
+		}
+		if !slices.Equal(got, want) {
+			w.Fatalf("sees %d members, from %q, want %d: the jobs' and the oldest timers", len(got), got[:min(len(got), 5)], len(want))
+		}
+		for _, d := range seen.Due[:3] {
+			l, _ := a.wins(a.claimOf(d))
+			a.finishes(l, 0)
+		}
+	})
+}
+
+func TestOfVeryMuchThatIsDueOfJobsALookSeesTheOldestAndTheNewest(t *testing.T) {
+	onEvery(t, func(w *world) {
+		a := w.replica("a")
+		for _, c := range []struct{ due, seen, newest int }{{4999, 4999, 4998}, {5000, 5000, 4999}, {5300, 5300, 5299}, {7000, 6000, 6999}} {
+			w.must(w.admin.Del(w.Context(), dueSet).Err())
+			w.adds(c.due-300, 0, func(n int) string { return dueOf("backfill", n) })
+			for n := range 300 { // added in one step
+				w.must(w.admin.ZAdd(w.Context(), dueSet, redis.Z{Score: 1e6, Member: dueOf("backfill", c.due-300+n)}).Err())
+			}
+			seen, err := a.Look(w.Context(), 1)
+			w.must(err)
+			members := map[string]bool{}
+			for _, d := range seen.Due {
+				members[d.Member()] = true
+			}
+			if len(seen.Due) != c.seen || len(members) != c.seen || !members[dueOf("backfill", 0)] || !members[dueOf("backfill", c.newest)] {
+				w.Errorf("of %d sees %d, %d different, want %d, the first and the last among them", c.due, len(seen.Due), len(members), c.seen)
+			}
+		}
+	})
+}
+
+func TestALookTellsWhatComesDueNextWhateverItIs(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.born()
+		a := w.replica("a")
+		now := w.now().Truncate(time.Millisecond).UTC()
+		a.sets("x", now.Add(time.Minute), "", true)
+		for _, want := range []time.Duration{time.Minute, 30 * time.Second} {
+			if seen, err := a.Look(w.Context(), 1); !seen.Next.Equal(now.Add(want)) || err != nil {
+				w.Errorf("next %s, %v, want it %s after %s", seen.Next, err, want, now)
+			}
+			w.must(w.admin.ZAdd(w.Context(), dueSet, redis.Z{Score: float64(now.UnixMilli() + 30_000), Member: dueOf("catchup", 0)}).Err())
+		}
+		w.pass(40 * time.Second)
+		seen, err := a.Look(w.Context(), 1)
+		if err != nil || len(seen.Due) != 1 || seen.Due[0].Age != 10*time.Second || !seen.Next.Equal(now.Add(time.Minute)) {
+			w.Errorf("then %+v, %v", seen, err)
+		}
+		w.pass(21 * time.Second)
+		if seen, err = a.Look(w.Context(), 1); err != nil || len(seen.Due) != 2 || seen.Due[1].Age != time.Second || !seen.Next.IsZero() {
+			w.Errorf("at last %+v, %v", seen, err)
+		}
+	})
+}
+
+// TestTimerThatIsHandedOnStaysAmongTimers: else they would hide what is due of jobs when there are many for an app that is away.
+func TestTimerThatIsHandedOnStaysAmongTimers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.knowsTimers()
+		a := w.replica("a")
+		a.sets("x", w.tick(0), "source", true)
+		l, _ := a.wins(a.claimOf(a.sees()))
+		if got, err := l.Handover(w.Context(), time.Minute, nil); got != lock.OK || err != nil {
+			w.Fatalf("handover: %s, %v", got, err)
+		}
+		z, err := w.admin.ZRangeWithScores(w.Context(), dueSet, 0, -1).Result()
+		if err != nil || len(z) != 1 || z[0].Score != timersBehind+float64(w.now().Add(time.Minute).UnixMilli()) {
+			w.Errorf("due: %v, %v", z, err)
+		}
+		w.pass(time.Minute + time.Second)
+		if d := a.sees(); !strings.HasPrefix(d.Job, "timer:") || d.Age != time.Second {
+			w.Errorf("%+v", d)
+		}
+	})
+}
