@@ -17,6 +17,8 @@ const (
 	TimerJobs = "@timers"
 	// MaxTimers bounds how many timers of a service may wait.
 	MaxTimers = 1_000_000
+	// MaxListed bounds how many of them Timers reads at once, each with its source.
+	MaxListed = 1000
 
 	timerPrefix = "timer:"       // of the job of a single timer
 	timerMemory = 24 * time.Hour // for which the script remembers that one has fired
@@ -119,9 +121,12 @@ func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Ti
 	return t.Source, t.At, err
 }
 
-// Timers are those that wait, by the time at which they come due, at most limit of them, and of those at the front of the
-// due set: behind more than a thousand other members they are not looked for. It does the work of CleanTimers too.
+// Timers are those that wait, by the time at which they come due, at most limit of them, which is MaxListed at most. Behind
+// more than a thousand that were handed on they are not looked for.
 func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
+	if limit > MaxListed {
+		return nil, fmt.Errorf("reading the timers: %d are more than the %d that are read at once", limit, MaxListed)
+	}
 	var found []TimerState
 	members, err := s.dueTimers(ctx, limit)
 	for page := range slices.Chunk(members, 100) {
@@ -132,11 +137,10 @@ func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the timers: %w", err)
 	}
-	_ = s.CleanTimers(ctx) // or the next time
 	return found[:min(len(found), max(limit, 0))], nil
 }
 
-// dueTimers are the members of timers at the front of the due set.
+// dueTimers are the members of timers that are due first, of those that were handed on too.
 func (s *Store) dueTimers(ctx context.Context, limit int) ([]Due, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.burst.timeout)
 	defer cancel()
@@ -144,7 +148,9 @@ func (s *Store) dueTimers(ctx context.Context, limit int) ([]Due, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := rdb.ZRange(ctx, s.keys.due, 0, int64(limit)+maxWaiting-1).Result()
+	members, err := rdb.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: s.keys.due, Start: itoa(timersBehind), Stop: "+inf", ByScore: true, Count: int64(max(limit, 0)) + maxWaiting,
+	}).Result()
 	var timers []Due
 	for _, m := range members {
 		d, err := ParseDue(m)

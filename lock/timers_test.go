@@ -356,6 +356,9 @@ func TestTimersAreListedByTheirTime(t *testing.T) {
 		if err != nil || len(timers) != many+6 || timers[many+5].ID != "many249" {
 			w.Errorf("%d timers, %v", len(timers), err)
 		}
+		if _, err := a.Timers(w.Context(), lock.MaxListed+1); err == nil || !strings.Contains(err.Error(), "more than the 1000") {
+			w.Errorf("more than there may be: %v", err)
+		}
 	})
 }
 
