@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 )
@@ -60,6 +61,19 @@ func (g *admission) try(j *job) *place {
 		return nil
 	}
 	return p
+}
+
+// room is how many more would be let in now.
+func (g *admission) room() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.unready != "":
+		return 0
+	case g.limit == 0:
+		return math.MaxInt64
+	}
+	return int64(max(g.limit-g.taken, 0))
 }
 
 // pass lets a wake in if that is possible.

@@ -59,6 +59,21 @@ func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
 	return j, nil
 }
 
+// timersWanted is how many of the timers that are due a look reads, the oldest: as many as this replica can begin, behind
+// those that it is busy with, or has put off, and that may all lie before them. One at least, by which it knows that it
+// leaves something to others.
+func (w *watcher) timersWanted() int64 {
+	busy := w.timing.Load()
+	wanted := busy + min(timersAtOnce-busy, w.sidecar.admission.room()) + 1
+	w.later.Range(func(member, _ any) bool {
+		if d, err := lock.ParseDue(member.(string)); err == nil && isTimer(d.Job) {
+			wanted++
+		}
+		return true
+	})
+	return wanted
+}
+
 // fireTimer starts a timer that is due, unless a fire here is busy with it already.
 func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
 	s, member := w.sidecar, d.Member()

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -128,11 +130,89 @@ func TestTimersWaitForTheAppAndForSlots(t *testing.T) {
 		}
 		w.at(10 * time.Second)
 		w.expect(0, "fires_total")
+		if n := w.replicas[0].watcher.timersWanted(); n != 1 {
+			t.Errorf("%d timers are read while the app is not ready", n)
+		}
 		app.ready.Store(true)
 		w.at(15 * time.Second)
 		w.expect(6, "fires_total")
 		if most != 2 {
 			t.Errorf("%d ran at once, want 2", most)
+		}
+	})
+}
+
+func TestTheOldestTimersAreFiredFirst(t *testing.T) {
+	simulate(t, gated+"maxRunning: 5"+noJobs, func(w *world) {
+		app := &fakeApp{}
+		w.replica(time.Second, func(r *replica) { r.app = app })
+		w.at(-30 * time.Second)
+		const many = 600
+		for i := range many {
+			n := i * 7 % many
+			w.setTimer(fmt.Sprintf("t%d", n), time.Duration(n-2*many)*time.Second, "")
+		}
+		app.ready.Store(true)
+		w.at(30 * time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.starts) < 100 {
+			t.Errorf("%d were fired within 30 seconds, five at a time", len(w.starts))
+		}
+		for i, s := range w.starts {
+			if n := int(s.tick.Sub(w.origin())/time.Second) + 2*many; n/5 != i/5 {
+				t.Errorf("number %d to be fired was t%d", i, n)
+				return
+			}
+		}
+	})
+}
+
+func TestTimersThatCannotBeReadHideNoneBehindThem(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		w.replica(time.Millisecond)
+		w.at(0)
+		for i := range 3 * timersAtOnce {
+			_, err := w.replicas[0].store.SetTimer(w.t.Context(), fmt.Sprintf("t%d", i), w.origin().Add(-time.Hour), []byte(`{"of": "another version"}`))
+			w.must(err)
+		}
+		w.setTimer("a", -time.Minute, "")
+		w.at(5 * time.Second)
+		w.each("timer:a", time.Minute, -time.Minute, -time.Minute, time.Minute+5*time.Second)
+	})
+}
+
+func TestTimersDoNotHoldUpWhatIsDueOfJobs(t *testing.T) {
+	simulate(t, "maxRunning: 4"+minutely+"  - {name: other, schedule: \"@yearly\", reserved: true, exec: {command: [x]}}\n", func(w *world) {
+		r := w.replica(time.Second)
+		w.at(10 * time.Second)
+		for i := range 500 {
+			w.setTimer(fmt.Sprintf("t%d", i), time.Duration(i-1000)*time.Hour, "")
+		}
+		var ticks []time.Time
+		for i := range 100 {
+			ticks = append(ticks, w.origin().Add(time.Duration(i-200)*time.Minute))
+		}
+		_, err := r.store.Backfill(w.t.Context(), "minute", ticks, uuid.NewString())
+		w.must(err)
+		asked, err := r.store.Trigger(w.t.Context(), "other", uuid.NewString())
+		w.must(err)
+		w.at(12 * time.Second)
+		if n := len(w.started("other")[asked.Tick]); n != 1 {
+			t.Errorf("what was asked for was started %d times within two seconds", n)
+		}
+		w.at(8 * time.Minute)
+		for i := range 500 {
+			if n := len(w.started(fmt.Sprintf("timer:t%d", i))); n != 1 {
+				t.Errorf("t%d was fired %d times", i, n)
+				break
+			}
+		}
+		for _, tick := range ticks {
+			if n := len(w.started("minute")[tick]); n != 1 {
+				t.Errorf("%s was fired %d times", tick, n)
+				break
+			}
 		}
 	})
 }

@@ -15,8 +15,6 @@ import (
 const (
 	// lookEvery is how often a replica looks at what runs and what is due: one round trip, which also reads Redis' time.
 	lookEvery = time.Second
-	// duePage bounds what one look takes in.
-	duePage = 1000
 	// strange is how long due ticks of jobs that this table lacks are left to replicas that may have them.
 	strange = 24 * time.Hour
 	// standBack is how long the replica that could not start a job leaves its tick to others.
@@ -33,15 +31,14 @@ const (
 type watcher struct {
 	sidecar *Sidecar
 	runs    *lock.Watcher
-	seen    map[string]time.Time // due members, since when
-	busy    sync.Map             // due members that something is being done about here
-	later   sync.Map             // due members that have to wait for the end of a pause: until when
-	nudged  chan struct{}        // something became due
-	gone    sync.Map             // jobs that left the table, by name, and that Redis has not been told of
-	timing  atomic.Int64         // timers that a fire here is busy with
-	dynamic int64                // revision of the jobs made through the API that are at work
-	left    atomic.Bool          // something due was left to other replicas, for want of a slot or of the app
-	next    time.Time            // when something else comes due, by Redis' time; zero = nothing is known to
+	busy    sync.Map      // due members that something is being done about here
+	later   sync.Map      // due members that were refused: until when they are left alone
+	nudged  chan struct{} // something became due
+	gone    sync.Map      // jobs that left the table, by name, and that Redis has not been told of
+	timing  atomic.Int64  // timers that a fire here is busy with
+	dynamic int64         // revision of the jobs made through the API that are at work
+	left    atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
+	next    time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
 	up      bool
 	last    time.Time // the cluster clock at the last look
 	wild    bool      // Redis' clock and ours lie too far apart
@@ -94,7 +91,8 @@ func (w *watcher) nudge(resumed string) {
 func (w *watcher) look(ctx context.Context) {
 	s := w.sidecar
 	w.next = time.Time{}
-	seen, err := s.store.Look(ctx, duePage)
+	w.resume(time.Now())
+	seen, err := s.store.Look(ctx, w.timersWanted())
 	if ctx.Err() != nil {
 		return
 	}
@@ -219,51 +217,37 @@ func (s *Sidecar) ttl(name string) time.Duration {
 // takeDue fires what is due besides the table: ticks handed over, or set free by the end of the run before.
 func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.Due) {
 	s := w.sidecar
-	now := time.Now()
-	seen := make(map[string]time.Time, len(dues))
 	waiting := map[string]bool{} // jobs whose due ticks have to wait: for the present run, or for an older one
 	for _, r := range runs {
 		waiting[r.Job] = true
 	}
 	for _, d := range dues {
-		member := d.Member()
-		since, ok := w.seen[member]
-		if !ok {
-			since = now
-		}
-		seen[member] = since
 		j := s.job(d.Job)
 		switch {
 		case isTimer(d.Job):
-			if (d.Avoid != s.replica || now.Sub(since) >= standBack) && !w.putOff(member, now) {
+			if !w.standsBack(d) && !w.putOff(d.Member()) {
 				w.fireTimer(ctx, d)
 			}
 		case j == nil:
-			age := s.clock.Now().Sub(d.Tick)
-			if d.Kind == kindBackfill { // whose ticks are old from the beginning
-				age = now.Sub(since)
-			}
-			if age > strange {
+			if d.Age > strange {
 				w.discard(ctx, d, "no replica has the job")
 			}
 		case j.Guarantee == config.EveryReplica: // it was locked when the tick was handed on
 			w.discard(ctx, d, "the job runs on every replica")
 		case w.drop(ctx, j, d):
-		case d.Avoid == s.replica && now.Sub(since) < standBack: // left to others
+		case w.standsBack(d):
 		case j.ConcurrencyPolicy != config.Allow && waiting[d.Job]:
-		case w.putOff(member, now):
+		case w.putOff(d.Member()):
 		default:
 			waiting[d.Job] = true
 			w.fire(j, d)
 		}
 	}
-	w.seen = seen
-	w.later.Range(func(member, _ any) bool {
-		if _, due := seen[member.(string)]; !due {
-			w.later.Delete(member)
-		}
-		return true
-	})
+}
+
+// standsBack tells whether a tick that this replica could not start is left to others for now.
+func (w *watcher) standsBack(d lock.Due) bool {
+	return d.Avoid == w.sidecar.replica && d.Age < standBack
 }
 
 // drop takes a tick that may not be fired any more out of the due set. It is counted by the replica that does so.
@@ -315,17 +299,10 @@ const pauseRetry = time.Minute
 // spareEvery bounds how often a look is made because places have become free: many may in a short time.
 const spareEvery = 50 * time.Millisecond
 
-// putOff tells whether a due tick met with a pause lately.
-func (w *watcher) putOff(member string, now time.Time) bool {
-	until, ok := w.later.Load(member)
-	if !ok {
-		return false
-	}
-	if now.Before(until.(time.Time)) {
-		return true
-	}
-	w.later.Delete(member)
-	return false
+// putOff tells whether a due tick, or all timers, were refused lately.
+func (w *watcher) putOff(what string) bool {
+	_, ok := w.later.Load(what)
+	return ok
 }
 
 // fire starts a due tick, unless a fire here is busy with it already.
@@ -346,16 +323,31 @@ func (w *watcher) fire(j *job, d lock.Due) {
 		s.fire(wk)
 		switch wk.refused {
 		case paused:
-			wait := pauseRetry
-			if !wk.until.IsZero() {
-				wait = min(wait, wk.until.Sub(s.clock.Now()))
-			}
-			w.later.Store(wk.member, time.Now().Add(wait))
+			w.later.Store(wk.member, w.pauseOver(wk))
 		case queued, overlap: // something is in its way that no look shows; its place is another's meanwhile
 			w.later.Store(wk.member, time.Now().Add(lookEvery))
 			w.spare()
 		}
 	})
+}
+
+// resume is for what was put off until now.
+func (w *watcher) resume(now time.Time) {
+	w.later.Range(func(what, until any) bool {
+		if !now.Before(until.(time.Time)) {
+			w.later.Delete(what)
+		}
+		return true
+	})
+}
+
+// pauseOver is until when what met with a pause is left alone.
+func (w *watcher) pauseOver(wk *wake) time.Time {
+	wait := pauseRetry
+	if !wk.until.IsZero() {
+		wait = min(wait, wk.until.Sub(w.sidecar.clock.Now()))
+	}
+	return time.Now().Add(wait)
 }
 
 // leave leaves what is due to other replicas, until there is a place for it here.
