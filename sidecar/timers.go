@@ -63,6 +63,9 @@ func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
 // those that it is busy with, or has put off, and that may all lie before them. One at least, by which it knows that it
 // leaves something to others.
 func (w *watcher) timersWanted() int64 {
+	if w.putOff(lock.TimerJobs) {
+		return 1
+	}
 	busy := w.timing.Load()
 	wanted := busy + min(timersAtOnce-busy, w.sidecar.admission.room()) + 1
 	w.later.Range(func(member, _ any) bool {
@@ -104,6 +107,9 @@ func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
 		wk := j.dueWake(d)
 		wk.place = place
 		s.fire(wk)
+		if wk.refused == paused { // as all of them are
+			w.later.Store(lock.TimerJobs, w.pauseOver(wk))
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -214,6 +215,33 @@ func TestTimersDoNotHoldUpWhatIsDueOfJobs(t *testing.T) {
 				break
 			}
 		}
+	})
+}
+
+func TestPausedTimersAreLeftAloneAndTakenUpWhenTheyAreResumed(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(10 * time.Millisecond)
+		w.at(0)
+		w.must(r.store.Pause(w.t.Context(), lock.TimerJobs, "", time.Time{}))
+		for i := range 10 {
+			w.setTimer(fmt.Sprintf("t%d", i), time.Second, "")
+		}
+		w.at(30*time.Second + 250*time.Millisecond)
+		w.expect(0, "fires_total")
+		if n := w.sum("skips_total", "@timers", "paused"); n < 1 || n > 10 {
+			t.Errorf("they were asked for %v times", n)
+		}
+		_, err := r.store.Resume(w.t.Context(), lock.TimerJobs)
+		w.must(err)
+		w.at(30*time.Second + 300*time.Millisecond)
+		w.expect(10, "fires_total")
+		// A pause that ends by itself.
+		w.must(r.store.Pause(w.t.Context(), lock.TimerJobs, "", w.origin().Add(45*time.Second)))
+		w.setTimer("late", 31*time.Second, "")
+		w.at(44 * time.Second)
+		w.expect(10, "fires_total")
+		w.at(47 * time.Second)
+		w.expect(11, "fires_total")
 	})
 }
 

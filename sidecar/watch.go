@@ -32,7 +32,7 @@ type watcher struct {
 	sidecar *Sidecar
 	runs    *lock.Watcher
 	busy    sync.Map      // due members that something is being done about here
-	later   sync.Map      // due members that were refused: until when they are left alone
+	later   sync.Map      // due members that were refused, and lock.TimerJobs when timers are: until when they are left alone
 	nudged  chan struct{} // something became due
 	gone    sync.Map      // jobs that left the table, by name, and that Redis has not been told of
 	timing  atomic.Int64  // timers that a fire here is busy with
@@ -77,7 +77,7 @@ func (w *watcher) wait(ctx context.Context) bool {
 // it is that.
 func (w *watcher) nudge(resumed string) {
 	w.later.Range(func(member, _ any) bool {
-		if d, err := lock.ParseDue(member.(string)); err == nil && d.Job == resumed {
+		if d, err := lock.ParseDue(member.(string)); member == resumed || err == nil && d.Job == resumed {
 			w.later.Delete(member)
 		}
 		return true
@@ -225,7 +225,7 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 		j := s.job(d.Job)
 		switch {
 		case isTimer(d.Job):
-			if !w.standsBack(d) && !w.putOff(d.Member()) {
+			if !w.standsBack(d) && !w.putOff(d.Member()) && !w.putOff(lock.TimerJobs) {
 				w.fireTimer(ctx, d)
 			}
 		case j == nil:
