@@ -77,6 +77,19 @@ func (w *watcher) timersWanted() int64 {
 	return wanted
 }
 
+// cleanTimers has some of the timers gone through from time to time, beside the looks.
+func (w *watcher) cleanTimers(ctx context.Context) {
+	if time.Since(w.cleaned) < cleanEvery {
+		return
+	}
+	w.cleaned = time.Now()
+	w.beside(lock.TimerJobs, func() {
+		if err := w.sidecar.store.CleanTimers(ctx); err != nil && ctx.Err() == nil {
+			w.sidecar.log.Debug("the timers were not gone through", "err", err)
+		}
+	})
+}
+
 // fireTimer starts a timer that is due, unless a fire here is busy with it already.
 func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
 	s, member := w.sidecar, d.Member()

@@ -245,6 +245,18 @@ func TestPausedTimersAreLeftAloneAndTakenUpWhenTheyAreResumed(t *testing.T) {
 	})
 }
 
+func TestTimersThatNobodyDealsWithAreCleanedUp(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		w.replica(time.Second)
+		w.at(0)
+		w.redis.HSet("solotick:{test}:timers", "forsaken", fmt.Sprint(w.origin().Add(-25*time.Hour).UnixMilli(), " nonce 1 source"))
+		w.at(cleanEvery + 2*time.Second)
+		if left := w.redis.HGet("solotick:{test}:timers", "forsaken"); left != "" {
+			t.Errorf("it is still there: %s", left)
+		}
+	})
+}
+
 // setJob makes a job as the API does.
 func (w *world) setJob(name, source string) {
 	w.t.Helper()

@@ -21,6 +21,8 @@ const (
 	standBack = 2 * time.Second
 	// registerAtOnce jobs are told to Redis in one burst.
 	registerAtOnce = 100
+	// cleanEvery is how often some of the timers are gone through, for those that died with their replica.
+	cleanEvery = time.Minute
 	// registerEvery keeps the ledgers of the table's jobs from expiring.
 	registerEvery = 24 * time.Hour
 	// defaultTTL is the lease of a job that this table lacks, until its record tells.
@@ -38,6 +40,7 @@ type watcher struct {
 	timing  atomic.Int64  // timers that a fire here is busy with
 	dynamic int64         // revision of the jobs made through the API that are at work
 	left    atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
+	cleaned time.Time     // when this replica last had timers gone through
 	next    time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
 	up      bool
 	last    time.Time // the cluster clock at the last look
@@ -109,6 +112,7 @@ func (w *watcher) look(ctx context.Context) {
 	w.answeredOnce.Store(true)
 	w.takeOver(ctx, seen.Runs)
 	w.takeDue(ctx, seen.Runs, seen.Due)
+	w.cleanTimers(ctx)
 }
 
 // checkClock deals with steps of the cluster clock that its timers cannot: gocron, once armed, is not armed for an
