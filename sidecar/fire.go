@@ -148,7 +148,9 @@ func (s *Sidecar) leave(w *wake) {
 // acquire races for the tick, while it is worth firing. Nil when this replica is not the one, which is counted then.
 func (s *Sidecar) acquire(w *wake) *held {
 	if w.job.Guarantee == config.EveryReplica {
-		w.close(true)
+		if !w.begins() {
+			return s.again(w)
+		}
 		run := uuid.NewString()
 		return &held{lease: unlocked{s, w, run}, run: run}
 	}
@@ -176,11 +178,7 @@ func (s *Sidecar) acquire(w *wake) *held {
 	case err != nil && s.accepting.Err() != nil:
 		s.skipped(w, draining)
 	case err != nil && w.job.life.Err() != nil:
-		if r := s.enter(w); r != "" {
-			s.skipped(w, r)
-			return nil
-		}
-		return s.acquire(w)
+		return s.again(w)
 	case err != nil:
 		s.skipped(w, redisError, slog.String("err", err.Error()))
 	case l == nil:
@@ -199,6 +197,15 @@ func (s *Sidecar) acquire(w *wake) *held {
 		return &held{lease: l, run: l.Run(), token: l.Token}
 	}
 	return nil
+}
+
+// again races for a tick whose job was changed meanwhile, if it still has it.
+func (s *Sidecar) again(w *wake) *held {
+	if r := s.enter(w); r != "" {
+		s.skipped(w, r)
+		return nil
+	}
+	return s.acquire(w)
 }
 
 // ask puts the question, anew when the ticks before this one were not those that this replica knew of. late is how many

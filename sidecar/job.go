@@ -120,8 +120,10 @@ func (j *job) passOn(heir *job) {
 	heir.mu.Lock()
 	defer heir.mu.Unlock()
 	if heir.Fingerprint != j.Fingerprint {
-		if heir.Guarantee == config.EveryReplica && heir.series.schedule.Last(j.taken).Equal(j.taken) {
-			heir.taken = newestOf(heir.taken, j.taken) // it is being fired, and no claim keeps it from being fired again
+		// What is being fired, no claim keeps from being fired again. What was only taken is not fired any more: a wake may
+		// take its tick long before it is due, and the heir may have others until then.
+		if heir.Guarantee == config.EveryReplica && j.answered.After(heir.taken) && heir.series.schedule.Last(j.answered).Equal(j.answered) {
+			heir.taken = j.answered
 		}
 		return
 	}
@@ -186,6 +188,24 @@ func (w *wake) close(known bool) {
 	if known {
 		j.answered = newestOf(j.answered, w.tick)
 	}
+}
+
+// begins tells whether a wake that asks nobody for its tick may fire it. Not so when its job was changed since it entered:
+// the heir was not told that the tick is being fired.
+func (w *wake) begins() bool {
+	j := w.job
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !w.open {
+		return true
+	}
+	if j.retired {
+		return false
+	}
+	w.open = false
+	j.asking--
+	j.answered = newestOf(j.answered, w.tick)
+	return true
 }
 
 // heard takes in what Redis said of the job's ticks.

@@ -109,6 +109,22 @@ func TestAJobOnEveryReplicaIsNotFiredTwiceByAReload(t *testing.T) {
 	})
 }
 
+// TestATickTakenAheadCostsNoneOfAnotherSchedule: a surplus wake, as there is one after a suspend, takes the tick to come and
+// waits for it. Another schedule has ticks before that one.
+func TestATickTakenAheadCostsNoneOfAnotherSchedule(t *testing.T) {
+	table := func(schedule string) string {
+		return fmt.Sprintf("\njobs:\n  - {name: often, guarantee: every-replica, schedule: '%s', http: {url: 'http://127.0.0.1/'}}", schedule)
+	}
+	simulate(t, table("*/10 * * * * *"), func(w *world) {
+		r := w.replica(0)
+		w.at(time.Second)
+		r.wake("often")
+		w.swap(r, table("* * * * * *"))
+		w.at(15 * time.Second)
+		w.each("often", time.Second, 2*time.Second, 14*time.Second, 10*time.Millisecond)
+	})
+}
+
 func TestARunOfAChangedJobGoesOnAsItBegan(t *testing.T) {
 	simulate(t, minutely, func(w *world) {
 		r := w.replica(30 * time.Second)
