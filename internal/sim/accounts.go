@@ -104,7 +104,7 @@ func (w *world) checkWakes() {
 	for k, qs := range asks {
 		n := 0
 		for i, q := range qs {
-			if !q.gap && !(i+1 < len(qs) && w.swaps(k.replica, q.sent, min(q.answered, qs[len(qs)-1].sent))) {
+			if !q.gap && !(i+1 < len(qs) && w.swaps(k.replica, q.sent-overtaking, min(q.answered, qs[len(qs)-1].sent))) {
 				n++
 			}
 		}
@@ -118,7 +118,7 @@ func (w *world) checkWakes() {
 // before it has an answer.
 type question struct {
 	run            string
-	sent, answered time.Duration // EARLY is no answer yet
+	sent, answered time.Duration // when it left, which may be after it was put (overtaking); EARLY is no answer yet
 	gap            bool
 }
 
@@ -160,7 +160,7 @@ func (w *world) checkTimers() {
 		}
 	}
 	for _, c := range w.redis.claims.all {
-		if c.how == "abandon" { // whose tick is due again as it was
+		if c.back { // whoever wakes for it says no other kind than a timer's wake
 			handed[firing{job: c.job, tick: c.tick.UnixMilli()}] = true
 		}
 	}

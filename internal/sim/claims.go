@@ -41,6 +41,7 @@ type claim struct {
 
 	settled time.Duration // 0: not yet
 	how     string        // finish, requeue, handover, abandon, reap, lost
+	back    bool          // it never started, and so its tick is due again as it was, maybe after it was reaped
 	trust   time.Duration // until when its replica may rely on it, by the answers that it has read
 }
 
@@ -190,8 +191,10 @@ func (c *claims) ended(q *call, code string) {
 	case cl == nil:
 	case verb == "finish" && cl.how == "reap":
 		c.late[cl.run] = true
+	case verb == "abandon" && code == "LATE":
+		cl.back = true
 	case code == "OK" && cl.settled == 0:
-		cl.settled, cl.how = c.world.now(), verb
+		cl.settled, cl.how, cl.back = c.world.now(), verb, verb == "abandon"
 	}
 }
 
