@@ -17,6 +17,9 @@ import (
 // What is above is left to other replicas, or for later.
 const timersAtOnce = 256
 
+// cleanEvery is how often some of the timers are gone through, for those that died with their replica.
+const cleanEvery = time.Minute
+
 // nothingMore is a timer's schedule: it has no tick after the one that is due.
 var nothingMore = func() *schedule.Schedule {
 	s, err := schedule.Parse("@at 1970-01-01T00:00:00Z", schedule.Options{TimeZone: "UTC"})

@@ -31,7 +31,7 @@ var teeth = []tooth{
 		{"lock/release.lua", "if redis.call('GET', lock) ~= uuid or redis.call('HGET', ledger, 'run' .. ARGV[2]) == uuid then return 0 end", ""},
 	}},
 	{"start without trust", "3: trust", []edit{{"sidecar/attempt.go", "if !h.Trusted() {", "if false {"}}},
-	{"register nothing anew", "2: never lost", []edit{{"sidecar/watch.go", "&& !born.Equal(s.timers.bornAt())", "&& false && born.IsZero()"}}},
+	{"register nothing anew", "2: never lost", []edit{{"sidecar/register.go", "&& !born.Equal(s.timers.bornAt())", "&& false && born.IsZero()"}}},
 	{"count no skip", "5: never silently", []edit{{"sidecar/outcome.go", "s.metrics.job(w.job.label).skipped(r)", ""}}},
 	{"tell no refusal", "5: never silently", []edit{{"sidecar/fire.go", "s.skipped(w, refusal(w, a), by(a)...)", "_, _ = refusal(w, a), by(a)\n\t\tw.close(true)"}}},
 	{"tell a handover twice", "5: never silently", []edit{

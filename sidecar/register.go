@@ -1,0 +1,66 @@
+package sidecar
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/solotick/solotick/config"
+)
+
+const (
+	// registerAtOnce jobs are told to Redis in one burst.
+	registerAtOnce = 100
+	// registerEvery keeps the ledgers of the table's jobs from expiring.
+	registerEvery = 24 * time.Hour
+	// noTicks is the fingerprint of a job that left the table: should it come back, it has missed nothing in between.
+	noTicks = "none"
+)
+
+// register tells Redis of the jobs that it has not been told of today. When it has forgotten one it is told of all: data
+// that was lost was lost whole, and each job would pay for it with its next tick.
+func (w *watcher) register(ctx context.Context, born time.Time) {
+	s := w.sidecar
+	all := append(slices.AppendSeq(make([]*job, 0, len(s.jobs())+1), maps.Values(s.jobs())), s.timers)
+	if !s.timers.registerDue() && !born.Equal(s.timers.bornAt()) {
+		s.log.Warn("Redis has lost its data: registering all jobs anew")
+		for _, j := range all {
+			j.forget()
+		}
+	}
+	var registering sync.WaitGroup
+	slots := make(chan struct{}, registerAtOnce)
+	for _, j := range all {
+		if !j.registerDue() {
+			continue
+		}
+		slots <- struct{}{}
+		registering.Go(func() {
+			defer func() { <-slots }()
+			if l, err := s.store.Register(ctx, j.Name, j.Fingerprint); err == nil {
+				j.registeredAs(l)
+			} else if ctx.Err() == nil {
+				s.log.Warn("the job is not known to Redis yet", "job", j.Name, "err", err)
+			}
+		})
+	}
+	registering.Wait()
+	w.gone.Range(func(name, gone any) bool {
+		w.deregister(ctx, gone.(*job))
+		return ctx.Err() == nil
+	})
+}
+
+// deregister tells Redis that the job has left the table. Where another replica has it still, nothing comes of that but
+// ticks missed before this moment that are not counted.
+func (w *watcher) deregister(ctx context.Context, j *job) {
+	s := w.sidecar
+	if s.job(j.Name) == nil && j.Guarantee != config.EveryReplica {
+		if _, err := s.store.Register(ctx, j.Name, noTicks); err != nil {
+			return // and tries again at the next look
+		}
+	}
+	w.gone.CompareAndDelete(j.Name, j)
+}
