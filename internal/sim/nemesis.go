@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/solotick/solotick/config"
 )
 
 // event is one step of the world's script.
@@ -18,7 +16,7 @@ type event struct {
 func (w *world) script() []event {
 	var es []event
 	for i, r := range w.plan.Replicas {
-		es = append(es, event{r.Begins, func() { w.begin(i, w.current()) }})
+		es = append(es, event{r.Begins, func() { w.begin(i) }})
 	}
 	for _, f := range w.plan.Faults {
 		es = append(es, event{f.At, func() { w.strike(f) }})
@@ -34,8 +32,8 @@ func (w *world) script() []event {
 	return es
 }
 
-func (w *world) begin(place int, t *config.Table) {
-	if err := w.start(place, t); err != nil {
+func (w *world) begin(place int) {
+	if err := w.start(place); err != nil {
 		w.violated("start", "", "%v", err)
 	}
 }
@@ -68,13 +66,13 @@ func (w *world) strike(f Fault) {
 	case "crash":
 		r.crash()
 		w.end(r)
-		over(func() { w.begin(r.place, w.current()) })
+		over(func() { w.begin(r.place) })
 	case "stop":
 		w.end(r)
 		over(func() {
 			<-r.done
 			w.span(r.place, now, w.now()+recovery, f.Kind)
-			w.begin(r.place, w.current())
+			w.begin(r.place)
 		})
 	case "stall":
 		r.stall.begin(now)

@@ -49,22 +49,22 @@ type replica struct {
 }
 
 // start begins one more process at a place.
-func (w *world) start(place int, table *config.Table) error {
+func (w *world) start(place int) error {
 	w.mu.Lock()
 	w.processes[place]++
-	n := w.processes[place]
+	n, v := w.processes[place], w.version
 	w.mu.Unlock()
 	p := w.plan.Replicas[place]
 	r := &replica{world: w, place: place, process: fmt.Sprintf("r%d.%d", place+1, n), name: fmt.Sprintf("r%d", place+1),
 		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}), ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
-	r.key, r.version = text(r.process), w.version
+	r.key, r.version = text(r.process), v
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
 	store, err := lock.New(r.client, service, lock.Options{Boottime: func() time.Duration { return r.stall.now(w.now()) }})
 	if err != nil {
 		return err
 	}
 	s, err := sidecar.New(sidecar.Options{
-		Table: table, Store: store, Replica: r.name, Version: "sim", Registerer: r.registry,
+		Table: w.tables[v], Store: store, Replica: r.name, Version: "sim", Registerer: r.registry,
 		Log:      slog.New(&journal{replica: r}),
 		Executor: func(j config.Job) execute.Executor { return &executor{replica: r, job: w.plan.job(j.Name)} },
 		Wall:     r.wall,

@@ -57,9 +57,6 @@ func (p *Plan) reloads() {
 	}
 }
 
-// current is the table that is in force for whoever reads it now.
-func (w *world) current() *config.Table { return w.tables[w.version] }
-
 // reload changes the table's file. Each replica sees that in its own time, and then reads what the file says by then.
 func (w *world) reload(n int) {
 	x := w.plan.Reloads[n-1]
@@ -84,7 +81,10 @@ func (w *world) reload(n int) {
 
 // swap puts the table that the file has in force on a replica.
 func (w *world) swap(r *replica) {
-	t := w.current()
+	w.mu.Lock()
+	v := w.version
+	w.mu.Unlock()
+	t := w.tables[v]
 	for _, c := range r.sidecar.Table().Jobs {
 		if !slices.ContainsFunc(t.Jobs, func(n config.Job) bool { return n.Name == c.Name }) {
 			w.mu.Lock()
@@ -98,7 +98,7 @@ func (w *world) swap(r *replica) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.swapped = append(w.swapped, swapped{r, w.now(), w.version})
+	w.swapped = append(w.swapped, swapped{r, w.now(), v})
 }
 
 // swapped is when a replica put which of the tables in force.
