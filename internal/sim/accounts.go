@@ -118,8 +118,13 @@ func (w *world) checkWakes() {
 // before it has an answer.
 type question struct {
 	run            string
-	sent, answered time.Duration // when it left, which may be after it was put (overtaking); EARLY is no answer yet
+	sent, answered time.Duration // when it left, which may be after it was put (overtaking), and when that came which ends it
 	gap            bool
+}
+
+// ends tells whether nothing more is asked after the answer: the others are an error or a reason to ask again.
+func (a *ask) ends() bool {
+	return !strings.HasPrefix(a.code, "-") && !slices.Contains([]string{"EARLY", "STALE", "UNKNOWN"}, a.code)
 }
 
 // questions are all of them, those for one tick in the order in which they were sent first.
@@ -134,7 +139,7 @@ func (w *world) questions() map[wakeOf][]*question {
 		}
 		q := all[k][i]
 		q.sent, q.gap = min(q.sent, a.sent), q.gap || a.code == "GAP"
-		if a.read != 0 && a.code != "EARLY" {
+		if a.read != 0 && a.ends() {
 			q.answered = min(q.answered, a.read)
 		}
 	}

@@ -291,7 +291,7 @@ func (j *judged) judgeBirths() {
 	for i, lost := range all {
 		to := j.last
 		if i+1 < len(all) {
-			to = all[i+1]
+			to = min(to, all[i+1])
 		}
 		for _, b := range w.redis.claims.births {
 			if b.job == j.Name && b.at > lost {
