@@ -139,7 +139,8 @@ func (w *world) questions() map[wakeOf][]*question {
 		}
 		q := all[k][i]
 		q.sent, q.gap = min(q.sent, a.sent), q.gap || a.code == "GAP"
-		if a.read != 0 && a.ends() {
+		// The client forgets what it has read of a batch whose connection breaks.
+		if a.read != 0 && a.ends() && !w.disturbed(a.replica.place, a.sent, a.read) {
 			q.answered = min(q.answered, a.read)
 		}
 	}
