@@ -72,7 +72,9 @@ func (w *world) strike(f Fault) {
 		over(func() {
 			<-r.done
 			w.span(r.place, now, w.now()+recovery, f.Kind)
-			w.begin(r.place)
+			if w.now() < w.plan.Lasts { // a run that ignores its end may have held it up until all is over
+				w.begin(r.place)
+			}
 		})
 	case "stall":
 		r.stall.begin(now)
