@@ -38,15 +38,16 @@ func (c *court) takenOver(r *run) {
 	}
 }
 
-// death is when a run lost its replica: the first strike on it while the run was under way. Of a run that never started
-// it is not known when it was claimed, so it is the last strike that can be the cause.
+// death is when a run lost its replica: the first strike on it while the run was under way that its lease cannot have
+// outlived, if there is one. Of a run that never started it is not known when it was claimed, so it is the last strike that
+// can be the cause.
 func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 	for _, s := range c.record.on(r.replica, r.begin(), reaped) {
 		switch {
 		case s.harm == refused:
-		case s.harm == killed && s.from.Before(r.begin().Add(-ahead)): // this was a life of the replica before
+		case s.harm == killed && s.from.Before(r.begin().Add(-edge)): // this was a life of the replica before
 		case s.from.After(reaped.Add(ttl/3 + edge - ttl)): // renewed as late as that, it would not have been given up yet
-		case r.started():
+		case r.started() && (s.harm == killed || s.to.Sub(s.from) >= ttl-ttl/3-edge): // or it was renewed after that
 			return s.from, true
 		default:
 			at, ok = s.from, true

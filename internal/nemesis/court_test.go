@@ -39,6 +39,31 @@ func TestALifeThatEndedBeforeARunIsNotItsDeath(t *testing.T) {
 	}
 }
 
+// TestAKillIsOnRecordAMomentBeforeItIsDone: what its replica managed to send until then arrives later.
+func TestAKillIsOnRecordAMomentBeforeItIsDone(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2)
+	s.run(3, 3.06, 3.1, interrupted)
+	s.history[3].at = at(6)
+	s.strike(killed, "r1", 3, 4)
+	if got := s.judged(t); got.takeovers != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestAStrikeThatALeaseOutlivesIsNotTheDeathOfItsRun(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2)
+	s.run(3, 3.002, 6, interrupted)
+	s.history[3].at = at(10)
+	s.strike(cut, "r1", 3.1, 3.8)
+	s.judged(t, "taken over late")
+	s.strike(cut, "r1", 5.5, 11)
+	if got := s.judged(t); got.slowestTakeover != 4500*time.Millisecond {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestARunThatNeverStartedDiedWithTheLastStrikeThatCanBeTheCause(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 2, 3)

@@ -212,13 +212,14 @@ func (c *court) behindTheStruck(tick time.Time) bool {
 }
 
 // unanswered tells whether a tick may have been claimed by a replica that was cut off before it heard so: it gives the
-// claim back once no copy of its question can arrive any more, which is a lease later, and leaves no entry.
+// claim back once no copy of its question can arrive any more, which is a lease later, and leaves no entry. One that stood
+// still does so when it goes on, and the tick is gone if the next one is due by then.
 func (c *court) unanswered(tick time.Time) bool {
 	if len(c.byTick[tick]) > 0 {
 		return false
 	}
 	return slices.ContainsFunc(c.record.strikes, func(s strike) bool {
-		return s.harm == cut && s.from.Sub(tick).Abs() <= edge
+		return (s.harm == cut || s.harm == stopped && !s.to.Before(tick.Add(c.job.every))) && s.from.Sub(tick).Abs() <= edge
 	})
 }
 

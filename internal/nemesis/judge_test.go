@@ -299,3 +299,16 @@ func TestATickRefusedBehindAStruckClaimantIsExcusedOnceTheNextIsDue(t *testing.T
 	s.history[2].at = at(2.5) // there was time to fire it
 	s.judged(t, "lost")
 }
+
+// TestATickWhoseClaimantStoodStillUntilTheNextOneIsDueIsInterrupted: it gives the claim back when it goes on, and the next
+// one takes its place.
+func TestATickWhoseClaimantStoodStillUntilTheNextOneIsDueIsInterrupted(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 3)
+	s.strike(stopped, "r1", 2.02, 2.9)
+	s.judged(t, "lost")
+	s.record.strikes[0].to = at(3.4)
+	if got := s.judged(t); got.interrupted != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
