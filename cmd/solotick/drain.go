@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ const answerLimit = 5 * time.Second
 func (a *app) drainCommand() *cobra.Command {
 	var (
 		o       output
+		admin   string
 		timeout time.Duration
 	)
 	c := &cobra.Command{
@@ -30,11 +32,13 @@ func (a *app) drainCommand() *cobra.Command {
 		Short: "Have the replica beside take no more ticks, and wait for its runs",
 		Long: `Have the replica on this machine take no more ticks, for good, and wait until its runs have ended, which the table's
 shutdownGrace bounds. Other replicas take the ticks. It asks the replica itself, at the table's admin address: this is
-for a preStop hook, before the app beside it ends.
+for a preStop hook, before the app beside it ends. With --admin the table is not read: a replica whose table was broken, or
+got another address, after it started can be drained too.
 
 The exit code is 0 when the replica has drained, and 3 when the timeout passes first; then the drain goes on.`,
 		Example: `  solotick drain -c table.yaml
-  solotick drain -c table.yaml --timeout 20s`,
+  solotick drain -c table.yaml --timeout 20s
+  solotick drain --admin 127.0.0.1:9748`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -46,21 +50,28 @@ The exit code is 0 when the replica has drained, and 3 when the timeout passes f
 			}
 			ctx, stop := interruptible()
 			defer stop()
-			return a.drain(ctx, timeout, o)
+			return a.drain(ctx, admin, timeout, o)
 		},
 	}
 	o.flag(c)
+	c.Flags().StringVar(&admin, "admin", "", "`address` of the replica's admin API (default: the table's)")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "wait for this `duration` at most (default: until it has drained)")
 	return c
 }
 
-func (a *app) drain(ctx context.Context, timeout time.Duration, o output) error {
-	t, err := a.table()
-	if err != nil {
-		return err
-	}
-	if t.Admin == "" {
-		return &failure{code: exitCannot, err: errors.New("the table has no admin address: the replica takes no requests"), hint: `admin: "127.0.0.1:9748"`}
+func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o output) error {
+	if admin == "" {
+		t, err := a.table()
+		if f := new(failure); errors.As(err, &f) {
+			f.hint = strings.TrimPrefix(f.hint+"; --admin 127.0.0.1:9748 drains without a table", "; ")
+		}
+		if err != nil {
+			return err
+		}
+		if t.Admin == "" {
+			return &failure{code: exitCannot, err: errors.New("the table has no admin address: the replica takes no requests"), hint: `admin: "127.0.0.1:9748"`}
+		}
+		admin = t.Admin
 	}
 	target := "/v1/drain"
 	if timeout > 0 {
@@ -69,7 +80,7 @@ func (a *app) drain(ctx context.Context, timeout time.Duration, o output) error 
 		ctx, cancel = context.WithTimeout(ctx, timeout+answerLimit)
 		defer cancel()
 	}
-	got, err := askReplica(ctx, t.Admin, target)
+	got, err := askReplica(ctx, admin, target)
 	if err != nil {
 		return err
 	}
@@ -96,7 +107,7 @@ const maxAnswer = 64 << 10
 func askReplica(ctx context.Context, addr, target string) (*view.Drained, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("no replica answers at %s", addr), hint: "it does while it runs, with the admin address of this table"}
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("no replica answers at %s", addr), hint: "it does while it runs; --admin names another address than the table's"}
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()

@@ -97,6 +97,32 @@ func TestADrainThatWasNotToBeHadIsSaid(t *testing.T) {
 	}
 }
 
+// TestAReplicaIsDrainedWhateverItsTableSaysByNow: its file may have been broken, changed or removed since it was read.
+func TestAReplicaIsDrainedWhateverItsTableSaysByNow(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"drained": true, "replica": "one", "tookMs": 1}`)
+	}))
+	defer server.Close()
+	table := filepath.Join(t.TempDir(), "table.yaml")
+	for _, hint := range []string{"hint: --admin", "name the table with -c, or with SOLOTICK_CONFIG; --admin"} {
+		if err := os.WriteFile(table, []byte("lsten: x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(hint, "-c") && os.Remove(table) != nil {
+			t.Fatal("the table is not gone")
+		}
+		var out, errOut bytes.Buffer
+		if code := command([]string{"drain", "-c", table}, &out, &errOut); code == 0 || !strings.Contains(errOut.String(), hint+" 127.0.0.1:9748 drains without a table\n") {
+			t.Errorf("%d %s", code, &errOut)
+		}
+		errOut.Reset()
+		if code := command([]string{"drain", "-c", table, "--admin", server.Listener.Addr().String()}, &out, &errOut); code != 0 || out.String() != "drained one after 1ms\n" {
+			t.Errorf("%d %s%s", code, &out, &errOut)
+		}
+	}
+}
+
 func TestTheReplicaIsToldHowLongADrainIsWaitedFor(t *testing.T) {
 	asked := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

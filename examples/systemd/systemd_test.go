@@ -91,12 +91,12 @@ func TestSystemdTakesTheUnitAndFindsItConfined(t *testing.T) {
 func TestTheUnitRunsWhatThereIs(t *testing.T) {
 	all := unit(t)
 	program := build(t)
-	for name, verb := range map[string]string{"ExecStart": "run", "ExecStop": "drain"} {
+	for name, verb := range map[string]string{"ExecStart": "run", "ExecStop": "drain --admin 127.0.0.1:9748"} {
 		command := setting(t, all, name)
 		if command != installed+" "+verb {
 			t.Errorf("%s is %q", name, command)
 		}
-		if out, err := exec.Command(program, verb, "--help").CombinedOutput(); err != nil {
+		if out, err := exec.Command(program, append(strings.Fields(verb), "--help")...).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
 	}

@@ -98,6 +98,10 @@ func TestTheCommandsOfTheReferenceExist(t *testing.T) {
 				if _, err := os.Stat(filepath.Join("../../..", words[3], "kustomization.yaml")); err != nil {
 					t.Errorf("%s: %v", line, err)
 				}
+			case "create":
+				if words[2] != "namespace" || words[3] != m.deployment.Namespace {
+					t.Errorf("%s: the manifests are for %s", line, m.deployment.Namespace)
+				}
 			case "exec", "port-forward":
 				if words[2] != "deploy/"+m.deployment.Name {
 					t.Errorf("%s: there is no %s", line, words[2])
