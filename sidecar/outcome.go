@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/lock"
@@ -221,7 +222,11 @@ func (s *Sidecar) missed(w *wake, a lock.Answer, late int) {
 func (s *Sidecar) entry(end *ended) *lock.Entry {
 	e := &lock.Entry{Attempt: end.attempt, Outcome: string(end.outcome), Ended: s.clock.Now(), Took: end.took, Failed: end.outcome.bad()}
 	if end.result.Err != nil {
-		e.Detail = truncate(end.result.Err.Error(), maxDetail)
+		e.Detail = end.result.Err.Error()
+		if last := end.result.Output[strings.LastIndexByte(end.result.Output, '\n')+1:]; e.Failed && last != "" {
+			e.Detail += ": " + last
+		}
+		e.Detail = truncate(lock.OneLine(e.Detail), maxDetail)
 	}
 	return e
 }
