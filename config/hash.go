@@ -32,7 +32,8 @@ func (j *Job) content() string {
 
 // hash tells one resolved table from another. It is shown in metrics and logs, so it must not help to guess a secret:
 // of all that can hold one only sixteen bits go into it, far too few to confirm a guess. What is in plain sight anyway,
-// the jobs and when they run, fills the other thirty-two.
+// the jobs and when they run, fills the other thirty-two. Where a replica listens is its own matter: replicas on one
+// machine differ in that, and not in what they fire.
 func (t *Table) hash() string {
 	type job struct {
 		Name, Fingerprint, TimeZone string
@@ -45,12 +46,14 @@ func (t *Table) hash() string {
 		Reserved                    bool
 		Resources                   Resources
 	}
-	open := []any{t.Service, t.Listen, t.Admin, t.Clock, t.ShutdownGrace, t.MaxRunning}
+	open := []any{t.Service, t.Clock, t.ShutdownGrace, t.MaxRunning}
 	for _, j := range t.Jobs {
 		open = append(open, job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
 			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.Retry, j.Lock, j.Reserved, j.Resources})
 	}
-	return digest(open, 8) + digest(t.whole(), 4)
+	shared := t.whole()
+	shared.Listen, shared.Admin = "", ""
+	return digest(open, 8) + digest(shared, 4)
 }
 
 // whole is all that a table says, its secrets too.

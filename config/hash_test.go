@@ -45,6 +45,12 @@ func TestEveryValueCountsInTheHash(t *testing.T) {
 			t.Errorf("%s → %s makes no difference", change[0], change[1])
 		}
 		hash := other.Hash
+		if strings.Contains(change[0], ":900") { // where it listens
+			if hash != table.Hash {
+				t.Errorf("%s → %s makes another table of it", change[0], change[1])
+			}
+			continue
+		}
 		if same := seen[hash]; same != "" {
 			t.Errorf("%s → %s has the hash of %s", change[0], change[1], same)
 		}

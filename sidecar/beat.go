@@ -2,10 +2,14 @@ package sidecar
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -48,9 +52,27 @@ func (h *heart) beat(ctx context.Context) error {
 		r.Ready = err.Error()
 	}
 	if err := s.LastReload().Err; err != nil {
-		r.Reload = lock.OneLine(truncate(err.Error(), maxDetail))
+		r.Reload = lock.OneLine(truncate(inShort(err), maxDetail))
 	}
 	return s.store.Beat(ctx, r)
+}
+
+// inShort is an error; of a table with problems the first, and how many more there are.
+func inShort(err error) string {
+	var problems config.Problems
+	if !errors.As(err, &problems) {
+		return err.Error()
+	}
+	p := problems[0]
+	p.File, p.Source, p.Hint = filepath.Base(p.File), "", ""
+	switch n := len(problems) - 1; n {
+	case 0:
+		return p.String()
+	case 1:
+		return p.String() + ", and 1 more problem"
+	default:
+		return fmt.Sprintf("%s, and %d more problems", p, n)
+	}
 }
 
 // leave takes the heartbeat away: the replica ends in order.

@@ -1,6 +1,8 @@
 package sidecar
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -8,7 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
 )
 
 func (w *world) must(err error) {
@@ -158,6 +162,39 @@ jobs:
 			t.Errorf("the history is %q", got)
 		}
 	})
+}
+
+// TestTheHistorySaysWhyARunFailed: in one line, with the last one of what the job said.
+func TestTheHistorySaysWhyARunFailed(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		r := w.replica(0, func(r *replica) {
+			r.work = func(context.Context, execute.Run) execute.Result {
+				return execute.Result{Status: execute.Failed, Code: 3, Err: errors.New("the command exited with code 3"), Output: "starting\nno\x1b[31m disk"}
+			}
+		})
+		w.at(30 * time.Second)
+		entries, err := r.store.History(w.t.Context(), "", 100)
+		w.must(err)
+		if got := entries[0].Detail; got != "the command exited with code 3: no [31m disk" {
+			t.Errorf("the history says %q", got)
+		}
+	})
+}
+
+func TestAHeartbeatHasARefusedTableInShort(t *testing.T) {
+	for table, want := range map[string]string{
+		"service: x\njobs: []\nlsten: a\n":                        `table.yaml:3:1: unknown key "lsten"`,
+		"service: x\njobs: []\nlsten: a\nclok: x\n":               `table.yaml:3:1: unknown key "lsten", and 1 more problem`,
+		"service: x\njobs: []\nlsten: a\nclok: x\nmaxRuning: 1\n": `table.yaml:3:1: unknown key "lsten", and 2 more problems`,
+	} {
+		_, err := config.Parse("/etc/solotick/table.yaml", []byte(table), func(string) (string, bool) { return "", false })
+		if got := inShort(err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := inShort(errors.New("no such file")); got != "no such file" {
+		t.Errorf("%q", got)
+	}
 }
 
 // A triggered run that cannot be started here goes on to others as what it is, whatever ticks come meanwhile.
