@@ -151,7 +151,7 @@ func (s status) skipNotes(job string) []string {
 
 func (s status) replicaLines(width int) []string {
 	if len(s.Replicas) == 0 {
-		return []string{"No replica was seen in the last day."}
+		return []string{"No replica takes ticks: those of the last day have drained or ended, or there were none."}
 	}
 	g := grid{width: width, names: []int{0, 1}}
 	g.add("REPLICA", "VERSION", "TABLE", "OFFSET", "SEEN", "READY")

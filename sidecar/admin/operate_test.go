@@ -68,7 +68,7 @@ func TestAPauseHasAReasonAndPerhapsAnEnd(t *testing.T) {
 	for body, words := range map[string]string{
 		"": "needs a reason", `{}`: "needs a reason", `{"reason": " \n"}`: "needs a reason", `{"reason": "` + strings.Repeat("ä", lock.MaxReason+1) + `"}`: "201 characters",
 		`{"reason": "x", "until": "2027-03-28T09:00:00Z", "for": "2h"}`: "both say when", `{"reason": "x", "until": "noon"}`: "not a time",
-		`{"reason": "x", "until": "2027-03-28T07:19:59Z"}`: "its end has passed", `{"reason": "x", "for": "soon"}`: "not a duration", `{"reason": "x", "for": "-2h"}`: "not a duration",
+		`{"reason": "x", "until": "2027-03-28T07:19:59Z"}`: "its end has passed", `{"reason": "x", "for": "soon"}`: "not a duration", `{"reason": "x", "for": "-2h"}`: "longer than 0s",
 	} {
 		w.refuses(w.ask("POST", pause, body), 422, words)
 	}
@@ -140,8 +140,8 @@ func TestADrainIsAnsweredWhenItIsDone(t *testing.T) {
 	}
 	w.drain = func(context.Context) error { return errors.New("out of order") }
 	w.refuses(w.ask("POST", "/v1/drain", ""), 500, "draining: out of order")
-	for _, query := range []string{"timeout=", "timeout=-1s", "timeout=0s", "timeout=soon"} {
-		w.refuses(w.ask("POST", "/v1/drain?"+query, ""), 422, "not a duration")
+	for query, words := range map[string]string{"timeout=": "not a duration", "timeout=soon": "not a duration", "timeout=-1s": "longer than 0s", "timeout=0s": "longer than 0s"} {
+		w.refuses(w.ask("POST", "/v1/drain?"+query, ""), 422, words)
 	}
 	w.refuses(w.ask("POST", "/v1/drain?now=1", ""), 400, "unknown parameter")
 	if asked != 2 {

@@ -101,8 +101,11 @@ func instant(key, value string) (time.Time, error) {
 // length reads a duration of a body or query.
 func length(key, value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
-	if err != nil || d <= 0 {
-		return 0, &refusal{status: http.StatusUnprocessableEntity, err: fmt.Sprintf("%q is not a duration", key), hint: "as 90s, 30m or 2h"}
+	switch hint := "as 90s, 30m or 2h"; {
+	case err != nil:
+		return 0, &refusal{status: http.StatusUnprocessableEntity, err: fmt.Sprintf("%q is not a duration", key), hint: hint}
+	case d <= 0:
+		return 0, &refusal{status: http.StatusUnprocessableEntity, err: fmt.Sprintf("%q must be longer than 0s", key), hint: hint}
 	}
 	return d, nil
 }

@@ -40,6 +40,7 @@ func TestThePageFitsEveryWidthInLightAndDark(t *testing.T) {
 	}{
 		{"light", "light", 1280, trouble}, {"dark", "dark", 1280, trouble}, {"phone", "light", 360, trouble},
 		{"readme", "light", 1280, calm}, {"pods", "dark", 1280, longNames}, {"pods-phone", "dark", 360, longNames}, {"tablet", "light", 768, longNames},
+		{"narrow", "light", 1060, longNames}, {"window", "light", 1061, longNames},
 	} {
 		w := open(t, c.of, c.width, c.scheme)
 		w.until(`document.getElementById('clock').innerText.includes('UTC')`)

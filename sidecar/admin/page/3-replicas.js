@@ -37,7 +37,7 @@ function showReplicas(s) {
   [...$('legend').querySelectorAll('.cell')].forEach((c, i) => say(c, labels.get(s.replicas[i % s.replicas.length]?.replica)));
   for (const name of replicaRows.keys()) if (!s.replicas.some(r => r.replica === name)) replicaRows.delete(name);
   banner('drift', s.drift && 'warn', 'Tables differ.', () => drift(s));
-  banner('alone', s.replicas.length === 0 && 'warn', 'No replica has been heard of', () => ['in the last day. This one should be here within seconds.']);
+  banner('alone', s.replicas.length === 0 && 'warn', 'No replica takes ticks.', () => ['Those of the last day have drained or ended. One that begins is here within seconds.']);
 }
 
 function commonest(list) {
