@@ -26,11 +26,12 @@ test: ## all tests, with the race detector; installs redis-server, prometheus, s
 	.ci/chromium
 	cd sidecar/admin/browser && go vet ./... && go test -timeout 5m ./...
 
-lint: ## formatting, vet, staticcheck, and a tidy go.mod
+lint: ## formatting, vet, staticcheck, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }
 	go vet ./...
 	go tool -modfile=.ci/tools/go.mod staticcheck ./...
 	go mod tidy -diff
+	.ci/vulns
 
 soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS="-skew 0,2.5s,-2.5s -clock local")
 	go run ./internal/soak -for 10m $(FLAGS)
