@@ -38,7 +38,7 @@ end
 -- When nothing of it runs or is due, it has been dealt with by a replica that died before it could say so. A timer that was
 -- handed on or taken over is due, soon, with another member, and needs its source. Among a thousand it is not looked for.
 local function forsaken()
-  if not setAt or running or tonumber(setAt) > now - day then return false end
+  if not setAt or waits or running or tonumber(setAt) > now - day then return false end
   local soon = redis.call('ZRANGE', due, 1e15, 1e15 + now + 600000, 'BYSCORE', 'LIMIT', 0, 1000)
   for _, m in ipairs(soon) do
     if string.find(m, ' timer:' .. id .. ' ', 1, true) then return false end

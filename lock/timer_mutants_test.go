@@ -17,7 +17,8 @@ var timerMutants = []mutant{
 	{"timer", "what is forgotten keeps its entry", "local function forget()                                    -- HDEL first: it is not refused when Redis' memory is full\n  redis.call('HDEL', timers, id)", "local function forget()"},
 	{"timer", "what is forgotten leaves no mark", "redis.call('SET', lock, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)", ""},
 	{"timer", "the mark of what has fired stays for ever", "new, 'PX', day)", "new)"},
-	{"timer", "a running timer is cleaned up", "if not setAt or running or", "if not setAt or"},
+	{"timer", "a running timer is cleaned up", "if not setAt or waits or running or", "if not setAt or waits or"},
+	{"timer", "a timer that waits where an older version put it is cleaned up", "if not setAt or waits or running or", "if not setAt or running or"},
 	{"timer", "a young timer is cleaned up", " or tonumber(setAt) > now - day then return false end", " then return false end"},
 	{"timer", "a timer that waits, or was handed on, is cleaned up", "if string.find(m, ' timer:' .. id .. ' ', 1, true) then return false end", ""},
 	{"timer", "a timer that waits for its next turn is cleaned up", "now + 600000", "now"},
@@ -190,6 +191,8 @@ func (w *timerWalk) probeCleaning() {
 	w.do("FLUSHDB")
 	w.sets("a", "q1", now-day-10_000, "{}", "SET 1")
 	cleaned("it waits", "a", 0)
+	w.do("ZADD", w.keys.due, now-day-10_000, w.due()[0]) // where an older version put it
+	cleaned("it waits among jobs", "a", 0)
 	w.do("DEL", w.keys.due)
 	w.do("HSET", ledger, "run:a", "u1")
 	cleaned("it runs", "a", 0)
