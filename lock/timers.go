@@ -30,6 +30,8 @@ var (
 	ErrTimerFired = errors.New("the timer has fired")
 	// ErrNoTimer is wrapped by the error of a Timer that Redis does not know.
 	ErrNoTimer = errors.New("there is no such timer")
+	// ErrBadTimer is wrapped by the error of a Timer whose entry this version cannot read.
+	ErrBadTimer = errors.New("its entry cannot be read")
 )
 
 // TimerJob is what the job of a timer is called in the due set, in claims and in the history.
@@ -108,6 +110,7 @@ func (s *Store) ForgetTimer(ctx context.Context, id string) error {
 
 // Timer reads a timer that waits, or is being dealt with. Whoever fires it reads it between Look and the claim: when the
 // claim is won, it was not set anew in between. ErrNoTimer: it was deleted, or dealt with.
+// ErrBadTimer: another version may be able to read it.
 func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Time, err error) {
 	reply, err := s.burst.do(ctx, "hget", s.keys.timers, id)
 	if errors.Is(err, redis.Nil) {
@@ -227,7 +230,7 @@ func parseTimer(id, text string) (t TimerState, nonce string, err error) {
 	f := strings.SplitN(text, " ", 4)
 	ms, err := strconv.ParseInt(f[0], 10, 64)
 	if err != nil || len(f) != 4 {
-		return TimerState{}, "", fmt.Errorf("reading timer %q: its entry is %.60q", id, text)
+		return TimerState{}, "", fmt.Errorf("reading timer %q: %w: %.60q", id, ErrBadTimer, text)
 	}
 	return TimerState{ID: id, At: fromMillis(ms), Source: []byte(f[3])}, f[1], nil
 }

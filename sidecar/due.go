@@ -30,7 +30,11 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 		j := s.job(d.Job)
 		switch {
 		case isTimer(d.Job):
-			if !w.standsBack(d) && !w.putOff(d.Member()) && !w.putOff(lock.TimerJobs) {
+			switch {
+			case w.isPutOff(d.Member()), w.isPutOff(lock.TimerJobs):
+			case w.standsBack(d):
+				w.later.Store(d.Member(), time.Now().Add(standBack-d.Age)) // so that it hides none behind it
+			default:
 				w.fireTimer(ctx, d)
 			}
 		case j == nil:
@@ -42,7 +46,7 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 		case w.drop(ctx, j, d):
 		case w.standsBack(d):
 		case j.ConcurrencyPolicy != config.Allow && waiting[d.Job]:
-		case w.putOff(d.Member()):
+		case w.isPutOff(d.Member()):
 		default:
 			waiting[d.Job] = true
 			w.fire(j, d)
@@ -98,8 +102,8 @@ func (w *watcher) beside(member string, do func()) {
 	})
 }
 
-// putOff tells whether a due tick, or all timers, were refused lately.
-func (w *watcher) putOff(what string) bool {
+// isPutOff tells whether a due tick, or all timers, are left alone for now.
+func (w *watcher) isPutOff(what string) bool {
 	_, ok := w.later.Load(what)
 	return ok
 }
@@ -119,10 +123,11 @@ func (w *watcher) fire(j *job, d lock.Due) {
 	s.runs.Go(func() {
 		defer release()
 		defer w.busy.Delete(wk.member)
+		resumed := w.resumed.Load()
 		s.fire(wk)
 		switch wk.refused {
 		case paused:
-			w.later.Store(wk.member, w.pauseOver(wk))
+			w.leaveAlone(wk.member, wk, resumed)
 		case queued, overlap: // something is in its way that no look shows; its place is another's meanwhile
 			w.later.Store(wk.member, time.Now().Add(lookEvery))
 			w.spare()
@@ -130,8 +135,8 @@ func (w *watcher) fire(j *job, d lock.Due) {
 	})
 }
 
-// resume is for what was put off until now.
-func (w *watcher) resume(now time.Time) {
+// expire ends the time of what was put off until now.
+func (w *watcher) expire(now time.Time) {
 	w.later.Range(func(what, until any) bool {
 		if !now.Before(until.(time.Time)) {
 			w.later.Delete(what)
@@ -147,6 +152,15 @@ func (w *watcher) pauseOver(wk *wake) time.Time {
 		wait = min(wait, wk.until.Sub(w.sidecar.clock.Now()))
 	}
 	return time.Now().Add(wait)
+}
+
+// leaveAlone puts off what met with a pause, unless somebody has resumed something since it was asked for: the nudge of
+// that came too early to find it put off.
+func (w *watcher) leaveAlone(what string, wk *wake, resumed int64) {
+	w.later.Store(what, w.pauseOver(wk))
+	if w.resumed.Load() != resumed {
+		w.later.Delete(what)
+	}
 }
 
 // leave leaves what is due to other replicas, until there is a place for it here.

@@ -66,7 +66,7 @@ func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
 // those that it is busy with, or has put off, and that may all lie before them. One at least, by which it knows that it
 // leaves something to others.
 func (w *watcher) timersWanted() int64 {
-	if w.putOff(lock.TimerJobs) {
+	if w.isPutOff(lock.TimerJobs) {
 		return 1
 	}
 	busy := w.timing.Load()
@@ -122,9 +122,10 @@ func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
 		}
 		wk := j.dueWake(d)
 		wk.place = place
+		resumed := w.resumed.Load()
 		s.fire(wk)
-		if wk.refused == paused { // as all of them are
-			w.later.Store(lock.TimerJobs, w.pauseOver(wk))
+		if wk.refused == paused { // the pause is that of all timers
+			w.leaveAlone(lock.TimerJobs, wk, resumed)
 		}
 	})
 }
@@ -138,7 +139,7 @@ func (w *watcher) unread(ctx context.Context, d lock.Due, err error) {
 		if ours, err := w.sidecar.store.Drop(ctx, d.Member()); ours && err == nil {
 			w.sidecar.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
 		}
-	case errors.As(err, &problems): // it may be another version's, which can read it
+	case errors.As(err, &problems), errors.Is(err, lock.ErrBadTimer): // it may be another version's, which can read it
 		w.later.Store(d.Member(), time.Now().Add(pauseRetry))
 		w.sidecar.log.Warn("a timer that is due cannot be read", "job", d.Job, "err", err)
 	case ctx.Err() == nil:

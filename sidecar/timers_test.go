@@ -245,6 +245,67 @@ func TestPausedTimersAreLeftAloneAndTakenUpWhenTheyAreResumed(t *testing.T) {
 	})
 }
 
+// TestAResumptionThatOvertakesARefusalIsHeard has the nudge come before what is due was put off.
+func TestAResumptionThatOvertakesARefusalIsHeard(t *testing.T) {
+	for paused, due := range map[string]string{lock.TimerJobs: "timer:a", "hourly": "hourly"} {
+		t.Run(paused, func(t *testing.T) {
+			simulate(t, "\njobs:\n  - {name: hourly, schedule: \"@hourly\", exec: {command: [x]}}\n", func(w *world) {
+				first := true
+				r := w.replica(time.Millisecond, func(r *replica) {
+					r.says = func(message string) {
+						if message != "skipped" || !first {
+							return
+						}
+						first = false
+						if _, err := r.store.Resume(w.t.Context(), paused); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(5 * time.Millisecond)
+					}
+				})
+				w.at(0)
+				w.must(r.store.Pause(w.t.Context(), paused, "", time.Time{}))
+				w.setTimer("a", time.Second, "")
+				d := lock.Due{Tick: w.origin().Truncate(time.Hour), Job: "hourly", Kind: "handover", Attempt: 1, Nonce: "x"}
+				_, err := w.redis.ZAdd(dueSet, float64(w.origin().Add(time.Second).UnixMilli()), d.Member())
+				w.must(err)
+				w.at(3 * time.Second)
+				if first || len(w.started(due)) != 1 {
+					t.Errorf("refused %t; not started two seconds after it was resumed\n%s", !first, w.log())
+				}
+			})
+		})
+	}
+}
+
+// dueTimer makes a member that is due among timers.
+func (w *world) dueTimer(at time.Duration, member string) {
+	w.t.Helper()
+	_, err := w.redis.ZAdd(dueSet, 1e15+float64(w.origin().Add(at).UnixMilli()), member)
+	w.must(err)
+}
+
+func TestWhatIsNotTakenAmongTimersHidesNoneBehindIt(t *testing.T) {
+	for what, member := range map[string]string{
+		"left to others":     "1000 timer:x%d timer 1 1 nonce r1",
+		"entries of another": "1000 timer:x%d timer 1 0 nonce",
+	} {
+		t.Run(what, func(t *testing.T) {
+			simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
+				w.replica(time.Millisecond)
+				w.at(0)
+				for i := range 3 {
+					w.redis.HSet("solotick:{test}:timers", fmt.Sprint("x", i), "another version's")
+					w.dueTimer(4900*time.Millisecond, fmt.Sprintf(member, i))
+				}
+				w.setTimer("a", 5*time.Second, "")
+				w.at(6500 * time.Millisecond)
+				w.each("timer:a", time.Minute, 5*time.Second, 5*time.Second, 1400*time.Millisecond)
+			})
+		})
+	}
+}
+
 func TestTimersThatNobodyDealsWithAreCleanedUp(t *testing.T) {
 	simulate(t, noJobs, func(w *world) {
 		w.replica(time.Second)

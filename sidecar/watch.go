@@ -21,11 +21,12 @@ type watcher struct {
 	sidecar *Sidecar
 	runs    *lock.Watcher
 	busy    sync.Map      // due members that something is being done about here
-	later   sync.Map      // due members that were refused, and lock.TimerJobs when timers are: until when they are left alone
+	later   sync.Map      // due members, and lock.TimerJobs for all timers: until when they are left alone
 	nudged  chan struct{} // something became due
 	gone    sync.Map      // jobs that left the table, by name, and that Redis has not been told of
 	timing  atomic.Int64  // timers that a fire here is busy with
 	dynamic int64         // revision of the jobs made through the API that are at work
+	resumed atomic.Int64  // how often somebody resumed a job, or the timers
 	left    atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
 	cleaned time.Time     // when this replica last had timers gone through
 	next    time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
@@ -66,6 +67,9 @@ func (w *watcher) wait(ctx context.Context) bool {
 // nudge has the watcher look at once. It is called by whoever hears that something is due, of the job that was resumed if
 // it is that.
 func (w *watcher) nudge(resumed string) {
+	if resumed != "" {
+		w.resumed.Add(1)
+	}
 	w.later.Range(func(member, _ any) bool {
 		if d, err := lock.ParseDue(member.(string)); member == resumed || err == nil && d.Job == resumed {
 			w.later.Delete(member)
@@ -81,7 +85,7 @@ func (w *watcher) nudge(resumed string) {
 func (w *watcher) look(ctx context.Context) {
 	s := w.sidecar
 	w.next = time.Time{}
-	w.resume(time.Now())
+	w.expire(time.Now())
 	seen, err := s.store.Look(ctx, w.timersWanted())
 	if ctx.Err() != nil {
 		return

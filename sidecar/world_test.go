@@ -58,7 +58,8 @@ type replica struct {
 	done     chan struct{}
 	client   redis.UniversalClient
 	logs     *logs
-	app      Prober // nil = it is always ready
+	app      Prober       // nil = it is always ready
+	says     func(string) // called with a message ahead of its line in the log
 
 	mu    sync.Mutex
 	cut   bool          // no connection gets through
@@ -130,7 +131,7 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 	}
 	r.Sidecar, err = New(Options{
 		Table: w.table, Store: store, Replica: r.name, Version: "test", Registerer: r.registry,
-		Log:      slog.New(slog.NewTextHandler(r.logs, nil)),
+		Log:      slog.New(speech{slog.NewTextHandler(r.logs, nil), r.says}),
 		Executor: func(config.Job) execute.Executor { return r },
 		Prober:   func(config.Ready) Prober { return r },
 		Wall:     func() time.Time { return time.Now().Add(r.skew) },
@@ -337,6 +338,19 @@ func (w *world) log() string {
 		fmt.Fprintf(&b, "--- %s\n%s", r.name, r.logs)
 	}
 	return b.String()
+}
+
+// speech tells of each message before it is written.
+type speech struct {
+	slog.Handler
+	says func(string)
+}
+
+func (s speech) Handle(ctx context.Context, r slog.Record) error {
+	if s.says != nil {
+		s.says(r.Message)
+	}
+	return s.Handler.Handle(ctx, r)
 }
 
 // logs is a writer that can be read meanwhile.
