@@ -55,6 +55,7 @@ func (s *Store) endOfDue(ctx context.Context, rdb redis.Cmdable, q dueQueue, unt
 	if len(have) < maxDue {
 		return nil, nil
 	}
+	// Under Rev Redis wants the higher end first, and go-redis hands on Start and Stop as they are.
 	newest, err := rdb.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: until, Stop: 0, ByScore: true, Rev: true, Count: newestDue}).Result()
 	slices.Reverse(newest)
 	last := have[len(have)-1]
@@ -63,20 +64,22 @@ func (s *Store) endOfDue(ctx context.Context, rdb redis.Cmdable, q dueQueue, unt
 	}), err
 }
 
-// add adds what a queue has at a time. What another version wrote is left to it.
-func (seen *Sight) add(q dueQueue, newest []redis.Z, now int64) {
+// add adds what a queue has at a time, and tells when the next comes due. What another version wrote is left to it; there
+// are so many strange ones.
+func (seen *Sight) add(q dueQueue, newest []redis.Z, now int64) (next time.Time, strange int64) {
 	for _, z := range slices.Concat(q.due.Val(), newest, q.upcoming.Val()) { // by their times
 		at := int64(z.Score) - q.behind
 		if at > now {
-			if next := fromMillis(at); seen.Next.IsZero() || next.Before(seen.Next) {
-				seen.Next = next
-			}
-			return
+			return fromMillis(at), strange
 		}
 		member, _ := z.Member.(string)
-		if d, err := ParseDue(member); err == nil {
-			d.Age = time.Duration(now-at) * time.Millisecond
-			seen.Due = append(seen.Due, d)
+		d, err := ParseDue(member)
+		if err != nil {
+			strange++
+			continue
 		}
+		d.Age = time.Duration(now-at) * time.Millisecond
+		seen.Due = append(seen.Due, d)
 	}
+	return time.Time{}, strange
 }

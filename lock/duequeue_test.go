@@ -86,26 +86,44 @@ func TestOfVeryMuchThatIsDueOfJobsALookSeesTheOldestAndTheNewest(t *testing.T) {
 	})
 }
 
-func TestALookTellsWhatComesDueNextWhateverItIs(t *testing.T) {
+func TestALookTellsWhatComesDueNextOfTimersAndOfAllElse(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.born()
 		a := w.replica("a")
 		now := w.now().Truncate(time.Millisecond).UTC()
-		a.sets("x", now.Add(time.Minute), "", true)
-		for _, want := range []time.Duration{time.Minute, 30 * time.Second} {
-			if seen, err := a.Look(w.Context(), 1); !seen.Next.Equal(now.Add(want)) || err != nil {
-				w.Errorf("next %s, %v, want it %s after %s", seen.Next, err, want, now)
+		looks := func(due int, next, nextTimer time.Time) []lock.Due {
+			w.Helper()
+			seen, err := a.Look(w.Context(), 1)
+			if err != nil || len(seen.Due) != due || !seen.Next.Equal(next) || !seen.NextTimer.Equal(nextTimer) {
+				w.Fatalf("%+v, %v, want %d due, next %s, timers %s", seen, err, due, next, nextTimer)
 			}
-			w.must(w.admin.ZAdd(w.Context(), dueSet, redis.Z{Score: float64(now.UnixMilli() + 30_000), Member: dueOf("catchup", 0)}).Err())
+			return seen.Due
 		}
+		never, job, timer := time.Time{}, now.Add(30*time.Second), now.Add(time.Minute)
+		a.sets("x", timer, "", true)
+		looks(0, never, timer)
+		w.must(w.admin.ZAdd(w.Context(), dueSet, redis.Z{Score: float64(job.UnixMilli()), Member: dueOf("catchup", 0)}).Err())
+		looks(0, job, timer)
 		w.pass(40 * time.Second)
-		seen, err := a.Look(w.Context(), 1)
-		if err != nil || len(seen.Due) != 1 || seen.Due[0].Age != 10*time.Second || !seen.Next.Equal(now.Add(time.Minute)) {
-			w.Errorf("then %+v, %v", seen, err)
+		if d := looks(1, never, timer); d[0].Age != 10*time.Second {
+			w.Errorf("then %+v", d)
 		}
 		w.pass(21 * time.Second)
-		if seen, err = a.Look(w.Context(), 1); err != nil || len(seen.Due) != 2 || seen.Due[1].Age != time.Second || !seen.Next.IsZero() {
-			w.Errorf("at last %+v, %v", seen, err)
+		if d := looks(2, never, never); d[1].Age != time.Second {
+			w.Errorf("at last %+v", d)
+		}
+	})
+}
+
+func TestALookTellsHowManyMembersItPassedOverAmongTimers(t *testing.T) {
+	onEvery(t, func(w *world) {
+		a := w.replica("a")
+		w.adds(3, 0, func(n int) string { return fmt.Sprint("another's ", n) })
+		w.adds(5, timersBehind, func(n int) string { return fmt.Sprint("another's timer ", n) })
+		for timers, want := range map[int64]int64{1: 1, 4: 4, 10: 5} {
+			if seen, err := a.Look(w.Context(), timers); seen.Strange != want || len(seen.Due) != 0 || err != nil {
+				w.Errorf("of %d: %+v, %v, want %d", timers, seen, err, want)
+			}
 		}
 	})
 }

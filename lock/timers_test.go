@@ -81,7 +81,7 @@ func TestTimerIsFiredOnceAtItsTimeAndItsIDIsKeptForADay(t *testing.T) {
 		at := w.now().Add(1500 * time.Millisecond).Truncate(time.Millisecond).UTC()
 		a.sets("Order-7.x", at, "two\nlines\x00of source", true)
 		seen, err := b.Look(w.Context(), 10)
-		if err != nil || len(seen.Due) != 0 || !seen.Next.Equal(at) {
+		if err != nil || len(seen.Due) != 0 || !seen.NextTimer.Equal(at) {
 			w.Fatalf("before its time: %+v, %v", seen, err)
 		}
 		w.pass(at.Sub(w.now()))

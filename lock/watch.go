@@ -20,10 +20,13 @@ type Running struct {
 
 // Sight is what one Look saw.
 type Sight struct {
-	Runs []Running
-	Due  []Due     // members of the due set whose time has come: those of timers last, the oldest first otherwise
-	Next time.Time // when the first of the others comes due, by Redis' time; zero = there is none
-	Jobs int64     // revision of the dynamic jobs; it grows with every change, and is 0 while there never was one
+	Runs      []Running
+	Due       []Due     // members of the due set whose time has come: those of timers last, the oldest first otherwise
+	Next      time.Time // when the first of the others that are no timers' comes due, by Redis' time; zero = there is none
+	NextTimer time.Time // when the first timer that is not due comes due, likewise
+	// Strange is how many members it passed over among the timers that it read: another version wrote them.
+	Strange int64
+	Jobs    int64 // revision of the dynamic jobs; it grows with every change, and is 0 while there never was one
 	// Born is when the ledger that all timers share was made; zero when Redis knows none. Another time than Register answered
 	// for TimerJobs means that Redis has lost its data since: the sooner all jobs are registered again, the fewer ticks
 	// that costs.
@@ -75,8 +78,8 @@ func (s *Store) Look(ctx context.Context, timers int64) (Sight, error) {
 		}
 	}
 	now := at.Val().UnixMilli()
-	seen.add(ofJobs, newest, now)
-	seen.add(ofTimers, nil, now)
+	seen.Next, _ = seen.add(ofJobs, newest, now)
+	seen.NextTimer, seen.Strange = seen.add(ofTimers, nil, now)
 	if rev, ok := jobs.Val()[0].(string); ok {
 		seen.Jobs = number(rev)
 	}

@@ -72,7 +72,7 @@ func (s *Sidecar) fire(w *wake) {
 	s.settle(w, h, &end)
 	stop()
 	leave()
-	s.watcher.spare()
+	s.watcher.spare() // for what was due, too
 
 	// 7. Count.
 	if end.outcome == notStarted {
@@ -138,10 +138,15 @@ func (s *Sidecar) await(w *wake) (r reason) {
 	return r
 }
 
-// leave gives the wake's slot back, if it has one.
+// leave gives the wake's slot back, if it has one. What was due and is refused tells nobody: it would be asked for again at
+// once, by turns with what it made room for.
 func (s *Sidecar) leave(w *wake) {
-	if w.place != nil {
-		s.admission.leave(w.place)
+	if w.place == nil {
+		return
+	}
+	s.admission.leave(w.place)
+	if w.member == "" {
+		s.watcher.spare()
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 // What is above is left to other replicas, or for later.
 const timersAtOnce = 256
 
+// maxStrange bounds how many members of another version, which this one cannot read, a look reads past.
+const maxStrange = 1000
+
 // cleanEvery is how often some of the timers are gone through, for those that died with their replica.
 const cleanEvery = time.Minute
 
@@ -63,14 +66,13 @@ func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
 }
 
 // timersWanted is how many of the timers that are due a look reads, the oldest: as many as this replica can begin, behind
-// those that it is busy with, or has put off, and that may all lie before them. One at least, by which it knows that it
-// leaves something to others.
+// those that it is busy with, or has put off, or cannot read, and that may all lie before them. One at least, by which it
+// knows that it leaves something to others.
 func (w *watcher) timersWanted() int64 {
 	if w.isPutOff(lock.TimerJobs) {
 		return 1
 	}
-	busy := w.timing.Load()
-	wanted := busy + min(timersAtOnce-busy, w.sidecar.admission.room()) + 1
+	wanted := w.timing.Load() + w.timersRoom() + w.strange + 1
 	w.later.Range(func(member, _ any) bool {
 		if d, err := lock.ParseDue(member.(string)); err == nil && isTimer(d.Job) {
 			wanted++
@@ -78,6 +80,11 @@ func (w *watcher) timersWanted() int64 {
 		return true
 	})
 	return wanted
+}
+
+// timersRoom is how many more timers this replica can begin now.
+func (w *watcher) timersRoom() int64 {
+	return max(min(timersAtOnce-w.timing.Load(), w.sidecar.admission.room()), 0)
 }
 
 // cleanTimers has some of the timers gone through from time to time, beside the looks.

@@ -289,6 +289,7 @@ func TestWhatIsNotTakenAmongTimersHidesNoneBehindIt(t *testing.T) {
 	for what, member := range map[string]string{
 		"left to others":     "1000 timer:x%d timer 1 1 nonce r1",
 		"entries of another": "1000 timer:x%d timer 1 0 nonce",
+		"members of another": "another %d",
 	} {
 		t.Run(what, func(t *testing.T) {
 			simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
@@ -304,6 +305,59 @@ func TestWhatIsNotTakenAmongTimersHidesNoneBehindIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTimersThatCannotBeTakenCostNoLooks has one come due every ten milliseconds.
+func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
+	for _, why := range []string{"the app is not ready", "they are paused", "no place is free"} {
+		t.Run(why, func(t *testing.T) {
+			simulate(t, gated+"maxRunning: 1"+noJobs, func(w *world) {
+				app := &fakeApp{}
+				app.ready.Store(why != "the app is not ready")
+				r := w.replica(0, func(r *replica) { r.app = app })
+				w.at(0)
+				release := func() { app.ready.Store(true) }
+				switch why {
+				case "they are paused":
+					w.must(r.store.Pause(w.t.Context(), lock.TimerJobs, "", time.Time{}))
+					release = func() {
+						_, err := r.store.Resume(w.t.Context(), lock.TimerJobs)
+						w.must(err)
+					}
+				case "no place is free":
+					place := r.admission.try(r.timers)
+					release = func() { r.leave(&wake{place: place}) }
+				}
+				w.setTimer("first", time.Second, "")
+				for i := range 500 {
+					w.setTimer(fmt.Sprint("t", i), 5*time.Second+time.Duration(i)*10*time.Millisecond, "")
+				}
+				w.at(4 * time.Second)
+				before := w.redis.CommandCount()
+				w.at(10 * time.Second)
+				if n := w.redis.CommandCount() - before; n > 200 {
+					t.Errorf("%d commands within six seconds", n)
+				}
+				w.expect(0, "fires_total")
+				release()
+				w.at(40 * time.Second)
+				w.expect(501, "fires_total")
+			})
+		})
+	}
+}
+
+func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) {
+	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
+		r := w.replica(time.Millisecond)
+		w.at(0)
+		place := r.admission.try(r.timers)
+		w.setTimer("a", 3500*time.Millisecond, "")
+		w.at(3400 * time.Millisecond)
+		r.leave(&wake{place: place})
+		w.at(10 * time.Second)
+		w.each("timer:a", time.Minute, 3500*time.Millisecond, 3500*time.Millisecond, 10*time.Millisecond)
+	})
 }
 
 func TestTimersThatNobodyDealsWithAreCleanedUp(t *testing.T) {

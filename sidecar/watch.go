@@ -25,6 +25,7 @@ type watcher struct {
 	nudged  chan struct{} // something became due
 	gone    sync.Map      // jobs that left the table, by name, and that Redis has not been told of
 	timing  atomic.Int64  // timers that a fire here is busy with
+	strange int64         // members among the timers that the last look passed over
 	dynamic int64         // revision of the jobs made through the API that are at work
 	resumed atomic.Int64  // how often somebody resumed a job, or the timers
 	left    atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
@@ -97,13 +98,32 @@ func (w *watcher) look(ctx context.Context) {
 	if came {
 		w.checkFitness(ctx)
 	}
-	w.next = seen.Next
+	w.next = w.comesNext(seen)
+	w.strange = min(seen.Strange, maxStrange)
 	w.takeDynamic(ctx, seen.Jobs)
 	w.register(ctx, seen.Born)
 	w.answeredOnce.Store(true)
 	w.takeOver(ctx, seen.Runs)
 	w.takeDue(ctx, seen.Runs, seen.Due)
 	w.cleanTimers(ctx)
+}
+
+// comesNext is when there is something else to take, as far as a look has seen. The next timer is nothing to look for while
+// none can be taken: when thousands come due meanwhile, each would cost a look.
+func (w *watcher) comesNext(seen lock.Sight) time.Time {
+	now, _ := w.sidecar.store.Now()
+	switch {
+	case seen.NextTimer.IsZero() || !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer):
+		return seen.Next
+	case w.isPutOff(lock.TimerJobs):
+		return seen.Next
+	case w.timersRoom() == 0:
+		if seen.NextTimer.Sub(now) < lookEvery {
+			w.left.Store(true) // whoever makes room says so
+		}
+		return seen.Next
+	}
+	return seen.NextTimer
 }
 
 // checkClock deals with steps of the cluster clock that its timers cannot: gocron, once armed, is not armed for an
