@@ -115,11 +115,13 @@ func TestWaitGoesWithPromisesAlone(t *testing.T) {
 	}
 
 	// One WAIT is enough for all claims of a batch.
+	for i := range 100 {
+		p.born("many" + strconv.Itoa(i)) // before Redis is occupied, or it would wait for the end of that
+	}
 	before = waits.N()
 	done := a.occupy(300 * time.Millisecond)
 	var wg sync.WaitGroup
 	for i := range 100 {
-		p.born("many" + strconv.Itoa(i))
 		wg.Go(func() {
 			c := a.claim(2)
 			c.Job = "many" + strconv.Itoa(i)

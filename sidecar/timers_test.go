@@ -161,7 +161,8 @@ func TestTheOldestTimersAreFiredFirst(t *testing.T) {
 			t.Errorf("%d were fired within 30 seconds, five at a time", len(w.starts))
 		}
 		for i, s := range w.starts {
-			if n := int(s.tick.Sub(w.origin())/time.Second) + 2*many; n/5 != i/5 {
+			n := int(s.tick.Sub(w.origin())/time.Second) + 2*many
+			if max(n-i, i-n) >= 10 { // five are begun at a time, in any order, some perhaps beside the last of the five before
 				t.Errorf("number %d to be fired was t%d", i, n)
 				return
 			}
