@@ -13,6 +13,13 @@ import (
 
 func gate(limit int) *admission { return &admission{own: map[string]bool{}, limit: limit} }
 
+// counts are how many places are taken, and how many wait for one.
+func (g *admission) counts() (taken, waiting int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.taken, len(g.waiting)
+}
+
 func plain(name string) *job { return &job{Job: config.Job{Name: name}} }
 
 func TestWithoutALimitNobodyWaits(t *testing.T) {
@@ -131,4 +138,26 @@ func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 			t.Errorf("%d are in with three slots", in)
 		}
 	})
+}
+
+func TestRoomIsWhatWouldBeLetIn(t *testing.T) {
+	g := gate(0)
+	if n := g.room(); n < 1<<40 {
+		t.Errorf("%d without a limit", n)
+	}
+	g.setLimit(3)
+	g.try(plain("a"))
+	if n := g.room(); n != 2 {
+		t.Errorf("%d, want 2", n)
+	}
+	g.setLimit(1)
+	g.try(&job{Job: config.Job{Name: "r", Reserved: true}})
+	if n := g.room(); n != 0 {
+		t.Errorf("%d when it is full", n)
+	}
+	g.setLimit(3)
+	g.setUnready("starting")
+	if n := g.room(); n != 0 {
+		t.Errorf("%d while the app is not ready", n)
+	}
 }

@@ -388,8 +388,8 @@ func TestAFullReplicaLeavesTicksToAnother(t *testing.T) {
 			t.Errorf("the other one fired %v", n)
 		}
 		w.at(40*time.Second + 500*time.Millisecond)
-		if first.admission.taken != 0 || len(first.admission.waiting) != 0 {
-			t.Errorf("taken %d, waiting %d", first.admission.taken, len(first.admission.waiting))
+		if taken, waiting := first.admission.counts(); taken != 0 || waiting != 0 {
+			t.Errorf("taken %d, waiting %d", taken, waiting)
 		}
 	})
 }

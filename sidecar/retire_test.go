@@ -32,8 +32,8 @@ func TestAWakeThatWaitsIsTheJobsAsItIsNow(t *testing.T) {
 				if n := len(w.started("minute")); n != c.starts {
 					t.Errorf("started %d times, want %d\n%s", n, c.starts, w.log())
 				}
-				if r.admission.taken != 0 || len(r.admission.waiting) != 0 {
-					t.Errorf("taken %d, waiting %d", r.admission.taken, len(r.admission.waiting))
+				if taken, waiting := r.admission.counts(); taken != 0 || waiting != 0 {
+					t.Errorf("taken %d, waiting %d", taken, waiting)
 				}
 			})
 		})
@@ -85,8 +85,8 @@ func TestAPlaceIsGivenBackByWhatIsRefusedAtTheGate(t *testing.T) {
 		late := r.job("minute").dueWake(lock.Due{Tick: w.origin(), Job: "minute", Kind: "handover", Attempt: 1, Nonce: "x"})
 		late.place = r.admission.try(late.job)
 		r.fire(late)
-		if late.refused != tooLate || r.admission.taken != 0 {
-			t.Errorf("refused as %q, %d places taken", late.refused, r.admission.taken)
+		if taken, _ := r.admission.counts(); late.refused != tooLate || taken != 0 {
+			t.Errorf("refused as %q, %d places taken", late.refused, taken)
 		}
 	})
 }
