@@ -182,7 +182,7 @@ func (d *demo) play(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	dead, again := "", time.Time{}
-	next := time.Now().Add(settling + time.Second)
+	next := d.stream.from.Add(reporting + time.Second) // a run of a tick before those that are shown is over by then
 	for d.stream.err == nil { // nobody reads it any more
 		select {
 		case <-ctx.Done():

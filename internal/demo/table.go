@@ -25,6 +25,9 @@ const queueing = "resize-images"
 // reported is the job that somebody else takes up when its replica is killed.
 const reported = "send-report"
 
+// reporting is how long that takes.
+const reporting = 3 * time.Second
+
 func jobs() []job {
 	ok := func(d time.Duration) func(receipt) (int, time.Duration) {
 		return func(receipt) (int, time.Duration) { return http.StatusOK, d }
@@ -35,7 +38,7 @@ func jobs() []job {
 		{queueing, "@every 6s", "concurrencyPolicy: Queue", "the same, but one tick waits for the run's end", func(r receipt) (int, time.Duration) {
 			return http.StatusOK, 4*time.Second + rand.N(5*time.Second)
 		}},
-		{reported, "@every 5s", "guarantee: at-least-once", "run again by another when its replica is killed", ok(3 * time.Second)},
+		{reported, "@every 5s", "guarantee: at-least-once", "run again by another when its replica is killed", ok(reporting)},
 		{"charge-cards", "@every 8s", "retry: {limit: 3, backoff: 300ms}", "fails now and then, and is tried again", func(r receipt) (int, time.Duration) {
 			if r.attempt <= rand.IntN(3) {
 				return http.StatusServiceUnavailable, 20 * time.Millisecond
