@@ -183,7 +183,7 @@ func (d *demo) play(ctx context.Context) error {
 	defer ticker.Stop()
 	dead, again := "", time.Time{}
 	next := d.stream.from.Add(reporting + time.Second) // a run of a tick before those that are shown is over by then
-	for d.stream.err == nil { // nobody reads it any more
+	for d.stream.err == nil {                          // nobody reads it any more
 		select {
 		case <-ctx.Done():
 			return nil
