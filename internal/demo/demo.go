@@ -182,8 +182,9 @@ func (d *demo) play(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	dead, again := "", time.Time{}
-	next := d.stream.from.Add(reporting + time.Second) // a run of a tick before those that are shown is over by then
-	for d.stream.err == nil {                          // nobody reads it any more
+	// A run of a tick before those that are shown is over by then: its takeover would not be shown either.
+	next := d.stream.from.Add(reporting + time.Second)
+	for d.stream.err == nil { // nobody reads it any more
 		select {
 		case <-ctx.Done():
 			return nil
