@@ -76,17 +76,18 @@ func (c *Cluster) Owner(key string) *Server {
 // Move gives the slot of a key, which must be empty, to another master. The node that loses it answers MOVED from then on.
 func (c *Cluster) Move(key string, from, to *Server) {
 	from.t.Helper()
-	answer, err := from.Ask("CLUSTER KEYSLOT " + key)
-	if err != nil {
-		from.t.Fatal(err)
+	ask := func(s *Server, command string) string {
+		answer, err := s.Ask(command)
+		if err != nil {
+			from.t.Fatal(err)
+		}
+		return answer
 	}
-	id, err := to.Ask("CLUSTER MYID")
-	if err != nil {
-		from.t.Fatal(err)
-	}
-	for _, m := range []*Server{to, from} {
-		m.must("CLUSTER SETSLOT " + strings.TrimPrefix(answer, ":") + " NODE " + id)
-	}
+	set := "CLUSTER SETSLOT " + strings.TrimPrefix(ask(from, "CLUSTER KEYSLOT "+key), ":")
+	giver, taker := ask(from, "CLUSTER MYID"), ask(to, "CLUSTER MYID")
+	to.must(set + " IMPORTING " + giver) // only who imports a slot gets an epoch with it that outranks the giver's last heartbeat
+	to.must(set + " NODE " + taker)
+	from.must(set + " NODE " + taker)
 }
 
 // Field is the value of a line `name:value` of an INFO.
