@@ -16,7 +16,11 @@ import (
 // beatEvery is how often a replica says in Redis what it is and how it fares. lock.Silent is three times that.
 const beatEvery = 5 * time.Second
 
-// heart sends the heartbeats, for those who look at the service from outside. Nothing here depends on them.
+// seenLately is how old the last heartbeat of a replica may be that is left to go first, and whose clock counts.
+const seenLately = 2*beatEvery + time.Second
+
+// heart sends the heartbeats, for those who look at the service from outside, and for the other replicas, which see by
+// them who is there and whose clock is wrong.
 type heart struct {
 	sidecar *Sidecar
 
@@ -30,7 +34,7 @@ func (h *heart) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := lookEvery
 		if h.beat(ctx) == nil {
-			h.sidecar.turn.look(ctx)
+			h.look(ctx)
 			wait = beatEvery
 		}
 		t := time.NewTimer(wait)
@@ -55,6 +59,29 @@ func (h *heart) beat(ctx context.Context) error {
 		r.Reload = lock.OneLine(truncate(inShort(err), maxDetail))
 	}
 	return s.store.Beat(ctx, r)
+}
+
+// look reads who else is there, and what their clocks say. When Redis does not tell, what was seen last holds.
+func (h *heart) look(ctx context.Context) {
+	s := h.sidecar
+	all, err := s.store.Replicas(ctx)
+	now, ok := s.store.Now()
+	if err != nil || !ok {
+		return
+	}
+	var taking []string
+	var offsets []time.Duration
+	for _, r := range all {
+		if r.Name == s.replica || now.Sub(r.Seen).Abs() >= seenLately { // before a step of Redis' clock is not lately
+			continue
+		}
+		offsets = append(offsets, r.Offset)
+		if r.Ready == "" {
+			taking = append(taking, r.Name)
+		}
+	}
+	s.turn.peers.Store(&taking)
+	s.clock.compare(offsets)
 }
 
 // inShort is an error; of a table with problems the first, and how many more there are.

@@ -125,7 +125,7 @@ jobs:
 		w.at(-57 * time.Second)
 		r.disconnect(false)
 		w.at(2 * time.Minute)
-		w.once("ten", 10*time.Second, 2*time.Minute, 3*time.Second)
+		w.once("ten", 10*time.Second, 2*time.Minute, 10*time.Millisecond)
 	})
 }
 

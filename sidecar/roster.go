@@ -180,13 +180,18 @@ func (s *Sidecar) newJob(c config.Job) *job {
 	return j
 }
 
-// arm gives a job to gocron, on the cluster clock and with our schedule.
+// arm puts a job's ticks from now on to work.
 func (s *Sidecar) arm(j *job) error {
 	now := s.clock.Now()
 	j.mu.Lock()
 	j.taken = j.series.newest(now) // what came due before is not its to take
 	j.mu.Unlock()
 	s.showNext(j, now)
+	return s.time(j)
+}
+
+// time gives a job to gocron, on the cluster clock and with our schedule.
+func (s *Sidecar) time(j *job) error {
 	timer, err := s.cron.NewJob(gocron.CronJob("", false), gocron.NewTask(s.wake, j.Name), gocron.WithName(j.Name),
 		gocron.WithCronImplementation(&j.series))
 	if err != nil {
@@ -194,6 +199,21 @@ func (s *Sidecar) arm(j *job) error {
 	}
 	j.timer = timer.ID()
 	return nil
+}
+
+// retime gives all jobs new timers: gocron, once armed, is not armed for an earlier instant.
+func (s *Sidecar) retime() {
+	s.swapping.Lock()
+	defer s.swapping.Unlock()
+	if s.accepting.Err() != nil {
+		return
+	}
+	for _, j := range s.jobs() {
+		s.disarm(j)
+		if err := s.time(j); err != nil {
+			s.log.Error("a job has lost its timer: its ticks are taken up to two seconds late", "job", j.Name, "err", err)
+		}
+	}
 }
 
 // disarm takes a job from gocron. A timer that goes off at this moment asks for the job of that name, and finds the new one.

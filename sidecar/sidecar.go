@@ -123,6 +123,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	defer clock.Wait()
 	defer stopClock()
 	s.watcher.look(ctx) // so that ticks come on the cluster clock from the start, when Redis is there
+	s.watcher.last = s.clock.Now()
 	if err := s.start(); err != nil {
 		s.stopAccepting()
 		close(s.drained)

@@ -1,11 +1,9 @@
 package sidecar
 
 import (
-	"context"
 	"hash/fnv"
 	"strconv"
 	"sync/atomic"
-	"time"
 )
 
 // turn decides which replica asks first for a tick. The others ask a moment later, and so find most ticks claimed: that
@@ -42,23 +40,3 @@ func weight(w *wake, replica string) uint64 {
 	x *= 0xff51afd7ed558ccd
 	return x ^ x>>33
 }
-
-// look reads who else is there. When Redis does not say, those seen last are it.
-func (t *turn) look(ctx context.Context) {
-	s := t.sidecar
-	all, err := s.store.Replicas(ctx)
-	now, ok := s.store.Now()
-	if err != nil || !ok {
-		return
-	}
-	var peers []string
-	for _, r := range all {
-		if r.Name != s.replica && r.Ready == "" && now.Sub(r.Seen) < seenLately {
-			peers = append(peers, r.Name)
-		}
-	}
-	t.peers.Store(&peers)
-}
-
-// seenLately is how old the last heartbeat of a replica may be that is left to go first.
-const seenLately = 2*beatEvery + time.Second

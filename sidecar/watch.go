@@ -33,7 +33,7 @@ type watcher struct {
 	next    time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
 	up      bool
 	last    time.Time // the cluster clock at the last look
-	wild    bool      // Redis' clock and ours lie too far apart
+	astray  string    // whose time is followed while Redis' clock and ours lie too far apart; "" = they do not
 
 	answeredOnce atomic.Bool
 }
@@ -126,9 +126,9 @@ func (w *watcher) comesNext(seen lock.Sight) time.Time {
 	return seen.NextTimer
 }
 
-// checkClock deals with steps of the cluster clock that its timers cannot: gocron, once armed, is not armed for an
-// earlier instant. After a step back the ticks that come again are this replica's to take, and a tick that is due and
-// that no timer woke for is woken for here. The claims see to it that nothing is fired twice.
+// checkClock deals with steps of the cluster clock that gocron's timers cannot. After a step back the ticks that come
+// again are this replica's to take, and a tick that is due and that no timer woke for is woken for here. The claims see
+// to it that nothing is fired twice.
 func (w *watcher) checkClock() {
 	s := w.sidecar
 	now := s.clock.Now()
@@ -139,11 +139,14 @@ func (w *watcher) checkClock() {
 			s.wake(name)
 		}
 	}
-	if wild := s.clock.wild(); wild != w.wild {
-		w.wild = wild
+	if back {
+		s.retime()
+	}
+	if follows := s.clock.follows(); follows != w.astray {
+		w.astray = follows
 		offset, _ := s.clock.offset()
-		if wild {
-			s.log.Error("the clocks of Redis and of this replica lie too far apart: ticks come by this replica's", "offset", offset)
+		if follows != "" {
+			s.log.Error("the clocks of Redis and of this replica lie too far apart", "offset", offset, "follows", follows)
 		} else {
 			s.log.Info("the clocks of Redis and of this replica agree again", "offset", offset)
 		}

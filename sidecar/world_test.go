@@ -53,7 +53,6 @@ type replica struct {
 	world    *world
 	name     string
 	registry *prometheus.Registry
-	skew     time.Duration
 	stop     context.CancelFunc
 	done     chan struct{}
 	client   redis.UniversalClient
@@ -62,6 +61,7 @@ type replica struct {
 	says     func(string) // called with a message ahead of its line in the log
 
 	mu    sync.Mutex
+	skew  time.Duration // its machine's clock minus the bubble's
 	cut   bool          // no connection gets through
 	far   time.Duration // from Redis: what a write takes
 	dials int
@@ -134,7 +134,7 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 		Log:      slog.New(speech{slog.NewTextHandler(r.logs, nil), r.says}),
 		Executor: func(config.Job) execute.Executor { return r },
 		Prober:   func(config.Ready) Prober { return r },
-		Wall:     func() time.Time { return time.Now().Add(r.skew) },
+		Wall:     r.wall,
 		Nap:      time.Sleep,
 	})
 	if err != nil {
@@ -249,6 +249,20 @@ func (r *replica) dialed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.dials
+}
+
+// wall is its machine's clock.
+func (r *replica) wall() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Now().Add(r.skew)
+}
+
+// set sets its machine's clock.
+func (r *replica) set(skew time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.skew = skew
 }
 
 // disconnect takes the network away, or gives it back.
