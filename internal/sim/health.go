@@ -69,3 +69,17 @@ func (w *world) dueAt(tick time.Time) (time.Duration, bool) {
 	}
 	return d - off, d-off >= from
 }
+
+// reached is the world's time, from one on, at which Redis' clock has reached an instant.
+func (w *world) reached(t time.Time, from time.Duration) time.Duration {
+	d := t.Sub(w.began)
+	for _, f := range w.plan.Faults {
+		if f.Kind == "redis steps" && f.At > from {
+			if at := d - w.offsetAt(from); at < f.At {
+				return max(from, at)
+			}
+			from = f.At
+		}
+	}
+	return max(from, d-w.offsetAt(from))
+}

@@ -105,7 +105,7 @@ func (w *world) paused(job string, from, to time.Duration) bool {
 	for _, h := range w.redis.claims.held {
 		end := h.to
 		if !h.ends.IsZero() {
-			if at := h.ends.Sub(w.began); end == 0 || at < end {
+			if at := w.reached(h.ends, h.from); end == 0 || at < end {
 				end = at + pauseRetry
 			}
 		}
