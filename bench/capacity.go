@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/soak/rig"
@@ -25,9 +27,10 @@ const (
 )
 
 // capacity measures how many ticks a second can be claimed by one of three contenders, run and settled, over what the
-// same Redis does of plain SETs without pipelining. Each contender is a store with its own connections, as a replica has;
-// they live in one process, where all can ask for each tick. Nothing is run between claim and finish,
-// and the release follows at once, since the safety delay costs time and not capacity.
+// same Redis does of plain SETs without pipelining; and the same of redsync's lock, of which no claim, lease, history or
+// token is asked. Each contender is a store with its own connections, as a replica has; they live in one process, where
+// all can ask for each tick. Nothing is run between claim and finish, and the release follows at once, since the safety
+// delay costs time and not capacity.
 func (b *bench) capacity() ([]row, error) {
 	redis, err := rig.StartRedis(b.dir)
 	if err != nil {
@@ -35,7 +38,7 @@ func (b *bench) capacity() ([]row, error) {
 	}
 	defer func() { _ = redis.Stop(grace) }()
 
-	var fires, sets, ratios []float64
+	var fires, sets, ratios, plain, overPlain []float64
 	var spent map[string]rig.CommandStat
 	var total int64
 	for i := range b.rounds {
@@ -58,12 +61,17 @@ func (b *bench) capacity() ([]row, error) {
 			spent[name] = rig.CommandStat{Calls: s.Calls - was[name].Calls, Usec: s.Usec - was[name].Usec}
 		}
 		total = n
+		locked, lockedIn, err := contendPlainly(redis.Addr())
+		if err != nil {
+			return nil, err
+		}
 		after, err := yardstick(redis)
 		if err != nil {
 			return nil, err
 		}
-		f, s := float64(n)/took.Seconds(), (before+after)/2
+		f, p, s := float64(n)/took.Seconds(), float64(locked)/lockedIn.Seconds(), (before+after)/2
 		fires, sets, ratios = append(fires, f), append(sets, s), append(ratios, f/s)
+		plain, overPlain = append(plain, p/s), append(overPlain, f/p)
 	}
 	ratio := median(ratios)
 	scripted := spent["evalsha"]
@@ -71,6 +79,8 @@ func (b *bench) capacity() ([]row, error) {
 		{what: "fires/s over SET/s", ours: fmt.Sprintf("%.0f/s", median(fires)), theirs: fmt.Sprintf("%.0f/s", median(sets)),
 			ratio: fmt.Sprintf("%.3f", ratio), target: fmt.Sprintf("≥ %.2f", capacityTarget), missed: ratio < capacityTarget,
 			note: fmt.Sprintf("median; rounds %.3f–%.3f; %d jobs, %d contenders", slices.Min(ratios), slices.Max(ratios), capacityJobs, replicas)},
+		{what: "the same, redsync's lock alone", theirs: fmt.Sprintf("%.3f", median(plain)), ratio: fmt.Sprintf("%.2f", median(overPlain)),
+			note: fmt.Sprintf("ours over theirs; rounds %.2f–%.2f", slices.Min(overPlain), slices.Max(overPlain))},
 		{what: "Redis' own time per fire", ours: fmt.Sprintf("%.1f µs", scripted.Usec/float64(total)),
 			note: fmt.Sprintf("%.2f scripts per fire; Redis alone would do %.0f/s", float64(scripted.Calls)/float64(total), float64(total)/scripted.Usec*1e6)},
 	}, nil
@@ -113,16 +123,22 @@ func contend(ctx context.Context, addr, service string) (int64, time.Duration, e
 	}
 	time.Sleep(2 * time.Second) // ticks of a new ledger's first second count as claimed
 
+	return crowd(func(job int, n int64) error {
+		tick := born[job].Born.Add(time.Second + time.Duration(n)*time.Millisecond) // far faster than time would bring them, and never ahead of it
+		return race(ctx, stores, fmt.Sprintf("job-%d", job), tick)
+	})
+}
+
+// crowd fires the ticks of all jobs at once, each job's one after the other, and returns how many in which time.
+func crowd(fire func(job int, n int64) error) (int64, time.Duration, error) {
 	var fired atomic.Int64
 	var all sync.WaitGroup
 	errs := make(chan error, capacityJobs)
 	began := time.Now()
-	for i := range born {
+	for job := range capacityJobs {
 		all.Go(func() {
-			tick := born[i].Born.Add(time.Second)
-			for time.Since(began) < capacityTime {
-				tick = tick.Add(time.Millisecond) // far faster than time would bring them, and never ahead of it
-				if err := race(ctx, stores, fmt.Sprintf("job-%d", i), tick); err != nil {
+			for n := int64(1); time.Since(began) < capacityTime; n++ {
+				if err := fire(job, n); err != nil {
 					errs <- err
 					return
 				}
@@ -167,6 +183,40 @@ func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time)
 		return fmt.Errorf("tick %s of %s was won by %d contenders", tick, job, n)
 	}
 	return nil
+}
+
+// contendPlainly lets three of redsync's lockers race for the same. The lock is given back when all have asked: sooner,
+// and another one would fire the tick again.
+func contendPlainly(addr string) (int64, time.Duration, error) {
+	lockers := make([]*redsync.Redsync, replicas)
+	for i := range lockers {
+		client := redis.NewClient(&redis.Options{Addr: addr})
+		defer client.Close()
+		lockers[i] = redsync.New(goredis.NewPool(client))
+	}
+	return crowd(func(job int, _ int64) error {
+		won := make(chan *redsync.Mutex, replicas)
+		for _, l := range lockers {
+			go func() {
+				m := l.NewMutex(fmt.Sprintf("plain-%d", job), redsync.WithTries(1), redsync.WithExpiry(15*time.Second))
+				if m.Lock() != nil {
+					m = nil
+				}
+				won <- m
+			}()
+		}
+		var held []*redsync.Mutex
+		for range lockers {
+			if m := <-won; m != nil {
+				held = append(held, m)
+			}
+		}
+		if len(held) != 1 {
+			return fmt.Errorf("a lock was won by %d contenders", len(held))
+		}
+		_, err := held[0].Unlock()
+		return err
+	})
 }
 
 func median(v []float64) float64 {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,8 +13,10 @@ import (
 // watcher watches a file once a second, in a bubble: looks at 0s, 1s, 2s and so on. It keeps what the file held at each
 // report.
 type watcher struct {
-	t       *testing.T
-	path    string
+	t    *testing.T
+	path string
+
+	mu      sync.Mutex // a bubble's time does not order what its goroutines do
 	reports []string
 }
 
@@ -33,6 +36,8 @@ func (w *watcher) watch(do func(w *watcher)) {
 			if err != nil {
 				data = []byte("none")
 			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.reports = append(w.reports, string(data))
 		})
 		w.wait(1500 * time.Millisecond)
@@ -49,6 +54,8 @@ func (w *watcher) wait(d time.Duration) {
 // expect checks the reports since the last time.
 func (w *watcher) expect(want ...string) {
 	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if got := strings.Join(w.reports, ", "); got != strings.Join(want, ", ") {
 		w.t.Errorf("%s: reported %q, want %q", w.t.Name(), got, want)
 	}
@@ -223,6 +230,8 @@ func TestWhatChangesDuringAReportIsReportedNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		go Watch(t.Context(), path, time.Second, func() {
 			data, err := os.ReadFile(path)
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.reports = append(w.reports, string(data))
 			if len(w.reports) == 1 && err == nil {
 				err = os.WriteFile(path, []byte("newer"), 0o600)
