@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -249,13 +250,12 @@ func TestAResumptionThatOvertakesARefusalIsHeard(t *testing.T) {
 	for paused, due := range map[string]string{lock.TimerJobs: "timer:a", "hourly": "hourly"} {
 		t.Run(paused, func(t *testing.T) {
 			simulate(t, "\njobs:\n  - {name: hourly, schedule: \"@hourly\", exec: {command: [x]}}\n", func(w *world) {
-				first := true
+				var resumed atomic.Bool
 				r := w.replica(time.Millisecond, func(r *replica) {
 					r.says = func(message string) {
-						if message != "skipped" || !first {
+						if message != "skipped" || resumed.Swap(true) {
 							return
 						}
-						first = false
 						if _, err := r.store.Resume(w.t.Context(), paused); err != nil {
 							t.Error(err)
 						}
@@ -269,8 +269,8 @@ func TestAResumptionThatOvertakesARefusalIsHeard(t *testing.T) {
 				_, err := w.redis.ZAdd(dueSet, float64(w.origin().Add(time.Second).UnixMilli()), d.Member())
 				w.must(err)
 				w.at(3 * time.Second)
-				if first || len(w.started(due)) != 1 {
-					t.Errorf("refused %t; not started two seconds after it was resumed\n%s", !first, w.log())
+				if !resumed.Load() || len(w.started(due)) != 1 {
+					t.Errorf("refused %t; not started two seconds after it was resumed\n%s", resumed.Load(), w.log())
 				}
 			})
 		})
