@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,13 +17,10 @@ import (
 // beatEvery is how often a replica says in Redis what it is and how it fares. lock.Silent is three times that.
 const beatEvery = 5 * time.Second
 
-// seenLately is how old the last heartbeat of a replica may be that is left to go first, and whose clock counts.
-const seenLately = 2*beatEvery + time.Second
-
-// heart sends the heartbeats, for those who look at the service from outside, and for the other replicas, which see by
-// them who is there and whose clock is wrong.
+// heart sends the heartbeats, for those who look at the service from outside. Nothing here depends on them.
 type heart struct {
 	sidecar *Sidecar
+	told    bool // what the other replicas see of Redis' clock, since it lies too far from ours
 
 	mu    sync.Mutex
 	skips map[string]lock.Skip // by job, the newest that was not for another replica's fire
@@ -50,7 +48,10 @@ func (h *heart) run(ctx context.Context) {
 
 func (h *heart) beat(ctx context.Context) error {
 	s := h.sidecar
-	offset, _ := s.clock.offset()
+	offset, ok := s.clock.offset()
+	if !ok && s.clock.redis != nil {
+		return errNoAnswer // whoever looks would take our clock to be right
+	}
 	r := lock.Replica{Name: s.replica, Version: s.version, Table: s.Table().Hash, Offset: offset, Skips: h.skipped()}
 	if err := s.contends(); err != nil {
 		r.Ready = err.Error()
@@ -61,7 +62,7 @@ func (h *heart) beat(ctx context.Context) error {
 	return s.store.Beat(ctx, r)
 }
 
-// look reads who else is there, and what their clocks say. When Redis does not tell, what was seen last holds.
+// look reads who else is there. When Redis does not say, those seen last are it.
 func (h *heart) look(ctx context.Context) {
 	s := h.sidecar
 	all, err := s.store.Replicas(ctx)
@@ -69,20 +70,40 @@ func (h *heart) look(ctx context.Context) {
 	if err != nil || !ok {
 		return
 	}
-	var taking []string
-	var offsets []time.Duration
+	var others []lock.Replica
 	for _, r := range all {
-		if r.Name == s.replica || now.Sub(r.Seen).Abs() >= seenLately { // before a step of Redis' clock is not lately
-			continue
-		}
-		offsets = append(offsets, r.Offset)
-		if r.Ready == "" {
-			taking = append(taking, r.Name)
+		if r.Name != s.replica && now.Sub(r.Seen).Abs() < seenLately { // what was said before Redis' clock was set is not lately
+			others = append(others, r)
 		}
 	}
-	s.turn.peers.Store(&taking)
-	s.clock.compare(offsets)
+	s.turn.see(others)
+	h.compare(others)
 }
+
+// compare says once, while Redis' clock and ours lie too far apart, how far those of the other replicas are off: that
+// tells whose is wrong.
+func (h *heart) compare(others []lock.Replica) {
+	s := h.sidecar
+	if !s.clock.wild() {
+		h.told = false
+		return
+	}
+	if h.told || len(others) == 0 {
+		return
+	}
+	h.told = true
+	offsets := make([]time.Duration, len(others))
+	for i, r := range others {
+		offsets[i] = r.Offset
+	}
+	slices.Sort(offsets)
+	offset, _ := s.clock.offset()
+	s.log.Warn("how far the other replicas see Redis' clock off tells whose is wrong", "median", offsets[len(offsets)/2].Round(time.Millisecond),
+		"replicas", len(others), "offset", offset.Round(time.Millisecond))
+}
+
+// seenLately is how old the last heartbeat of a replica may be that is taken to be there.
+const seenLately = 2*beatEvery + time.Second
 
 // inShort is an error; of a table with problems the first, and how many more there are.
 func inShort(err error) string {

@@ -1,12 +1,9 @@
 package sidecar
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -14,7 +11,7 @@ import (
 
 const (
 	// maxOffset is how far Redis' clock and ours may lie apart. Beyond it one of them is wrong, and it may be Redis':
-	// its clock, followed an hour ahead, would claim the hour's ticks at once. Which it is, the other replicas tell.
+	// its clock, followed an hour ahead, would claim the hour's ticks at once.
 	maxOffset = time.Minute
 	// glance bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed within it.
 	glance = time.Second
@@ -24,15 +21,13 @@ const (
 
 // clock is the cluster clock: the time on which ticks come, the same on all replicas. It is what Redis' TIME has reached
 // for certain, by the bounds that round trips give, so that no job starts before its tick, going on by our own clock
-// while Redis is away. It is our own clock before Redis ever answered, for `clock: local`, and beyond maxOffset; there
-// it is put right by what the other replicas see. gocron arms its timers on it (Now and AfterFunc are all it uses of a
-// clock).
+// while Redis is away. It is our own clock before Redis ever answered, beyond maxOffset, and for `clock: local`. gocron
+// arms its timers on it (Now and AfterFunc are all it uses of a clock).
 type clock struct {
 	clockwork.Clock                          // the rest, on the machine's clock
 	wall            func() time.Time         // this machine's
 	redis           func() (time.Time, bool) // nil for `clock: local`
 	nap             func(time.Duration)      // sleeps for at most `last`, precisely
-	behind          atomic.Int64             // how far our own clock is behind the other replicas', in ns; told beyond maxOffset
 
 	mu     sync.Mutex
 	timers timerHeap
@@ -51,57 +46,28 @@ func (c *clock) Now() time.Time {
 		return own
 	}
 	at, ok := c.redis()
-	if !ok {
+	if !ok || at.Sub(own).Abs() > maxOffset {
 		return own
 	}
-	others := own.Add(time.Duration(c.behind.Load()))
-	if near(at, own) || near(at, others) {
-		return at
-	}
-	return others
+	return at
 }
 
-func near(a, b time.Time) bool { return a.Sub(b).Abs() <= maxOffset }
+// wild tells whether Redis' time is too far off to be believed.
+func (c *clock) wild() bool {
+	d, ok := c.offset()
+	return ok && d.Abs() > maxOffset
+}
 
-// offset is Redis' time minus ours; false when Redis never answered or is not asked.
+// offset is Redis' time minus ours; 0 and false when Redis never answered or is not asked.
 func (c *clock) offset() (time.Duration, bool) {
 	if c.redis == nil {
 		return 0, false
 	}
 	at, ok := c.redis()
-	return at.Sub(c.wall().Round(0)), ok
-}
-
-// compare takes in the offsets that the other replicas see. The median tells whose clock is wrong when ours and Redis' lie
-// too far apart, ours or Redis'; of two in the middle it is the one nearer to Redis. It holds on when nobody is left who
-// could tell.
-func (c *clock) compare(others []time.Duration) {
-	own, ok := c.offset()
-	switch n := len(others); {
-	case !ok || own.Abs() <= maxOffset:
-		c.behind.Store(0)
-	case n > 0:
-		slices.Sort(others)
-		median := slices.MinFunc(others[(n-1)/2:n/2+1], func(a, b time.Duration) int { return cmp.Compare(a.Abs(), b.Abs()) })
-		c.behind.Store(int64(own - median))
+	if !ok {
+		return 0, false
 	}
-}
-
-// follows tells whose time the ticks come by while the clocks of Redis and of this replica lie too far apart; "" = they do
-// not.
-func (c *clock) follows() string {
-	offset, ok := c.offset()
-	behind := time.Duration(c.behind.Load())
-	switch {
-	case !ok || offset.Abs() <= maxOffset:
-		return ""
-	case behind == 0:
-		return "this replica"
-	case (offset - behind).Abs() <= maxOffset:
-		return "Redis, as the others do"
-	default:
-		return "the other replicas"
-	}
+	return at.Sub(c.wall().Round(0)), true
 }
 
 // AfterFunc calls f in its own goroutine once the cluster clock has advanced by d, by whatever road it gets there.

@@ -249,14 +249,20 @@ func (j *job) dueWake(d lock.Due) *wake {
 	return w
 }
 
-// overdue tells whether a tick that came due more than a glance ago was taken by no wake. back says that the clock was
-// stepped back: what was taken lies in the future then, and only what is due by now counts as taken.
-func (j *job) overdue(now time.Time, back bool) bool {
+// setBack takes in that the clock was set back, to t or later. What was taken lies in the future then, and only what came
+// due before t counts as taken.
+func (j *job) setBack(t time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if back && j.taken.After(now) && j.Guarantee != config.EveryReplica { // which no claim would keep from firing again
-		j.taken = j.series.newest(now)
+	if j.taken.After(t) && j.Guarantee != config.EveryReplica { // which no claim would keep from firing again
+		j.taken = j.series.newest(t)
 	}
+}
+
+// overdue tells whether a tick that came due more than a glance ago was taken by no wake.
+func (j *job) overdue(now time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	return j.series.newest(now.Add(-glance)).After(j.taken)
 }
 

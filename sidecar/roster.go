@@ -211,7 +211,7 @@ func (s *Sidecar) retime() {
 	for _, j := range s.jobs() {
 		s.disarm(j)
 		if err := s.time(j); err != nil {
-			s.log.Error("a job has lost its timer: its ticks are taken up to two seconds late", "job", j.Name, "err", err)
+			s.log.Error("a job has lost its timer: its ticks are taken late, and of those a second apart only some", "job", j.Name, "err", err)
 		}
 	}
 }

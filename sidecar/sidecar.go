@@ -123,7 +123,6 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	defer clock.Wait()
 	defer stopClock()
 	s.watcher.look(ctx) // so that ticks come on the cluster clock from the start, when Redis is there
-	s.watcher.last = s.clock.Now()
 	if err := s.start(); err != nil {
 		s.stopAccepting()
 		close(s.drained)
@@ -251,6 +250,8 @@ func (s *Sidecar) finish() {
 // Alive tells whether the replica's clock still looks at its timers.
 func (s *Sidecar) Alive() bool { return s.clock.alive() }
 
+var errNoAnswer = errors.New("no answer from Redis yet")
+
 // Ready tells why the replica cannot take ticks; nil when it can. Redis must have answered once. That it stays away later
 // is not told here: this decides over the readiness of the whole pod, and Redis is not brought back by ending it.
 func (s *Sidecar) Ready() error {
@@ -258,7 +259,7 @@ func (s *Sidecar) Ready() error {
 	case s.accepting.Err() != nil:
 		return errDraining
 	case !s.watcher.answeredOnce.Load():
-		return errors.New("no answer from Redis yet")
+		return errNoAnswer
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"strconv"
 	"sync/atomic"
+
+	"github.com/solotick/solotick/lock"
 )
 
 // turn decides which replica asks first for a tick. The others ask a moment later, and so find most ticks claimed: that
@@ -39,4 +41,15 @@ func weight(w *wake, replica string) uint64 {
 	x ^= x >> 33 // FNV's high bits know little of the last bytes
 	x *= 0xff51afd7ed558ccd
 	return x ^ x>>33
+}
+
+// see takes in who else is there.
+func (t *turn) see(others []lock.Replica) {
+	var taking []string
+	for _, r := range others {
+		if r.Ready == "" {
+			taking = append(taking, r.Name)
+		}
+	}
+	t.peers.Store(&taking)
 }

@@ -32,8 +32,9 @@ type watcher struct {
 	cleaned time.Time     // when this replica last had timers gone through
 	next    time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
 	up      bool
-	last    time.Time // the cluster clock at the last look
-	astray  string    // whose time is followed while Redis' clock and ours lie too far apart; "" = they do not
+	last    time.Time // the cluster clock at its last check
+	checked time.Time // when that was, on the machine's monotonic clock
+	wild    bool      // Redis' clock and ours lie too far apart
 
 	answeredOnce atomic.Bool
 }
@@ -131,22 +132,25 @@ func (w *watcher) comesNext(seen lock.Sight) time.Time {
 // to it that nothing is fired twice.
 func (w *watcher) checkClock() {
 	s := w.sidecar
-	now := s.clock.Now()
+	now, sinceLast := s.clock.Now(), time.Since(w.checked)
 	back := now.Before(w.last.Add(-glance))
-	w.last = now
+	w.last, w.checked = now, time.Now()
 	for name, j := range s.jobs() {
-		if j.overdue(now, back) {
+		if back {
+			j.setBack(now.Add(-sinceLast))
+		}
+		if j.overdue(now) {
 			s.wake(name)
 		}
 	}
 	if back {
 		s.retime()
 	}
-	if follows := s.clock.follows(); follows != w.astray {
-		w.astray = follows
+	if wild := s.clock.wild(); wild != w.wild {
+		w.wild = wild
 		offset, _ := s.clock.offset()
-		if follows != "" {
-			s.log.Error("the clocks of Redis and of this replica lie too far apart", "offset", offset, "follows", follows)
+		if wild {
+			s.log.Error("the clocks of Redis and of this replica lie too far apart: ticks come by this replica's", "offset", offset)
 		} else {
 			s.log.Info("the clocks of Redis and of this replica agree again", "offset", offset)
 		}
