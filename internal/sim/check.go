@@ -65,11 +65,17 @@ func (w *world) judgeAgain(before, r *run) {
 		w.met["run again"]++
 		return
 	}
-	if w.stepped && slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= before.start-time.Second && at <= r.start }) {
-		return // a ledger that is born on a clock that was set back knows nothing of the ticks between: a limit
+	if w.bornBehind(before.start-time.Second, r.start) {
+		return
 	}
 	w.violatedAt(r.start, "1: never twice", r.Job, "tick %s was fired by %s at %s (attempt %d) and by %s at %s (%s, attempt %d)", stamp(r.Tick),
 		before.replica.process, before.start, before.Attempt, r.replica.process, r.start, r.Kind, r.Attempt)
+}
+
+// bornBehind tells whether Redis lost all in a time, and its clock is set in this world. A ledger that is born on a clock
+// that was set back knows nothing of the ticks between: a limit.
+func (w *world) bornBehind(from, to time.Duration) bool {
+	return w.stepped && slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= from && at <= to })
 }
 
 // checkOverlap: promise 3, no two runs of a job that may both rely on their leases; and a run's context ends with

@@ -140,7 +140,7 @@ func (c *claims) won(q *call, record []string) {
 	token, _ := strconv.ParseInt(q.reply[len(q.reply)-1], 10, 64)
 	if old := c.by[q.run()]; old != nil {
 		switch {
-		case old.how == "lost":
+		case old.how == "lost", c.world.bornBehind(old.settled, c.world.now()): // a copy that came late
 		case old.settled != 0:
 			c.world.violated("1: never twice", job, "run %s of tick %s was won again after %s", short(old.run), stamp(tick), old.how)
 		case old.token != token:
