@@ -10,9 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Listen hears the nudges of the service's replicas until ctx ends: it calls due when something became due now (of the job
-// that was resumed, or "" for any) or the dynamic jobs were changed, which the next Look tells apart, and has the keeper of a run that is to be replaced ask at once. A nudge that is lost, Redis being away say, costs only the time
-// until somebody looks by himself.
+// AnyJob is what Listen says when it begins to hear: any job may have been resumed before.
+const AnyJob = "*"
+
+// Listen hears the nudges of the service's replicas until ctx ends. It calls due with the job that was resumed, with ""
+// when something became due now or the dynamic jobs were changed, which the next Look tells apart, and with AnyJob each
+// time that it begins to hear, at first and after its connection was lost. It has the keeper of a run that is to be
+// replaced ask at once. A nudge that is lost, Redis being away say, costs only the time until somebody looks by himself.
 func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due) {
@@ -44,7 +48,10 @@ func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 		default:
 			return heard
 		}
-		if m, ok := m.(*redis.Message); ok {
+		switch m := m.(type) {
+		case *redis.Subscription:
+			due(AnyJob)
+		case *redis.Message:
 			if job, ok := strings.CutPrefix(m.Payload, "stop "); ok {
 				s.kept.nudge(job)
 			} else if m.Payload == "jobs" {

@@ -171,14 +171,13 @@ func (w *world) playRun(a, b *replica) {
 
 func (w *world) playHandover(a, b *replica) {
 	w.Helper()
-	heard := make(chan struct{}, 10)
+	heard := make(chan string, 10)
 	ctx, stop := context.WithCancel(w.Context())
 	var listening sync.WaitGroup
-	listening.Go(func() { b.Listen(ctx, func(string) { heard <- struct{}{} }) })
+	listening.Go(func() { b.Listen(ctx, func(job string) { heard <- job }) })
 	defer listening.Wait()
 	defer stop()
-	for w.admin.PubSubNumSub(ctx, "solotick:{svc}:events").Val()["solotick:{svc}:events"] == 0 {
-		w.must(ctx.Err())
+	for job := ""; job != lock.AnyJob; job = <-heard {
 	}
 	l, _ := a.wins(a.claim(3))
 	if got, err := l.Handover(w.Context(), 0, &lock.Entry{Outcome: "handed_over"}); err != nil || got != lock.OK {

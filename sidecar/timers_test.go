@@ -277,6 +277,37 @@ func TestAResumptionThatOvertakesARefusalIsHeard(t *testing.T) {
 	}
 }
 
+// TestAResumptionThatIsNotHeardCostsSeconds has it come while the replica cannot hear it.
+func TestAResumptionThatIsNotHeardCostsSeconds(t *testing.T) {
+	for paused, due := range map[string]string{lock.TimerJobs: "timer:a", "hourly": "hourly"} {
+		t.Run(paused, func(t *testing.T) {
+			simulate(t, gated+"\njobs:\n  - {name: hourly, schedule: \"@hourly\", exec: {command: [x]}}\n", func(w *world) {
+				r := w.replica(time.Millisecond)
+				operator := w.replica(0, func(r *replica) { r.app = &fakeApp{} }) // it takes nothing itself
+				w.at(0)
+				w.must(r.store.Pause(w.t.Context(), paused, "", time.Time{}))
+				w.setTimer("a", time.Second, "")
+				d := lock.Due{Tick: w.origin().Truncate(time.Hour), Job: "hourly", Kind: "handover", Attempt: 1, Nonce: "x"}
+				_, err := w.redis.ZAdd(dueSet, float64(w.origin().Add(time.Second).UnixMilli()), d.Member())
+				w.must(err)
+				w.at(3 * time.Second)
+				r.disconnect(true)
+				_, err = operator.store.Resume(w.t.Context(), paused)
+				w.must(err)
+				w.at(4 * time.Second)
+				if len(w.started(due)) != 0 {
+					t.Error("it was started in the pause, or by whose app is not ready")
+				}
+				r.disconnect(false)
+				w.at(9 * time.Second)
+				if len(w.started(due)) != 1 {
+					t.Errorf("not started five seconds after Redis was back\n%s", w.log())
+				}
+			})
+		})
+	}
+}
+
 // dueTimer makes a member that is due among timers.
 func (w *world) dueTimer(at time.Duration, member string) {
 	w.t.Helper()

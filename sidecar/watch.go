@@ -67,13 +67,13 @@ func (w *watcher) wait(ctx context.Context) bool {
 }
 
 // nudge has the watcher look at once. It is called by whoever hears that something is due, of the job that was resumed if
-// it is that.
+// it is that; of any job when a resumption may not have been heard.
 func (w *watcher) nudge(resumed string) {
 	if resumed != "" {
 		w.resumed.Add(1)
 	}
 	w.later.Range(func(member, _ any) bool {
-		if d, err := lock.ParseDue(member.(string)); member == resumed || err == nil && d.Job == resumed {
+		if d, err := lock.ParseDue(member.(string)); resumed == lock.AnyJob || member == resumed || err == nil && d.Job == resumed {
 			w.later.Delete(member)
 		}
 		return true
