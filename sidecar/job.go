@@ -259,11 +259,11 @@ func (j *job) setBack(t time.Time) {
 	}
 }
 
-// overdue tells whether a tick that came due more than a glance ago was taken by no wake.
-func (j *job) overdue(now time.Time) bool {
+// overdue tells whether a tick that came due by t was taken by no wake.
+func (j *job) overdue(t time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.series.newest(now.Add(-glance)).After(j.taken)
+	return j.series.newest(t).After(j.taken)
 }
 
 // claim is the question that a wake asks Redis.

@@ -135,11 +135,15 @@ func (w *watcher) checkClock() {
 	now, sinceLast := s.clock.Now(), time.Since(w.checked)
 	back := now.Before(w.last.Add(-glance))
 	w.last, w.checked = now, time.Now()
+	by := now.Add(-glance) // for what came due since, a timer may be about to wake
+	if back {
+		by = now // but none is armed for it
+	}
 	for name, j := range s.jobs() {
 		if back {
 			j.setBack(now.Add(-sinceLast))
 		}
-		if j.overdue(now) {
+		if j.overdue(by) {
 			s.wake(name)
 		}
 	}
