@@ -31,7 +31,8 @@ func (s *Store) Listen(ctx context.Context, due func(job string)) {
 // silence is how long a channel may be silent before its connection is doubted.
 const silence = 5 * time.Second
 
-// hear listens on one connection for as long as it lasts. True when it was one at all.
+// hear listens on one connection for as long as it lasts. True when it was of use: one that is only ever begun is begun
+// anew more and more seldom.
 func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 	events := s.burst.rdb.Subscribe(ctx, s.keys.events)
 	defer events.Close()
@@ -42,7 +43,7 @@ func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 		var late interface{ Timeout() bool }
 		switch {
 		case err == nil:
-			heard, asked = true, false
+			asked = false
 		case errors.As(err, &late) && late.Timeout() && !asked && events.Ping(ctx) == nil:
 			asked = true
 		default:
@@ -51,7 +52,10 @@ func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 		switch m := m.(type) {
 		case *redis.Subscription:
 			due(AnyJob)
+		case *redis.Pong:
+			heard = true
 		case *redis.Message:
+			heard = true
 			if job, ok := strings.CutPrefix(m.Payload, "stop "); ok {
 				s.kept.nudge(job)
 			} else if m.Payload == "jobs" {

@@ -35,6 +35,50 @@ func TestAClockThatIsSetBackCostsNoTick(t *testing.T) {
 	}
 }
 
+// A timer goes off a moment ahead of its tick, and cannot be armed for one within that moment.
+func TestATickWithinTheMomentAfterAStepBackIsTaken(t *testing.T) {
+	for _, to := range []time.Duration{-40 * time.Millisecond, -24 * time.Millisecond, -10 * time.Millisecond, -time.Millisecond, 3 * time.Millisecond} {
+		t.Run(to.String(), func(t *testing.T) {
+			simulate(t, "clock: local"+seconds3, func(w *world) {
+				r := w.replica(5*time.Millisecond, func(r *replica) { r.skew = time.Hour })
+				w.at(59100 * time.Millisecond)
+				r.set(to) // noticed a second later, that far from the tick
+				w.at(70500 * time.Millisecond)
+				by := w.started("two")
+				for tick := time.Minute; tick < 70*time.Second; tick += 2 * time.Second {
+					if s := by[w.origin().Add(tick)]; len(s) != 1 || s[0].at.Sub(s[0].tick) > 100*time.Millisecond {
+						t.Errorf("tick +%s was started as %+v", tick, s)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Its first look fails, so that it is armed by its own clock; the next one tells the time, and is made at once.
+func TestAClockThatIsSetBackByTheFirstAnswerCostsNoTick(t *testing.T) {
+	simulate(t, seconds3, func(w *world) {
+		first := w.replica(5 * time.Millisecond) // Redis knows the jobs
+		w.at(0)
+		first.stop()
+		<-first.done
+		r := w.replica(5*time.Millisecond, func(r *replica) {
+			r.cut, r.skew = true, 50*time.Second
+			r.says = func(message string) {
+				if message == "Redis does not answer" {
+					r.disconnect(false)
+				}
+			}
+		})
+		w.at(time.Minute + 500*time.Millisecond)
+		for tick := 5 * time.Second; tick < time.Minute; tick += time.Second {
+			if s := w.started("second")[w.origin().Add(tick)]; len(s) != 1 || s[0].at.Sub(s[0].tick) > 10*time.Millisecond {
+				t.Fatalf("tick +%s was started as %+v\n%s", tick, s, r.logs)
+			}
+		}
+	})
+}
+
 func TestWhatTheOthersSeeOfRedisClockIsTold(t *testing.T) {
 	simulate(t, seconds3, func(w *world) {
 		for range 3 {

@@ -201,17 +201,22 @@ func (s *Sidecar) time(j *job) error {
 	return nil
 }
 
-// retime gives all jobs new timers: gocron, once armed, is not armed for an earlier instant.
-func (s *Sidecar) retime() {
+// retime gives all jobs new timers after the clock was set back, to t or later: gocron, once armed, is not armed for an
+// earlier instant. What is due before such a timer can go off is woken for here.
+func (s *Sidecar) retime(t time.Time) {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
 	if s.accepting.Err() != nil {
 		return
 	}
 	for _, j := range s.jobs() {
+		j.setBack(t)
 		s.disarm(j)
 		if err := s.time(j); err != nil {
 			s.log.Error("a job has lost its timer: its ticks are taken late, and of those a second apart only some", "job", j.Name, "err", err)
+		}
+		if j.overdue(s.clock.Now().Add(ahead)) {
+			s.wake(j.Name)
 		}
 	}
 }

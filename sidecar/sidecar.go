@@ -178,6 +178,7 @@ func (s *Sidecar) start() error {
 		return fmt.Errorf("making the scheduler: %w", err)
 	}
 	s.cron = cron
+	s.watcher.last, s.watcher.checked = s.clock.Now(), time.Now() // a clock that is set back from now on is noticed
 	for _, j := range s.jobs() {
 		if err := s.arm(j); err != nil {
 			return errors.Join(err, cron.Shutdown())

@@ -128,27 +128,21 @@ func (w *watcher) comesNext(seen lock.Sight) time.Time {
 }
 
 // checkClock deals with steps of the cluster clock that gocron's timers cannot. After a step back the ticks that come
-// again are this replica's to take, and a tick that is due and that no timer woke for is woken for here. The claims see
+// again are this replica's to take; else a tick that is due and that no timer woke for is woken for here. The claims see
 // to it that nothing is fired twice.
 func (w *watcher) checkClock() {
 	s := w.sidecar
 	now, sinceLast := s.clock.Now(), time.Since(w.checked)
 	back := now.Before(w.last.Add(-glance))
 	w.last, w.checked = now, time.Now()
-	by := now.Add(-glance) // for what came due since, a timer may be about to wake
 	if back {
-		by = now // but none is armed for it
-	}
-	for name, j := range s.jobs() {
-		if back {
-			j.setBack(now.Add(-sinceLast))
+		s.retime(now.Add(-sinceLast))
+	} else {
+		for name, j := range s.jobs() {
+			if j.overdue(now.Add(-glance)) { // for what came due since, a timer may be about to wake
+				s.wake(name)
+			}
 		}
-		if j.overdue(by) {
-			s.wake(name)
-		}
-	}
-	if back {
-		s.retime()
 	}
 	if wild := s.clock.wild(); wild != w.wild {
 		w.wild = wild
