@@ -17,7 +17,7 @@ import (
 // beatEvery is how often a replica says in Redis what it is and how it fares. lock.Silent is three times that.
 const beatEvery = 5 * time.Second
 
-// heart sends the heartbeats, for those who look at the service from outside. Nothing here depends on them.
+// heart sends the heartbeats, for those who look at the service from outside. Nothing here but load depends on them.
 type heart struct {
 	sidecar *Sidecar
 	told    bool // what the other replicas see of Redis' clock, since it lies too far from ours

@@ -245,11 +245,23 @@ func TestPausedTimersAreLeftAloneAndTakenUpWhenTheyAreResumed(t *testing.T) {
 	})
 }
 
+const hourly = "\njobs:\n  - {name: hourly, schedule: \"@hourly\", exec: {command: [x]}}\n"
+
+// pauseWhatIsDue pauses the hourly job or all timers, of each of which one comes due a second after the origin.
+func (w *world) pauseWhatIsDue(r *replica, job string) {
+	w.t.Helper()
+	w.must(r.store.Pause(w.t.Context(), job, "", time.Time{}))
+	w.setTimer("a", time.Second, "")
+	d := lock.Due{Tick: w.origin().Truncate(time.Hour), Job: "hourly", Kind: "handover", Attempt: 1, Nonce: "x"}
+	_, err := w.redis.ZAdd(dueSet, float64(w.origin().Add(time.Second).UnixMilli()), d.Member())
+	w.must(err)
+}
+
 // TestAResumptionThatOvertakesARefusalIsHeard has the nudge come before what is due was put off.
 func TestAResumptionThatOvertakesARefusalIsHeard(t *testing.T) {
 	for paused, due := range map[string]string{lock.TimerJobs: "timer:a", "hourly": "hourly"} {
 		t.Run(paused, func(t *testing.T) {
-			simulate(t, "\njobs:\n  - {name: hourly, schedule: \"@hourly\", exec: {command: [x]}}\n", func(w *world) {
+			simulate(t, hourly, func(w *world) {
 				var resumed atomic.Bool
 				r := w.replica(time.Millisecond, func(r *replica) {
 					r.says = func(message string) {
@@ -263,11 +275,7 @@ func TestAResumptionThatOvertakesARefusalIsHeard(t *testing.T) {
 					}
 				})
 				w.at(0)
-				w.must(r.store.Pause(w.t.Context(), paused, "", time.Time{}))
-				w.setTimer("a", time.Second, "")
-				d := lock.Due{Tick: w.origin().Truncate(time.Hour), Job: "hourly", Kind: "handover", Attempt: 1, Nonce: "x"}
-				_, err := w.redis.ZAdd(dueSet, float64(w.origin().Add(time.Second).UnixMilli()), d.Member())
-				w.must(err)
+				w.pauseWhatIsDue(r, paused)
 				w.at(3 * time.Second)
 				if !resumed.Load() || len(w.started(due)) != 1 {
 					t.Errorf("refused %t; not started two seconds after it was resumed\n%s", resumed.Load(), w.log())
@@ -281,18 +289,14 @@ func TestAResumptionThatOvertakesARefusalIsHeard(t *testing.T) {
 func TestAResumptionThatIsNotHeardCostsSeconds(t *testing.T) {
 	for paused, due := range map[string]string{lock.TimerJobs: "timer:a", "hourly": "hourly"} {
 		t.Run(paused, func(t *testing.T) {
-			simulate(t, gated+"\njobs:\n  - {name: hourly, schedule: \"@hourly\", exec: {command: [x]}}\n", func(w *world) {
+			simulate(t, gated+hourly, func(w *world) {
 				r := w.replica(time.Millisecond)
 				operator := w.replica(0, func(r *replica) { r.app = &fakeApp{} }) // it takes nothing itself
 				w.at(0)
-				w.must(r.store.Pause(w.t.Context(), paused, "", time.Time{}))
-				w.setTimer("a", time.Second, "")
-				d := lock.Due{Tick: w.origin().Truncate(time.Hour), Job: "hourly", Kind: "handover", Attempt: 1, Nonce: "x"}
-				_, err := w.redis.ZAdd(dueSet, float64(w.origin().Add(time.Second).UnixMilli()), d.Member())
-				w.must(err)
+				w.pauseWhatIsDue(r, paused)
 				w.at(3 * time.Second)
 				r.disconnect(true)
-				_, err = operator.store.Resume(w.t.Context(), paused)
+				_, err := operator.store.Resume(w.t.Context(), paused)
 				w.must(err)
 				w.at(4 * time.Second)
 				if len(w.started(due)) != 0 {
