@@ -124,18 +124,11 @@ func TestClientAsksMastersAlone(t *testing.T) {
 func TestProtocolOverTLS(t *testing.T) {
 	t.Parallel()
 	ca := redistest.NewCA(t)
-	cert, key := ca.Issue("127.0.0.1")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	_, port, _ := net.SplitHostPort(addr)
-	w := onServer(t, redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca.File, "--tls-auth-clients", "no"))
+	server := redistest.Start(t, append(ca.Server("127.0.0.1"), "--tls-auth-clients", "no")...)
+	w := onServer(t, server)
 	pem, err := os.ReadFile(ca.File)
 	w.must(err)
-	o := redis.UniversalOptions{Addrs: []string{addr}, TLSConfig: &tls.Config{RootCAs: x509.NewCertPool()}}
+	o := redis.UniversalOptions{Addrs: []string{server.TLSAddr()}, TLSConfig: &tls.Config{RootCAs: x509.NewCertPool()}}
 	o.TLSConfig.RootCAs.AppendCertsFromPEM(pem)
 	w.playProtocol(w.replicaOf("a", o, 0), w.replicaOf("b", o, 0))
 }

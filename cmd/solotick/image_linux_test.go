@@ -171,10 +171,7 @@ func TestTheBinaryRunsAloneAndWithoutRights(t *testing.T) {
 		t.Skip("only root can chroot")
 	}
 	ca := redistest.NewCA(t)
-	cert, key := ca.Issue("127.0.0.1")
-	s := redistest.Start(t)
-	_, port, _ := strings.Cut(freeAddr(t), ":")
-	redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
+	s := redistest.Start(t, append(ca.Server("127.0.0.1"), "--tls-auth-clients", "no")...)
 
 	root, err := os.MkdirTemp("", "image") // t.TempDir lies behind a directory that nobody may enter
 	if err != nil {
@@ -234,7 +231,7 @@ jobs:
 	if err != nil || !bytes.Contains(out, []byte("02:00:01 CEST")) {
 		t.Errorf("time zones: %s, %v", out, err)
 	}
-	for name, url := range map[string]string{"plain": s.URL(), "TLS with the image's roots": "rediss://127.0.0.1:" + port + "/0"} {
+	for name, url := range map[string]string{"plain": s.URL(), "TLS with the image's roots": "rediss://" + s.TLSAddr() + "/0"} {
 		r := start(t, inside("run", "--log-format", "json", "--redis", url, "--replica", "image"))
 		r.await("solotick v0.0.0-test (" + runtime.Version() + ", linux/" + runtime.GOARCH + ")")
 		r.await("finished", "job", "job", "outcome", "succeeded")

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -91,16 +90,10 @@ func TestAUnixSocketIsUsed(t *testing.T) {
 func TestTLSIsUsedWithACAAndAClientCertificateOfTheTable(t *testing.T) {
 	t.Parallel()
 	ca := redistest.NewCA(t)
-	_, port, err := net.SplitHostPort(freeAddr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	serverCert, serverKey := ca.Issue("redis.internal")
+	s := redistest.Start(t, ca.Server("redis.internal")...)
 	clientCert, clientKey := ca.Issue("client")
-	redistest.Start(t, "--tls-port", port, "--tls-cert-file", serverCert, "--tls-key-file", serverKey,
-		"--tls-ca-cert-file", ca.File, "--tls-auth-clients", "yes")
 	table := func(tls string) string {
-		return fmt.Sprintf(everySecond, fmt.Sprintf(`, url: "rediss://127.0.0.1:%s/0", tls: {%s}`, port, tls))
+		return fmt.Sprintf(everySecond, fmt.Sprintf(`, url: "rediss://%s/0", tls: {%s}`, s.TLSAddr(), tls))
 	}
 	whole := fmt.Sprintf("caFile: %q, certFile: %q, keyFile: %q, serverName: redis.internal", ca.File, clientCert, clientKey)
 	runsOnce(t, table(whole), nil)
@@ -152,31 +145,46 @@ func TestAClusterIsUsed(t *testing.T) {
 	}
 }
 
-func TestTLSIsForSentinelAndClusterToo(t *testing.T) {
-	for name, c := range map[string]config.Redis{
-		"sentinel": {Sentinel: &config.Sentinel{Master: "m", Addrs: []string{"a:1"}}},
-		"cluster":  {Cluster: &config.Cluster{Addrs: []string{"a:1", "b:1"}}},
-	} {
-		for _, tls := range []*config.TLS{nil, {}, {ServerName: "redis.internal"}} {
-			c.TLS = tls
-			client, err := connect(c, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := tlsOf(client)
-			if (got != nil) != (tls != nil) || got != nil && got.ServerName != tls.ServerName {
-				t.Errorf("%s, %+v: %+v", name, tls, got)
-			}
-			_ = client.Close()
-		}
-	}
+func TestTLSIsForSentinelsAndTheMasterThatTheyName(t *testing.T) {
+	t.Parallel()
+	ca := redistest.NewCA(t)
+	cert, key := ca.Issue("client")
+	s := redistest.StartSentinel(t, 1, 1, ca.Server("127.0.0.1")...)
+	table := fmt.Sprintf(everySecond, fmt.Sprintf(", sentinel: {master: %s, addrs: [%q]}, tls: {caFile: %q, certFile: %q, keyFile: %q}",
+		redistest.MasterName, s.Watch[0].TLSAddr(), ca.File, cert, key))
+	r := launch(t, table, nil)
+	r.await("finished", "outcome", "succeeded")
+	old := s.Servers[0]
+	old.Kill()
+	s.AwaitMaster(old)
+	promoted := time.Now()
+	r.awaitLine("a tick of the new master's time", func(l line) bool {
+		tick, err := time.Parse(time.RFC3339, l.text("tick"))
+		return err == nil && tick.After(promoted) && l.is("finished", "outcome", "succeeded")
+	})
+	r.stop()
 }
 
-func tlsOf(client redis.UniversalClient) *tls.Config {
-	if c, ok := client.(*redis.ClusterClient); ok {
-		return c.Options().TLSConfig
+func TestTLSIsForAllNodesOfACluster(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ certificate, tls string }{
+		"by their addresses": {"127.0.0.1", ""},
+		"by one name":        {"redis.internal", ", serverName: redis.internal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ca := redistest.NewCA(t)
+			cert, key := ca.Issue("client")
+			s := redistest.StartCluster(t, 3, ca.Server(c.certificate)...)
+			owner := s.Owner("solotick:{shop}:job:job")
+			other := s.Masters[0] // so that the owner is only known by what this one says
+			if other == owner {
+				other = s.Masters[1]
+			}
+			runsOnce(t, fmt.Sprintf(everySecond, fmt.Sprintf(", cluster: {addrs: [%q]}, tls: {caFile: %q, certFile: %q, keyFile: %q%s}",
+				other.TLSAddr(), ca.File, cert, key, c.tls)), nil)
+		})
 	}
-	return client.(*redis.Client).Options().TLSConfig
 }
 
 func TestWhatCannotBeConnectedToIsToldBeforeAnythingIsSent(t *testing.T) {

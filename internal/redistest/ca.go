@@ -46,6 +46,16 @@ func (a *CA) Issue(name string) (cert, key string) {
 	return a.sign(name, c)
 }
 
+// Server is what makes a server show a certificate for a name or an address: arguments of Start and its like.
+func (a *CA) Server(name string) []string {
+	a.t.Helper()
+	cert, key := a.Issue(name)
+	return []string{certArg, cert, "--tls-key-file", key, "--tls-ca-cert-file", a.File}
+}
+
+// certArg is the argument that tells that a server is to take TLS.
+const certArg = "--tls-cert-file"
+
 func (a *CA) sign(name string, c *x509.Certificate) (certFile, keyFile string) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

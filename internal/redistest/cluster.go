@@ -2,7 +2,7 @@ package redistest
 
 import (
 	"fmt"
-	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,11 +14,15 @@ const slots = 16384
 // Cluster is a Redis Cluster of masters alone, each with an equal share of the slots.
 type Cluster struct{ Masters []*Server }
 
-// StartCluster returns when every node knows all slots to be served.
+// StartCluster returns when every node knows all slots to be served. With a certificate among args the nodes have a bus of
+// TLS, and tell clients that come by TLS of ports that take it.
 func StartCluster(t testing.TB, masters int, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{}
 	args = append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, args...)
+	if slices.Contains(args, certArg) {
+		args = append(args, "--tls-cluster", "yes")
+	}
 	for range masters {
 		c.Masters = append(c.Masters, Start(t, args...))
 	}
@@ -26,8 +30,7 @@ func StartCluster(t testing.TB, masters int, args ...string) *Cluster {
 		m.must(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1)) // equal ones would first have to be told apart
 		m.must("CLUSTER ADDSLOTS" + words(i*slots/masters, (i+1)*slots/masters))
 		if i > 0 {
-			_, port, _ := net.SplitHostPort(c.Masters[0].Addr())
-			m.must("CLUSTER MEET 127.0.0.1 " + port)
+			m.must(fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", c.Masters[0].peerPort()))
 		}
 	}
 	for _, m := range c.Masters {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,6 +24,7 @@ type Server struct {
 	dir   string
 	args  []string
 	port  int
+	tls   int    // port for TLS, beside the other; 0 without a certificate
 	ready string // what it says when it is
 
 	cmd  *exec.Cmd
@@ -30,13 +32,18 @@ type Server struct {
 }
 
 // Start runs a server until the end of the test. args are added to the command line ("--appendonly", "yes"); they must
-// leave the log level alone, which tells when the server is ready. Without redis-server on the PATH the test is skipped,
-// or fails where CI=true.
+// leave the log level alone, which tells when the server is ready. With a certificate among them (CA.Server) it takes TLS
+// too, on TLSAddr, and wants to see a certificate of the client, unless args say otherwise. Without redis-server on the PATH
+// the test is skipped, or fails where CI=true.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := newServer(t, "Ready to accept connections")
-	s.start(func() []string {
-		return append([]string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no"}, args...)
+	s.start(slices.Contains(args, certArg), func() []string {
+		own := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no"}
+		if s.tls != 0 {
+			own = append(own, "--tls-port", strconv.Itoa(s.tls))
+		}
+		return append(own, args...)
 	})
 	return s
 }
@@ -54,12 +61,16 @@ func newServer(t testing.TB, ready string) *Server {
 	return s
 }
 
-// start tries ports until the server takes one. args are made for each anew.
-func (s *Server) start(args func() []string) {
+// start tries ports until the server takes them. args are made for each anew.
+func (s *Server) start(secure bool, args func() []string) {
 	s.t.Helper()
 	var err error
 	for range 5 {
-		if s.port, err = freePort(); err == nil {
+		s.port, err = freePort()
+		if err == nil && secure {
+			s.tls, err = freePort()
+		}
+		if err == nil {
 			s.args = args()
 			if err = s.launch(); err == nil {
 				return
@@ -74,6 +85,17 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 
 // Port is the TCP port on the loopback interface.
 func (s *Server) Port() int { return s.port }
+
+// TLSAddr is host:port for TLS.
+func (s *Server) TLSAddr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.tls)) }
+
+// peerPort is where other servers find it: those that have a certificate speak TLS with each other.
+func (s *Server) peerPort() int {
+	if s.tls != 0 {
+		return s.tls
+	}
+	return s.port
+}
 
 // URL is how a client's configuration names the server's first database.
 func (s *Server) URL() string { return "redis://" + s.Addr() + "/0" }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -19,34 +21,38 @@ type Sentinel struct {
 	Watch   []*Server // the Sentinels
 }
 
-// StartSentinel returns when the replicas are in step and each Sentinel knows all others. args are those of the servers.
+// StartSentinel returns when the replicas are in step and each Sentinel knows all others. args are those of the servers; a
+// certificate among them is that of the Sentinels too, and all speak TLS with each other.
 func StartSentinel(t testing.TB, replicas, sentinels int, args ...string) *Sentinel {
 	t.Helper()
 	// A replica that just connected waits five seconds for others that could share its copy, unless told not to.
 	args = append([]string{"--repl-diskless-sync-delay", "0"}, args...)
+	if slices.Contains(args, certArg) {
+		args = append(args, "--tls-replication", "yes")
+	}
 	s := &Sentinel{t: t, Servers: []*Server{Start(t, args...)}}
 	master := s.Servers[0]
 	for range replicas {
-		s.Servers = append(s.Servers, Start(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.Port())}, args...)...))
+		s.Servers = append(s.Servers, Start(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.peerPort())}, args...)...))
 	}
 	for _, r := range s.Servers[1:] {
 		r.AwaitCopy(master)
 	}
 	for range sentinels {
-		s.Watch = append(s.Watch, s.watch(sentinels/2+1))
+		s.Watch = append(s.Watch, s.watch(sentinels/2+1, args))
 	}
 	for _, w := range s.Watch {
 		w.await("INFO sentinel", "the Sentinels", func(info string) bool {
-			return Field(info, "master0") == fmt.Sprintf("name=%s,status=ok,address=%s,slaves=%d,sentinels=%d", MasterName, master.Addr(), replicas, sentinels)
+			return Field(info, "master0") == fmt.Sprintf("name=%s,status=ok,address=127.0.0.1:%d,slaves=%d,sentinels=%d", MasterName, master.peerPort(), replicas, sentinels)
 		})
 	}
 	return s
 }
 
-func (s *Sentinel) watch(quorum int) *Server {
+func (s *Sentinel) watch(quorum int, args []string) *Server {
 	s.t.Helper()
 	w := newServer(s.t, "Sentinel ID is")
-	w.start(func() []string {
+	w.start(slices.Contains(args, certArg), func() []string {
 		config := filepath.Join(w.dir, "sentinel.conf") // must be a file, since a Sentinel writes what it learns to it
 		text := fmt.Sprintf(`port %d
 bind 127.0.0.1
@@ -54,7 +60,15 @@ dir %s
 sentinel monitor %[3]s 127.0.0.1 %[4]d %[5]d
 sentinel down-after-milliseconds %[3]s 500
 sentinel failover-timeout %[3]s 10000
-`, w.port, w.dir, MasterName, s.Servers[0].Port(), quorum)
+`, w.port, w.dir, MasterName, s.Servers[0].peerPort(), quorum)
+		if w.tls != 0 {
+			text += fmt.Sprintf("tls-port %d\n", w.tls)
+		}
+		for i, arg := range args {
+			if name, ok := strings.CutPrefix(arg, "--tls-"); ok {
+				text += fmt.Sprintf("tls-%s %s\n", name, args[i+1])
+			}
+		}
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
@@ -95,7 +109,7 @@ func (s *Sentinel) called(info string) *Server {
 	for _, server := range s.Servers {
 		var port int
 		const form = "name=" + MasterName + ",status=ok,address=127.0.0.1:%d,"
-		if n, _ := fmt.Sscanf(Field(info, "master0"), form, &port); n == 1 && port == server.Port() {
+		if n, _ := fmt.Sscanf(Field(info, "master0"), form, &port); n == 1 && port == server.peerPort() {
 			return server
 		}
 	}
