@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net"
 	"net/url"
 	"regexp"
@@ -142,6 +143,15 @@ func (d *decoder) redisURL(e entry) {
 
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]{1,5}$`)
 
+// CheckRedisURL says what is wrong with an address that stands in the place of the table's redis.url. The error repeats
+// nothing of it.
+func CheckRedisURL(raw string) error {
+	if why, _ := checkRedisURL(raw); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
 // checkRedisURL says what is wrong with a URL, and what to write instead. Neither repeats it but for host:port.
 func checkRedisURL(raw string) (why, hint string) {
 	const form = "write redis://host:6379/0, rediss://… for TLS, unix:///run/redis.sock, or embedded"
@@ -171,6 +181,8 @@ func checkRedisURL(raw string) (why, hint string) {
 		return "must begin with redis://, rediss:// or unix://", form
 	case u.Hostname() == "":
 		return "has no host", form
+	case strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "["):
+		return "the host has a second colon", "write redis://host:6379/0, with brackets for IPv6: redis://[::1]:6379/0"
 	case badPort(u.Port()):
 		return "the port must be from 1 to 65535", ""
 	case u.RawQuery != "":

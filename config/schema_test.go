@@ -139,6 +139,8 @@ var beyondTheSchema = map[string]string{
 	"redis-url-database":                 "a number in text",
 	"redis-socket-bad":                   "a part of a URL",
 	"redis-url-options":                  "a part of a URL",
+	"redis-url-two-colons":               "a part of a URL",
+	"redis-url-ipv6-bare":                "a part of a URL",
 	"redis-url-password-with-slash":      "a part of a URL",
 	"redis-two-passwords":                "what a URL says already",
 	"redis-tls-without-rediss":           "what a URL says already",

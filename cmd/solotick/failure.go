@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,6 +34,17 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
+// tell says what there is to say, and gives the exit code.
+func (f *failure) tell(out io.Writer) int {
+	if f.err != nil {
+		fmt.Fprintf(out, "error: %s\n", f.err)
+	}
+	if f.hint != "" {
+		fmt.Fprintf(out, "hint: %s\n", f.hint)
+	}
+	return f.code
+}
+
 // failed makes a failure of any error that came out of a command line. The errors that are not ours are about usage.
 func failed(root *cobra.Command, err error) *failure {
 	var f *failure
@@ -46,10 +59,22 @@ func failed(root *cobra.Command, err error) *failure {
 	return f
 }
 
-func unknownVerb(root *cobra.Command, verb string) *failure {
-	f := &failure{code: exitUsage, err: fmt.Errorf("unknown command %q", verb), hint: "solotick --help"}
-	if near := root.SuggestionsFor(verb); len(near) > 0 {
-		f.hint = "solotick " + strings.Join(near, ", or solotick ")
+// verbName is what a verb may be called. Anything else is not repeated: it may be a URL with a password whose flag was
+// forgotten.
+var verbName = regexp.MustCompile(`^[A-Za-z-]+$`)
+
+// unknownVerb names the verbs of c that may have been meant.
+func unknownVerb(c *cobra.Command, verb string) *failure {
+	path := c.CommandPath()
+	f := &failure{code: exitUsage, err: fmt.Errorf("%s takes the name of a command", path), hint: path + " --help"}
+	if !verbName.MatchString(verb) {
+		return f
+	}
+	f.err = fmt.Errorf("unknown command %q", verb)
+	// Cobra sets no distance while its own suggestions are off. Two slips make rm of ls, so short names have fewer.
+	c.SuggestionsMinimumDistance = min(2, len(verb)/2)
+	if near := c.SuggestionsFor(verb); len(near) > 0 {
+		f.hint = path + " " + strings.Join(near, ", or "+path+" ")
 	}
 	return f
 }

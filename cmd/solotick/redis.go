@@ -102,19 +102,22 @@ func readPassword(file string) (string, error) {
 	return strings.TrimRight(string(password), "\r\n"), err
 }
 
-// parseURL reads a Redis URL, without a word of it in the error: it may hold a password. The table's own was checked
-// when it was loaded.
+// parseURL reads a Redis URL, without a word of it in the error: it may hold a password. One that is not the table's has
+// to pass the table's check, too: what lacks a host, since a variable is empty, would be localhost to go-redis.
 func parseURL(address string) (*redis.Options, error) {
 	u, err := url.Parse(address)
 	if err == nil && u.Scheme != "unix" && u.RawQuery != "" {
 		return nil, &failure{code: exitCannot, err: errors.New("the Redis URL has options behind ?, which have no effect"),
 			hint: "the keys under redis in the table take their place: timeout, username, tls"}
 	}
-	o, err := redis.ParseURL(address)
-	if err != nil || u == nil {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("the Redis URL of --redis or %s cannot be read", redisVariable),
+	if err := config.CheckRedisURL(address); err != nil {
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("the Redis URL of --redis or %s cannot be read: %w", redisVariable, err),
 			hint: "it looks like redis://HOST:6379/0, rediss://… for TLS, unix:///run/redis.sock?db=0, or embedded; " +
 				"in a password write special characters as %2F"}
+	}
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, &failure{code: exitCannot, err: errors.New("the Redis URL cannot be read")}
 	}
 	return o, nil
 }

@@ -204,6 +204,43 @@ func TestWhatCannotBeConnectedToIsToldBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
+func TestTheFlagTakesNoAddressThatTheTableRefuses(t *testing.T) {
+	for _, address := range []string{
+		"redis://", "redis:///0", "redis://:hunter2@", "redis://:hunter2@:6379/0", "rediss://:6379", "redis://u:hunter2:6379/0",
+		"redis://h:99999", "redis://h:0", "redis://h/-1", "redis://h/hunter2", "redis://h/0/1", "redis://h:1/0#hunter2",
+		"redis://h:1:2/0", "redis://::1/0", "redis://[::1/0", "h:6379", "hunter2", "Embedded", "/run/redis.sock",
+		"unix://run/redis.sock", "unix:///", "unix:///run/redis.sock?db=-1", "unix:///run/redis.sock?password=hunter2",
+	} {
+		var f *failure
+		client, err := connect(config.Redis{}, address)
+		switch {
+		case !errors.As(err, &f) || f.code != exitCannot:
+			t.Errorf("%s: %v, %v", address, client, err)
+		case !strings.Contains(f.Error(), "--redis") || f.hint == "" || strings.Contains(f.Error()+f.hint, "hunter2"):
+			t.Errorf("%s: %v, hint %s", address, err, f.hint)
+		}
+	}
+	for address, want := range map[string]string{
+		config.Embedded:                        embeddedAddr,
+		"redis://h":                            "h:6379",
+		"rediss://u:p%3Aw@h.example:6380/2":    "h.example:6380",
+		"redis://[::1]/0":                      "[::1]:6379",
+		"redis://[fe80::1%25eth0]:6380":        "[fe80::1%eth0]:6380",
+		"unix:///run/redis.sock":               "/run/redis.sock",
+		"unix://:hunter2@/run/redis.sock?db=2": "/run/redis.sock",
+	} {
+		client, err := connect(config.Redis{}, address)
+		if err != nil {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		defer client.Close()
+		if c, ok := client.(*redis.Client); !ok || c.Options().Addr != want {
+			t.Errorf("%s: %v", address, client)
+		}
+	}
+}
+
 func TestTheFlagTakesThePlaceOfSentinelAndCluster(t *testing.T) {
 	table := &config.Table{Redis: config.Redis{Cluster: &config.Cluster{Addrs: []string{"a:1"}}}}
 	for flag, want := range map[string]string{"": "", "redis://b:1/2": "redis://b:1/2"} {

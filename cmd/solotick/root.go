@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,23 +30,20 @@ type app struct {
 
 // command runs one command line and returns the exit code.
 func command(args []string, out, errOut io.Writer) int {
-	a := &app{out: out, err: errOut}
+	written := &outlet{Writer: out}
+	a := &app{out: written, err: errOut}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(out)
+	root.SetOut(written)
 	root.SetErr(errOut)
-	err := root.Execute()
-	if err == nil {
-		return 0
+	code := 0
+	if err := root.Execute(); err != nil && !errors.Is(err, written.err) {
+		code = failed(root, err).tell(errOut)
 	}
-	f := failed(root, err)
-	if f.err != nil {
-		fmt.Fprintf(errOut, "error: %s\n", f.err)
+	if written.err != nil { // whatever else the verb has to say, its reader lacks a part of it
+		code = (&failure{code: exitCannot, err: fmt.Errorf("the output could not be written: %w", written.err)}).tell(errOut)
 	}
-	if f.hint != "" {
-		fmt.Fprintf(errOut, "hint: %s\n", f.hint)
-	}
-	return f.code
+	return code
 }
 
 func (a *app) root() *cobra.Command {

@@ -11,6 +11,9 @@ import (
 
 // terminal is the size of the terminal that out is; false when it is none.
 func terminal(out io.Writer) (columns, rows int, ok bool) {
+	if o, ok := out.(*outlet); ok {
+		out = o.Writer
+	}
 	f, isFile := out.(*os.File)
 	if !isFile {
 		return 0, 0, false
