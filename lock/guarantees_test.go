@@ -1,0 +1,58 @@
+package lock
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What docs/guarantees.md promises in figures is what the constants and the scripts do.
+func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
+	text, err := os.ReadFile("../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.Join(strings.Fields(string(text)), " ") // wherever its lines are broken
+
+	settled := regexp.MustCompile(`now, now, now \+ (\d+),`).FindStringSubmatch(registerSource)
+	day := regexp.MustCompile(`local day = (\d+)\n`).FindStringSubmatch(timerSource)
+	if settled == nil || day == nil {
+		t.Fatal("the scripts do not have the figures where they are looked for")
+	}
+	newLedger, fired := milliseconds(t, settled[1]), milliseconds(t, day[1])
+	if fired != timerMemory {
+		t.Errorf("a timer that was fired is remembered for %s by the script, and for %s elsewhere", fired, timerMemory)
+	}
+	words := map[any]string{time.Second: "a second", 24 * time.Hour: "a day", 3: "three"}
+	for _, s := range []struct {
+		form   string
+		figure any
+	}{
+		{"a run is cancelled when that trust ends, %s before the lease does", Margin},
+		{"After %s of them a tick whose replica dies is left alone", takeovers},
+		{"is refused for %s after it was fired", fired},
+		{"Redis has never seen must come at least %s after the first replica registered it", newLedger},
+		{"Ticks up to that moment, and those that come within %s after it, count as settled", newLedger},
+	} {
+		word, ok := words[s.figure]
+		if !ok {
+			word = fmt.Sprint(s.figure)
+		}
+		want := fmt.Sprintf(s.form, word)
+		if !strings.Contains(page, want) {
+			t.Errorf("docs/guarantees.md does not say %q", want)
+		}
+	}
+}
+
+func milliseconds(t *testing.T, digits string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(digits + "ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
