@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/lossy"
@@ -102,6 +103,16 @@ func TestEveryScriptIsSentAgainAfterItsCacheWasFlushed(t *testing.T) {
 		a.sets("x", w.tick(0), "source", true)
 		flush()
 		a.setsJob("j", "source", true)
+		ctx, cancel := context.WithTimeout(w.Context(), w.ttl)
+		defer cancel()
+		flush()
+		if _, err := a.Trigger(ctx, job, uuid.NewString()); err != nil || len(w.dues()) != 2 { // beside the timer
+			w.Errorf("a trigger: %v; due are %+v", err, w.dues())
+		}
+		flush()
+		if err := a.Pause(ctx, job, "", time.Time{}); err != nil || w.field("paused") == "" {
+			w.Errorf("a pause: %v, %q", err, w.field("paused"))
+		}
 	})
 }
 

@@ -59,15 +59,6 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"Respect", "a lock whose owner the ledger does not know is left alone"},
 }
 
-// Mends lists them one by one.
-func Mends() []Mend {
-	var all []Mend
-	for i := range mends {
-		all = append(all, 1<<i)
-	}
-	return all
-}
-
 // MendNamed finds a mend by its name; the error lists the names there are.
 func MendNamed(name string) (Mend, error) {
 	var names []string

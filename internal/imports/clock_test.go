@@ -1,0 +1,53 @@
+package imports
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The lock trusts a lease by Boottime and reckons with Redis' time: how wrong a replica's wall clock is does not matter,
+// because nothing asks it. Without CLOCK_BOOTTIME the wall clock is what tells of suspend, and there alone it is read.
+func TestTheLockReadsNoWallClock(t *testing.T) {
+	const may = "boottime_other.go"
+	wall := map[string]bool{"Now": true, "Since": true, "Until": true}
+	files, err := filepath.Glob("../../lock/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := map[string]bool{} // files
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			if i.Path.Value == `"time"` && i.Name != nil {
+				t.Errorf("%s: time has another name here, under which nobody would look for it", set.Position(i.Pos()))
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok || !wall[s.Sel.Name] {
+				return true
+			}
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" {
+				reads[filepath.Base(name)] = true
+				if filepath.Base(name) != may {
+					t.Errorf("%s: time.%s reads the wall clock, which may be wrong: take the store's boottime", set.Position(s.Pos()), s.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+	if !reads[may] {
+		t.Errorf("%d files, and none of them is the %s that reads it", len(files), may)
+	}
+}
