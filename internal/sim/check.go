@@ -109,6 +109,9 @@ func (w *world) checkOverlap() {
 	}
 }
 
+// glance is how long after a stall a keeper has looked at its clock.
+const glance = lock.Margin + 100*time.Millisecond
+
 // reaction is how late a replica may notice that its trust is over: at once, or when a stall has ended and a timer that
 // stood meanwhile goes off.
 func (w *world) reaction(r *replica, trust, over time.Duration) time.Duration {
@@ -116,7 +119,13 @@ func (w *world) reaction(r *replica, trust, over time.Duration) time.Duration {
 		if s.place != r.place || s.why != "stall" || s.from > trust+time.Second {
 			continue
 		}
-		if end := w.wakes(s); over >= end && over <= end+lock.Margin+100*time.Millisecond {
+		end := w.wakes(s)
+		for _, next := range w.spans { // a stall that begins before the timer has gone off holds it up as well
+			if next.place == r.place && next.why == "stall" && next.from > end && next.from <= end+glance {
+				end = max(end, w.wakes(next))
+			}
+		}
+		if over >= w.wakes(s) && over <= end+glance {
 			return over - trust
 		}
 	}
