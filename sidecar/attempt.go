@@ -54,7 +54,8 @@ func (s *Sidecar) attempts(ctx context.Context, w *wake, h *held) ended {
 func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	ctx, cancel := context.WithTimeoutCause(ctx, w.job.Timeout, errTimeout)
+	early := max(0, w.due.Sub(s.clock.Now())) // that the claim is ahead of its tick is not the job's to pay for
+	ctx, cancel := context.WithTimeoutCause(ctx, early+w.job.Timeout, errTimeout)
 	defer cancel()
 	r := w.job.executor.Execute(ctx, execute.Run{
 		Service: s.service, Job: w.job.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: s.replica, Kind: w.kind,

@@ -138,12 +138,27 @@ func TestDataLossInMidRunEndsTheRunAndFiresNothingTwice(t *testing.T) {
 	})
 }
 
-func TestTheTimeoutEndsARun(t *testing.T) {
-	simulate(t, minutely, func(w *world) {
-		w.replica(50 * time.Second)
-		w.at(59 * time.Second)
-		w.expect(1, "runs_total", "timed_out")
-	})
+func TestTheTimeoutEndsARunThatLongAfterItsTick(t *testing.T) {
+	for _, timeout := range []time.Duration{40 * time.Second, 10 * time.Millisecond} { // also one shorter than what the claim is ahead
+		t.Run(timeout.String(), func(t *testing.T) {
+			simulate(t, strings.Replace(minutely, "40s", timeout.String(), 1), func(w *world) {
+				var ended time.Time
+				w.replica(0, func(r *replica) {
+					r.work = func(ctx context.Context, _ execute.Run) execute.Result {
+						<-ctx.Done()
+						ended = time.Now()
+						return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: -1}
+					}
+				})
+				w.at(59 * time.Second)
+				w.expect(1, "runs_total", "timed_out")
+				w.expect(1, "fires_total")
+				if got := ended.Sub(w.origin()); got < timeout || got > timeout+5*time.Millisecond {
+					t.Errorf("it was told to end %s after its tick, with a timeout of %s", got, timeout)
+				}
+			})
+		})
+	}
 }
 
 func TestOutcomesOfTheExecutorAreCounted(t *testing.T) {
