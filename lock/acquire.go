@@ -303,12 +303,21 @@ func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Leas
 	return nil, a, err
 }
 
-// abandon waits until no copy of the claim can have an effect any more, and gives back what one may have claimed. It
-// outlives ctx: this is what the end of ctx makes necessary.
+// abandon gives back what a copy of the claim may have claimed, or may yet claim until the window of the last one is over.
+// It does so at once and every second until then: copies that waited for a Redis that stood still are run when it goes on,
+// and a claim that nobody knows of would be in the way of all ticks until that window's end. Given back, it is not made
+// again: its tick counts as claimed, and its due member is gone. abandon outlives ctx: this is what the end of ctx makes
+// necessary.
 func (q *question) abandon(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	_ = q.store.outlast(q.closed)
-	l := newLease(q.store, *q.claim)
-	// When Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
-	_ = l.abandon(ctx)
+	s, l := q.store, newLease(q.store, *q.claim)
+	for {
+		now := s.boottime()
+		last := now >= q.closed || s.ending.Err() != nil
+		// When Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
+		if given, err := l.abandon(ctx); last || err == nil && given == OK {
+			return
+		}
+		_ = s.outlast(min(q.closed, now+glance))
+	}
 }

@@ -186,6 +186,42 @@ func TestRequestThatArrivesAfterItsSenderGaveUpHasNoEffect(t *testing.T) {
 	})
 }
 
+// Copies wait in the buffers of a Redis that stands still. What one of them claims when it goes on is in the way of the
+// next ticks for as long as nobody gives it back.
+func TestClaimOfACopyThatArrivesAfterItsSenderGaveUpIsTakenBackWithinSeconds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.warm()
+		w.born()
+		a, b := w.replica("a"), w.replica("b")
+		f := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
+		ctx, cancel := context.WithTimeout(w.Context(), a.timeout/2)
+		defer cancel()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if l, _, err := a.Store.Acquire(ctx, a.claim(1)); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
+				w.Errorf("%v, %v", l, err)
+			}
+		}()
+		<-f.Struck()
+		<-ctx.Done()
+		time.Sleep(5 * time.Second)
+		if reply, err := f.Deliver(w.Context()); err != nil || !strings.Contains(reply, "WON") {
+			w.Fatalf("the late copy: %q, %v", reply, err)
+		}
+		claimed := time.Now()
+		<-ended
+		if d := time.Since(claimed); d > time.Second {
+			w.Errorf("taken back after %s", d)
+		}
+		ds := w.dues()
+		if len(ds) != 1 || !ds[0].Tick.Equal(w.tick(1)) || w.owner() != "" || w.runs() != 0 {
+			w.Fatalf("due: %+v, lock of %q, %d runs", ds, w.owner(), w.runs())
+		}
+		b.wins(b.claim(2))
+	})
+}
+
 func TestClaimThatWasAnsweredToNobodyIsTakenBack(t *testing.T) {
 	onEvery(t, func(w *world) {
 		w.warm()

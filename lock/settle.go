@@ -56,15 +56,14 @@ func (l *Lease) GiveUp(ctx context.Context, e *Entry) (Settled, error) {
 }
 
 // abandon gives back what a copy of the claim that was never answered may have claimed.
-func (l *Lease) abandon(ctx context.Context) error {
+func (l *Lease) abandon(ctx context.Context) (Settled, error) {
 	limit := l.claim.TTL
 	if l.store.ending.Err() != nil {
 		limit = l.store.burst.timeout // one more try
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	_, err := l.settle(ctx, "abandon", 0, nil, l.claim.due().Member(), 0)
-	return err
+	return l.settle(ctx, "abandon", 0, nil, l.claim.due().Member(), 0)
 }
 
 // Release deletes the lock before its safety delay has run out; the delay itself is the caller's. Not needed for

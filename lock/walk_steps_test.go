@@ -127,6 +127,9 @@ func (w *walk) stepsOf(x *fiber, quiet bool) []func() {
 			x.copied = true
 			w.strays = append(w.strays, &stray{of: x, claim: true})
 		})...)
+		if x.replica > 0 { // the first is well
+			steps = append(steps, w.spend("give up", func() { x.stage, x.open = abandoning, true })...)
+		}
 	case finishing, handing, abandoning:
 		steps = append(steps, w.spend("copy", func() { w.strays = append(w.strays, &stray{of: x, settle: w.settlement(x)}) })...)
 	case inRun:
@@ -154,10 +157,12 @@ func (w *walk) arrive(z *stray) {
 		return
 	}
 	until := int64(farFuture)
-	if !x.dead && (!x.trusted || x.stage == over) {
+	if !x.dead && !x.open && (!x.trusted || x.stage == over) {
 		until = longPast // its sender waited for the end of this copy's window
 	}
-	if w.acquire(x, until) == Won && x.dead {
+	won := w.acquire(x, until) == Won
+	w.demand(!won || x.dead || x.stage != over, "%s was given back, and claimed again", x.uuid)
+	if won && x.dead {
 		w.crashed[x.tick] = true
 	}
 }
@@ -219,7 +224,13 @@ func (w *walk) advance(x *fiber, quiet bool) {
 		if x.outcome == "ok" || w.atLeastOnce && x.attempt >= 2 {
 			w.finished[x.tick] = true
 		}
-	case finishing, handing, abandoning:
+	case abandoning:
+		if w.settle(x, w.settlement(x))[0] == "OK" || !x.open {
+			x.stage = over
+			return
+		}
+		x.open = !quiet && w.rng.IntN(2) == 0 // once more, perhaps after the windows
+	case finishing, handing:
 		w.settle(x, w.settlement(x))
 		x.stage = over
 	}

@@ -55,6 +55,7 @@ type fiber struct {
 	outcome     string // ok | cut short | replaced
 	trusted     bool
 	copied      bool // a second copy of its claim is under way
+	open        bool // it gave up before the windows of its copies were over
 	dead        bool
 	won         bool
 	token, prev int64
@@ -273,7 +274,7 @@ func (w *walk) extend(x *fiber) string {
 // settle sends a settlement for the first time, or a copy of it, and demands that an overlap is settled by the end of a
 // run, and by nothing else, for good.
 func (w *walk) settle(x *fiber, args []any) []any {
-	overlap := w.number("HGET", w.ledger(), "overlap")
+	overlap, stop := w.number("HGET", w.ledger(), "overlap"), w.text("HGET", w.ledger(), "stop")
 	parts := w.run(x, w.scripts.settle, []string{w.lockOf(x.tick), w.ledger(), w.keys.running, w.keys.due, w.keys.runs}, args...)
 	w.note("%s of T%d: %s: %v", x.uuid, x.tick, args[0], parts)
 	ended := args[0] == "finish" || args[0] == "requeue"
@@ -282,8 +283,12 @@ func (w *walk) settle(x *fiber, args []any) []any {
 	w.demand(!ended || freed == 0 || freed == w.lastQueued, "%s of %s set the overlapped T%d free", args[0], x.uuid, freed)
 	w.takeDue()
 	w.takeFreed(parts)
-	if again, _ := args[6].(string); args[0] == "finish" && again != "" {
-		w.demand(w.text("ZSCORE", w.keys.due, again) == "", "T%d is finished, and due again", x.tick)
+	again, _ := args[6].(string)
+	isDue := again != "" && w.text("ZSCORE", w.keys.due, again) != ""
+	w.demand(args[0] != "finish" || !isDue, "T%d is finished, and due again", x.tick)
+	if cutShort := args[0] == "reap" || args[0] == "requeue"; cutShort && parts[0] == "OK" && stop != "" {
+		w.demand(!isDue, "T%d is replaced, and due again", x.tick)
+		w.finished[x.tick], w.superseded[x.tick] = true, true
 	}
 	return parts
 }
@@ -343,16 +348,9 @@ func (w *walk) reap(x *fiber, score string) {
 	if w.atLeastOnce && x.attempt < 2 {
 		again = w.due(x.tick, x.attempt+1, x.uuid)
 	}
-	stop := w.text("HGET", w.ledger(), "stop")
 	parts := w.settle(x, []any{"reap", x.uuid, walkJob, w.slot(x.tick), 0, "", again, 0, score})
-	if parts[0] == "OK" {
-		if stop != "" {
-			w.demand(again == "" || w.text("ZSCORE", w.keys.due, again) == "", "T%d is replaced, and due again", x.tick)
-			w.finished[x.tick], w.superseded[x.tick] = true, true
-		}
-		if again == "" {
-			w.finished[x.tick] = true
-		}
+	if parts[0] == "OK" && again == "" {
+		w.finished[x.tick] = true
 	}
 }
 
@@ -434,7 +432,7 @@ func newWalk(rdb redis.UniversalClient, scripts walkScripts, seed uint64) *walk 
 	w.atLeastOnce = rng.IntN(5) < 2
 	w.all = rng.IntN(3) == 0
 	w.budget = map[string]int{"crash": rng.IntN(3), "copy": rng.IntN(5), "stall": rng.IntN(3), "refuse": rng.IntN(3), "release": 3, "lapse": 2,
-		"hasty reap": 1}
+		"hasty reap": 1, "give up": rng.IntN(3)}
 	if rng.IntN(4) == 0 {
 		w.budget["steal"] = 1
 	}
