@@ -124,16 +124,23 @@ func (f *fiber) askAgain() {
 	}
 }
 
-// giveUp is what is left when no answer came within any window.
+// giveUp is what is left when no answer came within any window, or for as long as the tick was worth asking for.
 func (m *model) giveUp(s *state, p at, emit emit) {
 	f := p.in(s)
-	if f.phase != asking && f.phase != verifying || f.open != 0 || f.request == answered {
+	early := f.open != 0
+	switch {
+	case f.phase != asking && f.phase != verifying, f.request == answered:
+		return
+	case early && (!m.has(Abandon) || f.phase == verifying || p.replica == m.Healthy || f.request == sent && s.left[Stray] == 0):
 		return
 	}
 	next := *s
 	g := p.in(&next)
-	if f.request == sent && !m.has(Abandon) {
+	if f.request == sent && (early || !m.has(Abandon)) {
 		next.addStray(copyOf(f, p))
+	}
+	if f.request == sent && early {
+		next.left[Stray]--
 	}
 	g.request = noRequest
 	if m.has(Abandon) {

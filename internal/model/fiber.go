@@ -206,9 +206,13 @@ func (s *state) leaseIsOf(f *fiber) bool {
 	return i < 0 || s.redis.running[i].window == f.trusts
 }
 
-// abandon gives back what a copy may have claimed, once no copy can have an effect any more.
+// abandon gives back what a copy may have claimed, when no copy can have an effect any more, and before that too.
 func (m *model) abandon(s *state, p at, emit emit) {
 	f := p.in(s)
+	if f.open != 0 && m.has(Abandon) {
+		m.takeBackEarly(s, p, emit)
+		return
+	}
 	if f.open != 0 || !m.has(Abandon) && s.hasStray(f.uuid) {
 		return
 	}
@@ -216,4 +220,18 @@ func (m *model) abandon(s *state, p at, emit emit) {
 	g := p.in(&next)
 	g.phase, g.request = abandoning, sent
 	emit(&next, p.act(actAbandon, 0), false)
+}
+
+// takeBackEarly is an abandon while copies may still have an effect. What is claimed and given back no copy can claim
+// again; nothing known of it, the fiber waits on. It arrives and is answered in one step: one that is under way for longer
+// is as good as one that is sent later, or as a copy of the last one.
+func (m *model) takeBackEarly(s *state, p at, emit emit) {
+	next := *s
+	g := p.in(&next)
+	if m.handover(&next, g.uuid, g.tick, g.attempt, 0) == answerOK {
+		g.end(p.fiber)
+	}
+	if next != *s {
+		emit(&next, p.act(actAbandon, 0), false)
+	}
 }

@@ -4,5 +4,5 @@ package model
 
 const (
 	underRace = false
-	bound     = 1_000_000 // states; far more than a small world has
+	bound     = 3_000_000 // states; more than a small world has
 )
