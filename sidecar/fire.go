@@ -3,7 +3,6 @@ package sidecar
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -238,7 +237,7 @@ func (s *Sidecar) introduce(ctx context.Context, j *job) error {
 		if err == nil {
 			j.registeredAs(l)
 		} else if !pause(ctx, lookEvery/4) {
-			return fmt.Errorf("registering job %q: %w", j.Name, err)
+			return err
 		}
 	}
 	return nil
