@@ -55,14 +55,17 @@ func (l *Lease) GiveUp(ctx context.Context, e *Entry) (Settled, error) {
 	return l.settle(ctx, "handover", 0, e, "", 0)
 }
 
-// abandon gives back what a copy of the claim that was never answered may have claimed.
+// abandon gives back what a copy of the claim that was never answered may have claimed. It goes on until it is answered,
+// for a ttl, or until Hurry; after that it is one more try.
 func (l *Lease) abandon(ctx context.Context) (Settled, error) {
+	ending := l.store.ending
 	limit := l.claim.TTL
-	if l.store.ending.Err() != nil {
-		limit = l.store.burst.timeout // one more try
+	if ending.Err() != nil {
+		limit, ending = l.store.burst.timeout, context.Background()
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	defer context.AfterFunc(ending, cancel)()
 	return l.settle(ctx, "abandon", 0, nil, l.claim.due().Member(), 0)
 }
 
