@@ -25,7 +25,8 @@ type Claim struct {
 	Job  string    // one word; one that begins with "timer:" is a timer
 	Tick time.Time // nominal, in whole milliseconds
 	// Run is a random UUID (default: a new one), one per process, job and tick: asked again with it the answer is the same.
-	// A tick that comes back as a due member is another run and takes a new one.
+	// A tick that comes back as a due member is another run and takes a new one, and so does a tick that is asked for again
+	// after ErrNoAnswer: what gave the first run back may still be under way.
 	Run     string
 	Replica string // what losers are told
 	TTL     time.Duration
@@ -305,20 +306,20 @@ func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Leas
 }
 
 // abandon gives back what a copy of the claim may have claimed, or may yet claim until the window of the last one is over.
-// It does so at once and every second until then: copies that waited for a Redis that stood still are run when it goes on,
-// and a claim that nobody knows of would be in the way of all ticks until that window's end. Given back, it is not made
-// again: its tick counts as claimed, and its due member is gone. abandon outlives ctx: this is what the end of ctx makes
-// necessary.
+// It does so at once, a second later, and then less and less often until that end: copies that waited for a Redis that
+// stood still are run when it goes on, and a claim that nobody knows of would be in the way of all ticks until then. Given
+// back, it is not made again: its tick counts as claimed, and its due member is gone. abandon outlives ctx: this is what
+// the end of ctx makes necessary.
 func (q *question) abandon(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	s, l := q.store, newLease(q.store, *q.claim)
-	for {
-		now := s.boottime()
-		last := now >= q.closed || s.ending.Err() != nil
+	forgotten := s.burst.replicas > 0 // as a failover may: replicas that were waited for have the claim, and perhaps not its end
+	for wait := glance; ; wait *= 2 {
+		last := s.boottime() >= q.closed || s.ending.Err() != nil
 		// When Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
-		if given, err := l.abandon(ctx); last || err == nil && given == OK {
+		if given, err := l.abandon(ctx); last || err == nil && given != None && !forgotten {
 			return
 		}
-		_ = s.outlast(min(q.closed, now+glance))
+		_ = s.outlast(min(q.closed, s.boottime()+wait))
 	}
 }

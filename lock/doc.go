@@ -32,8 +32,9 @@
 // Neither "held" nor "free" follows from a timeout: the request may have been lost, its reply may, or it may still be on
 // its way. So the claim carries a UUID, and is asked again with the same one until an answer comes; Redis answers the
 // holder as it did before. A copy that is late must not claim for somebody who has given up. Every copy therefore says
-// until when (on Redis' clock) it may have an effect; who gives up abandons its UUID again and again up to that moment, and
-// once after it: what a copy has claimed becomes due for the others, and so it does if it was already taken over.
+// until when (on Redis' clock) it may have an effect; who gives up abandons its UUID at once, now and then up to that
+// moment, and once after it: what a copy has claimed becomes due for the others, and so it does if it was already taken
+// over.
 //
 // # Trust
 //

@@ -188,7 +188,7 @@ func TestRequestThatArrivesAfterItsSenderGaveUpHasNoEffect(t *testing.T) {
 
 // Copies wait in the buffers of a Redis that stands still. What one of them claims when it goes on is in the way of the
 // next ticks for as long as nobody gives it back.
-func TestClaimOfACopyThatArrivesAfterItsSenderGaveUpIsTakenBackWithinSeconds(t *testing.T) {
+func TestClaimOfACopyThatArrivesAfterItsSenderGaveUpIsTakenBackLongBeforeItsWindowIsOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.warm()
 		w.born()
@@ -205,13 +205,13 @@ func TestClaimOfACopyThatArrivesAfterItsSenderGaveUpIsTakenBackWithinSeconds(t *
 		}()
 		<-f.Struck()
 		<-ctx.Done()
-		time.Sleep(5 * time.Second)
+		time.Sleep(2 * time.Second)
 		if reply, err := f.Deliver(w.Context()); err != nil || !strings.Contains(reply, "WON") {
 			w.Fatalf("the late copy: %q, %v", reply, err)
 		}
 		claimed := time.Now()
 		<-ended
-		if d := time.Since(claimed); d > time.Second {
+		if d := time.Since(claimed); d > 4*time.Second {
 			w.Errorf("taken back after %s", d)
 		}
 		ds := w.dues()

@@ -54,7 +54,7 @@ func (s *Sidecar) attempts(ctx context.Context, w *wake, h *held) ended {
 func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	early := max(0, w.due.Sub(s.clock.Now())) // that the claim is ahead of its tick is not the job's to pay for
+	early := min(max(0, w.due.Sub(s.clock.Now())), ahead) // that the claim is ahead of its tick is not the job's to pay for
 	ctx, cancel := context.WithTimeoutCause(ctx, early+w.job.Timeout, errTimeout)
 	defer cancel()
 	r := w.job.executor.Execute(ctx, execute.Run{
