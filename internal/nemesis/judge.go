@@ -194,12 +194,13 @@ func (c *court) unfinished(r *run) bool {
 }
 
 // diedBeforeTheStart tells whether a run was claimed by a replica that was struck before it could start it: it was taken
-// over, which under at-least-once is to run it again, or given back when the next tick was due.
+// over, which under at-least-once is to run it again, or given back when the next tick was due, or so close that nobody
+// could take this one any more.
 func (c *court) diedBeforeTheStart(r *run) bool {
 	if !c.record.struck(r.replica, r.tick.Add(-edge), r.end()) {
 		return false
 	}
-	return r.outcome() == interrupted && !c.job.again || r.outcome() == notStarted && !r.end().Before(r.tick.Add(c.job.every))
+	return r.outcome() == interrupted && !c.job.again || r.outcome() == notStarted && !r.end().Add(edge).Before(r.tick.Add(c.job.every))
 }
 
 // behindTheStruck tells whether a tick was refused behind a claim whose replica was struck before it could start the job,

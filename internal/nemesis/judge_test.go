@@ -177,7 +177,11 @@ func TestATickGivenBackByAStruckClaimantIsExcusedOnceTheNextIsDue(t *testing.T) 
 		if got := s.judged(t); got.interrupted != 1 {
 			t.Errorf("got %+v", got)
 		}
-		s.history[3].at = at(1.9) // there was time to hand it over
+		s.history[3].at = at(1.99) // no time to hand it over
+		if got := s.judged(t); got.interrupted != 1 {
+			t.Errorf("got %+v", got)
+		}
+		s.history[3].at = at(1.6) // there was
 		s.judged(t, "lost")
 	}
 }
