@@ -3,9 +3,12 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/lossy"
 	"github.com/solotick/solotick/lock"
@@ -189,37 +192,45 @@ func TestRequestThatArrivesAfterItsSenderGaveUpHasNoEffect(t *testing.T) {
 // Copies wait in the buffers of a Redis that stands still. What one of them claims when it goes on is in the way of the
 // next ticks for as long as nobody gives it back.
 func TestClaimOfACopyThatArrivesAfterItsSenderGaveUpIsTakenBackLongBeforeItsWindowIsOver(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		f := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
-		ctx, cancel := context.WithTimeout(w.Context(), a.timeout/2)
-		defer cancel()
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			if l, _, err := a.Store.Acquire(ctx, a.claim(1)); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
-				w.Errorf("%v, %v", l, err)
-			}
-		}()
-		<-f.Struck()
-		<-ctx.Done()
-		time.Sleep(2 * time.Second)
-		if reply, err := f.Deliver(w.Context()); err != nil || !strings.Contains(reply, "WON") {
-			w.Fatalf("the late copy: %q, %v", reply, err)
+	for _, replicas := range []int{0, 1} { // those that are waited for may know the claim and not its end
+		t.Run(fmt.Sprintf("%d replicas", replicas), func(t *testing.T) {
+			inBubble(t, func(w *world) { w.playLateClaim(replicas) })
+		})
+	}
+}
+
+func (w *world) playLateClaim(replicas int) {
+	w.warm()
+	w.born()
+	proxy := lossy.New(w.dial)
+	defer proxy.Close()
+	a, b := w.replicaOf("a", redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: proxy.Dial}, replicas), w.replica("b")
+	f := proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
+	ctx, cancel := context.WithTimeout(w.Context(), a.timeout/2)
+	defer cancel()
+	asked, ended := time.Now(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		if l, _, err := a.Store.Acquire(ctx, a.claim(1)); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
+			w.Errorf("%v, %v", l, err)
 		}
-		claimed := time.Now()
-		<-ended
-		if d := time.Since(claimed); d > 4*time.Second {
-			w.Errorf("taken back after %s", d)
-		}
-		ds := w.dues()
-		if len(ds) != 1 || !ds[0].Tick.Equal(w.tick(1)) || w.owner() != "" || w.runs() != 0 {
-			w.Fatalf("due: %+v, lock of %q, %d runs", ds, w.owner(), w.runs())
-		}
-		b.wins(b.claim(2))
-	})
+	}()
+	<-f.Struck()
+	time.Sleep(2 * time.Second)
+	if reply, err := f.Deliver(w.Context()); err != nil || !strings.Contains(reply, "WON") {
+		w.Fatalf("the late copy: %q, %v", reply, err)
+	}
+	time.Sleep(4 * time.Second)
+	ds := w.dues()
+	if len(ds) != 1 || !ds[0].Tick.Equal(w.tick(1)) || w.owner() != "" || w.runs() != 0 {
+		w.Fatalf("due: %+v, lock of %q, %d runs", ds, w.owner(), w.runs())
+	}
+	b.wins(b.claim(2))
+	last := proxy.Count(lossy.Script(lock.SettleSHA))
+	<-ended
+	if took := time.Since(asked); (took >= w.ttl) != (replicas > 0) || (last.N() > 0) != (replicas > 0) {
+		w.Errorf("it returned after %s, and abandoned %d times more", took, last.N())
+	}
 }
 
 func TestClaimThatWasAnsweredToNobodyIsTakenBack(t *testing.T) {

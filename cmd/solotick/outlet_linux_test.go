@@ -59,7 +59,7 @@ jobs:
 func TestATerminalIsStillOneBehindTheOutlet(t *testing.T) {
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skip("no terminal can be made here:", err)
+		t.Fatal(err)
 	}
 	defer screen.Close()
 	if _, _, ok := terminal(&outlet{Writer: screen}); !ok {

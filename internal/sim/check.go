@@ -119,13 +119,14 @@ func (w *world) reaction(r *replica, trust, over time.Duration) time.Duration {
 		if s.place != r.place || s.why != "stall" || s.from > trust+time.Second {
 			continue
 		}
-		end := w.wakes(s)
+		first := w.wakes(s)
+		end := first
 		for _, next := range w.spans { // a stall that begins before the timer has gone off holds it up as well
 			if next.place == r.place && next.why == "stall" && next.from > end && next.from <= end+glance {
 				end = max(end, w.wakes(next))
 			}
 		}
-		if over >= w.wakes(s) && over <= end+glance {
+		if over >= first && over <= end+glance {
 			return over - trust
 		}
 	}
