@@ -1,0 +1,140 @@
+// Package resp bounds what a Redis can make its client allocate. A client of RESP (versions 2 and 3) makes room for as much
+// as a reply announces before any of it has come: twelve bytes are enough to end the process, and a few more to fill its
+// memory. A guarded connection follows the replies as they come in, and ends before the client has read the first
+// one that announces more than Redis would ever send to Solotick. It keeps nothing of a reply and changes nothing in it.
+//
+// What it does not bound: all that a client keeps of many replies, each within the bounds, and the values in them.
+package resp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
+)
+
+// Error says why a connection was ended: what the server sent is no reply of Redis, or one that is out of bounds.
+type Error struct {
+	Addr string // of the server
+	What string // it sent
+	TLS  bool   // it seems to speak TLS, and was not asked to
+	Said string // by which a Redis refused the connection itself; "" = it did not
+}
+
+func (e *Error) Error() string {
+	if e.Said != "" {
+		return e.Said
+	}
+	return fmt.Sprintf("%s sent %s", e.Addr, e.What)
+}
+
+// ErrHandshake is wrapped by the error of a dial whose TLS handshake failed.
+var ErrHandshake = errors.New("TLS handshake")
+
+// conn is a guarded connection. One goroutine at a time may read, as with any that replies are read from; others may write.
+type conn struct {
+	net.Conn
+	asked atomic.Bool // something was written since the scanner last asked
+	began bool        // something was read
+	scan  scanner
+	ended error // what ended it
+}
+
+// rawConn is a conn whose socket can be looked at, by which a pool finds out that an idle connection has ended.
+type rawConn struct {
+	*conn
+	syscall.Conn
+}
+
+// Guard makes a guarded connection of one to a Redis. Behind TLS it guards what was decrypted. An error of Read that is an
+// *Error is for good; the connection is then to be closed like any other.
+func Guard(c net.Conn) net.Conn {
+	guarded := &conn{Conn: c}
+	if raw, ok := c.(syscall.Conn); ok {
+		return rawConn{guarded, raw}
+	}
+	return guarded
+}
+
+// GuardRequests is the other side of it: it guards a server against what its clients send, each request of which is to be an
+// array with a command in it.
+func GuardRequests(c net.Conn) net.Conn {
+	return &conn{Conn: c, began: true, scan: scanner{requests: true}}
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	c.asked.Store(true)
+	return c.Conn.Write(p)
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	if c.ended != nil {
+		return 0, c.ended
+	}
+	n, err := c.Conn.Read(p)
+	switch {
+	case c.began:
+	case n > 0:
+		c.began = true
+		c.ended = c.greeted(p[:n])
+	case errors.Is(err, io.EOF):
+		// So a TLS server treats a client that does not speak it.
+		c.ended = &Error{Addr: c.addr(), What: "nothing", TLS: true}
+	}
+	if c.ended == nil {
+		if wrong := c.scan.scan(p[:n], c.granted); wrong != "" {
+			c.ended = &Error{Addr: c.addr(), What: wrong}
+		}
+	}
+	if c.ended != nil {
+		return 0, c.ended
+	}
+	return n, err
+}
+
+// granted tells whether what begins may be large: what was asked for, and every request.
+func (c *conn) granted() bool { return c.scan.requests || c.asked.Load() && c.asked.Swap(false) }
+
+func (c *conn) addr() string {
+	if a := c.RemoteAddr(); a != nil {
+		return a.String()
+	}
+	return "the server"
+}
+
+// greeted looks at the first bytes of a connection, by which a server may say that it is none for this client. A client
+// takes the two errors for an answer to its HELLO, goes on without, and finds the connection closed.
+func (c *conn) greeted(p []byte) error {
+	line, _, _ := bytes.Cut(p[:min(len(p), maxSaid)], []byte("\r\n"))
+	switch {
+	case bytes.HasPrefix(line, []byte("-DENIED ")), bytes.HasPrefix(line, []byte("-ERR max number of clients")):
+		said, _, _ := bytes.Cut(line[1:], []byte(". "))
+		return &Error{Addr: c.addr(), What: "a refusal", Said: string(said)}
+	case len(p) > 2 && p[0] == tlsAlert && p[1] == 3:
+		return &Error{Addr: c.addr(), What: "an alert of TLS", TLS: true}
+	}
+	return nil
+}
+
+const (
+	maxSaid  = 300  // bytes kept of a refusal
+	tlsAlert = 0x15 // begins what a TLS server answers to what is no TLS
+)
+
+// Dial is how a client opens a connection.
+type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Guarded guards every connection of dial.
+func Guarded(dial Dial) Dial {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return Guard(c), nil
+	}
+}

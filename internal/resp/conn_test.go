@@ -1,0 +1,178 @@
+package resp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// served is a guarded connection to a server that sends the pieces, one for each that is read, and ends.
+func served(t *testing.T, pieces ...string) net.Conn {
+	t.Helper()
+	near, far := net.Pipe()
+	go func() {
+		defer far.Close()
+		for _, p := range slices.DeleteFunc(pieces, func(p string) bool { return p == "" }) {
+			if _, err := io.WriteString(far, p); err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { near.Close() })
+	return Guard(near)
+}
+
+func TestAConnectionEndsForGoodAtWhatIsRefused(t *testing.T) {
+	c := served(t, "+OK\r\n", "*500000000\r\n", "+OK\r\n")
+	b := make([]byte, 100)
+	if n, err := c.Read(b); err != nil || string(b[:n]) != "+OK\r\n" {
+		t.Fatalf("%q, %v", b[:n], err)
+	}
+	for range 2 {
+		n, err := c.Read(b)
+		var refused *Error
+		if n != 0 || !errors.As(err, &refused) || err.Error() != "pipe sent an array of 500000000 elements" {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+	}
+}
+
+func TestWhatTheServerSaysInPlaceOfAGreetingIsTheError(t *testing.T) {
+	for sent, want := range map[string]Error{
+		"": {What: "nothing", TLS: true},
+		"-DENIED Redis is running in protected mode because protected mode is enabled. In this mode connections are\r\n": {What: "a refusal",
+			Said: "DENIED Redis is running in protected mode because protected mode is enabled"},
+		"-ERR max number of clients reached\r\n": {What: "a refusal", Said: "ERR max number of clients reached"},
+		"-DENIED " + strings.Repeat("x", 5000):   {What: "a refusal", Said: "DENIED " + strings.Repeat("x", maxSaid-8)},
+		"\x15\x03\x01\x00\x02\x02\x46":           {What: "an alert of TLS", TLS: true},
+	} {
+		want.Addr = "pipe"
+		_, err := served(t, sent).Read(make([]byte, 4096))
+		var got *Error
+		if !errors.As(err, &got) || *got != want {
+			t.Errorf("%.30q: %#v", sent, err)
+		}
+		// Later it is an answer like any other, and no end.
+		c := served(t, "+OK\r\n", sent)
+		_, _ = c.Read(make([]byte, 100))
+		if _, err := c.Read(make([]byte, 4096)); errors.As(err, &got) && *got == want {
+			t.Errorf("%.30q is the same later", sent)
+		}
+	}
+}
+
+func TestAWriteGrantsALargeAnswer(t *testing.T) {
+	answer := "$200000\r\n"
+	if _, err := served(t, answer).Read(make([]byte, 100)); err == nil {
+		t.Error("it came although nothing had been asked")
+	}
+	near, far := net.Pipe()
+	defer near.Close()
+	go func() {
+		defer far.Close()
+		_, _ = io.ReadFull(far, make([]byte, 4))
+		_, _ = io.WriteString(far, answer)
+	}()
+	c := Guard(near)
+	if _, err := io.WriteString(c, "PING"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 100)); err != nil {
+		t.Errorf("what was asked for: %v", err)
+	}
+}
+
+func TestARequestHasACommand(t *testing.T) {
+	for _, c := range []struct{ sent, want string }{
+		{"*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$-1\r\n", ""},
+		{"*2\r\n$3\r\nGET\r\n$1000000\r\n", ""},
+		{"*-1\r\n", "a request without a command"},
+		{"*0\r\n", "a request without a command"},
+		{"*1\r\n$4\r\nPING\r\n*-1\r\n", "a request without a command"},
+		{"$4\r\nPING\r\n", "a request without a command"},
+		{"+PING\r\n", "a request without a command"},
+		{"PING\r\n", `a request that begins with the byte 'P'`},
+		{"*2\r\n$9223372036854775805\r\n", "a length of more than 10 digits"},
+		{"*500000000\r\n", "an array of 500000000 elements"},
+	} {
+		near, far := net.Pipe()
+		go func() {
+			_, _ = io.WriteString(far, c.sent)
+			far.Close()
+		}()
+		_, err := GuardRequests(near).Read(make([]byte, 1000))
+		var refused *Error
+		if errors.As(err, &refused) != (c.want != "") || refused != nil && refused.What != c.want {
+			t.Errorf("%q: %v", c.sent, err)
+		}
+		near.Close()
+	}
+}
+
+// A pool looks at the sockets of idle connections, and finds those that have ended without costing a request.
+func TestASocketCanBeLookedAtThroughTheGuard(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := Guarded(new(net.Dialer).DialContext)(context.Background(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, ok := c.(syscall.Conn); !ok {
+		t.Error("a guarded socket cannot be looked at")
+	}
+	if _, ok := served(t).(syscall.Conn); ok {
+		t.Error("what is no socket says that it is one")
+	}
+	l.Close()
+	if c, err := Guarded(new(net.Dialer).DialContext)(context.Background(), "tcp", l.Addr().String()); err == nil || c != nil {
+		t.Errorf("a dial that failed: %v, %v", c, err)
+	}
+}
+
+// looped is a connection from which one batch of replies comes again and again.
+type looped struct {
+	net.Conn
+	replies string
+}
+
+func (l looped) Read(p []byte) (int, error)  { return copy(p, l.replies), nil }
+func (l looped) Write(p []byte) (int, error) { return len(p), nil }
+
+func BenchmarkRead(b *testing.B) {
+	claim := "*7\r\n$3\r\nWON\r\n:1700000000000\r\n:42\r\n$36\r\n01234567-0123-0123-0123-0123456789ab\r\n:0\r\n_\r\n*0\r\n"
+	for name, c := range map[string]struct {
+		reply string
+		many  int
+	}{
+		"a number":                {":1700000000000\r\n", 1},
+		"a claim":                 {claim, 1},
+		"a batch of 200 claims":   {claim, 200},
+		"a timer of 16 KiB":       {"$16000\r\n" + strings.Repeat("x", 16000) + "\r\n", 1},
+		"a map of 20 short texts": {"%10\r\n" + strings.Repeat("$5\r\nfield\r\n$13\r\n1700000000000\r\n", 10), 1},
+	} {
+		replies := strings.Repeat(c.reply, c.many)
+		for guard, wrap := range map[string]func(net.Conn) net.Conn{"bare": func(c net.Conn) net.Conn { return c }, "guarded": Guard} {
+			b.Run(name+"/"+guard, func(b *testing.B) {
+				conn := wrap(looped{replies: replies})
+				p := make([]byte, len(replies))
+				b.ReportAllocs()
+				for b.Loop() {
+					_, _ = conn.Write(nil)
+					if _, err := conn.Read(p); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.many), "ns/reply")
+			})
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package resp
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// What a server may send. The largest answer that Solotick asks for is that of all dynamic jobs, some 5 MiB; a hundred
+// timers with their requests come to 7 MiB.
+const (
+	// maxBatch bounds, in bytes, what is answered to one write of the client: one request, or a pipeline of them.
+	maxBatch = 16 << 20
+	// maxReply bounds a reply behind that bound, or one that nobody asked for. A pipeline over ten thousand jobs has as many
+	// replies, each of them small; a nudge is smaller still; one timer has 64 KiB.
+	maxReply = 128 << 10
+	// maxLine bounds a line: a word, an error or a number. What Redis says in protected mode has 1 KiB.
+	maxLine = 4 << 10
+	// maxDepth bounds how deep arrays lie in each other: a client reads them by recursion. COMMAND has eight levels.
+	maxDepth = 16
+	// maxDigits bounds an announced length, so that no sum of two overflows.
+	maxDigits = 10
+	// element is what each element counts besides its text: about what a client takes for the smallest one.
+	element = 64
+)
+
+// kinds are what lines begin with: those that are a value, and headers, which announce how much follows them.
+var kinds = [256]byte{'+': line, '-': line, ':': line, '_': line, ',': line, '#': line, '(': line,
+	'$': header, '!': header, '=': header, '*': header, '~': header, '>': header, '%': header}
+
+const unknown, line, header = 0, 1, 2
+
+// scanner follows replies as they come in, in pieces of any size, and keeps nothing of them.
+type scanner struct {
+	requests bool // are what is followed, not replies
+
+	left int64 // bytes that the present reply may still have, announced ones included
+
+	kind     byte  // of the line that is being read; 0 = the next byte begins one
+	length   int64 // announced by the line so far
+	digits   int
+	negative bool
+	ended    bool // the line's \r has come
+	size     int  // bytes of the line so far
+
+	body  int64           // bytes of a text, its \r\n included, still to come
+	open  [maxDepth]int64 // elements still to come, of each array that is open
+	depth int
+}
+
+// scan follows one more piece. granted is asked for when a reply begins: it tells whether the client has written something
+// since it was last asked. What is returned says what is wrong with the replies; "" = nothing is.
+func (s *scanner) scan(p []byte, granted func() bool) (wrong string) {
+	for len(p) > 0 && wrong == "" {
+		switch {
+		case s.body > 0:
+			n := min(s.body, int64(len(p)))
+			p = p[n:]
+			if s.body -= n; s.body == 0 {
+				s.complete()
+			}
+		case s.kind == 0:
+			if s.depth == 0 {
+				s.left = max(s.left, maxReply)
+				if granted() {
+					s.left = maxBatch
+				}
+				s.left -= element // those of an array are counted with it
+			}
+			s.kind, p = p[0], p[1:]
+			switch kinds[s.kind] {
+			case unknown:
+				if s.requests {
+					return fmt.Sprintf("a request that begins with the byte %q", s.kind)
+				}
+				// Attributes (|) are unknown, too: Redis sends none unless it is asked to, and a client reads them by recursion.
+				return fmt.Sprintf("a reply that begins with the byte %q", s.kind)
+			case line:
+				s.size = 0
+				if s.requests && s.depth == 0 {
+					return "a request without a command"
+				}
+			case header:
+				s.length, s.digits, s.negative, s.ended = 0, 0, false, false
+				if n := s.whole(p); n > 0 {
+					p = p[n:]
+					wrong = s.announced()
+				}
+			}
+		case kinds[s.kind] == header:
+			b := p[0]
+			p = p[1:]
+			wrong = s.header(b)
+		default:
+			n := bytes.IndexByte(p, '\n') + 1
+			whole := n > 0
+			if !whole {
+				n = len(p)
+			}
+			p = p[n:]
+			wrong = s.text(n, whole)
+		}
+	}
+	return wrong
+}
+
+// text takes n more bytes of a line.
+func (s *scanner) text(n int, whole bool) string {
+	s.size += n
+	s.left -= int64(n)
+	switch {
+	case s.size > maxLine:
+		return fmt.Sprintf("a line of more than %d bytes", maxLine)
+	case s.left < 0:
+		return tooLarge
+	case whole:
+		s.complete()
+	}
+	return ""
+}
+
+const tooLarge = "a reply that is too large"
+
+// whole reads the rest of a header that lies in p as a whole, as nearly all do, and returns its size; else 0.
+func (s *scanner) whole(p []byte) int {
+	n := int64(0)
+	for i, b := range p[:min(len(p), maxDigits+1)] {
+		if b < '0' || b > '9' {
+			if i == 0 || b != '\r' || i+1 >= len(p) || p[i+1] != '\n' {
+				return 0
+			}
+			s.length = n
+			return i + 2
+		}
+		n = 10*n + int64(b-'0')
+	}
+	return 0
+}
+
+// header takes the next byte of a line that announces a length: digits or -1, and \r\n. A client may read more forms than
+// that; Redis sends no other.
+func (s *scanner) header(b byte) string {
+	switch {
+	case b >= '0' && b <= '9' && !s.ended && s.digits < maxDigits:
+		s.length = 10*s.length + int64(b-'0')
+		s.digits++
+		return ""
+	case b >= '0' && b <= '9' && !s.ended:
+		return fmt.Sprintf("a length of more than %d digits", maxDigits)
+	case b == '-' && !s.negative && s.digits == 0 && !s.ended:
+		s.negative = true
+		return ""
+	case b == '\r' && !s.ended && s.digits > 0 && (!s.negative || s.length == 1 && s.digits == 1):
+		s.ended = true
+		return ""
+	case b == '\n' && s.ended:
+		return s.announced()
+	}
+	return "a length that is no number"
+}
+
+// announced takes the whole of such a line.
+func (s *scanner) announced() string {
+	n := s.length
+	if s.requests && s.depth == 0 && (s.kind != '*' || s.negative || n == 0) {
+		return "a request without a command"
+	}
+	if s.negative { // there is no such value
+		s.complete()
+		return ""
+	}
+	switch s.kind {
+	case '$', '!', '=':
+		if s.left -= n; s.left < 0 {
+			return fmt.Sprintf("a text of %d bytes", n)
+		}
+		s.body = n + 2
+		return ""
+	case '%':
+		n *= 2
+	}
+	if s.left -= n * element; s.left < 0 { // at once, as the client makes room for them
+		return fmt.Sprintf("an array of %d elements", n)
+	}
+	if n == 0 {
+		s.complete()
+		return ""
+	}
+	if s.depth == maxDepth {
+		return fmt.Sprintf("arrays that are more than %d deep", maxDepth)
+	}
+	s.kind = 0
+	s.open[s.depth] = n
+	s.depth++
+	return ""
+}
+
+// complete ends a value, and the arrays of which it was the last.
+func (s *scanner) complete() {
+	s.kind = 0
+	for s.depth > 0 {
+		if s.open[s.depth-1]--; s.open[s.depth-1] > 0 {
+			return
+		}
+		s.depth--
+	}
+}
