@@ -1,0 +1,144 @@
+// Package diagnosis says in a person's words why a request to Redis failed, and what to do about it. A Redis that asks for a
+// password does answer, and whoever reads "Redis does not answer" looks for the fault in the network.
+package diagnosis
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/resp"
+	"github.com/solotick/solotick/lock"
+)
+
+// Diagnosis is what is wrong with Redis.
+type Diagnosis struct {
+	Says   string // the end of a sentence that begins with Redis: "does not answer"
+	Reason string // the error itself: one printable line of at most maxReason characters
+	Hint   string // what to do; "" = nothing that is known
+}
+
+// maxReason bounds what is repeated of an error: Redis, or what pretends to be one, may send 64 KiB.
+const maxReason = 300
+
+// refusals are what Redis answers, by the beginning of its error.
+var refusals = []struct{ begins, says, hint string }{
+	{"NOAUTH", "asks for a password", "set redis.passwordFile in the table, and redis.username unless the user is default"},
+	{"WRONGPASS", "refuses the user or the password", "check redis.username and redis.passwordFile in the table, or the URL"},
+	{"NOPERM", "forbids its user a command or a key", "give the user the rights that docs/redis.md lists"},
+	{"DENIED", "is in protected mode", "set requirepass in redis.conf, and redis.passwordFile in the table"},
+	{"ERR DB index", "has no database of that number", "write /0 behind the port in the URL, or raise databases in redis.conf"},
+	{"ERR invalid DB index", "has no database of that number", "write /0 behind the port in the URL, or raise databases in redis.conf"},
+	{"ERR SELECT is not allowed in cluster mode", "is a Cluster, which has database 0 alone", "name its nodes in redis.cluster.addrs"},
+	{"ERR max number of clients", "has as many clients as it takes", "raise maxclients in redis.conf"},
+	{"ERR unknown command 'sentinel'", "is no Sentinel", "name Sentinels in redis.sentinel.addrs: their usual port is 26379"},
+	{"ERR This instance has cluster support disabled", "is no Cluster", "name it in redis.url in place of redis.cluster"},
+	{"MOVED", "is one node of a Cluster", "name its nodes in redis.cluster.addrs"},
+	{"CLUSTERDOWN", "is a Cluster that is down", "redis-cli --cluster check HOST:PORT shows why"},
+	{"LOADING", "is still loading its data", ""},
+	{"READONLY", "is a replica, which takes no claims", "name the master, or its Sentinels in redis.sentinel"},
+	{"MASTERDOWN", "is a replica without its master", "name the master, or its Sentinels in redis.sentinel"},
+	{"", "answers with an error", ""},
+}
+
+// Of says what an error of a request to Redis means.
+func Of(err error) Diagnosis {
+	var (
+		said   redis.Error
+		broken *resp.Error
+		file   *fs.PathError
+	)
+	switch {
+	case errors.As(err, &said):
+		return refused(said.Error())
+	case errors.As(err, &broken) && broken.Said != "":
+		return refused(broken.Said)
+	case errors.As(err, &broken) && broken.TLS:
+		return diagnosis("ends the connection", broken, "if that port takes TLS, write rediss:// in place of redis://")
+	case errors.As(err, &broken):
+		return diagnosis("sends what no Redis sends", broken, "check host and port: another program may listen there")
+	case errors.As(err, &file):
+		return diagnosis("cannot be asked", file,
+			"redis.passwordFile, and certFile and keyFile in redis.tls, must name files that this process may read")
+	case errors.Is(err, resp.ErrHandshake) || strings.Contains(err.Error(), "remote error: tls: "):
+		return diagnosis("and this process do not agree on TLS", innermost(err), handshakeHint(err))
+	}
+	return diagnosis("does not answer", innermost(err), silenceHint(err))
+}
+
+func diagnosis(says string, reason error, hint string) Diagnosis {
+	return Diagnosis{Says: says, Reason: oneLine(reason.Error()), Hint: hint}
+}
+
+func refused(said string) Diagnosis {
+	for _, r := range refusals {
+		if strings.HasPrefix(said, r.begins) {
+			return Diagnosis{Says: r.says, Reason: oneLine(said), Hint: r.hint}
+		}
+	}
+	panic("the last of the refusals has no beginning")
+}
+
+// innermost is what the network said, if it was the network: the error around it repeats what was asked for.
+func innermost(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op
+	}
+	return err
+}
+
+// handshakeHint is for a TLS handshake that failed, and for a server that ends what was agreed on.
+func handshakeHint(err error) string {
+	var (
+		record  tls.RecordHeaderError
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+	)
+	switch {
+	case errors.As(err, &record), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF):
+		return "if that port takes no TLS, write redis:// in place of rediss://"
+	case errors.As(err, &unknown):
+		return "name the certificate of Redis' authority in redis.tls.caFile"
+	case errors.As(err, &name):
+		return "set redis.tls.serverName to a name that is in Redis' certificate"
+	case strings.Contains(err.Error(), "certificate"):
+		return "Redis asks for a certificate that it knows: set redis.tls.certFile and keyFile"
+	}
+	return ""
+}
+
+func silenceHint(err error) string {
+	var (
+		unknown *net.DNSError
+		late    net.Error
+	)
+	switch {
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		return "check the name of the host"
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
+		return "nothing listens there: check host and port, and whether Redis runs"
+	case errors.Is(err, fs.ErrPermission):
+		return "the user of this process may not open that socket"
+	case errors.As(err, &late) && late.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return "check the network, firewalls and NetworkPolicies included; if it is slow, raise redis.timeout"
+	}
+	return ""
+}
+
+// oneLine keeps what comes out of Redis from moving the cursor of a terminal, or from adding lines to what is printed.
+func oneLine(text string) string {
+	text = lock.OneLine(text)
+	if r := []rune(text); len(r) > maxReason {
+		return string(r[:maxReason-1]) + "…"
+	}
+	return text
+}
