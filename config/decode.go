@@ -31,6 +31,10 @@ type decoder struct {
 
 	names        map[string]int // line of the job that has a name
 	redisTimeout text
+
+	lenient    bool // a variable that is not set is no problem, and its value unknown
+	unset      []unsetVariable
+	references [][2]string // the values with variables, as they are written, each with its place
 }
 
 // entry is one key of a mapping, or one item of a list, with its value.
@@ -48,6 +52,7 @@ type text struct {
 	label  string // for messages: `lock.ttl "15s"`, or only the path when the value must not be shown
 	node   *yaml.Node
 	common bool // comes from defaults
+	unset  bool // could not be read, since a variable of it is not set
 }
 
 // ok is false for the zero text: nothing was read.
@@ -101,7 +106,7 @@ func (d *decoder) label(e entry) string {
 		return e.path
 	case e.show == shownURL:
 		return e.path + " " + quoted(safeURL(e.val.Value))
-	case e.show == shown, e.show == shownTime:
+	case e.show == shown, e.show == shownTime, e.show == shownWord && oneWord(e.val.Value):
 		return e.path + " " + quoted(e.val.Value)
 	}
 	return e.path
@@ -131,6 +136,9 @@ func (d *decoder) mapping(e entry) map[string]*yaml.Node {
 	values := map[string]entry{}
 	merged := d.pairs(e, func(name, val *yaml.Node) {
 		k, ok := find(e.keys, name.Value)
+		if !ok && e.path == "" && d.job == nil && strings.HasPrefix(name.Value, extension) {
+			return
+		}
 		if !ok {
 			if meant := d.unknown(e, name); meant != "" && found[meant] == nil {
 				found[meant] = name
@@ -144,12 +152,24 @@ func (d *decoder) mapping(e entry) map[string]*yaml.Node {
 		if merged != nil && found[k.name] == nil {
 			found[k.name] = merged
 		}
-		if v, ok := values[k.name]; ok && d.plain(v) {
-			k.decode(d, v)
+		if v, ok := values[k.name]; ok {
+			before := len(d.problems)
+			if d.plain(v) {
+				k.decode(d, v)
+			}
+			if e.path == "" && d.job == nil && len(d.problems) > before {
+				set(&d.table.Unknown, k.name, hasProblems)
+			}
 		}
 	}
 	return found
 }
+
+// extension begins the keys of the table that are left alone: a home for anchors, and for what other tools read.
+const extension = "x-"
+
+// present says whether a key that mapping found is there, and not only may be, in what a merge key was meant to bring.
+func present(name *yaml.Node) bool { return name != nil && name.Tag != "!!merge" }
 
 // pairs calls do for each key of a mapping that is a plain, new key. It gives back the merge key, which is refused but
 // may have been meant to bring what is missing.
@@ -213,6 +233,8 @@ func (d *decoder) unknown(e entry, name *yaml.Node) (meant string) {
 	case len(homes) > 0 && e.name == "defaults" && slices.Contains(homes, inAJob):
 		hint = "each job sets its own; allowed here: " + strings.Join(known, ", ")
 		message = fmt.Sprintf("%s%q cannot have a default", in(e.path), name.Value)
+	case strings.HasPrefix(name.Value, extension) && !d.of.api:
+		hint = "keys that begin with x- are left alone at the top level only"
 	case len(homes) > 0:
 		hint = fmt.Sprintf("%q belongs %s", name.Value, strings.Join(homes, " or "))
 	}

@@ -24,7 +24,7 @@ func (d *decoder) note(e entry) {
 // own says whether the job itself sets a key.
 func (j *draft) own(path string) bool {
 	t, ok := j.at[path]
-	return ok && !t.common
+	return ok && t.ok() && !t.common
 }
 
 // clone is a new job that begins with the defaults.

@@ -14,7 +14,10 @@ func (d *decoder) exec(e entry) {
 	}
 }
 
-func (d *decoder) command(e entry) { d.program(e, &d.job.Exec.Command) }
+func (d *decoder) command(e entry) {
+	d.note(e)
+	d.program(e, &d.job.Exec.Command)
+}
 
 // program reads a list of a program and its arguments.
 func (d *decoder) program(e entry, to *[]string) {
@@ -41,7 +44,9 @@ func checkEnvName(name string) (why, hint string) {
 	switch {
 	case !envName.MatchString(name):
 		return "not the name of a variable", "write a mapping: {NAME: value}"
-	case strings.HasPrefix(name, "SOLOTICK_"), name == "TRACEPARENT":
+	case name == "TRACEPARENT":
+		return oneTrace, ""
+	case strings.HasPrefix(name, "SOLOTICK_"):
 		return "this variable is set by Solotick itself", ""
 	}
 	return "", ""

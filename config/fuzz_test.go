@@ -47,6 +47,14 @@ func FuzzParse(f *testing.F) {
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("took %v", took)
 		}
+		// Who has none of its variables reads the same table, and hears of no problem that it does not have.
+		unset, unsetErr := readTable("table.yaml", data, nothingSet, testNow)
+		switch {
+		case unset == nil:
+			t.Errorf("Read gives no table: %v", unsetErr)
+		case err == nil && !strings.Contains(string(data), ":-") && (unsetErr != nil || unset.Hash != table.Hash):
+			t.Errorf("without variables it is %q, with them %q: %v", unset.Hash, table.Hash, unsetErr)
+		}
 		if err == nil {
 			checkTable(t, table)
 			if verdict, ok := judged(t, schema, data); verdict != nil || !ok {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // seriesVersion changes when the meaning of a schedule changes: of H, of jitter, of daylight saving. Jobs then count
@@ -30,17 +32,30 @@ func (j *Job) content() string {
 	return digest(whole, 16)
 }
 
-// hash tells one resolved table from another. It is shown in metrics and logs, so it must not help to guess a secret:
+// hash is that of the table as written: variables that differ from replica to replica, as the name of a pod, make no other
+// table of it. So it is taken of what the table says where no variable is set, and of the values that have one as they stand.
+func (d *decoder) hash(root *yaml.Node) string {
+	if len(d.references) == 0 {
+		return d.table.hash(nil)
+	}
+	bare := newDecoder(d.of, d.root, d.now)
+	bare.src, bare.hidden, bare.lenient = d.src, d.hidden, true
+	bare.whole(root)
+	return bare.table.hash(slices.DeleteFunc(bare.references, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
+}
+
+// hash tells one table from another. It is shown in metrics and logs, so it must not help to guess a secret:
 // of all that can hold one only sixteen bits go into it, far too few to confirm a guess. What is in plain sight anyway,
 // the jobs and when they run, fills the other thirty-two. Where a replica listens is its own matter: replicas on one
 // machine differ in that, and not in what they fire.
-func (t *Table) hash() string {
+func (t *Table) hash(references [][2]string) string {
 	type job struct {
 		Name, Fingerprint, TimeZone string
 		Timeout, StartingDeadline   time.Duration
 		Guarantee                   Guarantee
 		ConcurrencyPolicy           ConcurrencyPolicy
 		Missed                      Missed
+		StartRetries                int
 		Retry                       Retry
 		Lock                        Lock
 		Reserved                    bool
@@ -49,11 +64,14 @@ func (t *Table) hash() string {
 	open := []any{t.Service, t.Clock, t.ShutdownGrace, t.MaxRunning}
 	for _, j := range t.Jobs {
 		open = append(open, job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
-			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.Retry, j.Lock, j.Reserved, j.Resources})
+			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Resources})
 	}
 	shared := t.whole()
 	shared.Listen, shared.Admin = "", ""
-	return digest(open, 8) + digest(shared, 4)
+	if len(references) == 0 {
+		return digest(open, 8) + digest(shared, 4)
+	}
+	return digest(open, 8) + digest([]any{shared, references}, 4)
 }
 
 // whole is all that a table says, its secrets too.
@@ -67,10 +85,10 @@ func (t *Table) whole() Table {
 	return whole
 }
 
-// Equal says whether two tables say the same, in every value and in the order of their jobs: then there is nothing to
-// reload. Other than the hash, which holds little of what may be secret, it cannot be wrong.
+// Equal says whether two tables say the same, in every value and in the order of their jobs, and have the same hash: then
+// there is nothing to reload. Other than the hash alone, which holds little of what may be secret, it cannot be wrong.
 func (t *Table) Equal(other *Table) bool {
-	return digest(t.whole(), 64) == digest(other.whole(), 64)
+	return t.Hash == other.Hash && digest(t.whole(), 64) == digest(other.whole(), 64)
 }
 
 // digest is the beginning of a hash, in hex digits. JSON writes a mapping in the order of its keys.

@@ -116,7 +116,6 @@ func isLocal(raw string) bool {
 // ownHeaders are set by Solotick itself, or by HTTP; a value of the table would be overruled or break the request.
 var ownHeaders = map[string]string{
 	"Idempotency-Key":   "Solotick",
-	"Traceparent":       "Solotick",
 	"User-Agent":        "Solotick",
 	"Connection":        "HTTP",
 	"Content-Length":    "HTTP",
@@ -147,6 +146,9 @@ func (d *decoder) headers(e entry) {
 	})
 }
 
+// oneTrace is why a table has no say about the trace of its runs.
+const oneTrace = "a value of the table would put all runs into one trace"
+
 func checkHeaderName(name string) (why, hint string) {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {
@@ -154,6 +156,8 @@ func checkHeaderName(name string) (why, hint string) {
 		return "not the name of a header", "write a mapping: {Authorization: \"Bearer ${TOKEN}\"}"
 	case strings.HasPrefix(canonical, "Solotick-"):
 		return "headers that begin with Solotick- are set by Solotick itself", ""
+	case canonical == "Traceparent":
+		return oneTrace, ""
 	case ownHeaders[canonical] != "":
 		return "this header is set by " + ownHeaders[canonical] + " itself", ""
 	}
@@ -171,11 +175,13 @@ func (d *decoder) body(e entry) {
 
 var codeRange = regexp.MustCompile(codesForm.pattern)
 
-func (d *decoder) successCodes(e entry) {
+// codes reads a list of codes. An empty one is refused: hint and complaint say why.
+func (d *decoder) codes(e entry, to *[]CodeRange, hint, complaint string) {
+	d.note(e)
 	items, ok := d.list(e)
 	if ok && len(items) == 0 {
 		if e.isNull() || len(e.val.Content) == 0 {
-			d.fail(e.at, "write [200-299], or remove the key", "%s: without a code no answer would be a success", e.path)
+			d.fail(e.at, hint, "%s: %s", e.path, complaint)
 		}
 		return
 	}
@@ -208,5 +214,5 @@ func (d *decoder) successCodes(e entry) {
 			codes = append(codes, CodeRange{from, to})
 		}
 	}
-	d.job.HTTP.SuccessCodes = codes
+	*to = codes
 }

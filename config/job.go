@@ -21,6 +21,8 @@ const (
 
 	mostRunning = 10_000
 
+	mostStartRetries = 100
+
 	maxRetries = 100
 	maxBackoff = 24 * time.Hour
 )
@@ -33,6 +35,7 @@ func defaultJob() Job {
 		Guarantee:         AtMostOnce,
 		ConcurrencyPolicy: Forbid,
 		Missed:            Latest,
+		StartRetries:      5,
 		Retry:             Retry{Backoff: 5 * time.Second, MaxBackoff: time.Minute},
 		Lock:              Lock{TTL: 15 * time.Second, SafetyDelay: time.Second},
 	}
@@ -69,9 +72,12 @@ func (d *decoder) jobs(e entry) {
 			d.fail(item.val, "write its keys: name, schedule, and http or exec",
 				"a job must be a mapping, not %s", kindOf(item.val))
 		default:
+			before := len(d.problems)
 			found := d.mapping(item)
 			d.finishJob(item.val, found)
-			d.table.Jobs = append(d.table.Jobs, d.job.Job)
+			if len(d.problems) == before {
+				d.table.Jobs = append(d.table.Jobs, d.job.Job)
+			}
 		}
 	}
 	d.job, d.scope = nil, ""
@@ -102,7 +108,7 @@ func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 	switch h, x := found["http"], found["exec"]; {
 	case h == nil && x == nil:
 		d.fail(n, "give it http (a request) or exec (a command)", "nothing to run")
-	case h != nil && x != nil && h != x: // a merge key counts as both
+	case present(h) && present(x):
 		later := h
 		if x.Line > h.Line || x.Line == h.Line && x.Column > h.Column {
 			later = x
@@ -120,9 +126,16 @@ func (d *decoder) checkJob() {
 	d.checkRemote()
 	d.checkResources()
 	d.checkEffect()
+	d.odd()
 	d.job.Fingerprint = d.job.fingerprint()
 	d.job.Content = d.job.content()
+	if d.job.unset(whenKeys...) {
+		d.job.Schedule = nil // nobody can tell when it ticks
+	}
 }
+
+// whenKeys are those that ticks depend on.
+var whenKeys = []string{"name", "schedule", "timeZone", "start", "end"}
 
 // finishSchedule parses the schedule once zone and window are known.
 func (d *decoder) finishSchedule() {
@@ -141,17 +154,21 @@ func (d *decoder) finishSchedule() {
 		for _, k := range []string{"timeZone", "start", "end", "name"} {
 			opaque = opaque || j.at[k].opaque
 		}
-		d.badSchedule(expr, err, opaque)
+		hint := ""
+		if !opaque {
+			hint = scheduleHint(expr.value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
+		}
+		d.badSchedule(expr, err, hint, opaque)
 		return
 	}
 	j.Schedule = s
-	if s.Next(d.now).IsZero() {
+	if s.Next(d.now).IsZero() && !j.unset(whenKeys...) {
 		d.warn(expr.node, "", "%s: its last tick has passed, it will not run again", expr.label)
 	}
 }
 
 // badSchedule passes on why a schedule cannot be. The reason repeats parts of it, which a variable's value forbids.
-func (d *decoder) badSchedule(expr text, err error, opaque bool) {
+func (d *decoder) badSchedule(expr text, err error, hint string, opaque bool) {
 	if opaque {
 		d.bad(expr, "put the value in place of the variable to see why",
 			"with its variables filled in, this is not a valid schedule")
@@ -161,7 +178,7 @@ func (d *decoder) badSchedule(expr text, err error, opaque bool) {
 	// The reason may begin as the message does.
 	why = strings.TrimPrefix(why, "schedule ")
 	why = strings.TrimPrefix(why, fmt.Sprintf("%q: ", strings.TrimSpace(expr.value)))
-	d.bad(expr, "", "%s", why)
+	d.bad(expr, hint, "%s", why)
 }
 
 func (d *decoder) checkJitter() {
@@ -170,7 +187,7 @@ func (d *decoder) checkJitter() {
 	if !jitter.ok() || j.Jitter == 0 {
 		return
 	}
-	if j.Schedule != nil && j.Jitter >= time.Second { // no schedule ticks more often than that
+	if j.Schedule != nil && j.Jitter >= time.Second && !j.unset(whenKeys...) { // no schedule ticks more often than that
 		if gap := j.Schedule.MinGap(); gap > 0 && j.Jitter >= gap {
 			d.bad(jitter, "", "must be shorter than the smallest distance of two ticks, %s", shortDuration(gap))
 		}
@@ -184,7 +201,7 @@ func (d *decoder) checkBackoff() {
 	j := d.job
 	backoff, longest := j.at["retry.backoff"], j.at["retry.maxBackoff"]
 	switch {
-	case j.Retry.MaxBackoff >= j.Retry.Backoff:
+	case j.Retry.MaxBackoff >= j.Retry.Backoff, j.unset("retry.backoff", "retry.maxBackoff"):
 	case longest.ok():
 		d.bad(longest, "", "must be at least retry.backoff, %s", shortDuration(j.Retry.Backoff))
 	default:
@@ -196,14 +213,14 @@ func (d *decoder) checkBackoff() {
 // tried again before the lock ends.
 func (d *decoder) checkRoomToRenew() {
 	j := d.job
-	if ttl := j.at["lock.ttl"]; ttl.ok() && !ttl.common && d.table.Redis.Timeout > j.Lock.TTL/3 {
+	if ttl := j.at["lock.ttl"]; ttl.ok() && !ttl.common && d.table.Redis.Timeout > j.Lock.TTL/3 && d.table.Unknown["redis.timeout"] == "" {
 		d.shortTTL(ttl)
 	}
 }
 
 // checkDefaultRoom does the same once for all jobs that do not set their own ttl.
 func (d *decoder) checkDefaultRoom() {
-	if d.table.Redis.Timeout <= d.base.Lock.TTL/3 {
+	if d.table.Redis.Timeout <= d.base.Lock.TTL/3 || d.base.unset("lock.ttl") || d.table.Unknown["redis.timeout"] != "" {
 		return
 	}
 	if ttl := d.base.at["lock.ttl"]; ttl.ok() {
@@ -226,7 +243,7 @@ func (d *decoder) shortTTL(ttl text) {
 
 func (d *decoder) checkRemote() {
 	j := d.job
-	if url := j.at["http.url"]; url.ok() && !j.AllowRemote && !isLocal(j.HTTP.URL) {
+	if url := j.at["http.url"]; url.ok() && !j.AllowRemote && !isLocal(j.HTTP.URL) && !j.unset("allowRemote") {
 		hint := "if the job is meant to call another host, give it allowRemote: true"
 		if d.of.api {
 			hint = "only a job of the table can call another host"
@@ -238,7 +255,7 @@ func (d *decoder) checkRemote() {
 // checkEffect warns of keys that the job's other keys make meaningless.
 func (d *decoder) checkEffect() {
 	j := d.job
-	for _, k := range []string{"lock", "concurrencyPolicy", "missed"} {
+	for _, k := range []string{"lock", "concurrencyPolicy", "missed", "startRetries"} {
 		if j.own(k) && j.Guarantee == EveryReplica {
 			d.warn(j.at[k].node, "", "%s has no effect: with guarantee every-replica there is no lock", k)
 		}
@@ -246,7 +263,10 @@ func (d *decoder) checkEffect() {
 	if j.own("allowRemote") && j.Exec != nil && j.HTTP == nil {
 		d.warn(j.at["allowRemote"].node, "", "allowRemote has no effect on exec")
 	}
-	if j.Reserved && d.table.MaxRunning == 0 {
+	if j.own("retry.on") && j.Exec != nil && j.HTTP == nil {
+		d.warn(j.at["retry.on"].node, "", "retry.on has no effect on exec: whatever code a command ends with, it is tried again")
+	}
+	if j.Reserved && d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == "" {
 		d.warn(j.at["reserved"].node, "", "reserved has no effect: without maxRunning every job has room")
 	}
 }
@@ -269,6 +289,12 @@ func (d *decoder) identifier(e entry, to *string) text {
 	*to = t.value
 	d.noteText(e, t)
 	return t
+}
+
+// IsName says whether a service or job can have that name.
+func IsName(name string) bool {
+	why, _ := checkName(name)
+	return why == ""
 }
 
 // checkName says what is wrong with the name of a service or job, and what to write instead.
@@ -314,7 +340,7 @@ func (d *decoder) timeZone(e entry) {
 	if !t.ok() {
 		return
 	}
-	if _, err := time.LoadLocation(t.value); err == nil && t.value != "" && t.value != "Local" {
+	if isZone(t.value) {
 		d.job.TimeZone = t.value
 		d.noteText(e, t)
 		return
@@ -322,6 +348,8 @@ func (d *decoder) timeZone(e entry) {
 	hint := form
 	if near := nearestZone(t.value); near != "" && !t.opaque {
 		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if fixed := offsetZone(t.value); fixed != "" && !t.opaque {
+		hint = fmt.Sprintf("write %s, whose sign is the other way round; or a place, as Europe/Berlin, for daylight saving", fixed)
 	}
 	switch {
 	case strings.EqualFold(t.value, "local") && !t.opaque:
@@ -343,11 +371,16 @@ func nearestZone(name string) string {
 		}
 	}
 	for _, try := range []string{string(titled), strings.ToUpper(string(titled))} {
-		if _, err := time.LoadLocation(try); err == nil && try != "" && try != "Local" && try != "LOCAL" {
+		if isZone(try) && try != "LOCAL" {
 			return try
 		}
 	}
 	return ""
+}
+
+func isZone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != "" && name != "Local"
 }
 
 func (d *decoder) ttl(e entry) {

@@ -140,6 +140,11 @@ func jobKeys() []key {
 			aka:    []string{"startingDeadlineSeconds"},
 			decode: func(d *decoder, e entry) { d.duration(e, &d.job.StartingDeadline, atLeast(0)) },
 			doc:    "a tick that could not be started within this time is skipped; `0s` = no limit, but five seconds under `missed: skip`"},
+		{name: "startRetries", kind: kindNumber, def: "5", example: "10",
+			show: shown, common: true, aka: []string{"handovers", "maxHandovers", "startAttempts"},
+			decode: func(d *decoder, e entry) { d.number(e, &d.job.StartRetries) },
+			form:   form{most: mostStartRetries},
+			doc:    "further rounds through all replicas when no replica could start a tick, each after a longer wait; at most 100; `0` = one round"},
 		{name: "retry", kind: kindMapping, def: none, common: true, keys: retryKeys(),
 			aka:    []string{"retries", "backoffLimit"},
 			decode: func(d *decoder, e entry) { d.note(e); d.mapping(e) },
@@ -196,6 +201,12 @@ func retryKeys() []key {
 				d.duration(e, &d.job.Retry.MaxBackoff, between(time.Millisecond, maxBackoff))
 			},
 			doc: "the longest of these waits, but for `Retry-After`; at most 24h"},
+		{name: "on", kind: kindCodes, def: "[408, 425, 429, 500-599]", example: "[408, 425, 429, 500-599, 404]", form: codesForm,
+			show: shown, common: true, aka: []string{"codes", "statusCodes", "retryOn"},
+			decode: func(d *decoder, e entry) {
+				d.codes(e, &d.job.Retry.On, "write limit: 0, or remove the key", "without a code no answer would be tried again")
+			},
+			doc: "answers after which `http` is called again: codes and ranges from 100 to 599"},
 	}
 }
 
@@ -230,8 +241,10 @@ func httpKeys() []key {
 			doc: "the request's body, at most 64 KiB"},
 		{name: "successCodes", kind: kindCodes, def: "[200-299]", example: "[200-204, 404]", form: codesForm,
 			show: shown, aka: []string{"status", "expectedStatus"},
-			decode: (*decoder).successCodes,
-			doc:    "answers that count as success: codes and ranges from 100 to 599"},
+			decode: func(d *decoder, e entry) {
+				d.codes(e, &d.job.HTTP.SuccessCodes, "write [200-299], or remove the key", "without a code no answer would be a success")
+			},
+			doc: "answers that count as success: codes and ranges from 100 to 599"},
 	}
 }
 
@@ -244,7 +257,7 @@ func execKeys() []key {
 		{name: "env", kind: kindTextMap, def: none, example: `{LEVEL: "5"}`, form: form{names: variableNames},
 			show: shownName, aka: []string{"environment"},
 			decode: (*decoder).environment,
-			doc:    "variables besides Solotick's own environment, from which `SOLOTICK_REDIS_URL` is left out; not `SOLOTICK_*` and `TRACEPARENT`, which it sets itself"},
+			doc:    "variables besides Solotick's own environment, from which `SOLOTICK_REDIS_URL` and `TRACEPARENT` are left out; not `SOLOTICK_*`, which it sets itself, and `TRACEPARENT`"},
 		{name: "dir", kind: kindText, def: none, example: "/data", form: filledForm,
 			show: shown, aka: []string{"cwd", "workdir", "workingDir"},
 			decode: func(d *decoder, e entry) { d.nonEmpty(e, &d.job.Exec.Dir) },
@@ -267,7 +280,7 @@ func commonKeys() []key {
 func (k key) item(i int) key {
 	switch {
 	case k.show == shownHead && i == 0:
-		k.show = shown
+		k.show = shownWord
 	case k.show == shownHead:
 		k.show = hidden
 	}

@@ -31,6 +31,16 @@ const maxSize = 1 << 20
 // Load reads and checks the table. A table with problems gives a Problems error that holds all of them, sorted by
 // position; any other error means that the file could not be read.
 func Load(path string, env Env) (*Table, error) {
+	data, err := ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data, env)
+}
+
+// ReadFile reads the file of a table for Parse, which refuses one that is too large: of that, no more than a byte too much is
+// read.
+func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the table: %w", err)
@@ -40,7 +50,7 @@ func Load(path string, env Env) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the table: %w", err)
 	}
-	return Parse(path, data, env)
+	return data, nil
 }
 
 // Parse is Load for bytes; name stands for the file in positions. Its error is always a Problems. It looks at the clock
@@ -52,15 +62,29 @@ func Parse(name string, data []byte, env Env) (*Table, error) {
 func parse(name string, data []byte, env Env, now time.Time) (*Table, error) {
 	d := newDecoder(theTable, tableKeys(), now)
 	d.env = env
-	if root := d.read(name, data); root != nil {
-		d.whole(root)
-	}
-	if err := d.found(); err != nil {
+	t, err := d.decode(name, data)
+	if err != nil {
 		return nil, err
 	}
+	return t, nil
+}
+
+// decode gives the table as far as it could be read, and an error with all its problems. There is no table when the text is
+// not YAML.
+func (d *decoder) decode(name string, data []byte) (*Table, error) {
+	root := d.read(name, data)
+	if root == nil {
+		return nil, d.found()
+	}
+	d.whole(root)
+	for _, u := range d.unset {
+		d.table.Warnings = append(d.table.Warnings, u.warning())
+	}
 	d.table.Warnings = tidy(d.table.Warnings)
-	d.table.Hash = d.table.hash()
-	return d.table, nil
+	if len(d.problems) == 0 {
+		d.table.Hash = d.hash(root)
+	}
+	return d.table, d.found()
 }
 
 func newDecoder(of subject, root []key, now time.Time) *decoder {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -88,7 +89,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 			Body:    "{\"dry\": false}\n", SuccessCodes: []CodeRange{{200, 204}, {404, 404}, {409, 409}},
 		},
 		AllowRemote: true, Timeout: 10 * time.Minute, Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid,
-		Missed: All, StartingDeadline: time.Hour, Retry: Retry{4, 2 * time.Second, 20 * time.Second}, Lock: Lock{TTL: 30 * time.Second}, Jitter: 30 * time.Second,
+		Missed: All, StartingDeadline: time.Hour, StartRetries: 0, Retry: Retry{4, 2 * time.Second, 20 * time.Second, []CodeRange{{404, 404}, {500, 503}}}, Lock: Lock{TTL: 30 * time.Second}, Jitter: 30 * time.Second,
 		Start: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2027, 11, 30, 23, 0, 0, 0, time.UTC),
 		Notify: Notify{"https://hc.example.com/1/start", "https://hc.example.com/1", "https://hc.example.com/1/fail"},
 	})
@@ -99,7 +100,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 			Env:     map[string]string{"LEVEL": "5", "EMPTY": ""}, Dir: "/data",
 		},
 		AllowRemote: true, Timeout: 2 * time.Minute, Guarantee: EveryReplica, ConcurrencyPolicy: Allow,
-		Missed: Skip, StartingDeadline: 30 * time.Minute, Retry: Retry{2, 2 * time.Second, 20 * time.Second}, Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
+		Missed: Skip, StartingDeadline: 30 * time.Minute, StartRetries: 8, Retry: Retry{2, 2 * time.Second, 20 * time.Second, nil}, Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
 		Reserved: true, Resources: Resources{Memory: 64 << 20, CPU: 2 * time.Minute, Nice: -5},
 		Notify: Notify{Success: "https://hc.example.com/ok", Failure: "http://hc.example.com/ping/" + canary},
 	})
@@ -119,7 +120,7 @@ func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
 			HTTP: &HTTP{
 				Method: "POST", URL: "http://127.0.0.1:8080/ping", SuccessCodes: []CodeRange{{200, 299}},
 			},
-			Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid, Missed: Latest, Retry: Retry{0, 5 * time.Second, time.Minute},
+			Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid, Missed: Latest, StartRetries: 5, Retry: Retry{0, 5 * time.Second, time.Minute, nil},
 			Lock: Lock{TTL: 15 * time.Second, SafetyDelay: time.Second}, Fingerprint: fingerprint,
 			Content: table.Jobs[0].Content,
 		}},
@@ -148,7 +149,9 @@ func TestWhatIsOddIsAWarning(t *testing.T) {
 		`job "new-year-2020": schedule "0 0 0 1 1 ? 2020": its last tick has passed, it will not run again`,
 		`job "new-year-2020": allowRemote has no effect on exec`,
 		`job "windowed": schedule "@daily": its last tick has passed, it will not run again`,
+		`job "windowed": retry.on has no effect on exec: whatever code a command ends with, it is tried again`,
 		`job "everywhere": lock has no effect: with guarantee every-replica there is no lock`,
+		`job "everywhere": startRetries has no effect: with guarantee every-replica there is no lock`,
 		`job "everywhere": reserved has no effect: without maxRunning every job has room`,
 	})
 	for _, w := range table.Warnings {
@@ -294,6 +297,35 @@ func TestRedisURLs(t *testing.T) {
 		_, err := parse("table.yaml", []byte("service: s\nredis: {url: \""+url+"\"}\njobs: []\n"), testEnv, testNow)
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", url, err)
+		}
+	}
+}
+
+func TestStartRetriesOfAJobWinOverThoseOfDefaults(t *testing.T) {
+	const jobs = `
+service: billing
+jobs:
+  - {name: a, schedule: "@daily", exec: {command: [a]}}
+  - {name: b, schedule: "@daily", exec: {command: [b]}, startRetries: 0}
+  - {name: c, schedule: "@daily", exec: {command: [c]}, startRetries: 100}
+`
+	for defaults, want := range map[string][]int{"": {5, 0, 100}, "defaults: {startRetries: 2}\n": {2, 0, 100}} {
+		var got []int
+		for _, j := range parsed(t, jobs+defaults).Jobs {
+			got = append(got, j.StartRetries)
+		}
+		equal(t, defaults, got, want)
+	}
+}
+
+// TestARenewalThatJustFitsIsGood is the bound of redis.timeout: three of them fill the ttl.
+func TestARenewalThatJustFitsIsGood(t *testing.T) {
+	const table = "service: s\nredis: {timeout: 1s}\n%sjobs: [{name: a, schedule: \"@daily\", %sexec: {command: [a]}}]\n"
+	for _, c := range [][2]string{{"", "lock: {ttl: 3s}, "}, {"defaults: {lock: {ttl: 3s}}\n", ""}} {
+		parsed(t, fmt.Sprintf(table, c[0], c[1]))
+		short := strings.NewReplacer("3s", "2999ms").Replace(fmt.Sprintf(table, c[0], c[1]))
+		if _, err := parse("table.yaml", []byte(short), testEnv, testNow); err == nil {
+			t.Errorf("good, too: %s", short)
 		}
 	}
 }

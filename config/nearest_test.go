@@ -19,6 +19,7 @@ func TestKeysOfOtherToolsFindTheirs(t *testing.T) {
 	for word, want := range map[string]string{
 		"time_zone": "timeZone", "time-zone": "timeZone", "tz": "timeZone", "cron": "schedule",
 		"startingDeadlineSeconds": "startingDeadline", "activeDeadlineSeconds": "timeout", "Suspend": "suspend", "backoffLimit": "retry",
+		"handovers": "startRetries", "start_retries": "startRetries", "startAttempts": "startRetries", "retries": "retry",
 		"reserve": "reserved", "limits": "resources", "healthchecks": "notify", "reservation": "",
 	} {
 		if got, _ := nearestKey(jobKeys(), word); got.name != want {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -33,6 +34,9 @@ func (d *decoder) read(name string, data []byte) *yaml.Node {
 		return nil
 	}
 	d.src = newSource(name, string(data), d.root)
+	if !d.of.api && d.crontab(string(data)) {
+		return nil
+	}
 	root, err := d.load(data)
 	if err != nil {
 		d.src.broken = true
@@ -72,6 +76,8 @@ func (d *decoder) load(data []byte) (root *yaml.Node, err error) {
 		return nil, err
 	}
 	switch err := loader.Load(&second); {
+	case err == nil && len(first.Content) == 1 && d.foreign(first.Content[0]):
+		return nil, nil
 	case err == nil:
 		d.src.broken = true
 		line, column := d.src.clamp(second.Line, second.Column)
@@ -84,7 +90,10 @@ func (d *decoder) load(data []byte) (root *yaml.Node, err error) {
 	if len(first.Content) != 1 {
 		return nil, errors.New("not valid YAML")
 	}
-	if root := first.Content[0]; root.Tag != "!!null" {
+	switch root := first.Content[0]; {
+	case d.foreign(root):
+		return nil, nil
+	case root.Tag != "!!null":
 		return root, nil
 	}
 	d.empty()
@@ -186,6 +195,9 @@ func (d *decoder) syntax(err error) {
 		return
 	}
 	mark := le.Mark
+	if strings.Contains(le.Message, "mapping values are not allowed") && d.noColon(le.Mark.Line) {
+		return
+	}
 	why, hint := "not valid YAML here", ""
 	for _, s := range syntaxErrors {
 		if strings.Contains(le.Message, s.message) && strings.Contains(le.ContextMsg, s.context) {
@@ -207,6 +219,23 @@ func (d *decoder) syntax(err error) {
 		why, hint = fmt.Sprintf("a value that begins with %c must stand in quotes", value[0]), fmt.Sprintf("write %q", value)
 	}
 	d.problem(line, column, width, hint, why)
+}
+
+var keyWithoutColon = regexp.MustCompile(`^[ ]*(?:- +)?([A-Za-z]+) +[^ :][^:]*$`)
+
+// noColon recognizes a key without its colon in the line above the one that the library complains of: "- name a". It has
+// taken the two for a text of two lines.
+func (d *decoder) noColon(line int) bool {
+	m := keyWithoutColon.FindStringSubmatchIndex(string(d.src.line(line - 1)))
+	if m == nil {
+		return false
+	}
+	name := string(d.src.line(line - 1)[m[2]:m[3]])
+	if len(homes(d.root, name, false)) == 0 {
+		return false
+	}
+	d.problem(line-1, m[2]+1, m[3]-m[2], fmt.Sprintf("write %s: and a space", name), fmt.Sprintf("the colon behind %q is missing", name))
+	return true
 }
 
 // syntaxErrors are the errors of the YAML library that people make, in words that say what to do. The library's own

@@ -49,7 +49,7 @@ func (d *decoder) ready(e entry) {
 		case seen[k] == nil:
 		case named == "":
 			named = k
-		case seen[k] != seen[named]: // a merge key counts as all of them
+		case present(seen[k]) && present(seen[named]):
 			d.fail(seen[k], "keep one of url, tcp and exec", "ready.%s: ready.%s asks the app already", k, named)
 		}
 	}

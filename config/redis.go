@@ -26,7 +26,7 @@ func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 	named := ""
 	for _, k := range choice {
 		switch {
-		case seen[k] == nil:
+		case !present(seen[k]):
 		case named == "":
 			named = k
 		default:
@@ -39,7 +39,7 @@ func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 	}
 	if r.URL == Embedded {
 		for _, k := range []string{"username", "passwordFile", "tls"} {
-			if seen[k] != nil {
+			if present(seen[k]) {
 				d.fail(seen[k], "", "redis.%s: the embedded store has none", k)
 			}
 		}
@@ -49,13 +49,13 @@ func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 		return
 	}
 	_, password := u.User.Password()
-	if seen["username"] != nil && u.User.Username() != "" {
+	if present(seen["username"]) && u.User.Username() != "" {
 		d.fail(seen["username"], "", "redis.username: redis.url names a user already")
 	}
-	if seen["passwordFile"] != nil && password {
+	if present(seen["passwordFile"]) && password {
 		d.fail(seen["passwordFile"], "", "redis.passwordFile: redis.url has a password already")
 	}
-	if seen["tls"] != nil && u.Scheme != "rediss" {
+	if present(seen["tls"]) && u.Scheme != "rediss" {
 		d.fail(seen["tls"], "write rediss:// to encrypt the connection", "redis.tls: redis.url does not ask for TLS")
 	}
 }

@@ -100,6 +100,8 @@ func TestContentIsTheSameAsLongAsTheJobIs(t *testing.T) {
 		{"reserved: true", "reserved: false"}:     {true, false},
 		{"limit: 2,", "limit: 3,"}:                {true, false},
 		{"backoff: 2s", "backoff: 3s"}:            {false, false},
+		{"startRetries: 8", "startRetries: 9"}:    {true, false},
+		{"startRetries: 0", "startRetries: 1"}:    {false, true},
 	} {
 		changed := strings.Replace(text, change[0], change[1], 1)
 		if changed == text {

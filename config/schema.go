@@ -20,6 +20,7 @@ func Schema() []byte {
 		{"description", "What Solotick runs beside a service, and when. Every key is described in docs/table.md."},
 	}
 	root = append(root, ofMapping(key{keys: tableKeys()}, false)...)
+	root = append(root, field{"patternProperties", object{{"^" + extension, true}}})
 	root = append(root, field{"$defs", object{
 		{"variable", object{
 			{"description", "`${NAME}` or `${NAME:-default}`, from Solotick's environment"},

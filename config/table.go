@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config/schedule"
@@ -18,7 +19,11 @@ type Table struct {
 	Ready         *Ready        // nil = the app counts as ready
 	Jobs          []Job         // in the order of the file
 	Warnings      []Problem     // what is odd but no error, sorted by position
-	Hash          string        // 12 hex digits over the resolved table; the same on all replicas with the same table
+	Hash          string        // 12 hex digits over the table as written, before its variables; "" when not all of it could be read
+
+	// What Read alone leaves open; empty in a table of Load.
+	Unset   []string          `json:"-"` // variables that are not set
+	Unknown map[string]string `json:"-"` // keys outside of jobs that could not be read ("redis.url"), each with the reason
 }
 
 // Ready is how the app beside is asked whether it is ready. Exactly one of URL, TCP and Exec is set.
@@ -71,6 +76,7 @@ type Job struct {
 	ConcurrencyPolicy ConcurrencyPolicy
 	Missed            Missed
 	StartingDeadline  time.Duration // 0 = no limit
+	StartRetries      int           // further rounds through all replicas when none could start a tick, 0 to 100; default 5
 	Retry             Retry
 	Lock              Lock
 	Jitter            time.Duration // 0 = none
@@ -126,6 +132,18 @@ type Retry struct {
 	Limit      int           // attempts after the first; 0 = none, the default
 	Backoff    time.Duration // before the second attempt, doubled for each further one; default 5s
 	MaxBackoff time.Duration // default 1m
+	On         []CodeRange   `json:",omitempty"` // answers after which a request is sent again; nil = 408, 425, 429 and 500-599
+}
+
+// retried are the answers by which an app says that it may fare better later.
+var retried = []CodeRange{{408, 408}, {425, 425}, {429, 429}, {500, 599}}
+
+// After says whether a request is sent again after an answer.
+func (r Retry) After(code int) bool {
+	if r.On == nil {
+		return covers(retried, code)
+	}
+	return covers(r.On, code)
 }
 
 // Lock tunes a job's lock.
@@ -143,8 +161,15 @@ type HTTP struct {
 	SuccessCodes []CodeRange // default 200-299
 }
 
+// Succeeds says whether an answer is a success.
+func (h *HTTP) Succeeds(code int) bool { return covers(h.SuccessCodes, code) }
+
 // CodeRange is a range of HTTP status codes, both ends included.
 type CodeRange struct{ From, To int }
+
+func covers(codes []CodeRange, code int) bool {
+	return slices.ContainsFunc(codes, func(r CodeRange) bool { return r.From <= code && code <= r.To })
+}
 
 // Exec is a target that is started as a process.
 type Exec struct {

@@ -22,8 +22,8 @@ const (
 type Timer struct {
 	ID string
 	At time.Time // UTC, whole milliseconds; one in the past means now
-	// Job is what runs then: its HTTP, Timeout, Guarantee and Retry are the timer's, Lock and the rest the defaults, but
-	// for ConcurrencyPolicy Allow. It is called timer:<id> and has no schedule.
+	// Job is what runs then. The timer sets its HTTP, Timeout, Guarantee, StartRetries and Retry; ConcurrencyPolicy is
+	// Allow; Lock and the rest have their defaults. It is called timer:<id> and has no schedule.
 	Job Job
 	// Source is what Redis keeps: the timer's keys as JSON, always in the same form, with at and never after. ParseTimer
 	// reads it again.
@@ -31,6 +31,9 @@ type Timer struct {
 }
 
 var timerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$`)
+
+// IsTimerID says whether a timer can have that id.
+func IsTimerID(id string) bool { return len(id) <= maxTimerID && timerID.MatchString(id) }
 
 // timerKeys are those of a job that make sense for one run, and when it is.
 func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []key {
@@ -53,7 +56,7 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []key {
 		switch k.name {
 		case "guarantee":
 			k.form = words(AtMostOnce, AtLeastOnce)
-		case "http", "timeout", "retry":
+		case "http", "timeout", "startRetries", "retry":
 		default:
 			continue
 		}
@@ -73,7 +76,7 @@ func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 	d.begin("timer", id)
 	d.job.Name, d.job.Dynamic, d.job.ConcurrencyPolicy = "timer:"+id, true, Allow
 	root, found := d.document(data, "http")
-	switch {
+	switch { // as in IsTimerID
 	case len(id) > maxTimerID:
 		d.file("", "%sthe id must have at most %d characters", d.scope, maxTimerID)
 	case !timerID.MatchString(id):
@@ -103,7 +106,7 @@ func (d *decoder) checkMoment(root *yaml.Node, found map[string]*yaml.Node, at t
 	switch when := d.job.at["at"]; {
 	case found["at"] == nil && found["after"] == nil:
 		d.fail(root, form, "at or after is missing")
-	case found["at"] != nil && found["after"] != nil && found["at"] != found["after"]: // a merge key counts as both
+	case present(found["at"]) && present(found["after"]):
 		d.fail(found["after"], "keep one of them", "at says already when")
 	case !when.ok():
 	case at.After(d.now.Add(furthest + clockSlack)):

@@ -31,6 +31,8 @@ func (d *decoder) wrongKind(e entry) {
 	case e.kind == kindMapping:
 		if k, ok := find(e.keys, "url"); ok && e.val.Kind == yaml.ScalarNode {
 			hint = fmt.Sprintf("write %s: {%s: …}", e.name, k.name)
+		} else if example := filled[e.name]; example != "" {
+			hint = fmt.Sprintf("write %s: %s", e.name, example)
 		}
 	case e.kind == kindCodes && e.val.Kind == yaml.ScalarNode:
 		hint = "write a list: [200-299, 404]"
@@ -85,6 +87,9 @@ func (d *decoder) scalar(e entry, tags ...string) text {
 	if !d.of.api {
 		var errs []error
 		t.value, t.opaque, errs = substitute(e.val.Value, d.env)
+		if t.opaque {
+			d.references = append(d.references, [2]string{d.scope + e.path, e.val.Value})
+		}
 		for _, err := range errs {
 			d.badReference(e, err)
 		}
@@ -108,6 +113,10 @@ func (d *decoder) wrongScalar(e entry) {
 		if label := d.label(e); label != e.path && len(e.val.Value) < 40 {
 			hint = fmt.Sprintf(`put it in quotes: %q`, e.val.Value)
 		}
+	} else if isText && e.name == "body" {
+		hint = `a body is text: put it in quotes, '{"dry": false}'`
+	} else if e.val.Kind == yaml.MappingNode && isText {
+		hint = "put text that holds a colon and a space in quotes"
 	}
 	want := "a " + e.kind
 	switch {
@@ -123,16 +132,26 @@ func (d *decoder) wrongScalar(e entry) {
 	d.fail(e.val, hint, "%smust be %s, not %s", lead(e.path), want, kindOf(e.val))
 }
 
-// badReference points at the variable in the value, where its line shows it.
+// badReference says what is wrong with a variable in a value.
 func (d *decoder) badReference(e entry, err error) {
-	line, column, width := d.place(e.val)
 	hint := "write ${NAME} or ${NAME:-default}; for a literal ${ write $${"
 	look := "${"
 	var missing missingError
 	if errors.As(err, &missing) {
+		if d.lenient {
+			d.leftUnset(e, missing)
+			return
+		}
 		hint = fmt.Sprintf("set it, or give a default: ${%s:-…}; for a literal ${ write $${", missing.name)
 		look = "${" + missing.name
 	}
+	line, column, width := d.placeReference(e, look)
+	d.problem(line, column, width, hint, d.scope+e.path+": "+err.Error())
+}
+
+// placeReference is where a variable stands in a value, if its line shows it, and else where the value does.
+func (d *decoder) placeReference(e entry, look string) (line, column, width int) {
+	line, column, width = d.place(e.val)
 	if src := d.src.line(line); column-1+width <= len(src) && width < 1000 {
 		if i := strings.Index(string(src[column-1:column-1+width]), look); i >= 0 && !d.hidden[e.val] {
 			value := string(src[column-1 : column-1+width])
@@ -143,7 +162,7 @@ func (d *decoder) badReference(e entry, err error) {
 			}
 		}
 	}
-	d.problem(line, column, width, hint, d.scope+e.path+": "+err.Error())
+	return line, column, width
 }
 
 // text reads text.
@@ -176,8 +195,8 @@ func oneOf[T ~string](d *decoder, e entry, to *T) {
 		return
 	}
 	hint := ""
-	if near := Nearest(t.value, words); near != "" && !t.opaque {
-		hint = fmt.Sprintf("did you mean %q?", near)
+	if !t.opaque {
+		hint = wordHint(e.name, t.value, words)
 	}
 	d.bad(t, hint, "must be %s", strings.Join(words, " or "))
 }

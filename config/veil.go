@@ -19,6 +19,7 @@ const (
 	shownHead                   // of a list only the first item: a program, but not its arguments
 	shownName                   // of a mapping only the names: headers, environment
 	shownTime                   // what has no slash: a URL that slipped in from notify.start does
+	shownWord                   // what has no blank: behind one a program has its arguments
 )
 
 // veil decides for every key and value of a file whether it may be shown.
@@ -47,7 +48,8 @@ func (v *veil) value(n *yaml.Node, k key) {
 		v.show(n)
 	case yaml.ScalarNode:
 		switch {
-		case k.show == shown, k.show == shownTime && !strings.Contains(n.Value, "/"):
+		case k.show == shown, k.show == shownTime && !strings.Contains(n.Value, "/"),
+			k.show == shownWord && oneWord(n.Value):
 			v.show(n)
 		case k.show == shownURL:
 			v.instead(n, safeURL(n.Value))
@@ -56,6 +58,9 @@ func (v *veil) value(n *yaml.Node, k key) {
 		}
 	}
 }
+
+// oneWord says whether there is at most one word in text.
+func oneWord(text string) bool { return len(strings.Fields(text)) <= 1 }
 
 func (v *veil) mapping(n *yaml.Node, k key) {
 	seen := map[string]bool{}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// Admits tells why a job or timer of the API must not be sent beside this table; nil when it may. TCP of this machine is
+// open to it, except for the replica's own admin address. Unix sockets are those of other programs as well, such as a
+// container runtime's: it reaches those alone that a job of the table or the readiness gate calls. The File of the
+// problem is "body".
+func (t *Table) Admits(j *Job) *Problem {
+	var why, hint string
+	switch socket := socketOf(j.HTTP.URL); {
+	case socket != "" && !t.calls(socket):
+		why, hint = "a unix socket that neither a job of the table nor its readiness gate calls", "call the app at http://127.0.0.1:PORT, or "+toTheTable
+	case socket == "" && t.isAdmin(j.HTTP.URL):
+		why, hint = "the replica's own admin address, which answers no job", "call the app, and have it ask the API"
+	default:
+		return nil
+	}
+	what := "job " + quoted(j.Name)
+	if id, timer := strings.CutPrefix(j.Name, "timer:"); timer {
+		what = "timer " + quoted(id)
+	}
+	return &Problem{File: "body", Message: fmt.Sprintf("%s: http.url is %s", what, why), Hint: hint}
+}
+
+// calls tells whether the table itself has a unix socket called.
+func (t *Table) calls(socket string) bool {
+	if t.Ready != nil && socketOf(t.Ready.URL) == socket {
+		return true
+	}
+	for _, j := range t.Jobs {
+		if j.HTTP != nil && socketOf(j.HTTP.URL) == socket {
+			return true
+		}
+	}
+	return false
+}
+
+// isAdmin tells whether a URL has the port of the admin address. It may be spelt in ways that are not seen here: the
+// address itself is looked at when the connection is made.
+func (t *Table) isAdmin(raw string) bool {
+	_, port, err := net.SplitHostPort(t.Admin)
+	u, failed := url.Parse(raw)
+	return err == nil && failed == nil && u.Port() == port && isLoopback(u.Hostname())
+}
+
+// socketOf is the path of the unix socket that a URL names; "" when it names none.
+func socketOf(raw string) string {
+	rest, ok := strings.CutPrefix(raw, unixURL)
+	if !ok {
+		return ""
+	}
+	file, _, _ := strings.Cut(rest, ":")
+	return path.Clean(file)
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// foreign recognizes what is a table of another kind, of which one problem says more than many.
+func (d *decoder) foreign(root *yaml.Node) bool {
+	if d.of.api || root.Kind != yaml.MappingNode {
+		return false
+	}
+	values := map[string]string{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if v := root.Content[i+1]; v.Kind == yaml.ScalarNode {
+			values[root.Content[i].Value] = v.Value
+		}
+	}
+	if values["apiVersion"] == "" || values["kind"] == "" {
+		return false
+	}
+	what, hint := "manifest", "a table begins with service: and jobs:, see docs/table.md"
+	switch kind := values["kind"]; {
+	case slices.Contains([]string{"CronJob", "CronJobList", "List"}, kind):
+		what, hint = kind, d.toImport()
+	case slices.Contains([]string{"ConfigMap", "Secret"}, kind):
+		what, hint = kind, "the table is the text under data: check that"
+	}
+	d.file(hint, "this is a Kubernetes %s, not a table", what)
+	return true
+}
+
+// toImport is the command that makes a table of the file.
+func (d *decoder) toImport() string {
+	return "make a table of it: solotick import " + d.src.name + " > table.yaml"
+}
+
+var (
+	// cronEntry is a line of a crontab that runs something: five fields, or a word, and what follows them.
+	cronEntry = regexp.MustCompile(`^[ \t]*(@(reboot|hourly|daily|midnight|weekly|monthly|yearly|annually)` +
+		`|[0-9*][-0-9*,/]*([ \t]+[0-9*][-0-9*,/]*){2}([ \t]+[0-9A-Za-z*][-0-9A-Za-z*,/#]*){2})[ \t]+[^ \t#:]`)
+
+	cronVariable = regexp.MustCompile(`^[ \t]*[A-Za-z_][A-Za-z0-9_]*[ \t]*=`)
+)
+
+// crontab recognizes one. Every line of it is an entry, a variable or a comment, which no line of a table is.
+func (d *decoder) crontab(text string) bool {
+	entries := 0
+	for line := range strings.Lines(text) {
+		switch line = strings.TrimSpace(line); {
+		case line == "", strings.HasPrefix(line, "#"), cronVariable.MatchString(line):
+		case cronEntry.MatchString(line):
+			entries++
+		default:
+			return false
+		}
+	}
+	if entries == 0 {
+		return false
+	}
+	d.file(d.toImport(), "this is a crontab, not a table")
+	return true
+}

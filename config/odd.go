@@ -1,0 +1,160 @@
+package config
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// odd warns of what can be meant, and more often is not.
+func (d *decoder) odd() {
+	d.oddSchedule()
+	d.oddTimeout()
+	d.oddCommand()
+}
+
+// oddSchedule looks at a schedule as it is written, which is known to be one.
+func (d *decoder) oddSchedule() {
+	expr := d.job.at["schedule"]
+	if d.job.Schedule == nil || !expr.ok() || expr.opaque {
+		return
+	}
+	f := strings.Fields(strings.ToUpper(expr.value))
+	if len(f) < 5 { // @daily
+		return
+	}
+	d.oddSteps(expr, f)
+	d.oddDays(expr, f)
+}
+
+// oddSteps warns of a step that does not fill its field: */45 is no "every 45 minutes".
+func (d *decoder) oddSteps(expr text, f []string) {
+	units := []struct {
+		name, short string
+		size        int
+	}{{"second", "s", 60}, {"minute", "m", 60}, {"hour", "h", 24}}
+	if len(f) == 5 {
+		units = units[1:]
+	}
+	for i, unit := range units {
+		text, ok := strings.CutPrefix(f[i], "*/")
+		step, err := strconv.Atoi(text)
+		if !ok || err != nil || unit.size%step == 0 {
+			continue
+		}
+		hint := ""
+		if fixed := f[:i]; allOf(f[i+1:], "*", "?") && allOf(fixed, "0", "*") {
+			hint = fmt.Sprintf("for every %d%s write \"@every %d%s\"", step, unit.short, step, unit.short)
+		}
+		d.warn(expr.node, hint, "%s: %s \"*/%d\" begins anew with each %s: its last two are %d%s apart, not %d%s",
+			expr.label, unit.name, step, map[string]string{"s": "minute", "m": "hour", "h": "day"}[unit.short],
+			unit.size%step, unit.short, step, unit.short)
+	}
+}
+
+func allOf(fields []string, words ...string) bool {
+	return !slices.ContainsFunc(fields, func(f string) bool { return !slices.Contains(words, f) })
+}
+
+// weekdays by their number here; Quartz counts from 1.
+var weekdays = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"}
+
+// weekdayNumber finds the numbers of days in a field, and not the n of #n and /n.
+var weekdayNumber = regexp.MustCompile(`(^|[-,])([0-9])`)
+
+// oddDays warns of Quartz' numbers of weekdays, and of two fields for days of which either counts.
+func (d *decoder) oddDays(expr text, f []string) {
+	at := 2 // of the day of month
+	if len(f) > 5 {
+		at = 3
+	}
+	month, week := f[at], f[at+2]
+	whole := func(weekField string) string {
+		written := slices.Clone(f)
+		written[at+2] = weekField
+		return strconv.Quote(strings.Join(written, " "))
+	}
+	switch {
+	case month == "?" && weekdayNumber.MatchString(week) && !slices.Contains(weekdayNumbers(week), 0):
+		here, quartz := named(week, 0), named(week, 1)
+		d.warn(expr.node, fmt.Sprintf("if %s is meant write %s, and else %s", quartz, whole(quartz), whole(here)),
+			"%s: day of week \"%s\" is %s here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is %s",
+			expr.label, week, here, quartz)
+	case !slices.Contains(anyDay, month) && !slices.Contains(anyDay, week):
+		hint := "if both are meant to match, Solotick cannot say it; if either is, two jobs say it more plainly"
+		if nth := slices.Index([]string{"1-7", "8-14", "15-21", "22-28"}, month); nth >= 0 && !strings.ContainsAny(week, ",-/#L") {
+			written := slices.Clone(f)
+			written[at], written[at+2] = "*", fmt.Sprintf("%s#%d", week, nth+1)
+			hint = fmt.Sprintf("for the %s of each month write %q", written[at+2], strings.Join(written, " "))
+		}
+		d.warn(expr.node, hint, "%s: day of month and day of week are both restricted: a day that matches either of them has a tick", expr.label)
+	}
+}
+
+// anyDay are the ways to leave a field for days open. */2 is none, though cron(5) takes it for one.
+var anyDay = []string{"*", "?", "*/1"}
+
+func weekdayNumbers(field string) (numbers []int) {
+	for _, m := range weekdayNumber.FindAllStringSubmatch(field, -1) {
+		n, _ := strconv.Atoi(m[2])
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// named writes the days of a field by name; the first one has the number first.
+func named(field string, first int) string {
+	return weekdayNumber.ReplaceAllStringFunc(field, func(s string) string {
+		n := int(s[len(s)-1] - '0')
+		return s[:len(s)-1] + weekdays[n-first]
+	})
+}
+
+// oddTimeout warns of a run that may go on while the next ticks come due, unless the job says what becomes of them.
+func (d *decoder) oddTimeout() {
+	j := d.job
+	_, said := j.at["concurrencyPolicy"]
+	if said || !j.own("timeout") || j.Schedule == nil || j.Guarantee == EveryReplica || j.unset("guarantee") {
+		return
+	}
+	timeout := j.at["timeout"]
+	if gap := j.Schedule.MinGap(); gap > 0 && j.Timeout > gap {
+		d.warn(timeout.node, "if that is meant write concurrencyPolicy: Forbid",
+			"%s: ticks can be %s apart: those that come due while a run takes longer are skipped", timeout.label, shortDuration(gap))
+	}
+}
+
+var (
+	// shells are programs to which what a shell reads is an argument like any other.
+	shells = strings.Fields("sh bash dash ash zsh ksh fish busybox env ssh su sudo nsenter chroot cmd pwsh expr test [")
+
+	// operators are words that only a shell reads. A semicolon is not among them: find takes it.
+	operators = []string{"|", "||", "&&", "&", ">", ">>", "<", "2>", "2>&1", "&>", "|&"}
+)
+
+// oddCommand warns of a command that is written for a shell, without one.
+func (d *decoder) oddCommand() {
+	if d.job.Exec == nil || len(d.job.Exec.Command) == 0 {
+		return
+	}
+	program := d.job.Exec.Command[0]
+	const shell = `write ["sh", "-c", "…"]`
+	switch at := d.job.at["exec.command"]; {
+	case !at.ok() || slices.Contains(shells, path.Base(program)):
+	case strings.ContainsAny(program, " ") && strings.ContainsAny(program, "|&><;"):
+		d.warn(at.node, shell, "exec.command: the program is a line for a shell, and there is no shell")
+	case strings.Contains(program, " ") && !strings.HasPrefix(program, "/"):
+		d.warn(at.node, `write the program and its arguments as a list: ["/bin/tool", "--fast"]`,
+			"exec.command: the program has a blank in its name: there is no shell that takes it apart")
+	default:
+		for i, word := range d.job.Exec.Command[1:] {
+			if slices.Contains(operators, word) {
+				d.warn(at.node, shell, "exec.command[%d]: %q is an argument like any other: there is no shell", i+1, word)
+				return
+			}
+		}
+	}
+}

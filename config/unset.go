@@ -1,0 +1,124 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Read is Load for whoever runs nothing: operators and CI have no need of a job's secrets. A variable that is not set is a
+// warning, and its value counts as not written. A table with problems gives Problems and a Table too, with all that could
+// be read: Unknown says what could not.
+func Read(path string, env Env) (*Table, error) {
+	data, err := ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return readTable(path, data, env, time.Now())
+}
+
+func readTable(name string, data []byte, env Env, now time.Time) (*Table, error) {
+	d := newDecoder(theTable, tableKeys(), now)
+	d.env, d.lenient = env, true
+	t, err := d.decode(name, data)
+	if t == nil {
+		t = salvage(name, data, env, now)
+	}
+	t.Jobs = slices.DeleteFunc(t.Jobs, func(j Job) bool { return j.Name == "" })
+	return t, err
+}
+
+// topLevel begins a line with a key of the table itself.
+var topLevel = regexp.MustCompile(`^["']?([A-Za-z][A-Za-z0-9_.-]*)["']?[ \t]*:`)
+
+// salvage reads service and redis out of a file that is not YAML as a whole: they say where the replicas meet, which is
+// enough to look at them and to pause a job.
+func salvage(name string, data []byte, env Env, now time.Time) *Table {
+	text := ""
+	if len(data) <= maxSize {
+		text = string(data)
+	}
+	var kept strings.Builder
+	keep := false
+	for line := range strings.Lines(text) {
+		if m := topLevel.FindStringSubmatch(line); m != nil {
+			keep = m[1] == "service" || m[1] == "redis"
+		} else if strings.Trim(line[:1], " \t#\r\n") != "" {
+			keep = false
+		}
+		if keep {
+			kept.WriteString(line)
+		}
+	}
+	d := newDecoder(theTable, tableKeys(), now)
+	d.env, d.lenient = env, true
+	t, _ := d.decode(name, []byte(kept.String()))
+	if t == nil {
+		t = d.table
+		set(&t.Unknown, "service", unreadable)
+		set(&t.Unknown, "redis", unreadable)
+	}
+	set(&t.Unknown, "jobs", unreadable)
+	t.Hash = ""
+	return t
+}
+
+// Why a key of the table is unknown.
+const (
+	hasProblems = "it has problems"
+	unreadable  = "the file cannot be read there"
+)
+
+// leftUnset notes a value whose variable is not set.
+func (d *decoder) leftUnset(e entry, missing missingError) {
+	if d.job != nil {
+		d.job.at[e.path] = text{unset: true}
+	} else {
+		set(&d.table.Unknown, e.path, missing.Error())
+	}
+	if i := slices.Index(d.table.Unset, missing.name); i >= 0 {
+		d.unset[i].more++
+		return
+	}
+	d.table.Unset = append(d.table.Unset, missing.name)
+	line, column, width := d.placeReference(e, "${"+missing.name)
+	d.unset = append(d.unset, unsetVariable{first: d.src.problem(line, column, width,
+		fmt.Sprintf("solotick run needs it; to do without, give a default: ${%s:-…}", missing.name),
+		fmt.Sprintf("%s%s: %s", d.scope, e.path, missing))})
+}
+
+// unsetVariable is the warning of a variable that is not set, at one of its places.
+type unsetVariable struct {
+	first Problem
+	more  int // further places
+}
+
+func (u unsetVariable) warning() Problem {
+	p := u.first
+	switch {
+	case u.more == 1:
+		p.Message += "; one more value has it"
+	case u.more > 1:
+		p.Message += fmt.Sprintf("; %d more values have it", u.more)
+	}
+	return p
+}
+
+// unset says whether one of the values could not be read, since a variable of it is not set: then nothing can be said of how
+// they go together.
+func (j *draft) unset(paths ...string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return j.at[path].unset })
+}
+
+// NoTable stands in for a table that is not at hand: it says which service is looked at and nothing else.
+func NoTable(service string) (*Table, error) {
+	if why, _ := checkName(service); why != "" {
+		return nil, fmt.Errorf("the name of a service %s", why)
+	}
+	t := newDecoder(theTable, nil, time.Time{}).table
+	t.Service = service
+	set(&t.Unknown, "jobs", "there is no table")
+	return t, nil
+}
