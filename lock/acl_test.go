@@ -174,7 +174,8 @@ func (p *player) begins() error {
 }
 
 func (p *player) claim(tick int64) lock.Claim {
-	return lock.Claim{Job: job, Tick: time.UnixMilli(tick), TTL: playTTL, Replica: "a", Run: uuid.NewString()}
+	return lock.Claim{Job: job, Tick: time.UnixMilli(tick), Due: time.Now().Truncate(time.Millisecond), TTL: playTTL, Replica: "a",
+		Run: uuid.NewString()}
 }
 
 func (p *player) wins(c lock.Claim) (*lock.Lease, error) {
@@ -244,20 +245,29 @@ func (p *player) handsOn() error {
 	return p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Finish(ctx, 0, nil) })
 }
 
-// catchesUp claims a list of ticks, and drops them again.
+// catchesUp claims a list of ticks behind a missed one, drops them, and counts all three as missed.
 func (p *player) catchesUp() error {
 	c := p.claim(36)
-	c.Older = []string{lock.Due{Job: job, Tick: time.UnixMilli(35), Kind: "catchup", Nonce: c.Run}.Member(),
-		lock.Due{Job: job, Tick: c.Tick, Kind: "catchup", Nonce: c.Run}.Member()}
+	c.Older = pasts(time.UnixMilli(35), c.Tick)
+	c.Before = time.UnixMilli(34)
 	ctx, cancel := context.WithTimeout(p.ctx, p.limit)
 	defer cancel()
 	if _, answer, err := p.Acquire(ctx, c); err != nil || answer.Code != lock.Queued {
 		return fmt.Errorf("claiming a list: %+v, %w", answer, err)
 	}
-	for _, m := range c.Older {
-		if dropped, err := p.Drop(p.ctx, m); err != nil || !dropped {
-			return fmt.Errorf("dropping %q: %v, %w", m, dropped, err)
+	seen, err := p.Look(p.ctx, 10)
+	if err != nil || len(seen.Due) != 2 {
+		return fmt.Errorf("due after the list: %v, %w", seen.Due, err)
+	}
+	gaps := ""
+	for _, d := range seen.Due {
+		var dropped bool
+		if dropped, gaps, err = p.Drop(p.ctx, d, true); err != nil || !dropped {
+			return fmt.Errorf("dropping %+v: %v, %w", d, dropped, err)
 		}
+	}
+	if booked, err := p.Book(ctx, job, gaps, 3); err != nil || !booked {
+		return fmt.Errorf("counting what was missed in %q: %v, %w", gaps, booked, err)
 	}
 	return nil
 }
@@ -288,7 +298,7 @@ func (p *player) takesOver() error {
 	if err != nil || len(seen.Due) != 1 {
 		return fmt.Errorf("due after the takeover: %v, %w", seen.Due, err)
 	}
-	dropped, err := p.Drop(p.ctx, seen.Due[0].Member())
+	dropped, _, err := p.Drop(p.ctx, seen.Due[0], false)
 	if err != nil || !dropped {
 		return fmt.Errorf("dropping: %v, %w", dropped, err)
 	}

@@ -33,11 +33,22 @@ type Claim struct {
 	Policy  Policy
 	// Period is the smallest distance of the job's ticks. A claim may be early by half of it, and by a second at most.
 	Period time.Duration
-	// Kind, Attempt and Handovers travel with the run for whoever takes it over, and with its tick when it is handed on.
-	// A kind is one word, opaque here.
-	Kind      string
-	Attempt   int // from 1
-	Handovers int // how often the tick was handed on because it could not be started
+	// Due is when the tick came due, where that is later than its nominal time: it overlaps with the runs that live then.
+	Due time.Time
+	// Known is the newest claimed tick that the caller has heard of, and Before the tick of the schedule before Tick, or
+	// before the first of Older; zero if there is none. What lies between what was claimed and Tick, and was not
+	// claimed, was missed: the answer tells that in its Gaps.
+	Known, Before time.Time
+	// Kind, Attempt, Rounds and Deaths travel with the run for whoever takes it over, and with its tick when it is handed
+	// on. A kind is schedule (the default), catchup, handover, takeover, manual, backfill or timer.
+	Kind    string
+	Key     string // of its Due: it goes where the kind goes
+	Attempt int    // from 1
+	Retries int    // how many attempts may follow in the same run: whoever takes it over counts on behind them
+	Rounds  int    // how often all replicas have refused to start the tick
+	Deaths  int    // how many replicas have died with it
+	// Refused are the replicas that could not start the tick in this round.
+	Refused []string
 	// Again says that a run that is cut short is to be run again: at-least-once.
 	Again bool
 	// Fingerprint is registered should Redis have lost the job's ledger.
@@ -47,15 +58,24 @@ type Claim struct {
 	// is claimed by then costs Redis a tenth of a question. It is for ticks of the table.
 	Second bool
 
+	// Until is the instant on Redis' clock from which the tick is not worth a run (zero = it always is): no copy of the claim
+	// that Redis comes to later has an effect. One that nobody wants any more would be in the way of those that somebody does.
+	Until time.Time
+	// Look says that the caller has no slot free for a run, and must not win. It learns whether something is in the tick's
+	// way, with all that follows from that, or that nothing is: Free.
+	Look bool
+
 	// Member of the due set that is the authority for this run; empty, the tick comes from the table.
 	Member string
-	// Older are due members for the ticks between OlderThan, the newest tick claimed as far as the caller knows, and Tick,
-	// and last for Tick itself. If there are any, the claim makes them due instead of running Tick at once, so that they
-	// are run in order, and the answer is Queued: only if OlderThan is still right; else it is Gap. With a zero OlderThan
-	// that is not asked.
-	Older     []string
+	// Older are the ticks between OlderThan, the newest tick claimed as far as the caller knows, and Tick, and last Tick
+	// itself. If there are any, the claim makes them due instead of running Tick at once, so that they are run in order,
+	// and the answer is Queued: only if OlderThan is still right; else it is Gap. With a zero OlderThan that is not asked.
+	Older     []Past
 	OlderThan time.Time
 }
+
+// Past is a tick that was not fired in time.
+type Past struct{ Tick, Due time.Time }
 
 func (c *Claim) setDefaults() {
 	if c.Run == "" {
@@ -71,6 +91,9 @@ func (c *Claim) setDefaults() {
 		c.Replica = "-"
 	}
 	c.Attempt = max(c.Attempt, 1)
+	if c.Due.Before(c.Tick) {
+		c.Due = c.Tick
+	}
 	if _, ok := TimerID(c.Job); ok {
 		c.Policy = Allow // timers share a ledger, not a turn
 	}
@@ -80,15 +103,19 @@ func (c *Claim) check() error {
 	if c.TTL <= Margin {
 		return fmt.Errorf("ttl %s is not longer than the margin of %s", c.TTL, Margin)
 	}
-	for _, w := range [...]struct{ what, text string }{{"job", c.Job}, {"kind", c.Kind}, {"run", c.Run}} {
-		if err := oneWord(w.what, w.text); err != nil {
+	if err := oneWord("replica", c.Replica); err != nil {
+		return err
+	}
+	if c.Key != "" {
+		if err := oneWord("key", c.Key); err != nil {
 			return err
 		}
 	}
-	if _, ok := TimerID(c.Job); ok && c.Member == "" || c.Job == TimerJobs {
+	if _, ok := TimerID(c.Job); ok && c.Member == "" {
 		return fmt.Errorf("job %q has the name of a timer, and no tick of a table", c.Job)
 	}
-	return nil
+	d := c.due()
+	return d.check()
 }
 
 // oneWord guards what Redis keeps separated by blanks: a record that cannot be read could not be taken over.
@@ -118,26 +145,32 @@ func (c *Claim) tolerance() time.Duration {
 	return min(time.Second, c.Period/2)
 }
 
-// record is what Redis keeps beside the run, behind tick, token and previous tick.
+// record is what Redis keeps beside the run, behind tick, token, previous tick and when it was claimed.
 func (c *Claim) record() string {
 	again := 0
 	if c.Again {
 		again = 1
 	}
-	return fmt.Sprintf("%s %d %s %d %d %d %s", c.Policy, c.TTL.Milliseconds(), c.Kind, c.Attempt, c.Handovers, again, c.Replica)
+	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), withKey(c.Kind, c.Key), c.Attempt, c.Retries,
+		c.Rounds, c.Deaths, again, c.Replica)
 }
 
 // rest are the arguments that most claims have no use for: a script's time grows with their number.
 func (c *Claim) rest() []any {
-	if c.slot() == "" && c.Member == "" && c.OlderThan.IsZero() && len(c.Older) == 0 {
+	plain := c.slot() == "" && c.Member == "" && !c.Look && c.OlderThan.IsZero() && len(c.Older) == 0
+	if plain && c.Due.Equal(c.Tick) && c.Before.IsZero() {
 		return nil
 	}
-	args := []any{c.slot(), c.Member, ""}
-	if !c.OlderThan.IsZero() {
-		args[2] = millis(c.OlderThan)
+	args := []any{millis(c.Due), millis(c.Known), millis(c.Before), c.slot(), c.Member, "", ""}
+	if c.Look {
+		args[5] = "look"
 	}
-	for _, m := range c.Older {
-		args = append(args, m)
+	if !c.OlderThan.IsZero() {
+		args[6] = millis(c.OlderThan)
+	}
+	for _, p := range c.Older {
+		d := Due{Tick: p.Tick, Job: c.Job, Kind: "catchup", Attempt: 1, Nonce: c.Run}
+		args = append(args, d.Member(), millis(p.Due))
 	}
 	return args
 }
@@ -146,8 +179,8 @@ func (c *Claim) rest() []any {
 // and no Lease, with Redis' reason in the Answer, when not.
 //
 // A missing reply is neither: the same question is asked again, with the same UUID, until it is answered or ctx ends;
-// too early a question waits for the tick on Redis' clock. The error, when ctx ends first, wraps ErrNoAnswer and the
-// cause of ctx. Before a call returns without a lease, although a copy of its request may still be under way, it takes back
+// too early a question waits for the tick on Redis' clock (with an Until for two seconds at most). The error, when ctx ends
+// first, wraps ErrNoAnswer and the cause of ctx. Before a call returns without a lease, although a copy of its request may still be under way, it takes back
 // what one may have claimed: a claim that nobody knows of would cost the tick, and stand in the way of the next. It returns
 // when it has taken it back, or when no copy can have an effect any more (at most TTL after the last one was sent; another
 // TTL, should Redis be away).
@@ -156,7 +189,7 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 	if err := c.check(); err != nil {
 		return nil, Answer{}, fmt.Errorf("acquiring %q: %w", c.Job, err)
 	}
-	if c.Second && c.Member == "" {
+	if c.Second && c.Member == "" && s.burst.replicas == 0 { // what a failover can forget is not believed
 		if a, ok := s.claimed(ctx, &c); ok {
 			return nil, a, nil
 		}
@@ -176,22 +209,31 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 // claimed reads whether the tick of a claim has been claimed, and what the script would answer then. Not ok: that is not
 // known, so the script has to be asked.
 func (s *Store) claimed(ctx context.Context, c *Claim) (Answer, bool) {
-	reply, err := s.burst.do(ctx, "hmget", s.keys.ledger(c.Job), "tick", "overlap", "pausedTo", "by")
+	reply, err := s.burst.do(ctx, "hmget", s.keys.ledger(c.Job), "tick", "overlap", "pausedTo", "handed", "born", "by", "gaps", "behind")
 	fields, ok := reply.([]any)
-	if err != nil || !ok || len(fields) != 4 {
+	if err != nil || !ok || len(fields) != 8 {
 		return Answer{}, false
 	}
-	var n [3]int64
+	var n [5]int64
 	for i := range n {
 		if fields[i] != nil { // most have no overlap and no pause behind them
 			n[i], _ = integer(fields[i])
 		}
 	}
-	holder, _ := fields[3].(string)
-	a := Answer{Code: Fired, Prev: fromMillis(n[0]), Overlap: fromMillis(n[1]), PausedTo: fromMillis(n[2]), Holder: holder}
+	a := Answer{Code: Fired, Prev: fromMillis(n[0]), Overlap: fromMillis(n[1]), PausedTo: fromMillis(n[2]), Born: fromMillis(n[4])}
+	a.Holder, _ = fields[5].(string)
+	a.Gaps, _ = fields[6].(string)
+	behind, _ := fields[7].(string)
+	if millis(c.Tick) == n[3] || strings.Contains(behind, itoa(millis(c.Tick))+"@") {
+		a.Code = Waits
+	}
 	a.Now, _ = s.Now()
 	return a, millis(c.Tick) <= n[0]
 }
+
+// longestEarly is how long a claim with an Until waits for Redis' clock to reach its tick. When it is further behind, the caller had
+// better see what has become of the tick by then: the clock may be set right meanwhile.
+const longestEarly = 2 * time.Second
 
 // question is one claim with all its copies.
 type question struct {
@@ -221,22 +263,28 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 			q.unanswered++
 			return nil, a, nil
 		case a.Code == Early:
-			if !pause(ctx, q.claim.Tick.Sub(a.Now)) {
+			wait := q.claim.Due.Sub(a.Now)
+			if wait > longestEarly && !q.claim.Until.IsZero() {
+				return nil, a, nil
+			}
+			if !pause(ctx, wait) {
 				return nil, a, context.Cause(ctx)
 			}
 		case a.Code == unknown:
-			if _, err := q.store.Register(ctx, q.claim.Job, q.claim.Fingerprint); err != nil {
+			if _, err := q.store.RegisterAgain(ctx, q.claim.Job, q.claim.Fingerprint, Before{Again: q.claim.Again}); err != nil {
 				last = err
 				if !pause(ctx, backoff(try)) {
 					return nil, a, gaveUp(ctx, last)
 				}
 			}
-		case a.Code == stale: // Redis' clock is not where it was thought to be; by this answer it is known again
+		case a.Code == Stale && !q.claim.Until.IsZero(): // the caller knows better what that is by this clock
+			return nil, a, nil
+		case a.Code == Stale: // Redis' clock is not where it was thought to be; by this answer it is known again
 			if !pause(ctx, backoff(try)) {
 				return nil, a, context.Cause(ctx)
 			}
 		default:
-			if a.Code == Fired || a.Code == Gone { // a tick, and a member, is claimed once: no copy can win any more
+			if a.Code == Fired || a.Code == Waits || a.Code == Gone { // a tick, and a member, is claimed once: no copy can win any more
 				q.closed = 0
 			}
 			return nil, a, nil
@@ -252,8 +300,9 @@ func gaveUp(ctx context.Context, last error) error {
 	return fmt.Errorf("%w (last try: %w)", context.Cause(ctx), last)
 }
 
-// send asks once. The copy carries the end of its own window: sent + ttl - margin on Redis' clock. A copy that is under
-// way is waited for, within the round trip's timeout, even when ctx ends: an answer costs less than not knowing.
+// send asks once. The copy carries the end of its own window on Redis' clock: sent + ttl - margin, or the moment from which
+// its tick is not worth a run, if that is earlier. A copy that is under way is waited for, within the round trip's timeout,
+// even when ctx ends: an answer costs less than not knowing.
 func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error) {
 	s, c := q.store, q.claim
 	redisSent, ok := s.clock.middle(sent)
@@ -264,7 +313,10 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 		redisSent, _ = s.clock.middle(sent)
 	}
 	window := c.TTL - Margin
-	args := make([]any, 0, 12+len(c.Older))
+	if !c.Until.IsZero() {
+		window = min(window, c.Until.Sub(redisSent))
+	}
+	args := make([]any, 0, 15+2*len(c.Older))
 	args = append(args, c.Run, c.Job, millis(c.Tick), millis(redisSent.Add(window)), c.TTL.Milliseconds(), c.tolerance().Milliseconds(),
 		string(c.Policy), c.record())
 	args = append(args, c.rest()...)
@@ -277,7 +329,7 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 	}
 	if !withoutEffect(err) {
 		q.unanswered++
-		q.closed = sent + c.TTL // the window, and a margin for what is wrong in the estimate of Redis' clock
+		q.closed = max(q.closed, sent+max(window, 0)+Margin) // a margin for what is wrong in the estimate of Redis' clock
 	}
 	return Answer{}, err
 }
@@ -287,7 +339,7 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Lease, Answer, error) {
 	c := q.claim
 	l := newLease(q.store, *c)
-	l.Token = a.Token
+	l.Token, l.born = a.Token, a.Born
 	l.trust.Store(int64(sent + c.TTL - Margin))
 	if l.Trusted() {
 		return l, a, nil

@@ -1,113 +1,224 @@
 -- acquire: refuse, or take the lock and claim the tick, in one step.
 --
+-- The one rule for policies: the policy that a tick is asked with decides what it does about live runs, and all live runs
+-- of its job count, whatever policy they began under.
+--   Forbid   it is refused: an overlap, if the run in its way turns out to have lived when the tick came due
+--   Queue    it waits for the end of all live runs; while one waits, the next is an overlap for good
+--   Replace  it waits in the place of one that waited, which is missed, and all live runs are told to end
+--   Allow    it starts beside them, under a lock of its own
+-- A due member stays due while a run lives, unless its policy is Allow. Runs of jobs with the guarantee every-replica have
+-- no entry: they are in nobody's way, and nothing is in theirs. A run is settled by the guarantee of its own record.
+--
 -- KEYS  1 lock  2 ledger  3 running  4 due
 -- ARGV  1 uuid of the run    2 job    3 tick    4 until: after this Redis time this copy has no effect    5 ttl
---       6 tolerance for early askers    7 policy: Forbid | Allow | Queue | Replace
---       8 record of the run for whoever takes it over; its last word is the replica
+--       6 tolerance for early askers    7 policy    8 record of the run; its last word is the replica
 --       What follows may be left out:
---       9 slot: '' or, under Allow, ':<tick>'    10 due member to pop; '' = the tick comes from the table
---       11 tick of the ledger from which the list of ticks was made; '' = there is none    12.. that list: due members of
---       the ticks after it, this one last; with it nothing is run at once, so that they are run in order
+--       9 when the tick came due    10 newest claimed tick that the asker knows of
+--       11 the tick before this one, or before the first of the list, if that is newer than 10; 0 = it is not
+--       12 slot: '' or, under Allow, ':<tick>'    13 due member to pop; '' = the tick comes from the table
+--       14 'look': the asker has no slot free, and must not win
+--       15 newest claimed tick from which the list was made; '' = there is none    16.. the list: a due member and when its
+--       tick came due, by turns, this tick last; with it nothing is run at once, so that they are run in order
 -- Times are milliseconds, absolute ones on Redis' clock.
 -- returns {code, now, newest tick claimed before, newest tick settled as overlap, end of the last pause,
 --          replica that claimed last, WON: token; OVERLAP, HELD: lease end of the run that is in the way;
---          QUEUED: the tick that waited until now, and does not any more; PAUSED: the pause's end, 0 = until it is resumed}
---          OVERLAP: the newest tick claimed, or refused behind the run in the way, before
--- The record is kept as '<tick> <token> <newest tick claimed before> <ARGV 8>'.
+--          PAUSED: the end of the pause that ends last, 0 = until it is resumed; missed ticks that nobody has counted, when the ledger was born}
+-- The record is kept as '<tick> <token> <newest tick claimed before> <when it was claimed> <ARGV 8>', for as long as the run lives.
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
-local slot, member, older, listed = ARGV[9] or '', ARGV[10] or '', ARGV[11] or '', #ARGV > 11
+local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 15
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'born', 'tick', 'run' .. slot, 'paused', 'overlap', 'pausedTo', 'by', 'pend', 'queued', 'token', 'last')
-local claimed, held, paused, pausedTo = tonumber(h[2]) or 0, h[3], h[4], tonumber(h[6]) or 0
-local pend, queued, token, last = h[8] or '', h[9], tonumber(h[10]) or 0, h[11]
+local h = redis.call('HMGET', ledger, 'born', 'tick', 'runs', 'r:' .. uuid, 'behind', 'token', 'last', 'paused', 'pausedAll', 'pausedTo', 'gaps')
+local claimed, runs, mine, behind = tonumber(h[2]) or 0, h[3] or '', h[4], h[5] or ''
+local token, last, pausedTo, gaps = tonumber(h[6]) or 0, h[7], tonumber(h[10]) or 0, h[11] or ''
 
 local function answer(code, more)
-  return {code, now, claimed, tonumber(h[5]) or 0, pausedTo, h[7] or '', more or 0}
+  if code == 'WON' then return {code, now, claimed, 0, pausedTo, '', more, gaps, tonumber(h[1])} end
+  local told = redis.call('HMGET', ledger, 'overlap', 'by', 'handed') -- what only those ask for who have not won
+  if code == 'FIRED' and told[3] == ARGV[3] then code = 'DUE' end
+  return {code, now, claimed, tonumber(told[1]) or 0, pausedTo, told[2] or '', more or 0, gaps, tonumber(h[1]) or 0}
 end
-local function waiting(code) return answer(code, tonumber(redis.call('ZSCORE', running, held .. ' ' .. job) or 0)) end
 
 if not h[1] then return answer('UNKNOWN') end              -- ledger new or lost: register first
+
 -- First what most askers hear. A tick is claimed once, so this holds however late the copy comes.
-if member == '' and tick <= claimed and held ~= uuid then return answer('FIRED') end
+local newest, stands, waiting = claimed, nil, nil          -- newest tick claimed or refused; how this one stands behind a run; the one that waits
+if behind ~= '' then
+  for how, refused in string.gmatch(behind, '([-+])(%d+)') do
+    newest = math.max(newest, tonumber(refused))
+    if tonumber(refused) == tick then stands = how end
+    if how == '+' then waiting = refused end
+  end
+end
+if member == '' and not mine then
+  if tick <= claimed then return answer(stands and 'DUE' or 'FIRED') end
+  if tick < newest and not stands then return answer('FIRED') end -- passed over, and missed
+end
 if now > tonumber(ARGV[4]) then return answer('STALE') end -- this copy comes too late
 
 local ttl = tonumber(ARGV[5])
 local leaseEnd = string.format('%d', now + ttl)
-if held == uuid then                                       -- asked again: same answer, and the lease begins anew with this request
+if mine then                                               -- asked again: same answer, and the lease begins anew with this request
   local owner = redis.call('GET', lock)
   if owner and owner ~= uuid then return answer('LOST') end
-  local itsToken, previous = string.match(redis.call('HGET', ledger, 'r:' .. uuid) or '', '^%S+ (%d+) (%d+)')
-  claimed = tonumber(previous) or claimed
+  local itsToken, previous = string.match(mine, '^%S+ (%d+) (%d+)')
+  claimed = tonumber(previous)
   redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)
   redis.call('SET', lock, uuid, 'PX', ARGV[5])
   return answer('WON', tonumber(itsToken))
 end
 
--- A pause settles the ticks before its end, and keeps back what is due; what somebody asked for by hand passes.
-if paused then
-  local ends = tonumber(string.match(paused, '^%d+') or 0) -- 0 = until it is resumed
-  local asked = member ~= '' and string.match(member, '^%d+ %S+ (%S+)')
-  local over = ends ~= 0 and math.max(asked and now or 0, tick) >= ends
-  if asked ~= 'manual' and asked ~= 'backfill' and not over then return answer('PAUSED', ends) end
-  pausedTo = math.max(pausedTo, math.min(ends - 1, now))
+-- A pause settles the ticks before its end, and keeps back what is due; what somebody asked for by hand passes. A job may
+-- have two, its own and that of all jobs. Neither knows of the other: the job stands still while one of them holds it.
+local unpaused, pauses = pausedTo, {}                      -- end of the pause before these; {when it began, its last instant} of each that is over
+if h[8] or h[9] then
+  local asked = member ~= '' and string.match(member, '^%d+ %S+ (%l+)') -- without its key
+  local byHand = asked == 'manual' or asked == 'backfill'
+  local kept = nil                                         -- until when a pause keeps this back; 0 = until it is resumed
+  for _, note in ipairs({h[8] or '', h[9] or ''}) do
+    local ends, began = string.match(note, '^(%d+) (%d+)')
+    ends = tonumber(ends)                                  -- 0 = until it is resumed; nil = there is no such pause
+    if ends and ends ~= 0 and math.max(asked and now or 0, tick) >= ends then
+      table.insert(pauses, {math.min(tonumber(began), ends), math.min(ends - 1, now)})
+    elseif ends and not byHand then
+      kept = kept ~= 0 and ends ~= 0 and math.max(kept or 0, ends) or 0
+    end
+  end
+  if kept then return answer('PAUSED', kept) end
+  table.sort(pauses, function(a, b) return a[1] < b[1] end)
+  for _, pause in ipairs(pauses) do pausedTo = math.max(pausedTo, pause[2]) end
 end
 
-if member ~= '' then                                       -- authority: the due member, however old its tick
+-- Authority: the due member, however old its tick; or the table, for ticks newer than the newest claimed.
+local live = runs ~= '' and policy ~= 'Allow'
+if member ~= '' then
   if not redis.call('ZSCORE', due, member) then return answer('GONE') end
-  if held then return waiting('HELD') end
-else                                                       -- authority: the table, for ticks newer than the newest claimed
+else
   if tick > now + tonumber(ARGV[6]) then return answer('EARLY') end
   if older ~= '' and tonumber(older) ~= claimed then return answer('GAP') end
-  local waits = policy == 'Replace' or policy == 'Queue' and not queued
-  if held and not waits then                               -- provisional: finish settles what is refused so, the rest hands it on
-    if tick > now then return answer('EARLY') end          -- the run may be over by then
-    for refused in string.gmatch(pend, '%d+') do claimed = math.max(claimed, tonumber(refused)) end
-    local all, first, last = pend, 3, 3                    -- this tick, or the list that ends with it
-    if listed then first, last = 12, #ARGV end
-    for i = first, last do
-      local refused = string.match(ARGV[i], '^%d+')
-      if not string.find(all, refused, 1, true) then all = all .. ' ' .. refused end
-    end
-    if all ~= pend then redis.call('HSET', ledger, 'pend', string.sub(all, -1400)) end
-    return waiting('OVERLAP')
-  end
 end
+
+if ARGV[14] == 'look' and not live then return answer('FREE') end
 
 -- The last run leaves its lock behind for the safety delay, and that never costs a later tick. Any other owner is respected.
-local owner = redis.call('GET', lock)
-if owner and not held and owner ~= last then return answer('LOCKED') end
-
+local owner = not live and redis.call('GET', lock)
+if owner and (slot ~= '' or owner ~= last) then
+  if redis.call('HGET', ledger, 'r:' .. owner) then return answer('HELD') end -- under Allow, the same tick runs already
+  return answer('LOCKED')
+end
 local replica = string.match(ARGV[8], '.* (%S+)$') -- without the blank it would try anew at each letter
-if listed then                                             -- claimed now, all of them, and due in order
-  redis.call('ZSCORE', due, member)                        -- should it be no sorted set, the script breaks off before it claims
-  redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica)
-  for i = 12, #ARGV do
-    if tonumber(string.match(ARGV[i], '^%d+')) > pausedTo then redis.call('ZADD', due, now, ARGV[i]) end
+
+local written = gaps
+if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] or '0') ~= '0') then
+  local function inTheWay(code)
+    return answer(code, tonumber(redis.call('ZSCORE', running, string.match(runs, '(%S+) $') .. ' ' .. job) or 0))
   end
-  redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'due')
-elseif held then                                           -- Queue and Replace: claimed now, set free by the end of the present run
-  redis.call('HSET', ledger, 'tick', ARGV[3], 'queued', ARGV[3], 'by', replica)
+  if member ~= '' then return inTheWay('HELD') end
+
+  -- The missed ticks before this one, or before the list, go to `gaps`, and what is claimed here leaves `behind`.
+  local function missed(from, to)
+    if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end
+  end
+  local function passOver()
+    local upTo = listed and string.match(ARGV[16], '^%d+') or tick
+    local from = math.max(newest, tonumber(redis.call('HGET', ledger, 'since') or 0), tonumber(ARGV[10] or 0))
+    from = math.max(from, unpaused)
+    for _, pause in ipairs(pauses) do                      -- before it, and between the two
+      missed(from, pause[1])
+      from = math.max(from, pause[2])
+    end
+    if tonumber(ARGV[11] or 0) > from then missed(from, upTo) end
+  end
+  local function take(claimedTick) behind = string.gsub(behind, '[-+]' .. claimedTick .. '@%d+ ', '') end
+  local function keep()
+    if behind == '' then redis.call('HDEL', ledger, 'behind') else redis.call('HSET', ledger, 'behind', behind) end
+  end
+  local function open(listedTick)                          -- else it lies in a pause, or was passed over, and is settled
+    return tonumber(listedTick) > pausedTo and (tonumber(listedTick) > newest or string.find(h[5] or '', listedTick .. '@', 1, true))
+  end
+
+  local full = policy == 'Queue' and waiting and not listed
+  if live and (policy == 'Forbid' or full) then
+    if tonumber(came) > now then return answer('EARLY') end -- the run may be over when it comes due
+    local before, said = behind, nil
+    if full then
+      if not stands then passOver() end
+      take(ARGV[3])
+      said = redis.pcall('HSET', ledger, 'tick', ARGV[3], 'overlap', ARGV[3], 'behind', behind, 'gaps', gaps)
+    else                                                   -- provisional: settle tells whether it was one
+      for i = 16, math.max(#ARGV, 16), 2 do
+        local refused, itCame = string.match(ARGV[i] or ARGV[3], '^%d+'), ARGV[i + 1] or came
+        if open(refused) and not string.find(behind, refused .. '@', 1, true) then
+          behind = behind .. '-' .. refused .. '@' .. itCame .. ' '
+        end
+      end
+      if behind ~= before then passOver() end
+      local _, entries = string.gsub(behind, '@', '')
+      local first = entries > 100 and string.match(runs, '^%S+')
+      local began, itsTtl = string.match(first and redis.call('HGET', ledger, 'r:' .. first) or '', '^%d+ %d+ %d+ (%d+) %S+ (%d+)')
+      local lived = began and redis.call('ZSCORE', running, first .. ' ' .. job) - itsTtl
+      while entries > 100 and string.find(behind, '^%-') do -- a run was in the way of those that came due while it provably lived
+        local oldest, itCame = string.match(behind, '(%d+)@(%d+)')
+        take(oldest)
+        if began and tonumber(began) <= tonumber(itCame) and tonumber(itCame) <= lived then redis.pcall('HSET', ledger, 'overlap', oldest)
+        else missed(tonumber(oldest) - 1, tonumber(oldest) + 1) end
+        entries = entries - 1
+      end
+      if behind ~= before then said = redis.pcall('HSET', ledger, 'behind', behind, 'gaps', gaps) end
+    end
+    -- When Redis' memory is full this is refused, and the tick overlaps all the same. A Redis that is no master has no say.
+    if type(said) == 'table' and said.err and not string.find(said.err, 'OOM', 1, true) then return said end
+    return inTheWay('OVERLAP')
+  end
+
+  passOver()
+  if listed then                                           -- claimed now, all of them, and due in order
+    redis.call('ZSCORE', due, member)                      -- should it be no sorted set, the script breaks off before it claims
+    for i = 16, #ARGV, 2 do take(string.match(ARGV[i], '^%d+')) end
+    redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica, 'gaps', gaps, 'handed', ARGV[3])
+    if newest > claimed then keep() end
+    for i = 16, #ARGV, 2 do
+      if open(string.match(ARGV[i], '^%d+')) then redis.call('ZADD', due, now, ARGV[i]) end
+    end
+    redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'due')
+  elseif live then                                         -- Queue and Replace: claimed now, set free by the end of the last live run
+    take(ARGV[3])
+    if waiting then
+      take(waiting)
+      if tonumber(waiting) > tonumber(redis.call('HGET', ledger, 'since') or 0) then missed(tonumber(waiting) - 1, tonumber(waiting) + 1) end
+    end
+    redis.call('HSET', ledger, 'tick', ARGV[3], 'behind', behind .. '+' .. ARGV[3] .. '@' .. came .. ' ', 'by', replica, 'gaps', gaps)
+  elseif stands then                                       -- refused to others, whose policy was another one
+    take(ARGV[3])
+    keep()
+  end
+  if live and policy == 'Replace' then
+    redis.call('HSET', ledger, 'stop', string.format('%d', token))
+    redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)
+  end
+  if live or listed then return answer('QUEUED') end
 end
-if held and policy == 'Replace' then
-  redis.call('HSET', ledger, 'stop', 1)
-  redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)
-end
-if held or listed then return answer('QUEUED', tonumber(not listed and queued or 0)) end
 
 token = math.max(token + 1, now)                           -- never falls back, not even when the ledger was lost
 local tokenText = string.format('%d', token)
 redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)  -- first: should the script break off, the takeover settles what is there
-redis.call('HSET', ledger, 'run' .. slot, uuid, 'r:' .. uuid, ARGV[3] .. ' ' .. tokenText .. ' ' .. (h[2] or 0) .. ' ' .. ARGV[8],
-  'token', tokenText, 'by', replica, 'last', uuid, 'tick', member == '' and ARGV[3] or h[2] or 0)
+local began = token == now and tokenText or string.format('%d', now)
+local record = ARGV[3] .. ' ' .. tokenText .. ' ' .. (h[2] or 0) .. ' ' .. began .. ' ' .. ARGV[8]
+local moved = member == '' and ARGV[3] or h[2] or 0
+if slot == '' then
+  redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', tokenText, 'by', replica, 'tick', moved, 'runs', runs .. uuid .. ' ', 'last', uuid)
+else
+  redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', tokenText, 'by', replica, 'tick', moved)
+  if not string.find(job, '^timer:') then redis.call('HSET', ledger, 'runs', runs .. uuid .. ' ') end -- timers are in nobody's way
+end
+if gaps ~= written then redis.call('HSET', ledger, 'gaps', gaps) end
 if owner then redis.call('DEL', lock) end
 local set = redis.call('SET', lock, uuid, 'NX', 'EX', math.ceil(ttl / 1000))
 if not set or redis.call('GET', lock) ~= uuid then return redis.error_reply('LOCKLOST the lock is not ours after SET NX') end
 if member ~= '' then
   redis.call('ZREM', due, member)
-elseif pend ~= '' then
-  redis.call('HDEL', ledger, 'pend')
+  if redis.call('HGET', ledger, 'handed') == ARGV[3] then redis.call('HDEL', ledger, 'handed') end
 end
 return answer('WON', token)

@@ -1,30 +1,39 @@
 -- ask: make ticks of a job due because somebody asked for them, once however often the request arrives.
 --
--- KEYS  1 ledger  2 due
--- ARGV  1 id of the request: a uuid  2 what follows the tick in a due member  3 channel of the nudges
---       4.. the ticks (ms), in order; none: one tick that no schedule has and that nobody asked for before
--- returns {OK, now, the tick that was made, or how many members were added} or {UNKNOWN, now}
+-- KEYS  1 ledger  2 due  3 memo of the request
+-- ARGV  1 what follows the tick in a due member  2 channel of the nudges
+--       3.. the ticks (ms), in order; none: one tick that no schedule has and that nobody asked for before, due at once
+--           whatever becomes of Redis' clock
+-- returns {OK, now, the tick that was made, or how many members were added}, {UNKNOWN, now}, or {FULL, now, how many may wait}
+-- What waits is read by every replica at each look, and by this script, so it has a bound: of a tick that it makes 100 of the
+-- job, and 1000 of all jobs, which are those of score 0; of given ticks 5000 together with all else that is due of jobs.
 -- The ledger's tick is not moved: what is asked for by hand takes no tick away from the table.
-local ledger, due, id = KEYS[1], KEYS[2], ARGV[1]
+local ledger, due, memo = KEYS[1], KEYS[2], KEYS[3]
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'born', 'manual', 'asked')
-local asked = h[3] or ''                                   -- the newest few requests, each with its answer
+local h = redis.call('HMGET', ledger, 'born', 'manual')
 
+local before = redis.call('GET', memo)                     -- asked again, the same answer, for a day
+if before then return {'OK', now, tonumber(before)} end
 if not h[1] then return {'UNKNOWN', now} end
-local at = string.find(asked, id, 1, true)
-if at then return {'OK', now, tonumber(string.match(asked, '%d+', at + #id))} end
 
-local answer = 0
-if #ARGV > 3 then
-  for i = 4, #ARGV do answer = answer + redis.call('ZADD', due, now, ARGV[i] .. ARGV[2]) end
+local answer, waiting = 0, 0                               -- how many such ticks of the job wait
+if #ARGV > 2 then
+  if redis.call('ZRANGE', due, 0, '(1e15', 'BYSCORE', 'LIMIT', 5002 - #ARGV, 1)[1] then return {'FULL', now, 5000} end
+  for i = 3, #ARGV do answer = answer + redis.call('ZADD', due, now, ARGV[i] .. ARGV[1]) end
 else
+  local all, ours = redis.call('ZRANGE', due, 0, 0, 'BYSCORE', 'LIMIT', 0, 1000), string.match(ARGV[1], '^ %S+ %S+ ')
+  for _, m in ipairs(all) do
+    if string.find(m, ours, 1, true) then waiting = waiting + 1 end
+  end
+  if waiting >= 100 then return {'FULL', now, 100} end
+  if #all >= 1000 then return {'FULL', now, 1000} end
   answer = math.max(now, (tonumber(h[2]) or 0) + 1)
   if answer % 10 == 0 then answer = answer + 1 end         -- those may be ticks of the schedule
-  redis.call('ZADD', due, now, string.format('%d', answer) .. ARGV[2])
+  redis.call('ZADD', due, 0, string.format('%d', answer) .. ARGV[1])
   redis.call('HSET', ledger, 'manual', string.format('%d', answer))
 end
-redis.call('HSET', ledger, 'asked', string.sub(string.format('%s %013d ', id, answer) .. asked, 1, 8 * (#id + 15)))
-redis.pcall('PUBLISH', ARGV[3], 'due')
+redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)
+if waiting < 20 then redis.pcall('PUBLISH', ARGV[2], 'due') end -- behind more it waits anyway, and each nudge has all of them read
 return {'OK', now, answer}

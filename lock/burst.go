@@ -152,16 +152,22 @@ func (b *burst) sendPromises(ctx context.Context, rdb redis.UniversalClient, bat
 
 // promises tells whether the call runs a script by which somebody is promised something.
 func (c *call) promises() bool {
-	a := c.cmd.Args()
-	return len(a) > 1 && slices.ContainsFunc([]*script{acquireScript, timerScript, dynamicScript}, func(sc *script) bool {
-		return a[1] == sc.sha || a[1] == sc.source
-	})
+	return c.runs(acquireScript, settleScript, dropScript, bookScript, askScript, pauseScript, timerScript, dynamicScript)
 }
 
-// promised tells whether it was: a claim is won, or a timer or a job is set or deleted.
+func (c *call) runs(scripts ...*script) bool {
+	a := c.cmd.Args()
+	return len(a) > 1 && slices.ContainsFunc(scripts, func(sc *script) bool { return a[1] == sc.sha || a[1] == sc.source })
+}
+
+// promised tells whether it was: what an operator asked for is done, or the answer tells of the ticks and runs of a job. Whatever
+// it says of them, others may have written just before; WAIT counts that too.
 func (c *call) promised() bool {
 	answer, _ := c.cmd.Val().([]any)
-	return len(answer) > 0 && (answer[0] == string(Won) || answer[0] == "SET" || answer[0] == "DELETED")
+	if len(answer) == 0 {
+		return false
+	}
+	return c.runs(acquireScript, settleScript) || answer[0] == "OK" || answer[0] == "SET" || answer[0] == "DELETED"
 }
 
 // errUnconfirmed takes the place of an answer that a failover could still forget. It is none: the same question is asked

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	// ErrTooMany is wrapped by the error of a timer or a job that would be one more than the service may have.
+	// ErrTooMany is wrapped by the error of a timer, a job or a request by hand that would be one more than the service may have.
 	ErrTooMany = errors.New("there are too many")
 
 	errTooLarge = fmt.Errorf("its source has more than %d bytes", MaxSource)
@@ -20,17 +20,18 @@ var (
 // MaxSource bounds what is kept of a timer or a dynamic job, in bytes: scripts hold Redis up for all others.
 const MaxSource = 64 << 10
 
-// change sends a request that sets or deletes something until it is answered or ctx ends. Its arguments are the verb, what
-// it is about, an id of this copy of the request, until when it may have an effect, and more.
+// change sends a request that sets or deletes something until it is answered or ctx ends. copied makes the keys and
+// arguments of one copy of it, from the request's id, the number of the copy and until when (ms) it may have an effect.
 //
 // A copy that comes late must undo nothing that was done after its sender gave up, and these requests are too many for
 // Redis to remember each. So every copy has a window, by Redis' clock; and where it is not known what became of one, the
 // next is sent, and the call returns, only when its window is over: two timeouts after the end of ctx at most. A second
 // copy is then the only one that there is, and Redis knows the request by its id if the first has had its effect.
-func (s *Store) change(ctx context.Context, sc *script, keys []string, verb, about string, more ...any) (code string, n int64, err error) {
+func (s *Store) change(ctx context.Context, sc *script, copied func(request string, try int, until int64) (keys []string,
+	args []any)) (code string,
+	n int64, err error) {
 	window := 2 * s.burst.timeout // as long as a request can take to be sent and answered
 	request := uuid.NewString()
-	args := append([]any{verb, about, request, nil}, more...)
 	var last error
 	for try := 0; ctx.Err() == nil; try++ {
 		sent := s.boottime()
@@ -41,13 +42,10 @@ func (s *Store) change(ctx context.Context, sc *script, keys []string, verb, abo
 			}
 			continue
 		}
-		if try > 0 {
-			args[2] = fmt.Sprintf("%s.%d", request, try)
-		}
-		args[3] = millis(redisSent.Add(window))
+		keys, args := copied(request, try, millis(redisSent.Add(window)))
 		parts, err := s.call(context.WithoutCancel(ctx), sc, 1, keys, args...)
 		switch {
-		case err == nil && parts[0] != string(stale):
+		case err == nil && parts[0] != string(Stale):
 			return changed(parts)
 		case err == nil: // Redis' clock is not where it was thought to be; by this answer it is known again
 			pause(ctx, backoff(try))
@@ -72,7 +70,7 @@ func changed(parts []any) (code string, n int64, err error) {
 	case "FULL":
 		return "", 0, ErrTooMany
 	case "LARGE":
-		return "", 0, fmt.Errorf("%w: their sources would have more than %d bytes together", ErrTooMany, MaxJobSources)
+		return "", 0, fmt.Errorf("%w: their sources would have more than %d bytes together", ErrTooMany, parts[len(parts)-1])
 	}
 	n, err = integer(parts[len(parts)-1])
 	return code, n, err

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/lossy"
 	"github.com/solotick/solotick/lock"
@@ -64,7 +68,7 @@ func TestLosersWriteNothing(t *testing.T) {
 		b.loses(b.claim(1), lock.Fired)
 		b.loses(b.claim(3), lock.Overlap)
 		gone := b.claim(1)
-		gone.Member = "1 billing schedule 1 0 x"
+		gone.Member = "1 billing schedule 1 0 0 x"
 		b.loses(gone, lock.Gone)
 		on := b.claim(4)
 		on.Job = "paused"
@@ -200,11 +204,11 @@ func TestAllowRunsTwoTicksSideBySideUnderLocksOfTheirOwn(t *testing.T) {
 }
 
 func TestClaimFromTheFutureWaitsForItsTick(t *testing.T) {
-	inBubble(t, func(w *world) { // an hour
+	inBubble(t, func(w *world) { // to the millisecond
 		w.born()
-		a, b := w.replica("fast by an hour"), w.replica("b")
+		a, b := w.replica("fast-by-a-second"), w.replica("b")
 		c := a.claim(0)
-		c.Tick = w.start.Add(time.Hour)
+		c.Tick = w.start.Add(2 * time.Second)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -216,10 +220,42 @@ func TestClaimFromTheFutureWaitsForItsTick(t *testing.T) {
 				w.Errorf("won at %s, tick %s", now, c.Tick)
 			}
 		}()
-		time.Sleep(time.Minute)
+		time.Sleep(500 * time.Millisecond)
 		l, _ := b.wins(b.claim(2)) // the tick of its own time is not refused for the one that is ahead
 		b.finishes(l, 0)
 		<-done
+	})
+}
+
+// A clock that is an hour behind may be set right long before the tick.
+func TestClaimOfATickThatIsFarAheadOfRedisClockIsAnsweredAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) { // to the millisecond
+		w.born()
+		a := w.replica("fast-by-an-hour")
+		before := w.dump()
+		for _, ahead := range []time.Duration{2001 * time.Millisecond, time.Hour} {
+			c := a.claim(0)
+			c.Tick = w.start.Add(ahead)
+			c.Until = c.Tick.Add(time.Minute)
+			got := a.loses(c, lock.Early)
+			if now := w.now(); !got.Now.Equal(now) || now.After(w.start) || w.dump() != before {
+				w.Errorf("at %s: %+v", now.Sub(w.start), got)
+			}
+		}
+	})
+}
+
+// Without an Until there is nobody who would ask again: the claim is won on its tick, however far that is ahead.
+func TestClaimOfATickThatIsFarAheadWaitsForIt(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.born()
+		a := w.replica("a")
+		c := a.claim(0)
+		c.Tick = w.start.Add(time.Hour)
+		l, got, err := a.Store.Acquire(w.Context(), c)
+		if err != nil || l == nil || w.now().Before(c.Tick.Add(-time.Second)) {
+			w.Errorf("at %s: %+v, %v", w.now().Sub(w.start), got, err)
+		}
 	})
 }
 
@@ -228,7 +264,7 @@ func TestClaimFromTheFutureEndsWithItsContext(t *testing.T) {
 		w.born()
 		a := w.replica("a")
 		c := a.claim(0)
-		c.Tick = w.now().Add(time.Hour)
+		c.Tick = w.now().Add(1900 * time.Millisecond)
 		before := w.dump()
 		ctx, cancel := context.WithCancelCause(w.Context())
 		early := a.proxy.Count(lossy.Script(lock.AcquireSHA))
@@ -300,7 +336,7 @@ func TestBeginningOfBoottimeDoesNotMatter(t *testing.T) {
 func TestTickOfAReplicaThatLagsIsRefused(t *testing.T) {
 	onEvery(t, func(w *world) {
 		w.born()
-		a, b := w.replica("a"), w.replica("slow by an hour")
+		a, b := w.replica("a"), w.replica("slow-by-an-hour")
 		l, _ := a.wins(a.claim(10))
 		a.finishes(l, 0)
 		got := b.loses(b.claim(5), lock.Fired)
@@ -334,23 +370,29 @@ func TestGapListMadeFromAnOldLedgerIsRefusedWhole(t *testing.T) {
 		a, b := w.replica("a"), w.replica("b")
 		l, _ := a.wins(a.claim(3))
 		a.finishes(l, 0)
-		older := func(n int, run string) string {
-			return lock.Due{Tick: w.tick(n), Job: job, Kind: "catchup", Attempt: 1, Nonce: run}.Member()
-		}
 		c := b.claim(9)
-		c.OlderThan, c.Older = w.tick(2), []string{older(3, c.Run), older(5, c.Run)}
+		c.OlderThan, c.Older = w.tick(2), pasts(w.tick(3), w.tick(5))
 		got := b.loses(c, lock.Gap)
 		if !got.Prev.Equal(w.tick(3)) || len(w.dues()) != 0 {
 			w.Fatalf("%+v, due %+v", got, w.dues())
 		}
-		c.OlderThan, c.Older = got.Prev, []string{older(5, c.Run), older(6, c.Run), older(9, c.Run)}
+		c.OlderThan, c.Older = got.Prev, pasts(w.tick(5), w.tick(6), w.tick(9))
 		queued := b.loses(c, lock.Queued)
 		w.dueTicks(5, 6, 9)
 		if !queued.Prev.Equal(w.tick(3)) || w.runs() != 0 {
 			w.Errorf("%+v, %s", queued, w.dump())
 		}
-		b.loses(b.claim(9), lock.Fired)
+		b.loses(b.claim(9), lock.Waits)
+		b.loses(b.claim(6), lock.Fired)
 	})
+}
+
+// pasts are ticks that were not fired in time, and came due at their own instants.
+func pasts(ticks ...time.Time) (all []lock.Past) {
+	for _, t := range ticks {
+		all = append(all, lock.Past{Tick: t, Due: t})
+	}
+	return all
 }
 
 // dueTicks demands that exactly these are due.
@@ -362,6 +404,11 @@ func TestClaimThatCannotBeWrittenDownIsRefused(t *testing.T) {
 			"no job":                func(c *lock.Claim) { c.Job = "" },
 			"a blank in the job":    func(c *lock.Claim) { c.Job = "my job" },
 			"a blank in the kind":   func(c *lock.Claim) { c.Kind = "by hand" },
+			"no such kind":          func(c *lock.Claim) { c.Kind = "other" },
+			"a blank in a refusal":  func(c *lock.Claim) { c.Refused = []string{"my host"} },
+			"no time":               func(c *lock.Claim) { c.Tick = time.UnixMilli(-1) },
+			"a blank in the key":    func(c *lock.Claim) { c.Key = "of today" },
+			"a blank in the name":   func(c *lock.Claim) { c.Replica = "my host" },
 			"a line end in the run": func(c *lock.Claim) { c.Run = "u\n" },
 		} {
 			c := a.claim(1)
@@ -379,15 +426,55 @@ func TestClaimThatCannotBeWrittenDownIsRefused(t *testing.T) {
 func TestDueMemberIsReadBackAsWritten(t *testing.T) {
 	for _, d := range []lock.Due{
 		{Tick: time.UnixMilli(1795197400705).UTC(), Job: "a", Kind: "catchup", Attempt: 1, Nonce: "n"},
-		{Tick: time.UnixMilli(1).UTC(), Job: "a.b-c", Kind: "handover", Attempt: 2, Handovers: 3, Nonce: "n", Avoid: "my host"},
+		{Tick: time.UnixMilli(1).UTC(), Job: "a.b-c", Kind: "handover", Attempt: 2, Rounds: 3, Deaths: 1, Nonce: "n",
+			Refused: []string{"a", "b.c"}},
 	} {
-		if got, err := lock.ParseDue(d.Member()); err != nil || got != d {
+		if got, err := lock.ParseDue(d.Member()); err != nil || !reflect.DeepEqual(got, d) {
 			t.Errorf("%q: %+v, %v", d.Member(), got, err)
 		}
 	}
-	for _, text := range []string{"", "1 a b 1 0", "x a b 1 0 n", "1 a b x 0 n", "1 a b 1 x n"} {
+	for _, text := range []string{
+		"", "1 a manual 1 0 0", "x a manual 1 0 0 n", "1 a manual x 0 0 n", "1 a manual 1 x 0 n", "1 a manual 1 0 x n", // no member at all
+		"1 a by\thand 1 0 0 n", "1 a manual\n 1 0 0 n", "1 a  1 0 0 n", "1 a MANUAL 1 0 0 n", // no kind
+		"1 a\tb manual 1 0 0 n", "1  manual 1 0 0 n", "1 @timers timer 1 0 0 n", "1 a manual 1 0 0 n\t", "1 a manual 1 0 0 n b  c", // no word
+		"0 a manual 1 0 0 n", "-5 a manual 1 0 0 n", "1000000000000000 a manual 1 0 0 n", // no tick
+		"1 a manual -1 0 0 n", "1 a manual 1 -1 0 n", "1 a manual 1 0 -1 n", // no count
+		"01 a manual 1 0 0 n", "+1 a manual 1 0 0 n", "1 a manual 01 0 0 n", "1 a manual 1 +0 0 n", // it would be claimed as another member
+	} {
 		if d, err := lock.ParseDue(text); err == nil {
 			t.Errorf("%q was read as %+v", text, d)
 		}
 	}
 }
+
+// FuzzWhatIsReadAsDueCanBeClaimed: a member that is read and refused would stay due for ever, in the way of its job's others.
+func FuzzWhatIsReadAsDueCanBeClaimed(f *testing.F) {
+	for _, kind := range []string{"schedule", "catchup", "handover", "takeover", "manual", "backfill", "timer", "by\thand", "other"} {
+		f.Add("1795197400705 a " + kind + " 1 0 0 n")
+		f.Add("1795197400705 timer:a " + kind + " 2 1 1 n b \v")
+	}
+	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"},
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return nil, errNoRedis }}, time.Second)
+	s, err := lock.New(rdb, "svc", lock.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, member string) {
+		d, err := lock.ParseDue(member)
+		if err != nil {
+			return
+		}
+		if d.Member() != member {
+			t.Errorf("%q is read, and would be claimed as %q", member, d.Member())
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // nobody is asked: a claim that can be made has no answer
+		c := lock.Claim{Job: d.Job, Tick: d.Tick, TTL: 15 * time.Second, Kind: d.Kind, Attempt: d.Attempt, Rounds: d.Rounds, Deaths: d.Deaths,
+			Refused: d.Refused, Member: member}
+		if _, _, err := s.Acquire(ctx, c); !errors.Is(err, lock.ErrNoAnswer) {
+			t.Errorf("%q is read, and cannot be claimed: %v", member, err)
+		}
+	})
+}
+
+var errNoRedis = errors.New("there is no Redis")

@@ -2,11 +2,16 @@ package lock
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/solotick/solotick/internal/resp"
 )
 
 // DefaultTimeout is how long one round trip to Redis may take where nothing else is said.
@@ -14,8 +19,9 @@ const DefaultTimeout = 500 * time.Millisecond
 
 // NewClient makes a client as the protocol needs it: no resends behind our back (a request that the client repeats by
 // itself can arrive after its sender gave up), masters alone (a replica knows only earlier claims), every wait bounded by
-// timeout (0 = DefaultTimeout), small buffers. Everything else in o is kept: with a MasterName, Addrs are Sentinels; with
-// IsClusterMode or several Addrs, they are nodes of a Cluster.
+// timeout (0 = DefaultTimeout), small buffers, and on every connection a bound on what a server can make this process
+// allocate. Everything else in o is kept: with a MasterName, Addrs are Sentinels; with IsClusterMode or several Addrs, they
+// are nodes of a Cluster. A Dialer of o's own has to see to TLS by itself.
 func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalClient {
 	if timeout == 0 {
 		timeout = DefaultTimeout
@@ -24,7 +30,10 @@ func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalC
 	o.DialerRetries = 1
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
+	o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout
+	// Shorter than the request that waits for it: else all that its error says is that time is up, and not what did not answer.
+	o.DialTimeout = timeout - timeout/8
+	o.Dialer = resp.Guarded(dialer(o))
 	// Bursts share two connections, so the pool is for what is beside them.
 	o.PipelinePoolSize = -1
 	o.ReadBufferSize, o.WriteBufferSize = 16<<10, 16<<10
@@ -35,6 +44,28 @@ func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalC
 		c.OnNewNode(func(node *redis.Client) { node.AddHook(relearning{c}) })
 	}
 	return client
+}
+
+// dialer opens the connections of a client: by its own Dialer if it has one, else as go-redis itself would. An error says that
+// the connection was never open, after which no request can be under way.
+func dialer(o redis.UniversalOptions) resp.Dial {
+	if o.Dialer != nil {
+		return o.Dialer
+	}
+	plain := &net.Dialer{Timeout: o.DialTimeout,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}}
+	if o.TLSConfig == nil {
+		return plain.DialContext
+	}
+	secure := &tls.Dialer{NetDialer: plain, Config: o.TLSConfig}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := secure.DialContext(ctx, network, addr)
+		var op *net.OpError
+		if err != nil && !(errors.As(err, &op) && op.Op == "dial") {
+			err = &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%w with %s: %w", resp.ErrHandshake, addr, err)}
+		}
+		return c, err
+	}
 }
 
 // relearning makes a Cluster's client learn anew which node is master of what when one does not answer, or says that it

@@ -31,10 +31,10 @@
 //
 // Neither "held" nor "free" follows from a timeout: the request may have been lost, its reply may, or it may still be on
 // its way. So the claim carries a UUID, and is asked again with the same one until an answer comes; Redis answers the
-// holder as it did before. A copy that is late must not claim for somebody who has given up. Every copy therefore says
-// until when (on Redis' clock) it may have an effect; who gives up abandons its UUID at once, now and then up to that
-// moment, and once after it: what a copy has claimed becomes due for the others, and so it does if it was already taken
-// over.
+// holder as it did before. A copy that is late must not claim for somebody who has given up, nor a tick that a newer one
+// has superseded: a Redis that stood still comes to many copies at once. Every copy therefore says until when (on Redis'
+// clock) it may have an effect; who gives up abandons its UUID at once, now and then up to that moment, and once after it:
+// what a copy has claimed becomes due for the others, and so it does if it was already taken over.
 //
 // # Trust
 //
@@ -55,7 +55,37 @@
 //
 // Lock and ledger live and die together, so neither can vouch for the other. A ledger without a birth is not claimed
 // from: it is registered first, and is born with every earlier tick settled. What ran meanwhile learns at its next
-// extension that its lease is lost.
+// extension that its lease is lost. A replica that knew the ledger before says what is missing since
+// ([Store.RegisterAgain]): those ticks are counted as missed, and under at-least-once they are due once more.
+//
+// # A tick that comes due while a run lives
+//
+// Whether it overlaps is not known yet: the run may have died, or may turn out never to have begun. So the first refusal
+// writes the tick down behind the run, with the time at which it came due, and the end of the run decides. A run that ended
+// by itself was in the way of every tick that came due after its claim. One that was taken over was in the way of those that
+// came due while it provably lived, which is until one ttl before its lease ended. All others are set free: they become
+// due, as does the one that was waiting under Queue or Replace.
+//
+// # What Redis keeps of a job
+//
+// The ledger is a hash. Each of its fields has one meaning:
+//
+//	born since schedule back   when the ledger was made; when its series of ticks began, which the fingerprint stands for;
+//	                           when the job came back after no replica had it
+//	tick                       newest tick that was claimed, or settled, by the table
+//	r:<uuid>                   record of a run; it exists exactly while the run lives
+//	runs                       the runs that live, oldest first (not of timers)
+//	behind                     ticks that came due while runs lived: `-<tick>@<due> ` refused, `+<tick>@<due> ` waiting
+//	stop                       a token: runs whose token is not greater are to end
+//	token last by              newest fencing token; run whose lock may linger; replica that claimed last
+//	overlap handed             newest tick that was settled as an overlap; that went back to the due set
+//	gaps missed                times in which ticks were missed that nobody has counted; how many were counted
+//	paused pausedAll pausedTo  note of the job's own pause; of that of all jobs; end of the last one
+//	bytes                      of the timers' ledger alone: what their sources have together
+//	manual done late           newest tick asked for by hand; last history entry; whether a loss of data was made good
+//
+// Beside it stand, for a day, memos by uuid: that a run was taken over, so that its replica can still give back what it never
+// started, and that a request was carried out, so that a copy of it has no effect.
 //
 // # Timers
 //

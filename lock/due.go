@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,14 +12,16 @@ import (
 // Due is one tick that is to be fired besides the table: handed over, set free by a takeover, asked for. Its member in
 // the due set is new at every enqueue (Nonce), so that a late copy of a claim never pops what was put back after it.
 type Due struct {
-	Tick      time.Time
-	Job       string
-	Kind      string
-	Attempt   int
-	Handovers int
-	Nonce     string        // UUID of the run that enqueued it
-	Avoid     string        // replica that could not start it, and stands back; may be empty
-	Age       time.Duration // for how long it has been due, as a Look saw it; no part of the member
+	Tick    time.Time
+	Job     string
+	Kind    string // as a Claim's
+	Key     string // makes another run of it than those before; "" = it is the same to the app
+	Attempt int
+	Rounds  int           // how often all replicas have refused to start it
+	Deaths  int           // how many replicas have died with it
+	Nonce   string        // UUID of the run that enqueued it
+	Refused []string      // replicas that could not start it in this round, and leave it to others
+	Age     time.Duration // for how long it has been due, as a Look saw it; no part of the member
 }
 
 // Member is the due set's text: blank-separated, the tick in milliseconds first.
@@ -26,47 +29,100 @@ func (d Due) Member() string { return itoa(millis(d.Tick)) + d.suffix() }
 
 // suffix is what follows the tick.
 func (d Due) suffix() string {
-	s := fmt.Sprintf(" %s %s %d %d %s", d.Job, d.Kind, d.Attempt, d.Handovers, d.Nonce)
-	if d.Avoid != "" {
-		s += " " + d.Avoid
+	s := fmt.Sprintf(" %s %s %d %d %d %s", d.Job, withKey(d.Kind, d.Key), d.Attempt, d.Rounds, d.Deaths, d.Nonce)
+	for _, r := range d.Refused {
+		s += " " + r
 	}
 	return s
 }
 
-// ParseDue reads a member.
+// withKey is a kind as Redis keeps it, with the key behind it where there is one.
+func withKey(kind, key string) string {
+	if key == "" {
+		return kind
+	}
+	return kind + ":" + key
+}
+
+// ParseDue reads a member. It refuses what Acquire would refuse, and what is not written as Member writes it: a member that
+// can be read and not be claimed would stay due, in the way of all that is due of its job.
 func ParseDue(member string) (Due, error) {
-	f := strings.SplitN(member, " ", 7)
-	if len(f) < 6 {
+	f := strings.Split(member, " ")
+	if len(f) < 7 {
 		return Due{}, fmt.Errorf("reading due member %q: it has %d fields", member, len(f))
 	}
-	tick, err := strconv.ParseInt(f[0], 10, 64)
-	if err != nil {
-		return Due{}, fmt.Errorf("reading due member %q: tick: %w", member, err)
+	var n [6]int64
+	for _, i := range [...]int{0, 3, 4, 5} {
+		v, err := strconv.ParseInt(f[i], 10, 64)
+		if err == nil && itoa(v) != f[i] {
+			err = fmt.Errorf("%q would be written %d", f[i], v)
+		}
+		if err != nil {
+			return Due{}, fmt.Errorf("reading due member %q: %w", member, err)
+		}
+		n[i] = v
 	}
-	d := Due{Tick: fromMillis(tick), Job: f[1], Kind: f[2], Nonce: f[5]}
-	if d.Attempt, err = strconv.Atoi(f[3]); err != nil {
-		return Due{}, fmt.Errorf("reading due member %q: attempt: %w", member, err)
+	d := Due{Tick: fromMillis(n[0]), Job: f[1], Attempt: int(n[3]), Rounds: int(n[4]), Deaths: int(n[5]), Nonce: f[6]}
+	d.Kind, d.Key, _ = strings.Cut(f[2], ":")
+	if withKey(d.Kind, d.Key) != f[2] {
+		return Due{}, fmt.Errorf("reading due member %q: its kind has an empty key", member)
 	}
-	if d.Handovers, err = strconv.Atoi(f[4]); err != nil {
-		return Due{}, fmt.Errorf("reading due member %q: handovers: %w", member, err)
+	if len(f) > 7 {
+		d.Refused = f[7:]
 	}
-	if len(f) == 7 {
-		d.Avoid = f[6]
+	if err := d.check(); err != nil {
+		return Due{}, fmt.Errorf("reading due member %q: %w", member, err)
 	}
 	return d, nil
 }
 
-// Drop takes a member out of the due set without running it; false when another replica was faster.
-func (s *Store) Drop(ctx context.Context, member string) (bool, error) {
-	reply, err := s.burst.do(ctx, "zrem", s.keys.due, member)
-	if err != nil {
-		return false, fmt.Errorf("dropping due member %q: %w", member, err)
+// kinds are all that a run can be: how its tick came to be fired.
+var kinds = []string{"schedule", "catchup", "handover", "takeover", "manual", "backfill", "timer"}
+
+// check tells what is wrong with a tick, of a claim and of a due member alike: what is due has to be claimed, and what is
+// claimed may become due.
+func (d *Due) check() error {
+	if err := oneWord("job", d.Job); err != nil {
+		return err
 	}
-	n, err := integer(reply)
-	if d, bad := ParseDue(member); n == 1 && bad == nil {
-		if id, ok := TimerID(d.Job); ok {
-			_ = s.ForgetTimer(ctx, id)
+	if err := oneWord("run", d.Nonce); err != nil {
+		return err
+	}
+	for _, r := range d.Refused {
+		if err := oneWord("replica", r); err != nil {
+			return err
 		}
 	}
-	return n == 1, err
+	switch ms := millis(d.Tick); {
+	case d.Job == TimerJobs:
+		return fmt.Errorf("job %q is that of all timers, and has no tick", d.Job)
+	case !slices.Contains(kinds, d.Kind):
+		return fmt.Errorf("kind %q is none of %s", d.Kind, strings.Join(kinds, ", "))
+	case ms <= 0 || ms >= timersBehind:
+		return fmt.Errorf("tick %d ms is no time that is scheduled", ms)
+	case d.Attempt < 0 || d.Rounds < 0 || d.Deaths < 0:
+		return fmt.Errorf("attempt %d, rounds %d or deaths %d is negative", d.Attempt, d.Rounds, d.Deaths)
+	}
+	return nil
+}
+
+// Drop takes a member out of the due set without running it; false when another replica was faster. missed says that its
+// tick was missed by that: it is counted by whoever books the gaps that are returned (see Book). An error says nothing of
+// whether it was dropped.
+func (s *Store) Drop(ctx context.Context, d Due, missed bool) (ours bool, gaps string, err error) {
+	count := 0
+	if missed {
+		count = 1
+	}
+	member := d.Member()
+	parts, err := s.call(ctx, dropScript, 1, []string{s.keys.ledger(d.Job), s.keys.due}, member, count)
+	if err != nil {
+		return false, "", fmt.Errorf("dropping due member %q: %w", member, err)
+	}
+	n, err := integer(parts[2])
+	gaps, _ = parts[3].(string)
+	if id, ok := TimerID(d.Job); ok && n == 1 {
+		_ = s.ForgetTimer(ctx, id)
+	}
+	return n == 1, gaps, err
 }

@@ -9,6 +9,9 @@ import (
 )
 
 const (
+	// longestWait is longer than any member that is no timer's is ever kept back. One that seems to be was added before Redis'
+	// clock was set back, and is due.
+	longestWait = 2 * time.Minute
 	// timersBehind is by how much the score of a timer's member in the due set is more than the time, in milliseconds, from
 	// which it is due. That of any other is the time.
 	timersBehind = 1e15
@@ -26,8 +29,8 @@ const (
 //
 // What is due of jobs may have to wait where it is: for a run of its job, for the end of a pause, for a replica that has
 // the job. What waits hides nothing as long as it is seen whole. So all of it is read, and that this is not without
-// bound is seen to where it is added: a backfill is a thousand ticks at most, what a claim finds missed a hundred. Only where
-// many such come together it is more than maxDue; then what was added last is read too. A trigger, or a tick that is
+// bound is seen to where it is added: what is asked for by hand (see ask.lua), and what a claim finds missed, a hundred. Only
+// where many such come together it is more than maxDue; then what was added last is read too. A trigger, or a tick that is
 // handed on, is among that; a few thousand ticks that come to lie between the two wait until what is before them is done.
 type dueQueue struct {
 	behind   int64            // what its scores have on top of a time
@@ -69,14 +72,18 @@ func (s *Store) endOfDue(ctx context.Context, rdb redis.Cmdable, q dueQueue, unt
 func (seen *Sight) add(q dueQueue, newest []redis.Z, now int64) (next time.Time, strange int64) {
 	for _, z := range slices.Concat(q.due.Val(), newest, q.upcoming.Val()) { // by their times
 		at := int64(z.Score) - q.behind
-		if at > now {
+		if at > now && (q.behind > 0 || at < now+longestWait.Milliseconds()) {
 			return fromMillis(at), strange
 		}
+		at = min(at, now)
 		member, _ := z.Member.(string)
 		d, err := ParseDue(member)
 		if err != nil {
 			strange++
 			continue
+		}
+		if at == 0 { // asked for by hand, and due at once whatever becomes of Redis' clock
+			at = min(millis(d.Tick), now)
 		}
 		d.Age = time.Duration(now-at) * time.Millisecond
 		seen.Due = append(seen.Due, d)

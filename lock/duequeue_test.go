@@ -36,7 +36,7 @@ func TestHowEverManyTimersAreDueALookIsShortAndSeesAllElse(t *testing.T) {
 		w.born()
 		w.knowsTimers()
 		const many, wanted = 100_000, 257
-		id := func(n int) string { return fmt.Sprintf("1 timer:order-%06d timer 1 0 nonce", n) }
+		id := func(n int) string { return fmt.Sprintf("1 timer:order-%06d timer 1 0 0 nonce", n) }
 		w.adds(many, timersBehind, id)
 		// By their scores these lie in front of all timers, in the midst of them, and behind.
 		var want []string

@@ -27,7 +27,7 @@ func (s *Store) SetJob(ctx context.Context, name string, source []byte) (created
 	}
 	var n int64
 	if err == nil {
-		_, n, err = s.change(ctx, dynamicScript, []string{s.keys.jobs}, "set", name, s.keys.events, source, MaxJobs, MaxJobSources)
+		_, n, err = s.changeJob(ctx, "set", name, source, MaxJobs, MaxJobSources)
 	}
 	if err != nil {
 		return false, fmt.Errorf("setting job %q: %w", name, err)
@@ -41,12 +41,18 @@ func (s *Store) DeleteJob(ctx context.Context, name string) (bool, error) {
 	err := jobName(name)
 	code := ""
 	if err == nil {
-		code, _, err = s.change(ctx, dynamicScript, []string{s.keys.jobs}, "delete", name, s.keys.events)
+		code, _, err = s.changeJob(ctx, "delete", name)
 	}
 	if err != nil {
 		return false, fmt.Errorf("deleting job %q: %w", name, err)
 	}
 	return code == "DELETED", nil
+}
+
+func (s *Store) changeJob(ctx context.Context, verb, name string, more ...any) (code string, n int64, err error) {
+	return s.change(ctx, dynamicScript, func(request string, _ int, until int64) ([]string, []any) {
+		return []string{s.keys.jobs, s.keys.memo(request)}, append([]any{verb, name, until, s.keys.events}, more...)
+	})
 }
 
 // DynamicJobs are the sources of all jobs that are kept, by name, with their revision: while a Look sees the same, they

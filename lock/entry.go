@@ -16,12 +16,16 @@ type Entry struct {
 	Replica string
 	Kind    string
 	Attempt int           // the last one
-	Outcome string        // one word, opaque here
+	Outcome string        // one word, opaque here, except HandedOver
 	Ended   time.Time     // zero = not known: the replica was gone
-	Took    time.Duration // of the last attempt, in whole milliseconds
+	Took    time.Duration // with all its attempts, in whole milliseconds; 0 = it never began, or nobody knows
 	Detail  string        // why it failed
 	Failed  bool          // kept in `failures` too, which successes do not push out
 }
+
+// HandedOver is the outcome of a run that never began and whose tick went to another replica. It is not the end of its tick, so
+// it is never the job's Last.
+const HandedOver = "handed_over"
 
 // entryText is an Entry as Redis keeps it: JSON with times in milliseconds.
 type entryText struct {
@@ -43,9 +47,13 @@ func (e *Entry) text() string {
 	var b strings.Builder
 	w := json.NewEncoder(&b)
 	w.SetEscapeHTML(false)
-	_ = w.Encode(entryText{e.Job, millis(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, millis(e.Ended), // never fails
-		e.Took.Milliseconds(), e.Detail, e.Failed})
+	_ = w.Encode(e.kept()) // never fails
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (e *Entry) kept() entryText {
+	return entryText{e.Job, millis(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, millis(e.Ended),
+		e.Took.Milliseconds(), e.Detail, e.Failed}
 }
 
 // parseEntry reads what text wrote.
@@ -54,6 +62,10 @@ func parseEntry(text string) (Entry, error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return Entry{}, fmt.Errorf("reading the history entry %.100q: %w", text, err)
 	}
+	return t.entry(), nil
+}
+
+func (t *entryText) entry() Entry {
 	return Entry{t.Job, fromMillis(t.Tick), t.Run, t.Replica, t.Kind, t.Attempt, t.Outcome, fromMillis(t.Ended),
-		time.Duration(t.Took) * time.Millisecond, t.Detail, t.Failed}, nil
+		time.Duration(t.Took) * time.Millisecond, t.Detail, t.Failed}
 }

@@ -67,6 +67,10 @@ func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 	}
 }
 
+// CheckLeases has each lease that is being kept renewed at once, so that a run whose lock Redis has lost ends now, and not at its next
+// renewal.
+func (s *Store) CheckLeases() { s.kept.nudge("") }
+
 // keepers are the leases that are being kept, for those who have something to tell them.
 type keepers struct {
 	mu     sync.Mutex
@@ -88,12 +92,24 @@ func (k *keepers) remove(l *Lease) {
 	delete(k.leases, l)
 }
 
-// nudge has the leases of a job asked for at once.
+// has tells whether the lease of a run is being kept.
+func (k *keepers) has(run string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for l := range k.leases {
+		if l.claim.Run == run {
+			return true
+		}
+	}
+	return false
+}
+
+// nudge has the leases of a job asked for at once; of all jobs with "".
 func (k *keepers) nudge(job string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for l := range k.leases {
-		if l.claim.Job == job {
+		if job == "" || l.claim.Job == job {
 			select {
 			case l.nudged <- struct{}{}:
 			default: // it is about to ask

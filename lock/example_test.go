@@ -32,7 +32,7 @@ func Example() {
 
 	claim := lock.Claim{
 		Job:     "send-invoices",
-		Tick:    time.Now().Add(2 * time.Second), // nominal: the same in all processes
+		Tick:    time.Now().Add(1500 * time.Millisecond), // nominal: the same in all processes
 		TTL:     15 * time.Second,
 		Replica: "replica-1",
 	}

@@ -9,6 +9,8 @@ var (
 	SettleSHA   = settleScript.sha
 	ReleaseSHA  = releaseScript.sha
 	RegisterSHA = registerScript.sha
+	BookSHA     = bookScript.sha
+	DropSHA     = dropScript.sha
 	TimerSHA    = timerScript.sha
 	DynamicSHA  = dynamicScript.sha
 )

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/lossy"
@@ -87,7 +89,7 @@ func TestClaimThatTooFewReplicasHaveIsNoAnswerAndIsTakenBack(t *testing.T) {
 		t.Fatalf("%v, %+v, %v", l, got, err)
 	}
 	p.dueTicks(2)
-	b.loses(b.claim(2), lock.Fired)
+	b.loses(b.claim(2), lock.Waits)
 
 	p.ask(p.replica, "REPLICAOF 127.0.0.1 "+strconv.Itoa(p.master.Port()))
 	c := a.claim(2)
@@ -109,7 +111,6 @@ func TestWaitGoesWithPromisesAlone(t *testing.T) {
 	before := waits.N()
 	p.must(l.Verify(t.Context()))
 	p.must(a.Sync(t.Context()))
-	a.finishes(l, 0)
 	if waits.N() != before {
 		t.Error("WAIT behind something else")
 	}
@@ -145,6 +146,8 @@ func TestFailoverForgetsNoClaimThatWasBelieved(t *testing.T) {
 		t.Run("waitReplicas "+strconv.Itoa(wait), func(t *testing.T) {
 			t.Parallel()
 			p := newPair(t)
+			third := redistest.Start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(p.replica.Port())) // which confirms the new master's answers
+			third.AwaitCopy(p.replica)
 			p.born()
 			a := p.contender("a", wait)
 			b := p.contenderAt("b", 0, func(ctx context.Context) (net.Conn, error) { return dialTCP(ctx, p.replica.Addr()) })
@@ -213,7 +216,7 @@ func TestRefusalOfADemotedMasterIsAskedOfTheNewOne(t *testing.T) {
 
 func TestRunOutlivesAFailoverBySentinel(t *testing.T) {
 	t.Parallel()
-	s := redistest.StartSentinel(t, 1, 1)
+	s := redistest.StartSentinel(t, 2, 1) // so that the new master has a replica, too, which confirms the end of the run
 	w := onServer(t, s.Servers[0])
 	w.ttl = 20 * time.Second
 	o := redis.UniversalOptions{Addrs: s.Addrs(), MasterName: redistest.MasterName}
@@ -223,6 +226,9 @@ func TestRunOutlivesAFailoverBySentinel(t *testing.T) {
 	ctx, stop := l.Keep(t.Context())
 	defer stop()
 	w.must(b.Sync(t.Context()))
+	for _, r := range s.Servers[1:] { // one of the two has confirmed the run; the Sentinels may choose the other
+		r.AwaitCopy(w.server)
+	}
 	w.server.Kill()
 	w.server = s.AwaitMaster(w.server)
 
@@ -271,4 +277,114 @@ func TestSlotThatMovedIsFollowed(t *testing.T) {
 	at.start = w.start
 	at.born()
 	a.wins(a.claim(1)) // within a time that is shorter than the client's own patience with a dead node
+}
+
+// promise is something of which a failover must not know less than whoever asked for it.
+type promise struct {
+	name string
+	ask  func(ctx context.Context, r *replica) error
+}
+
+// promises are for two replicas while a run of the job lives: each can be asked for again, with the same id where it has one.
+func (w *world) promises(run, ends *lock.Lease) []promise {
+	claim := func(policy lock.Policy, n int) func(context.Context, *replica) error {
+		c := (&replica{w: w, name: "a"}).claimUnder(policy, n)
+		c.TTL = 1200 * time.Millisecond
+		return func(ctx context.Context, r *replica) error {
+			_, _, err := r.Store.Acquire(ctx, c)
+			return err
+		}
+	}
+	trigger, backfill := uuid.NewString(), uuid.NewString()
+	return []promise{
+		{"a tick that is refused", claim(lock.Forbid, 4)},
+		{"a tick that is in nobody's way", func(ctx context.Context, r *replica) error {
+			c := r.claimUnder(lock.Allow, 4)
+			c.Look, c.TTL = true, 1200*time.Millisecond
+			_, _, err := r.Store.Acquire(ctx, c)
+			return err
+		}},
+		{"a tick that waits", claim(lock.Queue, 5)},
+		{"a tick that was fired", claim(lock.Forbid, 1)},
+		{"a trigger", func(ctx context.Context, r *replica) error {
+			_, err := r.Trigger(ctx, job, trigger)
+			return err
+		}},
+		{"a backfill", func(ctx context.Context, r *replica) error {
+			_, err := r.Backfill(ctx, job, []time.Time{w.tick(-10)}, backfill)
+			return err
+		}},
+		{"a pause", func(ctx context.Context, r *replica) error { return r.Pause(ctx, "other", "", time.Time{}) }},
+		{"a resumed job", func(ctx context.Context, r *replica) error {
+			_, err := r.Resume(ctx, "other")
+			return err
+		}},
+		{"what was missed", func(ctx context.Context, r *replica) error {
+			_, err := r.Book(ctx, job, "1-3 ", 1)
+			return err
+		}},
+		{"a tick that is dropped", func(ctx context.Context, r *replica) error {
+			_, _, err := r.Drop(ctx, lock.Due{Tick: w.tick(-10), Job: job, Kind: "backfill", Attempt: 1, Nonce: backfill}, true)
+			if err != nil {
+				return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err) // it is not asked for again
+			}
+			return nil
+		}},
+		{"the end of a run", func(ctx context.Context, _ *replica) error {
+			_, err := ends.Finish(ctx, 0, nil)
+			return err
+		}},
+		{"a tick that is handed on", func(ctx context.Context, _ *replica) error {
+			_, err := run.Handover(ctx, 0, nil)
+			return err
+		}},
+	}
+}
+
+// TestWhatIsPromisedIsConfirmedByAReplicaOfRedisAlsoWhenItIsAskedForAgain asks for all of it while there is one, and again
+// when there is none.
+func TestWhatIsPromisedIsConfirmedByAReplicaOfRedisAlsoWhenItIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.born("other", "ends")
+	a := p.contender("a", 1)
+	hasty, err := lock.New(a.rdb, service, lock.Options{Timeout: 600 * time.Millisecond, WaitReplicas: 1})
+	p.must(err)
+	a.Store = hasty
+	run, _ := a.wins(a.claim(1))
+	c := a.claim(1)
+	c.Job = "ends"
+	ends, _ := a.wins(c)
+	promises := p.promises(run, ends)
+	waits := a.proxy.Count(lossy.Command("wait"))
+	for i, promised := range promises {
+		if err := promised.ask(t.Context(), a); err != nil || waits.N() < i+1 {
+			t.Errorf("%s: %v, %d times WAIT for %d of them", promised.name, err, waits.N(), i+1)
+		}
+	}
+	p.cut()
+	a.Hurry() // the copies of claims are not waited for
+	for _, promised := range promises {
+		short, cancel := context.WithTimeout(t.Context(), time.Second) // for what the one before has left under way, too
+		if err := promised.ask(short, a); !errors.Is(err, lock.ErrNoAnswer) {
+			t.Errorf("%s, of which no replica is sure: %v", promised.name, err)
+		}
+		cancel()
+	}
+}
+
+// TestClaimWithSecondAsksTheScriptWhereReplicasAreWaitedFor has a replica believe nothing that another master might not know.
+func TestClaimWithSecondAsksTheScriptWhereReplicasAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.born()
+	a, b := p.contender("a", 1), p.contender("b", 1)
+	a.wins(a.claim(1))
+	reads := b.proxy.Count(lossy.Command("hmget"))
+	c := b.claim(1)
+	c.Second = true
+	b.loses(c, lock.Fired)
+	if reads.N() != 0 {
+		t.Error("it has read the ledger, and believed it")
+	}
 }

@@ -21,7 +21,7 @@ func (s *Store) Fitness(ctx context.Context) ([]string, error) {
 	}
 	text, ok := reply.(string)
 	if !ok {
-		return nil, fmt.Errorf("asking Redis what it is: unexpected answer %v", reply)
+		return nil, fmt.Errorf("asking Redis what it is: %w", unexpected(reply))
 	}
 	return unfit(parseInfo(text), s.burst.replicas), nil
 }

@@ -97,13 +97,14 @@ func TestTimerAmongAThousandThatAreDueIsNotTakenForForsaken(t *testing.T) {
 		a.reaps(1)
 		w.pass(25 * time.Hour)
 		for n := range 1000 {
-			w.must(w.admin.ZAdd(w.Context(), dueSet, redis.Z{Score: float64(timersBehind + n), Member: fmt.Sprint("1 timer:other x 1 0 ", n)}).Err())
+			w.must(w.admin.ZAdd(w.Context(), dueSet, redis.Z{Score: float64(timersBehind + n),
+				Member: fmt.Sprint("1 timer:other x 1 0 0 ", n)}).Err())
 		}
 		w.must(a.CleanTimers(w.Context()))
 		if a.source("x") == "" {
 			w.Error("forgotten")
 		}
-		w.must(w.admin.ZRem(w.Context(), dueSet, "1 timer:other x 1 0 0").Err())
+		w.must(w.admin.ZRem(w.Context(), dueSet, "1 timer:other x 1 0 0 0").Err())
 		w.must(a.CleanTimers(w.Context()))
 		if a.source("x") != "" {
 			w.Error("not forgotten")

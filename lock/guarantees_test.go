@@ -17,7 +17,7 @@ func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
 	}
 	page := strings.Join(strings.Fields(string(text)), " ") // wherever its lines are broken
 
-	settled := regexp.MustCompile(`now, now, now \+ (\d+),`).FindStringSubmatch(registerSource)
+	settled := regexp.MustCompile(`born, since, paused = now, now \+ (\d+), false`).FindStringSubmatch(registerSource)
 	day := regexp.MustCompile(`local day = (\d+)\n`).FindStringSubmatch(timerSource)
 	if settled == nil || day == nil {
 		t.Fatal("the scripts do not have the figures where they are looked for")
@@ -32,10 +32,10 @@ func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
 		figure any
 	}{
 		{"a run is cancelled when that trust ends, %s before the lease does", Margin},
-		{"After %s of them a tick whose replica dies is left alone", takeovers},
+		{"After %s such runs a tick whose replica dies is left alone", takeovers},
 		{"is refused for %s after it was fired", fired},
 		{"Redis has never seen must come at least %s after the first replica registered it", newLedger},
-		{"Ticks up to that moment, and those that come within %s after it, count as settled", newLedger},
+		{"Under `at-most-once`, ticks up to that moment, and those that come within %s after it, count as settled", newLedger},
 	} {
 		word, ok := words[s.figure]
 		if !ok {

@@ -18,6 +18,9 @@ func newKeys(service string) keys {
 func (k keys) lock(job, slot string) string { return k.prefix + "lock:" + ledgerName(job) + slot }
 func (k keys) ledger(job string) string     { return k.prefix + "job:" + ledgerName(job) }
 
+// memo is what is remembered of a uuid for a day: of a run that was taken over, and of an operator's request.
+func (k keys) memo(uuid string) string { return k.prefix + "memo:" + uuid }
+
 // ledgerName is the job itself, or what all timers share.
 func ledgerName(job string) string {
 	if _, ok := TimerID(job); ok {

@@ -16,6 +16,7 @@ type Lease struct {
 	// the job writes to should refuse a smaller one than it has seen.
 	Token int64
 
+	born   time.Time     // when the ledger was born, as the claim saw it
 	trust  atomic.Int64  // Boottime in nanoseconds at which the window closes
 	nudged chan struct{} // ask now whether the run is to be replaced
 }
@@ -42,7 +43,7 @@ func (l *Lease) Verify(ctx context.Context) error {
 	c, s := &l.claim, l.store
 	sent := s.boottime()
 	parts, err := s.call(ctx, extendScript, 1, []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running},
-		c.Run, c.Job, c.TTL.Milliseconds(), c.slot())
+		c.Run, c.Job, c.TTL.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("extending the lease of %q: %w: %w", c.Job, ErrNoAnswer, err)
 	}
@@ -121,7 +122,7 @@ func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
 			lose(err)
 			return
 		default:
-			next = l.store.boottime() + backoff(try)
+			next = l.store.boottime() + min(backoff(try), soon)
 			try++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -21,6 +22,9 @@ var (
 )
 
 const (
+	// MaxOffset is how far Redis' clock and a replica's may lie apart. Beyond it one of them is wrong, and it may be Redis':
+	// its clock, followed an hour ahead, would claim the hour's ticks at once.
+	MaxOffset = time.Minute
 	// MaxReason bounds the reason of a pause, in characters.
 	MaxReason = 200
 	// MaxBackfill bounds the ticks of one Backfill: its script holds Redis up for all others.
@@ -29,37 +33,96 @@ const (
 
 // Pause holds a job back: of its table no tick before until is claimed (with the zero Time none at all until Resume), and
 // what is handed on, taken over or caught up waits. What is asked for by hand passes. Ticks of a pause are settled, not
-// missed. The reason becomes one line of printable characters and may have MaxReason of them. A pause replaces the one
-// before it.
+// missed. The reason becomes one line of printable characters and may have MaxReason of them. A pause replaces the job's
+// own one before it, and leaves that of PauseWithAll as it is: the job goes on when neither holds it.
 //
 // A lost reply is asked for again until ctx ends. The error wraps ErrUnknownJob, ErrPast, or ErrNoAnswer, after which the
 // job may be paused or not.
 func (s *Store) Pause(ctx context.Context, job, reason string, until time.Time) error {
+	return s.pause(ctx, "pause", job, reason, until)
+}
+
+// PauseWithAll holds a job back as Pause does, by a second pause that is meant for all jobs of the service: it replaces the
+// one before that was set so, and leaves the job's own as it is.
+func (s *Store) PauseWithAll(ctx context.Context, job, reason string, until time.Time) error {
+	return s.pause(ctx, "pauseAll", job, reason, until)
+}
+
+func (s *Store) pause(ctx context.Context, verb, job, reason string, until time.Time) error {
 	reason = OneLine(reason)
 	if n := utf8.RuneCountInString(reason); n > MaxReason {
 		return fmt.Errorf("pausing job %q: the reason has %d characters, and at most %d are kept", job, n, MaxReason)
 	}
-	_, err := s.operate(ctx, pauseScript, "pausing", job, uuid.NewString(), []string{s.keys.ledger(job)}, s.keys.events,
-		"pause", millis(until), reason)
+	id := uuid.NewString()
+	_, err := s.operate(ctx, pauseScript, "pausing", job, id, []string{s.keys.ledger(job), s.keys.memo(id)}, s.keys.events,
+		verb, millis(s.replicasTime(ctx)), millis(until), reason)
 	return err
 }
 
-// Resume ends a job's pause; false when there was none. Ticks up to now, or to the pause's own end when that has passed,
-// count as settled. Errors are those of Pause.
+// Resume ends a job's own pause; false when there was none. Ticks up to now, or to the pause's own end when that has passed,
+// count as settled. Now is Redis' time, or, where the replicas do not believe that, theirs. Errors are those of Pause.
 func (s *Store) Resume(ctx context.Context, job string) (bool, error) {
-	n, err := s.operate(ctx, pauseScript, "resuming", job, uuid.NewString(), []string{s.keys.ledger(job)}, s.keys.events, "resume")
+	return s.resume(ctx, "resume", job)
+}
+
+// ResumeWithAll ends what PauseWithAll has set, as Resume ends the job's own pause.
+func (s *Store) ResumeWithAll(ctx context.Context, job string) (bool, error) {
+	return s.resume(ctx, "resumeAll", job)
+}
+
+func (s *Store) resume(ctx context.Context, verb, job string) (bool, error) {
+	id := uuid.NewString()
+	n, err := s.operate(ctx, pauseScript, "resuming", job, id, []string{s.keys.ledger(job), s.keys.memo(id)}, s.keys.events,
+		verb, millis(s.replicasTime(ctx)))
 	return n == 1, err
+}
+
+// replicasTime is the time by which most replicas have ticks come where that is not Redis'; zero where it is, or nobody can
+// tell. A step of Redis' clock that has not lasted yet is followed by none of them.
+func (s *Store) replicasTime(ctx context.Context) time.Time {
+	_ = s.Sync(ctx) // if Redis does not answer, neither does it answer the next question
+	replicas, err := s.Replicas(ctx)
+	now, ok := s.Now()
+	if err != nil || !ok {
+		return time.Time{}
+	}
+	steady, _ := s.Steady()
+	step := now.Sub(steady)
+	if step.Abs() <= smallStep {
+		step = 0
+	}
+	before := now.Add(-step)
+	var offsets []time.Duration // as they were before the step
+	for _, r := range replicas {
+		switch {
+		case now.Sub(r.Seen).Abs() < Silent:
+			offsets = append(offsets, r.Offset-step)
+		case before.Sub(r.Seen).Abs() < Silent:
+			offsets = append(offsets, r.Offset)
+		}
+	}
+	slices.Sort(offsets)
+	switch {
+	case len(offsets) == 0:
+		return time.Time{}
+	case offsets[len(offsets)/2].Abs() > MaxOffset: // they go by their own clocks
+		return before.Add(-offsets[len(offsets)/2])
+	case step != 0:
+		return before
+	}
+	return time.Time{}
 }
 
 // Trigger has some replica run a job now, by hand: also while it is paused, and without taking a tick away from its table.
 // The tick is Redis' time, in milliseconds that no schedule and no other trigger has. id is a UUID and the Nonce of what
-// was added to the due set: asked again with one of the job's newest eight, nothing is added and the same is returned.
+// was added to the due set: asked again with it within a day, nothing is added and the same is returned.
 //
-// A lost reply is asked for again until ctx ends. The error wraps ErrUnknownJob, or ErrNoAnswer, after which the job may
-// be triggered or not.
+// A lost reply is asked for again until ctx ends. The error wraps ErrUnknownJob, ErrTooMany when a hundred triggers of the job
+// wait, or a thousand of all jobs, or ErrNoAnswer, after which the job may be triggered or not.
 func (s *Store) Trigger(ctx context.Context, job, id string) (Due, error) {
 	d := Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
-	tick, err := s.operate(ctx, askScript, "triggering", job, id, []string{s.keys.ledger(job), s.keys.due}, d.suffix(), s.keys.events)
+	tick, err := s.operate(ctx, askScript, "triggering", job, id, []string{s.keys.ledger(job), s.keys.due, s.keys.memo(id)}, d.suffix(),
+		s.keys.events)
 	if err != nil {
 		return Due{}, err
 	}
@@ -68,20 +131,30 @@ func (s *Store) Trigger(ctx context.Context, job, id string) (Due, error) {
 }
 
 // Backfill has the replicas run a job for each of the ticks (in whole milliseconds, MaxBackfill at most), whether they
-// were fired before or not, and returns how many were added. id is as with Trigger, and so are the errors.
+// were fired before or not, and returns how many were added. id is as with Trigger, and so are the errors; ErrTooMany tells
+// that more than 5000 ticks would wait.
 func (s *Store) Backfill(ctx context.Context, job string, ticks []time.Time, id string) (int, error) {
+	return s.backfill(ctx, job, ticks, id, "")
+}
+
+// BackfillAnew is Backfill under a key that tells these runs from those that the ticks had before: the beginning of id.
+func (s *Store) BackfillAnew(ctx context.Context, job string, ticks []time.Time, id string) (int, error) {
+	return s.backfill(ctx, job, ticks, id, id[:min(len(id), 8)])
+}
+
+func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id, key string) (int, error) {
 	if n := len(ticks); n > MaxBackfill {
 		return 0, fmt.Errorf("backfilling job %q: %d ticks are more than %d", job, n, MaxBackfill)
 	}
 	if len(ticks) == 0 { // the script would make one up
 		return 0, nil
 	}
-	d := Due{Job: job, Kind: "backfill", Attempt: 1, Nonce: id}
+	d := Due{Job: job, Kind: "backfill", Key: key, Attempt: 1, Nonce: id}
 	args := []any{d.suffix(), s.keys.events}
 	for _, t := range ticks {
 		args = append(args, millis(t))
 	}
-	n, err := s.operate(ctx, askScript, "backfilling", job, id, []string{s.keys.ledger(job), s.keys.due}, args...)
+	n, err := s.operate(ctx, askScript, "backfilling", job, id, []string{s.keys.ledger(job), s.keys.due, s.keys.memo(id)}, args...)
 	return int(n), err
 }
 
@@ -98,7 +171,6 @@ func (s *Store) operate(ctx context.Context, sc *script, doing, job, id string, 
 	if err != nil {
 		return 0, fmt.Errorf("%s job %q: %w", doing, job, err)
 	}
-	args = append([]any{id}, args...)
 	for try := 0; ; try++ {
 		parts, err := s.call(ctx, sc, 1, keys, args...)
 		if err == nil {
@@ -121,6 +193,8 @@ func operated(parts []any) (int64, error) {
 		return 0, ErrUnknownJob
 	case "PAST":
 		return 0, ErrPast
+	case "FULL":
+		return 0, fmt.Errorf("%w: %d requests may wait, and these do", ErrTooMany, parts[len(parts)-1])
 	}
 	return integer(parts[len(parts)-1])
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
+// same tells whether two members are one.
+func same(a, b lock.Due) bool { return a.Member() == b.Member() }
+
 // heard counts the nudges `due` from now on; the function returned waits for the first.
 func (w *world) heard() (first func()) {
 	w.Helper()
@@ -38,7 +41,7 @@ func TestTriggerMakesATickOfItsOwnDueNow(t *testing.T) {
 		d, err := a.Trigger(w.Context(), job, uuid.NewString())
 		w.must(err)
 		first()
-		if ds := w.dues(); len(ds) != 1 || ds[0] != d || d.Kind != "manual" || d.Attempt != 1 || d.Job != job {
+		if ds := w.dues(); len(ds) != 1 || !same(ds[0], d) || d.Kind != "manual" || d.Attempt != 1 || d.Job != job {
 			w.Fatalf("due: %+v, want %+v", ds, d)
 		}
 		if late := d.Tick.Sub(asked); late < -time.Millisecond || late > time.Second {
@@ -91,15 +94,18 @@ func TestAskedAgainWithTheSameIDNothingIsAdded(t *testing.T) {
 		c.Tick, c.Member = first.Tick, first.Member()
 		l, _ := a.wins(c)
 		a.finishes(l, 0)
-		for range 7 { // as many others as are remembered beside it
+		for range 20 {
 			_, err := a.Trigger(w.Context(), job, uuid.NewString())
 			w.must(err)
+			w.must(a.Pause(w.Context(), job, "", time.Time{}))
+			_, err = a.Resume(w.Context(), job)
+			w.must(err)
 		}
-		if again, err := a.Trigger(w.Context(), job, id); again != first || err != nil {
+		if again, err := a.Trigger(w.Context(), job, id); !same(again, first) || err != nil {
 			w.Errorf("asked again: %+v, %v, want %+v", again, err, first)
 		}
-		if n := len(w.dues()); n != 7 {
-			w.Errorf("%d are due, want 7", n)
+		if n := len(w.dues()); n != 20 {
+			w.Errorf("%d are due, want 20", n)
 		}
 
 		ticks := []time.Time{w.tick(1), w.tick(2)}
@@ -113,10 +119,20 @@ func TestAskedAgainWithTheSameIDNothingIsAdded(t *testing.T) {
 		if _, err := a.Backfill(w.Context(), job, ticks, id); err != nil || len(w.dues()) != 0 {
 			w.Errorf("backfilled again: %+v, %v", w.dues(), err)
 		}
-		if n := len(w.field("asked")); n != 8*(36+15) {
-			w.Errorf("%d characters of requests are remembered: %s", n, w.field("asked"))
+		for _, memo := range w.memos() {
+			if ttl := w.admin.PTTL(w.Context(), memo).Val(); ttl <= 23*time.Hour || ttl > 24*time.Hour {
+				w.Fatalf("%s is kept for %s, want a day", memo, ttl)
+			}
 		}
 	})
+}
+
+// memos are the keys under which Redis remembers runs and requests.
+func (w *world) memos() []string {
+	w.Helper()
+	keys, err := w.admin.Keys(w.Context(), "solotick:{svc}:memo:*").Result()
+	w.must(err)
+	return keys
 }
 
 func TestBackfillMakesTheTicksDueInOrder(t *testing.T) {
@@ -173,6 +189,58 @@ func TestAJobThatRedisDoesNotKnowIsAnError(t *testing.T) {
 	})
 }
 
+// A script that triggers in a loop must not fill Redis, nor what every replica reads at each look.
+func TestTriggersOfAJobHaveABound(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born(job, "another")
+		a := w.replica("a")
+		var ids []string
+		for n := range 300 {
+			ids = append(ids, uuid.NewString())
+			_, err := a.Trigger(w.Context(), job, ids[n])
+			if want := n >= 100; errors.Is(err, lock.ErrTooMany) != want || !want && err != nil {
+				w.Fatalf("trigger %d: %v", n, err)
+			}
+		}
+		if n := len(w.dues()); n != 100 {
+			w.Errorf("%d are due", n)
+		}
+		d, err := a.Trigger(w.Context(), job, ids[7])
+		if err != nil || d.Nonce != ids[7] {
+			w.Errorf("asked again: %+v, %v", d, err)
+		}
+		if _, err := a.Trigger(w.Context(), "another", uuid.NewString()); err != nil {
+			w.Errorf("another job: %v", err)
+		}
+		c := a.claim(0)
+		c.Tick, c.Member, c.Kind = d.Tick, d.Member(), d.Kind
+		l, _ := a.wins(c)
+		a.finishes(l, 0)
+		if _, err := a.Trigger(w.Context(), job, ids[200]); err != nil {
+			w.Errorf("one was run, and there is no room: %v", err)
+		}
+	})
+}
+
+func TestBackfillsHaveABound(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born()
+		a := w.replica("a")
+		var ticks []time.Time
+		for n := range lock.MaxBackfill {
+			ticks = append(ticks, w.tick(n-lock.MaxBackfill))
+		}
+		for n := range 6 {
+			if _, err := a.Backfill(w.Context(), job, ticks, uuid.NewString()); errors.Is(err, lock.ErrTooMany) != (n == 5) || n < 5 && err != nil {
+				w.Errorf("backfill %d: %v", n, err)
+			}
+		}
+		if _, err := a.Trigger(w.Context(), job, uuid.NewString()); err != nil {
+			w.Errorf("a trigger waits for backfills: %v", err)
+		}
+	})
+}
+
 func TestAPauseRefusesTheTableUntilItsEndAndResumeSettlesIt(t *testing.T) {
 	onEvery(t, func(w *world) {
 		w.born()
@@ -211,13 +279,48 @@ func TestAPauseRefusesTheTableUntilItsEndAndResumeSettlesIt(t *testing.T) {
 	})
 }
 
+func TestThePauseOfAllJobsAndAJobsOwnKnowNothingOfEachOther(t *testing.T) {
+	onEvery(t, func(w *world) {
+		w.born()
+		a := w.replica("a")
+		until := w.now().Add(time.Hour).Truncate(time.Millisecond)
+		w.must(a.Pause(w.Context(), job, "database migration", time.Time{}))
+		w.must(a.PauseWithAll(w.Context(), job, "incident", until))
+		states, err := a.States(w.Context(), []string{job})
+		w.must(err)
+		if s := states[job]; s.Paused == nil || s.Paused.Reason != "database migration" ||
+			s.PausedAll == nil || s.PausedAll.Reason != "incident" || !s.PausedAll.Until.Equal(until) || !s.IsPaused() {
+			t.Errorf("paused by %+v and %+v", s.Paused, s.PausedAll)
+		}
+		if answer := a.loses(a.claim(-5), lock.Paused); !answer.Until.IsZero() {
+			t.Errorf("it is paused until %s, and nobody knows until when", answer.Until)
+		}
+		if ended, err := a.ResumeWithAll(w.Context(), job); !ended || err != nil {
+			t.Errorf("all resumed: %t, %v", ended, err)
+		}
+		a.loses(a.claim(-4), lock.Fired) // it came before all were resumed
+		later := a.claim(0)
+		later.Tick = w.now().Add(500 * time.Millisecond).Truncate(time.Millisecond)
+		a.loses(later, lock.Paused)
+		if ended, err := a.ResumeWithAll(w.Context(), job); ended || err != nil {
+			t.Errorf("all resumed twice: %t, %v", ended, err)
+		}
+		if ended, err := a.Resume(w.Context(), job); !ended || err != nil {
+			t.Errorf("resumed: %t, %v", ended, err)
+		}
+		if states, err := a.States(w.Context(), []string{job}); err != nil || states[job].IsPaused() {
+			t.Errorf("it is still paused: %+v, %v", states[job], err)
+		}
+	})
+}
+
 func TestResumeAfterAPausesOwnEndSettlesNoMore(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.born()
 		a := w.replica("a")
 		until := w.now().Add(time.Minute).Truncate(time.Millisecond)
 		w.must(a.Pause(w.Context(), job, "", until))
-		w.pass(time.Hour)
+		w.pass(80 * time.Second)
 		if ended, err := a.Resume(w.Context(), job); !ended || err != nil {
 			w.Fatalf("resume: %t, %v", ended, err)
 		}
@@ -230,7 +333,7 @@ func TestResumeAfterAPausesOwnEndSettlesNoMore(t *testing.T) {
 		}
 		// Neither goes back when the clock does.
 		w.must(a.Pause(w.Context(), job, "", time.Time{}))
-		w.mini.SetTime(until.Add(-30 * time.Second))
+		w.mini.SetTime(until.Add(-30 * time.Second)) // by less than what the replicas do not believe
 		_, err := a.Resume(w.Context(), job)
 		w.must(err)
 		if number(w, "tick") != last || number(w, "pausedTo") != last {
@@ -270,7 +373,7 @@ func TestUnansweredTriggerIsAskedAgainAndRunsOnce(t *testing.T) {
 		a.proxy.On(lossy.Script(lock.AskSHA), 1, loss)
 		d, err := a.Trigger(w.Context(), job, uuid.NewString())
 		w.must(err)
-		if ds := w.dues(); len(ds) != 1 || ds[0] != d || asked.N() != 2 {
+		if ds := w.dues(); len(ds) != 1 || !same(ds[0], d) || asked.N() != 2 {
 			w.Fatalf("asked %d times; due: %+v, want %+v", asked.N(), ds, d)
 		}
 		c := b.claim(0)
@@ -299,11 +402,11 @@ func TestAPauseThatComesLateDoesNotUndoTheResume(t *testing.T) {
 		w.born()
 		a := w.replica("a")
 		w.must(a.Pause(w.Context(), job, "why", time.Time{}))
-		id := w.field("asked")[:36]
+		memo := w.memos()[0]
 		_, err := a.Resume(w.Context(), job)
 		w.must(err)
 		// The copy of the first request that was under way all the time.
-		w.must(w.admin.EvalSha(w.Context(), lock.PauseSHA, []string{ledger}, id, "events", "pause", 0, "why").Err())
+		w.must(w.admin.EvalSha(w.Context(), lock.PauseSHA, []string{ledger, memo}, "events", "pause", 0, 0, "why").Err())
 		if w.field("paused") != "" {
 			w.Error("paused again")
 		}

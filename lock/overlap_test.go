@@ -3,7 +3,9 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/solotick/solotick/internal/lossy"
 	"github.com/solotick/solotick/lock"
@@ -39,10 +41,10 @@ func TestOverlapWithARunThatNeverStartedWasNone(t *testing.T) {
 		_, err := l.Handover(w.Context(), 0, nil)
 		w.must(err)
 		w.dueTicks(1, 2)
-		if w.field("tick") != fmtInt(w.tick(2).UnixMilli()) || w.field("overlap") != "" {
+		if w.field("tick") != fmtInt(w.tick(2).UnixMilli()) || number(w, "overlap") != 0 {
 			w.Errorf("%s", w.dump())
 		}
-		b.loses(b.claim(2), lock.Fired) // only as a due member
+		b.loses(b.claim(2), lock.Waits) // only as a due member
 		c := b.claim(2)
 		c.Member = w.dues()[1].Member()
 		two, _ := b.wins(c)
@@ -71,6 +73,7 @@ func TestOverlapWithARunThatDiedWasNone(t *testing.T) {
 		w.born()
 		a, b := w.replica("a"), w.replica("b")
 		a.wins(a.claim(1))
+		w.pass(10 * time.Millisecond)
 		b.loses(b.claim(2), lock.Overlap)
 		b.reaps(1)
 		w.dueTicks(2) // what died ran, perhaps: at most once
@@ -135,12 +138,13 @@ func TestHandedOnTickCanBeHandedOnAgainAsANewMember(t *testing.T) {
 		w.must(err)
 		first := w.dues()[0]
 		c := a.claim(1)
-		c.Member, c.Handovers = first.Member(), first.Handovers
+		c.Member, c.Refused = first.Member(), first.Refused
 		again, _ := a.wins(c)
-		_, err = again.Handover(w.Context(), 0, nil)
+		_, err = again.NextRound(w.Context(), 0, nil)
 		w.must(err)
 		second := w.dues()[0]
-		if second.Member() == first.Member() || second.Handovers != 2 {
+		if second.Member() == first.Member() || second.Rounds != 1 || !slices.Equal(second.Refused, []string{lock.LastAsked + "a"}) ||
+			first.Rounds != 0 || !slices.Equal(first.Refused, []string{"a"}) {
 			w.Errorf("first %+v, second %+v", first, second)
 		}
 	})
@@ -151,14 +155,15 @@ func TestAllThatWasRefusedBehindARunThatNeverStartedIsDue(t *testing.T) {
 		w.born()
 		a, b := w.replica("a"), w.replica("b")
 		l, _ := a.wins(a.claim(1))
-		b.loses(b.claim(4), lock.Overlap)
-		b.loses(b.claim(2), lock.Overlap) // out of order
+		b.loses(b.claim(2), lock.Overlap)
 		b.loses(b.claim(3), lock.Overlap)
 		b.loses(b.claim(3), lock.Overlap)
+		b.loses(b.claim(6), lock.Overlap)
+		b.loses(b.claim(5), lock.Fired) // it was passed over
 		_, err := l.GiveUp(w.Context(), &lock.Entry{Outcome: "not_started"})
 		w.must(err)
-		w.dueTicks(2, 3, 4)
-		if w.field("tick") != fmtInt(w.tick(4).UnixMilli()) || w.field("overlap") != "" || w.owner() != "" {
+		w.dueTicks(2, 3, 6)
+		if w.field("tick") != fmtInt(w.tick(6).UnixMilli()) || number(w, "overlap") != 0 || w.owner() != "" {
 			w.Errorf("%s", w.dump())
 		}
 	})

@@ -14,7 +14,20 @@ type redisClock struct {
 	taken  bool          // there was an answer
 	at     time.Duration // Boottime of the newest answer
 	lo, hi time.Duration // between these lies TIME since the epoch minus Boottime, then
+
+	stepped  bool          // Redis' clock was set lately, by more than smallStep
+	since    time.Duration // Boottime of the first answer after that
+	lastLo   time.Duration // lo as it was before
+	lastSeen time.Duration // Boottime of the last answer before
 }
+
+const (
+	// smallStep is how far Redis' clock may be set, or another server's differ, to be followed at once.
+	smallStep = time.Second
+	// patience is how long a greater step must last to be followed: a failover there and back would else claim the ticks
+	// to come, or stand still for what has been.
+	patience = 10 * time.Second
+)
 
 // drift is how far two undisciplined quartz clocks part: 100 ppm.
 const drift = 10_000
@@ -29,8 +42,36 @@ func (c *redisClock) observe(sent, received time.Duration, t time.Time, res time
 	grown := max(received-c.at, 0) / drift
 	if oldLo, oldHi := c.lo-grown, c.hi+grown; c.taken && oldLo <= hi && lo <= oldHi {
 		lo, hi = max(lo, oldLo), min(hi, oldHi)
+	} else if c.taken {
+		c.noteStep(received, lo)
 	}
 	c.taken, c.at, c.lo, c.hi = true, received, lo, hi
+}
+
+// noteStep takes in an answer that contradicts the ones before: a step, another one, or the way back.
+func (c *redisClock) noteStep(received, lo time.Duration) {
+	switch {
+	case !c.stepping(received):
+		c.lastLo, c.lastSeen, c.since = c.lo, c.at, received
+	case (lo - c.lo).Abs() > smallStep: // another step, and not a clock that is being slewed
+		c.since = received
+	}
+	c.stepped = (lo - c.lastLo).Abs() > smallStep
+}
+
+// stepping tells whether a step is not followed yet.
+func (c *redisClock) stepping(boot time.Duration) bool { return c.stepped && boot-c.since < patience }
+
+// steady is the time that Redis' clock has certainly reached at a Boottime, or would have but for a step of it that has not
+// lasted yet; false when Redis never answered.
+func (c *redisClock) steady(boot time.Duration) (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lo, seen := c.lo, c.at
+	if c.stepping(boot) {
+		lo, seen = c.lastLo, c.lastSeen
+	}
+	return time.Unix(0, int64(lo-max(boot-seen, 0)/drift+boot)).UTC(), c.taken
 }
 
 // between gives the bounds of Redis' time at a Boottime; false when Redis never answered.

@@ -103,3 +103,48 @@ func TestRedisTimeLiesBetweenTheBounds(t *testing.T) {
 		}
 	}
 }
+
+// steps plays a clock of Redis that is asked every second, and is set to other offsets at some of them; want is by what it is
+// followed from each second on.
+func steps(t *testing.T, name string, set, want map[int]time.Duration) {
+	t.Helper()
+	epoch := time.Unix(1_800_000_000, 0)
+	var c redisClock
+	var off, followed time.Duration
+	for second := range 60 {
+		at := time.Duration(second) * time.Second
+		if step, ok := set[second]; ok {
+			off = step
+		}
+		if step, ok := want[second]; ok {
+			followed = step
+		}
+		c.observe(at, at+2*time.Millisecond, epoch.Add(off+at+time.Millisecond), time.Microsecond)
+		for _, later := range []time.Duration{2 * time.Millisecond, 990 * time.Millisecond} {
+			got, ok := c.steady(at + later)
+			if off := got.Sub(epoch.Add(at + later)); !ok || off > followed || off < followed-3*time.Millisecond {
+				t.Fatalf("%s: %s after the beginning it is followed by %s, want %s", name, at+later, off, followed)
+			}
+		}
+	}
+}
+
+func TestStepOfRedisClockIsFollowedWhenItHasLastedForTenSeconds(t *testing.T) {
+	var c redisClock
+	if _, ok := c.steady(0); ok {
+		t.Error("a time is steady before any answer")
+	}
+	type at = map[int]time.Duration
+	for _, step := range []time.Duration{time.Hour, -time.Hour, 1100 * time.Millisecond, -1100 * time.Millisecond} {
+		steps(t, "for good", at{20: step}, at{30: step})
+		steps(t, "there and back", at{20: step, 29: 0}, nil)
+		steps(t, "there and back, twice", at{20: step, 25: 0, 31: step, 40: 0}, nil)
+		steps(t, "once more meanwhile", at{20: step, 25: 3 * step}, at{35: 3 * step})
+		steps(t, "back at last", at{20: step, 40: 0}, at{30: step, 50: 0})
+		slewed := step + 500*time.Millisecond*step/step.Abs()
+		steps(t, "slewed meanwhile", at{20: step, 24: slewed}, at{30: slewed})
+	}
+	for _, step := range []time.Duration{900 * time.Millisecond, -900 * time.Millisecond} {
+		steps(t, "small", at{20: step, 25: 0}, at{20: step, 25: 0})
+	}
+}

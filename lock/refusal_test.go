@@ -62,7 +62,7 @@ func TestErrorHalfWayLeavesTheEffectOpenAndIsTakenBack(t *testing.T) {
 		a := w.replica("a")
 		// The due set is of the wrong type when the script comes to it; what it wrote before stays written.
 		c := a.claim(3)
-		c.OlderThan, c.Older = w.start.Add(-time.Hour).Truncate(time.Millisecond), []string{"1 billing catchup 1 0 x"}
+		c.OlderThan, c.Older = w.start.Add(-time.Hour).Truncate(time.Millisecond), pasts(w.tick(3))
 		w.must(w.admin.Set(w.Context(), dueSet, "not a sorted set", 0).Err())
 		ctx, cancel := context.WithTimeout(w.Context(), a.timeout/4)
 		defer cancel()
@@ -201,8 +201,8 @@ func TestFrozenRedisIsNoAnswerAndNeverHeldOrFree(t *testing.T) {
 		a := w.slowReplica("a", 300*time.Millisecond)
 		w.must(a.Sync(w.Context()))
 		w.server.Freeze()
-		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-		defer cancel()
+		ctx, cancel := context.WithCancel(w.Context())
+		time.AfterFunc(time.Second, cancel)
 		time.AfterFunc(2*time.Second, w.server.Thaw)
 		l, got, err := a.Store.Acquire(ctx, a.claim(1))
 		if l != nil || got.Code != "" || !errors.Is(err, lock.ErrNoAnswer) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Ledger is what Redis remembers of a job's ticks.
@@ -11,25 +13,61 @@ type Ledger struct {
 	Born  time.Time // when it was made; ticks up to a second later, which may have been claimed early, count as settled
 	Since time.Time // when the job's series of ticks last changed; nothing before was missed
 	Tick  time.Time // newest tick claimed
+	Back  time.Time // when the job came back after no replica had it; zero = it never did. What is due from before is not fired
 }
+
+// Before is what a replica knew of a job's ledger before it registers the job: should Redis have lost its data since, that
+// is what is left of it. The zero value is a replica that knew nothing.
+type Before struct {
+	Born  time.Time // when the ledger was made that it knew
+	Tick  time.Time // newest tick claimed that it has heard of
+	Again bool      // at-least-once: ticks may be fired again, and none may be lost
+	Owed  []Past    // at-least-once: those of the ticks since then that are to be fired late, in order
+}
+
+// NoTicks is the fingerprint of a job whose ticks no replica claims: it has left the table, or runs on every replica. When it
+// is back it has missed nothing in between, and what was due before is not fired.
+const NoTicks = "none"
 
 // Register makes a job's ledger known to Redis. It belongs to the load of a table and not to a claim: a job whose ledger
 // is new cannot fire a tick from before that moment, nor from the second after it. The fingerprint stands for the series
 // of the job's ticks; another one than before starts the series anew. Calling it again changes nothing else and prolongs
 // the ledger's life.
 func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, error) {
+	return s.RegisterAgain(ctx, job, fingerprint, Before{})
+}
+
+// RegisterAgain is Register by who may have known the ledger before. When it is another one now, Redis has lost its data.
+// The ticks since then become a gap, to be counted as missed, except those owed, which become due: once, whoever of those
+// who knew the ledger comes first.
+func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
 	if err := oneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)
 	}
-	parts, err := s.call(ctx, registerScript, 0, []string{s.keys.ledger(job)}, fingerprint, retention.Milliseconds())
+	args := []any{fingerprint, retention.Milliseconds()}
+	if known.Again || !known.Born.IsZero() {
+		again := 0
+		if known.Again {
+			again = 1
+		}
+		args = append(args, millis(known.Born), millis(known.Tick), again)
+		nonce := uuid.NewString()
+		for _, p := range known.Owed {
+			args = append(args, Due{Tick: p.Tick, Job: job, Kind: "catchup", Attempt: 1, Nonce: nonce}.Member())
+		}
+	}
+	parts, err := s.call(ctx, registerScript, 0, []string{s.keys.ledger(job), s.keys.due}, args...)
 	if err != nil {
 		return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 	}
-	var n [4]int64
-	for i := range n {
-		if n[i], err = integer(parts[min(i, len(parts)-1)]); err != nil {
+	if len(parts) != 6 {
+		return Ledger{}, fmt.Errorf("registering job %q: %w", job, unexpected(parts))
+	}
+	var n [6]int64
+	for _, i := range [...]int{1, 2, 3, 5} {
+		if n[i], err = integer(parts[i]); err != nil {
 			return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 		}
 	}
-	return Ledger{Born: fromMillis(n[1]), Since: fromMillis(n[2]), Tick: fromMillis(n[3])}, nil
+	return Ledger{Born: fromMillis(n[1]), Since: fromMillis(n[2]), Tick: fromMillis(n[3]), Back: fromMillis(n[5])}, nil
 }

@@ -1,21 +1,48 @@
 -- register: make a job's ledger known, at load, at reload and after UNKNOWN; never at a claim.
 --
--- KEYS  1 ledger
--- ARGV  1 fingerprint of schedule, zone, window, jitter, suspend  2 retention of an unused ledger (ms)
--- returns {now, born, since, newest tick claimed, pause note or ''}
-local ledger, fingerprint = KEYS[1], ARGV[1]
+-- KEYS  1 ledger  2 due
+-- ARGV  1 fingerprint of schedule, zone, window, jitter, suspend; 'none' = no replica claims the job's ticks
+--       2 retention of an unused ledger (ms)
+--       What follows may be left out:
+--       3 when the ledger was born that the caller knew before; 0 = it knew none    4 newest claimed tick that it knew of
+--       5 '1': at-least-once    6.. due members of the ticks since then that are to be fired should Redis have lost its data
+-- returns {now, born, since, newest tick claimed, pause note or '', when the job came back after no replica had it; 0 = it never did}
+local ledger, due, fingerprint, knew, known = KEYS[1], KEYS[2], ARGV[1], ARGV[3] or '0', tonumber(ARGV[4] or 0)
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'paused')
-local born, schedule, since, tick, paused = h[1], h[2], h[3], h[4], h[5]
+local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'paused', 'late', 'gaps', 'back')
+local born, schedule, since, tick, paused, late, gaps, back = h[1], h[2], h[3], h[4], h[5], tonumber(h[6]) or 0, h[7] or '', h[8] or 0
 
 if not born then -- a ledger is born with every earlier tick settled: after total loss no tick is fired again.
-  born, since, tick, paused = now, now, now + 1000, false -- A claim may have been early by up to a second (its tolerance).
+  born, since, paused = now, now + 1000, false -- A claim may have been early by up to a second (its tolerance).
+  if ARGV[5] == '1' then -- At-least-once goes on where the caller stands: it may fire again, and loses nothing.
+    since = #ARGV > 5 and tonumber(string.match(ARGV[#ARGV], '^%d+')) or known > 0 and known or now
+  end
+  tick = since
   redis.call('HSET', ledger, 'born', born, 'tick', tick, 'since', since, 'schedule', fingerprint)
 elseif schedule ~= fingerprint then -- a changed schedule has missed nothing before now
   since = now
   redis.call('HSET', ledger, 'since', now, 'schedule', fingerprint)
+  if schedule == 'none' then -- nor has a job that is back, and what was fired meanwhile is not fired again
+    tick, back = math.max(tonumber(tick) or 0, now), now
+    redis.call('HSET', ledger, 'tick', tick, 'back', back)
+  end
+end
+
+-- Redis has lost the ledger that the caller knew. The first caller who did says what is missing since, for all of them.
+if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
+  local upTo = tonumber(since) + 1
+  for i = #ARGV, 6, -1 do
+    local owed = tonumber(string.match(ARGV[i], '^%d+'))
+    if owed > known and owed <= tonumber(since) then
+      redis.call('ZADD', due, now, ARGV[i])
+      upTo = owed
+    end
+  end
+  if upTo - known > 1 then gaps = gaps .. string.format('%d-%d ', known, upTo) end
+  redis.call('HSET', ledger, 'late', string.format('%d', since), 'gaps', gaps)
+  redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'due')
 end
 redis.call('PEXPIRE', ledger, ARGV[2])
-return {now, tonumber(born), tonumber(since), tonumber(tick), paused or ''}
+return {now, tonumber(born), tonumber(since), tonumber(tick), paused or '', tonumber(back)}

@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Silent is after how long without a heartbeat a replica is to be taken for gone: some beats may be lost.
@@ -15,19 +19,22 @@ const Silent = 15 * time.Second
 
 const (
 	forgotten = 24 * time.Hour // a replica that was silent for so long is not remembered any more
-	maxSkips  = 100            // kept of one replica
+	maxSkips  = 100            // kept of one replica, and as many results
 )
 
 // Replica is what one replica says of itself.
 type Replica struct {
 	Name    string // one word
 	Version string
-	Table   string          // hash of its table
-	Offset  time.Duration   // Redis' clock minus its own, in whole microseconds
-	Ready   string          // why it takes no ticks; "" = it does
-	Reload  string          // why the table that it read last is not in force; "" = it is
-	Skips   map[string]Skip // job → its newest tick that this replica skipped for more than that another fired it
-	Seen    time.Time       // Redis' time of the heartbeat, as its sender estimates it
+	Table   string           // hash of its table
+	Offset  time.Duration    // Redis' clock minus its own, in whole microseconds
+	Ready   string           // why it takes no ticks; "" = it does
+	Reload  string           // why the table that it read last is not in force; "" = it is
+	Skips   map[string]Skip  // job → its newest tick that this replica skipped for more than that another fired it
+	Ran     map[string]Entry // job that runs on every replica → its newest run on this one
+	Process string           // tells this process from another one of the same name; "" = it does not say
+	Twin    bool             // another process has the same name
+	Seen    time.Time        // Redis' time of the heartbeat, as its sender estimates it
 }
 
 // Skip is a tick that a replica did not fire.
@@ -39,13 +46,16 @@ type Skip struct {
 
 // replicaText is a Replica as Redis keeps it, in the field of its name: JSON with times in milliseconds.
 type replicaText struct {
-	Version string              `json:"version"`
-	Table   string              `json:"table"`
-	Offset  int64               `json:"us"` // microseconds
-	Ready   string              `json:"ready,omitempty"`
-	Reload  string              `json:"reload,omitempty"`
-	Skips   map[string]skipText `json:"skips,omitempty"`
-	Seen    int64               `json:"seen"`
+	Version string               `json:"version"`
+	Table   string               `json:"table"`
+	Offset  int64                `json:"us"` // microseconds
+	Ready   string               `json:"ready,omitempty"`
+	Reload  string               `json:"reload,omitempty"`
+	Skips   map[string]skipText  `json:"skips,omitempty"`
+	Ran     map[string]entryText `json:"ran,omitempty"`
+	Process string               `json:"process,omitempty"`
+	Twin    bool                 `json:"twin,omitempty"`
+	Seen    int64                `json:"seen"`
 }
 
 type skipText struct {
@@ -55,7 +65,7 @@ type skipText struct {
 }
 
 // Beat is the heartbeat: it writes down what the replica says, stamped with Redis' time instead of r.Seen. Of its Skips
-// the newest hundred are kept.
+// the newest hundred are kept, and of what it Ran as many, those that failed before the others.
 func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err := oneWord("replica", r.Name); err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
@@ -64,15 +74,25 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
-	t := replicaText{r.Version, r.Table, r.Offset.Microseconds(), r.Ready, r.Reload, map[string]skipText{}, millis(now)}
-	jobs := make([]string, 0, len(r.Skips))
-	for job := range r.Skips {
-		jobs = append(jobs, job)
-	}
+	t := replicaText{Version: r.Version, Table: r.Table, Offset: r.Offset.Microseconds(), Ready: r.Ready, Reload: r.Reload,
+		Skips: map[string]skipText{}, Ran: map[string]entryText{}, Process: r.Process, Twin: r.Twin, Seen: millis(now)}
+	jobs := slices.Collect(maps.Keys(r.Skips))
 	slices.SortFunc(jobs, func(a, b string) int { return cmp.Or(r.Skips[b].At.Compare(r.Skips[a].At), cmp.Compare(a, b)) })
 	for _, job := range jobs[:min(len(jobs), maxSkips)] {
 		k := r.Skips[job]
 		t.Skips[job] = skipText{millis(k.Tick), k.Reason, millis(k.At)}
+	}
+	ran := slices.Collect(maps.Keys(r.Ran))
+	slices.SortFunc(ran, func(a, b string) int {
+		x, y := r.Ran[a], r.Ran[b]
+		if x.Failed != y.Failed {
+			return map[bool]int{true: -1, false: 1}[x.Failed]
+		}
+		return cmp.Or(y.Ended.Compare(x.Ended), cmp.Compare(a, b))
+	})
+	for _, job := range ran[:min(len(ran), maxSkips)] {
+		e := r.Ran[job]
+		t.Ran[job] = e.kept()
 	}
 	text, err := json.Marshal(t)
 	if err == nil {
@@ -94,6 +114,19 @@ func (s *Store) estimate(ctx context.Context) (time.Time, error) {
 	}
 	now, _ := s.Now()
 	return now, nil
+}
+
+// BeatOf is the heartbeat that was written last under a name. Not ok: there is none, or another version wrote it.
+func (s *Store) BeatOf(ctx context.Context, name string) (r Replica, ok bool, err error) {
+	text, err := s.burst.do(ctx, "hget", s.keys.replicas, name)
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return Replica{}, false, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
+	}
+	if beat, there := text.(string); there {
+		r, err = parseReplica(name, beat)
+		return r, err == nil, nil
+	}
+	return Replica{}, false, nil
 }
 
 // Leave takes a replica's heartbeat away: it has ended in order.
@@ -145,7 +178,12 @@ func parseReplica(name, text string) (Replica, error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return Replica{}, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
 	}
-	r := Replica{name, t.Version, t.Table, time.Duration(t.Offset) * time.Microsecond, t.Ready, t.Reload, map[string]Skip{}, fromMillis(t.Seen)}
+	r := Replica{Name: name, Version: t.Version, Table: t.Table, Offset: time.Duration(t.Offset) * time.Microsecond,
+		Ready: t.Ready, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
+		Process: t.Process, Twin: t.Twin, Seen: fromMillis(t.Seen)}
+	for job, e := range t.Ran {
+		r.Ran[job] = e.entry()
+	}
 	for job, k := range t.Skips {
 		r.Skips[job] = Skip{fromMillis(k.Tick), k.Reason, fromMillis(k.At)}
 	}

@@ -29,6 +29,10 @@ var (
 	askSource string
 	//go:embed pause.lua
 	pauseSource string
+	//go:embed book.lua
+	bookSource string
+	//go:embed drop.lua
+	dropSource string
 	//go:embed timer.lua
 	timerSource string
 	//go:embed dynamic.lua
@@ -41,6 +45,8 @@ var (
 	registerScript = newScript(registerSource)
 	askScript      = newScript(askSource)
 	pauseScript    = newScript(pauseSource)
+	bookScript     = newScript(bookSource)
+	dropScript     = newScript(dropSource)
 	timerScript    = newScript(timerSource)
 	dynamicScript  = newScript(dynamicSource)
 )

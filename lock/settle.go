@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -24,23 +25,36 @@ func (l *Lease) Finish(ctx context.Context, delay time.Duration, e *Entry) (Sett
 	if l.claim.Policy == Allow {
 		delay = 0 // a lock per tick protects nothing afterwards
 	}
-	return l.settle(ctx, "finish", delay, e, l.claim.takeover(), 0)
+	return l.settle(ctx, "finish", delay, e, l.claim.takeover(1), 0)
 }
 
 // Requeue ends a run that was cut short like Finish, and has a claim with Again run again: its next attempt is due at once.
 func (l *Lease) Requeue(ctx context.Context, e *Entry) (Settled, error) {
-	return l.settle(ctx, "requeue", 0, e, l.claim.takeover(), 0)
+	return l.settle(ctx, "requeue", 0, e, l.claim.takeover(0), 0)
 }
 
-// Handover gives the tick to another replica, because the run could not even be started; this one stands back first. The
-// tick becomes due after wait.
+// LastAsked stands in Due.Refused before the name of the replica that is asked last in this round, and has not refused yet.
+const LastAsked = "~"
+
+// Handover gives the tick to another replica, because the run could not even be started: it names this one among those that
+// have refused it in this round. The tick becomes due after wait.
 func (l *Lease) Handover(ctx context.Context, wait time.Duration, e *Entry) (Settled, error) {
 	d := l.claim.due()
+	d.Refused = append(slices.Clone(d.Refused), l.claim.Replica)
+	return l.handOn(ctx, d, wait, e)
+}
+
+// NextRound is Handover when all replicas have refused the tick: it begins another round, in which this one is asked last.
+func (l *Lease) NextRound(ctx context.Context, wait time.Duration, e *Entry) (Settled, error) {
+	d := l.claim.due()
+	d.Rounds, d.Refused = d.Rounds+1, []string{LastAsked + l.claim.Replica}
+	return l.handOn(ctx, d, wait, e)
+}
+
+func (l *Lease) handOn(ctx context.Context, d Due, wait time.Duration, e *Entry) (Settled, error) {
 	if d.Kind == "schedule" || d.Kind == "catchup" { // what was asked for, or is run again, stays that
 		d.Kind = "handover"
 	}
-	d.Handovers++
-	d.Avoid = l.claim.Replica
 	if _, ok := TimerID(d.Job); ok {
 		wait = min(wait, maxTimerWait)
 	}
@@ -73,7 +87,7 @@ func (l *Lease) abandon(ctx context.Context) (Settled, error) {
 // correctness: Finish made the lock expire.
 func (l *Lease) Release(ctx context.Context) error {
 	c, s := &l.claim, l.store
-	if _, err := s.run(ctx, releaseScript, []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job)}, c.Run, c.slot()); err != nil {
+	if _, err := s.run(ctx, releaseScript, []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job)}, c.Run); err != nil {
 		return fmt.Errorf("releasing the lock of %q: %w", c.Job, err)
 	}
 	return nil
@@ -81,22 +95,26 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // due is this run's tick as a member of the due set.
 func (c *Claim) due() Due {
-	return Due{Tick: c.Tick, Job: c.Job, Kind: c.Kind, Attempt: c.Attempt, Handovers: c.Handovers, Nonce: c.Run}
+	return Due{Tick: c.Tick, Job: c.Job, Kind: c.Kind, Key: c.Key, Attempt: c.Attempt,
+		Rounds: c.Rounds, Deaths: c.Deaths, Nonce: c.Run, Refused: c.Refused}
 }
 
-// takeovers bounds at which attempt a tick whose replica died is given up: a job that kills its replica would kill one
-// after the other.
+// takeovers bounds how many replicas a tick may outlive: a job that kills its replica would kill one after the other.
 const takeovers = 3
 
 // takeover is the due member by which a run that is cut short is run again; "" if it is not to be. It is the same
-// whoever makes it, so that a finish that comes late can take it back.
-func (c *Claim) takeover() string {
-	if !c.Again {
+// whoever makes it, so that a finish that comes late can take it back: nobody else knows how many attempts there were, so
+// the next one's number lies behind all that there can have been. What somebody asked for by hand stays that.
+func (c *Claim) takeover(deaths int) string {
+	if !c.Again || c.Deaths+deaths > takeovers {
 		return ""
 	}
 	d := c.due()
-	d.Kind = "takeover"
-	d.Attempt++
+	if d.Kind != "manual" && d.Kind != "backfill" {
+		d.Kind = "takeover"
+	}
+	d.Attempt += 1 + c.Retries
+	d.Deaths, d.Rounds, d.Refused = c.Deaths+deaths, 0, nil
 	return d.Member()
 }
 
@@ -104,25 +122,36 @@ func (l *Lease) settle(ctx context.Context, verb string, delay time.Duration, e 
 	if c := &l.claim; e != nil {
 		e.Job, e.Tick, e.Run, e.Replica, e.Kind = c.Job, c.Tick, c.Run, c.Replica, c.Kind
 	}
-	return l.store.settle(ctx, &l.claim, verb, delay, e, again, wait, 0)
+	return l.store.settle(ctx, &l.claim, settlement{verb: verb, delay: delay, entry: e, again: again, wait: wait, born: l.born})
+}
+
+// settlement is how a run leaves the set of runs: see settle.lua.
+type settlement struct {
+	verb     string
+	delay    time.Duration // how long the lock outlives the run
+	entry    *Entry        // of the history; nil = none
+	again    string        // due member
+	wait     time.Duration // until it is due
+	leaseEnd int64         // that the watcher saw, of a reap
+	born     time.Time     // when the ledger was born, as the run's claim saw it
 }
 
 // settle repeats a settlement until it is answered or ctx ends. Each verb is harmless when it is run twice.
-func (s *Store) settle(ctx context.Context, c *Claim, verb string, delay time.Duration, e *Entry, again string, wait time.Duration,
-	leaseEnd int64) (Settled, error) {
-	keys := []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due, s.keys.runs}
-	args := []any{verb, c.Run, c.Job, c.slot(), delay.Milliseconds(), ""}
+func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, error) {
+	verb, again, e := how.verb, how.again, how.entry
+	keys := []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due, s.keys.runs, s.keys.memo(c.Run)}
+	args := []any{verb, c.Run, c.Job, how.delay.Milliseconds(), ""}
 	if e != nil {
-		args[5] = e.text()
+		args[4] = e.text()
 		if e.Failed {
 			keys = append(keys, s.keys.failures)
 		}
 	}
-	if again != "" || leaseEnd != 0 {
-		args = append(args, again, wait.Milliseconds(), leaseEnd)
+	if again != "" || how.leaseEnd != 0 {
+		args = append(args, again, how.wait.Milliseconds(), how.leaseEnd, millis(how.born))
 	}
 	for try := 0; ; try++ {
-		parts, err := s.call(ctx, settleScript, 1, keys, args...)
+		parts, err := s.call(ctx, settleScript, 1, keys, s.endedAgo(c, e, args)...)
 		if err == nil {
 			code, _ := parts[0].(string)
 			// A reaped timer is kept: its replica may still know that it never started.
@@ -131,10 +160,31 @@ func (s *Store) settle(ctx context.Context, c *Claim, verb string, delay time.Du
 			}
 			return Settled(code), nil
 		}
-		if !pause(ctx, backoff(try)) {
+		if !pause(ctx, min(backoff(try), soon)) {
 			return "", fmt.Errorf("settling (%s) the run of %q: %w: %w", verb, c.Job, ErrNoAnswer, err)
 		}
 	}
+}
+
+// soon bounds the wait between two tries of what a lease depends on: when Redis is back there may be little left of it.
+const soon = 250 * time.Millisecond
+
+// endedAgo adds to the arguments of a settlement how long ago the run ended, if that was not just now: ticks that came due
+// since then do not overlap with it.
+func (s *Store) endedAgo(c *Claim, e *Entry, args []any) []any {
+	now, ok := s.Now()
+	if !ok || e == nil || e.Ended.IsZero() {
+		return args
+	}
+	ago := now.Sub(e.Ended)
+	if ago < soon || ago > c.TTL { // the entry's clock is not Redis'
+		return args
+	}
+	args = slices.Clone(args)
+	for len(args) < 9 {
+		args = append(args, "")
+	}
+	return append(args, ago.Milliseconds())
 }
 
 // Note writes an entry into the history that belongs to no lease.

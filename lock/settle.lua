@@ -5,27 +5,28 @@
 --   abandon   its replica gave up without a clear answer, and knows that it never started
 --   reap      its replica is gone: a watcher saw the lease unchanged for a whole ttl
 --
--- KEYS  1 lock  2 ledger  3 running  4 due  5 runs  6 failures: given if the history entry belongs there too
--- ARGV  1 verb  2 uuid of the run  3 job  4 slot: '' or, under Allow, ':<tick>'
---       5 how long the lock outlives the run (ms; 0 = delete now)    6 history entry; '' = none
+-- KEYS  1 lock  2 ledger  3 running  4 due  5 runs  6 memo of the run  7 failures: given if the history entry belongs there too
+-- ARGV  1 verb  2 uuid of the run  3 job  4 how long the lock outlives the run (ms; 0 = delete now)  5 history entry; '' = none (reap:
+--       the watcher saw no record of it)
 --       What follows may be left out:
---       7 due member that hands the tick on; '' = none (finish: the one a takeover may have added, to be taken back)
---       8 not before: delay of that member (ms)    9 lease end that the watcher saw (reap)
--- returns {OK | LATE | NONE | MOVED, now, newest waiting tick that was set free}
+--       6 due member that hands the tick on; '' = none (finish: the one a takeover may have added, to be taken back)
+--       7 not before: delay of that member (ms)    8 lease end that the watcher saw (reap)
+--       9 when the ledger was born, as the run's claim saw it (requeue)    10 how long ago the run ended (ms; finish, requeue)
+-- returns {OK | LATE | NONE | MOVED, now, newest tick that was set free, ticks that were settled as overlaps}
 --   LATE: it had been reaped; NONE: nothing is known of it; MOVED: the lease was extended meanwhile
-local lock, ledger, running, due, runs, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local verb, uuid, job, slot, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6], ARGV[7] or '', ARGV[8] or 0
-local member = uuid .. ' ' .. job
+local lock, ledger, running, due, runs, memo, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6] or '', tonumber(ARGV[7]) or 0
+local member, day = uuid .. ' ' .. job, 86400000
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'run' .. slot, 'pend', 'queued')
-local mine, pend, queued = h[1] == uuid, h[2], h[3]
+local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind')
+local record, live, behind = h[1], h[2] or '', h[3] or ''
 
 local nudge = false                                        -- something became due now
-local behind = string.find(job, '^timer:') and 1e15 or 0   -- the score of a timer is so much more than its time
+local later = string.find(job, '^timer:') and 1e15 or 0    -- the score of a timer is so much more than its time
 local function enqueue(m, delay)
-  redis.call('ZADD', due, behind + now + delay, m)
+  redis.call('ZADD', due, later + now + delay, m)
   nudge = nudge or tonumber(delay) == 0
 end
 local function wake()
@@ -33,63 +34,83 @@ local function wake()
 end
 
 if verb == 'reap' then
-  if tonumber(redis.call('ZSCORE', running, member) or -1) ~= tonumber(ARGV[9]) then return {'MOVED', now, 0} end
-elseif not mine then
-  local interrupted = redis.call('HGET', ledger, 'interrupted') or ''
-  local at = string.find(interrupted, uuid, 1, true)       -- the newest few that were reaped, each followed by a blank
+  local moved = tonumber(redis.call('ZSCORE', running, member) or -1) ~= tonumber(ARGV[8])
+  if moved or record and entry == '' then return {'MOVED', now, 0, ''} end -- it has a record that the watcher did not see: a failover
+elseif not record then
+  local code = redis.call('GET', memo) == 'reaped' and 'LATE' or 'NONE'
   if verb == 'finish' then                                 -- the takeover is not needed any more
-    if again ~= '' then redis.call('ZREM', due, again) end
-  elseif at and verb ~= 'requeue' and again ~= '' then     -- recorded as interrupted, but its replica knows that it never started
+    if again ~= '' and redis.call('ZREM', due, again) == 1 and redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then
+      redis.call('HDEL', ledger, 'handed')
+    end
+  elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
+    if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[9] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then enqueue(again, wait) end
+  elseif code == 'LATE' and again ~= '' then               -- recorded as interrupted, but its replica knows that it never started
     enqueue(again, wait)
   end
-  if at then
-    redis.call('HSET', ledger, 'interrupted', string.sub(interrupted, 1, at - 1) .. string.sub(interrupted, at + #uuid + 1))
-  end
+  if code == 'LATE' then redis.call('DEL', memo) end
   wake()
-  return {at and 'LATE' or 'NONE', now, 0}
+  return {code, now, 0, ''}
 end
 
 -- First, since HDEL is not refused when Redis' memory is full, and after a first write nothing is: a run must be able to end.
-local stop = mine and (verb == 'reap' or verb == 'requeue') and redis.call('HGET', ledger, 'stop')
-if mine then redis.call('HDEL', ledger, 'r:' .. uuid, 'run' .. slot, 'stop') else redis.call('HDEL', ledger, 'r:' .. uuid) end
-
--- The entry, not the lock, is the authority: whoever removes it wakes what waited behind the run.
-local freed = 0
-if mine and (pend or queued) then
-  redis.call('HDEL', ledger, 'pend', 'queued')
-  local waited = ' ' .. job .. ' catchup 1 0 ' .. uuid     -- what follows the tick in a due member
-  if queued then
-    enqueue(queued .. waited, 0)
-    freed = tonumber(queued)
+if live == uuid .. ' ' then
+  live = ''
+  redis.call('HDEL', ledger, 'r:' .. uuid, 'runs')
+else
+  redis.call('HDEL', ledger, 'r:' .. uuid)
+  local at = string.find(live, uuid, 1, true)
+  if at then
+    live = string.sub(live, 1, at - 1) .. string.sub(live, at + #uuid + 1)
+    redis.call('HSET', ledger, 'runs', live)
   end
-  local tick, newest = tonumber(redis.call('HGET', ledger, 'tick') or 0), 0
-  for refused in string.gmatch(pend or '', '%d+') do newest = math.max(newest, tonumber(refused)) end
-  if newest > tick then
-    if verb == 'finish' or verb == 'requeue' then          -- a true overlap: settled
-      redis.call('HSET', ledger, 'tick', newest, 'overlap', newest)
-    else                                                   -- it was none: the run that was in the way never ran, or died
-      for refused in string.gmatch(pend, '%d+') do
-        if tonumber(refused) > tick then enqueue(refused .. waited, 0) end
-      end
-      redis.call('HSET', ledger, 'tick', newest)
-      freed = newest
+end
+redis.call('ZREM', running, member)
+
+-- The entry, not the lock, is the authority: whoever removes it sees to what came due behind the run.
+local freed, overlapped = 0, ''
+if behind ~= '' then
+  local began, ttl = string.match(record or '', '^%d+ %d+ %d+ (%d+) %S+ (%d+)')
+  local ran = verb == 'finish' or verb == 'requeue'
+  local lived = ran and now - (ARGV[10] or 0) or verb == 'reap' and tonumber(ARGV[8]) - (ttl or 0) or 0 -- until then it certainly lived
+  local known = redis.call('HMGET', ledger, 'tick', 'overlap')
+  local kept, newest, overlap = '', tonumber(known[1]) or 0, tonumber(known[2]) or 0
+  for how, tick, came in string.gmatch(behind, '([-+])(%d+)@(%d+) ') do
+    if how == '-' and began and tonumber(began) <= tonumber(came) and tonumber(came) <= lived then -- a true overlap: settled
+      overlapped, overlap = overlapped .. tick .. ' ', math.max(overlap, tonumber(tick))
+      newest = math.max(newest, tonumber(tick))
+    elseif live ~= '' then
+      kept = kept .. how .. tick .. '@' .. came .. ' '
+    else                                                   -- it waited; or the run in its way never ran, was dead, or began later
+      enqueue(tick .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid, 0)
+      freed = math.max(freed, tonumber(tick))
+      newest = math.max(newest, freed)
     end
   end
+  if kept == '' then redis.call('HDEL', ledger, 'behind') else redis.call('HSET', ledger, 'behind', kept) end
+  redis.call('HSET', ledger, 'tick', newest, 'overlap', overlap)
 end
-if again ~= '' and verb ~= 'finish' and not stop then enqueue(again, wait) end
-if verb == 'reap' and again == '' and not stop then        -- what is handed on already needs no evidence that it never started
-  local interrupted = redis.call('HGET', ledger, 'interrupted') or ''
-  redis.call('HSET', ledger, 'interrupted', string.sub(uuid .. ' ' .. interrupted, 1, 8 * (#uuid + 1)))
+if freed > 0 then redis.call('HSET', ledger, 'handed', freed) end
+if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
+  local known = redis.call('HMGET', ledger, 'stop', 'tick')
+  local token = string.match(record or '', '^%d+ (%d+)')
+  if verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then -- replaced: it is over
+  elseif again == '' then                                  -- what is handed on needs no evidence that it never started
+    redis.call('SET', memo, 'reaped', 'PX', day)
+  else
+    enqueue(again, wait)
+    if string.match(again, '^%d+') == known[2] then redis.call('HSET', ledger, 'handed', known[2]) end
+  end
 end
 
-redis.call('ZREM', running, member)
 if redis.call('GET', lock) == uuid then
-  if ARGV[5] == '0' then redis.call('DEL', lock) else redis.call('PEXPIRE', lock, ARGV[5]) end
+  if ARGV[4] == '0' then redis.call('DEL', lock) else redis.call('PEXPIRE', lock, ARGV[4]) end
 end
 if entry ~= '' then                                        -- history is not worth a failed finish
-  redis.pcall('HSET', ledger, 'done', entry)
+  if verb ~= 'handover' or again == '' then                -- a tick that is handed on has not ended
+    redis.pcall('HSET', ledger, 'done', entry)
+  end
   redis.pcall('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', entry)
   if failures then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
 end
 wake()
-return {'OK', now, freed}
+return {'OK', now, freed, overlapped}

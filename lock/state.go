@@ -16,17 +16,21 @@ const maxWaiting = 1000
 
 // JobState is what Redis knows of a job at one moment.
 type JobState struct {
-	Tick     time.Time // newest tick claimed or settled
-	Token    int64     // of the newest run
-	By       string    // replica that claimed last; "" = none did
-	Paused   *Pause    // nil = it is not
-	PausedTo time.Time // end of the last pause; zero = there was none
-	Running  []RunState
-	Waiting  []Due  // what is to be fired besides the table, by the time from which it is due; queued ticks last
-	Last     *Entry // the run that was settled last; nil = none was
+	Tick      time.Time // newest tick claimed or settled
+	Token     int64     // of the newest run
+	By        string    // replica that claimed last; "" = none did
+	Paused    *Pause    // the job's own pause; nil = there is none
+	PausedAll *Pause    // that of all jobs; nil = there is none
+	PausedTo  time.Time // end of the last pause; zero = there was none
+	Running   []RunState
+	Waiting   []Due  // what is to be fired besides the table, by the time from which it is due; queued ticks last
+	Last      *Entry // the run that was settled last; nil = none was
 }
 
-// Pause is why a job stands still.
+// IsPaused tells whether a pause holds the job back, its own or that of all jobs.
+func (s JobState) IsPaused() bool { return s.Paused != nil || s.PausedAll != nil }
+
+// Pause is why a job stands still, or one of two reasons.
 type Pause struct {
 	Until  time.Time // zero = until it is resumed
 	At     time.Time // when it was paused
@@ -74,8 +78,9 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState,
 	addWaiting(states, due.Val())
 	addRunning(states, running.Val(), ledgers)
 	for job, state := range states {
-		if queued := number(ledgers[job].Val()["queued"]); queued != 0 {
-			state.Waiting = append(state.Waiting, Due{Tick: fromMillis(queued), Job: job, Kind: "catchup", Attempt: 1})
+		if _, entry, ok := strings.Cut(ledgers[job].Val()["behind"], "+"); ok { // the tick that waits for the end of the runs
+			tick, _, _ := strings.Cut(entry, "@")
+			state.Waiting = append(state.Waiting, Due{Tick: fromMillis(number(tick)), Job: job, Kind: "catchup", Attempt: 1})
 			states[job] = state
 		}
 	}
@@ -86,11 +91,13 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState,
 func readLedger(fields map[string]string, now time.Time) JobState {
 	state := JobState{Tick: fromMillis(number(fields["tick"])), Token: number(fields["token"]), By: fields["by"],
 		PausedTo: fromMillis(number(fields["pausedTo"]))}
-	if note, ok := fields["paused"]; ok {
-		p := parsePause(note)
-		if p.Until.IsZero() || now.Before(p.Until) {
-			state.Paused = &p
-		} else if p.Until.After(state.PausedTo) { // over, and nobody has resumed the job
+	for field, held := range map[string]**Pause{"paused": &state.Paused, "pausedAll": &state.PausedAll} {
+		note, ok := fields[field]
+		switch p := parsePause(note); {
+		case !ok:
+		case p.Until.IsZero() || now.Before(p.Until):
+			*held = &p
+		case p.Until.After(state.PausedTo): // over, and nobody has resumed the job
 			state.PausedTo = p.Until
 		}
 	}
@@ -131,8 +138,7 @@ func addRunning(states map[string]JobState, running []redis.Z, ledgers map[strin
 		if err != nil { // it has ended meanwhile
 			continue
 		}
-		// A token is the time of its claim, but for clocks that were set back.
-		state.Running = append(state.Running, RunState{Run: run, Since: fromMillis(record.Token), LeaseEnd: fromMillis(int64(z.Score)), Record: record})
+		state.Running = append(state.Running, RunState{Run: run, Since: record.Claimed, LeaseEnd: fromMillis(int64(z.Score)), Record: record})
 		slices.SortStableFunc(state.Running, func(a, b RunState) int { return a.Since.Compare(b.Since) })
 		states[job] = state
 	}

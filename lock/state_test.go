@@ -34,7 +34,8 @@ func TestStatesShowWhatRunsWaitsAndWasPaused(t *testing.T) {
 		d, err := a.Trigger(w.Context(), job, uuid.NewString())
 		w.must(err)
 		state := read()[job]
-		if len(state.Running) != 1 || len(state.Waiting) != 1 || state.Waiting[0] != d || !state.Tick.Equal(w.tick(1)) || state.By != "a" || state.Token != l.Token {
+		if len(state.Running) != 1 || len(state.Waiting) != 1 || !same(state.Waiting[0], d) || !state.Tick.Equal(w.tick(1)) ||
+			state.By != "a" || state.Token != l.Token {
 			w.Fatalf("while it runs: %+v", state)
 		}
 		r := state.Running[0]
@@ -99,7 +100,8 @@ func TestWhatAnotherVersionWroteDoesNotHideTheRest(t *testing.T) {
 		d, err := a.Trigger(w.Context(), job, uuid.NewString())
 		w.must(err)
 		states, err := a.States(w.Context(), []string{job})
-		if s := states[job]; err != nil || len(s.Waiting) != 1 || s.Waiting[0] != d || len(s.Running) != 0 || s.Last != nil || s.Paused == nil {
+		if s := states[job]; err != nil || len(s.Waiting) != 1 || !same(s.Waiting[0], d) || len(s.Running) != 0 || s.Last != nil ||
+			s.Paused == nil {
 			w.Errorf("%+v, %v", states, err)
 		}
 		if replicas, err := a.Replicas(w.Context()); len(replicas) != 0 || err != nil {

@@ -77,6 +77,10 @@ func (s *Store) Reached() (time.Time, bool) {
 	return lo, ok
 }
 
+// Steady is Reached for those who schedule by it: a step of Redis' clock is followed when it has lasted for ten seconds, one
+// of less than a second at once.
+func (s *Store) Steady() (time.Time, bool) { return s.clock.steady(s.boottime()) }
+
 // Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.
 func (s *Store) Sync(ctx context.Context) error {
 	sent := s.boottime()
@@ -90,12 +94,12 @@ func (s *Store) Sync(ctx context.Context) error {
 func (s *Store) observeTime(sent time.Duration, reply any) error {
 	parts, ok := reply.([]any)
 	if !ok || len(parts) != 2 {
-		return fmt.Errorf("asking Redis for its time: unexpected answer %v", reply)
+		return fmt.Errorf("asking Redis for its time: %w", unexpected(reply))
 	}
 	sec, err1 := integer(parts[0])
 	usec, err2 := integer(parts[1])
 	if err1 != nil || err2 != nil {
-		return fmt.Errorf("asking Redis for its time: unexpected answer %v", reply)
+		return fmt.Errorf("asking Redis for its time: %w", unexpected(reply))
 	}
 	s.clock.observe(sent, s.boottime(), time.Unix(sec, usec*1000), time.Microsecond)
 	return nil
@@ -127,7 +131,7 @@ func (s *Store) call(ctx context.Context, sc *script, nowAt int, keys []string, 
 	}
 	parts, ok := reply.([]any)
 	if !ok || len(parts) <= nowAt {
-		return nil, fmt.Errorf("unexpected answer %v", reply)
+		return nil, unexpected(reply)
 	}
 	now, err := integer(parts[nowAt])
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 var timerMutants = []mutant{
 	{"timer", "a waiting timer is forgotten", "if not setAt or waits or running then return {'OK', now, 0} end", "if not setAt or running then return {'OK', now, 0} end"},
 	{"timer", "a running timer is forgotten", "if not setAt or waits or running then return {'OK', now, 0} end", "if not setAt or waits then return {'OK', now, 0} end"},
-	{"timer", "what is forgotten keeps its entry", "local function forget()                                    -- HDEL first: it is not refused when Redis' memory is full\n  redis.call('HDEL', timers, id)", "local function forget()"},
+	{"timer", "what is forgotten keeps its entry", "local function forget()                                    -- HDEL first: it is not refused when Redis' memory is full\n  redis.call('HDEL', timers, id)\n", "local function forget()\n"},
 	{"timer", "what is forgotten leaves no mark", "redis.call('SET', lock, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)", ""},
 	{"timer", "the mark of what has fired stays for ever", "new, 'PX', day)", "new)"},
 	{"timer", "a running timer is cleaned up", "if not setAt or waits or running or", "if not setAt or waits or"},
@@ -45,6 +45,15 @@ var timerMutants = []mutant{
 	{"timer", "what is forsaken is kept when it is set", "if forsaken() then forget() end", ""},
 	{"timer", "there is no end of timers", "return {'FULL', now, 0}", "local full = true"},
 	{"timer", "one timer too many", ">= tonumber(ARGV[7])", "> tonumber(ARGV[7])"},
+	{"timer", "there is no end of the sources of timers", "return {'LARGE', now, tonumber(ARGV[9])}", "local large = true"},
+	{"timer", "a byte too many", "bytes(more) > tonumber(ARGV[9])", "bytes(more) > tonumber(ARGV[9]) + 1"},
+	{"timer", "a byte too few", "bytes(more) > tonumber(ARGV[9])", "bytes(more) >= tonumber(ARGV[9])"},
+	{"timer", "a source is counted beside the one that it replaces", "#source - (waits and #setTo or 0)", "#source"},
+	{"timer", "no smaller source is taken when they are too large", "if more > 0 and bytes", "if bytes"},
+	{"timer", "a source is not counted", "\nweigh(more)\n", "\n"},
+	{"timer", "the source of what is forgotten is counted", "  redis.call('HDEL', timers, id)\n  weigh(-#setTo)\n  redis.call('SET', lock, 'fired", "  redis.call('HDEL', timers, id)\n  redis.call('SET', lock, 'fired"},
+	{"timer", "the source of what is deleted is counted", "  redis.call('HDEL', timers, id)\n  weigh(-#setTo)\n  redis.call('SET', lock, 'deleted", "  redis.call('HDEL', timers, id)\n  redis.call('SET', lock, 'deleted"},
+	{"timer", "there are fewer bytes than none", "math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0)", "(tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more"},
 	{"timer", "a timer is not due", "redis.call('ZADD', due, 1e15 + at, member(at, copy))", ""},
 	{"timer", "a timer is due at once", "redis.call('ZADD', due, 1e15 + at, member(at, copy))", "redis.call('ZADD', due, 1e15 + now, member(at, copy))"},
 	{"timer", "a member is made due twice", "redis.call('ZADD', due, 1e15 + at, member(at, copy))", "redis.call('ZADD', due, 1e15 + at, member(at, request(copy)))"},
@@ -55,17 +64,17 @@ var timerMutants = []mutant{
 	{"timer", "a deletion locks the timer that is set next", "if mark then redis.call('DEL', lock) end", ""},
 	{"timer", "nobody is told", "redis.pcall('PUBLISH', ARGV[8], 'due')", ""},
 	{"timer", "all are told of what is far away", "if tonumber(at) < now + 2000 then redis", "if true then redis"},
-	{"dynamic", "asked again, another answer", "  return {code, now, tonumber(number)}\nend\nif now", "end\nif now"},
-	{"dynamic", "a late copy has an effect", "if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end", ""},
+	{"dynamic", "asked again, another answer", "  return {code, now, tonumber(number)}\n", ""},
+	{"dynamic", "a late copy has an effect", "if now > tonumber(ARGV[3]) then return {'STALE', now, 0} end", ""},
 	{"dynamic", "the same is a change", "if there == source then return {'SET', now, 0} end", ""},
-	{"dynamic", "there is no end of jobs", "if not there and redis.call('HLEN', jobs) - (revision and 2 or 0) >= tonumber(ARGV[7]) then return {'FULL', now, 0} end", ""},
-	{"dynamic", "one job too many", ">= tonumber(ARGV[7])", "> tonumber(ARGV[7])"},
-	{"dynamic", "there is no end of sources", "return {'LARGE', now, 0}", "local large = true"},
-	{"dynamic", "a byte too many", "size > tonumber(ARGV[8])", "size > tonumber(ARGV[8]) + 1"},
-	{"dynamic", "a byte too few", "size > tonumber(ARGV[8])", "size >= tonumber(ARGV[8])"},
+	{"dynamic", "there is no end of jobs", "if not there and redis.call('HLEN', jobs) - (revision and 1 or 0) >= tonumber(ARGV[6]) then return {'FULL', now, 0} end", ""},
+	{"dynamic", "one job too many", ">= tonumber(ARGV[6])", "> tonumber(ARGV[6])"},
+	{"dynamic", "there is no end of sources", "return {'LARGE', now, tonumber(ARGV[7])}", "local large = true"},
+	{"dynamic", "a byte too many", "size > tonumber(ARGV[7])", "size > tonumber(ARGV[7]) + 1"},
+	{"dynamic", "a byte too few", "size > tonumber(ARGV[7])", "size >= tonumber(ARGV[7])"},
 	{"dynamic", "a source is counted beside the one before it", "all[i] ~= name and ", ""},
 	{"dynamic", "what is no source is counted", " and string.sub(all[i], 1, 1) ~= '@'", ""},
-	{"dynamic", "two jobs too few", "- (revision and 2 or 0)", ""},
+	{"dynamic", "one job too few", "- (revision and 1 or 0)", ""},
 	{"dynamic", "a job that is there is one too many", "if not there and redis", "if redis"},
 	{"dynamic", "what was there is new", "'SET', there and 0 or 1", "'SET', 1"},
 	{"dynamic", "what is not there is deleted", "  return {'NONE', now, 0}\n", ""},
@@ -74,9 +83,9 @@ var timerMutants = []mutant{
 	{"dynamic", "the revision falls back with the clock", "math.max((tonumber(revision) or 0) + 1, now)", "now"},
 	{"dynamic", "a deleted job stays", "if verb == 'delete' then redis.call('HDEL', jobs, name) end", ""},
 	{"dynamic", "a job is not kept", "if verb == 'set' then redis.call('HSET', jobs, name, source) end", ""},
-	{"dynamic", "only the newest request is remembered", " .. number .. ' ' .. asked, 1, 3000)", " .. number .. ' ', 1, 3000)"},
-	{"dynamic", "requests are remembered for ever", "asked = string.sub(request .. ' ' .. code .. ' ' .. number .. ' ' .. asked, 1, 3000)", "asked = request .. ' ' .. code .. ' ' .. number .. ' ' .. asked"},
-	{"dynamic", "nobody is told", "redis.pcall('PUBLISH', ARGV[5], 'jobs')", ""},
+	{"dynamic", "a request is not remembered", "redis.call('SET', memo, code .. ' ' .. number, 'PX', 86400000)", ""},
+	{"dynamic", "a request is remembered for ever", "number, 'PX', 86400000)", "number)"},
+	{"dynamic", "nobody is told", "redis.pcall('PUBLISH', ARGV[4], 'jobs')", ""},
 }
 
 func (s *timerScripts) named(name string) **script {
@@ -127,6 +136,7 @@ func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
 		}
 	}
 	w.probeTimes(told)
+	w.probeSizes()
 	w.probeJobs(told)
 	w.probeCleaning()
 	w.probeMemory()
@@ -141,7 +151,7 @@ func (w *timerWalk) now() int64 {
 
 // sets is a request to set with a code and a number as its answer.
 func (w *timerWalk) sets(id, copied string, at int64, source, want string) {
-	code, n := w.timer("set", id, copied, farFuture, at, source, 3, w.keys.events)
+	code, n := w.timer("set", id, copied, farFuture, at, source, 3, w.keys.events, 8)
 	w.demand(fmt.Sprint(code, " ", n) == want, "%s set %s: %s %d, want %s", copied, id, code, n, want)
 }
 
@@ -173,6 +183,26 @@ func (w *timerWalk) probeTimes(told func(...string)) {
 	w.lasts("a", 10*time.Minute)
 }
 
+// probeSizes has sources that are too large together.
+func (w *timerWalk) probeSizes() {
+	w.do("FLUSHDB")
+	at := w.now() + 60_000
+	w.sets("a", "s1", at, "12345", "SET 1")
+	w.sets("b", "s2", at, "1234", "LARGE 8")
+	w.demand(w.entry("b") == "" && len(w.due()) == 1, "it is too large, and was set: %v", w.due())
+	w.sets("b", "s3", at, "123", "SET 1")
+	w.sets("b", "s4", at, "1234", "LARGE 8")
+	w.demand(w.entry("b") == "123", "it is too large, and has taken the place of %q", w.entry("b"))
+	w.sets("a", "s5", at, "1234", "SET 0")
+	w.sets("b", "s6", at, "1234", "SET 0")
+	w.do("HSET", w.keys.ledger(TimerJobs), "bytes", 100) // another version's bound was another one
+	w.sets("b", "s7", at, "123", "SET 0")
+	w.do("HSET", w.keys.ledger(TimerJobs), "bytes", 0) // its ledger was forgotten
+	code, _ := w.timer("delete", "a", "s8", farFuture)
+	w.demand(code == "DELETED" && w.do("HGET", w.keys.ledger(TimerJobs), "bytes") == "0", "deleted: %s", code)
+	w.do("FLUSHDB")
+}
+
 // lasts demands that the mark of a timer ends after so long.
 func (w *timerWalk) lasts(id string, d time.Duration) {
 	ttl, _ := w.do("PTTL", w.keys.lock(TimerJob(id), timerSlot(id))).(int64)
@@ -191,14 +221,20 @@ func (w *timerWalk) probeCleaning() {
 	w.do("FLUSHDB")
 	w.sets("a", "q1", now-day-10_000, "{}", "SET 1")
 	cleaned("it waits", "a", 0)
+	_, n := w.timer("forget", "a") // the end of a run that was asked for again
+	w.demand(n == 0 && w.entry("a") != "", "it was forgotten while it waited: %d", n)
 	w.do("ZADD", w.keys.due, now-day-10_000, w.due()[0]) // where an older version put it
 	cleaned("it waits among jobs", "a", 0)
 	w.do("DEL", w.keys.due)
-	w.do("HSET", ledger, "run:a", "u1")
+	runs := func(id string) {
+		w.do("SET", w.keys.lock(TimerJob(id), timerSlot(id)), "u1")
+		w.do("HSET", ledger, "r:u1", "its record")
+	}
+	runs("a")
 	cleaned("it runs", "a", 0)
-	_, n := w.timer("forget", "a")
+	_, n = w.timer("forget", "a")
 	w.demand(n == 0 && w.entry("a") != "", "it was forgotten while it ran: %d", n)
-	w.do("HDEL", ledger, "run:a")
+	w.do("HDEL", ledger, "r:u1")
 	w.do("ZADD", w.keys.due, 1, "1 no-timer x 1 0 n")
 	for i := range 999 {
 		w.do("ZADD", w.keys.due, i, fmt.Sprint("1 no-timer x 1 0 ", i))
@@ -226,7 +262,7 @@ func (w *timerWalk) probeCleaning() {
 	w.demand(w.entry("b") == "", "set again, it was not forgotten")
 
 	// It runs, and its entry was lost.
-	w.do("HSET", ledger, "run:lost", "u1")
+	runs("lost")
 	w.sets("lost", "q6", now, "{}", "FIRED 0")
 }
 
@@ -256,7 +292,8 @@ func (w *timerWalk) probeJobs(told func(...string)) {
 	now := w.now()
 	var rev int64
 	job := func(verb, name, copied string, until int64, source, want string, changes bool) {
-		code, n := w.run(w.scripts.dynamic, []string{w.keys.jobs}, verb, name, copied, until, w.keys.events, source, 2, 7)
+		request, _, _ := strings.Cut(copied, ".")
+		code, n := w.run(w.scripts.dynamic, []string{w.keys.jobs, w.keys.memo(request)}, verb, name, until, w.keys.events, source, 2, 7)
 		w.demand(fmt.Sprint(code, " ", n) == want, "%s: %s %s: %s %d, want %s", copied, verb, name, code, n, want)
 		text, _ := w.do("HGET", w.keys.jobs, revision).(string)
 		w.demand((number(text) > rev) == changes && number(text) >= rev, "%s: %s %s: revision %s after %d", copied, verb, name, text, rev)
@@ -277,8 +314,8 @@ func (w *timerWalk) probeJobs(told func(...string)) {
 	job("set", "a", "q1.2", farFuture, "{}", "SET 1", false)
 	job("set", "b", "q4", farFuture, "{}", "SET 1", true)
 	job("set", "c", "q5", farFuture, "{}", "FULL 0", false)
-	job("set", "b", "q6", farFuture, "{12345}", "LARGE 0", false)
-	job("set", "b", "q6", farFuture, "{123}", "LARGE 0", false)
+	job("set", "b", "q6", farFuture, "{12345}", "LARGE 7", false)
+	job("set", "b", "q6", farFuture, "{123}", "LARGE 7", false)
 	job("set", "b", "q6", farFuture, "{12}", "SET 0", true)
 	job("set", "b", "q8", farFuture, "{2}", "SET 0", true)
 	job("delete", "a", "d1", farFuture, "", "DELETED 0", true)
@@ -289,10 +326,10 @@ func (w *timerWalk) probeJobs(told func(...string)) {
 	w.do("HSET", w.keys.jobs, revision, 5_000_000_000_000) // Redis' clock was set back by years
 	rev = 5_000_000_000_000
 	job("delete", "b", "d2", farFuture, "", "DELETED 0", true)
-	rev = 0
-	for i := range 400 {
-		w.run(w.scripts.dynamic, []string{w.keys.jobs}, "set", "a", fmt.Sprint("again", i), farFuture, w.keys.events, i, 2, 7)
+	memos, _ := w.do("KEYS", w.keys.memo("*")).([]any)
+	for _, memo := range memos {
+		ttl, _ := w.do("PTTL", memo).(int64)
+		w.demand(ttl > 86_390_000 && ttl <= 86_400_000, "%s is kept for %d ms", memo, ttl)
 	}
-	asked, _ := w.do("HGET", w.keys.jobs, "@asked").(string)
-	w.demand(len(asked) == 3000, "%d characters of requests are kept", len(asked))
+	w.demand(len(memos) == 8, "%d requests are remembered: %v", len(memos), memos)
 }

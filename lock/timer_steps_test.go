@@ -91,9 +91,13 @@ func (w *timerWalk) idle(s *shot) bool {
 	return idle
 }
 
-// day lets a day pass, when no request is under way that could be asked again.
+// day lets a day pass, when no request is under way that could be asked again, nothing is due of what has been dealt with, and
+// nobody who was taken over goes on.
 func (w *timerWalk) day() {
-	if slices.ContainsFunc(w.requests, func(q *request) bool { return !q.over }) {
+	open := func(q *request) bool { return !q.over }
+	late := func(m string) bool { return w.members[m].ended }
+	goesOn := func(x *shooter) bool { return x.settled && !x.dead && x.stage != over }
+	if slices.ContainsFunc(w.requests, open) || slices.ContainsFunc(w.due(), late) || slices.ContainsFunc(w.shooters, goesOn) {
 		return
 	}
 	for _, id := range []string{"a", "b"} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +134,7 @@ func (w *timerWalk) ask(q *request, until int64) {
 	var code string
 	var n int64
 	if q.verb == "set" {
-		code, n = w.timer("set", q.id, copied, until, q.at, q.source, 100, w.keys.events)
+		code, n = w.timer("set", q.id, copied, until, q.at, q.source, 100, w.keys.events, 1000)
 	} else {
 		code, n = w.timer("delete", q.id, copied, until)
 	}
@@ -191,6 +192,9 @@ func (w *timerWalk) check() {
 		w.demand(s.state != "waiting" || seen[s], "%s of %s waits, and is not due", id, s.request)
 		w.demand(s.ended || w.entry(id) == s.source, "%s of %s has the source %q", id, s.request, w.entry(id))
 	}
+	bytes, _ := w.do("HGET", w.keys.ledger(TimerJobs), "bytes").(string)
+	a, b := w.entry("a"), w.entry("b")
+	w.demand(number(bytes) == int64(len(a)+len(b)), "the sources %q and %q have %s bytes", a, b, bytes)
 }
 
 // claim asks for a member, as one who has read the source before.
@@ -212,8 +216,8 @@ func (w *timerWalk) claim(x *shooter) Code {
 }
 
 func (w *timerWalk) claimOf(x *shooter, d Due) *Claim {
-	c := Claim{Job: d.Job, Tick: d.Tick, Run: x.uuid, TTL: 30 * time.Second, Kind: d.Kind, Attempt: d.Attempt, Handovers: d.Handovers,
-		Again: w.atLeastOnce, Member: x.member}
+	c := Claim{Job: d.Job, Tick: d.Tick, Run: x.uuid, TTL: 30 * time.Second, Kind: d.Kind, Attempt: d.Attempt, Retries: 2, Rounds: d.Rounds,
+		Deaths: d.Deaths, Refused: d.Refused, Replica: "r", Again: w.atLeastOnce, Member: x.member}
 	c.setDefaults()
 	return &c
 }
@@ -226,22 +230,24 @@ func (w *timerWalk) settle(x *shooter, verb string, score any) string {
 	switch verb {
 	case "handover":
 		next := c.due()
-		next.Handovers++
+		next.Refused = append(slices.Clone(next.Refused), x.uuid)
 		again = next.Member()
 	case "abandon":
 		again = c.due().Member()
-	case "finish":
-		again = c.takeover()
-	case "reap", "requeue":
-		if d.Attempt <= 2 {
-			again = c.takeover()
-		}
+	case "finish", "reap":
+		again = c.takeover(1)
+	case "requeue":
+		again = c.takeover(0)
 	}
 	if again != "" {
 		w.members[again] = x.of
 	}
-	keys := []string{w.keys.lock(c.Job, c.slot()), w.keys.ledger(c.Job), w.keys.running, w.keys.due, w.keys.runs}
-	code, _ := w.run(settleScript, keys, verb, c.Run, c.Job, c.slot(), 0, "", again, 0, score)
+	keys := []string{w.keys.lock(c.Job, c.slot()), w.keys.ledger(c.Job), w.keys.running, w.keys.due, w.keys.runs, w.keys.memo(c.Run)}
+	entry := ""
+	if verb == "reap" {
+		entry = "e"
+	}
+	code, _ := w.run(settleScript, keys, verb, c.Run, c.Job, 0, entry, again, 0, score, 1)
 	w.note("%s of %s: %s: %s", x.uuid, c.Job, verb, code)
 	x.settled = true
 	return code

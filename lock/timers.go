@@ -17,6 +17,9 @@ const (
 	TimerJobs = "@timers"
 	// MaxTimers bounds how many timers of a service may wait.
 	MaxTimers = 1_000_000
+	// MaxTimerSources bounds what their sources have together, in bytes: they lie in Redis' memory, and when that is full
+	// nothing is fired.
+	MaxTimerSources = 256 << 20
 	// MaxListed bounds how many of them Timers reads at once, each with its source.
 	MaxListed = 1000
 
@@ -52,7 +55,8 @@ type TimerState struct {
 // that id was waiting: set again with the same time and source nothing changes, with others it takes the place of the one
 // that waits. The source is opaque here and has MaxSource bytes at most.
 //
-// A lost reply is asked for again until ctx ends. The error wraps ErrTimerFired, ErrTooMany (of MaxTimers), or ErrNoAnswer, after
+// A lost reply is asked for again until ctx ends. The error wraps ErrTimerFired, ErrTooMany (of MaxTimers,
+// or MaxTimerSources), or ErrNoAnswer, after
 // which the timer may be set or not, and will not be by a copy of this request.
 func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []byte) (created bool, err error) {
 	err = oneWord("id", id)
@@ -65,7 +69,7 @@ func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []
 	default:
 		var code string
 		var n int64
-		code, n, err = s.change(ctx, timerScript, s.timerKeys(id), "set", id, ms, source, MaxTimers, s.keys.events)
+		code, n, err = s.changeTimer(ctx, "set", id, ms, source, MaxTimers, s.keys.events, MaxTimerSources)
 		if code == string(Fired) {
 			err = ErrTimerFired
 		}
@@ -84,7 +88,7 @@ func (s *Store) DeleteTimer(ctx context.Context, id string) (bool, error) {
 	err := oneWord("id", id)
 	code := ""
 	if err == nil {
-		code, _, err = s.change(ctx, timerScript, s.timerKeys(id), "delete", id)
+		code, _, err = s.changeTimer(ctx, "delete", id)
 	}
 	if err != nil {
 		return false, fmt.Errorf("deleting timer %q: %w", id, err)
@@ -215,6 +219,15 @@ func (s *Store) someTimers(ctx context.Context) ([]string, error) {
 		s.cleaned.Store(next)
 	}
 	return fields, err
+}
+
+func (s *Store) changeTimer(ctx context.Context, verb, id string, more ...any) (code string, n int64, err error) {
+	return s.change(ctx, timerScript, func(request string, try int, until int64) ([]string, []any) {
+		if try > 0 {
+			request = fmt.Sprintf("%s.%d", request, try)
+		}
+		return s.timerKeys(id), append([]any{verb, id, request, until}, more...)
+	})
 }
 
 func (s *Store) timerKeys(id string) []string {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -179,7 +180,7 @@ func (w *world) playHandover(a, b *replica) {
 	<-heard
 	seen, err := b.Look(w.Context(), 10)
 	w.must(err)
-	if len(seen.Due) != 1 || seen.Due[0].Avoid != "a" {
+	if len(seen.Due) != 1 || !slices.Equal(seen.Due[0].Refused, []string{"a"}) {
 		w.Fatalf("due: %+v", seen.Due)
 	}
 	c := b.claim(3)

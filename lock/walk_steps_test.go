@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
+// step takes one step at random; false when there is none. In quiet the faults are over, and all comes to rest.
 func (w *walk) step(quiet bool) bool {
 	steps := w.stepsOfReplicas(quiet)
 	for _, x := range w.fibers {
@@ -17,41 +19,45 @@ func (w *walk) step(quiet bool) bool {
 			w.arrive(z)
 		})
 	}
+	for i, b := range w.bookings {
+		steps = append(steps, func() {
+			if w.rng.IntN(4) > 0 { // else its reply is lost, and it is sent again
+				w.bookings = slices.Delete(w.bookings, i, i+1)
+			}
+			w.book(b)
+		})
+	}
 	steps = append(steps, w.takeovers(quiet)...)
 	if len(steps) == 0 {
 		return false
 	}
 	steps[w.rng.IntN(len(steps))]()
-	w.takeOverlaps()
 	return true
 }
 
 func (w *walk) stepsOfReplicas(quiet bool) []func() {
 	var steps []func()
-	if w.now < w.ticks && !quiet {
-		steps = append(steps, func() { w.now++ })
+	if !quiet {
+		steps = append(steps, w.passes, w.passes)
 	}
 	members := w.list("ZRANGE", w.keys.due, 0, -1)
 	for r := range w.alive {
 		if !w.alive[r] {
 			continue
 		}
-		for t := int64(1); t <= w.now; t++ {
-			if at := [2]int64{int64(r), t}; !w.woken[at] && (!quiet || r == 0) {
+		for n := int64(1); n <= w.ticks; n++ {
+			t := nominal(n)
+			if at := [2]int64{int64(r), t}; w.clock+1000 >= w.due(t) && !w.woken[at] && (!quiet || r == 0) {
 				steps = append(steps, func() {
 					w.woken[at] = true
-					w.begin(r, t, 0, "")
+					w.wakes(r, t)
 				})
 			}
 		}
-		busy := slices.ContainsFunc(w.fibers, func(x *fiber) bool { return x.replica == r && x.member != "" && x.stage != over })
+		busy := slices.ContainsFunc(w.fibers, func(x *fiber) bool { return x.replica == r && x.claim.Member != "" && x.stage != over })
 		for _, m := range members {
 			if !busy {
-				steps = append(steps, func() {
-					d, err := ParseDue(m)
-					w.demand(err == nil, "%v", err)
-					w.begin(r, millis(d.Tick), d.Attempt, m)
-				})
+				steps = append(steps, func() { w.takesDue(r, m) })
 			}
 		}
 		if r > 0 && !quiet { // one replica lives
@@ -59,10 +65,101 @@ func (w *walk) stepsOfReplicas(quiet bool) []func() {
 		}
 	}
 	if !quiet {
-		tick := 1 + w.rng.Int64N(w.ticks)
-		steps = append(steps, w.spend("steal", func() { w.do("SET", w.lockOf(tick), thief) })...)
+		steps = append(steps, w.stepsOfOthers(members)...)
 	}
 	return steps
+}
+
+// passes lets time pass: a little, or until something comes due.
+func (w *walk) passes() {
+	next := w.clock + 1
+	if w.rng.IntN(3) > 0 {
+		for n := w.ticks; n >= 1; n-- {
+			if t := nominal(n); w.due(t) > w.clock {
+				next = w.due(t) - []int64{0, 0, 300}[w.rng.IntN(3)]
+			}
+		}
+	}
+	w.at(max(next, w.clock+1))
+}
+
+// stepsOfOthers are those of thieves and operators.
+func (w *walk) stepsOfOthers(members []string) []func() {
+	c := Claim{Job: walkJob, Tick: fromMillis(nominal(1 + w.rng.Int64N(w.ticks))), Policy: w.policies[w.rng.IntN(2)]}
+	steps := w.spend("steal", func() { w.do("SET", w.lockOf(&c), thief) })
+	for _, m := range members {
+		steps = append(steps, w.spend("drop", func() { w.dropDue(m) })...)
+	}
+	steps = append(steps, w.spend("trigger", w.triggers)...)
+	for _, which := range bothPauses {
+		note := w.text("HGET", w.ledger(), which)
+		if note != "" {
+			steps = append(steps, func() { w.resume(which) })
+		}
+		if p := parsePause(note); note == "" || !p.Until.IsZero() && millis(p.Until) <= w.clock { // of its own accord
+			steps = append(steps, w.spend("pause", func() { w.pauseIt(which) })...)
+		}
+	}
+	return steps
+}
+
+// bothPauses are the fields of the ledger that may hold a job back: its own pause, and that of all jobs.
+var bothPauses = []string{"paused", "pausedAll"}
+
+// pauses are the notes of both, as far as there are any.
+func (s walkSight) pauses() (notes []Pause) {
+	for _, which := range bothPauses {
+		if note := s.fields[which]; note != "" {
+			notes = append(notes, parsePause(note))
+		}
+	}
+	return notes
+}
+
+// operate sends a request of an operator twice, of which the second must change nothing.
+func (w *walk) operate(sc *script, keys []string, args ...any) int64 {
+	w.counter++
+	keys = append(keys, w.keys.memo(fmt.Sprint("o", w.counter)))
+	parts := w.eval(sc, keys, args...)
+	w.note("%d %v: %v", w.clock-walkStart, args, parts)
+	w.demand(parts[0] == "OK", "%v: %v", args, parts)
+	after := w.look(nil)
+	again := w.eval(sc, keys, args...)
+	now := w.look(nil)
+	w.demand(again[2] == parts[2] && now.text == after.text, "%v, sent again: %v, and changed\n%s\nto\n%s", args, again, after.text, now.text)
+	w.check(now)
+	return millisOf(parts[2])
+}
+
+func (w *walk) triggers() {
+	d := Due{Job: walkJob, Kind: "manual", Attempt: 1, Nonce: fmt.Sprint("t", w.counter)}
+	tick := w.operate(w.scripts.ask, []string{w.ledger(), w.keys.due}, d.suffix(), w.keys.events)
+	w.demand(!w.ofTable(tick) && tick >= w.clock, "%d is no tick of a trigger", tick)
+}
+
+func (w *walk) pauseIt(which string) {
+	if p := parsePause(w.text("HGET", w.ledger(), which)); !p.Until.IsZero() {
+		w.pauses = append(w.pauses, [2]int64{millis(p.At), millis(p.Until) - 1})
+	}
+	end := int64(0)
+	if w.rng.IntN(2) == 0 {
+		end = w.clock + 1 + w.rng.Int64N(2*walkPeriod)
+	}
+	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.events, verbOf("pause", which), 0, end, "why")
+}
+
+// verbOf is what the script calls an act upon one of the pauses.
+func verbOf(verb, which string) string { return verb + strings.TrimPrefix(which, "paused") }
+
+func (w *walk) resume(which string) {
+	p := parsePause(w.text("HGET", w.ledger(), which))
+	last := w.clock
+	if !p.Until.IsZero() {
+		last = min(last, millis(p.Until)-1)
+	}
+	w.pauses = append(w.pauses, [2]int64{millis(p.At), last})
+	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.events, verbOf("resume", which), 0)
+	w.demand(w.text("HGET", w.ledger(), which) == "" && w.number("HGET", w.ledger(), "pausedTo") >= last, "resumed, and it is not")
 }
 
 func (w *walk) spend(kind string, f func()) []func() {
@@ -76,9 +173,51 @@ func (w *walk) spend(kind string, f func()) []func() {
 	}}
 }
 
-func (w *walk) begin(r int, tick int64, attempt int, member string) {
-	w.fibers = append(w.fibers, &fiber{uuid: fmt.Sprintf("u%04d", len(w.fibers)), replica: r, tick: tick, attempt: attempt,
-		member: member, stage: asking, trusted: true})
+// wakes begins to contend for a tick of the table.
+func (w *walk) wakes(r int, tick int64) {
+	c := w.newClaim(r, tick)
+	c.Kind, c.Attempt, c.Known = "schedule", 1, fromMillis(w.known[r])
+	first := tick
+	if w.all {
+		c.OlderThan = c.Known
+		for t := tick - 2*walkPeriod; t < tick; t += walkPeriod {
+			if t > w.known[r] {
+				c.Older = append(c.Older, Past{fromMillis(t), fromMillis(w.due(t))})
+			}
+		}
+		if len(c.Older) > 0 {
+			first = millis(c.Older[0].Tick)
+			c.Older = append(c.Older, Past{c.Tick, c.Due})
+		}
+	}
+	if before := first - walkPeriod; before > w.known[r] {
+		c.Before = fromMillis(before)
+	}
+	if w.budget["look"] > 0 && w.rng.IntN(3) == 0 {
+		w.budget["look"]--
+		c.Look = true
+	}
+	w.begin(r, c)
+}
+
+// takesDue begins to contend for a due member.
+func (w *walk) takesDue(r int, member string) {
+	d, err := ParseDue(member)
+	w.demand(err == nil, "%v", err)
+	c := w.newClaim(r, millis(d.Tick))
+	c.Member, c.Kind, c.Attempt, c.Rounds, c.Deaths, c.Refused = member, d.Kind, d.Attempt, d.Rounds, d.Deaths, d.Refused
+	w.begin(r, c)
+}
+
+func (w *walk) newClaim(r int, tick int64) Claim {
+	return Claim{Job: walkJob, Tick: fromMillis(tick), Due: fromMillis(w.due(tick)), Run: fmt.Sprintf("u%04d", len(w.fibers)),
+		Replica: fmt.Sprint("r", r), TTL: walkTTL,
+		Policy: w.policies[w.rng.IntN(2)], Period: walkPeriod * time.Millisecond, Retries: 2, Again: w.atLeastOnce}
+}
+
+func (w *walk) begin(r int, c Claim) {
+	c.setDefaults()
+	w.fibers = append(w.fibers, &fiber{claim: c, replica: r, stage: asking, trusted: true})
 }
 
 func (w *walk) crash(r int) {
@@ -88,9 +227,6 @@ func (w *walk) crash(r int) {
 			continue
 		}
 		x.dead = true
-		if len(w.started[x.tick]) == 0 {
-			w.crashed[x.tick] = true
-		}
 		if w.rng.IntN(2) == 0 { // its last request may still be under way
 			switch x.stage {
 			case asking:
@@ -144,7 +280,7 @@ func (w *walk) keep(x *fiber) {
 	switch w.extend(x) {
 	case "REPLACED":
 		x.stage, x.outcome = finishing, "replaced"
-		w.finished[x.tick] = true
+		w.finished[x.tick()] = true
 	case "LOST":
 		x.trusted = false
 	}
@@ -161,18 +297,14 @@ func (w *walk) arrive(z *stray) {
 		until = longPast // its sender waited for the end of this copy's window
 	}
 	won := w.acquire(x, until) == Won
-	w.demand(!won || x.dead || x.stage != over, "%s was given back, and claimed again", x.uuid)
-	if won && x.dead {
-		w.crashed[x.tick] = true
-	}
+	w.demand(!won || x.dead || x.stage != over, "%s was given back, and claimed again", x)
 }
 
 func (w *walk) takeovers(quiet bool) []func() {
 	var steps []func()
-	entries := w.list("ZRANGE", w.keys.running, 0, -1)
-	for _, e := range entries {
+	for _, e := range w.list("ZRANGE", w.keys.running, 0, -1) {
 		run, _, _ := strings.Cut(e, " ")
-		x := w.fibers[slices.IndexFunc(w.fibers, func(x *fiber) bool { return x.uuid == run })]
+		x := w.fibers[slices.IndexFunc(w.fibers, func(x *fiber) bool { return x.claim.Run == run })]
 		if !x.dead && x.trusted && x.stage != over {
 			continue
 		}
@@ -183,7 +315,7 @@ func (w *walk) takeovers(quiet bool) []func() {
 	}
 	if !quiet {
 		for _, x := range w.fibers {
-			if x.won && x.stage == over && w.holderOf(x.tick) != x.uuid {
+			if x.won && x.stage == over && !w.lives(x.claim.Run) {
 				steps = append(steps, w.spend("lapse", func() { w.expire(x) })...)
 			}
 		}
@@ -192,8 +324,8 @@ func (w *walk) takeovers(quiet bool) []func() {
 }
 
 func (w *walk) expire(x *fiber) {
-	if w.text("GET", w.lockOf(x.tick)) == x.uuid {
-		w.do("DEL", w.lockOf(x.tick))
+	if w.owner(x) == x.claim.Run {
+		w.do("DEL", w.lockOf(&x.claim))
 	}
 }
 
@@ -213,17 +345,15 @@ func (w *walk) advance(x *fiber, quiet bool) {
 		if w.budget["refuse"] > 0 && !quiet && w.rng.IntN(2) == 0 {
 			w.budget["refuse"]--
 			x.stage = handing
+			if w.rng.IntN(4) == 0 {
+				x.outcome = "given up"
+				w.finished[x.tick()] = true
+			}
 			return
 		}
 		w.start(x)
 	case inRun:
-		x.stage, x.outcome = finishing, "cut short"
-		if x.trusted || w.rng.IntN(2) == 0 {
-			x.outcome = "ok"
-		}
-		if x.outcome == "ok" || w.atLeastOnce && x.attempt >= 2 {
-			w.finished[x.tick] = true
-		}
+		w.advanceRun(x)
 	case abandoning:
 		if w.settle(x, w.settlement(x))[0] == "OK" || !x.open {
 			x.stage = over
@@ -236,33 +366,63 @@ func (w *walk) advance(x *fiber, quiet bool) {
 	}
 }
 
+// advanceRun tries a run once more, or comes to its end.
+func (w *walk) advanceRun(x *fiber) {
+	if x.trusted && x.attempt < x.claim.Attempt+x.claim.Retries && w.rng.IntN(3) == 0 {
+		w.begins(x, x.attempt+1)
+		return
+	}
+	x.stage, x.outcome = finishing, "cut short"
+	if x.trusted || w.rng.IntN(2) == 0 {
+		x.outcome = "ok"
+	}
+	if x.outcome == "ok" {
+		w.finished[x.tick()] = true
+	}
+}
+
 func (w *walk) advanceAsking(x *fiber) {
 	if !x.trusted { // it gives up
 		x.stage = abandoning
 		return
 	}
-	switch code := w.acquire(x, farFuture); {
-	case code == Won:
+	code := w.acquire(x, farFuture)
+	if code == Won {
 		x.stage = claimed
-	case code == Gap || code == Locked: // asks again
-	case x.copied || code == Lost:
+		return
+	}
+	if code == Early || code == Locked || code == Paused && x.claim.Member != "" && !w.quiet() { // asks again
+		return
+	}
+	if code == Gap || code == Free { // asks anew, as another run
+		w.wakes(x.replica, x.tick())
+	}
+	x.stage = over
+	if x.copied || code == Lost {
 		x.stage, x.trusted = abandoning, false
-	default:
-		x.stage = over
 	}
 }
 
+// quiet tells whether time has come to its end.
+func (w *walk) quiet() bool { return w.clock >= w.due(nominal(w.ticks))+2000 }
+
 func (w *walk) start(x *fiber) {
-	w.note("%s starts T%d, attempt %d", x.uuid, x.tick, x.attempt)
-	w.demand(w.atLeastOnce || len(w.started[x.tick]) == 0, "T%d was fired twice", x.tick)
-	w.demand(!slices.Contains(w.started[x.tick], x.attempt), "attempt %d of T%d was fired twice", x.attempt, x.tick)
-	w.demand(!w.overlapped[x.tick] && !w.missed[x.tick], "T%d was counted as skipped, and fired", x.tick)
-	w.started[x.tick] = append(w.started[x.tick], x.attempt)
+	tick := x.tick()
+	w.demand(w.atLeastOnce || len(w.started[tick]) == 0, "%s was fired twice", w.name(tick))
+	w.demand(!w.overlapped[tick] && !w.begun[tick] || w.atLeastOnce, "%s was counted as skipped, and fired", w.name(tick))
 	x.stage = inRun
-	if w.policy == Allow {
-		return
-	}
+	w.begins(x, x.claim.Attempt)
 	for _, y := range w.fibers {
-		w.demand(y == x || y.stage != inRun || !y.trusted || y.dead, "%s runs beside %s", x.uuid, y.uuid)
+		beside := y != x && y.stage == inRun && y.trusted && !y.dead
+		w.demand(!beside || x.claim.Policy == Allow || y.claim.Policy == Allow && y.token > x.token, "%s runs beside %s", x, y)
 	}
+}
+
+// begins is one attempt of a run.
+func (w *walk) begins(x *fiber, attempt int) {
+	tick := x.tick()
+	w.note("%s starts %s, attempt %d", x, w.name(tick), attempt)
+	w.demand(!slices.Contains(w.started[tick], attempt), "attempt %d of %s was fired twice", attempt, w.name(tick))
+	x.attempt = attempt
+	w.started[tick] = append(w.started[tick], attempt)
 }

@@ -6,30 +6,50 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // A walk plays a few replicas that fire the first ticks of one job, each step drawn at random: wakes, answers, extensions,
-// and among them stalls beyond the lease, crashes, copies of requests that arrive late or twice, refused starts, takeovers
-// and thieves. The scripts are the real ones, and so is Redis or at least miniredis; time is not: a lease ends when the
-// walk says so. The promises are checked at every step, and that no tick was lost when all has come to rest.
+// and among them stalls beyond the lease, crashes, copies of requests that arrive late or twice, refused starts, takeovers,
+// pauses and thieves. Two policies may be in force at once, as in a rollout. The scripts are the real ones, and so is Redis
+// or at least miniredis; time is not: the scripts read a clock that the walk sets, and a lease ends when the walk says so.
+// The promises are checked at every step, and that no tick was lost when all has come to rest.
 
 const (
-	walkJob   = "j"
-	farFuture = 9_999_999_999_999 // an `until` that does not pass
-	longPast  = 1
-	thief     = "a thief"
+	walkJob    = "j"
+	walkClock  = "clock"           // key of the walk's clock
+	walkStart  = 1_000_000_000_000 // ms; tick n is n periods later
+	walkPeriod = 10_000
+	walkTTL    = 30 * time.Second
+	farFuture  = 9_999_999_999_999 // an `until` that does not pass
+	longPast   = 1
+	thief      = "a thief"
 )
 
 // scripts by name, so that a walk can be given broken ones.
-type walkScripts struct{ acquire, extend, settle, release, register *script }
+type walkScripts struct{ acquire, extend, settle, release, register, book, drop, ask, pause *script }
 
 func realScripts() walkScripts {
-	return walkScripts{acquireScript, extendScript, settleScript, releaseScript, registerScript}
+	return walkScripts{acquireScript, extendScript, settleScript, releaseScript, registerScript, bookScript, dropScript, askScript,
+		pauseScript}
+}
+
+func (s *walkScripts) all() []**script {
+	return []**script{&s.acquire, &s.extend, &s.settle, &s.release, &s.register, &s.book, &s.drop, &s.ask, &s.pause}
+}
+
+// clocked are the scripts with the walk's clock instead of Redis'.
+func (s walkScripts) clocked() walkScripts {
+	for _, sc := range s.all() {
+		*sc = newScript(strings.ReplaceAll((*sc).source, "redis.call('TIME')", "redis.call('HMGET', '"+walkClock+"', 's', 'us')"))
+	}
+	return s
 }
 
 type stage string
@@ -46,11 +66,9 @@ const (
 
 // fiber is one run, or the attempt to get one, of one replica.
 type fiber struct {
-	uuid        string
+	claim       Claim
 	replica     int
-	tick        int64
-	attempt     int
-	member      string // due member that is its authority
+	attempt     int // the newest that was begun in this run
 	stage       stage
 	outcome     string // ok | cut short | replaced
 	trusted     bool
@@ -61,11 +79,21 @@ type fiber struct {
 	token, prev int64
 }
 
+func (x *fiber) tick() int64    { return millis(x.claim.Tick) }
+func (x *fiber) String() string { return x.claim.Run }
+
 // stray is a request that is still under way.
 type stray struct {
 	of     *fiber
 	claim  bool
 	settle []any
+}
+
+// booking is one request to count missed ticks.
+type booking struct {
+	id, gaps string
+	ticks    int
+	counted  bool // it has counted them
 }
 
 type set map[int64]bool
@@ -77,30 +105,45 @@ type walk struct {
 	rng     *rand.Rand
 	trace   []string
 
-	policy      Policy
+	policies    [2]Policy // of which each claim has one
 	atLeastOnce bool
 	all         bool // `missed: all`: older ticks go to the due set in the claim
 	ticks       int64
+	jitter      map[int64]int64
 	alive       []bool
 	known       []int64 // newest tick claimed, as each replica last heard
 
-	now                                   int64 // ticks that have come
-	budget                                map[string]int
-	fibers                                []*fiber
-	strays                                []*stray
-	woken                                 map[[2]int64]bool
-	started                               map[int64][]int // attempts by tick
-	finished, overlapped, crashed, missed set
-	superseded, everClaimed, refused      set
-	lastQueued                            int64
-	told                                  bool // the run is to end, for ticks that are due
-	newestToken                           int64
+	clock    int64 // Redis', ms
+	budget   map[string]int
+	fibers   []*fiber
+	strays   []*stray
+	bookings []*booking
+	woken    map[[2]int64]bool
+	counter  int
+
+	started     map[int64][]int // attempts by tick
+	begun       set             // ticks of which a run was settled for good
+	finished    set             // ticks that are not to be run again
+	overlapped  set
+	touched     set        // ticks that were claimed or refused
+	pauses      [][2]int64 // first and last instant
+	missed      []Interval // all that were ever in the ledger
+	evidence    map[string]bool
+	newestToken int64
 }
 
 // wrong is a broken promise.
 type wrong struct{ what string }
 
 func (w wrong) Error() string { return w.what }
+
+// brokenBy is what has ended a walk or a probe: a broken promise, or an answer of which nobody had thought.
+func brokenBy(p any) error {
+	if broken, ok := p.(wrong); ok {
+		return broken
+	}
+	return wrong{fmt.Sprintf("%v\n%s", p, debug.Stack())}
+}
 
 func (w *walk) demand(ok bool, format string, args ...any) {
 	if !ok {
@@ -126,10 +169,7 @@ func (w *walk) text(args ...any) string {
 	return s
 }
 
-func (w *walk) number(args ...any) int64 {
-	n, _ := strconv.ParseInt(w.text(args...), 10, 64)
-	return n
-}
+func (w *walk) number(args ...any) int64 { return number(w.text(args...)) }
 
 func (w *walk) list(args ...any) []string {
 	items, _ := w.do(args...).([]any)
@@ -141,301 +181,266 @@ func (w *walk) list(args ...any) []string {
 	return out
 }
 
-func (w *walk) slot(tick int64) string {
-	if w.policy == Allow {
-		return ":" + itoa(tick)
-	}
-	return ""
+// at sets the clock.
+func (w *walk) at(ms int64) {
+	w.clock = ms
+	w.do("HSET", walkClock, "s", ms/1000, "us", ms%1000*1000)
 }
 
-func (w *walk) ledger() string             { return w.keys.ledger(walkJob) }
-func (w *walk) lockOf(tick int64) string   { return w.keys.lock(walkJob, w.slot(tick)) }
-func (w *walk) holderOf(tick int64) string { return w.text("HGET", w.ledger(), "run"+w.slot(tick)) }
+// nominal is tick n of the schedule, and due when it comes due.
+func nominal(n int64) int64             { return walkStart + n*walkPeriod }
+func (w *walk) due(tick int64) int64    { return tick + w.jitter[tick] }
+func (w *walk) ofTable(tick int64) bool { return (tick-walkStart)%walkPeriod == 0 }
 
-// run runs a script for a fiber and watches the lock meanwhile: nobody deletes, changes or extends what is another's.
-func (w *walk) run(x *fiber, sc *script, keys []string, args ...any) []any {
-	ownerBefore, holderBefore := w.text("GET", w.lockOf(x.tick)), w.holderOf(x.tick)
+// name is how a trace calls a tick.
+func (w *walk) name(tick int64) string {
+	if n := (tick - walkStart) / walkPeriod; w.ofTable(tick) {
+		return "T" + itoa(n)
+	}
+	return itoa(tick)
+}
+
+func (w *walk) ledger() string         { return w.keys.ledger(walkJob) }
+func (w *walk) lockOf(c *Claim) string { return w.keys.lock(walkJob, c.slot()) }
+func (w *walk) lives(uuid string) bool { return w.text("HGET", w.ledger(), "r:"+uuid) != "" }
+func (w *walk) owner(x *fiber) string  { return w.text("GET", w.lockOf(&x.claim)) }
+func (w *walk) eval(sc *script, keys []string, args ...any) []any {
 	cmd := []any{"EVALSHA", sc.sha, len(keys)}
 	for _, k := range keys {
 		cmd = append(cmd, k)
 	}
-	reply := w.do(append(cmd, args...)...)
-	owner, holder := w.text("GET", w.lockOf(x.tick)), w.holderOf(x.tick)
-	switch {
-	case ownerBefore == owner:
-	case owner == "" && holder == x.uuid:
-		w.demand(false, "%s deleted the lock of its live run", x.uuid)
-	case ownerBefore == thief:
-		w.demand(false, "%s changed a foreign lock to %q", x.uuid, owner)
-	case ownerBefore != "" && ownerBefore != x.uuid && ownerBefore == holderBefore:
-		w.demand(false, "%s changed the lock of the live run %s to %q", x.uuid, ownerBefore, owner)
-	case owner == "":
-		w.demand(ownerBefore == x.uuid, "%s deleted the lock of %s", x.uuid, ownerBefore)
-	default:
-		w.demand(owner == x.uuid && holder == x.uuid, "%s changed the lock of %q to %q, the ledger says %q", x.uuid, ownerBefore, owner, holder)
-	}
-	parts, _ := reply.([]any)
+	parts, _ := w.do(append(cmd, args...)...).([]any)
 	return parts
 }
 
-func (w *walk) due(tick int64, attempt int, nonce string) string {
-	return itoa(tick) + Due{Job: walkJob, Kind: "x", Attempt: attempt, Nonce: nonce}.suffix()
+// run runs a script for a fiber and watches the lock meanwhile: nobody deletes, changes or extends what is another's.
+func (w *walk) run(x *fiber, sc *script, keys []string, args ...any) []any {
+	ownerBefore := w.owner(x)
+	livedBefore := w.lives(ownerBefore)
+	parts := w.eval(sc, keys, args...)
+	owner := w.owner(x)
+	switch {
+	case ownerBefore == owner:
+	case owner == "" && w.lives(x.claim.Run):
+		w.demand(false, "%s deleted the lock of its live run", x)
+	case ownerBefore == thief:
+		w.demand(false, "%s changed a foreign lock to %q", x, owner)
+	case ownerBefore != x.claim.Run && livedBefore:
+		w.demand(false, "%s changed the lock of the live run %s to %q", x, ownerBefore, owner)
+	case owner == "":
+		w.demand(ownerBefore == x.claim.Run, "%s deleted the lock of %s", x, ownerBefore)
+	default:
+		w.demand(owner == x.claim.Run && w.lives(owner), "%s changed the lock of %q to %q", x, ownerBefore, owner)
+	}
+	return parts
+}
+
+// question is what a claim asks.
+func (w *walk) question(c *Claim, until int64) (keys []string, args []any) {
+	args = []any{c.Run, c.Job, millis(c.Tick), until, c.TTL.Milliseconds(), c.tolerance().Milliseconds(), string(c.Policy), c.record()}
+	return []string{w.lockOf(c), w.ledger(), w.keys.running, w.keys.due}, append(args, c.rest()...)
 }
 
 // acquire asks once, and takes the answer down.
 func (w *walk) acquire(x *fiber, until int64) Code {
-	var older []any
-	olderThan := ""
-	if w.all && x.member == "" {
-		for t := w.known[x.replica] + 1; t < x.tick; t++ {
-			older = append(older, w.due(t, 0, x.uuid))
-		}
-		if len(older) > 0 {
-			olderThan = itoa(w.known[x.replica])
-			older = append(older, w.due(x.tick, 0, x.uuid))
-		}
+	c := &x.claim
+	keys, args := w.question(c, until)
+	ask := func() Answer {
+		a, err := parseAnswer(w.run(x, w.scripts.acquire, keys, args...))
+		w.demand(err == nil, "%s: %v", x, err)
+		return a
 	}
-	owner, holder := w.text("GET", w.lockOf(x.tick)), w.holderOf(x.tick)
-	args := []any{x.uuid, walkJob, x.tick, until, 30_000, 1000, string(w.policy),
-		fmt.Sprintf("%s 30000 x %d 0 0 r%d", w.policy, x.attempt, x.replica), w.slot(x.tick), x.member, olderThan}
-	parts := w.run(x, w.scripts.acquire, []string{w.lockOf(x.tick), w.ledger(), w.keys.running, w.keys.due}, append(args, older...)...)
-	a, err := parseAnswer(parts)
-	w.demand(err == nil, "%s: %v", x.uuid, err)
+	before := w.look(x)
+	a := ask()
+	after := w.look(x)
 	prev := millis(a.Prev)
-	w.note("%s of r%d asks for T%d: %s, newest T%d, token %d", x.uuid, x.replica, x.tick, a.Code, prev, a.Token)
-	if until == farFuture && holder == x.uuid && (owner == "" || owner == x.uuid) {
-		w.demand(a.Code == Won, "%s holds the run, asked again and was told %s", x.uuid, a.Code)
+	w.note("%d %s of r%d asks %s for %s (%s): %s, newest %s, token %d, gaps %q", w.clock-walkStart, x, x.replica, c.Policy, w.name(x.tick()),
+		c.Member,
+		a.Code, w.name(prev), a.Token, a.Gaps)
+	want := w.expected(x, until, before)
+	w.demand(a.Code == want, "%s was told %s, want %s", x, a.Code, want)
+	w.demand(a.Gaps == after.fields["gaps"], "%s was told of the gaps %q, of %q", x, a.Gaps, after.fields["gaps"])
+	w.follows(x, a, before, after)
+	w.check(after)
+	if until == farFuture && w.rng.IntN(3) == 0 { // the reply is lost, and the next copy is answered
+		again := ask()
+		waits := a.Code == Queued && (again.Code == Waits || again.Code == Fired)
+		settled := a.Code == Overlap && again.Code == Fired && millis(again.Overlap) == x.tick()
+		w.demand(again.Code == a.Code || waits || settled, "%s was told %s, and then %s", x, a.Code, again.Code)
+		now := w.look(x)
+		w.demand(now.text == after.text, "%s asked again, and changed\n%s\nto\n%s", x, after.text, now.text)
+		w.demand(waits || settled || again.Prev.Equal(a.Prev) && again.Token == a.Token, "%s was told that %s was the newest tick, and then %s",
+			x, a.Prev, again.Prev)
 	}
-	if a.Code != stale && a.Code != Won {
-		w.known[x.replica] = max(w.known[x.replica], prev)
-	}
-	switch a.Code {
-	case Overlap:
-		w.refused[x.tick] = true
-	case Won:
-		w.takeWin(x, a.Token, prev, len(older) > 0)
-	case Queued:
-		switch {
-		case len(older) > 0: // all of them are due
-			w.told = w.told || w.policy == Replace && holder != ""
-		case w.policy == Replace && w.lastQueued != 0:
-			w.demand(millis(a.Waited) == w.lastQueued, "T%d took the place of T%d, and was told T%d", x.tick, w.lastQueued, millis(a.Waited))
-			w.superseded[w.lastQueued] = true
-			w.lastQueued = x.tick
-		default:
-			w.lastQueued = x.tick
-		}
-		w.everClaimed[x.tick] = true
-		w.skipTo(prev, x.tick, len(older) > 0)
-	}
+	w.hears(x, a)
 	return a.Code
 }
 
-func (w *walk) takeWin(x *fiber, token, prev int64, olderDue bool) {
-	if x.won {
-		w.demand(token == x.token && prev == x.prev, "%s was told token %d and T%d, and before %d and T%d", x.uuid, token, prev, x.token, x.prev)
+// hears is what a replica remembers of an answer, and does about the gaps in it.
+func (w *walk) hears(x *fiber, a Answer) {
+	if a.Code == Stale {
 		return
 	}
-	w.demand(token > w.newestToken, "token %d of %s after %d", token, x.uuid, w.newestToken)
-	w.newestToken = token
-	x.won, x.token, x.prev = true, token, prev
-	w.everClaimed[x.tick] = true
-	if x.member == "" {
-		w.skipTo(prev, x.tick, olderDue)
+	w.known[x.replica] = max(w.known[x.replica], millis(a.Prev))
+	if x.claim.Member == "" && (a.Code == Won || a.Code == Queued) {
+		w.known[x.replica] = max(w.known[x.replica], x.tick())
+	}
+	if a.Gaps != "" && len(w.bookings) < 40 {
+		w.counter++
+		w.bookings = append(w.bookings, &booking{id: fmt.Sprintf("b%04d", w.counter), gaps: a.Gaps, ticks: w.ticksIn(a.Gaps)})
 	}
 }
 
-// skipTo takes down what became of the ticks between two that were claimed: missed, or due.
-func (w *walk) skipTo(prev, tick int64, due bool) {
-	for t := prev + 1; t < tick; t++ {
-		if due {
-			w.everClaimed[t] = true
-		} else if !w.overlapped[t] {
-			w.missed[t] = true
+// ticksIn counts the ticks of the schedule that lie in gaps.
+func (w *walk) ticksIn(gaps string) int {
+	all, err := ParseGaps(gaps)
+	w.demand(err == nil, "%v", err)
+	n := 0
+	for t := int64(1); t <= w.ticks; t++ {
+		for _, g := range all {
+			if nominal(t) > millis(g.From) && nominal(t) < millis(g.To) {
+				n++
+			}
 		}
 	}
+	return n
 }
 
-func (w *walk) extend(x *fiber) string {
-	owner, holder := w.text("GET", w.lockOf(x.tick)), w.holderOf(x.tick)
-	parts := w.run(x, w.scripts.extend, []string{w.lockOf(x.tick), w.ledger(), w.keys.running}, x.uuid, walkJob, 30_000, w.slot(x.tick))
-	want := "OK"
-	switch {
-	case holder != x.uuid || owner != "" && owner != x.uuid:
-		want = "LOST"
-	case w.policy == Replace && w.lastQueued != 0 || w.told:
-		want = "REPLACED"
+// takeWin takes down what a win says.
+func (w *walk) takeWin(x *fiber, a Answer) {
+	prev := millis(a.Prev)
+	if x.won {
+		w.demand(a.Token == x.token && prev == x.prev, "%s was told token %d and %s, and before %d and %s", x, a.Token, w.name(prev), x.token,
+			w.name(x.prev))
+		return
 	}
-	w.note("%s extends: %v", x.uuid, parts[0])
-	w.demand(parts[0] == want, "%s extended: %v, want %s", x.uuid, parts[0], want)
-	return want
-}
-
-// settle sends a settlement for the first time, or a copy of it, and demands that an overlap is settled by the end of a
-// run, and by nothing else, for good.
-func (w *walk) settle(x *fiber, args []any) []any {
-	overlap, stop := w.number("HGET", w.ledger(), "overlap"), w.text("HGET", w.ledger(), "stop")
-	parts := w.run(x, w.scripts.settle, []string{w.lockOf(x.tick), w.ledger(), w.keys.running, w.keys.due, w.keys.runs}, args...)
-	w.note("%s of T%d: %s: %v", x.uuid, x.tick, args[0], parts)
-	ended := args[0] == "finish" || args[0] == "requeue"
-	w.demand(ended || w.number("HGET", w.ledger(), "overlap") == overlap, "%s of %s counted an overlap", args[0], x.uuid)
-	freed, _ := parts[2].(int64)
-	w.demand(!ended || freed == 0 || freed == w.lastQueued, "%s of %s set the overlapped T%d free", args[0], x.uuid, freed)
-	w.takeDue()
-	w.takeFreed(parts)
-	again, _ := args[6].(string)
-	isDue := again != "" && w.text("ZSCORE", w.keys.due, again) != ""
-	w.demand(args[0] != "finish" || !isDue, "T%d is finished, and due again", x.tick)
-	if cutShort := args[0] == "reap" || args[0] == "requeue"; cutShort && parts[0] == "OK" && stop != "" {
-		w.demand(!isDue, "T%d is replaced, and due again", x.tick)
-		w.finished[x.tick], w.superseded[x.tick] = true, true
-	}
-	return parts
-}
-
-// takeDue takes down what is due: claimed, and once.
-func (w *walk) takeDue() {
-	due := set{}
-	for _, m := range w.list("ZRANGE", w.keys.due, 0, -1) {
-		d, err := ParseDue(m)
-		w.demand(err == nil, "%v", err)
-		t := millis(d.Tick)
-		w.demand(!due[t], "T%d is due twice", t)
-		due[t], w.everClaimed[t] = true, true
+	w.demand(a.Token > w.newestToken, "token %d of %s after %d", a.Token, x, w.newestToken)
+	w.newestToken = a.Token
+	x.won, x.token, x.prev = true, a.Token, prev
+	if !w.ofTable(x.tick()) {
+		delete(w.begun, x.tick())
 	}
 }
 
-func (w *walk) takeFreed(parts []any) {
-	if w.text("HGET", w.ledger(), "queued") == "" {
-		w.lastQueued = 0
+// book has missed ticks counted, by whoever was told of them.
+func (w *walk) book(b *booking) {
+	counted := w.number("HGET", w.ledger(), "missed")
+	gaps := w.text("HGET", w.ledger(), "gaps")
+	ours, _ := w.eval(w.scripts.book, []string{w.ledger(), w.keys.memo(b.id)}, b.gaps, b.ticks)[2].(int64)
+	w.note("%s counts %d in %q: %d", b.id, b.ticks, b.gaps, ours)
+	more := w.number("HGET", w.ledger(), "missed") - counted
+	fits := !b.counted && strings.HasPrefix(gaps, b.gaps)
+	w.demand((ours == 1) == (b.counted || fits), "%s was told %d of the gaps %q", b.id, ours, gaps)
+	if !fits {
+		w.demand(more == 0, "%s has counted %d ticks more", b.id, more)
+		return
 	}
-	if w.text("HGET", w.ledger(), "run") == "" {
-		w.told = false
-	}
-	freed, _ := parts[2].(int64)
-	w.everClaimed[freed] = true
-	for t := int64(1); t < freed; t++ {
-		if !w.everClaimed[t] && !w.overlapped[t] {
-			w.demand(!w.refused[t], "T%d was refused behind a run that was none, and is not due", t)
-			w.missed[t] = true
-		}
-	}
+	b.counted = true
+	w.demand(more == int64(b.ticks) && w.text("HGET", w.ledger(), "gaps") == gaps[len(b.gaps):],
+		"%s has counted %d of %d, and leaves %q of %q", b.id, more,
+		b.ticks, w.text("HGET", w.ledger(), "gaps"), gaps)
 }
 
-// settlement is what a fiber sends when it comes to its end.
-func (w *walk) settlement(x *fiber) []any {
-	verb, again, delay := "finish", "", 60_000
-	retry := w.due(x.tick, x.attempt+1, x.uuid)
-	switch {
-	case x.stage == handing:
-		verb, again, delay = "handover", w.due(x.tick, x.attempt, x.uuid), 0
-	case x.stage == abandoning:
-		verb, again, delay = "abandon", w.due(x.tick, x.attempt, x.uuid), 0
-	case !w.atLeastOnce:
-	case x.outcome == "ok":
-		again = retry // should a takeover have added it, it is not needed any more
-	case x.outcome == "cut short" && x.attempt < 2:
-		verb, again = "requeue", retry
+// dropDue drops a member whose tick is not worth a run any more.
+func (w *walk) dropDue(m string) {
+	d, err := ParseDue(m)
+	w.demand(err == nil, "%v", err)
+	t, missed := millis(d.Tick), 0
+	if len(w.started[t]) == 0 && !w.begun[t] {
+		missed = 1
 	}
-	if w.policy == Allow {
-		delay = 0
+	gaps := w.text("HGET", w.ledger(), "gaps")
+	parts := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.due}, m, missed)
+	w.note("%d %q is dropped: %v", w.clock-walkStart, m, parts)
+	if missed == 1 {
+		gaps += fmt.Sprintf("%d-%d ", t-1, t+1)
 	}
-	return []any{verb, x.uuid, walkJob, w.slot(x.tick), delay, "an entry", again, 0}
+	w.demand(parts[2] == int64(1) && parts[3] == gaps && w.text("ZSCORE", w.keys.due, m) == "", "dropped %q: %v, want the gaps %q", m, parts,
+		gaps)
+	again := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.due}, m, missed)
+	w.demand(again[2] == int64(0) && again[3] == gaps, "dropped again: %v", again)
+	w.finished[t] = true
+	w.check(w.look(nil))
 }
 
-func (w *walk) reap(x *fiber, score string) {
-	again := ""
-	if w.atLeastOnce && x.attempt < 2 {
-		again = w.due(x.tick, x.attempt+1, x.uuid)
-	}
-	parts := w.settle(x, []any{"reap", x.uuid, walkJob, w.slot(x.tick), 0, "", again, 0, score})
-	if parts[0] == "OK" && again == "" {
-		w.finished[x.tick] = true
-	}
-}
-
-// reapHastily is the reap of a watcher whose last look is older than the lease.
-func (w *walk) reapHastily(x *fiber) {
-	parts := w.run(x, w.scripts.settle, []string{w.lockOf(x.tick), w.ledger(), w.keys.running, w.keys.due, w.keys.runs},
-		"reap", x.uuid, walkJob, w.slot(x.tick), 0, "", "", 0, 12345)
-	w.demand(parts[0] == "MOVED", "%s was reaped for a lease that had moved: %v", x.uuid, parts)
-}
-
-// release is never in order while a run lasts, and never needed.
-func (w *walk) release(x *fiber) {
-	w.run(x, w.scripts.release, []string{w.lockOf(x.tick), w.ledger()}, x.uuid, w.slot(x.tick))
-}
-
-// takeOverlaps takes down what was settled as overlapped.
-func (w *walk) takeOverlaps() {
-	for t := int64(1); t <= w.number("HGET", w.ledger(), "overlap"); t++ {
-		if !w.everClaimed[t] && !w.missed[t] {
-			w.overlapped[t] = true
-		}
-	}
-}
-
-// step takes one step at random; false when there is none. In quiet the faults are over, and all comes to rest.
-// spend is a fault as long as there are some left of its kind.
-// arrive lets a request arrive that was under way.
-// takeovers are the runs that a watcher may have seen unchanged for a ttl, and locks whose time is over.
-// advance takes a fiber one step on its way.
 // play walks from a seed to rest.
 func play(rdb redis.UniversalClient, scripts walkScripts, seed uint64) (trace []string, err error) {
-	w := newWalk(rdb, scripts, seed)
+	w := newWalk(rdb, scripts.clocked(), seed)
 	defer func() {
 		trace = w.trace
 		if p := recover(); p != nil {
-			broken, ok := p.(wrong)
-			if !ok {
-				panic(p)
-			}
-			err = broken
+			err = brokenBy(p)
 			trace = append(trace, fmt.Sprint("ledger ", w.list("HGETALL", w.ledger())), fmt.Sprint("due ", w.list("ZRANGE", w.keys.due, 0, -1)))
 		}
 	}()
 	w.do("FLUSHDB")
-	w.do("HSET", w.ledger(), "born", 1, "tick", 0)
-	for range 10 + w.rng.IntN(71) {
+	w.at(walkStart + 1)
+	w.do("HSET", w.ledger(), "born", 1, "since", 1, "tick", walkStart)
+	for range 15 + w.rng.IntN(90) {
 		w.step(false)
 	}
-	for t := int64(1); t <= w.ticks; t++ {
-		if w.text("GET", w.lockOf(t)) == thief {
-			w.do("DEL", w.lockOf(t))
-		}
-	}
-	w.now = w.ticks
+	w.calms()
 	for steps := 0; w.step(true); steps++ {
-		w.demand(steps < 400, "it does not come to rest")
+		w.demand(steps < 600, "it does not come to rest")
 	}
-	for t := int64(1); t <= w.ticks; t++ {
-		if len(w.started[t]) > 0 {
-			w.demand(!w.atLeastOnce || w.finished[t], "T%d was started, and neither finished nor run again", t)
-			continue
-		}
-		w.demand(w.overlapped[t] || w.crashed[t] || w.superseded[t] || w.missed[t], "T%d is lost", t)
-	}
-	w.demand(len(w.list("ZRANGE", w.keys.due, 0, -1)) == 0, "something is still due")
-	w.demand(len(w.list("ZRANGE", w.keys.running, 0, -1)) == 0, "something still runs")
-	for _, field := range w.list("HKEYS", w.ledger()) {
-		w.demand(!strings.HasPrefix(field, "r"), "the ledger keeps %q", field)
-	}
+	w.checkRest()
 	return w.trace, nil
+}
+
+// calms ends what is no step of a replica: the thief, the pauses, and the time until the last tick.
+func (w *walk) calms() {
+	for t := int64(0); t <= w.ticks; t++ {
+		for _, p := range w.policies {
+			c := Claim{Job: walkJob, Tick: fromMillis(nominal(t)), Policy: p}
+			if w.text("GET", w.lockOf(&c)) == thief {
+				w.do("DEL", w.lockOf(&c))
+			}
+		}
+	}
+	for _, which := range bothPauses {
+		if w.text("HGET", w.ledger(), which) != "" {
+			w.resume(which)
+		}
+	}
+	w.at(max(w.clock, w.due(nominal(w.ticks))) + 2000)
+	for n := int64(1); n <= w.ticks; n++ { // who asked just before a pause was ended heard of that
+		delete(w.woken, [2]int64{0, nominal(n)})
+	}
 }
 
 func newWalk(rdb redis.UniversalClient, scripts walkScripts, seed uint64) *walk {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	w := &walk{rdb: rdb, scripts: scripts, keys: newKeys("walk"), rng: rng, ticks: 4, alive: []bool{true, true, true}, known: make([]int64, 3),
-		woken: map[[2]int64]bool{}, started: map[int64][]int{}, finished: set{}, overlapped: set{}, crashed: set{}, missed: set{},
-		superseded: set{}, everClaimed: set{}, refused: set{}}
-	w.policy = []Policy{Forbid, Queue, Replace, Allow}[rng.IntN(4)]
+	w := &walk{rdb: rdb, scripts: scripts, keys: newKeys("walk"), rng: rng, ticks: 5, alive: []bool{true, true, true},
+		known: []int64{walkStart, walkStart, walkStart}, jitter: map[int64]int64{}, woken: map[[2]int64]bool{}, started: map[int64][]int{},
+		begun: set{}, finished: set{}, overlapped: set{}, touched: set{}, evidence: map[string]bool{}}
+	all := []Policy{Forbid, Queue, Replace, Allow}
+	w.policies[0] = all[rng.IntN(4)]
+	w.policies[1] = w.policies[0]
+	if rng.IntN(2) == 0 {
+		w.policies[1] = all[rng.IntN(4)]
+	}
+	for t := int64(1); t <= w.ticks; t++ {
+		w.jitter[nominal(t)] = []int64{0, 0, 1500, 6000}[rng.IntN(4)]
+	}
 	w.atLeastOnce = rng.IntN(5) < 2
 	w.all = rng.IntN(3) == 0
 	w.budget = map[string]int{"crash": rng.IntN(3), "copy": rng.IntN(5), "stall": rng.IntN(3), "refuse": rng.IntN(3), "release": 3, "lapse": 2,
-		"hasty reap": 1, "give up": rng.IntN(3)}
+		"hasty reap": 1, "give up": rng.IntN(3), "look": rng.IntN(3), "drop": rng.IntN(4) / 3, "pause": rng.IntN(3) / 2 * 3, "trigger": rng.IntN(3) / 2}
 	if rng.IntN(4) == 0 {
 		w.budget["steal"] = 1
 	}
-	w.note("policy %s, at least once %v, all missed %v, %v", w.policy, w.atLeastOnce, w.all, slices.Sorted(maps.Keys(w.budget)))
+	w.note("policies %v, at least once %v, all missed %v, %v", w.policies, w.atLeastOnce, w.all, slices.Sorted(maps.Keys(w.budget)))
 	return w
+}
+
+// millisOf reads a number of an answer.
+func millisOf(v any) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case string:
+		n, _ := strconv.ParseInt(v, 10, 64)
+		return n
+	}
+	return 0
 }

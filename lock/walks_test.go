@@ -46,8 +46,9 @@ func walkClient(t *testing.T, dial func(context.Context, string, string) (net.Co
 
 func load(t *testing.T, rdb redis.UniversalClient, s walkScripts) {
 	t.Helper()
-	for _, sc := range []*script{s.acquire, s.extend, s.settle, s.release, s.register} {
-		if err := rdb.ScriptLoad(context.Background(), sc.source).Err(); err != nil {
+	clocked := s.clocked()
+	for _, sc := range append(s.all(), clocked.all()...) {
+		if err := rdb.ScriptLoad(context.Background(), (*sc).source).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

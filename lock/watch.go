@@ -18,6 +18,9 @@ type Running struct {
 	leaseEnd int64 // Redis' milliseconds; only ever compared with itself
 }
 
+// Renewed is when the lease was renewed last, by Redis' clock of then, if it is a lease of that length.
+func (r Running) Renewed(ttl time.Duration) time.Time { return fromMillis(r.leaseEnd).Add(-ttl) }
+
 // Sight is what one Look saw.
 type Sight struct {
 	Runs      []Running
@@ -104,7 +107,8 @@ type sighting struct {
 // NewWatcher makes a Watcher that has seen nothing yet.
 func (s *Store) NewWatcher() *Watcher { return &Watcher{store: s, seen: map[string]sighting{}} }
 
-// Unchanged takes what Look saw, and returns the runs whose lease has not moved for at least ttl(job).
+// Unchanged takes what Look saw, and returns the runs whose lease has not moved for at least ttl(job). Those that this process
+// keeps are not among them: it may be about to settle them itself, Redis having been away.
 func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) []Running {
 	now := w.store.boottime()
 	next := make(map[string]sighting, len(runs))
@@ -114,7 +118,7 @@ func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) 
 		if !ok || s.leaseEnd != r.leaseEnd {
 			s = sighting{leaseEnd: r.leaseEnd, since: now}
 		}
-		if now-s.since >= ttl(r.Job) {
+		if now-s.since >= ttl(r.Job) && !w.store.kept.has(r.Run) {
 			old = append(old, r)
 		}
 		next[r.Run] = s
@@ -134,16 +138,20 @@ func (w *Watcher) unchangedFor(r Running) time.Duration {
 
 // Record is what Redis keeps of a run while it lasts.
 type Record struct {
-	Tick      time.Time
-	Token     int64
-	Prev      time.Time // newest tick claimed before
-	Policy    Policy
-	TTL       time.Duration
-	Kind      string
-	Attempt   int
-	Handovers int
-	Again     bool // it is to be run again when it was cut short
-	Replica   string
+	Tick    time.Time
+	Token   int64
+	Prev    time.Time // newest tick claimed before
+	Claimed time.Time
+	Policy  Policy
+	TTL     time.Duration
+	Kind    string
+	Key     string
+	Attempt int
+	Retries int
+	Rounds  int
+	Deaths  int
+	Again   bool // it is to be run again when it was cut short
+	Replica string
 }
 
 var errNoRecord = errors.New("no record of the run")
@@ -162,21 +170,23 @@ func (s *Store) record(ctx context.Context, r Running) (Record, error) {
 }
 
 func parseRecord(text string) (Record, error) {
-	f := strings.SplitN(text, " ", 10)
-	if len(f) != 10 {
-		return Record{}, fmt.Errorf("reading the record %q: it has %d fields", text, len(f))
+	f := strings.SplitN(text, " ", 13)
+	if len(f) != 13 {
+		return Record{}, fmt.Errorf("reading the record %.100q: it has %d fields", text, len(f))
 	}
-	var n [10]int64
-	for _, i := range []int{0, 1, 2, 4, 6, 7, 8} {
+	var n [13]int64
+	for _, i := range []int{0, 1, 2, 3, 5, 7, 8, 9, 10, 11} {
 		v, err := strconv.ParseInt(f[i], 10, 64)
 		if err != nil {
-			return Record{}, fmt.Errorf("reading the record %q: %w", text, err)
+			return Record{}, fmt.Errorf("reading the record %.100q: %w", text, err)
 		}
 		n[i] = v
 	}
+	kind, key, _ := strings.Cut(f[6], ":")
 	return Record{
-		Tick: fromMillis(n[0]), Token: n[1], Prev: fromMillis(n[2]), Policy: Policy(f[3]),
-		TTL: time.Duration(n[4]) * time.Millisecond, Kind: f[5], Attempt: int(n[6]), Handovers: int(n[7]), Again: n[8] == 1, Replica: f[9],
+		Tick: fromMillis(n[0]), Token: n[1], Prev: fromMillis(n[2]), Claimed: fromMillis(n[3]), Policy: Policy(f[4]),
+		TTL: time.Duration(n[5]) * time.Millisecond, Kind: kind, Key: key, Attempt: int(n[7]), Retries: int(n[8]),
+		Rounds: int(n[9]), Deaths: int(n[10]), Again: n[11] == 1, Replica: f[12],
 	}, nil
 }
 
@@ -194,7 +204,8 @@ func (w *Watcher) Reap(ctx context.Context, r Running, entry func(Record) Entry)
 	if d := w.unchangedFor(r); d == 0 || known && d < rec.TTL {
 		return Record{}, false, nil
 	}
-	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Attempt: rec.Attempt, Handovers: rec.Handovers, Again: rec.Again}
+	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Key: rec.Key, Attempt: rec.Attempt,
+		Retries: rec.Retries, Deaths: rec.Deaths, Again: rec.Again}
 	var e *Entry
 	if known {
 		made := entry(rec)
@@ -203,10 +214,6 @@ func (w *Watcher) Reap(ctx context.Context, r Running, entry func(Record) Entry)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 4*s.burst.timeout)
 	defer cancel()
-	again := c.takeover()
-	if c.Attempt > takeovers {
-		again = ""
-	}
-	settled, err := s.settle(ctx, &c, "reap", 0, e, again, 0, r.leaseEnd)
+	settled, err := s.settle(ctx, &c, settlement{verb: "reap", entry: e, again: c.takeover(1), leaseEnd: r.leaseEnd})
 	return rec, known && settled == OK, err
 }

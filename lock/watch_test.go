@@ -53,7 +53,8 @@ func TestOneWatcherOfThreeTakesADeadRunOver(t *testing.T) {
 		w.born()
 		a := w.replica("a")
 		c := a.claim(1)
-		c.Attempt, c.Handovers, c.Kind, c.Replica = 2, 3, "catchup", "a replica with blanks"
+		c.Attempt, c.Retries, c.Rounds, c.Deaths, c.Kind, c.Replica = 2, 5, 3, 1, "catchup", "a.b-c"
+		claimed := w.now()
 		l, won := a.wins(c)
 		var old [3][]lock.Running
 		var watch [3]*lock.Watcher
@@ -81,11 +82,12 @@ func TestOneWatcherOfThreeTakesADeadRunOver(t *testing.T) {
 			}
 			reaped++
 			want := lock.Record{Tick: w.tick(1), Token: l.Token, Prev: won.Prev, Policy: lock.Forbid, TTL: w.ttl, Kind: "catchup",
-				Attempt: 2, Handovers: 3, Replica: "a replica with blanks"}
-			if !rec.Tick.Equal(want.Tick) || !rec.Prev.Equal(want.Prev) {
+				Attempt: 2, Retries: 5, Rounds: 3, Deaths: 1, Replica: "a.b-c"}
+			if since := rec.Claimed.Sub(claimed); !rec.Tick.Equal(want.Tick) || !rec.Prev.Equal(want.Prev) || since < -time.Millisecond ||
+				since > w.ttl/2 {
 				w.Errorf("record: %+v", rec)
 			}
-			rec.Tick, rec.Prev = want.Tick, want.Prev
+			rec.Tick, rec.Prev, rec.Claimed = want.Tick, want.Prev, want.Claimed
 			if rec != want {
 				w.Errorf("record: %+v, want %+v", rec, want)
 			}
@@ -218,7 +220,7 @@ func TestDueMembersAreSeenWhenTheirTimeHasComeAndDroppedOnce(t *testing.T) {
 			w.Fatalf("due: %+v, next %s, %v", ds, seen.Next, err)
 		}
 		for _, want := range []bool{true, false} {
-			if got, err := b.Drop(w.Context(), ds[0].Member()); err != nil || got != want {
+			if got, _, err := b.Drop(w.Context(), ds[0], false); err != nil || got != want {
 				w.Errorf("drop: %v, %v; want %v", got, err, want)
 			}
 		}
@@ -232,7 +234,7 @@ func TestNothingIsSeenAsDueBeforeItsTimeHoweverUnsureTheClock(t *testing.T) {
 		w.pass(time.Hour) // in which clocks may have parted by a third of a second
 		first, second := w.now().Add(100*time.Millisecond).UnixMilli(), w.now().Add(time.Minute).UnixMilli()
 		for _, at := range []int64{first, second} {
-			w.must(w.admin.Do(w.Context(), "ZADD", dueSet, at, fmtInt(at)+" "+job+" x 1 0 nonce").Err())
+			w.must(w.admin.Do(w.Context(), "ZADD", dueSet, at, fmtInt(at)+" "+job+" catchup 1 0 0 nonce").Err())
 		}
 		for _, want := range []struct {
 			due  int

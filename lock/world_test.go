@@ -187,6 +187,9 @@ func (w *world) slowReplica(name string, timeout time.Duration) *replica {
 	w.Cleanup(func() {
 		_ = r.rdb.Close()
 		r.proxy.Close()
+		if w.mini != nil {
+			time.Sleep(time.Second) // so often a client that was cut off for long looks whether it was closed
+		}
 	})
 	return r
 }
@@ -198,13 +201,22 @@ func (r *replica) boottime() time.Duration {
 // suspend lets the machine sleep: CLOCK_BOOTTIME goes on, timers stand still.
 func (r *replica) suspend(d time.Duration) { r.asleep.Add(int64(d)) }
 
+// claim is for a tick that comes due at this moment.
 func (r *replica) claim(n int) lock.Claim {
-	return lock.Claim{Job: job, Tick: r.w.tick(n), TTL: r.w.ttl, Replica: r.name, Run: uuid.NewString()}
+	return lock.Claim{Job: job, Tick: r.w.tick(n), Due: time.Now().Truncate(time.Millisecond), TTL: r.w.ttl, Replica: r.name,
+		Run: uuid.NewString()}
 }
 
 // acquire asks within a time that is ample for any answer.
 func (r *replica) acquire(c lock.Claim) (*lock.Lease, lock.Answer, error) {
 	ctx, cancel := context.WithTimeout(r.w.Context(), 4*r.w.ttl)
+	defer cancel()
+	return r.Store.Acquire(ctx, c)
+}
+
+// acquireFor asks until a time is over.
+func (r *replica) acquireFor(d time.Duration, c lock.Claim) (*lock.Lease, lock.Answer, error) {
+	ctx, cancel := context.WithTimeout(r.w.Context(), d)
 	defer cancel()
 	return r.Store.Acquire(ctx, c)
 }

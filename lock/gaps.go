@@ -1,0 +1,43 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Interval is a time in which a job's ticks were missed: those after From and before To.
+type Interval struct{ From, To time.Time }
+
+// ParseGaps reads the gaps of an Answer: `<from ms>-<to ms> `, one after the other.
+func ParseGaps(text string) ([]Interval, error) {
+	var gaps []Interval
+	for word := range strings.FieldsSeq(text) {
+		var from, to int64
+		if _, err := fmt.Sscanf(word, "%d-%d", &from, &to); err != nil {
+			return nil, fmt.Errorf("reading the gaps %.100q: %w", text, err)
+		}
+		gaps = append(gaps, Interval{fromMillis(from), fromMillis(to)})
+	}
+	return gaps, nil
+}
+
+// Book has missed ticks counted once over all replicas: those of the gaps, as an Answer has told them, that lie in the job's
+// schedule. True when this call counted them, false when another replica did. A lost reply is asked for again until ctx
+// ends; the error wraps ErrNoAnswer, and says nothing of whether they were counted.
+func (s *Store) Book(ctx context.Context, job, gaps string, ticks int) (bool, error) {
+	id := uuid.NewString()
+	for try := 0; ; try++ {
+		parts, err := s.call(ctx, bookScript, 1, []string{s.keys.ledger(job), s.keys.memo(id)}, gaps, ticks)
+		if err == nil {
+			n, err := integer(parts[len(parts)-1])
+			return n == 1, err
+		}
+		if !pause(ctx, backoff(try)) {
+			return false, fmt.Errorf("counting the missed ticks of %q: %w: %w", job, ErrNoAnswer, err)
+		}
+	}
+}

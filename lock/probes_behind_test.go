@@ -1,0 +1,220 @@
+package lock
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// probeManyRefused is of a run that outlives a hundred ticks.
+func (p *prober) probeManyRefused() {
+	p.older()
+	p.at(nominal(1))
+	run := p.claims(Forbid, 1)
+	p.isTold(run, Won)
+	for n := int64(2); n <= 120; n++ {
+		p.at(nominal(n))
+		if n <= 20 {
+			p.extend(&fiber{claim: run})
+		}
+		p.isTold(p.claims(Forbid, n), Overlap)
+	}
+	p.demand(p.field("gaps") == "", "overlaps are missed: %s", p.field("gaps"))
+	p.at(nominal(121))
+	p.isTold(p.claims(Forbid, 121), Overlap) // the next one came due when the run may have been dead
+	p.demand(p.field("gaps") == fmt.Sprintf("%d-%d ", nominal(21)-1, nominal(21)+1), "missed: %q", p.field("gaps"))
+	behind := strings.Fields(p.field("behind"))
+	last := fmt.Sprintf("-%d@%d", nominal(121), nominal(121))
+	p.demand(len(behind) == 100 && behind[99] == last, "%d ticks stand behind a run, and the last is not %s", len(behind), last)
+	p.demand(millis(p.isTold(p.claims(Forbid, 20), Fired).Overlap) == nominal(20), "the newest that was in nobody's memory is no overlap")
+}
+
+// probeManyOlder is of a hundred ticks and more that a run is in the way of, and that came due before it began.
+func (p *prober) probeManyOlder() {
+	p.older()
+	p.at(nominal(2))
+	p.isTold(p.claims(Forbid, 1), Won) // what came due as it began overlaps
+	for n := int64(2); n <= 102; n++ {
+		p.isTold(p.claims(Forbid, n), Overlap)
+		p.at(nominal(n + 1))
+	}
+	p.demand(p.field("gaps") == "" && p.field("overlap") == itoa(nominal(2)), "missed: %q, overlap %s", p.field("gaps"), p.field("overlap"))
+	p.do("FLUSHDB")
+	p.older()
+	p.at(nominal(200))
+	p.isTold(p.claims(Forbid, 1), Won)
+	for n := int64(2); n <= 103; n++ {
+		p.isTold(p.claims(Forbid, n), Overlap)
+	}
+	want := fmt.Sprintf("%d-%d %d-%d ", nominal(2)-1, nominal(2)+1, nominal(3)-1, nominal(3)+1)
+	p.demand(p.field("gaps") == want && p.field("overlap") == "", "missed: %q, want %q, overlap %s", p.field("gaps"), want, p.field("overlap"))
+}
+
+// probeListInAPause claims a list of which the first came in a pause, or before.
+func (p *prober) probeListInAPause() {
+	for _, live := range []bool{false, true} {
+		p.do("FLUSHDB")
+		p.at(nominal(9))
+		p.older()
+		if live {
+			p.isTold(p.claims(Forbid, 1), Won)
+		}
+		p.do("HSET", p.ledger(), "paused", fmt.Sprintf("%d %d x", nominal(4), nominal(3)))
+		c := p.claims(Forbid, 5)
+		for n := int64(2); n <= 5; n++ {
+			c.Older = append(c.Older, Past{fromMillis(nominal(n)), fromMillis(nominal(n))})
+		}
+		if live {
+			p.isTold(c, Overlap)
+			want := fmt.Sprintf("-%[1]d@%[1]d -%[2]d@%[2]d ", nominal(4), nominal(5))
+			p.demand(p.field("behind") == want, "refused are %q, want %q", p.field("behind"), want)
+		} else {
+			p.isTold(c, Queued)
+			due := p.isDue()
+			p.demand(len(due) == 2 && slices.IsSorted(due) && p.number("ZSCORE", p.keys.due, due[0]) == p.clock, "%q is due", due)
+		}
+		from := int64(0)
+		if live {
+			from = 1
+		}
+		want := fmt.Sprintf("%d-%d ", nominal(from), nominal(3))
+		p.demand(p.field("gaps") == want, "the gap is %q, want %q", p.field("gaps"), want)
+	}
+}
+
+// probeListPassedOver claims lists with a tick that was passed over before.
+func (p *prober) probeListPassedOver() {
+	past := func(ns ...int64) (list []Past) {
+		for _, n := range ns {
+			list = append(list, Past{fromMillis(nominal(n)), fromMillis(nominal(n) + 7)})
+		}
+		return list
+	}
+	for _, policy := range []Policy{Forbid, Replace} {
+		p.do("FLUSHDB")
+		p.at(nominal(9))
+		p.older()
+		p.isTold(p.claims(Forbid, 1), Won)
+		newest := p.claims(Forbid, 5)
+		newest.Older, newest.Before = past(4, 5), fromMillis(nominal(3))
+		p.isTold(newest, Overlap)
+		gap, behind := fmt.Sprintf("%d-%d ", nominal(1), nominal(4)), fmt.Sprintf("-%d@%d -%d@%d ", nominal(4), nominal(4)+7, nominal(5),
+			nominal(5)+7)
+		p.demand(p.field("gaps") == gap && p.field("behind") == behind, "of a list, refused were %q, missed %q", p.field("behind"),
+			p.field("gaps"))
+		older := p.claims(policy, 4)
+		older.Older = past(3, 4)
+		if policy == Forbid {
+			p.isTold(older, Overlap)
+			p.demand(p.field("behind") == behind, "what was passed over was refused: %q", p.field("behind"))
+		} else {
+			p.isTold(older, Queued)
+			p.demand(fmt.Sprint(p.isDue()) == fmt.Sprintf("[%d j catchup 1 0 0 %s]", nominal(4), older.Run), "%q is due", p.isDue())
+			behind = fmt.Sprintf("-%d@%d ", nominal(5), nominal(5)+7)
+			p.demand(p.field("behind") == behind, "%q stands behind the run", p.field("behind"))
+		}
+		p.demand(p.field("gaps") == gap, "missed were %q", p.field("gaps"))
+	}
+}
+
+// probeFullQueue has a tick that was refused under Forbid asked for under Queue, where another waits.
+func (p *prober) probeFullQueue() {
+	p.older()
+	p.at(nominal(9))
+	p.isTold(p.claims(Forbid, 1), Won)
+	p.isTold(p.claims(Queue, 2), Queued)
+	p.isTold(p.claims(Forbid, 3), Overlap)
+	p.isTold(p.claims(Queue, 3), Overlap)
+	want := fmt.Sprintf("+%[1]d@%[1]d ", nominal(2))
+	p.demand(p.field("behind") == want && p.field("tick") == itoa(nominal(3)) && p.field("overlap") == itoa(nominal(3)), "the ledger is %v",
+		p.list("HGETALL", p.ledger()))
+}
+
+// probeGaps is of all that a gap begins after.
+func (p *prober) probeGaps() {
+	for what, c := range map[string]struct {
+		fields []any
+		known  int64
+		from   int64
+	}{
+		"the ledger's tick":     {nil, 0, walkStart},
+		"what the asker heard":  {nil, nominal(2), nominal(2)},
+		"when the series began": {[]any{"since", nominal(3) + 1}, nominal(2), nominal(3) + 1},
+		"a pause":               {[]any{"pausedTo", nominal(4) + 1}, nominal(2), nominal(4) + 1},
+	} {
+		p.do("FLUSHDB")
+		p.at(nominal(9))
+		p.older()
+		if c.fields != nil {
+			p.do(append([]any{"HSET", p.ledger()}, c.fields...)...)
+		}
+		claim := p.claims(Forbid, 9)
+		claim.Known, claim.Before = fromMillis(c.known), fromMillis(nominal(8))
+		want := fmt.Sprintf("%d-%d ", c.from, nominal(9))
+		p.demand(p.isTold(claim, Won).Gaps == want && p.field("gaps") == want, "after %s the gap is %q, want %q", what, p.field("gaps"), want)
+	}
+	p.do("FLUSHDB")
+	p.at(nominal(9))
+	p.older()
+	claim := p.claims(Forbid, 9)
+	claim.Known, claim.Before = fromMillis(nominal(8)), fromMillis(nominal(8))
+	p.demand(p.isTold(claim, Won).Gaps == "", "a gap without a tick: %q", p.field("gaps"))
+}
+
+// probeHanded tells ticks that wait from those that were fired.
+func (p *prober) probeHanded() {
+	p.older()
+	p.at(nominal(20))
+	takes := func(n int64) Claim {
+		c := p.claims(Forbid, n)
+		due := p.isDue()
+		i := slices.IndexFunc(due, func(m string) bool { return strings.HasPrefix(m, itoa(nominal(n))) })
+		p.demand(i >= 0, "T%d is not due: %q", n, due)
+		c.Member = due[i]
+		p.isTold(c, Won)
+		return c
+	}
+	hears := func(what string, n int64, want Code) {
+		a := p.asks(p.claims(Forbid, n), farFuture)
+		p.demand(a.Code == want, "%s: T%d is %s, want %s", what, n, a.Code, want)
+	}
+	list := p.claims(Forbid, 3)
+	list.Older = []Past{{fromMillis(nominal(2)), fromMillis(nominal(2))}, {list.Tick, list.Due}}
+	p.isTold(list, Queued)
+	hears("a list", 3, Waits)
+	c := takes(2)
+	hears("the older one was won", 3, Waits)
+	p.settles(c, "handover", c.due().Member(), 0)
+	hears("the older one was handed on", 3, Waits)
+	p.settles(takes(2), "finish", "")
+	c = takes(3)
+	hears("it was won", 3, Fired)
+	p.settles(c, "handover", c.due().Member(), 0)
+	hears("it was handed on", 3, Waits)
+	c = takes(3)
+	p.settles(c, "reap", c.due().Member()+"x", 0, p.clock+walkTTL.Milliseconds())
+	hears("it is to be run again", 3, Waits)
+	p.settles(c, "finish", c.due().Member()+"x", 0, 0, 1)
+	hears("a late finish took it back", 3, Fired)
+
+	run := p.claims(Forbid, 4)
+	p.isTold(run, Won)
+	p.isTold(p.claims(Forbid, 5), Overlap)
+	hears("the newest was refused", 4, Fired)
+	p.settles(run, "handover", run.due().Member(), 0)
+	hears("it was set free", 5, Waits)
+	hears("it was handed on behind the other", 4, Fired)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.due}, p.isDue()[0], 0)
+	hears("the other was dropped", 5, Waits)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.due}, p.isDue()[0], 0)
+	hears("it was dropped", 5, Fired)
+
+	run = p.claims(Allow, 6)
+	p.isTold(run, Won)
+	p.isTold(p.claims(Forbid, 7), Overlap)
+	newer := p.claims(Allow, 8)
+	p.isTold(newer, Won)
+	p.settles(run, "handover", "")
+	p.settles(newer, "handover", newer.due().Member(), 0)
+	hears("it was handed on, and an older one set free", 8, Waits)
+}

@@ -1,0 +1,257 @@
+package lock
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// pausing sends an operator's request.
+func (p *prober) pausing(args ...any) []any {
+	p.counter++
+	memo := p.keys.memo(fmt.Sprint("p", p.counter))
+	got := p.eval(p.scripts.pause, []string{p.ledger(), memo}, append([]any{p.keys.events}, args...)...)
+	if got[0] == "OK" {
+		p.lasts(memo, 24*time.Hour)
+	}
+	return got
+}
+
+func (p *prober) probePauses() {
+	p.demand(p.pausing("pause", 0, 0, "why")[0] == string(unknown), "a job without a ledger was paused")
+	p.older()
+	p.at(nominal(3) + 5)
+	p.demand(p.pausing("pause", 0, p.clock, "why")[0] == "PAST" && p.field("paused") == "", "a pause that is over: %q", p.field("paused"))
+	p.demand(p.pausing("resume", 0)[2] == int64(0) && p.field("pausedTo") == "", "what is not paused was resumed")
+	p.pausing("pause", 0, nominal(5), "one")
+	p.at(nominal(4))
+	p.pausing("pause", 0, nominal(6), "two words") // the job has stood still since the first
+	note := fmt.Sprintf("%d %d two words", nominal(6), nominal(3)+5)
+	p.demand(p.field("paused") == note, "the note is %q, want %q", p.field("paused"), note)
+	p.told()
+	p.demand(p.pausing("resume", 0)[2] == int64(1) && p.field("paused") == "", "it was not resumed")
+	p.told("due " + walkJob)
+	gap := fmt.Sprintf("%d-%d ", walkStart, nominal(3)+5)
+	p.demand(p.field("gaps") == gap && p.field("tick") == itoa(nominal(4)) && p.field("pausedTo") == itoa(nominal(4)), "resumed: %v",
+		p.list("HGETALL", p.ledger()))
+
+	// What was refused is not missed, and what was claimed is not settled anew.
+	p.do("HSET", p.ledger(), "behind", fmt.Sprintf("-%d@%d ", nominal(5), nominal(5)), "gaps", "")
+	p.at(nominal(6))
+	p.pausing("pause", 0, 0, "")
+	p.pausing("resume", 0)
+	gap = fmt.Sprintf("%d-%d ", nominal(5), nominal(6))
+	p.demand(p.field("gaps") == gap, "behind a refused tick the gap is %q, want %q", p.field("gaps"), gap)
+	p.do("HSET", p.ledger(), "tick", nominal(9), "pausedTo", nominal(8))
+	p.pausing("pause", 0, 0, "")
+	p.pausing("resume", 0)
+	p.demand(p.field("tick") == itoa(nominal(9)) && p.field("pausedTo") == itoa(nominal(8)) && p.field("gaps") == gap, "set back: %v",
+		p.list("HGETALL", p.ledger()))
+}
+
+// probePausesOver are those that have ended of their own accord, and those that are resumed by the replicas' time.
+func (p *prober) probePausesOver() {
+	p.older()
+	p.do("HSET", p.ledger(), "since", nominal(1))
+	p.at(nominal(2))
+	p.pausing("pause", 0, nominal(3), "one")
+	p.at(nominal(5))
+	p.pausing("pause", 0, nominal(7), "two")
+	gaps := fmt.Sprintf("%d-%d ", nominal(1), nominal(2))
+	note := fmt.Sprintf("%d %d two", nominal(7), nominal(5))
+	p.demand(p.field("gaps") == gaps && p.field("tick") == itoa(nominal(3)-1) && p.field("paused") == note, "paused again: %v",
+		p.list("HGETALL", p.ledger()))
+	p.at(nominal(9))
+	p.pausing("resume", 0)
+	gaps += fmt.Sprintf("%d-%d ", nominal(3)-1, nominal(5))
+	p.demand(p.field("tick") == itoa(nominal(7)-1) && p.field("pausedTo") == itoa(nominal(7)-1) && p.field("gaps") == gaps,
+		"resumed late: %v", p.list("HGETALL", p.ledger()))
+	p.pausing("pause", nominal(7)+5, 0, "three") // Redis' clock is ahead
+	p.demand(p.field("paused") == fmt.Sprintf("0 %d three", nominal(7)+5), "paused by the replicas' time: %q", p.field("paused"))
+	p.pausing("resume", nominal(8))
+	p.demand(p.field("tick") == itoa(nominal(8)), "resumed by the replicas' time at %s", p.field("tick"))
+	gaps += fmt.Sprintf("%d-%d ", nominal(7)-1, nominal(7)+5)
+	p.pausing("pause", 0, 0, "four") // it is believed, and then it is not
+	p.pausing("resume", nominal(8)+5)
+	gaps += fmt.Sprintf("%d-%d ", nominal(8), nominal(8)+5)
+	p.demand(p.field("gaps") == gaps, "before a pause that began after its end: %q, want %q", p.field("gaps"), gaps)
+}
+
+// probeTwoPauses has a job held by its own pause and by that of all jobs: each is set, replaced and lifted by itself.
+func (p *prober) probeTwoPauses() {
+	for _, which := range [][2]string{{"", "All"}, {"All", ""}} {
+		one, two := which[0], which[1]
+		p.do("FLUSHDB")
+		p.older()
+		p.at(nominal(1))
+		p.pausing("pause"+one, 0, nominal(3), "one")
+		p.at(nominal(2))
+		p.pausing("pause"+two, 0, 0, "two")
+		p.at(nominal(4)) // the first has ended of its own accord
+		first, second := fmt.Sprintf("%d %d one", nominal(3), nominal(1)), fmt.Sprintf("0 %d two", nominal(2))
+		p.demand(p.field("paused"+one) == first && p.field("paused"+two) == second, "twice: %v", p.list("HGETALL", p.ledger()))
+		p.pausing("pause"+one, 0, nominal(6), "three")
+		p.demand(p.field("paused"+two) == second, "the other pause is %q", p.field("paused"+two))
+		gaps := fmt.Sprintf("%d-%d ", walkStart, nominal(1))
+		p.demand(p.field("gaps") == gaps && p.field("tick") == itoa(nominal(3)-1), "paused again: %v", p.list("HGETALL", p.ledger()))
+		p.at(nominal(5))
+		p.demand(p.pausing("resume"+two, 0)[2] == int64(1) && p.field("paused"+two) == "" && p.field("paused"+one) != "",
+			"resumed: %v", p.list("HGETALL", p.ledger()))
+		p.demand(p.pausing("resume"+two, 0)[2] == int64(0), "resumed twice")
+		p.demand(p.field("gaps") == gaps && p.field("pausedTo") == itoa(nominal(5)), "one goes on: %v", p.list("HGETALL", p.ledger()))
+
+		p.at(nominal(8)) // the third has ended, and between it and the fourth the job ran
+		p.pausing("pause"+two, 0, 0, "four")
+		p.at(nominal(9))
+		p.pausing("resume"+two, 0)
+		gaps += fmt.Sprintf("%d-%d ", nominal(6)-1, nominal(8))
+		p.demand(p.field("gaps") == gaps, "between two pauses the gaps are %q, want %q", p.field("gaps"), gaps)
+	}
+}
+
+// probeClaimsInTwoPauses has a job that is held by both, or was.
+func (p *prober) probeClaimsInTwoPauses() {
+	p.at(walkStart + 100_000)
+	now := p.clock
+	ask := func(own, all string, tick int64) Answer {
+		p.do("FLUSHDB")
+		p.at(now)
+		p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", 0, "paused", own, "pausedAll", all)
+		c := p.claims(Forbid, 1)
+		c.Tick, c.Due, c.Before = fromMillis(tick), fromMillis(tick), fromMillis(tick-1)
+		return p.asks(c, farFuture)
+	}
+	note := func(from, to int64) string { return fmt.Sprintf("%d %d x", to, from) }
+	past, soon, later, lasting := note(50, now-1000), note(60, now+5000), note(70, now+9000), note(80, 0)
+	for _, c := range []struct {
+		what, one, two string
+		until          int64
+	}{
+		{"one is over", past, later, now + 9000},
+		{"one ends before the other", soon, later, now + 9000},
+		{"one lasts", soon, lasting, 0},
+		{"both last", lasting, lasting, 0},
+		{"there is one", "", soon, now + 5000},
+	} {
+		for _, both := range [][2]string{{c.one, c.two}, {c.two, c.one}} {
+			got := ask(both[0], both[1], now)
+			p.demand(got.Code == Paused && millis(got.Until) == c.until, "%s (%q, %q): %s until %d, want %d",
+				c.what, both[0], both[1], got.Code, millis(got.Until), c.until)
+		}
+	}
+	late := fmt.Sprintf("%d-%d ", now-1001, now)
+	for _, c := range []struct{ one, two, gaps string }{
+		{note(50, 60), note(now-3000, now-1000), fmt.Sprintf("1-50 59-%d ", now-3000) + late},
+		{note(50, 60), note(55, now-1000), "1-50 " + late}, // one begins in the other
+	} {
+		for _, both := range [][2]string{{c.one, c.two}, {c.two, c.one}} {
+			got := ask(both[0], both[1], now)
+			p.demand(got.Code == Won && millis(got.PausedTo) == now-1001, "after both: %s, paused until %s", got.Code, got.PausedTo)
+			p.demand(p.field("gaps") == c.gaps, "the gaps around two pauses are %q, want %q", p.field("gaps"), c.gaps)
+		}
+	}
+}
+
+func (p *prober) asking(id string, args ...any) []any {
+	return p.eval(p.scripts.ask, []string{p.ledger(), p.keys.due, p.keys.memo(id)},
+		append([]any{" j manual 1 0 0 " + id, p.keys.events}, args...)...)
+}
+
+func (p *prober) probeAsking() {
+	p.demand(p.asking("a")[0] == string(unknown), "a job without a ledger was triggered")
+	p.older()
+	p.at(nominal(1))
+	last := int64(0)
+	for i := range 12 { // none of which a schedule could have
+		got := millisOf(p.asking(fmt.Sprint("a", i))[2])
+		p.demand(got > last && got >= p.clock && got%10 != 0 && got < p.clock+20, "trigger %d has the tick %d, after %d", i, got, last)
+		p.demand(p.number("ZSCORE", p.keys.due, fmt.Sprintf("%d j manual 1 0 0 a%d", got, i)) == 0 && len(p.isDue()) == i+1,
+			"it is not due at once: %q", p.isDue())
+		p.told("due")
+		last = got
+	}
+	p.at(walkStart) // Redis' clock goes back
+	p.demand(millisOf(p.asking("b")[2]) > last, "a tick that there was before")
+	p.do("DEL", p.keys.due)
+	p.demand(millisOf(p.asking("a3")[2]) == nominal(1)+4 && len(p.isDue()) == 0, "asked again, %q is due", p.isDue())
+	p.lasts(p.keys.memo("a3"), 24*time.Hour)
+	p.told("due")
+
+	got := p.asking("c", nominal(7), nominal(8))
+	p.demand(got[2] == int64(2) && len(p.isDue()) == 2 && p.number("ZSCORE", p.keys.due, p.isDue()[0]) == p.clock, "backfilled: %v, %q", got,
+		p.isDue())
+	p.demand(p.field("tick") == itoa(walkStart) && number(p.field("manual")) > last, "the ledger is %v", p.list("HGETALL", p.ledger()))
+	p.told("due")
+}
+
+// probeManyTriggers has more asked for than may wait.
+func (p *prober) probeManyTriggers() {
+	p.older()
+	p.at(nominal(1))
+	full := func(got []any, bound int64) {
+		p.demand(got[0] == "FULL" && got[2] == bound, "answered %v, want that %d wait", got, bound)
+	}
+	for i := range 100 {
+		p.demand(p.asking(fmt.Sprint("a", i))[0] == "OK", "trigger %d is refused", i)
+	}
+	full(p.asking("b"), 100)
+	p.demand(p.asking("a7")[0] == "OK" && len(p.isDue()) == 100, "asked again, %d are due", len(p.isDue()))
+	p.demand(p.text("GET", p.keys.memo("b")) == "", "what was refused is remembered")
+	p.told(slices.Repeat([]string{"due"}, 20)...)
+	p.do("ZPOPMIN", p.keys.due)
+	p.demand(p.asking("b")[0] == "OK", "there is room again, and it is refused")
+
+	p.do("DEL", p.keys.due)
+	for i := range 999 {
+		p.do("ZADD", p.keys.due, 0, fmt.Sprintf("%d other manual 1 0 0 n%d", walkStart, i))
+	}
+	p.do("ZADD", p.keys.due, 1, fmt.Sprintf("%d other manual 1 0 0 handed", walkStart)) // is no trigger that waits to be begun
+	p.demand(p.asking("c")[0] == "OK", "the thousandth trigger is refused")
+	p.told("due")
+	full(p.asking("d"), 1000)
+	p.demand(p.asking("e", nominal(2))[0] == "OK", "a backfill is refused for the triggers that wait")
+	p.told("due")
+
+	p.do("DEL", p.keys.due)
+	for i := range 4998 {
+		p.do("ZADD", p.keys.due, i, fmt.Sprintf("%d other backfill 1 0 0 n%d", walkStart, i))
+	}
+	p.do("ZADD", p.keys.due, 1e15, fmt.Sprintf("%d timer:x timer 1 0 0 n", walkStart)) // is not read with them
+	full(p.asking("f", nominal(2), nominal(3), nominal(4)), 5000)
+	p.demand(p.do("ZCARD", p.keys.due) == int64(4999), "refused, and added")
+	p.demand(p.asking("f", nominal(2), nominal(3))[0] == "OK", "five thousand are too many")
+	p.told("due")
+}
+
+// probeBooking counts what was missed, and asks again when others have counted more.
+func (p *prober) probeBooking() {
+	p.do("HSET", p.ledger(), "born", 1, "gaps", "10-20 30-40 ", "missed", 3)
+	book := func(id, gaps string, ticks, want int) {
+		got := p.eval(p.scripts.book, []string{p.ledger(), p.keys.memo(id)}, gaps, ticks)
+		p.demand(got[0] == "OK" && got[2] == int64(want), "%s counts %q: %v, want %d", id, gaps, got, want)
+	}
+	book("a", "", 7, 0)
+	book("a", "10-20 ", 2, 1)
+	book("b", "10-20 ", 2, 0)
+	book("b", "30-40 ", 4, 1)
+	book("a", "10-20 ", 2, 1)
+	p.demand(p.field("missed") == "9" && p.field("gaps") == "", "counted %s, and %q is left", p.field("missed"), p.field("gaps"))
+	p.lasts(p.keys.memo("a"), 24*time.Hour)
+}
+
+func (p *prober) probeDropping() {
+	p.do("HSET", p.ledger(), "born", 1, "gaps", "1-3 ")
+	gaps := "1-3 "
+	for i, c := range []struct{ missed, there int }{{0, 1}, {1, 1}, {1, 0}} {
+		m := fmt.Sprintf("%d j catchup 1 0 0 n", nominal(int64(i)))
+		if c.there == 1 {
+			p.do("ZADD", p.keys.due, 1, m)
+		}
+		got := p.eval(p.scripts.drop, []string{p.ledger(), p.keys.due}, m, c.missed)
+		if c.missed == 1 && c.there == 1 {
+			gaps += fmt.Sprintf("%d-%d ", nominal(int64(i))-1, nominal(int64(i))+1)
+		}
+		p.demand(got[0] == "OK" && got[2] == int64(c.there) && got[3] == gaps && p.field("gaps") == gaps && len(p.isDue()) == 0,
+			"dropped %q: %v, want the gaps %q", m, got, gaps)
+	}
+}

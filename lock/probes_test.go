@@ -1,0 +1,483 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// prober asks one question after the other, where a walk does not look: of times that end, of nudges, of ledgers that are
+// new or were lost.
+type prober struct {
+	*walk
+	nudges *redis.PubSub
+}
+
+// probe asks all that a prober has to ask.
+func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
+	p := &prober{walk: newWalk(rdb, scripts.clocked(), 1)}
+	defer func() {
+		if r := recover(); r != nil {
+			err = brokenBy(r)
+		}
+	}()
+	p.do("FLUSHDB")
+	p.nudges = rdb.Subscribe(context.Background(), p.keys.events)
+	defer p.nudges.Close()
+	if _, err := p.nudges.Receive(context.Background()); err != nil {
+		return err
+	}
+	for _, f := range []func(){p.probeLedger, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probePauses,
+		p.probePausesOver,
+		p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeNudges, p.probeManyRefused, p.probeManyOlder, p.probeListInAPause,
+		p.probeTwoPauses, p.probeClaimsInTwoPauses,
+		p.probeAsking, p.probeManyTriggers,
+		p.probeGaps, p.probeBooking, p.probeTwice, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue,
+		p.probeEndOfARun, p.probeDisplacedOfBefore} {
+		p.do("FLUSHDB")
+		p.at(walkStart)
+		f()
+		p.forget()
+	}
+	return nil
+}
+
+// forget hears of all nudges so far.
+func (p *prober) forget() {
+	p.do("PUBLISH", p.keys.events, "end")
+	for {
+		m, err := p.nudges.ReceiveMessage(context.Background())
+		p.demand(err == nil, "heard %v", err)
+		if m.Payload == "end" {
+			return
+		}
+	}
+}
+
+// told demands that these nudges have come, and no more.
+func (p *prober) told(want ...string) {
+	p.do("PUBLISH", p.keys.events, "end")
+	for _, nudge := range append(want, "end") {
+		m, err := p.nudges.ReceiveMessage(context.Background())
+		p.demand(err == nil && m.Payload == nudge, "heard %v, %v; want %q", m, err, nudge)
+	}
+}
+
+// claims is a claim of tick n of the table.
+func (p *prober) claims(policy Policy, n int64) Claim {
+	p.counter++
+	c := Claim{Job: walkJob, Tick: fromMillis(nominal(n)), Run: fmt.Sprintf("u%04d", p.counter), Replica: "r", TTL: walkTTL, Policy: policy,
+		Attempt: 1}
+	c.setDefaults()
+	return c
+}
+
+func (p *prober) asks(c Claim, until int64) Answer {
+	keys, args := p.question(&c, until)
+	a, err := parseAnswer(p.eval(p.scripts.acquire, keys, args...))
+	p.demand(err == nil, "%s: %v", c.Run, err)
+	return a
+}
+
+func (p *prober) isTold(c Claim, want Code) Answer {
+	a := p.asks(c, farFuture)
+	p.demand(a.Code == want, "%s of %s was told %s, want %s", c.Policy, p.name(millis(c.Tick)), a.Code, want)
+	return a
+}
+
+// settles ends a run.
+func (p *prober) settles(c Claim, verb, again string, more ...any) []any {
+	keys := p.settleKeys(&fiber{claim: c})
+	entry := ""
+	if verb == "reap" {
+		entry = "e"
+	}
+	args := append([]any{verb, c.Run, c.Job, 0, entry, again}, more...)
+	return p.eval(p.scripts.settle, keys, args...)
+}
+
+func (p *prober) field(name string) string { return p.text("HGET", p.ledger(), name) }
+func (p *prober) isDue() []string          { return p.list("ZRANGE", p.keys.due, 0, -1) }
+
+// older is a ledger that has settled nothing yet.
+func (p *prober) older() { p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", walkStart) }
+
+// lasts demands that a key ends after so long.
+func (p *prober) lasts(key string, d time.Duration) {
+	ttl, _ := p.do("PTTL", key).(int64)
+	p.demand(ttl > d.Milliseconds()-10_000 && ttl <= d.Milliseconds(), "%s lasts %d ms, want %s", key, ttl, d)
+}
+
+func (p *prober) registers(args ...any) (n [6]int64) {
+	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.due}, args...) {
+		n[i] = millisOf(v)
+	}
+	return n
+}
+
+func (p *prober) probeLedger() {
+	now := p.clock
+	p.isTold(p.claims(Forbid, 1), unknown)
+	first := p.registers("a", 1000_000)
+	p.demand(first == [6]int64{now, now, now + 1000, now + 1000}, "a new ledger is %v", first)
+	p.lasts(p.ledger(), 1000*time.Second)
+	p.at(now + 2000)
+	p.demand(p.asks(p.claims(Forbid, 1), longPast).Code == Stale, "a copy that came too late was looked at")
+	c := p.claims(Forbid, 1)
+	for _, early := range []struct {
+		ms   int64
+		want Code
+	}{{now + 1000, Fired}, {p.clock + 1001, Early}, {p.clock + 1000, Won}} {
+		c.Tick = fromMillis(early.ms)
+		p.isTold(c, early.want)
+	}
+	p.do("HSET", p.ledger(), "since", 1)
+	same := p.registers("a", 1000_000)
+	p.demand(same == [6]int64{p.clock, now, 1, now + 3000}, "registered again: %v", same)
+	changed := p.registers("b", 1000_000)
+	p.demand(changed == [6]int64{p.clock, now, p.clock, now + 3000}, "with another fingerprint: %v", changed)
+}
+
+// probeReturn has a job leave and come back.
+func (p *prober) probeReturn() {
+	p.registers("a", 1000_000)
+	p.at(walkStart + 5000)
+	p.registers(NoTicks, 1000_000)
+	p.demand(p.field("tick") == itoa(walkStart+1000) && p.field("back") == "", "it has left, and the ledger is %v",
+		p.list("HGETALL", p.ledger()))
+	p.at(walkStart + 8000)
+	for range 2 {
+		got := p.registers("a", 1000_000)
+		p.demand(got == [6]int64{walkStart + 8000, walkStart, walkStart + 8000, walkStart + 8000, 0, walkStart + 8000}, "it is back: %v", got)
+	}
+	p.registers(NoTicks, 1000_000)
+	p.do("HSET", p.ledger(), "tick", walkStart+9000) // claimed early
+	p.registers("a", 1000_000)
+	p.demand(p.field("tick") == itoa(walkStart+9000), "it is back, and the ledger's tick is %s", p.field("tick"))
+}
+
+// probeLoss has Redis lose its data under at-most-once.
+func (p *prober) probeLoss() {
+	p.at(nominal(5))
+	p.registers("a", 1000_000) // by one who knew nothing
+	p.told()
+	got := p.registers("a", 1000_000, walkStart, nominal(2), 0)
+	p.demand(got == [6]int64{p.clock, p.clock, p.clock + 1000, p.clock + 1000}, "after the loss: %v", got)
+	gap := fmt.Sprintf("%d-%d ", nominal(2), p.clock+1001)
+	p.demand(p.field("gaps") == gap, "the gap is %q, want %q", p.field("gaps"), gap)
+	p.told("due")
+	p.registers("a", 1000_000, walkStart, nominal(1), 0)
+	p.registers("a", 1000_000, p.clock, nominal(1), 0)
+	p.demand(p.field("gaps") == gap && len(p.isDue()) == 0, "another one says what is missing: %q", p.field("gaps"))
+	p.do("DEL", p.ledger())
+	p.registers("a", 1000_000)
+	p.registers("a", 1000_000, p.clock, nominal(1), 0)
+	p.demand(p.field("gaps") == "", "one who knew this ledger says that %q is missing", p.field("gaps"))
+	p.do("HSET", p.ledger(), "gaps", "1-3 ")
+	p.registers("a", 1000_000, walkStart, nominal(2), 0)
+	p.demand(p.field("gaps") == "1-3 "+gap, "behind a gap: %q", p.field("gaps"))
+	p.do("DEL", p.ledger())
+	got = p.registers("a", 1000_000, walkStart, nominal(2), 0) // by one who knew it
+	p.demand(got == [6]int64{p.clock, p.clock, p.clock + 1000, p.clock + 1000}, "who was first after the loss has registered %v", got)
+}
+
+// probeLossAtLeastOnce has Redis lose its data, and those who knew it come one after the other.
+func (p *prober) probeLossAtLeastOnce() {
+	owed := func(ns ...int64) (members []any) {
+		for _, n := range ns {
+			members = append(members, Due{Tick: fromMillis(nominal(n)), Job: walkJob, Kind: "catchup", Attempt: 1, Nonce: "n"}.Member())
+		}
+		return members
+	}
+	now := nominal(9) + 5
+	for _, c := range []struct {
+		what  string
+		first []any // by one who knew nothing of ticks
+		known int64
+		owed  []any
+		since int64
+		gap   string
+		due   []any
+	}{
+		{"it owes the newest", nil, nominal(2), owed(9), nominal(9), fmt.Sprintf("%d-%d ", nominal(2), nominal(9)), owed(9)},
+		{"it owes all", nil, nominal(7), owed(8, 9), nominal(9), fmt.Sprintf("%d-%d ", nominal(7), nominal(8)), owed(8, 9)},
+		{"it owes none", nil, nominal(9), nil, nominal(9), "", nil},
+		{"it owes what it knew", nil, nominal(8), owed(8, 9), nominal(9), fmt.Sprintf("%d-%d ", nominal(8), nominal(9)), owed(9)},
+		{"another was first", []any{0, 0, 1}, nominal(7), owed(8, 9), now, fmt.Sprintf("%d-%d ", nominal(7), nominal(8)), owed(8, 9)},
+		{"it owes what came after another", []any{0, nominal(8), 1}, nominal(7), owed(8, 9), nominal(8),
+			fmt.Sprintf("%d-%d ", nominal(7), nominal(8)), owed(8)},
+		{"it skips what it missed", nil, nominal(7), nil, nominal(7), "", nil},
+	} {
+		p.do("DEL", p.ledger(), p.keys.due)
+		p.at(now)
+		if c.first != nil {
+			p.registers(append([]any{"a", 1000_000}, c.first...)...)
+		}
+		for range 2 { // two who knew the same
+			got := p.registers(append([]any{"a", 1000_000, walkStart, c.known, 1}, c.owed...)...)
+			p.demand(got == [6]int64{now, now, c.since, c.since}, "%s: %v", c.what, got)
+			p.demand(p.field("gaps") == c.gap, "%s: the gap is %q, want %q", c.what, p.field("gaps"), c.gap)
+			p.demand(fmt.Sprint(p.isDue()) == fmt.Sprint(c.due), "%s: %q is due", c.what, p.isDue())
+			if c.due != nil {
+				p.demand(p.number("ZSCORE", p.keys.due, c.due[0]) == now, "%s: it is not due now", c.what)
+				p.do("ZREM", p.keys.due, "what has been taken")
+			}
+		}
+	}
+	p.do("DEL", p.ledger())
+	p.demand(p.registers("a", 1000_000, 0, 0, 1) == [6]int64{now, now, now, now}, "who knew nothing registers it as %v",
+		p.list("HGETALL", p.ledger()))
+	p.told("due", "due", "due", "due", "due", "due", "due")
+}
+
+func (p *prober) probeClaimsInPauses() {
+	p.at(walkStart + 100_000)
+	now := p.clock
+	due := func(kind string) string {
+		return Due{Job: walkJob, Tick: fromMillis(5), Kind: kind, Nonce: "n"}.Member()
+	}
+	ask := func(note string, tick int64, member string) Answer {
+		p.do("FLUSHDB")
+		p.at(now)
+		p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", 0, "paused", note)
+		if member != "" {
+			p.do("ZADD", p.keys.due, 1, member)
+		}
+		c := p.claims(Forbid, 1)
+		c.Tick, c.Due, c.Member, c.Before = fromMillis(tick), fromMillis(tick), member, fromMillis(tick-1)
+		return p.asks(c, farFuture)
+	}
+	past, later := itoa(now-1000)+" 50 x", itoa(now+60_000)+" 50 x"
+	for _, c := range []struct {
+		what, note string
+		tick       int64
+		member     string
+		want       Code
+	}{
+		{"a job paused until it is resumed", "0 1 x", now, "", Paused},
+		{"a job paused until later", later, now, "", Paused},
+		{"a tick of a pause that is over", past, now - 1001, "", Paused},
+		{"the first tick after a pause", past, now - 1000, "", Won},
+		{"a handover in a pause", later, 5, due("handover"), Paused},
+		{"a handover after a pause", past, 5, due("handover"), Won},
+		{"a trigger in a pause", later, 5, due("manual"), Won},
+		{"a backfill in a pause", "0 1 x", 5, due("backfill"), Won},
+	} {
+		got := ask(c.note, c.tick, c.member)
+		p.demand(got.Code == c.want, "%s: %s, want %s", c.what, got.Code, c.want)
+	}
+	p.demand(millis(ask(later, now, "").Until) == now+60_000, "a pause whose end is not told")
+	ended := millis(ask(past, now, "").PausedTo)
+	p.demand(ended == now-1001, "a pause whose last instant was %d ended at %d", now-1001, ended)
+	gaps := fmt.Sprintf("1-50 %d-%d ", now-1001, now) // before the pause, and since
+	p.demand(p.field("gaps") == gaps, "the gaps around a pause are %q, want %q", p.field("gaps"), gaps)
+	ask(itoa(now-1000)+" "+itoa(now-500)+" x", now, "") // it began by a clock that was wrong
+	gaps = fmt.Sprintf("1-%d %d-%d ", now-1000, now-1001, now)
+	p.demand(p.field("gaps") == gaps, "the gaps around a pause that began after its end are %q, want %q", p.field("gaps"), gaps)
+	p.do("HSET", p.ledger(), "paused", past, "pausedTo", 20, "tick", 0, "gaps", "")
+	p.do("DEL", p.keys.running)
+	p.do("HDEL", p.ledger(), "runs")
+	c := p.claims(Allow, 1)
+	c.Tick, c.Due = fromMillis(now), fromMillis(now)
+	p.isTold(c, Won)
+	p.demand(p.field("gaps") == "20-50 ", "behind another pause the gap is %q", p.field("gaps"))
+}
+
+// probeTwice has a tick asked for by hand that runs.
+func (p *prober) probeTwice() {
+	p.older()
+	p.at(nominal(3))
+	p.isTold(p.claims(Allow, 1), Won)
+	c := p.claims(Allow, 1)
+	c.Member = Due{Tick: c.Tick, Job: walkJob, Kind: "backfill", Attempt: 1, Nonce: "n"}.Member()
+	p.do("ZADD", p.keys.due, 1, c.Member)
+	p.isTold(c, Held)
+	p.demand(len(p.isDue()) == 1, "it is not due any more")
+}
+
+func (p *prober) probeLease() {
+	p.older()
+	p.at(nominal(3))
+	c := p.claims(Forbid, 1)
+	x := &fiber{claim: c, stage: finishing, outcome: "ok"}
+	entry := func() int64 { return p.number("ZSCORE", p.keys.running, c.Run+" "+walkJob) }
+	age := func() { // as if most of the lease were over
+		p.do("PEXPIRE", p.lockOf(&c), 5000)
+		p.at(p.clock + 1000)
+	}
+	renewed := func(by string) {
+		p.lasts(p.lockOf(&c), walkTTL)
+		p.demand(entry() == p.clock+walkTTL.Milliseconds(), "%s: the entry lasts until %d", by, entry())
+	}
+	p.isTold(c, Won)
+	renewed("claim")
+	age()
+	p.isTold(c, Won)
+	renewed("asked again")
+	age()
+	p.extend(x)
+	renewed("extension")
+	p.do("DEL", p.lockOf(&c))
+	p.extend(x)
+	renewed("extension of what had expired")
+	p.do("DEL", p.lockOf(&c))
+	p.isTold(c, Won)
+	renewed("asked again for what had expired")
+	p.eval(p.scripts.settle, p.settleKeys(x), "finish", c.Run, walkJob, 20_000, "")
+	p.lasts(p.lockOf(&c), 20*time.Second)
+	p.demand(p.text("GET", p.lockOf(&c)) == c.Run, "the lock does not linger")
+	p.isTold(p.claims(Forbid, 2), Won)
+}
+
+func (p *prober) probeToken() {
+	p.older()
+	p.at(nominal(9))
+	p.do("HSET", p.ledger(), "token", 5) // from before a loss
+	ends := func(c Claim) int64 {
+		token := p.isTold(c, Won).Token
+		p.settles(c, "finish", "")
+		return token
+	}
+	p.demand(ends(p.claims(Forbid, 1)) == p.clock, "a token from before a loss")
+	p.demand(ends(p.claims(Allow, 2)) == p.clock+1, "a second token in the same millisecond")
+	// Redis' clock was set back by years: the token goes on.
+	p.do("HSET", p.ledger(), "token", 5_000_000_000_000)
+	token := ends(p.claims(Forbid, 3))
+	p.demand(token == 5_000_000_000_001, "token %d after 5000000000000", token)
+}
+
+// probeEvidence is of more runs than a ledger could name.
+func (p *prober) probeEvidence() {
+	p.older()
+	p.at(nominal(60))
+	var all []Claim
+	for n := int64(1); n <= 40; n++ {
+		c := p.claims(Allow, n)
+		p.isTold(c, Won)
+		p.settles(c, "reap", "", 0, p.clock+walkTTL.Milliseconds())
+		all = append(all, c)
+	}
+	for _, c := range all {
+		p.lasts(p.keys.memo(c.Run), 24*time.Hour)
+		for _, want := range []string{"LATE", "NONE"} { // the answer to the first was lost, and what it made due is taken
+			got := p.settles(c, "abandon", c.due().Member(), 7)
+			score := p.number("ZSCORE", p.keys.due, c.due().Member())
+			n, _ := p.do("ZREM", p.keys.due, c.due().Member()).(int64)
+			p.demand(got[0] == want && (n == 1) == (want == "LATE") && (n == 0 || score == p.clock+7),
+				"abandoning a reaped run: %v, %d due, at %d", got, n, score)
+		}
+	}
+	c := p.claims(Forbid, 50)
+	p.isTold(c, Won)
+	p.settles(c, "reap", c.takeover(1)+"x", 0, p.clock+walkTTL.Milliseconds())
+	p.demand(p.text("GET", p.keys.memo(c.Run)) == "", "a run that is run again leaves evidence")
+
+	keys := p.settleKeys(&fiber{claim: p.claims(Forbid, 51)}) // a claim that broke off, and left no record
+	p.do("ZADD", p.keys.running, 7, "u9 j")
+	got := p.eval(p.scripts.settle, keys, "reap", "u9", "j", 0, "", "", 0, 7)
+	p.demand(got[0] == "OK" && p.text("ZSCORE", p.keys.running, "u9 j") == "", "what has no record is not cleaned up: %v", got)
+}
+
+// probeRunsThatWereLost are those whose replica went on when Redis had lost its data.
+func (p *prober) probeRunsThatWereLost() {
+	p.older()
+	p.at(nominal(2))
+	c := p.claims(Forbid, 1)
+	again := Due{Tick: c.Tick, Job: walkJob, Kind: "takeover", Attempt: 2, Nonce: c.Run}.Member()
+	p.demand(p.settles(c, "requeue", again, 0, 0, 1)[0] == "NONE" && len(p.isDue()) == 0, "a run that was settled is run again")
+	for i, want := range []int{1, 0} {
+		got := p.settles(c, "requeue", again, 5, 0, nominal(1))
+		p.demand(got[0] == "NONE" && len(p.isDue()) == want, "requeued %d times after a loss: %v, %q due", i+1, got, p.isDue())
+		p.demand(want == 0 || p.number("ZSCORE", p.keys.due, again) == p.clock+5, "it is due at once")
+		p.do("ZREM", p.keys.due, again)
+	}
+	p.lasts(p.keys.memo(c.Run), 24*time.Hour)
+}
+
+func (p *prober) probeHistory() {
+	p.older()
+	p.at(nominal(2))
+	for i, keys := range [][]string{nil, {p.keys.failures}} {
+		c := p.claims(Forbid, int64(i+1))
+		p.isTold(c, Won)
+		p.eval(p.scripts.settle, append(p.settleKeys(&fiber{claim: c}), keys...), "finish", c.Run, walkJob, 0, "entry "+c.Run)
+		runs, _ := p.do("XLEN", p.keys.runs).(int64)
+		failures, _ := p.do("XLEN", p.keys.failures).(int64)
+		p.demand(runs == int64(i+1) && failures == int64(i), "%d runs and %d failures", runs, failures)
+		p.demand(p.field("done") == "entry "+c.Run, "the last one is %q", p.field("done"))
+	}
+	p.at(nominal(4))
+	for i, again := range []string{"handed on", ""} { // that ends no tick, and the last one does
+		last, c := p.field("done"), p.claims(Forbid, int64(i+3))
+		p.isTold(c, Won)
+		if again != "" {
+			again = c.due().Member()
+		}
+		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "handover", c.Run, walkJob, 0, "entry "+c.Run, again, 0, 0)
+		p.demand((p.field("done") == last) == (again != ""), "after a handover to %q the last one is %q", again, p.field("done"))
+	}
+}
+
+func (p *prober) probeNudges() {
+	p.older()
+	p.at(nominal(9))
+	run := p.claims(Forbid, 1)
+	p.isTold(run, Won)
+	p.isTold(p.claims(Forbid, 2), Overlap)
+	p.isTold(p.claims(Queue, 3), Queued)
+	p.told()
+	p.isTold(p.claims(Replace, 4), Queued)
+	p.told("stop " + walkJob)
+	list := p.claims(Queue, 5)
+	list.Older = []Past{{list.Tick, list.Due}}
+	p.isTold(list, Queued)
+	p.told("due")
+	p.settles(run, "requeue", "")
+	p.told("due")
+	for _, wait := range []int{0, 1} {
+		c := p.claims(Allow, int64(6+wait))
+		p.isTold(c, Won)
+		p.settles(c, "handover", c.due().Member(), wait)
+		p.told([]string{"due"}[wait:]...)
+		p.demand(p.number("ZSCORE", p.keys.due, c.due().Member()) == p.clock+int64(wait), "it does not wait for %d ms", wait)
+	}
+	c := p.claims(Allow, 8)
+	p.isTold(c, Won)
+	p.settles(c, "reap", "", 0, p.clock+walkTTL.Milliseconds())
+	p.settles(c, "abandon", c.due().Member(), 0)
+	p.told("due")
+}
+
+// probeEndOfARun: a run of which Redis hears late was in nobody's way after its end.
+func (p *prober) probeEndOfARun() {
+	p.older()
+	run := p.claims(Forbid, 1)
+	p.at(nominal(1))
+	p.isTold(run, Won)
+	for _, n := range []int64{2, 3} {
+		p.at(nominal(n))
+		p.isTold(p.claims(Forbid, n), Overlap)
+	}
+	p.at(nominal(3) + 2000)
+	said := p.settles(run, "finish", "", 0, 0, 1, 7000) // it ended 7 s ago, between T2 and T3
+	p.demand(p.field("overlap") == itoa(nominal(2)) && len(p.isDue()) == 1, "settled as %v, overlap %s, due %v", said, p.field("overlap"),
+		p.isDue())
+}
+
+// probeDisplacedOfBefore: a tick that waits is none of a job that has come back since.
+func (p *prober) probeDisplacedOfBefore() {
+	for _, since := range []int64{nominal(2) - 1, nominal(2)} {
+		p.do("FLUSHDB")
+		p.older()
+		p.at(nominal(1))
+		p.isTold(p.claims(Replace, 1), Won)
+		p.at(nominal(2))
+		p.isTold(p.claims(Replace, 2), Queued)
+		p.do("HSET", p.ledger(), "since", since)
+		p.at(nominal(3))
+		p.isTold(p.claims(Replace, 3), Queued)
+		p.demand((p.field("gaps") != "") == (since < nominal(2)), "since %d, the gaps are %q", since, p.field("gaps"))
+	}
+}

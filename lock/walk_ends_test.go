@@ -1,0 +1,91 @@
+package lock
+
+import (
+	"slices"
+)
+
+func (w *walk) extend(x *fiber) string {
+	before := w.look(x)
+	parts := w.run(x, w.scripts.extend, []string{w.lockOf(&x.claim), w.ledger(), w.keys.running}, x.claim.Run, walkJob, walkTTL.Milliseconds())
+	want := "OK"
+	switch rec, ok := before.records[x.claim.Run]; {
+	case !ok || before.owner != "" && before.owner != x.claim.Run:
+		want = "LOST"
+	case rec.Token <= number(before.fields["stop"]):
+		want = "REPLACED"
+	}
+	w.note("%d %s extends: %v", w.clock-walkStart, x, parts[0])
+	w.demand(parts[0] == want, "%s extended: %v, want %s", x, parts[0], want)
+	if want != "LOST" {
+		w.demand(w.number("ZSCORE", w.keys.running, x.claim.Run+" "+walkJob) == w.clock+walkTTL.Milliseconds(),
+			"%s extended, and its lease was not", x)
+	}
+	return want
+}
+
+// settlement is what a fiber sends when it comes to its end.
+func (w *walk) settlement(x *fiber) []any {
+	c := &x.claim
+	verb, again, delay := "finish", c.takeover(1), 60_000
+	switch {
+	case x.stage == handing && x.outcome == "given up":
+		verb, again, delay = "handover", "", 0
+	case x.stage == handing:
+		d := c.due()
+		d.Kind, d.Refused = "handover", append(slices.Clone(d.Refused), c.Replica)
+		verb, again, delay = "handover", d.Member(), 0
+	case x.stage == abandoning:
+		verb, again, delay = "abandon", c.due().Member(), 0
+	case x.outcome == "cut short":
+		verb, again, delay = "requeue", c.takeover(0), 0
+	}
+	if c.Policy == Allow {
+		delay = 0
+	}
+	args := []any{verb, c.Run, walkJob, delay, "an entry"}
+	if again != "" {
+		args = append(args, again, 0, 0, 1)
+	}
+	return args
+}
+
+func (w *walk) settleKeys(x *fiber) []string {
+	return []string{w.lockOf(&x.claim), w.ledger(), w.keys.running, w.keys.due, w.keys.runs, w.keys.memo(x.claim.Run)}
+}
+
+// settle sends a settlement for the first time, or a copy of it, and compares what becomes of it with what is to.
+func (w *walk) settle(x *fiber, args []any) []any {
+	before := w.look(x)
+	want := w.settled(x, args, before)
+	parts := w.run(x, w.scripts.settle, w.settleKeys(x), args...)
+	after := w.look(x)
+	w.note("%d %s of %s: %s: %v", w.clock-walkStart, x, w.name(x.tick()), args[0], parts)
+	w.compare(x, args, parts, want, before, after)
+	w.check(after)
+	if w.rng.IntN(3) == 0 { // the reply is lost, and the next copy is answered
+		code := w.run(x, w.scripts.settle, w.settleKeys(x), args...)[0]
+		now := w.look(x)
+		w.demand(now.text == after.text, "%s of %s, sent again, was told %v and changed\n%s\nto\n%s", args[0], x, code, after.text, now.text)
+	}
+	return parts
+}
+
+func (w *walk) reap(x *fiber, score string) {
+	again := x.claim.takeover(1)
+	w.settle(x, []any{"reap", x.claim.Run, walkJob, 0, "e", again, 0, score})
+}
+
+// reapHastily is the reap of a watcher whose last look is older than the lease, and of one that saw the lease and no record.
+func (w *walk) reapHastily(x *fiber) {
+	parts := w.run(x, w.scripts.settle, w.settleKeys(x), "reap", x.claim.Run, walkJob, 0, "e", "", 0, 12345, 0)
+	w.demand(parts[0] == "MOVED", "%s was reaped for a lease that had moved: %v", x, parts)
+	if score := w.text("ZSCORE", w.keys.running, x.claim.Run+" "+walkJob); score != "" {
+		parts = w.run(x, w.scripts.settle, w.settleKeys(x), "reap", x.claim.Run, walkJob, 0, "", "", 0, score, 0)
+		w.demand(parts[0] == "MOVED", "%s was reaped without its record: %v", x, parts)
+	}
+}
+
+// release is never in order while a run lasts, and never needed.
+func (w *walk) release(x *fiber) {
+	w.run(x, w.scripts.release, []string{w.lockOf(&x.claim), w.ledger()}, x.claim.Run)
+}
