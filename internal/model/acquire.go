@@ -17,9 +17,11 @@ const (
 	answerLost
 	answerReplaced
 	answerLocked
+	answerFree
 )
 
-var answerNames = [...]string{"-", "WON", "FIRED", "OVERLAP", "QUEUED", "HELD", "GONE", "STALE", "EARLY", "OK", "LOST", "REPLACED", "LOCKED"}
+var answerNames = [...]string{"-", "WON", "FIRED", "OVERLAP", "QUEUED", "HELD", "GONE", "STALE", "EARLY", "OK", "LOST",
+	"REPLACED", "LOCKED", "FREE"}
 
 func (a answer) String() string { return answerNames[a] }
 
@@ -32,6 +34,8 @@ type claim struct {
 	nonce   uuid // of that member
 	window  uint8
 	inTime  bool // its window is open when it reaches Redis
+	policy  Policy
+	look    bool // the asker has no slot free, and must not win
 }
 
 // acquire is acquire.lua.
@@ -39,12 +43,12 @@ func (m *model) acquire(s *state, c claim) answer {
 	rd := &s.redis
 	known := rd.find(c.uuid) >= 0
 	if !m.has(SameAnswer) {
-		known = rd.last == c.uuid // whatever happened since
+		known = rd.newest == c.uuid // whatever happened since
 	}
 	switch {
-	case !c.pop && !known && rd.claimed >= c.tick:
+	case !c.pop && !known && (c.tick <= rd.claimed || rd.passedOver(c.tick)):
 		return answerFired
-	case m.has(Abandon) && !c.inTime:
+	case m.has(Abandon) && !c.inTime, m.has(Superseded) && !c.pop && c.tick < s.now:
 		return answerStale
 	case known && m.has(SameAnswer):
 		return m.answerAgain(s, c)
@@ -54,31 +58,38 @@ func (m *model) acquire(s *state, c claim) answer {
 		return m.pop(s, c)
 	case m.has(NoEarly) && c.tick > s.reach():
 		return answerEarly
-	case m.holder(rd, c.tick) != 0:
+	case m.inTheWay(rd, c.policy, c.tick):
 		return m.behind(s, c)
-	case m.lockedOut(rd, c.tick):
+	case c.look:
+		return answerFree
+	case m.lockedOut(rd, c.policy, c.tick):
 		return answerLocked
+	}
+	if m.MissedAll && m.has(GapInClaim) && rd.claimed+1 < c.tick {
+		m.claimList(s, c)
+		return answerQueued
 	}
 	m.take(s, c)
 	return answerWon
 }
 
-// lockedOut tells whether the lock has an owner that is not the last run, whose lock may linger.
-func (m *model) lockedOut(rd *store, tick uint8) bool {
-	owner := rd.lock[m.slot(tick)]
-	return m.has(Respect) && owner != 0 && owner != rd.last
+// lockedOut tells whether the lock has an owner that is not the last run, whose lock may linger. Under Allow none does.
+func (m *model) lockedOut(rd *store, p Policy, tick uint8) bool {
+	slot := slotOf(p, tick)
+	owner := rd.lock[slot]
+	return m.has(Respect) && owner != 0 && (slot != 0 || owner != rd.last)
 }
 
 // answerAgain repeats the answer to a run whose entry is there.
 func (m *model) answerAgain(s *state, c claim) answer {
-	rd, slot := &s.redis, m.slot(c.tick)
+	rd, slot := &s.redis, slotOf(c.policy, c.tick)
 	if owner := rd.lock[slot]; owner != c.uuid && owner != 0 {
 		return answerLost
 	}
 	rd.lock[slot] = c.uuid
 	if m.has(Refresh) {
 		e := &rd.running[rd.find(c.uuid)]
-		e.window, e.jumped = max(e.window, c.window), false
+		e.window, e.jumped, e.renewed = max(e.window, c.window), false, s.now
 	}
 	return answerWon
 }
@@ -92,9 +103,11 @@ func (m *model) pop(s *state, c claim) answer {
 		return answerGone
 	case !m.has(DueBypass) && rd.claimed >= c.tick:
 		return answerFired
-	case m.holder(rd, c.tick) != 0:
+	case m.inTheWay(rd, c.policy, c.tick):
 		return answerHeld
-	case m.lockedOut(rd, c.tick):
+	case c.look:
+		return answerFree
+	case m.lockedOut(rd, c.policy, c.tick):
 		return answerLocked
 	}
 	s.removeDue(i)
@@ -106,84 +119,161 @@ func (m *model) pop(s *state, c claim) answer {
 func (m *model) behind(s *state, c claim) answer {
 	rd := &s.redis
 	switch {
-	case m.Policy == Queue && rd.queued == 0:
-		m.countGap(s, c)
-		rd.queued, rd.claimed = c.tick, c.tick
-		return answerQueued
-	case m.Policy == Replace && m.has(SoftReplace):
-		m.countGap(s, c)
-		if rd.queued != 0 {
-			s.marks[rd.queued] |= superseded
-		}
-		rd.queued, rd.claimed, rd.stop = c.tick, c.tick, true
-		return answerQueued
-	case m.Policy == Replace:
+	case c.policy == Replace && !m.has(SoftReplace):
 		m.take(s, c)
 		return answerWon
-	}
-	if m.has(NotYet) && c.tick > s.now { // the run may be over by then
+	case c.policy == Replace, c.policy == Queue && rd.waits == 0:
+		m.wait(s, c)
+		return answerQueued
+	case m.has(NotYet) && c.tick > s.now: // the run may be over by then
 		return answerEarly
 	}
-	if m.has(Pend) {
-		rd.pend = max(rd.pend, c.tick)
-	} else if f := s.live(m.holder(rd, c.tick)); f != nil && f.phase >= asking && f.phase <= finishing {
-		s.marks[c.tick] |= overlapped
-	}
 	s.marks[c.tick] |= refused
+	if c.policy == Queue && m.has(OneWaits) {
+		m.passOver(s, c.tick)
+		rd.refused &^= 1 << c.tick
+		rd.claimed = c.tick
+		s.noteOverlap(c.tick)
+		return answerOverlap
+	}
+	if rd.refused>>c.tick&1 == 0 {
+		m.refuse(s, c)
+	} else {
+		s.heard.after = rd.newestKnown()
+	}
 	return answerOverlap
+}
+
+// refuse writes down that a tick, or the list that ends with it, came while a run was in the way.
+func (m *model) refuse(s *state, c claim) {
+	rd := &s.redis
+	if !m.has(Pend) {
+		for _, e := range rd.running {
+			if f := s.live(e.uuid); f != nil && f.phase >= asking && f.phase <= finishing {
+				s.marks[c.tick] |= overlapped
+			}
+		}
+		return
+	}
+	first := c.tick
+	if m.MissedAll && m.has(GapInClaim) {
+		first = rd.claimed + 1
+	}
+	m.passOver(s, first)
+	for t := first; t <= c.tick; t++ {
+		if t != rd.waits {
+			rd.refused |= 1 << t
+		}
+	}
+}
+
+// wait claims a tick that the end of the last live run sets free. Under Replace it displaces the one that waited, and
+// all live runs are told to end.
+func (m *model) wait(s *state, c claim) {
+	rd := &s.redis
+	if m.MissedAll && m.has(GapInClaim) && rd.claimed+1 < c.tick {
+		m.claimList(s, c)
+	} else {
+		m.passOver(s, c.tick)
+		if t := rd.waits; t != 0 {
+			s.marks[t] |= superseded
+			if m.has(Gaps) {
+				s.countMissed(t)
+			}
+			s.heard.waited = t
+		}
+		m.noteClaim(s, c.tick)
+		rd.refused &^= 1 << c.tick
+		rd.waits, rd.claimed = c.tick, c.tick
+	}
+	if c.policy != Replace {
+		return
+	}
+	rd.stop = !m.has(StopToken)
+	for i := range rd.running {
+		if e := &rd.running[i]; e.uuid != 0 {
+			if e.tick >= c.tick {
+				s.violate(StoppedForNothing)
+			}
+			e.toEnd = true
+		}
+	}
+}
+
+// claimList makes all ticks due that nobody has claimed, so that they are run in order.
+func (m *model) claimList(s *state, c claim) {
+	rd := &s.redis
+	m.noteClaim(s, c.tick)
+	for t := rd.claimed + 1; t <= c.tick; t++ {
+		m.addDue(s, due{tick: t, nonce: c.uuid})
+		rd.refused &^= 1 << t
+	}
+	rd.claimed = c.tick
 }
 
 // take gives the tick and the lock to a run.
 func (m *model) take(s *state, c claim) {
 	rd := &s.redis
 	if !c.pop {
-		m.countGap(s, c)
+		m.noteClaim(s, c.tick)
+		if m.MissedAll && !m.has(GapInClaim) {
+			m.leaveGapToClaimant(s, c)
+		} else {
+			m.passOver(s, c.tick)
+		}
 		rd.claimed = c.tick
-		if rd.pend <= c.tick {
-			rd.pend = 0
+		if m.has(OutOfBehind) {
+			rd.refused &^= 1 << c.tick
 		}
 	}
-	slot := m.slot(c.tick)
+	slot := slotOf(c.policy, c.tick)
 	if rd.lock[slot] == foreign {
 		s.violate(ForeignLock)
 	}
-	rd.lock[slot], rd.last = c.uuid, c.uuid
-	s.addEntry(entry{uuid: c.uuid, tick: c.tick, attempt: c.attempt, window: c.window})
+	rd.lock[slot] = c.uuid
+	if slot == 0 {
+		rd.last = c.uuid
+	}
+	if !m.has(PerRun) || !m.has(SameAnswer) {
+		rd.newest = c.uuid
+	}
+	s.addEntry(entry{uuid: c.uuid, tick: c.tick, attempt: c.attempt, window: c.window, slot: uint8(slot),
+		began: s.now, renewed: s.now})
 	if s.fromOrphan {
 		s.marks[c.tick] |= diedAtStart
 	} else if f := s.live(c.uuid); f != nil {
 		f.claimed = true
-	}
-}
-
-// countGap sees to the ticks between the newest claimed one and the one of the claim, which nobody claimed.
-func (m *model) countGap(s *state, c claim) {
-	for t := s.redis.claimed + 1; t < c.tick; t++ {
-		switch {
-		case m.MissedAll && m.has(GapInClaim):
-			m.addDue(s, due{tick: t, nonce: c.uuid})
-		case m.MissedAll:
-			m.leaveGapToClaimant(s, c.uuid, t)
-		case s.marks[t]&refused != 0 && s.marks[t]&overlapped != 0:
-		default:
-			s.countMissed(t)
+		if c.policy != Allow && m.mixed() {
+			f.older = s.holders(c.uuid)
 		}
 	}
 }
 
-func (m *model) leaveGapToClaimant(s *state, claimant uuid, tick uint8) {
-	f := s.live(claimant)
-	switch {
-	case f == nil:
-		s.marks[tick] |= diedAtStart
-	case f.gap == 0:
-		f.gap = tick
+// noteClaim checks that a tick is claimed from the table only before the next one is due.
+func (m *model) noteClaim(s *state, tick uint8) {
+	if tick < s.now {
+		s.violate(LateClaim)
 	}
 }
 
-func (s *state) countMissed(tick uint8) {
-	if s.marks[tick]&missed != 0 {
-		s.violate(MissedTwice)
+// passOver sees to the ticks between the newest one that was claimed or refused and the one of a claim: nobody asked for
+// them in time.
+func (m *model) passOver(s *state, upTo uint8) {
+	newest := s.redis.newestKnown()
+	s.heard.after = newest
+	for t := newest + 1; m.has(Gaps) && t < upTo; t++ {
+		s.countMissed(t)
 	}
-	s.marks[tick] |= missed
+}
+
+func (m *model) leaveGapToClaimant(s *state, c claim) {
+	for t := s.redis.newestKnown() + 1; t < c.tick; t++ {
+		f := s.live(c.uuid)
+		switch {
+		case f == nil:
+			s.marks[t] |= diedAtStart
+		case f.gap == 0:
+			f.gap = t
+		}
+	}
 }

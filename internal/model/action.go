@@ -36,6 +36,9 @@ const (
 	actReplicate
 	actRedisFails
 	actSteal
+	actNoSlot
+	actDrop
+	actCount
 )
 
 // action is one step, to be told in a counterexample. what depends on the kind.
@@ -139,6 +142,12 @@ func (a action) ofARun() string {
 		return "its extend is lost"
 	case actGiveUp:
 		return "gives up without an answer"
+	case actNoSlot:
+		return "wakes, waits for a slot"
+	case actDrop:
+		return fmt.Sprintf("drops the due member of T%d", a.what)
+	case actCount:
+		return fmt.Sprintf("counts T%d as missed", a.what)
 	case actAbandon:
 		return "sends abandon"
 	}
@@ -148,11 +157,13 @@ func (a action) ofARun() string {
 // describe is the end of a counterexample: what Redis knows.
 func (rd *store) describe() string {
 	text := fmt.Sprintf("claimed up to T%d", rd.claimed)
-	if rd.queued != 0 {
-		text += fmt.Sprintf(", queued T%d", rd.queued)
+	for t := range maxTicks {
+		if rd.refused>>(t+1)&1 == 1 {
+			text += fmt.Sprintf(", refused T%d", t+1)
+		}
 	}
-	if rd.pend != 0 {
-		text += fmt.Sprintf(", refused up to T%d", rd.pend)
+	if rd.waits != 0 {
+		text += fmt.Sprintf(", waiting T%d", rd.waits)
 	}
 	for _, e := range rd.running {
 		if e.uuid != 0 {

@@ -5,32 +5,48 @@
 // # What is modelled
 //
 // One job, up to three replicas and four ticks, and Redis. A replica has a fiber for each tick, and one that pops the due
-// set. The scripts are acquire, extend and settle as in package lock, each in one step. Between them requests and
-// replies are lost, overtake one another, or arrive when nobody waits for them; replicas crash, restart, stall beyond
-// their window, and cannot start the job; Redis fails over, loses its data, or its clock steps; somebody who knows
-// nothing of the protocol takes the lock. A [Scenario] says how often each of these may happen.
+// set. The scripts are acquire, extend, settle and drop as in package lock, each in one step. Between them requests and
+// replies are lost, overtake one another, or arrive when nobody waits for them. Replicas crash, restart, stall beyond
+// their window, have no slot free, and cannot start the job. In a rollout they ask with two policies, and a reload
+// changes the policy of all. Redis fails over, loses its data, its clock steps, or it stands still and later runs what it
+// received before. Somebody who knows nothing of the protocol takes the lock. A [Scenario] says how often each of these
+// may happen.
 //
 // Time is no number. Redis' clock counts the ticks that have come, and, where a scenario has a tolerance, knows that the
-// next one is near. Replicas with a wrong clock wake at any time. A lease ends at any moment after the trust window of
-// the request that set it has closed, which is all that the margin between the two promises. The windows of a live
-// replica close by a stall, those of a dead one at once.
+// next one is near. Replicas with a wrong clock wake at any time before their tick. A lease ends at any moment after the
+// trust window of the request that set it has closed, which is all that the margin between the two promises. The windows
+// of a live replica close by a stall, those of a dead one at once.
 //
-// Checked in every state: no tick is fired twice and no attempt started twice, no two trusted runs at once (except under
-// Allow), nothing is counted as skipped or missed and fired, nothing counted as missed twice, no overlap with a run that
-// ended before the tick came, no lock of somebody else taken. Checked where nothing more happens unless something fails:
-// no tick is lost, and no at-least-once run remains unfinished.
+// Checked in every state:
+//
+//   - No tick is fired twice, and no attempt is started twice.
+//   - No trusted run goes on beside one that was claimed after it under another policy than Allow.
+//   - A run is told to end when a newer tick replaces it, and only then.
+//   - A tick that waits is not set free beside a run. Under Queue not more than one is set free.
+//   - A run is in the way of those ticks only that came due after it began. Those that came due while it certainly lived
+//     are not set free when it dies.
+//   - No tick of the table is claimed when the next one is due.
+//   - No tick has two fates: it is fired, an overlap or missed, once.
+//   - No lock of somebody else is taken.
+//
+// Checked where nothing more happens unless something fails: no tick is lost or settled without a fate, and no
+// at-least-once run remains unfinished.
 //
 // # What is not modelled
 //
-//   - Several jobs, real durations, livelock; pause, trigger, backfill; a reload, a register while it runs. A lost ledger
-//     is registered again in the step that loses it.
-//   - The token, the history, nudges, and who claimed last. They decide nothing.
+//   - Several jobs, real durations, livelock; pause, trigger, backfill; a register while it runs, and what at-least-once
+//     owes after a loss of data. A lost ledger is registered again in the step that loses it.
+//   - The token, the history, nudges, and who claimed last. A stop by token is a mark on the runs that it is for.
+//   - Jitter: a tick is due when it comes. The schedules of all replicas are the same.
+//   - How missed ticks are booked: here they are counted in the step that writes them down.
 //   - GAP and UNKNOWN: the list of older ticks is always right, and the ledger is always there. The claimant would ask again.
-//   - The order under `missed: all`: the script makes the claimed tick due behind the older ones, here it runs at once.
+//   - DUE: it is FIRED here.
 //   - How long a lock lingers: one without a run may go at any moment, so that it costs no tick here whether the next
 //     claim knows it (`last` in the ledger) or waits for its end.
-//   - The safety delay after a run that was cut short, backoff, standing back for a time: what is due can be had at once.
-//   - The length of the list of interrupted runs: three here, eight there.
+//   - The safety delay after a run that was cut short, backoff, and the rounds of refusals: what is due can be had at once,
+//     except by the replica that refused it last.
+//   - When a due member is worth firing no more, except in scenarios with Drops.
+//   - That only the newest 100 refused ticks are kept.
 //
 // # Mends
 //

@@ -72,6 +72,10 @@ func (m *model) arrive(s *state, p at, emit emit) {
 	f := p.in(&next)
 	a := m.call(&next, copyOf(f, p), f.isOpen(f.under))
 	f.request, f.answer = answered, a
+	if !m.has(Gaps) {
+		f.heard = next.heard
+	}
+	next.heard = heard{}
 	emit(&next, p.act(actArrive, uint8(a)), false)
 }
 
@@ -159,7 +163,10 @@ func (m *model) read(s *state, p at, emit emit) {
 	}
 	next := *s
 	g := p.in(&next)
-	g.request, g.answer = noRequest, noAnswer
+	if f.phase == asking && !m.has(Gaps) && p.fiber != dueFiber {
+		m.countHeard(&next, f)
+	}
+	g.request, g.answer, g.heard = noRequest, noAnswer, heard{}
 	switch f.phase {
 	case asking:
 		m.readClaimed(g, p.fiber, f.answer)
@@ -175,7 +182,7 @@ func (m *model) readClaimed(f *fiber, index int, a answer) {
 	switch {
 	case a == answerWon:
 		f.phase, f.trusts = won, f.under
-	case (a == answerEarly || a == answerLocked) && index != dueFiber:
+	case (a == answerEarly || a == answerLocked || a == answerFree) && index != dueFiber:
 		m.arm(f)
 	case m.unclear(f, a): // another copy may still claim, or has
 		f.phase = waiting
@@ -196,9 +203,9 @@ func (m *model) arm(f *fiber) {
 // unclear tells whether an answer leaves open what became of the other copies.
 func (m *model) unclear(f *fiber, a answer) bool {
 	switch a {
-	case answerStale, answerLost:
+	case answerLost:
 		return m.has(Abandon)
-	case answerHeld, answerLocked:
+	case answerHeld, answerLocked, answerStale, answerFree:
 		return m.has(Abandon) && f.askedAgain
 	case answerFired, answerGone: // it may be our own claim, reaped before the answer came
 		return m.has(LateEvidence) && f.askedAgain
@@ -214,5 +221,26 @@ func (m *model) readVerified(f *fiber, index int, a answer) {
 		f.phase, f.open = waiting, 0
 	default:
 		f.end(index)
+	}
+}
+
+// countHeard counts the ticks that nobody fired, as the reader of an answer does.
+func (m *model) countHeard(s *state, f *fiber) {
+	if f.heard == (heard{}) {
+		return
+	}
+	switch f.answer {
+	case answerWon, answerQueued:
+		if m.MissedAll && m.has(GapInClaim) {
+			break // they are due
+		}
+		fallthrough
+	case answerOverlap:
+		for t := f.heard.after + 1; t < f.tick; t++ {
+			s.countMissed(t)
+		}
+	}
+	if t := f.heard.waited; t != 0 {
+		s.countMissed(t)
 	}
 }

@@ -27,6 +27,8 @@ func (m *model) stepFiber(s *state, p at, emit emit) {
 		m.run(s, p, emit)
 	case waiting:
 		m.abandon(s, p, emit)
+	case dropping:
+		m.countDropped(s, p, emit)
 	}
 }
 
@@ -35,24 +37,85 @@ func (m *model) begin(s *state, p at, emit emit) {
 		return
 	}
 	if p.fiber == dueFiber {
+		if m.Drops {
+			m.drop(s, p, emit)
+		}
 		m.poll(s, p, emit)
 		return
 	}
 	tick := uint8(p.fiber + 1)
 	early := tick == s.reach() || m.Skew && p.replica != m.Healthy
+	if m.has(Superseded) && s.now > tick { // superseded by a newer one
+		if p.in(s).open != 0 {
+			next := *s
+			p.in(&next).phase = waiting
+			emit(&next, p.act(actGiveUp, 0), false)
+		}
+		return
+	}
 	if s.now >= tick || early && p.in(s).phase == idle { // once told that it was early, it waits for the tick
 		next := *s
+		look := m.OneSlot && s.slotTaken(p)
+		if look && !m.has(Look) { // waits for its slot, and asks nothing
+			if p.in(s).phase == idle {
+				*p.in(&next) = fiber{phase: armed, tick: tick, seq: p.in(s).seq}
+				emit(&next, p.act(actNoSlot, 0), false)
+			}
+			return
+		}
 		if f := p.in(&next); f.open != 0 {
 			f.phase, f.request = asking, sent // under the windows that it has
 		} else {
-			next.ask(p, fiber{tick: tick})
+			next.ask(p, fiber{tick: tick, policy: m.policyOf(p.replica, tick), look: look})
 		}
 		emit(&next, p.act(actWake, 0), false)
 	}
 }
 
+// slotTaken tells whether another fiber of the replica runs the job, or may be about to.
+func (s *state) slotTaken(p at) bool {
+	for i := range s.fibers[p.replica] {
+		if f := &s.fibers[p.replica][i]; i != p.fiber && f.phase >= asking && f.phase <= handingOver && !f.look {
+			return true
+		}
+	}
+	return false
+}
+
+// drop takes members out of the due set that a newer tick has superseded. Their ticks are missed.
+func (m *model) drop(s *state, p at, emit emit) {
+	for i, d := range s.redis.due {
+		if d.tick == 0 || d.tick >= s.now || d.attempt > 0 || s.startsOf(d.tick) > 0 {
+			continue
+		}
+		next := *s
+		next.removeDue(i)
+		if m.has(DropCounts) {
+			next.countMissed(d.tick)
+		} else {
+			f := p.in(&next)
+			f.phase, f.tick = dropping, d.tick
+		}
+		emit(&next, p.act(actDrop, d.tick), false)
+	}
+}
+
+// countDropped counts what the fiber has dropped.
+func (m *model) countDropped(s *state, p at, emit emit) {
+	next := *s
+	f := p.in(&next)
+	next.countMissed(f.tick)
+	f.end(p.fiber)
+	emit(&next, p.act(actCount, p.in(s).tick), false)
+}
+
 // ask begins a claim: the first copy is on its way, its window open.
 func (s *state) ask(p at, f fiber) {
+	for r := range s.fibers {
+		for i := range s.fibers[r] {
+			s.fibers[r][i].older[p.replica] &^= 1 << p.fiber // it was another run
+		}
+	}
 	f.phase, f.request, f.open = asking, sent, 1
 	f.seq = p.in(s).seq
 	f.uuid = newUUID(p.replica, p.fiber, f.seq)
@@ -61,13 +124,19 @@ func (s *state) ask(p at, f fiber) {
 
 // poll asks for each due member that a look at Redis does not show to be in vain.
 func (m *model) poll(s *state, p at, emit emit) {
+	if m.OneSlot && s.slotTaken(p) {
+		return
+	}
+	policy := m.policyOf(p.replica, s.now)
 	for _, d := range s.redis.due {
 		switch {
-		case d.tick == 0, m.holder(&s.redis, d.tick) != 0, m.lockedOut(&s.redis, d.tick), m.standsBack(s, d, p.replica), !m.has(DueBypass) && s.redis.claimed >= d.tick:
+		case d.tick == 0, m.inTheWay(&s.redis, policy, d.tick), m.lockedOut(&s.redis, policy, d.tick):
+			continue
+		case m.standsBack(s, d, p.replica), !m.has(DueBypass) && s.redis.claimed >= d.tick:
 			continue
 		}
 		next := *s
-		next.ask(p, fiber{tick: d.tick, attempt: d.attempt, nonce: d.nonce})
+		next.ask(p, fiber{tick: d.tick, attempt: d.attempt, nonce: d.nonce, policy: policy})
 		emit(&next, p.act(actPoll, d.tick), false)
 	}
 }
@@ -178,7 +247,8 @@ func (m *model) keep(s *state, p at, emit emit) {
 func (m *model) extendKept(s *state, p at, window uint8, emit emit) {
 	next := *s
 	f := p.in(&next)
-	a := m.extend(&next, f.uuid, f.tick, window)
+	a := m.extend(&next, f.uuid, slotOf(f.policy, f.tick), window)
+	next.redis.tidy()
 	switch a {
 	case answerOK:
 		f.extension = extended
@@ -228,9 +298,10 @@ func (m *model) abandon(s *state, p at, emit emit) {
 func (m *model) takeBackEarly(s *state, p at, emit emit) {
 	next := *s
 	g := p.in(&next)
-	if m.handover(&next, g.uuid, g.tick, g.attempt, 0) == answerOK {
+	if m.handover(&next, copyOf(g, p), 0) == answerOK {
 		g.end(p.fiber)
 	}
+	next.redis.tidy()
 	if next != *s {
 		emit(&next, p.act(actAbandon, 0), false)
 	}

@@ -30,6 +30,18 @@ const (
 	NotYet
 	BornAhead
 	Respect
+	AllRuns
+	WaitForAll
+	StopToken
+	OneWaits
+	Lived
+	BeganBefore
+	Superseded
+	Gaps
+	OutOfBehind
+	Memo
+	Look
+	DropCounts
 	numberOfMends = iota
 
 	// AllMends is the protocol as it is.
@@ -57,6 +69,18 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"NotYet", "a run is not in the way of a tick still to come"},
 	{"BornAhead", "a new ledger also refuses the ticks that may have been claimed early"},
 	{"Respect", "a lock whose owner the ledger does not know is left alone"},
+	{"AllRuns", "all live runs of the job are in the way, whatever policy they began under"},
+	{"WaitForAll", "what waits behind several runs is set free by the end of the last one"},
+	{"StopToken", "Replace tells the runs up to a token to end, and neither others nor those that end change that"},
+	{"OneWaits", "while a tick waits under Queue, the next is an overlap for good"},
+	{"Lived", "a takeover settles as overlaps the ticks that came due while the dead run certainly lived"},
+	{"BeganBefore", "a run is in the way only of ticks that came due after it began"},
+	{"Superseded", "a claim from the table has no effect once the next tick is due"},
+	{"Gaps", "ticks that are passed over are written down as missed in the step that does so"},
+	{"OutOfBehind", "a tick that Allow starts is no longer refused"},
+	{"Memo", "that a run was interrupted is remembered for each run"},
+	{"Look", "a wake without a free slot asks all the same, and must not win"},
+	{"DropCounts", "a due member that is dropped is written down as missed in the same step"},
 }
 
 // MendNamed finds a mend by its name; the error lists the names there are.

@@ -56,16 +56,28 @@ var counterexamples = []struct {
 	{Abandon, "queue/amo crash+stall", TickLost},
 	{Requeue, "theft/forbid/alo extend2", RunLost},
 	{SoftReplace, "replace/amo crash+stall", RunsOverlap},
-	{GapInClaim, "all/amo late crash+loss", TickLost},
+	{GapInClaim, "all/amo late crash+loss", NoFate},
 	{Nonce, "handover/2 cannot", TickLost},
-	{Settle, "clockjump/amo", RunsOverlap},
+	{Settle, "clockjump/amo", FreedBeside},
 	{Born, "flush/amo", FiredTwice},
 	{LateEvidence, "forbid/amo crash+stall", TickLost},
 	{OneRerun, "forbid/alo/T1 crash+stall", AttemptTwice},
-	{GapBehind, "all/amo/R1 T3 refusal", TickLost},
+	{GapBehind, "all/amo/R1 T3 refusal", NoFate},
 	{NotYet, "early/forbid/alo crash+stall", OverlapToCome},
 	{BornAhead, "early/flush/amo", FiredTwice},
 	{Respect, "theft/forbid/alo extend2", ForeignLock},
+	{AllRuns, "rollout/allow+forbid/amo crash", RunsOverlap},
+	{WaitForAll, "rollout/allow+queue/amo T3 crash", FreedBeside},
+	{StopToken, "reload/replace+allow/amo T3 extend", StoppedForNothing},
+	{OneWaits, "reap/queue crash", QueueFreed},
+	{Lived, "reap/forbid crash+extend", OverlapFreed},
+	{BeganBefore, "handover/alone", OverlapBefore},
+	{Superseded, "freeze/forbid", LateClaim},
+	{Gaps, "fates/forbid crash", NoFate},
+	{OutOfBehind, "rollout/forbid+allow/amo crash", SkippedAndFired},
+	{Look, "slot/forbid", TickLost},
+	{DropCounts, "drop/forbid crash+refusal", NoFate},
+	{Memo, "memo/allow stall2", TickLost},
 }
 
 func TestEachMendLeftOutIsFound(t *testing.T) {
@@ -110,7 +122,7 @@ func TestFinishAfterTakeoverTakesTheRerunBack(t *testing.T) {
 		if s.redis.findDue(1, 1, u) < 0 {
 			t.Fatal("the takeover did not make the next attempt due")
 		}
-		if a := m.finish(&s, u, 1, 0, completed); a != answerLost {
+		if a := m.finish(&s, stray{uuid: u, tick: 1, outcome: completed}); a != answerLost {
 			t.Errorf("the finish after it: %s", a)
 		}
 		if due := s.redis.findDue(1, 1, u) >= 0; due != (mends != AllMends) {

@@ -4,5 +4,5 @@ package model
 
 const (
 	underRace = false
-	bound     = 3_000_000 // states; more than a small world has
+	bound     = 4_000_000 // states; more than a small world has
 )

@@ -26,6 +26,7 @@ func (m *model) takeOver(s *state, emit emit) {
 		}
 		next := *s
 		m.reap(&next, i)
+		next.redis.tidy()
 		emit(&next, action{kind: actReap, what: e.tick}, false)
 	}
 }
@@ -35,7 +36,7 @@ func (m *model) leaseLooksOver(s *state, e entry) bool {
 	if m.has(Settle) {
 		return !s.covered(e)
 	}
-	return (!s.covered(e) || e.jumped) && s.redis.lock[m.slot(e.tick)] != e.uuid
+	return (!s.covered(e) || e.jumped) && s.redis.lock[e.slot] != e.uuid
 }
 
 func (m *model) failRedis(s *state, emit emit) {
@@ -85,7 +86,7 @@ func (m *model) steal(s *state, emit emit) {
 		return
 	}
 	for t := uint8(1); int(t) <= m.Ticks; t++ {
-		slot := m.slot(t)
+		slot := slotOf(m.Policy, t)
 		if s.redis.lock[slot] == foreign || slot == 0 && t > 1 {
 			continue
 		}

@@ -10,7 +10,12 @@ const (
 	Allow
 	Replace
 	Queue
+	numberOfPolicies
 )
+
+var policyNames = [numberOfPolicies]string{"forbid", "allow", "replace", "queue"}
+
+func (p Policy) String() string { return policyNames[p] }
 
 // RedisFault is what the fault Redis does.
 type RedisFault uint8
@@ -34,10 +39,12 @@ const (
 	Extension              // no fault, but bounded like one: the keeper extends the lease
 	Redis                  // see RedisFault
 	Theft                  // somebody else takes the lock for a while
+	Freeze                 // Redis stops; after the next tick has come, it runs what it got before
 	kindsOfFault
 )
 
-var faultNames = [kindsOfFault]string{"crash", "restart", "loss", "stray", "stall", "refusal", "extension", "redis fault", "theft"}
+var faultNames = [kindsOfFault]string{"crash", "restart", "loss", "stray", "stall", "refusal", "extension", "redis fault", "theft",
+	"freeze"}
 
 func (f Fault) String() string { return faultNames[f] }
 
@@ -51,6 +58,13 @@ type Scenario struct {
 	Ticks    int // up to 4; 0 = 2
 	Policy   Policy
 
+	// In a rollout each replica asks with the policy that By has for it. From the tick Reload on, all ask with After;
+	// 0 = there is no reload.
+	Rollout bool
+	By      [maxReplicas]Policy
+	Reload  uint8
+	After   Policy
+
 	AtLeastOnce bool
 	MaxAttempts uint8 // of an at-least-once run; 0 = 3
 	MissedAll   bool  // `missed: all`; otherwise `latest`
@@ -59,6 +73,8 @@ type Scenario struct {
 	Skew         bool // clocks are wrong: replicas may wake for a tick at any time
 	Tolerance    bool // claims may be a little early
 	CannotStart  [maxReplicas]bool
+	OneSlot      bool  // a replica runs one tick at a time
+	Drops        bool  // members of the due set that a newer tick has superseded are dropped
 	Begin        uint8 // ticks that have come before the first replica starts
 	Faults       Faults
 	RedisFault   RedisFault
@@ -76,3 +92,17 @@ func (c *Scenario) setDefaults() {
 	c.Ticks = cmp.Or(c.Ticks, 2)
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, 3)
 }
+
+// policyOf is what a replica's table says of the job when a tick has come.
+func (c *Scenario) policyOf(replica int, tick uint8) Policy {
+	switch {
+	case c.Reload != 0 && tick >= c.Reload:
+		return c.After
+	case c.Rollout:
+		return c.By[replica]
+	}
+	return c.Policy
+}
+
+// mixed tells whether ticks are asked with more than one policy.
+func (c *Scenario) mixed() bool { return c.Rollout || c.Reload != 0 }

@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // nobody is healthy: a fault may strike every replica.
 const nobody = -1
@@ -64,7 +67,7 @@ var special = []Scenario{
 	{Name: "early/forbid/alo crash+stall", Tolerance: true, AtLeastOnce: true, Strict: true, Faults: Faults{Crash: 1, Stall: 1}},
 	{small: true, Name: "early/queue/amo crash+loss", Tolerance: true, Policy: Queue, Strict: true, Faults: Faults{Crash: 1, Loss: 1}},
 	{small: true, Name: "early/replace/amo crash+extend", Tolerance: true, Policy: Replace, Strict: true, Faults: Faults{Crash: 1, Extension: 1}},
-	{small: true, Name: "early/flush/amo", Tolerance: true, Healthy: nobody, Only: FiredTwice, RedisFault: Flush, Faults: Faults{Loss: 1, Redis: 1}},
+	{Name: "early/flush/amo", Tolerance: true, Healthy: nobody, Only: FiredTwice, RedisFault: Flush, Faults: Faults{Loss: 1, Redis: 1}},
 
 	{small: true, Name: "theft/forbid/amo crash", Strict: true, Faults: Faults{Crash: 1, Theft: 1}},
 	{small: true, Name: "theft/forbid/amo stray", Strict: true, Faults: Faults{Stray: 1, Theft: 1}},
@@ -77,11 +80,91 @@ var special = []Scenario{
 	{Name: "failover/wait", Healthy: nobody, Only: FiredTwice, WaitReplicas: true, Faults: Faults{Stall: 1, Redis: 1}},
 	{Name: "failover/wait T1 crash", Ticks: 1, Healthy: nobody, Only: FiredTwice, WaitReplicas: true,
 		Faults: Faults{Crash: 1, Restart: 1, Loss: 1, Stall: 1, Redis: 2}},
-	{small: true, Name: "flush/amo", Healthy: nobody, Only: FiredTwice, RedisFault: Flush, Faults: Faults{Loss: 1, Redis: 1}},
+	{Name: "flush/amo", Healthy: nobody, Only: FiredTwice, RedisFault: Flush, Faults: Faults{Loss: 1, Redis: 1}},
+	{small: true, Name: "early/flush/amo T1", Ticks: 1, Tolerance: true, Healthy: nobody, Only: FiredTwice, RedisFault: Flush,
+		Faults: Faults{Loss: 1, Redis: 1}},
+	{small: true, Name: "flush/amo T1", Ticks: 1, Healthy: nobody, Only: FiredTwice, RedisFault: Flush,
+		Faults: Faults{Loss: 1, Redis: 1}},
 	{small: true, Name: "clockjump/amo", Strict: true, RedisFault: ClockJump, Faults: Faults{Extension: 1, Redis: 1}},
 	{small: true, Name: "clockjump/alo", AtLeastOnce: true, Strict: true, RedisFault: ClockJump, Faults: Faults{Extension: 1, Redis: 1}},
 	{Name: "clockjump/alo T1", Ticks: 1, AtLeastOnce: true, Strict: true, RedisFault: ClockJump,
 		Faults: Faults{Crash: 1, Loss: 1, Stall: 1, Extension: 1, Redis: 1}},
+}
+
+// learned are worlds with faults that reviews and simulations have shown: a dead run that overlapped, a Redis that runs
+// after a pause what it got before, ticks that nobody asks for in time.
+var learned = []Scenario{
+	{small: true, Name: "reap/forbid crash+extend", Faults: Faults{Crash: 1, Extension: 1}},
+	{small: true, Name: "reap/queue crash", Policy: Queue, Ticks: 3, Faults: Faults{Crash: 1}},
+	{Name: "reap/queue crash+extend", Policy: Queue, Ticks: 3, Faults: Faults{Crash: 1, Extension: 1}},
+	{small: true, Name: "freeze/forbid", Faults: Faults{Freeze: 1}},
+	{Name: "freeze/forbid crash", Faults: Faults{Crash: 1, Freeze: 1}},
+	{Name: "freeze/forbid stray", Faults: Faults{Stray: 1, Freeze: 1}},
+	{Name: "freeze/all", Ticks: 3, MissedAll: true, Faults: Faults{Freeze: 1}},
+	{Name: "freeze/queue", Policy: Queue, Ticks: 3, Faults: Faults{Freeze: 1}},
+	{Name: "freeze/replace", Policy: Replace, Ticks: 3, Faults: Faults{Freeze: 1}},
+	{Name: "fates/forbid loss", Ticks: 3, Healthy: nobody, Faults: Faults{Loss: 1}},
+	{Name: "fates/forbid crash", Ticks: 3, Healthy: nobody, Faults: Faults{Crash: 1}},
+	{Name: "fates/all crash", Ticks: 3, MissedAll: true, Healthy: nobody, Faults: Faults{Crash: 1}},
+	{Name: "fates/queue loss", Ticks: 3, Policy: Queue, Healthy: nobody, Faults: Faults{Loss: 1}},
+	{Name: "fates/replace loss", Ticks: 3, Policy: Replace, Healthy: nobody, Faults: Faults{Loss: 1}},
+	{Name: "fates/allow loss", Ticks: 3, Policy: Allow, Healthy: nobody, Faults: Faults{Loss: 1}},
+	{small: true, Name: "slot/forbid", Replicas: 1, Ticks: 3, OneSlot: true, Strict: true, Faults: Faults{Extension: 1}},
+	{small: true, Name: "slot/queue", Replicas: 1, Ticks: 3, OneSlot: true, Policy: Queue, Strict: true, Faults: Faults{Extension: 1}},
+	{small: true, Name: "slot/replace", Replicas: 1, Ticks: 3, OneSlot: true, Policy: Replace, Strict: true, Faults: Faults{Extension: 1}},
+	{small: true, Name: "slot/forbid loss", OneSlot: true, Strict: true, Faults: Faults{Loss: 1}},
+	{Name: "slot/replace crash+loss", OneSlot: true, Policy: Replace, Strict: true, Faults: Faults{Crash: 1, Loss: 1}},
+	{Name: "slot/all crash", Ticks: 3, MissedAll: true, OneSlot: true, Faults: Faults{Crash: 1}},
+	{small: true, Name: "drop/forbid crash+refusal", Drops: true, Faults: Faults{Crash: 1, Refusal: 1}},
+	{Name: "drop/forbid T3 crash", Ticks: 3, Drops: true, Faults: Faults{Crash: 1}},
+	{Name: "drop/replace T3 crash", Ticks: 3, Policy: Replace, Drops: true, Faults: Faults{Crash: 1}},
+	{Name: "drop/forbid stray+refusal", Drops: true, Faults: Faults{Stray: 1, Refusal: 1}},
+	{Name: "memo/allow stall2", Policy: Allow, Strict: true, Faults: Faults{Stall: 2}},
+}
+
+// mixedFaults strike while two policies are about.
+var mixedFaults = []struct {
+	name   string
+	ticks  int
+	faults Faults
+	small  bool
+}{
+	{"crash", 2, Faults{Crash: 1}, true},
+	{"stall", 2, Faults{Stall: 1}, true},
+	{"loss", 2, Faults{Loss: 1}, true},
+	{"crash+extend", 2, Faults{Crash: 1, Extension: 1}, false},
+	{"refusal+extend", 2, Faults{Refusal: 1, Extension: 1}, false},
+	{"T3 extend", 3, Faults{Extension: 1}, false},
+	{"T3 crash", 3, Faults{Crash: 1}, false},
+	{"T3 refusal", 3, Faults{Refusal: 1}, false},
+}
+
+// mixed are worlds in which ticks are asked with two policies: in a rollout by two replicas, or after a reload by all.
+func mixed() []Scenario {
+	var all []Scenario
+	for p := range numberOfPolicies {
+		for q := range numberOfPolicies {
+			if p == q {
+				continue
+			}
+			for _, f := range mixedFaults {
+				for _, alo := range []bool{false, true} {
+					c := Scenario{Ticks: f.ticks, AtLeastOnce: alo, Strict: true, Faults: f.faults, small: f.small && !alo}
+					guarantee := "amo"
+					if alo {
+						guarantee = "alo"
+					}
+					reload := c
+					c.Name = fmt.Sprintf("rollout/%s+%s/%s %s", p, q, guarantee, f.name)
+					c.Rollout, c.By = true, [maxReplicas]Policy{p, q}
+					reload.Name = fmt.Sprintf("reload/%s+%s/%s %s", p, q, guarantee, f.name)
+					reload.Policy, reload.After, reload.Reload = p, q, uint8(f.ticks)
+					all = append(all, c, reload)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // threeFaults combine three faults, or two with more replicas or ticks.
@@ -117,7 +200,9 @@ func Pairs() []Scenario {
 			all = append(all, c)
 		}
 	}
-	return append(all, special...)
+	all = append(all, special...)
+	all = append(all, learned...)
+	return append(all, mixed()...)
 }
 
 // Large are the worlds in which three faults meet, or two with more replicas or ticks.

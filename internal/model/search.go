@@ -113,6 +113,12 @@ func (s *search) expand(st *state, n int32, next *level) {
 			s.found(v, n, nth)
 			return
 		}
+		if s.Only != None { // what else breaks tells no states apart
+			succ.violation = None
+		}
+		if s.Only == FiredTwice {
+			succ.marks = [maxTicks + 1]mark{}
+		}
 		s.visit(succ, node{parent: n, nth: nth}, next)
 	})
 	if !atRest || s.result.Violation != None {

@@ -1,77 +1,90 @@
 package model
 
 // extend is extend.lua. window is that of the request.
-func (m *model) extend(s *state, u uuid, tick, window uint8) answer {
-	rd, slot := &s.redis, m.slot(tick)
+func (m *model) extend(s *state, u uuid, slot int, window uint8) answer {
+	rd := &s.redis
 	i := rd.find(u)
 	if i >= 0 && m.has(Settle) && rd.lock[slot] == 0 {
 		rd.lock[slot] = u // nobody can have claimed meanwhile
 	}
-	switch {
-	case i < 0 || rd.lock[slot] != u:
+	if i < 0 || rd.lock[slot] != u {
 		return answerLost
-	case rd.stop && m.Policy == Replace && m.has(SoftReplace):
+	}
+	e := &rd.running[i]
+	e.renewed = s.now
+	told := m.isReplaced(rd, *e)
+	m.noteStop(s, *e, told)
+	if told {
 		return answerReplaced
 	}
-	rd.running[i].window, rd.running[i].jumped = window, false
+	e.window, e.jumped = window, false
 	return answerOK
 }
 
+// isReplaced tells whether a run is to end. With StopToken that is a matter of its own token, which toEnd stands for:
+// a run claimed after the stop has a greater one.
+func (m *model) isReplaced(rd *store, e entry) bool {
+	switch {
+	case !m.has(SoftReplace):
+		return false
+	case m.has(StopToken):
+		return e.toEnd
+	}
+	return rd.stop
+}
+
 // finish is settle.lua for the verbs finish and requeue.
-func (m *model) finish(s *state, u uuid, tick, attempt uint8, o outcome) answer {
-	rd := &s.redis
-	if !m.has(PerRun) && rd.last != u {
+func (m *model) finish(s *state, z stray) answer {
+	rd, u := &s.redis, z.uuid
+	if !m.has(PerRun) && rd.newest != u {
 		return answerLost
 	}
 	i := rd.find(u)
 	if i < 0 {
-		if m.has(LateFinish) && o == completed && m.AtLeastOnce {
-			if j := rd.findDue(tick, attempt+1, u); j >= 0 {
+		if m.has(LateFinish) && z.outcome == completed && m.AtLeastOnce {
+			if j := rd.findDue(z.tick, z.attempt+1, u); j >= 0 {
 				s.removeDue(j)
 			}
 		}
+		rd.forget(u)
 		return answerLost
 	}
-	s.removeEntry(i)
-	if o == cutShort && m.AtLeastOnce && m.has(Requeue) {
-		m.runAgain(s, tick, attempt, u)
-	} else if o == replaced {
-		s.marks[tick] |= finished
+	e := s.removeEntry(i)
+	if z.outcome == cutShort && m.AtLeastOnce && m.has(Requeue) {
+		if m.isReplaced(rd, e) {
+			s.marks[z.tick] |= finished
+		} else {
+			m.runAgain(s, z.tick, z.attempt, u)
+		}
+	} else if z.outcome == replaced {
+		s.marks[z.tick] |= finished
 	}
-	if m.Policy == Allow { // else the lock stays for its safety delay
-		rd.unlock(m.slot(tick), u)
+	if e.slot != 0 { // else the lock stays for its safety delay
+		rd.unlock(int(e.slot), u)
 	}
-	if m.ownsSlot(rd, u, tick) {
-		m.wake(s, u, true)
-	}
+	m.wake(s, e, finishing)
 	return answerOK
 }
 
 // handover is settle.lua for the verbs handover and abandon (avoid = 0).
-func (m *model) handover(s *state, u uuid, tick, attempt, avoid uint8) answer {
-	rd := &s.redis
+func (m *model) handover(s *state, z stray, avoid uint8) answer {
+	rd, u := &s.redis, z.uuid
 	i := rd.find(u)
 	if i < 0 {
-		m.takeBack(s, u, attempt, avoid)
+		m.takeBack(s, u, z.attempt, avoid)
 		return answerLost
 	}
-	s.removeEntry(i)
-	owns := m.ownsSlot(rd, u, tick)
-	rd.unlock(m.slot(tick), u)
-	m.addDue(s, due{tick: tick, attempt: attempt, nonce: u, avoid: avoid})
-	if owns {
-		m.wake(s, u, false)
-	}
+	e := s.removeEntry(i)
+	rd.unlock(int(e.slot), u)
+	m.addDue(s, due{tick: z.tick, attempt: z.attempt, nonce: u, avoid: avoid})
+	m.wake(s, e, handingOver)
 	return answerOK
 }
 
 // takeBack makes a tick due whose run was recorded as interrupted, while its replica knows that it never started.
 func (m *model) takeBack(s *state, u uuid, attempt, avoid uint8) {
-	for i, e := range s.redis.evidence {
-		if m.has(LateEvidence) && e.uuid == u && u != 0 {
-			m.addDue(s, due{tick: e.tick, attempt: attempt, nonce: u, avoid: avoid})
-			s.redis.evidence[i] = interrupted{}
-		}
+	if tick := s.redis.forget(u); tick != 0 && m.has(LateEvidence) {
+		m.addDue(s, due{tick: tick, attempt: attempt, nonce: u, avoid: avoid})
 	}
 }
 
@@ -79,30 +92,21 @@ func (m *model) takeBack(s *state, u uuid, attempt, avoid uint8) {
 func (m *model) reap(s *state, i int) {
 	rd := &s.redis
 	e := s.removeEntry(i)
-	owns := m.ownsSlot(rd, e.uuid, e.tick)
-	rd.unlock(m.slot(e.tick), e.uuid)
-	if !m.has(PerRun) && rd.last != e.uuid {
+	rd.unlock(int(e.slot), e.uuid)
+	if !m.has(PerRun) && rd.newest != e.uuid {
 		return // the ledger speaks of another run by now
 	}
+	replaced := m.isReplaced(rd, e)
 	switch {
-	case rd.stop && m.Policy == Replace:
+	case replaced:
 		s.marks[e.tick] |= finished | superseded
 	case m.AtLeastOnce:
 		m.runAgain(s, e.tick, e.attempt, e.uuid)
 	}
-	if !m.hasRerun(e.attempt) || !m.has(OneRerun) {
-		copy(rd.evidence[1:], rd.evidence[:])
-		rd.evidence[0] = interrupted{e.uuid, e.tick}
+	if !m.hasRerun(e.attempt) && !replaced || !m.has(OneRerun) {
+		m.remember(s, interrupted{e.uuid, e.tick})
 	}
-	if owns {
-		m.wake(s, e.uuid, false)
-	}
-}
-
-// ownsSlot tells whether no other run has taken the lock over.
-func (m *model) ownsSlot(rd *store, u uuid, tick uint8) bool {
-	owner := rd.lock[m.slot(tick)]
-	return owner == u || owner == 0 || owner == foreign
+	m.wake(s, e, dead)
 }
 
 // unlock is a compare-and-delete.
@@ -123,32 +127,76 @@ func (m *model) runAgain(s *state, tick, attempt uint8, nonce uuid) {
 	m.addDue(s, due{tick: tick, attempt: attempt + 1, nonce: nonce})
 }
 
-// wake moves on what waited behind a run. ended: the run really ended, so what was refused for it did overlap.
-func (m *model) wake(s *state, u uuid, ended bool) {
-	rd := &s.redis
-	if rd.queued != 0 {
-		m.addDue(s, due{tick: rd.queued, nonce: u})
-		rd.queued, rd.stop = 0, false
+// wake sees to what came due behind a run. how: finishing, it ran to its end; handingOver, it never started; dead, its
+// lease was over.
+func (m *model) wake(s *state, e entry, how phase) {
+	rd, lived := &s.redis, uint8(0) // until when the run certainly lived
+	switch {
+	case how == finishing:
+		lived = maxTicks
+	case how == dead && m.has(Lived):
+		lived = e.renewed
 	}
-	if rd.pend > rd.claimed {
-		for t := rd.claimed + 1; t <= rd.pend; t++ {
-			switch {
-			case ended:
-				s.noteOverlap(t)
-			case t == rd.pend || m.MissedAll && m.has(GapBehind):
-				m.addDue(s, due{tick: t, nonce: u})
-			case !m.MissedAll:
-				s.marks[t] |= missed
+	rd.stop = false
+	others := m.has(WaitForAll) && rd.running[0].uuid != 0
+	freed := 0
+	for t := uint8(1); int(t) <= m.Ticks; t++ {
+		behind := rd.refused>>t&1 == 1
+		switch {
+		case behind && (e.began < t || !m.has(BeganBefore)) && t <= lived:
+			rd.refused &^= 1 << t
+			rd.claimed = max(rd.claimed, t)
+			s.noteOverlap(t)
+			s.noteBegan(e, t)
+		case !behind && t != rd.waits, others:
+		case behind && !m.has(GapBehind) && t != rd.newestRefused():
+			rd.refused &^= 1 << t
+		default:
+			m.noteFreed(s, e, t, how)
+			m.addDue(s, due{tick: t, nonce: e.uuid})
+			rd.refused &^= 1 << t
+			rd.claimed = max(rd.claimed, t)
+			if t == rd.waits {
+				rd.waits = 0
 			}
+			freed++
 		}
-		rd.claimed = rd.pend
 	}
-	rd.pend = 0
+	if freed > 1 && m.Policy == Queue && !m.mixed() && !m.MissedAll {
+		s.violate(QueueFreed)
+	}
 }
 
-func (s *state) noteOverlap(tick uint8) {
-	if tick > s.now {
-		s.violate(OverlapToCome)
+// remember keeps that a run was interrupted, for as long as its replica may give the tick back.
+func (m *model) remember(s *state, x interrupted) {
+	if f := s.live(x.uuid); (f == nil || f.phase == done) && !s.hasStray(x.uuid) {
+		return
 	}
-	s.marks[tick] |= overlapped
+	list := &s.redis.evidence
+	if !m.has(Memo) {
+		list[0] = x
+		return
+	}
+	for i := range list {
+		switch {
+		case list[i].uuid == 0:
+			list[i] = x
+			return
+		case list[i].uuid > x.uuid:
+			list[i], x = x, list[i]
+		}
+	}
+	s.violate(Overflow)
+}
+
+// forget takes what is remembered of a run, and returns its tick; 0 = nothing is.
+func (rd *store) forget(u uuid) uint8 {
+	for i, x := range rd.evidence {
+		if x.uuid == u && u != 0 {
+			copy(rd.evidence[i:], rd.evidence[i+1:])
+			rd.evidence[maxEvidence-1] = interrupted{}
+			return x.tick
+		}
+	}
+	return 0
 }

@@ -6,7 +6,7 @@ const (
 	maxTicks      = 4
 	maxEntries    = 6 // of running and due
 	maxStrays     = 2
-	maxEvidence   = 3
+	maxEvidence   = 4
 	uuidsPerFiber = 6
 
 	dueFiber = maxTicks // the fiber of a replica that pops the due set; those before it wake for one tick each
@@ -43,6 +43,7 @@ const (
 	handingOver       // handover under way: the job could not be started
 	waiting           // without one clear answer: waits until the windows of all copies have closed
 	abandoning        // abandon under way
+	dropping          // without DropCounts: has taken a member out of the due set, and not yet counted its tick
 	done              //
 	dead              // its replica has crashed
 )
@@ -96,8 +97,12 @@ type fiber struct {
 	outcome    outcome
 	seq        uint8 // UUIDs used up
 	extension  extension
-	claimed    bool  // Redis has run its claim
-	gap        uint8 // without GapInClaim: first of the older ticks that the claimant itself has to enqueue
+	look       bool               // it asks without a free slot
+	claimed    bool               // Redis has run its claim
+	policy     Policy             // that the tick is asked with
+	older      [maxReplicas]uint8 // fibers, a bit each, that held a claim when this one got its own, not under Allow
+	heard      heard              // what the answer says of other ticks
+	gap        uint8              // without GapInClaim: first of the older ticks that the claimant itself has to enqueue
 }
 
 func (f *fiber) isOpen(window uint8) bool { return f.open>>window&1 == 1 }
@@ -122,6 +127,12 @@ func (f *fiber) end(index int) {
 	*f = fiber{phase: done, seq: f.seq, uuid: f.uuid, tick: f.tick}
 }
 
+// heard is what an answer says of ticks that nobody fired, for its reader to count.
+type heard struct {
+	after  uint8 // newest tick claimed, or refused, before
+	waited uint8 // tick that waited until now, and does not any more
+}
+
 // entry is a run in `running`.
 type entry struct {
 	uuid    uuid
@@ -129,6 +140,10 @@ type entry struct {
 	attempt uint8
 	window  uint8 // the window of the request that set its lease
 	jumped  bool  // Redis' clock has stepped over its end
+	slot    uint8 // where it took its lock
+	began   uint8 // newest tick that had come when it was claimed
+	renewed uint8 // newest tick that had come when its lease was last renewed
+	toEnd   bool  // a newer tick has come that replaces it
 }
 
 // due is a member of the due set.
@@ -149,10 +164,11 @@ type interrupted struct {
 type store struct {
 	lock     [maxTicks + 1]uuid // by slot: the tick under Allow, else 0
 	claimed  uint8              // newest tick claimed
-	last     uuid               // newest run
-	queued   uint8
-	pend     uint8
-	stop     bool
+	last     uuid               // newest run under another policy than Allow
+	newest   uuid               // without PerRun or SameAnswer: newest run
+	refused  uint8              // ticks that came due behind runs and were refused: a bit each
+	waits    uint8              // tick that came due behind a run and waits for the end of all
+	stop     bool               // without StopToken: the run is to end
 	evidence [maxEvidence]interrupted
 	running  [maxEntries]entry // by UUID
 	due      [maxEntries]due   // by tick, attempt, nonce
@@ -167,6 +183,8 @@ type stray struct {
 	nonce         uuid
 	window        uint8
 	outcome       outcome
+	policy        Policy
+	look          bool
 	orphan        bool // its replica has crashed
 }
 
@@ -194,7 +212,8 @@ type state struct {
 	starts         [maxTicks + 1]uint8 // by tick: two bits for each of four attempts
 	marks          [maxTicks + 1]mark
 	violation      Violation
-	fromOrphan     bool // while a stray copy of a crashed replica is run
+	fromOrphan     bool  // while a stray copy of a crashed replica is run
+	heard          heard // while a request is run: what its answer says
 }
 
 // live is the fiber that still works under a UUID, nil if none does.

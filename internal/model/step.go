@@ -60,11 +60,11 @@ func (m *model) endsFiber(s *state, f *fiber, index int) bool {
 	default:
 		return false
 	}
-	if f.askedAgain {
+	if f.askedAgain || !m.has(Gaps) {
 		return false
 	}
 	switch f.answer {
-	case answerFired, answerGone:
+	case answerFired, answerGone, answerStale:
 		return true
 	case answerOverlap:
 		return s.left[Loss] == 0 && index != dueFiber
@@ -79,19 +79,26 @@ func (m *model) advanceClock(s *state, emit emit) {
 	if int(s.now) == m.Ticks {
 		return
 	}
+	freezes := false
 	if m.Healthy >= 0 && s.now > m.Begin {
-		if p := s.fibers[m.Healthy][s.now-1].phase; p == idle || p == armed || p == asking {
+		f := &s.fibers[m.Healthy][s.now-1]
+		freezes = (f.phase == armed || f.phase == asking) && s.left[Freeze] > 0
+		waitsForSlot := f.phase == armed && m.OneSlot && !m.has(Look)
+		if (f.phase == idle || f.phase == armed || f.phase == asking) && !freezes && !waitsForSlot {
 			return
 		}
 	}
 	next := *s
+	if freezes {
+		next.left[Freeze]--
+	}
 	if m.Tolerance && !s.near {
 		next.near = true
-		emit(&next, action{kind: actNear, what: next.now + 1}, false)
+		emit(&next, action{kind: actNear, what: next.now + 1}, freezes)
 		return
 	}
 	next.now, next.near = s.now+1, false
-	emit(&next, action{kind: actClock, what: next.now}, false)
+	emit(&next, action{kind: actClock, what: next.now}, freezes)
 }
 
 func (m *model) deliverStrays(s *state, emit emit) {
@@ -103,7 +110,7 @@ func (m *model) deliverStrays(s *state, emit emit) {
 		next.removeStray(i)
 		next.fromOrphan = z.orphan
 		a := m.deliver(&next, z)
-		next.fromOrphan = false
+		next.fromOrphan, next.heard = false, heard{}
 		emit(&next, action{kind: actStrayArrives, replica: z.replica, fiber: z.from, what: uint8(a)}, false)
 	}
 }
@@ -121,25 +128,32 @@ func (m *model) deliver(s *state, z stray) answer {
 
 // call is Redis running a request.
 func (m *model) call(s *state, z stray, inTime bool) answer {
+	a := m.script(s, z, inTime)
+	s.redis.tidy()
+	return a
+}
+
+// script is the script that a request calls.
+func (m *model) script(s *state, z stray, inTime bool) answer {
 	switch z.phase {
 	case asking:
 		return m.acquire(s, claim{uuid: z.uuid, tick: z.tick, attempt: z.attempt, pop: z.from == dueFiber, nonce: z.nonce,
-			window: z.window, inTime: inTime})
+			window: z.window, inTime: inTime, policy: z.policy, look: z.look})
 	case verifying:
-		return m.extend(s, z.uuid, z.tick, z.window)
+		return m.extend(s, z.uuid, slotOf(z.policy, z.tick), z.window)
 	case finishing:
-		return m.finish(s, z.uuid, z.tick, z.attempt, z.outcome)
+		return m.finish(s, z)
 	case handingOver:
-		return m.handover(s, z.uuid, z.tick, z.attempt, z.replica+1)
+		return m.handover(s, z, z.replica+1)
 	default: // abandoning
-		return m.handover(s, z.uuid, z.tick, z.attempt, 0)
+		return m.handover(s, z, 0)
 	}
 }
 
 // copyOf is a copy of a fiber's request.
 func copyOf(f *fiber, p at) stray {
 	return stray{phase: f.phase, replica: uint8(p.replica), from: uint8(p.fiber), uuid: f.uuid, tick: f.tick, attempt: f.attempt,
-		nonce: f.nonce, window: f.under, outcome: f.outcome}
+		nonce: f.nonce, window: f.under, outcome: f.outcome, policy: f.policy, look: f.look}
 }
 
 // addStray is false when there are too many to be modelled: then the copy is one that gets lost.

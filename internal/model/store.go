@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // find is the index of a run's entry in `running`, -1 if there is none.
 func (rd *store) find(u uuid) int {
@@ -98,25 +101,54 @@ func (rd *store) isDueFrom(u uuid, tick uint8) bool {
 }
 
 // slot is where a tick's run takes its lock.
-func (m *model) slot(tick uint8) int {
-	if m.Policy == Allow {
+func slotOf(p Policy, tick uint8) int {
+	if p == Allow {
 		return int(tick)
 	}
 	return 0
 }
 
-// holder is the run that keeps others from starting one for this tick; 0 = none.
-func (m *model) holder(rd *store, tick uint8) uuid {
-	if m.has(Settle) {
-		for _, e := range rd.running {
-			if e.uuid != 0 && m.slot(e.tick) == m.slot(tick) {
-				return e.uuid
-			}
-		}
+// inTheWay tells whether a run keeps others from starting one for this tick.
+func (m *model) inTheWay(rd *store, p Policy, tick uint8) bool {
+	slot := slotOf(p, tick)
+	switch {
+	case m.has(AllRuns) && p == Allow:
+		return false
+	case !m.has(Settle):
+		return rd.find(rd.lock[slot]) >= 0
+	case m.has(AllRuns):
+		return rd.running[0].uuid != 0
+	}
+	return slices.ContainsFunc(rd.running[:], func(e entry) bool { return e.uuid != 0 && int(e.slot) == slot })
+}
+
+// newestRefused is the newest tick that was refused and is not settled.
+func (rd *store) newestRefused() uint8 {
+	if rd.refused == 0 {
 		return 0
 	}
-	if owner := rd.lock[m.slot(tick)]; rd.find(owner) >= 0 {
-		return owner
+	return uint8(bits.Len8(rd.refused) - 1)
+}
+
+// newestKnown is the newest tick that was claimed, or refused.
+func (rd *store) newestKnown() uint8 { return max(rd.claimed, rd.newestRefused()) }
+
+// passedOver tells whether a newer tick was refused and this one was not: it is missed.
+func (rd *store) passedOver(tick uint8) bool {
+	return tick < rd.newestRefused() && rd.refused>>tick&1 == 0
+}
+
+// tidy forgets when runs began and were renewed as far as it makes no difference any more.
+func (rd *store) tidy() {
+	for i := range rd.running {
+		e := &rd.running[i]
+		e.began, e.renewed = rd.openUpTo(e.began), rd.openUpTo(e.renewed)
 	}
-	return 0
+}
+
+// openUpTo is the newest tick up to the given one whose fate is open: it is not claimed, or stands behind a run.
+func (rd *store) openUpTo(tick uint8) uint8 {
+	for ; tick > 0 && tick <= rd.claimed && rd.refused>>tick&1 == 0; tick-- {
+	}
+	return tick
 }

@@ -1,5 +1,10 @@
 package model
 
+import (
+	"cmp"
+	"slices"
+)
+
 // renaming gives each replica the name of another. Replicas are alike but for the healthy one and those that cannot
 // start the job, so states that differ only by a renaming are one.
 type renaming [maxReplicas]int
@@ -18,7 +23,7 @@ func (c Scenario) renamings() []renaming {
 func (c Scenario) keeps(p renaming) bool {
 	for r, q := range p {
 		outside := r >= c.Replicas || r == c.Healthy
-		if r != q && outside || q < c.Replicas && r < c.Replicas && c.CannotStart[r] != c.CannotStart[q] {
+		if r != q && outside || q < c.Replicas && r < c.Replicas && (c.CannotStart[r] != c.CannotStart[q] || c.Rollout && c.By[r] != c.By[q]) {
 			return false
 		}
 	}
@@ -44,6 +49,10 @@ func (p renaming) state(s *state) state {
 		for i := range next.fibers[r] {
 			f := &next.fibers[r][i]
 			f.uuid, f.nonce = p.uuid(f.uuid), p.uuid(f.nonce)
+			older := f.older
+			for r, q := range p {
+				f.older[q] = older[r]
+			}
 		}
 	}
 	for i := range next.strays {
@@ -58,7 +67,7 @@ func (p renaming) store(rd *store) {
 	for i := range rd.lock {
 		rd.lock[i] = p.uuid(rd.lock[i])
 	}
-	rd.last = p.uuid(rd.last)
+	rd.last, rd.newest = p.uuid(rd.last), p.uuid(rd.newest)
 	for i := range rd.evidence {
 		rd.evidence[i].uuid = p.uuid(rd.evidence[i].uuid)
 	}
@@ -72,6 +81,7 @@ func (p renaming) store(rd *store) {
 			d.avoid = uint8(p[d.avoid-1] + 1)
 		}
 	}
+	slices.SortFunc(rd.evidence[:], func(a, b interrupted) int { return cmp.Compare(a.uuid-1, b.uuid-1) }) // none at the end
 	sortEntries(&rd.running)
 	sortDue(&rd.due)
 }

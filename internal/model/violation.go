@@ -15,11 +15,39 @@ const (
 	MissedTwice
 	OverlapToCome
 	ForeignLock
+	TwoFates
+	NoFate
+	OverlapFreed
+	QueueFreed
+	OverlapBefore
+	LateClaim
+	FreedBeside
+	StoppedForNothing
+	NotStopped
 )
 
-var violations = [...]string{"none", "tick fired twice", "same attempt started twice", "two trusted runs overlap", "tick lost",
-	"claimed tick neither finished nor run again", "tick counted as skipped or missed, and fired", "the model's tables are too small",
-	"tick counted as missed twice", "tick skipped as overlap, and the run ended before it came", "lock of somebody else taken"}
+var violations = [...]string{
+	None:              "none",
+	FiredTwice:        "tick fired twice",
+	AttemptTwice:      "same attempt started twice",
+	RunsOverlap:       "two trusted runs overlap",
+	TickLost:          "tick lost",
+	RunLost:           "claimed tick neither finished nor run again",
+	SkippedAndFired:   "tick counted as skipped or missed, and fired",
+	Overflow:          "the model's tables are too small",
+	MissedTwice:       "tick counted as missed twice",
+	OverlapToCome:     "tick skipped as overlap, and the run ended before it came",
+	ForeignLock:       "lock of somebody else taken",
+	TwoFates:          "tick counted as missed and as overlap",
+	NoFate:            "settled tick has no fate",
+	OverlapFreed:      "tick that overlapped set free when its run died",
+	QueueFreed:        "several ticks set free under Queue",
+	OverlapBefore:     "tick skipped for a run that began after it",
+	LateClaim:         "tick claimed when the next was due already",
+	FreedBeside:       "waiting tick set free beside a run",
+	StoppedForNothing: "run told to end for nothing",
+	NotStopped:        "replaced run told to go on",
+}
 
 func (v Violation) String() string { return violations[v] }
 
@@ -31,6 +59,8 @@ func (m *model) noteStart(s *state, f *fiber) {
 		s.starts[f.tick] += 1 << shift
 	}
 	switch {
+	case s.startsBeside(f):
+		s.violate(RunsOverlap)
 	case s.marks[f.tick]&(missed|overlapped) != 0:
 		s.violate(SkippedAndFired)
 	case !m.AtLeastOnce && s.startsOf(f.tick) > 1:
@@ -47,8 +77,6 @@ func (m *model) broken(s *state) Violation {
 		return None
 	case s.violation != None:
 		return s.violation
-	case m.Policy != Allow && m.trustedRuns(s) > 1:
-		return RunsOverlap
 	}
 	return None
 }
@@ -67,12 +95,14 @@ func (m *model) trustedRuns(s *state) int {
 
 // brokenAtRest is the promise that a state breaks in which nothing more happens unless something fails.
 func (m *model) brokenAtRest(s *state) Violation {
-	if m.Only != None || m.outOfUUIDs(s) || !m.someoneCanStart(s) {
+	if m.Only != None && m.Only != NoFate || m.outOfUUIDs(s) || !m.someoneCanStart(s) {
 		return None
 	}
 	for t := uint8(1); int(t) <= m.Ticks; t++ {
 		started := s.startsOf(t) > 0
 		switch {
+		case !started && !m.Strict && t <= s.redis.claimed && s.marks[t]&(overlapped|missed|diedAtStart|superseded) == 0:
+			return NoFate
 		case !started && !m.excused(s, t):
 			return TickLost
 		case started && m.AtLeastOnce && s.marks[t]&finished == 0:
@@ -110,6 +140,95 @@ func (m *model) someoneCanStart(s *state) bool {
 	for r := range m.Replicas {
 		if s.alive[r] && !m.CannotStart[r] {
 			return true
+		}
+	}
+	return false
+}
+
+// noteFreed checks that a tick is set free only when no run is there, and that it did not overlap with the dead one.
+func (m *model) noteFreed(s *state, e entry, tick uint8, how phase) {
+	switch {
+	case m.trustedRuns(s) > 0:
+		s.violate(FreedBeside)
+	case how == dead && tick != s.redis.waits && e.began < tick && tick <= e.renewed:
+		s.violate(OverlapFreed)
+	}
+}
+
+// noteBegan checks that a run is in the way only of ticks that came due after it began.
+func (s *state) noteBegan(e entry, tick uint8) {
+	if e.began >= tick {
+		s.violate(OverlapBefore)
+	}
+}
+
+// noteStop checks that a run is told to end when a newer tick replaces it, and then alone.
+func (m *model) noteStop(s *state, e entry, told bool) {
+	switch {
+	case told && !e.toEnd:
+		s.violate(StoppedForNothing)
+	case !told && e.toEnd && m.has(SoftReplace):
+		s.violate(NotStopped)
+	}
+}
+
+func (s *state) noteOverlap(tick uint8) {
+	switch {
+	case tick > s.now:
+		s.violate(OverlapToCome)
+	case s.marks[tick]&missed != 0:
+		s.violate(TwoFates)
+	case s.startsOf(tick) > 0:
+		s.violate(SkippedAndFired)
+	}
+	s.marks[tick] |= overlapped
+}
+
+func (s *state) countMissed(tick uint8) {
+	switch {
+	case s.marks[tick]&missed != 0:
+		s.violate(MissedTwice)
+	case s.marks[tick]&overlapped != 0:
+		s.violate(TwoFates)
+	case s.startsOf(tick) > 0:
+		s.violate(SkippedAndFired)
+	}
+	s.marks[tick] |= missed
+}
+
+// holders are the fibers, other than that of a UUID, that have claimed and trust their window.
+func (s *state) holders(u uuid) (older [maxReplicas]uint8) {
+	for r := range s.fibers {
+		for i := range s.fibers[r] {
+			f := &s.fibers[r][i]
+			if !s.alive[r] || f.uuid == u || f.open == 0 || f.phase < asking || f.phase > running {
+				continue
+			}
+			if f.phase != asking || f.claimed && s.redis.find(f.uuid) >= 0 {
+				older[r] |= 1 << i
+			}
+		}
+	}
+	return older
+}
+
+// startsBeside tells whether a run starts while another trusted one is there, and either of them was claimed, under
+// another policy than Allow, after the other.
+func (s *state) startsBeside(f *fiber) bool {
+	if !f.trusted() {
+		return false
+	}
+	replica, fiber := f.uuid.owner()
+	for r := range s.fibers {
+		for i := range s.fibers[r] {
+			g := &s.fibers[r][i]
+			if g == f || !s.alive[r] || g.phase != running || !g.trusted() {
+				continue
+			}
+			both := f.policy != Allow && g.policy != Allow
+			if both || f.older[r]>>i&1 == 1 || g.older[replica]>>fiber&1 == 1 {
+				return true
+			}
 		}
 	}
 	return false

@@ -44,7 +44,7 @@ func TestSearchThatIsCutOffIsNotOneThatPasses(t *testing.T) {
 func TestLeavingAMendOutShowsItsCounterexample(t *testing.T) {
 	var out strings.Builder
 	worlds := only(t, "small", "all/amo/R1")
-	if exit := leaveOut(&out, model.GapBehind, worlds, 100_000); exit != 0 || !strings.Contains(out.String(), "=> tick lost") {
+	if exit := leaveOut(&out, model.GapBehind, worlds, 100_000); exit != 0 || !strings.Contains(out.String(), "=> settled tick has no fate") {
 		t.Errorf("exit code %d\n%s", exit, out.String())
 	}
 	out.Reset()
