@@ -9,6 +9,8 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/solotick/solotick/lock"
 )
 
 const prefix = "solotick:{" + service + "}:"
@@ -23,14 +25,14 @@ func (w *world) checkSettled() {
 	if left, err := w.redis.mini.ZMembers(prefix + "running"); err == nil {
 		w.violated("6: accounts", "", "entries are left in running: %v", left)
 	}
-	for _, j := range w.plan.Jobs {
-		fields, err := w.redis.mini.HKeys(prefix + "job:" + j.Name)
+	for _, name := range append(w.plan.names(), lock.TimerJobs) {
+		fields, err := w.redis.mini.HKeys(prefix + "job:" + name)
 		if err != nil {
 			continue // no replica registered it since all was lost, or it needs no ledger
 		}
 		for _, f := range fields {
-			if strings.HasPrefix(f, "run") || strings.HasPrefix(f, "r:") || f == "pend" || f == "queued" || f == "stop" {
-				w.violated("6: accounts", j.Name, "the ledger still has %s", f)
+			if leftover(f) {
+				w.violated("6: accounts", name, "the ledger still has %s", f)
 			}
 		}
 	}
@@ -54,7 +56,7 @@ func (w *world) checkHistory() {
 	for _, c := range w.redis.claims.all {
 		want := 1
 		switch c.how {
-		case "", "lost":
+		case "", "lost", "forgotten":
 			continue
 		case "abandon":
 			want = 0
@@ -104,7 +106,7 @@ func (w *world) checkWakes() {
 	for k, qs := range asks {
 		n := 0
 		for i, q := range qs {
-			if !q.gap && !(i+1 < len(qs) && w.swaps(k.replica, q.sent-overtaking, min(q.answered, qs[len(qs)-1].sent))) {
+			if !q.gap && !q.early && !(i+1 < len(qs) && w.swaps(k.replica, q.sent-overtaking, min(q.answered, qs[len(qs)-1].sent))) {
 				n++
 			}
 		}
@@ -114,17 +116,18 @@ func (w *world) checkWakes() {
 	}
 }
 
-// question is what a wake asked Redis with one run. With another run it asks anew after a GAP, and when its job is changed
+// question is what a wake asked Redis with one run. With another run it asks anew after a GAP or a look, and when its job is changed
 // before it has an answer.
 type question struct {
 	run            string
 	sent, answered time.Duration // when it left, which may be after it was put (overtaking), and when that came which ends it
 	gap            bool
+	early          bool // it was told nothing but that it is too early, or too late, by Redis' clock
 }
 
 // ends tells whether nothing more is asked after the answer: the others are an error or a reason to ask again.
 func (a *ask) ends() bool {
-	return !strings.HasPrefix(a.code, "-") && !slices.Contains([]string{"EARLY", "STALE", "UNKNOWN"}, a.code)
+	return !strings.HasPrefix(a.code, "-") && !slices.Contains([]string{"EARLY", "STALE", "UNKNOWN", "FREE"}, a.code)
 }
 
 // questions are all of them, those for one tick in the order in which they were sent first.
@@ -138,7 +141,9 @@ func (w *world) questions() map[wakeOf][]*question {
 			all[k] = append(all[k], &question{run: a.run, sent: a.sent, answered: math.MaxInt64})
 		}
 		q := all[k][i]
-		q.sent, q.gap = min(q.sent, a.sent), q.gap || a.code == "GAP"
+		q.early = (q.early || a.code == "EARLY" || a.code == "STALE") &&
+			(!a.ends() || a.read == 0) // by Redis' clock it is not time, or no more: it asks anew
+		q.sent, q.gap = min(q.sent, a.sent), q.gap || a.code == "GAP" || a.code == "FREE"
 		// The client forgets what it has read of a batch whose connection breaks.
 		if a.read != 0 && a.ends() && !w.disturbed(a.replica.place, a.sent, a.read) {
 			q.answered = min(q.answered, a.read)
@@ -171,15 +176,16 @@ func (w *world) checkTimers() {
 		}
 	}
 	for _, r := range w.replicas {
-		to, dead := r.stopped()
+		_, dead := r.stopped()
 		if dead {
 			continue
 		}
+		to := r.endsAt()
 		if to == 0 {
 			to = w.plan.Lasts
 		}
-		for i := range w.plan.Jobs {
-			for _, l := range w.lives(w.plan.Jobs[i].Name) {
+		for _, name := range w.plan.names() {
+			for _, l := range w.lives(name) {
 				for tick := l.Schedule.Next(w.began); ; tick = l.Schedule.Next(tick) {
 					at := tick.Sub(w.began)
 					if at+l.Jitter+time.Second > min(to, l.to) {
@@ -213,14 +219,14 @@ func (w *world) checkMetrics() {
 		want := map[[3]string]float64{}
 		for _, o := range w.outcomes {
 			if o.replica == r && o.reason == "fired" {
-				want[[3]string{"solotick_fires_total", o.job, ""}]++
+				want[[3]string{"solotick_fires_total", series(o.job), ""}]++
 			} else if o.replica == r {
-				want[[3]string{"solotick_skips_total", o.job, o.reason}]++
+				want[[3]string{"solotick_skips_total", series(o.job), o.reason}]++
 			}
 		}
 		for f, n := range w.settled {
 			if f.replica == r {
-				want[[3]string{"solotick_runs_total", f.job, f.outcome}] += float64(n)
+				want[[3]string{"solotick_runs_total", series(f.job), f.outcome}] += float64(n)
 			}
 		}
 		families, err := r.registry.Gather()
@@ -240,6 +246,14 @@ func (w *world) checkMetrics() {
 			}
 		}
 	}
+}
+
+// series is the name under which a job is counted: all timers have one.
+func series(job string) string {
+	if _, ok := lock.TimerID(job); ok {
+		return lock.TimerJobs
+	}
+	return job
 }
 
 func label(m *dto.Metric, name string) string {

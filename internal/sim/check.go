@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 )
@@ -12,6 +13,7 @@ import (
 // check judges the whole trace when all is over.
 func (w *world) check() {
 	w.checkOnce()
+	w.checkChanged()
 	w.checkOverlap()
 	w.checkLost()
 	w.checkPaused()
@@ -23,6 +25,20 @@ func (w *world) check() {
 	w.checkTables()
 	w.checkCaughtUp()
 	w.checkMetrics()
+	w.checkSkipped()
+	w.checkSuperseded()
+	w.checkApps()
+	w.checkAskedOnce()
+	w.checkAttempts()
+	w.checkKinds()
+	w.checkReturned()
+	w.checkDrains()
+	w.checkConfirmed()
+	w.checkTimersFired()
+	w.checkFates()
+	w.met["writes that were denied"] += w.redis.denials
+	w.met["answers to WAIT of too few"] += w.redis.unconfirmed
+	w.met["messages that a standing Redis took"] += w.redis.standstill.taken
 }
 
 // firing is a tick of a job, or, where every replica runs it, one process's.
@@ -36,7 +52,10 @@ func (w *world) checkOnce() {
 	starts := map[firing]*run{}
 	for _, r := range w.runs {
 		f := firing{job: r.Job, tick: r.Tick.UnixMilli()}
-		if w.plan.job(r.Job).Guarantee == "every-replica" {
+		if r.Kind == "backfill" {
+			continue // its ticks may have been fired before
+		}
+		if r.Token == 0 {
 			if w.stepped || w.plan.jumps() || w.disturbed(-1, r.replica.began-time.Second, r.replica.began+3*time.Second) {
 				continue // the ticks come again on a clock that is set back, and nothing guards them
 			}
@@ -52,6 +71,36 @@ func (w *world) checkOnce() {
 	}
 }
 
+// checkChanged: a tick that every replica has fired for itself is not fired once more under a lock, when the job's guarantee
+// changes. Those of a rollout, in which the replicas do not agree, are left out.
+func (w *world) checkChanged() {
+	alone := map[ofTick]*run{}
+	for _, r := range w.runs {
+		k := ofTick{r.Job, r.Tick.UnixMilli()}
+		b := alone[k]
+		switch {
+		case r.Kind == "manual" || r.Kind == "backfill":
+		case r.Token == 0:
+			alone[k] = r
+		case b != nil && !w.stepped && !w.plan.Local && !w.rolledOut(r.Job, b.start):
+			w.violatedAt(r.start, "1: never twice", r.Job, "tick %s was fired by %s at %s, on every replica, and by %s at %s (%s) under a lock",
+				stamp(r.Tick),
+				b.replica.process, b.start, r.replica.process, r.start, r.Kind)
+		}
+	}
+	w.met["ticks of every replica"] += len(alone)
+}
+
+// rolledOut tells whether the replicas did not agree on a job's guarantee at a time.
+func (w *world) rolledOut(job string, at time.Duration) bool {
+	for n, x := range w.plan.Reloads {
+		if x.Job == job && x.Kind == "guarantee" && x.At-time.Second <= at && at <= max(x.At+slowest, w.lastToSwap(n+1))+settling {
+			return true
+		}
+	}
+	return false
+}
+
 // judgeAgain looks at a tick that was started before.
 func (w *world) judgeAgain(before, r *run) {
 	cl, _ := w.redis.claims.of(before.ID)
@@ -61,15 +110,31 @@ func (w *world) judgeAgain(before, r *run) {
 			w.met["tried again"]++
 			return
 		}
-	case cl.again && (cl.how == "reap" || cl.how == "requeue") && (r.Kind == "takeover" || r.Kind == "handover") && r.Attempt > cl.attempt:
+	case cl.again && (cl.how == "reap" || cl.how == "requeue" || cl.how == "lost") && r.Attempt > cl.attempt &&
+		(r.Kind == "takeover" || r.Kind == "handover" || r.Kind == "manual" && before.Kind == "manual"):
 		w.met["run again"]++
+		return
+	}
+	if w.plan.job(r.Job).Guarantee == string(config.AtLeastOnce) && slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {
+		return c.job == r.Job && c.tick.Equal(r.Tick) && w.lostAllBetween(c.won, r.start)
+	}) {
+		w.met["fired again after a loss of data"]++
 		return
 	}
 	if w.bornBehind(before.start-time.Second, r.start) {
 		return
 	}
+	if w.excusedDouble(before) {
+		w.met["doubles that a failover excuses"]++
+		return
+	}
 	w.violatedAt(r.start, "1: never twice", r.Job, "tick %s was fired by %s at %s (attempt %d) and by %s at %s (%s, attempt %d)", stamp(r.Tick),
 		before.replica.process, before.start, before.Attempt, r.replica.process, r.start, r.Kind, r.Attempt)
+}
+
+// lostAllBetween tells whether Redis lost all its data in a time.
+func (w *world) lostAllBetween(from, to time.Duration) bool {
+	return slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= from && at <= to })
 }
 
 // bornBehind tells whether Redis lost all in a time, and its clock is set in this world. A ledger that is born on a clock
@@ -86,16 +151,18 @@ func (w *world) checkOverlap() {
 	runs := slices.Clone(w.runs)
 	slices.SortStableFunc(runs, func(a, b *run) int { return cmp.Compare(a.start, b.start) })
 	for _, r := range runs {
-		j := w.plan.job(r.Job)
 		cl, ok := w.redis.claims.of(r.ID)
 		if !ok {
 			continue
 		}
 		end := min(r.over, cl.trust)
-		if cl.how == "lost" {
+		if cl.how == "lost" || cl.how == "forgotten" {
 			end = min(end, cl.settled) // when Redis loses all, it loses this too
+			if r.start >= cl.settled {
+				continue // an attempt more, until its replica hears of that
+			}
 		}
-		if before := last[r.Job]; j.Policy != "Allow" && before != nil && before.ID != r.ID && r.start < until[r.Job] {
+		if before := last[r.Job]; cl.policy != "Allow" && before != nil && before.ID != r.ID && r.start < until[r.Job] {
 			w.violatedAt(r.start, "3: never overlapping", r.Job, "tick %s starts on %s at %s, and tick %s runs on %s until %s", stamp(r.Tick),
 				r.replica.process, r.start, stamp(before.Tick), before.replica.process, until[r.Job])
 		}
@@ -142,16 +209,6 @@ func (w *world) wakes(s span) time.Duration {
 		}
 	}
 	return end
-}
-
-// offsetAt is what Redis' clock was off by.
-func (w *world) offsetAt(at time.Duration) (off time.Duration) {
-	for _, f := range w.plan.Faults {
-		if f.Kind == "redis steps" && f.At <= at {
-			off += f.By
-		}
-	}
-	return off
 }
 
 // jumps tells whether a replica's clock is set.

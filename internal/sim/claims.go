@@ -13,17 +13,26 @@ import (
 type claims struct {
 	world *world
 
-	mu       sync.Mutex
-	all      []*claim
-	by       map[string]*claim // by run
-	asks     []*ask
-	queued   []queued
-	late     map[string]bool // runs that ended well after they were taken over
-	loss     []time.Duration // when all was forgotten
-	births   []birth
-	held     []hold
-	orders   map[string]bool // ids of what the operator did
-	triggers []queued        // manual runs that were asked for
+	mu        sync.Mutex
+	all       []*claim
+	by        map[string]*claim // by run
+	asks      []*ask
+	queued    []queued
+	late      map[string]bool // runs that ended well after they were taken over
+	loss      []time.Duration // when all was forgotten
+	births    []birth
+	sinces    []birth // from when on a job has the ticks that it has
+	held      []hold
+	orders    map[string]done          // what the operator did, by id
+	bookings  map[string]bool          // requests that counted missed ticks
+	promised  map[string]time.Duration // ids of what the operator was told is done, and when
+	triggers  []queued                 // runs by hand that were asked for
+	timers    map[string]*timerState
+	oblivions []oblivion
+	left      []queued // jobs of which Redis was told that they have left
+	fates     *fates
+	struck    bool   // the fault that waits for many timers has begun
+	ambush    *Fault // waits for a replica that wins
 }
 
 // claim is one run as Redis saw it.
@@ -35,21 +44,38 @@ type claim struct {
 	token     int64
 	kind      string
 	attempt   int
-	handovers int
-	again     bool // to be run again when it is cut short
-	table     bool // its authority was the table, not a due member
+	rounds    int           // how often all replicas had refused it
+	finished  time.Duration // when its replica said so
+	deaths    int           // how many replicas had died with it
+	refused   int           // how many replicas had refused it in its round
+	again     bool          // to be run again when it is cut short
+	table     bool          // its authority was the table, not a due member
 
+	policy  string
+	member  string        // that hands it on; "" = it is given up, or it has ended
+	renewed time.Duration // when Redis last heard of it that it lives
 	settled time.Duration // 0: not yet
-	how     string        // finish, requeue, handover, abandon, reap, lost
+	how     string        // finish, requeue, handover, abandon, reap, lost, forgotten
+	told    time.Duration // when its replica read that it is settled
+	undone  []settlement  // that a failover forgot
 	back    bool          // it never started, and so its tick is due again as it was, maybe after it was reaped
 	trust   time.Duration // until when its replica may rely on it, by the answers that it has read
+}
+
+// settlement is one end of a run.
+type settlement struct {
+	how      string
+	at, told time.Duration // told: when its replica read the answer; 0 = never
 }
 
 // ask is one answer to a question for a tick.
 type ask struct {
 	run, job, code string
 	kind           string
-	table          bool // it is asked for by the table, and not by a due member
+	policy         string
+	table          bool     // it is asked for by the table, and not by a due member
+	list           []string // due members that it would make
+	at             time.Duration
 	tick           time.Time
 	replica        *replica
 	sent, read     time.Duration // read: 0 when it never was
@@ -65,14 +91,23 @@ type birth struct {
 
 // queued is a tick that was claimed to wait behind a run.
 type queued struct {
-	job    string
-	tick   time.Time
-	at     time.Duration
-	behind *claim
+	job       string
+	tick      time.Time
+	at        time.Duration
+	behind    *claim
+	policy    string
+	id        string        // of the request, of what was asked for by hand
+	forgotten time.Duration // when a failover forgot it; 0 = none did
 }
 
 func newClaims(w *world) *claims {
-	return &claims{world: w, by: map[string]*claim{}, late: map[string]bool{}, orders: map[string]bool{}}
+	c := &claims{world: w, by: map[string]*claim{}, late: map[string]bool{}, orders: map[string]done{}, bookings: map[string]bool{},
+		promised: map[string]time.Duration{},
+		timers:   map[string]*timerState{}, fates: newFates(w)}
+	for _, t := range w.plan.Timers {
+		c.timers[t.ID] = &timerState{plan: t}
+	}
+	return c
 }
 
 // ran takes in a script that Redis has run.
@@ -87,30 +122,38 @@ func (c *claims) ran(q *call) {
 		c.ended(q, code)
 	case "pause", "ask":
 		c.operated(q, code)
+	case "timer":
+		c.timed(q, code)
+	case "book":
+		c.booked(q)
 	case "register":
-		c.world.note(q.replica, "register", "", "", "", "")
-		if len(q.reply) > 3 && q.reply[0] == q.reply[1] { // now, and when it was born
-			c.births = append(c.births, birth{job: q.job(), at: c.world.now(), tick: millis(q.reply[3])})
-		}
+		c.registered(q)
 	case "extend":
-		if code != "OK" && len(q.args) > 1 {
-			c.world.note(q.replica, "extend", q.args[1], "", q.run(), code)
+		if cl := c.by[q.run()]; cl != nil && (code == "OK" || code == "REPLACED") {
+			cl.renewed = c.world.now()
+		}
+		if code != "OK" && len(q.args) > argExtendedJob {
+			c.world.note(q.replica, "extend", q.args[argExtendedJob], "", q.run(), code)
 		}
 	}
 }
 
-// The arguments of acquire: see its source.
-const (
-	argJob = iota + 1
-	argTick
-	_
-	_
-	_
-	_
-	argRecord
-	_
-	argMember
-)
+// registered records what Redis answered for a job that was told to it.
+func (c *claims) registered(q *call) {
+	extra := ""
+	if q.args[argFingerprint] == gone {
+		extra = " has left"
+		c.left = append(c.left, queued{job: q.job(), at: c.world.now()})
+	}
+	c.world.note(q.replica, "register", "", "", "", q.job()+extra) // who registers which job when is no matter of the seed
+	if len(q.reply) <= answerTick {
+		return
+	}
+	c.sinces = append(c.sinces, birth{job: q.job(), at: c.world.now(), tick: millis(q.reply[answerSince])})
+	if q.reply[answerNow] == q.reply[answerBorn] {
+		c.births = append(c.births, birth{job: q.job(), at: c.world.now(), tick: millis(q.reply[answerTick])})
+	}
+}
 
 func (c *claims) acquired(q *call, code string) {
 	if len(q.args) <= argRecord {
@@ -118,18 +161,24 @@ func (c *claims) acquired(q *call, code string) {
 	}
 	job, tick := q.args[argJob], millis(q.args[argTick])
 	c.world.note(q.replica, "acquire", job, stamp(tick), q.run(), code)
-	q.ask = &ask{run: q.run(), job: job, code: code, tick: tick, replica: q.replica, sent: q.sent, behind: c.running1(job)}
+	q.ask = &ask{run: q.run(), job: job, code: code, tick: tick, replica: q.replica, sent: q.sent, at: c.world.now(),
+		policy: q.args[argPolicy], behind: c.live(job)}
+	if len(q.args) > argList {
+		q.ask.list = q.args[argList:]
+	}
 	q.ask.table = len(q.args) <= argMember || q.args[argMember] == ""
-	record := strings.Fields(q.args[argRecord]) // policy, ttl, kind, attempt, handovers, again
-	if len(record) > 5 {
-		q.ask.kind = record[2]
+	record := strings.Fields(q.args[argRecord])
+	if len(record) > recordAgain {
+		q.ask.kind = record[recordKind]
 	}
 	c.asks = append(c.asks, q.ask)
 	switch code {
+	case "OVERLAP":
+		c.fates.overlappedAtOnce(q)
 	case "QUEUED":
-		c.queued = append(c.queued, queued{job: job, tick: tick, at: c.world.now(), behind: c.running1(job)})
+		c.queued = append(c.queued, queued{job: job, tick: tick, at: c.world.now(), behind: c.live(job), policy: q.ask.policy})
 	case "WON":
-		if len(q.reply) > 2 {
+		if len(q.reply) > answerToken {
 			c.won(q, record)
 		}
 	}
@@ -137,10 +186,10 @@ func (c *claims) acquired(q *call, code string) {
 
 func (c *claims) won(q *call, record []string) {
 	job, tick := q.ask.job, q.ask.tick
-	token, _ := strconv.ParseInt(q.reply[len(q.reply)-1], 10, 64)
+	token, _ := strconv.ParseInt(q.reply[answerToken], 10, 64)
 	if old := c.by[q.run()]; old != nil {
 		switch {
-		case old.how == "lost", c.world.bornBehind(old.settled, c.world.now()): // a copy that came late
+		case old.how == "lost", old.how == "forgotten", c.world.bornBehind(old.settled, c.world.now()): // a copy that came late
 		case old.settled != 0:
 			c.world.violated("1: never twice", job, "run %s of tick %s was won again after %s", short(old.run), stamp(tick), old.how)
 		case old.token != token:
@@ -153,14 +202,23 @@ func (c *claims) won(q *call, record []string) {
 	if p := c.newest(job); p != nil && p.token >= token && !c.world.stepped {
 		c.world.violated("6: tokens", job, "run %s has token %d after %d", short(q.run()), token, p.token)
 	}
-	cl := &claim{run: q.run(), job: job, tick: tick, replica: q.replica, sent: q.sent, won: c.world.now(), token: token, kind: q.ask.kind, table: q.ask.table}
-	if len(record) > 5 {
-		cl.again = record[5] == "1"
-		cl.attempt, _ = strconv.Atoi(record[3])
-		cl.handovers, _ = strconv.Atoi(record[4])
+	cl := &claim{run: q.run(), job: job, tick: tick, replica: q.replica, sent: q.sent, won: c.world.now(), token: token, kind: q.ask.kind,
+		table:  q.ask.table,
+		policy: q.ask.policy, renewed: c.world.now()}
+	if len(q.args) > argMember {
+		cl.refused = max(len(strings.Fields(q.args[argMember]))-refusals, 0)
+	}
+	if len(record) > recordAgain {
+		cl.again = record[recordAgain] == "1"
+		cl.attempt, _ = strconv.Atoi(record[recordAttempt])
+		cl.rounds, _ = strconv.Atoi(record[recordRounds])
+		cl.deaths, _ = strconv.Atoi(record[recordDeaths])
 	}
 	c.all = append(c.all, cl)
 	c.by[cl.run] = cl
+	if _, ok := lock.TimerID(job); ok {
+		c.timerWon(cl)
+	}
 }
 
 func (c *claims) newest(job string) *claim {
@@ -172,47 +230,80 @@ func (c *claims) newest(job string) *claim {
 	return nil
 }
 
-// running1 is the run of a job that lets one run at a time.
-func (c *claims) running1(job string) *claim {
-	if n := c.newest(job); n != nil && n.settled == 0 {
-		return n
+// live is the newest run of a job that is not over, whatever policy it began under.
+func (c *claims) live(job string) *claim {
+	for i := len(c.all) - 1; i >= 0; i-- {
+		if c.all[i].job == job && c.all[i].settled == 0 {
+			return c.all[i]
+		}
 	}
 	return nil
 }
 
 func (c *claims) ended(q *call, code string) {
-	if len(q.args) < 3 {
+	if len(q.args) <= argSettledJob {
 		return
 	}
-	verb := q.args[0]
-	c.world.note(q.replica, verb, q.args[2], "", q.run(), code)
+	verb := q.args[argVerb]
+	c.fates.settled(q, code)
+	c.world.note(q.replica, verb, q.args[argSettledJob], "", q.run(), code)
 	cl := c.by[q.run()]
 	switch {
 	case cl == nil:
 	case verb == "finish" && cl.how == "reap":
 		c.late[cl.run] = true
-	case verb == "abandon" && code == "LATE":
-		cl.back = true
+	case (verb == "abandon" || verb == "handover") && code == "LATE": // a replica stood still, and knows that it never started
+		cl.back = len(q.args) > argAgain && q.args[argAgain] != ""
 	case code == "OK" && cl.settled == 0:
 		cl.settled, cl.how, cl.back = c.world.now(), verb, verb == "abandon"
+		if len(q.args) > argAgain {
+			cl.member = q.args[argAgain]
+		}
 	}
 }
 
 // known is called when a replica has read an answer: a lease may be relied on from then, for as long as its ttl lasts
 // from when the request was sent.
 func (c *claims) known(q *call) {
+	if f := c.ambushed(q); f != nil {
+		c.world.strike(*f)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if q.ask != nil {
 		q.ask.read = c.world.now()
 	}
 	code := first(q.reply)
+	if cl := c.by[q.run()]; cl != nil && q.name == "settle" && cl.told == 0 && q.args[argVerb] != "reap" {
+		cl.told = c.world.now()
+	}
 	if code != "WON" && code != "OK" || q.name != "acquire" && q.name != "extend" {
 		return
 	}
 	if cl := c.by[q.run()]; cl != nil {
 		cl.trust = max(cl.trust, q.sent+c.world.plan.ttl(cl.job)-lock.Margin)
 	}
+}
+
+// wins is what a fault waits for that strikes a replica between its claim and the start of the job.
+const wins = "WON"
+
+func (c *claims) lieInWait(f *Fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ambush = f
+}
+
+// ambushed is the fault that waits for a replica to read that it has won a tick, and is that one's now; nil if none does.
+func (c *claims) ambushed(q *call) *Fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.ambush
+	if f == nil || q.name != "acquire" || first(q.reply) != "WON" {
+		return nil
+	}
+	c.ambush = nil
+	return &Fault{At: f.At, Kind: f.Kind, Replica: q.replica.place, For: f.For}
 }
 
 // running tells whether Redis takes a run for one that is not over.

@@ -53,4 +53,5 @@ const (
 	forStart
 	forLimit
 	forReload
+	forRelease
 )

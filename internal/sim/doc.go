@@ -3,10 +3,15 @@
 // from a seed (Plan). Afterwards the promises of the design are checked over the whole trace: what started and ended,
 // what Redis answered, which locks its scripts touched, what the replicas logged and counted (check).
 //
-// What it does not show: a Redis that is not miniredis (TTLs do not grow when its clock is set back; there is no failover
-// and no full memory), executors that call anything, backfill. A stalled replica's timers go on and find a clock that
-// stands, as after a suspend; under SIGSTOP they stand too. Seeds with `clock: local` and a fault are not asked whether a
-// tick was lost, nor is a tick of a job whose schedule changes, until the last replica has seen that.
+// Half of the seeds have faults of all kinds, a few each. The others belong to a class (classes): each class is made for
+// one fault that needs its surroundings, for example a Redis that stalls, or jobs that take the last slot. A class has
+// dice of its own, so that a new one does not change the seeds of the others. -class plays the seeds of one.
+//
+// What it does not show: a Redis that is not miniredis (TTLs do not grow when its clock is set back), and executors that
+// call anything. A stalled replica's timers go on and find a clock that stands, as after a suspend; under SIGSTOP they
+// stand too. A failover goes back to a copy that was made in one piece; a master that lives on beside the new one is not
+// played. Seeds with `clock: local` and a fault are not asked whether a tick was lost, nor is a tick of a job whose
+// schedule changes, until the last replica has seen that.
 //
 // A seed is played the same way again but for goroutines that wake at the same instant, and for the chance that the
 // sidecar puts into the wait before a retry. Play runs one seed; the processes of TestSeeds have one processor each, which

@@ -35,7 +35,8 @@ func (e *executor) Execute(ctx context.Context, r execute.Run) execute.Result {
 	dice := func(what uint64) []uint64 {
 		return []uint64{what, text(r.Job), uint64(r.Tick.UnixMilli()), p.key, uint64(r.Attempt), text(r.Kind)}
 	}
-	if p.dice.chance(e.job.Refuses, dice(forStart)...) {
+	if now := p.world.now(); p.dice.chance(e.job.Refuses, dice(forStart)...) || isDown(p.world.plan.AppsDown, p.place, now, now) {
+		p.world.refuses(r, now)
 		return execute.Result{Status: execute.NotStarted, Err: errRefused, Code: -1}
 	}
 	// A stalled process gets no further than here: what it found on a clock that stood is asked again when it goes on.
@@ -50,6 +51,8 @@ func (e *executor) Execute(ctx context.Context, r execute.Run) execute.Result {
 	if p.isDead() {
 		return canceled(ctx)
 	}
+	p.works(1)
+	defer p.works(-1)
 	n := p.world.started(p, r)
 	d := p.dice.between(e.job.Takes[0], e.job.Takes[1]+1, forWork, text(r.Job), uint64(r.Tick.UnixMilli()))
 	res := e.work(ctx, n, d)

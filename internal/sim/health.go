@@ -40,6 +40,16 @@ func (w *world) healthy(from, to time.Duration, but ...string) bool {
 	return false
 }
 
+// healthyFor tells whether some replica was well all the time, its app ready, and a slot free there for a job.
+func (w *world) healthyFor(job string, from, to time.Duration) bool {
+	for i, r := range w.plan.Replicas {
+		if r.Begins+3*time.Second <= from && !w.disturbed(i, from, to) && w.takes(i, job, from, to) {
+			return true
+		}
+	}
+	return false
+}
+
 // well tells whether a run's replica had no trouble of any kind while it lasted.
 func (w *world) well(c *claim) bool {
 	over := c.settled
@@ -53,33 +63,4 @@ func (w *world) well(c *claim) bool {
 
 func (w *world) wasStarted(id string) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.ID == id })
-}
-
-// dueAt is the world's time at which Redis' clock first reached a tick; false when it was set over it.
-func (w *world) dueAt(tick time.Time) (time.Duration, bool) {
-	d := tick.Sub(w.began)
-	from, off := time.Duration(0), time.Duration(0)
-	for _, f := range w.plan.Faults {
-		if f.Kind == "redis steps" {
-			if at := d - off; at >= from && at < f.At {
-				return at, true
-			}
-			from, off = f.At, off+f.By
-		}
-	}
-	return d - off, d-off >= from
-}
-
-// reached is the world's time, from one on, at which Redis' clock has reached an instant.
-func (w *world) reached(t time.Time, from time.Duration) time.Duration {
-	d := t.Sub(w.began)
-	for _, f := range w.plan.Faults {
-		if f.Kind == "redis steps" && f.At > from {
-			if at := d - w.offsetAt(from); at < f.At {
-				return max(from, at)
-			}
-			from = f.At
-		}
-	}
-	return max(from, d-w.offsetAt(from))
 }

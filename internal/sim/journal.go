@@ -21,7 +21,7 @@ type outcome struct {
 }
 
 // Enabled implements slog.Handler.
-func (j *journal) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
+func (j *journal) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelDebug }
 
 // WithAttrs implements slog.Handler.
 func (j *journal) WithAttrs([]slog.Attr) slog.Handler { return j }
@@ -41,7 +41,7 @@ func (j *journal) Handle(_ context.Context, rec slog.Record) error {
 	})
 	w := j.replica.world
 	extra := ""
-	for _, k := range []string{"kind", "reason", "outcome", "ticks", "err", "cause", "by"} {
+	for _, k := range []string{"kind", "reason", "outcome", "ticks", "before", "err", "cause", "by"} {
 		if a[k] != "" {
 			extra += " " + k + "=" + a[k]
 		}
@@ -50,6 +50,9 @@ func (j *journal) Handle(_ context.Context, rec slog.Record) error {
 	tick, err := time.Parse(time.RFC3339, a["tick"])
 	if err != nil {
 		return nil
+	}
+	if rec.Message == "finished" {
+		w.redis.claims.finished(j.replica, a["job"], tick)
 	}
 	o := outcome{replica: j.replica, job: a["job"], tick: tick, timer: a["kind"] == "", at: w.now()}
 	switch rec.Message {

@@ -54,13 +54,28 @@ func (l *link) send(way int, message []byte, about *call) {
 	if way == toClient {
 		to = l.client
 	}
-	l.last[way] = l.network.arrive(delay, l.last[way], func() {
+	put := func() {
 		if way == toServer && message != nil {
 			l.network.world.redis.arriving(l, about)
 		}
 		to.put(message, about)
+	}
+	l.last[way] = l.network.arrive(delay+about.keep, l.last[way], func() {
+		if way == toClient || !l.network.world.redis.standstill.keep(l, put) {
+			put()
+		}
 	})
 	l.mu.Unlock()
+}
+
+// sever ends the connection for both sides, and what is on its way with it.
+func (l *link) sever() {
+	l.mu.Lock()
+	l.hung = true
+	l.mu.Unlock()
+	l.client.fail(syscall.ECONNRESET)
+	l.server.fail(syscall.ECONNRESET)
+	l.network.forget(l)
 }
 
 // reset cuts the connection for both sides. What Redis has not read yet still arrives, or does not.
@@ -190,6 +205,11 @@ func (e *end) Write(p []byte) (int, error) {
 	if e.way == toServer {
 		e.link.replica.stall.wait()
 	}
+	var about *call
+	n := len(p)
+	if e.way == toClient { // also what can be sent to nobody was run
+		about, p = e.link.network.world.redis.answered(e.link, p)
+	}
 	e.mu.Lock()
 	closed, err := e.closed, e.err
 	e.mu.Unlock()
@@ -199,15 +219,12 @@ func (e *end) Write(p []byte) (int, error) {
 	case err != nil:
 		return 0, syscall.EPIPE
 	}
-	var about *call
-	if e.way == toClient {
-		about = e.link.network.world.redis.answered(e.link, p)
-	} else {
+	if about == nil {
 		r := e.link.replica
 		about = &call{sent: e.link.network.world.now(), replica: r, key: r.messages.key(p)}
 	}
 	e.link.send(e.way, append([]byte(nil), p...), about)
-	return len(p), nil
+	return n, nil
 }
 
 func (e *end) Close() error {

@@ -24,22 +24,25 @@ func (w *world) checkLost() {
 	if w.plan.Local && len(w.plan.Faults) > 0 {
 		return // on clocks that are seconds apart, whoever joins ahead of the others passes over what they wait for
 	}
-	for i := range w.plan.Jobs {
-		p := &w.plan.Jobs[i]
-		if p.Guarantee == string(config.EveryReplica) {
-			continue
-		}
+	for _, name := range w.plan.names() {
 		var claims []claim
 		for _, c := range w.redis.claims.all {
-			if c.job == p.Name {
+			if c.job == name {
 				claims = append(claims, *c)
 			}
 		}
-		for _, l := range w.lives(p.Name) {
+		for _, l := range w.lives(name) {
+			if l.Guarantee == config.EveryReplica {
+				continue
+			}
+			p := w.plan.job(name)
 			j := &judged{Job: l.Job, world: w, plan: p, claims: claims, first: max(l.from, 6*time.Second), last: min(l.to, w.plan.Lasts-5*time.Second)}
-			j.judgeTicks()
+			if !l.Suspend {
+				j.judgeTicks()
+			}
 			j.judgeTriggers()
 			j.judgeBirths()
+			j.judgeOwed()
 		}
 	}
 }
@@ -50,6 +53,7 @@ type judged struct {
 	world       *world
 	plan        *Job
 	claims      []claim
+	asked       time.Time     // the tick that somebody asked for by hand: under Allow a run of the same tick is in its way
 	first, last time.Duration // after that the replicas are about to end, or have other ticks
 }
 
@@ -112,7 +116,7 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		w.met["queued"]++
 		in = q.behind
 		lasting = j.ConcurrencyPolicy == config.Queue
-	case in != nil && (in.how == "finish" || in.how == "requeue"):
+	case in != nil && (in.how == "finish" || in.how == "requeue" || in.how == "reap" && in.renewed >= w.cameDue(j.Job, tick)): // it lived then
 		w.met["overlap"]++
 		return
 	}
@@ -122,6 +126,10 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		}
 		w.met["waited behind a run that ended by "+in.how]++
 		from = in.settled
+	}
+	if q != nil && q.forgotten != 0 && w.plan.Confirms == 0 {
+		w.met["queued, and forgotten by a failover"]++
+		return
 	}
 	if q != nil && j.replacedInQueue(tick, from) {
 		w.met["replaced while it was queued"]++
@@ -163,12 +171,12 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 	to := w.plan.Lasts
 	switch c.how {
 	case "finish":
-		if !w.wasStarted(c.run) && j.plan.Refuses == 0 && w.well(c) {
+		if !w.wasStarted(c.run) && j.plan.Refuses == 0 && len(w.plan.AppsDown) == 0 && w.well(c) {
 			w.violatedAt(c.won, "2: never lost", j.Name, "tick %s was claimed by %s, which was well, and not started", stamp(c.tick), c.replica.process)
 		}
 		return
 	case "handover":
-		if j.plan.Refuses > 0 {
+		if j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0 {
 			return // it may be refused until it is given up
 		}
 		to = j.expires(c.tick, at)
@@ -181,7 +189,7 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 		if w.well(c) && c.how == "reap" && !j.plan.Ignores {
 			w.violatedAt(c.settled, "2: never lost", j.Name, "the run for tick %s on %s, which was well, was taken over", stamp(c.tick), c.replica.process)
 		}
-		if !c.again || c.attempt > takeovers || w.redis.claims.late[c.run] || j.ConcurrencyPolicy == config.Replace {
+		if !c.again || c.deaths >= takeovers || w.redis.claims.late[c.run] || j.ConcurrencyPolicy == config.Replace {
 			return
 		}
 		w.met["to be run again"]++
@@ -197,29 +205,14 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 // takeovers is how often a run that is cut short is run again.
 const takeovers = 3
 
-// judgeTriggers: what somebody asked for is run.
-func (j *judged) judgeTriggers() {
-	w := j.world
-	for _, t := range w.redis.claims.triggers {
-		if t.job != j.Name {
-			continue
-		}
-		w.met["triggered"]++
-		won := w.plan.Lasts
-		for _, c := range j.claims {
-			if c.tick.Equal(t.tick) {
-				won = min(won, c.won)
-			}
-		}
-		if x, yes := j.missedIts(max(t.at, j.first), min(won, w.forgotten(t.at))); yes {
-			w.violatedAt(x, "2: never lost", j.Name, "the run that was asked for at %s could have been fired since %s, and was not by %s", t.at, x, won)
-		}
-	}
-}
-
 // missedIts finds a time in which a tick that waits must have been fired: some replica is well, and nothing else of the
 // job runs, for as long as that takes.
 func (j *judged) missedIts(from, to time.Duration) (time.Duration, bool) {
+	return j.couldHave(from, to, false)
+}
+
+// couldHave is missedIts; for what passes a pause if passes is true.
+func (j *judged) couldHave(from, to time.Duration, passes bool) (time.Duration, bool) {
 	w := j.world
 	starts := []time.Duration{from}
 	for _, c := range j.claims {
@@ -231,8 +224,8 @@ func (j *judged) missedIts(from, to time.Duration) (time.Duration, bool) {
 	slices.Sort(starts)
 	for _, x := range starts {
 		end := x + j.patience()
-		if x >= from && end <= min(to, j.last) && j.idle(x, end) && !w.paused(j.Name, x, end) &&
-			!w.disturbed(-1, x-time.Second, end) && w.healthy(x-time.Second, end) {
+		if x >= from && end <= min(to, j.last) && j.idle(x, end) && (passes || !w.paused(j.Name, x, end)) &&
+			!w.disturbed(-1, x-time.Second, end) && w.healthyFor(j.Name, x-time.Second, end) {
 			return x, true
 		}
 	}
@@ -248,7 +241,7 @@ func (j *judged) patience() time.Duration {
 
 func (j *judged) idle(from, to time.Duration) bool {
 	return !slices.ContainsFunc(j.claims, func(c claim) bool {
-		return j.ConcurrencyPolicy != config.Allow && c.won < to && (c.settled == 0 || c.settled > from)
+		return (j.ConcurrencyPolicy != config.Allow || c.tick.Equal(j.asked)) && c.won < to && (c.settled == 0 || c.settled > from)
 	})
 }
 

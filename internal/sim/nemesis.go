@@ -19,6 +19,13 @@ func (w *world) script() []event {
 		es = append(es, event{r.Begins, func() { w.begin(i) }})
 	}
 	for _, f := range w.plan.Faults {
+		if f.After == manyTimers {
+			continue
+		}
+		if f.After == wins {
+			es = append(es, event{f.At, func() { w.redis.claims.lieInWait(&f) }})
+			continue
+		}
 		es = append(es, event{f.At, func() { w.strike(f) }})
 	}
 	for _, o := range w.plan.Orders {
@@ -26,6 +33,9 @@ func (w *world) script() []event {
 	}
 	for i, x := range w.plan.Reloads {
 		es = append(es, event{x.At, func() { w.reload(i + 1) }})
+	}
+	for _, t := range w.plan.Timers {
+		es = append(es, event{t.Set, func() { w.operator.setTimer(t) }})
 	}
 	es = append(es, event{w.plan.Lasts, func() {}})
 	slices.SortStableFunc(es, func(a, b event) int { return cmp.Compare(a.at, b.at) })
@@ -76,6 +86,16 @@ func (w *world) strike(f Fault) {
 				w.begin(r.place)
 			}
 		})
+	case "drain":
+		r.drain()
+		over(func() {
+			w.end(r)
+			<-r.done
+			w.span(r.place, now, w.now()+recovery, f.Kind)
+			if w.now() < w.plan.Lasts {
+				w.begin(r.place)
+			}
+		})
 	case "stall":
 		r.stall.begin(now)
 		over(r.stall.end)
@@ -103,19 +123,27 @@ func (w *world) strike(f Fault) {
 // order lets the operator do something.
 func (w *world) order(o Order) {
 	w.note(nil, "ORDER "+o.Kind, o.Job, "", "", "for "+o.For.String())
+	all := o.At.Milliseconds()%2 == 1 // by the pause of all jobs, in every other order
 	switch o.Kind {
 	case "trigger":
-		w.operator.trigger(o.Job)
+		w.operator.trigger(o.Job, o.ID)
+	case "backfill":
+		w.operator.backfill(o.Job, w.now())
+	case "resume":
+		w.operator.resume(o.Job, all)
 	case "pause":
-		w.operator.pause(o.Job, time.Time{})
-		w.later(o.For, func() { w.operator.resume(o.Job) })
+		w.operator.pause(o.Job, all, time.Time{})
+		w.later(o.For, func() { w.operator.resume(o.Job, all) })
 	case "pause until":
-		w.operator.pause(o.Job, time.Now().Add(w.offsetAt(w.now())+o.For).Truncate(time.Millisecond))
+		w.operator.pause(o.Job, all, time.Now().Add(w.offsetAt(w.now())+o.For).Truncate(time.Millisecond))
 	}
 }
 
-// forgets is the fault in which Redis loses all data.
-const forgets = "redis forgets"
+// The faults in which Redis loses all data, and in which its clock is set.
+const (
+	forgets    = "redis forgets"
+	redisSteps = "redis steps"
+)
 
 // slow is how long a late message takes at most: longer than a lease.
 func (w *world) slow() time.Duration { return 7 * time.Second }
@@ -127,7 +155,9 @@ func (w *world) strikeRedis(f Fault, now time.Duration) {
 		s.sky = x
 		s.mu.Unlock()
 	}
-	w.span(-1, now-time.Second, now+f.For+recovery, f.Kind)
+	if f.Kind != failsOver && f.Kind != redisSteps {
+		w.span(-1, now-time.Second, now+f.For+recovery, f.Kind)
+	}
 	clear := func() {
 		w.note(nil, "is over: "+f.Kind, "", "", "", "")
 		sky(weather{})
@@ -150,10 +180,39 @@ func (w *world) strikeRedis(f Fault, now time.Duration) {
 		w.network.cut(nil)
 		s.unload()
 		s.forget()
-	case "redis steps":
+	case redisSteps:
 		s.step(f.By)
-		w.span(-1, now-time.Second, now+max(f.By.Abs(), f.For)+recovery, f.Kind)
+		w.steps(f, now)
+	case redisStalls:
+		s.standstill.begin()
+		w.later(f.For, func() {
+			w.note(nil, "is over: "+f.Kind, "", "", "", "")
+			s.standstill.end(w.network)
+		})
+	case redisFull, redisReadsOnly:
+		s.is(f.Kind)
+		w.later(f.For, func() {
+			w.note(nil, "is over: "+f.Kind, "", "", "", "")
+			s.is("")
+		})
+	case failsOver:
+		s.mu.Lock()
+		s.lag = &lag{after: f.After, armed: now, by: f.By, then: func() {
+			w.note(nil, "FAILOVER", "", "", "", "")
+			s.failover()
+			sky(weather{refuse: true})
+			w.span(-1, w.now()-time.Second, w.now()+f.For+recovery, f.Kind)
+			w.later(f.For, clear)
+		}}
+		s.mu.Unlock()
 	}
+}
+
+// is puts Redis in a state in which it denies commands; "" ends it.
+func (s *store) is(state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = state
 }
 
 // victim is the replica that a fault strikes; nil when there is none that lives.

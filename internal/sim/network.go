@@ -93,17 +93,29 @@ func early(d time.Duration, by uint64) time.Duration {
 
 // cut ends the links of a replica, or all. Requests on their way still arrive, or do not, by the dice.
 func (n *network) cut(r *replica) {
-	n.mu.Lock()
-	var cut []*link
-	for l := range n.links {
-		if r == nil || l.replica == r {
-			cut = append(cut, l)
-		}
-	}
-	n.mu.Unlock()
-	for _, l := range cut {
+	for _, l := range n.linksOf(r) {
 		l.reset()
 	}
+}
+
+// sever ends all links, and what is on its way over them.
+func (n *network) sever() {
+	for _, l := range n.linksOf(nil) {
+		l.sever()
+	}
+}
+
+// linksOf are those of a replica, or all.
+func (n *network) linksOf(r *replica) []*link {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var all []*link
+	for l := range n.links {
+		if r == nil || l.replica == r {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 func (n *network) forget(l *link) {

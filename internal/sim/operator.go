@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,16 +13,17 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// operator is somebody with the command line, on a network as good as the replicas'.
+// operator is somebody with the command line, on a network as good as the replicas'. Each request has a Store of its own, which
+// has seen nothing before, as that of a new process has.
 type operator struct {
 	world  *world
 	client redis.UniversalClient
-	store  *lock.Store
 }
 
 // hold is a pause as Redis saw it.
 type hold struct {
 	job      string
+	all      bool          // it is the pause of all jobs, and not the job's own
 	from, to time.Duration // 0: not ended
 	ends     time.Time     // its own end; zero = none
 }
@@ -31,81 +34,192 @@ const operatorPlace = 99
 func newOperator(w *world) (*operator, error) {
 	r := &replica{world: w, place: operatorPlace, process: "op", dice: w.dice, key: text("op")}
 	o := &operator{world: w, client: lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)}
-	var err error
-	o.store, err = lock.New(o.client, service, lock.Options{Boottime: w.now})
+	_, err := o.store()
 	return o, err
 }
 
+func (o *operator) store() (*lock.Store, error) {
+	return lock.New(o.client, service, lock.Options{WaitReplicas: o.world.plan.Confirms, Boottime: o.world.now})
+}
+
 // do runs one request until it is answered, for at most some seconds.
-func (o *operator) do(f func(ctx context.Context) error) {
+func (o *operator) do(f func(ctx context.Context, s *lock.Store) error) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 		defer cancel()
-		if err := f(ctx); err != nil {
+		store, err := o.store()
+		if err == nil {
+			err = f(ctx, store)
+		}
+		if err != nil {
 			o.world.note(nil, "operator", "", "", "", err.Error())
 		}
 	}()
 }
 
-func (o *operator) pause(job string, until time.Time) {
-	o.do(func(ctx context.Context) error { return o.store.Pause(ctx, job, "a reason", until) })
+// pause holds a job back, by its own pause or by that of all jobs.
+func (o *operator) pause(job string, all bool, until time.Time) {
+	o.do(func(ctx context.Context, s *lock.Store) error {
+		if all {
+			return s.PauseWithAll(ctx, job, "a reason", until)
+		}
+		return s.Pause(ctx, job, "a reason", until)
+	})
 }
 
-func (o *operator) resume(job string) {
-	o.do(func(ctx context.Context) error {
-		_, err := o.store.Resume(ctx, job)
+func (o *operator) resume(job string, all bool) {
+	o.do(func(ctx context.Context, s *lock.Store) error {
+		act := s.Resume
+		if all {
+			act = s.ResumeWithAll
+		}
+		_, err := act(ctx, job)
 		return err
 	})
 }
 
-func (o *operator) trigger(job string) {
-	o.do(func(ctx context.Context) error {
-		_, err := o.store.Trigger(ctx, job, uuid.NewString())
+// trigger asks for a run, under an id that may have been asked with before; "" is a new one.
+func (o *operator) trigger(job, id string) {
+	id = cmp.Or(id, uuid.NewString())
+	o.do(func(ctx context.Context, s *lock.Store) error {
+		_, err := s.Trigger(ctx, job, id)
+		if err == nil {
+			o.promised(id)
+		}
 		return err
 	})
 }
 
-// operated takes in what an operator's script has done. The claims are locked.
+// backfill asks for two ticks of a job that have been.
+func (o *operator) backfill(job string, now time.Duration) {
+	c := o.world.row(job, now)
+	if c == nil {
+		return
+	}
+	at := o.world.began.Add(now - 2*time.Second)
+	ticks := []time.Time{c.Schedule.Last(c.Schedule.Last(at).Add(-time.Nanosecond)), c.Schedule.Last(at)}
+	id := uuid.NewString()
+	o.do(func(ctx context.Context, s *lock.Store) error {
+		_, err := s.Backfill(ctx, job, ticks, id)
+		if err == nil {
+			o.promised(id)
+		}
+		return err
+	})
+}
+
+// promised notes that a request was answered with a yes.
+func (o *operator) promised(id string) {
+	c := o.world.redis.claims
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.promised[id] = o.world.now()
+}
+
+// done is a request of an operator as Redis has answered it.
+type done struct {
+	at        time.Duration
+	job       string
+	ticks     string // that it made due
+	forgotten bool   // by a failover
+}
+
+// operated records what an operator's script has done. The claims are locked.
 func (c *claims) operated(q *call, code string) {
 	now := c.world.now()
-	if code != "OK" || len(q.reply) < 3 || c.orders[first(q.args)] {
-		return // refused, or a copy of what was done before
+	if code != "OK" || len(q.reply) <= answerMade {
+		return // refused
 	}
-	c.orders[first(q.args)] = true
+	d := done{at: now}
+	if q.name == "ask" {
+		d.job, d.ticks = strings.Fields(q.args[argSuffix])[0], q.reply[answerMade]
+		if len(q.args) > argBackfill {
+			d.ticks = strings.Join(q.args[argBackfill:], " ")
+		}
+	}
+	if was, ok := c.orders[q.request()]; ok && !was.forgotten {
+		c.askedAgain(q, was, d)
+		return
+	}
+	c.orders[q.request()] = d
 	switch {
 	case q.name == "ask":
-		at := millis(q.reply[2])
-		job := strings.Fields(q.args[1])[0]
-		c.world.note(nil, "trigger", job, stamp(at), "", "")
-		c.triggers = append(c.triggers, queued{job: job, tick: at, at: now})
-	case len(q.args) > 3 && q.args[2] == "pause":
-		c.world.note(nil, "pause", q.job(), "", "", q.args[3])
-		h := hold{job: q.job(), from: now}
-		if q.args[3] != "0" {
-			h.ends = millis(q.args[3])
+		c.world.note(nil, "ask", d.job, "", "", d.ticks)
+		for _, tick := range strings.Fields(d.ticks) {
+			c.triggers = append(c.triggers, queued{job: d.job, tick: millis(tick), at: now, id: q.request()})
 		}
-		c.endHold(q.job(), now)
+	case strings.HasPrefix(q.args[argPause], "pause"):
+		c.world.note(nil, q.args[argPause], q.job(), "", "", q.args[argEnds])
+		h := hold{job: q.job(), all: q.ofAll(), from: now}
+		if q.args[argEnds] != "0" {
+			h.ends = millis(q.args[argEnds])
+		}
+		c.endHold(q.job(), q.ofAll(), now)
 		c.held = append(c.held, h)
 	default:
-		c.world.note(nil, "resume", q.job(), "", "", "")
-		c.endHold(q.job(), now)
+		c.world.note(nil, q.args[argPause], q.job(), "", "", "")
+		c.endHold(q.job(), q.ofAll(), now)
 	}
 }
 
-func (c *claims) endHold(job string, now time.Duration) {
+// ofAll tells of a request to pause or resume whether it is about the pause of all jobs.
+func (q *call) ofAll() bool { return strings.HasSuffix(q.args[argPause], "All") }
+
+// askedAgain: the id of a request makes it safe to ask again. A copy of what was done before has no effect. The claims are
+// locked.
+func (c *claims) askedAgain(q *call, was, d done) {
+	if q.name != "ask" || len(q.args) > argBackfill {
+		return
+	}
+	c.world.met["asked again"]++
+	if was.ticks != d.ticks && !slices.ContainsFunc(c.loss, func(at time.Duration) bool { return at >= was.at }) {
+		c.world.violated("asked again", d.job, "the request %s was answered with tick %s, and asked again with %s: it is run twice",
+			short(q.request()), was.ticks, d.ticks)
+	}
+}
+
+func (c *claims) endHold(job string, all bool, now time.Duration) {
 	for i := range c.held {
-		if h := &c.held[i]; h.job == job && h.to == 0 {
+		if h := &c.held[i]; h.job == job && h.all == all && h.to == 0 {
 			h.to = now
 		}
 	}
+}
+
+// followed is how long after a step of Redis' clock all replicas follow it: a resumption may go by the time before it until then.
+const followed = 11 * time.Second
+
+// liftedTo is up to which tick a pause holds that somebody ended; 0 if nobody did.
+func (w *world) liftedTo(h hold) time.Duration {
+	if h.to == 0 {
+		return 0
+	}
+	to, off := h.to+w.offsetAt(h.to), time.Duration(0)
+	for _, p := range w.phases() {
+		before := off
+		if off = p.off; p.far() {
+			off = 0 // replicas have their own time
+		}
+		if p.from > 0 && p.from <= h.to && h.to <= p.from+followed {
+			to = max(to, h.to+max(before, off)+skews)
+		}
+	}
+	return to
 }
 
 // paused tells whether a pause of a job lay over any part of a time.
 func (w *world) paused(job string, from, to time.Duration) bool {
 	for _, h := range w.redis.claims.held {
 		end := h.to
+		if to := w.liftedTo(h); to > end+w.offsetAt(end) {
+			end, _ = w.dueAt(w.began.Add(to))
+		}
 		if !h.ends.IsZero() {
-			if at := w.reached(h.ends, h.from); end == 0 || at < end {
+			at := w.reached(h.ends, h.from)
+			if slices.ContainsFunc(w.phases(), phase.far) {
+				at = max(at, h.ends.Sub(w.began)+skews) // by the replicas' own clocks
+			}
+			if end == 0 || at < end {
 				end = at + pauseRetry
 			}
 		}
@@ -128,6 +242,9 @@ func (w *world) checkPaused() {
 		for _, c := range w.redis.claims.all {
 			if c.job != h.job || c.won <= h.from || h.to != 0 && c.won >= h.to || c.kind == "manual" || c.kind == "backfill" {
 				continue
+			}
+			if w.redis.claims.forgot(c.won) {
+				continue // the pause had been ended by then, which a failover forgot as well
 			}
 			// What is due waits for the end of the pause, but for a tick that is none of the pause's.
 			if h.ends.IsZero() || c.tick.Before(h.ends) && (c.table || w.began.Add(c.won).Before(h.ends)) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -21,6 +22,23 @@ type Plan struct {
 	Reloads  []Reload
 	Lasts    time.Duration // until all replicas are told to end
 	versions []version     // of the table; the first from the beginning, and one more with each reload
+
+	Class      string        // what the seed is made for; "" = nothing in particular
+	Grace      time.Duration // the table's shutdownGrace
+	MaxRunning int
+	Ready      bool        // the table has `ready`
+	BusyApp    bool        // an app is not ready while it runs a job
+	AppsDown   []Downtime  // in which an app refuses to start anything
+	Unready    []Downtime  // in which an app says that it is not ready
+	Confirms   int         // waitReplicas
+	Timers     []TimerPlan // that an operator sets
+	natures    map[string]*Job
+}
+
+// Downtime is a stretch of time at one place.
+type Downtime struct {
+	Place    int
+	From, To time.Duration
 }
 
 // Job is a row of the table, and how the job behaves.
@@ -37,6 +55,8 @@ type Job struct {
 	Ends                      string  // "", fails, declines
 	Refuses                   float64 // chance that a replica cannot start it
 	Ignores                   bool    // it does not end when its context does
+	Zone                      string  // timeZone; "" = none is written
+	Reserved, Suspend         bool
 }
 
 // Replica is one process of the service, or a row of them at the same place.
@@ -51,7 +71,8 @@ type Fault struct {
 	Kind    string
 	Replica int           // where; -1: where a job runs at that moment
 	For     time.Duration // how long, or until a process is started again
-	By      time.Duration // a clock
+	By      time.Duration // a clock, or how long the replication lags before a failover
+	After   string        // the answer after which the replication lags
 }
 
 // Order is something that the operator does.
@@ -60,6 +81,7 @@ type Order struct {
 	Kind string
 	Job  string
 	For  time.Duration
+	ID   string // of the request; "" = a new one
 }
 
 // recovery is how long after a fault the promise that no tick is lost is not asked of what the fault struck: a reconnect
@@ -69,7 +91,7 @@ const recovery = 6 * time.Second
 // NewPlan is the plan of a seed.
 func NewPlan(seed uint64) *Plan {
 	r := rand.New(rand.NewPCG(seed, 0x501071C4))
-	p := &Plan{Seed: seed, Far: time.Duration(pick(r, 1, 1, 2, 2, 10, 100)) * time.Millisecond}
+	p := &Plan{Seed: seed, Grace: 2 * time.Second, Far: time.Duration(pick(r, 1, 1, 2, 2, 10, 100)) * time.Millisecond}
 	p.Local = r.IntN(8) == 0
 	for i := range 2 + r.IntN(3) {
 		p.Jobs = append(p.Jobs, newJob(r, i))
@@ -86,7 +108,10 @@ func NewPlan(seed uint64) *Plan {
 			p.Jobs[i].Retries = pick(r, 0, 2)
 		}
 	}
-	p.reloads()
+	if !p.made() {
+		p.reloads()
+	}
+	p.tables()
 	return p
 }
 
@@ -156,26 +181,34 @@ func (p *Plan) orders(r *rand.Rand) {
 	}
 }
 
-// steps tells whether Redis' clock is set while the plan lasts.
-func (p *Plan) steps() bool {
-	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == "redis steps" })
+// has tells whether there is a fault of a kind.
+func (p *Plan) has(kind string) bool {
+	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == kind })
 }
 
+// job is how a job behaves, or a timer. What a reload changes of it is in the versions.
 func (p *Plan) job(name string) *Job {
-	for i := range p.Jobs {
-		if p.Jobs[i].Name == name {
-			return &p.Jobs[i]
-		}
+	if strings.HasPrefix(name, "timer:") {
+		return &timerNature
 	}
-	return nil
+	return p.natures[name]
 }
+
+// names are those of all jobs that any version has.
+func (p *Plan) names() []string { return slices.Sorted(maps.Keys(p.natures)) }
 
 func (p *Plan) ttl(job string) time.Duration { return p.job(job).TTL }
 
 // Table is a version of the plan's table as its user would write it.
 func (p *Plan) Table(v version) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: %s\nshutdownGrace: 2s\n", service)
+	fmt.Fprintf(&b, "service: %s\nshutdownGrace: %s\n", service, p.Grace)
+	if p.MaxRunning > 0 {
+		fmt.Fprintf(&b, "maxRunning: %d\n", p.MaxRunning)
+	}
+	if p.Ready {
+		b.WriteString("ready: {url: \"http://127.0.0.1:1/ready\", interval: 300ms}\n")
+	}
 	if p.Local {
 		b.WriteString("clock: local\n")
 	}
@@ -199,13 +232,37 @@ func (p *Plan) Table(v version) string {
 		if j.Jitter > 0 {
 			fmt.Fprintf(&b, "    jitter: %s\n", j.Jitter)
 		}
+		if j.Zone != "" {
+			fmt.Fprintf(&b, "    timeZone: %s\n", j.Zone)
+		}
+		if j.Reserved {
+			b.WriteString("    reserved: true\n")
+		}
+		if j.Suspend {
+			b.WriteString("    suspend: true\n")
+		}
 	}
 	return b.String()
 }
 
 func (p *Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %s, way %s\n%s", p.Seed, p.Lasts, p.Far, p.Table(p.versions[0]))
+	fmt.Fprintf(&b, "seed %d (%s), %s, way %s\n%s", p.Seed, cmp.Or(p.Class, "nothing in particular"), p.Lasts, p.Far, p.Table(p.versions[0]))
+	if p.Confirms > 0 {
+		fmt.Fprintf(&b, "waitReplicas: %d\n", p.Confirms)
+	}
+	if p.BusyApp {
+		b.WriteString("an app is not ready while it runs a job\n")
+	}
+	for _, d := range p.AppsDown {
+		fmt.Fprintf(&b, "the app of r%d refuses from %s to %s\n", d.Place+1, d.From, d.To)
+	}
+	for _, d := range p.Unready {
+		fmt.Fprintf(&b, "the app of r%d is not ready from %s to %s\n", d.Place+1, d.From, d.To)
+	}
+	if n := len(p.Timers); n > 0 {
+		fmt.Fprintf(&b, "%d timers, set from %s on, due from %s on\n", n, p.Timers[0].Set, p.Timers[0].Due)
+	}
 	for _, j := range p.Jobs {
 		fmt.Fprintf(&b, "%s: takes %s to %s; %s; refuses %g; ignores its end: %t\n", j.Name, j.Takes[0], j.Takes[1], cmp.Or(j.Ends, "succeeds"), j.Refuses, j.Ignores)
 	}
@@ -213,7 +270,7 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "r%d: from %s, clock %+.3fs\n", i+1, r.Begins, r.Skew.Seconds())
 	}
 	for _, f := range p.Faults {
-		fmt.Fprintf(&b, "fault at %s: %s, replica %d, for %s, by %s\n", f.At, f.Kind, f.Replica+1, f.For, f.By)
+		fmt.Fprintf(&b, "fault at %s: %s, replica %d, for %s, by %s %s\n", f.At, f.Kind, f.Replica+1, f.For, f.By, f.After)
 	}
 	for _, o := range p.Orders {
 		fmt.Fprintf(&b, "order at %s: %s %s for %s\n", o.At, o.Kind, o.Job, o.For)
@@ -222,8 +279,11 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "table at %s: %s %s", x.At, x.Kind, x.Job)
 		for _, j := range p.versions[i+1].jobs {
 			if j.Name == x.Job {
-				fmt.Fprintf(&b, ": every %s, jitter %s, timeout %s", j.Period, j.Jitter, j.Timeout)
+				fmt.Fprintf(&b, ": every %s, jitter %s, timeout %s, %s, %s, zone %q", j.Period, j.Jitter, j.Timeout, j.Policy, j.Guarantee, j.Zone)
 			}
+		}
+		for place, lag := range x.Late {
+			fmt.Fprintf(&b, "; r%d sees it %s later", place+1, lag)
 		}
 		b.WriteByte('\n')
 	}

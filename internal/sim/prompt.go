@@ -25,7 +25,7 @@ func (w *world) checkPrompt() {
 		}
 	}
 	for _, q := range w.redis.claims.queued {
-		if w.plan.job(q.job).Policy == string(config.Replace) && q.behind != nil {
+		if q.policy == string(config.Replace) && q.behind != nil {
 			w.judgeReplace(q)
 		}
 	}
@@ -34,7 +34,8 @@ func (w *world) checkPrompt() {
 // judgeHandover: a tick that could not be started is another replica's at once, when it is refused for the first time.
 func (w *world) judgeHandover(c *claim, after []*claim) {
 	by := c.settled + w.nudge()
-	if c.handovers > 0 || w.paused(c.job, c.settled, by) || !w.another(c.replica.place, c.settled-time.Second, by) {
+	if c.rounds > 0 || c.refused > 0 || c.member == "" || w.disturbed(c.replica.place, c.settled-time.Second, by) ||
+		w.paused(c.job, c.settled, by) || !w.another(c.replica.place, c.job, c.settled-time.Second, by) {
 		return
 	}
 	j := w.during(c.job, c.settled-time.Second, by)
@@ -55,12 +56,12 @@ func (w *world) judgeHandover(c *claim, after []*claim) {
 }
 
 // another tells whether a replica elsewhere is well, and has been there long enough to hear nudges.
-func (w *world) another(place int, from, to time.Duration) bool {
+func (w *world) another(place int, job string, from, to time.Duration) bool {
 	if w.disturbed(-1, from-recovery, to) || to > w.plan.Lasts || w.plan.Local {
 		return false
 	}
 	for i, r := range w.plan.Replicas {
-		if i != place && r.Begins+recovery <= from && !w.disturbed(i, from-recovery, to) {
+		if i != place && r.Begins+recovery <= from && !w.disturbed(i, from-recovery, to) && w.takes(i, job, from, to) {
 			return true
 		}
 	}
@@ -74,7 +75,8 @@ func (w *world) judgeTakeover(c *claim, ttl time.Duration) {
 		return
 	}
 	by := died + ttl + seconds
-	if w.during(c.job, died-time.Second, by) == nil || !w.another(c.replica.place, died, by) || w.disturbedBy("late", c.replica.place, died) || w.disturbedBy("void", c.replica.place, died) {
+	if w.during(c.job, died-time.Second, by) == nil || !w.another(c.replica.place, "", died, by) ||
+		w.disturbedBy("late", c.replica.place, died) || w.disturbedBy("void", c.replica.place, died) {
 		return
 	}
 	w.met["taken over in good times"]++

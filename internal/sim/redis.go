@@ -27,10 +27,19 @@ type store struct {
 	at      *link         // over this
 	replies uint64        // to it
 	script  *call         // the script under way
+	wrote   time.Duration // when anybody wrote last
 	names   map[string]string
 	shadow  map[string]owner // lock keys
 	claims  *claims
 	scripts int
+
+	standstill   standstill
+	state        string // redisFull, redisReadsOnly; "" = well
+	denials      int
+	lag          *lag
+	shadowCopied map[string]owner // what the replica of Redis has of shadow
+	patience     time.Duration    // how long the next answer is kept back
+	unconfirmed  int
 }
 
 // owner is what stands in a lock key.
@@ -48,14 +57,16 @@ type call struct {
 	keys    []string // of the script
 	args    []string
 	reply   []string
-	ask     *ask // what acquire made of it
+	ask     *ask          // what acquire made of it
+	wrote   bool          // the script has changed something
+	keep    time.Duration // how long Redis keeps the answer back
 }
 
 // run is the UUID that the script was called for.
 func (c *call) run() string {
 	switch {
-	case c.name == "settle" && len(c.args) > 1:
-		return c.args[1]
+	case c.name == "settle" && len(c.args) > argRun:
+		return c.args[argRun]
 	case c.name != "register" && len(c.args) > 0:
 		return c.args[0]
 	}
@@ -119,7 +130,7 @@ func (s *store) forget() {
 func (s *store) arriving(l *link, about *call) {
 	s.mu.Lock()
 	s.from, s.at, s.replies = about, l, 0
-	stepped := s.offset != 0 || s.world.stepped
+	stepped := s.world.stepped
 	s.mu.Unlock()
 	if stepped {
 		s.setTime()
@@ -127,18 +138,29 @@ func (s *store) arriving(l *link, about *call) {
 }
 
 // hook sees every command before it runs, those of scripts among them.
-func (s *store) hook(_ *server.Peer, cmd string, args ...string) bool {
+func (s *store) hook(p *server.Peer, cmd string, args ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.script != nil {
+	switch {
+	case s.script != nil:
+		if s.denied(p, cmd) {
+			return true
+		}
 		s.touched(cmd, args)
 		return false
-	}
-	if s.from == nil || cmd != "EVALSHA" && cmd != "EVAL" || len(args) < 2 {
+	case cmd == "WAIT" && len(args) > 1:
+		s.wait(p, args)
+		return true
+	case s.from == nil:
 		return false
+	case cmd != "EVALSHA" && cmd != "EVAL" || len(args) < 2:
+		return s.denied(p, cmd)
 	}
 	c := *s.from
 	c.name, c.keys, c.args = s.name(cmd, args[0]), keysOf(args), argv(args)
+	s.mu.Unlock() // no other script runs, and miniredis must not be asked with the store locked
+	s.beforeScript(c.name)
+	s.mu.Lock()
 	s.script = &c
 	s.scripts++
 	return false
@@ -171,24 +193,26 @@ func (c *call) job() string {
 
 // answered takes the reply to what runs; the answer belongs to it until its replica has read it.
 // What is written to another link than the request's is a nudge.
-func (s *store) answered(l *link, reply []byte) *call {
+func (s *store) answered(l *link, reply []byte) (*call, []byte) {
 	s.mu.Lock()
 	if s.at != l {
 		defer s.mu.Unlock()
-		return &call{key: dice(text(string(reply))).throw(l.id)}
+		return &call{key: dice(text(string(reply))).throw(l.id)}, reply
 	}
-	c := s.script
-	s.script = nil
+	c, keep := s.script, s.patience
+	s.script, s.patience = nil, 0
 	s.replies++
 	key := dice(s.from.key).throw(s.replies)
 	s.mu.Unlock()
 	if c == nil {
-		return &call{key: key}
+		return &call{key: key, keep: keep}, reply
 	}
+	reply = asRedis(reply)
 	c.key = key
 	c.reply = parts(reply)
 	s.claims.ran(c)
-	return c
+	s.afterScript(c)
+	return c, reply
 }
 
 // delivered is called when a replica has read the answer.

@@ -46,20 +46,23 @@ type replica struct {
 	dead     bool
 	died     time.Duration
 	stopping time.Duration // when it was told to end; 0 = it was not
+	draining time.Duration // when it was told to drain; 0 = it was not
+	busy     int           // runs that the app is at
 }
 
 // start begins one more process at a place.
 func (w *world) start(place int) error {
 	w.mu.Lock()
 	w.processes[place]++
-	n, v := w.processes[place], w.version
+	n, v := w.processes[place], w.files[place]
 	w.mu.Unlock()
 	p := w.plan.Replicas[place]
 	r := &replica{world: w, place: place, process: fmt.Sprintf("r%d.%d", place+1, n), name: fmt.Sprintf("r%d", place+1),
 		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}), ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
 	r.key, r.version = text(r.process), v
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
-	store, err := lock.New(r.client, service, lock.Options{Boottime: func() time.Duration { return r.stall.now(w.now()) }})
+	store, err := lock.New(r.client, service, lock.Options{WaitReplicas: w.plan.Confirms,
+		Boottime: func() time.Duration { return r.stall.now(w.now()) }})
 	if err != nil {
 		return err
 	}
@@ -67,6 +70,7 @@ func (w *world) start(place int) error {
 		Table: w.tables[v], Store: store, Replica: r.name, Version: "sim", Registerer: r.registry,
 		Log:      slog.New(&journal{replica: r}),
 		Executor: func(j config.Job) execute.Executor { return &executor{replica: r, job: w.plan.job(j.Name)} },
+		Prober:   func(config.Ready) sidecar.Prober { return prober{r} },
 		Wall:     r.wall,
 		Nap: func(d time.Duration) {
 			time.Sleep(d)
@@ -150,4 +154,25 @@ func (r *replica) stopped() (at time.Duration, dead bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stopping, r.dead
+}
+
+// drain asks the replica to take nothing new, as an operator does; the process goes on.
+func (r *replica) drain() {
+	r.mu.Lock()
+	r.draining = r.world.now()
+	r.mu.Unlock()
+	go func() { _ = r.sidecar.Drain(context.Background()) }()
+}
+
+// drains tells whether the replica was told to drain, or to end.
+func (r *replica) drains() bool { return r.endsAt() != 0 }
+
+// endsAt is from when on the replica takes nothing new; 0: always.
+func (r *replica) endsAt() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.draining != 0 && (r.stopping == 0 || r.draining < r.stopping) {
+		return r.draining
+	}
+	return r.stopping
 }

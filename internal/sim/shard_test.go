@@ -22,6 +22,9 @@ import (
 // shardEnv makes of a test binary a shard: "<first seed> <step> <last seed>".
 const shardEnv = "SOLOTICK_SIM_SHARD"
 
+// classEnv is the class whose seeds a shard plays; all when it is not set.
+const classEnv = "SOLOTICK_SIM_CLASS"
+
 // patience with one seed, in real time: a seed takes a twentieth of a second, one that hangs takes for ever.
 const patience = 3 * time.Minute
 
@@ -49,7 +52,11 @@ func TestShard(t *testing.T) {
 	debug.SetGCPercent(-1) // but between seeds
 	debug.SetMemoryLimit(1 << 30)
 	out := json.NewEncoder(os.Stdout)
+	class := os.Getenv(classEnv)
 	for s := n[0]; s <= n[2]; s += n[1] {
+		if class != "" && NewPlan(s).Class != class {
+			continue
+		}
 		r := play(t, s, out)
 		if err := out.Encode(line{Done: &r}); err != nil {
 			t.Fatal(err)
@@ -64,8 +71,9 @@ func play(t *testing.T, seed uint64, out *json.Encoder) Result {
 	return Play(t, seed)
 }
 
-// shards plays seeds first to last with a test binary, on all processors, and tells of each as it ends; until told to stop.
-func shards(t *testing.T, binary string, first, last uint64, each func(Result) (goOn bool)) {
+// shards plays seeds first to last (those of a class, if it is not "") with a test binary, on all processors, and tells of each as it
+// ends; until told to stop.
+func shards(t *testing.T, binary, class string, first, last uint64, each func(Result) (goOn bool)) {
 	t.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -75,7 +83,7 @@ func shards(t *testing.T, binary string, first, last uint64, each func(Result) (
 	for i := range min(step, last-first+1) {
 		all.Go(func() {
 			for next := first + i; next <= last; {
-				ended, err := shard(binary, fmt.Sprintf("%d %d %d", next, step, last), stop, func(r Result) {
+				ended, err := shard(binary, class, fmt.Sprintf("%d %d %d", next, step, last), stop, func(r Result) {
 					mu.Lock()
 					defer mu.Unlock()
 					if !each(r) {
@@ -99,9 +107,9 @@ func shards(t *testing.T, binary string, first, last uint64, each func(Result) (
 
 // shard runs one process, and ends it when it is told to or when a seed takes for ever. With an error it tells at which
 // seed; 0 when there was none.
-func shard(binary, which string, stop <-chan struct{}, each func(Result)) (seed uint64, err error) {
+func shard(binary, class, which string, stop <-chan struct{}, each func(Result)) (seed uint64, err error) {
 	cmd := exec.Command(binary, "-test.run=^TestShard$", "-test.timeout=0")
-	cmd.Env = append(os.Environ(), shardEnv+"="+which)
+	cmd.Env = append(os.Environ(), shardEnv+"="+which, classEnv+"="+class)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -12,8 +13,10 @@ import (
 // Reload is a change of the table, which the replicas see one after the other.
 type Reload struct {
 	At   time.Duration
-	Kind string // content, schedule, leaves, returns
+	Kind string // content, schedule, policy, guarantee, missed, zone, jitter, leaves, returns, renamed, named back
 	Job  string
+	To   string                // what a policy, a guarantee, a zone is changed to
+	Late map[int]time.Duration // places that see it so much later than the others
 }
 
 // version is a table that is in force from some time on.
@@ -22,7 +25,7 @@ type version struct {
 	jobs []Job
 }
 
-// slowest is how long after a change of the table's file the last replica sees it.
+// slowest is how long after a change of the table's file the last replica sees it, where nothing else is said.
 const slowest = 1500 * time.Millisecond
 
 // reloads draws changes of the table. They have dice of their own, so that all else of a seed is as it would be without.
@@ -37,52 +40,96 @@ func (p *Plan) reloads() {
 		}
 	}
 	slices.SortStableFunc(p.Reloads, func(a, b Reload) int { return cmp.Compare(a.At, b.At) })
-	p.versions = []version{{jobs: p.Jobs}}
+	for i, x := range p.Reloads {
+		if x.Kind == "schedule" {
+			p.Reloads[i].To = (time.Duration(pick(r, 1, 2, 3, 5, 7, 10)) * time.Second).String()
+		}
+	}
+}
+
+// tables makes the versions of the table from the reloads.
+func (p *Plan) tables() {
+	p.versions, p.natures = []version{{jobs: p.Jobs}}, map[string]*Job{}
+	for i := range p.Jobs {
+		p.natures[p.Jobs[i].Name] = &p.Jobs[i]
+	}
 	jobs, gone := slices.Clone(p.Jobs), map[string]int{}
 	for _, x := range p.Reloads {
-		j := &jobs[slices.IndexFunc(jobs, func(j Job) bool { return j.Name == x.Job })]
-		switch x.Kind {
-		case "content":
-			j.Timeout += time.Second
-		case "schedule":
-			j.Period = time.Duration(pick(r, 1, 2, 3, 5, 7, 10)) * time.Second
-			j.Jitter = min(j.Jitter, j.Period/4)
-		case "leaves":
-			gone[x.Job]++
-		case "returns":
-			gone[x.Job]--
+		for i := range jobs {
+			if j := &jobs[i]; j.Name == x.Job {
+				x.change(j, gone)
+				if p.natures[j.Name] == nil {
+					nature := *j
+					p.natures[j.Name] = &nature
+				}
+			}
 		}
 		there := slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool { return gone[j.Name] > 0 })
 		p.versions = append(p.versions, version{x.At, there})
 	}
 }
 
-// reload changes the table's file. Each replica sees that in its own time, and then reads what the file says by then.
+// change makes the change in a row of the table.
+func (x *Reload) change(j *Job, gone map[string]int) {
+	switch x.Kind {
+	case "content":
+		j.Timeout += time.Second
+	case "schedule":
+		j.Period, _ = time.ParseDuration(x.To)
+		j.Jitter = min(j.Jitter, j.Period/4)
+	case "policy":
+		j.Policy = x.To
+	case "guarantee":
+		j.Guarantee = x.To
+	case "missed":
+		j.Missed = x.To
+	case "zone":
+		j.Zone = x.To
+	case "jitter":
+		if j.Jitter += j.Period / 8; j.Jitter > j.Period/2 {
+			j.Jitter = 0
+		}
+	case "renamed", "named back":
+		j.Name = x.To
+	case "leaves":
+		gone[x.Job]++
+	case "returns":
+		gone[x.Job]--
+	}
+}
+
+// reload changes the table's file, at each place when it gets there. Each replica sees that in its own time, and then
+// reads what the file says by then.
 func (w *world) reload(n int) {
 	x := w.plan.Reloads[n-1]
-	w.note(nil, "TABLE "+x.Kind, x.Job, "", "", "")
+	w.note(nil, "TABLE "+x.Kind, x.Job, "", "", x.To)
+	for place := range w.plan.Replicas {
+		w.later(x.Late[place], func() { w.arrives(n, place) })
+	}
+}
+
+// arrives is when a place has a version of the table's file.
+func (w *world) arrives(n, place int) {
 	w.mu.Lock()
-	w.version = n
-	present := make([]*replica, 0, len(w.present))
-	for _, r := range w.present {
-		present = append(present, r)
-	}
+	w.files[place] = max(w.files[place], n)
+	r := w.present[place]
 	w.mu.Unlock()
-	for _, r := range present {
-		w.later(w.dice.between(0, slowest, forReload, r.key, uint64(n)), func() {
-			r.stall.wait()
-			if at, dead := r.stopped(); dead || at != 0 {
-				return
-			}
-			w.swap(r)
-		})
+	if r == nil {
+		return
 	}
+	w.later(w.dice.between(0, slowest, forReload, r.key, uint64(n)), func() {
+		r.stall.wait()
+		if at, dead := r.stopped(); dead || at != 0 {
+			return
+		}
+		w.swap(r)
+	})
 }
 
 // swap puts the table that the file has in force on a replica.
 func (w *world) swap(r *replica) {
 	w.mu.Lock()
-	v := w.version
+	v := w.files[r.place]
 	w.mu.Unlock()
 	t := w.tables[v]
 	for _, c := range r.sidecar.Table().Jobs {
@@ -93,7 +140,7 @@ func (w *world) swap(r *replica) {
 		}
 	}
 	w.note(r, "reloads", "", "", "", "")
-	if err := r.sidecar.Reload(t, nil); err != nil {
+	if err := r.sidecar.Reload(t, nil); err != nil && !r.drains() {
 		w.violated("reload", "", "%s: %v", r.process, err)
 	}
 	w.mu.Lock()
@@ -108,7 +155,12 @@ type swapped struct {
 	version int
 }
 
-// life is a stretch of time in which a job's ticks are the same for all replicas, whatever else of it changes.
+// ways is what tells two rows apart whose ticks, or what becomes of them, are not the same.
+func ways(c *config.Job) string {
+	return fmt.Sprintln(c.Fingerprint, c.Guarantee, c.ConcurrencyPolicy, c.Missed)
+}
+
+// life is a stretch of time in which a job's ticks, and what becomes of them, are the same for all replicas.
 type life struct {
 	*config.Job
 	from, to time.Duration
@@ -121,11 +173,11 @@ const settling = 2 * time.Second
 // lives of a job, in order.
 func (w *world) lives(name string) []life {
 	var all []life
-	ticks := "" // of the version before
+	ticks := "" // of the version before, and what becomes of them
 	for n, v := range w.plan.versions {
 		c := row(w.tables[n], name)
 		switch {
-		case c != nil && c.Fingerprint == ticks:
+		case c != nil && ways(c) == ticks:
 			all[len(all)-1].Job = c
 			continue
 		case len(all) > 0 && ticks != "":
@@ -135,7 +187,7 @@ func (w *world) lives(name string) []life {
 		if c == nil {
 			continue
 		}
-		ticks = c.Fingerprint
+		ticks = ways(c)
 		l := life{Job: c, to: w.plan.Lasts}
 		if n > 0 {
 			l.from = max(v.at+slowest, w.lastToSwap(n)) + settling
@@ -145,13 +197,26 @@ func (w *world) lives(name string) []life {
 	return slices.DeleteFunc(all, func(l life) bool { return l.from >= l.to })
 }
 
-// lastToSwap is when the last replica put a version or a newer one in force: one that stands still does so later.
+// lastToSwap is when the last replica put a version or a newer one in force: one that stands still does so later, and one
+// that dies before it does is no matter any more.
 func (w *world) lastToSwap(n int) (at time.Duration) {
-	done := map[*replica]bool{}
-	for _, s := range w.swapped {
-		if s.version >= n && s.replica.began < w.plan.versions[n].at && !done[s.replica] {
-			done[s.replica], at = true, s.at
+	for _, r := range w.replicas {
+		if r.version >= n {
+			continue
 		}
+		did := r.diedAt()
+		if stop, dead := r.stopped(); !dead && stop != 0 {
+			did = stop
+		} else if !dead && !r.drains() {
+			did = w.plan.Lasts
+		}
+		for _, s := range w.swapped {
+			if s.replica == r && s.version >= n {
+				did = s.at
+				break
+			}
+		}
+		at = max(at, did)
 	}
 	return at
 }
@@ -228,4 +293,14 @@ func (w *world) during(name string, from, to time.Duration) *config.Job {
 		}
 	}
 	return nil
+}
+
+// row is a job as the newest version has it at a time; nil if it has none.
+func (w *world) row(name string, at time.Duration) (c *config.Job) {
+	for n, v := range w.plan.versions {
+		if v.at <= at {
+			c = row(w.tables[n], name)
+		}
+	}
+	return c
 }

@@ -37,12 +37,13 @@ type world struct {
 	present    map[int]*replica // at each place
 	processes  map[int]int
 	runs       []*run
+	refused    map[string]time.Duration // when an app last refused to start a run
 	outcomes   []outcome
 	settled    map[finish]int
 	trace      []note
 	violations []violation
 	spans      []span
-	version    int // of the table's file
+	files      map[int]int // which version of the table's file each place has
 	swapped    []swapped
 	met        map[string]int // what the checks met with, so that none of them can be empty unseen
 }
@@ -56,6 +57,7 @@ type finish struct {
 // Result is what came of a seed.
 type Result struct {
 	Seed                  uint64
+	Class                 string
 	Violations            []string
 	Lasted                time.Duration
 	Ticks, Starts, Faults int
@@ -83,8 +85,8 @@ func Play(t *testing.T, seed uint64) (res Result) {
 		tables = append(tables, table)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{plan: plan, dice: dice(seed), tables: tables, began: time.Now(), stepped: plan.steps(),
-			present: map[int]*replica{}, processes: map[int]int{}, settled: map[finish]int{}, met: map[string]int{}}
+		w := &world{plan: plan, dice: dice(seed), tables: tables, began: time.Now(), stepped: plan.has(redisSteps), files: map[int]int{},
+			present: map[int]*replica{}, processes: map[int]int{}, settled: map[finish]int{}, refused: map[string]time.Duration{}, met: map[string]int{}}
 		w.network = newNetwork(w, w.dice, plan.Far)
 		var err error
 		if w.redis, err = newStore(w); err != nil {
@@ -112,7 +114,9 @@ func (w *world) play() {
 		time.Sleep(e.at - w.now())
 		e.do()
 	}
+	w.mu.Lock()
 	all := slices.Clone(w.replicas)
+	w.mu.Unlock()
 	w.end(all...)
 	for _, r := range all {
 		<-r.done
@@ -154,6 +158,13 @@ func (w *world) started(r *replica, e execute.Run) int {
 	defer w.mu.Unlock()
 	w.runs = append(w.runs, &run{Run: e, replica: r, start: now})
 	return len(w.runs) - 1
+}
+
+// refuses records that an app does not start a job.
+func (w *world) refuses(e execute.Run, at time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused[e.ID] = at
 }
 
 // canceled records that the context of a run has ended before the run.

@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/config"
+)
+
+// ofTick is a tick of a job.
+type ofTick struct {
+	job  string
+	tick int64
+}
+
+// checkFates adds up what was said of each tick.
+func (w *world) checkFates() {
+	if w.plan.Local {
+		return
+	}
+	all := map[ofTick][]fate{}
+	for _, s := range sources {
+		for _, f := range s(w) {
+			w.judgeOverlapped(f)
+			k := ofTick{f.job, f.tick.UnixMilli()}
+			if !slices.ContainsFunc(all[k], func(o fate) bool {
+				return o.what == f.what && (f.what == fired || f.what == overlapped && o.by == f.by)
+			}) {
+				all[k] = append(all[k], f) // a run starts in more than one attempt, and is settled again if a failover forgot that
+			}
+		}
+	}
+	for _, name := range w.plan.names() {
+		end := w.endOf(name)
+		if end == nil {
+			continue // no ledger is left
+		}
+		for _, l := range w.lives(name) {
+			if l.Guarantee == config.EveryReplica || l.Suspend || w.away(-1, l.from, l.to) { // Redis never heard of that schedule
+				continue
+			}
+			w.addUp(&l, all, end)
+		}
+	}
+}
+
+// addUp looks at each tick of a life, from the newest to the oldest.
+func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending) {
+	var ticks []time.Time
+	for tick := l.Schedule.Next(w.began); ; tick = l.Schedule.Next(tick) {
+		at, ok := w.dueAt(tick.Add(l.Jitter))
+		if ok && at > l.to-time.Second || tick.Sub(w.began) > l.to+time.Minute {
+			break
+		}
+		if ok && at-l.Jitter > max(l.from, 3*time.Second) && !w.steppedAround(at) {
+			ticks = append(ticks, tick)
+		}
+	}
+	slices.Reverse(ticks)
+	atEnd := l.to < w.plan.Lasts // nothing was said of any newer one
+	for _, tick := range ticks {
+		said := all[ofTick{l.Name, tick.UnixMilli()}]
+		switch {
+		case len(said) == 1:
+			w.met["fate: "+said[0].what]++
+			atEnd = false
+		case w.excusedFate(l.Name, tick, said):
+			w.met["fates that a failover forgot"]++
+		case len(said) == 2 && w.miscounted(l, said):
+			w.met["fates that were counted by who knew less than was lost"]++
+			atEnd = false
+		case len(said) > 1:
+			w.violatedAt(said[0].at, "fates", l.Name, "tick %s has more than one fate:%s", stamp(tick), list(said))
+			atEnd = false
+		case end.counted(tick.UnixMilli()):
+			w.met["fate: "+missed+", and to be counted yet"]++
+		case end.open[tick.UnixMilli()] || tick.UnixMilli() > end.tick:
+			w.met["fate: "+open]++
+		case w.pausedAt(l.Job, tick):
+			w.met["fate: "+paused]++
+		case w.bornAfter(l.Name, tick):
+			w.met["fate: "+born]++
+		case w.changedAfter(l.Name, tick):
+			w.met["fate: "+altered]++
+		case w.lostWhileItWaited(l.Name, tick):
+			w.met["fate: lost with all data while it waited"]++
+		case atEnd:
+			w.met["fate: "+altered]++
+		default:
+			at, _ := w.dueAt(tick)
+			w.violatedAt(at, "fates", l.Name, "tick %s has no fate: it was neither fired nor counted", stamp(tick))
+		}
+	}
+}
+
+// judgeOverlapped: a tick overlaps with a run that had begun when it came due, and with no other.
+func (w *world) judgeOverlapped(f fate) {
+	c, known := w.redis.claims.of(f.by)
+	if f.what != overlapped || !known || w.stepped {
+		return
+	}
+	j := w.during(f.job, f.tick.Sub(w.began)-time.Second, f.at)
+	if j == nil {
+		return
+	}
+	w.met["overlapped"]++
+	due := w.dueOf(j, f.tick)
+	if c.won > due+slack+2*w.plan.Far && !slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
+		return o.job == f.job && o.won <= due && (o.settled == 0 || o.settled >= due-slack)
+	}) {
+		w.violatedAt(f.at, "3: an overlap", f.job, "tick %s came due at %s, and was settled as an overlap of the run of tick %s, which was claimed at %s", stamp(f.tick), due, stamp(c.tick), c.won)
+	}
+}
+
+// miscounted tells whether a tick was claimed, up to a second ahead, overlapped or counted before Redis lost all its data, and
+// was counted as missed after it by a replica that had not heard of it: a limit. Under at-least-once such a replica fires it.
+func (w *world) miscounted(l *life, said []fate) bool {
+	before, after := said[0], said[1]
+	if after.at < before.at {
+		before, after = after, before
+	}
+	again := after.what == missed || l.Guarantee == config.AtLeastOnce && after.what == fired
+	return again && w.lostAllBetween(before.at-time.Second, after.at)
+}
+
+func list(said []fate) string {
+	var b strings.Builder
+	for _, f := range said {
+		fmt.Fprintf(&b, " %s at %s (%s);", f.what, f.at, f.by)
+	}
+	return b.String()
+}
+
+// ending is what Redis keeps of a job at the very end.
+type ending struct {
+	tick int64
+	open map[int64]bool // they wait for something
+	gaps [][2]int64
+}
+
+// counted tells whether a tick lies in a gap that is still to be counted.
+func (e *ending) counted(tick int64) bool {
+	return slices.ContainsFunc(e.gaps, func(g [2]int64) bool { return g[0] < tick && tick < g[1] })
+}
+
+func (w *world) endOf(job string) *ending {
+	if !w.redis.mini.Exists(prefix + "job:" + job) {
+		return nil
+	}
+	l := w.redis.ledger(job)
+	e := &ending{tick: l.tick, open: map[int64]bool{}, gaps: w.redis.unbooked(job)}
+	for _, tick := range l.behind {
+		e.open[tick] = true
+	}
+	members, _ := w.redis.mini.ZMembers(prefix + "due")
+	for _, m := range members {
+		if words := strings.Fields(m); len(words) > 1 && words[1] == job {
+			e.open[numbers(words[0])[0]] = true
+		}
+	}
+	for _, c := range w.redis.claims.all {
+		if c.job == job && c.settled == 0 {
+			e.open[c.tick.UnixMilli()] = true
+		}
+	}
+	return e
+}
+
+// pausedAt tells whether a tick, or the instant at which it came due, lies in a pause.
+func (w *world) pausedAt(j *config.Job, tick time.Time) bool {
+	at, due := tick.Sub(w.began), w.dueOf(j, tick)
+	return slices.ContainsFunc(w.redis.claims.held, func(h hold) bool {
+		to := w.liftedTo(h)
+		if ends := h.ends.Sub(w.began); !h.ends.IsZero() && (h.to == 0 || ends < to) {
+			to = ends
+		}
+		from := (h.from + w.offsetAt(h.from)).Truncate(time.Millisecond) // as Redis writes it down
+		return h.job == j.Name && from <= due && (to == 0 || at <= to)
+	})
+}
+
+// bornAfter tells whether a ledger was made that counts a tick as settled, and of which nobody could know: the first one,
+// or one after a loss that no replica has outlived.
+func (w *world) bornAfter(job string, tick time.Time) bool {
+	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
+		return b.job == job && !tick.After(b.tick) && (w.stepped ||
+			!slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool { return lost <= b.at && w.knewIt(lost, b.at) }))
+	})
+}
+
+// lostWhileItWaited tells whether a tick had been claimed and waited, handed on or in a queue, or was an overlap yet to be
+// counted, when Redis lost all data: nobody else knew of that.
+func (w *world) lostWhileItWaited(job string, tick time.Time) bool {
+	return slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
+		settles := a.code == "WON" || a.code == "QUEUED" || a.code == "OVERLAP"
+		return a.job == job && (settles && a.tick.Equal(tick) || a.lists(tick)) && w.forgotten(a.at) < w.plan.Lasts
+	})
+}
+
+// lists tells whether it made a tick wait which it did not ask for itself.
+func (a *ask) lists(tick time.Time) bool {
+	return a.code == "QUEUED" && slices.ContainsFunc(a.list, func(m string) bool { return numbers(m)[0] == tick.UnixMilli() })
+}
+
+// changedAfter tells whether Redis was told of other ticks of the job after a tick: then it has missed nothing before.
+func (w *world) changedAfter(job string, tick time.Time) bool {
+	return slices.ContainsFunc(w.redis.claims.sinces, func(b birth) bool { return b.job == job && b.tick.After(tick) && !w.bornWith(b) })
+}
+
+// bornWith tells whether a ledger was made at that moment.
+func (w *world) bornWith(since birth) bool {
+	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
+		return b.job == since.job &&
+			b.tick.Add(-time.Second).Equal(since.tick)
+	})
+}
+
+// steppedAround tells whether Redis' clock was set at about a time: ticks may come twice then, or not at all.
+func (w *world) steppedAround(at time.Duration) bool {
+	return slices.ContainsFunc(w.spans, func(s span) bool { return s.why == redisSteps && s.from-2*skews <= at && at <= s.to+2*skews })
+}
+
+// excusedFate: what a failover has forgotten of a tick may be said again, or not. With waitReplicas it forgets nothing
+// that anybody was told.
+func (w *world) excusedFate(job string, tick time.Time, said []fate) bool {
+	c := w.redis.claims
+	if w.plan.Confirms > 0 || len(c.oblivions) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(said, func(f fate) bool { return c.forgot(f.at) }) ||
+		slices.ContainsFunc(c.asks, func(a *ask) bool { return a.job == job && (a.tick.Equal(tick) || a.lists(tick)) && c.forgot(a.at) })
+}

@@ -1,0 +1,340 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// class is a kind of trouble that some seeds are made for. It has dice of its own, so that all other seeds are as they
+// would be without it.
+type class struct {
+	name string
+	make func(*Plan, *rand.Rand)
+}
+
+// classes are drawn with the same chance each.
+var classes = [...]class{
+	{"Redis stalls", (*Plan).stalls},
+	{"apps refuse", (*Plan).refusals},
+	{"slots", (*Plan).slots},
+	{"readiness", (*Plan).readiness},
+	{"rollout", (*Plan).rollout},
+	{"leaves and returns", (*Plan).leaves},
+	{"timers", (*Plan).timers},
+	{"far clock", (*Plan).farClock},
+	{"memory", (*Plan).memory},
+	{"failover", (*Plan).failovers},
+	{"confirmed failover", (*Plan).confirmed},
+	{"drain", (*Plan).drains},
+	{"operator", (*Plan).operators},
+	{"empty", (*Plan).empties},
+	{"by hand", (*Plan).byHand},
+	{"stands still as it starts", (*Plan).startsLate},
+	{"edits", (*Plan).edits},
+}
+
+// share is how many of a hundred seeds each class has.
+const share = 3
+
+// made makes the plan of a class; false when the seed has none.
+func (p *Plan) made() bool {
+	r := rand.New(rand.NewPCG(p.Seed, 0xC1A55E5))
+	n := r.IntN(100) / share
+	if n >= len(classes) {
+		return false
+	}
+	p.Class = classes[n].name
+	if len(p.Faults) > 1 || r.IntN(2) == 0 { // few faults, so that what comes of one is not excused by the next
+		p.Faults, p.Orders = nil, nil
+	}
+	p.Local = false
+	p.Lasts = 40*time.Second + upTo(r, 5*time.Second)
+	classes[n].make(p, r)
+	p.requests(r)
+	for _, f := range p.Faults {
+		p.Lasts = max(p.Lasts, f.At+f.For+15*time.Second)
+	}
+	for _, o := range p.Orders {
+		p.Lasts = max(p.Lasts, o.At+o.For+12*time.Second)
+	}
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(p.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(p.Reloads, func(a, b Reload) int { return cmp.Compare(a.At, b.At) })
+	return true
+}
+
+// requests are what an operator asks for in some of these seeds.
+func (p *Plan) requests(r *rand.Rand) {
+	if r.IntN(3) > 0 || p.Class == "operator" || p.Class == "by hand" {
+		return
+	}
+	for range 1 + r.IntN(3) {
+		p.Orders = append(p.Orders, Order{At: 9*time.Second + upTo(r, 20*time.Second),
+			Kind: pick(r, "trigger", "trigger", "pause", "pause until", "backfill"),
+			Job:  p.Jobs[r.IntN(len(p.Jobs))].Name, For: 500*time.Millisecond + upTo(r, 5*time.Second)})
+	}
+}
+
+// willing makes all jobs such as begin wherever they are asked to, without retries, and locked.
+func (p *Plan) willing(r *rand.Rand) {
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Refuses, j.Ignores, j.Retries = 0, false, 0
+		if j.Guarantee == "every-replica" {
+			j.Guarantee = pick(r, "at-most-once", "at-least-once")
+		}
+	}
+}
+
+// busy makes a job run for longer than the distance of its ticks.
+func (j *Job) busy(r *rand.Rand) {
+	j.Takes = pick(r, [2]time.Duration{j.Period, 3 * j.Period}, [2]time.Duration{j.Period / 2, 3 * j.Period / 2})
+	j.Timeout = 20 * time.Second
+	j.Deadline = 0
+}
+
+// refusals: the apps of all replicas but one start nothing for a long time, and no readiness gate says so.
+func (p *Plan) refusals(r *rand.Rand) {
+	p.willing(r)
+	for len(p.Replicas) < 3+r.IntN(3) {
+		p.Replicas = append(p.Replicas, Replica{Begins: upTo(r, 2*time.Second), Skew: upTo(r, 10*time.Second) - 5*time.Second})
+	}
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Period = time.Duration(pick(r, 3, 5, 7, 10)) * time.Second
+		j.Takes = [2]time.Duration{0, j.Period / 3}
+	}
+	good, from := r.IntN(len(p.Replicas)), 9*time.Second+upTo(r, 3*time.Second)
+	to := from + 10*time.Second + upTo(r, 15*time.Second)
+	for place := range p.Replicas {
+		if place != good {
+			p.AppsDown = append(p.AppsDown, Downtime{place, from, to})
+		}
+	}
+}
+
+// slots: the jobs themselves take the last slot of their replicas.
+func (p *Plan) slots(r *rand.Rand) {
+	p.willing(r)
+	p.MaxRunning = pick(r, 1, 1, 2)
+	p.Replicas = p.Replicas[:1+r.IntN(2)]
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Period = time.Duration(pick(r, 2, 3, 5, 5, 7)) * time.Second
+		j.Policy = pick(r, "Forbid", "Forbid", "Queue", "Replace", "Replace")
+		j.Reserved = r.IntN(3) == 0
+		j.Jitter = min(j.Jitter, j.Period/4)
+		if i == 0 || j.Reserved {
+			j.busy(r)
+		} else {
+			j.Takes = [2]time.Duration{0, 200 * time.Millisecond}
+		}
+	}
+	p.elsewhere()
+}
+
+// readiness: an app is not ready while it runs a job, or for a while.
+func (p *Plan) readiness(r *rand.Rand) {
+	p.slots(r)
+	p.MaxRunning, p.Ready, p.BusyApp = 0, true, r.IntN(3) > 0
+	for i := range p.Jobs {
+		p.Jobs[i].Reserved = false
+	}
+	for place := range p.Replicas {
+		if r.IntN(2) == 0 {
+			from := 8*time.Second + upTo(r, 15*time.Second)
+			p.Unready = append(p.Unready, Downtime{place, from, from + time.Second + upTo(r, 8*time.Second)})
+		}
+	}
+}
+
+// elsewhere moves the faults of replicas that there are not.
+func (p *Plan) elsewhere() {
+	for i := range p.Faults {
+		if f := &p.Faults[i]; f.Replica >= len(p.Replicas) {
+			f.Replica = 0
+		}
+	}
+}
+
+// rollout: a job changes under live runs, and some places see that much later.
+func (p *Plan) rollout(r *rand.Rand) {
+	p.willing(r)
+	j := &p.Jobs[0]
+	j.Period = time.Duration(pick(r, 2, 3, 4, 5)) * time.Second
+	j.Policy, j.Missed = pick(r, "Forbid", "Queue", "Replace", "Allow"), pick(r, "latest", "all", "all")
+	j.Jitter = min(j.Jitter, j.Period/4)
+	j.busy(r)
+	now, name, at := *j, j.Name, 9*time.Second+upTo(r, 3*time.Second)
+	for range 1 + r.IntN(3) {
+		x := Reload{At: at, Job: name, Kind: pick(r, "policy", "policy", "policy", "guarantee", "guarantee", "schedule", "zone", "jitter",
+			"renamed")}
+		switch x.Kind {
+		case "policy":
+			for x.To = now.Policy; x.To == now.Policy; x.To = pick(r, "Forbid", "Queue", "Replace", "Allow", "Allow") {
+			}
+			now.Policy = x.To
+		case "guarantee":
+			for x.To = now.Guarantee; x.To == now.Guarantee; x.To = pick(r, "at-most-once", "at-least-once", "every-replica", "every-replica") {
+			}
+			now.Guarantee = x.To
+		case "schedule":
+			x.To = (time.Duration(pick(r, 2, 3, 5, 7)) * time.Second).String()
+		case "zone":
+			x.To = pick(r, "Europe/Berlin", "Asia/Tokyo", "UTC")
+		case "renamed":
+			x.To = name + "b"
+		}
+		if r.IntN(2) == 0 {
+			x.Late = map[int]time.Duration{}
+			for place := range p.Replicas {
+				if r.IntN(2) == 0 {
+					x.Late[place] = 3*time.Second + upTo(r, 9*time.Second)
+				}
+			}
+		}
+		p.Reloads = append(p.Reloads, x)
+		back := x
+		back.At += 6*time.Second + upTo(r, 8*time.Second)
+		switch x.Kind {
+		case "guarantee":
+			back.To, now.Guarantee = j.Guarantee, j.Guarantee
+			p.Reloads = append(p.Reloads, back)
+		case "renamed":
+			back.Kind, back.Job, back.To = "named back", x.To, name
+			p.Reloads = append(p.Reloads, back)
+		}
+		at = back.At + 6*time.Second
+	}
+	p.Lasts = max(p.Lasts, at+14*time.Second)
+}
+
+// leaves: a job leaves the table with a live run and ticks that wait, and comes back.
+func (p *Plan) leaves(r *rand.Rand) {
+	p.willing(r)
+	j := &p.Jobs[0]
+	j.Period = time.Duration(pick(r, 3, 5, 7)) * time.Second
+	j.Policy, j.Missed = pick(r, "Queue", "Queue", "Replace", "Forbid"), pick(r, "latest", "all")
+	j.Jitter = min(j.Jitter, j.Period/4)
+	j.busy(r)
+	if r.IntN(3) == 0 {
+		j.Refuses = 0.7
+	}
+	for at := 10*time.Second + upTo(r, 6*time.Second); at < 26*time.Second; at += 16 * time.Second {
+		back := at + 2*time.Second + upTo(r, 9*time.Second)
+		p.Reloads = append(p.Reloads, Reload{At: at, Kind: "leaves", Job: j.Name}, Reload{At: back, Kind: "returns", Job: j.Name})
+	}
+}
+
+// timers: many of them come due at once, and the answers to the claims are lost.
+func (p *Plan) timers(r *rand.Rand) {
+	p.willing(r)
+	p.Jobs = p.Jobs[:1]
+	p.Jobs[0].Period = 5 * time.Second
+	due := 12*time.Second + upTo(r, 4*time.Second)
+	for i := range pick(r, 20, 60, 120, 200) {
+		p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", i+1), Set: 6*time.Second + time.Duration(i)*10*time.Millisecond,
+			Due: due + upTo(r, 30*time.Millisecond), Again: r.IntN(4) == 0, Deleted: r.IntN(20) == 0})
+	}
+	f := Fault{At: due, Kind: pick(r, "void", "void", "cut"), For: 17*time.Second + upTo(r, 4*time.Second), After: manyTimers}
+	if r.IntN(4) == 0 {
+		f = Fault{At: due - time.Second, Kind: "redis lossy", For: 4 * time.Second}
+	}
+	p.Faults = []Fault{f}
+	p.Lasts = f.At + f.For + 24*time.Second
+}
+
+// drains: replicas drain while Redis is away, with a grace that is longer than that.
+func (p *Plan) drains(r *rand.Rand) {
+	p.willing(r)
+	p.Grace = 9*time.Second + upTo(r, 4*time.Second)
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Period = time.Duration(pick(r, 5, 7, 10)) * time.Second
+		j.TTL = 15 * time.Second
+		j.Takes = [2]time.Duration{2 * time.Second, 5 * time.Second}
+		j.Timeout, j.Deadline = 20*time.Second, 0
+		j.Jitter = min(j.Jitter, j.Period/4)
+	}
+	at := 12*time.Second + upTo(r, 6*time.Second)
+	p.Faults = nil
+	if r.IntN(3) > 0 {
+		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "redis refuses", "redis void"),
+			For: 4500*time.Millisecond + upTo(r, 3*time.Second)})
+	} else {
+		for i := range p.Jobs {
+			j := &p.Jobs[i]
+			j.Ends, j.Retries, j.Backoff = "fails", 5, 200*time.Millisecond
+			j.Takes = [2]time.Duration{300 * time.Millisecond, time.Second}
+		}
+	}
+	p.Faults = append(p.Faults, Fault{At: at + 200*time.Millisecond + upTo(r, time.Second), Kind: pick(r, "stop", "drain"), Replica: -1,
+		For: 14 * time.Second})
+}
+
+// operators: one job is the object of many requests, some of which are made again much later.
+func (p *Plan) operators(r *rand.Rand) {
+	p.willing(r)
+	p.Jobs[0].Period = 10 * time.Second
+	p.Jobs[0].Takes = [2]time.Duration{0, 200 * time.Millisecond}
+	job, at := p.Jobs[0].Name, 8*time.Second
+	for i := range 2 {
+		id := uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %d", p.Seed, i)).String()
+		p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: job, ID: id})
+		for range 4 + r.IntN(7) {
+			at += 200*time.Millisecond + upTo(r, 600*time.Millisecond)
+			p.Orders = append(p.Orders, Order{At: at, Kind: pick(r, "trigger", "trigger", "pause", "backfill"), Job: job,
+				For: 500 * time.Millisecond})
+		}
+		at += time.Second + upTo(r, 2*time.Second)
+		p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: job, ID: id})
+	}
+}
+
+// byHand: manual runs of jobs that are suspended or paused are cut short, and so are runs with many attempts.
+func (p *Plan) byHand(r *rand.Rand) {
+	p.willing(r)
+	p.Faults = nil
+	j, tried := &p.Jobs[0], &p.Jobs[1]
+	j.Guarantee, j.Policy, j.TTL, j.Suspend = "at-least-once", pick(r, "Forbid", "Allow", "Queue"), 3*time.Second, r.IntN(2) == 0
+	j.Takes, j.Ends, j.Timeout, j.Deadline = [2]time.Duration{5 * time.Second, 9 * time.Second}, "", 20*time.Second, 0
+	j.Period, j.Jitter = 10*time.Second, 0
+	tried.Guarantee, tried.Policy, tried.Ends, tried.Retries, tried.Backoff = "at-least-once", pick(r, "Forbid",
+		"Queue"), "fails", 5, 100*time.Millisecond
+	tried.Period, tried.Jitter, tried.Takes, tried.Deadline = 10*time.Second, 0, [2]time.Duration{500 * time.Millisecond,
+		900 * time.Millisecond}, 0
+	at := 11*time.Second + upTo(r, 4*time.Second)
+	if !j.Suspend {
+		p.Orders = append(p.Orders, Order{At: at - time.Second, Kind: "pause", Job: j.Name, For: 25 * time.Second})
+	}
+	p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: j.Name})
+	p.Faults = append(p.Faults, Fault{At: at + 500*time.Millisecond + upTo(r, 2*time.Second), Kind: pick(r, "crash", "stop"), Replica: -1,
+		For: 4 * time.Second},
+		Fault{At: 30*time.Second + 2*time.Second + upTo(r, 2*time.Second), Kind: "crash", Replica: -1, For: 4 * time.Second})
+}
+
+// startsLate: a replica that has won a tick stands still before it starts the job, mostly until its lease is over.
+func (p *Plan) startsLate(r *rand.Rand) {
+	p.willing(r)
+	p.Faults = nil
+	for at := 8 * time.Second; at < 30*time.Second; at += 9*time.Second + upTo(r, 4*time.Second) {
+		p.Faults = append(p.Faults, Fault{At: at, Kind: "stall", For: time.Second + upTo(r, 6*time.Second), After: wins})
+	}
+}
+
+// edits: the table is edited again and again, in what is no matter of its ticks, as one of them comes due.
+func (p *Plan) edits(r *rand.Rand) {
+	p.willing(r)
+	for i := range p.Jobs {
+		p.Jobs[i].Period, p.Jobs[i].Jitter = time.Duration(pick(r, 1, 1, 2))*time.Second, 0
+	}
+	for at := 8 * time.Second; at < 30*time.Second; at += time.Duration(1+r.IntN(3)) * time.Second {
+		x := Reload{At: at - 40*time.Millisecond + upTo(r, 50*time.Millisecond), Kind: "content", Job: p.Jobs[r.IntN(len(p.Jobs))].Name}
+		p.Reloads = append(p.Reloads, x)
+	}
+}

@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
+)
+
+// Redis' clock is one that replicas follow while it is less than a minute off theirs. Skews are at most half of the rest.
+const (
+	surelyBelieved = 45 * time.Second
+	surelyNot      = 75 * time.Second
+	skews          = 5 * time.Second // of the replicas' own clocks
+)
+
+// phase is a time in which Redis' clock was off by the same.
+type phase struct {
+	from, to, off time.Duration
+}
+
+func (w *world) phases() []phase {
+	all := []phase{{to: 1 << 62}}
+	for _, f := range w.plan.Faults {
+		if f.Kind == redisSteps {
+			last := &all[len(all)-1]
+			last.to = f.At
+			all = append(all, phase{from: f.At, to: 1 << 62, off: last.off + f.By})
+		}
+	}
+	return all
+}
+
+// far tells whether no replica follows Redis' clock.
+func (p phase) far() bool { return p.off.Abs() > surelyNot }
+
+// doubtful tells whether that is hard to say, or ticks are refused since Redis' clock is behind.
+func (p phase) doubtful() bool { return p.off.Abs() > surelyBelieved && (!p.far() || p.off < 0) }
+
+// steps says in which time less can be asked after Redis' clock was set: until it has caught up with what it was, or until
+// the replicas have noticed that they do not follow it any more.
+func (w *world) steps(f Fault, now time.Duration) {
+	to := now + max(f.By.Abs(), f.For) + recovery
+	if f.By.Abs() > surelyBelieved {
+		to = now + 3*time.Second
+	}
+	w.span(-1, now-time.Second, to, f.Kind)
+	for _, p := range w.phases() {
+		if p.from == f.At && p.doubtful() {
+			w.span(-1, now-time.Second, p.to, f.Kind)
+		}
+	}
+}
+
+// offsetAt is what Redis' clock was off by.
+func (w *world) offsetAt(at time.Duration) (off time.Duration) {
+	for _, p := range w.phases() {
+		if p.from <= at {
+			off = p.off
+		}
+	}
+	return off
+}
+
+// dueAt is the world's time at which the clocks that replicas follow have all reached a tick for the first time; false when
+// they were set over it.
+func (w *world) dueAt(tick time.Time) (time.Duration, bool) {
+	d, at := tick.Sub(w.began), time.Duration(0)
+	for _, p := range w.phases() {
+		at = d - p.off
+		if p.far() {
+			at = d + skews
+		}
+		if at >= p.from && at < p.to {
+			return at, true
+		}
+	}
+	return at, false
+}
+
+// cameDue is dueAt of the instant at which a tick of a job comes due by its jitter.
+func (w *world) cameDue(j *config.Job, tick time.Time) time.Duration {
+	if j.Jitter > 0 {
+		tick = tick.Add(schedule.Jitter(j.Name, tick, j.Jitter))
+	}
+	at, _ := w.dueAt(tick)
+	return at
+}
+
+// reached is the world's time, from one on, at which Redis' clock has reached an instant.
+func (w *world) reached(t time.Time, from time.Duration) time.Duration {
+	d := t.Sub(w.began)
+	for _, p := range w.phases() {
+		if p.to <= from {
+			continue
+		}
+		if at := max(from, p.from, d-p.off); at < p.to {
+			return at
+		}
+	}
+	return from
+}

@@ -1,0 +1,112 @@
+package sim
+
+import "time"
+
+// checkAttempts: no two starts for a tick have the same number.
+func (w *world) checkAttempts() {
+	type numbered struct {
+		ofTick
+		attempt int
+	}
+	seen := map[numbered]*run{}
+	for _, r := range w.runs {
+		c, known := w.redis.claims.of(r.ID)
+		if !known || !c.again || r.Kind == "backfill" {
+			continue
+		}
+		k := numbered{ofTick{r.Job, r.Tick.UnixMilli()}, r.Attempt}
+		b := seen[k]
+		seen[k] = r
+		if b == nil {
+			continue
+		}
+		w.met["attempts with a number that was there"]++
+		if w.excusedDouble(b) || w.lostAfter(b) <= r.start {
+			continue
+		}
+		w.violatedAt(r.start, "attempts", r.Job, "tick %s was started as attempt %d by %s at %s and by %s at %s", stamp(r.Tick), r.Attempt,
+			b.replica.process, b.start, r.replica.process, r.start)
+	}
+}
+
+// excusedDouble tells whether a failover has forgotten the claim of a run, with nobody to confirm it.
+func (w *world) excusedDouble(r *run) bool {
+	c, known := w.redis.claims.of(r.ID)
+	return known && w.plan.Confirms == 0 && (c.how == "forgotten" || len(c.undone) > 0)
+}
+
+// checkKinds: what somebody asked for stays that, whoever runs it again.
+func (w *world) checkKinds() {
+	byHand := map[ofTick]*claim{}
+	for _, c := range w.redis.claims.all {
+		k := ofTick{c.job, c.tick.UnixMilli()}
+		b := byHand[k]
+		switch {
+		case b == nil && c.kind == "manual":
+			byHand[k] = c
+		case b != nil && b.run != c.run:
+			w.met["run by hand again"]++
+			if c.kind != b.kind {
+				w.violatedAt(c.won, "by hand", c.job, "the run that was asked for as %s (%s) is run again as %s", b.kind, stamp(c.tick), c.kind)
+			}
+		}
+	}
+}
+
+// judgeTriggers: what somebody asked for is run, and again when it was cut short. Neither a pause nor newer ticks are in
+// its way.
+func (j *judged) judgeTriggers() {
+	w := j.world
+	for _, t := range w.redis.claims.triggers {
+		if t.job != j.Name || t.forgotten != 0 && (w.plan.Confirms == 0 || w.redis.claims.promised[t.id] == 0 ||
+			w.redis.claims.promised[t.id] > t.forgotten) {
+			continue
+		}
+		w.met["triggered"]++
+		from, mine := max(t.at, j.first), j.byHand(t)
+		j.asked = t.tick
+		for i := 0; ; i++ {
+			won := w.plan.Lasts
+			if i < len(mine) {
+				won = mine[i].won
+			}
+			to := won
+			if t.forgotten == 0 || t.forgotten < from { // that it is forgotten is no excuse where it is promised
+				to = min(won, w.forgotten(from))
+			}
+			if x, yes := j.couldHave(from, to, true); yes {
+				w.violatedAt(x, "2: never lost", j.Name, "the run that was asked for at %s could have been fired since %s, and was not by %s", t.at,
+					x, won)
+				break
+			}
+			if i == len(mine) {
+				break
+			}
+			c := mine[i]
+			if again := (c.how == "reap" || c.how == "requeue") && c.again && c.policy != "Replace" && c.deaths < takeovers &&
+				!w.redis.claims.late[c.run]; !again && c.how != "abandon" &&
+				(c.how != "handover" || c.member == "" || j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0) {
+				break
+			}
+			from = max(c.settled, j.first)
+		}
+	}
+}
+
+// byHand are the claims of what somebody asked for.
+func (j *judged) byHand(t queued) (mine []claim) {
+	for _, c := range j.claims {
+		if c.tick.Equal(t.tick) && c.won >= t.at && (c.kind == "manual" || c.kind == "backfill" || c.kind == "takeover") {
+			mine = append(mine, c)
+		}
+	}
+	return mine
+}
+
+// lostAfter is when Redis first lost all its data after it had answered the claim of a run.
+func (w *world) lostAfter(r *run) time.Duration {
+	if c, ok := w.redis.claims.of(r.ID); ok {
+		return w.forgotten(c.won)
+	}
+	return w.forgotten(r.start)
+}

@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"strconv"
+	"strings"
+)
+
+// What the checks know of the scripts and of the ledger stands here alone. ARGV is counted from 0.
+
+// acquire: ARGV, and the words of the record among them.
+const (
+	argJob    = 1
+	argTick   = 2
+	argPolicy = 6
+	argRecord = 7
+	argMember = 12
+	argList   = 15 // due members and when their ticks came due, by turns
+
+	recordKind    = 2
+	recordAttempt = 3
+	recordRounds  = 5
+	recordDeaths  = 6
+	recordAgain   = 7
+)
+
+// refusals is how many words of a due member stand before the replicas that have refused it in this round.
+const refusals = 7
+
+// acquire: the answer.
+const (
+	answerOverlap = 3 // the newest tick that was settled as an overlap
+	answerToken   = 6
+)
+
+// settle: ARGV, and the answer.
+const (
+	argVerb       = 0
+	argRun        = 1
+	argSettledJob = 2
+	argAgain      = 5 // the due member by which the tick goes on
+
+	answerOverlapped = 3 // the ticks that were settled as overlaps
+)
+
+// extend: ARGV.
+const argExtendedJob = 1
+
+// register: ARGV, and the answer: now, when the ledger was born, since when the ticks are these, the newest claimed one.
+const (
+	argFingerprint = 0
+	gone           = "none" // the fingerprint of a job that has left the table
+
+	answerNow   = 0
+	answerBorn  = 1
+	answerSince = 2
+	answerTick  = 3
+)
+
+// ask and pause: ARGV. Their answers are a code, now, and what was made. The last of their keys names the request.
+const (
+	argSuffix   = 0 // ask: what follows the tick in a due member
+	argBackfill = 2 // ask: the ticks, from here on
+	argPause    = 1 // pause: pause or resume, or pauseAll or resumeAll
+	argEnds     = 3 // pause: its end
+	answerMade  = 2
+)
+
+// request is the id of an operator's request, or of one that counts missed ticks.
+func (c *call) request() string {
+	key := c.keys[len(c.keys)-1]
+	return key[strings.LastIndexByte(key, ':')+1:]
+}
+
+// timer: ARGV.
+const argTimer = 1
+
+// book: ARGV, and the answer: 1 when the ticks were counted by this request.
+const (
+	argGaps      = 0
+	argBooked    = 1
+	answerBooked = 2
+)
+
+// ledger is what stands in a job's ledger.
+type ledger struct {
+	tick   int64
+	behind []int64 // what came due while runs lived: -<tick>@<due> or +<tick>@<due>
+}
+
+// ledger reads one. The store is not locked.
+func (s *store) ledger(job string) (l ledger) {
+	key := prefix + "job:" + job
+	l.tick, _ = strconv.ParseInt(s.mini.HGet(key, "tick"), 10, 64)
+	for _, e := range strings.Fields(s.mini.HGet(key, "behind")) {
+		tick, _, _ := strings.Cut(e[1:], "@")
+		l.behind = append(l.behind, numbers(tick)...)
+	}
+	return l
+}
+
+func numbers(text string) (all []int64) {
+	for _, word := range strings.Fields(text) {
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// leftover tells whether a field of a ledger may not be there when all runs are over.
+func leftover(field string) bool {
+	return field == "runs" || field == "behind" || strings.HasPrefix(field, "r:")
+}
+
+// unbooked are the gaps of a ledger that nobody has counted yet: from and to, both exclusive.
+func (s *store) unbooked(job string) (gaps [][2]int64) {
+	for _, gap := range strings.Fields(s.mini.HGet(prefix+"job:"+job, "gaps")) {
+		from, to, _ := strings.Cut(gap, "-")
+		if a, b := numbers(from), numbers(to); len(a) == 1 && len(b) == 1 {
+			gaps = append(gaps, [2]int64{a[0], b[0]})
+		}
+	}
+	return gaps
+}
