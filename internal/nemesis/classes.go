@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"slices"
 	"syscall"
 	"time"
 
@@ -90,13 +91,35 @@ func cutOff(r *replica) func(w *world, until time.Time) {
 // refuse lets the app beside one replica take no connections.
 func refuse(w *world, until time.Time) {
 	for time.Now().Before(until) {
-		r := w.any(w.replicas)
-		over := w.record.begin(refused, r.name)
-		r.door.Shut()
-		time.Sleep(w.between(time.Second, 4*time.Second))
-		w.check(r.door.Reopen())
-		over()
+		w.shut(w.between(time.Second, 4*time.Second), w.any(w.replicas))
 		time.Sleep(w.between(200*time.Millisecond, time.Second))
+	}
+}
+
+// refuseMost lets the apps beside all replicas but one take no connections for several ticks, and then all of them for a
+// moment.
+func refuseMost(w *world, until time.Time) {
+	for time.Now().Before(until) {
+		healthy := w.any(w.replicas)
+		w.shut(w.between(3*time.Second, 6*time.Second), slices.DeleteFunc(slices.Clone(w.replicas),
+			func(r *replica) bool { return r == healthy })...)
+		time.Sleep(w.between(0, time.Second))
+		w.shut(w.between(100*time.Millisecond, time.Second), w.replicas...)
+		time.Sleep(w.between(time.Second, 2*time.Second))
+	}
+}
+
+// shut lets the apps beside replicas take no connections for so long.
+func (w *world) shut(length time.Duration, victims ...*replica) {
+	var over []func()
+	for _, r := range victims {
+		over = append(over, w.record.begin(refused, r.name))
+		r.door.Shut()
+	}
+	time.Sleep(length)
+	for i, r := range victims {
+		w.check(r.door.Reopen())
+		over[i]()
 	}
 }
 
@@ -116,11 +139,16 @@ func (w *world) aim(candidates []*replica) *replica {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(2*time.Second - w.between(0, ahead))))
 		return w.any(candidates)
 	}
+	return w.await(candidates, 6*time.Second, func(j job) bool { return j.take >= long })
+}
+
+// await waits until one of the candidates begins a run of such a job, which others may do instead.
+func (w *world) await(candidates []*replica, patience time.Duration, such func(job) bool) *replica {
 	began := time.Now()
 	found := w.any(candidates)
-	_ = rig.Until(6*time.Second, "a long run", func() bool { // which others may have
+	_ = rig.Until(patience, "a run", func() bool {
 		for _, q := range w.app.Seen() {
-			if !q.Ended.IsZero() || q.Arrived.Before(began) || w.takes(q.Job) < long {
+			if !q.Ended.IsZero() || q.Arrived.Before(began) || !such(w.job(q.Job)) {
 				continue
 			}
 			for _, r := range candidates {
@@ -135,11 +163,11 @@ func (w *world) aim(candidates []*replica) *replica {
 	return found
 }
 
-func (w *world) takes(name string) time.Duration {
+func (w *world) job(name string) job {
 	for _, j := range w.jobs {
 		if j.name == name {
-			return j.take
+			return j
 		}
 	}
-	return 0
+	return job{}
 }

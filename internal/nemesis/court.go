@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"slices"
 	"time"
 )
 
@@ -18,6 +19,64 @@ func (c *court) look(r *run) {
 	if r.started() && r.kind == "handover" {
 		c.handedOver(r)
 	}
+	if c.stale(r) {
+		c.find("started although a newer tick was due", r)
+	}
+	c.drained(r)
+}
+
+// stale tells whether a run began although a newer tick was due by then, which takes the place of its tick. Only what was
+// done to its own replica, or the death of Redis, can have held it up after its claim.
+func (c *court) stale(r *run) bool {
+	if c.job.again && c.stoodStill(r.tick) {
+		return false // its claim may have been carried out and not answered, and what was claimed is run, however late
+	}
+	if !r.started() || c.job.lasts() || r.attempt > 1 || r.kind != "schedule" && (r.kind != "catchup" || c.job.again) {
+		return false
+	}
+	return r.arrived.After(r.tick.Add(c.job.every+hair)) && !c.record.hit(r.replica, r.tick.Add(-edge), r.arrived) &&
+		!c.record.gone(r.tick.Add(-edge), r.arrived)
+}
+
+// stoodStill tells whether Redis began to stand still as the claims of a tick came.
+func (c *court) stoodStill(tick time.Time) bool {
+	return slices.ContainsFunc(c.record.on(theRedis, tick.Add(-edge), tick.Add(edge)), func(s strike) bool {
+		return s.harm == stalled && s.from.Sub(tick).Abs() <= edge
+	})
+}
+
+// drained checks what a run on a replica that was told to end owes: the attempts that are left, within the grace. That its
+// end is recorded is a matter of untold.
+func (c *court) drained(r *run) {
+	strikes := slices.DeleteFunc(c.record.on(r.replica, r.begin(), r.end()),
+		func(s strike) bool { return s.harm != drained || s.from.Before(r.begin()) })
+	if len(strikes) == 0 || !r.started() {
+		return
+	}
+	c.of(c.record.classAt(strikes[0].from)).drained++
+	struck := slices.ContainsFunc(c.record.on(r.replica, r.begin(), r.end()), func(s strike) bool { return s.harm != drained })
+	if r.failed && r.attempt <= c.job.fails && r.outcome() == failed && !struck {
+		c.find("attempts left", r)
+	}
+}
+
+// untold tells whether Redis could not be told of the end of a run before an instant: its replica was struck, Redis was
+// killed, or stood still until the lease was over.
+func (c *court) untold(r *run, at time.Time) bool {
+	for _, s := range c.record.on(r.replica, r.begin(), at) {
+		if s.harm != refused && s.harm != drained {
+			return true
+		}
+	}
+	return c.unheard(r, at)
+}
+
+// unheard tells whether Redis is the reason for that.
+func (c *court) unheard(r *run, at time.Time) bool {
+	return slices.ContainsFunc(c.record.on(theRedis, r.begin(), at), func(s strike) bool {
+		leaseEnd := s.from.Add(c.job.lease() - min(c.job.lease()/3, max(s.from.Sub(r.begin()), 0))) // by its last renewal
+		return s.harm == away || s.to.Add(recovery).After(leaseEnd)
+	})
 }
 
 // takenOver checks that a run was given up for a reason, and in time.
@@ -26,10 +85,14 @@ func (c *court) takenOver(r *run) {
 	death, ok := c.death(r, reaped)
 	if ok {
 		c.measure(r, death, reaped)
-	} else if all := c.record.on(theRedis, r.begin(), reaped); len(all) > 0 {
-		death = all[0].from
+	} else if c.unheard(r, reaped) {
+		death = c.record.on(theRedis, r.begin(), reaped)[0].from
 	} else {
-		c.forbid("taken over from a replica that nothing had happened to", r)
+		what := "taken over from a replica that nothing had happened to"
+		if r.started() && !r.left && r.ended.Before(reaped) {
+			what = "its end was not recorded"
+		}
+		c.forbid(what, r)
 		return
 	}
 	c.of(c.record.classAt(death)).takeovers++
@@ -44,10 +107,10 @@ func (c *court) takenOver(r *run) {
 func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 	for _, s := range c.record.on(r.replica, r.begin(), reaped) {
 		switch {
-		case s.harm == refused:
+		case s.harm == refused || s.harm == drained:
 		case s.harm == killed && s.from.Before(r.begin().Add(-edge)): // this was a life of the replica before
-		case s.from.After(reaped.Add(ttl/3 + edge - ttl)): // renewed as late as that, it would not have been given up yet
-		case r.started() && (s.harm == killed || s.to.Sub(s.from) >= ttl-ttl/3-edge): // or it was renewed after that
+		case s.from.After(reaped.Add(c.job.lease()/3 + edge - c.job.lease())): // renewed as late as that, it would not have been given up yet
+		case r.started() && (s.harm == killed || s.to.Sub(s.from) >= c.job.lease()-c.job.lease()/3-edge): // or it was renewed after that
 			return s.from, true
 		default:
 			at, ok = s.from, true
@@ -76,7 +139,7 @@ func (c *court) late(death, noticed time.Time) bool {
 	}
 	for _, name := range c.replicas {
 		for _, from := range starts {
-			if to := from.Add(ttl + dying); to.Before(noticed) && !c.record.struck(name, from, to) {
+			if to := from.Add(c.job.lease() + dying); to.Before(noticed) && !c.record.touched(name, from, to) {
 				return true
 			}
 		}
@@ -138,7 +201,7 @@ func (c *court) order() {
 // neither renew nor cancel it, and had been so for as long as a lease lasts after its last renewal.
 func (c *court) ranOn(r *run, at time.Time) bool {
 	for _, s := range c.record.on(r.replica, r.arrived, at) {
-		if s.harm == stopped && !at.Before(s.from.Add(ttl-ttl/3-edge)) {
+		if s.harm == stopped && !at.Before(s.from.Add(c.job.lease()-c.job.lease()/3-edge)) {
 			return true
 		}
 	}

@@ -17,14 +17,14 @@ func TestADeadRunExcusesTicksUntilItIsTakenOver(t *testing.T) {
 	}
 }
 
-func TestARunTakenOverFromAHealthyReplicaIsFound(t *testing.T) {
+func TestARunThatEndedAndWasTakenOverFromAHealthyReplicaIsFound(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 1, 2, 3)
 	s.history[1].outcome, s.history[1].at = interrupted, at(4.2)
-	s.judged(t, "taken over from a replica that nothing had happened to")
+	s.judged(t, "its end was not recorded")
 	s.strike(killed, "r1", .3, .8)
 	s.strike(refused, "r1", .8, 1.1)
-	s.judged(t, "taken over from a replica that nothing had happened to")
+	s.judged(t, "its end was not recorded")
 }
 
 func TestALifeThatEndedBeforeARunIsNotItsDeath(t *testing.T) {
@@ -177,7 +177,7 @@ func TestARefusedTickIsLostUnlessItIsHandedOver(t *testing.T) {
 	s := newScene(brief)
 	s.strike(refused, "r1", -1, 9)
 	s.fire(0, 1, 3)
-	s.settle(2, 2.01, "x", notStarted)
+	s.settle(2, 2.01, "x", handedOver)
 	s.judged(t, "lost")
 	q := s.run(2, 2.05, 2.06, succeeded)
 	q.Kind = "handover"

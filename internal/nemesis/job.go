@@ -1,12 +1,14 @@
 package nemesis
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// ttl is the lease of every job: long enough that a busy machine renews it in time, short enough that a minute holds
+// ttl is the lease of a job that says nothing else: long enough that a busy machine renews it in time, short enough that a minute holds
 // several takeovers.
 const ttl = 3 * time.Second
 
@@ -18,7 +20,17 @@ type job struct {
 	take  time.Duration // how long a run is at work
 	allow bool          // runs may lie beside each other
 	again bool          // a run that was cut short is run again
+	all   bool          // every missed tick is fired late
+	queue bool          // one tick waits for the end of the run
+	fails int           // so many attempts of a run fail before one succeeds
+	ttl   time.Duration // its lease; 0 = ttl
 }
+
+// lease is how long the job's lock outlives its replica.
+func (j job) lease() time.Duration { return cmp.Or(j.ttl, ttl) }
+
+// lasts tells whether a tick is worth firing although a newer one is due.
+func (j job) lasts() bool { return j.all || j.queue }
 
 // mix has jobs shorter and longer than their period and their lease, under both guarantees and both policies. Those
 // that are run again leave time for it: what is cut short more often than it is run waits ever longer.
@@ -38,6 +50,20 @@ var mix = []job{
 	{name: "again-20s-8s", every: 20 * time.Second, take: 8 * time.Second, again: true},
 }
 
+// longLease outlives a Redis that stands still while a replica drains.
+const longLease = 9 * time.Second
+
+// allMix has more jobs, for a Redis that forgets nothing: those whose ticks outlive an outage, and those of which the end
+// can be told although Redis is away for a while.
+var allMix = append(slices.Clone(mix),
+	job{name: "all-1s-0s", every: time.Second, all: true},
+	job{name: "all-2s-700ms", every: 2 * time.Second, take: 700 * time.Millisecond, all: true},
+	job{name: "queue-1s-1300ms", every: time.Second, take: 1300 * time.Millisecond, queue: true},
+	job{name: "told-5s-2s", every: 5 * time.Second, take: 2 * time.Second, ttl: longLease},
+	job{name: "told-again-5s-2s", every: 5 * time.Second, take: 2 * time.Second, ttl: longLease, again: true},
+	job{name: "retry-5s-700ms", every: 5 * time.Second, take: 700 * time.Millisecond, fails: 2, ttl: longLease, again: true},
+)
+
 // ticks are the job's ticks in [from, to].
 func (j job) ticks(from, to time.Time) []time.Time {
 	var all []time.Time
@@ -56,6 +82,18 @@ func table(jobs []job, redis, listen string, url func(j job) string) string {
 		fmt.Fprintf(&b, "  - name: %s\n    schedule: \"@every %s\"\n    http: {url: %q}\n", j.name, j.every, url(j))
 		if j.allow {
 			b.WriteString("    concurrencyPolicy: Allow\n")
+		}
+		if j.queue {
+			b.WriteString("    concurrencyPolicy: Queue\n")
+		}
+		if j.all {
+			b.WriteString("    missed: all\n")
+		}
+		if j.fails > 0 {
+			fmt.Fprintf(&b, "    retry: {limit: %d, backoff: 500ms}\n", j.fails+1)
+		}
+		if j.ttl > 0 {
+			fmt.Fprintf(&b, "    lock: {ttl: %s}\n", j.ttl)
 		}
 		if j.again {
 			b.WriteString("    guarantee: at-least-once\n")

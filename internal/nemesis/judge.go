@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -11,6 +12,17 @@ import (
 const (
 	// edge is what the clock's error and a busy machine may move an instant by.
 	edge = 300 * time.Millisecond
+	// hair is how long after its claim a run arrives at the app, on a busy machine.
+	hair = 100 * time.Millisecond
+	// prompt is how soon a tick is started although the apps of some replicas refuse it.
+	prompt = 2 * time.Second
+	// thawed is how long after Redis stood still a replica may take to ask again.
+	thawed = 700 * time.Millisecond
+	// little is too short a time after an outage for anybody to be asked to fire what came due in it.
+	little = time.Second
+	// tolerated is how many of a class' ticks may be excused: one of a hundred, and a few where there are not that many. A
+	// strike at the moment of a tick meets all jobs that are due then.
+	tolerated, few = 100, 8
 	// recovery is how long after an outage a tick may still be missed: connections are made anew, and a replica that waits
 	// for Redis asks again.
 	recovery = 2 * time.Second
@@ -45,16 +57,23 @@ const (
 	forgets
 )
 
+// forever is longer than any tick is worth firing.
+const forever = math.MaxInt64
+
 // tally is what became of the ticks of one class of faults.
 type tally struct {
-	strikes                         int
-	ticks, fired, overlaps, excused int // excused: no replica or no Redis
-	doubles, lost                   int
-	limits                          int // what would be a violation, had Redis not been allowed to forget
-	interrupted                     int // never started: the claimant was struck after its claim
-	takeovers, handovers            int
-	slowestTakeover                 time.Duration // from the death to the next attempt, or to the record that there is none
-	slowestHandover                 time.Duration // from the refusal to the arrival at the app
+	strikes                int
+	ticks, fired, overlaps int
+	outages                int // came in an outage that went on until the next tick was due, or nearly so
+	excused                int // by what else explains a tick that was not fired
+	drained                int // runs that were under way when their replica was told to end
+	late                   int // ticks that outlived an outage, and were fired after it
+	doubles, lost          int
+	limits                 int // what would be a violation, had Redis not been allowed to forget
+	interrupted            int // never started: the claimant was struck after its claim
+	takeovers, handovers   int
+	slowestTakeover        time.Duration // from the death to the next attempt, or to the record that there is none
+	slowestHandover        time.Duration // from the refusal to the arrival at the app
 }
 
 // finding is one violation.
@@ -68,6 +87,7 @@ type finding struct {
 type verdict struct {
 	byClass  map[string]*tally
 	findings []finding
+	excuses  []finding // ticks that were not fired, without a finding, and why
 }
 
 func (v *verdict) of(class string) *tally {
@@ -75,6 +95,23 @@ func (v *verdict) of(class string) *tally {
 		v.byClass[class] = &tally{}
 	}
 	return v.byClass[class]
+}
+
+// excuse lets a tick pass that was not fired.
+func (v *verdict) excuse(t *tally, why, job string, tick time.Time) {
+	t.excused++
+	v.excuses = append(v.excuses, finding{why, job, tick})
+}
+
+// lenient lists the classes of which too many ticks are excused.
+func (v *verdict) lenient() (classes []string) {
+	for class, t := range v.byClass {
+		if t.excused > max(few, t.ticks/tolerated) {
+			classes = append(classes, class)
+		}
+	}
+	slices.Sort(classes)
+	return classes
 }
 
 func (v *verdict) find(what string, r *run) {
@@ -147,6 +184,12 @@ func (c *court) settle(t *tally, tick time.Time, runs []*run) {
 	started := slices.DeleteFunc(slices.Clone(runs), func(r *run) bool { return !r.started() })
 	if len(started) > 0 {
 		t.fired++
+		if c.job.all && started[0].arrived.After(tick.Add(c.job.every)) {
+			t.late++
+		}
+		if c.slow(tick, started[0]) {
+			c.find("started late", started[0])
+		}
 		if c.twice(started) {
 			t.doubles++
 			c.forbid("double", started[0])
@@ -163,9 +206,15 @@ func (c *court) settle(t *tally, tick time.Time, runs []*run) {
 	case c.overlapped(tick):
 		t.overlaps++
 	case c.behindTheStruck(tick):
-		t.excused++
-	case c.hadNoChance(tick), slices.ContainsFunc(runs, c.mayHaveStarted):
-		t.excused++
+		c.excuse(t, "behind a claimant that was struck", c.job.name, tick)
+	case c.behindTheHandedOn(tick):
+		c.excuse(t, "behind an older tick that was handed on", c.job.name, tick)
+	case slices.ContainsFunc(runs, c.mayHaveStarted):
+		c.excuse(t, "may have been started", c.job.name, tick)
+	case !c.job.all && c.hadNoChance(tick, little):
+		t.outages++
+	case !c.job.all && c.hadNoChance(tick, forever):
+		c.excuse(t, "no chance beside an outage", c.job.name, tick)
 	default:
 		t.lost++
 		c.find("lost", &run{job: c.job.name, tick: tick})
@@ -185,7 +234,7 @@ func (c *court) twice(started []*run) bool {
 
 // cutShort tells whether a run was to be run again at that instant.
 func (c *court) cutShort(r *run, at time.Time) bool {
-	return r.left || (r.outcome() != succeeded || c.memory != keepsAll) && c.record.struck(r.replica, r.arrived, at)
+	return r.left || (r.outcome() != succeeded || c.memory != keepsAll) && c.untold(r, at)
 }
 
 // unfinished tells whether a run that was cut short, the last of its tick, should have been run again.
@@ -209,6 +258,15 @@ func (c *court) behindTheStruck(tick time.Time) bool {
 	return slices.ContainsFunc(c.runs, func(r *run) bool {
 		return !c.job.allow && r.outcome() == notStarted && r.tick.Before(tick) && !r.end().Add(edge).Before(tick.Add(c.job.every)) &&
 			c.record.struck(r.replica, r.tick.Add(-edge), r.end())
+	})
+}
+
+// behindTheHandedOn tells whether a tick was refused behind an older one that was given back and, under at-least-once, run late
+// all the same, and was set free only when the next tick was due, which took its place.
+func (c *court) behindTheHandedOn(tick time.Time) bool {
+	next := tick.Add(c.job.every)
+	return c.job.again && !c.job.allow && slices.ContainsFunc(c.runs, func(r *run) bool {
+		return r.started() && r.kind == "handover" && r.tick.Before(tick) && r.begin().Before(next) && !r.end().Add(edge).Before(next)
 	})
 }
 
@@ -240,7 +298,7 @@ func (c *court) overlapped(tick time.Time) bool {
 	if c.job.allow {
 		return false
 	}
-	for before := tick.Add(-c.job.every); tick.Sub(before) <= ttl+edge; before = before.Add(-c.job.every) {
+	for before := tick.Add(-c.job.every); tick.Sub(before) <= c.job.lease()+edge; before = before.Add(-c.job.every) {
 		if c.unanswered(before) { // until the claimant, or a takeover, gives it back
 			return true
 		}
@@ -253,22 +311,51 @@ func (c *court) overlapped(tick time.Time) bool {
 		if !r.started() || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) {
 			end = r.end()
 		}
-		if r.kind == "schedule" && c.record.struck(r.replica, r.tick.Add(-edge), begin) {
+		if r.kind == "schedule" && (c.record.hit(r.replica, r.tick.Add(-edge), begin) || c.record.gone(r.tick.Add(-edge), begin)) {
 			begin = r.tick // it was claimed, and its replica held up before it could start it
 		}
-		return !begin.Add(-edge).After(tick) && !end.Add(edge).Before(tick)
+		return !begin.Add(-hair).After(tick) && !end.Add(edge).Before(tick) && (!c.job.queue || c.waited(tick))
 	})
 }
 
-// hadNoChance tells whether an outage took a tick's chance: it came in one, and before the next tick took its place there
-// was not time enough to catch up.
-func (c *court) hadNoChance(tick time.Time) bool {
-	hit := slices.ContainsFunc(c.outages, func(s span) bool {
-		return !s.from.Add(-edge).After(tick) && !s.to.Add(recovery).Before(tick)
+// waited tells whether an older tick waited for the end of a run when this one came due: no more than one may.
+func (c *court) waited(tick time.Time) bool {
+	return slices.ContainsFunc(c.runs, func(r *run) bool {
+		return r.tick.Before(tick) && r.end().After(tick) && (!r.started() || r.arrived.Add(edge).After(tick))
 	})
-	if !hit {
+}
+
+// slow tells whether a tick was started late although the app beside a replica that was whole took it all the time.
+func (c *court) slow(tick time.Time, r *run) bool {
+	end := tick.Add(prompt)
+	refuses := slices.ContainsFunc(c.record.strikes, func(s strike) bool { return s.harm == refused && s.touches(tick, tick) })
+	healthy := slices.ContainsFunc(c.replicas, func(name string) bool { return !c.record.touched(name, tick.Add(-edge), end) })
+	return refuses && healthy && r.arrived.After(end) && !c.overlapped(tick)
+}
+
+// aftermath is how long after an outage a tick may still be missed, and how long a tick of the outage must be worth firing
+// after it for the catch-up to have to fire it.
+func (s span) aftermath() (again, enough time.Duration) {
+	switch s.harm {
+	case stalled:
+		return thawed, thawed
+	case refused:
+		return edge, prompt
+	}
+	return recovery, catchUp
+}
+
+// hadNoChance tells whether an outage took a tick's chance: it came in one, or soon after, and before the next tick took its
+// place there was not time enough to catch up, nor as much as most.
+func (c *court) hadNoChance(tick time.Time, most time.Duration) bool {
+	hit := slices.IndexFunc(c.outages, func(s span) bool {
+		again, _ := s.aftermath()
+		return !s.from.Add(-edge).After(tick) && !s.to.Add(again).Before(tick)
+	})
+	if hit < 0 {
 		return false
 	}
+	_, enough := c.outages[hit].aftermath()
 	next := tick.Add(c.job.every)
 	from := tick
 	var longest time.Duration // of the stretches without an outage until the next tick
@@ -278,5 +365,5 @@ func (c *court) hadNoChance(tick time.Time) bool {
 			from = s.to
 		}
 	}
-	return max(longest, next.Sub(from)) < catchUp
+	return max(longest, next.Sub(from)) < min(enough, most)
 }

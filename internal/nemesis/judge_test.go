@@ -122,7 +122,7 @@ func TestAClaimantThatWasHeldUpBeforeTheStartOverlapsTheNextTick(t *testing.T) {
 	s.fire(0)
 	s.run(1, 2.7, 2.702, succeeded)
 	s.fire(3)
-	s.judged(t, "lost")
+	s.judged(t, "lost", "started although a newer tick was due")
 	s.strike(stopped, "r1", .99, 2.7)
 	if got := s.judged(t); got.overlaps != 1 {
 		t.Errorf("got %+v", got)
@@ -238,7 +238,7 @@ func TestAnOutageExcusesTicksThatHaveNoTimeLeft(t *testing.T) {
 	s.strike(killed, "r1", .5, 1.5)
 	s.judged(t, "lost", "lost") // r2 was there
 	s.strike(killed, "r2", .7, 1.2)
-	if got := s.judged(t); got.excused != 2 {
+	if got := s.judged(t); got.outages != 1 || got.excused != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -314,5 +314,25 @@ func TestATickWhoseClaimantStoodStillUntilTheNextOneIsDueIsInterrupted(t *testin
 	s.record.strikes[0].to = at(3.4)
 	if got := s.judged(t); got.interrupted != 1 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestATickBehindAnOlderOneThatWasHandedOnIsExcusedOnceTheNextIsDue(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		ends float64
+		want []string
+	}{
+		{"handover", 2.1, nil},
+		{"handover", 1.6, []string{"lost"}}, // it ended in time for the tick
+		{"catchup", 2.1, []string{"lost"}},
+	} {
+		s := newScene(again)
+		s.strike(drained, "r1", 0.5, 0.6)
+		late := s.run(0, 1.2, c.ends, succeeded)
+		late.Kind = c.kind
+		s.fire(2.2, 3)
+		s.requests[1].Tick, s.history[1].tick = at(2), at(2)
+		s.judged(t, c.want...)
 	}
 }

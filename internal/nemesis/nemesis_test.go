@@ -3,6 +3,7 @@ package nemesis
 import (
 	"flag"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 var (
 	length = flag.Duration("for", time.Minute, "how long the nemesis is at work")
+	only   = flag.String("faults", "", "the one class of faults that is at work in the world always")
 	seed   = flag.Uint64("seed", 12, "what the nemesis draws from")
 )
 
@@ -47,13 +49,13 @@ func TestNemesis(t *testing.T) {
 		t.Run("everysec", func(t *testing.T) {
 			t.Parallel()
 			s := newSingle(t, "everysec")
-			w := newWorld(t, binary, s, forgets, path{redis: s.server.Addr()}, path{redis: s.server.Addr()}, path{redis: s.server.Addr()})
+			w := newWorld(t, binary, mix, s, forgets, path{redis: s.server.Addr()}, path{redis: s.server.Addr()}, path{redis: s.server.Addr()})
 			judged("everysec", w.attack(*length/3, *seed, class{"Redis killed", s.killRedis}))
 		})
 		t.Run("sentinel", func(t *testing.T) {
 			t.Parallel()
 			s := newWatched(t)
-			w := newWorld(t, binary, s, keepsClaims, path{}, path{}, path{})
+			w := newWorld(t, binary, mix, s, keepsClaims, path{}, path{}, path{})
 			judged("sentinel", w.attack(*length/2, *seed,
 				class{"master killed", s.failOver((*redistest.Server).Kill, (*redistest.Server).Restart)},
 				class{"master stopped", s.failOver((*redistest.Server).Freeze, (*redistest.Server).Thaw)}))
@@ -82,17 +84,26 @@ func surround(t *testing.T, binary string) *verdict {
 	if n != nil {
 		paths[2] = n.path(s.server.Port())
 	}
-	w := newWorld(t, binary, s, keepsAll, paths...)
+	w := newWorld(t, binary, allMix, s, keepsAll, paths...)
 	classes := []class{
 		{"replica killed", killReplicas}, {"holder killed", killHolders}, {"holder stopped", stopHolders}, {"all killed", killAll}, {"app refuses", refuse},
-		{"Redis killed", s.killRedis}, {"cut by proxy", cutOff(w.replicas[1])},
+		{"apps refuse", refuseMost}, {"Redis killed", s.killRedis}, {"Redis stopped", s.stopRedis}, {"drained while Redis is away",
+			s.drainHolders},
+		{"cut by proxy", cutOff(w.replicas[1])},
 	}
 	if n != nil {
 		classes = append(classes, class{"cut by network", cutOff(w.replicas[2])})
 	}
+	if *only != "" {
+		if classes = slices.DeleteFunc(classes, func(c class) bool { return c.name != *only }); len(classes) == 0 {
+			t.Fatalf("no class of faults is named %q", *only)
+		}
+		return w.attack(*length, *seed, classes...)
+	}
 	v := w.attack(*length, *seed, classes...)
-	if sum := total(v.rows("")); sum.fired == 0 || sum.takeovers == 0 || sum.handovers == 0 {
-		t.Errorf("this run shows nothing: %d ticks fired, %d takeovers, %d handovers", sum.fired, sum.takeovers, sum.handovers)
+	if sum := total(v.rows("")); sum.fired == 0 || sum.takeovers == 0 || sum.handovers == 0 || sum.late == 0 || sum.drained == 0 {
+		t.Errorf("this run shows nothing: %d ticks fired, %d late, %d takeovers, %d handovers, %d runs on a replica that drained", sum.fired,
+			sum.late, sum.takeovers, sum.handovers, sum.drained)
 	}
 	return v
 }

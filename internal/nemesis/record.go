@@ -14,7 +14,9 @@ const (
 	stopped harm = "stopped" // a replica: from SIGSTOP to SIGCONT
 	cut     harm = "cut"     // a replica: no way to Redis
 	refused harm = "refused" // a replica: its app takes no connections
+	drained harm = "drained" // a replica: from SIGTERM until the next process is ready
 	away    harm = "away"    // Redis: no server that takes writes
+	stalled harm = "stalled" // Redis: from SIGSTOP to SIGCONT
 )
 
 // theRedis is the target of what is done to Redis; the others are names of replicas.
@@ -89,11 +91,31 @@ func (r *record) on(target string, from, to time.Time) []strike {
 
 // struck tells whether a replica, or Redis, was struck within [from, to].
 func (r *record) struck(replica string, from, to time.Time) bool {
+	return r.hit(replica, from, to) || len(r.on(theRedis, from, to)) > 0
+}
+
+// hit tells whether a replica itself was struck within [from, to], and not its app alone. A replica that drains is not
+// struck: it ends what it has begun.
+func (r *record) hit(replica string, from, to time.Time) bool {
+	return slices.ContainsFunc(r.on(replica, from, to), func(s strike) bool { return s.harm != drained && s.harm != refused })
+}
+
+// touched tells whether anything at all happened to a replica, or to Redis, within [from, to].
+func (r *record) touched(replica string, from, to time.Time) bool {
 	return len(r.on(replica, from, to)) > 0 || len(r.on(theRedis, from, to)) > 0
 }
 
+// gone tells whether Redis was killed within [from, to], and its connections with it. One that only stood still answers all
+// that it was asked.
+func (r *record) gone(from, to time.Time) bool {
+	return slices.ContainsFunc(r.on(theRedis, from, to), func(s strike) bool { return s.harm == away })
+}
+
 // span is a stretch of time.
-type span struct{ from, to time.Time }
+type span struct {
+	from, to time.Time
+	harm     harm // the mildest that explains it: refused (by all apps), stalled, or away for all else
+}
 
 // outages are the stretches until end in which there was no Redis, or no replica that was unharmed.
 func (r *record) outages(replicas []string, end time.Time) []span {
@@ -111,13 +133,29 @@ func (r *record) outages(replicas []string, end time.Time) []span {
 		if !from.Before(to) || r.available(replicas, from.Add(to.Sub(from)/2)) {
 			continue
 		}
+		h := r.cause(replicas, from.Add(to.Sub(from)/2))
 		if n := len(all); n > 0 && all[n-1].to.Equal(from) {
-			all[n-1].to = to
+			if all[n-1].to = to; all[n-1].harm != h {
+				all[n-1].harm = away
+			}
 		} else {
-			all = append(all, span{from, to})
+			all = append(all, span{from, to, h})
 		}
 	}
 	return all
+}
+
+// cause is why nothing is available at an instant.
+func (r *record) cause(replicas []string, at time.Time) harm {
+	switch {
+	case r.gone(at, at):
+		return away
+	case len(r.on(theRedis, at, at)) > 0:
+		return stalled
+	case slices.ContainsFunc(replicas, func(name string) bool { return r.hit(name, at, at) }):
+		return away
+	}
+	return refused
 }
 
 // available tells whether there was Redis and an unharmed replica.

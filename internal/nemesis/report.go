@@ -28,6 +28,19 @@ func (w *world) explain(t trial, v *verdict) {
 	}
 }
 
+// blame fails the test for each class of which too many ticks are excused, and tells which those are.
+func (w *world) blame(t trial, v *verdict) {
+	w.t.Helper()
+	for _, class := range v.lenient() {
+		w.t.Errorf("too many ticks are excused: %d of %d (%s)", v.of(class).excused, v.of(class).ticks, class)
+		for _, e := range v.excuses {
+			if t.record.classAt(e.tick) == class {
+				w.t.Logf("excused: %s: %s %s", e.what, e.job, stamp(e.tick))
+			}
+		}
+	}
+}
+
 // story is what the app, the history, the nemesis and the replicas know of a tick.
 func (w *world) story(t trial, f finding) string {
 	var b strings.Builder
@@ -103,11 +116,12 @@ func (v *verdict) rows(world string) []row {
 func figures(rows []row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "redis\tfaults\tstrikes\tticks\tfired\toverlaps\texcused\tinterrupted\tdoubles\tlost\tlimit\ttakeovers\tslowest\thandovers\tslowest\t")
+	fmt.Fprintln(w, "redis\tfaults\tstrikes\tticks\tfired\toverlaps\toutages\texcused\tinterrupted\tdoubles\tlost\tlimit\ttakeovers\tslowest\thandovers\tslowest\tlate\tdrained\t")
 	for _, r := range append(slices.Clone(rows), row{"all", "", total(rows)}) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t\n", r.world, r.class, r.strikes, r.ticks, r.fired, r.overlaps, r.excused,
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t\n", r.world, r.class, r.strikes, r.ticks,
+			r.fired, r.overlaps, r.outages, r.excused,
 			r.interrupted, r.doubles, r.lost, r.limits, r.takeovers, r.slowestTakeover.Round(time.Millisecond), r.handovers,
-			r.slowestHandover.Round(time.Millisecond))
+			r.slowestHandover.Round(time.Millisecond), r.late, r.drained)
 	}
 	_ = w.Flush() // to memory
 	return b.String()
@@ -127,7 +141,10 @@ func (t *tally) add(o *tally) {
 	t.ticks += o.ticks
 	t.fired += o.fired
 	t.overlaps += o.overlaps
+	t.outages += o.outages
 	t.excused += o.excused
+	t.late += o.late
+	t.drained += o.drained
 	t.doubles += o.doubles
 	t.lost += o.lost
 	t.limits += o.limits

@@ -27,6 +27,7 @@ const (
 	failed      = "failed"
 	interrupted = "interrupted"
 	notStarted  = "not_started"
+	handedOver  = "handed_over"
 )
 
 // run is one attempt at a tick, by what the app saw of it and by how it was settled.
@@ -40,16 +41,21 @@ type run struct {
 	token          int64
 	arrived, ended time.Time // zero = the app was never asked
 	left           bool      // the caller went before it was answered
+	failed         bool      // the app answered by an error
 	settled        []entry   // more than one where Redis forgot the first
 }
 
 // started tells whether the app was asked.
 func (r *run) started() bool { return !r.arrived.IsZero() }
 
-// outcome is how it was settled; "" when it was not.
+// outcome is how it was settled; "" when it was not. A run whose tick was handed over is one that never started: it is the next
+// run of the tick that tells whether somebody did.
 func (r *run) outcome() string {
-	if len(r.settled) == 0 {
+	switch {
+	case len(r.settled) == 0:
 		return ""
+	case r.settled[0].outcome == handedOver:
+		return notStarted
 	}
 	return r.settled[0].outcome
 }
@@ -71,30 +77,32 @@ func (r *run) end() time.Time {
 }
 
 // join makes runs of what the app was asked and what the history holds, in order of their beginning. What the app still
-// works on ends at now.
+// works on ends at now. An attempt that follows on a failed one is part of the same run.
 func join(requests []rig.Request, history []entry, now time.Time) []*run {
-	type key struct {
-		id      string
-		attempt int
-	}
-	byKey := map[key]*run{}
+	byID := map[string]*run{}
 	var all []*run
 	for _, q := range requests {
+		if b := byID[q.Run]; b != nil && b.failed && q.Attempt > b.attempt && q.Replica == b.replica && q.Arrived.After(b.ended) {
+			b.attempt, b.ended, b.left, b.failed = q.Attempt, q.Ended, q.Left, q.Failed
+			if b.ended.IsZero() {
+				b.ended = now
+			}
+			continue
+		}
 		r := &run{job: q.Job, tick: q.Tick.UTC(), id: q.Run, kind: q.Kind, replica: q.Replica, attempt: q.Attempt, token: q.Token,
-			arrived: q.Arrived, ended: q.Ended, left: q.Left}
+			arrived: q.Arrived, ended: q.Ended, left: q.Left, failed: q.Failed}
 		if r.ended.IsZero() {
 			r.ended = now
 		}
 		all = append(all, r) // the same run twice is two of them
-		byKey[key{q.Run, q.Attempt}] = r
+		byID[q.Run] = r
 	}
 	for _, e := range history {
-		k := key{e.run, e.attempt}
-		if byKey[k] == nil {
-			byKey[k] = &run{job: e.job, tick: e.tick.UTC(), id: e.run, kind: e.kind, replica: e.replica, attempt: e.attempt}
-			all = append(all, byKey[k])
+		if byID[e.run] == nil {
+			byID[e.run] = &run{job: e.job, tick: e.tick.UTC(), id: e.run, kind: e.kind, replica: e.replica, attempt: e.attempt}
+			all = append(all, byID[e.run])
 		}
-		byKey[k].settled = append(byKey[k].settled, e)
+		byID[e.run].settled = append(byID[e.run].settled, e)
 	}
 	slices.SortStableFunc(all, func(a, b *run) int {
 		return cmp.Or(a.begin().Compare(b.begin()), cmp.Compare(a.attempt, b.attempt))

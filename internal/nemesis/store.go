@@ -3,12 +3,14 @@ package nemesis
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/soak/rig"
 )
 
 // single is one redis-server that writes its commands down.
@@ -38,6 +40,41 @@ func (s *single) killRedis(w *world, until time.Time) {
 		s.server.Restart()
 		over()
 		time.Sleep(w.between(4*time.Second, 8*time.Second))
+	}
+}
+
+// stopRedis stops the server and lets it go on: it does then what it was asked meanwhile, also by those who have given up.
+func (s *single) stopRedis(w *world, until time.Time) {
+	for time.Now().Before(until) {
+		s.stop(w, w.between(2*time.Second, 8*time.Second))
+		time.Sleep(w.between(2*time.Second, 4*time.Second))
+	}
+}
+
+// stop stops the server for so long.
+func (s *single) stop(w *world, length time.Duration) {
+	over := w.record.begin(stalled, theRedis)
+	s.server.Freeze()
+	time.Sleep(length)
+	s.server.Thaw()
+	over()
+}
+
+// drainHolders stops Redis and drains a replica that has just begun a run. The run ends while Redis stands still, which
+// goes on while the run's lease lasts: so its end can still be told.
+func (s *single) drainHolders(w *world, until time.Time) {
+	for time.Now().Before(until) {
+		r := w.await(w.replicas, 2*longLease, func(j job) bool { return j.ttl == longLease })
+		stopping := w.record.begin(drained, r.name)
+		asked := make(chan error, 1)
+		go func() { asked <- r.process.Signal(syscall.SIGTERM) }()
+		s.stop(w, w.between(5300*time.Millisecond, 6300*time.Millisecond))
+		w.check(<-asked)
+		w.check(rig.Until(grace, r.name+" to end", r.process.Ended))
+		w.check(r.process.Stop(grace)) // how it ended
+		w.start(r)
+		stopping()
+		time.Sleep(w.between(time.Second, 2*time.Second))
 	}
 }
 

@@ -20,8 +20,6 @@ const (
 	grace = 30 * time.Second
 	// patience is for what must come, on a busy machine.
 	patience = 30 * time.Second
-	// calm is how long nothing is struck at the end: a lease, its takeover, and the ticks that waited for it.
-	calm = ttl + dying + recovery
 )
 
 // world is a service under attack: replicas, each with a door of the app and a path to Redis of its own.
@@ -55,9 +53,9 @@ type replica struct {
 }
 
 // newWorld starts one replica for each path.
-func newWorld(t testing.TB, binary string, s store, m memory, paths ...path) *world {
+func newWorld(t testing.TB, binary string, jobs []job, s store, m memory, paths ...path) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.ArtifactDir(), binary: binary, jobs: mix, record: &record{}, store: s, memory: m}
+	w := &world{t: t, dir: t.ArtifactDir(), binary: binary, jobs: jobs, record: &record{}, store: s, memory: m}
 	var err error
 	if w.app, err = rig.StartApp(); err != nil {
 		t.Fatal(err)
@@ -88,7 +86,8 @@ func (w *world) start(all ...*replica) {
 		log := fmt.Sprintf("%s-%d.log", r.name, len(r.logs)+1)
 		process, err := rig.StartReplica(rig.ReplicaOptions{Binary: w.binary, Name: r.name, Dir: w.dir, Log: log, Under: r.path.under, Host: r.path.host},
 			func(listen string) string {
-				return table(w.jobs, w.store.table(r.path.redis), listen, func(j job) string { return r.door.URL(j.name, j.take) })
+				return table(w.jobs, w.store.table(r.path.redis), listen,
+					func(j job) string { return r.door.URL(j.name, j.take) + fmt.Sprintf("&fail=%d", j.fails) })
 			})
 		if err != nil {
 			w.t.Fatal(err)
@@ -124,7 +123,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	time.Sleep(recovery) // the second after a ledger's birth is settled, and fires nothing
 	from := time.Now()
 	end := from.Add(length)
-	turn := min(length/time.Duration(len(classes)), maxPhase)
+	turn := min(length/time.Duration(2*len(classes)), maxPhase) // a strike that has begun is not cut short
 	classes = slices.Clone(classes)
 	order := rand.New(rand.NewPCG(seed, 0))
 	for n := uint64(0); n < uint64(len(classes)) || time.Now().Before(end); n++ {
@@ -138,7 +137,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 		classes[at].strike(w, time.Now().Add(turn))
 	}
 	to := time.Now()
-	time.Sleep(calm)
+	time.Sleep(w.calm())
 	w.end()
 	if err := history.read(ctx); err != nil {
 		w.t.Fatal(err)
@@ -159,7 +158,17 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	}
 	v := judge(t)
 	w.explain(t, v)
+	w.blame(t, v)
 	return v
+}
+
+// calm is how long nothing is struck at the end: the longest lease, its takeover, and the ticks that waited for it.
+func (w *world) calm() time.Duration {
+	longest := ttl
+	for _, j := range w.jobs {
+		longest = max(longest, j.lease())
+	}
+	return longest + dying + recovery
 }
 
 // end stops the replicas in order.

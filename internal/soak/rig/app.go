@@ -24,10 +24,11 @@ type Request struct {
 	Arrived time.Time
 	Ended   time.Time // when the app answered, or the caller went; zero while it is at work
 	Left    bool      // the caller went before it was answered
+	Failed  bool      // it was answered by an error, as it was to be
 }
 
 // App is a server on the loopback interface that writes down what it is asked. POST /<job>?take=<duration> is answered
-// after that time, by 200, or earlier when the caller goes.
+// after that time, by 200, or earlier when the caller goes. With &fail=<n> the first n attempts are answered by 500.
 type App struct {
 	front *Door
 
@@ -90,7 +91,7 @@ func (a *App) Forget() {
 
 func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
-	req, take, err := read(r)
+	req, take, fail, err := read(r)
 	req.Arrived = arrived
 	if err != nil {
 		a.mu.Lock()
@@ -109,9 +110,12 @@ func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ended := time.Now()
 	a.mu.Lock()
 	if at < len(a.seen) && a.seen[at].Arrived.Equal(arrived) { // not forgotten meanwhile
-		a.seen[at].Ended, a.seen[at].Left = ended, !stayed
+		a.seen[at].Ended, a.seen[at].Left, a.seen[at].Failed = ended, !stayed, stayed && fail
 	}
 	a.mu.Unlock()
+	if fail {
+		w.WriteHeader(http.StatusInternalServerError)
+	}
 }
 
 // wait is false when ctx ended first.
@@ -126,30 +130,38 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func read(r *http.Request) (req Request, take time.Duration, err error) {
+// read also tells how long the request takes, and whether its answer is an error.
+func read(r *http.Request) (req Request, take time.Duration, fail bool, err error) {
 	h := r.Header
 	req = Request{Job: strings.TrimPrefix(r.URL.Path, "/"), Run: h.Get("Solotick-Run"), Kind: h.Get("Solotick-Kind"),
 		Replica: h.Get("Solotick-Replica")}
 	if take, err = time.ParseDuration(r.URL.Query().Get("take")); err != nil {
-		return req, 0, fmt.Errorf("request for %q: take: %w", req.Job, err)
+		return req, 0, false, fmt.Errorf("request for %q: take: %w", req.Job, err)
 	}
 	if v := h.Get("Solotick-Tick"); v != "" {
 		if req.Tick, err = time.Parse(time.RFC3339Nano, v); err != nil {
-			return req, 0, fmt.Errorf("request for %q: tick: %w", req.Job, err)
+			return req, 0, false, fmt.Errorf("request for %q: tick: %w", req.Job, err)
 		}
 	}
 	if v := h.Get("Solotick-Attempt"); v != "" {
 		if req.Attempt, err = strconv.Atoi(v); err != nil {
-			return req, 0, fmt.Errorf("request for %q: attempt: %w", req.Job, err)
+			return req, 0, false, fmt.Errorf("request for %q: attempt: %w", req.Job, err)
 		}
 	}
 	if v := h.Get("Solotick-Fencing-Token"); v != "" {
 		if req.Token, err = strconv.ParseInt(v, 10, 64); err != nil {
-			return req, 0, fmt.Errorf("request for %q: token: %w", req.Job, err)
+			return req, 0, false, fmt.Errorf("request for %q: token: %w", req.Job, err)
 		}
 	}
 	if v := h.Get("Solotick-Job"); v != "" && v != req.Job {
-		return req, 0, fmt.Errorf("request for %q names job %q", req.Job, v)
+		return req, 0, false, fmt.Errorf("request for %q names job %q", req.Job, v)
 	}
-	return req, take, nil
+	if v := r.URL.Query().Get("fail"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return req, 0, false, fmt.Errorf("request for %q: fail: %w", req.Job, err)
+		}
+		fail = req.Attempt <= n
+	}
+	return req, take, fail, nil
 }

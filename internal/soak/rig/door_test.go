@@ -109,3 +109,18 @@ func TestACallerThatGoesHasLeft(t *testing.T) {
 		t.Error("the caller is gone, and has not left")
 	}
 }
+
+func TestTheFirstAttemptsFailAsTheyAreToldTo(t *testing.T) {
+	app := startApp(t)
+	for _, fail := range []string{"1", "2"} { // the attempt is the second
+		if err := call(app.URL("job", 0) + "&fail=" + fail); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := call(app.URL("job", 0) + "&fail=x"); err != nil {
+		t.Fatal(err)
+	}
+	if seen := app.Seen(); len(seen) != 2 || seen[0].Failed || !seen[1].Failed || len(app.Odd()) != 1 {
+		t.Errorf("got %+v, %q", seen, app.Odd())
+	}
+}

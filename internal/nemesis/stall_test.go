@@ -1,0 +1,263 @@
+package nemesis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	outliving = job{name: "outliving", every: time.Second, all: true}
+	queueing  = job{name: "queueing", every: time.Second, take: 2 * time.Second, queue: true}
+	told      = job{name: "told", every: 10 * time.Second, take: 2 * time.Second, ttl: longLease}
+	toldAgain = job{name: "told", every: 10 * time.Second, take: 2 * time.Second, ttl: longLease, again: true}
+	retrying  = job{name: "retrying", every: 10 * time.Second, take: time.Second, fails: 2, ttl: longLease}
+)
+
+func TestATickThatOutlivesAnOutageIsFiredAfterIt(t *testing.T) {
+	s := newScene(outliving)
+	s.fire(0)
+	s.strike(stalled, theRedis, .5, 2.9)
+	s.fire(3)
+	s.judged(t, "lost", "lost")
+	s.run(1, 2.91, 2.92, succeeded)
+	s.run(2, 2.93, 2.94, succeeded)
+	if got := s.judged(t); got.late != 1 || got.fired != 4 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestOnlyTheNewestTickOfAStallHasAChance(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 3)
+	s.strike(stalled, theRedis, .5, 2.4)
+	if got := s.judged(t); got.outages != 2 || got.excused != 0 {
+		t.Errorf("got %+v", got)
+	}
+	s.record.strikes[0].to = at(2.2) // time enough to fire the second
+	s.judged(t, "lost")
+}
+
+func TestATickThatIsDueSoonAfterAStallIsExcused(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 2, 3)
+	s.strike(stalled, theRedis, .1, .5)
+	s.record.strikes[0].to = at(.9)
+	s.judged(t, "lost") // it had a second
+	s.strike(stalled, theRedis, 1.6, 1.9)
+	if got := s.judged(t); got.outages != 1 {
+		t.Errorf("got %+v", got)
+	}
+	s.record.strikes[0].to = at(.2)
+	s.judged(t, "lost") // Redis had answered for long
+}
+
+func TestATickOfTheTimeWithoutRedisIsNoExcuseOfItsOwn(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 3)
+	s.strike(away, theRedis, .9, 3)
+	if got := s.judged(t); got.outages != 2 || got.excused != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestARunOfAStaleTickIsFound(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 3)
+	s.run(1, 2.2, 2.205, succeeded)
+	s.strike(stalled, theRedis, .9, 2.19)
+	s.judged(t, "started although a newer tick was due", "lost")
+	s.requests[2].Kind = "catchup"
+	s.judged(t, "started although a newer tick was due", "lost")
+	s.requests[2].Kind = "schedule"
+	s.strike(stopped, "r1", .9, 2.19) // it had claimed it in time
+	s.judged(t)
+	s.job.all, s.jobs[0].all = true, true
+	s.record.strikes = s.record.strikes[:1]
+	s.judged(t, "lost") // worth firing, as the other one is
+}
+
+// A claim that Redis carried out and did not answer is run, however late; under at-least-once alone.
+func TestATickThatRedisStoodStillWithIsRunLateUnderAtLeastOnce(t *testing.T) {
+	for _, c := range []struct {
+		job  job
+		from float64
+		want []string
+	}{
+		{again, -0.01, nil},
+		{again, 0.5, []string{"started although a newer tick was due"}},
+		{brief, -0.01, []string{"started although a newer tick was due"}},
+	} {
+		s := newScene(c.job)
+		s.strike(stalled, theRedis, c.from, 1.4)
+		s.run(0, 1.5, 1.6, succeeded)
+		s.fire(2, 3)
+		s.judged(t, c.want...)
+	}
+}
+
+func TestARunThatBeganAfterATickIsNoExcuseForIt(t *testing.T) {
+	s := newScene(outliving)
+	s.fire(0, 2, 3)
+	s.run(.5, 1.05, 1.5, succeeded)
+	s.requests[3].Tick, s.history[3].tick = at(0), at(0)
+	s.requests, s.history = slices.Delete(s.requests, 0, 1), slices.Delete(s.history, 0, 1)
+	if got := s.judged(t); got.overlaps != 1 { // it was claimed before
+		t.Errorf("got %+v", got)
+	}
+	s.requests[2].Arrived = at(1.15)
+	s.judged(t, "lost")
+}
+
+func TestUnderQueueATickWaitsUnlessAnotherOneDoes(t *testing.T) {
+	s := newScene(queueing)
+	s.run(0, .002, 2.5, succeeded)
+	s.run(3, 3, 3.1, succeeded)
+	s.judged(t, "lost", "lost")
+	s.run(1, 2.501, 2.6, succeeded)
+	if got := s.judged(t); got.overlaps != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTheEndOfARunIsRecordedAfterAStallThatItsLeaseOutlives(t *testing.T) {
+	s := newScene(told)
+	s.to = at(9)
+	s.run(0, .002, 2, interrupted)
+	s.requests[0].Left = false
+	s.history[0].at = at(12)
+	s.strike(stalled, theRedis, .05, 5.8)
+	s.strike(drained, "r1", .05, 8)
+	s.judged(t, "its end was not recorded")
+	s.record.strikes[0].to = at(7.5)
+	if got := s.judged(t); got.drained != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestALeaseIsAsOldAsItsLastRenewalWhenRedisStandsStill(t *testing.T) {
+	s := newScene(told)
+	s.to = at(9)
+	s.run(0, .002, 5, interrupted)
+	s.requests[0].Left = false
+	s.history[0].at = at(20)
+	s.strike(stalled, theRedis, 4, 7.5)
+	s.judged(t, "its end was not recorded")
+	s.record.strikes[0].to = at(9.5)
+	s.judged(t)
+}
+
+func TestARunThatSucceededWhileRedisStoodStillIsNotRunAgain(t *testing.T) {
+	s := newScene(toldAgain)
+	s.to = at(9)
+	s.run(0, .002, 2, interrupted)
+	s.requests[0].Left = false
+	s.history[0].at = at(12)
+	next := s.run(0, 12.1, 14.1, succeeded)
+	next.Attempt, next.Kind, s.history[1].attempt = 2, "takeover", 2
+	s.strike(stalled, theRedis, .05, 5.8)
+	s.strike(drained, "r1", .05, 8)
+	s.judged(t, "its end was not recorded", "double")
+	s.record.strikes[0].to = at(7.5)
+	s.judged(t)
+}
+
+func TestADrainExplainsNothingByItself(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 2, 3)
+	s.settle(1, 3.05, "x", interrupted)
+	s.strike(drained, "r1", .99, 2)
+	s.judged(t, "lost", "taken over from a replica that nothing had happened to")
+}
+
+// attempt is one more call of the last run, which answers by an error.
+func (s *scene) attempt(number int, arrived, ended float64, fails bool) {
+	last := s.requests[len(s.requests)-1]
+	last.Attempt, last.Arrived, last.Ended, last.Failed = number, at(arrived), at(ended), fails
+	s.requests = append(s.requests, last)
+}
+
+func TestTheAttemptsOfARunAreOneRun(t *testing.T) {
+	s := newScene(retrying)
+	s.to = at(9)
+	s.run(0, .002, 1, succeeded).Failed = true
+	s.attempt(3, 2, 3, false) // the second found no app
+	s.history[0].attempt, s.history[0].at = 3, at(3.001)
+	if got := s.judged(t); got.fired != 1 || got.doubles != 0 {
+		t.Errorf("got %+v", got)
+	}
+	s.requests[0].Failed = false // nothing was to be tried again
+	s.judged(t, "settled other than once", "token did not grow", "double")
+}
+
+func TestTheAttemptsThatAreLeftAreMadeInADrain(t *testing.T) {
+	s := newScene(retrying)
+	s.to = at(9)
+	s.run(0, .002, 1, failed).Failed = true
+	s.strike(drained, "r1", .1, 6)
+	s.judged(t, "attempts left")
+	s.strike(refused, "r1", .9, 3) // those that are left find no app
+	s.judged(t)
+	s.record.strikes = s.record.strikes[:1]
+	s.attempt(2, 1.5, 2.5, true)
+	s.attempt(3, 3, 4, true)
+	s.history[0].attempt, s.history[0].at = 3, at(4.001)
+	s.judged(t)
+}
+
+func TestATickThatOneHealthyReplicaCouldStartIsPrompt(t *testing.T) {
+	s := newScene(rare)
+	s.to = at(9)
+	s.run(0, 2.1, 2.2, succeeded).Kind = "handover"
+	s.strike(refused, "r1", -1, 5)
+	s.judged(t, "started late")
+	s.strike(refused, "r2", .5, .7) // the healthy one was not so all the time
+	s.judged(t)
+	s.record.strikes = nil // nobody refused it
+	s.judged(t)
+}
+
+func TestATickThatWentRoundUntilTheNextOneWasDueIsLost(t *testing.T) {
+	s := newScene(brief)
+	s.strike(refused, "r1", -1, 9)
+	s.fire(0, 1, 3)
+	s.settle(2, 2.01, "x", handedOver)
+	s.settle(2, 3.01, "y", notStarted)
+	s.judged(t, "lost")
+}
+
+func TestAppsThatAllRefuseExcuseTicksOfThatTimeAlone(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 3)
+	s.strike(refused, "r1", .8, 1.2)
+	s.strike(refused, "r2", .9, 1.2)
+	s.judged(t, "lost") // the one after it
+	s.record.strikes[0].to, s.record.strikes[1].to = at(1.8), at(1.8)
+	if got := s.judged(t); got.outages != 1 || got.excused != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTooManyExcusesAreFound(t *testing.T) {
+	v := &verdict{byClass: map[string]*tally{"few": {ticks: 10, excused: 8}, "many": {ticks: 10, excused: 9},
+		"of more":     {ticks: 1000, excused: 10},
+		"of too many": {ticks: 1000, excused: 11}}}
+	if got := strings.Join(v.lenient(), ", "); got != "many, of too many" {
+		t.Errorf("got %s", got)
+	}
+	tally := v.of("few")
+	v.excuse(tally, "why", "j", at(1))
+	if tally.excused != 9 || len(v.excuses) != 1 || v.excuses[0] != (finding{"why", "j", at(1)}) {
+		t.Errorf("got %+v, %+v", tally, v.excuses)
+	}
+}
+
+func TestTheTableSaysWhatAJobIs(t *testing.T) {
+	text := table([]job{outliving, queueing, retrying}, "{}", "x", func(job) string { return "u" })
+	for _, want := range []string{"missed: all", "concurrencyPolicy: Queue", "retry: {limit: 3, backoff: 500ms}", "lock: {ttl: 9s}"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, text)
+		}
+	}
+}
