@@ -96,6 +96,12 @@ func compare(t *testing.T, file string, got []byte) {
 	}
 }
 
+// itsOwn tells what is odd in the file itself, and stays so in its table.
+func itsOwn(warning string) bool {
+	odd := []string{"are both restricted", "begins anew", "in Quartz", "ticks can be", "there is no shell"}
+	return slices.ContainsFunc(odd, func(words string) bool { return strings.Contains(warning, words) })
+}
+
 // carried reads the table as Solotick does, and finds in it exactly what was read from the file.
 func carried(t *testing.T, r *Result, f Input, o Options) {
 	t.Helper()
@@ -108,8 +114,10 @@ func carried(t *testing.T, r *Result, f Input, o Options) {
 	if err != nil {
 		t.Fatalf("the table is not valid: %v\n%s", err, r.Table)
 	}
-	if len(table.Warnings) > 0 && r.Jobs > 0 {
-		t.Errorf("the table has warnings: %v", table.Warnings)
+	for _, w := range table.Warnings {
+		if !itsOwn(w.Message) && r.Jobs > 0 {
+			t.Errorf("the table has a warning: %s", w)
+		}
 	}
 	names, at := map[string]bool{}, 0
 	for i := range jobs {

@@ -20,7 +20,7 @@ type event struct {
 	Job, Kind, Reason, By string
 	Tick                  time.Time
 	Outcome               string
-	Duration, Wait        time.Duration
+	Duration, Wait        time.Duration `json:"-"`
 	Attempt, Code         int
 	Err, Addr             string
 	Dead                  string `json:"replica"` // whose run was cut off
@@ -48,7 +48,8 @@ func start(name, table string, events chan<- event) (*replica, error) {
 		return nil, fmt.Errorf("starting replica %s: %w", name, err)
 	}
 	r := &replica{name: name, done: make(chan struct{})}
-	r.cmd = exec.Command(program, "run", "-c", table, "--replica", name, "--log-format", "json", "--log-level", "info")
+	// At debug, the log also names who fired a tick elsewhere.
+	r.cmd = exec.Command(program, "run", "-c", table, "--replica", name, "--log-format", "json", "--log-level", "debug")
 	r.cmd.Args[0] = os.Args[0]
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SOLOTICK_") { // they are about another Redis, and another table
@@ -76,14 +77,28 @@ func (r *replica) read(log io.Reader, events chan<- event) {
 	in := bufio.NewScanner(log)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
-		var e event
-		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
+		e, err := parse(in.Bytes())
+		if err != nil {
 			e = event{Time: time.Now(), Level: "ERROR", Msg: in.Text()} // what it says before it has a log
 		}
 		e.from = r.name
 		events <- e
 	}
 	_, _ = io.Copy(io.Discard, log) // a line beyond all measure must not hold the replica up
+}
+
+// parse reads one line of a log.
+func parse(line []byte) (event, error) {
+	var e struct {
+		event
+		DurationSeconds, WaitSeconds float64
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return event{}, fmt.Errorf("reading a line of the log: %w", err)
+	}
+	e.Duration = time.Duration(e.DurationSeconds * float64(time.Second))
+	e.Wait = time.Duration(e.WaitSeconds * float64(time.Second))
+	return e.event, nil
 }
 
 // kill ends the process, and whatever it may have started, as a crash does.

@@ -89,3 +89,15 @@ func TestTheTableOfTheDemoIsOne(t *testing.T) {
 		}
 	}
 }
+
+func TestALineOfTheLogIsReadWithItsDurations(t *testing.T) {
+	e, err := parse([]byte(`{"time":"2026-11-20T23:02:20Z","level":"INFO","msg":"finished","job":"x",` +
+		`"durationSeconds":1.5,"waitSeconds":0.25,"replica":"two"}`))
+	if err != nil || e.Msg != "finished" || e.Job != "x" || e.Duration != 1500*time.Millisecond ||
+		e.Wait != 250*time.Millisecond || e.Dead != "two" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if e, err := parse([]byte("panic: what is no log")); err == nil {
+		t.Errorf("%+v", e)
+	}
+}

@@ -1,7 +1,7 @@
 // Package embedded is the Redis for trying Solotick out on one machine: the first process serves an in-memory store on
 // a loopback port, the others join it. When the serving process ends, one of the others takes its place with an empty
-// store; the ledgers' birth then keeps ticks from firing again. Nothing is kept on disk. There is no password: whoever
-// may open a connection on this machine can read and change the store, and nobody else can.
+// store; the ledgers' birth then keeps ticks from firing again. Nothing is kept on disk. There is no password: the store
+// trusts every user of this machine. Each of them can read and change it, and nobody else can.
 package embedded
 
 import (
@@ -10,9 +10,6 @@ import (
 	"fmt"
 	"syscall"
 	"time"
-
-	"github.com/alicebob/miniredis/v2"
-	"github.com/alicebob/miniredis/v2/server"
 )
 
 // Addr is where the store is served. Fixed, so that processes find each other without being told.
@@ -24,7 +21,7 @@ const standBy = 200 * time.Millisecond
 // Store is one process's part in the embedded store.
 type Store struct {
 	addr   string
-	server *miniredis.Miniredis // nil while another process serves
+	server *server // nil while another process serves
 }
 
 // Open serves the store at addr, or joins the process that does. What else may listen there is an error.
@@ -53,24 +50,18 @@ func (s *Store) Addr() string {
 	if s.server == nil {
 		return ""
 	}
-	return s.server.Addr()
+	return s.server.listener.Addr().String()
 }
 
 // Serving tells whether this process is the one that serves. It must not be asked while Run runs, nor must Addr.
 func (s *Store) Serving() bool { return s.server != nil }
 
 func (s *Store) serve() error {
-	m := miniredis.NewMiniRedis()
-	m.ClockTTL(true)
-	if err := m.StartAddr(s.addr); err != nil {
-		return err
+	served, err := listen(s.addr)
+	if err == nil {
+		s.server = served
 	}
-	if err := m.Server().Register(hello, func(c *server.Peer, _ string, _ []string) { c.WriteInline(welcome) }); err != nil {
-		m.Close()
-		return fmt.Errorf("registering %s: %w", hello, err)
-	}
-	s.server = m
-	return nil
+	return err
 }
 
 // Run stands by to serve should the serving process end, calls took when it did, and stops serving when ctx ends.
@@ -88,5 +79,5 @@ func (s *Store) Run(ctx context.Context, took func()) {
 		}
 	}
 	<-ctx.Done()
-	s.server.Close()
+	s.server.close()
 }

@@ -2,8 +2,11 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -17,12 +20,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // freeAddr is an address where nobody listens.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l := listen(t)
+	l := anywhere(t)
 	defer l.Close()
 	return l.Addr().String()
 }
 
-func listen(t *testing.T) net.Listener {
+// anywhere listens at a free address.
+func anywhere(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -96,7 +100,7 @@ func TestExactlyOneOfManyThatStartAtOnceServes(t *testing.T) {
 			t.Error(errs[i])
 		} else if s.Serving() {
 			serving++
-			s.server.Close()
+			s.server.close()
 		}
 	}
 	if serving != 1 {
@@ -108,7 +112,7 @@ func TestAnotherServesAnEmptyStoreWhenTheServingProcessEnds(t *testing.T) {
 	addr := freeAddr(t)
 	first := start(t, addr)
 	<-first.took
-	if err := first.server.Set("key", "value"); err != nil {
+	if err := first.server.mini.Set("key", "value"); err != nil {
 		t.Fatal(err)
 	}
 	others := []*process{start(t, addr), start(t, addr)}
@@ -126,8 +130,30 @@ func TestAnotherServesAnEmptyStoreWhenTheServingProcessEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	heir.end() // so that its server may be looked at
-	if heir.server.Exists("key") {
+	if heir.server.mini.Exists("key") {
 		t.Error("the new store is not empty")
+	}
+}
+
+func TestWhatAnyLocalProcessSendsEndsItsOwnConnectionAlone(t *testing.T) {
+	addr := freeAddr(t)
+	start(t, addr)
+	for _, sent := range []string{"*-1\r\n", "*0\r\n", "*2\r\n$9223372036854775805\r\n", "*1\r\n$9000000000\r\n", "GET / HTTP/1.1\r\n\r\n"} {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := fmt.Fprint(c, sent); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(c); len(got) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%q: %q, %v", sent, got, err)
+		}
+		c.Close()
+	}
+	if err := ask(addr); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -147,7 +173,7 @@ func TestAStoreThatStopsLeavesItsAddressFree(t *testing.T) {
 // stranger listens and treats every connection alike.
 func stranger(t *testing.T, treat func(net.Conn)) string {
 	t.Helper()
-	l := listen(t)
+	l := anywhere(t)
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {

@@ -38,6 +38,7 @@ var rules = []rule{
 // Within the module these edges are allowed although a rule's prefix would forbid them.
 var allowed = map[string]string{
 	"config":          "config/schedule",
+	"lock":            "internal/resp", // which knows bytes alone
 	"sidecar/execute": "config",
 }
 
