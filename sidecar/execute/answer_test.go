@@ -55,17 +55,13 @@ func call(t *testing.T, url string) Result {
 	return NewHTTP(config.HTTP{URL: url}, HTTPOptions{}).Execute(t.Context(), aRun())
 }
 
-func TestTraceparentIsSpelledAsItsStandardSays(t *testing.T) {
-	head := make(chan string, 1)
-	url := rawApp(t, func(c net.Conn, r *bufio.Reader) {
-		b, _ := r.Peek(1)
-		b, _ = r.Peek(max(len(b), r.Buffered()))
-		head <- string(b)
-		saying("HTTP/1.1 200 OK\r\n\r\n")(c, r)
-	})
-	wantStatus(t, call(t, url), Succeeded)
-	if h := <-head; !strings.Contains(h, "\r\ntraceparent: 00-") {
-		t.Errorf("sent: %s", h)
+// A parent that nobody has recorded would leave each trace of the app without its root, and force its sampler.
+func TestACallNamesNoParentThatDoesNotExist(t *testing.T) {
+	a := newApp(t, nil)
+	e := NewHTTP(config.HTTP{URL: a.URL, Headers: map[string]string{"traceparent": "x"}}, HTTPOptions{})
+	wantStatus(t, e.Execute(t.Context(), aRun()), Succeeded)
+	if got := a.last(t).Header["Traceparent"]; got != nil {
+		t.Errorf("the app was told the parent %q", got)
 	}
 }
 

@@ -85,7 +85,7 @@ func NewExec(c config.Exec, o ExecOptions) Executor {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		env = append(env, name+"="+c.Env[name])
 	}
-	told := map[string]bool{}
+	told := map[string]bool{"TRACEPARENT": true} // of whoever started this process: all runs would be in that trace
 	for _, f := range (Run{Token: 1}).facts() {
 		told[f.env] = true // a token of somebody else must not pass for ours when the run has none
 	}
@@ -120,7 +120,7 @@ func (e *command) Execute(ctx context.Context, r Run) Result {
 			env = append(env, f.env+"="+f.value)
 		}
 	}
-	out := &output{log: e.log.With("job", r.Job, "run", r.ID)}
+	out := &output{log: e.log.With("job", r.Job, "tick", r.stamp(), "run", r.ID)}
 	stdout, stderr := &lines{out: out, stream: "stdout"}, &lines{out: out, stream: "stderr"}
 	cmd := &exec.Cmd{
 		Path: path, Args: e.args, Env: env, Dir: e.dir,
@@ -148,19 +148,24 @@ func (e *command) Execute(ctx context.Context, r Run) Result {
 	wait(cmd)
 	stdout.close()
 	stderr.close()
+	out.close()
 
 	res := exited(cmd.ProcessState)
-	res.Output = out.String()
+	words, reason := out.words()
 	cause := context.Cause(ctx)
 	_, over := errors.AsType[*limitError](cause)
 	switch {
 	case canceled && over:
-		res = Result{Status: Failed, Err: fmt.Errorf("the command was killed: %w", cause), Code: -1, Output: res.Output}
+		res = Result{Status: Failed, Err: fmt.Errorf("the command was killed: %w", cause), Code: -1}
 	case canceled:
 		res.Status = Canceled
 		res.Err = fmt.Errorf("the command was stopped: %w", cause)
 	case res.Status == Failed:
 		res.Err = e.limits.blame(res.Err, cmd.ProcessState)
+	}
+	res.Output = words
+	if res.Status != Succeeded {
+		res.Reason = reason
 	}
 	return res
 }

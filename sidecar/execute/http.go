@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,8 +26,9 @@ const (
 
 // HTTPOptions is what the table's http entry does not hold.
 type HTTPOptions struct {
-	AllowRemote bool   // call addresses that are not loopback
-	Version     string // for User-Agent; "" = dev
+	AllowRemote bool           // call addresses that are not loopback
+	Admin       netip.AddrPort // the replica's own admin address, which is not called, nor redirected to; zero = none
+	Version     string         // for User-Agent; "" = dev
 }
 
 // caller is the executor of an http job.
@@ -47,7 +49,8 @@ type caller struct {
 //
 // A body without a Content-Type header in the table is announced as JSON when it is JSON, else as plain text.
 // Redirects are followed when they keep the method: 307 and 308, for GET and HEAD also 301, 302 and 303. Another one
-// is the answer, since a POST that becomes a GET of a login page, answered 200, is no success of the job.
+// is the answer, since a POST that becomes a GET of a login page, answered 200, is no success of the job. So is one that
+// would take a body to another host, or from https to http: the table has named who gets it.
 func NewHTTP(c config.HTTP, o HTTPOptions) Executor {
 	e := &caller{
 		method:  c.Method,
@@ -68,6 +71,7 @@ func NewHTTP(c config.HTTP, o HTTPOptions) Executor {
 		return e
 	}
 	e.wire = newWire(socket, o.AllowRemote)
+	e.wire.admin = o.Admin
 
 	e.common.Set("User-Agent", agent(o.Version))
 	if e.body != "" {
@@ -100,8 +104,8 @@ func basicAuth(u *url.Userinfo) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password))
 }
 
-// ours reports whether the table has no say about a header: it is among what the job is told, or it governs the
-// connection and not the call.
+// ours reports whether the table has no say about a header: it is among what the job is told, it governs the connection
+// and not the call, or it would tell all runs the same.
 func ours(name string) bool {
 	switch name {
 	case "Idempotency-Key", "Traceparent", "User-Agent",
@@ -160,9 +164,14 @@ func (e *caller) Execute(ctx context.Context, r Run) Result {
 		if next == nil {
 			return e.judge(a, time.Now())
 		}
+		if e.body != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
+			res := e.judge(a, time.Now())
+			res.Err = fmt.Errorf("%w: it leads the body to another host, or out of TLS", res.Err)
+			return res
+		}
 		if hops == maxRedirects {
 			err := fmt.Errorf("calling the app: given up after %d redirects", maxRedirects)
-			return Result{Status: Failed, Err: err, Code: a.code, Output: a.body.String()}
+			return Result{Status: Failed, Err: err, Code: a.code, Output: a.body.String(), Reason: a.reason()}
 		}
 		foreign = foreign || next.Scheme != e.url.Scheme || next.Host != e.url.Host
 		u = next
@@ -185,7 +194,7 @@ func (e *caller) request(r Run, u *url.URL, foreign bool) *http.Request {
 		}
 	}
 	for _, f := range facts {
-		h[f.header] = []string{f.value} // not Set, which would spell traceparent its own way
+		h[f.header] = []string{f.value}
 	}
 	req := &http.Request{
 		Method: e.method, URL: u, Host: host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -210,6 +219,16 @@ func (e *caller) redirect(a answer, from *url.URL) *url.URL {
 	return a.location(from)
 }
 
+// sameHost tells whether two URLs name the same host. All loopback addresses are this machine.
+func sameHost(a, b *url.URL) bool {
+	return strings.EqualFold(a.Hostname(), b.Hostname()) || isLoopback(a.Hostname()) && isLoopback(b.Hostname())
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
 func (e *caller) succeeds(code int) bool {
 	return slices.ContainsFunc(e.success, func(r config.CodeRange) bool { return r.From <= code && code <= r.To })
 }
@@ -225,14 +244,14 @@ func (e *caller) judge(a answer, now time.Time) Result {
 	case a.code == http.StatusConflict:
 		res.Status = Declined
 		said += ": it runs already"
-	case a.code == http.StatusTooEarly || a.code == http.StatusTooManyRequests || a.code == http.StatusServiceUnavailable:
+	case a.code >= 400:
 		if res.RetryAfter = retryAfter(a.header.Get("Retry-After"), now); res.RetryAfter > 0 {
 			said += fmt.Sprintf(": to be asked again in %s", res.RetryAfter)
 		}
 	case a.code >= 300 && a.code < 400 && a.header.Get("Location") != "":
 		said += ": this redirect is not followed"
 	}
-	res.Err = errors.New(said)
+	res.Err, res.Reason = errors.New(said), a.reason()
 	return res
 }
 
@@ -253,7 +272,7 @@ func retryAfter(s string, now time.Time) time.Duration {
 
 // broken turns a call without a whole answer into a result.
 func broken(ctx context.Context, a answer, err error, unsent bool) Result {
-	res := Result{Status: Failed, Code: -1, Output: a.body.String()}
+	res := Result{Status: Failed, Code: -1, Output: a.body.String(), Reason: a.reason()}
 	if a.code != 0 {
 		res.Code = a.code
 	}
@@ -261,7 +280,7 @@ func broken(ctx context.Context, a answer, err error, unsent bool) Result {
 	case ctx.Err() != nil:
 		res.Status = Canceled
 		err = context.Cause(ctx)
-	case errors.Is(err, errNotLoopback):
+	case errors.Is(err, errNotLoopback), errors.Is(err, errAdmin):
 		// Never begun, but no other replica would fare better: not a case for a handover.
 	case unsent:
 		res.Status = NotStarted

@@ -356,3 +356,34 @@ func TestLimitsAreShownSoThatTheExcessIsSeen(t *testing.T) {
 		}
 	}
 }
+
+// The number of a process that has ended may be another's by the time it is to be killed.
+func TestAStrayIsKilledOnlyIfItIsStillTheSameProcess(t *testing.T) {
+	for _, same := range []bool{false, true} {
+		cmd := exec.Command("sh", "-c", `trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done`)
+		cmd.SysProcAttr = groupLeader()
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 10)); err != nil { // it hears TERM from now on
+			t.Fatal(err)
+		}
+		seen, err := loadOf(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !same {
+			seen.start++
+		}
+		killStrays(1, []load{seen})
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if killed := cmd.ProcessState.ExitCode() != 7; killed != same {
+			t.Errorf("the same process: %t, killed: %t (%s)", same, killed, cmd.ProcessState)
+		}
+	}
+}

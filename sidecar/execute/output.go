@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -74,12 +75,15 @@ func printable(s string) string {
 	}, s)
 }
 
-// output takes what one attempt of a command says, on both streams, as lines: each goes to the log and to the tail.
+// output takes what one attempt of a command says, on both streams, as lines: each goes to the tail, and to the log unless
+// that were too much for it.
 type output struct {
 	log *slog.Logger // knows job and run
 
 	mu   sync.Mutex
 	tail tail
+	last lastWords
+	rate rate
 }
 
 func (o *output) line(stream string, line []byte, cut bool) {
@@ -90,19 +94,42 @@ func (o *output) line(stream string, line []byte, cut bool) {
 	if cut {
 		text += fmt.Sprintf("… (cut: the line is longer than %d KiB)", lineSize>>10)
 	}
-	// The context of the run is not handed on: the last words of a canceled command are the most wanted.
-	o.log.LogAttrs(context.Background(), slog.LevelInfo, text, slog.String("stream", stream))
+	if logged, leftOut := o.keep(text); logged {
+		o.tellOf(leftOut)
+		// The context of the run is not handed on: the last words of a canceled command are the most wanted.
+		o.log.LogAttrs(context.Background(), slog.LevelInfo, text, slog.String("stream", stream))
+	}
+}
 
+// keep keeps a line, and tells whether it goes to the log, and how many did not before it.
+func (o *output) keep(text string) (logged bool, leftOut int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.tail.Write([]byte(text))
 	o.tail.Write([]byte{'\n'})
+	o.last.hear(text)
+	return o.rate.admit(len(text), time.Now())
 }
 
-func (o *output) String() string {
+func (o *output) tellOf(leftOut int) {
+	if leftOut > 0 {
+		o.log.Warn("the command prints more than the log takes: lines were left out", "lines", leftOut)
+	}
+}
+
+// close tells of lines that were left out at the end.
+func (o *output) close() {
+	o.mu.Lock()
+	n := o.rate.untold()
+	o.mu.Unlock()
+	o.tellOf(n)
+}
+
+// words are the tail of what the command said, and what of it all tells why it failed.
+func (o *output) words() (tail, reason string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.tail.String()
+	return o.tail.String(), o.last.reason()
 }
 
 // lines cuts one stream into lines for out. A line is held until its newline comes, up to lineSize; the rest of a

@@ -112,9 +112,8 @@ func askCommand(args []string, o ReadyOptions) func(context.Context) error {
 	e.grace = func(error) time.Duration { return 0 }
 	return func(ctx context.Context) error {
 		res := e.Execute(ctx, Run{})
-		last := res.Output[strings.LastIndexByte(res.Output, '\n')+1:]
-		if res.Err != nil && last != "" {
-			return fmt.Errorf("%w: %s", res.Err, last)
+		if res.Reason != "" {
+			return fmt.Errorf("%w: %s", res.Err, res.Reason)
 		}
 		return res.Err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -218,6 +219,37 @@ func TestTheTablesHeadersDoNotFollowARedirectToAnotherServer(t *testing.T) {
 		if r.Host == "s3cret" || r.Header.Get("Content-Type") != "text/csv" || r.Header.Get("Solotick-Job") == "" ||
 			r.Header.Get("Referer") != "" {
 			t.Errorf("%s got %s %v", r.RequestURI, r.Host, r.Header)
+		}
+	}
+}
+
+// The table names who gets a body; a redirect does not, beyond that host and out of TLS.
+func TestABodyDoesNotFollowARedirectToAnotherHostOrOutOfTLS(t *testing.T) {
+	plain := newApp(t, nil)
+	to := strings.Replace(plain.URL, "127.0.0.1", "app.example", 1)
+	there := newApp(t, redirecting(307, &to))
+	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusPermanentRedirect))
+	defer secure.Close()
+	for _, c := range []struct {
+		from, body string
+		followed   bool
+	}{
+		{there.URL + "/from", "s3cret", false}, {there.URL + "/from", "", true},
+		{secure.URL, "s3cret", false}, {secure.URL, "", true},
+	} {
+		e := NewHTTP(config.HTTP{URL: c.from, Body: c.body}, HTTPOptions{AllowRemote: true}).(*caller)
+		e.wire.roots = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		dial := e.wire.dial
+		e.wire.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dial(ctx, network, strings.Replace(address, "app.example", "127.0.0.1", 1))
+		}
+		before := plain.count()
+		res := e.Execute(t.Context(), aRun())
+		if followed := plain.count() > before; followed != c.followed || c.followed != (res.Status == Succeeded) {
+			t.Errorf("from %s with body %q: followed %t, %+v", c.from, c.body, followed, res)
+		}
+		if !c.followed && !strings.Contains(fmt.Sprint(res.Err), "not followed: it leads the body to another host, or out of TLS") {
+			t.Errorf("the error is %v", res.Err)
 		}
 	}
 }

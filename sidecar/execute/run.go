@@ -2,12 +2,7 @@ package execute
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"math/rand/v2"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -20,6 +15,7 @@ type Run struct {
 	Token        int64     // fencing token; 0 = there is none, and the job is told none
 	Replica      string
 	Kind         string // schedule, catchup, handover, takeover, manual, backfill or timer
+	Key          string // stands behind the tick in the Idempotency-Key; "" = nothing does
 
 	// Await is called once, when all is ready for the job to begin, and returns when it may; nil = at once.
 	Await func(context.Context)
@@ -73,8 +69,9 @@ type Result struct {
 	Status     Status
 	Err        error         // why, for the log; nil when Succeeded. It holds no header value, body or query of the table
 	Code       int           // HTTP status or exit code; -1 when there is none
-	RetryAfter time.Duration // what a 425, 429 or 503 asked for, at most 24 h; 0 = it asked for nothing
+	RetryAfter time.Duration // what an answer of 400 or above, but for 409, asked for, at most 24 h; 0 = it asked for nothing
 	Output     string        // tail of the answer's body, or of stdout and stderr: valid UTF-8, at most 4 KiB
+	Reason     string        // what of these words tells why it did not succeed: one line of at most 300 characters; "" = none
 }
 
 // Executor runs one attempt. It is safe for concurrent use.
@@ -87,13 +84,20 @@ type fact struct {
 	header, env, value string
 }
 
+// stamp writes the tick as the job is told it, and as the log has it.
+func (r *Run) stamp() string { return r.Tick.UTC().Format("2006-01-02T15:04:05.000Z") }
+
 // facts lists what both kinds of job are told. The tick is in milliseconds and UTC; the key is the same for all
 // attempts of a tick, and its quotes belong to it (it is a string of HTTP's structured fields).
 func (r Run) facts() []fact {
-	tick := r.Tick.UTC().Format("2006-01-02T15:04:05.000Z")
-	f := make([]fact, 0, 10)
+	tick := r.stamp()
+	key := r.Service + "/" + r.Job + "/" + tick
+	if r.Key != "" {
+		key += "/" + r.Key
+	}
+	f := make([]fact, 0, 9)
 	f = append(f,
-		fact{"Idempotency-Key", "SOLOTICK_IDEMPOTENCY_KEY", `"` + r.Service + "/" + r.Job + "/" + tick + `"`},
+		fact{"Idempotency-Key", "SOLOTICK_IDEMPOTENCY_KEY", `"` + key + `"`},
 		fact{"Solotick-Service", "SOLOTICK_SERVICE", r.Service},
 		fact{"Solotick-Job", "SOLOTICK_JOB", r.Job},
 		fact{"Solotick-Tick", "SOLOTICK_TICK", tick},
@@ -101,22 +105,9 @@ func (r Run) facts() []fact {
 		fact{"Solotick-Attempt", "SOLOTICK_ATTEMPT", strconv.Itoa(r.Attempt)},
 		fact{"Solotick-Replica", "SOLOTICK_REPLICA", r.Replica},
 		fact{"Solotick-Kind", "SOLOTICK_KIND", r.Kind},
-		// W3C Trace Context writes its header in lower case.
-		fact{"traceparent", "TRACEPARENT", r.traceparent()},
 	)
 	if r.Token != 0 {
 		f = append(f, fact{"Solotick-Fencing-Token", "SOLOTICK_FENCING_TOKEN", strconv.FormatInt(r.Token, 10)})
 	}
 	return f
-}
-
-// traceparent makes the run the trace and the attempt a span of it. The sampled flag is set: a job is rare and worth
-// its trace, and a sampler behind it may still decide otherwise.
-func (r Run) traceparent() string {
-	trace := strings.ReplaceAll(strings.ToLower(r.ID), "-", "")
-	if b, err := hex.DecodeString(trace); err != nil || len(b) != 16 || strings.Count(trace, "0") == 32 {
-		sum := sha256.Sum256([]byte(r.ID)) // not a uuid, but still the same trace for every attempt
-		trace = hex.EncodeToString(sum[:16])
-	}
-	return fmt.Sprintf("00-%s-%016x-01", trace, max(rand.Uint64(), 1)) // all zeros is not a valid id
 }

@@ -1,10 +1,6 @@
 package execute
 
-import (
-	"regexp"
-	"strings"
-	"testing"
-)
+import "testing"
 
 func told(r Run) map[string]string {
 	m := map[string]string{}
@@ -41,8 +37,8 @@ func TestTheJobIsToldItsRun(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
-	if got["traceparent"] == "" || got["TRACEPARENT"] == "" || len(got) != 20 {
-		t.Errorf("not the twenty names expected: %v", got)
+	if len(got) != 18 { // no traceparent among them: there is no span that it could name
+		t.Errorf("not the eighteen names expected: %v", got)
 	}
 }
 
@@ -50,7 +46,7 @@ func TestARunWithoutATokenIsToldNone(t *testing.T) {
 	r := aRun()
 	r.Token = 0
 	got := told(r)
-	if _, there := got["Solotick-Fencing-Token"]; there || len(got) != 18 {
+	if _, there := got["Solotick-Fencing-Token"]; there || len(got) != 16 {
 		t.Errorf("a token was told: %v", got)
 	}
 }
@@ -63,24 +59,13 @@ func TestTheKeyIsTheSameForEveryAttemptAndReplica(t *testing.T) {
 	}
 }
 
-func TestTheTraceIsTheRunAndEveryAttemptASpanOfIt(t *testing.T) {
-	form := regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-01$`)
-	for _, id := range []string{
-		"0190b6f2-1c2d-4e3f-8a4b-5c6d7e8f9a0b", "0190B6F2-1C2D-4E3F-8A4B-5C6D7E8F9A0B",
-		"", "not a uuid", "00000000-0000-0000-0000-000000000000", strings.Repeat("ab", 40),
-	} {
-		r := aRun()
-		r.ID = id
-		one, two := r.traceparent(), r.traceparent()
-		if !form.MatchString(one) || strings.Contains(one, strings.Repeat("0", 32)) {
-			t.Errorf("run %q: %q is no traceparent", id, one)
-		}
-		if one[:35] != two[:35] || one[36:52] == two[36:52] {
-			t.Errorf("run %q: %q and %q are not two spans of one trace", id, one, two)
-		}
-	}
-	if got := aRun().traceparent(); !strings.HasPrefix(got, "00-0190b6f21c2d4e3f8a4b5c6d7e8f9a0b-") {
-		t.Errorf("%q does not carry the run id", got)
+func TestAKeyOfItsOwnStandsBehindTheTick(t *testing.T) {
+	r := aRun()
+	r.Key = "3a1e6c58"
+	const want = `"billing/send-invoices/2026-01-02T15:04:05.678Z/3a1e6c58"`
+	if got := told(r); got["Idempotency-Key"] != want || got["SOLOTICK_IDEMPOTENCY_KEY"] != want ||
+		got["Solotick-Tick"] != "2026-01-02T15:04:05.678Z" {
+		t.Errorf("told %v", got)
 	}
 }
 

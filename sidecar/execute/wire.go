@@ -40,6 +40,7 @@ const (
 
 var (
 	errNotLoopback = errors.New("the address is not on this machine, and the job does not say allowRemote")
+	errAdmin       = errors.New("the address is the replica's own admin address, which answers no job")
 	errHeaderSize  = fmt.Errorf("the header of the answer is longer than %d KiB", maxHeader>>10)
 	errNoAnswer    = errors.New("the connection was closed before the answer came")
 )
@@ -55,6 +56,7 @@ func (e *unsentError) Unwrap() error { return e.err }
 type answer struct {
 	code   int
 	header http.Header
+	head   head // of the body
 	body   tail
 }
 
@@ -78,6 +80,7 @@ func (a answer) location(from *url.URL) *url.URL {
 type wire struct {
 	socket      string // path of the unix socket that plain http://localhost stands for; "" = none
 	allowRemote bool
+	admin       netip.AddrPort // of the replica, and not to be called; zero = none
 	roots       *x509.CertPool // nil = those of the system
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -100,14 +103,25 @@ func newWire(socket string, allowRemote bool) *wire {
 // control refuses what is not on this machine. It runs on each resolved address just before the connect, so neither a
 // name that resolves elsewhere nor a redirect gets around it.
 func (w *wire) control(_ context.Context, network, address string, _ syscall.RawConn) error {
-	if w.allowRemote || network == "unix" {
+	ap, err := netip.ParseAddrPort(address)
+	switch {
+	case network == "unix":
+		return nil
+	case err == nil && w.isAdmin(ap):
+		return errAdmin
+	case w.allowRemote:
 		return nil
 	}
-	ap, err := netip.ParseAddrPort(address)
 	if err != nil || !ap.Addr().IsLoopback() {
 		return errNotLoopback
 	}
 	return nil
+}
+
+// isAdmin tells whether an address is the replica's own admin address. The unspecified one leads to this machine, too.
+func (w *wire) isAdmin(ap netip.AddrPort) bool {
+	at := ap.Addr().Unmap()
+	return w.admin.IsValid() && ap.Port() == w.admin.Port() && (at == w.admin.Addr().Unmap() || at.IsUnspecified())
 }
 
 // moment is what the caller has to say about the begin of a call: when it may be, and that it was.
@@ -240,7 +254,7 @@ func (w *wire) exchange(ctx context.Context, c *conn, req *http.Request, raw []b
 	}
 	c.left = math.MaxInt64
 	a.code, a.header = resp.StatusCode, resp.Header
-	size, err := io.CopyBuffer(&a.body, io.LimitReader(resp.Body, maxBody), make([]byte, tailSize))
+	size, err := io.CopyBuffer(io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, maxBody), make([]byte, tailSize))
 	clean = err == nil && werr == nil && size < maxBody && !resp.Close && a.code >= 200 && c.r.Buffered() == 0
 	return a, err
 }

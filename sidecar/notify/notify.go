@@ -51,10 +51,11 @@ type Ping struct {
 	To      config.Notify // who wants to hear of which outcome
 	Run     string        // the run's uuid; it goes along as rid, by which the receiver finds the start that belongs to an end
 	Outcome string        // Started, or how the run ended; it is the text of the ping
+	Failed  bool          // the run failed: what the outcome "shutdown" does not tell, since under at-least-once it runs again
 }
 
 // url is who is to hear of the ping, "" = nobody. Neither a success nor a failure is what another run makes up for: the
-// app was busy with it already, a newer tick took its place, the replica was shut down. If none does, the receiver's
+// app was busy with it already, a newer tick took its place, another replica runs it again. If none does, the receiver's
 // alarm goes off.
 func (p Ping) url() string {
 	switch p.Outcome {
@@ -64,6 +65,10 @@ func (p Ping) url() string {
 		return p.To.Success
 	case "failed", "timed_out", "lost_lock", "not_started", "interrupted":
 		return p.To.Failure
+	case "shutdown":
+		if p.Failed {
+			return p.To.Failure
+		}
 	}
 	return ""
 }

@@ -124,11 +124,13 @@ func TestEachOutcomeIsToldToWhoWantsToHearOfIt(t *testing.T) {
 	for outcome, path := range map[string]string{
 		"started": "/s3cret/start", "succeeded": "/s3cret", "failed": "/s3cret/fail", "timed_out": "/s3cret/fail",
 		"lost_lock": "/s3cret/fail", "not_started": "/s3cret/fail", "interrupted": "/s3cret/fail",
-		"declined": "", "replaced": "", "shutdown": "",
+		"declined": "", "replaced": "", "shutdown": "", "shutdown, and not run again": "/s3cret/fail",
 	} {
 		r := &receiver{}
+		outcome, failed := strings.CutSuffix(outcome, ", and not run again")
 		bubble(t, r, func(p *Pinger, end func(), _ *journal) {
 			ping := aPing("a", outcome)
+			ping.Failed = failed
 			p.Send(ping)
 			ping.To = config.Notify{}
 			p.Send(ping)
