@@ -105,10 +105,11 @@ func API(o Options) http.Handler {
 // APIServer serves API on the table's admin address.
 func APIServer(o Options) *http.Server { return server(API(o), o.Log) }
 
-// server is a server whose every part is bounded.
+// server is a server whose every part is bounded; the number of its connections is so by Listen.
 func server(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		Handler: attended(h), ConnContext: withGuest,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

@@ -34,6 +34,9 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // scripts of all kinds of sites. One of them may have its own name resolve to 127.0.0.1 and so speak to us as to itself,
 // but the request still bears that name; and one may send a request blindly to our name, but a browser says where it
 // comes from, and a body as JSON is not to be had without asking first, which is refused.
+//
+// Nor do we answer a job. What one sends is for the app, and gets here by the URL of a dynamic job or a redirect: every
+// replica would do to itself what only who is beside it may ask for.
 func (a *api) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -49,6 +52,9 @@ func (a *api) guard(next http.Handler) http.Handler {
 				hint: "ask for localhost or 127.0.0.1, through kubectl port-forward for example"})
 		case a.crossOrigin.Check(r) != nil:
 			write(w, &refusal{status: http.StatusForbidden, err: "the request comes from a page of another origin"})
+		case r.Header.Get("Solotick-Run") != "":
+			write(w, &refusal{status: http.StatusForbidden, err: "the request is that of a job: the API answers none",
+				hint: "an app that asks for something in its own name leaves the header Solotick-Run out"})
 		case r.URL.Path != clean(r.URL.Path): // which the mux would redirect
 			write(w, &refusal{status: http.StatusNotFound, err: "there is nothing here"})
 		default:

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -50,6 +51,23 @@ func TestPagesOfOtherOriginsDoNothing(t *testing.T) {
 	}
 	if got.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" {
 		t.Errorf("the answer can be embedded: %v", got.Header())
+	}
+}
+
+func TestAJobIsNotAnswered(t *testing.T) {
+	w := newWorld(t)
+	w.drain = func(context.Context) error {
+		t.Error("a job drained the replica")
+		return nil
+	}
+	for _, c := range [][3]string{
+		{"POST", "/v1/drain", ""}, {"POST", "/v1/jobs/reports/trigger", ""}, {"GET", "/v1/status", ""}, {"GET", "/", ""},
+		{"PUT", "/v1/jobs/made", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`},
+	} {
+		w.refuses(w.ask(c[0], c[1], c[2], "Solotick-Run", "4b06b84c-71d9-4071-8ab2-a07f5edf4dfc"), 403, "that of a job")
+	}
+	if _, sources, err := w.store.DynamicJobs(t.Context()); err != nil || len(sources) != 0 {
+		t.Errorf("jobs were made: %v, %v", sources, err)
 	}
 }
 
@@ -123,4 +141,23 @@ func TestABodyOfUnknownLengthIsBoundedToo(t *testing.T) {
 	out := httptest.NewRecorder()
 	w.api.ServeHTTP(out, r)
 	w.refuses(out, 413, "larger than 64 KiB")
+}
+
+func TestANameThatNothingCanHaveIsTheCallersMistake(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("a", 3000)
+	for _, name := range []string{"%20", "a%20b", "%00", "a%0Ab", "%ff", "%7B%7D", "A", "-", "%F0%9F%98%80", "timer:a", "@timers", "a:b", long} {
+		for _, c := range [][3]string{
+			{"GET", "/v1/jobs/%s", ""}, {"PUT", "/v1/jobs/%s", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`}, {"DELETE", "/v1/jobs/%s", ""},
+			{"POST", "/v1/jobs/%s/trigger", ""}, {"POST", "/v1/jobs/%s/pause", `{"reason": "x"}`}, {"POST", "/v1/jobs/%s/resume", ""},
+			{"GET", "/v1/runs?job=%s", ""}, {"GET", "/v1/runs?failed=true&job=%s", ""},
+			{"GET", "/v1/runs?job=timer:%s", ""},
+			{"GET", "/v1/timers/%s", ""}, {"PUT", "/v1/timers/%s", `{"after": "1s", "http": {"url": "http://127.0.0.1/"}}`}, {"DELETE", "/v1/timers/%s", ""},
+		} {
+			target := strings.Replace(c[1], "%s", name, 1)
+			if got := w.ask(c[0], target, c[2]); got.Code >= 500 {
+				t.Errorf("%s %.60s: %d %.200s", c[0], target, got.Code, got.Body)
+			}
+		}
+	}
 }

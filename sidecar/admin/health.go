@@ -16,8 +16,9 @@ import (
 
 // Health is what is asked of a replica's health.
 type Health interface {
-	Alive() bool  // its clock still looks at its timers
-	Ready() error // why it cannot take ticks; nil when it can
+	Alive() bool    // its clock still looks at its timers
+	Ready() error   // why it cannot take ticks; nil when it can
+	Notice() string // what is wrong besides, in a line; "" = nothing
 }
 
 // Server serves /metrics, /healthz and /readyz.
@@ -29,14 +30,22 @@ func Server(r Health, g prometheus.Gatherer, log *slog.Logger) *http.Server {
 			http.Error(w, "the scheduler's clock has stopped", http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintln(w, "ok")
+		sayOK(w, r)
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := r.Ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintln(w, "ok")
+		sayOK(w, r)
 	})
 	return server(mux, log)
+}
+
+// sayOK answers a probe, and tells whoever looks what is wrong all the same.
+func sayOK(w http.ResponseWriter, r Health) {
+	fmt.Fprintln(w, "ok")
+	if notice := r.Notice(); notice != "" {
+		fmt.Fprintln(w, notice)
+	}
 }

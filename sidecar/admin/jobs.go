@@ -23,6 +23,9 @@ func (a *api) setJob(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p := a.Replica.Table().Admits(j); p != nil {
+		return nil, config.Problems{*p}
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), operateLimit)
 	defer cancel()
 	created, err := a.Store.SetJob(ctx, name, j.Source)
@@ -40,6 +43,9 @@ func (a *api) deleteJob(r *http.Request) (*answer, error) {
 	name := r.PathValue("job")
 	if err := a.notOfTheTable(name); err != nil {
 		return nil, err
+	}
+	if !config.IsName(name) {
+		return nil, unknownJob(name, a.Replica.Jobs())
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), operateLimit)
 	defer cancel()

@@ -49,7 +49,7 @@ func (a *api) job(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{body: l.Status().Jobs[0]}, nil
+	return &answer{body: view.WholeJob{Job: l.Status().Jobs[0], Definition: view.Definition(j)}}, nil
 }
 
 func (a *api) replicas(r *http.Request) (*answer, error) {
@@ -98,7 +98,10 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		count := map[string]int{}
 		kept := entries[:0]
 		for _, e := range entries {
-			if count[e.Job]++; count[e.Job] <= each {
+			if e.Outcome != lock.HandedOver { // which belongs to the run that followed it
+				count[e.Job]++
+			}
+			if count[e.Job] <= each {
 				kept = append(kept, e)
 			}
 		}

@@ -18,23 +18,24 @@ import (
 // operateLimit is how long a request whose answer was lost is asked for again in Redis.
 const operateLimit = 5 * time.Second
 
-// operable is the job that the path names, which replicas agree on in Redis.
-func (a *api) operable(r *http.Request) (string, error) {
+// operable is the job that the path names.
+func (a *api) operable(r *http.Request) (config.Job, error) {
 	if _, err := parameters(r); err != nil {
-		return "", err
+		return config.Job{}, err
 	}
-	j, err := a.named(r.Context(), r.PathValue("job"))
-	if err == nil && j.Guarantee == config.EveryReplica {
-		err = &refusal{status: http.StatusConflict, err: fmt.Sprintf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", j.Name)}
-	}
-	return j.Name, err
+	return a.named(r.Context(), r.PathValue("job"))
 }
 
 func (a *api) trigger(r *http.Request) (*answer, error) {
-	job, err := a.operable(r)
+	j, err := a.operable(r)
+	if err == nil && j.Guarantee == config.EveryReplica {
+		err = &refusal{status: http.StatusConflict,
+			err: fmt.Sprintf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", j.Name)}
+	}
 	if err != nil {
 		return nil, err
 	}
+	job := j.Name
 	in := struct {
 		ID string `json:"id"`
 	}{}
@@ -57,10 +58,11 @@ func (a *api) trigger(r *http.Request) (*answer, error) {
 }
 
 func (a *api) pause(r *http.Request) (*answer, error) {
-	job, err := a.operable(r)
+	j, err := a.operable(r)
 	if err != nil {
 		return nil, err
 	}
+	job := j.Name
 	in := struct {
 		Reason string `json:"reason"`
 		Until  string `json:"until"`
@@ -114,10 +116,11 @@ func (a *api) until(at, span string) (time.Time, error) {
 }
 
 func (a *api) resume(r *http.Request) (*answer, error) {
-	job, err := a.operable(r)
+	j, err := a.operable(r)
 	if err != nil {
 		return nil, err
 	}
+	job := j.Name
 	if err := decode(r, &struct{}{}); err != nil {
 		return nil, err
 	}

@@ -77,12 +77,27 @@ func TestAPauseHasAReasonAndPerhapsAnEnd(t *testing.T) {
 	}
 }
 
+func TestAJobThatEveryReplicaRunsIsPausedAndResumed(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.store.Register(t.Context(), "warm-cache", lock.NoTicks); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.ask("POST", "/v1/jobs/warm-cache/pause", `{"reason": "incident"}`); got.Code != 200 || w.state("warm-cache").Paused == nil {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	if got := w.ask("POST", "/v1/jobs/warm-cache/resume", ""); got.Code != 200 || w.state("warm-cache").Paused != nil {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+}
+
 func TestWhatCannotBeOperatedIsSaid(t *testing.T) {
 	w := newWorld(t)
 	for _, verb := range []string{"trigger", "pause", "resume"} {
 		body := map[string]string{"pause": `{"reason": "x"}`}[verb]
 		w.refuses(w.ask("POST", "/v1/jobs/report/"+verb, body), 404, `did you mean \"reports\"?`)
-		w.refuses(w.ask("POST", "/v1/jobs/warm-cache/"+verb, body), 409, "every-replica")
+		if verb == "trigger" {
+			w.refuses(w.ask("POST", "/v1/jobs/warm-cache/"+verb, body), 409, "every-replica")
+		}
 		w.refuses(w.ask("POST", "/v1/jobs/new-one/"+verb, body), 503, "not known to Redis")
 		w.refuses(w.ask("POST", "/v1/jobs/reports/"+verb+"?now=1", body), 400, "takes no parameters")
 	}

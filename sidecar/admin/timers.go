@@ -12,7 +12,7 @@ import (
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
-// setTimer takes a timer. What it is to send is not shown again: it may hold secrets.
+// setTimer takes a timer. What it is to send may hold secrets: only who asks for this one timer is shown it again.
 func (a *api) setTimer(r *http.Request) (*answer, error) {
 	id := r.PathValue("id")
 	body, err := document(r)
@@ -26,6 +26,9 @@ func (a *api) setTimer(r *http.Request) (*answer, error) {
 	t, err := config.ParseTimer(id, body, now)
 	if err != nil {
 		return nil, err
+	}
+	if p := a.Replica.Table().Admits(&t.Job); p != nil {
+		return nil, config.Problems{*p}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), operateLimit)
 	defer cancel()
@@ -42,11 +45,11 @@ func (a *api) timer(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	id := r.PathValue("id")
-	_, at, err := a.Store.Timer(r.Context(), id)
+	source, at, err := a.Store.Timer(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
-	return &answer{body: view.NewTimer(id, at)}, nil
+	return &answer{body: view.NewWholeTimer(id, at, source)}, nil
 }
 
 func (a *api) timers(r *http.Request) (*answer, error) {
@@ -70,6 +73,9 @@ func (a *api) deleteTimer(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	id := r.PathValue("id")
+	if !config.IsTimerID(id) {
+		return nil, lock.ErrNoTimer
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), operateLimit)
 	defer cancel()
 	deleted, err := a.Store.DeleteTimer(ctx, id)

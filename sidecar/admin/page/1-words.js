@@ -40,7 +40,7 @@ function rough(ms) {
 }
 const ago = t => rough(clock.now() - t) + ' ago';
 function took(ms) {
-  return ms < 1000 ? ms + ' ms' : ms < 60000 ? (ms / 1000).toFixed(1) + ' s' : span(ms);
+  return !ms ? '–' : ms < 1000 ? ms + ' ms' : ms < 60000 ? (ms / 1000).toFixed(1) + ' s' : span(ms);
 }
 function offset(ms) {
   const sign = ms < 0 ? '−' : '+', abs = Math.abs(ms);

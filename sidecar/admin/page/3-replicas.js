@@ -20,7 +20,7 @@ function showReplicas(s) {
     const [mark, , tag, facts, why] = e.children;
     const [cls, state] = replicaState(r);
     const differs = s.drift && !r.silent && r.table !== usual;
-    dress(e, 'replica ' + (differs || cls === 'bad' ? 'bad' : cls === 'warn' || r.notReloaded ? 'warn' : ''));
+    dress(e, 'replica ' + (differs || cls === 'bad' ? 'bad' : cls === 'warn' || r.notReloaded || r.sameName ? 'warn' : ''));
     say(mark, labels.get(r.replica));
     attr(mark, 'aria-label', 'marked ' + labels.get(r.replica));
     dress(tag, 'tag ' + cls);
@@ -29,7 +29,7 @@ function showReplicas(s) {
       const table = make('span', 'hash' + (differs ? ' differs' : ''), r.table + (differs ? ' differs' : ''));
       return [make('span', '', 'clock ' + offset(r.offsetMs)), ' · ', make('span', '', 'table ', table), ' · ', make('span', '', r.version)];
     });
-    say(why, [r.silent || r.notReady === 'draining' ? '' : r.notReady, r.notReloaded && 'keeps the table before: ' + r.notReloaded].filter(Boolean).join('; '));
+    say(why, [r.sameName && 'another process has the same name', r.silent || r.notReady === 'draining' ? '' : r.notReady, r.notReloaded && 'keeps the table before: ' + r.notReloaded].filter(Boolean).join('; '));
     why.hidden = !why.textContent;
     return e;
   });
@@ -37,6 +37,9 @@ function showReplicas(s) {
   [...$('legend').querySelectorAll('.cell')].forEach((c, i) => say(c, labels.get(s.replicas[i % s.replicas.length]?.replica)));
   for (const name of replicaRows.keys()) if (!s.replicas.some(r => r.replica === name)) replicaRows.delete(name);
   banner('drift', s.drift && 'warn', 'Tables differ.', () => drift(s));
+  const twins = s.replicas.filter(r => r.sameName).map(r => r.replica);
+  banner('twins', twins.length > 0 && 'warn', 'Two processes have one name.', () =>
+    [twins.join(', ') + ': each shows as the other. Give each process a name of its own, with --replica or POD_NAME.']);
   banner('alone', s.replicas.length === 0 && 'warn', 'No replica takes ticks.', () => ['Those of the last day have drained or ended. One that begins is here within seconds.']);
 }
 

@@ -1,6 +1,7 @@
 // The newest runs of every job: some of each at first, and from then on what is new.
 
 const shownRuns = 20;
+const keptRuns = 100; // with what was handed over, which is shown with the run that followed
 const runs = { of: new Map(), known: new Set(), loaded: false };
 
 // take takes runs in, the newest first, and says which of them are new.
@@ -10,7 +11,7 @@ runs.take = list => {
     runs.known.add(e.run);
     const of = runs.of.get(e.job) ?? [];
     of.unshift(e);
-    for (const old of of.splice(shownRuns)) runs.known.delete(old.run);
+    for (const old of of.splice(keptRuns)) runs.known.delete(old.run);
     runs.of.set(e.job, of);
   }
   return fresh;
@@ -35,16 +36,39 @@ runs.load = async () => {
 // A run of a job that is asked for seldom may have left the history; the job itself still knows its last.
 runs.last = job => runs.of.get(job.job) ?? (job.last ? [job.last] : []);
 
+// fold puts what was handed over under what became of its tick. The newest first.
+function fold(list) {
+  const rows = [], of = new Map();
+  for (const e of list) {
+    const known = of.get(e.tick);
+    if (known && e.outcome === 'handed_over') {
+      known.handed.push(e);
+      continue;
+    }
+    const row = { ...e, handed: [] };
+    of.set(e.tick, row);
+    rows.push(row);
+  }
+  return rows.slice(0, shownRuns);
+}
+function handedWords(row) {
+  if (row.handed.length === 0) return '';
+  const by = [...new Set(row.handed.map(e => labels.short(e.replica)).reverse())], why = row.handed[0].detail;
+  return `handed over ${row.handed.length === 1 ? 'once' : row.handed.length + ' times'} before, by ${by.join(', ')}` +
+    (why && why !== row.detail ? ': ' + why : '');
+}
+
 function showStrip(strip, job) {
-  const past = runs.last(job), busy = job.running;
-  const key = past.map(e => e.run).join() + '|' + busy.map(r => r.run + r.replica).join() + labels.key;
+  const past = fold(runs.last(job)), busy = job.running;
+  const key = past.map(e => e.run + e.handed.length).join() + '|' + busy.map(r => r.run + r.replica).join() + labels.key;
   fill(strip, key, () => [...busy.toReversed().map(r => {
     const c = make('i', 'cell busy', labels.get(r.replica));
     c.title = clean(`running on ${r.replica}, tick ${moment(when(r.tick))}, ${kind(r.kind, r.attempt)}`);
     return c;
   }), ...past.slice(0, Math.max(0, shownRuns - busy.length)).map(e => {
     const c = make('i', 'cell ' + look(e), labels.get(e.replica));
-    c.title = clean(`${outcome(e.outcome)} on ${e.replica}, tick ${moment(when(e.tick))}, ${took(e.durationMs)}, ${kind(e.kind, e.attempt)}`);
+    c.title = clean([`${outcome(e.outcome)} on ${e.replica}`, `tick ${moment(when(e.tick))}`, took(e.durationMs), kind(e.kind, e.attempt), handedWords(e)]
+      .filter(Boolean).join(', '));
     return c;
   })]);
   attr(strip, 'aria-label', past.length + busy.length === 0 ? 'no runs' : stripWords(past, busy));

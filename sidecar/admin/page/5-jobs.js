@@ -11,7 +11,10 @@ const filters = {
   paused: ['Paused', j => j.paused || j.suspended],
 };
 
-const needsAttention = j => Boolean(j.last?.failed) || j.running.some(r => doubt(r));
+const needsAttention = j => failing(j).length > 0 || j.running.some(r => doubt(r));
+
+// failing are the last runs of a job that failed: one at most, or one for each replica of a job that every replica runs.
+const failing = j => (j.results ?? (j.last ? [j.last] : [])).filter(e => e.failed);
 
 // doubt says of a run whose replica may be gone that it may be.
 function doubt(r) {
@@ -76,7 +79,13 @@ function showJobs() {
 function showJob(r, j) {
   const everywhere = j.guarantee === 'every-replica';
   say(r.plan, j.schedule + (j.timeZone === 'UTC' ? '' : ' · ' + j.timeZone) + (j.dynamic ? ' · made through the API' : ''));
-  if (j.last) {
+  const results = j.results ?? [], bad = failing(j);
+  if (results.length > 1) {
+    dress(r.outcome, 'outcome ' + look(bad[0] ?? j.last));
+    say(r.outcome, bad.length && bad.length < results.length ? `failed on ${bad.length} of ${results.length}` : outcome((bad[0] ?? j.last).outcome));
+    attr(r.lastly, 'title', results.map(e => outcome(e.outcome) + ' on ' + e.replica).join(', '));
+    say(r.lastly, `${ago(when(j.last.tick))} · on ${plural(results.length, 'replica')}`);
+  } else if (j.last) {
     dress(r.outcome, 'outcome ' + look(j.last));
     say(r.outcome, outcome(j.last.outcome));
     attr(r.lastly, 'title', 'on ' + j.last.replica);
@@ -88,9 +97,11 @@ function showJob(r, j) {
   }
   showStrip(r.strip, j);
   showNext(r, j);
-  for (const b of [r.run, r.pause, r.resume]) b.hidden = everywhere;
-  r.pause.hidden ||= Boolean(j.paused);
-  r.resume.hidden ||= !j.paused;
+  r.run.hidden = everywhere;
+  r.pause.hidden = r.resume.hidden = false;
+  const own = j.paused && !j.paused.all; // what "pause --all" holds, "resume --all" alone lets go on
+  r.pause.hidden ||= Boolean(own);
+  r.resume.hidden ||= !own;
   showNotes(r.notes, j);
   if (!r.more.hidden) showMore(r, j);
 }
@@ -111,10 +122,11 @@ function showNotes(notes, j) {
       (r.kind === 'schedule' ? '' : ', ' + kind(r.kind, r.attempt)) + (why ? ': ' + why : '')]);
   }
   if (j.waiting.length) list.push(['busy', 'waiting', waitingWords(j.waiting)]);
-  if (j.paused) list.push(['warn', 'paused', (j.paused.until ? 'until ' + moment(when(j.paused.until)) : 'until it is resumed') + ': ' + j.paused.reason]);
+  if (j.paused && !j.paused.all) list.push(['warn', 'paused', pauseWords(j.paused)]);
+  if (j.pausedAll) list.push(['warn', 'paused', 'by pause --all, ' + pauseWords(j.pausedAll)]);
   if (j.suspended) list.push(['', 'suspended', 'in the table']);
   if (!j.registered && j.guarantee !== 'every-replica') list.push(['warn', 'unknown', 'no replica has registered it']);
-  if (j.last?.failed && j.last.detail) list.push(['', 'error', j.last.detail, 'failed']);
+  for (const e of failing(j).slice(0, 3)) if (e.detail) list.push(['', 'error', (j.results?.length > 1 ? labels.short(e.replica) + ': ' : '') + e.detail, 'failed']);
   for (const k of skips(j).slice(0, 1)) if (k.at > when(j.last?.tick)) list.push(['', 'skipped', skipWords(k)]);
   while (notes.children.length > list.length) notes.lastElementChild.remove();
   list.forEach(([cls, word, text, extra], i) => {
@@ -125,6 +137,8 @@ function showNotes(notes, j) {
     say(n.lastChild, text);
   });
 }
+
+const pauseWords = p => (p.until ? 'until ' + moment(when(p.until)) : 'until it is resumed') + ': ' + p.reason;
 
 function waitingWords(waiting) {
   const count = {};

@@ -8,7 +8,7 @@ async function expand(r, name) {
   const j = status.jobs.find(x => x.job === name);
   if (j) showMore(r, j);
   try {
-    r.runs = await ask('v1/runs?limit=20&job=' + encodeURIComponent(name));
+    r.runs = await ask('v1/runs?limit=' + keptRuns + '&job=' + encodeURIComponent(name));
   } catch (e) {
     r.runs = runs.last({ job: name });
   }
@@ -16,17 +16,19 @@ async function expand(r, name) {
   if (now) showMore(r, now);
 }
 
+const runWords = e => [e.detail, handedWords(e)].filter(Boolean).join('; ');
+
 function showMore(r, j) {
   const newest = runs.last(j).filter(e => !r.runs.some(x => x.run === e.run) && when(e.ended) > when(r.runs[0]?.ended));
-  const list = [...newest, ...r.runs].slice(0, 20);
+  const list = fold([...newest, ...r.runs]);
   const known = skips(j);
-  fill(r.more, JSON.stringify([list.map(e => e.run), known, j.waiting, j.guarantee]), () => {
+  fill(r.more, JSON.stringify([list.map(e => e.run + e.handed.length), known, j.waiting, j.guarantee]), () => {
     const dl = make('dl', '');
     const fact = (name, ...lines) => lines.forEach((line, i) => dl.append(make('dt', '', i ? '' : name), make('dd', '', line)));
     fact('Guarantee', j.guarantee);
     if (known.length) fact('Skipped', ...known.slice(0, 5).map(skipWords));
     if (j.waiting.length) fact('Waiting', ...j.waiting.slice(0, 5).map(w => `tick ${moment(when(w.tick))}, ${kind(w.kind, w.attempt)}`));
     return [dl, make('ol', '', ...list.map(e => make('li', '', make('span', '', moment(when(e.tick))), make('span', 'outcome ' + look(e), outcome(e.outcome)),
-      make('span', '', took(e.durationMs)), make('span', '', kind(e.kind, e.attempt)), make('span', '', e.replica), e.detail ? make('span', 'text', e.detail) : null)))];
+      make('span', '', took(e.durationMs)), make('span', '', kind(e.kind, e.attempt)), make('span', '', e.replica), runWords(e) ? make('span', 'text', runWords(e)) : null)))];
   });
 }

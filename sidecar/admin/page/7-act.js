@@ -51,7 +51,7 @@ function openTrigger(job) {
 }
 
 function announce(e) {
-  if (triggered.delete(e.job + ' ' + e.tick)) toast(`${e.job} ${outcome(e.outcome)} on ${e.replica} after ${took(e.durationMs)}`, e.failed);
+  if (e.outcome !== 'handed_over' && triggered.delete(e.job + ' ' + e.tick)) toast(`${e.job} ${outcome(e.outcome)} on ${e.replica}` + (e.durationMs ? ` after ${took(e.durationMs)}` : ''), e.failed);
 }
 
 const askPause = dialog('pause', async job => {

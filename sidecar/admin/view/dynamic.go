@@ -1,6 +1,8 @@
 package view
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -9,10 +11,35 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Timer is a timer that waits. What it will send is not shown: it may hold secrets.
+// Timer is a timer that waits. In lists what it will send is not shown: it may hold secrets.
 type Timer struct {
 	ID string `json:"id"`
 	At string `json:"at"`
+}
+
+// WholeTimer is a timer with all that it takes to set it again.
+type WholeTimer struct {
+	Timer
+	Definition json.RawMessage `json:"definition"`
+}
+
+// NewWholeTimer is a timer in JSON with what Redis keeps of it.
+func NewWholeTimer(id string, at time.Time, source []byte) WholeTimer {
+	return WholeTimer{NewTimer(id, at), source}
+}
+
+// WholeJob is a job in JSON; of one that was made through the API with all that it takes to make it again.
+type WholeJob struct {
+	Job
+	Definition json.RawMessage `json:"definition,omitempty"`
+}
+
+// Definition is a job that was made through the API as it can be made again: the object that Redis keeps of it, with its name.
+func Definition(j config.Job) json.RawMessage {
+	if !j.Dynamic || len(j.Source) == 0 {
+		return nil
+	}
+	return append(fmt.Appendf(nil, `{"name":%q,`, j.Name), j.Source[1:]...) // a job's name needs no escapes
 }
 
 // NewTimer is a timer in JSON.

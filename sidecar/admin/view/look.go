@@ -50,13 +50,16 @@ func Take(ctx context.Context, s Store, t *config.Table, jobs []config.Job) (*Lo
 // Next is the next tick that is not held back; zero when there is none.
 func (l *Look) Next(j config.Job) time.Time {
 	after := l.Now
-	if p := l.States[j.Name].Paused; p != nil {
-		if p.Until.IsZero() {
+	for _, p := range []*lock.Pause{l.States[j.Name].Paused, l.States[j.Name].PausedAll} {
+		switch {
+		case p == nil:
+		case p.Until.IsZero():
 			return time.Time{}
+		case p.Until.After(after):
+			after = p.Until.Add(-time.Nanosecond)
 		}
-		after = p.Until.Add(-time.Nanosecond)
 	}
-	if j.Suspend {
+	if j.Suspend || j.Schedule == nil {
 		return time.Time{}
 	}
 	return j.Schedule.Next(after)
@@ -93,3 +96,39 @@ func (l *Look) Skips(job string) []Skipped {
 	slices.SortFunc(all, func(a, b Skipped) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Replica, b.Replica)) })
 	return all
 }
+
+// Results are the last runs, on each replica that is there, of a job that every replica runs: those that failed first, and of
+// either the newest first.
+func (l *Look) Results(j config.Job) []lock.Entry {
+	var all []lock.Entry
+	for _, r := range l.Replicas {
+		if e, ok := r.Ran[j.Name]; ok && !l.Silent(r) && j.Guarantee == config.EveryReplica {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b lock.Entry) int {
+		if a.Failed != b.Failed {
+			return map[bool]int{true: -1, false: 1}[a.Failed]
+		}
+		return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.Replica, b.Replica))
+	})
+	return all
+}
+
+// Last is the run of a job that was settled last, and of a job that every replica runs the newest on any of them; nil when
+// none was.
+func (l *Look) Last(j config.Job) *lock.Entry {
+	if j.Guarantee != config.EveryReplica {
+		return l.States[j.Name].Last
+	}
+	var last *lock.Entry
+	for _, e := range l.Results(j) {
+		if last == nil || e.Ended.After(last.Ended) {
+			last = &e
+		}
+	}
+	return last
+}
+
+// Twins tells whether a replica is more than one process: then each overwrites what the other one says of itself.
+func (l *Look) Twins(r lock.Replica) bool { return r.Twin && !l.Silent(r) }

@@ -33,18 +33,23 @@ func TestTheNextTickIsOneThatNothingHoldsBack(t *testing.T) {
 		why     string
 		suspend bool
 		paused  *lock.Pause
+		other   *lock.Pause
 		want    time.Time
 	}{
-		{"nothing", false, nil, at(1)},
-		{"suspended", true, nil, time.Time{}},
-		{"paused without an end", false, &lock.Pause{}, time.Time{}},
-		{"paused up to the very tick", false, &lock.Pause{Until: at(2)}, at(2)},
-		{"paused beyond it", false, &lock.Pause{Until: at(2).Add(time.Millisecond)}, at(3)},
-		{"both", true, &lock.Pause{Until: at(2)}, time.Time{}},
+		{"nothing", false, nil, nil, at(1)},
+		{"suspended", true, nil, nil, time.Time{}},
+		{"paused without an end", false, &lock.Pause{}, nil, time.Time{}},
+		{"paused up to the very tick", false, &lock.Pause{Until: at(2)}, nil, at(2)},
+		{"paused beyond it", false, &lock.Pause{Until: at(2).Add(time.Millisecond)}, nil, at(3)},
+		{"both", true, &lock.Pause{Until: at(2)}, nil, time.Time{}},
+		{"paused twice", false, &lock.Pause{Until: at(2)}, &lock.Pause{Until: at(4)}, at(4)},
+		{"paused twice, once without an end", false, &lock.Pause{Until: at(2)}, &lock.Pause{}, time.Time{}},
 	} {
-		l := &Look{Now: noon, States: map[string]lock.JobState{"job": {Paused: c.paused}}}
-		if got := l.Next(config.Job{Name: "job", Schedule: hourly, Suspend: c.suspend}); !got.Equal(c.want) {
-			t.Errorf("%s: next is %s, want %s", c.why, got, c.want)
+		for _, state := range []lock.JobState{{Paused: c.paused, PausedAll: c.other}, {Paused: c.other, PausedAll: c.paused}} {
+			l := &Look{Now: noon, States: map[string]lock.JobState{"job": state}}
+			if got := l.Next(config.Job{Name: "job", Schedule: hourly, Suspend: c.suspend}); !got.Equal(c.want) {
+				t.Errorf("%s: next is %s, want %s", c.why, got, c.want)
+			}
 		}
 	}
 }
@@ -58,5 +63,44 @@ func TestSkipsAreTheNewestFirst(t *testing.T) {
 	}
 	if want := []string{"b", "a", "c"}; !slices.Equal(names, want) {
 		t.Errorf("skips of %v, want %v", names, want)
+	}
+}
+
+func TestAJobThatEveryReplicaRunsIsAsItWasOnEach(t *testing.T) {
+	ran := func(replica, outcome string, seconds int) map[string]lock.Entry {
+		return map[string]lock.Entry{"job": {Job: "job", Replica: replica, Outcome: outcome, Failed: outcome == "failed",
+			Ended: noon.Add(time.Duration(seconds) * time.Second)}}
+	}
+	l := &Look{
+		Table: &config.Table{}, Now: noon.Add(time.Minute), States: map[string]lock.JobState{"job": {Last: &lock.Entry{Outcome: "of before"}}},
+		Replicas: []lock.Replica{
+			{Name: "a", Ran: ran("a", "succeeded", 3), Seen: noon.Add(time.Minute)},
+			{Name: "b", Ran: ran("b", "failed", 1), Seen: noon.Add(time.Minute), Twin: true},
+			{Name: "c", Ran: ran("c", "failed", 2), Seen: noon.Add(time.Minute)},
+			{Name: "gone", Ran: ran("gone", "failed", 4), Seen: noon, Twin: true},
+			{Name: "new", Seen: noon.Add(time.Minute)},
+		},
+	}
+	every, err := schedule.Parse("@yearly", schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Jobs = []config.Job{{Name: "job", Guarantee: config.EveryReplica, Schedule: every}}
+	s := l.Status()
+	var results []string
+	for _, e := range s.Jobs[0].Results {
+		results = append(results, e.Replica+" "+e.Outcome)
+	}
+	if want := []string{"c failed", "b failed", "a succeeded"}; !slices.Equal(results, want) || s.Jobs[0].Last.Replica != "a" {
+		t.Errorf("the results are %q, the last of %+v; want %q", results, s.Jobs[0].Last, want)
+	}
+	for _, r := range s.Replicas {
+		if r.SameName != (r.Replica == "b") { // of one that is gone, so is the other one
+			t.Errorf("%s has the name of another: %t", r.Replica, r.SameName)
+		}
+	}
+	l.Jobs[0].Guarantee = config.AtMostOnce
+	if s := l.Status(); s.Jobs[0].Results != nil || s.Jobs[0].Last.Outcome != "of before" {
+		t.Errorf("a job that is claimed: %+v", s.Jobs[0])
 	}
 }

@@ -39,7 +39,7 @@ func PauseEnd(now time.Time, length time.Duration) time.Time {
 // Resumed is a job that was to be resumed.
 type Resumed struct {
 	Job     string `json:"job"`
-	Resumed bool   `json:"resumed"` // whether it was paused
+	Resumed bool   `json:"resumed"` // whether there was such a pause
 }
 
 // Drained is what a replica has to say of its drain.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -38,8 +39,10 @@ type Job struct {
 	Last       *Entry    `json:"last,omitempty"`
 	Running    []Run     `json:"running"`
 	Waiting    []Waiting `json:"waiting"`
-	Paused     *Pause    `json:"paused,omitempty"`
+	Paused     *Pause    `json:"paused,omitempty"`    // the job's own pause, or else that of all jobs
+	PausedAll  *Pause    `json:"pausedAll,omitempty"` // that of all jobs
 	Skips      []Skip    `json:"skips"`
+	Results    []Entry   `json:"results,omitempty"` // of a job that every replica runs, its last run on each
 }
 
 // Run is a run that is not over.
@@ -60,11 +63,20 @@ type Waiting struct {
 	Attempt int    `json:"attempt"`
 }
 
-// Pause is why a job stands still.
+// Pause is why a job stands still, or one of two reasons.
 type Pause struct {
 	Reason string `json:"reason"`
 	At     string `json:"at"`
 	Until  string `json:"until,omitempty"`
+	All    bool   `json:"all,omitempty"` // whether it is the pause of all jobs
+}
+
+// newPause is a pause in JSON; nil where there is none.
+func newPause(p *lock.Pause, all bool) *Pause {
+	if p == nil {
+		return nil
+	}
+	return &Pause{p.Reason, Stamp(p.At), Stamp(p.Until), all}
 }
 
 // Skip is a replica's last skip of a job.
@@ -85,6 +97,7 @@ type Replica struct {
 	NotReady string  `json:"notReady,omitempty"`
 	Reload   string  `json:"notReloaded,omitempty"` // why the table that it read last is not in force
 	Silent   bool    `json:"silent"`
+	SameName bool    `json:"sameName,omitempty"` // another process has the same name
 	Seen     string  `json:"seen"`
 }
 
@@ -126,18 +139,26 @@ func (l *Look) Status() Status {
 	for _, r := range l.Replicas {
 		silent := l.Silent(r)
 		out.Replicas = append(out.Replicas, Replica{r.Name, r.Version, r.Table, float64(r.Offset.Microseconds()) / 1000,
-			r.Ready == "" && !silent, r.Ready, r.Reload, silent, Stamp(r.Seen)})
+			r.Ready == "" && !silent, r.Ready, r.Reload, silent, l.Twins(r), Stamp(r.Seen)})
 	}
 	return out
 }
 
 func (l *Look) job(j config.Job) Job {
 	state, known := l.States[j.Name]
-	out := Job{Job: j.Name, Schedule: j.Schedule.String(), TimeZone: j.TimeZone, Dynamic: j.Dynamic, Guarantee: string(j.Guarantee), Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
+	schedule := ""
+	if j.Schedule != nil { // where the table cannot be read all that is known is the name
+		schedule = j.Schedule.String()
+	}
+	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone, Dynamic: j.Dynamic, Guarantee: string(j.Guarantee),
+		Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
 		Running: []Run{}, Waiting: []Waiting{}, Skips: []Skip{}}
-	if state.Last != nil {
-		last := NewEntry(*state.Last)
+	if e := l.Last(j); e != nil {
+		last := NewEntry(*e)
 		out.Last = &last
+	}
+	if results := l.Results(j); len(results) > 0 {
+		out.Results = NewEntries(results)
 	}
 	for _, r := range state.Running {
 		out.Running = append(out.Running, Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd)})
@@ -145,9 +166,8 @@ func (l *Look) job(j config.Job) Job {
 	for _, w := range state.Waiting {
 		out.Waiting = append(out.Waiting, Waiting{Stamp(w.Tick), w.Kind, w.Attempt})
 	}
-	if p := state.Paused; p != nil {
-		out.Paused = &Pause{p.Reason, Stamp(p.At), Stamp(p.Until)}
-	}
+	out.PausedAll = newPause(state.PausedAll, true)
+	out.Paused = cmp.Or(newPause(state.Paused, false), out.PausedAll)
 	for _, k := range l.Skips(j.Name) {
 		out.Skips = append(out.Skips, Skip{k.Replica, Stamp(k.Tick), k.Reason, Stamp(k.At)})
 	}

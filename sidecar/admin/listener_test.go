@@ -1,0 +1,299 @@
+package admin
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 10 * time.Second
+
+// visitor is one who asks over a connection of its own.
+type visitor struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func visit(t *testing.T, l net.Listener) *visitor {
+	t.Helper()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return &visitor{t: t, conn: c, in: bufio.NewReader(c)}
+}
+
+// asks sends a request and waits for no answer.
+func (v *visitor) asks() {
+	v.t.Helper()
+	if _, err := io.WriteString(v.conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// hears reads an answer.
+func (v *visitor) hears() error {
+	_ = v.conn.SetReadDeadline(time.Now().Add(patience))
+	answer, err := http.ReadResponse(v.in, nil)
+	if err == nil {
+		_, err = io.Copy(io.Discard, answer.Body)
+	}
+	return err
+}
+
+// isSentAway tells whether the connection ends without an answer.
+func (v *visitor) isSentAway() bool {
+	err := v.hears()
+	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// open serves a handler on a listener of ours.
+func open(t *testing.T, h http.HandlerFunc) net.Listener {
+	t.Helper()
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := server(h, slog.New(slog.DiscardHandler))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l) // which ends with the test
+	}()
+	t.Cleanup(func() {
+		_ = s.Close()
+		<-done
+	})
+	return l
+}
+
+func TestTheConnectionThatIsIdleForTheLongestTimeMakesRoom(t *testing.T) {
+	l := open(t, func(http.ResponseWriter, *http.Request) {})
+	var all []*visitor
+	for i := range maxConns {
+		v := visit(t, l)
+		if i == 1 { // says nothing at all
+			all = append(all, v)
+			continue
+		}
+		v.asks()
+		if err := v.hears(); err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		all = append(all, v)
+	}
+	all[0].asks() // and is not the oldest any more
+	if err := all[0].hears(); err != nil {
+		t.Fatal(err)
+	}
+	for _, oldest := range []*visitor{all[1], all[2], all[3]} {
+		late := visit(t, l)
+		late.asks()
+		if err := late.hears(); err != nil {
+			t.Errorf("who comes late is not answered: %v", err)
+		}
+		if !oldest.isSentAway() {
+			t.Error("the oldest idle connection was not closed")
+		}
+	}
+	for _, i := range []int{0, 4, maxConns - 1} {
+		all[i].asks()
+		if err := all[i].hears(); err != nil {
+			t.Errorf("connection %d, which was not the oldest, is not answered any more: %v", i, err)
+		}
+	}
+}
+
+func TestAConnectionThatIsAnsweredIsNotSentAway(t *testing.T) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	l := open(t, func(http.ResponseWriter, *http.Request) {
+		begun <- struct{}{}
+		<-end
+	})
+	var all []*visitor
+	for range maxConns {
+		v := visit(t, l)
+		v.asks()
+		<-begun
+		all = append(all, v)
+	}
+	late := visit(t, l)
+	late.asks()
+	if !late.isSentAway() {
+		t.Error("a connection beyond the bound is held")
+	}
+	close(end)
+	for i, v := range all {
+		if err := v.hears(); err != nil {
+			t.Errorf("connection %d was answered when another came, and got no answer: %v", i, err)
+		}
+	}
+}
+
+func TestAConnectionHasAMomentToAskBeforeItMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bounded{}
+		var all []*guest
+		for range maxConns {
+			mine, theirs := net.Pipe()
+			defer theirs.Close()
+			g := &guest{Conn: mine, of: b}
+			b.conns++
+			g.waits()
+			all = append(all, g)
+		}
+		time.AfterFunc(leastStay/2, func() { all[0].begins() }) // its request has come
+		begun := time.Now()
+		if !b.makeRoom() || time.Since(begun) != leastStay {
+			t.Errorf("there was room after %s, want %s", time.Since(begun), leastStay)
+		}
+		if all[0].gone || !all[1].gone || all[2].gone {
+			t.Error("the oldest that is idle is not the one that went")
+		}
+	})
+}
+
+func TestARequestOfAConnectionThatWasSentAwayIsNotDone(t *testing.T) {
+	b := &bounded{}
+	mine, theirs := net.Pipe()
+	defer theirs.Close()
+	g := &guest{Conn: mine, of: b}
+	b.conns++
+	g.waits()
+	if !g.begins() || b.idle.Len() != 0 {
+		t.Error("a request of a connection that is there does not begin")
+	}
+	g.ends()
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if g.begins() {
+		t.Error("a request of a connection that is gone begins")
+	}
+	g.ends()
+	_ = g.Close() // as the server does, once more
+	if b.conns != 0 || b.idle.Len() != 0 {
+		t.Errorf("%d connections are counted, %d of them idle", b.conns, b.idle.Len())
+	}
+}
+
+// piped is a listener whose connections are pipes, so that their deadlines pass in fake time.
+type piped struct {
+	net.Listener
+	conns chan net.Conn
+}
+
+func (p piped) Accept() (net.Conn, error) {
+	if c, ok := <-p.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p piped) Close() error { return nil }
+
+func (p piped) Addr() net.Addr { return &net.TCPAddr{} }
+
+func TestNobodyIsWaitedForForEver(t *testing.T) {
+	for _, c := range []struct {
+		name, sent string
+		reads      bool // the answer
+		until      time.Duration
+	}{
+		{"a header that never ends", "GET / HTTP/1.1\r\nHost: localhost\r\nX: ", true, 5 * time.Second},
+		{"a body that never ends", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{", true, 10 * time.Second},
+		{"an answer that nobody reads", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", false, 30 * time.Second},
+		{"no second request", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", true, 2 * time.Minute},
+		{"no request at all", "", true, 5 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if _, err := io.Copy(io.Discard, r.Body); err != nil {
+						panic(http.ErrAbortHandler)
+					}
+					_, _ = w.Write(make([]byte, 1<<20)) // or the one who asked has gone
+				})
+				l := piped{conns: make(chan net.Conn, 1)}
+				s := server(w, slog.New(slog.DiscardHandler))
+				served := make(chan struct{})
+				go func() {
+					defer close(served)
+					_ = s.Serve(&bounded{Listener: l}) // which ends with the listener
+				}()
+				mine, theirs := net.Pipe()
+				ended := make(chan time.Duration, 1)
+				begun := time.Now()
+				l.conns <- &closing{Conn: theirs, closed: func() {
+					select {
+					case ended <- time.Since(begun):
+					default:
+					}
+				}}
+				go func() {
+					_, _ = io.WriteString(mine, c.sent)
+					if c.reads {
+						_, _ = io.Copy(io.Discard, mine) // until it is closed
+					}
+				}()
+				select {
+				case after := <-ended:
+					if after > c.until+time.Second || after < c.until {
+						t.Errorf("the connection was closed after %s, want %s", after, c.until)
+					}
+				case <-time.After(time.Hour):
+					t.Error("the connection is still there after an hour")
+				}
+				mine.Close()
+				close(l.conns)
+				<-served
+			})
+		})
+	}
+}
+
+// closing tells of its end.
+type closing struct {
+	net.Conn
+	closed func()
+}
+
+func (c *closing) Close() error {
+	c.closed()
+	return c.Conn.Close()
+}
+
+func TestLocalhostIsThisMachineWhateverTheHostsFileSays(t *testing.T) {
+	for addr, want := range map[string][]string{
+		"localhost:9748": {"127.0.0.1:9748", "[::1]:9748"},
+		"LocalHost:0":    {"127.0.0.1:0", "[::1]:0"},
+		"127.0.0.1:9748": {"127.0.0.1:9748"},
+		"[::1]:9748":     {"[::1]:9748"},
+		":9747":          {":9747"},
+	} {
+		if got := places(addr); !slices.Equal(got, want) {
+			t.Errorf("%s listens on the first of %q, want %q", addr, got, want)
+		}
+	}
+	l, err := Listen("localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if again, err := Listen(fmt.Sprintf("localhost:%d", l.Addr().(*net.TCPAddr).Port)); err == nil {
+		again.Close()
+		t.Errorf("an address is listened on twice, the second time at %s", again.Addr())
+	}
+}

@@ -1,0 +1,60 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// Settled is an entry of the history with those of the same tick that only led to it: the replicas that could not start the
+// job, and handed the tick over.
+type Settled struct {
+	lock.Entry
+	Handed []lock.Entry // the newest first
+}
+
+// Fold puts what was handed over under what became of it. Entries, the newest first, are of any number of jobs; of the result
+// there are most at most.
+func Fold(entries []lock.Entry, most int) []Settled {
+	type tickOf struct {
+		job  string
+		tick int64
+	}
+	var rows []Settled
+	newest := map[tickOf]int{} // the row of a tick that its handovers belong to
+	for _, e := range entries {
+		k := tickOf{e.Job, e.Tick.UnixMilli()}
+		at, known := newest[k]
+		if known && e.Outcome == lock.HandedOver {
+			rows[at].Handed = append(rows[at].Handed, e)
+			continue
+		}
+		newest[k] = len(rows)
+		rows = append(rows, Settled{Entry: e})
+	}
+	return rows[:min(len(rows), most)]
+}
+
+// HandedWords say how often the tick was handed over, by whom, and why the last time.
+func (s *Settled) HandedWords() string {
+	if len(s.Handed) == 0 {
+		return ""
+	}
+	var by []string
+	for _, e := range slices.Backward(s.Handed) {
+		if !slices.Contains(by, e.Replica) {
+			by = append(by, e.Replica)
+		}
+	}
+	times := "once"
+	if n := len(s.Handed); n > 1 {
+		times = fmt.Sprintf("%d times", n)
+	}
+	words := fmt.Sprintf("handed over %s before, by %s", times, strings.Join(by, ", "))
+	if why := s.Handed[0].Detail; why != "" && why != s.Detail {
+		words += ": " + why
+	}
+	return words
+}
