@@ -63,6 +63,14 @@ func (g *admission) try(j *job) *place {
 	return p
 }
 
+// missing is what a wake that was not let in waits for.
+func (g *admission) missing() reason {
+	if g.unreadiness() != "" {
+		return notReady
+	}
+	return noSlot
+}
+
 // room is how many more would be let in now.
 func (g *admission) room() int64 {
 	g.mu.Lock()

@@ -39,11 +39,10 @@ func (s *Sidecar) attempts(ctx context.Context, w *wake, h *held) ended {
 		if !again {
 			return e
 		}
-		s.retrying(w, &e, wait)
-		if !s.waitToRetry(ctx, wait) {
-			if cause := context.Cause(ctx); cause != nil {
-				e.outcome, e.cause = cutOff(cause), cause
-			}
+		s.retrying(w, h, &e, wait)
+		if !pause(ctx, wait) {
+			e.cause = context.Cause(ctx)
+			e.outcome = cutOff(e.cause)
 			return e
 		}
 	}
@@ -58,7 +57,8 @@ func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, sta
 	ctx, cancel := context.WithTimeoutCause(ctx, early+w.job.Timeout, errTimeout)
 	defer cancel()
 	r := w.job.executor.Execute(ctx, execute.Run{
-		Service: s.service, Job: w.job.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: s.replica, Kind: w.kind,
+		Service: s.service, Job: w.job.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: s.replica,
+		Kind: w.kind, Key: w.of.Key,
 		Await: func(ctx context.Context) {
 			s.clock.sleep(ctx, w.due)
 			if !h.Trusted() {
@@ -77,11 +77,10 @@ func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, sta
 }
 
 // retryIn tells whether a run that ended so is tried once more, and after how long. n is the number of attempts before
-// the last one. What may have run although no answer came is not run again, unless the job allows that.
+// the last one.
 func (s *Sidecar) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Duration, bool) {
 	j, r := w.job, e.result
-	clear := j.Exec != nil || r.Code >= 0 || r.Status == execute.NotStarted || j.Guarantee != config.AtMostOnce
-	if n >= j.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !clear || ctx.Err() != nil || s.accepting.Err() != nil {
+	if n >= j.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !j.repeats(r) || ctx.Err() != nil {
 		return 0, false
 	}
 	wait := j.Retry.Backoff
@@ -96,23 +95,23 @@ func (s *Sidecar) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.D
 	return r.RetryAfter, next.IsZero() || s.clock.Now().Add(r.RetryAfter).Before(next)
 }
 
-// waitToRetry waits; false when the run has to end meanwhile, or the replica is about to and starts nothing any more.
-func (s *Sidecar) waitToRetry(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
+// repeats tells whether an attempt that failed so may be made again: of an answer the table says so. What may have run
+// although no answer came, or one that broke off, is not run again, unless the job allows that.
+func (j *job) repeats(r execute.Result) bool {
+	switch {
+	case j.Exec != nil, r.Status == execute.NotStarted:
 		return true
-	case <-ctx.Done():
-	case <-s.accepting.Done():
+	case r.Code >= 0 && !j.HTTP.Succeeds(r.Code): // a success that failed has broken off
+		return j.Retry.After(r.Code)
 	}
-	return false
+	return j.Guarantee != config.AtMostOnce
 }
 
 // retrying counts an attempt that is to follow.
-func (s *Sidecar) retrying(w *wake, e *ended, wait time.Duration) {
+func (s *Sidecar) retrying(w *wake, h *held, e *ended, wait time.Duration) {
 	s.metrics.job(w.job.label).retries.Add(1)
-	attrs := append(w.attrs(), slog.Int("attempt", e.attempt), slog.String("outcome", string(e.outcome)), slog.Duration("wait", wait.Round(time.Millisecond)))
+	attrs := append(w.attrs(), slog.String("run", h.run), slog.Int("attempt", e.attempt), slog.String("outcome", string(e.outcome)),
+		slog.Duration("wait", wait.Round(time.Millisecond)))
 	if e.result.Err != nil {
 		attrs = append(attrs, slog.String("err", e.result.Err.Error()))
 	}

@@ -21,19 +21,25 @@ const beatEvery = 5 * time.Second
 type heart struct {
 	sidecar *Sidecar
 	told    bool // what the other replicas see of Redis' clock, since it lies too far from ours
+	beats   int
+	twin    time.Time // when another process' heartbeat was last seen under this one's name; zero = never, or not lately
 
 	mu    sync.Mutex
-	skips map[string]lock.Skip // by job, the newest that was not for another replica's fire
+	skips map[string]lock.Skip  // by job, the newest that was not for another replica's fire
+	ran   map[string]lock.Entry // by job that runs on every replica, its newest run here
 }
 
-// run sends heartbeats until ctx ends, and looks who else does. That the replica drains is told at once.
+// run sends heartbeats until ctx ends, and looks who else does: soon again at first, since replicas may have begun at the
+// same moment. That the replica drains is told at once.
 func (h *heart) run(ctx context.Context) {
 	draining := h.sidecar.accepting.Done()
 	for ctx.Err() == nil {
 		wait := lookEvery
 		if h.beat(ctx) == nil {
 			h.look(ctx)
-			wait = beatEvery
+			if h.beats++; h.beats > 1 {
+				wait = beatEvery
+			}
 		}
 		t := time.NewTimer(wait)
 		select {
@@ -52,7 +58,8 @@ func (h *heart) beat(ctx context.Context) error {
 	if !ok && s.clock.redis != nil {
 		return errNoAnswer // whoever looks would take our clock to be right
 	}
-	r := lock.Replica{Name: s.replica, Version: s.version, Table: s.Table().Hash, Offset: offset, Skips: h.skipped()}
+	r := lock.Replica{Name: s.replica, Version: s.version, Table: s.Table().Hash, Offset: offset, Skips: h.skipped(), Ran: h.results(),
+		Process: s.process, Twin: h.hasTwin(ctx)}
 	if err := s.contends(); err != nil {
 		r.Ready = err.Error()
 	}
@@ -60,6 +67,26 @@ func (h *heart) beat(ctx context.Context) error {
 		r.Reload = lock.OneLine(truncate(inShort(err), maxDetail))
 	}
 	return s.store.Beat(ctx, r)
+}
+
+// hasTwin tells whether another process sends heartbeats under this one's name, and says so once. What stands there before this
+// process' first heartbeat may be of the one that was here before.
+func (h *heart) hasTwin(ctx context.Context) bool {
+	s := h.sidecar
+	if s.process == "" || h.beats == 0 {
+		return false
+	}
+	last, ok, err := s.store.BeatOf(ctx, s.replica)
+	if err == nil && ok && last.Process != "" && last.Process != s.process {
+		if h.twin.IsZero() {
+			s.log.Warn("another process has the same name: give each its own, with --replica or POD_NAME", "replica", s.replica)
+		}
+		h.twin = time.Now()
+	}
+	if time.Since(h.twin) > lock.Silent {
+		h.twin = time.Time{}
+	}
+	return !h.twin.IsZero()
 }
 
 // look reads who else is there. When Redis does not say, those seen last are it.
@@ -144,6 +171,29 @@ func (h *heart) forget(job string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.skips, job)
+	delete(h.ran, job)
+}
+
+// result keeps how a job's newest run here ended, which runs on every replica: no ledger has it.
+func (h *heart) result(e lock.Entry) {
+	e.Detail = truncate(e.Detail, maxResult)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ran[e.Job] = e
+}
+
+// maxResult bounds what a heartbeat tells of a failure: the history has more.
+const maxResult = 200
+
+// results are those of the jobs that run on every replica now.
+func (h *heart) results() map[string]lock.Entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.ran, func(name string, _ lock.Entry) bool {
+		j := h.sidecar.job(name)
+		return j == nil || j.claims()
+	})
+	return maps.Clone(h.ran)
 }
 
 func (h *heart) skipped() map[string]lock.Skip {

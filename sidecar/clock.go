@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
+
+	"github.com/solotick/solotick/lock"
 )
 
 const (
-	// maxOffset is how far Redis' clock and ours may lie apart. Beyond it one of them is wrong, and it may be Redis':
-	// its clock, followed an hour ahead, would claim the hour's ticks at once.
-	maxOffset = time.Minute
 	// glance bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed within it.
 	glance = time.Second
 	// last is what is left to one precise sleep before a tick: Go's timers go off up to a millisecond late.
@@ -21,12 +20,13 @@ const (
 
 // clock is the cluster clock: the time on which ticks come, the same on all replicas. It is what Redis' TIME has reached
 // for certain, by the bounds that round trips give, so that no job starts before its tick, going on by our own clock
-// while Redis is away. It is our own clock before Redis ever answered, beyond maxOffset, and for `clock: local`. gocron
+// while Redis is away. It is our own clock before Redis ever answered, beyond lock.MaxOffset, and for `clock: local`. gocron
 // arms its timers on it (Now and AfterFunc are all it uses of a clock).
 type clock struct {
 	clockwork.Clock                          // the rest, on the machine's clock
 	wall            func() time.Time         // this machine's
-	redis           func() (time.Time, bool) // nil for `clock: local`
+	redis           func() (time.Time, bool) // what Redis' clock has reached; nil for `clock: local`
+	steady          func() (time.Time, bool) // the same, but for steps that have not lasted yet
 	nap             func(time.Duration)      // sleeps for at most `last`, precisely
 
 	mu     sync.Mutex
@@ -45,8 +45,8 @@ func (c *clock) Now() time.Time {
 	if c.redis == nil {
 		return own
 	}
-	at, ok := c.redis()
-	if !ok || at.Sub(own).Abs() > maxOffset {
+	at, ok := c.steady()
+	if !ok || at.Sub(own).Abs() > lock.MaxOffset {
 		return own
 	}
 	return at
@@ -55,7 +55,7 @@ func (c *clock) Now() time.Time {
 // wild tells whether Redis' time is too far off to be believed.
 func (c *clock) wild() bool {
 	d, ok := c.offset()
-	return ok && d.Abs() > maxOffset
+	return ok && d.Abs() > lock.MaxOffset
 }
 
 // offset is Redis' time minus ours; 0 and false when Redis never answered or is not asked.

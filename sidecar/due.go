@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -11,8 +12,9 @@ import (
 const (
 	// strange is how long due ticks of jobs that this table lacks are left to replicas that may have them.
 	strange = 24 * time.Hour
-	// standBack is how long the replica that could not start a job leaves its tick to others.
-	standBack = 2 * time.Second
+	// patience is how long a tick that replicas have refused is left to another one that takes ticks: longer than those few
+	// need that can take it, shorter than a heartbeat tells of one that has died.
+	patience = 5 * time.Second
 	// pauseRetry is how long a due tick that met with a pause is left alone, unless somebody resumes the job.
 	pauseRetry = time.Minute
 	// spareEvery bounds how often a look is made because places have become free: many may in a short time.
@@ -31,22 +33,21 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 		switch {
 		case isTimer(d.Job):
 			switch {
-			case w.isPutOff(d.Member()), w.isPutOff(lock.TimerJobs):
+			case w.isPutOff(d.Member()), w.isPutOff(lock.TimerJobs), w.tooSoon(s.timers, d):
 			case w.standsBack(d):
-				w.later.Store(d.Member(), time.Now().Add(standBack-d.Age)) // so that it hides none behind it
+				w.later.Store(d.Member(), time.Now().Add(lookEvery)) // so that it hides none behind it
 			default:
 				w.fireTimer(ctx, d)
 			}
-		case j == nil:
+		case j == nil || !j.claims(): // here: another table may have it, and claim its ticks
 			if d.Age > strange {
-				w.discard(ctx, d, "no replica has the job")
+				w.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}
-		case j.Guarantee == config.EveryReplica: // it was locked when the tick was handed on
-			w.discard(ctx, d, "the job runs on every replica")
+		case w.ofBefore(ctx, j, d):
 		case w.drop(ctx, j, d):
 		case w.standsBack(d):
 		case j.ConcurrencyPolicy != config.Allow && waiting[d.Job]:
-		case w.isPutOff(d.Member()):
+		case w.isPutOff(d.Member()), w.tooSoon(j, d):
 		default:
 			waiting[d.Job] = true
 			w.fire(j, d)
@@ -54,15 +55,54 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 	}
 }
 
-// standsBack tells whether a tick that this replica could not start is left to others for now.
+// standsBack tells whether a tick that this replica could not start is left to others: to any that takes ticks, and has not
+// refused it in this round. One that does not come for it in some time may not be able to.
 func (w *watcher) standsBack(d lock.Due) bool {
-	return d.Avoid == w.sidecar.replica && d.Age < standBack
+	me, turn := w.sidecar.replica, w.sidecar.turn
+	switch {
+	case d.Age >= patience:
+		return false
+	case slices.Contains(d.Refused, me):
+		return !turn.allIn(d.Refused)
+	case slices.Contains(d.Refused, lock.LastAsked+me):
+		return !turn.allIn(append(slices.Clone(d.Refused), me))
+	}
+	return false
+}
+
+// ofBefore tells whether a tick is none of the job's any more: it waited when the job left the table, and the job is back.
+// That is told by Redis, so until Redis has been asked nothing of the job is fired. What was cut short is run again, and so
+// is what somebody asked for.
+func (w *watcher) ofBefore(ctx context.Context, j *job, d lock.Due) bool {
+	back, ok := j.cameBack()
+	switch wk := j.dueWake(d, w.sidecar.clock.Now()); {
+	case wk.byHand(), wk.kind == kindTakeover:
+		return false
+	case ok && !d.Tick.After(back):
+		w.discard(ctx, d, "its job had left the table")
+		return true
+	}
+	return !ok
+}
+
+// tooSoon tells whether what is due by Redis' clock is not by the cluster clock, which may be another one: it is looked at
+// again when it is. It would keep a slot until then.
+func (w *watcher) tooSoon(j *job, d lock.Due) bool {
+	clock := w.sidecar.clock
+	early := j.dueWake(d, clock.Now()).awake().Sub(clock.Now())
+	if early <= 0 {
+		return false
+	}
+	wait := min(early, lookEvery)
+	w.later.Store(d.Member(), time.Now().Add(wait))
+	time.AfterFunc(wait, func() { w.nudge("") })
+	return true
 }
 
 // drop takes a tick that may not be fired any more out of the due set. It is counted by the replica that does so.
 func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 	s := w.sidecar
-	wk := j.dueWake(d)
+	wk := j.dueWake(d, s.clock.Now())
 	r := s.gate(wk)
 	if until := wk.worthUntil(); r == "" && !until.IsZero() && !s.clock.Now().Before(until) {
 		r = superseded // a newer tick is due
@@ -71,12 +111,11 @@ func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 		return false
 	}
 	w.beside(wk.member, func() {
-		if ours, err := s.store.Drop(ctx, wk.member); ours && err == nil {
+		ours, gaps, err := s.store.Drop(ctx, d, wk.kind != kindTakeover) // which was fired
+		if ours && err == nil {
 			s.skipped(wk, r)
-			if wk.kind != kindTakeover { // which was fired
-				s.metrics.job(j.label).missed.Add(1)
-			}
 		}
+		s.book(j, gaps)
 	})
 	return true
 }
@@ -84,7 +123,7 @@ func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 // discard takes a tick out of the due set that nobody will ever fire.
 func (w *watcher) discard(ctx context.Context, d lock.Due, why string) {
 	w.beside(d.Member(), func() {
-		if ours, err := w.sidecar.store.Drop(ctx, d.Member()); ours && err == nil {
+		if ours, _, err := w.sidecar.store.Drop(ctx, d, false); ours && err == nil {
 			w.sidecar.log.Warn("a due tick is dropped", "job", d.Job, "tick", stamp(d.Tick), "kind", d.Kind, "why", why)
 		}
 	})
@@ -111,7 +150,7 @@ func (w *watcher) isPutOff(what string) bool {
 // fire starts a due tick, unless a fire here is busy with it already.
 func (w *watcher) fire(j *job, d lock.Due) {
 	s := w.sidecar
-	wk := j.dueWake(d)
+	wk := j.dueWake(d, s.clock.Now())
 	if _, busy := w.busy.LoadOrStore(wk.member, true); busy {
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/solotick/solotick/lock"
 )
 
@@ -13,6 +15,26 @@ const dueSet = "solotick:{test}:due"
 func (w *world) dueMembers() []string {
 	members, _ := w.redis.ZMembers(dueSet) // an error is an empty set
 	return members
+}
+
+// Whoever can write to Redis can make something due that cannot be claimed. The job runs all the same.
+func TestADueMemberThatCannotBeClaimedIsInNobodysWay(t *testing.T) {
+	simulate(t, rare(""), func(w *world) {
+		w.replica(time.Second)
+		w.at(10 * time.Second)
+		now := time.Now().UnixMilli()
+		for _, member := range []string{" rare by\thand 1 0 0 n", " rare manual 01 0 0 n", " rare manual 1 0 0 n\tm"} {
+			_, err := w.redis.ZAdd(dueSet, 0, fmt.Sprint(now, member))
+			w.must(err)
+		}
+		due, err := w.replicas[0].store.Trigger(w.t.Context(), "rare", uuid.NewString())
+		w.must(err)
+		w.at(20 * time.Second)
+		if s := w.started("rare")[due.Tick]; len(s) != 1 {
+			t.Errorf("started as %+v\n%s", s, w.log())
+		}
+		w.expect(0, "skips_total", "redis_error")
+	})
 }
 
 func TestADueTickThatANewerOneOvertookIsDropped(t *testing.T) {

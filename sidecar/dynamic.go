@@ -2,11 +2,28 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/execute"
 )
+
+// admitted is the executor of a job or timer of the API. The table in force says at each attempt whether it may be sent:
+// the API asks the table, too, though perhaps another one, and whoever writes to Redis asks nobody.
+type admitted struct {
+	execute.Executor
+	job   *config.Job
+	table func() *config.Table
+}
+
+func (a admitted) Execute(ctx context.Context, r execute.Run) execute.Result {
+	if p := a.table().Admits(a.job); p != nil {
+		return execute.Result{Status: execute.Failed, Err: errors.New("not sent: " + p.Message), Code: -1}
+	}
+	return a.Executor.Execute(ctx, r)
+}
 
 // takeDynamic puts the jobs made through the API to work when they have changed since the last look.
 func (w *watcher) takeDynamic(ctx context.Context, revision int64) {

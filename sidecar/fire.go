@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type lease interface {
 	Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error)
 	GiveUp(ctx context.Context, e *lock.Entry) (lock.Settled, error)
 	Handover(ctx context.Context, wait time.Duration, e *lock.Entry) (lock.Settled, error)
+	NextRound(ctx context.Context, wait time.Duration, e *lock.Entry) (lock.Settled, error)
 	Release(context.Context) error
 }
 
@@ -46,8 +48,7 @@ func (s *Sidecar) fire(w *wake) {
 	}
 
 	// 2. Gate: what needs no Redis. While the app is not ready, or no slot is free, the tick is left to other replicas.
-	if r := s.enter(w); r != "" {
-		s.skipped(w, r)
+	if !s.enter(w) {
 		return
 	}
 
@@ -75,7 +76,7 @@ func (s *Sidecar) fire(w *wake) {
 
 	// 7. Count.
 	if end.outcome == notStarted {
-		s.skipped(w, notReady)
+		s.skipped(w, startFailed)
 	}
 	s.finished(w, h, &end)
 
@@ -92,6 +93,8 @@ func (s *Sidecar) gate(w *wake) reason {
 	case w.byHand():
 	case j.Suspend:
 		return suspended
+	case j.heldBack(w.tick):
+		return paused
 	case !j.Start.IsZero() && w.tick.Before(j.Start), !j.End.IsZero() && !w.tick.Before(j.End):
 		return outsideWindow
 	case !w.deadline().IsZero() && s.clock.Now().After(w.deadline()):
@@ -101,28 +104,69 @@ func (s *Sidecar) gate(w *wake) reason {
 }
 
 // enter waits until the wake may contend, as long as its tick is worth firing and its job is in the table as it was. Of
-// a job that was changed meanwhile, the wake is the new one's from then on.
-func (s *Sidecar) enter(w *wake) reason {
+// a job that was changed meanwhile, the wake is the new one's from then on. False when it may not; that is counted then.
+func (s *Sidecar) enter(w *wake) bool {
 	for {
 		if w.orphaned() {
-			return superseded
+			s.skipped(w, superseded)
+			return false
 		}
-		if r := s.gate(w); r != "" || w.place != nil {
-			return r
+		if r := s.gate(w); r != "" {
+			s.skipped(w, r)
+			return false
 		}
-		if w.place = s.admission.try(w.job); w.place != nil {
-			return ""
+		if w.place == nil {
+			w.place = s.admission.try(w.job)
+		}
+		if w.place != nil {
+			return true
+		}
+		if w.looksFirst() && !s.look(w) {
+			return false
 		}
 		r := s.await(w)
 		switch {
 		case r == "":
-			return ""
+			return true
 		case s.accepting.Err() != nil:
-			return draining
+			s.skipped(w, draining)
+			return false
 		case w.job.life.Err() == nil:
-			return r
+			s.skipped(w, r)
+			return false
 		}
 	}
+}
+
+// looksFirst tells whether a wake that has no place asks Redis all the same, once: what is in the way of its tick may be what
+// has the place, and is told to end or made to count only by a question that comes while it is there.
+func (w *wake) looksFirst() bool {
+	return !w.looked && w.member == "" && w.job.claims() && w.job.ConcurrencyPolicy != config.Allow
+}
+
+// look asks whether something is in the way of a tick for which there is no place. False when that has settled it, or
+// nobody could tell while it was worth firing; that is counted then.
+func (s *Sidecar) look(w *wake) bool {
+	missing := s.admission.missing()
+	ctx, stop := s.whileWorth(w)
+	defer stop()
+	l, a, err := s.ask(ctx, w, true)
+	switch {
+	case l != nil: // which cannot be
+		s.log.Error("a claim that must not win has won", "job", w.job.Name, "tick", stamp(w.tick))
+	case err != nil && w.job.life.Err() != nil:
+		return true // and looks again, for the job as it is now
+	case err == nil && a.Code == lock.Early:
+		return s.untilRedis(w) // and looks again
+	case err == nil && a.Code == lock.Free:
+		w.looked = true
+		return true
+	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // where it was not missing
+		s.skipped(w, missing, s.by(a)...)
+		return false
+	}
+	s.refused(w, a, err)
+	return false
 }
 
 // await waits for the app, or for a slot, and says what was missing to the end.
@@ -151,120 +195,189 @@ func (s *Sidecar) leave(w *wake) {
 
 // acquire races for the tick, while it is worth firing. Nil when this replica is not the one, which is counted then.
 func (s *Sidecar) acquire(w *wake) *held {
-	if w.job.Guarantee == config.EveryReplica {
+	if !w.job.claims() {
 		if !w.begins() {
 			return s.again(w)
 		}
 		run := uuid.NewString()
 		return &held{lease: unlocked{s, w, run}, run: run}
 	}
+	if until := w.worthUntil(); !until.IsZero() && !s.slower().Before(until) { // the process stood still
+		s.skipped(w, superseded)
+		return nil
+	}
+	ctx, stop := s.whileWorth(w)
+	defer stop()
+	asked := time.Now()
+	l, a, err := s.ask(ctx, w, false)
+	s.metrics.acquireDuration.Observe(time.Since(asked).Seconds())
+	switch {
+	case err != nil && s.accepting.Err() == nil && w.job.life.Err() != nil:
+		return s.again(w)
+	case err == nil && a.Code == lock.Early:
+		if !s.untilRedis(w) {
+			return nil
+		}
+		return s.again(w)
+	case l == nil:
+		s.refused(w, a, err)
+		return nil
+	}
+	w.close(true)
+	w.claimed = true
+	return &held{lease: l, run: l.Run(), token: l.Token}
+}
+
+// untilRedis waits until a wake's tick is due on Redis' clock, which may be behind, or its job is changed. It looks at the clock
+// again and again, since it may be set right, and leaves its place to others meanwhile. False when the tick is not worth
+// firing any more, or the replica drains; that is counted then.
+func (s *Sidecar) untilRedis(w *wake) bool {
+	if w.place != nil {
+		s.admission.leave(w.place)
+		w.place = nil
+	}
 	ctx, cancel := context.WithCancel(s.accepting)
 	defer cancel()
 	defer context.AfterFunc(w.job.life, cancel)()
-	if until := w.worthUntil(); !until.IsZero() {
-		if !s.clock.Now().Before(until) { // the process stood still
+	for {
+		now := s.slower()
+		left := w.due.Sub(now)
+		switch until := w.worthUntil(); {
+		case !until.IsZero() && !now.Before(until):
 			s.skipped(w, superseded)
-			return nil
+			return false
+		case left <= 0 || w.job.life.Err() != nil:
+			return true
+		case !pause(ctx, min(left, lookEvery)) && s.accepting.Err() != nil:
+			s.skipped(w, draining)
+			return false
 		}
-		now := s.clock.Now()
-		if at, ok := s.store.Now(); ok && at.Before(now) {
-			now = at // a tick that Redis calls early is worth firing for as long after that
-		}
-		var over context.CancelFunc
-		ctx, over = context.WithTimeout(ctx, max(until.Sub(now), 0))
-		defer over()
 	}
+}
 
-	asked := time.Now()
-	l, a, late, err := s.ask(ctx, w)
-	s.metrics.acquireDuration.Observe(time.Since(asked).Seconds())
+// slower is the time on the slower of the cluster clock and Redis': a tick that Redis calls early is worth firing for as
+// long after that.
+func (s *Sidecar) slower() time.Time {
+	now := s.clock.Now()
+	if at, ok := s.store.Now(); ok && at.Before(now) {
+		return at
+	}
+	return now
+}
+
+// onRedis is an instant of the cluster clock on Redis' clock: the same, except where Redis' is ahead and not believed. Where it
+// is behind, a tick is worth firing until Redis' clock has come there.
+func (s *Sidecar) onRedis(t time.Time) time.Time {
+	at, ok := s.store.Now()
+	if ahead := at.Sub(s.clock.Now()); ok && ahead > time.Second {
+		return t.Add(ahead)
+	}
+	return t
+}
+
+// refused counts a wake whose claim did not win.
+func (s *Sidecar) refused(w *wake, a lock.Answer, err error) {
 	switch {
 	case err != nil && s.accepting.Err() != nil:
 		s.skipped(w, draining)
-	case err != nil && w.job.life.Err() != nil:
-		return s.again(w)
 	case err != nil:
 		s.skipped(w, redisError, slog.String("err", err.Error()))
-	case l == nil:
-		switch a.Code {
-		case lock.Queued:
-			s.missed(w, a, late)
-		case lock.Overlap: // for those before it, too, the run in the way is no excuse that anybody counts
-			s.missed(w, a, 0)
-		}
-		w.until = a.Until
-		s.skipped(w, refusal(w, a), by(a)...)
 	default:
-		w.close(true)
-		w.claimed = true
-		s.missed(w, a, late)
-		return &held{lease: l, run: l.Run(), token: l.Token}
+		w.until = a.Until
+		s.skipped(w, refusal(w, a), s.by(a)...)
 	}
-	return nil
+}
+
+// whileWorth is a context for as long as a wake's tick is worth firing by its job, which has not changed, on a replica that
+// takes ticks.
+func (s *Sidecar) whileWorth(w *wake) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(s.accepting)
+	stop := context.AfterFunc(w.job.life, cancel)
+	until := w.worthUntil()
+	if until.IsZero() {
+		return ctx, func() { stop(); cancel() }
+	}
+	limited, over := context.WithTimeout(ctx, max(until.Sub(s.slower()), 0))
+	return limited, func() { over(); stop(); cancel() }
 }
 
 // again races for a tick whose job was changed meanwhile, if it still has it.
 func (s *Sidecar) again(w *wake) *held {
-	if r := s.enter(w); r != "" {
-		s.skipped(w, r)
+	if !s.enter(w) {
 		return nil
 	}
 	return s.acquire(w)
 }
 
-// ask puts the question, anew when the ticks before this one were not those that this replica knew of. late is how many
-// of them the claim made due.
-func (s *Sidecar) ask(ctx context.Context, w *wake) (l *lock.Lease, a lock.Answer, late int, err error) {
+// ask puts the question, anew when the ticks before this one were not those that this replica knew of.
+func (s *Sidecar) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a lock.Answer, err error) {
 	if err := s.introduce(ctx, w.job); err != nil {
-		return nil, a, 0, err
+		return nil, a, err
 	}
 	for {
-		c, before := s.claim(w), w.job.heardBefore()
-		if l, a, err = s.store.Acquire(ctx, c); err == nil {
-			w.job.heard(w, a)
+		c := s.claim(w)
+		c.Look = look
+		if until := w.worthUntil(); !until.IsZero() {
+			c.Until = s.onRedis(until)
+		}
+		if l, a, err = s.store.Acquire(ctx, c); err == nil && w.job.heard(w, a) {
+			s.watcher.nudge("") // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
+		}
+		if err == nil && a.Code == lock.Stale { // too late; or Redis' clock was set, and the claim said until when by the old one
+			if !pause(ctx, staleRetry) {
+				return nil, a, context.Cause(ctx)
+			}
+			continue
 		}
 		if err != nil || a.Code != lock.Gap {
-			a.Prev = newestOf(a.Prev, before) // what a failover forgot is none of the missed ticks
-			return l, a, max(len(c.Older)-1, 0), err
+			s.book(w.job, a.Gaps)
+			if late := len(c.Older) - 1; late > 0 && a.Code == lock.Queued {
+				s.log.Warn("firing missed ticks late", "job", c.Job, "ticks", late, "before", stamp(c.Tick))
+			}
+			return l, a, err
 		}
 	}
 }
 
+// staleRetry is how soon a claim is made again that came too late by Redis' clock.
+const staleRetry = 50 * time.Millisecond
+
 // introduce makes a job known to Redis before it is first asked for: what was missed is told by that.
 func (s *Sidecar) introduce(ctx context.Context, j *job) error {
 	for j.knownSince().IsZero() {
-		l, err := s.store.Register(ctx, j.Name, j.Fingerprint)
-		if err == nil {
-			j.registeredAs(l)
-		} else if !pause(ctx, lookEvery/4) {
+		if err := s.tell(ctx, j); err != nil && !pause(ctx, lookEvery/4) {
 			return err
 		}
 	}
 	return nil
 }
 
-// handovers bounds how often a tick goes round before it is given up as not started.
-const handovers = 5
+// mostWait bounds how long a tick waits before another round of attempts to start it.
+const mostWait = time.Minute
 
-// handover gives the tick to another replica. False when there is no use in it: it went round often enough, a newer tick
-// is due, or nobody would fare better. Without an answer it is asked for once more, and then left to a takeover: giving
-// the tick up would be another question, and might be the one that arrives.
+// handover gives the tick to another replica: to one that has not refused it in this round, or, when all have, to
+// whichever is first in the next one, after a wait that grows from round to round. False when there is no use in it: there
+// were as many rounds as the job says, a newer tick is due, or nobody would fare better. Without an answer it is asked for
+// once more, and then left to a takeover: giving the tick up would be another question, and might be the one that arrives.
 func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	until := w.worthUntil()
-	if end.result.Status == execute.Failed || w.handovers >= handovers || !until.IsZero() && !s.clock.Now().Before(until) ||
-		w.job.Guarantee == config.EveryReplica {
+	all := s.turn.allIn(append(slices.Clone(w.of.Refused), s.replica))
+	everybody := all || len(w.of.Refused) > 0 && w.of.Age >= patience // or who has not refused it is full, or does not come
+	if end.result.Status == execute.Failed || all && w.of.Rounds >= w.job.StartRetries || !w.job.claims() ||
+		!until.IsZero() && !s.clock.Now().Before(until) {
 		return false
 	}
-	// The first goes to whoever is there; after that, each waits longer.
-	wait := time.Duration(0)
-	if w.handovers > 0 {
-		wait = time.Second << (w.handovers - 1)
+	next, wait := h.Handover, time.Duration(0)
+	if everybody {
+		next, wait = h.NextRound, min(time.Second<<min(w.of.Rounds, 6), mostWait)
 	}
+	handed := *end
+	handed.outcome = handedOver
 	hand := func() error {
 		ctx, cancel := s.afterwards(w)
 		defer cancel()
 		// That the run is not known any more is the answer to a repeated question: it was handed over by the first one.
-		_, err := h.Handover(ctx, wait, s.entry(end))
+		_, err := next(ctx, wait, s.entry(w.job, &handed))
 		return err
 	}
 	err := hand()
@@ -272,11 +385,11 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 		err = hand()
 	}
 	if err != nil {
-		s.unrecorded(w, err)
+		s.unrecorded(w, h, err)
 	} else {
 		s.metrics.job(w.job.label).handovers.Add(1)
 	}
-	s.skipped(w, notReady, slog.String("err", end.result.Err.Error()))
+	s.skipped(w, startFailed, slog.String("err", end.result.Err.Error()))
 	return true
 }
 
@@ -289,25 +402,26 @@ func (s *Sidecar) settle(w *wake, h *held, end *ended) {
 	var err error
 	switch {
 	case end.outcome == notStarted:
-		settled, err = h.GiveUp(ctx, s.entry(end))
+		settled, err = h.GiveUp(ctx, s.entry(w.job, end))
 	case end.cutShort() && w.job.Guarantee == config.AtLeastOnce:
-		settled, err = h.Requeue(ctx, s.entry(end))
+		settled, err = h.Requeue(ctx, s.entry(w.job, end))
 	default:
-		settled, err = h.Finish(ctx, w.job.safetyDelay(), s.entry(end))
+		settled, err = h.Finish(ctx, w.job.safetyDelay(), s.entry(w.job, end))
 	}
 	if w.member != "" {
 		s.watcher.nudge("") // there may be more for this job
 	}
 	switch {
 	case err != nil:
-		s.unrecorded(w, err)
+		s.unrecorded(w, h, err)
 	case settled != lock.OK:
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended", w.attrs()...)
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended", append(w.attrs(), slog.String("run", h.run))...)
 	}
 }
 
-func (s *Sidecar) unrecorded(w *wake, err error) {
-	s.log.LogAttrs(context.Background(), slog.LevelWarn, "the end of the run is not recorded in Redis", append(w.attrs(), slog.String("err", err.Error()))...)
+func (s *Sidecar) unrecorded(w *wake, h *held, err error) {
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "the end of the run is not recorded in Redis",
+		append(w.attrs(), slog.String("run", h.run), slog.String("err", err.Error()))...)
 }
 
 // release deletes the lock early. What goes wrong here costs nothing: the lock expires by itself.
@@ -320,10 +434,10 @@ func (s *Sidecar) release(w *wake, h *held) {
 }
 
 // afterwards is a context for what must still be done when the run is over, however it ended. It lasts as long as the
-// lease would, but a shutdown does not wait for Redis as long as that.
+// lease would, and while a replica drains to little more than the end of its grace.
 func (s *Sidecar) afterwards(w *wake) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.job.Lock.TTL)
-	stop := context.AfterFunc(s.accepting, func() {
+	stop := context.AfterFunc(s.working, func() {
 		if pause(ctx, 3*lock.Margin) {
 			cancel()
 		}
@@ -335,9 +449,12 @@ func (s *Sidecar) afterwards(w *wake) (context.Context, context.CancelFunc) {
 }
 
 // by names who was there first, where Redis knows.
-func by(a lock.Answer) []slog.Attr {
-	if a.Holder == "" {
+func (s *Sidecar) by(a lock.Answer) []slog.Attr {
+	switch {
+	case a.Holder == "", a.Code == lock.Gone: // of a due member it does not know who has it
 		return nil
+	case a.Holder == s.replica:
+		return []slog.Attr{slog.String("by", "this replica, in an earlier wake")}
 	}
 	return []slog.Attr{slog.String("by", a.Holder)}
 }
@@ -354,6 +471,7 @@ func (unlocked) Keep(ctx context.Context) (context.Context, func()) { return ctx
 func (u unlocked) Finish(ctx context.Context, _ time.Duration, e *lock.Entry) (lock.Settled, error) {
 	w := u.wake
 	e.Job, e.Tick, e.Run, e.Replica, e.Kind = w.job.Name, w.tick, u.run, u.sidecar.replica, w.kind
+	u.sidecar.heart.result(*e)
 	return lock.OK, u.sidecar.store.Note(ctx, e)
 }
 func (u unlocked) Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error) {
@@ -364,5 +482,8 @@ func (u unlocked) GiveUp(ctx context.Context, e *lock.Entry) (lock.Settled, erro
 }
 func (unlocked) Handover(context.Context, time.Duration, *lock.Entry) (lock.Settled, error) {
 	return "", errors.New("a job that runs on every replica is not handed over")
+}
+func (u unlocked) NextRound(ctx context.Context, wait time.Duration, e *lock.Entry) (lock.Settled, error) {
+	return u.Handover(ctx, wait, e)
 }
 func (unlocked) Release(context.Context) error { return nil }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/lock"
 )
 
 func guarantees(t *testing.T) string {
@@ -31,8 +33,8 @@ func TestTheGuaranteesStateTheFiguresOfTheSidecar(t *testing.T) {
 		{"up to %s ahead of the tick", strings.Replace(ahead.String(), "ms", " ms", 1), 2},
 		{"(without one, under `missed: skip`, for %s)", punctual, 1},
 		{"under `all` the newest and the %s before it", maxOlder, 1},
-		{"A tick that cannot be started anywhere goes round %s times", handovers, 1},
-		{"An offset between Redis' clock and a replica's beyond %s is not believed", maxOffset, 1},
+		{"A tick that every replica's app has refused goes %s further rounds through all replicas", 5, 1},
+		{"An offset between Redis' clock and a replica's beyond %s is not believed", lock.MaxOffset, 1},
 		// One look may find that the connection was cut, and the next one finds the data gone.
 		{"a replica notices within %s of its answering again", 2 * lookEvery, 1},
 	} {

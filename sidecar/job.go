@@ -26,32 +26,38 @@ type job struct {
 	mu         sync.Mutex
 	retired    bool // life has ended
 	heir       *job
-	taken      time.Time // newest tick that a wake of this replica took
-	answered   time.Time // newest tick of which this replica knows what became of it
-	claimed    time.Time // newest tick claimed, as Redis last said: a failover may forget
-	highest    time.Time // newest tick that was ever said to be claimed
-	pausedTo   time.Time // end of the last pause, as Redis last said
-	born       time.Time // when Redis' memory of the job began
-	since      time.Time // when Redis first saw this series of ticks; zero = not known yet
-	registered time.Time // when Redis was last told of the job
-	asking     int       // wakes for ticks of the table that are not answered yet
+	taken      time.Time    // newest tick that a wake of this replica took
+	answered   time.Time    // newest tick of which this replica knows what became of it
+	claimed    time.Time    // newest tick claimed, as Redis last said: a failover may forget
+	highest    time.Time    // newest tick that was ever said to be claimed
+	overlapped time.Time    // newest tick that this replica was refused for a run in its way
+	pausedTo   time.Time    // end of the last pause, as Redis last said
+	held       time.Time    // newest tick that this replica was refused for a pause
+	born       time.Time    // when Redis' memory of the job began
+	since      time.Time    // when Redis first saw this series of ticks; zero = not known yet
+	back       time.Time    // when the job came back after no replica had it; zero = it never did
+	registered time.Time    // when Redis was last told of the job
+	returns    bool         // it ran on every replica before, or Redis may not know that: it is told so first
+	asking     int          // wakes for ticks of the table that are not answered yet
+	holds      []lock.Pause // of a job that every replica runs: what holds it back, as Redis last said
 }
 
 // wake is one reason to fire one tick: a timer's, a catch-up's, or a due entry's.
 type wake struct {
-	job       *job
-	tick      time.Time // nominal
-	due       time.Time // when it came due: tick plus jitter
-	kind      string
-	attempt   int
-	handovers int
-	member    string    // of the due set; "" for a tick of the table
-	claimed   bool      // the tick was claimed from the table: here, or before it became due
-	second    bool      // another replica is to ask first
-	open      bool      // it counts in job.asking
-	refused   reason    // why it did not fire
-	until     time.Time // when the pause that it met with ends; zero = nobody knows
-	place     *place    // the slot that it got before it began; nil = none yet
+	job     *job
+	tick    time.Time // nominal
+	due     time.Time // when it came due: tick plus jitter
+	kind    string
+	attempt int
+	of      lock.Due  // the due member that it is for; the zero Due for a tick of the table
+	member  string    // of the due set; "" for a tick of the table
+	claimed bool      // the tick was claimed from the table: here, or before it became due
+	looked  bool      // it has asked whether something is in its way, without a slot to win for
+	second  bool      // another replica is to ask first
+	open    bool      // it counts in job.asking
+	refused reason    // why it did not fire
+	until   time.Time // when the pause that it met with ends; zero = nobody knows
+	place   *place    // the slot that it got before it began; nil = none yet
 }
 
 // The kinds of wakes, as the job is told them.
@@ -119,16 +125,36 @@ func (j *job) passOn(heir *job) {
 	}
 	heir.mu.Lock()
 	defer heir.mu.Unlock()
-	if heir.Fingerprint != j.Fingerprint {
+	heir.holds = j.holds
+	heir.returns = heir.claims() && (j.returns || !j.claims())
+	if !heir.succeeds(j) {
 		// What is being fired, no claim keeps from being fired again. What was only taken is not fired any more: a wake may
 		// take its tick long before it is due, and the heir may have others until then.
-		if heir.Guarantee == config.EveryReplica && j.answered.After(heir.taken) && heir.series.schedule.Last(j.answered).Equal(j.answered) {
+		if !(heir.claims() && j.claims()) && j.answered.After(heir.taken) && heir.series.schedule.Last(j.answered).Equal(j.answered) {
 			heir.taken = j.answered
 		}
 		return
 	}
 	heir.taken, heir.answered, heir.claimed, heir.highest, heir.pausedTo = j.taken, j.answered, j.claimed, j.highest, j.pausedTo
-	heir.born, heir.since, heir.registered = j.born, j.since, j.registered
+	heir.overlapped, heir.held = j.overlapped, j.held
+	heir.born, heir.since, heir.back, heir.registered = j.born, j.since, j.back, j.registered
+}
+
+// claims tells whether the job's ticks are claimed: not so when every replica fires them.
+func (j *job) claims() bool { return j.Guarantee != config.EveryReplica }
+
+// fingerprint stands for the job's claimed ticks in Redis.
+func (j *job) fingerprint() string {
+	if !j.claims() {
+		return lock.NoTicks
+	}
+	return j.Fingerprint
+}
+
+// succeeds tells whether the wakes of a job that was changed are those of its heir: both have the same ticks, and claim
+// them or do not.
+func (j *job) succeeds(old *job) bool {
+	return j.Fingerprint == old.Fingerprint && j.fingerprint() == old.fingerprint()
 }
 
 // orphaned tells whether a wake's job has left the table, or has other ticks now. The wake of a job that was only changed
@@ -138,14 +164,14 @@ func (w *wake) orphaned() bool {
 		j := w.job
 		j.mu.Lock()
 		heir, retired := j.heir, j.retired
-		if retired && heir != nil && heir.Fingerprint == j.Fingerprint && w.open {
+		if retired && heir != nil && heir.succeeds(j) && w.open {
 			j.asking--
 		}
 		j.mu.Unlock()
 		switch {
 		case !retired:
 			return false
-		case heir == nil || heir.Fingerprint != j.Fingerprint:
+		case heir == nil || !heir.succeeds(j):
 			return true
 		}
 		heir.mu.Lock()
@@ -208,19 +234,32 @@ func (w *wake) begins() bool {
 	return true
 }
 
-// heard takes in what Redis said of the job's ticks.
-func (j *job) heard(w *wake, a lock.Answer) {
+// heard records what Redis said of the job's ticks. True when it said that of another ledger than the one that the job was
+// registered in: then Redis has lost its data, and what is known of the ticks before stays until Redis has been told.
+func (j *job) heard(w *wake, a lock.Answer) (lost bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !a.Prev.IsZero() && a.Code != lock.Overlap { // which tells of refused ones too
+	if !j.born.IsZero() && !a.Born.IsZero() && !a.Born.Equal(j.born) {
+		j.registered = time.Time{}
+		j.answered = newestOf(j.answered, w.tick)
+		return true
+	}
+	if !a.Prev.IsZero() {
 		j.claimed = a.Prev
 	}
 	if w.member == "" && (a.Code == lock.Won || a.Code == lock.Queued) {
 		j.claimed = w.tick
 	}
+	switch {
+	case a.Code == lock.Overlap:
+		j.overlapped = newestOf(j.overlapped, w.tick)
+	case a.Code == lock.Paused && w.member == "":
+		j.held = newestOf(j.held, w.tick)
+	}
 	j.pausedTo = newestOf(j.pausedTo, a.PausedTo)
 	j.highest = newestOf(j.highest, j.claimed)
 	j.answered = newestOf(j.answered, j.claimed)
+	return false
 }
 
 // heardBefore is the newest tick that was ever said to be claimed.
@@ -240,16 +279,20 @@ func (j *job) safetyDelay() time.Duration {
 	return j.Lock.SafetyDelay
 }
 
-// dueWake is the wake of a member of the due set.
-func (j *job) dueWake(d lock.Due) *wake {
-	w := &wake{job: j, tick: d.Tick, due: j.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt, handovers: d.Handovers, member: d.Member(), claimed: true}
+// dueWake is the wake of a member of the due set. What somebody asked for is due at once: its tick is by Redis' clock, and
+// jitter is for what comes by the table.
+func (j *job) dueWake(d lock.Due, now time.Time) *wake {
+	w := &wake{job: j, tick: d.Tick, due: j.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt, of: d, member: d.Member(), claimed: true}
 	if w.byHand() {
-		w.due = d.Tick // jitter is for what comes by the table
+		w.due = now
+		if d.Tick.Before(now) {
+			w.due = d.Tick
+		}
 	}
 	return w
 }
 
-// setBack takes in that the clock was set back, to t or later. What was taken lies in the future then, and only what came
+// setBack records that the clock was set back, to t or later. What was taken lies in the future then, and only what came
 // due before t counts as taken.
 func (j *job) setBack(t time.Time) {
 	j.mu.Lock()
@@ -270,12 +313,24 @@ func (j *job) overdue(t time.Time) bool {
 func (s *Sidecar) claim(w *wake) lock.Claim {
 	j := w.job
 	c := lock.Claim{
-		Job: j.Name, Tick: w.tick, Run: uuid.NewString(), Replica: s.replica, TTL: j.Lock.TTL, Policy: lock.Policy(j.ConcurrencyPolicy),
-		Period: j.series.period, Kind: w.kind, Attempt: w.attempt, Handovers: w.handovers, Again: j.Guarantee == config.AtLeastOnce,
-		Fingerprint: j.Fingerprint, Second: w.second, Member: w.member,
+		Job: j.Name, Tick: w.tick, Due: s.onRedis(w.due), Run: uuid.NewString(), Replica: s.replica, TTL: j.Lock.TTL,
+		Policy: lock.Policy(j.ConcurrencyPolicy), Period: j.series.period, Kind: w.kind, Key: w.of.Key, Attempt: w.attempt,
+		Retries: j.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
+		Refused: w.of.Refused, Again: j.Guarantee == config.AtLeastOnce, Fingerprint: j.Fingerprint, Second: w.second, Member: w.member,
 	}
-	if j.Missed == config.All && w.member == "" {
+	if w.member != "" {
+		return c
+	}
+	c.Known = j.heardBefore()
+	if j.Missed == config.All {
 		s.addOlder(&c, j)
+	}
+	first := w.tick
+	if len(c.Older) > 0 {
+		first = c.Older[0].Tick
+	}
+	if first.Sub(c.Known) > j.series.period { // else there is no tick in between
+		c.Before = j.series.schedule.Last(first.Add(-time.Nanosecond))
 	}
 	return c
 }
@@ -286,7 +341,7 @@ const maxOlder = 100
 // addOlder has the claim of a tick make those due that nobody fired before it, and this one after them.
 func (s *Sidecar) addOlder(c *lock.Claim, j *job) {
 	j.mu.Lock()
-	claimed, from := j.claimed, newestOf(j.claimed, j.highest, j.since, j.pausedTo)
+	claimed, from := j.claimed, newestOf(j.claimed, j.highest, j.overlapped, j.since, j.pausedTo)
 	j.mu.Unlock()
 	if claimed.IsZero() {
 		return
@@ -299,9 +354,37 @@ func (s *Sidecar) addOlder(c *lock.Claim, j *job) {
 	if len(older) == 0 {
 		return
 	}
-	for _, t := range append(older, c.Tick) {
-		c.Older = append(c.Older, lock.Due{Tick: t, Job: j.Name, Kind: kindCatchup, Attempt: 1, Nonce: c.Run}.Member())
+	c.Older = j.series.past(append(older, c.Tick))
+	for i := range c.Older {
+		c.Older[i].Due = s.onRedis(c.Older[i].Due)
 	}
+}
+
+// owes is what Redis is told of the job besides its fingerprint, in case it has lost its data: what this replica knew, and
+// under at-least-once the ticks that came due since and are to be fired late.
+func (j *job) owes(now time.Time) lock.Before {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b := lock.Before{Born: j.born, Tick: newestOf(j.highest, j.overlapped, j.held, j.since, j.pausedTo), Again: j.Guarantee == config.AtLeastOnce}
+	if j.Suspend { // it has missed nothing
+		b.Born = time.Time{}
+	}
+	if !b.Again || b.Born.IsZero() {
+		return b
+	}
+	most := 1
+	switch j.Missed {
+	case config.All:
+		most = maxOlder
+	case config.Skip:
+		return b
+	}
+	from := b.Tick
+	if d := j.StartingDeadline; d > 0 {
+		from = newestOf(from, now.Add(-d))
+	}
+	b.Owed = j.series.past(j.series.between(from, j.series.newest(now).Add(time.Nanosecond), most))
+	return b
 }
 
 // worthUntil is the instant after which a wake is not worth firing any more: its starting deadline, or the next tick,
@@ -336,13 +419,13 @@ func (w *wake) deadline() time.Time {
 func (j *job) registerDue() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.Guarantee != config.EveryReplica && (j.registered.IsZero() || time.Since(j.registered) >= registerEvery)
+	return j.registered.IsZero() || time.Since(j.registered) >= registerEvery
 }
 
 func (j *job) registeredAs(l lock.Ledger) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.born, j.since, j.registered, j.claimed = l.Born, l.Since, time.Now(), l.Tick
+	j.born, j.since, j.back, j.registered, j.claimed, j.returns = l.Born, l.Since, l.Back, time.Now(), l.Tick, false
 	j.highest = newestOf(j.highest, l.Tick)
 	j.answered = newestOf(j.answered, l.Tick)
 }
@@ -354,10 +437,23 @@ func (j *job) forget() {
 	j.registered = time.Time{}
 }
 
+func (j *job) comesBack() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.returns
+}
+
 func (j *job) bornAt() time.Time {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.born
+}
+
+// cameBack is when the job came back after no replica had it. Not ok: Redis has not been told of it yet.
+func (j *job) cameBack() (at time.Time, ok bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.back, !j.registered.IsZero()
 }
 
 // knownSince is when Redis first saw the job's present series of ticks; zero when Redis has not been told yet.

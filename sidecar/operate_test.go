@@ -43,6 +43,51 @@ func TestAPausedJobStandsStillAndHasMissedNothing(t *testing.T) {
 	})
 }
 
+// Somebody has paused a job for good reason. An incident in which all jobs are paused, and its end, must not let it run.
+func TestTheEndOfThePauseOfAllJobsLetsNoJobRunThatIsPausedByItself(t *testing.T) {
+	for name, c := range map[string]struct {
+		until time.Duration // the end of the pause of all jobs; 0 = somebody lifts it
+		first bool          // it is the first of the two
+	}{
+		"lifted": {}, "lifted, and set first": {first: true},
+		"over": {until: 3 * time.Minute}, "over, and set first": {until: 3 * time.Minute, first: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, minutely, func(w *world) {
+				for range 3 {
+					w.replica(time.Second)
+				}
+				store, ctx := w.replicas[0].store, w.t.Context()
+				end := time.Time{}
+				if c.until > 0 {
+					end = w.origin().Add(c.until)
+				}
+				own := func() { w.must(store.Pause(ctx, "minute", "database migration", time.Time{})) }
+				all := func() { w.must(store.PauseWithAll(ctx, "minute", "incident", end)) }
+				if c.first {
+					own, all = all, own
+				}
+				w.at(30 * time.Second)
+				own()
+				w.at(90 * time.Second)
+				all()
+				w.at(2*time.Minute + 30*time.Second)
+				if c.until == 0 {
+					_, err := store.ResumeWithAll(ctx, "minute")
+					w.must(err)
+				}
+				w.at(5*time.Minute + 30*time.Second)
+				w.expectOrder("minute", "0s schedule")
+				_, err := store.Resume(ctx, "minute")
+				w.must(err)
+				w.at(6*time.Minute + 30*time.Second)
+				w.expectOrder("minute", "0s schedule", "6m0s schedule")
+				w.expect(0, "missed_total")
+			})
+		})
+	}
+}
+
 func TestAPauseEndsByItself(t *testing.T) {
 	simulate(t, minutely, func(w *world) {
 		for range 3 {
@@ -164,12 +209,12 @@ jobs:
 	})
 }
 
-// TestTheHistorySaysWhyARunFailed: in one line, with the last one of what the job said.
+// TestTheHistorySaysWhyARunFailed: in one line, with the reason among what the job said.
 func TestTheHistorySaysWhyARunFailed(t *testing.T) {
 	simulate(t, minutely, func(w *world) {
 		r := w.replica(0, func(r *replica) {
 			r.work = func(context.Context, execute.Run) execute.Result {
-				return execute.Result{Status: execute.Failed, Code: 3, Err: errors.New("the command exited with code 3"), Output: "starting\nno\x1b[31m disk"}
+				return execute.Result{Status: execute.Failed, Code: 3, Err: errors.New("the command exited with code 3"), Reason: "no\x1b[31m disk"}
 			}
 		})
 		w.at(30 * time.Second)

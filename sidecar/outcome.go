@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
@@ -22,7 +22,8 @@ const (
 	superseded     reason = "superseded"      // a newer tick was claimed first
 	paused         reason = "paused"
 	suspended      reason = "suspended"
-	notReady       reason = "not_ready" // the job could not be started here
+	notReady       reason = "not_ready"    // the readiness gate: the app says that it is not ready
+	startFailed    reason = "start_failed" // the job could not be started here
 	noSlot         reason = "no_slot"
 	tooLate        reason = "too_late" // past the starting deadline
 	outsideWindow  reason = "outside_window"
@@ -30,7 +31,7 @@ const (
 	redisError     reason = "redis_error" // no clear answer while the tick was worth firing
 )
 
-var reasons = [...]reason{firedElsewhere, overlap, queued, superseded, paused, suspended, notReady, noSlot, tooLate,
+var reasons = [...]reason{firedElsewhere, overlap, queued, superseded, paused, suspended, notReady, startFailed, noSlot, tooLate,
 	outsideWindow, draining, redisError}
 
 // outcome says what ended a run.
@@ -47,6 +48,10 @@ const (
 	wasInterrupted outcome = "interrupted" // its replica is gone
 	shutdown       outcome = "shutdown"
 )
+
+// handedOver stands in the history for a tick that this replica could not start and gave to another one. No run has ended
+// by it, so it is none of the outcomes that are counted.
+const handedOver outcome = lock.HandedOver
 
 var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, declined, notStarted, wasInterrupted, shutdown}
 
@@ -84,7 +89,7 @@ func refusal(w *wake, a lock.Answer) reason {
 	switch a.Code {
 	case lock.Overlap, lock.Locked:
 		return overlap
-	case lock.Queued, lock.Held:
+	case lock.Queued, lock.Held, lock.Waits:
 		return queued
 	case lock.Paused:
 		return paused
@@ -114,7 +119,7 @@ func (s *Sidecar) fired(w *wake, h *held) {
 	}
 	t.lastFire.set(seconds(s.clock.Now()))
 	t.running.Add(1)
-	s.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(),
+	s.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(), slog.String("run", h.run),
 		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
 	s.notify.Send(notify.Ping{Job: w.job.Name, To: w.job.Notify, Run: h.run, Outcome: notify.Started})
 }
@@ -126,10 +131,15 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 	s.heart.note(w, r)
 	s.metrics.job(w.job.label).skipped(r)
 	level := slog.LevelInfo
-	if r == redisError || r == notReady {
+	switch r {
+	case redisError, notReady, startFailed:
 		level = slog.LevelWarn
+	case firedElsewhere: // the normal case: on three replicas, two lines of three
+		level = slog.LevelDebug
 	}
-	s.log.LogAttrs(context.Background(), level, "skipped", append(append(w.attrs(), slog.String("reason", string(r))), attrs...)...)
+	if s.log.Enabled(context.Background(), level) {
+		s.log.LogAttrs(context.Background(), level, "skipped", append(append(w.attrs(), slog.String("reason", string(r))), attrs...)...)
+	}
 }
 
 // finished counts the end of a run.
@@ -140,12 +150,15 @@ func (s *Sidecar) finished(w *wake, h *held, end *ended) {
 		t.running.Add(-1)
 		t.runDuration.observe(end.took.Seconds())
 	}
-	attrs := append(w.attrs(), slog.String("outcome", string(o)), slog.Duration("duration", end.took.Round(time.Microsecond)))
+	attrs := append(w.attrs(), slog.String("run", h.run), slog.String("outcome", string(o)),
+		slog.Duration("duration", end.took.Round(time.Microsecond)))
 	level := slog.LevelInfo
 	if o == succeeded {
 		t.lastSuccess.set(seconds(s.clock.Now()))
 	}
-	if o.bad() {
+	bad := w.job.bad(o)
+	if bad {
+		t.failures.Add(1)
 		level = slog.LevelError
 	}
 	if end.attempt > 1 {
@@ -167,7 +180,7 @@ func (s *Sidecar) finished(w *wake, h *held, end *ended) {
 		attrs = append(attrs, slog.String("output", r.Output))
 	}
 	s.log.LogAttrs(context.Background(), level, "finished", attrs...)
-	s.notify.Send(notify.Ping{Job: w.job.Name, To: w.job.Notify, Run: h.run, Outcome: string(o)})
+	s.notify.Send(notify.Ping{Job: w.job.Name, To: w.job.Notify, Run: h.run, Outcome: string(o), Failed: bad})
 }
 
 func (w *wake) attrs() []slog.Attr {
@@ -180,62 +193,81 @@ func (w *wake) attrs() []slog.Attr {
 }
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
-func (s *Sidecar) interrupted(name, run string, rec lock.Record) {
+func (s *Sidecar) interrupted(name, run string, rec lock.Record, detail string) {
 	label := name
 	if isTimer(name) {
 		label = s.timers.label
 	}
 	j := s.job(name)
 	if j != nil {
-		s.notify.Send(notify.Ping{Job: name, To: j.Notify, Run: run, Outcome: string(wasInterrupted)})
+		s.notify.Send(notify.Ping{Job: name, To: j.Notify, Run: run, Outcome: string(wasInterrupted), Failed: true})
 	}
 	if j != nil || label != name {
 		t := s.metrics.job(label)
 		t.takeovers.Add(1)
 		t.ran(wasInterrupted)
+		t.failures.Add(1)
 	}
-	s.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "outcome", string(wasInterrupted), "replica", rec.Replica)
+	s.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "run", run, "outcome", string(wasInterrupted), "replica", rec.Replica,
+		"err", detail)
 }
 
-// missed counts the ticks between the newest one claimed before and the one just claimed. Each such interval is claimed
-// once, so over all replicas each missed tick is counted once. A series that Redis saw first later has missed nothing
-// before that. Of the ticks in between, those that the claim made due are fired late instead.
-func (s *Sidecar) missed(w *wake, a lock.Answer, late int) {
-	since := w.job.knownSince()
-	if w.member != "" || since.IsZero() {
+// book has missed ticks counted of which an answer of Redis has told: once over all replicas, whoever comes first, and beside
+// what the wake has to do.
+func (s *Sidecar) book(j *job, gaps string) {
+	if gaps == "" {
 		return
 	}
-	n := max(w.job.series.count(newestOf(a.Prev, since, a.PausedTo), w.tick)-late, 0)
-	if !a.Waited.IsZero() {
-		n++ // it waited for the end of the run, and a newer one took its place
-	}
-	if n > 0 {
-		s.metrics.job(w.job.label).missed.Add(uint64(n))
-		s.log.Warn("missed ticks that no replica fired", "job", w.job.Name, "ticks", n, "before", stamp(w.tick))
-	}
-	if late > 0 {
-		s.log.Warn("firing missed ticks late", "job", w.job.Name, "ticks", late, "before", stamp(w.tick))
-	}
+	s.runs.Go(func() {
+		all, err := lock.ParseGaps(gaps)
+		if err != nil {
+			s.log.Error("missed ticks cannot be counted", "job", j.Name, "err", err)
+			return
+		}
+		n := 0
+		var newest time.Time
+		for _, g := range all {
+			n += j.series.count(g.From, g.To)
+			newest = newestOf(newest, g.To)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), j.Lock.TTL)
+		defer cancel()
+		defer context.AfterFunc(s.working, cancel)()
+		switch ours, err := s.store.Book(ctx, j.Name, gaps, n); {
+		case err != nil: // whoever asks next will be told of them
+			s.log.Debug("missed ticks are not counted yet", "job", j.Name, "err", err)
+		case ours && n > 0:
+			s.metrics.job(j.label).missed.Add(uint64(n))
+			s.log.Warn("missed ticks that no replica fired", "job", j.Name, "ticks", n, "before", stamp(newest))
+		}
+	})
 }
 
 // entry is what the history in Redis keeps of a run.
-func (s *Sidecar) entry(end *ended) *lock.Entry {
-	e := &lock.Entry{Attempt: end.attempt, Outcome: string(end.outcome), Ended: s.clock.Now(), Took: end.took, Failed: end.outcome.bad()}
+func (s *Sidecar) entry(j *job, end *ended) *lock.Entry {
+	e := &lock.Entry{Attempt: end.attempt, Outcome: string(end.outcome), Ended: s.onRedis(s.clock.Now()), Took: end.took, Failed: j.bad(end.outcome)}
+	if e.Took > 0 {
+		e.Took = max(e.Took, time.Millisecond) // the history knows no less, and 0 stands for a run that never began
+	}
 	if end.result.Err != nil {
 		e.Detail = end.result.Err.Error()
-		if last := end.result.Output[strings.LastIndexByte(end.result.Output, '\n')+1:]; e.Failed && last != "" {
-			e.Detail += ": " + last
+		if e.Failed && end.result.Reason != "" {
+			e.Detail += ": " + end.result.Reason
 		}
 		e.Detail = truncate(lock.OneLine(e.Detail), maxDetail)
 	}
 	return e
 }
 
-// bad tells whether somebody may want to look into an outcome.
-func (o outcome) bad() bool {
+// bad tells whether a run that ended so has failed. It is the one answer: the log's level, the history's `failed`, the metric
+// failures_total, and by these the page, the alerts and the notifications go by it. A run that the shutdown cut off has not
+// failed if another replica runs it again.
+func (j *job) bad(o outcome) bool {
 	switch o {
-	case succeeded, declined, replaced, shutdown:
+	case succeeded, declined, replaced, handedOver:
 		return false
+	case shutdown:
+		return j.Guarantee != config.AtLeastOnce
 	}
 	return true
 }

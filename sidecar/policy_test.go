@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -227,6 +228,36 @@ jobs:
 	}
 }
 
+// What an answer says of a second try is the table's to judge: by default what may pass is tried again, and nothing else.
+func TestTheAnswerDecidesWhetherACallIsTriedAgain(t *testing.T) {
+	for _, c := range []struct {
+		retry, guarantee string
+		code             int
+		want             float64
+	}{
+		{"", "at-most-once", 500, 2}, {"", "at-most-once", 599, 2}, {"", "at-most-once", 408, 2}, {"", "at-most-once", 425, 2}, {"", "at-most-once", 429, 2},
+		{"", "at-most-once", 400, 0}, {"", "at-most-once", 404, 0}, {"", "at-least-once", 422, 0}, {"", "at-least-once", 302, 0}, {"", "every-replica", 403, 0},
+		{", on: [404, 500-502]", "at-most-once", 404, 2}, {", on: [404, 500-502]", "at-least-once", 503, 0}, {", on: [404, 500-502]", "at-most-once", 502, 2},
+		{"", "at-most-once", 200, 0}, {"", "at-least-once", 200, 2}, // an answer that broke off
+	} {
+		simulate(t, fmt.Sprintf(`
+jobs:
+  - {name: minute, schedule: "* * * * *", http: {url: "http://127.0.0.1/"}, retry: {limit: 2, backoff: 1s%s}, guarantee: %s}
+`, c.retry, c.guarantee), func(w *world) {
+			w.replica(0, func(r *replica) {
+				r.work = func(context.Context, execute.Run) execute.Result {
+					return execute.Result{Status: execute.Failed, Code: c.code, Err: errors.New("no")}
+				}
+			})
+			w.at(30 * time.Second)
+			if got := w.sum("retries_total"); got != c.want {
+				t.Errorf("%s, retry {%s}: after %d it was tried again %v times, want %v", c.guarantee, c.retry, c.code, got, c.want)
+			}
+			w.expect(1, "runs_total", "failed")
+		})
+	}
+}
+
 func TestReplaceEndsTheRunAtOnceWhereverItIs(t *testing.T) {
 	simulate(t, policy("concurrencyPolicy: Replace, timeout: 10m"), func(w *world) {
 		for range 3 {
@@ -253,7 +284,7 @@ func TestQueueLetsOneTickWait(t *testing.T) {
 		}
 		w.at(400 * time.Second)
 		w.expectOrder("minute", "0s schedule", "1m0s catchup", "3m0s catchup")
-		w.expect(3, "skips_total", "queued") // two that ran, and the one that waits
+		w.expect(9, "skips_total", "queued") // on each replica two that ran, and the one that waits
 		for i, at := range []time.Duration{0, 140 * time.Second, 280 * time.Second} {
 			if got := w.starts[i].at.Sub(w.origin()); got < at || got > at+100*time.Millisecond {
 				t.Errorf("start %d came at +%s, want +%s", i, got, at)

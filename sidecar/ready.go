@@ -15,10 +15,15 @@ type Prober interface {
 // notAsked is why no wake contends before the app was asked for the first time.
 const notAsked = "it was not asked yet"
 
-// probeApp asks the app whether it is ready, as often as the table says, until ctx ends.
+// untilReady is how often the app is asked until it says yes for the first time: each second in which nobody has noticed that it
+// is up is one without this replica. From then on it is asked as often as the table says.
+const untilReady = 150 * time.Millisecond
+
+// probeApp asks the app whether it is ready, at once and then again and again, until ctx ends.
 func (s *Sidecar) probeApp(ctx context.Context) {
 	var prober Prober
 	var asked *config.Ready
+	var was bool // ready, since this gate is asked
 	for ctx.Err() == nil {
 		gate := s.Table().Ready
 		if gate == nil {
@@ -31,7 +36,7 @@ func (s *Sidecar) probeApp(ctx context.Context) {
 			continue
 		}
 		if gate != asked {
-			prober, asked = s.prober(*gate), gate
+			prober, asked, was = s.prober(*gate), gate, false
 		}
 		why := ""
 		if err := prober.Probe(ctx); err != nil {
@@ -40,7 +45,12 @@ func (s *Sidecar) probeApp(ctx context.Context) {
 		if ctx.Err() == nil {
 			s.appIs(why)
 		}
-		t := time.NewTimer(gate.Interval)
+		was = was || why == ""
+		wait := gate.Interval
+		if !was {
+			wait = min(wait, untilReady)
+		}
+		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
 		case <-s.newTable:

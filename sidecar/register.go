@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 )
 
 const (
@@ -15,8 +15,6 @@ const (
 	registerAtOnce = 100
 	// registerEvery keeps the ledgers of the table's jobs from expiring.
 	registerEvery = 24 * time.Hour
-	// noTicks is the fingerprint of a job that left the table: should it come back, it has missed nothing in between.
-	noTicks = "none"
 )
 
 // register tells Redis of the jobs that it has not been told of today. When it has forgotten one it is told of all: data
@@ -26,6 +24,7 @@ func (w *watcher) register(ctx context.Context, born time.Time) {
 	all := append(slices.AppendSeq(make([]*job, 0, len(s.jobs())+1), maps.Values(s.jobs())), s.timers)
 	if !s.timers.registerDue() && !born.Equal(s.timers.bornAt()) {
 		s.log.Warn("Redis has lost its data: registering all jobs anew")
+		s.store.CheckLeases()
 		for _, j := range all {
 			j.forget()
 		}
@@ -39,9 +38,7 @@ func (w *watcher) register(ctx context.Context, born time.Time) {
 		slots <- struct{}{}
 		registering.Go(func() {
 			defer func() { <-slots }()
-			if l, err := s.store.Register(ctx, j.Name, j.Fingerprint); err == nil {
-				j.registeredAs(l)
-			} else if ctx.Err() == nil {
+			if err := s.tell(ctx, j); err != nil && ctx.Err() == nil {
 				s.log.Warn("the job is not known to Redis yet", "job", j.Name, "err", err)
 			}
 		})
@@ -53,12 +50,26 @@ func (w *watcher) register(ctx context.Context, born time.Time) {
 	})
 }
 
+// tell makes a job known to Redis. One that every replica ran before is back: what was fired meanwhile is not fired again.
+func (s *Sidecar) tell(ctx context.Context, j *job) error {
+	if j.comesBack() {
+		if _, err := s.store.Register(ctx, j.Name, lock.NoTicks); err != nil {
+			return err
+		}
+	}
+	l, err := s.store.RegisterAgain(ctx, j.Name, j.fingerprint(), j.owes(s.clock.Now()))
+	if err == nil {
+		j.registeredAs(l)
+	}
+	return err
+}
+
 // deregister tells Redis that the job has left the table. Where another replica has it still, nothing comes of that but
 // ticks missed before this moment that are not counted.
 func (w *watcher) deregister(ctx context.Context, j *job) {
 	s := w.sidecar
-	if s.job(j.Name) == nil && j.Guarantee != config.EveryReplica {
-		if _, err := s.store.Register(ctx, j.Name, noTicks); err != nil {
+	if s.job(j.Name) == nil && j.claims() {
+		if _, err := s.store.Register(ctx, j.Name, lock.NoTicks); err != nil {
 			return // and tries again at the next look
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -115,7 +116,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	if s.accepting.Err() != nil {
 		return errDraining
 	}
-	before, next := s.jobs(), roster{}
+	before, next, reloaded := s.jobs(), roster{}, t != s.Table()
 	var made []*job
 	for _, c := range together(t, dynamic) {
 		j := before[c.Name]
@@ -168,14 +169,42 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	}
 	s.watcher.nudge("") // so that Redis is told of new jobs now
 	if s.cron != nil {
-		s.log.Info("jobs swapped", "table", t.Hash, "jobs", len(next), "changed", len(made))
+		s.swapped(t, before, next, made, reloaded)
 	}
 	return nil
+}
+
+// swapped says which jobs are at work now that were not, and which are not any more.
+func (s *Sidecar) swapped(t *config.Table, before, next roster, made []*job, reloaded bool) {
+	added, changed, removed := []string{}, []string{}, []string{}
+	for _, j := range made {
+		if before[j.Name] == nil {
+			added = append(added, j.Name)
+		} else {
+			changed = append(changed, j.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if next[name] == nil {
+			removed = append(removed, name)
+		}
+	}
+	msg := "dynamic jobs changed"
+	switch {
+	case reloaded:
+		msg = "table reloaded"
+	case len(added)+len(changed)+len(removed) == 0:
+		return
+	}
+	s.log.Info(msg, "added", added, "changed", changed, "removed", removed, "table", t.Hash, "jobs", len(next))
 }
 
 // newJob makes a job of a row of the table.
 func (s *Sidecar) newJob(c config.Job) *job {
 	j := &job{Job: c, label: c.Name, series: newSeries(&c), executor: s.executor(c)}
+	if c.Dynamic {
+		j.executor = admitted{j.executor, &j.Job, s.Table}
+	}
 	j.life, j.end = context.WithCancel(context.Background())
 	return j
 }

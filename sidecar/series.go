@@ -6,6 +6,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/lock"
 )
 
 // series is a job's ticks with the instants at which they come due: a tick plus its jitter. Jitter is shorter than the
@@ -67,6 +68,15 @@ func (s *series) between(from, to time.Time, most int) []time.Time {
 	}
 	slices.Reverse(ticks)
 	return ticks
+}
+
+// past are ticks with the instants at which they came due.
+func (s *series) past(ticks []time.Time) []lock.Past {
+	var all []lock.Past
+	for _, t := range ticks {
+		all = append(all, lock.Past{Tick: t, Due: s.due(t)})
+	}
+	return all
 }
 
 // never stands for "no more ticks" towards gocron, which takes a zero Time for one that has passed and asks on for ever.

@@ -18,12 +18,15 @@ import (
 	"github.com/solotick/solotick/sidecar/notify"
 )
 
-// Options of a Sidecar. All but Notify, Wall and Nap are required.
+// Options of a Sidecar. All but Redis, Process, Notify, Wall and Nap are required.
 type Options struct {
-	Table      *config.Table
-	Store      *lock.Store
-	Replica    string // name of this replica: one word
-	Version    string
+	Table   *config.Table
+	Store   *lock.Store
+	Redis   string // where Redis is, for the log
+	Replica string // name of this replica: one word
+	Version string
+	// Process tells this process from another one that has the same name, about which it warns; "" is not compared.
+	Process    string
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 	// Executor makes what runs a job.
@@ -40,7 +43,7 @@ type Options struct {
 
 // Sidecar is one replica at work.
 type Sidecar struct {
-	service, replica, version string
+	service, replica, version, process string
 
 	store     *lock.Store
 	clock     *clock
@@ -76,7 +79,7 @@ type Sidecar struct {
 // New builds a replica; Run sets it to work.
 func New(o Options) (*Sidecar, error) {
 	s := &Sidecar{
-		service: o.Table.Service, replica: o.Replica, version: o.Version, store: o.Store, log: o.Log, wall: o.Wall,
+		service: o.Table.Service, replica: o.Replica, version: o.Version, process: o.Process, store: o.Store, log: o.Log, wall: o.Wall,
 		executor: o.Executor, prober: o.Prober, notify: o.Notify,
 		admission: admission{own: map[string]bool{}}, newTable: make(chan struct{}, 1), drained: make(chan struct{}),
 	}
@@ -90,10 +93,10 @@ func New(o Options) (*Sidecar, error) {
 	}
 	s.clock = newClock(s.wall, o.Nap)
 	if o.Table.Clock != "local" {
-		s.clock.redis = s.store.Reached
+		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
 	}
-	s.watcher = &watcher{sidecar: s, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
-	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}}
+	s.watcher = &watcher{sidecar: s, trouble: trouble{redis: o.Redis}, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
+	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
 	s.turn = &turn{sidecar: s}
 	s.timers = newTimers()
 	s.table.Store(o.Table)
@@ -128,13 +131,13 @@ func (s *Sidecar) Run(ctx context.Context) error {
 		close(s.drained)
 		return err
 	}
+	s.watcher.announce()
 	var watching, attending sync.WaitGroup
 	watching.Go(func() { s.watcher.run(s.accepting) })
 	watching.Go(func() { s.probeApp(s.accepting) })
 	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
 	attending.Go(func() { s.heart.run(attended) })
 	attending.Go(func() { s.store.Listen(attended, s.watcher.nudge) })
-	s.log.Info("taking ticks", "service", s.service, "replica", s.replica, "jobs", len(s.Jobs()), "table", s.Table().Hash)
 
 	select {
 	case <-ctx.Done():
@@ -263,6 +266,14 @@ func (s *Sidecar) Ready() error {
 		return errNoAnswer
 	}
 	return nil
+}
+
+// Notice is what is wrong and yet no reason to restart the replica or to take its pod out of service; "" = nothing.
+func (s *Sidecar) Notice() string {
+	if s.LastReload().Err == nil {
+		return ""
+	}
+	return "the table in force is not what its file says: the log and solotick status tell why"
 }
 
 // contends tells why the replica leaves all ticks to others; nil when it does not.

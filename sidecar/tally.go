@@ -15,12 +15,12 @@ import (
 // which would be most of what a replica with a hundred jobs holds in memory: here a job takes less than a kilobyte, and
 // such objects live for the length of a scrape.
 type tally struct {
-	fires, missed, retries, handovers, takeovers atomic.Uint64
-	skips                                        [len(reasons)]atomic.Uint64
-	runs                                         [len(outcomes)]atomic.Uint64
-	running                                      atomic.Int64
-	lastFire, lastSuccess, next                  gauge
-	runDuration, fireDelay                       histogram
+	fires, failures, missed, retries, handovers, takeovers atomic.Uint64
+	skips                                                  [len(reasons)]atomic.Uint64
+	runs                                                   [len(outcomes)]atomic.Uint64
+	running                                                atomic.Int64
+	lastFire, lastSuccess, next                            gauge
+	runDuration, fireDelay                                 histogram
 
 	held int         // fires under way, under the lock of the tallies
 	left atomic.Bool // the job has left: its tally goes with the last of these
@@ -92,6 +92,7 @@ var (
 	firesDesc       = perJob("fires_total", "Ticks for which this replica started the job.")
 	skipsDesc       = perJob("skips_total", "Wakes of this replica that did not start the job, by reason.", "reason")
 	runsDesc        = perJob("runs_total", "Runs that ended, by outcome. An interrupted run is counted by the replica that noticed.", "outcome")
+	failuresDesc    = perJob("failures_total", "Runs that failed: those that the history has as failed.")
 	missedDesc      = perJob("missed_total", "Ticks that no replica fired in time, counted by the replica that claimed the next one.")
 	retriesDesc     = perJob("retries_total", "Failed attempts that were followed by another one in the same run.")
 	handoversDesc   = perJob("handovers_total", "Ticks given to another replica because the job could not be started here.")
@@ -106,8 +107,8 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*tallies) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{firesDesc, skipsDesc, runsDesc, missedDesc, retriesDesc, handoversDesc, takeoversDesc, runningDesc,
-		lastFireDesc, lastSuccessDesc, nextDesc, runDurationDesc, fireDelayDesc} {
+	for _, d := range []*prometheus.Desc{firesDesc, skipsDesc, runsDesc, failuresDesc, missedDesc, retriesDesc, handoversDesc, takeoversDesc,
+		runningDesc, lastFireDesc, lastSuccessDesc, nextDesc, runDurationDesc, fireDelayDesc} {
 		ch <- d
 	}
 }
@@ -136,6 +137,7 @@ func (t *tally) collect(ch chan<- prometheus.Metric, label string) {
 	for i, o := range outcomePairs {
 		counter(runsDesc, &t.runs[i], []*dto.LabelPair{job, o})
 	}
+	counter(failuresDesc, &t.failures, alone)
 	counter(missedDesc, &t.missed, alone)
 	counter(retriesDesc, &t.retries, alone)
 	counter(handoversDesc, &t.handovers, alone)

@@ -127,7 +127,7 @@ func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
 			w.unread(ctx, d, err)
 			return
 		}
-		wk := j.dueWake(d)
+		wk := j.dueWake(d, s.clock.Now())
 		wk.place = place
 		resumed := w.resumed.Load()
 		s.fire(wk)
@@ -143,7 +143,7 @@ func (w *watcher) unread(ctx context.Context, d lock.Due, err error) {
 	var problems config.Problems
 	switch {
 	case errors.Is(err, lock.ErrNoTimer):
-		if ours, err := w.sidecar.store.Drop(ctx, d.Member()); ours && err == nil {
+		if ours, _, err := w.sidecar.store.Drop(ctx, d, false); ours && err == nil {
 			w.sidecar.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
 		}
 	case errors.As(err, &problems), errors.Is(err, lock.ErrBadTimer): // it may be another version's, which can read it

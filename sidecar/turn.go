@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -43,7 +44,13 @@ func weight(w *wake, replica string) uint64 {
 	return x ^ x>>33
 }
 
-// see takes in who else is there.
+// allIn tells whether all replicas that take ticks, this one among them, are in a list.
+func (t *turn) allIn(list []string) bool {
+	others := t.peers.Load()
+	return others == nil || !slices.ContainsFunc(*others, func(p string) bool { return !slices.Contains(list, p) })
+}
+
+// see records who else is there.
 func (t *turn) see(others []lock.Replica) {
 	var taking []string
 	for _, r := range others {

@@ -2,10 +2,12 @@ package sidecar
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -37,11 +39,15 @@ type watcher struct {
 	wild    bool      // Redis' clock and ours lie too far apart
 
 	answeredOnce atomic.Bool
+
+	trouble   trouble // with Redis
+	announced string  // what announce has said last
 }
 
 func (w *watcher) run(ctx context.Context) {
 	for w.wait(ctx) {
 		w.look(ctx)
+		w.announce()
 		w.checkClock()
 		w.catchUp()
 	}
@@ -103,6 +109,7 @@ func (w *watcher) look(ctx context.Context) {
 	w.strange = min(seen.Strange, maxStrange)
 	w.takeDynamic(ctx, seen.Jobs)
 	w.register(ctx, seen.Born)
+	w.readHolds(ctx)
 	w.answeredOnce.Store(true)
 	w.takeOver(ctx, seen.Runs)
 	w.takeDue(ctx, seen.Runs, seen.Due)
@@ -170,15 +177,16 @@ func (w *watcher) catchUp() {
 	}
 }
 
-// answered says once when Redis goes away, and once when it is back. True when it has come: back, or for the first time.
+// answered says when Redis is of no use, and when it is again. True when it has come: back, or for the first time.
 func (w *watcher) answered(err error) (came bool) {
 	s := w.sidecar
 	came = err == nil && (!w.up || !w.answeredOnce.Load())
 	switch {
 	case err == nil && !w.up:
 		s.log.Info("Redis answers")
-	case err != nil && w.up:
-		s.log.Error("Redis does not answer", "err", err)
+		w.trouble.over()
+	case err != nil:
+		w.trouble.tell(s.log, diagnosis.Of(err))
 	}
 	w.up = err == nil
 	s.metrics.redisUp.Set(0)
@@ -213,14 +221,17 @@ func (w *watcher) takeOver(ctx context.Context, runs []lock.Running) {
 	defer all.Wait()
 	for _, r := range w.runs.Unchanged(runs, s.ttl) {
 		all.Go(func() {
-			rec, ours, err := w.runs.Reap(ctx, r, func(lock.Record) lock.Entry {
-				return lock.Entry{Outcome: string(wasInterrupted), Failed: true}
+			var detail string
+			rec, ours, err := w.runs.Reap(ctx, r, func(rec lock.Record) lock.Entry {
+				detail = fmt.Sprintf("replica %s stopped renewing its lease at %s: it died, was stopped or lost Redis; replica %s noticed that",
+					rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), s.replica)
+				return lock.Entry{Outcome: string(wasInterrupted), Failed: true, Detail: detail}
 			})
 			switch {
 			case err != nil:
 				s.log.Warn("a run without a replica could not be taken over", "job", r.Job, "run", r.Run, "err", err)
 			case ours:
-				s.interrupted(r.Job, r.Run, rec)
+				s.interrupted(r.Job, r.Run, rec, detail)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/notify"
 )
 
 // world is a service in a synctest bubble: replicas of the real sidecar on the real scripts in miniredis, over
@@ -36,6 +38,7 @@ type world struct {
 	mu       sync.Mutex
 	starts   []start
 	replicas []*replica
+	offset   atomic.Pointer[time.Duration] // by which Redis' clock was set; nil = it was not
 }
 
 // start is one start of a job.
@@ -57,17 +60,22 @@ type replica struct {
 	done     chan struct{}
 	client   redis.UniversalClient
 	logs     *logs
-	app      Prober       // nil = it is always ready
+	app      Prober // nil = it is always ready
+	pings    *notify.Pinger
 	says     func(string) // called with a message ahead of its line in the log
+	process  string       // "" = it does not say
 
 	mu    sync.Mutex
 	skew  time.Duration // its machine's clock minus the bubble's
 	cut   bool          // no connection gets through
+	slept atomic.Int64  // for how long its machine was suspended
+	deaf  atomic.Bool   // what it asks reaches Redis, and no answer comes back: the connection ends instead
 	far   time.Duration // from Redis: what a write takes
 	dials int
 	conns []net.Conn
 	work  func(ctx context.Context, r execute.Run) execute.Result // what its jobs do; nil: they cannot be started
 	ifNot func()                                                  // called then
+	tries func(execute.Run)                                       // called then, one at a time
 }
 
 // simulate runs f in a bubble with a table, and ends everything afterwards.
@@ -125,15 +133,17 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 		c(r)
 	}
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: r.dial}, 0)
-	store, err := lock.New(r.client, "test", lock.Options{Boottime: func() time.Duration { return time.Since(w.began) }})
+	boottime := func() time.Duration { return time.Since(w.began) + time.Duration(r.slept.Load()) }
+	store, err := lock.New(r.client, "test", lock.Options{Boottime: boottime})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	r.Sidecar, err = New(Options{
-		Table: w.table, Store: store, Replica: r.name, Version: "test", Registerer: r.registry,
-		Log:      slog.New(speech{slog.NewTextHandler(r.logs, nil), r.says}),
+		Table: w.table, Store: store, Redis: "redis:6379", Replica: r.name, Version: "test", Process: r.process, Registerer: r.registry,
+		Log:      slog.New(speech{slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug}), r.says}),
 		Executor: func(config.Job) execute.Executor { return r },
 		Prober:   func(config.Ready) Prober { return r },
+		Notify:   r.pings,
 		Wall:     r.wall,
 		Nap:      time.Sleep,
 	})
@@ -165,12 +175,20 @@ func (r *replica) Execute(ctx context.Context, run execute.Run) execute.Result {
 	work := r.work
 	r.mu.Unlock()
 	if work == nil {
+		if r.tries != nil {
+			r.world.mu.Lock()
+			r.tries(run)
+			r.world.mu.Unlock()
+		}
 		if r.ifNot != nil {
 			r.ifNot()
 		}
 		return execute.Result{Status: execute.NotStarted, Err: errors.New("connection refused"), Code: -1}
 	}
 	run.Await(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return execute.Result{Status: execute.Canceled, Err: err, Code: -1}
+	}
 	run.Started()
 	return work(ctx, run)
 }
@@ -192,24 +210,26 @@ func (r *replica) dial(context.Context, string, string) (net.Conn, error) {
 	}
 	c, err := r.world.redis.Dial()
 	if err == nil {
-		c = carried(c, r.far)
+		c = r.carried(c)
 		r.conns = append(r.conns, c)
 	}
 	return c, err
 }
 
-// link is a connection over some way that takes in what is written, as a kernel's does: over a bare pipe, a long pipeline
+// link is a connection over some way that records what is written, as a kernel's does: over a bare pipe, a long pipeline
 // and the answers to its beginning wait for each other.
 type link struct {
 	net.Conn
+	of   *replica
 	out  chan []byte
 	gone chan struct{}
 	end  func()
 }
 
-// carried carries what is written to c, each time after way.
-func carried(c net.Conn, way time.Duration) *link {
-	l := &link{Conn: c, out: make(chan []byte, 1000), gone: make(chan struct{})}
+// carried carries what is written to c, each time after r.far.
+func (r *replica) carried(c net.Conn) *link {
+	l := &link{Conn: c, of: r, out: make(chan []byte, 1000), gone: make(chan struct{})}
+	way := r.far
 	l.end = sync.OnceFunc(func() { close(l.gone) })
 	go func() {
 		defer l.end()
@@ -217,6 +237,7 @@ func carried(c net.Conn, way time.Duration) *link {
 			select {
 			case p := <-l.out:
 				time.Sleep(way)
+				r.world.tellTime()
 				if _, err := c.Write(p); err != nil {
 					return
 				}
@@ -235,6 +256,15 @@ func (l *link) Write(p []byte) (int, error) {
 	case <-l.gone:
 		return 0, net.ErrClosed
 	}
+}
+
+func (l *link) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	if err == nil && l.of.deaf.Load() {
+		_ = l.Close()
+		return 0, net.ErrClosed
+	}
+	return n, err
 }
 
 func (l *link) Close() error {
@@ -276,6 +306,30 @@ func (r *replica) disconnect(cut bool) {
 		}
 		r.conns = nil
 	}
+}
+
+// redisIsAhead sets Redis' clock, so much ahead of the bubble's.
+func (w *world) redisIsAhead(d time.Duration) {
+	w.offset.Store(&d)
+	w.tellTime()
+}
+
+// tellTime tells miniredis the time once its clock was set: from then on it has none of its own.
+func (w *world) tellTime() {
+	if d := w.offset.Load(); d != nil {
+		w.redis.SetTime(time.Now().UTC().Add(*d))
+	}
+}
+
+// operator gives f a store of somebody who is no replica.
+func (w *world) operator(f func(s *lock.Store)) {
+	w.t.Helper()
+	far := &replica{world: w, name: "operator"}
+	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: far.dial}, 0)
+	defer client.Close()
+	store, err := lock.New(client, "test", lock.Options{Boottime: func() time.Duration { return time.Since(w.began) }})
+	w.must(err)
+	f(store)
 }
 
 // at sleeps until d after the full minute that follows the start of the bubble's world, and until all that the replicas

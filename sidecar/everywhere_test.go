@@ -1,0 +1,151 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// What can be seen of a job that runs on every replica, and done about it.
+
+const everywhere = "\njobs:\n  - {name: minute, schedule: '* * * * *', guarantee: every-replica, exec: {command: [x]}}\n"
+
+// beat is what a replica last said of itself.
+func (w *world) beat(name string) lock.Replica {
+	w.t.Helper()
+	var found lock.Replica
+	w.operator(func(s *lock.Store) {
+		all, err := s.Replicas(w.t.Context())
+		w.must(err)
+		for _, r := range all {
+			if r.Name == name {
+				found = r
+			}
+		}
+	})
+	return found
+}
+
+func TestHowAJobFaredOnEachReplicaIsTold(t *testing.T) {
+	simulate(t, everywhere, func(w *world) {
+		w.replica(time.Second, func(r *replica) {
+			r.work = func(context.Context, execute.Run) execute.Result {
+				return execute.Result{Status: execute.Failed, Err: errors.New("exit code 3"), Output: strings.Repeat("why ", 200), Code: 3}
+			}
+		})
+		w.replica(time.Second)
+		w.replica(time.Second, refuses)
+		w.at(10 * time.Second)
+		for name, want := range map[string]string{"r1": "failed", "r2": "succeeded", "r3": "not_started"} {
+			e, ok := w.beat(name).Ran["minute"]
+			if !ok || e.Outcome != want || e.Failed != (want != "succeeded") || !e.Tick.Equal(w.origin()) ||
+				e.Replica != name || e.Run == "" || len(e.Detail) > maxResult {
+				t.Errorf("%s says of its run %+v, want %s", name, e, want)
+			}
+		}
+		w.swap(w.replicas[0], minutely) // where it has a ledger, which tells
+		w.at(20 * time.Second)
+		if ran := w.beat("r1").Ran; len(ran) != 0 {
+			t.Errorf("after it has become a job that is claimed, r1 says %+v", ran)
+		}
+		w.at(70 * time.Second)
+		w.swap(w.replicas[1], "\njobs: []")
+		w.at(80 * time.Second)
+		if ran := w.beat("r2").Ran; len(ran) != 0 {
+			t.Errorf("after it has left the table, r2 says %+v", ran)
+		}
+	})
+}
+
+func TestAPauseHoldsAJobBackOnEveryReplica(t *testing.T) {
+	simulate(t, everywhere, func(w *world) {
+		for range 3 {
+			w.replica(time.Second)
+		}
+		at := func(minute int, want int) {
+			t.Helper()
+			if n := len(w.started("minute")[w.origin().Add(time.Duration(minute)*time.Minute)]); n != want {
+				t.Errorf("the tick of minute %d was started %d times, want %d\n%s", minute, n, want, w.log())
+			}
+		}
+		operate := func(f func(s *lock.Store) error) { w.operator(func(s *lock.Store) { w.must(f(s)) }) }
+		w.at(30 * time.Second)
+		at(0, 3)
+		operate(func(s *lock.Store) error { return s.Pause(w.t.Context(), "minute", "incident", time.Time{}) })
+		w.at(90 * time.Second)
+		at(1, 0)
+		w.expect(3, "skips_total", "paused")
+		for _, r := range w.replicas { // which go by what they heard last
+			r.disconnect(true)
+		}
+		w.swap(w.replicas[0], "maxRunning: 9"+strings.Replace(everywhere, "[x]", "[y]", 1)) // the job is another one now
+		w.at(150 * time.Second)
+		at(2, 0)
+		for _, r := range w.replicas {
+			r.disconnect(false)
+		}
+		w.at(165 * time.Second)
+		operate(func(s *lock.Store) error { _, err := s.Resume(w.t.Context(), "minute"); return err })
+		w.at(210 * time.Second)
+		at(3, 3)
+		operate(func(s *lock.Store) error {
+			return s.Pause(w.t.Context(), "minute", "incident", w.origin().Add(5*time.Minute))
+		})
+		w.at(270 * time.Second)
+		at(4, 0)
+		w.at(330 * time.Second)
+		at(5, 3) // the end of the pause, which is none of it
+		w.expect(0, "missed_total")
+	})
+}
+
+func TestTwoProcessesOfOneNameAreNoticed(t *testing.T) {
+	const said = `level=WARN msg="another process has the same name`
+	simulate(t, minutely, func(w *world) {
+		named := func(process string) func(*replica) {
+			return func(r *replica) { r.name, r.process = "app", process }
+		}
+		before := w.replica(0, named("one"))
+		w.at(-time.Minute)
+		before.crash()
+		w.at(-58 * time.Second) // its heartbeat is still there
+		first := w.replica(0, named("two"))
+		w.at(-30 * time.Second)
+		if w.beat("app").Twin || strings.Contains(first.logs.String(), said) {
+			t.Errorf("the one that was here before is taken for another one:\n%s", first.logs)
+		}
+		second := w.replica(0, named("three"))
+		w.at(-15 * time.Second)
+		for _, r := range []*replica{first, second} {
+			if n := strings.Count(r.logs.String(), said); n != 1 {
+				t.Errorf("%s says it %d times:\n%s", r.process, n, r.logs)
+			}
+		}
+		if !w.beat("app").Twin {
+			t.Error("the heartbeat does not say it")
+		}
+		second.stop()
+		<-second.done
+		w.at(15 * time.Second)
+		if r := w.beat("app"); r.Twin || r.Process != "two" {
+			t.Errorf("when there is one again, its heartbeat says %+v", r)
+		}
+	})
+}
+
+func TestThatAnotherReplicaFiredATickIsSaidAtDebug(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		w.replica(time.Second)
+		w.replica(time.Second)
+		w.at(10 * time.Second)
+		if log := w.log(); !strings.Contains(log, "level=DEBUG msg=skipped job=minute") || strings.Contains(log, "level=INFO msg=skipped") {
+			t.Errorf("the log is\n%s", log)
+		}
+		w.expect(1, "skips_total", "fired_elsewhere")
+	})
+}

@@ -1,0 +1,61 @@
+package sidecar
+
+import (
+	"context"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// A pause of a job that is claimed is Redis' to keep: it refuses the claim. A job that runs on every replica asks nobody, so
+// its pauses are read at each look. Such a replica goes by what it heard last while Redis is away, as it goes on firing.
+
+// readHolds reads the pauses of the jobs that run on every replica.
+func (w *watcher) readHolds(ctx context.Context) {
+	var names []string
+	for name, j := range w.sidecar.jobs() {
+		if !j.claims() {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	states, err := w.sidecar.store.States(ctx, names)
+	if err != nil { // the next look reads them
+		return
+	}
+	for _, name := range names {
+		if j := w.sidecar.job(name); j != nil {
+			j.hold(states[name])
+		}
+	}
+}
+
+// hold records which pauses a job has.
+func (j *job) hold(state lock.JobState) {
+	var holds []lock.Pause
+	for _, p := range []*lock.Pause{state.Paused, state.PausedAll} {
+		if p != nil {
+			holds = append(holds, *p)
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.holds = holds
+}
+
+// heldBack tells whether a pause keeps this replica from firing a tick without a claim.
+func (j *job) heldBack(tick time.Time) bool {
+	if j.claims() {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, p := range j.holds {
+		if p.Until.IsZero() || tick.Before(p.Until) {
+			return true
+		}
+	}
+	return false
+}

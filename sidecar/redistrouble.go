@@ -1,0 +1,58 @@
+package sidecar
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/solotick/solotick/internal/diagnosis"
+)
+
+// tellAgain is after how long the same trouble is told again: whoever looks at the log need not look far back for it.
+const tellAgain = time.Minute
+
+// trouble is what the log says of a Redis that is of no use. The watcher alone uses it.
+type trouble struct {
+	redis string // where Redis is; "" = that is not told
+	says  string // what was told last; "" = there is no trouble
+	at    time.Time
+}
+
+// tell tells what is wrong: at once if it is something else than before, and then once a minute.
+func (t *trouble) tell(log *slog.Logger, d diagnosis.Diagnosis) {
+	if d.Says == t.says && time.Since(t.at) < tellAgain {
+		return
+	}
+	t.says, t.at = d.Says, time.Now()
+	var attrs []any
+	if t.redis != "" {
+		attrs = append(attrs, "redis", t.redis)
+	}
+	attrs = append(attrs, "err", d.Reason)
+	if d.Hint != "" {
+		attrs = append(attrs, "hint", d.Hint)
+	}
+	log.Error("Redis "+d.Says, attrs...)
+}
+
+// over says that there is none any more.
+func (t *trouble) over() { t.says = "" }
+
+// What a replica says of itself when it has started.
+const (
+	taking  = "taking ticks"
+	waiting = "waiting for Redis"
+)
+
+// announce says once that the replica takes ticks, and once that it waits for Redis if that comes first.
+func (w *watcher) announce() {
+	s := w.sidecar
+	switch ready := w.answeredOnce.Load(); {
+	case ready && w.announced != taking:
+		w.announced = taking
+	case !ready && w.announced == "":
+		w.announced = waiting
+	default:
+		return
+	}
+	s.log.Info(w.announced, "service", s.service, "replica", s.replica, "jobs", len(s.Jobs()), "table", s.Table().Hash)
+}

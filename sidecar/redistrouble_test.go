@@ -1,0 +1,59 @@
+package sidecar
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// count counts the lines of a replica's log that have all the words.
+func (r *replica) count(words ...string) int {
+	n := 0
+line:
+	for l := range strings.Lines(r.logs.String()) {
+		for _, w := range words {
+			if !strings.Contains(l, w) {
+				continue line
+			}
+		}
+		n++
+	}
+	return n
+}
+
+func TestARedisThatRefusesIsToldInItsOwnWordsAtOnceAndEachMinute(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		w.redis.RequireAuth("hunter2")
+		began := time.Now()
+		r := w.replica(time.Second)
+		time.Sleep(time.Until(began.Add(3*time.Minute + 30*time.Second)))
+		if n := r.count("level=ERROR", `msg="Redis asks for a password"`, "redis=redis:6379", `err="NOAUTH `, "hint=", "redis.passwordFile"); n != 4 {
+			t.Errorf("it was told %d times in three minutes and a half, want 4\n%s", n, r.logs)
+		}
+		if r.count("does not answer") != 0 || r.count("taking ticks") != 0 || r.count(`msg="waiting for Redis"`) != 1 {
+			t.Errorf("a Redis that asks for a password does answer, and no tick is taken:\n%s", r.logs)
+		}
+		w.redis.RequireAuth("")
+		time.Sleep(2 * time.Second)
+		if r.count(`msg="Redis answers"`) != 1 || r.count(`msg="taking ticks"`, "replica=r1", "jobs=1") != 1 {
+			t.Errorf("it answers now:\n%s", r.logs)
+		}
+		time.Sleep(10 * time.Minute)
+		if r.count(`msg="waiting for Redis"`) != 1 || r.count(`msg="taking ticks"`) != 1 || r.count("Redis asks") != 4 {
+			t.Errorf("it goes on:\n%s", r.logs)
+		}
+		r.disconnect(true)
+		time.Sleep(90 * time.Second)
+		if n := r.count(`msg="Redis does not answer"`); n != 2 {
+			t.Errorf("that it has gone was told %d times in 90 s, want 2\n%s", n, r.logs)
+		}
+		w.redis.RequireAuth("hunter2") // another trouble is told without waiting for the minute
+		r.disconnect(false)
+		time.Sleep(5 * time.Second)
+		if n := r.count("Redis asks for a password"); n != 5 {
+			t.Errorf("another trouble was told %d times\n%s", n-4, r.logs)
+		}
+		w.redis.RequireAuth("")
+		time.Sleep(5 * time.Second)
+	})
+}
