@@ -19,6 +19,7 @@ func (a *app) backfillCommand() *cobra.Command {
 		o        output
 		from, to string
 		dry      bool
+		anew     bool
 	)
 	c := &cobra.Command{
 		Use:   "backfill JOB --from TIME --to TIME",
@@ -26,10 +27,15 @@ func (a *app) backfillCommand() *cobra.Command {
 		Long: fmt.Sprintf(`Run a job once for each tick that its schedule has from --from (inclusive) to --to (exclusive), %d at most, also while
 the job is paused.
 
-Ticks that were fired before are run again, under the same Idempotency-Key as then: the promise that no tick is fired
-twice does not hold for what is asked for by hand. Look at them with --dry-run first.`, lock.MaxBackfill),
+Ticks that were fired before are fired again: the promise that no tick is fired twice does not hold for what is asked for
+by hand. Look at them with --dry-run first.
+
+Each tick is sent under the Idempotency-Key that it had before. An app that keeps its answers by key answers such a request
+from its store, and does the work only for ticks that it has not seen. To have all of them done again, give them keys of
+their own with --new-keys.`, lock.MaxBackfill),
 		Example: `  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --dry-run
-  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z`,
+  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z
+  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --new-keys`,
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -40,7 +46,7 @@ twice does not hold for what is asked for by hand. Look at them with --dry-run f
 				return &failure{code: exitUsage, err: errors.New("backfill needs --from and --to"), hint: c.CommandPath() + " --help"}
 			}
 			return a.at(func(ctx context.Context, d *desk) error {
-				j, err := d.job(ctx, args[0])
+				j, err := d.claimed(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -48,19 +54,24 @@ twice does not hold for what is asked for by hand. Look at them with --dry-run f
 				if err != nil {
 					return err
 				}
-				return a.backfill(ctx, d, j.Name, ticks, dry, o)
+				return a.backfill(ctx, d, j.Name, ticks, dry, anew, o)
 			})
 		},
 	}
 	o.flag(c)
 	c.Flags().StringVar(&from, "from", "", "first `time`, inclusive, RFC 3339")
 	c.Flags().StringVar(&to, "to", "", "last `time`, exclusive, RFC 3339")
+	c.Flags().BoolVar(&anew, "new-keys", false, "give each tick another Idempotency-Key than it had, so that the app does it again")
 	c.Flags().BoolVar(&dry, "dry-run", false, "show the ticks and run nothing")
 	return c
 }
 
 // between gives the job's ticks in [from, to), none of which is to come.
 func between(j config.Job, from, to string, now time.Time) ([]time.Time, error) {
+	if j.Schedule == nil {
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("the schedule of job %q is not known here", j.Name),
+			hint: "backfill needs the job in a table without problems, and the variables of its schedule"}
+	}
 	first, err := instant("from", from)
 	if err != nil {
 		return nil, err
@@ -95,14 +106,18 @@ type backfillJSON struct {
 	DryRun bool     `json:"dryRun"`
 }
 
-func (a *app) backfill(ctx context.Context, d *desk, job string, ticks []time.Time, dry bool, o output) error {
+func (a *app) backfill(ctx context.Context, d *desk, job string, ticks []time.Time, dry, anew bool, o output) error {
 	result := backfillJSON{Job: job, Ticks: []string{}, DryRun: dry}
 	for _, t := range ticks {
 		result.Ticks = append(result.Ticks, view.Stamp(t))
 	}
 	if !dry {
 		err := d.operate(ctx, func(ctx context.Context) (err error) {
-			result.Added, err = d.Backfill(ctx, job, ticks, uuid.NewString())
+			ask := d.Backfill
+			if anew {
+				ask = d.BackfillAnew
+			}
+			result.Added, err = ask(ctx, job, ticks, uuid.NewString())
 			return err
 		})
 		if err != nil {
@@ -122,6 +137,10 @@ func (a *app) backfill(ctx context.Context, d *desk, job string, ticks []time.Ti
 		fmt.Fprintf(a.err, "note: %s; nothing was enqueued\n", plural(len(ticks), "tick"))
 		return nil
 	}
-	_, err := fmt.Fprintf(a.out, "enqueued %s\n", plural(result.Added, "tick"))
+	under := ""
+	if anew {
+		under = " under new keys"
+	}
+	_, err := fmt.Fprintf(a.out, "enqueued %s%s\n", plural(result.Added, "tick"), under)
 	return err
 }

@@ -42,7 +42,8 @@ http: {url: "http://127.0.0.1:8080/remind-all"}
 }
 
 // before is what was done before an example of the document.
-var before = map[string]string{"timer list": "timer set", "timer rm": "timer set", "job list": "job apply", "job rm": "job apply"}
+var before = map[string]string{"timer list": "timer set", "timer rm": "timer set", "job list": "job apply", "job rm": "job apply",
+	"job get": "job apply", "timer get": "timer set"}
 
 // drainedReplica answers as a replica that was asked to drain.
 func drainedReplica(t *testing.T) (admin string) {
@@ -87,8 +88,8 @@ func examples(t *testing.T) map[string]example {
 
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all := examples(t)
-	if got, want := slices.Sorted(maps.Keys(all)), []string{"backfill", "drain", "history", "job apply", "job list", "job rm", "next", "pause", "resume",
-		"status", "timer list", "timer rm", "timer set", "trigger", "validate", "version"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(all)), []string{"backfill", "drain", "history", "job apply", "job get", "job list", "job rm",
+		"next", "pause", "resume", "status", "timer get", "timer list", "timer rm", "timer set", "trigger", "validate", "version"}; !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)
 	}
 	dir := t.TempDir()

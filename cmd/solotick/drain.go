@@ -61,12 +61,16 @@ The exit code is 0 when the replica has drained, and 3 when the timeout passes f
 
 func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o output) error {
 	if admin == "" {
-		t, err := a.table()
+		t, err := a.read()
 		if f := new(failure); errors.As(err, &f) {
 			f.hint = strings.TrimPrefix(f.hint+"; --admin 127.0.0.1:9748 drains without a table", "; ")
 		}
 		if err != nil {
 			return err
+		}
+		if why := t.Unknown["admin"]; why != "" {
+			return &failure{code: exitCannot, err: fmt.Errorf("%s: admin is not known: %s", a.config, why),
+				hint: "--admin 127.0.0.1:9748 drains without a table"}
 		}
 		if t.Admin == "" {
 			return &failure{code: exitCannot, err: errors.New("the table has no admin address: the replica takes no requests"), hint: `admin: "127.0.0.1:9748"`}

@@ -70,9 +70,9 @@ jobs:
 `, server.URL, written)
 	env := []string{embeddedVariable + "=" + freeAddr(t)}
 
-	first := launch(t, table, env)
+	first := launch(t, table, env, "--log-level", "debug")
 	first.await("serving the embedded store, for trying out on one machine")
-	others := []*replica{launch(t, table, env), launch(t, table, env)}
+	others := []*replica{launch(t, table, env, "--log-level", "debug"), launch(t, table, env, "--log-level", "debug")}
 	for _, r := range others {
 		r.await("joined the embedded store of another process")
 		r.await("taking ticks")

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -14,12 +16,16 @@ import (
 )
 
 // executor makes what runs a job. A command gets this process' environment below what the table sets, without the Redis
-// URL: its password is not the jobs' business.
-func executor(log *slog.Logger) func(config.Job) execute.Executor {
+// URL: its password is not the jobs' business. admin is where the API listens, nil for nowhere: it is not called.
+func executor(log *slog.Logger, admin net.Listener) func(config.Job) execute.Executor {
+	var own netip.AddrPort
+	if admin != nil {
+		own = admin.Addr().(*net.TCPAddr).AddrPort()
+	}
 	env := environment()
 	return func(c config.Job) execute.Executor {
 		if c.HTTP != nil {
-			return execute.NewHTTP(*c.HTTP, execute.HTTPOptions{AllowRemote: c.AllowRemote, Version: buildVersion()})
+			return execute.NewHTTP(*c.HTTP, execute.HTTPOptions{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion()})
 		}
 		return execute.NewExec(*c.Exec, execute.ExecOptions{Log: log, Env: env, Urgent: lockLost, Resources: c.Resources})
 	}

@@ -71,10 +71,14 @@ func unknownVerb(c *cobra.Command, verb string) *failure {
 		return f
 	}
 	f.err = fmt.Errorf("unknown command %q", verb)
-	// Cobra sets no distance while its own suggestions are off. Two slips make rm of ls, so short names have fewer.
-	c.SuggestionsMinimumDistance = min(2, len(verb)/2)
-	if near := c.SuggestionsFor(verb); len(near) > 0 {
-		f.hint = path + " " + strings.Join(near, ", or "+path+" ")
+	// Cobra sets no distance while its own suggestions are off. Two slips make rm of ls, so short names have fewer; and of set
+	// and get only one is a single slip away from sett.
+	for slips := range min(2, len(verb)/2) {
+		c.SuggestionsMinimumDistance = slips + 1
+		if near := c.SuggestionsFor(verb); len(near) > 0 {
+			f.hint = path + " " + strings.Join(near, ", or "+path+" ")
+			break
+		}
 	}
 	return f
 }

@@ -11,8 +11,12 @@ import (
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
-// maxHistory bounds -n: what Redis keeps, roughly.
-const maxHistory = 20_000
+const (
+	// maxHistory bounds -n: what Redis keeps, roughly.
+	maxHistory = 20_000
+	// handedMost is how many handovers there are before the end of a tick, as a rule: they take no row of their own.
+	handedMost = 20
+)
 
 func (a *app) historyCommand() *cobra.Command {
 	var (
@@ -51,11 +55,14 @@ many of those that failed. JOB may be one that is not in the table any more.`,
 }
 
 func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bool, o output) error {
-	read := d.History
-	if failed {
+	read, many := d.History, n
+	switch {
+	case failed:
 		read = d.Failures
+	case o != "json":
+		many = min(handedMost*n, maxHistory)
 	}
-	entries, err := read(ctx, job, n)
+	entries, err := read(ctx, job, many)
 	if err != nil {
 		return cannot(err)
 	}
@@ -70,10 +77,13 @@ func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bo
 	columns, _, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 6}}
 	g.add("TICK (UTC)", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
-	for _, e := range entries {
+	for _, e := range view.Fold(entries, n) {
 		g.add(moment(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took), ago(d.now(), e.Ended), e.Replica)
 		if e.Detail != "" {
 			g.note(e.Detail)
+		}
+		if words := e.HandedWords(); words != "" {
+			g.note(words)
 		}
 	}
 	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))

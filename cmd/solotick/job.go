@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ sends requests to the replica's machine alone; commands, other hosts and pings a
 		Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.jobApplyCommand(), a.jobListCommand(), a.jobRmCommand())
+	c.AddCommand(a.jobApplyCommand(), a.jobGetCommand(), a.jobListCommand(), a.jobRmCommand())
 	return c
 }
 
@@ -67,18 +68,9 @@ func (a *app) readJob(file string) (*config.Job, error) {
 	if file == "" {
 		return nil, &failure{code: exitUsage, err: errors.New("the file with the job is missing"), hint: "-f job.yaml, or -f - for standard input"}
 	}
-	in := io.Reader(os.Stdin)
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the job: %w", err)}
-		}
-		defer f.Close()
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1)) // and what is longer is refused below
+	data, err := readSource(file, "job")
 	if err != nil {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the job: %w", err)}
+		return nil, err
 	}
 	var named struct {
 		Name string `yaml:"name"`
@@ -92,18 +84,48 @@ func (a *app) readJob(file string) (*config.Job, error) {
 		if named.Name == "" { // since the file cannot be read, of which all is said
 			problems = slices.DeleteFunc(problems, func(p config.Problem) bool { return p.Line == 0 })
 		}
-		for _, p := range problems {
-			p.File = file
-			fmt.Fprintf(a.err, "%s\n", p)
-		}
-		return nil, &failure{code: exitProblem, err: fmt.Errorf("%s has %s", file, plural(len(problems), "problem"))}
+		return nil, a.inFile(file, problems)
 	}
 	return j, err
+}
+
+// readSource reads a file with a job or timer; - is standard input.
+func readSource(file, what string) ([]byte, error) {
+	in := io.Reader(os.Stdin)
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the %s: %w", what, err)}
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1)) // and what is longer is refused when it is parsed
+	if err != nil {
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the %s: %w", what, err)}
+	}
+	return data, nil
+}
+
+// inFile shows what is wrong with a job or timer in a file, each problem with its place there.
+func (a *app) inFile(file string, err error) error {
+	var problems config.Problems
+	if !errors.As(err, &problems) {
+		return cannot(err)
+	}
+	for _, p := range problems {
+		p.File = file
+		fmt.Fprintf(a.err, "%s\n", p)
+	}
+	return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", file, plural(len(problems), "problem"))}
 }
 
 func (a *app) applyJob(ctx context.Context, d *desk, j *config.Job, o output) error {
 	if err := d.notOfTheTable(j.Name); err != nil {
 		return err
+	}
+	if p := d.table.Admits(j); p != nil {
+		return &failure{code: exitProblem, err: errors.New(p.Message), hint: p.Hint}
 	}
 	var created bool
 	err := d.operate(ctx, func(ctx context.Context) (err error) {
@@ -155,6 +177,8 @@ type madeJobJSON struct {
 	Schedule string `json:"schedule"`
 	TimeZone string `json:"timeZone"`
 	Next     string `json:"next,omitempty"`
+
+	Definition json.RawMessage `json:"definition"`
 }
 
 func (a *app) listJobs(ctx context.Context, d *desk, o output) error {
@@ -166,9 +190,12 @@ func (a *app) listJobs(ctx context.Context, d *desk, o output) error {
 	columns, _, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{0}}
 	g.add("JOB", "SCHEDULE", "ZONE", "NEXT")
-	for _, j := range all[len(d.table.Jobs):] {
+	for _, j := range all {
+		if !j.Dynamic {
+			continue
+		}
 		next := j.Schedule.Next(d.now())
-		rows = append(rows, madeJobJSON{j.Name, j.Schedule.String(), j.TimeZone, view.Stamp(next)})
+		rows = append(rows, madeJobJSON{j.Name, j.Schedule.String(), j.TimeZone, view.Stamp(next), view.Definition(j)})
 		shown := "-"
 		if !next.IsZero() {
 			shown = "in " + span(next.Sub(d.now()))
@@ -180,6 +207,49 @@ func (a *app) listJobs(ctx context.Context, d *desk, o output) error {
 	}
 	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))
 	return err
+}
+
+func (a *app) jobGetCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use:   "get NAME",
+		Short: "Show a job that is not of the table as it was made",
+		Long: `Show a job that is not of the table as it was made, in JSON that job apply takes back. It has the job's headers and body in
+it: secrets among them are shown.`,
+		Example: `  solotick job get -c table.yaml remind-customers >remind.json
+  solotick job apply -c table.yaml -f remind.json`,
+		Args:              oneJob,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return a.at(func(ctx context.Context, d *desk) error { return a.getJob(ctx, d, args[0]) })
+		},
+	}
+	o.flag(c)
+	return c
+}
+
+func (a *app) getJob(ctx context.Context, d *desk, name string) error {
+	all, err := d.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, j := range all {
+		switch {
+		case j.Name == name && j.Dynamic:
+			return a.printJSON(view.Definition(j))
+		case j.Name == name:
+			return &failure{code: exitProblem, err: fmt.Errorf("job %q is in the table, which has all of it", name)}
+		}
+	}
+	return noSuchJob(name)
+}
+
+// noSuchJob is the failure of a name that no job besides the table's has.
+func noSuchJob(name string) error {
+	return &failure{code: exitProblem, err: fmt.Errorf("there is no job %q besides the table's", name), hint: "solotick job list"}
 }
 
 func (a *app) jobRmCommand() *cobra.Command {
@@ -206,6 +276,9 @@ func (a *app) rmJob(ctx context.Context, d *desk, name string, o output) error {
 	if err := d.notOfTheTable(name); err != nil {
 		return err
 	}
+	if !config.IsName(name) {
+		return noSuchJob(name)
+	}
 	var deleted bool
 	err := d.operate(ctx, func(ctx context.Context) (err error) {
 		deleted, err = d.DeleteJob(ctx, name)
@@ -215,7 +288,7 @@ func (a *app) rmJob(ctx context.Context, d *desk, name string, o output) error {
 	case err != nil:
 		return err
 	case !deleted:
-		return &failure{code: exitProblem, err: fmt.Errorf("there is no job %q besides the table's", name), hint: "solotick job list"}
+		return noSuchJob(name)
 	case o == "json":
 		return a.printJSON(view.DeletedJob{Job: name, Deleted: true})
 	}

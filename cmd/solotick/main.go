@@ -5,4 +5,7 @@ import (
 	"os"
 )
 
-func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	private()
+	os.Exit(command(os.Args[1:], os.Stdout, os.Stderr))
+}

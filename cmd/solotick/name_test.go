@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/solotick/solotick/internal/redistest"
 )
 
 func TestAReplicaIsNamedByFlagThenPodThenHost(t *testing.T) {
@@ -51,5 +53,66 @@ func TestANameThatIsNotOneWordIsRefused(t *testing.T) {
 		if got, err := a.replicaName(false); err == nil {
 			t.Errorf("%q was taken as %q", name, got)
 		}
+	}
+}
+
+func TestTwoProcessesOfAHostHaveDifferentNames(t *testing.T) {
+	t.Setenv("POD_NAME", "")
+	unnamed, service := &app{}, t.Name()
+	first, free := unnamed.ownName("host", service)
+	second, _ := unnamed.ownName("host", service)
+	if want := fmt.Sprintf("host-%d", os.Getpid()); first != "host" || second != want {
+		t.Errorf("the first is %q, the second %q, want host and %s", first, second, want)
+	}
+	if other, free := unnamed.ownName("host", service+" of another kind"); other != "host" {
+		t.Errorf("a replica of another service is %q", other)
+	} else {
+		free()
+	}
+	if named, _ := (&app{replica: "host"}).ownName("host", service); named != "host" {
+		t.Errorf("one that was named is %q", named)
+	}
+	free()
+	again, free := unnamed.ownName("host", service)
+	if again != "host" {
+		t.Errorf("when the first has ended, the next is %q", again)
+	}
+	free()
+	t.Setenv("POD_NAME", "host")
+	if pod, _ := unnamed.ownName("host", service); pod != "host" {
+		t.Errorf("a pod is %q", pod)
+	}
+}
+
+// yearly is a table in which nothing happens; the parameters are the service and Redis' URL.
+const yearly = `
+service: %s
+redis: {url: %q, timeout: 2s}
+listen: ""
+admin: ""
+jobs:
+  - {name: yearly, schedule: "@yearly", exec: {command: ["true"]}}
+`
+
+// The README's table, in three terminals, with a Redis of one's own.
+func TestProcessesThatWereGivenOneNameWarn(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	table := fmt.Sprintf(yearly, "shop", s.URL())
+	for _, r := range []*replica{launch(t, table, nil, "--replica", "one"), launch(t, table, nil, "--replica", "one")} {
+		r.await("another process has the same name: give each its own, with --replica or POD_NAME", "replica", "one", "level", "WARN")
+	}
+}
+
+func TestProcessesThatNobodyNamedHaveNamesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	table := fmt.Sprintf(yearly, "shop-"+strings.ReplaceAll(s.Addr(), ":", "-"), s.URL())
+	names := map[string]bool{}
+	for range 3 {
+		names[launch(t, table, nil).await("taking ticks").text("replica")] = true
+	}
+	if len(names) != 3 {
+		t.Errorf("three processes have the names %v", names)
 	}
 }

@@ -45,7 +45,7 @@ Suspended jobs have none.`,
 						hint: "--from " + time.Now().UTC().Format(time.RFC3339)}
 				}
 			}
-			t, err := a.table()
+			t, err := a.read()
 			if err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ type tickJSON struct {
 func next(jobs []config.Job, after time.Time, n int) []tickJSON {
 	rows := []tickJSON{}
 	for _, j := range jobs {
-		if j.Suspend {
+		if j.Suspend || j.Schedule == nil {
 			continue
 		}
 		at := after
@@ -118,6 +118,8 @@ func (a *app) explainNone(jobs []config.Job, rows []tickJSON) {
 		switch {
 		case j.Suspend:
 			fmt.Fprintf(a.err, "note: job %q is suspended\n", j.Name)
+		case j.Schedule == nil:
+			fmt.Fprintf(a.err, "note: when job %q runs is not known: a variable of its schedule or zone is not set\n", j.Name)
 		case !slices.ContainsFunc(rows, func(r tickJSON) bool { return r.Job == j.Name }):
 			fmt.Fprintf(a.err, "note: job %q has no more ticks\n", j.Name)
 		}

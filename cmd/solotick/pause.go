@@ -29,9 +29,11 @@ func (a *app) pauseCommand() *cobra.Command {
 		Use:   "pause {JOB... | --all} --reason TEXT",
 		Short: "Hold jobs back on all replicas",
 		Long: `Hold jobs back on all replicas, from now on until they are resumed or the time given is reached. Ticks that come due
-meanwhile are settled: nobody catches up on them. Runs under way go on, and trigger and backfill work as ever.
-Pausing again replaces reason and end. A pause is lost when Redis loses its data: what must hold belongs into the table
-(suspend).`,
+during the pause are dropped, not made up. Runs under way go on, and trigger and backfill work as ever.
+
+A job has two pauses, its own and that of --all, and runs when neither holds it. Pausing a job again replaces reason and
+end of its own pause; --all neither replaces nor ends it. --all holds the jobs that there are now, and no job that is
+added later. A pause is lost if Redis loses its data; to be sure, set suspend: true in the table.`,
 		Example: `  solotick pause -c table.yaml send-invoices --reason "database migration"
   solotick pause -c table.yaml send-invoices tidy-up --reason "database migration" --for 2h
   solotick pause -c table.yaml --all --reason "moving house" --until 2027-03-28T06:00:00Z`,
@@ -98,7 +100,11 @@ func (a *app) pause(ctx context.Context, d *desk, jobs []string, f pauseFlags, o
 	}
 	rows := []view.Paused{}
 	failed := d.operateEach(ctx, jobs, func(ctx context.Context, job string) error {
-		if err := d.Pause(ctx, job, f.reason, until); err != nil {
+		act := d.Pause
+		if f.all {
+			act = d.PauseWithAll
+		}
+		if err := act(ctx, job, f.reason, until); err != nil {
 			return err
 		}
 		rows = append(rows, view.NewPaused(job, f.reason, until))

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -98,7 +97,7 @@ func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 
 // readPassword reads a file that holds a password, and perhaps ends its line.
 func readPassword(file string) (string, error) {
-	password, err := os.ReadFile(file)
+	password, err := readBounded(file, mostPassword)
 	return strings.TrimRight(string(password), "\r\n"), err
 }
 
@@ -129,7 +128,7 @@ func tlsConfig(c *config.TLS, from *tls.Config) (*tls.Config, error) {
 		t.ServerName = from.ServerName
 	}
 	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
+		pem, err := readBounded(c.CAFile, mostCertificate)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +140,15 @@ func tlsConfig(c *config.TLS, from *tls.Config) (*tls.Config, error) {
 	if c.CertFile != "" {
 		// Read at every handshake, so that a renewed certificate works; and once now, so that a wrong name shows.
 		load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+			cert, err := readBounded(c.CertFile, mostCertificate)
+			if err != nil {
+				return nil, err
+			}
+			key, err := readBounded(c.KeyFile, mostCertificate)
+			if err != nil {
+				return nil, err
+			}
+			pair, err := tls.X509KeyPair(cert, key)
 			return &pair, err
 		}
 		if _, err := load(nil); err != nil {

@@ -105,7 +105,7 @@ func TestTLSIsUsedWithACAAndAClientCertificateOfTheTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := launch(t, table(tls), nil)
-			r.await("Redis does not answer")
+			r.await("Redis and this process do not agree on TLS", "redis", s.TLSAddr())
 			r.stop()
 		})
 	}

@@ -41,8 +41,12 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 				return
 			}
 			before := s.Table()
-			t, err := config.Load(a.config, os.LookupEnv)
-			if s.Reload(t, err) == nil && s.Table() != before {
+			t, source, err := a.load()
+			if s.Reload(t, err) != nil {
+				continue
+			}
+			a.state.keep(source, log)
+			if s.Table() != before {
 				warn(log, t)
 			}
 		}

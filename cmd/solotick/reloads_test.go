@@ -96,7 +96,7 @@ func TestAThousandReloadsLoseNothingAndLeaveNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.signal(syscall.SIGHUP)
-			r.await("jobs swapped", "jobs", "21", "table", tableHash(t, r.cmd.Args[3]))
+			r.await("table reloaded", "jobs", "21", "table", tableHash(t, r.cmd.Args[3]))
 			if n == 100 {
 				before[i] = r.figures()
 			}

@@ -17,7 +17,10 @@ func (a *app) resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume {JOB... | --all}",
 		Short: "Let paused jobs go on",
-		Long:  `Let paused jobs go on. The ticks of the pause stay settled: the next one that is fired is the next to come.`,
+		Long: `Let paused jobs go on. The ticks of the pause stay dropped: the next tick that is fired is the next to come.
+
+A job's own pause is lifted by its name, and that of "pause --all" by --all. Neither lifts the other, and a job that one of
+them still holds stays paused; a note says so.`,
 		Example: `  solotick resume -c table.yaml send-invoices
   solotick resume -c table.yaml --all`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -30,28 +33,50 @@ func (a *app) resumeCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.resume(ctx, d, jobs, o)
+				return a.resume(ctx, d, jobs, all, o)
 			})
 		},
 	}
 	o.flag(c)
-	c.Flags().BoolVar(&all, "all", false, "all jobs, those made through the API too")
+	c.Flags().BoolVar(&all, "all", false, "lift what pause --all has set, of all jobs")
 	return c
 }
 
-func (a *app) resume(ctx context.Context, d *desk, jobs []string, o output) error {
+func (a *app) resume(ctx context.Context, d *desk, jobs []string, all bool, o output) error {
+	lift, by := d.Resume, ""
+	if all {
+		lift, by = d.ResumeWithAll, " by pause --all"
+	}
 	rows := []view.Resumed{}
 	failed := d.operateEach(ctx, jobs, func(ctx context.Context, job string) error {
-		resumed, err := d.Resume(ctx, job)
+		resumed, err := lift(ctx, job)
 		if err != nil {
 			return err
 		}
 		rows = append(rows, view.Resumed{Job: job, Resumed: resumed})
 		if o != "json" {
-			said := map[bool]string{true: "resumed " + job, false: job + " was not paused"}[resumed]
+			said := map[bool]string{true: "resumed " + job, false: job + " was not paused" + by}[resumed]
 			fmt.Fprintln(a.out, said)
 		}
 		return nil
 	})
+	a.noteStillPaused(ctx, d, jobs)
 	return a.printEach(rows, o, failed)
+}
+
+// noteStillPaused says which of the jobs another pause still holds: whoever has resumed them expects them to run.
+func (a *app) noteStillPaused(ctx context.Context, d *desk, jobs []string) {
+	states, err := d.States(ctx, jobs)
+	if err != nil { // they were resumed all the same
+		return
+	}
+	for _, job := range jobs {
+		state := states[job]
+		if p := state.Paused; p != nil {
+			fmt.Fprintf(a.err, "note: %s stays paused %s by its own pause: %s\n", job, untilWords(p.Until), p.Reason)
+		}
+		if p := state.PausedAll; p != nil {
+			fmt.Fprintf(a.err, "note: %s stays paused %s by pause --all: %s\n", job, untilWords(p.Until), p.Reason)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,8 @@ type app struct {
 	config    string
 	redis     string
 	replica   string
+	service   string   // in place of a table
+	state     stateDir // of run alone
 	logFormat string
 	logLevel  string
 }
@@ -60,6 +63,7 @@ is fired by exactly one replica.`,
 		SilenceUsage:       true,
 		DisableSuggestions: true, // the hint has them
 	}
+	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.warnOfPassword(c) }
 	root.CompletionOptions.DisableDefaultCmd = true // ours is one verb with an example
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"), "`file` with the table (env SOLOTICK_CONFIG)")
@@ -71,9 +75,13 @@ is fired by exactly one replica.`,
 	root.SetFlagErrorFunc(badFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand(),
-		a.statusCommand(), a.historyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(), a.backfillCommand(),
-		a.drainCommand(), a.timerCommand(), a.jobCommand(),
-		a.importCommand(), a.schemaCommand(), a.demoCommand())
+		a.backfillCommand(), a.drainCommand(), a.importCommand(), a.schemaCommand(), a.demoCommand())
+	// These can do without a table.
+	for _, c := range []*cobra.Command{a.statusCommand(), a.historyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(),
+		a.timerCommand(), a.jobCommand()} {
+		c.PersistentFlags().StringVar(&a.service, "service", "", "`name` of the service, in place of a table; needs --redis")
+		root.AddCommand(c)
+	}
 	offer(root, "log-format", "text", "json")
 	offer(root, "log-level", "debug", "info", "warn", "error")
 	return root
@@ -119,14 +127,30 @@ func (a *app) logger() (*slog.Logger, error) {
 		return nil, &failure{code: exitUsage, err: fmt.Errorf("--log-level %q is none of debug, info, warn, error", a.logLevel),
 			hint: "--log-level info"}
 	}
-	o := &slog.HandlerOptions{Level: level}
 	switch a.logFormat {
 	case "text":
-		return slog.New(slog.NewTextHandler(a.err, o)), nil
+		return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: secondsInText})), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(a.err, o)), nil
+		return slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: secondsInJSON})), nil
 	}
 	return nil, &failure{code: exitUsage, err: fmt.Errorf("--log-format %q is neither text nor json", a.logFormat), hint: "--log-format json"}
+}
+
+// secondsInText writes a duration as seconds with their unit, however long it is: delay=0.0048s, grace=25s. What people read so
+// a query can compare.
+func secondsInText(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(strconv.FormatFloat(a.Value.Duration().Seconds(), 'f', -1, 64) + "s")
+	}
+	return a
+}
+
+// secondsInJSON writes a duration as a number whose key has the unit: "delaySeconds":0.0048.
+func secondsInJSON(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		return slog.Float64(a.Key+"Seconds", a.Value.Duration().Seconds())
+	}
+	return a
 }
 
 // output is the -o flag of the verbs that read.

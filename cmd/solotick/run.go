@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/redis/go-redis/v9"
@@ -30,20 +31,26 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run one replica: wake at each tick, race for it, run the job",
 		Long: `Run one replica: wake at each tick of the table, race for it in Redis, run the job if the race is won.
 
-The table is read anew when its file changes, and at SIGHUP; one with problems changes nothing.
+The table is read anew when its file changes, and at SIGHUP; one with problems changes nothing. With --state-dir the table in
+force is also kept in that directory. Started there again while the table has problems, the replica goes on with the one that
+was kept, and says so in its log, health and status. Without one that was kept, it refuses to start.
 
-SIGTERM and SIGINT: no new ticks; running jobs get the table's shutdownGrace to end. A second signal ends at once.`,
+SIGTERM and SIGINT: no new ticks; running jobs get the table's shutdownGrace to end. A second signal ends at once; a SIGTERM
+within a second of another one is the same one.`,
 		Example: `  solotick run -c table.yaml
   solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.run() },
 	}
+	c.Flags().StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
+		"`directory` that outlives a restart in the same place, for the last good table (env SOLOTICK_STATE_DIR)")
+	return c
 }
 
 func (a *app) run() error {
@@ -51,7 +58,7 @@ func (a *app) run() error {
 	if err != nil {
 		return err
 	}
-	t, err := a.table()
+	t, source, broken, err := a.tableToRun(log)
 	if err != nil {
 		return err
 	}
@@ -64,6 +71,8 @@ func (a *app) run() error {
 	if err != nil {
 		return err
 	}
+	replica, free := a.ownName(replica, t.Service)
+	defer free()
 
 	ctx, stop := a.signals(log)
 	defer stop()
@@ -93,20 +102,29 @@ func (a *app) run() error {
 	}
 	pinger := notify.New(log, buildVersion())
 	background.Go(func() { _ = pinger.Run(serving) }) // which never fails
+	health, err := listen(t.Listen, "listen", servesHealth)
+	if err != nil {
+		return err
+	}
+	own, err := listen(t.Admin, "admin", servesAdmin)
+	if err != nil {
+		return err
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Replica: replica, Version: buildVersion(), Log: log, Registerer: registry,
-		Executor: executor(log), Prober: prober, Notify: pinger})
+	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: where(t.Redis, address), Replica: replica, Version: buildVersion(),
+		Process: uuid.NewString(), Log: log, Registerer: registry, Executor: executor(log, own), Prober: prober, Notify: pinger})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
-	if err := serve(serving, &background, t.Listen, "listen", "/metrics /healthz /readyz", admin.Server(s, registry, log), log); err != nil {
-		return err
+	if broken != nil {
+		_ = s.Reload(nil, broken) // which tells it, and is no reason to end
+	} else {
+		a.state.keep(source, log)
 	}
+	serve(serving, &background, health, servesHealth, admin.Server(s, registry, log), log)
 	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Store: store, Log: log})
-	if err := serve(serving, &background, t.Admin, "admin", "the status page and the API", api, log); err != nil {
-		return err
-	}
+	serve(serving, &background, own, servesAdmin, api, log)
 	a.reloadWhenTold(serving, &background, s, log)
 	background.Go(func() { staySmall(serving) })
 	if err := s.Run(ctx); err != nil {
@@ -135,6 +153,10 @@ func serveEmbedded(ctx context.Context, background *sync.WaitGroup, log *slog.Lo
 	return nil
 }
 
+// sameSignal is how soon after a SIGTERM another one is the same: who stops a process together with its group, as timeout(1)
+// and tini -g do, sends it twice. Who presses Ctrl-C twice means it.
+const sameSignal = time.Second
+
 // signals gives a context that ends at the first signal. The second one ends the process.
 func (a *app) signals(log *slog.Logger) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -147,7 +169,13 @@ func (a *app) signals(log *slog.Logger) (context.Context, func()) {
 		}
 		log.Info("stopping; a second signal ends at once", "signal", s.String())
 		cancel()
-		if s, ok = <-got; ok {
+		for first, came := s, time.Now(); ; {
+			if s, ok = <-got; !ok {
+				return
+			}
+			if first == syscall.SIGTERM && s == first && time.Since(came) < sameSignal {
+				continue
+			}
 			log.Warn("ending at once", "signal", s.String())
 			os.Exit(exitProblem)
 		}
@@ -160,7 +188,7 @@ func (a *app) signals(log *slog.Logger) (context.Context, func()) {
 }
 
 // replicaName is the flag's, or the pod's, or the host's. Several processes of one machine, as the embedded store has
-// them, are told apart by their pid.
+// them, are told apart by their pid: see ownName for those of another store.
 func (a *app) replicaName(oneMachine bool) (string, error) {
 	name := a.replica
 	if name == "" {
@@ -182,15 +210,42 @@ func (a *app) replicaName(oneMachine bool) (string, error) {
 	return name, nil
 }
 
-// serve serves what the table's key names the address of, until ctx ends; "" is no address.
-func serve(ctx context.Context, background *sync.WaitGroup, addr, key, what string, server *http.Server, log *slog.Logger) error {
-	if addr == "" {
-		return nil
+// ownName is the name of a replica of a service. The first process of a host that nobody has named has the host's name until
+// free is called; the others have their pid with it.
+func (a *app) ownName(name, service string) (own string, free func()) {
+	free = func() {}
+	if a.replica != "" || os.Getenv("POD_NAME") != "" {
+		return name, free
 	}
-	l, err := net.Listen("tcp", addr)
+	if free, ok := takeName(name, service); ok {
+		return name, free
+	}
+	return fmt.Sprintf("%s-%d", name, os.Getpid()), free
+}
+
+// What the two listeners serve.
+const (
+	servesHealth = "/metrics /healthz /readyz"
+	servesAdmin  = "the status page and the API"
+)
+
+// listen listens on the address that a key of the table names. "" is no address, and no listener.
+func listen(addr, key, what string) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := admin.Listen(addr)
 	if err != nil {
-		return &failure{code: exitCannot, err: fmt.Errorf("serving %s: %w", what, err),
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("serving %s: %w", what, err),
 			hint: "set `" + key + "` in the table to another address, or to \"\" to switch it off"}
+	}
+	return l, nil
+}
+
+// serve serves until ctx ends, if there is a listener.
+func serve(ctx context.Context, background *sync.WaitGroup, l net.Listener, what string, server *http.Server, log *slog.Logger) {
+	if l == nil {
+		return
 	}
 	log.Info("serving "+what, "addr", l.Addr().String())
 	background.Go(func() {
@@ -206,5 +261,4 @@ func serve(ctx context.Context, background *sync.WaitGroup, addr, key, what stri
 			_ = server.Close() // a request that hangs does not hold the end up
 		}
 	})
-	return nil
 }

@@ -59,7 +59,7 @@ jobs:
 			r.await("skipped", "job", job)
 		}
 	}
-	replicas[2].await("Redis does not answer")
+	replicas[2].await("Redis refuses the user or the password")
 	for _, job := range []string{"call", "command"} {
 		awaitAny(t, replicas[:2], "a failure of "+job, func(l line) bool { return l.is("finished", "job", job, "outcome", "failed") })
 	}

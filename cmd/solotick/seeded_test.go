@@ -116,7 +116,7 @@ func seedCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: seeded-redis TABLE")
 	}
-	t, err := config.Load(ts.MkAbs(args[0]), func(string) (string, bool) { return "", false })
+	t, err := config.Read(ts.MkAbs(args[0]), func(string) (string, bool) { return "", false })
 	ts.Check(err)
 	s, err := seed(t.Hash)
 	ts.Check(err)

@@ -67,6 +67,28 @@ func TestAJobThatOutlastsTheGraceIsToldToStop(t *testing.T) {
 	}
 }
 
+// timeout(1), tini -g and the like signal the process and its group, so that it comes twice.
+func TestASIGTERMThatComesTwiceIsOne(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r := launch(t, fmt.Sprintf(longJob, s.URL(), "1h", "echo begun; exec sleep 3600"), nil)
+	r.await("begun")
+	r.signal(syscall.SIGTERM)
+	r.await("stopping; a second signal ends at once", "signal", "terminated")
+	r.signal(syscall.SIGTERM)
+	time.Sleep(1200 * time.Millisecond) // whoever takes the second one for another ends meanwhile
+	select {
+	case <-r.done:
+		t.Fatal("the second SIGTERM ended it")
+	default:
+	}
+	r.signal(syscall.SIGTERM) // which is another one
+	if code := r.wait(); code != exitProblem {
+		t.Errorf("exit code %d, want %d", code, exitProblem)
+	}
+	r.await("ending at once", "signal", "terminated")
+}
+
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

@@ -36,8 +36,11 @@ func (s status) jobLines(width int) []string {
 	g.add("JOB", "LAST TICK", "BY", "OUTCOME", "TOOK", "NEXT", "NOW")
 	for _, j := range s.Jobs {
 		tick, by, outcome, lasted := "-", "-", "-", "-"
-		if e := s.States[j.Name].Last; e != nil {
+		if e := s.Last(j); e != nil {
 			tick, by, outcome, lasted = ago(s.Now, e.Tick), e.Replica, e.Outcome, took(e.Took)
+		}
+		if all := s.Results(j); len(all) > 1 {
+			by, outcome = plural(len(all), "replica"), resultWords(all)
 		}
 		next := "-"
 		if t := s.Next(j); !t.IsZero() {
@@ -55,15 +58,15 @@ func (s status) jobLines(width int) []string {
 func (s status) presently(j config.Job) string {
 	state, known := s.States[j.Name]
 	switch {
-	case j.Guarantee == config.EveryReplica:
+	case j.Guarantee == config.EveryReplica && !state.IsPaused() && !j.Suspend:
 		return "on every replica"
 	case len(state.Running) > 0:
 		running := "running " + span(s.Now.Sub(state.Running[0].Since))
-		if state.Paused != nil {
+		if state.IsPaused() {
 			running = "PAUSED, " + running
 		}
 		return running
-	case state.Paused != nil:
+	case state.IsPaused():
 		return "PAUSED"
 	case j.Suspend:
 		return "suspended"
@@ -85,6 +88,9 @@ func (s status) jobNotes(j config.Job) []string {
 	if p := state.Paused; p != nil {
 		notes = append(notes, fmt.Sprintf("paused %s, %s: %s", ago(s.Now, p.At), untilWords(p.Until), p.Reason))
 	}
+	if p := state.PausedAll; p != nil {
+		notes = append(notes, fmt.Sprintf("paused by pause --all %s, %s: %s", ago(s.Now, p.At), untilWords(p.Until), p.Reason))
+	}
 	for _, r := range state.Running {
 		notes = append(notes, fmt.Sprintf("running on %s%s for %s: tick %s, %s", r.Replica, s.doubt(r), span(s.Now.Sub(r.Since)),
 			moment(r.Tick), kindWords(r.Kind, r.Attempt)))
@@ -92,10 +98,46 @@ func (s status) jobNotes(j config.Job) []string {
 	if len(state.Waiting) > 0 {
 		notes = append(notes, "waiting: "+waitingWords(state.Waiting))
 	}
-	if e := state.Last; e != nil && e.Detail != "" {
+	if results := s.Results(j); len(results) > 0 {
+		notes = append(notes, s.resultNotes(results)...)
+	} else if e := s.Last(j); e != nil && e.Detail != "" {
 		notes = append(notes, fmt.Sprintf("%s: %s", e.Outcome, e.Detail))
 	}
 	return append(notes, s.skipNotes(j.Name)...)
+}
+
+// resultWords are how the last runs of a job ended that every replica runs: how many failed, if any did.
+func resultWords(results []lock.Entry) string {
+	failed, same := 0, true
+	for _, e := range results {
+		if e.Failed {
+			failed++
+		}
+		same = same && e.Outcome == results[0].Outcome
+	}
+	switch {
+	case same:
+		return results[0].Outcome
+	case failed > 0:
+		return fmt.Sprintf("failed on %d", failed)
+	}
+	return "mixed"
+}
+
+// resultNotes tell of each replica on which the last run of a job failed, or was not simply a success.
+func (s status) resultNotes(results []lock.Entry) []string {
+	var notes []string
+	for _, e := range results {
+		if !e.Failed && e.Detail == "" {
+			continue
+		}
+		note := fmt.Sprintf("%s on %s %s", e.Outcome, e.Replica, ago(s.Now, e.Ended))
+		if e.Detail != "" {
+			note += ": " + e.Detail
+		}
+		notes = append(notes, note)
+	}
+	return notes
 }
 
 // doubt says of a run whose replica may be gone that it may be.
@@ -167,6 +209,9 @@ func (s status) replicaLines(width int) []string {
 		if r.Ready != "" {
 			g.note("not ready: " + r.Ready)
 		}
+		if s.Twins(r) {
+			g.note("ANOTHER PROCESS HAS THE SAME NAME: give each its own with --replica or POD_NAME")
+		}
 		if r.Reload != "" {
 			g.note("keeps the table before: " + r.Reload)
 		}
@@ -192,7 +237,7 @@ func (s status) tableNotes(width int) []string {
 			notes = append(notes, cut("  "+lock.OneLine(fmt.Sprintf("%s: %s", hash, strings.Join(by[hash], ", "))), width))
 		}
 	}
-	if len(by) > 0 && by[s.Table.Hash] == nil {
+	if len(by) > 0 && by[s.Table.Hash] == nil && s.Table.Hash != "" {
 		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s), of which the next ticks are.", s.Table.Hash), width))
 	}
 	return notes

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
@@ -59,6 +60,43 @@ func TestStatusFitsTheTerminalAndKeepsNamesApart(t *testing.T) {
 	if !strings.Contains(wide, "send-the-monthly-invoices-to-all-customers-of-the-region-2  26h00m ago") {
 		t.Errorf("without a terminal nothing is shortened:\n%s", wide)
 	}
+}
+
+func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
+	now := morning.Add(time.Hour)
+	s := status{&view.Look{Table: &config.Table{Service: "billing"}, Now: now, States: map[string]lock.JobState{"warm": {}}}}
+	yearly, err := schedule.Parse("@yearly", schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Jobs = []config.Job{{Name: "warm", Guarantee: config.EveryReplica, Schedule: yearly}}
+	ran := func(outcome, detail string) map[string]lock.Entry {
+		return map[string]lock.Entry{"warm": {Job: "warm", Replica: fmt.Sprintf("app-%d", len(s.Replicas)+1),
+			Outcome: outcome, Failed: outcome == "failed", Tick: now.Add(-9 * time.Second), Ended: now.Add(-5 * time.Second), Took: 4 * time.Second,
+			Detail: detail}}
+	}
+	shows := func(words ...string) {
+		t.Helper()
+		text := s.text(0)
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				t.Errorf("no %q in\n%s", w, text)
+			}
+		}
+	}
+	add := func(outcome, detail string) {
+		s.Replicas = append(s.Replicas, lock.Replica{Name: fmt.Sprintf("app-%d", len(s.Replicas)+1), Seen: now, Ran: ran(outcome, detail)})
+	}
+	add("failed", "exit code 3")
+	shows("warm  9s ago     app-1  failed   4.0s", "  failed on app-1 5s ago: exit code 3\n", "on every replica")
+	add("succeeded", "")
+	shows("warm  9s ago     2 replicas  failed on 1  4.0s", "  failed on app-1 5s ago: exit code 3\n")
+	s.Replicas[1].Ran = ran("failed", "")
+	s.Replicas[1].Twin = true
+	shows("2 replicas  failed  ", "  failed on app-3 5s ago\n",
+		"\n  ANOTHER PROCESS HAS THE SAME NAME: give each its own with --replica or POD_NAME\n")
+	s.States["warm"] = lock.JobState{Paused: &lock.Pause{Reason: "incident", At: now}}
+	shows("  PAUSED\n", "  paused 0s ago, until it is resumed: incident\n")
 }
 
 func TestARunWhoseReplicaMayBeGoneIsDoubted(t *testing.T) {
@@ -153,7 +191,8 @@ func TestSpansAndOffsetsAreShort(t *testing.T) {
 			t.Errorf("offset of %s: %s, want %s", d, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{0: "0ms", 999 * time.Millisecond: "999ms", 1040 * time.Millisecond: "1.0s", 90 * time.Second: "1m30s"} {
+	for d, want := range map[time.Duration]string{0: "-", time.Millisecond: "1ms", 999 * time.Millisecond: "999ms",
+		1040 * time.Millisecond: "1.0s", 90 * time.Second: "1m30s"} {
 		if got := took(d); got != want {
 			t.Errorf("a run of %s: %s, want %s", d, got, want)
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
@@ -33,7 +36,7 @@ func (a *app) desk(ctx context.Context) (*desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.table()
+	t, err := a.meeting()
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +50,13 @@ func (a *app) desk(ctx context.Context) (*desk, error) {
 	}
 	redis.SetLogger(redisLog{log})
 	d := &desk{table: t, close: func() { _ = client.Close() }}
-	if d.Store, err = lock.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout}); err == nil {
-		err = d.Sync(ctx)
-	}
-	if err != nil {
+	if d.Store, err = lock.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas}); err != nil {
 		d.close()
 		return nil, cannot(err)
+	}
+	if err := d.Sync(ctx); err != nil {
+		d.close()
+		return nil, unreachable(where(t.Redis, address), err)
 	}
 	return d, nil
 }
@@ -85,9 +89,15 @@ func (d *desk) operate(ctx context.Context, act func(context.Context) error) err
 	return nil
 }
 
+// fromRedis is an error with words of Redis in it, which are not to move the cursor of a terminal, nor to add lines.
+type fromRedis struct{ error }
+
+func (e fromRedis) Error() string { return lock.OneLine(e.error.Error()) }
+func (e fromRedis) Unwrap() error { return e.error }
+
 // cannot is the failure of a request to Redis.
 func cannot(err error) *failure {
-	f := &failure{code: exitCannot, err: err}
+	f := &failure{code: exitCannot, err: fromRedis{err}}
 	switch {
 	case errors.Is(err, lock.ErrUnknownJob):
 		f.hint = "a replica registers its jobs when it starts: solotick status shows which replicas there are"
@@ -97,36 +107,95 @@ func cannot(err error) *failure {
 		f.code, f.hint = exitProblem, "for a day the id is not taken again: use another one"
 	case errors.Is(err, lock.ErrNoAnswer):
 		f.hint = "it may have been done or not: solotick status shows it"
+	default:
+		f.hint = diagnosis.Of(err).Hint
 	}
 	return f
 }
 
-// all are the jobs of the table, and after them those made through the API.
+// all are the jobs of the table, and after them those made through the API. Where the table does not tell its jobs, those
+// that ran or were skipped lately are there too, of which nothing but the name is known.
 func (d *desk) all(ctx context.Context) ([]config.Job, error) {
 	_, sources, err := d.DynamicJobs(ctx)
 	if err != nil {
 		return nil, cannot(err)
 	}
-	return view.Jobs(d.table, sources), nil
+	all := view.Jobs(d.table, sources)
+	if !d.partial() {
+		return all, nil
+	}
+	seen, err := d.seen(ctx)
+	if err != nil {
+		return nil, cannot(err)
+	}
+	for _, name := range seen {
+		if !slices.ContainsFunc(all, func(j config.Job) bool { return j.Name == name }) {
+			all = append(all, config.Job{Name: name})
+		}
+	}
+	return all, nil
 }
 
-// job is the job of that name, which replicas agree on in Redis.
+// partial says whether the table does not tell all its jobs: it is broken, or there is none.
+func (d *desk) partial() bool { return d.table.Unknown["jobs"] != "" }
+
+// recentRuns are looked through for the names of jobs.
+const recentRuns = 2000
+
+// seen are the names of the jobs that the history and the heartbeats know, sorted.
+func (d *desk) seen(ctx context.Context) ([]string, error) {
+	names := map[string]bool{}
+	entries, err := d.History(ctx, "", recentRuns)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if _, timer := lock.TimerID(e.Job); !timer {
+			names[e.Job] = true
+		}
+	}
+	replicas, err := d.Replicas(ctx)
+	for _, r := range replicas {
+		for name := range r.Skips {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), err
+}
+
+// job is the job of that name.
 func (d *desk) job(ctx context.Context, name string) (config.Job, error) {
 	all, err := d.all(ctx)
 	if err != nil {
 		return config.Job{}, err
 	}
-	return find(all, name)
+	return d.find(all, name)
 }
 
-// find finds a job that replicas agree on in Redis by its name.
+// find finds a job by its name. One that a broken table may have, or that of no table at all, is for Redis to know.
+func (d *desk) find(all []config.Job, name string) (config.Job, error) {
+	j, err := find(all, name)
+	if err != nil && d.partial() && !slices.ContainsFunc(all, func(j config.Job) bool { return j.Name == name }) {
+		return config.Job{Name: name}, nil
+	}
+	return j, err
+}
+
+// claimed is the job of that name, whose ticks replicas agree on in Redis: nobody could be asked for a run of any other.
+func (d *desk) claimed(ctx context.Context, name string) (config.Job, error) {
+	j, err := d.job(ctx, name)
+	if err == nil && j.Guarantee == config.EveryReplica {
+		err = &failure{code: exitUsage,
+			err: fmt.Errorf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", name)}
+	}
+	return j, err
+}
+
+// find finds a job by its name.
 func find(all []config.Job, name string) (config.Job, error) {
 	var names []string
 	for _, j := range all {
 		names = append(names, j.Name)
-		if j.Name == name && j.Guarantee == config.EveryReplica {
-			return j, &failure{code: exitUsage, err: fmt.Errorf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", name)}
-		}
 		if j.Name == name {
 			return j, nil
 		}
@@ -147,10 +216,14 @@ func (d *desk) jobs(ctx context.Context, c *cobra.Command, names []string, all b
 	if err != nil {
 		return nil, err
 	}
+	if all && d.partial() {
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("not all jobs are known here: %s", d.table.Unknown["jobs"]),
+			hint: "name the jobs, or give the table with -c"}
+	}
 	var picked []string
 	seen := map[string]bool{}
 	for _, name := range names {
-		if _, err := find(known, name); err != nil {
+		if _, err := d.find(known, name); err != nil {
 			return nil, err
 		}
 		if !seen[name] {
@@ -160,9 +233,7 @@ func (d *desk) jobs(ctx context.Context, c *cobra.Command, names []string, all b
 	}
 	if all {
 		for _, j := range known {
-			if j.Guarantee != config.EveryReplica {
-				picked = append(picked, j.Name)
-			}
+			picked = append(picked, j.Name)
 		}
 	}
 	return picked, nil

@@ -3,25 +3,111 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/solotick/solotick/config"
 )
 
-// table loads the table; problems in it are a failure of their own, since each is shown by itself.
-func (a *app) table() (*config.Table, error) {
-	t, err := config.Load(a.config, os.LookupEnv)
+// withoutTable is the way out for who has no table, or none that can be read.
+const withoutTable = "--service NAME --redis redis://HOST:6379/0 does without a table"
+
+// read reads the table for what runs nothing, and so needs no secrets: a variable that is not set is a warning.
+func (a *app) read() (*config.Table, error) {
+	t, err := config.Read(a.config, os.LookupEnv)
+	if err := a.refused(err); err != nil {
+		return nil, err
+	}
+	a.warnUnset(t)
+	return t, nil
+}
+
+// refused is the failure of a table with problems, which are shown, or of one that cannot be looked at.
+func (a *app) refused(err error) error {
 	var problems config.Problems
 	switch {
 	case errors.As(err, &problems):
 		for _, p := range problems {
 			fmt.Fprintf(a.err, "%s\n", p)
 		}
-		return nil, &failure{code: exitProblem, err: fmt.Errorf("%s has %s", a.config, plural(len(problems), "problem"))}
+		return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", a.config, plural(len(problems), "problem"))}
 	case err != nil:
-		return nil, unreadable(err)
+		return unreadable(err)
+	}
+	return nil
+}
+
+// warnUnset says in one line which variables would be missing from a run.
+func (a *app) warnUnset(t *config.Table) {
+	if names := strings.Join(t.Unset, ", "); names != "" {
+		said := "variables %s are not set: solotick run needs them"
+		if len(t.Unset) == 1 {
+			said = "variable %s is not set: solotick run needs it"
+		}
+		fmt.Fprintf(a.err, "warning: %s: the environment "+said+"\n", a.config, names)
+	}
+}
+
+// meeting says where the replicas of the service meet: service and redis of the table, or --service without one. All that
+// operators do needs no more, so that a table which run refuses is good enough for them as long as these two can be read.
+func (a *app) meeting() (*config.Table, error) {
+	if a.service != "" {
+		return a.noTable()
+	}
+	t, err := config.Read(a.config, os.LookupEnv)
+	var problems config.Problems
+	if err != nil && !errors.As(err, &problems) {
+		f := unreadable(err)
+		f.hint = strings.TrimPrefix(f.hint+"; "+withoutTable, "; ")
+		return nil, f
+	}
+	key, why := a.unknown(t)
+	switch {
+	case key != "" && err != nil:
+		f := &failure{}
+		errors.As(a.refused(err), &f)
+		f.hint = withoutTable
+		return nil, f
+	case key != "":
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("%s: %s is not known: %s", a.config, key, why), hint: withoutTable}
+	case err != nil:
+		fmt.Fprintf(a.err, "warning: %s has %s: only a part of it is used here; solotick validate -c %s shows what is wrong\n",
+			a.config, plural(len(problems), "problem"), a.config)
+	}
+	a.warnUnset(t)
+	return t, nil
+}
+
+// noTable is the meeting place that the flags alone name.
+func (a *app) noTable() (*config.Table, error) {
+	if a.redis == "" {
+		return nil, &failure{code: exitUsage, err: errors.New("--service is in place of a table, and so needs --redis"), hint: withoutTable}
+	}
+	t, err := config.NoTable(a.service)
+	if err != nil {
+		return nil, &failure{code: exitUsage, err: fmt.Errorf("--service: %w", err), hint: "--service billing"}
 	}
 	return t, nil
+}
+
+// unknown is the first key that the meeting place needs and the table does not tell, and why; "" when all is known.
+func (a *app) unknown(t *config.Table) (key, why string) {
+	if t.Service == "" {
+		key, why = "service", t.Unknown["service"]
+		if why == "" {
+			why = "it is missing"
+		}
+		return key, why
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.Unknown)) {
+		address := strings.HasPrefix(key, "redis.url") || strings.HasPrefix(key, "redis.sentinel") || strings.HasPrefix(key, "redis.cluster")
+		if (key == "redis" || strings.HasPrefix(key, "redis.")) && !(address && a.redis != "") {
+			return key, t.Unknown[key]
+		}
+	}
+	return "", ""
 }
 
 // unreadable is a table that could not be looked at.

@@ -27,7 +27,7 @@ one of the same id again is no second timer.`,
 		Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.timerSetCommand(), a.timerListCommand(), a.timerRmCommand())
+	c.AddCommand(a.timerSetCommand(), a.timerGetCommand(), a.timerListCommand(), a.timerRmCommand())
 	return c
 }
 
@@ -52,12 +52,15 @@ func (a *app) timerSetCommand() *cobra.Command {
 		o       output
 		f       timerFlags
 		headers []string
+		file    string
 	)
 	c := &cobra.Command{
-		Use:   "set ID {--at TIME | --after DURATION} --url URL",
+		Use:   "set ID {{--at TIME | --after DURATION} --url URL | -f FILE}",
 		Short: "Send a request once, at a moment",
 		Long: `Have one of the replicas send a request once, at a moment or after a time. Set again under the same id before it was sent,
-it takes the place of the one that waits. One that was sent within the last day is not set again.`,
+it takes the place of the one that waits. One that was sent within the last day is not set again.
+
+With -f all of the timer is in a file, as timer get shows it and docs/api.md tells; one whose moment has passed is sent at once.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer set -c table.yaml invoice-4711 --at 2027-03-30T08:00:00Z --url http://127.0.0.1:8080/remind \
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'`,
@@ -66,6 +69,9 @@ it takes the place of the one that waits. One that was sent within the last day 
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
+			}
+			if file != "" {
+				return a.setTimerOf(c, args[0], file, o)
 			}
 			if (f.At == "") == (f.After == "") {
 				return &failure{code: exitUsage, err: errors.New("a timer needs --at or --after, and one of them"), hint: "--after 48h"}
@@ -82,6 +88,7 @@ it takes the place of the one that waits. One that was sent within the last day 
 	}
 	o.flag(c)
 	flags := c.Flags()
+	flags.StringVarP(&file, "file", "f", "", "`file` with the timer, in place of the other flags; - is standard input")
 	flags.StringVar(&f.At, "at", "", "the moment: `time`, RFC 3339; in the past it is now")
 	flags.StringVar(&f.After, "after", "", "time from now: `duration` as 90s or 48h")
 	flags.StringVar(&f.HTTP.URL, "url", "", "`URL` on the replica's machine")
@@ -116,8 +123,36 @@ func (a *app) setTimer(ctx context.Context, d *desk, id string, f timerFlags, o 
 	if err != nil {
 		return inFlags(err)
 	}
+	return a.keepTimer(ctx, d, t, o)
+}
+
+// setTimerOf sets the timer that is in a file.
+func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
+	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "guarantee"} {
+		if c.Flags().Changed(other) {
+			return &failure{code: exitUsage, err: fmt.Errorf("--file and --%s both say what the timer is", other), hint: "leave one of them out"}
+		}
+	}
+	data, err := readSource(file, "timer")
+	if err != nil {
+		return err
+	}
+	return a.at(func(ctx context.Context, d *desk) error {
+		t, err := config.ParseTimer(id, data, d.now())
+		if err != nil {
+			return a.inFile(file, err)
+		}
+		return a.keepTimer(ctx, d, t, o)
+	})
+}
+
+func (a *app) keepTimer(ctx context.Context, d *desk, t *config.Timer, o output) error {
+	id := t.ID
+	if p := d.table.Admits(&t.Job); p != nil {
+		return inFlags(config.Problems{*p})
+	}
 	var created bool
-	err = d.operate(ctx, func(ctx context.Context) error {
+	err := d.operate(ctx, func(ctx context.Context) (err error) {
 		created, err = d.SetTimer(ctx, id, t.At, t.Source)
 		return err
 	})
@@ -144,6 +179,39 @@ func inFlags(err error) error {
 		texts = append(texts, p.Message)
 	}
 	return &failure{code: exitUsage, err: errors.New(strings.Join(texts, "; ")), hint: problems[0].Hint}
+}
+
+func (a *app) timerGetCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use:   "get ID",
+		Short: "Show a timer that waits as it was set",
+		Long: `Show a timer that waits as it was set, in JSON that timer set -f takes back. It has the headers and the body of the request in
+it: secrets among them are shown.`,
+		Example: `  solotick timer get -c table.yaml invoice-4711 >timer.json
+  solotick timer set -c table.yaml invoice-4711 -f timer.json`,
+		Args:              oneID,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return a.at(func(ctx context.Context, d *desk) error { return a.getTimer(ctx, d, args[0]) })
+		},
+	}
+	o.flag(c)
+	return c
+}
+
+func (a *app) getTimer(ctx context.Context, d *desk, id string) error {
+	source, _, err := d.Timer(ctx, id)
+	switch {
+	case errors.Is(err, lock.ErrNoTimer):
+		return noTimer(id)
+	case err != nil:
+		return cannot(err)
+	}
+	return a.printJSON(json.RawMessage(source))
 }
 
 func (a *app) timerListCommand() *cobra.Command {
@@ -210,6 +278,9 @@ func (a *app) timerRmCommand() *cobra.Command {
 }
 
 func (a *app) rmTimer(ctx context.Context, d *desk, id string, o output) error {
+	if !config.IsTimerID(id) {
+		return noTimer(id)
+	}
 	var deleted bool
 	err := d.operate(ctx, func(ctx context.Context) (err error) {
 		deleted, err = d.DeleteTimer(ctx, id)
@@ -219,12 +290,18 @@ func (a *app) rmTimer(ctx context.Context, d *desk, id string, o output) error {
 	case err != nil:
 		return err
 	case !deleted:
-		return &failure{code: exitProblem, err: fmt.Errorf("no timer %q waits", id), hint: "solotick history " + lock.TimerJob(id) + " shows whether it has fired"}
+		return noTimer(id)
 	case o == "json":
 		return a.printJSON(view.DeletedTimer{ID: id, Deleted: true})
 	}
 	_, err = fmt.Fprintf(a.out, "removed %s\n", id)
 	return err
+}
+
+// noTimer is the failure of an id that no timer has which waits.
+func noTimer(id string) error {
+	return &failure{code: exitProblem, err: fmt.Errorf("no timer %q waits", id),
+		hint: "solotick history " + lock.TimerJob(id) + " shows whether it has fired"}
 }
 
 // oneID asks for exactly one id.

@@ -26,7 +26,8 @@ func (a *app) triggerCommand() *cobra.Command {
 		Use:   "trigger JOB",
 		Short: "Run a job now, on one replica",
 		Long: `Have one of the replicas run a job now, also while the job is paused. The schedule goes on as if nothing had been: the
-run has a tick of its own, which no schedule has. While the job runs already, the new run waits for its end.
+run has a tick of its own, which no schedule has. While the job runs already, the new run waits for its end. At most a
+hundred of them wait.
 
 With --wait the exit code is 0 only when the run succeeded.`,
 		Example: `  solotick trigger -c table.yaml send-invoices
@@ -47,7 +48,7 @@ With --wait the exit code is 0 only when the run succeeded.`,
 }
 
 func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o output) error {
-	if _, err := d.job(ctx, name); err != nil {
+	if _, err := d.claimed(ctx, name); err != nil {
 		return err
 	}
 	var due lock.Due
@@ -89,8 +90,11 @@ func (a *app) printTriggered(r view.Triggered, o output) error {
 		return a.printJSON(r)
 	}
 	if e := r.Result; e != nil {
-		lasted := took(time.Duration(e.DurationMS) * time.Millisecond)
-		fmt.Fprintln(a.out, lock.OneLine(fmt.Sprintf("%s on %s after %s: run %s", e.Outcome, e.Replica, lasted, e.Run)))
+		end := fmt.Sprintf("%s on %s", e.Outcome, e.Replica)
+		if e.DurationMS > 0 {
+			end += " after " + took(time.Duration(e.DurationMS)*time.Millisecond)
+		}
+		fmt.Fprintln(a.out, lock.OneLine(end+": run "+e.Run))
 		if e.Detail != "" {
 			fmt.Fprintf(a.out, "  %s\n", lock.OneLine(e.Detail))
 		}
@@ -117,10 +121,14 @@ func (d *desk) await(ctx context.Context, due lock.Due) (*lock.Entry, error) {
 			states, err = d.States(ctx, []string{due.Job})
 		}
 		if entry, over := ending(due, history, states[due.Job]); err == nil && over {
-			if entry != nil {
+			if entry != nil && entry.Outcome != lock.HandedOver {
 				return entry, nil
 			}
-			if gone++; gone == 3 { // between two looks it may just have ended, or been handed on
+			switch gone++; { // between two looks it may just have ended, or been handed on
+			case gone < 3:
+			case entry != nil: // and dropped by whoever took it up
+				return entry, nil
+			default:
 				return nil, &failure{code: exitProblem, err: errors.New("the run neither waits nor runs, and the history does not know it"),
 					hint: "a replica may have dropped it, or Redis has lost its data: see the replicas' logs"}
 			}

@@ -16,6 +16,8 @@ func (a *app) validateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate",
 		Short: "Check the table and show all that is wrong with it",
+		Long: `Check the table and show all that is wrong with it. No secrets are needed: an environment variable of the table that is not
+set gives a warning here, and an error when it is run.`,
 		Example: `  solotick validate -c table.yaml
   solotick validate -c table.yaml -o json`,
 		Args:              noArguments,
@@ -27,8 +29,8 @@ func (a *app) validateCommand() *cobra.Command {
 			if o == "json" {
 				return a.validateJSON()
 			}
-			t, err := a.table()
-			if err != nil {
+			t, err := config.Read(a.config, os.LookupEnv)
+			if err := a.refused(err); err != nil {
 				return err
 			}
 			for _, w := range t.Warnings {
@@ -52,13 +54,13 @@ type problemJSON struct {
 }
 
 func (a *app) validateJSON() error {
-	t, err := config.Load(a.config, os.LookupEnv)
+	t, err := config.Read(a.config, os.LookupEnv)
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return unreadable(err)
 	}
 	var warnings []config.Problem
-	if t != nil {
+	if err == nil {
 		warnings = t.Warnings
 	}
 	if err := a.printJSON(struct {

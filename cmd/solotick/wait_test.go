@@ -25,7 +25,7 @@ func runner(ctx context.Context, t *testing.T, s *lock.Store, ways ...func(*lock
 		}
 		d := seen.Due[0]
 		l, _, err := s.Acquire(ctx, lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "one", TTL: 15 * time.Second, Kind: d.Kind, Attempt: d.Attempt,
-			Handovers: d.Handovers, Again: true, Member: d.Member()})
+			Rounds: d.Rounds, Refused: d.Refused, Again: true, Member: d.Member()})
 		if err == nil && l != nil {
 			err = ways[0](l)
 			ways = ways[1:]
@@ -62,6 +62,11 @@ func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
 	}{
 		"succeeded":   {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "succeeded", Took: 1500 * time.Millisecond})}, 0, "succeeded on one after 1.5s: run "},
 		"failed":      {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "failed", Failed: true, Detail: "exit\x1b code 1"})}, 1, "\n  exit code 1\n"},
+		"timed out":   {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "timed_out", Failed: true})}, 1, "timed_out on one"},
+		"declined":    {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "declined"})}, 1, "declined on one"},
+		"lost lock":   {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "lost_lock", Failed: true})}, 1, "lost_lock on one"},
+		"interrupted": {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "interrupted", Failed: true})}, 1, "interrupted on one"},
+		"not started": {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "not_started", Failed: true})}, 1, "not_started on one"},
 		"cut short":   {[]func(*lock.Lease) error{cutShort, ends(lock.Entry{Outcome: "succeeded"})}, 0, "succeeded on one"},
 		"handed over": {[]func(*lock.Lease) error{handsOver, ends(lock.Entry{Outcome: "succeeded"})}, 0, "succeeded on one"},
 		"forgotten":   {[]func(*lock.Lease) error{func(l *lock.Lease) error { _, err := l.Finish(context.Background(), 0, nil); return err }}, 1, ""},

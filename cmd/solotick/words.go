@@ -33,9 +33,11 @@ func ago(now, t time.Time) string {
 	return span(now.Sub(t)) + " ago"
 }
 
-// took is how long a run lasted.
+// took is how long a run lasted; "-" when it never began, or nobody knows.
 func took(d time.Duration) string {
 	switch {
+	case d == 0:
+		return "-"
 	case d < time.Second:
 		return fmt.Sprintf("%dms", d.Milliseconds())
 	case d < time.Minute:

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/solotick/solotick/config"
+)
+
+func TestFilesThatTheTableNamesAreReadToABound(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "secret")
+	for text, want := range map[string]string{"pa ss\r\n": "pa ss", "": "",
+		strings.Repeat("x", mostPassword): strings.Repeat("x", mostPassword)} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readPassword(file); got != want || err != nil {
+			t.Errorf("%d bytes: %d bytes, %v", len(text), len(got), err)
+		}
+	}
+	const endless, says = "/dev/zero", "reading /dev/zero: it is larger than "
+	if _, err := readPassword(endless); err == nil || !strings.Contains(err.Error(), says+"64 KiB") {
+		t.Errorf("a password without end: %v", err)
+	}
+	for _, c := range []config.TLS{{CAFile: endless}, {CertFile: endless, KeyFile: endless}} {
+		if _, err := tlsConfig(&c, &tls.Config{}); err == nil || !strings.Contains(err.Error(), says+"4096 KiB") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/internal/redistest"
+)
+
+const (
+	manifestMemory = 64 << 10 // kB: the limit in examples/kubernetes
+	fewFiles       = 256      // descriptors: the least that a shell or a unit commonly allows
+	floodOfListen  = 5000     // connections that strangers hold
+	floodOfAdmin   = 500
+	floodedTicks   = 8
+)
+
+// flooded is patient with a busy machine, and not with a replica that has no descriptors left: that fails at once.
+const flooded = `
+service: shop
+redis: {url: %q, timeout: 5s}
+listen: "127.0.0.1:0"
+admin: "127.0.0.1:0"
+ready: {url: %q, interval: 250ms, timeout: 10s}
+defaults: {missed: all}
+jobs:
+  - {name: one, schedule: "@every 1s", http: {url: %[3]q}}
+  - {name: two, schedule: "@every 1s", http: {url: %[3]q}}
+  - {name: three, schedule: "@every 1s", http: {url: %[3]q}}
+`
+
+// crowd are connections that were asked over once and are then held. One that the replica closes is made anew.
+type crowd struct {
+	leave chan struct{}
+	gone  sync.WaitGroup
+}
+
+func (c *crowd) come(addr string, n int) {
+	for i := range n {
+		c.gone.Go(func() {
+			wait := time.Duration(i) * 2 * time.Second / time.Duration(n) // they come within two seconds
+			for {
+				select {
+				case <-time.After(wait):
+				case <-c.leave:
+					return
+				}
+				c.hold(addr)
+				wait = 10 * time.Second
+			}
+		})
+	}
+}
+
+// hold keeps one connection until the replica closes it or the crowd leaves.
+func (c *crowd) hold(addr string) {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n", addr)
+		for in := bufio.NewReaderSize(conn, 512); ; {
+			if _, err := in.ReadByte(); err != nil {
+				return
+			}
+		}
+	}()
+	select {
+	case <-closed:
+	case <-c.leave:
+		conn.Close()
+		<-closed
+	}
+}
+
+// fewest is how many ticks were run of the job of which the fewest were.
+func (a *receipts) fewest() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return min(len(a.got["one"]), len(a.got["two"]), len(a.got["three"]))
+}
+
+func TestThousandsOfIdleConnectionsCostNoTick(t *testing.T) {
+	s := redistest.Start(t)
+	got := &receipts{got: map[string]map[time.Time]int{}}
+	jobs := httptest.NewServer(got)
+	defer jobs.Close()
+	ready := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer ready.Close()
+
+	table := filepath.Join(t.TempDir(), "table.yaml")
+	if err := os.WriteFile(table, fmt.Appendf(nil, flooded, s.URL(), ready.URL, jobs.URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The binary as it is shipped: this one's tests, and a race detector, take memory of their own.
+	shell := fmt.Sprintf("ulimit -n %d && exec %s run -c %s --log-format json", fewFiles, release(t, runtime.GOARCH), table)
+	cmd := exec.Command("sh", "-c", shell)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	r := start(t, cmd)
+	r.awaitLine("the first tick", func(l line) bool { return l["msg"] == "finished" })
+	pid := r.cmd.Process.Pid
+	memory, before := statusKB(t, pid, "VmHWM:"), got.fewest()
+
+	c := &crowd{leave: make(chan struct{})}
+	health := r.await("serving " + servesHealth).text("addr")
+	c.come(health, floodOfListen)
+	c.come(r.await("serving "+servesAdmin).text("addr"), floodOfAdmin)
+	probe := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // as the kubelet probes
+	most, unhealthy, slowest := 0, 0, time.Duration(0)
+	begun := time.Now()
+	for got.fewest() < before+floodedTicks && time.Since(begun) < 2*patience {
+		files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, len(files))
+		asked := time.Now()
+		answer, err := probe.Get("http://" + health + "/healthz")
+		if err == nil {
+			answer.Body.Close()
+		}
+		if err != nil || answer.StatusCode != http.StatusOK {
+			unhealthy++
+		} else {
+			unhealthy = 0
+		}
+		if unhealthy == 3 { // the kubelet's default
+			t.Errorf("three probes amid the crowd got no answer, the last one %v", err)
+		}
+		slowest = max(slowest, time.Since(asked))
+		time.Sleep(100 * time.Millisecond)
+	}
+	fired, after := got.fewest()-before, statusKB(t, pid, "VmHWM:")
+	close(c.leave)
+	c.gone.Wait()
+	t.Logf("memory %d kB before and %d kB at most, %d descriptors at most, /healthz took %s at most, %d ticks in %s",
+		memory, after, most, slowest, fired, time.Since(begun))
+
+	if fired < floodedTicks {
+		t.Errorf("%d ticks were fired amid the crowd, want at least %d", fired, floodedTicks)
+	}
+	for _, job := range []string{"one", "two", "three"} {
+		got.once(t, job)
+	}
+	if after > manifestMemory {
+		t.Errorf("the replica took %d kB, the manifest allows %d", after, manifestMemory)
+	}
+	if most >= fewFiles {
+		t.Errorf("the replica had all of its %d descriptors in use", most)
+	}
+	r.stop()
+	for _, l := range r.lines {
+		if l["msg"] == "skipped" && strings.Contains("not_ready redis_error", l.text("reason")) {
+			t.Errorf("a tick was skipped: %v", l)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/admin/view"
+)
+
+// A tick goes round three replicas, and the third one starts it.
+func TestHistoryShowsHandoversUnderTheirRun(t *testing.T) {
+	mini := miniredis.RunT(t)
+	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{mini.Addr()}}, 10*time.Second)
+	defer rdb.Close()
+	s, err := lock.New(rdb, "billing", lock.Options{Timeout: 10 * time.Second})
+	must := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
+	must(err)
+	_, err = s.Register(t.Context(), "send-invoices", "")
+	must(err)
+	for tick := range 3 {
+		d, err := s.Trigger(t.Context(), "send-invoices", fmt.Sprintf("c2f1d0e9-8b7a-4c6d-9e5f-4a3b2c1d0e0%d", tick))
+		must(err)
+		for i := range 3 {
+			if i > 0 {
+				seen, err := s.Look(t.Context(), 1)
+				must(err)
+				d = seen.Due[0]
+			}
+			l, _, err := s.Acquire(t.Context(), lock.Claim{Job: d.Job, Tick: d.Tick, Replica: fmt.Sprintf("app-%d", i+1), TTL: 15 * time.Second,
+				Kind: d.Kind, Attempt: d.Attempt, Refused: d.Refused, Member: d.Member()})
+			must(err)
+			e := &lock.Entry{Attempt: 1, Outcome: lock.HandedOver, Detail: "connection refused"}
+			if i < 2 {
+				_, err = l.Handover(t.Context(), 0, e)
+			} else {
+				e.Outcome, e.Detail = "succeeded", ""
+				_, err = l.Finish(t.Context(), 0, e)
+			}
+			must(err)
+		}
+	}
+	table := filepath.Join(t.TempDir(), "table.yaml")
+	must(os.WriteFile(table, []byte(documented["table.yaml"]), 0o600))
+	run := func(args ...string) string {
+		var out, errOut bytes.Buffer
+		args = append(args, "-c", table, "--redis", "redis://"+mini.Addr()+"/0")
+		if code := command(args, &out, &errOut); code != 0 {
+			t.Fatalf("%v: exit code %d: %s", args, code, &errOut)
+		}
+		return out.String()
+	}
+	for n, want := range map[string]int{"2": 2, "20": 3} { // as many runs as were asked for, whatever went before them
+		text := run("history", "-n", n)
+		if got := strings.Count(text, "\n  handed over 2 times before, by app-1, app-2: connection refused\n"); got != want ||
+			strings.Count(text, "succeeded") != want || strings.Contains(text, "handed_over") {
+			t.Errorf("-n %s shows\n%s", n, text)
+		}
+	}
+	var entries []view.Entry
+	must(json.Unmarshal([]byte(run("history", "-n", "3", "-o", "json")), &entries))
+	if len(entries) != 3 || entries[0].Outcome != "succeeded" || entries[1].Outcome != "handed_over" || entries[1].Failed {
+		t.Errorf("as JSON: %+v", entries)
+	}
+	if text := run("status"); strings.Contains(text, "handed_over") || !strings.Contains(text, "succeeded") {
+		t.Errorf("the status is\n%s", text)
+	}
+}

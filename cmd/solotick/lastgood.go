@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/solotick/solotick/config"
+)
+
+// stateVariable stands in for --state-dir.
+const stateVariable = "SOLOTICK_STATE_DIR"
+
+// lastGood is the name of the file in the state directory with the table that was last in force, as it was written:
+// variables are not replaced.
+const lastGood = "last-good-table.yaml"
+
+// stateDir is where a replica keeps what a restart in the same place goes on with. "" keeps nothing.
+type stateDir string
+
+func (d stateDir) file() string { return filepath.Join(string(d), lastGood) }
+
+// keep writes down the table that is in force. Without it the replica does as well until it is started again, so a failure
+// is only told.
+func (d stateDir) keep(table []byte, log *slog.Logger) {
+	if d == "" {
+		return
+	}
+	if before, err := os.ReadFile(d.file()); err == nil && bytes.Equal(before, table) {
+		return
+	}
+	if err := d.write(table); err != nil {
+		log.Error("the table is not kept: a restart beside a broken one would not go on with it", "err", err)
+	}
+}
+
+// write puts the file there as a whole, whenever the process or the machine ends.
+func (d stateDir) write(table []byte) error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(string(d), lastGood+".*") // for this user's eyes only, like the table itself
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(table)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), d.file())
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// last reads the table that was last in force; without an error nil when none was kept.
+func (d stateDir) last() (*config.Table, error) {
+	if d == "" {
+		return nil, nil
+	}
+	t, err := config.Load(d.file(), os.LookupEnv)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return t, err
+}
+
+// load reads the table, and what it is made of.
+func (a *app) load() (t *config.Table, source []byte, err error) {
+	source, err = config.ReadFile(a.config)
+	if err == nil {
+		t, err = config.Parse(a.config, source, os.LookupEnv)
+	}
+	return t, source, err
+}
+
+// tableToRun is the table, or the last good one with the reason why not the table. A replica that has run in this place is
+// restarted for reasons of its own: it does not leave its service, and take the app with it, because somebody broke the
+// table since. In a new place there is no last good table, so a rollout of a broken one stops at the first replica.
+func (a *app) tableToRun(log *slog.Logger) (t *config.Table, source []byte, broken, err error) {
+	t, source, broken = a.load()
+	if broken == nil {
+		return t, source, nil, nil
+	}
+	t, err = a.state.last()
+	if err != nil {
+		log.Error("the last good table cannot be used either", "file", a.state.file(), "err", err)
+	}
+	if t == nil {
+		return nil, nil, nil, a.refused(broken)
+	}
+	since := "unknown"
+	if kept, err := os.Stat(a.state.file()); err == nil {
+		since = kept.ModTime().UTC().Format("2006-01-02T15:04:05Z")
+	}
+	log.Error("the table cannot be used: going on with the last good one", "file", a.config, "lastGood", a.state.file(), "kept", since,
+		"table", t.Hash)
+	return t, nil, broken, nil
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/sidecar/admin/view"
+)
+
+// place is where a replica is started again and again: a table and a state directory.
+type place struct {
+	t            *testing.T
+	table, state string
+	env          []string
+}
+
+func newPlace(t *testing.T) *place {
+	dir := t.TempDir()
+	return &place{t: t, table: filepath.Join(dir, "table.yaml"), state: filepath.Join(dir, "state", "solotick"), env: []string{"PATH=" + os.Getenv("PATH")}}
+}
+
+func (p *place) write(table string) {
+	p.t.Helper()
+	if err := os.WriteFile(p.table, []byte(table), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *place) start() *replica {
+	cmd := exec.Command("solotick", "run", "-c", p.table, "--state-dir", p.state, "--log-format", "json", "--replica", "one")
+	cmd.Env = p.env
+	return start(p.t, cmd)
+}
+
+func TestARestartInTheSamePlaceGoesOnWithTheLastGoodTable(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	good, broken := fmt.Sprintf(saying, s.URL(), "good"), strings.Replace(fmt.Sprintf(saying, s.URL(), "bad"), "schedule", "shedule", 1)
+	p.write(good)
+	r := p.start()
+	r.await("serving " + servesHealth)
+	if kept, err := os.ReadFile(filepath.Join(p.state, lastGood)); err != nil || string(kept) != good {
+		t.Errorf("%v, kept when the replica begins is\n%s", err, kept)
+	}
+	r.await("good")
+	if code, body := r.get("/readyz"); code != http.StatusOK || body != "ok\n" {
+		t.Errorf("/readyz: %d %q", code, body)
+	}
+	_, before := r.get("/metrics")
+	p.write(broken)
+	r.await("the table is not reloaded: the one before stays in force")
+	r.kill()
+
+	r = p.start()
+	code, body := r.get("/healthz")
+	for limit := time.Now().Add(patience); code != http.StatusOK && time.Now().Before(limit); code, body = r.get("/healthz") {
+		time.Sleep(10 * time.Millisecond) // its clock begins a moment after it serves
+	}
+	if !strings.HasPrefix(body, "ok\nthe table in force is not") { // from the start, and not from the first look at the file
+		t.Errorf("/healthz: %d %q", code, body)
+	}
+	told := r.await("the table cannot be used: going on with the last good one", "level", "ERROR", "file", p.table, "lastGood", filepath.Join(p.state, lastGood))
+	if told.text("table") != hash(before) {
+		t.Errorf("the table that it goes on with is %s, want %s", told.text("table"), hash(before))
+	}
+	if problem := r.await("problem in the table"); !strings.Contains(problem.text("err"), "shedule") {
+		t.Errorf("the problem is told as %v", problem)
+	}
+	r.await("good")
+	if code, body := r.get("/readyz"); code != http.StatusOK || !strings.HasPrefix(body, "ok\nthe table in force is not what its file says") {
+		t.Errorf("/readyz: %d %q", code, body)
+	}
+	if _, now := r.get("/metrics"); hash(now) != hash(before) || !strings.Contains(now, "solotick_table_last_reload_successful 0") {
+		t.Error("the metrics do not tell that another table is in force than the file's")
+	}
+	elsewhere := filepath.Join(t.TempDir(), "table.yaml")
+	if err := os.WriteFile(elsewhere, []byte(good), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := exec.Command("solotick", "status", "-c", elsewhere, "-o", "json").Output()
+	var shown view.Status
+	if err == nil {
+		err = json.Unmarshal(text, &shown)
+	}
+	if err != nil || len(shown.Replicas) != 1 || !strings.Contains(shown.Replicas[0].Reload, "shedule") || shown.Drift {
+		t.Errorf("status: %v, %+v, drift %v", err, shown.Replicas, shown.Drift)
+	}
+
+	p.write(fmt.Sprintf(saying, s.URL(), "mended"))
+	r.await("mended")
+	if code, body := r.get("/readyz"); code != http.StatusOK || body != "ok\n" {
+		t.Errorf("/readyz with the mended table: %d %q", code, body)
+	}
+	r.stop()
+	p.write(broken)
+	r = p.start()
+	r.await("mended")
+	r.stop()
+	if err := os.Remove(p.table); err != nil {
+		t.Fatal(err)
+	}
+	r = p.start()
+	r.await("mended")
+	r.stop()
+	if left, err := os.ReadDir(p.state); err != nil || len(left) != 1 {
+		t.Errorf("left in the state directory: %v, %v", left, err)
+	}
+}
+
+func TestANewPlaceRefusesABrokenTable(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write("service: shop\nredis: {url: embedded}\njobs: [{name: a, shedule: x}]\n")
+	r := p.start()
+	if code := r.wait(); code != exitProblem {
+		t.Errorf("exit code %d, want %d", code, exitProblem)
+	}
+	if said := strings.Join(r.raw, "\n"); !strings.Contains(said, "shedule") {
+		t.Errorf("it said %s", said)
+	}
+	if left, _ := os.ReadDir(p.state); len(left) != 0 {
+		t.Errorf("left in the state directory: %v", left)
+	}
+}
+
+func TestTheLastGoodTableIsKeptAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	p.env = append(p.env, "SAY=hunter2")
+	table := fmt.Sprintf(saying, s.URL(), "${SAY}")
+	p.write(table)
+	r := p.start()
+	r.await("hunter2")
+	r.stop()
+	kept, err := os.ReadFile(filepath.Join(p.state, lastGood))
+	if err != nil || string(kept) != table {
+		t.Errorf("%v, kept is\n%s", err, kept)
+	}
+	if info, err := os.Stat(filepath.Join(p.state, lastGood)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+
+	p.write("jobs: none")
+	p.env = p.env[:1] // and the variable has gone, too
+	r = p.start()
+	if code := r.wait(); code != exitProblem {
+		t.Errorf("exit code %d, want %d", code, exitProblem)
+	}
+	r.await("the last good table cannot be used either")
+}
+
+func TestAStateDirectoryThatCannotBeWrittenIsToldAndNoReasonToStop(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	p.write(fmt.Sprintf(saying, s.URL(), "well"))
+	p.state = filepath.Join(p.table, "no-directory")
+	r := p.start()
+	r.await("the table is not kept: a restart beside a broken one would not go on with it", "level", "ERROR")
+	r.await("well")
+	r.stop()
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A command of a job has the user of its replica, and is not given the URL of Redis: it must not find it in /proc either.
+func TestTheEnvironmentOfAReplicaIsNotReadByOthersOfItsUser(t *testing.T) {
+	t.Parallel()
+	const secret = "SOLOTICK_REDIS_URL=redis://:s3cret@127.0.0.1:1/0"
+	dir, err := os.MkdirTemp("", "solotick") // that of t is for root alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path, err := exec.LookPath("solotick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, table := filepath.Join(dir, "solotick"), filepath.Join(dir, "table.yaml")
+	for _, err := range []error{os.Chmod(dir, 0o755), os.Link(path, program),
+		os.WriteFile(table, fmt.Appendf(nil, longJob, "redis://x", "1s", "true"), 0o644)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	asUser := func(env string, args ...string) *exec.Cmd { // root may read everything
+		c := exec.Command(args[0], args[1:]...)
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), env}
+		if os.Getuid() == 0 {
+			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		return c
+	}
+	environ := func(pid int) string {
+		out, _ := asUser("", "cat", fmt.Sprintf("/proc/%d/environ", pid)).Output()
+		return string(out)
+	}
+
+	open := asUser(secret, "sleep", "60")
+	if err := open.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = open.Process.Kill(); _ = open.Wait() }()
+	if got := environ(open.Process.Pid); !strings.Contains(got, secret) {
+		t.Fatalf("an open process' environment is %q: this test would see nothing", got)
+	}
+	r := start(t, asUser(secret, program, "run", "-c", table, "--log-format", "json"))
+	r.awaitLine("any line", func(line) bool { return true })
+	if got := environ(r.cmd.Process.Pid); got != "" {
+		t.Errorf("the replica's environment can be read: %q", got)
+	}
+}

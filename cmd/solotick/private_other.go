@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// private is for Linux, where a process' environment is a file.
+func private() {}
