@@ -3,9 +3,11 @@ package systemd
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +93,7 @@ func TestSystemdTakesTheUnitAndFindsItConfined(t *testing.T) {
 func TestTheUnitRunsWhatThereIs(t *testing.T) {
 	all := unit(t)
 	program := build(t)
-	for name, verb := range map[string]string{"ExecStart": "run", "ExecStop": "drain --admin 127.0.0.1:9748"} {
+	for name, verb := range map[string]string{"ExecStart": "run --state-dir /var/lib/solotick", "ExecStop": "drain --admin 127.0.0.1:9748"} {
 		command := setting(t, all, name)
 		if command != installed+" "+verb {
 			t.Errorf("%s is %q", name, command)
@@ -102,6 +104,31 @@ func TestTheUnitRunsWhatThereIs(t *testing.T) {
 	}
 	if reload := setting(t, all, "ExecReload"); reload != "/bin/kill -HUP $MAINPID" {
 		t.Errorf("ExecReload is %q", reload)
+	}
+}
+
+// Commands, or a fault of its own, must not take the machine with them.
+func TestTheUnitIsBounded(t *testing.T) {
+	all := unit(t)
+	var memory int64
+	if _, err := fmt.Sscanf(setting(t, all, "MemoryMax"), "%dG", &memory); err != nil {
+		t.Errorf("MemoryMax is %q: %v", all["MemoryMax"], err)
+	}
+	table, err := config.Load("table.yaml", func(string) (string, bool) { return "x", true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	need := int64(64 << 20)
+	for _, j := range table.Jobs {
+		need += j.Resources.Memory
+	}
+	if memory<<30 < need {
+		t.Errorf("MemoryMax is %d GiB, the table's jobs and Solotick take up to %d MiB", memory, need>>20)
+	}
+	for name, least := range map[string]int{"TasksMax": 64, "LimitNOFILE": 256} {
+		if n, err := strconv.Atoi(setting(t, all, name)); err != nil || n < least || n > 65536 {
+			t.Errorf("%s is %d, %v", name, n, err)
+		}
 	}
 }
 
@@ -143,6 +170,9 @@ func TestTheTableFitsTheUnit(t *testing.T) {
 		if j.Exec != nil && j.Exec.Dir != state {
 			t.Errorf("the job %s runs in %s, and may write to %s alone", j.Name, j.Exec.Dir, state)
 		}
+	}
+	if start := setting(t, all, "ExecStart"); !strings.HasSuffix(start, " --state-dir "+state) {
+		t.Errorf("%s does not keep the last good table in %s", start, state)
 	}
 	// Without /proc/stat there is no process_start_time_seconds, which the alerts need.
 	if all["ProcSubset"] != nil {

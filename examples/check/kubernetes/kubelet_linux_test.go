@@ -79,6 +79,12 @@ func create(t *testing.T, m *manifests, spec *core.Container, pod, program, bina
 			c.write(name, text, 0o440)
 		}
 	}
+	for _, name := range m.scratch(spec) {
+		at := filepath.Join(c.root, name)
+		if err := errors.Join(os.MkdirAll(at, 0o755), os.Chmod(at, 0o777)); err != nil { // as the kubelet does
+			t.Fatal(err)
+		}
+	}
 	for name, value := range m.environment(t, spec, pod) {
 		c.env = append(c.env, name+"="+value)
 	}

@@ -131,6 +131,18 @@ func (m *manifests) files(t *testing.T, c *core.Container) map[string]string {
 	return files
 }
 
+// scratch are the directories of a container that are empty at first, and its own to write to.
+func (m *manifests) scratch(c *core.Container) (paths []string) {
+	for _, mount := range c.VolumeMounts {
+		for _, v := range m.pod().Volumes {
+			if v.Name == mount.Name && v.EmptyDir != nil && !mount.ReadOnly {
+				paths = append(paths, mount.MountPath)
+			}
+		}
+	}
+	return paths
+}
+
 // tablePath is where solotick looks for its table when nobody says where.
 const tablePath = "/etc/solotick/table.yaml"
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -141,6 +142,10 @@ func TestContainersMayDoNothingThatTheyNeedNot(t *testing.T) {
 			}
 			if *m.pod().AutomountServiceAccountToken {
 				t.Error("the pod gets a token for the API server")
+			}
+			args := m.sidecar().Args
+			if i := slices.Index(args, "--state-dir"); i < 0 || !slices.Contains(m.scratch(m.sidecar()), args[i+1]) {
+				t.Errorf("%q keep the last good table in none of the directories %q", args, m.scratch(m.sidecar()))
 			}
 			if p := m.sidecar().RestartPolicy; p == nil || *p != core.ContainerRestartPolicyAlways {
 				t.Error("the sidecar is no native one")
