@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,10 @@ var teeth = []tooth{
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) &&", "if now-s.since >= 2*ttl(r.Job) &&"}}},
 }
 
+func (f tooth) ofScripts() bool {
+	return !slices.ContainsFunc(f.edits, func(e edit) bool { return filepath.Ext(e.file) != ".lua" })
+}
+
 // findWithin is the number of seeds that have to find a fault.
 const findWithin = 1000
 
@@ -77,9 +82,15 @@ func TestTeeth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a test binary for each fault")
 	}
+	anyScript := build(t, editable)
 	for _, f := range teeth {
 		t.Run(strings.ReplaceAll(f.what, " ", "_"), func(t *testing.T) {
-			binary := build(t, f.edits)
+			binary := anyScript
+			if f.ofScripts() {
+				t.Setenv(scriptsEnv, changedScripts(t, f.edits))
+			} else {
+				binary = build(t, f.edits)
+			}
 			var found string
 			var by uint64
 			played := 0
