@@ -180,10 +180,12 @@ func (c *Claim) rest() []any {
 //
 // A missing reply is neither: the same question is asked again, with the same UUID, until it is answered or ctx ends;
 // too early a question waits for the tick on Redis' clock (with an Until for two seconds at most). The error, when ctx ends
-// first, wraps ErrNoAnswer and the cause of ctx. Before a call returns without a lease, although a copy of its request may still be under way, it takes back
-// what one may have claimed: a claim that nobody knows of would cost the tick, and stand in the way of the next. It returns
-// when it has taken it back, or when no copy can have an effect any more (at most TTL after the last one was sent; another
-// TTL, should Redis be away).
+// first, wraps ErrNoAnswer and the cause of ctx.
+//
+// Before a call returns without a lease, although a copy of its request may still be under way, it takes back what one may
+// have claimed: a claim that nobody knows of would cost the tick, and stand in the way of the next. It returns when it has
+// taken it back, or when no copy can have an effect any more (at most TTL after the last one was sent; another TTL, should
+// Redis be away).
 func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 	c.setDefaults()
 	if err := c.check(); err != nil {

@@ -20,7 +20,9 @@ import (
 )
 
 // attacks are what a client without a guard dies of, one way or another. The first ends the process at once.
-var attacks = []string{"*2\r\n$9223372036854775805\r\n", "*500000000\r\n", "%500000000\r\n", "+" + strings.Repeat("x", 1<<17), "|1\r\n+a\r\n+b\r\n"}
+var attacks = []string{
+	"*2\r\n$9223372036854775805\r\n", "*500000000\r\n", "%500000000\r\n", "+" + strings.Repeat("x", 1<<17), "|1\r\n+a\r\n+b\r\n",
+}
 
 // hostile listens, and answers to all commands but one what a Redis would, as far as a client needs it.
 func hostile(t *testing.T, attack, to string, struck chan<- struct{}) (addr string) {

@@ -424,8 +424,11 @@ func newWalk(rdb redis.UniversalClient, scripts walkScripts, seed uint64) *walk 
 	}
 	w.atLeastOnce = rng.IntN(5) < 2
 	w.all = rng.IntN(3) == 0
-	w.budget = map[string]int{"crash": rng.IntN(3), "copy": rng.IntN(5), "stall": rng.IntN(3), "refuse": rng.IntN(3), "release": 3, "lapse": 2,
-		"hasty reap": 1, "give up": rng.IntN(3), "look": rng.IntN(3), "drop": rng.IntN(4) / 3, "pause": rng.IntN(3) / 2 * 3, "trigger": rng.IntN(3) / 2}
+	w.budget = map[string]int{
+		"crash": rng.IntN(3), "copy": rng.IntN(5), "stall": rng.IntN(3), "refuse": rng.IntN(3), "release": 3, "lapse": 2,
+		"hasty reap": 1, "give up": rng.IntN(3), "look": rng.IntN(3), "drop": rng.IntN(4) / 3, "pause": rng.IntN(3) / 2 * 3,
+		"trigger": rng.IntN(3) / 2,
+	}
 	if rng.IntN(4) == 0 {
 		w.budget["steal"] = 1
 	}
