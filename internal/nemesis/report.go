@@ -116,12 +116,13 @@ func (v *verdict) rows(world string) []row {
 func figures(rows []row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "redis\tfaults\tstrikes\tticks\tfired\toverlaps\toutages\texcused\tinterrupted\tdoubles\tlost\tlimit\ttakeovers\tslowest\thandovers\tslowest\tlate\tdrained\t")
+	fmt.Fprintln(w, "redis\tfaults\tstrikes\tticks\tfired\toverlaps\toutages\texcused\tinterrupted\tdoubles\tlost\tlimit\t"+
+		"takeovers\tslowest\thandovers\tslowest\tlate\tdrained\t")
 	for _, r := range append(slices.Clone(rows), row{"all", "", total(rows)}) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t\n", r.world, r.class, r.strikes, r.ticks,
-			r.fired, r.overlaps, r.outages, r.excused,
-			r.interrupted, r.doubles, r.lost, r.limits, r.takeovers, r.slowestTakeover.Round(time.Millisecond), r.handovers,
-			r.slowestHandover.Round(time.Millisecond), r.late, r.drained)
+			r.fired, r.overlaps, r.outages, r.excused, r.interrupted, r.doubles, r.lost, r.limits,
+			r.takeovers, r.slowestTakeover.Round(time.Millisecond), r.handovers, r.slowestHandover.Round(time.Millisecond),
+			r.late, r.drained)
 	}
 	_ = w.Flush() // to memory
 	return b.String()

@@ -23,6 +23,7 @@ func always() bool { return true }
 func (s *scanner) between() bool { return s.kind == 0 && s.depth == 0 && s.body == 0 }
 
 func TestWhatRedisDoesNotSendIsRefused(t *testing.T) {
+	large := strings.Repeat("x", 6000000)
 	for name, c := range map[string]struct{ sent, want string }{
 		"a text that overflows":                 {"*2\r\n$9223372036854775805", "a length of more than 10 digits"},
 		"an array that fills the memory":        {"*500000000\r\n", "an array of 500000000 elements"},
@@ -37,7 +38,7 @@ func TestWhatRedisDoesNotSendIsRefused(t *testing.T) {
 		"a set":                                 {"~262145\r\n", "an array of 262145 elements"},
 		"a push":                                {">262145\r\n", "an array of 262145 elements"},
 		"arrays that announce one in another":   {strings.Repeat("*100000\r\n", 3), "an array of 100000 elements"},
-		"texts that are too large together":     {"*3\r\n" + strings.Repeat("$6000000\r\n"+strings.Repeat("x", 6000000)+"\r\n", 3), "a text of 6000000 bytes"},
+		"texts that are too large together":     {"*3\r\n" + strings.Repeat("$6000000\r\n"+large+"\r\n", 3), "a text of 6000000 bytes"},
 		"lines that are too large together":     {"*5000\r\n" + strings.Repeat("+"+strings.Repeat("x", 4000)+"\r\n", 5000), tooLarge},
 		"arrays that lie deep in each other":    {strings.Repeat("*1\r\n", maxDepth+1), "arrays that are more than 16 deep"},
 		"maps that lie deep in each other":      {strings.Repeat("%1\r\n+k\r\n", maxDepth+1), "arrays that are more than 16 deep"},
@@ -107,9 +108,11 @@ func TestABatchIsBoundedAsAWholeAndEachReplyBehindIt(t *testing.T) {
 var commands = []string{
 	"HELLO 3", "INFO", "COMMAND", "TIME", "PING", "GET nothing", "HGETALL hash", "HGETALL nothing", "HMGET hash a nothing", "HSCAN hash 0",
 	"ZRANGE set 0 -1 WITHSCORES", "ZSCORE set a", "XREVRANGE stream + - COUNT 5", "XINFO STREAM stream FULL", "LRANGE list 0 -1",
-	"CLUSTER SLOTS", "CONFIG GET *", "EVAL 'return {1,{2,{3,\"x\"}},redis.error_reply(\"MY error\")}' 0", "EVAL 'return redis.call(\"HGETALL\",\"hash\")' 0",
+	"CLUSTER SLOTS", "CONFIG GET *", "EVAL 'return {1,{2,{3,\"x\"}},redis.error_reply(\"MY error\")}' 0",
+	"EVAL 'return redis.call(\"HGETALL\",\"hash\")' 0",
 	"EVALSHA 0 0", "EVAL 'error(\"x\")' 0", "CLIENT LIST", "MEMORY STATS", "DEBUG", "SUBSCRIBE one two", "COMMAND DOCS", "LOLWUT",
-	"HELLO 2", "UNSUBSCRIBE", "INFO", "COMMAND", "HGETALL hash", "ZRANGE set 0 -1 WITHSCORES", "XREVRANGE stream + - COUNT 5", "SUBSCRIBE three", "PING",
+	"HELLO 2", "UNSUBSCRIBE", "INFO", "COMMAND", "HGETALL hash", "ZRANGE set 0 -1 WITHSCORES", "XREVRANGE stream + - COUNT 5",
+	"SUBSCRIBE three", "PING",
 }
 
 // recorded is what a real Redis answers to all of them.
@@ -121,7 +124,10 @@ func recorded(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	fill := []string{"HSET hash a 1 b " + strings.Repeat("x", 5000), "ZADD set 1 a 2.5 b inf c", "RPUSH list a b c", "XADD stream * run x", "XADD stream * run y"}
+	fill := []string{
+		"HSET hash a 1 b " + strings.Repeat("x", 5000), "ZADD set 1 a 2.5 b inf c", "RPUSH list a b c",
+		"XADD stream * run x", "XADD stream * run y",
+	}
 	all := append(fill, commands...)
 	go func() { _, _ = io.WriteString(c, strings.Join(all, "\r\n")+"\r\nQUIT\r\n") }()
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
@@ -211,7 +217,8 @@ func (m *model) reply(depth int) error {
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		"*2\r\n$9223372036854775805\r\n", "*500000000\r\n", "+OK\r\n:1\r\n$3\r\nabc\r\n", "*2\r\n*1\r\n:1\r\n%1\r\n+k\r\n_\r\n",
-		"|1\r\n+a\r\n+b\r\n", "$-1\r\n*-1\r\n", ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", "-ERR x\r\n", "~1\r\n,inf\r\n", "=7\r\ntxt:abc\r\n!2\r\nxx\r\n",
+		"|1\r\n+a\r\n+b\r\n", "$-1\r\n*-1\r\n", ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", "-ERR x\r\n", "~1\r\n,inf\r\n",
+		"=7\r\ntxt:abc\r\n!2\r\nxx\r\n",
 	} {
 		f.Add([]byte(seed), uint64(1))
 	}

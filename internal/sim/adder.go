@@ -110,7 +110,9 @@ func (w *world) judgeOverlapped(f fate) {
 	if c.won > due+slack+2*w.plan.Far && !slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
 		return o.job == f.job && o.won <= due && (o.settled == 0 || o.settled >= due-slack)
 	}) {
-		w.violatedAt(f.at, "3: an overlap", f.job, "tick %s came due at %s, and was settled as an overlap of the run of tick %s, which was claimed at %s", stamp(f.tick), due, stamp(c.tick), c.won)
+		w.violatedAt(f.at, "3: an overlap", f.job,
+			"tick %s came due at %s, and was settled as an overlap of the run of tick %s, which was claimed at %s",
+			stamp(f.tick), due, stamp(c.tick), c.won)
 	}
 }
 

@@ -64,7 +64,8 @@ func (w *world) checkApps() {
 				if w.asksApps(&l, tick, due, by, runs) {
 					w.met["ticks while apps refuse"]++
 					if s := starts[ofTick{name, tick.UnixMilli()}]; s == nil || s.start > by {
-						w.violatedAt(due, "2: apps that refuse", name, "tick %s came due at %s, an app that starts jobs was there, and it was not started by %s", stamp(tick), due, by)
+						w.violatedAt(due, "2: apps that refuse", name,
+							"tick %s came due at %s, an app that starts jobs was there, and it was not started by %s", stamp(tick), due, by)
 					}
 				}
 			}

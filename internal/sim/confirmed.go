@@ -21,7 +21,8 @@ func (w *world) checkConfirmed() {
 			if (u.how == "finish" || u.how == "requeue") && u.told != 0 && cl.finished != 0 && cl.finished < cl.settled && cl.how == "reap" &&
 				!cl.replica.isDead() &&
 				!w.disturbed(-1, cl.finished-time.Second, cl.finished) { // it gave up when its ttl was over, and Redis had hardly come back
-				w.violatedAt(u.at, "confirmed", cl.job, "the end of the run of tick %s was told to Redis at %s by %s and answered, a failover forgot it, and the run was taken over at %s",
+				w.violatedAt(u.at, "confirmed", cl.job, "the end of the run of tick %s was told to Redis at %s by %s and answered, "+
+					"a failover forgot it, and the run was taken over at %s",
 					stamp(cl.tick), u.at, cl.replica.process, cl.settled)
 			}
 		}

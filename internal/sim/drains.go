@@ -41,7 +41,8 @@ func (w *world) judgeRecorded(r *run, c *claim) {
 	}
 	w.met["ended while it drained"]++
 	if c.how == "reap" {
-		w.violatedAt(r.end, "drain", r.Job, "the run of tick %s ended on %s at %s, which was draining; its lease lasted until %s, Redis was there by %s, and it was taken over as interrupted at %s",
+		w.violatedAt(r.end, "drain", r.Job, "the run of tick %s ended on %s at %s, which was draining; "+
+			"its lease lasted until %s, Redis was there by %s, and it was taken over as interrupted at %s",
 			stamp(r.Tick), r.replica.process, r.end, lease, by-back, c.settled)
 	}
 }
@@ -76,6 +77,7 @@ func (w *world) judgeRetried(i int, r *run, attempts int, ends time.Duration) {
 	if w.refused[r.ID] > r.end {
 		return // it was tried, and the app refused
 	}
-	w.violatedAt(r.end, "drain", r.Job, "attempt %d of %d for tick %s failed on %s at %s, which was draining until %s, and was not tried again", attempts, j.Retries+1,
-		stamp(r.Tick), r.replica.process, r.end, ends+w.plan.Grace)
+	w.violatedAt(r.end, "drain", r.Job,
+		"attempt %d of %d for tick %s failed on %s at %s, which was draining until %s, and was not tried again",
+		attempts, j.Retries+1, stamp(r.Tick), r.replica.process, r.end, ends+w.plan.Grace)
 }

@@ -51,7 +51,8 @@ func (j *judged) judgeOwed() {
 		by := b.at + j.patience() + 2*time.Second // the connections of others come back
 		if by < min(j.expires(tick, due), won, j.last) && j.idle(b.at, by) && !w.disturbed(-1, b.at, by, "redis refuses", forgets) &&
 			w.healthy(b.at, by, "redis refuses", forgets) {
-			w.violatedAt(b.at, "2: at least once", j.Name, "tick %s came due at %s, all data was lost at %s, the ledger was made anew at %s, and the tick was not fired by %s",
+			w.violatedAt(b.at, "2: at least once", j.Name,
+				"tick %s came due at %s, all data was lost at %s, the ledger was made anew at %s, and the tick was not fired by %s",
 				stamp(tick), due, lost, b.at, by)
 		}
 	}
@@ -76,7 +77,9 @@ func (j *judged) judgeLostRuns(lost time.Duration) {
 				}
 			}
 			if x, yes := j.missedIts(r.end, min(won, w.forgotten(r.end))); yes {
-				w.violatedAt(x, "2: at least once", j.Name, "the run of tick %s lost its lock at %s since all data was lost at %s, and was not run again by %s", stamp(c.tick), r.end, lost, x+j.patience())
+				w.violatedAt(x, "2: at least once", j.Name,
+					"the run of tick %s lost its lock at %s since all data was lost at %s, and was not run again by %s",
+					stamp(c.tick), r.end, lost, x+j.patience())
 			}
 		}
 	}

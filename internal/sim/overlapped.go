@@ -76,10 +76,12 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 		case l.ConcurrencyPolicy == config.Queue && w.listedWith(l.Name, waited[in]):
 			w.met["waited with ticks that were caught up"]++
 		case l.ConcurrencyPolicy == config.Queue:
-			w.violatedAt(due, "3: one tick waits", l.Name, "ticks %s and %s both came due while the run of tick %s on %s lived (%s to %s), and the second was fired as well, at %s",
+			w.violatedAt(due, "3: one tick waits", l.Name,
+				"ticks %s and %s both came due while the run of tick %s on %s lived (%s to %s), and the second was fired as well, at %s",
 				stamp(waited[in]), stamp(tick), stamp(in.claim.tick), in.claim.replica.process, in.from, in.to, s.start)
 		default:
-			w.violatedAt(due, "3: skipped for good", l.Name, "tick %s came due at %s while the run of tick %s on %s lived (%s to %s), and was fired at %s",
+			w.violatedAt(due, "3: skipped for good", l.Name,
+				"tick %s came due at %s while the run of tick %s on %s lived (%s to %s), and was fired at %s",
 				stamp(tick), due, stamp(in.claim.tick), in.claim.replica.process, in.from, in.to, s.start)
 		}
 	}
@@ -107,8 +109,9 @@ func (w *world) judgeReplaced(l *life, runs []*lived, tick time.Time, due time.D
 		}
 		w.met["to be replaced"]++
 		if r.over > by || r.over == 0 {
-			w.violatedAt(due, "3: replaced", l.Name, "tick %s came due at %s while the run of tick %s on %s lived, which was not told to end by %s", stamp(tick), due,
-				stamp(in.claim.tick), p.process, by)
+			w.violatedAt(due, "3: replaced", l.Name,
+				"tick %s came due at %s while the run of tick %s on %s lived, which was not told to end by %s",
+				stamp(tick), due, stamp(in.claim.tick), p.process, by)
 		}
 	}
 }

@@ -18,7 +18,9 @@ func (w *world) checkReturned() {
 				continue
 			}
 			if j := row(r.replica.sidecar.Table(), r.Job); !w.stepped && !w.plan.Local && j != nil && w.dueOf(j, r.Tick) < left.at {
-				w.violatedAt(r.start, "table", r.Job, "tick %s of before the job left the table (Redis knew by %s) and came back (at %s) was fired at %s", stamp(r.Tick), left.at, back, r.start)
+				w.violatedAt(r.start, "table", r.Job,
+					"tick %s of before the job left the table (Redis knew by %s) and came back (at %s) was fired at %s",
+					stamp(r.Tick), left.at, back, r.start)
 			}
 		}
 	}

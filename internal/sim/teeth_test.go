@@ -17,55 +17,87 @@ type tooth struct {
 
 var teeth = []tooth{
 	{"drop the compare", "6: accounts", "", []edit{{"lock/settle.lua", "elseif not record then", "elseif false then"}}},
-	{"drop the claim", "1: never twice", "", []edit{{"lock/acquire.lua", "local moved = member == '' and ARGV[3] or h[2] or 0", "local moved = h[2] or 0"}}},
+	{"drop the claim", "1: never twice", "", []edit{
+		{"lock/acquire.lua", "local moved = member == '' and ARGV[3] or h[2] or 0", "local moved = h[2] or 0"},
+	}},
 	{"stretch trust from the reply", "3: trust", "", []edit{
 		{"lock/lease.go", "l.trust.Store(int64(sent + c.TTL - Margin))", "sent = s.boottime()\n\t\tl.trust.Store(int64(sent + c.TTL - Margin))"},
-		{"lock/acquire.go", "l.trust.Store(int64(sent + c.TTL - Margin))", "sent = q.store.boottime()\n\tl.trust.Store(int64(sent + c.TTL - Margin))"},
+		{"lock/acquire.go", "l.trust.Store(int64(sent + c.TTL - Margin))",
+			"sent = q.store.boottime()\n\tl.trust.Store(int64(sent + c.TTL - Margin))"},
 	}},
 	{"forget the due entry on crash", "2: never lost", "", []edit{
-		{"lock/settle.lua", "if verb ~= 'finish' and (again ~= '' or verb == 'reap') then", "if verb ~= 'finish' and verb ~= 'reap' and again ~= '' then"},
+		{"lock/settle.lua", "if verb ~= 'finish' and (again ~= '' or verb == 'reap') then",
+			"if verb ~= 'finish' and verb ~= 'reap' and again ~= '' then"},
 	}},
 	{"forget what waited behind a crash", "2: never lost", "", []edit{
 		{"lock/settle.lua", "enqueue(tick .. ' ' .. job .. ' catchup", "local _ = verb == 'reap' or enqueue(tick .. ' ' .. job .. ' catchup"},
 	}},
-	{"extend without compare", "4: a foreign lock", "", []edit{{"lock/extend.lua", "if not record or owner and owner ~= uuid then return {'LOST', now} end", ""}}},
+	{"extend without compare", "4: a foreign lock", "", []edit{
+		{"lock/extend.lua", "if not record or owner and owner ~= uuid then return {'LOST', now} end", ""},
+	}},
 	{"DEL without compare", "4: a foreign lock", "", []edit{
 		{"lock/release.lua", "if redis.call('GET', lock) ~= uuid or redis.call('HGET', ledger, 'r:' .. uuid) then return 0 end", ""},
 	}},
 	{"start without trust", "3: trust", "stands still as it starts", []edit{{"sidecar/attempt.go", "if !h.Trusted() {", "if false {"}}},
-	{"register nothing anew", "2: never lost", "", []edit{{"sidecar/register.go", "&& !born.Equal(s.timers.bornAt())", "&& false && born.IsZero()"}}},
+	{"register nothing anew", "2: never lost", "", []edit{
+		{"sidecar/register.go", "&& !born.Equal(s.timers.bornAt())", "&& false && born.IsZero()"},
+	}},
 	{"count no skip", "5: never silently", "", []edit{{"sidecar/outcome.go", "s.metrics.job(w.job.label).skipped(r)", ""}}},
-	{"tell no refusal", "5: never silently", "", []edit{{"sidecar/fire.go", "s.skipped(w, refusal(w, a), s.by(a)...)", "_, _ = refusal(w, a), s.by(a)\n\t\tw.close(true)"}}},
+	{"tell no refusal", "5: never silently", "", []edit{
+		{"sidecar/fire.go", "s.skipped(w, refusal(w, a), s.by(a)...)", "_, _ = refusal(w, a), s.by(a)\n\t\tw.close(true)"},
+	}},
 	{"tell a handover twice", "5: never silently", "", []edit{
 		{"sidecar/fire.go", "s.handover(w, h, &end) {\n\t\treturn", "s.handover(w, h, &end) {\n\t\ts.skipped(w, startFailed)\n\t\treturn"},
 	}},
-	{"sleep through a tick", "5: never silently", "", []edit{{"sidecar/sidecar.go", "	s.launch(&w)\n", "	if w.tick.Unix()%20 != 0 {\n\t\ts.launch(&w)\n\t}\n"}}},
+	{"sleep through a tick", "5: never silently", "", []edit{
+		{"sidecar/sidecar.go", "	s.launch(&w)\n", "	if w.tick.Unix()%20 != 0 {\n\t\ts.launch(&w)\n\t}\n"},
+	}},
 	{"claim in a pause", "pause", "", []edit{
 		{"lock/acquire.lua", "if kept then return answer('PAUSED', kept) end", ""},
 	}},
-	{"stay paused", "2: never lost", "", []edit{{"lock/acquire.lua", "if ends and ends ~= 0 and math.max(asked and now or 0, tick) >= ends then", "if false then"}}},
+	{"stay paused", "2: never lost", "", []edit{
+		{"lock/acquire.lua", "if ends and ends ~= 0 and math.max(asked and now or 0, tick) >= ends then", "if false then"},
+	}},
 	{"nudge nobody", "prompt", "", []edit{{"lock/settle.lua", "if nudge then redis.pcall('PUBLISH'", "if false then redis.pcall('PUBLISH'"}}},
-	{"stop nobody", "prompt", "", []edit{{"lock/acquire.lua", "redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)", ""}}},
+	{"stop nobody", "prompt", "", []edit{
+		{"lock/acquire.lua", "redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)", ""},
+	}},
 	{"catch up before it is due", "table", "edits", []edit{{"sidecar/job.go", " || j.series.due(j.taken).After(now)", ""}}},
-	{"ask on for what has left the table", "table", "", []edit{{"sidecar/job.go", "j.retired, j.heir = true, heir\n\tj.end()\n", "j.retired, j.heir = true, heir\n"}}},
-	{"believe what no replica has confirmed", "confirmed", "confirmed failover", []edit{{"lock/burst.go", "return c.runs(acquireScript, settleScript) || answer[0] == \"OK\"", "return answer[0] == \"WON\""}}},
+	{"ask on for what has left the table", "table", "", []edit{
+		{"sidecar/job.go", "j.retired, j.heir = true, heir\n\tj.end()\n", "j.retired, j.heir = true, heir\n"},
+	}},
+	{"believe what no replica has confirmed", "confirmed", "confirmed failover", []edit{
+		{"lock/burst.go", "return c.runs(acquireScript, settleScript) || answer[0] == \"OK\"", "return answer[0] == \"WON\""},
+	}},
 	{"forget who refused a tick", "2: asked once", "apps refuse", []edit{
 		{"lock/settle.go", "append(slices.Clone(d.Refused), l.claim.Replica)", "slices.Clone(d.Refused)[:0]"},
 	}},
-	{"look at nothing without a place", "3: replaced", "slots", []edit{{"sidecar/fire.go", "return !w.looked && ", "return false && !w.looked && "}}},
+	{"look at nothing without a place", "3: replaced", "slots", []edit{
+		{"sidecar/fire.go", "return !w.looked && ", "return false && !w.looked && "},
+	}},
 	{"claim until the window ends", "1: superseded", "Redis stalls", []edit{{"sidecar/fire.go", "c.Until = s.onRedis(until)", "_ = until"}}},
-	{"keep no memo of a trigger", "asked again", "operator", []edit{{"lock/ask.lua", "redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)", ""}}},
+	{"keep no memo of a trigger", "asked again", "operator", []edit{
+		{"lock/ask.lua", "redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)", ""},
+	}},
 	{"owe nothing after a loss", "2: at least once", "empty", []edit{{"lock/register.lua", "redis.call('ZADD', due, now, ARGV[i])", ""}}},
-	{"leave a lost run alone", "2: at least once", "", []edit{{"lock/settle.lua", "'requeued', 'NX', 'PX', day) then", "'requeued', 'NX', 'PX', day) and false then"}}},
-	{"take over what was asked for by hand", "by hand", "by hand", []edit{{"lock/settle.go", "if d.Kind != \"manual\" && d.Kind != \"backfill\" {", "if true {"}}},
+	{"leave a lost run alone", "2: at least once", "", []edit{
+		{"lock/settle.lua", "'requeued', 'NX', 'PX', day) then", "'requeued', 'NX', 'PX', day) and false then"},
+	}},
+	{"take over what was asked for by hand", "by hand", "by hand", []edit{
+		{"lock/settle.go", "if d.Kind != \"manual\" && d.Kind != \"backfill\" {", "if true {"},
+	}},
 	{"count attempts from the last claim", "attempts", "by hand", []edit{{"lock/settle.go", "d.Attempt += 1 + c.Retries", "d.Attempt++"}}},
 	{"pass ticks over in silence", "fates", "", []edit{{"lock/acquire.lua", "if to - from > 1 then gaps =", "if false then gaps ="}}},
-	{"free what a dead run overlapped", "3: skipped for good", "", []edit{{"lock/settle.lua", "verb == 'reap' and tonumber(ARGV[8]) - (ttl or 0) or 0", "0"}}},
+	{"free what a dead run overlapped", "3: skipped for good", "", []edit{
+		{"lock/settle.lua", "verb == 'reap' and tonumber(ARGV[8]) - (ttl or 0) or 0", "0"},
+	}},
 	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"lock/pause.lua", "at = at ~= 0 and at or now", "at = now"}}},
 	{"break off when memory is full", "3: skipped for good", "memory", []edit{
 		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
 	}},
-	{"come back to old ticks", "table", "leaves and returns", []edit{{"sidecar/due.go", "case ok && !d.Tick.After(back):", "case ok && !d.Tick.After(back) && false:"}}},
+	{"come back to old ticks", "table", "leaves and returns", []edit{
+		{"sidecar/due.go", "case ok && !d.Tick.After(back):", "case ok && !d.Tick.After(back) && false:"},
+	}},
 	{"drain without the end of its runs", "drain", "", []edit{{"sidecar/fire.go", "if pause(ctx, 3*lock.Margin) {", "if true {"}}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) &&", "if now-s.since >= 2*ttl(r.Job) &&"}}},
 }

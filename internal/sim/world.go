@@ -85,8 +85,11 @@ func Play(t *testing.T, seed uint64) (res Result) {
 		tables = append(tables, table)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{plan: plan, dice: dice(seed), tables: tables, began: time.Now(), stepped: plan.has(redisSteps), files: map[int]int{},
-			present: map[int]*replica{}, processes: map[int]int{}, settled: map[finish]int{}, refused: map[string]time.Duration{}, met: map[string]int{}}
+		w := &world{
+			plan: plan, dice: dice(seed), tables: tables, began: time.Now(), stepped: plan.has(redisSteps), files: map[int]int{},
+			present: map[int]*replica{}, processes: map[int]int{}, settled: map[finish]int{}, refused: map[string]time.Duration{},
+			met: map[string]int{},
+		}
 		w.network = newNetwork(w, w.dice, plan.Far)
 		var err error
 		if w.redis, err = newStore(w); err != nil {
