@@ -39,7 +39,9 @@ func TestATimerReachesNeitherAForeignSocketNorTheAdminAddress(t *testing.T) {
 	simulate(t, noJobs, func(w *world) {
 		w.replica(time.Millisecond)
 		w.at(0)
-		for id, url := range map[string]string{"socket": "http://unix:/run/docker.sock:/", "admin": "http://127.0.0.1:9748/v1/drain", "app": "http://127.0.0.1:8080/"} {
+		for id, url := range map[string]string{
+			"socket": "http://unix:/run/docker.sock:/", "admin": "http://127.0.0.1:9748/v1/drain", "app": "http://127.0.0.1:8080/",
+		} {
 			source := `{"at": "` + w.origin().Add(time.Second).Format(time.RFC3339Nano) + `", "http": {"url": "` + url + `"}}`
 			_, err := w.replicas[0].store.SetTimer(w.t.Context(), id, w.origin().Add(time.Second), []byte(source))
 			w.must(err)

@@ -124,7 +124,9 @@ func TestNoNumberOfAnAttemptComesTwice(t *testing.T) {
 	for _, how := range []string{"death", "shutdown"} {
 		for _, kind := range []string{kindSchedule, kindManual} {
 			t.Run(kind+", "+how, func(t *testing.T) {
-				simulate(t, "shutdownGrace: 1s\n"+rare(", guarantee: at-least-once, timeout: 1h, lock: {ttl: 6s}, retry: {limit: 5, backoff: 1s, maxBackoff: 1s}"), func(w *world) {
+				table := "shutdownGrace: 1s\n" +
+					rare(", guarantee: at-least-once, timeout: 1h, lock: {ttl: 6s}, retry: {limit: 5, backoff: 1s, maxBackoff: 1s}")
+				simulate(t, table, func(w *world) {
 					seen := map[int]int{}
 					last, rises := 0, true
 					tick := w.origin()

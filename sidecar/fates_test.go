@@ -221,7 +221,8 @@ func TestMissedTicksOnBothSidesOfAPauseAreCounted(t *testing.T) {
 
 // TestTicksBehindADeadRunAreFiredOrCounted: they are more than are fired late.
 func TestTicksBehindADeadRunAreFiredOrCounted(t *testing.T) {
-	simulate(t, "jobs:\n  - {name: s, schedule: '@every 1s', timeout: 1h, missed: all, lock: {ttl: 5m}, exec: {command: [x]}}", func(w *world) {
+	const table = "jobs:\n  - {name: s, schedule: '@every 1s', timeout: 1h, missed: all, lock: {ttl: 5m}, exec: {command: [x]}}"
+	simulate(t, table, func(w *world) {
 		a := w.replica(time.Hour)
 		w.at(2 * time.Second)
 		w.replica(time.Millisecond)

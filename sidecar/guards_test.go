@@ -76,7 +76,8 @@ func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 		dead.crash()
 		w.at(30 * time.Second)
 		failures, err := watching.store.Failures(w.t.Context(), "minute", 10)
-		if len(failures) != 1 || err != nil || failures[0].Outcome != "interrupted" || failures[0].Run != run || failures[0].Replica != dead.name {
+		if len(failures) != 1 || err != nil ||
+			failures[0].Outcome != "interrupted" || failures[0].Run != run || failures[0].Replica != dead.name {
 			t.Fatalf("the failures are %+v, %v", failures, err)
 		}
 		want := "replica r1 stopped renewing its lease at 2000-01-01 00:10:59 UTC: it died, was stopped or lost Redis; replica r2 noticed that"

@@ -365,7 +365,11 @@ func (s *Sidecar) addOlder(c *lock.Claim, j *job) {
 func (j *job) owes(now time.Time) lock.Before {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	b := lock.Before{Born: j.born, Tick: newestOf(j.highest, j.overlapped, j.held, j.since, j.pausedTo), Again: j.Guarantee == config.AtLeastOnce}
+	b := lock.Before{
+		Born:  j.born,
+		Tick:  newestOf(j.highest, j.overlapped, j.held, j.since, j.pausedTo),
+		Again: j.Guarantee == config.AtLeastOnce,
+	}
 	if j.Suspend { // it has missed nothing
 		b.Born = time.Time{}
 	}

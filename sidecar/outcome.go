@@ -245,7 +245,10 @@ func (s *Sidecar) book(j *job, gaps string) {
 
 // entry is what the history in Redis keeps of a run.
 func (s *Sidecar) entry(j *job, end *ended) *lock.Entry {
-	e := &lock.Entry{Attempt: end.attempt, Outcome: string(end.outcome), Ended: s.onRedis(s.clock.Now()), Took: end.took, Failed: j.bad(end.outcome)}
+	e := &lock.Entry{
+		Attempt: end.attempt, Outcome: string(end.outcome), Failed: j.bad(end.outcome),
+		Ended: s.onRedis(s.clock.Now()), Took: end.took,
+	}
 	if e.Took > 0 {
 		e.Took = max(e.Took, time.Millisecond) // the history knows no less, and 0 stands for a run that never began
 	}

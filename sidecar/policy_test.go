@@ -235,9 +235,12 @@ func TestTheAnswerDecidesWhetherACallIsTriedAgain(t *testing.T) {
 		code             int
 		want             float64
 	}{
-		{"", "at-most-once", 500, 2}, {"", "at-most-once", 599, 2}, {"", "at-most-once", 408, 2}, {"", "at-most-once", 425, 2}, {"", "at-most-once", 429, 2},
-		{"", "at-most-once", 400, 0}, {"", "at-most-once", 404, 0}, {"", "at-least-once", 422, 0}, {"", "at-least-once", 302, 0}, {"", "every-replica", 403, 0},
-		{", on: [404, 500-502]", "at-most-once", 404, 2}, {", on: [404, 500-502]", "at-least-once", 503, 0}, {", on: [404, 500-502]", "at-most-once", 502, 2},
+		{"", "at-most-once", 500, 2}, {"", "at-most-once", 599, 2},
+		{"", "at-most-once", 408, 2}, {"", "at-most-once", 425, 2}, {"", "at-most-once", 429, 2},
+		{"", "at-most-once", 400, 0}, {"", "at-most-once", 404, 0},
+		{"", "at-least-once", 422, 0}, {"", "at-least-once", 302, 0}, {"", "every-replica", 403, 0},
+		{", on: [404, 500-502]", "at-most-once", 404, 2}, {", on: [404, 500-502]", "at-most-once", 502, 2},
+		{", on: [404, 500-502]", "at-least-once", 503, 0},
 		{"", "at-most-once", 200, 0}, {"", "at-least-once", 200, 2}, // an answer that broke off
 	} {
 		simulate(t, fmt.Sprintf(`

@@ -27,7 +27,8 @@ func TestARedisThatRefusesIsToldInItsOwnWordsAtOnceAndEachMinute(t *testing.T) {
 		began := time.Now()
 		r := w.replica(time.Second)
 		time.Sleep(time.Until(began.Add(3*time.Minute + 30*time.Second)))
-		if n := r.count("level=ERROR", `msg="Redis asks for a password"`, "redis=redis:6379", `err="NOAUTH `, "hint=", "redis.passwordFile"); n != 4 {
+		n := r.count("level=ERROR", `msg="Redis asks for a password"`, "redis=redis:6379", `err="NOAUTH `, "hint=", "redis.passwordFile")
+		if n != 4 {
 			t.Errorf("it was told %d times in three minutes and a half, want 4\n%s", n, r.logs)
 		}
 		if r.count("does not answer") != 0 || r.count("taking ticks") != 0 || r.count(`msg="waiting for Redis"`) != 1 {

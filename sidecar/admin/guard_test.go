@@ -146,13 +146,17 @@ func TestABodyOfUnknownLengthIsBoundedToo(t *testing.T) {
 func TestANameThatNothingCanHaveIsTheCallersMistake(t *testing.T) {
 	w := newWorld(t)
 	long := strings.Repeat("a", 3000)
-	for _, name := range []string{"%20", "a%20b", "%00", "a%0Ab", "%ff", "%7B%7D", "A", "-", "%F0%9F%98%80", "timer:a", "@timers", "a:b", long} {
+	for _, name := range []string{
+		"%20", "a%20b", "%00", "a%0Ab", "%ff", "%7B%7D", "A", "-", "%F0%9F%98%80", "timer:a", "@timers", "a:b", long,
+	} {
 		for _, c := range [][3]string{
-			{"GET", "/v1/jobs/%s", ""}, {"PUT", "/v1/jobs/%s", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`}, {"DELETE", "/v1/jobs/%s", ""},
+			{"GET", "/v1/jobs/%s", ""}, {"DELETE", "/v1/jobs/%s", ""},
+			{"PUT", "/v1/jobs/%s", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`},
 			{"POST", "/v1/jobs/%s/trigger", ""}, {"POST", "/v1/jobs/%s/pause", `{"reason": "x"}`}, {"POST", "/v1/jobs/%s/resume", ""},
 			{"GET", "/v1/runs?job=%s", ""}, {"GET", "/v1/runs?failed=true&job=%s", ""},
 			{"GET", "/v1/runs?job=timer:%s", ""},
-			{"GET", "/v1/timers/%s", ""}, {"PUT", "/v1/timers/%s", `{"after": "1s", "http": {"url": "http://127.0.0.1/"}}`}, {"DELETE", "/v1/timers/%s", ""},
+			{"GET", "/v1/timers/%s", ""}, {"DELETE", "/v1/timers/%s", ""},
+			{"PUT", "/v1/timers/%s", `{"after": "1s", "http": {"url": "http://127.0.0.1/"}}`},
 		} {
 			target := strings.Replace(c[1], "%s", name, 1)
 			if got := w.ask(c[0], target, c[2]); got.Code >= 500 {

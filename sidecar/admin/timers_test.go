@@ -135,8 +135,9 @@ func TestImpossibleNamesAreTheRequestsFault(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"A%20B", "%00", "a%0Ab", "a%2Fb", "-", "%7B%7D", "%FF", strings.Repeat("x", 300), "a%09b", ":", "timer:"} {
 		for _, c := range [][2]string{
-			{"GET", "/v1/jobs/%s"}, {"DELETE", "/v1/jobs/%s"}, {"PUT", "/v1/jobs/%s"}, {"POST", "/v1/jobs/%s/trigger"}, {"POST", "/v1/jobs/%s/pause"},
-			{"POST", "/v1/jobs/%s/resume"}, {"GET", "/v1/timers/%s"}, {"PUT", "/v1/timers/%s"}, {"DELETE", "/v1/timers/%s"}, {"GET", "/v1/runs?job=%s"},
+			{"GET", "/v1/jobs/%s"}, {"DELETE", "/v1/jobs/%s"}, {"PUT", "/v1/jobs/%s"},
+			{"POST", "/v1/jobs/%s/trigger"}, {"POST", "/v1/jobs/%s/pause"}, {"POST", "/v1/jobs/%s/resume"},
+			{"GET", "/v1/timers/%s"}, {"PUT", "/v1/timers/%s"}, {"DELETE", "/v1/timers/%s"}, {"GET", "/v1/runs?job=%s"},
 		} {
 			body := ""
 			switch {

@@ -12,7 +12,9 @@ import (
 
 func TestTheReasonOfAFailedCallIsWhatItsBodyTells(t *testing.T) {
 	const page = "<!DOCTYPE html>\n<html><head><title>OperationalError at /jobs</title>\n<style>\nh1 { color: red }\n</style>" +
-		"<script>alert('x')</script></head>\n<body><!-- a <b>comment</b> -->\n<h1>could not connect to &quot;ledger&quot;</h1>\n</body>\n</html>\n"
+		"<script>alert('x')</script></head>\n<body><!-- a <b>comment</b> -->\n" +
+		"<h1>could not connect to &quot;ledger&quot;</h1>\n</body>\n</html>\n"
+	const python = "Traceback (most recent call last):\n  File \"/app/x.py\", line 3, in <module>\n    f()\nValueError: no invoices\n"
 	for _, c := range []struct{ kind, body, want string }{
 		{"application/json", "{\n  \"error\": \"no such customer\",\n  \"id\": 7\n}\n", `{"error":"no such customer","id":7}`},
 		{"text/plain", "[\n \"a\",\n \"b\"\n]", `["a","b"]`},
@@ -20,7 +22,7 @@ func TestTheReasonOfAFailedCallIsWhatItsBodyTells(t *testing.T) {
 		{"text/html; charset=utf-8", page, `OperationalError at /jobs could not connect to "ledger"`},
 		{"", "<html><body>&#27;[2J <b>bad", "␛[2J bad"},
 		{"text/plain", "\n\nno such table: invoices\napp/jobs.rb:4:in `create'\n", "no such table: invoices"},
-		{"text/plain", "Traceback (most recent call last):\n  File \"/app/x.py\", line 3, in <module>\n    f()\nValueError: no invoices\n", "ValueError: no invoices"},
+		{"text/plain", python, "ValueError: no invoices"},
 		{"", "no newline \x1b[31m", "no newline ␛[31m"},
 		{"", "", ""},
 		{"application/json", `{"error":"` + strings.Repeat("é", 400) + `"}`, `{"error":"` + strings.Repeat("é", 289) + "…"},
@@ -53,16 +55,18 @@ func TestASuccessHasNoReason(t *testing.T) {
 
 func TestTheReasonOfAFailedCommandIsItsLastLineThatIsNoStackFrame(t *testing.T) {
 	for want, said := range map[string]string{
-		"disk full":                      "starting\ndisk full\n",
-		"no newline":                     "starting\nno newline",
-		"done: 3 of 4":                   "done: 3 of 4\n\n  \n}\n",
-		"Caused by: java.io.IOE: closed": "Exception in thread \"main\" a.B: boom\n\tat Foo.x(Foo.java:1)\nCaused by: java.io.IOE: closed\n\tat java.base/Foo\n\t... 12 more\n",
-		"TypeError: x is not a function": "/app/x.js:3\n    x();\n    ^\n\nTypeError: x is not a function\n    at Object.<anonymous> (/app/x.js:3:1)\n" +
-			"    at node:internal/main:12\n\nNode.js v22.1.0\n",
+		"disk full":    "starting\ndisk full\n",
+		"no newline":   "starting\nno newline",
+		"done: 3 of 4": "done: 3 of 4\n\n  \n}\n",
+		"Caused by: java.io.IOE: closed": "Exception in thread \"main\" a.B: boom\n\tat Foo.x(Foo.java:1)\n" +
+			"Caused by: java.io.IOE: closed\n\tat java.base/Foo\n\t... 12 more\n",
+		"TypeError: x is not a function": "/app/x.js:3\n    x();\n    ^\n\nTypeError: x is not a function\n" +
+			"    at Object.<anonymous> (/app/x.js:3:1)\n    at node:internal/main:12\n\nNode.js v22.1.0\n",
 		"x.rb:1:in 'f': boom (RuntimeError)": "x.rb:1:in 'f': boom (RuntimeError)\n\tfrom x.rb:3:in '<main>'\n",
 		"panic: boom": "starting\npanic: boom\n\ngoroutine 1 [running]:\nmain.f(0x1, {0xc000, 0x2})\n\t/tmp/x.go:4 +0x1d\nmain.main()\n" +
 			"\t/tmp/x.go:8 +0x1d\ncreated by main.main in goroutine 1\n\t/tmp/x.go:7 +0x2\nexit status 2\n",
-		"ValueError: no invoices": "Traceback (most recent call last):\n  File \"/app/x.py\", line 3, in <module>\n    f()\nValueError: no invoices\n",
+		"ValueError: no invoices": "Traceback (most recent call last):\n" +
+			"  File \"/app/x.py\", line 3, in <module>\n    f()\nValueError: no invoices\n",
 		"thread 'main' panicked at src/main.rs:2:5: boom": "thread 'main' panicked at src/main.rs:2:5: boom\n   0: std::panicking\n" +
 			"note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
 		"at Foo.x(Foo.java:1)": "\tat Foo.x(Foo.java:1)\n\tat Bar.y(Bar.java:2)\n",
