@@ -16,7 +16,8 @@ func (t *Table) Admits(j *Job) *Problem {
 	var why, hint string
 	switch socket := socketOf(j.HTTP.URL); {
 	case socket != "" && !t.calls(socket):
-		why, hint = "a unix socket that neither a job of the table nor its readiness gate calls", "call the app at http://127.0.0.1:PORT, or "+toTheTable
+		why = "a unix socket that neither a job of the table nor its readiness gate calls"
+		hint = "call the app at http://127.0.0.1:PORT, or " + toTheTable
 	case socket == "" && t.isAdmin(j.HTTP.URL):
 		why, hint = "the replica's own admin address, which answers no job", "call the app, and have it ask the API"
 	default:

@@ -41,7 +41,8 @@ jobs:
 		if p := table.Admits(job); p != nil {
 			got = p.String()
 		}
-		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || got != "" && !strings.HasPrefix(got, `body: job "made": http.url is `) {
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) ||
+			got != "" && !strings.HasPrefix(got, `body: job "made": http.url is `) {
 			t.Errorf("%s: %q, want %q", c.url, got, c.want)
 		}
 		if strings.Contains(got, "run/") {

@@ -38,7 +38,8 @@ func TestEveryKeyOfADynamicJobEndsUpInItsPlace(t *testing.T) {
 			Body: "{\"x\": \"\u2028\x7f\\ud83d <&>\"}", SuccessCodes: []CodeRange{{200, 204}, {404, 404}},
 		},
 		Timeout: 10 * time.Minute, Guarantee: AtLeastOnce, ConcurrencyPolicy: Allow, Missed: Skip, StartingDeadline: time.Hour,
-		StartRetries: 7, Retry: Retry{3, 10 * time.Second, time.Minute, []CodeRange{{503, 503}}}, Lock: Lock{TTL: 20 * time.Second}, Jitter: 30 * time.Second,
+		StartRetries: 7, Retry: Retry{3, 10 * time.Second, time.Minute, []CodeRange{{503, 503}}},
+		Lock: Lock{TTL: 20 * time.Second}, Jitter: 30 * time.Second,
 		Start: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2027, 12, 1, 0, 0, 0, 0, time.UTC), Suspend: true, Reserved: true,
 	})
 }
@@ -52,7 +53,8 @@ func TestADynamicJobIsKeptInOneForm(t *testing.T) {
 		`"http":{"method":"PUT","url":"http://127.0.0.1:8080/report?a=${A}","headers":{"X-A":"😀","X-B":"${B}"},` +
 		`"body":"{\"x\": \"\u2028\u007f\\ud83d <&>\"}","successCodes":["200-204","404"]},` +
 		`"timeout":"10m","guarantee":"at-least-once","concurrencyPolicy":"Allow","missed":"skip","startingDeadline":"1h",` +
-		`"startRetries":7,"retry":{"limit":3,"backoff":"10s","maxBackoff":"1m","on":["503"]},"lock":{"ttl":"20s","safetyDelay":"0s"},"jitter":"30s",` +
+		`"startRetries":7,"retry":{"limit":3,"backoff":"10s","maxBackoff":"1m","on":["503"]},` +
+		`"lock":{"ttl":"20s","safetyDelay":"0s"},"jitter":"30s",` +
 		`"start":"2026-12-01T00:00:00Z","end":"2027-12-01T00:00:00Z","suspend":true,"reserved":true}`
 	if string(job.Source) != want {
 		t.Errorf("\n got %s\nwant %s", job.Source, want)
@@ -81,7 +83,11 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 		{"job", "a", `{"schedule": "@daily", "allowRemote": true, "http": {"url": "http://example.com/x"}}`, "body:1:24: job \"a\": \"allowRemote\" is for jobs of the table alone | put a job that needs it into the table\nbody:1:61: job \"a\": http.url \"http://example.com/x\": must be this machine: localhost, 127.0.0.1, [::1] or a unix socket | only a job of the table can call another host"},
 		{"job", "a", `{"schedule": "@daily", "resources": {}, "notify": {"url": "http://h/KANARIENVOGEL"}, ` + http + `}`, "body:1:24: job \"a\": \"resources\" is for jobs of the table alone | put a job that needs it into the table\nbody:1:41: job \"a\": \"notify\" is for jobs of the table alone | put a job that needs it into the table"},
 		{"job", "a", `{"cron": "@daily", ` + http + `, "timeout": 300}`, "body:1:2: job \"a\": unknown key \"cron\" | did you mean \"schedule\"?\nbody:1:70: job \"a\": timeout \"300\": a duration needs a unit | for seconds write 300s"},
-		{"job", "a", `{"schedule": "61 * * * *", ` + http + `, "url": "x", "redis": {}}`, "body:1:14: job \"a\": schedule \"61 * * * *\": minute \"61\": 61 is out of range: allowed are 0-59\nbody:1:67: job \"a\": unknown key \"url\" | \"url\" belongs under http\nbody:1:79: job \"a\": unknown key \"redis\" | allowed here: name, schedule, timeZone, http, timeout, guarantee, concurrencyPolicy, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, reserved"},
+		{"job", "a", `{"schedule": "61 * * * *", ` + http + `, "url": "x", "redis": {}}`,
+			"body:1:14: job \"a\": schedule \"61 * * * *\": minute \"61\": 61 is out of range: allowed are 0-59\n" +
+				"body:1:67: job \"a\": unknown key \"url\" | \"url\" belongs under http\n" +
+				"body:1:79: job \"a\": unknown key \"redis\" | allowed here: name, schedule, timeZone, http, timeout, guarantee, " +
+				"concurrencyPolicy, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, reserved"},
 		{"job", "a", "schedule: &s '@daily'\nhttp: {url: *s}", "body:2:13: job \"a\": an alias (*…) can stand in the table alone | write out what it stands for"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("x", MaxSource) + `"}}`, "body: the body is larger than 64 KiB"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("\u200b", MaxSource/6) + `"}}`, "body: job \"a\": as JSON it is larger than 64 KiB"},
@@ -97,7 +103,9 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 		{"timer", "a", `{"after": "90000h", ` + http + `}`, "body:1:11: timer \"a\": after \"90000h\": must be at most ten years"},
 		{"timer", "a", `{"after": "-1s", ` + http + `}`, "body:1:11: timer \"a\": after \"-1s\": must not be negative"},
 		{"timer", "a", `{"after": "1s", "guarantee": "every-replica", ` + http + `}`, "body:1:30: timer \"a\": guarantee \"every-replica\": must be at-most-once or at-least-once"},
-		{"timer", "a", `{"after": "1s", "schedule": "@daily", "exec": {}, ` + http + `}`, "body:1:17: timer \"a\": unknown key \"schedule\" | allowed here: at, after, http, timeout, guarantee, startRetries, retry\nbody:1:39: timer \"a\": \"exec\" is for jobs of the table alone | put a job that needs it into the table"},
+		{"timer", "a", `{"after": "1s", "schedule": "@daily", "exec": {}, ` + http + `}`,
+			"body:1:17: timer \"a\": unknown key \"schedule\" | allowed here: at, after, http, timeout, guarantee, startRetries, retry\n" +
+				"body:1:39: timer \"a\": \"exec\" is for jobs of the table alone | put a job that needs it into the table"},
 		{"timer", "-a", `{"after": "1s", ` + http + `}`, "body: timer \"-a\": the id must be letters, digits, -, . and _, and begin and end with a letter or digit"},
 		{"timer", "a\n", `{"after": "1s", ` + http + `}`, "body: timer \"a\\n\": the id must be letters, digits, -, . and _, and begin and end with a letter or digit"},
 		{"timer", strings.Repeat("a", 129), `{"after": "1s", ` + http + `}`, "body: timer \"" + strings.Repeat("a", 60) + "…\": the id must have at most 128 characters"},

@@ -89,7 +89,9 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 			Body:    "{\"dry\": false}\n", SuccessCodes: []CodeRange{{200, 204}, {404, 404}, {409, 409}},
 		},
 		AllowRemote: true, Timeout: 10 * time.Minute, Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid,
-		Missed: All, StartingDeadline: time.Hour, StartRetries: 0, Retry: Retry{4, 2 * time.Second, 20 * time.Second, []CodeRange{{404, 404}, {500, 503}}}, Lock: Lock{TTL: 30 * time.Second}, Jitter: 30 * time.Second,
+		Missed: All, StartingDeadline: time.Hour, StartRetries: 0,
+		Retry: Retry{4, 2 * time.Second, 20 * time.Second, []CodeRange{{404, 404}, {500, 503}}},
+		Lock:  Lock{TTL: 30 * time.Second}, Jitter: 30 * time.Second,
 		Start: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2027, 11, 30, 23, 0, 0, 0, time.UTC),
 		Notify: Notify{"https://hc.example.com/1/start", "https://hc.example.com/1", "https://hc.example.com/1/fail"},
 	})
@@ -100,7 +102,8 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 			Env:     map[string]string{"LEVEL": "5", "EMPTY": ""}, Dir: "/data",
 		},
 		AllowRemote: true, Timeout: 2 * time.Minute, Guarantee: EveryReplica, ConcurrencyPolicy: Allow,
-		Missed: Skip, StartingDeadline: 30 * time.Minute, StartRetries: 8, Retry: Retry{2, 2 * time.Second, 20 * time.Second, nil}, Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
+		Missed: Skip, StartingDeadline: 30 * time.Minute, StartRetries: 8, Retry: Retry{2, 2 * time.Second, 20 * time.Second, nil},
+		Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
 		Reserved: true, Resources: Resources{Memory: 64 << 20, CPU: 2 * time.Minute, Nice: -5},
 		Notify: Notify{Success: "https://hc.example.com/ok", Failure: "http://hc.example.com/ping/" + canary},
 	})
