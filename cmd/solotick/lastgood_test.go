@@ -24,7 +24,10 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	dir := t.TempDir()
-	return &place{t: t, table: filepath.Join(dir, "table.yaml"), state: filepath.Join(dir, "state", "solotick"), env: []string{"PATH=" + os.Getenv("PATH")}}
+	return &place{
+		t: t, table: filepath.Join(dir, "table.yaml"), state: filepath.Join(dir, "state", "solotick"),
+		env: []string{"PATH=" + os.Getenv("PATH")},
+	}
 }
 
 func (p *place) write(table string) {
@@ -68,7 +71,8 @@ func TestARestartInTheSamePlaceGoesOnWithTheLastGoodTable(t *testing.T) {
 	if !strings.HasPrefix(body, "ok\nthe table in force is not") { // from the start, and not from the first look at the file
 		t.Errorf("/healthz: %d %q", code, body)
 	}
-	told := r.await("the table cannot be used: going on with the last good one", "level", "ERROR", "file", p.table, "lastGood", filepath.Join(p.state, lastGood))
+	told := r.await("the table cannot be used: going on with the last good one",
+		"level", "ERROR", "file", p.table, "lastGood", filepath.Join(p.state, lastGood))
 	if told.text("table") != hash(before) {
 		t.Errorf("the table that it goes on with is %s, want %s", told.text("table"), hash(before))
 	}

