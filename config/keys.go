@@ -144,7 +144,8 @@ func jobKeys() []key {
 			show: shown, common: true, aka: []string{"handovers", "maxHandovers", "startAttempts"},
 			decode: func(d *decoder, e entry) { d.number(e, &d.job.StartRetries) },
 			form:   form{most: mostStartRetries},
-			doc:    "further rounds through all replicas when no replica could start a tick, each after a longer wait; at most 100; `0` = one round"},
+			doc: "further rounds through all replicas when none of them could start a tick, each after a longer wait; " +
+				"at most 100; `0` = one round"},
 		{name: "retry", kind: kindMapping, def: none, common: true, keys: retryKeys(),
 			aka:    []string{"retries", "backoffLimit"},
 			decode: func(d *decoder, e entry) { d.note(e); d.mapping(e) },
@@ -257,7 +258,8 @@ func execKeys() []key {
 		{name: "env", kind: kindTextMap, def: none, example: `{LEVEL: "5"}`, form: form{names: variableNames},
 			show: shownName, aka: []string{"environment"},
 			decode: (*decoder).environment,
-			doc:    "variables besides Solotick's own environment, from which `SOLOTICK_REDIS_URL` and `TRACEPARENT` are left out; not `SOLOTICK_*`, which it sets itself, and `TRACEPARENT`"},
+			doc: "variables on top of Solotick's own environment (without its `SOLOTICK_REDIS_URL` and `TRACEPARENT`); " +
+				"cannot set `SOLOTICK_*`, which Solotick sets itself, nor `TRACEPARENT`"},
 		{name: "dir", kind: kindText, def: none, example: "/data", form: filledForm,
 			show: shown, aka: []string{"cwd", "workdir", "workingDir"},
 			decode: func(d *decoder, e entry) { d.nonEmpty(e, &d.job.Exec.Dir) },
