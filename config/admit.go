@@ -19,7 +19,7 @@ func (t *Table) Admits(j *Job) *Problem {
 		why = "a unix socket that neither a job of the table nor its readiness gate calls"
 		hint = "call the app at http://127.0.0.1:PORT, or " + toTheTable
 	case socket == "" && t.isAdmin(j.HTTP.URL):
-		why, hint = "the replica's own admin address, which answers no job", "call the app, and have it ask the API"
+		why, hint = "the replica's own admin address, which jobs may not call", "call the app, and let the app call the API"
 	default:
 		return nil
 	}

@@ -234,7 +234,7 @@ func (d *decoder) unknown(e entry, name *yaml.Node) (meant string) {
 		hint = "each job sets its own; allowed here: " + strings.Join(known, ", ")
 		message = fmt.Sprintf("%s%q cannot have a default", in(e.path), name.Value)
 	case strings.HasPrefix(name.Value, extension) && !d.of.api:
-		hint = "keys that begin with x- are left alone at the top level only"
+		hint = "keys that begin with x- are ignored at the top level only"
 	case len(homes) > 0:
 		hint = fmt.Sprintf("%q belongs %s", name.Value, strings.Join(homes, " or "))
 	}

@@ -27,7 +27,7 @@ func (d *decoder) foreign(root *yaml.Node) bool {
 	case slices.Contains([]string{"CronJob", "CronJobList", "List"}, kind):
 		what, hint = kind, d.toImport()
 	case slices.Contains([]string{"ConfigMap", "Secret"}, kind):
-		what, hint = kind, "the table is the text under data: check that"
+		what, hint = kind, "the table is the text under data: save and check that alone"
 	}
 	d.file(hint, "this is a Kubernetes %s, not a table", what)
 	return true
@@ -35,7 +35,7 @@ func (d *decoder) foreign(root *yaml.Node) bool {
 
 // toImport is the command that makes a table of the file.
 func (d *decoder) toImport() string {
-	return "make a table of it: solotick import " + d.src.name + " > table.yaml"
+	return "make a table from it: solotick import " + d.src.name + " > table.yaml"
 }
 
 var (

@@ -264,7 +264,7 @@ func (d *decoder) checkEffect() {
 		d.warn(j.at["allowRemote"].node, "", "allowRemote has no effect on exec")
 	}
 	if j.own("retry.on") && j.Exec != nil && j.HTTP == nil {
-		d.warn(j.at["retry.on"].node, "", "retry.on has no effect on exec: whatever code a command ends with, it is tried again")
+		d.warn(j.at["retry.on"].node, "", "retry.on has no effect on exec: a command is tried again after any exit code other than 0")
 	}
 	if j.Reserved && d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == "" {
 		d.warn(j.at["reserved"].node, "", "reserved has no effect: without maxRunning every job has room")
@@ -349,7 +349,7 @@ func (d *decoder) timeZone(e entry) {
 	if near := nearestZone(t.value); near != "" && !t.opaque {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	} else if fixed := offsetZone(t.value); fixed != "" && !t.opaque {
-		hint = fmt.Sprintf("write %s, whose sign is the other way round; or a place, as Europe/Berlin, for daylight saving", fixed)
+		hint = fmt.Sprintf("write %s, with the sign reversed; or a place such as Europe/Berlin, for daylight saving", fixed)
 	}
 	switch {
 	case strings.EqualFold(t.value, "local") && !t.opaque:

@@ -152,7 +152,7 @@ func TestWhatIsOddIsAWarning(t *testing.T) {
 		`job "new-year-2020": schedule "0 0 0 1 1 ? 2020": its last tick has passed, it will not run again`,
 		`job "new-year-2020": allowRemote has no effect on exec`,
 		`job "windowed": schedule "@daily": its last tick has passed, it will not run again`,
-		`job "windowed": retry.on has no effect on exec: whatever code a command ends with, it is tried again`,
+		`job "windowed": retry.on has no effect on exec: a command is tried again after any exit code other than 0`,
 		`job "everywhere": lock has no effect: with guarantee every-replica there is no lock`,
 		`job "everywhere": startRetries has no effect: with guarantee every-replica there is no lock`,
 		`job "everywhere": reserved has no effect: without maxRunning every job has room`,

@@ -49,7 +49,7 @@ func (d *decoder) oddSteps(expr text, f []string) {
 		if fixed := f[:i]; allOf(f[i+1:], "*", "?") && allOf(fixed, "0", "*") {
 			hint = fmt.Sprintf("for every %d%s write \"@every %d%s\"", step, unit.short, step, unit.short)
 		}
-		d.warn(expr.node, hint, "%s: %s \"*/%d\" begins anew with each %s: its last two are %d%s apart, not %d%s",
+		d.warn(expr.node, hint, "%s: %s \"*/%d\" starts again with each %s: there its ticks are %d%s apart, not %d%s",
 			expr.label, unit.name, step, map[string]string{"s": "minute", "m": "hour", "h": "day"}[unit.short],
 			unit.size%step, unit.short, step, unit.short)
 	}
@@ -80,11 +80,11 @@ func (d *decoder) oddDays(expr text, f []string) {
 	switch {
 	case month == "?" && weekdayNumber.MatchString(week) && !slices.Contains(weekdayNumbers(week), 0):
 		here, quartz := named(week, 0), named(week, 1)
-		d.warn(expr.node, fmt.Sprintf("if %s is meant write %s, and else %s", quartz, whole(quartz), whole(here)),
-			"%s: day of week \"%s\" is %s here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is %s",
+		d.warn(expr.node, fmt.Sprintf("if you mean %s, write %s; otherwise %s", quartz, whole(quartz), whole(here)),
+			"%s: day of week \"%s\" is %s here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is %s",
 			expr.label, week, here, quartz)
 	case !slices.Contains(anyDay, month) && !slices.Contains(anyDay, week):
-		hint := "if both are meant to match, Solotick cannot say it; if either is, two jobs say it more plainly"
+		hint := "Solotick cannot require both to match; if either may match, two jobs are easier to read"
 		if nth := slices.Index([]string{"1-7", "8-14", "15-21", "22-28"}, month); nth >= 0 && !strings.ContainsAny(week, ",-/#L") {
 			written := slices.Clone(f)
 			written[at], written[at+2] = "*", fmt.Sprintf("%s#%d", week, nth+1)
@@ -122,7 +122,7 @@ func (d *decoder) oddTimeout() {
 	}
 	timeout := j.at["timeout"]
 	if gap := j.Schedule.MinGap(); gap > 0 && j.Timeout > gap {
-		d.warn(timeout.node, "if that is meant write concurrencyPolicy: Forbid",
+		d.warn(timeout.node, "if that is intended, write concurrencyPolicy: Forbid",
 			"%s: ticks can be %s apart: those that come due while a run takes longer are skipped", timeout.label, shortDuration(gap))
 	}
 }
@@ -145,14 +145,14 @@ func (d *decoder) oddCommand() {
 	switch at := d.job.at["exec.command"]; {
 	case !at.ok() || slices.Contains(shells, path.Base(program)):
 	case strings.ContainsAny(program, " ") && strings.ContainsAny(program, "|&><;"):
-		d.warn(at.node, shell, "exec.command: the program is a line for a shell, and there is no shell")
+		d.warn(at.node, shell, "exec.command: the program is a line for a shell, but there is no shell")
 	case strings.Contains(program, " ") && !strings.HasPrefix(program, "/"):
 		d.warn(at.node, `write the program and its arguments as a list: ["/bin/tool", "--fast"]`,
-			"exec.command: the program has a blank in its name: there is no shell that takes it apart")
+			"exec.command: the program has a space in its name, and there is no shell to split it")
 	default:
 		for i, word := range d.job.Exec.Command[1:] {
 			if slices.Contains(operators, word) {
-				d.warn(at.node, shell, "exec.command[%d]: %q is an argument like any other: there is no shell", i+1, word)
+				d.warn(at.node, shell, "exec.command[%d]: %q is passed on as an argument: there is no shell", i+1, word)
 				return
 			}
 		}

@@ -22,34 +22,34 @@ func warned(t *testing.T, job string) string {
 
 func TestAScheduleThatIsOftenMeantOtherwiseWarns(t *testing.T) {
 	for expr, want := range map[string]string{
-		"0 0 9 ? * 2-6": `day of week "2-6" is TUE-SAT here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is MON-FRI` +
-			` | if MON-FRI is meant write "0 0 9 ? * MON-FRI", and else "0 0 9 ? * TUE-SAT"`,
-		"0 0 9 ? * 6#3":      `"6#3" is SAT#3 here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is FRI#3`,
-		"0 0 9 ? * 6L":       `"6L" is SATL here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is FRIL`,
-		"0 0 9 ? * 1,7 2027": `"1,7" is MON,SUN here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is SUN,SAT`,
-		"0 9 ? * 2":          `if MON is meant write "0 9 ? * MON", and else "0 9 ? * TUE"`,
-		"0 9 ? * 1/2":        `if SUN/2 is meant`,
+		"0 0 9 ? * 2-6": `day of week "2-6" is TUE-SAT here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is MON-FRI` +
+			` | if you mean MON-FRI, write "0 0 9 ? * MON-FRI"; otherwise "0 0 9 ? * TUE-SAT"`,
+		"0 0 9 ? * 6#3":      `"6#3" is SAT#3 here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is FRI#3`,
+		"0 0 9 ? * 6L":       `"6L" is SATL here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is FRIL`,
+		"0 0 9 ? * 1,7 2027": `"1,7" is MON,SUN here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is SUN,SAT`,
+		"0 9 ? * 2":          `if you mean MON, write "0 9 ? * MON"; otherwise "0 9 ? * TUE"`,
+		"0 9 ? * 1/2":        `if you mean SUN/2`,
 		"0 0 9 ? * MON-FRI":  "",
 		"0 0 9 ? * FRI#3":    "",
 		"0 0 9 ? * FRIL":     "",
 		"0 9 ? * 0-4":        "", // there is no 0 in Quartz
 		"0 9 * * 1-5":        "",
 		"0 0 9 15 * ?":       "",
-		"*/45 * * * *": `minute "*/45" begins anew with each hour: ` +
-			`its last two are 15m apart, not 45m | for every 45m write "@every 45m"`,
-		"*/7 * * * *":     `its last two are 4m apart, not 7m`,
-		"*/45 9-17 * * *": `its last two are 15m apart, not 45m | `,
-		"*/40 * * * * *": `second "*/40" begins anew with each minute: ` +
-			`its last two are 20s apart, not 40s | for every 40s write "@every 40s"`,
-		"0 */5 * * *":              `hour "*/5" begins anew with each day: its last two are 4h apart, not 5h | for every 5h write "@every 5h"`,
-		"30 */5 * * *":             `its last two are 4h apart, not 5h | `,
+		"*/45 * * * *": `minute "*/45" starts again with each hour: ` +
+			`there its ticks are 15m apart, not 45m | for every 45m write "@every 45m"`,
+		"*/7 * * * *":     `there its ticks are 4m apart, not 7m`,
+		"*/45 9-17 * * *": `there its ticks are 15m apart, not 45m | `,
+		"*/40 * * * * *": `second "*/40" starts again with each minute: ` +
+			`there its ticks are 20s apart, not 40s | for every 40s write "@every 40s"`,
+		"0 */5 * * *":              `hour "*/5" starts again with each day: there its ticks are 4h apart, not 5h | for every 5h write`,
+		"30 */5 * * *":             `there its ticks are 4h apart, not 5h | `,
 		"*/15 */6 * * *":           "",
 		"*/1 * * * *":              "",
 		"*/60 * * * *":             "",
 		"H/45 * * * *":             "",
 		"0 9 1-7 * MON":            `a day that matches either of them has a tick | for the MON#1 of each month write "0 9 * * MON#1"`,
 		"0 0 9 22-28 * FRI":        `write "0 0 9 * * FRI#4"`,
-		"0 0 13 * FRI":             `day of month and day of week are both restricted: a day that matches either of them has a tick | if both`,
+		"0 0 13 * FRI":             `both restricted: a day that matches either of them has a tick | Solotick cannot require both`,
 		"0 0 */2 * MON":            `both restricted`,
 		"0 0 L * FRIL":             `both restricted`,
 		"0 0 */1 * MON":            "",
@@ -72,7 +72,7 @@ func TestATimeoutLongerThanThePeriodWarns(t *testing.T) {
 	const minutely = `schedule: "* * * * *", exec: {command: [a]}`
 	for job, want := range map[string]string{
 		minutely + `, timeout: 10m`: `timeout "10m": ticks can be 1m apart: those that come due while a run takes longer are skipped | ` +
-			`if that is meant write concurrencyPolicy: Forbid`,
+			`if that is intended, write concurrencyPolicy: Forbid`,
 		minutely + `, timeout: 10m, concurrencyPolicy: Forbid`:                     "",
 		minutely + `, timeout: 10m, concurrencyPolicy: Queue`:                      "",
 		minutely + `, timeout: 10m, guarantee: every-replica`:                      "",
@@ -89,13 +89,13 @@ func TestATimeoutLongerThanThePeriodWarns(t *testing.T) {
 
 func TestACommandForAShellWithoutOneWarns(t *testing.T) {
 	for command, want := range map[string]string{
-		`["pg_dump app | gzip > /backup/app.gz"]`: `exec.command: the program is a line for a shell, and there is no shell | ` +
+		`["pg_dump app | gzip > /backup/app.gz"]`: `exec.command: the program is a line for a shell, but there is no shell | ` +
 			`write ["sh", "-c", "…"]`,
 		`["cd /app && ./run"]`:                   "the program is a line for a shell",
-		`[ls, "|", wc]`:                          `exec.command[1]: "|" is an argument like any other: there is no shell`,
+		`[ls, "|", wc]`:                          `exec.command[1]: "|" is passed on as an argument: there is no shell`,
 		`[cd, /app, "&&", ./run]`:                `exec.command[2]: "&&" is an argument`,
 		`[date, ">>", /var/log/dates]`:           `exec.command[1]: ">>" is an argument`,
-		`["tidy --fast"]`:                        "the program has a blank in its name",
+		`["tidy --fast"]`:                        "the program has a space in its name",
 		`["/opt/my tools/tidy", --fast]`:         "",
 		`[sh, -c, "pg_dump app | gzip > /b.gz"]`: "",
 		`[/bin/bash, -c, "|"]`:                   "",

@@ -234,7 +234,7 @@ func (d *decoder) noColon(line int) bool {
 	if len(homes(d.root, name, false)) == 0 {
 		return false
 	}
-	d.problem(line-1, m[2]+1, m[3]-m[2], fmt.Sprintf("write %s: and a space", name), fmt.Sprintf("the colon behind %q is missing", name))
+	d.problem(line-1, m[2]+1, m[3]-m[2], fmt.Sprintf("write %s:, then a space", name), fmt.Sprintf("the colon after %q is missing", name))
 	return true
 }
 

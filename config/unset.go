@@ -85,7 +85,7 @@ func (d *decoder) leftUnset(e entry, missing missingError) {
 	d.table.Unset = append(d.table.Unset, missing.name)
 	line, column, width := d.placeReference(e, "${"+missing.name)
 	d.unset = append(d.unset, unsetVariable{first: d.src.problem(line, column, width,
-		fmt.Sprintf("solotick run needs it; to do without, give a default: ${%s:-…}", missing.name),
+		fmt.Sprintf("solotick run needs it, or a default: ${%s:-…}", missing.name),
 		fmt.Sprintf("%s%s: %s", d.scope, e.path, missing))})
 }
 
@@ -99,9 +99,9 @@ func (u unsetVariable) warning() Problem {
 	p := u.first
 	switch {
 	case u.more == 1:
-		p.Message += "; one more value has it"
+		p.Message += "; one more value uses it"
 	case u.more > 1:
-		p.Message += fmt.Sprintf("; %d more values have it", u.more)
+		p.Message += fmt.Sprintf("; %d more values use it", u.more)
 	}
 	return p
 }

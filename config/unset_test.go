@@ -49,10 +49,10 @@ jobs:
 		t.Errorf("got %d warnings, want one for each variable", len(got.Warnings))
 	}
 	const want = `table.yaml:6:68: job "send-invoices": ` +
-		`http.headers.Authorization: the environment variable TOKEN is not set; 2 more values have it
+		`http.headers.Authorization: the environment variable TOKEN is not set; 2 more values use it
      6 |     http: {url: "http://127.0.0.1:8080/", headers: {Authorization: "***${TOKEN}", X-Key: "${TOKEN}"}}
        |                                                                    ^~~~~~~~~~~~~
-  hint: solotick run needs it; to do without, give a default: ${TOKEN:-…}`
+  hint: solotick run needs it, or a default: ${TOKEN:-…}`
 	equal(t, "warning", got.Warnings[1].String(), want)
 }
 

@@ -116,7 +116,7 @@ func (d *decoder) wrongScalar(e entry) {
 	} else if isText && e.name == "body" {
 		hint = `a body is text: put it in quotes, '{"dry": false}'`
 	} else if e.val.Kind == yaml.MappingNode && isText {
-		hint = "put text that holds a colon and a space in quotes"
+		hint = "put text that contains a colon and a space in quotes"
 	}
 	want := "a " + e.kind
 	switch {

@@ -70,7 +70,7 @@ func changed(parts []any) (code string, n int64, err error) {
 	case "FULL":
 		return "", 0, ErrTooMany
 	case "LARGE":
-		return "", 0, fmt.Errorf("%w: their sources would have more than %d bytes together", ErrTooMany, parts[len(parts)-1])
+		return "", 0, fmt.Errorf("%w: their definitions would have more than %d bytes together", ErrTooMany, parts[len(parts)-1])
 	}
 	n, err = integer(parts[len(parts)-1])
 	return code, n, err

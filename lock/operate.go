@@ -194,7 +194,7 @@ func operated(parts []any) (int64, error) {
 	case "PAST":
 		return 0, ErrPast
 	case "FULL":
-		return 0, fmt.Errorf("%w: %d requests may wait, and these do", ErrTooMany, parts[len(parts)-1])
+		return 0, fmt.Errorf("%w: %d requests wait, which is the limit", ErrTooMany, parts[len(parts)-1])
 	}
 	return integer(parts[len(parts)-1])
 }

@@ -79,7 +79,7 @@ func (h *heart) hasTwin(ctx context.Context) bool {
 	last, ok, err := s.store.BeatOf(ctx, s.replica)
 	if err == nil && ok && last.Process != "" && last.Process != s.process {
 		if h.twin.IsZero() {
-			s.log.Warn("another process has the same name: give each its own, with --replica or POD_NAME", "replica", s.replica)
+			s.log.Warn("another process has the same name: give each its own name with --replica or POD_NAME", "replica", s.replica)
 		}
 		h.twin = time.Now()
 	}

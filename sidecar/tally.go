@@ -92,7 +92,7 @@ var (
 	firesDesc       = perJob("fires_total", "Ticks for which this replica started the job.")
 	skipsDesc       = perJob("skips_total", "Wakes of this replica that did not start the job, by reason.", "reason")
 	runsDesc        = perJob("runs_total", "Runs that ended, by outcome. An interrupted run is counted by the replica that noticed.", "outcome")
-	failuresDesc    = perJob("failures_total", "Runs that failed: those that the history has as failed.")
+	failuresDesc    = perJob("failures_total", "Runs that failed, as the history shows them.")
 	missedDesc      = perJob("missed_total", "Ticks that no replica fired in time, counted by the replica that claimed the next one.")
 	retriesDesc     = perJob("retries_total", "Failed attempts that were followed by another one in the same run.")
 	handoversDesc   = perJob("handovers_total", "Ticks given to another replica because the job could not be started here.")

@@ -27,12 +27,12 @@ func (a *app) backfillCommand() *cobra.Command {
 		Long: fmt.Sprintf(`Run a job once for each tick that its schedule has from --from (inclusive) to --to (exclusive), %d at most, also while
 the job is paused.
 
-Ticks that were fired before are fired again: the promise that no tick is fired twice does not hold for what is asked for
-by hand. Look at them with --dry-run first.
+Ticks that were fired before are fired again: the promise that no tick is fired twice does not cover manual runs. Check the
+ticks with --dry-run first.
 
 Each tick is sent under the Idempotency-Key that it had before. An app that keeps its answers by key answers such a request
-from its store, and does the work only for ticks that it has not seen. To have all of them done again, give them keys of
-their own with --new-keys.`, lock.MaxBackfill),
+from its store, and does the work only for ticks that it has not seen. To have the app do all of them again, use
+--new-keys.`, lock.MaxBackfill),
 		Example: `  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --dry-run
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --new-keys`,
@@ -61,7 +61,7 @@ their own with --new-keys.`, lock.MaxBackfill),
 	o.flag(c)
 	c.Flags().StringVar(&from, "from", "", "first `time`, inclusive, RFC 3339")
 	c.Flags().StringVar(&to, "to", "", "last `time`, exclusive, RFC 3339")
-	c.Flags().BoolVar(&anew, "new-keys", false, "give each tick another Idempotency-Key than it had, so that the app does it again")
+	c.Flags().BoolVar(&anew, "new-keys", false, "give each tick a new Idempotency-Key, so that the app does the work again")
 	c.Flags().BoolVar(&dry, "dry-run", false, "show the ticks and run nothing")
 	return c
 }
@@ -70,7 +70,7 @@ their own with --new-keys.`, lock.MaxBackfill),
 func between(j config.Job, from, to string, now time.Time) ([]time.Time, error) {
 	if j.Schedule == nil {
 		return nil, &failure{code: exitCannot, err: fmt.Errorf("the schedule of job %q is not known here", j.Name),
-			hint: "backfill needs the job in a table without problems, and the variables of its schedule"}
+			hint: "backfill needs a table without problems, and the variables of the schedule"}
 	}
 	first, err := instant("from", from)
 	if err != nil {

@@ -51,7 +51,7 @@ jobs:
 
 	for _, job := range []string{"asks", "made"} {
 		r.awaitLine("that "+job+" failed", func(l line) bool {
-			return l.text("job") == job && strings.Contains(fmt.Sprint(l), "admin address, which answers no job")
+			return l.text("job") == job && strings.Contains(fmt.Sprint(l), "admin address, which jobs may not call")
 		})
 	}
 	r.mu.Lock()

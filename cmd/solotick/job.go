@@ -20,7 +20,7 @@ import (
 func (a *app) jobCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "job",
-		Short: "Apply, list and remove jobs besides the table's",
+		Short: "Apply, list and remove jobs outside the table",
 		Long: `Jobs can be made without changing the table: they are kept in Redis, and all replicas have them within a second. Such a job
 sends requests to the replica's machine alone; commands, other hosts and pings are for the table.`,
 		Example: `  solotick job apply -c table.yaml -f remind.yaml
@@ -40,8 +40,8 @@ func (a *app) jobApplyCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Make or change a job besides the table's",
-		Long: `Make or change a job besides the table's. The file holds one job as the table has them, in YAML or JSON, with its name; ${…}
+		Short: "Make or change a job outside the table",
+		Long: `Make or change a job outside the table. The file holds one job as the table has them, in YAML or JSON, with its name; ${…}
 in it is text, and not a variable.`,
 		Example: `  solotick job apply -c table.yaml -f remind.yaml
   solotick job apply -c table.yaml -f - <remind.yaml`,
@@ -156,7 +156,7 @@ func (a *app) jobListCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use:               "list",
-		Short:             "Show the jobs besides the table's",
+		Short:             "Show the jobs outside the table",
 		Example:           `  solotick job list -c table.yaml`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -213,9 +213,9 @@ func (a *app) jobGetCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use:   "get NAME",
-		Short: "Show a job that is not of the table as it was made",
-		Long: `Show a job that is not of the table as it was made, in JSON that job apply takes back. It has the job's headers and body in
-it: secrets among them are shown.`,
+		Short: "Show a job outside the table as it was made",
+		Long: `Show a job outside the table as it was made, in JSON that job apply -f accepts. The job's headers and body are included, with
+any secrets in them.`,
 		Example: `  solotick job get -c table.yaml remind-customers >remind.json
   solotick job apply -c table.yaml -f remind.json`,
 		Args:              oneJob,
@@ -241,23 +241,23 @@ func (a *app) getJob(ctx context.Context, d *desk, name string) error {
 		case j.Name == name && j.Dynamic:
 			return a.printJSON(view.Definition(j))
 		case j.Name == name:
-			return &failure{code: exitProblem, err: fmt.Errorf("job %q is in the table, which has all of it", name)}
+			return &failure{code: exitProblem, err: fmt.Errorf("job %q is defined in the table: look there", name)}
 		}
 	}
 	return noSuchJob(name)
 }
 
-// noSuchJob is the failure of a name that no job besides the table's has.
+// noSuchJob is the failure of a name that no job outside the table has.
 func noSuchJob(name string) error {
-	return &failure{code: exitProblem, err: fmt.Errorf("there is no job %q besides the table's", name), hint: "solotick job list"}
+	return &failure{code: exitProblem, err: fmt.Errorf("there is no job %q outside the table", name), hint: "solotick job list"}
 }
 
 func (a *app) jobRmCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use:               "rm NAME",
-		Short:             "Remove a job that is not of the table",
-		Long:              `Remove a job that is not of the table. A run of it that is under way ends as if the job were still there.`,
+		Short:             "Remove a job outside the table",
+		Long:              `Remove a job outside the table. A run of it that is under way ends as if the job were still there.`,
 		Example:           `  solotick job rm -c table.yaml remind-customers`,
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -33,7 +33,7 @@ func (d stateDir) keep(table []byte, log *slog.Logger) {
 		return
 	}
 	if err := d.write(table); err != nil {
-		log.Error("the table is not kept: a restart beside a broken one would not go on with it", "err", err)
+		log.Error("the last good table is not kept: with a broken table, a restart would fail", "err", err)
 	}
 }
 

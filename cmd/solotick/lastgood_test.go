@@ -170,7 +170,7 @@ func TestAStateDirectoryThatCannotBeWrittenIsToldAndNoReasonToStop(t *testing.T)
 	p.write(fmt.Sprintf(saying, s.URL(), "well"))
 	p.state = filepath.Join(p.table, "no-directory")
 	r := p.start()
-	r.await("the table is not kept: a restart beside a broken one would not go on with it", "level", "ERROR")
+	r.await("the last good table is not kept: with a broken table, a restart would fail", "level", "ERROR")
 	r.await("well")
 	r.stop()
 }

@@ -100,7 +100,7 @@ func TestProcessesThatWereGivenOneNameWarn(t *testing.T) {
 	s := redistest.Start(t)
 	table := fmt.Sprintf(yearly, "shop", s.URL())
 	for _, r := range []*replica{launch(t, table, nil, "--replica", "one"), launch(t, table, nil, "--replica", "one")} {
-		r.await("another process has the same name: give each its own, with --replica or POD_NAME", "replica", "one", "level", "WARN")
+		r.await("another process has the same name: give each its own name with --replica or POD_NAME", "replica", "one", "level", "WARN")
 	}
 }
 

@@ -119,7 +119,7 @@ func (a *app) explainNone(jobs []config.Job, rows []tickJSON) {
 		case j.Suspend:
 			fmt.Fprintf(a.err, "note: job %q is suspended\n", j.Name)
 		case j.Schedule == nil:
-			fmt.Fprintf(a.err, "note: when job %q runs is not known: a variable of its schedule or zone is not set\n", j.Name)
+			fmt.Fprintf(a.err, "note: the ticks of job %q are not known: a variable of its schedule or zone is not set\n", j.Name)
 		case !slices.ContainsFunc(rows, func(r tickJSON) bool { return r.Job == j.Name }):
 			fmt.Fprintf(a.err, "note: job %q has no more ticks\n", j.Name)
 		}

@@ -27,13 +27,14 @@ func (a *app) pauseCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "pause {JOB... | --all} --reason TEXT",
-		Short: "Hold jobs back on all replicas",
-		Long: `Hold jobs back on all replicas, from now on until they are resumed or the time given is reached. Ticks that come due
-during the pause are dropped, not made up. Runs under way go on, and trigger and backfill work as ever.
+		Short: "Pause jobs on all replicas",
+		Long: `Pause jobs on all replicas until they are resumed or the given time is reached. Ticks that come due during the pause are
+dropped, not made up. Runs under way go on, and trigger and backfill still work.
 
-A job has two pauses, its own and that of --all, and runs when neither holds it. Pausing a job again replaces reason and
-end of its own pause; --all neither replaces nor ends it. --all holds the jobs that there are now, and no job that is
-added later. A pause is lost if Redis loses its data; to be sure, set suspend: true in the table.`,
+A job can have two pauses, its own and that of --all, and runs when neither is set. Pausing a job again replaces the reason
+and the end of its own pause; --all does not change it. --all pauses the jobs that exist now, not jobs that are added later.
+
+A pause is lost if Redis loses its data; to be sure, set suspend: true in the table.`,
 		Example: `  solotick pause -c table.yaml send-invoices --reason "database migration"
   solotick pause -c table.yaml send-invoices tidy-up --reason "database migration" --for 2h
   solotick pause -c table.yaml --all --reason "moving house" --until 2027-03-28T06:00:00Z`,

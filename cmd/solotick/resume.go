@@ -16,11 +16,11 @@ func (a *app) resumeCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "resume {JOB... | --all}",
-		Short: "Let paused jobs go on",
-		Long: `Let paused jobs go on. The ticks of the pause stay dropped: the next tick that is fired is the next to come.
+		Short: "Resume paused jobs",
+		Long: `Resume paused jobs. The ticks of the pause stay dropped: the next tick that is fired is the next one of the schedule.
 
-A job's own pause is lifted by its name, and that of "pause --all" by --all. Neither lifts the other, and a job that one of
-them still holds stays paused; a note says so.`,
+With the name of a job, resume lifts the job's own pause. With --all, it lifts the pause of "pause --all". Neither lifts the
+other: if one of them is still set, the job stays paused, and a note says so.`,
 		Example: `  solotick resume -c table.yaml send-invoices
   solotick resume -c table.yaml --all`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -38,7 +38,7 @@ them still holds stays paused; a note says so.`,
 		},
 	}
 	o.flag(c)
-	c.Flags().BoolVar(&all, "all", false, "lift what pause --all has set, of all jobs")
+	c.Flags().BoolVar(&all, "all", false, "lift the pause of pause --all, for all jobs")
 	return c
 }
 

@@ -79,7 +79,7 @@ is fired by exactly one replica.`,
 	// These can do without a table.
 	for _, c := range []*cobra.Command{a.statusCommand(), a.historyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(),
 		a.timerCommand(), a.jobCommand()} {
-		c.PersistentFlags().StringVar(&a.service, "service", "", "`name` of the service, in place of a table; needs --redis")
+		c.PersistentFlags().StringVar(&a.service, "service", "", "`name` of the service, instead of a table; needs --redis")
 		root.AddCommand(c)
 	}
 	offer(root, "log-format", "text", "json")

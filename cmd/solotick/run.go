@@ -36,12 +36,12 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run one replica: wake at each tick, race for it, run the job",
 		Long: `Run one replica: wake at each tick of the table, race for it in Redis, run the job if the race is won.
 
-The table is read anew when its file changes, and at SIGHUP; one with problems changes nothing. With --state-dir the table in
-force is also kept in that directory. Started there again while the table has problems, the replica goes on with the one that
-was kept, and says so in its log, health and status. Without one that was kept, it refuses to start.
+The table is reloaded when its file changes, and at SIGHUP; a table with problems changes nothing. With --state-dir, the
+replica keeps a copy of the table in force in that directory. If it starts again with the same directory while the table has
+problems, it goes on with the copy, and says so in its log, health and status. Without a copy, it refuses to start.
 
-SIGTERM and SIGINT: no new ticks; running jobs get the table's shutdownGrace to end. A second signal ends at once; a SIGTERM
-within a second of another one is the same one.`,
+On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the table's shutdownGrace to end. A second signal
+ends it at once. A SIGTERM within one second of another SIGTERM is ignored.`,
 		Example: `  solotick run -c table.yaml
   solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one`,
 		Args:              noArguments,
@@ -49,7 +49,7 @@ within a second of another one is the same one.`,
 		RunE:              func(*cobra.Command, []string) error { return a.run() },
 	}
 	c.Flags().StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
-		"`directory` that outlives a restart in the same place, for the last good table (env SOLOTICK_STATE_DIR)")
+		"`directory` for the last good table, which survives restarts (env SOLOTICK_STATE_DIR)")
 	return c
 }
 

@@ -210,7 +210,7 @@ func (s status) replicaLines(width int) []string {
 			g.note("not ready: " + r.Ready)
 		}
 		if s.Twins(r) {
-			g.note("ANOTHER PROCESS HAS THE SAME NAME: give each its own with --replica or POD_NAME")
+			g.note("ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME")
 		}
 		if r.Reload != "" {
 			g.note("keeps the table before: " + r.Reload)

@@ -94,7 +94,7 @@ func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 	s.Replicas[1].Ran = ran("failed", "")
 	s.Replicas[1].Twin = true
 	shows("2 replicas  failed  ", "  failed on app-3 5s ago\n",
-		"\n  ANOTHER PROCESS HAS THE SAME NAME: give each its own with --replica or POD_NAME\n")
+		"\n  ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME\n")
 	s.States["warm"] = lock.JobState{Paused: &lock.Pause{Reason: "incident", At: now}}
 	shows("  PAUSED\n", "  paused 0s ago, until it is resumed: incident\n")
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // withoutTable is the way out for who has no table, or none that can be read.
-const withoutTable = "--service NAME --redis redis://HOST:6379/0 does without a table"
+const withoutTable = "--service NAME --redis redis://HOST:6379/0 works without a table"
 
 // read reads the table for what runs nothing, and so needs no secrets: a variable that is not set is a warning.
 func (a *app) read() (*config.Table, error) {
@@ -83,7 +83,7 @@ func (a *app) meeting() (*config.Table, error) {
 // noTable is the meeting place that the flags alone name.
 func (a *app) noTable() (*config.Table, error) {
 	if a.redis == "" {
-		return nil, &failure{code: exitUsage, err: errors.New("--service is in place of a table, and so needs --redis"), hint: withoutTable}
+		return nil, &failure{code: exitUsage, err: errors.New("--service replaces the table, so it needs --redis"), hint: withoutTable}
 	}
 	t, err := config.NoTable(a.service)
 	if err != nil {

@@ -19,8 +19,8 @@ func (a *app) timerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "timer",
 		Short: "Set, list and remove durable one-shot timers",
-		Long: `A timer is a request that one of the replicas sends once, at a moment, to the app beside it. It is kept in Redis. Setting
-one of the same id again is no second timer.`,
+		Long: `A timer is a request that one of the replicas sends once, at a given time, to the app beside it. It is kept in Redis.
+Setting the same id again replaces the pending timer.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer list -c table.yaml
   solotick timer rm -c table.yaml invoice-4711`,
@@ -56,11 +56,12 @@ func (a *app) timerSetCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "set ID {{--at TIME | --after DURATION} --url URL | -f FILE}",
-		Short: "Send a request once, at a moment",
-		Long: `Have one of the replicas send a request once, at a moment or after a time. Set again under the same id before it was sent,
-it takes the place of the one that waits. One that was sent within the last day is not set again.
+		Short: "Send a request once, at a given time",
+		Long: `One of the replicas sends the request once, at the given time or after the given duration. Setting the same id again replaces
+the pending timer. An id that was sent within the last day is refused.
 
-With -f all of the timer is in a file, as timer get shows it and docs/api.md tells; one whose moment has passed is sent at once.`,
+With -f the file holds the whole timer, as timer get shows it and docs/api.md describes it. If its time has passed, it is sent
+at once.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer set -c table.yaml invoice-4711 --at 2027-03-30T08:00:00Z --url http://127.0.0.1:8080/remind \
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'`,
@@ -88,8 +89,8 @@ With -f all of the timer is in a file, as timer get shows it and docs/api.md tel
 	}
 	o.flag(c)
 	flags := c.Flags()
-	flags.StringVarP(&file, "file", "f", "", "`file` with the timer, in place of the other flags; - is standard input")
-	flags.StringVar(&f.At, "at", "", "the moment: `time`, RFC 3339; in the past it is now")
+	flags.StringVarP(&file, "file", "f", "", "`file` with the timer, instead of the other flags; - is standard input")
+	flags.StringVar(&f.At, "at", "", "when: `time`, RFC 3339; at once if it has passed")
 	flags.StringVar(&f.After, "after", "", "time from now: `duration` as 90s or 48h")
 	flags.StringVar(&f.HTTP.URL, "url", "", "`URL` on the replica's machine")
 	flags.StringVar(&f.HTTP.Method, "method", "", "`method` of the request (default POST)")
@@ -130,7 +131,7 @@ func (a *app) setTimer(ctx context.Context, d *desk, id string, f timerFlags, o 
 func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "guarantee"} {
 		if c.Flags().Changed(other) {
-			return &failure{code: exitUsage, err: fmt.Errorf("--file and --%s both say what the timer is", other), hint: "leave one of them out"}
+			return &failure{code: exitUsage, err: fmt.Errorf("--file and --%s cannot be used together", other), hint: "leave one of them out"}
 		}
 	}
 	data, err := readSource(file, "timer")
@@ -185,9 +186,9 @@ func (a *app) timerGetCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use:   "get ID",
-		Short: "Show a timer that waits as it was set",
-		Long: `Show a timer that waits as it was set, in JSON that timer set -f takes back. It has the headers and the body of the request in
-it: secrets among them are shown.`,
+		Short: "Show a pending timer as it was set",
+		Long: `Show a pending timer as it was set, in JSON that timer set -f accepts. The request's headers and body are included, with any
+secrets in them.`,
 		Example: `  solotick timer get -c table.yaml invoice-4711 >timer.json
   solotick timer set -c table.yaml invoice-4711 -f timer.json`,
 		Args:              oneID,

@@ -25,9 +25,8 @@ func (a *app) triggerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trigger JOB",
 		Short: "Run a job now, on one replica",
-		Long: `Have one of the replicas run a job now, also while the job is paused. The schedule goes on as if nothing had been: the
-run has a tick of its own, which no schedule has. While the job runs already, the new run waits for its end. At most a
-hundred of them wait.
+		Long: `One of the replicas runs the job now, even if the job is paused. The schedule does not change: the run has a tick of its own.
+If the job runs already, the new run waits for its end. At most 100 triggers of a job can wait.
 
 With --wait the exit code is 0 only when the run succeeded.`,
 		Example: `  solotick trigger -c table.yaml send-invoices

@@ -16,8 +16,8 @@ func (a *app) validateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate",
 		Short: "Check the table and show all that is wrong with it",
-		Long: `Check the table and show all that is wrong with it. No secrets are needed: an environment variable of the table that is not
-set gives a warning here, and an error when it is run.`,
+		Long: `Check the table and show all that is wrong with it. Secrets are not needed: an environment variable that is not set is a
+warning here, and an error for solotick run.`,
 		Example: `  solotick validate -c table.yaml
   solotick validate -c table.yaml -o json`,
 		Args:              noArguments,

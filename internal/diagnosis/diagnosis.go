@@ -35,12 +35,12 @@ var refusals = []struct{ begins, says, hint string }{
 	{"WRONGPASS", "refuses the user or the password", "check redis.username and redis.passwordFile in the table, or the URL"},
 	{"NOPERM", "forbids its user a command or a key", "give the user the rights that docs/redis.md lists"},
 	{"DENIED", "is in protected mode", "set requirepass in redis.conf, and redis.passwordFile in the table"},
-	{"ERR DB index", "has no database of that number", "write /0 behind the port in the URL, or raise databases in redis.conf"},
-	{"ERR invalid DB index", "has no database of that number", "write /0 behind the port in the URL, or raise databases in redis.conf"},
-	{"ERR SELECT is not allowed in cluster mode", "is a Cluster, which has database 0 alone", "name its nodes in redis.cluster.addrs"},
-	{"ERR max number of clients", "has as many clients as it takes", "raise maxclients in redis.conf"},
-	{"ERR unknown command 'sentinel'", "is no Sentinel", "name Sentinels in redis.sentinel.addrs: their usual port is 26379"},
-	{"ERR This instance has cluster support disabled", "is no Cluster", "name it in redis.url in place of redis.cluster"},
+	{"ERR DB index", "has no database with that number", "write /0 after the port in the URL, or raise databases in redis.conf"},
+	{"ERR invalid DB index", "has no database with that number", "write /0 after the port in the URL, or raise databases in redis.conf"},
+	{"ERR SELECT is not allowed in cluster mode", "is a Cluster, which only has database 0", "name its nodes in redis.cluster.addrs"},
+	{"ERR max number of clients", "has reached its limit of clients", "raise maxclients in redis.conf"},
+	{"ERR unknown command 'sentinel'", "is not a Sentinel", "name Sentinels in redis.sentinel.addrs: their usual port is 26379"},
+	{"ERR This instance has cluster support disabled", "is not a Cluster", "name it in redis.url in place of redis.cluster"},
 	{"MOVED", "is one node of a Cluster", "name its nodes in redis.cluster.addrs"},
 	{"CLUSTERDOWN", "is a Cluster that is down", "redis-cli --cluster check HOST:PORT shows why"},
 	{"LOADING", "is still loading its data", ""},
@@ -64,9 +64,9 @@ func Of(err error) Diagnosis {
 	case errors.As(err, &broken) && broken.TLS:
 		return diagnosis("ends the connection", broken, "if that port takes TLS, write rediss:// in place of redis://")
 	case errors.As(err, &broken):
-		return diagnosis("sends what no Redis sends", broken, "check host and port: another program may listen there")
+		return diagnosis("sends answers that no Redis sends", broken, "check host and port: another program may listen there")
 	case errors.As(err, &file):
-		return diagnosis("cannot be asked", file,
+		return diagnosis("cannot be used", file,
 			"redis.passwordFile, and certFile and keyFile in redis.tls, must name files that this process may read")
 	case errors.Is(err, resp.ErrHandshake) || strings.Contains(err.Error(), "remote error: tls: "):
 		return diagnosis("and this process do not agree on TLS", innermost(err), handshakeHint(err))
@@ -107,11 +107,11 @@ func handshakeHint(err error) string {
 	case errors.As(err, &record), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.EOF):
 		return "if that port takes no TLS, write redis:// in place of rediss://"
 	case errors.As(err, &unknown):
-		return "name the certificate of Redis' authority in redis.tls.caFile"
+		return "name the certificate of Redis' CA in redis.tls.caFile"
 	case errors.As(err, &name):
 		return "set redis.tls.serverName to a name that is in Redis' certificate"
 	case strings.Contains(err.Error(), "certificate"):
-		return "Redis asks for a certificate that it knows: set redis.tls.certFile and keyFile"
+		return "Redis requires a client certificate: set redis.tls.certFile and keyFile"
 	}
 	return ""
 }

@@ -53,8 +53,8 @@ func (a *api) guard(next http.Handler) http.Handler {
 		case a.crossOrigin.Check(r) != nil:
 			write(w, &refusal{status: http.StatusForbidden, err: "the request comes from a page of another origin"})
 		case r.Header.Get("Solotick-Run") != "":
-			write(w, &refusal{status: http.StatusForbidden, err: "the request is that of a job: the API answers none",
-				hint: "an app that asks for something in its own name leaves the header Solotick-Run out"})
+			write(w, &refusal{status: http.StatusForbidden, err: "a job sent this request, and jobs may not call the API",
+				hint: "an app that calls the API itself must not send the header Solotick-Run"})
 		case r.URL.Path != clean(r.URL.Path): // which the mux would redirect
 			write(w, &refusal{status: http.StatusNotFound, err: "there is nothing here"})
 		default:

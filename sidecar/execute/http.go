@@ -166,7 +166,7 @@ func (e *caller) Execute(ctx context.Context, r Run) Result {
 		}
 		if e.body != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
 			res := e.judge(a, time.Now())
-			res.Err = fmt.Errorf("%w: it leads the body to another host, or out of TLS", res.Err)
+			res.Err = fmt.Errorf("%w: it would send the body to another host, or from https to http", res.Err)
 			return res
 		}
 		if hops == maxRedirects {

@@ -113,7 +113,7 @@ func (o *output) keep(text string) (logged bool, leftOut int) {
 
 func (o *output) tellOf(leftOut int) {
 	if leftOut > 0 {
-		o.log.Warn("the command prints more than the log takes: lines were left out", "lines", leftOut)
+		o.log.Warn("the command prints too much for the log: lines were left out", "lines", leftOut)
 	}
 }
 

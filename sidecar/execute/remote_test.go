@@ -248,7 +248,7 @@ func TestABodyDoesNotFollowARedirectToAnotherHostOrOutOfTLS(t *testing.T) {
 		if followed := plain.count() > before; followed != c.followed || c.followed != (res.Status == Succeeded) {
 			t.Errorf("from %s with body %q: followed %t, %+v", c.from, c.body, followed, res)
 		}
-		if !c.followed && !strings.Contains(fmt.Sprint(res.Err), "not followed: it leads the body to another host, or out of TLS") {
+		if !c.followed && !strings.Contains(fmt.Sprint(res.Err), "not followed: it would send the body to another host, or from https to http") {
 			t.Errorf("the error is %v", res.Err)
 		}
 	}

@@ -40,7 +40,7 @@ const (
 
 var (
 	errNotLoopback = errors.New("the address is not on this machine, and the job does not say allowRemote")
-	errAdmin       = errors.New("the address is the replica's own admin address, which answers no job")
+	errAdmin       = errors.New("the address is the replica's own admin address, which jobs may not call")
 	errHeaderSize  = fmt.Errorf("the header of the answer is longer than %d KiB", maxHeader>>10)
 	errNoAnswer    = errors.New("the connection was closed before the answer came")
 )
