@@ -3,7 +3,6 @@ package lock_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -269,14 +268,7 @@ func TestCopyOfAClaimThatIsNotWorthARunAnyMoreHasNoEffect(t *testing.T) {
 		if took := time.Since(began); took >= w.ttl-lock.Margin {
 			w.Errorf("it waited for %s, as for a copy that can have an effect", took)
 		}
-		before := w.dump()
-		reply, err := f.Deliver(w.Context())
-		if err != nil || !strings.Contains(reply, "STALE") {
-			w.Fatalf("the late copy: %q, %v", reply, err)
-		}
-		if after := w.dump(); after != before {
-			w.Errorf("the late copy changed\n%s\nto\n%s", before, after)
-		}
+		w.staleCopy(f)
 	})
 }
 

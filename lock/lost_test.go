@@ -179,16 +179,22 @@ func TestRequestThatArrivesAfterItsSenderGaveUpHasNoEffect(t *testing.T) {
 		if d := time.Since(began); d < w.ttl-lock.Margin {
 			w.Errorf("gave up after %s, when the copy under way could still claim", d)
 		}
-		before := w.dump()
-		reply, err := f.Deliver(w.Context())
-		if err != nil || !strings.Contains(reply, "STALE") {
-			w.Fatalf("the late copy: %q, %v", reply, err)
-		}
-		if after := w.dump(); after != before {
-			w.Errorf("the late copy changed\n%s\nto\n%s", before, after)
-		}
+		w.staleCopy(f)
 		b.wins(b.claim(1))
 	})
+}
+
+// staleCopy delivers the late copy of a request, which is refused and changes nothing.
+func (w *world) staleCopy(f *lossy.Fault) {
+	w.Helper()
+	before := w.dump()
+	reply, err := f.Deliver(w.Context())
+	if err != nil || !strings.Contains(reply, "STALE") {
+		w.Fatalf("the late copy: %q, %v", reply, err)
+	}
+	if after := w.dump(); after != before {
+		w.Errorf("the late copy changed\n%s\nto\n%s", before, after)
+	}
 }
 
 // Copies wait in the buffers of a Redis that stands still. What one of them claims when it goes on is in the way of the
