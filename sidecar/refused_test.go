@@ -141,24 +141,30 @@ func TestWhatNoReplicaCanStartIsTriedInRoundsAndGivenUp(t *testing.T) {
 	}
 }
 
-func TestAnAppThatComesBackBetweenTheRoundsIsFound(t *testing.T) {
+// oneComesBack has all apps refuse a tick until, after a time, that of one replica is back: of each replica in turn.
+func oneComesBack(t *testing.T, keys string, after time.Duration, check func(w *world, back *replica, s []start)) {
 	for i := range 3 {
 		t.Run(fmt.Sprintf("r%d", i+1), func(t *testing.T) {
-			simulate(t, rare(", startRetries: 3"), func(w *world) {
+			simulate(t, rare(keys), func(w *world) {
 				for range 3 {
 					w.replica(0, refuses)
 				}
-				w.at(1500 * time.Millisecond)
+				w.at(after)
 				w.replicas[i].comesBack()
 				w.at(time.Minute)
-				s := w.started("rare")[w.origin()]
-				if len(s) != 1 || s[0].replica != w.replicas[i].name || s[0].at.Sub(w.origin()) > 8*time.Second {
-					t.Errorf("started as %+v\n%s", s, w.log())
-				}
-				w.expect(0, "runs_total", "not_started")
+				check(w, w.replicas[i], w.started("rare")[w.origin()])
 			})
 		})
 	}
+}
+
+func TestAnAppThatComesBackBetweenTheRoundsIsFound(t *testing.T) {
+	oneComesBack(t, ", startRetries: 3", 1500*time.Millisecond, func(w *world, back *replica, s []start) {
+		if len(s) != 1 || s[0].replica != back.name || s[0].at.Sub(w.origin()) > 8*time.Second {
+			w.t.Errorf("started as %+v\n%s", s, w.log())
+		}
+		w.expect(0, "runs_total", "not_started")
+	})
 }
 
 // refused puts a tick of the origin into the due set that these replicas have refused.
@@ -271,21 +277,11 @@ func TestATimerThatOneAppRefusesIsStartedByAnother(t *testing.T) {
 
 // The last round is one through all replicas, whoever was the last to refuse in the round before it.
 func TestTheLastRoundFindsWhicheverAppIsUp(t *testing.T) {
-	for i := range 3 {
-		t.Run(fmt.Sprintf("r%d", i+1), func(t *testing.T) {
-			simulate(t, rare(", startRetries: 1"), func(w *world) {
-				for range 3 {
-					w.replica(0, refuses)
-				}
-				w.at(500 * time.Millisecond)
-				w.replicas[i].comesBack()
-				w.at(time.Minute)
-				if s := w.started("rare")[w.origin()]; len(s) != 1 {
-					t.Errorf("started as %+v\n%s", s, w.log())
-				}
-			})
-		})
-	}
+	oneComesBack(t, ", startRetries: 1", 500*time.Millisecond, func(w *world, _ *replica, s []start) {
+		if len(s) != 1 {
+			w.t.Errorf("started as %+v\n%s", s, w.log())
+		}
+	})
 }
 
 // What a replica refused and another one cannot even see, since its table lacks the job, is not left to that for ever.
