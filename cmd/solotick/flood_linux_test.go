@@ -122,6 +122,8 @@ func TestThousandsOfIdleConnectionsCostNoTick(t *testing.T) {
 	c.come(r.await("serving "+servesAdmin).text("addr"), floodOfAdmin)
 	probe := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // as the kubelet probes
 	most, unhealthy, slowest := 0, 0, time.Duration(0)
+	every := time.NewTicker(100 * time.Millisecond)
+	defer every.Stop()
 	begun := time.Now()
 	for got.fewest() < before+floodedTicks && time.Since(begun) < 2*patience {
 		files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -143,7 +145,7 @@ func TestThousandsOfIdleConnectionsCostNoTick(t *testing.T) {
 			t.Errorf("three probes amid the crowd got no answer, the last one %v", err)
 		}
 		slowest = max(slowest, time.Since(asked))
-		time.Sleep(100 * time.Millisecond)
+		<-every.C
 	}
 	fired, after := got.fewest()-before, statusKB(t, pid, "VmHWM:")
 	close(c.leave)

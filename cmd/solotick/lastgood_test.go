@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/solotick/solotick/internal/redistest"
 	"github.com/solotick/solotick/sidecar/admin/view"
@@ -64,10 +63,8 @@ func TestARestartInTheSamePlaceGoesOnWithTheLastGoodTable(t *testing.T) {
 	r.kill()
 
 	r = p.start()
+	r.await("taking ticks") // its clock begins a moment after it serves
 	code, body := r.get("/healthz")
-	for limit := time.Now().Add(patience); code != http.StatusOK && time.Now().Before(limit); code, body = r.get("/healthz") {
-		time.Sleep(10 * time.Millisecond) // its clock begins a moment after it serves
-	}
 	if !strings.HasPrefix(body, "ok\nthe table in force is not") { // from the start, and not from the first look at the file
 		t.Errorf("/healthz: %d %q", code, body)
 	}
