@@ -64,7 +64,7 @@ func TestAJobIsNotAnswered(t *testing.T) {
 		{"POST", "/v1/drain", ""}, {"POST", "/v1/jobs/reports/trigger", ""}, {"GET", "/v1/status", ""}, {"GET", "/", ""},
 		{"PUT", "/v1/jobs/made", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`},
 	} {
-		w.refuses(w.ask(c[0], c[1], c[2], "Solotick-Run", "4b06b84c-71d9-4071-8ab2-a07f5edf4dfc"), 403, "that of a job")
+		w.refuses(w.ask(c[0], c[1], c[2], "Solotick-Run", "4b06b84c-71d9-4071-8ab2-a07f5edf4dfc"), 403, "a job sent this request")
 	}
 	if _, sources, err := w.store.DynamicJobs(t.Context()); err != nil || len(sources) != 0 {
 		t.Errorf("jobs were made: %v, %v", sources, err)
