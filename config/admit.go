@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Admits tells why a job or timer of the API must not be sent beside this table; nil when it may. TCP of this machine is
-// open to it, except for the replica's own admin address. Unix sockets are those of other programs as well, such as a
-// container runtime's: it reaches those alone that a job of the table or the readiness gate calls. The File of the
-// problem is "body".
+// Admits tells why a job or timer made through the API must not run beside this table; nil when it may. Such a job may
+// connect to this machine by TCP, except to the replica's own admin address. Unix sockets can belong to other programs,
+// such as a container runtime: a job may connect only to those that a job of the table or the readiness gate calls. The
+// File of the problem is "body".
 func (t *Table) Admits(j *Job) *Problem {
 	var why, hint string
 	switch socket := socketOf(j.HTTP.URL); {

@@ -38,8 +38,8 @@ func Load(path string, env Env) (*Table, error) {
 	return Parse(path, data, env)
 }
 
-// ReadFile reads the file of a table for Parse, which refuses one that is too large: of that, no more than a byte too much is
-// read.
+// ReadFile reads the file of a table for Parse. Of a file that is too large it reads one byte more than Parse accepts, so that
+// Parse refuses it.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Read is Load for whoever runs nothing: operators and CI have no need of a job's secrets. A variable that is not set is a
-// warning, and its value counts as not written. A table with problems gives Problems and a Table too, with all that could
-// be read: Unknown says what could not.
+// Read is Load for callers that run no jobs: operators and CI do not need a job's secrets. An unset variable is a warning, and
+// the value with it counts as absent. If the table has problems, Read returns both Problems and a Table with all that could be
+// read; its Unknown lists the rest.
 func Read(path string, env Env) (*Table, error) {
 	data, err := ReadFile(path)
 	if err != nil {
@@ -112,7 +112,7 @@ func (j *draft) unset(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return j.at[path].unset })
 }
 
-// NoTable stands in for a table that is not at hand: it says which service is looked at and nothing else.
+// NoTable returns a stand-in for a table that is not at hand. It holds the name of the service and nothing else.
 func NoTable(service string) (*Table, error) {
 	if why, _ := checkName(service); why != "" {
 		return nil, fmt.Errorf("the name of a service %s", why)

@@ -106,9 +106,9 @@ func (d *Due) check() error {
 	return nil
 }
 
-// Drop takes a member out of the due set without running it; false when another replica was faster. missed says that its
-// tick was missed by that: it is counted by whoever books the gaps that are returned (see Book). An error says nothing of
-// whether it was dropped.
+// Drop removes a member from the due set without running it; false when another replica was faster. If missed is true, its
+// tick becomes a missed one: the replica that books the returned gaps counts it (see Book). After an error the member may have
+// been dropped or not.
 func (s *Store) Drop(ctx context.Context, d Due, missed bool) (ours bool, gaps string, err error) {
 	count := 0
 	if missed {

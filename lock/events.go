@@ -67,8 +67,7 @@ func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 	}
 }
 
-// CheckLeases has each lease that is being kept renewed at once, so that a run whose lock Redis has lost ends now, and not at its next
-// renewal.
+// CheckLeases renews each kept lease at once. A run whose lock Redis has lost then ends now, and not at its next renewal.
 func (s *Store) CheckLeases() { s.kept.nudge("") }
 
 // keepers are the leases that are being kept, for those who have something to tell them.

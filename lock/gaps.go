@@ -25,9 +25,9 @@ func ParseGaps(text string) ([]Interval, error) {
 	return gaps, nil
 }
 
-// Book has missed ticks counted once over all replicas: those of the gaps, as an Answer has told them, that lie in the job's
-// schedule. True when this call counted them, false when another replica did. A lost reply is asked for again until ctx
-// ends; the error wraps ErrNoAnswer, and says nothing of whether they were counted.
+// Book counts missed ticks once over all replicas. gaps is the text from an Answer, and ticks the number of ticks of the job's
+// schedule in them. It returns true when this call counted them, and false when another replica did. A lost reply is asked
+// for again until ctx ends. The error wraps ErrNoAnswer; the ticks may then be counted or not.
 func (s *Store) Book(ctx context.Context, job, gaps string, ticks int) (bool, error) {
 	id := uuid.NewString()
 	for try := 0; ; try++ {

@@ -42,8 +42,8 @@ func (s *Store) Pause(ctx context.Context, job, reason string, until time.Time) 
 	return s.pause(ctx, "pause", job, reason, until)
 }
 
-// PauseWithAll holds a job back as Pause does, by a second pause that is meant for all jobs of the service: it replaces the
-// one before that was set so, and leaves the job's own as it is.
+// PauseWithAll sets the second pause of a job, the one that is meant for all jobs of the service. It replaces an earlier pause
+// of PauseWithAll, and does not change the job's own pause.
 func (s *Store) PauseWithAll(ctx context.Context, job, reason string, until time.Time) error {
 	return s.pause(ctx, "pauseAll", job, reason, until)
 }
@@ -65,7 +65,7 @@ func (s *Store) Resume(ctx context.Context, job string) (bool, error) {
 	return s.resume(ctx, "resume", job)
 }
 
-// ResumeWithAll ends what PauseWithAll has set, as Resume ends the job's own pause.
+// ResumeWithAll ends the pause of PauseWithAll, as Resume ends the job's own pause.
 func (s *Store) ResumeWithAll(ctx context.Context, job string) (bool, error) {
 	return s.resume(ctx, "resumeAll", job)
 }
@@ -137,7 +137,7 @@ func (s *Store) Backfill(ctx context.Context, job string, ticks []time.Time, id 
 	return s.backfill(ctx, job, ticks, id, "")
 }
 
-// BackfillAnew is Backfill under a key that tells these runs from those that the ticks had before: the beginning of id.
+// BackfillAnew is Backfill with new idempotency keys for the ticks. Each key ends with the beginning of id.
 func (s *Store) BackfillAnew(ctx context.Context, job string, ticks []time.Time, id string) (int, error) {
 	return s.backfill(ctx, job, ticks, id, id[:min(len(id), 8)])
 }

@@ -16,8 +16,8 @@ type Ledger struct {
 	Back  time.Time // when the job came back after no replica had it; zero = it never did. What is due from before is not fired
 }
 
-// Before is what a replica knew of a job's ledger before it registers the job: should Redis have lost its data since, that
-// is what is left of it. The zero value is a replica that knew nothing.
+// Before is what a replica knew of a job's ledger before it registers the job. If Redis has lost its data since, only this is
+// left of the ledger. The zero value stands for a replica that knew nothing.
 type Before struct {
 	Born  time.Time // when the ledger was made that it knew
 	Tick  time.Time // newest tick claimed that it has heard of
@@ -25,8 +25,8 @@ type Before struct {
 	Owed  []Past    // at-least-once: those of the ticks since then that are to be fired late, in order
 }
 
-// NoTicks is the fingerprint of a job whose ticks no replica claims: it has left the table, or runs on every replica. When it
-// is back it has missed nothing in between, and what was due before is not fired.
+// NoTicks is the fingerprint of a job whose ticks no replica claims: the job has left the table, or runs on every replica. When
+// its ticks are claimed again, it has missed nothing in between, and ticks that were due before are not fired.
 const NoTicks = "none"
 
 // Register makes a job's ledger known to Redis. It belongs to the load of a table and not to a claim: a job whose ledger
@@ -37,9 +37,9 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 	return s.RegisterAgain(ctx, job, fingerprint, Before{})
 }
 
-// RegisterAgain is Register by who may have known the ledger before. When it is another one now, Redis has lost its data.
-// The ticks since then become a gap, to be counted as missed, except those owed, which become due: once, whoever of those
-// who knew the ledger comes first.
+// RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has another ledger now, it has lost its
+// data. Then the ticks since known.Tick become a gap, which is counted as missed; the ticks in known.Owed become due instead.
+// Only the first replica that knew the old ledger does this.
 func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
 	if err := oneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)

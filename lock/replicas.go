@@ -116,7 +116,7 @@ func (s *Store) estimate(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// BeatOf is the heartbeat that was written last under a name. Not ok: there is none, or another version wrote it.
+// BeatOf returns the newest heartbeat under a name. ok is false when there is none, or when another version wrote it.
 func (s *Store) BeatOf(ctx context.Context, name string) (r Replica, ok bool, err error) {
 	text, err := s.burst.do(ctx, "hget", s.keys.replicas, name)
 	if err != nil && !errors.Is(err, redis.Nil) {

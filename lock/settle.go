@@ -44,7 +44,8 @@ func (l *Lease) Handover(ctx context.Context, wait time.Duration, e *Entry) (Set
 	return l.handOn(ctx, d, wait, e)
 }
 
-// NextRound is Handover when all replicas have refused the tick: it begins another round, in which this one is asked last.
+// NextRound is Handover for a tick that all replicas have refused. It begins a further round, in which this replica is asked
+// last.
 func (l *Lease) NextRound(ctx context.Context, wait time.Duration, e *Entry) (Settled, error) {
 	d := l.claim.due()
 	d.Rounds, d.Refused = d.Rounds+1, []string{LastAsked + l.claim.Replica}

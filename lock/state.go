@@ -30,7 +30,7 @@ type JobState struct {
 // IsPaused tells whether a pause holds the job back, its own or that of all jobs.
 func (s JobState) IsPaused() bool { return s.Paused != nil || s.PausedAll != nil }
 
-// Pause is why a job stands still, or one of two reasons.
+// Pause is one of the two pauses that a job can have.
 type Pause struct {
 	Until  time.Time // zero = until it is resumed
 	At     time.Time // when it was paused

@@ -77,8 +77,8 @@ func (s *Store) Reached() (time.Time, bool) {
 	return lo, ok
 }
 
-// Steady is Reached for those who schedule by it: a step of Redis' clock is followed when it has lasted for ten seconds, one
-// of less than a second at once.
+// Steady is Reached for scheduling: it follows a step of Redis' clock once the step has lasted for ten seconds, and a step of
+// less than a second at once.
 func (s *Store) Steady() (time.Time, bool) { return s.clock.steady(s.boottime()) }
 
 // Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.

@@ -18,7 +18,7 @@ type Running struct {
 	leaseEnd int64 // Redis' milliseconds; only ever compared with itself
 }
 
-// Renewed is when the lease was renewed last, by Redis' clock of then, if it is a lease of that length.
+// Renewed tells when a lease of length ttl was last renewed, by Redis' clock of that moment.
 func (r Running) Renewed(ttl time.Duration) time.Time { return fromMillis(r.leaseEnd).Add(-ttl) }
 
 // Sight is what one Look saw.

@@ -268,7 +268,7 @@ func (s *Sidecar) Ready() error {
 	return nil
 }
 
-// Notice is what is wrong and yet no reason to restart the replica or to take its pod out of service; "" = nothing.
+// Notice tells what is wrong although the replica need not be restarted, nor its pod taken out of service; "" = nothing.
 func (s *Sidecar) Notice() string {
 	if s.LastReload().Err == nil {
 		return ""

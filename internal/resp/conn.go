@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-// Error says why a connection was ended: what the server sent is no reply of Redis, or one that is out of bounds.
+// Error says why a connection was ended: the server sent something that is not a reply of Redis, or one beyond the bounds.
 type Error struct {
 	Addr string // of the server
 	What string // it sent
@@ -50,8 +50,8 @@ type rawConn struct {
 	syscall.Conn
 }
 
-// Guard makes a guarded connection of one to a Redis. Behind TLS it guards what was decrypted. An error of Read that is an
-// *Error is for good; the connection is then to be closed like any other.
+// Guard wraps a connection to a Redis and checks what it reads. With TLS, wrap the TLS connection, so that the decrypted bytes
+// are checked. After Read has returned an *Error, it returns no more data; close the connection as usual.
 func Guard(c net.Conn) net.Conn {
 	guarded := &conn{Conn: c}
 	if raw, ok := c.(syscall.Conn); ok {
@@ -60,8 +60,8 @@ func Guard(c net.Conn) net.Conn {
 	return guarded
 }
 
-// GuardRequests is the other side of it: it guards a server against what its clients send, each request of which is to be an
-// array with a command in it.
+// GuardRequests wraps a server's connection and checks what its client sends: each request must be an array that holds a
+// command.
 func GuardRequests(c net.Conn) net.Conn {
 	return &conn{Conn: c, began: true, scan: scanner{requests: true}}
 }

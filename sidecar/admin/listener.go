@@ -27,9 +27,9 @@ const (
 )
 
 // Listen listens on an address of the table for one of the servers of this package. The listener holds at most maxConns
-// connections: another one takes the place of the one that has been without a request for the longest time, so that
-// strangers who hold connections cost the replica neither memory nor descriptors. localhost is this machine, whatever the
-// hosts file says.
+// connections. Beyond that, a new connection closes the one that has had no request for the longest time, so that clients
+// that only hold connections cost the replica neither memory nor descriptors. localhost is this machine, whatever the hosts
+// file says.
 func Listen(addr string) (net.Listener, error) {
 	var l net.Listener
 	var err error

@@ -17,24 +17,24 @@ type Timer struct {
 	At string `json:"at"`
 }
 
-// WholeTimer is a timer with all that it takes to set it again.
+// WholeTimer is a timer with its definition, from which it can be set again.
 type WholeTimer struct {
 	Timer
 	Definition json.RawMessage `json:"definition"`
 }
 
-// NewWholeTimer is a timer in JSON with what Redis keeps of it.
+// NewWholeTimer returns a timer with source, the definition that Redis keeps.
 func NewWholeTimer(id string, at time.Time, source []byte) WholeTimer {
 	return WholeTimer{NewTimer(id, at), source}
 }
 
-// WholeJob is a job in JSON; of one that was made through the API with all that it takes to make it again.
+// WholeJob is a job in JSON. A job that was made through the API has its definition, from which it can be made again.
 type WholeJob struct {
 	Job
 	Definition json.RawMessage `json:"definition,omitempty"`
 }
 
-// Definition is a job that was made through the API as it can be made again: the object that Redis keeps of it, with its name.
+// Definition returns the definition of a job that was made through the API: the object that Redis keeps, with the job's name.
 func Definition(j config.Job) json.RawMessage {
 	if !j.Dynamic || len(j.Source) == 0 {
 		return nil

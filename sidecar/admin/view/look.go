@@ -97,8 +97,8 @@ func (l *Look) Skips(job string) []Skipped {
 	return all
 }
 
-// Results are the last runs, on each replica that is there, of a job that every replica runs: those that failed first, and of
-// either the newest first.
+// Results returns the last run on each live replica, for a job that every replica runs. Failed runs come first; within both
+// groups the newest comes first.
 func (l *Look) Results(j config.Job) []lock.Entry {
 	var all []lock.Entry
 	for _, r := range l.Replicas {
@@ -115,8 +115,8 @@ func (l *Look) Results(j config.Job) []lock.Entry {
 	return all
 }
 
-// Last is the run of a job that was settled last, and of a job that every replica runs the newest on any of them; nil when
-// none was.
+// Last returns the run of a job that was settled last; for a job that every replica runs, the newest run on any replica. It
+// returns nil when there is none.
 func (l *Look) Last(j config.Job) *lock.Entry {
 	if j.Guarantee != config.EveryReplica {
 		return l.States[j.Name].Last
@@ -130,5 +130,5 @@ func (l *Look) Last(j config.Job) *lock.Entry {
 	return last
 }
 
-// Twins tells whether a replica is more than one process: then each overwrites what the other one says of itself.
+// Twins tells whether two processes use the name of a replica. Then each of them overwrites the heartbeat of the other.
 func (l *Look) Twins(r lock.Replica) bool { return r.Twin && !l.Silent(r) }

@@ -8,15 +8,14 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Settled is an entry of the history with those of the same tick that only led to it: the replicas that could not start the
-// job, and handed the tick over.
+// Settled is an entry of the history, together with the handovers of the same tick that came before it.
 type Settled struct {
 	lock.Entry
 	Handed []lock.Entry // the newest first
 }
 
-// Fold puts what was handed over under what became of it. Entries, the newest first, are of any number of jobs; of the result
-// there are most at most.
+// Fold groups the handovers of a tick under the entry that settled it. entries may be of several jobs, the newest first. Fold
+// returns at most most results.
 func Fold(entries []lock.Entry, most int) []Settled {
 	type tickOf struct {
 		job  string

@@ -63,7 +63,7 @@ type Waiting struct {
 	Attempt int    `json:"attempt"`
 }
 
-// Pause is why a job stands still, or one of two reasons.
+// Pause is one of the two pauses that a job can have.
 type Pause struct {
 	Reason string `json:"reason"`
 	At     string `json:"at"`
