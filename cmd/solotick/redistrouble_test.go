@@ -97,9 +97,9 @@ func TestAnErrorOfRedisNamesTheHostTheReasonAndWhatToDo(t *testing.T) {
 		"on a socket that is not there": {"", "unix:///nowhere/redis.sock",
 			"Redis (/nowhere/redis.sock) does not answer: ", "whether Redis runs"},
 		"that is no Sentinel": {", sentinel: {master: m, addrs: [\"" + open.Addr() + "\"]}", "",
-			"Redis (master m of Sentinels " + open.Addr() + ") is no Sentinel: ", "26379"},
+			"Redis (master m of Sentinels " + open.Addr() + ") is not a Sentinel: ", "26379"},
 		"that is no Cluster": {", cluster: {addrs: [\"" + open.Addr() + "\"]}", "",
-			"Redis (Cluster " + open.Addr() + ") is no Cluster: ", "redis.url"},
+			"Redis (Cluster " + open.Addr() + ") is not a Cluster: ", "redis.url"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
