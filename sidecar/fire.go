@@ -126,6 +126,9 @@ func (s *Sidecar) enter(w *wake) bool {
 		}
 		r := s.await(w)
 		switch {
+		case r == "" && w.job.heldBack(w.tick): // since a pause that began while it waited
+			s.skipped(w, paused)
+			return false
 		case r == "":
 			return true
 		case s.accepting.Err() != nil:
