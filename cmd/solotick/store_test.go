@@ -35,8 +35,8 @@ func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	}
 	defer s.close()
 	ctx, store := t.Context(), s.at("07:20:00")
-	ended := lock.Entry{Job: "everywhere", Tick: s.now.Add(-time.Minute), Replica: "app-4", Kind: "schedule", Attempt: 1, Outcome: "failed", Failed: true,
-		Ended: s.now.Add(-50 * time.Second)}
+	ended := lock.Entry{Job: "everywhere", Tick: s.now.Add(-time.Minute), Replica: "app-4", Kind: "schedule", Attempt: 1,
+		Outcome: "failed", Failed: true, Ended: s.now.Add(-50 * time.Second)}
 	s.must(store.Beat(ctx, lock.Replica{Name: "app-4", Ran: map[string]lock.Entry{"everywhere": ended}}))
 	for _, job := range []string{"everywhere", "first", "asked"} {
 		_, err := store.Register(ctx, job, lock.NoTicks)
@@ -44,7 +44,8 @@ func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	}
 	s.must(s.at("07:09:00").Beat(ctx, lock.Replica{Name: "gone", Ran: map[string]lock.Entry{"reports": ended, "everywhere": ended}}))
 	store = s.at("07:20:02")
-	_, _, err = store.Acquire(ctx, lock.Claim{Job: "first", Tick: s.now, Run: "11111111-0000-4000-8000-000000000000", Replica: "app-1", TTL: 15 * time.Second})
+	_, _, err = store.Acquire(ctx, lock.Claim{Job: "first", Tick: s.now, Run: "11111111-0000-4000-8000-000000000000",
+		Replica: "app-1", TTL: 15 * time.Second})
 	s.must(err)
 	_, err = store.Trigger(ctx, "asked", "22222222-0000-4000-8000-000000000000")
 	s.must(err)
