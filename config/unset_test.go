@@ -36,7 +36,7 @@ jobs:
 		t.Fatal(err)
 	}
 	equal(t, "unset", got.Unset, []string{"SECRETS", "TOKEN", "ZONE", "NAME"})
-	equal(t, "unknown", slices.Collect(maps.Keys(got.Unknown)), []string{"redis.passwordFile"})
+	equal(t, "unknown", slices.Sorted(maps.Keys(got.Unknown)), []string{Names, "redis.passwordFile"})
 	var names []string
 	for _, j := range got.Jobs {
 		names = append(names, j.Name)
@@ -94,17 +94,24 @@ func TestOfABrokenTableIsReadWhatCanBe(t *testing.T) {
 	const head = "# a comment\nservice: billing\nredis:\n  # another\n  url: redis://redis:6379/0\n"
 	for name, c := range map[string]struct {
 		text    string
-		jobs    int
+		jobs    []string
 		unknown []string
 	}{
 		"one job": {head + "jobs:\n  - {name: a, schedule: \"61 * * * *\", exec: {command: [a]}}\n" +
-			"  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n", 1, []string{"jobs"}},
-		"another key":          {head + "frobnicate: 1\njobs:\n  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n", 1, nil},
-		"no YAML":              {head + "jobs:\n  - {name: a, schedule: *x, exec: [\n", 0, []string{"jobs"}},
-		"no YAML before it":    {"jobs: [\n" + head, 0, []string{"jobs"}},
-		"cut off":              {head + "jobs", 0, []string{"jobs"}},
-		"redis with a problem": {strings.Replace(head, "url", "urll", 1) + "jobs: []\n", 0, []string{"redis"}},
-		"redis is no YAML":     {strings.Replace(head, "redis://redis", "[", 1) + "jobs: []\n", 0, []string{"jobs", "redis", "service"}},
+			"  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n", []string{"a", "b"}, []string{"jobs"}},
+		"two of one name": {head + "jobs:\n  - {name: a, schedule: \"@daily\", exec: {command: [a]}}\n" +
+			"  - {name: a, schedule: \"@daily\", exec: {command: [b]}}\n", []string{"a"}, []string{"jobs"}},
+		"a name": {head + "jobs:\n  - {name: A!, schedule: \"@daily\", exec: {command: [a]}}\n" +
+			"  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n", []string{"b"}, []string{"jobs", Names}},
+		"no job":  {head + "jobs:\n  - name b\n  -\n", nil, []string{"jobs", Names}},
+		"no list": {head + "jobs: {a: {schedule: \"@daily\", exec: {command: [a]}}}\n", nil, []string{"jobs", Names}},
+		"another key": {head + "frobnicate: 1\njobs:\n  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n",
+			[]string{"b"}, nil},
+		"no YAML":              {head + "jobs:\n  - {name: a, schedule: *x, exec: [\n", nil, []string{"jobs", Names}},
+		"no YAML before it":    {"jobs: [\n" + head, nil, []string{"jobs", Names}},
+		"cut off":              {head + "jobs", nil, []string{"jobs", Names}},
+		"redis with a problem": {strings.Replace(head, "url", "urll", 1) + "jobs: []\n", nil, []string{"redis"}},
+		"redis is no YAML":     {strings.Replace(head, "redis://redis", "[", 1) + "jobs: []\n", nil, []string{"jobs", Names, "redis", "service"}},
 	} {
 		got, err := readText(c.text, nothingSet)
 		var problems Problems
@@ -116,8 +123,13 @@ func TestOfABrokenTableIsReadWhatCanBe(t *testing.T) {
 			unknown = append(unknown, k)
 		}
 		slices.Sort(unknown)
-		if equal(t, name+": unknown", unknown, c.unknown); len(got.Jobs) != c.jobs || got.Hash != "" {
-			t.Errorf("%s: %d jobs, want %d; hash %q", name, len(got.Jobs), c.jobs, got.Hash)
+		var jobs []string
+		for _, j := range got.Jobs {
+			jobs = append(jobs, j.Name)
+		}
+		equal(t, name+": jobs", jobs, c.jobs)
+		if equal(t, name+": unknown", unknown, c.unknown); got.Hash != "" {
+			t.Errorf("%s: hash %q", name, got.Hash)
 		}
 		if !slices.Contains(c.unknown, "redis") && (got.Service != "billing" || got.Redis.URL != "redis://redis:6379/0") {
 			t.Errorf("%s: service %q, redis %q", name, got.Service, got.Redis.URL)
