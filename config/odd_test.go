@@ -24,11 +24,14 @@ func TestAScheduleThatIsOftenMeantOtherwiseWarns(t *testing.T) {
 	for expr, want := range map[string]string{
 		"0 0 9 ? * 2-6": `day of week "2-6" is TUE-SAT here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is MON-FRI` +
 			` | if MON-FRI is meant write "0 0 9 ? * MON-FRI", and else "0 0 9 ? * TUE-SAT"`,
-		"0 0 9 ? * 6#3":            `"6#3" is SAT#3 here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is FRI#3`,
-		"0 0 9 ? * 6L":             `"6L" is SATL here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is FRIL`,
-		"0 0 9 ? * 1,7 2027":       `"1,7" is MON,SUN here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is SUN,SAT`,
-		"0 9 ? * 2":                `if MON is meant write "0 9 ? * MON", and else "0 9 ? * TUE"`,
-		"0 9 ? * 1/2":              `if SUN/2 is meant`,
+		"0 0 9 ? * 6#3":      `"6#3" is SAT#3 here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is FRI#3`,
+		"0 0 9 ? * 6L":       `"6L" is SATL here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is FRIL`,
+		"0 0 9 ? * 1,7 2027": `"1,7" is MON,SUN here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is SUN,SAT`,
+		"0 9 ? * 2":          `if MON is meant write "0 9 ? * MON", and else "0 9 ? * TUE"`,
+		"0 9 ? * 1/2":        `if SUN/2 is meant`,
+		"0 0 9 ? * L": `day of week "L" is SUN here, where 0 and 7 are Sunday; in Quartz, which writes the ? too, it is SAT` +
+			` | if SAT is meant write "0 0 9 ? * SAT", and else "0 0 9 ? * SUN"`,
+		"0 0 9 * * L":              "",
 		"0 0 9 ? * MON-FRI":        "",
 		"0 0 9 ? * FRI#3":          "",
 		"0 0 9 ? * FRIL":           "",
@@ -36,6 +39,9 @@ func TestAScheduleThatIsOftenMeantOtherwiseWarns(t *testing.T) {
 		"0 9 * * 1-5":              "",
 		"0 0 9 15 * ?":             "",
 		"*/45 * * * *":             `minute "*/45" begins anew with each hour: its last two are 15m apart, not 45m | for every 45m write "@every 45m"`,
+		"0/45 * * * *":             `minute "0/45" begins anew with each hour: its last two are 15m apart, not 45m | for every 45m write "@every 45m"`,
+		"0 0/20 * * * ?":           "",
+		"5/45 * * * *":             "", // once an hour, and so written
 		"*/7 * * * *":              `its last two are 4m apart, not 7m`,
 		"*/45 9-17 * * *":          `its last two are 15m apart, not 45m | `,
 		"*/40 * * * * *":           `second "*/40" begins anew with each minute: its last two are 20s apart, not 40s | for every 40s write "@every 40s"`,
@@ -104,6 +110,25 @@ func TestACommandForAShellWithoutOneWarns(t *testing.T) {
 		got := warned(t, "schedule: \"@daily\", exec: {command: "+command+"}")
 		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, canary) {
 			t.Errorf("%s:\n%s\nwant\n%s", command, got, want)
+		}
+	}
+}
+
+// TestRetryOnThatHasNoEffectWarns: nobody should wait for an attempt that never comes.
+func TestRetryOnThatHasNoEffectWarns(t *testing.T) {
+	const daily = `schedule: "@daily", http: {url: "http://127.0.0.1/"}, `
+	const conflict = `schedule: "@daily", http: {url: "http://127.0.0.1/", successCodes: [409]}, `
+	const unlimited = "retry.on has no effect: nothing is tried again without retry.limit | write retry: {limit: 3, on: …}"
+	for job, want := range map[string]string{
+		daily + `retry: {on: [404]}`:                                   unlimited,
+		daily + `retry: {limit: 0, on: [404]}`:                         "", // switched off
+		daily + `retry: {limit: 1, on: [404, 400-499]}`:                "",
+		daily + `retry: {limit: 1, on: [404, 409]}`:                    "retry.on: 409 says that the job runs already: it is not called again",
+		`schedule: "@daily", retry: {on: [404]}, exec: {command: [a]}`: "retry.on has no effect on exec",
+		conflict + `retry: {limit: 1, on: [409]}`:                      "",
+	} {
+		if got := warned(t, job); want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "\n") {
+			t.Errorf("%s:\n%s\nwant\n%s", job, got, want)
 		}
 	}
 }

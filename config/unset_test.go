@@ -196,3 +196,23 @@ func TestAScheduleInAZoneOfAVariableCountsInTheHash(t *testing.T) {
 		t.Errorf("both have %s: %v", a.Hash, err)
 	}
 }
+
+// TestNoWarningGuessesWhatAVariableHolds: neither of one that is not set, nor by the value of one that is.
+func TestNoWarningGuessesWhatAVariableHolds(t *testing.T) {
+	for _, job := range []string{
+		`schedule: "@daily", exec: {command: ["${TOOL}", "|"]}`,
+		`schedule: "@daily", http: {url: "http://127.0.0.1/"}, retry: {limit: "${N}", on: [404]}`,
+		`schedule: "@daily", http: {url: "http://127.0.0.1/"}, retry: {limit: 1, on: ["${CODE:-409}"]}`,
+		`schedule: "@daily", http: {url: "http://127.0.0.1/", successCodes: ["${CODE}"]}, retry: {limit: 1, on: [409]}`,
+	} {
+		got, err := readText("service: s\njobs:\n  - {name: a, "+job+"}\n", nothingSet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range got.Warnings {
+			if !strings.Contains(w.Message, "is not set") {
+				t.Errorf("%s: %s", job, w)
+			}
+		}
+	}
+}
