@@ -111,6 +111,7 @@ func (j *judged) promptly(tick time.Time, mine []*claim) {
 		return
 	}
 	if w.plan.Local || w.disturbed(-1, due-recovery, by) || w.paused(j.Name, due-time.Second, by) || j.settledByBirth(tick) < by ||
+		w.heldAhead(j.Name, tick) ||
 		!w.fit(j.Name, due, by) || j.ConcurrencyPolicy != config.Allow && slices.ContainsFunc(j.claims, func(c claim) bool {
 		return !c.tick.Equal(tick) && c.won <= by && (c.settled == 0 || c.settled+j.Lock.SafetyDelay+slack >= due)
 	}) {

@@ -234,6 +234,15 @@ func (w *world) liftedTo(h hold) time.Duration {
 	return to
 }
 
+// heldAhead tells whether a pause of a job was ended so soon after a step of Redis' clock that it may hold a tick by the time that
+// the clock showed: a limit.
+func (w *world) heldAhead(job string, tick time.Time) bool {
+	return slices.ContainsFunc(w.redis.claims.held, func(h hold) bool {
+		return h.job == job && h.to != 0 && tick.Sub(w.began) <= w.liftedTo(h) &&
+			slices.ContainsFunc(w.phases(), func(p phase) bool { return p.from > 0 && p.from <= h.to && h.to <= p.from+followed })
+	})
+}
+
 // paused tells whether a pause of a job lay over any part of a time.
 func (w *world) paused(job string, from, to time.Duration) bool {
 	for _, h := range w.redis.claims.held {
