@@ -2,14 +2,7 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
-# Inlining makes code that runs once at the start, once a connection, or never, a tenth larger; where it matters it stays on.
-COLD = github.com/alicebob/... github.com/yuin/... google.golang.org/... go.yaml.in/... github.com/prometheus/... \
-	github.com/spf13/... github.com/netresearch/... github.com/go-co-op/... github.com/jonboulle/... github.com/cespare/... \
-	github.com/google/... golang.org/... vendor/... net net/http net/netip net/textproto net/url crypto/... encoding/... \
-	compress/... html/... log/... math/big mime/... os/exec os/user regexp/... text/... \
-	github.com/solotick/solotick/cmd/... github.com/solotick/solotick/config/... github.com/solotick/solotick/internal/... \
-	github.com/solotick/solotick/sidecar/admin/... github.com/solotick/solotick/sidecar/execute github.com/solotick/solotick/sidecar/notify
-RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)" $(COLD:%=-gcflags=%=-l)
+RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
 .PHONY: build test lint soak bench nemesis model sim
 

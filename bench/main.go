@@ -96,7 +96,7 @@ func (b *bench) run(wanted []string) (missed bool, err error) {
 	if err := release(b.root, b.ours); err != nil {
 		return false, err
 	}
-	if err := rig.Build("", "./peer", b.peer, []string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags", "-s -w"); err != nil {
+	if err := rig.Build("", "./peer", b.peer, "-ldflags", "-s -w"); err != nil {
 		return false, err
 	}
 	for _, p := range parts {

@@ -186,8 +186,10 @@ func (d *decoder) codes(e entry, to *[]CodeRange, hint, complaint string) {
 		return
 	}
 	var codes []CodeRange
+	noted := text{node: e.at, label: e.path}
 	for _, item := range items {
 		t := d.scalar(item, "!!int", "!!str")
+		noted.opaque = noted.opaque || t.opaque || !t.ok()
 		if !t.ok() {
 			continue
 		}
@@ -214,5 +216,6 @@ func (d *decoder) codes(e entry, to *[]CodeRange, hint, complaint string) {
 			codes = append(codes, CodeRange{from, to})
 		}
 	}
+	d.noteText(e, noted)
 	*to = codes
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,9 @@ func (d *decoder) jobs(e entry) {
 	if ok && len(items) == 0 && (e.isNull() || len(e.val.Content) == 0) {
 		d.warn(e.at, "", "jobs is empty: nothing will run")
 	}
+	if !ok || len(items) < len(e.val.Content) {
+		d.broken("")
+	}
 	for i, item := range items {
 		d.job = d.base.clone()
 		d.scope = fmt.Sprintf("jobs[%d]: ", i)
@@ -68,19 +72,31 @@ func (d *decoder) jobs(e entry) {
 		switch {
 		case item.isNull():
 			d.fail(item.at, "", "this job is empty")
+			d.broken("")
 		case item.val.Kind != yaml.MappingNode:
 			d.fail(item.val, "write its keys: name, schedule, and http or exec",
 				"a job must be a mapping, not %s", kindOf(item.val))
+			d.broken("")
 		default:
 			before := len(d.problems)
 			found := d.mapping(item)
 			d.finishJob(item.val, found)
 			if len(d.problems) == before {
 				d.table.Jobs = append(d.table.Jobs, d.job.Job)
+			} else {
+				d.broken(d.job.Name)
 			}
 		}
 	}
 	d.job, d.scope = nil, ""
+}
+
+// broken keeps the name of a job that has problems, for callers that run no jobs: replicas may run this job, and it can be
+// paused. The name is "" if it cannot be read either.
+func (d *decoder) broken(name string) {
+	if d.lenient && (name == "" || !slices.ContainsFunc(d.table.Jobs, func(j Job) bool { return j.Name == name })) {
+		d.table.Jobs = append(d.table.Jobs, Job{Name: name})
+	}
 }
 
 // nameOf is a job's name as it was written, so that every message about it can begin with it.

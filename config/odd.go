@@ -14,6 +14,7 @@ func (d *decoder) odd() {
 	d.oddSchedule()
 	d.oddTimeout()
 	d.oddCommand()
+	d.oddCodes()
 }
 
 // oddSchedule looks at a schedule as it is written, which is known to be one.
@@ -30,7 +31,7 @@ func (d *decoder) oddSchedule() {
 	d.oddDays(expr, f)
 }
 
-// oddSteps warns of a step that does not fill its field: */45 is no "every 45 minutes".
+// oddSteps warns of a step that does not fill its field: */45, or 0/45 as Quartz writes it, is no "every 45 minutes".
 func (d *decoder) oddSteps(expr text, f []string) {
 	units := []struct {
 		name, short string
@@ -40,17 +41,17 @@ func (d *decoder) oddSteps(expr text, f []string) {
 		units = units[1:]
 	}
 	for i, unit := range units {
-		text, ok := strings.CutPrefix(f[i], "*/")
+		start, text, ok := strings.Cut(f[i], "/")
 		step, err := strconv.Atoi(text)
-		if !ok || err != nil || unit.size%step == 0 {
+		if !ok || start != "*" && start != "0" || err != nil || unit.size%step == 0 {
 			continue
 		}
 		hint := ""
 		if fixed := f[:i]; allOf(f[i+1:], "*", "?") && allOf(fixed, "0", "*") {
 			hint = fmt.Sprintf("for every %d%s write \"@every %d%s\"", step, unit.short, step, unit.short)
 		}
-		d.warn(expr.node, hint, "%s: %s \"*/%d\" starts again with each %s: there its ticks are %d%s apart, not %d%s",
-			expr.label, unit.name, step, map[string]string{"s": "minute", "m": "hour", "h": "day"}[unit.short],
+		d.warn(expr.node, hint, "%s: %s \"%s\" starts again with each %s: there its ticks are %d%s apart, not %d%s",
+			expr.label, unit.name, f[i], map[string]string{"s": "minute", "m": "hour", "h": "day"}[unit.short],
 			unit.size%step, unit.short, step, unit.short)
 	}
 }
@@ -78,8 +79,11 @@ func (d *decoder) oddDays(expr text, f []string) {
 		return strconv.Quote(strings.Join(written, " "))
 	}
 	switch {
-	case month == "?" && weekdayNumber.MatchString(week) && !slices.Contains(weekdayNumbers(week), 0):
+	case month == "?" && (week == "L" || weekdayNumber.MatchString(week) && !slices.Contains(weekdayNumbers(week), 0)):
 		here, quartz := named(week, 0), named(week, 1)
+		if week == "L" { // the last day of a week
+			here, quartz = weekdays[0], weekdays[6]
+		}
 		d.warn(expr.node, fmt.Sprintf("if you mean %s, write %s; otherwise %s", quartz, whole(quartz), whole(here)),
 			"%s: day of week \"%s\" is %s here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is %s",
 			expr.label, week, here, quartz)
@@ -135,6 +139,25 @@ var (
 	operators = []string{"|", "||", "&&", "&", ">", ">>", "<", "2>", "2>&1", "&>", "|&"}
 )
 
+// oddCodes warns about answers in retry.on after which nothing is tried again.
+func (d *decoder) oddCodes() {
+	j := d.job
+	on := j.at["retry.on"]
+	if !j.own("retry.on") || j.HTTP == nil || j.unset("retry.limit") {
+		return
+	}
+	if _, said := j.at["retry.limit"]; !said && j.Retry.Limit == 0 {
+		d.warn(on.node, "write retry: {limit: 3, on: …}", "retry.on has no effect: nothing is tried again without retry.limit")
+		return
+	}
+	if on.opaque || j.at["http.successCodes"].opaque {
+		return
+	}
+	if slices.Contains(j.Retry.On, CodeRange{409, 409}) && !j.HTTP.Succeeds(409) {
+		d.warn(on.node, "", "retry.on: 409 means that the job already runs, so it is not called again")
+	}
+}
+
 // oddCommand warns of a command that is written for a shell, without one.
 func (d *decoder) oddCommand() {
 	if d.job.Exec == nil || len(d.job.Exec.Command) == 0 {
@@ -143,7 +166,7 @@ func (d *decoder) oddCommand() {
 	program := d.job.Exec.Command[0]
 	const shell = `write ["sh", "-c", "…"]`
 	switch at := d.job.at["exec.command"]; {
-	case !at.ok() || slices.Contains(shells, path.Base(program)):
+	case !at.ok() || d.job.unset("exec.command[0]") || slices.Contains(shells, path.Base(program)):
 	case strings.ContainsAny(program, " ") && strings.ContainsAny(program, "|&><;"):
 		d.warn(at.node, shell, "exec.command: the program is a line for a shell, but there is no shell")
 	case strings.Contains(program, " ") && !strings.HasPrefix(program, "/"):

@@ -29,19 +29,27 @@ func TestAScheduleThatIsOftenMeantOtherwiseWarns(t *testing.T) {
 		"0 0 9 ? * 1,7 2027": `"1,7" is MON,SUN here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is SUN,SAT`,
 		"0 9 ? * 2":          `if you mean MON, write "0 9 ? * MON"; otherwise "0 9 ? * TUE"`,
 		"0 9 ? * 1/2":        `if you mean SUN/2`,
-		"0 0 9 ? * MON-FRI":  "",
-		"0 0 9 ? * FRI#3":    "",
-		"0 0 9 ? * FRIL":     "",
-		"0 9 ? * 0-4":        "", // there is no 0 in Quartz
-		"0 9 * * 1-5":        "",
-		"0 0 9 15 * ?":       "",
+		"0 0 9 ? * L": `day of week "L" is SUN here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is SAT` +
+			` | if you mean SAT, write "0 0 9 ? * SAT"; otherwise "0 0 9 ? * SUN"`,
+		"0 0 9 * * L":       "",
+		"0 0 9 ? * MON-FRI": "",
+		"0 0 9 ? * FRI#3":   "",
+		"0 0 9 ? * FRIL":    "",
+		"0 9 ? * 0-4":       "", // there is no 0 in Quartz
+		"0 9 * * 1-5":       "",
+		"0 0 9 15 * ?":      "",
 		"*/45 * * * *": `minute "*/45" starts again with each hour: ` +
 			`there its ticks are 15m apart, not 45m | for every 45m write "@every 45m"`,
+		"0/45 * * * *": `minute "0/45" starts again with each hour: ` +
+			`there its ticks are 15m apart, not 45m | for every 45m write "@every 45m"`,
+		"0 0/20 * * * ?":  "",
+		"5/45 * * * *":    "", // once an hour, and written that way
 		"*/7 * * * *":     `there its ticks are 4m apart, not 7m`,
 		"*/45 9-17 * * *": `there its ticks are 15m apart, not 45m | `,
 		"*/40 * * * * *": `second "*/40" starts again with each minute: ` +
 			`there its ticks are 20s apart, not 40s | for every 40s write "@every 40s"`,
-		"0 */5 * * *":              `hour "*/5" starts again with each day: there its ticks are 4h apart, not 5h | for every 5h write`,
+		"0 */5 * * *": `hour "*/5" starts again with each day: ` +
+			`there its ticks are 4h apart, not 5h | for every 5h write "@every 5h"`,
 		"30 */5 * * *":             `there its ticks are 4h apart, not 5h | `,
 		"*/15 */6 * * *":           "",
 		"*/1 * * * *":              "",
@@ -107,6 +115,26 @@ func TestACommandForAShellWithoutOneWarns(t *testing.T) {
 		got := warned(t, "schedule: \"@daily\", exec: {command: "+command+"}")
 		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, canary) {
 			t.Errorf("%s:\n%s\nwant\n%s", command, got, want)
+		}
+	}
+}
+
+// TestRetryOnThatHasNoEffectWarns: otherwise an operator waits for an attempt that never comes.
+func TestRetryOnThatHasNoEffectWarns(t *testing.T) {
+	const daily = `schedule: "@daily", http: {url: "http://127.0.0.1/"}, `
+	const conflict = `schedule: "@daily", http: {url: "http://127.0.0.1/", successCodes: [409]}, `
+	const unlimited = "retry.on has no effect: nothing is tried again without retry.limit | write retry: {limit: 3, on: …}"
+	const declined = "retry.on: 409 means that the job already runs, so it is not called again"
+	for job, want := range map[string]string{
+		daily + `retry: {on: [404]}`:                                   unlimited,
+		daily + `retry: {limit: 0, on: [404]}`:                         "", // switched off
+		daily + `retry: {limit: 1, on: [404, 400-499]}`:                "",
+		daily + `retry: {limit: 1, on: [404, 409]}`:                    declined,
+		`schedule: "@daily", retry: {on: [404]}, exec: {command: [a]}`: "retry.on has no effect on exec",
+		conflict + `retry: {limit: 1, on: [409]}`:                      "",
+	} {
+		if got := warned(t, job); want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "\n") {
+			t.Errorf("%s:\n%s\nwant\n%s", job, got, want)
 		}
 	}
 }

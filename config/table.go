@@ -23,7 +23,7 @@ type Table struct {
 
 	// What Read alone leaves open; empty in a table of Load.
 	Unset   []string          `json:"-"` // variables that are not set
-	Unknown map[string]string `json:"-"` // keys outside of jobs that could not be read ("redis.url"), each with the reason
+	Unknown map[string]string `json:"-"` // keys outside of jobs that could not be read ("redis.url"), and Names, each with the reason
 }
 
 // Ready is how the app beside is asked whether it is ready. Exactly one of URL, TCP and Exec is set.

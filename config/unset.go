@@ -10,7 +10,7 @@ import (
 
 // Read is Load for callers that run no jobs: operators and CI do not need a job's secrets. An unset variable is a warning, and
 // the value with it counts as absent. If the table has problems, Read returns both Problems and a Table with all that could be
-// read; its Unknown lists the rest.
+// read; its Unknown lists the rest. Of a job with problems, the table has only the name.
 func Read(path string, env Env) (*Table, error) {
 	data, err := ReadFile(path)
 	if err != nil {
@@ -26,7 +26,10 @@ func readTable(name string, data []byte, env Env, now time.Time) (*Table, error)
 	if t == nil {
 		t = salvage(name, data, env, now)
 	}
-	t.Jobs = slices.DeleteFunc(t.Jobs, func(j Job) bool { return j.Name == "" })
+	all := len(t.Jobs)
+	if t.Jobs = slices.DeleteFunc(t.Jobs, func(j Job) bool { return j.Name == "" }); len(t.Jobs) < all {
+		set(&t.Unknown, Names, "the name of a job cannot be read")
+	}
 	return t, err
 }
 
@@ -61,6 +64,7 @@ func salvage(name string, data []byte, env Env, now time.Time) *Table {
 		set(&t.Unknown, "redis", unreadable)
 	}
 	set(&t.Unknown, "jobs", unreadable)
+	set(&t.Unknown, Names, unreadable)
 	t.Hash = ""
 	return t
 }
@@ -69,7 +73,11 @@ func salvage(name string, data []byte, env Env, now time.Time) *Table {
 const (
 	hasProblems = "it has problems"
 	unreadable  = "the file cannot be read there"
+	noTable     = "there is no table"
 )
+
+// Names is the key of Unknown under which it says why the table may have more jobs than its Jobs holds.
+const Names = "jobs.name"
 
 // leftUnset notes a value whose variable is not set.
 func (d *decoder) leftUnset(e entry, missing missingError) {
@@ -119,6 +127,7 @@ func NoTable(service string) (*Table, error) {
 	}
 	t := newDecoder(theTable, nil, time.Time{}).table
 	t.Service = service
-	set(&t.Unknown, "jobs", "there is no table")
+	set(&t.Unknown, "jobs", noTable)
+	set(&t.Unknown, Names, noTable)
 	return t, nil
 }

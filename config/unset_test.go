@@ -36,7 +36,7 @@ jobs:
 		t.Fatal(err)
 	}
 	equal(t, "unset", got.Unset, []string{"SECRETS", "TOKEN", "ZONE", "NAME"})
-	equal(t, "unknown", slices.Collect(maps.Keys(got.Unknown)), []string{"redis.passwordFile"})
+	equal(t, "unknown", slices.Sorted(maps.Keys(got.Unknown)), []string{Names, "redis.passwordFile"})
 	var names []string
 	for _, j := range got.Jobs {
 		names = append(names, j.Name)
@@ -95,17 +95,24 @@ func TestOfABrokenTableIsReadWhatCanBe(t *testing.T) {
 	const head = "# a comment\nservice: billing\nredis:\n  # another\n  url: redis://redis:6379/0\n"
 	for name, c := range map[string]struct {
 		text    string
-		jobs    int
+		jobs    []string
 		unknown []string
 	}{
 		"one job": {head + "jobs:\n  - {name: a, schedule: \"61 * * * *\", exec: {command: [a]}}\n" +
-			"  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n", 1, []string{"jobs"}},
-		"another key":          {head + "frobnicate: 1\njobs:\n  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n", 1, nil},
-		"no YAML":              {head + "jobs:\n  - {name: a, schedule: *x, exec: [\n", 0, []string{"jobs"}},
-		"no YAML before it":    {"jobs: [\n" + head, 0, []string{"jobs"}},
-		"cut off":              {head + "jobs", 0, []string{"jobs"}},
-		"redis with a problem": {strings.Replace(head, "url", "urll", 1) + "jobs: []\n", 0, []string{"redis"}},
-		"redis is no YAML":     {strings.Replace(head, "redis://redis", "[", 1) + "jobs: []\n", 0, []string{"jobs", "redis", "service"}},
+			"  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n", []string{"a", "b"}, []string{"jobs"}},
+		"two of one name": {head + "jobs:\n  - {name: a, schedule: \"@daily\", exec: {command: [a]}}\n" +
+			"  - {name: a, schedule: \"@daily\", exec: {command: [b]}}\n", []string{"a"}, []string{"jobs"}},
+		"a name": {head + "jobs:\n  - {name: A!, schedule: \"@daily\", exec: {command: [a]}}\n" +
+			"  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n", []string{"b"}, []string{"jobs", Names}},
+		"no job":  {head + "jobs:\n  - name b\n  -\n", nil, []string{"jobs", Names}},
+		"no list": {head + "jobs: {a: {schedule: \"@daily\", exec: {command: [a]}}}\n", nil, []string{"jobs", Names}},
+		"another key": {head + "frobnicate: 1\njobs:\n  - {name: b, schedule: \"@daily\", exec: {command: [b]}}\n",
+			[]string{"b"}, nil},
+		"no YAML":              {head + "jobs:\n  - {name: a, schedule: *x, exec: [\n", nil, []string{"jobs", Names}},
+		"no YAML before it":    {"jobs: [\n" + head, nil, []string{"jobs", Names}},
+		"cut off":              {head + "jobs", nil, []string{"jobs", Names}},
+		"redis with a problem": {strings.Replace(head, "url", "urll", 1) + "jobs: []\n", nil, []string{"redis"}},
+		"redis is no YAML":     {strings.Replace(head, "redis://redis", "[", 1) + "jobs: []\n", nil, []string{"jobs", Names, "redis", "service"}},
 	} {
 		got, err := readText(c.text, nothingSet)
 		var problems Problems
@@ -117,8 +124,13 @@ func TestOfABrokenTableIsReadWhatCanBe(t *testing.T) {
 			unknown = append(unknown, k)
 		}
 		slices.Sort(unknown)
-		if equal(t, name+": unknown", unknown, c.unknown); len(got.Jobs) != c.jobs || got.Hash != "" {
-			t.Errorf("%s: %d jobs, want %d; hash %q", name, len(got.Jobs), c.jobs, got.Hash)
+		var jobs []string
+		for _, j := range got.Jobs {
+			jobs = append(jobs, j.Name)
+		}
+		equal(t, name+": jobs", jobs, c.jobs)
+		if equal(t, name+": unknown", unknown, c.unknown); got.Hash != "" {
+			t.Errorf("%s: hash %q", name, got.Hash)
 		}
 		if !slices.Contains(c.unknown, "redis") && (got.Service != "billing" || got.Redis.URL != "redis://redis:6379/0") {
 			t.Errorf("%s: service %q, redis %q", name, got.Service, got.Redis.URL)
@@ -183,5 +195,25 @@ func TestAScheduleInAZoneOfAVariableCountsInTheHash(t *testing.T) {
 	b, err := parse("table.yaml", []byte(strings.Replace(text, "0 9", "0 8", 1)), utc, testNow)
 	if err != nil || a.Hash == b.Hash {
 		t.Errorf("both have %s: %v", a.Hash, err)
+	}
+}
+
+// TestNoWarningGuessesWhatAVariableHolds covers variables that are not set and variables that are.
+func TestNoWarningGuessesWhatAVariableHolds(t *testing.T) {
+	for _, job := range []string{
+		`schedule: "@daily", exec: {command: ["${TOOL}", "|"]}`,
+		`schedule: "@daily", http: {url: "http://127.0.0.1/"}, retry: {limit: "${N}", on: [404]}`,
+		`schedule: "@daily", http: {url: "http://127.0.0.1/"}, retry: {limit: 1, on: ["${CODE:-409}"]}`,
+		`schedule: "@daily", http: {url: "http://127.0.0.1/", successCodes: ["${CODE}"]}, retry: {limit: 1, on: [409]}`,
+	} {
+		got, err := readText("service: s\njobs:\n  - {name: a, "+job+"}\n", nothingSet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range got.Warnings {
+			if !strings.Contains(w.Message, "is not set") {
+				t.Errorf("%s: %s", job, w)
+			}
+		}
 	}
 }

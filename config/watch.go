@@ -25,6 +25,10 @@ import (
 // the first look. Table.Equal tells then, as after any other report, whether there is anything to do. What is no file, as
 // a pipe, gives its content once, so it is left alone.
 func Watch(ctx context.Context, path string, every time.Duration, changed func()) {
+	watch(ctx, path, every, digestFile, changed)
+}
+
+func watch(ctx context.Context, path string, every time.Duration, digest func(path string) string, changed func()) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	var known look
@@ -42,8 +46,8 @@ func Watch(ctx context.Context, path string, every time.Duration, changed func()
 		if !settled || now.same(known) || now.info != nil && !now.info.Mode().IsRegular() {
 			continue
 		}
-		found := digestFile(path)
-		if !lookAt(path).same(now) {
+		found := digest(path)
+		if !lookAt(path).same(now) { // the file was written while it was read, and has not settled
 			continue
 		}
 		known = now

@@ -16,8 +16,9 @@ type watcher struct {
 	t    *testing.T
 	path string
 
-	mu      sync.Mutex // a bubble's time does not order what its goroutines do
-	reports []string
+	mu        sync.Mutex // a bubble's time does not order what its goroutines do
+	reports   []string
+	meanwhile func() // called once, when the file is about to be read; nil: nothing happens then
 }
 
 // watching runs a test beside a watch of dir/table.yaml, which holds "old" and has been reported.
@@ -31,7 +32,7 @@ func watching(t *testing.T, do func(w *watcher)) {
 func (w *watcher) watch(do func(w *watcher)) {
 	synctest.Test(w.t, func(t *testing.T) {
 		w.t = t
-		go Watch(t.Context(), w.path, time.Second, func() {
+		go watch(t.Context(), w.path, time.Second, w.digest, func() {
 			data, err := os.ReadFile(w.path)
 			if err != nil {
 				data = []byte("none")
@@ -44,6 +45,16 @@ func (w *watcher) watch(do func(w *watcher)) {
 		w.expect("old")
 		do(w)
 	})
+}
+
+func (w *watcher) digest(path string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.meanwhile != nil {
+		w.meanwhile()
+		w.meanwhile = nil
+	}
+	return digestFile(path)
 }
 
 func (w *watcher) wait(d time.Duration) {
@@ -149,6 +160,21 @@ func TestAFileWrittenInHalvesIsNeverReportedAsHalf(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAFileWrittenWhileItIsReadIsReportedWhenItHasSettled begins the next change just before the previous one is reported.
+func TestAFileWrittenWhileItIsReadIsReportedWhenItHasSettled(t *testing.T) {
+	watching(t, func(w *watcher) {
+		w.mu.Lock()
+		w.meanwhile = func() { w.write("first half, ") }
+		w.mu.Unlock()
+		w.write("new")
+		w.wait(2 * time.Second)
+		w.expect()
+		w.write("first half, second half")
+		w.wait(2 * time.Second)
+		w.expect("first half, second half")
+	})
 }
 
 func TestAFileThatGrowsForMinutesIsReportedWhenItStops(t *testing.T) {

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,12 +42,15 @@ type Claim struct {
 	Known, Before time.Time
 	// Kind, Attempt, Rounds and Deaths travel with the run for whoever takes it over, and with its tick when it is handed
 	// on. A kind is schedule (the default), catchup, handover, takeover, manual, backfill or timer.
-	Kind    string
-	Key     string // of its Due: it goes where the kind goes
-	Attempt int    // from 1
-	Retries int    // how many attempts may follow in the same run: whoever takes it over counts on behind them
-	Rounds  int    // how often all replicas have refused to start the tick
-	Deaths  int    // how many replicas have died with it
+	Kind string
+	Key  string // of its Due: it goes where the kind goes
+	// AgainKey is the key of the Due by which a run that was cut short is run again; "" = Key. A run that never started is
+	// handed on under Key.
+	AgainKey string
+	Attempt  int // from 1
+	Retries  int // how many attempts may follow in the same run: whoever takes it over counts on behind them
+	Rounds   int // how often all replicas have refused to start the tick
+	Deaths   int // how many replicas have died with it
 	// Refused are the replicas that could not start the tick in this round.
 	Refused []string
 	// Again says that a run that is cut short is to be run again: at-least-once.
@@ -106,8 +110,11 @@ func (c *Claim) check() error {
 	if err := oneWord("replica", c.Replica); err != nil {
 		return err
 	}
-	if c.Key != "" {
-		if err := oneWord("key", c.Key); err != nil {
+	for _, key := range []string{c.Key, c.AgainKey} {
+		if key == "" {
+			continue
+		}
+		if err := oneWord("key", key); err != nil {
 			return err
 		}
 	}
@@ -151,8 +158,8 @@ func (c *Claim) record() string {
 	if c.Again {
 		again = 1
 	}
-	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), withKey(c.Kind, c.Key), c.Attempt, c.Retries,
-		c.Rounds, c.Deaths, again, c.Replica)
+	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), withKey(c.Kind, cmp.Or(c.AgainKey, c.Key)),
+		c.Attempt, c.Retries, c.Rounds, c.Deaths, again, c.Replica)
 }
 
 // rest are the arguments that most claims have no use for: a script's time grows with their number.

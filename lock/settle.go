@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -114,6 +115,7 @@ func (c *Claim) takeover(deaths int) string {
 	if d.Kind != "manual" && d.Kind != "backfill" {
 		d.Kind = "takeover"
 	}
+	d.Key = cmp.Or(c.AgainKey, c.Key)
 	d.Attempt += 1 + c.Retries
 	d.Deaths, d.Rounds, d.Refused = c.Deaths+deaths, 0, nil
 	return d.Member()

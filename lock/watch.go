@@ -145,7 +145,7 @@ type Record struct {
 	Policy  Policy
 	TTL     time.Duration
 	Kind    string
-	Key     string
+	Key     string // of the Due by which it is run again
 	Attempt int
 	Retries int
 	Rounds  int

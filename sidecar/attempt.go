@@ -58,7 +58,7 @@ func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, sta
 	defer cancel()
 	r := w.job.executor.Execute(ctx, execute.Run{
 		Service: s.service, Job: w.job.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: s.replica,
-		Kind: w.kind, Key: w.of.Key,
+		Kind: w.kind, Key: w.key(),
 		Await: func(ctx context.Context) {
 			s.clock.sleep(ctx, w.due)
 			if !h.Trusted() {

@@ -104,6 +104,24 @@ func TestAPauseHoldsAJobBackOnEveryReplica(t *testing.T) {
 	})
 }
 
+// For a claimed job, Redis refuses the tick. A job with every-replica makes no claim, so the replica itself must look, also
+// after a long wait.
+func TestATickThatWaitsForTheAppIsHeldBackByAPauseThatBeginsMeanwhile(t *testing.T) {
+	simulate(t, "ready: {tcp: '127.0.0.1:1'}"+everywhere, func(w *world) {
+		app := &fakeApp{}
+		w.replica(time.Second, func(r *replica) { r.app = app })
+		w.at(20 * time.Second)
+		w.operator(func(s *lock.Store) { w.must(s.Pause(w.t.Context(), "minute", "incident", time.Time{})) })
+		w.at(25 * time.Second)
+		app.ready.Store(true)
+		w.at(40 * time.Second)
+		if n := len(w.started("minute")); n != 0 {
+			t.Errorf("a paused job was started for %d ticks\n%s", n, w.log())
+		}
+		w.expect(1, "skips_total", "paused")
+	})
+}
+
 func TestTwoProcessesOfOneNameAreNoticed(t *testing.T) {
 	const said = `level=WARN msg="another process has the same name`
 	simulate(t, minutely, func(w *world) {

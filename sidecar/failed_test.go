@@ -138,6 +138,35 @@ func TestEveryEndOfARunCountsAsFailedEverywhereOrNowhere(t *testing.T) {
 	}
 }
 
+// The run's replica was cut off, and another one has counted the run as interrupted: the history and the metrics have one
+// failure.
+func TestARunThatWasTakenForDeadFailsOnce(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		long := func(r *replica) {
+			r.work = func(ctx context.Context, _ execute.Run) execute.Result {
+				<-ctx.Done()
+				return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: -1}
+			}
+		}
+		first := w.replica(0, long)
+		w.at(time.Second)
+		w.replica(0)
+		first.disconnect(true)
+		w.at(25 * time.Second)
+		first.disconnect(false)
+		w.at(40 * time.Second)
+		if !strings.Contains(first.logs.String(), "taken for dead") {
+			t.Errorf("it was not:\n%s", w.log())
+		}
+		if got, want := w.settled("minute"), []string{"interrupted FAILED"}; !slices.Equal(got, want) {
+			t.Errorf("the history is %q, want %q\n%s", got, want, w.log())
+		}
+		w.expect(1, "runs_total", "lost_lock")
+		w.expect(1, "runs_total", "interrupted")
+		w.expect(1, "failures_total")
+	})
+}
+
 // Whoever wants to hear of failures hears of a run that the end of its replica cut off, if no replica runs it again.
 func TestARunThatTheShutdownCutOffIsToldOfAsAFailure(t *testing.T) {
 	heard := make(chan string, 10)

@@ -69,7 +69,7 @@ func (s *Sidecar) fire(w *wake) {
 	if end.outcome == notStarted && s.handover(w, h, &end) {
 		return
 	}
-	s.settle(w, h, &end)
+	counted := s.settle(w, h, &end)
 	stop()
 	leave()
 	s.watcher.spare() // for what was due, too
@@ -78,7 +78,7 @@ func (s *Sidecar) fire(w *wake) {
 	if end.outcome == notStarted {
 		s.skipped(w, startFailed)
 	}
-	s.finished(w, h, &end)
+	s.finished(w, h, &end, counted)
 
 	// Release after the safety delay, for which shutdown does not wait: the lock expires by itself.
 	if delay := w.job.safetyDelay(); delay > 0 && pause(s.accepting, delay) {
@@ -126,6 +126,9 @@ func (s *Sidecar) enter(w *wake) bool {
 		}
 		r := s.await(w)
 		switch {
+		case r == "" && w.job.heldBack(w.tick): // a pause began while the tick waited
+			s.skipped(w, paused)
+			return false
 		case r == "":
 			return true
 		case s.accepting.Err() != nil:
@@ -394,8 +397,9 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 }
 
 // settle tells Redis that the run is over: ended, never begun, or cut short, in which case it may be run again. Should Redis stay
-// away, a takeover will find the run without a lease.
-func (s *Sidecar) settle(w *wake, h *held, end *ended) {
+// away, a takeover will find the run without a lease. counted tells whether another replica has taken the run for dead before,
+// and has counted it as interrupted.
+func (s *Sidecar) settle(w *wake, h *held, end *ended) (counted bool) {
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
 	var settled lock.Settled
@@ -417,6 +421,7 @@ func (s *Sidecar) settle(w *wake, h *held, end *ended) {
 	case settled != lock.OK:
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended", append(w.attrs(), slog.String("run", h.run))...)
 	}
+	return err == nil && settled == lock.Late
 }
 
 func (s *Sidecar) unrecorded(w *wake, h *held, err error) {

@@ -314,8 +314,8 @@ func (s *Sidecar) claim(w *wake) lock.Claim {
 	j := w.job
 	c := lock.Claim{
 		Job: j.Name, Tick: w.tick, Due: s.onRedis(w.due), Run: uuid.NewString(), Replica: s.replica, TTL: j.Lock.TTL,
-		Policy: lock.Policy(j.ConcurrencyPolicy), Period: j.series.period, Kind: w.kind, Key: w.of.Key, Attempt: w.attempt,
-		Retries: j.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
+		Policy: lock.Policy(j.ConcurrencyPolicy), Period: j.series.period, Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
+		Attempt: w.attempt, Retries: j.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
 		Refused: w.of.Refused, Again: j.Guarantee == config.AtLeastOnce, Fingerprint: j.Fingerprint, Second: w.second, Member: w.member,
 	}
 	if w.member != "" {

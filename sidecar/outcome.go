@@ -142,8 +142,9 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 	}
 }
 
-// finished counts the end of a run.
-func (s *Sidecar) finished(w *wake, h *held, end *ended) {
+// finished counts the end of a run. A run that another replica has counted as interrupted has failed already, and does not fail
+// a second time.
+func (s *Sidecar) finished(w *wake, h *held, end *ended, counted bool) {
 	t, o, r := s.metrics.job(w.job.label), end.outcome, end.result
 	t.ran(o)
 	if o != notStarted {
@@ -158,7 +159,6 @@ func (s *Sidecar) finished(w *wake, h *held, end *ended) {
 	}
 	bad := w.job.bad(o)
 	if bad {
-		t.failures.Add(1)
 		level = slog.LevelError
 	}
 	if end.attempt > 1 {
@@ -180,6 +180,12 @@ func (s *Sidecar) finished(w *wake, h *held, end *ended) {
 		attrs = append(attrs, slog.String("output", r.Output))
 	}
 	s.log.LogAttrs(context.Background(), level, "finished", attrs...)
+	if bad && counted {
+		return
+	}
+	if bad {
+		t.failures.Add(1)
+	}
 	s.notify.Send(notify.Ping{Job: w.job.Name, To: w.job.Notify, Run: h.run, Outcome: string(o), Failed: bad})
 }
 

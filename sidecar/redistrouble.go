@@ -17,13 +17,13 @@ type trouble struct {
 	at    time.Time
 }
 
-// tell tells what is wrong: at once if it is something else than before, and then once a minute.
-func (t *trouble) tell(log *slog.Logger, d diagnosis.Diagnosis) {
+// tell tells what is wrong, and with what: at once if it is something else than before, and then once a minute.
+func (t *trouble) tell(log *slog.Logger, d diagnosis.Diagnosis, with ...any) {
 	if d.Says == t.says && time.Since(t.at) < tellAgain {
 		return
 	}
 	t.says, t.at = d.Says, time.Now()
-	var attrs []any
+	attrs := with
 	if t.redis != "" {
 		attrs = append(attrs, "redis", t.redis)
 	}
@@ -43,10 +43,11 @@ const (
 	waiting = "waiting for Redis"
 )
 
-// announce says once that the replica takes ticks, and once that it waits for Redis if that comes first.
+// announce says once that the replica takes ticks. If Redis has not answered before, or has not taken the replica's first
+// registration, announce says once that the replica waits for Redis.
 func (w *watcher) announce() {
 	s := w.sidecar
-	switch ready := w.answeredOnce.Load(); {
+	switch ready := w.answeredOnce.Load() && !s.timers.bornAt().IsZero(); {
 	case ready && w.announced != taking:
 		w.announced = taking
 	case !ready && w.announced == "":

@@ -2,8 +2,11 @@ package sidecar
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
 )
 
 // count counts the lines of a replica's log that have all the words.
@@ -56,5 +59,44 @@ func TestARedisThatRefusesIsToldInItsOwnWordsAtOnceAndEachMinute(t *testing.T) {
 		}
 		w.redis.RequireAuth("")
 		time.Sleep(5 * time.Second)
+	})
+}
+
+// TestARedisThatAnswersAndTakesNoJobsIsToldInItsOwnWords: Redis answers reads, but no tick can be claimed.
+func TestARedisThatAnswersAndTakesNoJobsIsToldInItsOwnWords(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		var refuses atomic.Bool
+		refuses.Store(true)
+		c, err := w.redis.Dial() // makes the server
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		w.redis.Server().SetPreHook(func(p *server.Peer, command string, _ ...string) bool {
+			if refuses.Load() && strings.HasPrefix(strings.ToUpper(command), "EVAL") {
+				p.WriteError("READONLY You can't write against a read only replica.")
+				return true
+			}
+			return false
+		})
+		began := time.Now()
+		r := w.replica(time.Second)
+		time.Sleep(time.Until(began.Add(3*time.Minute + 30*time.Second)))
+		if n := r.count("level=ERROR", `msg="Redis is a replica, which takes no claims"`, "job=", "redis=redis:6379",
+			`err="READONLY `, "hint="); n != 4 {
+			t.Errorf("it was told %d times in three minutes and a half, want 4\n%s", n, r.logs)
+		}
+		if r.count("taking ticks") != 0 || r.count(`msg="waiting for Redis"`) != 1 || r.count("not known to Redis") != 0 {
+			t.Errorf("no tick is taken:\n%s", r.logs)
+		}
+		refuses.Store(false)
+		time.Sleep(2 * time.Second)
+		if r.count(`msg="Redis takes the jobs"`) != 1 || r.count(`msg="taking ticks"`, "replica=r1", "jobs=1") != 1 {
+			t.Errorf("it takes them now:\n%s", r.logs)
+		}
+		time.Sleep(2 * time.Minute)
+		if r.count(`msg="Redis takes the jobs"`) != 1 || r.count("Redis is a replica") != 4 || r.count("msg=finished") != 2 {
+			t.Errorf("it goes on:\n%s", r.logs)
+		}
 	})
 }

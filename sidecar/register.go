@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -29,7 +30,12 @@ func (w *watcher) register(ctx context.Context, born time.Time) {
 			j.forget()
 		}
 	}
-	var registering sync.WaitGroup
+	var (
+		registering sync.WaitGroup
+		mu          sync.Mutex
+		refused     string // a job that Redis refused, and why
+		why         error
+	)
 	slots := make(chan struct{}, registerAtOnce)
 	for _, j := range all {
 		if !j.registerDue() {
@@ -38,16 +44,35 @@ func (w *watcher) register(ctx context.Context, born time.Time) {
 		slots <- struct{}{}
 		registering.Go(func() {
 			defer func() { <-slots }()
-			if err := s.tell(ctx, j); err != nil && ctx.Err() == nil {
-				s.log.Warn("the job is not known to Redis yet", "job", j.Name, "err", err)
+			if err := s.tell(ctx, j); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if why == nil || j != s.timers { // a name that readers of the log do not know
+					refused, why = j.Name, err
+				}
 			}
 		})
 	}
 	registering.Wait()
+	if ctx.Err() == nil {
+		w.registered(refused, why)
+	}
 	w.gone.Range(func(name, gone any) bool {
 		w.deregister(ctx, gone.(*job))
 		return ctx.Err() == nil
 	})
+}
+
+// registered logs when Redis answers but takes no jobs, and when it takes them again. A Redis that is a replica, or whose user
+// may not write, takes none.
+func (w *watcher) registered(refused string, err error) {
+	switch {
+	case err != nil:
+		w.trouble.tell(w.sidecar.log, diagnosis.Of(err), "job", refused)
+	case w.trouble.says != "":
+		w.sidecar.log.Info("Redis takes the jobs")
+		w.trouble.over()
+	}
 }
 
 // tell makes a job known to Redis. One that every replica ran before is back: what was fired meanwhile is not fired again.

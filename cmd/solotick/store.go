@@ -113,8 +113,9 @@ func cannot(err error) *failure {
 	return f
 }
 
-// all are the jobs of the table, and after them those made through the API. Where the table does not tell its jobs, those
-// that ran or were skipped lately are there too, of which nothing but the name is known.
+// all returns the jobs of the table, and after them those made through the API. If the table does not tell all its jobs, all
+// adds the jobs that run, wait, ran lately or were skipped lately. Of these only the name is known, and whether every replica
+// runs them.
 func (d *desk) all(ctx context.Context) ([]config.Job, error) {
 	_, sources, err := d.DynamicJobs(ctx)
 	if err != nil {
@@ -128,39 +129,65 @@ func (d *desk) all(ctx context.Context) ([]config.Job, error) {
 	if err != nil {
 		return nil, cannot(err)
 	}
-	for _, name := range seen {
-		if !slices.ContainsFunc(all, func(j config.Job) bool { return j.Name == name }) {
-			all = append(all, config.Job{Name: name})
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		i := slices.IndexFunc(all, func(j config.Job) bool { return j.Name == name })
+		if i < 0 {
+			i, all = len(all), append(all, config.Job{Name: name})
+		}
+		if seen[name] == config.EveryReplica { // a replica reports it, from the table that it runs
+			all[i].Guarantee = config.EveryReplica
 		}
 	}
 	return all, nil
 }
 
-// partial says whether the table does not tell all its jobs: it is broken, or there is none.
-func (d *desk) partial() bool { return d.table.Unknown["jobs"] != "" }
+// partial says whether the table does not tell all of its jobs: it is broken, or there is none.
+func (d *desk) partial() bool {
+	return d.table.Unknown["jobs"] != "" || d.table.Unknown["defaults"] != "" || d.table.Unknown[config.Names] != ""
+}
 
 // recentRuns are looked through for the names of jobs.
 const recentRuns = 2000
 
-// seen are the names of the jobs that the history and the heartbeats know, sorted.
-func (d *desk) seen(ctx context.Context) ([]string, error) {
-	names := map[string]bool{}
+// seen returns the names of the jobs in the history, in the heartbeats, and among the runs and the due ticks. A job that every
+// replica runs now has its guarantee.
+func (d *desk) seen(ctx context.Context) (map[string]config.Guarantee, error) {
+	names := map[string]config.Guarantee{}
+	see := func(name string) {
+		_, timer := lock.TimerID(name)
+		if _, known := names[name]; !known && !timer {
+			names[name] = ""
+		}
+	}
 	entries, err := d.History(ctx, "", recentRuns)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		if _, timer := lock.TimerID(e.Job); !timer {
-			names[e.Job] = true
-		}
+		see(e.Job)
+	}
+	sight, err := d.Look(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range sight.Runs {
+		see(r.Job)
+	}
+	for _, due := range sight.Due {
+		see(due.Job)
 	}
 	replicas, err := d.Replicas(ctx)
 	for _, r := range replicas {
 		for name := range r.Skips {
-			names[name] = true
+			see(name)
+		}
+		for name := range r.Ran {
+			if see(name); d.now().Sub(r.Seen) <= lock.Silent {
+				names[name] = config.EveryReplica
+			}
 		}
 	}
-	return slices.Sorted(maps.Keys(names)), err
+	return names, err
 }
 
 // job is the job of that name.
@@ -216,8 +243,8 @@ func (d *desk) jobs(ctx context.Context, c *cobra.Command, names []string, all b
 	if err != nil {
 		return nil, err
 	}
-	if all && d.partial() {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("not all jobs are known here: %s", d.table.Unknown["jobs"]),
+	if why := d.table.Unknown[config.Names]; all && why != "" {
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("not all jobs are known here: %s", why),
 			hint: "name the jobs, or give the table with -c"}
 	}
 	var picked []string

@@ -66,7 +66,7 @@ func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o ou
 	if !wait {
 		return a.printTriggered(result, o)
 	}
-	entry, err := d.await(ctx, due)
+	entry, err := await(ctx, d, due)
 	if err != nil {
 		return err
 	}
@@ -110,14 +110,20 @@ func (a *app) warnIfAlone(ctx context.Context, d *desk) {
 	}
 }
 
+// records tell how a tick ended.
+type records interface {
+	History(ctx context.Context, job string, limit int) ([]lock.Entry, error)
+	States(ctx context.Context, jobs []string) (map[string]lock.JobState, error)
+}
+
 // await looks until the tick was run, be it on several replicas one after the other. Redis may be away meanwhile.
-func (d *desk) await(ctx context.Context, due lock.Due) (*lock.Entry, error) {
+func await(ctx context.Context, r records, due lock.Due) (*lock.Entry, error) {
 	for gone := 0; ; {
 		// The history first: when the run that it shows is to be run again, that is seen after it.
-		history, err := d.History(ctx, due.Job, 100)
+		history, err := r.History(ctx, due.Job, 100)
 		var states map[string]lock.JobState
 		if err == nil {
-			states, err = d.States(ctx, []string{due.Job})
+			states, err = r.States(ctx, []string{due.Job})
 		}
 		if entry, over := ending(due, history, states[due.Job]); err == nil && over {
 			if entry != nil && entry.Outcome != lock.HandedOver {

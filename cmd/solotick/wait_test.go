@@ -5,8 +5,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -49,7 +51,8 @@ func cutShort(l *lock.Lease) error {
 }
 
 func handsOver(l *lock.Lease) error {
-	_, err := l.Handover(context.Background(), 700*time.Millisecond, nil) // longer than from one look to the next
+	const wait = 700 * time.Millisecond // longer than from one look to the next
+	_, err := l.Handover(context.Background(), wait, &lock.Entry{Outcome: lock.HandedOver})
 	return err
 }
 
@@ -105,6 +108,44 @@ func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
 			}
 			if name == "forgotten" && !strings.Contains(errOut.String(), "error: the run neither waits nor runs") {
 				t.Errorf("standard error is %q", errOut.String())
+			}
+		})
+	}
+}
+
+// looks has the outcome that each look at the history finds. Nothing waits, and nothing runs. Further looks find the last one.
+type looks []string
+
+func (l *looks) History(_ context.Context, job string, _ int) ([]lock.Entry, error) {
+	outcome := (*l)[0]
+	if len(*l) > 1 {
+		*l = (*l)[1:]
+	}
+	if outcome == "" {
+		return nil, nil
+	}
+	return []lock.Entry{{Job: job, Tick: morning, Outcome: outcome}}, nil
+}
+
+func (*looks) States(context.Context, []string) (map[string]lock.JobState, error) { return nil, nil }
+
+// The history is read before the state. A tick handed over at the first read may have been run by the second: the handover is
+// not its end.
+func TestAHandoverIsNotTheEndUnlessTheTickWasDropped(t *testing.T) {
+	for _, c := range []struct {
+		looks looks
+		want  string
+	}{
+		{looks{lock.HandedOver, "succeeded"}, "succeeded"},
+		{looks{"", lock.HandedOver, "failed"}, "failed"},
+		{looks{lock.HandedOver}, lock.HandedOver},
+		{looks{""}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			found := slices.Clone(c.looks)
+			entry, err := await(t.Context(), &found, lock.Due{Job: "a", Tick: morning})
+			if (entry == nil) != (c.want == "") || (err == nil) != (c.want != "") || entry != nil && entry.Outcome != c.want {
+				t.Errorf("of the looks %q: %+v, %v; want %q", c.looks, entry, err, c.want)
 			}
 		})
 	}

@@ -88,6 +88,13 @@ func TestDaylightSavingByCity(t *testing.T) {
 			[]string{"2011-12-30 19:00"}},
 		{"a skipped day is not invented", "Pacific/Apia", "0 */12 30 12 *", "2011-12-01 00:00", "2012-12-01 00:00", nil},
 
+		// Casey lost three hours: 2010-03-04 15:00Z 02:00 of the 5th becomes 23:00 of the day before. A look at the next tick of
+		// the calendar alone leads past the repetition, to the next year.
+		{"a named day ends twice, hours apart, running", "Antarctica/Casey", "30 * 4 3 *", "2010-03-04 12:00", "2011-03-01 00:00",
+			[]string{"2010-03-04 12:30", "2010-03-04 15:30"}},
+		{"a named day begins before the repetition, asked in it", "Antarctica/Casey", "30 1 5 3 *", "2010-03-04 12:00", "2010-03-04 16:30",
+			[]string{"2010-03-04 14:30"}},
+
 		// Others of their kind.
 		{"midnight is skipped in Havana", "America/Havana", "0 0 * * *", "2026-03-07 12:00", "2026-03-09 12:00",
 			[]string{"2026-03-08 05:00", "2026-03-09 04:00"}},

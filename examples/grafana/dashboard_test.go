@@ -118,7 +118,7 @@ func prometheus(t *testing.T) (p *promtest.Server, exposed map[string]map[string
 	}
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "solotick")
-	if err := rig.Build(root, rig.Package, binary, nil); err != nil {
+	if err := rig.Build(root, rig.Package, binary); err != nil {
 		t.Fatal(err)
 	}
 	var listen string

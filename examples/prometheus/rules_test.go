@@ -168,7 +168,7 @@ func build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "solotick")
-	if err := rig.Build(root, rig.Package, out, nil); err != nil {
+	if err := rig.Build(root, rig.Package, out); err != nil {
 		t.Fatal(err)
 	}
 	return out

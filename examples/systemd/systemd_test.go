@@ -57,7 +57,7 @@ func build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "solotick")
-	if err := rig.Build(root, rig.Package, program, nil); err != nil {
+	if err := rig.Build(root, rig.Package, program); err != nil {
 		t.Fatal(err)
 	}
 	return program

@@ -201,7 +201,7 @@ func (c *court) settle(t *tally, tick time.Time, runs []*run) {
 		return
 	}
 	switch {
-	case slices.ContainsFunc(runs, c.diedBeforeTheStart), c.unanswered(tick):
+	case slices.ContainsFunc(runs, c.diedBeforeTheStart), !c.job.lasts() && c.unanswered(tick):
 		t.interrupted++
 	case c.overlapped(tick):
 		t.overlaps++
@@ -249,7 +249,8 @@ func (c *court) diedBeforeTheStart(r *run) bool {
 	if !c.record.struck(r.replica, r.tick.Add(-edge), r.end()) {
 		return false
 	}
-	return r.outcome() == interrupted && !c.job.again || r.outcome() == notStarted && !r.end().Add(edge).Before(r.tick.Add(c.job.every))
+	return r.outcome() == interrupted && !c.job.again ||
+		r.outcome() == notStarted && !c.job.lasts() && !r.end().Add(edge).Before(r.tick.Add(c.job.every))
 }
 
 // behindTheStruck tells whether a tick was refused behind a claim whose replica was struck before it could start the job,

@@ -31,7 +31,7 @@ func TestNemesis(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "solotick")
-	if err := rig.Build(root, rig.Package, binary, nil); err != nil {
+	if err := rig.Build(root, rig.Package, binary); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex

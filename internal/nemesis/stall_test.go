@@ -261,3 +261,18 @@ func TestTheTableSaysWhatAJobIs(t *testing.T) {
 		}
 	}
 }
+
+// A tick that outlives the next one is due again when it is given back, whatever happened to its replica.
+func TestAStruckClaimantIsNoExcuseForATickThatOutlivesTheNextOne(t *testing.T) {
+	for _, c := range []struct {
+		job  job
+		want []string
+	}{{brief, nil}, {outliving, []string{"lost"}}} {
+		s := newScene(c.job)
+		s.fire(0, 2, 3)
+		s.strike(cut, "r1", .99, 1.5)
+		s.judged(t, c.want...)
+		s.settle(1, 2.01, "x", notStarted)
+		s.judged(t, c.want...)
+	}
+}

@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,11 +22,23 @@ type single struct {
 
 // newSingle starts one; fsync is its appendfsync, addrs where it listens besides the loopback interface.
 func newSingle(t testing.TB, fsync string, addrs ...string) *single {
-	args := append([]string{"--appendonly", "yes", "--appendfsync", fsync, "--protected-mode", "no", "--bind", "127.0.0.1"}, addrs...)
+	args := append([]string{"--appendonly", "yes", "--appendfsync", fsync, "--protected-mode", "no", "--dir", inMemory(t),
+		"--auto-aof-rewrite-min-size", "8mb", "--bind", "127.0.0.1"}, addrs...)
 	s := &single{server: redistest.Start(t, args...)}
 	s.rdb = redis.NewClient(&redis.Options{Addr: s.server.Addr(), MaxRetries: -1})
 	t.Cleanup(func() { _ = s.rdb.Close() })
 	return s
+}
+
+// inMemory makes a directory in memory. On a busy disk an fsync can take a second, and Redis stands still without a fault of
+// ours. The files survive a crash of Redis in memory, too.
+func inMemory(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "solotick-nemesis-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 func (s *single) client() redis.UniversalClient { return s.rdb }

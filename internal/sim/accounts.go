@@ -110,6 +110,7 @@ func (w *world) checkWakes() {
 				n++
 			}
 		}
+		n = max(n, 1) // a replica that was told to ask again does so, or says why not
 		if all[k] < n && !k.replica.isDead() {
 			w.violatedAt(time.UnixMilli(k.tick).Sub(w.began), "5: never silently", k.job, "%s asked with %d runs for tick %d, and counted %d outcomes", k.replica.process, n, k.tick, all[k])
 		}
@@ -192,7 +193,7 @@ func (w *world) checkTimers() {
 						break
 					}
 					if at < max(l.from, r.began+3*time.Second) || w.disturbed(r.place, at-recovery, at+l.Jitter+time.Second) ||
-						handed[firing{job: l.Name, tick: tick.UnixMilli()}] {
+						handed[firing{job: l.Name, tick: tick.UnixMilli()}] && timers[wakeOf{r, l.Name, tick.UnixMilli()}] > 0 {
 						continue
 					}
 					w.met["wakes in good times"]++

@@ -82,17 +82,23 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending) {
 			w.met["fate: "+paused]++
 		case w.bornAfter(l.Name, tick):
 			w.met["fate: "+born]++
-		case w.changedAfter(l.Name, tick):
+		case w.changedAfter(l, tick):
 			w.met["fate: "+altered]++
 		case w.lostWhileItWaited(l.Name, tick):
 			w.met["fate: lost with all data while it waited"]++
-		case atEnd:
+		case atEnd && w.couldSayNothing(l, tick):
 			w.met["fate: "+altered]++
 		default:
 			at, _ := w.dueAt(tick)
 			w.violatedAt(at, "fates", l.Name, "tick %s has no fate: it was neither fired nor counted", stamp(tick))
 		}
 	}
+}
+
+// couldSayNothing tells whether a tick, and all newer ones of a life, came due too late in that life for a replica to ask for them.
+func (w *world) couldSayNothing(l *life, tick time.Time) bool {
+	at, _ := w.dueAt(tick.Add(l.Jitter))
+	return at > l.to-waited || !w.healthyFor(l.Name, at, at+asked) || w.disturbed(-1, at, at+asked)
 }
 
 // judgeOverlapped: a tick overlaps with a run that had begun when it came due, and with no other.
@@ -123,7 +129,8 @@ func (w *world) miscounted(l *life, said []fate) bool {
 	if after.at < before.at {
 		before, after = after, before
 	}
-	again := after.what == missed || l.Guarantee == config.AtLeastOnce && after.what == fired
+	again := after.what == missed && (before.what != fired || after.by != "booked by "+before.by) || // the replica that fired it knows
+		l.Guarantee == config.AtLeastOnce && after.what == fired
 	return again && w.lostAllBetween(before.at-time.Second, after.at)
 }
 
@@ -187,28 +194,48 @@ func (w *world) pausedAt(j *config.Job, tick time.Time) bool {
 // or one after a loss that no replica has outlived.
 func (w *world) bornAfter(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
-		return b.job == job && !tick.After(b.tick) && (w.stepped ||
+		return b.job == job && !tick.After(b.tick) && w.rightlyBorn(b) && (w.stepped ||
 			!slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool { return lost <= b.at && w.knewIt(lost, b.at) }))
 	})
+}
+
+// rightlyBorn tells whether a ledger was made where there was none: it is the first of its job, or Redis had lost the one before.
+func (w *world) rightlyBorn(b birth) bool {
+	last := time.Duration(-1)
+	for _, o := range w.redis.claims.births {
+		if o.job == b.job && o.at < b.at {
+			last = max(last, o.at)
+		}
+	}
+	return last < 0 || w.lostAllBetween(last, b.at)
 }
 
 // lostWhileItWaited tells whether a tick had been claimed and waited, handed on or in a queue, or was an overlap yet to be
 // counted, when Redis lost all data: nobody else knew of that.
 func (w *world) lostWhileItWaited(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
-		settles := a.code == "WON" || a.code == "QUEUED" || a.code == "OVERLAP"
-		return a.job == job && (settles && a.tick.Equal(tick) || a.lists(tick)) && w.forgotten(a.at) < w.plan.Lasts
+		if c, won := w.redis.claims.of(a.run); a.code == "WON" && won && (c.how == "finish" || c.how == "reap" && !c.back) {
+			return false // it had ended
+		}
+		return a.job == job && (a.settles() && a.tick.Equal(tick) || a.lists(tick)) && w.forgotten(a.at) < w.plan.Lasts
 	})
 }
+
+// settles tells whether it settled its tick or made it wait.
+func (a *ask) settles() bool { return a.code == "WON" || a.code == "QUEUED" || a.code == "OVERLAP" }
 
 // lists tells whether it made a tick wait which it did not ask for itself.
 func (a *ask) lists(tick time.Time) bool {
 	return a.code == "QUEUED" && slices.ContainsFunc(a.list, func(m string) bool { return numbers(m)[0] == tick.UnixMilli() })
 }
 
-// changedAfter tells whether Redis was told of other ticks of the job after a tick: then it has missed nothing before.
-func (w *world) changedAfter(job string, tick time.Time) bool {
-	return slices.ContainsFunc(w.redis.claims.sinces, func(b birth) bool { return b.job == job && b.tick.After(tick) && !w.bornWith(b) })
+// changedAfter tells whether Redis, after a tick, learned of a new schedule of the job, or learned late of this one, because it was
+// away when the table changed. In both cases the job has missed nothing before.
+func (w *world) changedAfter(l *life, tick time.Time) bool {
+	return slices.ContainsFunc(w.redis.claims.sinces, func(b birth) bool {
+		told := l.to < w.plan.Lasts && b.at >= l.to || l.from > 0 && w.away(-1, l.from, b.at-seconds)
+		return b.job == l.Name && b.tick.After(tick) && told && !w.bornWith(b)
+	})
 }
 
 // bornWith tells whether a ledger was made at that moment.
@@ -232,5 +259,7 @@ func (w *world) excusedFate(job string, tick time.Time, said []fate) bool {
 		return false
 	}
 	return slices.ContainsFunc(said, func(f fate) bool { return c.forgot(f.at) }) ||
-		slices.ContainsFunc(c.asks, func(a *ask) bool { return a.job == job && (a.tick.Equal(tick) || a.lists(tick)) && c.forgot(a.at) })
+		slices.ContainsFunc(c.asks, func(a *ask) bool {
+			return a.job == job && (a.tick.Equal(tick) && a.settles() || a.lists(tick)) && c.forgot(a.at)
+		})
 }

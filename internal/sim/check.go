@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 )
@@ -52,11 +51,14 @@ func (w *world) checkOnce() {
 	starts := map[firing]*run{}
 	for _, r := range w.runs {
 		f := firing{job: r.Job, tick: r.Tick.UnixMilli()}
-		if r.Kind == "backfill" {
-			continue // its ticks may have been fired before
+		if r.Kind == "backfill" { // its ticks may have been fired before
+			if w.askedFor(r) > 1 {
+				continue
+			}
+			f.process = r.Kind
 		}
 		if r.Token == 0 {
-			if w.stepped || w.plan.jumps() || w.disturbed(-1, r.replica.began-time.Second, r.replica.began+3*time.Second) {
+			if w.disturbed(-1, r.replica.began-time.Second, r.replica.began+3*time.Second) {
 				continue // the ticks come again on a clock that is set back, and nothing guards them
 			}
 			f.process = r.replica.process
@@ -71,15 +73,31 @@ func (w *world) checkOnce() {
 	}
 }
 
+// askedFor counts the requests for a run of a tick.
+func (w *world) askedFor(r *run) (n int) {
+	for _, t := range w.redis.claims.triggers {
+		if t.job == r.Job && t.tick.Equal(r.Tick) {
+			n++
+		}
+	}
+	return n
+}
+
 // checkChanged: a tick that every replica has fired for itself is not fired once more under a lock, when the job's guarantee
-// changes. Those of a rollout, in which the replicas do not agree, are left out.
+// changes, nor the other way round. Those of a rollout, in which the replicas do not agree, are left out.
 func (w *world) checkChanged() {
-	alone := map[ofTick]*run{}
+	alone, under := map[ofTick]*run{}, map[ofTick]*run{}
 	for _, r := range w.runs {
 		k := ofTick{r.Job, r.Tick.UnixMilli()}
+		if r.Token != 0 && under[k] == nil && r.Kind != "manual" && r.Kind != "backfill" {
+			under[k] = r
+		}
 		b := alone[k]
 		switch {
 		case r.Kind == "manual" || r.Kind == "backfill":
+		case r.Token == 0 && under[k] != nil && !w.stepped && !w.plan.Local && !w.rolledOut(r.Job, under[k].start):
+			w.violatedAt(r.start, "1: never twice", r.Job, "tick %s was fired by %s at %s under a lock, and by %s at %s on every replica",
+				stamp(r.Tick), under[k].replica.process, under[k].start, r.replica.process, r.start)
 		case r.Token == 0:
 			alone[k] = r
 		case b != nil && !w.stepped && !w.plan.Local && !w.rolledOut(r.Job, b.start):
@@ -111,17 +129,16 @@ func (w *world) judgeAgain(before, r *run) {
 			return
 		}
 	case cl.again && (cl.how == "reap" || cl.how == "requeue" || cl.how == "lost") && r.Attempt > cl.attempt &&
-		(r.Kind == "takeover" || r.Kind == "handover" || r.Kind == "manual" && before.Kind == "manual"):
+		(r.Kind == "takeover" || r.Kind == "handover" || r.Kind == before.Kind && (r.Kind == "manual" || r.Kind == "backfill")):
 		w.met["run again"]++
 		return
 	}
-	if w.plan.job(r.Job).Guarantee == string(config.AtLeastOnce) && slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {
-		return c.job == r.Job && c.tick.Equal(r.Tick) && w.lostAllBetween(c.won, r.start)
-	}) {
+	if now, _ := w.redis.claims.of(r.ID); now.again && w.lostAllBetween(cl.won, now.won) {
 		w.met["fired again after a loss of data"]++
 		return
 	}
-	if w.bornBehind(before.start-time.Second, r.start) {
+	if w.redis.claims.bornBehind(r.Job, r.Tick, before.start-time.Second, r.start) {
+		w.met["doubles of a ledger that was born behind"]++
 		return
 	}
 	if w.excusedDouble(before) {
@@ -137,10 +154,13 @@ func (w *world) lostAllBetween(from, to time.Duration) bool {
 	return slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= from && at <= to })
 }
 
-// bornBehind tells whether Redis lost all in a time, and its clock is set in this world. A ledger that is born on a clock
-// that was set back knows nothing of the ticks between: a limit.
-func (w *world) bornBehind(from, to time.Duration) bool {
-	return w.stepped && slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= from && at <= to })
+// bornBehind tells whether a ledger was made in a time, after a loss of all data, and does not count a tick as settled because
+// Redis' clock had been set back: a limit. The caller has the claims locked, or the run is over.
+func (c *claims) bornBehind(job string, tick time.Time, from, to time.Duration) bool {
+	return c.world.stepped && slices.ContainsFunc(c.births, func(b birth) bool {
+		return b.job == job && b.at >= from && b.at <= to && tick.After(b.tick) &&
+			slices.ContainsFunc(c.loss, func(at time.Duration) bool { return at >= from && at <= b.at })
+	})
 }
 
 // checkOverlap: promise 3, no two runs of a job that may both rely on their leases; and a run's context ends with

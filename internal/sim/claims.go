@@ -189,7 +189,7 @@ func (c *claims) won(q *call, record []string) {
 	token, _ := strconv.ParseInt(q.reply[answerToken], 10, 64)
 	if old := c.by[q.run()]; old != nil {
 		switch {
-		case old.how == "lost", old.how == "forgotten", c.world.bornBehind(old.settled, c.world.now()): // a copy that came late
+		case old.how == "lost", old.how == "forgotten", c.bornBehind(job, tick, old.settled, c.world.now()): // a copy that came late
 		case old.settled != 0:
 			c.world.violated("1: never twice", job, "run %s of tick %s was won again after %s", short(old.run), stamp(tick), old.how)
 		case old.token != token:
@@ -199,7 +199,7 @@ func (c *claims) won(q *call, record []string) {
 			return
 		}
 	}
-	if p := c.newest(job); p != nil && p.token >= token && !c.world.stepped {
+	if p := c.newest(job); p != nil && p.token >= token && !c.world.wentBack() {
 		c.world.violated("6: tokens", job, "run %s has token %d after %d", short(q.run()), token, p.token)
 	}
 	cl := &claim{run: q.run(), job: job, tick: tick, replica: q.replica, sent: q.sent, won: c.world.now(), token: token, kind: q.ask.kind,

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -50,6 +51,13 @@ func (w *world) steps(f Fault, now time.Duration) {
 			w.span(-1, now-time.Second, p.to, f.Kind)
 		}
 	}
+}
+
+// wentBack tells whether Redis' clock has ever been ahead of what it shows now.
+func (w *world) wentBack() bool {
+	now := w.now()
+	shows := now + w.offsetAt(now)
+	return slices.ContainsFunc(w.phases(), func(p phase) bool { return p.to < now && p.to+p.off > shows })
 }
 
 // offsetAt is what Redis' clock was off by.

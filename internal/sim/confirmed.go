@@ -18,9 +18,7 @@ func (w *world) checkConfirmed() {
 	}
 	for _, cl := range c.all {
 		for _, u := range cl.undone {
-			if (u.how == "finish" || u.how == "requeue") && u.told != 0 && cl.finished != 0 && cl.finished < cl.settled && cl.how == "reap" &&
-				!cl.replica.isDead() &&
-				!w.disturbed(-1, cl.finished-time.Second, cl.finished) { // it gave up when its ttl was over, and Redis had hardly come back
+			if (u.how == "finish" || u.how == "requeue") && u.told != 0 && cl.how == "reap" && w.believed(cl) {
 				w.violatedAt(u.at, "confirmed", cl.job, "the end of the run of tick %s was told to Redis at %s by %s and answered, "+
 					"a failover forgot it, and the run was taken over at %s",
 					stamp(cl.tick), u.at, cl.replica.process, cl.settled)
@@ -37,6 +35,22 @@ func (w *world) checkConfirmed() {
 			w.judgeQueuedAway(q)
 		}
 	}
+}
+
+// believed tells whether a replica took the end of a run for recorded. Then it was done with the run before another replica took
+// the run over, and before it gives up, which it does at the end of the ttl or of its own life.
+func (w *world) believed(c *claim) bool {
+	end := c.won
+	for _, r := range w.runs {
+		if r.ID == c.run {
+			end = max(end, r.end)
+		}
+	}
+	last := end + w.plan.ttl(c.job)
+	if ends := c.replica.endsAt(); ends != 0 {
+		last = min(last, ends+w.plan.Grace)
+	}
+	return c.finished != 0 && c.finished < min(c.settled, last) && !c.replica.isDead()
 }
 
 // finished records that a replica has done with a run: Redis knows of its end, as far as the replica can tell.

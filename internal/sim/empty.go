@@ -62,7 +62,7 @@ func (j *judged) judgeOwed() {
 func (j *judged) judgeLostRuns(lost time.Duration) {
 	w := j.world
 	for _, c := range j.claims {
-		if c.how != "lost" || c.settled != lost || !c.again || j.ConcurrencyPolicy == config.Replace {
+		if c.how != "lost" || c.settled != lost || !c.again || w.replaced(&c) {
 			continue
 		}
 		for _, r := range w.runs {

@@ -32,7 +32,7 @@ func (w *world) checkAttempts() {
 // excusedDouble tells whether a failover has forgotten the claim of a run, with nobody to confirm it.
 func (w *world) excusedDouble(r *run) bool {
 	c, known := w.redis.claims.of(r.ID)
-	return known && w.plan.Confirms == 0 && (c.how == "forgotten" || len(c.undone) > 0)
+	return known && w.plan.Confirms == 0 && (c.how == "forgotten" || c.again && len(c.undone) > 0)
 }
 
 // checkKinds: what somebody asked for stays that, whoever runs it again.
@@ -83,7 +83,11 @@ func (j *judged) judgeTriggers() {
 				break
 			}
 			c := mine[i]
-			if again := (c.how == "reap" || c.how == "requeue") && c.again && c.policy != "Replace" && c.deaths < takeovers &&
+			if c.how == "finish" && !w.wasStarted(c.run) && w.refused[c.run] == 0 && w.well(&c) {
+				w.violatedAt(c.won, "2: never lost", j.Name, "the run that was asked for at %s was claimed by %s, which was well, and not started",
+					t.at, c.replica.process)
+			}
+			if again := (c.how == "reap" || c.how == "requeue") && c.again && !w.replaced(&c) && c.deaths < takeovers &&
 				!w.redis.claims.late[c.run]; !again && c.how != "abandon" &&
 				(c.how != "handover" || c.member == "" || j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0) {
 				break

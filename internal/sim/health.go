@@ -50,6 +50,16 @@ func (w *world) healthyFor(job string, from, to time.Duration) bool {
 	return false
 }
 
+// fit tells whether some replica had long been well when a tick came due, with its app ready and a slot free for the job.
+func (w *world) fit(job string, due, to time.Duration) bool {
+	for i, r := range w.plan.Replicas {
+		if r.Begins+recovery <= due && !w.disturbed(i, due-recovery, to) && w.takes(i, job, due-time.Second, to) {
+			return true
+		}
+	}
+	return false
+}
+
 // well tells whether a run's replica had no trouble of any kind while it lasted.
 func (w *world) well(c *claim) bool {
 	over := c.settled

@@ -83,6 +83,7 @@ func (j *judged) judge(tick time.Time, at time.Duration) {
 			mine = append(mine, c)
 		}
 	}
+	j.promptly(tick, mine)
 	if len(mine) == 0 {
 		w.met["ticks that were not claimed"]++
 		j.unclaimed(tick, at)
@@ -98,6 +99,29 @@ func (j *judged) judge(tick time.Time, at time.Duration) {
 			next = mine[i+1].won
 		}
 		j.handedOn(c, at, next)
+	}
+}
+
+// promptly checks that a tick is claimed at once, or at the second try, if it comes due in good times and no other run or pause
+// of its job is in its way.
+func (j *judged) promptly(tick time.Time, mine []*claim) {
+	w := j.world
+	due := w.cameDue(j.Job, tick)
+	by := min(due+prompt, j.expires(tick, due))
+	if by <= due { // Redis' clock is set before the next one
+		return
+	}
+	if w.plan.Local || w.disturbed(-1, due-recovery, by) || w.paused(j.Name, due-time.Second, by) || j.settledByBirth(tick) < by ||
+		w.heldAhead(j.Name, tick) ||
+		!w.fit(j.Name, due, by) || j.ConcurrencyPolicy != config.Allow && slices.ContainsFunc(j.claims, func(c claim) bool {
+		return !c.tick.Equal(tick) && c.won <= by && (c.settled == 0 || c.settled+j.Lock.SafetyDelay+slack >= due)
+	}) {
+		return
+	}
+	w.met["ticks in good times"]++
+	if !slices.ContainsFunc(mine, func(c *claim) bool { return c.won <= by }) {
+		w.violatedAt(due, "2: never lost", j.Name, "tick %s came due at %s, nothing was in its way, and it was not claimed by %s",
+			stamp(tick), due, by)
 	}
 }
 
@@ -144,6 +168,16 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 	}
 }
 
+// handedUntil is the time until which a tick that is handed on, or given back, is worth firing. Where the guarantees say so, that
+// is later than the next tick.
+func (j *judged) handedUntil(c *claim, at time.Duration) time.Duration {
+	if j.Missed == config.All || j.ConcurrencyPolicy == config.Queue || c.how == "handover" && j.Guarantee == config.AtLeastOnce {
+		j.world.met["handed on beyond the next tick"]++
+		return j.deadline(at, j.world.plan.Lasts)
+	}
+	return j.expires(c.tick, at)
+}
+
 // expires is when a tick of the table is not worth firing any more.
 func (j *judged) expires(tick time.Time, at time.Duration) time.Duration {
 	next, ok := j.world.dueAt(j.Schedule.Next(tick))
@@ -171,7 +205,7 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 	to := w.plan.Lasts
 	switch c.how {
 	case "finish":
-		if !w.wasStarted(c.run) && j.plan.Refuses == 0 && len(w.plan.AppsDown) == 0 && w.well(c) {
+		if !w.wasStarted(c.run) && w.refused[c.run] == 0 && w.well(c) {
 			w.violatedAt(c.won, "2: never lost", j.Name, "tick %s was claimed by %s, which was well, and not started", stamp(c.tick), c.replica.process)
 		}
 		return
@@ -179,9 +213,9 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 		if j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0 {
 			return // it may be refused until it is given up
 		}
-		to = j.expires(c.tick, at)
+		to = j.handedUntil(c, at)
 	case "abandon":
-		to = j.expires(c.tick, at)
+		to = j.handedUntil(c, at)
 		if c.kind == "takeover" {
 			to = w.plan.Lasts
 		}
@@ -189,10 +223,13 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 		if w.well(c) && c.how == "reap" && !j.plan.Ignores {
 			w.violatedAt(c.settled, "2: never lost", j.Name, "the run for tick %s on %s, which was well, was taken over", stamp(c.tick), c.replica.process)
 		}
-		if !c.again || c.deaths >= takeovers || w.redis.claims.late[c.run] || j.ConcurrencyPolicy == config.Replace {
+		if !c.again || c.deaths >= takeovers || w.redis.claims.late[c.run] || w.replaced(c) {
 			return
 		}
 		w.met["to be run again"]++
+		if j.ConcurrencyPolicy == config.Replace {
+			w.met["to be run again under Replace"]++
+		}
 	default:
 		return
 	}
@@ -200,6 +237,13 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 		w.violatedAt(x, "2: never lost", j.Name, "tick %s was given back by %s at %s, could have been run again since %s, and was not by %s", stamp(c.tick),
 			c.how, c.settled, x, min(to, next))
 	}
+}
+
+// replaced tells whether a run was told to end for a newer tick.
+func (w *world) replaced(c *claim) bool {
+	return slices.ContainsFunc(w.redis.claims.queued, func(q queued) bool {
+		return q.job == c.job && q.policy == string(config.Replace) && q.at >= c.won && q.at <= c.settled
+	})
 }
 
 // takeovers is how often a run that is cut short is run again.

@@ -60,20 +60,28 @@ func (o *operator) do(f func(ctx context.Context, s *lock.Store) error) {
 // pause holds a job back, by its own pause or by that of all jobs.
 func (o *operator) pause(job string, all bool, until time.Time) {
 	o.do(func(ctx context.Context, s *lock.Store) error {
+		verb, act := "pause", s.Pause
 		if all {
-			return s.PauseWithAll(ctx, job, "a reason", until)
+			verb, act = "pauseAll", s.PauseWithAll
 		}
-		return s.Pause(ctx, job, "a reason", until)
+		err := act(ctx, job, "a reason", until)
+		if err == nil {
+			o.promisedLast(verb, job)
+		}
+		return err
 	})
 }
 
 func (o *operator) resume(job string, all bool) {
 	o.do(func(ctx context.Context, s *lock.Store) error {
-		act := s.Resume
+		verb, act := "resume", s.Resume
 		if all {
-			act = s.ResumeWithAll
+			verb, act = "resumeAll", s.ResumeWithAll
 		}
 		_, err := act(ctx, job)
+		if err == nil {
+			o.promisedLast(verb, job)
+		}
 		return err
 	})
 }
@@ -116,10 +124,27 @@ func (o *operator) promised(id string) {
 	c.promised[id] = o.world.now()
 }
 
+// promisedLast notes that the newest pause or resumption of a job was answered with a yes. Only the store knows its id.
+func (o *operator) promisedLast(verb, job string) {
+	c := o.world.redis.claims
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := ""
+	for id, d := range c.orders {
+		if d.verb == verb && d.job == job && c.promised[id] == 0 && (last == "" || d.at > c.orders[last].at) {
+			last = id
+		}
+	}
+	if last != "" {
+		c.promised[last] = o.world.now()
+		c.world.met["pauses that somebody was told of"]++
+	}
+}
+
 // done is a request of an operator as Redis has answered it.
 type done struct {
 	at        time.Duration
-	job       string
+	verb, job string // the verb of a pause
 	ticks     string // that it made due
 	forgotten bool   // by a failover
 }
@@ -136,6 +161,8 @@ func (c *claims) operated(q *call, code string) {
 		if len(q.args) > argBackfill {
 			d.ticks = strings.Join(q.args[argBackfill:], " ")
 		}
+	} else {
+		d.verb, d.job = q.args[argPause], q.job()
 	}
 	if was, ok := c.orders[q.request()]; ok && !was.forgotten {
 		c.askedAgain(q, was, d)
@@ -205,6 +232,15 @@ func (w *world) liftedTo(h hold) time.Duration {
 		}
 	}
 	return to
+}
+
+// heldAhead tells whether a pause of a job ended so soon after a step of Redis' clock that it may hold back a tick by the wrong
+// time of that clock: a limit.
+func (w *world) heldAhead(job string, tick time.Time) bool {
+	return slices.ContainsFunc(w.redis.claims.held, func(h hold) bool {
+		return h.job == job && h.to != 0 && tick.Sub(w.began) <= w.liftedTo(h) &&
+			slices.ContainsFunc(w.phases(), func(p phase) bool { return p.from > 0 && p.from <= h.to && h.to <= p.from+followed })
+	})
 }
 
 // paused tells whether a pause of a job lay over any part of a time.

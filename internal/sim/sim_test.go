@@ -126,7 +126,7 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"answers to WAIT of too few", "failovers with waitReplicas", "claimed from the table", "skipped for good", "waited for the end of a run",
 	"to be replaced", "overlapped", "ticks while apps refuse", "asked again", "left and returned", "timers", "owed after a loss",
 	"ended while it drained", "failed while it drained", "run by hand again", "ticks of every replica", "fate: fired", "fate: overlapped",
-	"fate: missed", "fate: paused", "fate: not started"}
+	"fate: missed", "fate: paused", "fate: not started", "ticks in good times", "pauses that somebody was told of"}
 
 // TestASeedIsPlayedTheSameWayAgain compares traces. Goroutines that wake at the same instant have no order, and the chance
 // in a backoff is no matter of the seed, so some seeds differ somewhere; what the checks say of them may not.

@@ -69,6 +69,25 @@ var teeth = []tooth{
 	{"believe what no replica has confirmed", "confirmed", "confirmed failover", []edit{
 		{"lock/burst.go", "return c.runs(acquireScript, settleScript) || answer[0] == \"OK\"", "return answer[0] == \"WON\""},
 	}},
+	{"believe the end of a run that no replica has confirmed", "confirmed", "confirmed failover", []edit{
+		{"lock/burst.go", "return c.runs(acquireScript, settleScript) || answer[0] == \"OK\"",
+			"return c.runs(acquireScript) || answer[0] == \"OK\" && !c.runs(settleScript)"},
+	}},
+	{"believe a pause that no replica has confirmed", "confirmed", "confirmed failover", []edit{
+		{"lock/burst.go", "answer[0] == \"OK\" ||", "answer[0] == \"OK\" && !c.runs(pauseScript) ||"},
+	}},
+	{"pass over every seventh second", "2: never lost", "Redis stalls", []edit{
+		{"sidecar/fire.go", "	ctx, stop := s.whileWorth(w)\n	defer stop()\n	asked",
+			"	if w.member == \"\" && w.tick.Unix()%7 == 0 {\n		s.skipped(w, superseded)\n		return nil\n	}\n" +
+				"	ctx, stop := s.whileWorth(w)\n	defer stop()\n	asked"},
+	}},
+	{"say nothing of what Redis' clock never reached", "5: never silently", "far clock", []edit{
+		{"sidecar/fire.go", "		case !until.IsZero() && !now.Before(until):\n			s.skipped(w, superseded)\n",
+			"		case !until.IsZero() && !now.Before(until):\n"},
+	}},
+	{"count nothing from before a replica came", "fates", "", []edit{
+		{"lock/register.lua", "elseif schedule ~= fingerprint then", "elseif schedule ~= fingerprint or knew == '0' then"},
+	}},
 	{"forget who refused a tick", "2: asked once", "apps refuse", []edit{
 		{"lock/settle.go", "append(slices.Clone(d.Refused), l.claim.Replica)", "slices.Clone(d.Refused)[:0]"},
 	}},

@@ -102,7 +102,7 @@ func start(o options, dir string, redis *rig.Redis, app *rig.App) ([]*rig.Replic
 		return nil, err
 	}
 	plain, skewed := filepath.Join(dir, "solotick"), filepath.Join(dir, "solotick-skewed")
-	if err := rig.Build(root, rig.Package, plain, nil); err != nil {
+	if err := rig.Build(root, rig.Package, plain); err != nil {
 		return nil, err
 	}
 	for _, d := range o.skew {

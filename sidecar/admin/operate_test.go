@@ -49,6 +49,23 @@ func TestATriggerIsMadeOncePerID(t *testing.T) {
 	}
 }
 
+func TestATriggerTooManyIsRefused(t *testing.T) {
+	w := newWorld(t)
+	for range 100 {
+		if got := w.ask("POST", "/v1/jobs/reports/trigger", ""); got.Code != http.StatusAccepted {
+			t.Fatalf("%d %s", got.Code, got.Body)
+		}
+	}
+	w.refuses(w.ask("POST", "/v1/jobs/reports/trigger", ""), http.StatusInsufficientStorage,
+		"there are too many: 100 requests wait, which is the limit")
+	if waiting := w.state("reports").Waiting; len(waiting) != 100 {
+		t.Errorf("%d wait", len(waiting))
+	}
+	if got := w.ask("POST", "/v1/jobs/send-invoices/trigger", ""); got.Code != http.StatusAccepted {
+		t.Errorf("another job: %d %s", got.Code, got.Body)
+	}
+}
+
 func TestAPauseHasAReasonAndPerhapsAnEnd(t *testing.T) {
 	w := newWorld(t)
 	const pause = "/v1/jobs/reports/pause"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,5 +86,32 @@ func TestAConnectionThatBecomesNoisyBeforeTheMomentIsClosed(t *testing.T) {
 	}
 	if n := open.Load(); n != 0 {
 		t.Errorf("%d connections are left open", n)
+	}
+}
+
+// A cancelled run is no reason to stop keeping connections: the app did not break one.
+func TestACanceledCallOnAKeptConnectionIsNotHeldAgainstIt(t *testing.T) {
+	ctx, cancel := contextWithCause(t)
+	calls := 0
+	a := newApp(t, func(_ http.ResponseWriter, r *http.Request) {
+		if calls++; calls == 2 {
+			cancel(errLockLost)
+			<-r.Context().Done()
+		}
+	})
+	e := NewHTTP(config.HTTP{URL: a.URL}, HTTPOptions{}).(*caller)
+	for i, want := range []Status{Succeeded, Canceled, Succeeded} {
+		e.wire.last = time.Now()
+		of := ctx
+		if i == 2 {
+			of = t.Context()
+		}
+		wantStatus(t, e.Execute(of, aRun()), want)
+		if (kept(e) != nil) != (want == Succeeded) {
+			t.Errorf("after call %d a connection is kept: %t", i+1, kept(e) != nil)
+		}
+	}
+	if c := e.wire.take(); c != nil {
+		c.Close()
 	}
 }

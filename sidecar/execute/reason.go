@@ -79,16 +79,17 @@ const maxFrame = 1000
 
 // frame has a line for each of the traces it knows. It is anchored, so that most lines are told by their beginning.
 var frame = regexp.MustCompile("^(?:" + strings.Join([]string{
-	`\s+(?:at|from|in) `,               // Java, JavaScript, .NET, Ruby
-	`\s*\.\.\. \d+ (?:more|lines)`,     // Java, JavaScript
-	`Node\.js v\d`,                     // JavaScript
-	`\s+File ".*", line \d+`,           // Python
-	`\S+:\d+:in [` + "`" + `'][^']*'$`, // Ruby
-	`#\d+ |  thrown in `,               // PHP
-	`goroutine \d+ \[|created by |\t\S+\.go:\d+|exit status \d+$`, // Go
-	`[\w./*()-]+\.[\w.*()-]+\((?:0x[\da-f]+|[{}, .?_])*\)$`,       // Go
-	`\s+\d+: (?:0x[\da-f]+|\S*::)|note: run with .RUST_BACKTRACE`, // Rust
-	`\s+\(.*\) \S+:\d+: `, // Elixir
+	`\s+(?:at|from|in) `,           // Java, JavaScript, .NET, Ruby
+	`\s*\.\.\. \d+ (?:more|lines)`, // Java, JavaScript
+	`Node\.js v\d`,                 // JavaScript
+	`  (?:errno|code|syscall|address|port|path|dest|hostname): `,                  // JavaScript: what Node lists of an error below its trace
+	`\s+File ".*", line \d+`,                                                      // Python
+	`\S+:\d+:in [` + "`" + `'][^']*'$`,                                            // Ruby
+	`#\d+ |  thrown in |Stack trace:$`,                                            // PHP
+	`\[signal |goroutine \d+ \[|created by |\t\S+\.go:\d+|exit status \d+$`,       // Go
+	`[\w./*()-]+\.[\w.*()-]+\((?:0x[\da-f]+|[{}, .?_])*\)$`,                       // Go
+	`\s+\d+: (?:0x[\da-f]+|\S*::|\S+$)|stack backtrace:$|note: .*RUST_BACKTRACE=`, // Rust
+	`\s+(?:\(.*\) \S+|\S+\.exs?):\d+: `,                                           // Elixir
 }, "|") + ")")
 
 // brief makes a reason of a text: one line, safe to show, and not long.

@@ -177,7 +177,7 @@ func TestTheCommandsInTheCommentExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "solotick")
-	if err := rig.Build(dir, rig.Package, program, []string{"CGO_ENABLED=0"}); err != nil {
+	if err := rig.Build(dir, rig.Package, program); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range commands {

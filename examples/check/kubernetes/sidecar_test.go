@@ -195,7 +195,7 @@ func compiled(t *testing.T, pkg, name string) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), name)
-	if err := rig.Build(dir, pkg, out, []string{"CGO_ENABLED=0"}); err != nil {
+	if err := rig.Build(dir, pkg, out); err != nil {
 		t.Fatal(err)
 	}
 	return out

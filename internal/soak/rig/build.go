@@ -24,12 +24,12 @@ func Root() (string, error) {
 	return strings.TrimSpace(string(dir)), nil
 }
 
-// Build compiles the program pkg of the module in dir to the file out, with the versions that this module asks for.
-// flags come before the package.
-func Build(dir, pkg, out string, env []string, flags ...string) error {
-	cmd := exec.Command("go", append(append([]string{"build", "-o", out}, flags...), pkg)...)
+// Build compiles the program pkg of the module in dir to the file out, static as the release is, with the versions that this
+// module asks for. flags come before the package.
+func Build(dir, pkg, out string, flags ...string) error {
+	cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", out}, flags...), pkg)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", pkg, err, text)
 	}
@@ -106,5 +106,5 @@ func BuildSkewed(dir, pkg, out, scratch string) error {
 			return fmt.Errorf("building with a skewed clock: %w", err)
 		}
 	}
-	return Build(dir, pkg, out, nil, "-overlay", filepath.Join(scratch, "overlay.json"))
+	return Build(dir, pkg, out, "-overlay", filepath.Join(scratch, "overlay.json"))
 }
