@@ -32,11 +32,11 @@ type clock struct {
 	mu     sync.Mutex
 	timers timerHeap
 	kick   chan struct{} // an earlier timer than the one slept for
-	beat   time.Time     // when run looked last, on the machine's monotonic clock
+	beat   time.Time     // when run looked last, or was about to begin, on the machine's monotonic clock
 }
 
 func newClock(wall func() time.Time, nap func(time.Duration)) *clock {
-	return &clock{Clock: clockwork.NewRealClock(), wall: wall, nap: nap, kick: make(chan struct{}, 1)}
+	return &clock{Clock: clockwork.NewRealClock(), wall: wall, nap: nap, kick: make(chan struct{}, 1), beat: time.Now()}
 }
 
 // Now is the cluster clock's time, in UTC.

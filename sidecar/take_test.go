@@ -174,6 +174,9 @@ func TestTimersFireInOrderAndStopWhenTold(t *testing.T) {
 func TestAClockThatStoppedIsNotAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClock(time.Now, time.Sleep)
+		if !c.alive() {
+			t.Error("it is dead before it could begin")
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		c.run(ctx)
