@@ -119,6 +119,9 @@ func (s *Store) Drop(ctx context.Context, d Due, missed bool) (ours bool, gaps s
 	if err != nil {
 		return false, "", fmt.Errorf("dropping due member %q: %w", member, err)
 	}
+	if len(parts) != 4 {
+		return false, "", fmt.Errorf("dropping due member %q: %w", member, unexpected(parts))
+	}
 	n, err := integer(parts[2])
 	gaps, _ = parts[3].(string)
 	if id, ok := TimerID(d.Job); ok && n == 1 {

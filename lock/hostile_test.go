@@ -38,7 +38,10 @@ func hostile(t *testing.T, attack, to string, struck chan<- struct{}) (addr stri
 		"SENTINEL SENTINELS":               "*0\r\n",
 		"CLUSTER SLOTS":                    fmt.Sprintf("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$%d\r\n%s\r\n:%s\r\n", len(host), host, port),
 		"TIME":                             "*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n",
+		"HMGET":                            "*1\r\n$-1\r\n",
+		"ZRANGE":                           "*0\r\n",
 	}
+	timer := lock.Due{Tick: time.UnixMilli(1), Job: "timer:a", Kind: "timer", Nonce: "n"}.Member()
 	answer := func(words []string) string {
 		said := strings.ToUpper(strings.Join(words, " "))
 		if strings.HasPrefix(said, to) {
@@ -47,6 +50,9 @@ func hostile(t *testing.T, attack, to string, struck chan<- struct{}) (addr stri
 			default:
 			}
 			return attack
+		}
+		if strings.HasPrefix(said, "ZRANGE") && !strings.Contains(said, "WITHSCORES") {
+			return fmt.Sprintf("*1\r\n$%d\r\n%s\r\n", len(timer), timer)
 		}
 		for of, answer := range answers {
 			if strings.HasPrefix(said, of) {
@@ -148,6 +154,70 @@ func TestEveryConnectionIsGuardedAgainstAHostileRedis(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Answers that are within all bounds, and of another form than go-redis or this package took for granted: each of them ended
+// the process.
+func TestNoFormOfAnAnswerEndsTheProcess(t *testing.T) {
+	for name, c := range map[string]struct {
+		to      string
+		options redis.UniversalOptions
+		ask     func(context.Context, *lock.Store) error
+		attacks []string
+	}{
+		"a look":                     {to: "HMGET", ask: look, attacks: []string{":-1\r\n", ":9000000000000\r\n", "+9000000000000\r\n", "*0\r\n", ":1\r\n"}},
+		"a drop":                     {to: "EVALSHA", ask: drop, attacks: []string{"*2\r\n$2\r\nOK\r\n:1\r\n", "*0\r\n", ":-1\r\n"}},
+		"timers":                     {to: "HSCAN", ask: clean, attacks: []string{"*2\r\n$1\r\n0\r\n*1\r\n$1\r\na\r\n"}},
+		"a list of timers":           {to: "HMGET", ask: list, attacks: []string{"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"}},
+		"nudges":                     {to: "SUBSCRIBE", ask: listen, attacks: []string{"*1\r\n:1\r\n", "*0\r\n", "*3\r\n$7\r\nmessage\r\n:1\r\n:1\r\n"}},
+		"a Sentinel's":               {to: "SUBSCRIBE", options: redis.UniversalOptions{MasterName: "m"}, ask: askTime, attacks: []string{"*1\r\n:1\r\n"}},
+		"nudges that come too early": {to: "HELLO", ask: listen, attacks: []string{"-ERR\r\n*1\r\n:1\r\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, attack := range c.attacks {
+				struck := make(chan struct{}, 1)
+				o := c.options
+				o.Addrs = []string{hostile(t, attack, c.to, struck)}
+				client := lock.NewClient(o, time.Second)
+				t.Cleanup(func() { _ = client.Close() })
+				s, err := lock.New(client, service, lock.Options{Timeout: time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				_ = c.ask(ctx, s) // an error, or none
+				select {
+				case <-struck:
+				case <-time.After(10 * time.Second):
+					t.Errorf("%.30q was not asked for", attack)
+				}
+				cancel()
+			}
+		})
+	}
+}
+
+func look(ctx context.Context, s *lock.Store) error {
+	_, err := s.Look(ctx, 1)
+	return err
+}
+
+func drop(ctx context.Context, s *lock.Store) error {
+	_, _, err := s.Drop(ctx, lock.Due{Tick: time.UnixMilli(1), Job: job, Kind: "manual", Nonce: "n"}, false)
+	return err
+}
+
+func clean(ctx context.Context, s *lock.Store) error {
+	if err := s.Sync(ctx); err != nil {
+		return err
+	}
+	return s.CleanTimers(ctx)
+}
+
+func list(ctx context.Context, s *lock.Store) error {
+	_, err := s.Timers(ctx, 10)
+	return err
 }
 
 func register(ctx context.Context, s *lock.Store) error {

@@ -177,7 +177,10 @@ func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []
 	}
 	reply, err := s.burst.do(ctx, args...)
 	texts, _ := reply.([]any)
-	for i, v := range texts {
+	if err == nil && len(texts) != len(members) {
+		err = unexpected(reply)
+	}
+	for i, v := range texts[:min(len(texts), len(members))] {
 		text, _ := v.(string)
 		id, _ := TimerID(members[i].Job)
 		if t, nonce, err := parseTimer(id, text); err == nil && nonce == members[i].Nonce {
@@ -195,7 +198,7 @@ func (s *Store) CleanTimers(ctx context.Context) error {
 	if err == nil {
 		fields, err = s.someTimers(ctx)
 	}
-	for f := range slices.Chunk(fields, 2) {
+	for f := range slices.Chunk(fields[:len(fields)&^1], 2) {
 		if t, _, bad := parseTimer(f[0], f[1]); err == nil && bad == nil && now.Sub(t.At) > timerMemory {
 			_, err = s.call(ctx, timerScript, 1, s.timerKeys(f[0]), "clean", f[0])
 		}

@@ -62,8 +62,9 @@ func (s *Store) Look(ctx context.Context, timers int64) (Sight, error) {
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
 	ofJobs := s.askDue(ctx, pipe, 0, until, maxDue)
 	ofTimers := s.askDue(ctx, pipe, timersBehind, until, max(timers, 1))
-	jobs := pipe.HMGet(ctx, s.keys.jobs, revision) // HGET of what is not there would be an error
-	born := pipe.HMGet(ctx, s.keys.ledger(TimerJobs), "born")
+	// HGET of what is not there would be an error; and go-redis' own HMGet takes any number for the length of an array.
+	jobs := pipe.Do(ctx, "hmget", s.keys.jobs, revision)
+	born := pipe.Do(ctx, "hmget", s.keys.ledger(TimerJobs), "born")
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Sight{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
@@ -83,13 +84,17 @@ func (s *Store) Look(ctx context.Context, timers int64) (Sight, error) {
 	now := at.Val().UnixMilli()
 	seen.Next, _ = seen.add(ofJobs, newest, now)
 	seen.NextTimer, seen.Strange = seen.add(ofTimers, nil, now)
-	if rev, ok := jobs.Val()[0].(string); ok {
-		seen.Jobs = number(rev)
-	}
-	if ms, ok := born.Val()[0].(string); ok {
-		seen.Born = fromMillis(number(ms))
-	}
+	seen.Jobs, seen.Born = number(field(jobs)), fromMillis(number(field(born)))
 	return seen, nil
+}
+
+// field is the only one that was asked for; "" if it is not there.
+func field(cmd *redis.Cmd) string {
+	if fields, ok := cmd.Val().([]any); ok && len(fields) == 1 {
+		text, _ := fields[0].(string)
+		return text
+	}
+	return ""
 }
 
 // Watcher finds runs whose replica is gone: those whose lease it saw unchanged for a whole ttl on its own clock. Redis'

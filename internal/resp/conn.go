@@ -3,6 +3,9 @@
 // memory. A guarded connection follows the replies as they come in, and ends before the client has read the first
 // one that announces more than Redis would ever send to Solotick. It keeps nothing of a reply and changes nothing in it.
 //
+// The messages of a subscription have to have their form, too: go-redis takes that for granted, in goroutines of its own, and
+// eight bytes of another one end the process.
+//
 // What it does not bound: all that a client keeps of many replies, each within the bounds, and the values in them.
 package resp
 
@@ -13,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"syscall"
 )
@@ -38,11 +42,20 @@ var ErrHandshake = errors.New("TLS handshake")
 // conn is a guarded connection. One goroutine at a time may read, as with any that replies are read from; others may write.
 type conn struct {
 	net.Conn
-	asked atomic.Bool // something was written since the scanner last asked
-	began bool        // something was read
+	asked atomic.Bool  // something was written since the scanner last asked
+	stage atomic.Int32 // what the connection is used for, as far as its requests have told
+	owed  atomic.Int64 // answers, to what was written in the stage opening
+	began bool         // something was read
 	scan  scanner
 	ended error // what ended it
 }
+
+// A connection is opened, and then used for requests, or for one subscription and no other request.
+const (
+	opening = iota
+	requesting
+	subscribed
+)
 
 // rawConn is a conn whose socket can be looked at, by which a pool finds out that an idle connection has ended.
 type rawConn struct {
@@ -63,12 +76,32 @@ func Guard(c net.Conn) net.Conn {
 // GuardRequests wraps a server's connection and checks what its client sends: each request must be an array that holds a
 // command.
 func GuardRequests(c net.Conn) net.Conn {
-	return &conn{Conn: c, began: true, scan: scanner{requests: true}}
+	guarded := &conn{Conn: c, began: true, scan: scanner{requests: true}}
+	guarded.stage.Store(requesting)
+	return guarded
 }
 
 func (c *conn) Write(p []byte) (int, error) {
+	if c.stage.Load() == opening {
+		c.opens(p)
+	}
 	c.asked.Store(true)
 	return c.Conn.Write(p)
+}
+
+// opens looks at what is written first.
+func (c *conn) opens(p []byte) {
+	_, first, _ := bytes.Cut(p, []byte("\r\n")) // behind the number of words
+	_, first, _ = bytes.Cut(first, []byte("\r\n"))
+	first, _, _ = bytes.Cut(first, []byte("\r\n"))
+	switch strings.ToLower(string(first)) {
+	case "hello", "auth", "select", "client", "readonly":
+		c.owed.Add(1 + int64(bytes.Count(p, []byte("\r\n*"))))
+	case "subscribe":
+		c.stage.Store(subscribed)
+	default:
+		c.stage.Store(requesting)
+	}
 }
 
 func (c *conn) Read(p []byte) (int, error) {
@@ -86,7 +119,13 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.ended = &Error{Addr: c.addr(), What: "nothing", TLS: true}
 	}
 	if c.ended == nil {
-		if wrong := c.scan.scan(p[:n], c.granted); wrong != "" {
+		stage := c.stage.Load()
+		c.scan.messages = stage == subscribed
+		wrong := c.scan.scan(p[:n], c.granted)
+		if wrong == "" && stage == opening && c.scan.begun() > c.owed.Load() {
+			wrong = "an answer that nobody asked for" // which would be taken for a message, when a subscription follows
+		}
+		if wrong != "" {
 			c.ended = &Error{Addr: c.addr(), What: wrong}
 		}
 	}

@@ -24,7 +24,9 @@ func served(t *testing.T, pieces ...string) net.Conn {
 		}
 	}()
 	t.Cleanup(func() { near.Close() })
-	return Guard(near)
+	c := Guard(near)
+	c.(*conn).stage.Store(requesting)
+	return c
 }
 
 func TestAConnectionEndsForGoodAtWhatIsRefused(t *testing.T) {
@@ -174,5 +176,45 @@ func BenchmarkRead(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.many), "ns/reply")
 			})
 		}
+	}
+}
+
+func TestASubscriptionBeginsWithWhatWasAskedFor(t *testing.T) {
+	const hello, subscribe = "*2\r\n$5\r\nhello\r\n$1\r\n3\r\n", "*2\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n"
+	const auth = "*2\r\n$4\r\nauth\r\n$1\r\np\r\n*2\r\n$6\r\nselect\r\n$1\r\n1\r\n"
+	for _, c := range []struct {
+		name   string
+		turns  []string // a request and what is answered to it, by turns
+		refuse string   // the error of the last turn
+	}{
+		{"a subscription", []string{hello, "%0\r\n", subscribe, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"}, ""},
+		{"a subscription behind two answers to one write", []string{hello, "-ERR\r\n", auth, "+OK\r\n+OK\r\n", subscribe, "+PONG\r\n"}, ""},
+		{"a message of another form", []string{hello, "%0\r\n", subscribe, "*1\r\n:1\r\n"}, "a message of another form"},
+		{"one that came too early", []string{hello, "%0\r\n*1\r\n:1\r\n"}, "an answer that nobody asked for"},
+		{"a part of one", []string{hello, "%0\r\n*1\r\n"}, "an answer that nobody asked for"},
+		{"one that came before anything", []string{"", "*1\r\n:1\r\n"}, "an answer that nobody asked for"},
+		{"an answer of any form", []string{hello, "%0\r\n", "*1\r\n$4\r\ntime\r\n", "*1\r\n:1\r\n", subscribe, "*1\r\n:1\r\n"}, ""},
+	} {
+		near, far := net.Pipe()
+		go func() {
+			_, _ = io.Copy(io.Discard, far) // which ends with the connection
+		}()
+		guarded, err := Guard(near), error(nil)
+		for i, turn := range c.turns {
+			if turn == "" {
+				continue
+			}
+			if i%2 == 0 {
+				_, err = io.WriteString(guarded, turn)
+				continue
+			}
+			go func() { _, _ = io.WriteString(far, turn) }()
+			_, err = io.ReadFull(guarded, make([]byte, len(turn)))
+		}
+		var refused *Error
+		if errors.As(err, &refused) != (c.refuse != "") || refused != nil && refused.What != c.refuse {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		near.Close()
 	}
 }

@@ -3,6 +3,7 @@ package resp
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // What a server may send. The largest answer that Solotick asks for is that of all dynamic jobs, some 5 MiB; a hundred
@@ -13,6 +14,8 @@ const (
 	// maxReply bounds a reply behind that bound, or one that nobody asked for. A pipeline over ten thousand jobs has as many
 	// replies, each of them small; a nudge is smaller still; one timer has 64 KiB.
 	maxReply = 128 << 10
+	// maxMessage bounds a message of a subscription. A nudge has a hundred bytes, and so has what a Sentinel tells.
+	maxMessage = 8 << 10
 	// maxLine bounds a line: a word, an error or a number. What Redis says in protected mode has 1 KiB.
 	maxLine = 4 << 10
 	// maxDepth bounds how deep arrays lie in each other: a client reads them by recursion. COMMAND has eight levels.
@@ -29,11 +32,22 @@ var kinds = [256]byte{'+': line, '-': line, ':': line, '_': line, ',': line, '#'
 
 const unknown, line, header = 0, 1, 2
 
+// forms are how the messages of a subscription go on behind their first word: '$' is a text, '?' a text or none, ':' a number.
+var forms = map[string]string{"subscribe": "?:", "unsubscribe": "?:", "message": "$$", "pong": "$"}
+
+// maxWord is more than the first word of a message has.
+const maxWord = 16
+
 // scanner follows replies as they come in, in pieces of any size, and keeps nothing of them.
 type scanner struct {
 	requests bool // are what is followed, not replies
+	messages bool // are what is followed: those of a subscription
 
-	left int64 // bytes that the present reply may still have, announced ones included
+	replies int64         // that have come
+	total   int64         // elements of the outermost array
+	word    [maxWord]byte // of a message, the first one
+	written int           // bytes of it, with its \r\n
+	left    int64         // bytes that the present reply may still have, announced ones included
 
 	kind     byte  // of the line that is being read; 0 = the next byte begins one
 	length   int64 // announced by the line so far
@@ -54,6 +68,9 @@ func (s *scanner) scan(p []byte, granted func() bool) (wrong string) {
 		switch {
 		case s.body > 0:
 			n := min(s.body, int64(len(p)))
+			if s.messages && s.nth() == 0 {
+				s.written += copy(s.word[s.written:], p[:n])
+			}
 			p = p[n:]
 			if s.body -= n; s.body == 0 {
 				s.complete()
@@ -64,9 +81,15 @@ func (s *scanner) scan(p []byte, granted func() bool) (wrong string) {
 				if granted() {
 					s.left = maxBatch
 				}
+				if s.messages {
+					s.left, s.written = maxMessage, 0
+				}
 				s.left -= element // those of an array are counted with it
 			}
 			s.kind, p = p[0], p[1:]
+			if s.messages && !s.fits() {
+				return otherForm
+			}
 			switch kinds[s.kind] {
 			case unknown:
 				if s.requests {
@@ -164,6 +187,9 @@ func (s *scanner) announced() string {
 	if s.requests && s.depth == 0 && (s.kind != '*' || s.negative || n == 0) {
 		return "a request without a command"
 	}
+	if s.messages && !s.fitsLength() {
+		return otherForm
+	}
 	if s.negative { // there is no such value
 		s.complete()
 		return ""
@@ -189,6 +215,9 @@ func (s *scanner) announced() string {
 		return fmt.Sprintf("arrays that are more than %d deep", maxDepth)
 	}
 	s.kind = 0
+	if s.depth == 0 {
+		s.total = n
+	}
 	s.open[s.depth] = n
 	s.depth++
 	return ""
@@ -203,4 +232,54 @@ func (s *scanner) complete() {
 		}
 		s.depth--
 	}
+	s.replies++
 }
+
+// begun is how many replies have come, the one included of which only a part has.
+func (s *scanner) begun() int64 {
+	if s.kind != 0 || s.depth > 0 || s.body > 0 {
+		return s.replies + 1
+	}
+	return s.replies
+}
+
+const otherForm = "a message of another form"
+
+// nth is the place that the present value has in the array of a message, from 0; -1 outside of it.
+func (s *scanner) nth() int64 {
+	if s.depth != 1 {
+		return -1
+	}
+	return s.total - s.open[0]
+}
+
+// fits tells whether what begins here may stand at this place of a message.
+func (s *scanner) fits() bool {
+	nth := s.nth()
+	switch {
+	case s.depth == 0: // an error, the answer to a PING, or a message
+		return strings.IndexByte("+-$*>", s.kind) >= 0
+	case nth == 0:
+		return s.kind == '$'
+	}
+	form := s.form()
+	if s.total != int64(1+len(form)) {
+		return false
+	}
+	return form[nth-1] == s.kind || form[nth-1] == '?' && (s.kind == '$' || s.kind == '_')
+}
+
+// fitsLength tells whether what was announced may have this length, or be no value, at this place of a message.
+func (s *scanner) fitsLength() bool {
+	nth := s.nth()
+	switch {
+	case s.depth == 0:
+		return s.kind == '$' || s.length > 1 && !s.negative
+	case s.negative:
+		return nth > 0 && s.form()[nth-1] == '?'
+	}
+	return true
+}
+
+// form is how a message goes on that begins with the first word.
+func (s *scanner) form() string { return forms[string(s.word[:max(s.written-len("\r\n"), 0)])] }

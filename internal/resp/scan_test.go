@@ -255,3 +255,66 @@ func FuzzScan(f *testing.F) {
 		}
 	})
 }
+
+// go-redis takes the form of a message for granted.
+func TestAMessageHasItsForm(t *testing.T) {
+	subscribed := "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
+	for sent, fits := range map[string]bool{
+		subscribed: true,
+		">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n":                 true,
+		"*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n":                  true,
+		">3\r\n$11\r\nunsubscribe\r\n_\r\n:0\r\n":                    true,
+		"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$3\r\ndue\r\n":            true,
+		"*2\r\n$4\r\npong\r\n$0\r\n\r\n":                             true,
+		"+PONG\r\n":                                                  true,
+		"$4\r\nPONG\r\n":                                             true,
+		"$-1\r\n":                                                    true,
+		"-NOPERM no\r\n":                                             true,
+		"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$8200\r\n":                false,
+		"*1\r\n:1\r\n":                                               false,
+		"*0\r\n":                                                     false,
+		"*-1\r\n":                                                    false,
+		">1\r\n$7\r\nmessage\r\n":                                    false,
+		"*3\r\n:1\r\n":                                               false,
+		"*3\r\n$-1\r\n":                                              false,
+		"*3\r\n+message\r\n":                                         false,
+		"*2\r\n$7\r\nmessage\r\n$1\r\nc\r\n":                         false,
+		"*4\r\n$7\r\nmessage\r\n$1\r\nc\r\n":                         false,
+		"*3\r\n$7\r\nmessage\r\n:1\r\n":                              false,
+		"*3\r\n$7\r\nmessage\r\n$-1\r\n":                             false,
+		"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n:1\r\n":                   false,
+		"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n*1\r\n":                   false,
+		"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$-1\r\n":                  false,
+		"*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n$1\r\n1\r\n":            false,
+		"*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n_\r\n":                  false,
+		"*3\r\n$9\r\nsubscribe\r\n:1\r\n":                            false,
+		"*2\r\n$4\r\npong\r\n$-1\r\n":                                false,
+		"*2\r\n$4\r\npong\r\n:1\r\n":                                 false,
+		"*4\r\n$8\r\npmessage\r\n$1\r\nc\r\n":                        false,
+		"*3\r\n$0\r\n\r\n$1\r\nc\r\n":                                false,
+		"*3\r\n$30\r\nmessagemessagemessagemessage!!\r\n$1\r\nc\r\n": false,
+		":1\r\n":             false,
+		"%1\r\n":             false,
+		"~3\r\n":             false,
+		"*250000\r\n$-1\r\n": false,
+		"_\r\n":              false,
+	} {
+		for _, before := range []string{"", subscribed} {
+			s := scanner{messages: true}
+			wrong := s.scan([]byte(before+sent), always)
+			if (wrong == "") != fits || fits && !s.between() {
+				t.Errorf("%q: %q", before+sent, wrong)
+			}
+			single := scanner{messages: true}
+			piecewise := ""
+			for _, b := range []byte(before + sent) {
+				if piecewise = single.scan([]byte{b}, always); piecewise != "" {
+					break
+				}
+			}
+			if (piecewise == "") != fits {
+				t.Errorf("%q in single bytes: %q", before+sent, piecewise)
+			}
+		}
+	}
+}

@@ -4,7 +4,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -17,38 +20,82 @@ func (well) Alive() bool    { return true }
 func (well) Ready() error   { return nil }
 func (well) Notice() string { return "" }
 
-func TestFewScrapesAreAnsweredAtOnce(t *testing.T) {
-	begun, end := make(chan struct{}), make(chan struct{})
-	slow := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		begun <- struct{}{}
-		<-end
-		return nil, nil
+// unread is an answer that nobody reads for a while.
+type unread struct {
+	*httptest.ResponseRecorder
+	sent chan<- struct{}
+	read <-chan struct{}
+}
+
+func (u unread) Write(p []byte) (int, error) {
+	u.sent <- struct{}{}
+	<-u.read
+	return u.ResponseRecorder.Write(p)
+}
+
+// Four scrapes that nobody read kept four times what is gathered, and a table of a thousand jobs took 160 MiB.
+func TestFewScrapesAreAnsweredAtOnceAndOneGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent, read := make(chan struct{}, maxScrapes), make(chan struct{})
+		var gathers atomic.Int32
+		g := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+			gathers.Add(1)
+			time.Sleep(time.Second)
+			name, kind := "x", dto.MetricType_UNTYPED
+			return []*dto.MetricFamily{{Name: &name, Type: &kind, Metric: []*dto.Metric{{Untyped: &dto.Untyped{}}}}}, nil
+		})
+		h := Server(well{}, g, slog.New(slog.DiscardHandler)).Handler
+		scrape := func() int {
+			out := unread{httptest.NewRecorder(), sent, read}
+			h.ServeHTTP(out, httptest.NewRequest("GET", "/metrics", nil))
+			return out.Code
+		}
+		codes := make(chan int, maxScrapes)
+		for range maxScrapes {
+			go func() { codes <- scrape() }()
+		}
+		for i := range maxScrapes {
+			synctest.Wait()
+			if n := gathers.Load(); int(n) != i+1 || len(sent) != i {
+				t.Fatalf("after %d s there were %d gatherings, and %d answers are being sent", i, n, len(sent))
+			}
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		close(read)
+		for range maxScrapes {
+			if code := <-codes; code != http.StatusOK {
+				t.Errorf("one of four scrapes: %d", code)
+			}
+		}
 	})
-	h := Server(well{}, slow, slog.New(slog.DiscardHandler)).Handler
-	scrape := func() int {
-		out := httptest.NewRecorder()
-		h.ServeHTTP(out, httptest.NewRequest("GET", "/metrics", nil))
-		return out.Code
-	}
-	codes := make(chan int)
-	for range 4 {
-		go func() { codes <- scrape() }()
-		<-begun
-	}
-	go func() { codes <- scrape() }()
-	select {
-	case code := <-codes:
-		if code != http.StatusServiceUnavailable {
-			t.Errorf("a fifth scrape at once: %d", code)
+}
+
+func TestAFifthScrapeAtOnceIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		g := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+			<-end
+			return nil, nil
+		})
+		h := Server(well{}, g, slog.New(slog.DiscardHandler)).Handler
+		codes := make(chan int, maxScrapes+1)
+		for range maxScrapes + 1 {
+			go func() {
+				out := httptest.NewRecorder()
+				h.ServeHTTP(out, httptest.NewRequest("GET", "/metrics", nil))
+				codes <- out.Code
+			}()
 		}
-	case <-begun:
-		t.Error("a fifth scrape at once gathers, too")
-		go func() { <-codes }()
-	}
-	close(end)
-	for range 4 {
-		if code := <-codes; code != http.StatusOK {
-			t.Errorf("one of four scrapes: %d", code)
+		synctest.Wait()
+		if len(codes) != 1 || <-codes != http.StatusServiceUnavailable {
+			t.Error("a fifth scrape at once is not refused")
 		}
-	}
+		close(end)
+		for range maxScrapes {
+			if code := <-codes; code != http.StatusOK {
+				t.Errorf("one of four scrapes: %d", code)
+			}
+		}
+	})
 }

@@ -17,8 +17,8 @@ const (
 	// these cost less than a MiB, and an eighth of the descriptors that a process commonly has.
 	maxConns = 32
 
-	// leastStay is how long a connection may wait for its request before it makes room for another. Without it, those who
-	// connect faster than requests are read would crowd everybody out.
+	// leastStay is how long a connection is waited for before it makes room for another. Without it, those who connect faster
+	// than requests are read would crowd everybody out.
 	leastStay = 10 * time.Millisecond
 
 	// kernelBuffer bounds, in bytes, what the kernel keeps of a connection in each direction: that counts against the
@@ -27,9 +27,9 @@ const (
 )
 
 // Listen listens on an address of the table for one of the servers of this package. The listener holds at most maxConns
-// connections. Beyond that, a new connection closes the one that has had no request for the longest time, so that clients
-// that only hold connections cost the replica neither memory nor descriptors. localhost is this machine, whatever the hosts
-// file says.
+// connections. Beyond that, a new connection closes the one that has waited the longest for its client: for a request, or for
+// an answer to be read. So clients that only hold connections cost the replica neither memory nor descriptors, and keep
+// nobody out. localhost is this machine, whatever the hosts file says.
 func Listen(addr string) (net.Listener, error) {
 	var l net.Listener
 	var err error
@@ -58,7 +58,7 @@ type bounded struct {
 	net.Listener
 
 	mu    sync.Mutex
-	idle  list.List // of *guest without a request that is being answered; the one that is so for the longest time first
+	idle  list.List // of *guest that is waited for, to ask or to read its answer; the one that is so for the longest time first
 	conns int       // idle or not
 }
 
@@ -149,6 +149,23 @@ func (g *guest) Close() error {
 	return g.Conn.Close()
 }
 
+// Write waits for the guest to read what was written before, as long as the kernel has no room for more.
+func (g *guest) Write(p []byte) (int, error) {
+	g.of.mu.Lock()
+	answered := g.place == nil && !g.gone
+	if answered {
+		g.waits()
+	}
+	g.of.mu.Unlock()
+	n, err := g.Conn.Write(p)
+	if answered {
+		g.of.mu.Lock()
+		g.leaves()
+		g.of.mu.Unlock()
+	}
+	return n, err
+}
+
 // begins tells whether a request of the guest may be answered: not when the connection was closed since it came.
 func (g *guest) begins() bool {
 	g.of.mu.Lock()
@@ -172,7 +189,7 @@ func withGuest(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, guestKey{}, c)
 }
 
-// attended keeps the connection of a request from being taken for idle while the request is answered.
+// attended keeps the connection of a request from being taken for idle while its answer is made.
 func attended(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g, ok := r.Context().Value(guestKey{}).(*guest); ok {

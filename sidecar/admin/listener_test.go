@@ -142,6 +142,33 @@ func TestAConnectionThatIsAnsweredIsNotSentAway(t *testing.T) {
 	}
 }
 
+// Thirty-two that ask for the metrics and do not read them kept the kubelet's probes out, which restarts the replica.
+func TestThoseWhoDoNotReadTheirAnswersKeepNobodyOut(t *testing.T) {
+	writing, large := make(chan struct{}, maxConns), make([]byte, 16<<20) // more than two kernels keep
+	l := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/large" {
+			writing <- struct{}{}
+			_, _ = w.Write(large) // which ends with the connection
+		}
+	})
+	for range 2 * maxConns {
+		v := visit(t, l)
+		if _, err := io.WriteString(v.conn, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-writing:
+		case <-time.After(patience):
+			t.Fatal("a request waits for those who do not read their answers")
+		}
+	}
+	late := visit(t, l)
+	late.asks()
+	if err := late.hears(); err != nil {
+		t.Errorf("who reads its answer gets none: %v", err)
+	}
+}
+
 func TestAConnectionHasAMomentToAskBeforeItMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bounded{}
