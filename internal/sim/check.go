@@ -231,7 +231,3 @@ func (w *world) wakes(s span) time.Duration {
 	return end
 }
 
-// jumps tells whether a replica's clock is set.
-func (p *Plan) jumps() bool {
-	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == "jump" })
-}
