@@ -230,4 +230,3 @@ func (w *world) wakes(s span) time.Duration {
 	}
 	return end
 }
-
