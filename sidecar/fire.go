@@ -88,7 +88,10 @@ func (s *Sidecar) fire(w *wake) {
 
 // gate refuses what is not to be fired at all.
 func (s *Sidecar) gate(w *wake) reason {
-	j := w.job
+	j, now := w.job, s.clock.Now()
+	if j.claims() {
+		now = s.slower() // what Redis calls early is not too late after that
+	}
 	switch {
 	case w.byHand():
 	case j.Suspend:
@@ -97,7 +100,7 @@ func (s *Sidecar) gate(w *wake) reason {
 		return paused
 	case !j.Start.IsZero() && w.tick.Before(j.Start), !j.End.IsZero() && !w.tick.Before(j.End):
 		return outsideWindow
-	case !w.deadline().IsZero() && s.clock.Now().After(w.deadline()):
+	case !w.deadline().IsZero() && now.After(w.deadline()):
 		return tooLate
 	}
 	return ""

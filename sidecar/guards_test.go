@@ -58,6 +58,34 @@ func TestAClockThatIsSetBackFiresNoTickOfEveryReplicaAgain(t *testing.T) {
 		})
 }
 
+// Nor when the job's schedule is changed before the clock has caught up, and changed back.
+func TestAReloadAfterAClockWasSetBackFiresNoTickOfEveryReplicaAgain(t *testing.T) {
+	table := func(schedule string) string {
+		return "clock: local\njobs:\n  - {name: second, schedule: '" + schedule + "', guarantee: every-replica, exec: {command: [x]}}"
+	}
+	simulate(t, table("* * * * * *"), func(w *world) {
+		r := w.replica(time.Millisecond, func(r *replica) { r.skew = 30 * time.Second })
+		w.at(22500 * time.Millisecond)
+		r.set(0)
+		w.at(25500 * time.Millisecond)
+		w.swap(r, table("*/5 * * * * *"))
+		w.at(36500 * time.Millisecond)
+		w.swap(r, table("* * * * * *"))
+		w.at(2 * time.Minute)
+		by := w.started("second")
+		for tick, s := range by {
+			if len(s) != 1 {
+				t.Errorf("tick +%s was started %d times", tick.Sub(w.origin()), len(s))
+			}
+		}
+		for at := 53 * time.Second; at < 2*time.Minute; at += time.Second {
+			if len(by[w.origin().Add(at)]) != 1 {
+				t.Errorf("tick +%s was started %d times", at, len(by[w.origin().Add(at)]))
+			}
+		}
+	})
+}
+
 // Whoever wants to hear of failures hears of a run whose replica is gone, and finds it among the failures that are kept.
 func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 	heard := make(chan string, 10)

@@ -130,9 +130,13 @@ func (j *job) passOn(heir *job) {
 	if !heir.succeeds(j) {
 		// What is being fired, no claim keeps from being fired again. What was only taken is not fired any more: a wake may
 		// take its tick long before it is due, and the heir may have others until then.
-		if !(heir.claims() && j.claims()) && j.answered.After(heir.taken) && heir.series.schedule.Last(j.answered).Equal(j.answered) {
-			heir.taken = j.answered
+		tick := heir.series.schedule.Last(j.answered)
+		switch {
+		case !j.claims(): // what it has fired may lie in the future, on a clock that was set back: no older tick is the heir's to take
+		case heir.claims(), !tick.Equal(j.answered):
+			return
 		}
+		heir.taken, heir.answered = newestOf(heir.taken, tick), j.answered
 		return
 	}
 	heir.taken, heir.answered, heir.claimed, heir.highest, heir.pausedTo = j.taken, j.answered, j.claimed, j.highest, j.pausedTo

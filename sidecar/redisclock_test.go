@@ -145,6 +145,43 @@ jobs:
 	}
 }
 
+// A tick that waits for Redis' clock is worth firing for as long after that, by whatever is said of how late it may be.
+func TestATickThatRedisCalledEarlyIsNotTooLate(t *testing.T) {
+	for _, back := range []time.Duration{6 * time.Second, 5 * time.Minute} {
+		for _, late := range []string{"startingDeadline: 1s", "missed: skip"} {
+			t.Run(fmt.Sprintf("%s, %s", back, late), func(t *testing.T) {
+				simulate(t, "\njobs:\n  - {name: five, schedule: '@every 5s', "+late+", exec: {command: [x]}}", func(w *world) {
+					for range 2 {
+						w.replica(time.Millisecond)
+					}
+					w.at(12500 * time.Millisecond)
+					w.redisIsAhead(-back)
+					w.at(back + 31*time.Second)
+					w.each("five", 5*time.Second, 15*time.Second, 30*time.Second, back+time.Second)
+					w.expect(0, "skips_total", "too_late")
+				})
+			})
+		}
+	}
+}
+
+// A job that asks Redis for no tick is late by its replica's clock alone.
+func TestHowLateATickOfEveryReplicaIsNoClockOfRedisSays(t *testing.T) {
+	simulate(t, "\njobs:\n  - {name: minute, schedule: '* * * * *', guarantee: every-replica, startingDeadline: 5s, exec: {command: [x]}}",
+		func(w *world) {
+			r := w.replica(time.Second)
+			w.at(-50 * time.Second)
+			w.redisIsAhead(-5 * time.Minute)
+			w.at(-20 * time.Second)
+			r.set(40 * time.Second)
+			w.at(10 * time.Second)
+			w.expect(1, "skips_total", "too_late")
+			if s := w.started("minute")[w.origin()]; len(s) != 0 {
+				t.Errorf("it was started 20 s late\n%s", w.log())
+			}
+		})
+}
+
 func TestAStepOfRedisClockThatLastsIsFollowed(t *testing.T) {
 	for _, ahead := range []time.Duration{50 * time.Second, -20 * time.Second} {
 		t.Run(ahead.String(), func(t *testing.T) {

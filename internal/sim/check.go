@@ -133,8 +133,13 @@ func (w *world) judgeAgain(before, r *run) {
 		w.met["run again"]++
 		return
 	}
-	if now, _ := w.redis.claims.of(r.ID); now.again && w.lostAllBetween(cl.won, now.won) {
+	now, _ := w.redis.claims.of(r.ID)
+	if now.again && w.lostAllBetween(cl.won, now.won) {
 		w.met["fired again after a loss of data"]++
+		return
+	}
+	if now.again && !now.table && w.ofTwoLines(cl, now) {
+		w.met["fired by two lines of runs after a loss of data"]++
 		return
 	}
 	if w.redis.claims.bornBehind(r.Job, r.Tick, before.start-time.Second, r.start) {
@@ -147,6 +152,33 @@ func (w *world) judgeAgain(before, r *run) {
 	}
 	w.violatedAt(r.start, "1: never twice", r.Job, "tick %s was fired by %s at %s (attempt %d) and by %s at %s (%s, attempt %d)", stamp(r.Tick),
 		before.replica.process, before.start, before.Attempt, r.replica.process, r.start, r.Kind, r.Attempt)
+}
+
+// ofTwoLines tells whether neither of two runs of a tick goes on with the other, and one goes on with what was claimed before
+// Redis lost all its data: a limit. Redis does not know what became of that, so a replica that finds its run lost has the tick
+// run again, whatever other replicas know of it. A run that stems from one that ended well, or from the same one as the
+// other, is never that.
+func (w *world) ofTwoLines(before, now claim) bool {
+	if p, ok := w.parent(now); ok && (p.how == "finish" || p.settled == 0 || p.run == before.run || p.run == before.parent) {
+		return false
+	}
+	return w.outlivedLoss(before) || w.outlivedLoss(now)
+}
+
+// outlivedLoss tells whether a run goes on with one that was claimed before Redis lost all its data.
+func (w *world) outlivedLoss(c claim) bool {
+	for p, ok := w.parent(c); ok; p, ok = w.parent(p) {
+		if w.lostAllBetween(p.won, c.won) {
+			return true
+		}
+	}
+	return false
+}
+
+// parent is the run of the same tick that a run goes on with.
+func (w *world) parent(c claim) (claim, bool) {
+	p, ok := w.redis.claims.of(c.parent)
+	return p, ok && p.tick.Equal(c.tick) && p.won < c.won
 }
 
 // lostAllBetween tells whether Redis lost all its data in a time.

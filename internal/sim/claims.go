@@ -50,6 +50,7 @@ type claim struct {
 	refused   int           // how many replicas had refused it in its round
 	again     bool          // to be run again when it is cut short
 	table     bool          // its authority was the table, not a due member
+	parent    string        // the run that made its due member: it goes on with that one, or waited for its end
 
 	policy  string
 	member  string        // that hands it on; "" = it is given up, or it has ended
@@ -206,7 +207,11 @@ func (c *claims) won(q *call, record []string) {
 		table:  q.ask.table,
 		policy: q.ask.policy, renewed: c.world.now()}
 	if len(q.args) > argMember {
-		cl.refused = max(len(strings.Fields(q.args[argMember]))-refusals, 0)
+		member := strings.Fields(q.args[argMember])
+		cl.refused = max(len(member)-refusals, 0)
+		if len(member) > memberRun {
+			cl.parent = member[memberRun]
+		}
 	}
 	if len(record) > recordAgain {
 		cl.again = record[recordAgain] == "1"

@@ -23,8 +23,11 @@ const (
 	recordAgain   = 7
 )
 
-// refusals is how many words of a due member stand before the replicas that have refused it in this round.
-const refusals = 7
+// The words of a due member: the run that made it, and behind that the replicas that have refused it in this round.
+const (
+	memberRun = 6
+	refusals  = 7
+)
 
 // acquire: the answer.
 const (
