@@ -258,8 +258,7 @@ func (w *world) anyRan(from, to time.Duration) bool {
 // bornWith tells whether a ledger was made at that moment.
 func (w *world) bornWith(since birth) bool {
 	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
-		return b.job == since.job &&
-			b.tick.Add(-time.Second).Equal(since.tick)
+		return b.job == since.job && b.at == since.at
 	})
 }
 
