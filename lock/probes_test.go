@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -206,9 +207,13 @@ func (p *prober) probeLossAtLeastOnce() {
 		{"it owes all", nil, nominal(7), owed(8, 9), nominal(9), fmt.Sprintf("%d-%d ", nominal(7), nominal(8)), owed(8, 9)},
 		{"it owes none", nil, nominal(9), nil, nominal(9), "", nil},
 		{"it owes what it knew", nil, nominal(8), owed(8, 9), nominal(9), fmt.Sprintf("%d-%d ", nominal(8), nominal(9)), owed(9)},
-		{"another was first", []any{0, 0, 1}, nominal(7), owed(8, 9), now, fmt.Sprintf("%d-%d ", nominal(7), nominal(8)), owed(8, 9)},
+		{"another was first", []any{0, 0, 1}, nominal(7), owed(8, 9), nominal(9), fmt.Sprintf("%d-%d ", nominal(7), nominal(8)), owed(8, 9)},
+		{"another was first, and it owes none", []any{0, 0, 1}, nominal(7), nil, nominal(7), "", nil},
+		{"another was first, and it owes what came since", []any{0, 0, 1}, nominal(7), owed(10), now,
+			fmt.Sprintf("%d-%d ", nominal(7), now+1), nil},
 		{"it owes what came after another", []any{0, nominal(8), 1}, nominal(7), owed(8, 9), nominal(8),
 			fmt.Sprintf("%d-%d ", nominal(7), nominal(8)), owed(8)},
+		{"another knew more", []any{0, nominal(8), 1}, nominal(6), nil, nominal(8), fmt.Sprintf("%d-%d ", nominal(6), nominal(8)+1), nil},
 		{"it skips what it missed", nil, nominal(7), nil, nominal(7), "", nil},
 	} {
 		p.do("DEL", p.ledger(), p.keys.due)
@@ -227,10 +232,19 @@ func (p *prober) probeLossAtLeastOnce() {
 			}
 		}
 	}
-	p.do("DEL", p.ledger())
+	p.do("DEL", p.ledger(), p.keys.due)
 	p.demand(p.registers("a", 1000_000, 0, 0, 1) == [6]int64{now, now, now, now}, "who knew nothing registers it as %v",
 		p.list("HGETALL", p.ledger()))
-	p.told("due", "due", "due", "due", "due", "due", "due")
+	p.do("HSET", p.ledger(), "tick", nominal(10)) // claimed early: what is settled stays that
+	got := p.registers(append([]any{"a", 1000_000, walkStart, nominal(5), 1}, owed(7, 8)...)...)
+	gap := fmt.Sprintf("%d-%d %d-%d ", nominal(8), now+1, nominal(5), nominal(7))
+	p.demand(got == [6]int64{now, now, now, nominal(10)}, "behind a claim: %v", got)
+	p.demand(p.field("gaps") == gap, "behind a claim the gap is %q, want %q", p.field("gaps"), gap)
+	p.do("DEL", p.ledger())
+	p.registers("a", 1000_000, 0, 0, 1)
+	got = p.registers("a", 1000_000, walkStart, nominal(5), 0) // its table says at-most-once
+	p.demand(got == [6]int64{now, now, now, now}, "behind one who knew nothing, at-most-once registers %v", got)
+	p.told(slices.Repeat([]string{"due"}, 12)...)
 }
 
 func (p *prober) probeClaimsInPauses() {

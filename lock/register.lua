@@ -14,11 +14,11 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'paused', 'late', 'gaps', 'back')
 local born, schedule, since, tick, paused, late, gaps, back = h[1], h[2], h[3], h[4], h[5], tonumber(h[6]) or 0, h[7] or '', h[8] or 0
 
+-- At-least-once goes on where the caller stands: it may fire again, and loses nothing.
+local stands = ARGV[5] == '1' and (#ARGV > 5 and tonumber(string.match(ARGV[#ARGV], '^%d+')) or known > 0 and known)
 if not born then -- a ledger is born with every earlier tick settled: after total loss no tick is fired again.
   born, since, paused = now, now + 1000, false -- A claim may have been early by up to a second (its tolerance).
-  if ARGV[5] == '1' then -- At-least-once goes on where the caller stands: it may fire again, and loses nothing.
-    since = #ARGV > 5 and tonumber(string.match(ARGV[#ARGV], '^%d+')) or known > 0 and known or now
-  end
+  if ARGV[5] == '1' then since = stands or now end
   tick = since
   redis.call('HSET', ledger, 'born', born, 'tick', tick, 'since', since, 'schedule', fingerprint)
 elseif schedule ~= fingerprint then -- a changed schedule has missed nothing before now
@@ -32,15 +32,25 @@ end
 
 -- Redis has lost the ledger that the caller knew. The first caller who did says what is missing since, for all of them.
 if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
+  -- One who knew nothing made the ledger, as of then. A tick from before that comes due by its jitter only later is still to be
+  -- fired: nothing has been claimed yet, so the ledger goes back to where this caller stands.
+  if stands and stands < tonumber(since) and since == born and tick == since then
+    since, tick = stands, stands
+    redis.call('HSET', ledger, 'tick', tick, 'since', since)
+  end
+  local function missed(from, to)
+    if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end
+  end
   local upTo = tonumber(since) + 1
   for i = #ARGV, 6, -1 do
     local owed = tonumber(string.match(ARGV[i], '^%d+'))
     if owed > known and owed <= tonumber(since) then
       redis.call('ZADD', due, now, ARGV[i])
+      if upTo > tonumber(since) then missed(owed, upTo) end -- newer ones that are settled
       upTo = owed
     end
   end
-  if upTo - known > 1 then gaps = gaps .. string.format('%d-%d ', known, upTo) end
+  missed(known, upTo)
   redis.call('HSET', ledger, 'late', string.format('%d', since), 'gaps', gaps)
   redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'due')
 end

@@ -86,6 +86,8 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending) {
 			w.met["fate: "+altered]++
 		case w.lostWhileItWaited(l.Name, tick):
 			w.met["fate: lost with all data while it waited"]++
+		case w.lostUncounted(l.Name, tick):
+			w.met["fate: lost with all data before it was counted"]++
 		case atEnd && w.couldSayNothing(l, tick):
 			w.met["fate: "+altered]++
 		default:
@@ -195,7 +197,7 @@ func (w *world) pausedAt(j *config.Job, tick time.Time) bool {
 func (w *world) bornAfter(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
 		return b.job == job && !tick.After(b.tick) && w.rightlyBorn(b) && (w.stepped ||
-			!slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool { return lost <= b.at && w.knewIt(lost, b.at) }))
+			!slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool { return lost <= b.at && w.knewIt(job, lost, b.at) }))
 	})
 }
 
@@ -221,6 +223,13 @@ func (w *world) lostWhileItWaited(job string, tick time.Time) bool {
 	})
 }
 
+// lostUncounted tells whether a tick was missed, and only Redis knew that, when it lost all data: a limit.
+func (w *world) lostUncounted(job string, tick time.Time) bool {
+	return slices.ContainsFunc(w.redis.claims.uncounted, func(m missing) bool {
+		return m.job == job && m.from < tick.UnixMilli() && tick.UnixMilli() < m.to
+	})
+}
+
 // settles tells whether it settled its tick or made it wait.
 func (a *ask) settles() bool { return a.code == "WON" || a.code == "QUEUED" || a.code == "OVERLAP" }
 
@@ -230,19 +239,26 @@ func (a *ask) lists(tick time.Time) bool {
 }
 
 // changedAfter tells whether Redis, after a tick, learned of a new schedule of the job, or learned late of this one, because it was
-// away when the table changed. In both cases the job has missed nothing before.
+// away when the table changed, or no replica ran then. In all cases the job has missed nothing before.
 func (w *world) changedAfter(l *life, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.sinces, func(b birth) bool {
-		told := l.to < w.plan.Lasts && b.at >= l.to || l.from > 0 && w.away(-1, l.from, b.at-seconds)
+		told := l.to < w.plan.Lasts && b.at >= l.to || l.from > 0 && (w.away(-1, l.from, b.at-seconds) || !w.anyRan(l.from, b.at-seconds))
 		return b.job == l.Name && b.tick.After(tick) && told && !w.bornWith(b)
+	})
+}
+
+// anyRan tells whether a replica ran for a part of a time.
+func (w *world) anyRan(from, to time.Duration) bool {
+	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
+		died, ends := r.diedAt(), r.endsAt()
+		return r.began <= to && (died == 0 || died >= from) && (ends == 0 || ends >= from)
 	})
 }
 
 // bornWith tells whether a ledger was made at that moment.
 func (w *world) bornWith(since birth) bool {
 	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
-		return b.job == since.job &&
-			b.tick.Add(-time.Second).Equal(since.tick)
+		return b.job == since.job && b.at == since.at
 	})
 }
 

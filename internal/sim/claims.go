@@ -22,6 +22,8 @@ type claims struct {
 	loss      []time.Duration // when all was forgotten
 	births    []birth
 	sinces    []birth // from when on a job has the ticks that it has
+	uncounted []missing
+	told      []introduced
 	held      []hold
 	orders    map[string]done          // what the operator did, by id
 	bookings  map[string]bool          // requests that counted missed ticks
@@ -88,6 +90,19 @@ type birth struct {
 	job  string
 	at   time.Duration
 	tick time.Time
+}
+
+// missing is a time of which the ticks were missed, and not counted yet, when Redis lost all data: those between the two.
+type missing struct {
+	job      string
+	from, to int64
+}
+
+// introduced says that a replica was told of a job's ledger.
+type introduced struct {
+	replica *replica
+	job     string
+	at      time.Duration
 }
 
 // queued is a tick that was claimed to wait behind a run.
@@ -278,6 +293,9 @@ func (c *claims) known(q *call) {
 	if q.ask != nil {
 		q.ask.read = c.world.now()
 	}
+	if q.name == "register" && len(q.reply) > answerTick {
+		c.told = append(c.told, introduced{q.replica, q.job(), c.world.now()})
+	}
 	code := first(q.reply)
 	if cl := c.by[q.run()]; cl != nil && q.name == "settle" && cl.told == 0 && q.args[argVerb] != "reap" {
 		cl.told = c.world.now()
@@ -331,10 +349,11 @@ func (c *claims) of(run string) (claim, bool) {
 }
 
 // lost is the end of all claims: Redis knows of none any more.
-func (c *claims) lost() {
+func (c *claims) lost(uncounted []missing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.world.now()
+	c.uncounted = append(c.uncounted, uncounted...)
 	c.loss = append(c.loss, now)
 	for _, cl := range c.all {
 		if cl.settled == 0 {

@@ -31,7 +31,7 @@ func (j *judged) judgeOwed() {
 			tick = j.Schedule.Last(tick.Add(-time.Nanosecond))
 		}
 		due := w.dueOf(j.Job, tick)
-		if due <= j.first || !w.knewIt(lost, b.at) || w.paused(j.Name, due-time.Second, due+time.Second) || j.livedOver(due) {
+		if due <= j.first || !w.knewIt(j.Name, lost, b.at) || w.paused(j.Name, due-time.Second, due+time.Second) || j.livedOver(due) {
 			continue
 		}
 		won := w.plan.Lasts
@@ -90,11 +90,13 @@ func (j *judged) livedOver(due time.Duration) bool {
 	return slices.ContainsFunc(j.claims, func(c claim) bool { return c.won <= due && (c.settled == 0 || c.settled >= due) })
 }
 
-// knewIt tells whether some replica was there before and after.
-func (w *world) knewIt(from, to time.Duration) bool {
+// knewIt tells whether some replica was there before and after that had been told of the job's ledger: from all others, nobody can
+// learn what was fired before.
+func (w *world) knewIt(job string, from, to time.Duration) bool {
 	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
 		died := r.diedAt()
-		return r.began < from-recovery && (died == 0 || died > to) && (r.endsAt() == 0 || r.endsAt() > to)
+		told := slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool { return i.replica == r && i.job == job && i.at < from })
+		return told && r.began < from-recovery && (died == 0 || died > to) && (r.endsAt() == 0 || r.endsAt() > to)
 	})
 }
 

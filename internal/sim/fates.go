@@ -18,7 +18,7 @@ import (
 //	missed        a replica counted it as missed, or dropped it
 //	paused        it came due in a pause
 //	born          a ledger was made that counts it as settled
-//	lost          it waited when Redis lost all data, and nobody else knew of that
+//	lost          it waited, or was missed and not counted yet, when Redis lost all data, and nobody else knew of that
 //	changed       the job changed or left before anything was said of it
 //	open          it waits, or nothing newer was asked for, at the very end
 //

@@ -125,3 +125,20 @@ func (s *store) unbooked(job string) (gaps [][2]int64) {
 	}
 	return gaps
 }
+
+// uncounted are the times of which the ticks were missed, and Redis alone knows that: those of the gaps, and those between the newest
+// claimed tick and a pause that still lasts, which become a gap when it ends.
+func (s *store) uncounted() (all []missing) {
+	for _, job := range s.world.plan.names() {
+		for _, gap := range s.unbooked(job) {
+			all = append(all, missing{job, gap[0], gap[1]})
+		}
+		key := prefix + "job:" + job
+		for _, field := range []string{"paused", "pausedAll"} {
+			if note := numbers(s.mini.HGet(key, field)); len(note) > 1 {
+				all = append(all, missing{job, s.ledger(job).tick, note[1]})
+			}
+		}
+	}
+	return all
+}

@@ -119,11 +119,12 @@ func (s *store) setTime() {
 
 // forget loses all data, and with a restart the scripts too.
 func (s *store) forget() {
+	uncounted := s.uncounted()
 	s.mini.FlushAll()
 	s.mu.Lock()
 	s.shadow = map[string]owner{}
 	s.mu.Unlock()
-	s.claims.lost()
+	s.claims.lost(uncounted)
 }
 
 // arriving is called before a message is put before the server.
