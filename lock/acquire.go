@@ -106,11 +106,6 @@ func (c *Claim) check() error {
 	if err := oneWord("replica", c.Replica); err != nil {
 		return err
 	}
-	if c.Key != "" {
-		if err := oneWord("key", c.Key); err != nil {
-			return err
-		}
-	}
 	if _, ok := TimerID(c.Job); ok && c.Member == "" {
 		return fmt.Errorf("job %q has the name of a timer, and no tick of a table", c.Job)
 	}
