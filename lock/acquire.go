@@ -110,11 +110,8 @@ func (c *Claim) check() error {
 	if err := oneWord("replica", c.Replica); err != nil {
 		return err
 	}
-	for _, key := range []string{c.Key, c.AgainKey} {
-		if key == "" {
-			continue
-		}
-		if err := oneWord("key", key); err != nil {
+	if c.AgainKey != "" {
+		if err := oneWord("key", c.AgainKey); err != nil {
 			return err
 		}
 	}

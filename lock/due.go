@@ -88,6 +88,11 @@ func (d *Due) check() error {
 	if err := oneWord("run", d.Nonce); err != nil {
 		return err
 	}
+	if d.Key != "" {
+		if err := oneWord("key", d.Key); err != nil {
+			return err
+		}
+	}
 	for _, r := range d.Refused {
 		if err := oneWord("replica", r); err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -21,7 +22,7 @@ func readBounded(file string, most int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		return nil, fmt.Errorf("reading %s: it is larger than %d KiB", file, most>>10)
+		return nil, &fs.PathError{Op: "read", Path: file, Err: fmt.Errorf("it is larger than %d KiB", most>>10)}
 	}
 	return data, err
 }

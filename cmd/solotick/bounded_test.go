@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/diagnosis"
 )
 
 func TestFilesThatTheTableNamesAreReadToABound(t *testing.T) {
@@ -22,9 +23,13 @@ func TestFilesThatTheTableNamesAreReadToABound(t *testing.T) {
 			t.Errorf("%d bytes: %d bytes, %v", len(text), len(got), err)
 		}
 	}
-	const endless, says = "/dev/zero", "reading /dev/zero: it is larger than "
+	const endless, says = "/dev/zero", "read /dev/zero: it is larger than "
 	if _, err := readPassword(endless); err == nil || !strings.Contains(err.Error(), says+"64 KiB") {
 		t.Errorf("a password without end: %v", err)
+	}
+	_, err := readPassword(endless)
+	if d := diagnosis.Of(err); d.Says != "cannot be asked" || !strings.Contains(d.Hint, "redis.passwordFile") {
+		t.Errorf("of a Redis whose password is without end it is said: %+v", d)
 	}
 	for _, c := range []config.TLS{{CAFile: endless}, {CertFile: endless, KeyFile: endless}} {
 		if _, err := tlsConfig(&c, &tls.Config{}); err == nil || !strings.Contains(err.Error(), says+"4096 KiB") {

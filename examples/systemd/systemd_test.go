@@ -125,6 +125,10 @@ func TestTheUnitIsBounded(t *testing.T) {
 	if memory<<30 < need {
 		t.Errorf("MemoryMax is %d GiB, the table's jobs and Solotick take up to %d MiB", memory, need>>20)
 	}
+	// By default systemd stops a service, and all its jobs, when the kernel has ended one of them for its memory.
+	if policy := setting(t, all, "OOMPolicy"); policy != "continue" {
+		t.Errorf("OOMPolicy is %s", policy)
+	}
 	for name, least := range map[string]int{"TasksMax": 64, "LimitNOFILE": 256} {
 		if n, err := strconv.Atoi(setting(t, all, name)); err != nil || n < least || n > 65536 {
 			t.Errorf("%s is %d, %v", name, n, err)

@@ -47,4 +47,10 @@ func TestTheAdminAddressIsNotCalled(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
+	w.admin = netip.MustParseAddrPort("[::1]:9748")
+	for _, address := range []string{"[::1]:9748", "[::1%lo]:9748", "[::1%1]:9748"} { // the zone is of no account to the kernel
+		if err := w.control(t.Context(), "tcp", address, nil); !errors.Is(err, errAdmin) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
 }

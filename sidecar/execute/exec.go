@@ -68,6 +68,7 @@ type command struct {
 	path  string   // PATH of env
 	grace func(cause error) time.Duration
 	log   *slog.Logger
+	rate  rate // of what all runs print
 
 	limits limits
 	untold bool // it is no run, and told of none
@@ -120,7 +121,7 @@ func (e *command) Execute(ctx context.Context, r Run) Result {
 			env = append(env, f.env+"="+f.value)
 		}
 	}
-	out := &output{log: e.log.With("job", r.Job, "tick", r.stamp(), "run", r.ID)}
+	out := &output{log: e.log.With("job", r.Job, "tick", r.stamp(), "run", r.ID), rate: &e.rate}
 	stdout, stderr := &lines{out: out, stream: "stdout"}, &lines{out: out, stream: "stderr"}
 	cmd := &exec.Cmd{
 		Path: path, Args: e.args, Env: env, Dir: e.dir,

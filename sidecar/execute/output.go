@@ -78,12 +78,12 @@ func printable(s string) string {
 // output takes what one attempt of a command says, on both streams, as lines: each goes to the tail, and to the log unless
 // that were too much for it.
 type output struct {
-	log *slog.Logger // knows job and run
+	log  *slog.Logger // knows job and run
+	rate *rate        // of the job
 
 	mu   sync.Mutex
 	tail tail
 	last lastWords
-	rate rate
 }
 
 func (o *output) line(stream string, line []byte, cut bool) {
@@ -119,10 +119,7 @@ func (o *output) tellOf(leftOut int) {
 
 // close tells of lines that were left out at the end.
 func (o *output) close() {
-	o.mu.Lock()
-	n := o.rate.untold()
-	o.mu.Unlock()
-	o.tellOf(n)
+	o.tellOf(o.rate.untold())
 }
 
 // words are the tail of what the command said, and what of it all tells why it failed.

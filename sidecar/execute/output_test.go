@@ -61,7 +61,7 @@ func TestLinesAreTheSameHoweverTheyCome(t *testing.T) {
 	text := "one\n\ntwo\r\n" + strings.Repeat("x", lineSize) + "\n" + strings.Repeat("é", lineSize) + "\nend"
 	for _, step := range []int{1, 2, 3, 1000, lineSize, 1 << 20} {
 		var log records
-		l := &lines{out: &output{log: slog.New(&log)}, stream: "s"}
+		l := &lines{out: &output{log: slog.New(&log), rate: new(rate)}, stream: "s"}
 		for i := 0; i < len(text); i += step {
 			l.Write([]byte(text[i:min(i+step, len(text))]))
 			if cap(l.buf) > 2*lineSize {
@@ -85,7 +85,7 @@ func TestLinesAreTheSameHoweverTheyCome(t *testing.T) {
 
 func TestALineIsNotCutInTheMiddleOfACharacter(t *testing.T) {
 	var log records
-	l := &lines{out: &output{log: slog.New(&log)}, stream: "s"}
+	l := &lines{out: &output{log: slog.New(&log), rate: new(rate)}, stream: "s"}
 	l.Write([]byte("x" + strings.Repeat("é", lineSize) + "\n"))
 	if strings.ContainsRune(log.text[0], utf8.RuneError) {
 		t.Errorf("it ends in %q", log.text[0][lineSize-10:])

@@ -1,10 +1,13 @@
 package execute
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 const (
-	// A run may fill the log with so much at once, and with so much a second from then on: a job that prints in a loop must
-	// not fill the disk or cost its neighbours their lines.
+	// A job may fill the log with so much at once, and with so much a second from then on, in all its runs together: one that
+	// prints in a loop, or much in each run of every second, must not fill the disk or cost its neighbours their lines.
 	logBurst     = 4 << 20
 	logPerSecond = 64 << 10
 
@@ -15,8 +18,9 @@ const (
 	quietTime = time.Second
 )
 
-// rate bounds what one run writes into the log. It is not safe for concurrent use.
+// rate bounds what the runs of one job write into the log.
 type rate struct {
+	mu    sync.Mutex
 	spent int       // of logBurst, in bytes, at that time
 	at    time.Time // zero = nothing was written yet
 	quiet time.Time // until then all is left out
@@ -25,6 +29,8 @@ type rate struct {
 
 // admit tells whether a line of so many bytes goes to the log, and how many were left out before it.
 func (r *rate) admit(size int, now time.Time) (ok bool, leftOut int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if now.Before(r.quiet) {
 		r.out++
 		return false, 0
@@ -39,11 +45,14 @@ func (r *rate) admit(size int, now time.Time) (ok bool, leftOut int) {
 		r.out++
 		return false, 0
 	}
-	return true, r.untold()
+	leftOut, r.out = r.out, 0
+	return true, leftOut
 }
 
-// untold is how many lines were left out since it was last asked.
+// untold is how many lines were left out since it was last asked, or a line was admitted.
 func (r *rate) untold() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	n := r.out
 	r.out = 0
 	return n

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/solotick/solotick/config"
 )
 
 // What a run prints in a loop is bounded in the log, by what it prints at once and by what it prints for long, and each line
@@ -14,7 +16,7 @@ import (
 func TestTheLogTakesOnlySoMuchOfARunsOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log records
-		out := &output{log: slog.New(&log)}
+		out := &output{log: slog.New(&log), rate: new(rate)}
 		const size = 800 // with what else stands in a line of the log: a thousand
 		said := 0
 		say := func(lines int, pause time.Duration) {
@@ -63,4 +65,22 @@ func TestTheLogTakesOnlySoMuchOfARunsOutput(t *testing.T) {
 			t.Errorf("the tail has %d bytes", len(tail))
 		}
 	})
+}
+
+// A job of every second that prints 3 MiB each time wrote 260 GB a day.
+func TestTheRunsOfAJobShareWhatTheLogTakes(t *testing.T) {
+	var log records
+	loud := NewExec(config.Exec{Command: []string{"sh", "-c", `yes "$(printf %0800d 0)" | head -c 3000000`}},
+		ExecOptions{Log: slog.New(&log), Env: []string{"PATH=/usr/bin:/bin"}})
+	for range 3 {
+		wantStatus(t, loud.Execute(t.Context(), aRun()), Succeeded)
+	}
+	size, told := 0, false
+	for _, l := range log.text {
+		size += len(l)
+		told = told || strings.Contains(l, "lines were left out")
+	}
+	if size < logBurst/2 || size > logBurst*5/4 || !told {
+		t.Errorf("three runs that printed 9 MB wrote %d bytes into the log; told of it: %t", size, told)
+	}
 }

@@ -118,10 +118,11 @@ func (w *wire) control(_ context.Context, network, address string, _ syscall.Raw
 	return nil
 }
 
-// isAdmin tells whether an address is the replica's own admin address. The unspecified one leads to this machine, too.
+// isAdmin tells whether an address is the replica's own admin address. The unspecified one leads to this machine, too, and so
+// does ::1 in any zone.
 func (w *wire) isAdmin(ap netip.AddrPort) bool {
-	at := ap.Addr().Unmap()
-	return w.admin.IsValid() && ap.Port() == w.admin.Port() && (at == w.admin.Addr().Unmap() || at.IsUnspecified())
+	at, own := ap.Addr().Unmap().WithZone(""), w.admin.Addr().Unmap().WithZone("")
+	return w.admin.IsValid() && ap.Port() == w.admin.Port() && (at == own || at.IsUnspecified())
 }
 
 // moment is what the caller has to say about the begin of a call: when it may be, and that it was.
