@@ -19,8 +19,9 @@ test: ## all tests, with the race detector; installs redis-server, prometheus, s
 	.ci/chromium
 	cd sidecar/admin/browser && go vet ./... && go test -timeout 5m ./...
 
-lint: ## formatting, vet, staticcheck, a tidy go.mod, and known vulnerabilities
+lint: ## formatting, marks of merges, vet, staticcheck, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }
+	@! grep -rnE --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .
 	go vet ./...
 	go tool -modfile=.ci/tools/go.mod staticcheck ./...
 	go mod tidy -diff

@@ -451,7 +451,8 @@ func TestDueMemberIsReadBackAsWritten(t *testing.T) {
 
 // FuzzWhatIsReadAsDueCanBeClaimed: a member that is read and refused would stay due for ever, in the way of its job's others.
 func FuzzWhatIsReadAsDueCanBeClaimed(f *testing.F) {
-	for _, kind := range []string{"schedule", "catchup", "handover", "takeover", "manual", "backfill", "timer", "by\thand", "other", "manual:key", "manual:a\tkey"} {
+	for _, kind := range []string{"schedule", "catchup", "handover", "takeover", "manual", "backfill", "timer", "by\thand", "other",
+		"manual:key", "manual:a\tkey"} {
 		f.Add("1795197400705 a " + kind + " 1 0 0 n")
 		f.Add("1795197400705 timer:a " + kind + " 2 1 1 n b \v")
 	}

@@ -165,12 +165,15 @@ func TestNoFormOfAnAnswerEndsTheProcess(t *testing.T) {
 		ask     func(context.Context, *lock.Store) error
 		attacks []string
 	}{
-		"a look":                     {to: "HMGET", ask: look, attacks: []string{":-1\r\n", ":9000000000000\r\n", "+9000000000000\r\n", "*0\r\n", ":1\r\n"}},
-		"a drop":                     {to: "EVALSHA", ask: drop, attacks: []string{"*2\r\n$2\r\nOK\r\n:1\r\n", "*0\r\n", ":-1\r\n"}},
-		"timers":                     {to: "HSCAN", ask: clean, attacks: []string{"*2\r\n$1\r\n0\r\n*1\r\n$1\r\na\r\n"}},
-		"a list of timers":           {to: "HMGET", ask: list, attacks: []string{"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"}},
-		"nudges":                     {to: "SUBSCRIBE", ask: listen, attacks: []string{"*1\r\n:1\r\n", "*0\r\n", "*3\r\n$7\r\nmessage\r\n:1\r\n:1\r\n"}},
-		"a Sentinel's":               {to: "SUBSCRIBE", options: redis.UniversalOptions{MasterName: "m"}, ask: askTime, attacks: []string{"*1\r\n:1\r\n"}},
+		"a look": {to: "HMGET", ask: look,
+			attacks: []string{":-1\r\n", ":9000000000000\r\n", "+9000000000000\r\n", "*0\r\n", ":1\r\n"}},
+		"a drop":           {to: "EVALSHA", ask: drop, attacks: []string{"*2\r\n$2\r\nOK\r\n:1\r\n", "*0\r\n", ":-1\r\n"}},
+		"timers":           {to: "HSCAN", ask: clean, attacks: []string{"*2\r\n$1\r\n0\r\n*1\r\n$1\r\na\r\n"}},
+		"a list of timers": {to: "HMGET", ask: list, attacks: []string{"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"}},
+		"nudges": {to: "SUBSCRIBE", ask: listen,
+			attacks: []string{"*1\r\n:1\r\n", "*0\r\n", "*3\r\n$7\r\nmessage\r\n:1\r\n:1\r\n"}},
+		"a Sentinel's": {to: "SUBSCRIBE", options: redis.UniversalOptions{MasterName: "m"}, ask: askTime,
+			attacks: []string{"*1\r\n:1\r\n"}},
 		"nudges that come too early": {to: "HELLO", ask: listen, attacks: []string{"-ERR\r\n*1\r\n:1\r\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
