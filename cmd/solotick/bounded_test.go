@@ -28,7 +28,7 @@ func TestFilesThatTheTableNamesAreReadToABound(t *testing.T) {
 		t.Errorf("a password without end: %v", err)
 	}
 	_, err := readPassword(endless)
-	if d := diagnosis.Of(err); d.Says != "cannot be asked" || !strings.Contains(d.Hint, "redis.passwordFile") {
+	if d := diagnosis.Of(err); d.Says != "cannot be used" || !strings.Contains(d.Hint, "redis.passwordFile") {
 		t.Errorf("of a Redis whose password is without end it is said: %+v", d)
 	}
 	for _, c := range []config.TLS{{CAFile: endless}, {CertFile: endless, KeyFile: endless}} {
