@@ -208,12 +208,13 @@ func (p *prober) probeLossAtLeastOnce() {
 		{"it owes none", nil, nominal(9), nil, nominal(9), "", nil},
 		{"it owes what it knew", nil, nominal(8), owed(8, 9), nominal(9), fmt.Sprintf("%d-%d ", nominal(8), nominal(9)), owed(9)},
 		{"another was first", []any{0, 0, 1}, nominal(7), owed(8, 9), nominal(9), fmt.Sprintf("%d-%d ", nominal(7), nominal(8)), owed(8, 9)},
-		{"another was first, and it owes none", []any{0, 0, 1}, nominal(7), nil, nominal(7), "", nil},
+		{"another was first, and it owes none", []any{0, 0, 1}, nominal(7), nil, now, fmt.Sprintf("%d-%d ", nominal(7), now+1), nil},
 		{"another was first, and it owes what came since", []any{0, 0, 1}, nominal(7), owed(10), now,
 			fmt.Sprintf("%d-%d ", nominal(7), now+1), nil},
 		{"it owes what came after another", []any{0, nominal(8), 1}, nominal(7), owed(8, 9), nominal(8),
 			fmt.Sprintf("%d-%d ", nominal(7), nominal(8)), owed(8)},
-		{"another knew more", []any{0, nominal(8), 1}, nominal(6), nil, nominal(8), fmt.Sprintf("%d-%d ", nominal(6), nominal(8)+1), nil},
+		{"another knew more", []any{0, nominal(8), 1}, nominal(6), owed(7), nominal(8),
+			fmt.Sprintf("%d-%d %d-%d ", nominal(7), nominal(8)+1, nominal(6), nominal(7)), owed(7)},
 		{"it skips what it missed", nil, nominal(7), nil, nominal(7), "", nil},
 	} {
 		p.do("DEL", p.ledger(), p.keys.due)
@@ -242,7 +243,7 @@ func (p *prober) probeLossAtLeastOnce() {
 	p.demand(p.field("gaps") == gap, "behind a claim the gap is %q, want %q", p.field("gaps"), gap)
 	p.do("DEL", p.ledger())
 	p.registers("a", 1000_000, 0, 0, 1)
-	got = p.registers("a", 1000_000, walkStart, nominal(5), 0) // its table says at-most-once
+	got = p.registers(append([]any{"a", 1000_000, walkStart, nominal(5), 0}, owed(7)...)...) // its table says at-most-once
 	p.demand(got == [6]int64{now, now, now, now}, "behind one who knew nothing, at-most-once registers %v", got)
 	p.told(slices.Repeat([]string{"due"}, 12)...)
 }
