@@ -78,7 +78,7 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending) {
 			w.met["fate: "+missed+", and to be counted yet"]++
 		case end.open[tick.UnixMilli()] || tick.UnixMilli() > end.tick:
 			w.met["fate: "+open]++
-		case w.pausedAt(l.Job, tick):
+		case w.pausedAt(l.Job, tick), w.heldAhead(l.Name, tick):
 			w.met["fate: "+paused]++
 		case w.bornAfter(l.Name, tick):
 			w.met["fate: "+born]++
@@ -125,14 +125,14 @@ func (w *world) judgeOverlapped(f fate) {
 }
 
 // miscounted tells whether a tick was claimed, up to a second ahead, overlapped or counted before Redis lost all its data, and
-// was counted as missed after it by a replica that had not heard of it: a limit. Under at-least-once such a replica fires it.
+// was counted as missed after it because the first replica that told Redis what was missing had not heard of it: a limit, whoever
+// counts it then. Under at-least-once such a replica fires it.
 func (w *world) miscounted(l *life, said []fate) bool {
 	before, after := said[0], said[1]
 	if after.at < before.at {
 		before, after = after, before
 	}
-	again := after.what == missed && (before.what != fired || after.by != "booked by "+before.by) || // the replica that fired it knows
-		l.Guarantee == config.AtLeastOnce && after.what == fired
+	again := after.what == missed || l.Guarantee == config.AtLeastOnce && after.what == fired
 	return again && w.lostAllBetween(before.at-time.Second, after.at)
 }
 

@@ -157,8 +157,11 @@ func (w *world) judgeAgain(before, r *run) {
 // ofTwoLines tells whether neither of two runs of a tick goes on with the other, and one goes on with what was claimed before
 // Redis lost all its data: a limit. Redis does not know what became of that, so a replica that finds its run lost has the tick
 // run again, whatever other replicas know of it. A run that stems from one that ended well, or from the same one as the
-// other, is never that.
+// other, is never that, unless it waited for the end of that run: the new ledger did not know that the tick had been claimed.
 func (w *world) ofTwoLines(before, now claim) bool {
+	if now.parent == before.run && now.kind == "catchup" && (now.policy == string(lock.Queue) || now.policy == string(lock.Replace)) {
+		return w.outlivedLoss(before)
+	}
 	if p, ok := w.parent(now); ok && (p.how == "finish" || p.settled == 0 || p.run == before.run || p.run == before.parent) {
 		return false
 	}

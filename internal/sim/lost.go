@@ -112,7 +112,7 @@ func (j *judged) promptly(tick time.Time, mine []*claim) {
 		return
 	}
 	if w.plan.Local || w.disturbed(-1, due-recovery, by) || w.paused(j.Name, due-time.Second, by) || j.settledByBirth(tick) < by ||
-		w.heldAhead(j.Name, tick) ||
+		w.heldAhead(j.Name, tick) || w.notFollowed(due) ||
 		!w.fit(j.Name, due, by) || j.ConcurrencyPolicy != config.Allow && slices.ContainsFunc(j.claims, func(c claim) bool {
 		return !c.tick.Equal(tick) && c.won <= by && (c.settled == 0 || c.settled+j.Lock.SafetyDelay+slack >= due)
 	}) {
@@ -132,6 +132,10 @@ func (j *judged) unclaimed(tick time.Time, at time.Duration) {
 // unclaimedUntil asks why a tick was not claimed before.
 func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 	w := j.world
+	if w.heldAhead(j.Name, tick) {
+		w.met["held by the wrong time of Redis' clock"]++
+		return
+	}
 	from, to, lasting := at, j.expires(tick, at), false
 	in := j.inTheWay(tick)
 	q := j.queuedTick(tick)

@@ -234,12 +234,16 @@ func (w *world) liftedTo(h hold) time.Duration {
 	return to
 }
 
+// notFollowed tells whether Redis' clock had stepped so shortly before an instant that not all replicas followed it yet.
+func (w *world) notFollowed(at time.Duration) bool {
+	return slices.ContainsFunc(w.phases(), func(p phase) bool { return p.from > 0 && p.from <= at && at <= p.from+followed })
+}
+
 // heldAhead tells whether a pause of a job ended so soon after a step of Redis' clock that it may hold back a tick by the wrong
 // time of that clock: a limit.
 func (w *world) heldAhead(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.held, func(h hold) bool {
-		return h.job == job && h.to != 0 && tick.Sub(w.began) <= w.liftedTo(h) &&
-			slices.ContainsFunc(w.phases(), func(p phase) bool { return p.from > 0 && p.from <= h.to && h.to <= p.from+followed })
+		return h.job == job && h.to != 0 && tick.Sub(w.began) <= w.liftedTo(h) && w.notFollowed(h.to)
 	})
 }
 
