@@ -239,11 +239,15 @@ func (w *world) notFollowed(at time.Duration) bool {
 	return slices.ContainsFunc(w.phases(), func(p phase) bool { return p.from > 0 && p.from <= at && at <= p.from+followed })
 }
 
+// unheard is how long after a step of Redis' clock no heartbeat may look recent, by which an operator could tell whose time counts.
+const unheard = 6 * time.Second
+
 // heldAhead tells whether a pause of a job ended so soon after a step of Redis' clock that it may hold back a tick by the wrong
 // time of that clock: a limit.
 func (w *world) heldAhead(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.held, func(h hold) bool {
-		return h.job == job && h.to != 0 && tick.Sub(w.began) <= w.liftedTo(h) && w.notFollowed(h.to)
+		return h.job == job && h.to != 0 && tick.Sub(w.began) <= w.liftedTo(h) &&
+			slices.ContainsFunc(w.phases(), func(p phase) bool { return p.from > 0 && p.from <= h.to && h.to <= p.from+unheard })
 	})
 }
 
