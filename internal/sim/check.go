@@ -138,7 +138,7 @@ func (w *world) judgeAgain(before, r *run) {
 		w.met["fired again after a loss of data"]++
 		return
 	}
-	if now.again && !now.table && w.ofTwoLines(cl, now) {
+	if now.again && (now.table && w.outlivedLoss(cl) || !now.table && w.ofTwoLines(cl, now)) { // nor does the new ledger know of it
 		w.met["fired by two lines of runs after a loss of data"]++
 		return
 	}
