@@ -199,6 +199,32 @@ func TestCutAndRefusedConnectionsComeBack(t *testing.T) {
 	})
 }
 
+func TestAConnectionThatIsBeingMadeDoesNotOutliveACut(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	connecting, connect := make(chan struct{}), make(chan struct{})
+	p := New(func(context.Context) (net.Conn, error) {
+		close(connecting)
+		<-connect
+		return far, nil
+	})
+	defer p.Close()
+	dialed := make(chan error)
+	go func() {
+		_, err := p.Dial(t.Context(), "", "")
+		dialed <- err
+	}()
+	<-connecting
+	if err := p.Refuse(true); err != nil {
+		t.Fatal(err)
+	}
+	p.Cut()
+	close(connect)
+	if err := <-dialed; !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("it lives: %v", err)
+	}
+}
+
 func TestLateReplyIsLateByTheBubblesClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)

@@ -2,7 +2,6 @@ package lossy
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"syscall"
@@ -146,9 +145,9 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) error {
 	l := newLink(p, client, server)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.refusing || p.closed { // since it began to connect
 		l.close()
-		return errors.New("the proxy is closed")
+		return syscall.ECONNREFUSED
 	}
 	p.links[l] = struct{}{}
 	p.wg.Go(l.run)
