@@ -91,20 +91,26 @@ func (h *heart) hasTwin(ctx context.Context) bool {
 
 // look reads who else is there. When Redis does not say, those seen last are it.
 func (h *heart) look(ctx context.Context) {
+	if others, ok := h.others(ctx); ok {
+		h.sidecar.turn.see(others)
+		h.compare(others)
+	}
+}
+
+// others are the other replicas that sent a heartbeat lately. Not ok: Redis does not say.
+func (h *heart) others(ctx context.Context) (others []lock.Replica, ok bool) {
 	s := h.sidecar
 	all, err := s.store.Replicas(ctx)
 	now, ok := s.store.Now()
 	if err != nil || !ok {
-		return
+		return nil, false
 	}
-	var others []lock.Replica
 	for _, r := range all {
 		if r.Name != s.replica && now.Sub(r.Seen).Abs() < seenLately { // what was said before Redis' clock was set is not lately
 			others = append(others, r)
 		}
 	}
-	s.turn.see(others)
-	h.compare(others)
+	return others, true
 }
 
 // compare says once, while Redis' clock and ours lie too far apart, how far those of the other replicas are off: that

@@ -367,12 +367,16 @@ const mostWait = time.Minute
 // once more, and then left to a takeover: giving the tick up would be another question, and might be the one that arrives.
 func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	until := w.worthUntil()
-	all := s.turn.allIn(append(slices.Clone(w.of.Refused), s.replica))
-	everybody := all || len(w.of.Refused) > 0 && w.of.Age >= patience // or who has not refused it is full, or does not come
-	if end.result.Status == execute.Failed || all && w.of.Rounds >= w.job.StartRetries || !w.job.claims() ||
-		!until.IsZero() && !s.clock.Now().Before(until) {
+	if end.result.Status == execute.Failed || !w.job.claims() || !until.IsZero() && !s.clock.Now().Before(until) {
 		return false
 	}
+	ctx, cancel := s.afterwards(w)
+	defer cancel()
+	all := s.turn.allRefused(ctx, append(slices.Clone(w.of.Refused), s.replica))
+	if all && w.of.Rounds >= w.job.StartRetries {
+		return false
+	}
+	everybody := all || len(w.of.Refused) > 0 && w.of.Age >= patience // or who has not refused it is full, or does not come
 	next, wait := h.Handover, time.Duration(0)
 	if everybody {
 		next, wait = h.NextRound, min(time.Second<<min(w.of.Rounds, 6), mostWait)

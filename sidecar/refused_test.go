@@ -79,6 +79,21 @@ func TestOfThreeAppsTheOneThatIsUpStartsAJobOfEverySecond(t *testing.T) {
 	}
 }
 
+func TestAReplicaThatHasJustBegunIsGivenWhatTheOthersRefuse(t *testing.T) {
+	for begins := range 6 { // seconds before the minute: at some of them, nobody looks who is there until then
+		t.Run(fmt.Sprintf("%ds before the first tick", begins+1), func(t *testing.T) {
+			simulate(t, everySecond(0, "latest"), func(w *world) {
+				w.replica(0, refuses)
+				w.replica(0, refuses)
+				w.at(-time.Duration(begins)*time.Second - 1500*time.Millisecond)
+				w.replica(0)
+				w.at(20*time.Second + 500*time.Millisecond)
+				w.each("second", time.Second, -time.Duration(begins)*time.Second, 20*time.Second, 500*time.Millisecond)
+			})
+		})
+	}
+}
+
 // tries are when replicas tried in vain to start a job, and which.
 type tries struct {
 	at []time.Duration

@@ -1,10 +1,13 @@
 package sidecar
 
 import (
+	"context"
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/solotick/solotick/lock"
 )
@@ -15,6 +18,9 @@ import (
 type turn struct {
 	sidecar *Sidecar
 	peers   atomic.Pointer[[]string] // the others that were seen lately and take ticks
+
+	mu   sync.Mutex
+	seen time.Time // when allRefused last looked who they are
 }
 
 // stagger is how long after the first one the others ask. Both is before the tick.
@@ -48,6 +54,26 @@ func weight(w *wake, replica string) uint64 {
 func (t *turn) allIn(list []string) bool {
 	others := t.peers.Load()
 	return others == nil || !slices.ContainsFunc(*others, func(p string) bool { return !slices.Contains(list, p) })
+}
+
+// justSeen is how long allRefused takes those for all that it saw: a thousand jobs may be refused at one instant.
+const justSeen = 100 * time.Millisecond
+
+// allRefused tells whether all replicas that take ticks, this one among them, are in a list. Before it says so, it looks for
+// replicas that began since the others' heartbeats were last read.
+func (t *turn) allRefused(ctx context.Context, list []string) bool {
+	if !t.allIn(list) {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.seen) >= justSeen {
+		if others, ok := t.sidecar.heart.others(ctx); ok {
+			t.see(others)
+		}
+		t.seen = time.Now()
+	}
+	return t.allIn(list)
 }
 
 // see records who else is there.
