@@ -63,7 +63,7 @@ func (j *judged) judgeTriggers() {
 			continue
 		}
 		w.met["triggered"]++
-		from, mine := max(t.at, j.first), j.byHand(t)
+		from, known, mine := max(t.at, j.first), t.at, j.byHand(t)
 		j.asked = t.tick
 		for i := 0; ; i++ {
 			won := w.plan.Lasts
@@ -72,7 +72,7 @@ func (j *judged) judgeTriggers() {
 			}
 			to := won
 			if t.forgotten == 0 || t.forgotten < from { // that it is forgotten is no excuse where it is promised
-				to = min(won, w.forgotten(from))
+				to = min(won, w.forgotten(known)) // its job may have been away when Redis lost it
 			}
 			if x, yes := j.couldHave(from, to, true); yes {
 				w.violatedAt(x, "2: never lost", j.Name, "the run that was asked for at %s could have been fired since %s, and was not by %s", t.at,
@@ -92,7 +92,7 @@ func (j *judged) judgeTriggers() {
 				(c.how != "handover" || c.member == "" || j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0) {
 				break
 			}
-			from = max(c.settled, j.first)
+			from, known = max(c.settled, j.first), c.settled
 		}
 	}
 }

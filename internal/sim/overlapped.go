@@ -79,6 +79,8 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 			w.violatedAt(due, "3: one tick waits", l.Name,
 				"ticks %s and %s both came due while the run of tick %s on %s lived (%s to %s), and the second was fired as well, at %s",
 				stamp(waited[in]), stamp(tick), stamp(in.claim.tick), in.claim.replica.process, in.from, in.to, s.start)
+		case l.Guarantee == config.AtLeastOnce && w.forgotten(due) < s.start:
+			w.met["an overlap that was lost with all data"]++
 		default:
 			w.violatedAt(due, "3: skipped for good", l.Name,
 				"tick %s came due at %s while the run of tick %s on %s lived (%s to %s), and was fired at %s",
