@@ -283,15 +283,17 @@ func (c *court) unanswered(tick time.Time) bool {
 	})
 }
 
-// mayHaveStarted tells whether the call was on its way when the app shut its door.
+// mayHaveStarted tells whether the call of one of a run's attempts was on its way when the app shut its door.
 func (c *court) mayHaveStarted(r *run) bool {
 	if r.outcome() != failed {
 		return false
 	}
-	at := r.settled[0].at
-	return slices.ContainsFunc(c.record.on(r.replica, at.Add(-edge), at), func(s strike) bool {
-		return s.harm == refused && s.from.After(at.Add(-edge))
-	})
+	to := r.settled[0].at
+	from := to.Add(-edge)
+	if r.settled[0].attempt > 1 { // the first one was on the tick
+		from = r.tick.Add(-edge)
+	}
+	return slices.ContainsFunc(c.record.on(r.replica, from, to), func(s strike) bool { return s.harm == refused && s.from.After(from) })
 }
 
 // overlapped tells whether a run of the job was under way at the tick, for the app or, after a strike, for Redis.

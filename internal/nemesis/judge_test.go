@@ -283,6 +283,19 @@ func TestACallThatMetAClosingDoorMayHaveStarted(t *testing.T) {
 	}
 }
 
+func TestTheFirstOfSomeAttemptsMayHaveStarted(t *testing.T) {
+	s := newScene(rare)
+	e := s.settle(0, 2.5, "x", failed)
+	s.strike(refused, "r1", -.005, 4)
+	s.judged(t, "lost")
+	e.attempt = 4
+	if got := s.judged(t); got.excused != 1 {
+		t.Errorf("got %+v", got)
+	}
+	s.record.strikes[0].from = at(-1)
+	s.judged(t, "lost")
+}
+
 func TestAStrikeOnAnotherReplicaExcusesNothing(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 2, 3)
