@@ -50,7 +50,7 @@ if verb == 'pause' then
   local to = tonumber(ARGV[4])
   if to ~= 0 and to <= now then return {'PAST', now} end
   if ends ~= 0 and ends <= now then                        -- the one before ended by itself
-    finish(ends - 1)
+    finish(math.min(at, ends - 1))
     began = at
   end
   redis.call('HSET', ledger, field, string.format('%d %d ', to, began) .. ARGV[5])

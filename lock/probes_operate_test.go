@@ -75,6 +75,13 @@ func (p *prober) probePausesOver() {
 	p.pausing("resume", nominal(8)+5)
 	gaps += fmt.Sprintf("%d-%d ", nominal(8), nominal(8)+5)
 	p.demand(p.field("gaps") == gaps, "before a pause that began after its end: %q, want %q", p.field("gaps"), gaps)
+
+	p.pausing("pause", nominal(8)+6, nominal(10), "five") // by Redis' clock, which is not believed
+	p.at(nominal(11))
+	p.pausing("pause", nominal(8)+9, 0, "six")
+	note = fmt.Sprintf("0 %d six", nominal(8)+9)
+	p.demand(p.field("tick") == itoa(nominal(8)+9) && p.field("paused") == note, "paused again by the replicas' time: %v",
+		p.list("HGETALL", p.ledger()))
 }
 
 // probeTwoPauses has a job held by its own pause and by that of all jobs: each is set, replaced and lifted by itself.

@@ -97,7 +97,7 @@ func New(o Options) (*Sidecar, error) {
 	}
 	s.watcher = &watcher{sidecar: s, trouble: trouble{redis: o.Redis}, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
 	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
-	s.turn = &turn{sidecar: s}
+	s.turn = &turn{sidecar: s, looking: make(chan struct{}, 1)}
 	s.timers = newTimers()
 	s.table.Store(o.Table)
 	s.roster.Store(&roster{})

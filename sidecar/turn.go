@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +18,8 @@ type turn struct {
 	sidecar *Sidecar
 	peers   atomic.Pointer[[]string] // the others that were seen lately and take ticks
 
-	mu   sync.Mutex
-	seen time.Time // when allRefused last looked who they are
+	looking chan struct{} // holds one element while allRefused looks who they are
+	seen    time.Time     // when it last did
 }
 
 // stagger is how long after the first one the others ask. Both is before the tick.
@@ -65,8 +64,8 @@ func (t *turn) allRefused(ctx context.Context, list []string) bool {
 	if !t.allIn(list) {
 		return false
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.looking <- struct{}{}
+	defer func() { <-t.looking }()
 	if time.Since(t.seen) >= justSeen {
 		if others, ok := t.sidecar.heart.others(ctx); ok {
 			t.see(others)

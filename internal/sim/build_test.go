@@ -50,7 +50,7 @@ func build(t *testing.T, edits []edit) string {
 	}
 	list, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
 	write(t, list, string(overlay))
-	goes(t, root, "test", "-c", "-trimpath", "-modfile", quick(t, root), "-overlay", list, "-o", binary, "./internal/sim")
+	goes(t, root, "test", "-c", "-trimpath", "-ldflags=-s", "-modfile", quick(t, root), "-overlay", list, "-o", binary, "./internal/sim")
 	return binary
 }
 
