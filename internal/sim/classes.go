@@ -249,7 +249,7 @@ func (p *Plan) timers(r *rand.Rand) {
 	p.Lasts = f.At + f.For + 24*time.Second
 }
 
-// drains: replicas drain while Redis is away, with a grace that is longer than that.
+// drains: replicas drain while Redis is away, with a grace that is mostly longer than that.
 func (p *Plan) drains(r *rand.Rand) {
 	p.willing(r)
 	p.Grace = 9*time.Second + upTo(r, 4*time.Second)
@@ -275,6 +275,9 @@ func (p *Plan) drains(r *rand.Rand) {
 	}
 	p.Faults = append(p.Faults, Fault{At: at + 200*time.Millisecond + upTo(r, time.Second), Kind: pick(r, "stop", "drain"), Replica: -1,
 		For: 14 * time.Second})
+	if r.IntN(3) == 0 {
+		p.Grace = 2*time.Second + upTo(r, 2*time.Second)
+	}
 }
 
 // operators: one job is the object of many requests, some of which are made again much later.
