@@ -44,11 +44,11 @@ func (j *judged) judgeOwed() {
 				won = min(won, c.won)
 			}
 		}
-		if known {
+		by := b.at + j.patience() + 2*time.Second // the connections of others come back
+		if known || w.paused(j.Name, b.at, by) {
 			continue
 		}
 		w.met["owed after a loss"]++
-		by := b.at + j.patience() + 2*time.Second // the connections of others come back
 		if by < min(j.expires(tick, due), won, j.last) && j.idle(b.at, by) && !w.disturbed(-1, b.at, by, "redis refuses", forgets) &&
 			w.healthy(b.at, by, "redis refuses", forgets) {
 			w.violatedAt(b.at, "2: at least once", j.Name,
@@ -100,7 +100,22 @@ func (w *world) knewIt(job string, from, to time.Duration) bool {
 	})
 }
 
-// away tells whether a fault kept a place from Redis all of a time.
+// away tells whether faults kept a place from Redis all of a time. One that follows before connections are made again goes on
+// with the one before.
 func (w *world) away(place int, from, to time.Duration) bool {
-	return slices.ContainsFunc(w.spans, func(s span) bool { return s.place == place && s.from <= from && to <= s.to-recovery })
+	for at := from; ; {
+		end := at
+		for _, s := range w.spans {
+			if s.place == place && s.from <= at {
+				end = max(end, s.to)
+			}
+		}
+		if to <= end-recovery {
+			return true
+		}
+		if end == at {
+			return false
+		}
+		at = end
+	}
 }

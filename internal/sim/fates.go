@@ -65,6 +65,21 @@ func (f *fates) overlappedAtOnce(q *call) {
 		}
 	}
 	f.say(q.ask.job, overlapped, tick, "asked for by "+q.replica.process)
+	f.oldest(q, tick)
+}
+
+// oldest: of the hundred that stand behind a run, one claim may settle more than one, and is told of the newest.
+func (f *fates) oldest(q *call, newest time.Time) {
+	if q.ask.code != "OVERLAP" || !newest.Before(q.ask.tick) {
+		return
+	}
+	for _, a := range f.world.redis.claims.asks {
+		if a.job == q.ask.job && a.code == "OVERLAP" && a.tick.Before(newest) && !slices.ContainsFunc(f.said, func(o fate) bool {
+			return o.job == a.job && o.tick.Equal(a.tick)
+		}) && a.behind != nil && a.behind.settled == 0 {
+			f.say(a.job, overlapped, a.tick, "asked for by "+q.replica.process)
+		}
+	}
 }
 
 // What is said of ticks.

@@ -53,7 +53,7 @@ type judged struct {
 	world       *world
 	plan        *Job
 	claims      []claim
-	asked       time.Time     // the tick that somebody asked for by hand: under Allow a run of the same tick is in its way
+	asked       time.Time     // the tick that is looked at: under Allow a run of the same tick is in its way
 	first, last time.Duration // after that the replicas are about to end, or have other ticks
 }
 
@@ -77,6 +77,7 @@ func (j *judged) judgeTicks() {
 // judge looks at one tick from when it came due on.
 func (j *judged) judge(tick time.Time, at time.Duration) {
 	w := j.world
+	j.asked = tick
 	var mine []*claim
 	for i := range j.claims {
 		if c := &j.claims[i]; c.tick.Equal(tick) && c.kind != "manual" && c.kind != "backfill" {
@@ -108,7 +109,7 @@ func (j *judged) promptly(tick time.Time, mine []*claim) {
 	w := j.world
 	due := w.cameDue(j.Job, tick)
 	by := min(due+prompt, j.expires(tick, due))
-	if by <= due { // Redis' clock is set before the next one
+	if _, ok := w.dueAt(w.began.Add(w.dueOf(j.Job, tick))); !ok || by <= due { // Redis' clock is set over it, or before the next one
 		return
 	}
 	if w.plan.Local || w.disturbed(-1, due-recovery, by) || w.paused(j.Name, due-time.Second, by) || j.settledByBirth(tick) < by ||
@@ -175,6 +176,9 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 // handedUntil is the time until which a tick that is handed on, or given back, is worth firing. Where the guarantees say so, that
 // is later than the next tick.
 func (j *judged) handedUntil(c *claim, at time.Duration) time.Duration {
+	if j.Missed == config.Skip && c.member == "" {
+		return j.expires(c.tick, at) // what replicas are asked to take was taken in time
+	}
 	if j.Missed == config.All || j.ConcurrencyPolicy == config.Queue || c.how == "handover" && j.Guarantee == config.AtLeastOnce {
 		j.world.met["handed on beyond the next tick"]++
 		return j.deadline(at, j.world.plan.Lasts)
