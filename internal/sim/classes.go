@@ -275,8 +275,9 @@ func (p *Plan) drains(r *rand.Rand) {
 	}
 	p.Faults = append(p.Faults, Fault{At: at + 200*time.Millisecond + upTo(r, time.Second), Kind: pick(r, "stop", "drain"), Replica: -1,
 		For: 14 * time.Second})
-	if r.IntN(3) == 0 {
+	if len(p.Faults) == 2 && r.IntN(3) == 0 { // Redis is back when the grace has just ended
 		p.Grace = 2*time.Second + upTo(r, 2*time.Second)
+		p.Faults[0].For = p.Faults[1].At - at + p.Grace + upTo(r, 400*time.Millisecond)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -22,14 +23,14 @@ func (w *world) checkDrains() {
 		if !known || ends == 0 || r.end == 0 || r.end < ends || r.end > ends+w.plan.Grace || r.replica.isDead() {
 			continue
 		}
-		w.judgeRecorded(r, &c)
+		w.judgeRecorded(r, &c, ends+w.plan.Grace+3*lock.Margin)
 		w.judgeRetried(i, r, max(attempts[r.ID], r.Attempt), ends) // some may never have started
 	}
 }
 
-// judgeRecorded: the end of a run in the grace is recorded when Redis is back before the lease is over.
-func (w *world) judgeRecorded(r *run, c *claim) {
-	lease := c.renewed + w.plan.ttl(c.job)
+// judgeRecorded: the end of a run in the grace is recorded when Redis is back before the lease is over, or the replica is gone.
+func (w *world) judgeRecorded(r *run, c *claim, gone time.Duration) {
+	lease := min(c.renewed+w.plan.ttl(c.job), gone)
 	by := r.end + back
 	for _, s := range w.spans {
 		if s.place == -1 && s.from <= by && s.to-recovery >= r.end {

@@ -156,6 +156,10 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		w.met["waited behind a run that ended by "+in.how]++
 		from = in.settled
 	}
+	if q == nil && j.behindAnother(tick) {
+		w.met["overlap with a tick that waits"]++
+		return
+	}
 	if q != nil && q.forgotten != 0 && w.plan.Confirms == 0 {
 		w.met["queued, and forgotten by a failover"]++
 		return
@@ -377,6 +381,17 @@ func (j *judged) queuedTick(tick time.Time) *queued {
 		}
 	}
 	return nil
+}
+
+// behindAnother tells whether a tick was refused for good under Queue: another one waited for the same run.
+func (j *judged) behindAnother(tick time.Time) bool {
+	c := j.world.redis.claims
+	return slices.ContainsFunc(c.asks, func(a *ask) bool {
+		return a.job == j.Name && a.tick.Equal(tick) && a.code == "OVERLAP" && a.policy == string(config.Queue) && a.behind != nil &&
+			slices.ContainsFunc(c.queued, func(q queued) bool {
+				return q.job == a.job && q.behind == a.behind && q.at < a.at && !q.tick.Equal(tick)
+			})
+	})
 }
 
 // replacedInQueue tells whether a newer tick took a queued one's place before it was free to run.
