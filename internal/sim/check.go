@@ -175,13 +175,24 @@ func (w *world) lacked(r *replica, job string, from, to time.Duration) bool {
 // run again, whatever other replicas know of it. A run that stems from one that ended well, or from the same one as the
 // other, is never that, unless it waited for the end of that run: the new ledger did not know that the tick had been claimed.
 func (w *world) ofTwoLines(before, now claim) bool {
-	if now.parent == before.run && now.kind == "catchup" && (now.policy == string(lock.Queue) || now.policy == string(lock.Replace)) {
+	if now.parent == before.run && now.kind == "catchup" &&
+		(now.policy == string(lock.Queue) || now.policy == string(lock.Replace) || w.refusedBehind(before, now)) {
 		return w.outlivedLoss(before)
 	}
 	if p, ok := w.parent(now); ok && (p.how == "finish" || p.settled == 0 || p.run == before.run || p.run == before.parent) {
 		return false
 	}
 	return w.outlivedLoss(before) || w.outlivedLoss(now)
+}
+
+// refusedBehind tells whether a claim from the table met with a run of the same tick, which had begun after the tick came due:
+// that is no overlap, and the end of the run sets the tick free, as one that waited.
+func (w *world) refusedBehind(in, now claim) bool {
+	began := w.began.Add(in.won + w.offsetAt(in.won)) // on Redis' clock
+	return slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
+		return a.code == "OVERLAP" && a.table && a.job == in.job && a.tick.Equal(in.tick) && a.at <= now.won &&
+			a.behind != nil && a.behind.run == in.run && a.came.Before(began)
+	})
 }
 
 // outlivedLoss tells whether a run goes on with one that was claimed before Redis lost all its data.

@@ -79,7 +79,7 @@ type ask struct {
 	table          bool     // it is asked for by the table, and not by a due member
 	list           []string // due members that it would make
 	at             time.Duration
-	tick           time.Time
+	tick, came     time.Time // came: when it came due, on Redis' clock
 	replica        *replica
 	sent, read     time.Duration // read: 0 when it never was
 	behind         *claim        // with OVERLAP: the run that was in the way
@@ -181,6 +181,9 @@ func (c *claims) acquired(q *call, code string) {
 		policy: q.args[argPolicy], behind: c.live(job)}
 	if len(q.args) > argList {
 		q.ask.list = q.args[argList:]
+	}
+	if len(q.args) > argCame {
+		q.ask.came = millis(q.args[argCame])
 	}
 	q.ask.table = len(q.args) <= argMember || q.args[argMember] == ""
 	record := strings.Fields(q.args[argRecord])

@@ -14,11 +14,12 @@ const failsOver = "redis fails over"
 
 // lag is a replication that stands still, or is about to: from the first answer of a kind on.
 type lag struct {
-	after string        // the script and its answer; "" = it stands still
-	armed time.Duration // since when that answer is waited for
-	from  time.Duration // 0: it does not stand still
-	by    time.Duration // how long before the failover it stands still
-	then  func()        // the failover
+	after  string        // the script and its answer; "" = it stands still
+	armed  time.Duration // since when that answer is waited for
+	from   time.Duration // 0: it does not stand still
+	by     time.Duration // how long before the failover it stands still
+	copied time.Duration // when the replica of Redis last got what there was
+	then   func()        // the failover
 }
 
 // impatient is how long an answer is waited for until the next one of that script will do.
@@ -38,11 +39,15 @@ func (s *store) replicate() {
 	s.mu.Unlock()
 }
 
-// beforeScript is called before a script runs. Where the replication is to stand still after what it may answer, the
-// replica gets what there is before that.
-func (s *store) beforeScript(name string) {
+// beforeScript is called before a script runs. Where the replication may stand still from this instant on, the replica
+// gets what there is before all scripts of the instant: what it forgets is told by their time.
+func (s *store) beforeScript() {
 	s.mu.Lock()
-	waits := s.lag != nil && s.lag.from == 0 && strings.HasPrefix(s.lag.after, name+" ")
+	now := s.world.now()
+	waits := s.lag != nil && s.lag.from == 0 && s.lag.copied != now
+	if waits {
+		s.lag.copied = now
+	}
 	s.mu.Unlock()
 	if waits {
 		s.replicate()

@@ -13,6 +13,7 @@ const (
 	argTick   = 2
 	argPolicy = 6
 	argRecord = 7
+	argCame   = 8 // when the tick came due, on Redis' clock
 	argMember = 12
 	argList   = 15 // due members and when their ticks came due, by turns
 

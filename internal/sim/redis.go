@@ -160,7 +160,7 @@ func (s *store) hook(p *server.Peer, cmd string, args ...string) bool {
 	c := *s.from
 	c.name, c.keys, c.args = s.name(cmd, args[0]), keysOf(args), argv(args)
 	s.mu.Unlock() // no other script runs, and miniredis must not be asked with the store locked
-	s.beforeScript(c.name)
+	s.beforeScript()
 	s.mu.Lock()
 	s.script = &c
 	s.scripts++
