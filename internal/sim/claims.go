@@ -26,7 +26,7 @@ type claims struct {
 	told      []introduced
 	held      []hold
 	orders    map[string]done          // what the operator did, by id
-	bookings  map[string]bool          // requests that counted missed ticks
+	bookings  map[string]time.Duration // requests that counted missed ticks, and when
 	promised  map[string]time.Duration // ids of what the operator was told is done, and when
 	triggers  []queued                 // runs by hand that were asked for
 	timers    map[string]*timerState
@@ -117,9 +117,9 @@ type queued struct {
 }
 
 func newClaims(w *world) *claims {
-	c := &claims{world: w, by: map[string]*claim{}, late: map[string]bool{}, orders: map[string]done{}, bookings: map[string]bool{},
-		promised: map[string]time.Duration{},
-		timers:   map[string]*timerState{}, fates: newFates(w)}
+	c := &claims{world: w, by: map[string]*claim{}, late: map[string]bool{}, orders: map[string]done{},
+		bookings: map[string]time.Duration{}, promised: map[string]time.Duration{},
+		timers: map[string]*timerState{}, fates: newFates(w)}
 	for _, t := range w.plan.Timers {
 		c.timers[t.ID] = &timerState{plan: t}
 	}

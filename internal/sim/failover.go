@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -138,6 +139,7 @@ func (c *claims) rewind(from time.Duration) {
 			c.orders[id] = o
 		}
 	}
+	maps.DeleteFunc(c.bookings, func(_ string, at time.Duration) bool { return at >= from }) // asked again, they count
 	c.births = slices.DeleteFunc(c.births, func(b birth) bool { return b.at >= from })
 	c.held = slices.DeleteFunc(c.held, func(h hold) bool { return h.from >= from })
 	for i := range c.held {

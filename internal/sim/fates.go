@@ -96,10 +96,10 @@ const (
 
 // booked records the script by which ticks are counted as missed: it has the gaps in which they lie. The claims are locked.
 func (c *claims) booked(q *call) {
-	if len(q.reply) <= answerBooked || q.reply[answerBooked] != "1" || c.bookings[q.request()] {
+	if _, again := c.bookings[q.request()]; again || len(q.reply) <= answerBooked || q.reply[answerBooked] != "1" {
 		return // not by this request, or asked again
 	}
-	c.bookings[q.request()] = true
+	c.bookings[q.request()] = c.world.now()
 	n := 0
 	for _, gap := range strings.Fields(q.args[argGaps]) {
 		from, to, _ := strings.Cut(gap, "-")

@@ -24,10 +24,13 @@ const (
 	recordAgain   = 7
 )
 
-// The words of a due member: the run that made it, and behind that the replicas that have refused it in this round.
+// The words of a due member: its job, its kind, the run that made it, and behind that the replicas that have refused it
+// in this round.
 const (
-	memberRun = 6
-	refusals  = 7
+	memberJob  = 1
+	memberKind = 2
+	memberRun  = 6
+	refusals   = 7
 )
 
 // acquire: the answer.
@@ -127,8 +130,9 @@ func (s *store) unbooked(job string) (gaps [][2]int64) {
 	return gaps
 }
 
-// uncounted are the times of which the ticks were missed, and Redis alone knows that: those of the gaps, and those between the newest
-// claimed tick and a pause that still lasts, which become a gap when it ends.
+// uncounted are the times of which the ticks were missed, and Redis alone knows that: those of the gaps, those between
+// the newest claimed tick and a pause that still lasts, which become a gap when it ends, and those of single ticks that
+// wait: behind a run, whichever claim listed them there, or in the due set, to be fired late.
 func (s *store) uncounted() (all []missing) {
 	for _, job := range s.world.plan.names() {
 		for _, gap := range s.unbooked(job) {
@@ -140,6 +144,26 @@ func (s *store) uncounted() (all []missing) {
 				all = append(all, missing{job, s.ledger(job).tick, note[1]})
 			}
 		}
+		for _, tick := range append(s.ledger(job).behind, s.waiting(job)...) {
+			all = append(all, missing{job, tick - 1, tick + 1})
+		}
 	}
 	return all
+}
+
+// waiting are the ticks of a job in the due set for which no run has begun: not those that are run again, nor what
+// somebody asked for by hand.
+func (s *store) waiting(job string) (ticks []int64) {
+	members, _ := s.mini.ZMembers(prefix + "due")
+	for _, m := range members {
+		words := strings.Fields(m)
+		if len(words) <= memberKind || words[memberJob] != job {
+			continue
+		}
+		switch kind, _, _ := strings.Cut(words[memberKind], ":"); kind {
+		case "schedule", "catchup", "handover":
+			ticks = append(ticks, numbers(words[0])...)
+		}
+	}
+	return ticks
 }
