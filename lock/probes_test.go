@@ -185,6 +185,17 @@ func (p *prober) probeLoss() {
 	p.do("DEL", p.ledger())
 	got = p.registers("a", 1000_000, walkStart, nominal(2), 0) // by one who knew it
 	p.demand(got == [6]int64{p.clock, p.clock, p.clock + 1000, p.clock + 1000}, "who was first after the loss has registered %v", got)
+
+	// The schedule changes before one who knew the lost ledger comes: what came meanwhile was claimed in the new one.
+	for again, settled := range map[int]int64{0: 1000, 1: 0} {
+		p.do("DEL", p.ledger())
+		p.at(nominal(5))
+		p.registers("a", 1000_000, 0, 0, again) // by one who knew nothing
+		p.at(nominal(8))
+		p.registers("b", 1000_000, walkStart, nominal(2), again)
+		gap = fmt.Sprintf("%d-%d ", nominal(2), nominal(5)+settled+1)
+		p.demand(p.field("gaps") == gap, "before the change: %q, want %q", p.field("gaps"), gap)
+	}
 }
 
 // probeLossAtLeastOnce has Redis lose its data, and those who knew it come one after the other.

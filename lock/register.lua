@@ -42,12 +42,14 @@ if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
   local function missed(from, to)
     if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end
   end
-  local upTo = tonumber(since) + 1
+  -- What came after the birth is the new ledger's to tell, whatever has changed since then.
+  local since = math.min(tonumber(since), tonumber(born) + (ARGV[5] == '1' and 0 or 1000))
+  local upTo = since + 1
   for i = #ARGV, 6, -1 do
     local owed = tonumber(string.match(ARGV[i], '^%d+'))
-    if owed > known and owed <= tonumber(since) then
+    if owed > known and owed <= since then
       redis.call('ZADD', due, now, ARGV[i])
-      if upTo > tonumber(since) then missed(owed, upTo) end -- newer ones that are settled
+      if upTo > since then missed(owed, upTo) end          -- newer ones that are settled
       upTo = owed
     end
   end
