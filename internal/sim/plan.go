@@ -111,6 +111,9 @@ func NewPlan(seed uint64) *Plan {
 	if !p.made() {
 		p.reloads()
 	}
+	if slices.ContainsFunc(p.Reloads, func(x Reload) bool { return x.Kind == "leaves" || x.Kind == "renamed" || x.Kind == "named back" }) {
+		p.Lasts += 6 * time.Second // the lease of a job that has left is not known, and taken to be fifteen seconds
+	}
 	p.tables()
 	return p
 }
