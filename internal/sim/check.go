@@ -150,7 +150,7 @@ func (w *world) judgeAgain(before, r *run) {
 		w.met["doubles that a failover excuses"]++
 		return
 	}
-	if r.Token == 0 && before.replica == r.replica && w.redisSetBack() && w.lacked(r.replica, r.Job, before.start, r.start) {
+	if r.Token == 0 && before.replica == r.replica && w.redisSetBack() && w.lacked(r.replica, r.Job, before.start-slack, r.start) {
 		w.met["fired again by a job that left and came back before a clock that was set back had caught up"]++
 		return
 	}

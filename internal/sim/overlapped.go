@@ -51,8 +51,8 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 			return
 		}
 		but := redisFull // an overlap takes no memory
-		if l.ConcurrencyPolicy == config.Queue {
-			but = "" // what waits does
+		if l.ConcurrencyPolicy == config.Queue || l.Missed == config.All {
+			but = "" // what waits does; and one that was not told of the overlap fires it as missed
 		}
 		if due < l.from+asked || w.disturbed(-1, due-time.Second, due+asked, but) || !w.healthy(due-time.Second, due+asked, but) ||
 			w.paused(l.Name, due-time.Second, due+asked) {
