@@ -185,13 +185,14 @@ func (w *world) ofTwoLines(before, now claim) bool {
 	return w.outlivedLoss(before) || w.outlivedLoss(now)
 }
 
-// refusedBehind tells whether a claim from the table met with a run of the same tick, which had begun after the tick came due:
-// that is no overlap, and the end of the run sets the tick free, as one that waited.
+// refusedBehind tells whether a claim from the table met with a run of the same tick, which had begun after the tick came due, or
+// died before: that is no overlap, and the end of the run sets the tick free, as one that waited.
 func (w *world) refusedBehind(in, now claim) bool {
-	began := w.began.Add(in.won + w.offsetAt(in.won)) // on Redis' clock
+	onRedis := func(at time.Duration) time.Time { return w.began.Add(at + w.offsetAt(at)) }
+	began, lived := onRedis(in.won), onRedis(in.renewed)
 	return slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
 		return a.code == "OVERLAP" && a.table && a.job == in.job && a.tick.Equal(in.tick) && a.at <= now.won &&
-			a.behind != nil && a.behind.run == in.run && a.came.Before(began)
+			a.behind != nil && a.behind.run == in.run && (a.came.Before(began) || in.how == "reap" && a.came.After(lived))
 	})
 }
 
