@@ -179,7 +179,8 @@ func (w *world) ofTwoLines(before, now claim) bool {
 		(now.policy == string(lock.Queue) || now.policy == string(lock.Replace) || w.refusedBehind(before, now)) {
 		return w.outlivedLoss(before)
 	}
-	if p, ok := w.parent(now); ok && (p.how == "finish" || p.settled == 0 || p.run == before.run || p.run == before.parent) {
+	if p, ok := w.parent(now); ok && (p.how == "finish" || p.settled == 0 || p.run == before.run ||
+		p.run == before.parent && !(before.kind == "catchup" && w.refusedBehind(p, before))) {
 		return false
 	}
 	return w.outlivedLoss(before) || w.outlivedLoss(now)
