@@ -164,12 +164,12 @@ func (h *heart) leave() {
 }
 
 func (h *heart) note(w *wake, r reason) {
-	if r == firedElsewhere || isTimer(w.job.Name) {
+	if r == firedElsewhere || isTimer(w.spec.Name) {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.skips[w.job.Name] = lock.Skip{Tick: w.tick, Reason: string(r), At: h.sidecar.clock.Now()}
+	h.skips[w.spec.Name] = lock.Skip{Tick: w.tick, Reason: string(r), At: h.sidecar.clock.Now()}
 }
 
 // forget drops what is kept of a job that has left.
@@ -196,8 +196,8 @@ func (h *heart) results() map[string]lock.Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	maps.DeleteFunc(h.ran, func(name string, _ lock.Entry) bool {
-		j := h.sidecar.job(name)
-		return j == nil || j.claims()
+		sp := h.sidecar.spec(name)
+		return sp == nil || sp.claims()
 	})
 	return maps.Clone(h.ran)
 }

@@ -30,29 +30,40 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 	}
 	for _, d := range dues {
 		j := s.job(d.Job)
+		sp := j.now()
 		switch {
 		case isTimer(d.Job):
 			switch {
-			case w.isPutOff(d.Member()), w.isPutOff(lock.TimerJobs), w.tooSoon(s.timers, d):
+			case w.isPutOff(d.Member()), w.isPutOff(lock.TimerJobs), w.tooSoon(s.timers.dueWake(s.timers.now(), d, s.clock.Now())):
 			case w.standsBack(d):
 				w.later.Store(d.Member(), time.Now().Add(lookEvery)) // so that it hides none behind it
 			default:
 				w.fireTimer(ctx, d)
 			}
-		case j == nil || !j.claims(): // here: another table may have it, and claim its ticks
+		case sp == nil || !sp.claims(): // here: another table may have it, and claim its ticks
 			if d.Age > strange {
 				w.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}
-		case w.ofBefore(ctx, j, d):
-		case w.drop(ctx, j, d):
-		case w.standsBack(d):
-		case j.ConcurrencyPolicy != config.Allow && waiting[d.Job]:
-		case w.isPutOff(d.Member()), w.tooSoon(j, d):
-		default:
+		case w.takeOne(ctx, j.dueWake(sp, d, s.clock.Now()), waiting[d.Job]):
 			waiting[d.Job] = true
-			w.fire(j, d)
 		}
 	}
+}
+
+// takeOne fires what is due, unless it has to wait or is dropped. waits tells that something of its job is in its way. True when
+// whatever else is due of the job has to wait for it.
+func (w *watcher) takeOne(ctx context.Context, wk *wake, waits bool) bool {
+	switch {
+	case w.ofBefore(ctx, wk):
+	case w.drop(ctx, wk):
+	case w.standsBack(wk.of):
+	case wk.spec.ConcurrencyPolicy != config.Allow && waits:
+	case w.isPutOff(wk.member), w.tooSoon(wk):
+	default:
+		w.fire(wk)
+		return true
+	}
+	return false
 }
 
 // standsBack tells whether a tick that this replica could not start is left to others: to any that takes ticks, and has not
@@ -73,13 +84,13 @@ func (w *watcher) standsBack(d lock.Due) bool {
 // ofBefore tells whether a tick is none of the job's any more: it waited when the job left the table, and the job is back.
 // That is told by Redis, so until Redis has been asked nothing of the job is fired. What was cut short is run again, and so
 // is what somebody asked for.
-func (w *watcher) ofBefore(ctx context.Context, j *job, d lock.Due) bool {
-	back, ok := j.cameBack()
-	switch wk := j.dueWake(d, w.sidecar.clock.Now()); {
+func (w *watcher) ofBefore(ctx context.Context, wk *wake) bool {
+	back, ok := wk.job.cameBack()
+	switch {
 	case wk.byHand(), wk.kind == kindTakeover:
 		return false
-	case ok && !d.Tick.After(back):
-		w.discard(ctx, d, "its job had left the table")
+	case ok && !wk.tick.After(back):
+		w.discard(ctx, wk.of, "its job had left the table")
 		return true
 	}
 	return !ok
@@ -87,22 +98,20 @@ func (w *watcher) ofBefore(ctx context.Context, j *job, d lock.Due) bool {
 
 // tooSoon tells whether what is due by Redis' clock is not by the cluster clock, which may be another one: it is looked at
 // again when it is. It would keep a slot until then.
-func (w *watcher) tooSoon(j *job, d lock.Due) bool {
-	clock := w.sidecar.clock
-	early := j.dueWake(d, clock.Now()).awake().Sub(clock.Now())
+func (w *watcher) tooSoon(wk *wake) bool {
+	early := wk.awake().Sub(w.sidecar.clock.Now())
 	if early <= 0 {
 		return false
 	}
 	wait := min(early, lookEvery)
-	w.later.Store(d.Member(), time.Now().Add(wait))
+	w.later.Store(wk.member, time.Now().Add(wait))
 	time.AfterFunc(wait, func() { w.nudge("") })
 	return true
 }
 
 // drop takes a tick that may not be fired any more out of the due set. It is counted by the replica that does so.
-func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
+func (w *watcher) drop(ctx context.Context, wk *wake) bool {
 	s := w.sidecar
-	wk := j.dueWake(d, s.clock.Now())
 	r := s.gate(wk)
 	if until := wk.worthUntil(); r == "" && !until.IsZero() && !s.clock.Now().Before(until) {
 		r = superseded // a newer tick is due
@@ -111,11 +120,11 @@ func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 		return false
 	}
 	w.beside(wk.member, func() {
-		ours, gaps, err := s.store.Drop(ctx, d, wk.kind != kindTakeover) // which was fired
+		ours, gaps, err := s.store.Drop(ctx, wk.of, wk.kind != kindTakeover) // which was fired
 		if ours && err == nil {
 			s.skipped(wk, r)
 		}
-		s.book(j, gaps)
+		s.book(wk.spec, gaps)
 	})
 	return true
 }
@@ -148,17 +157,16 @@ func (w *watcher) isPutOff(what string) bool {
 }
 
 // fire starts a due tick, unless a fire here is busy with it already.
-func (w *watcher) fire(j *job, d lock.Due) {
+func (w *watcher) fire(wk *wake) {
 	s := w.sidecar
-	wk := j.dueWake(d, s.clock.Now())
 	if _, busy := w.busy.LoadOrStore(wk.member, true); busy {
 		return
 	}
-	if wk.place = s.admission.try(j); wk.place == nil {
+	if wk.place = s.admission.try(wk.spec); wk.place == nil {
 		w.leave(wk.member)
 		return
 	}
-	release := s.metrics.hold(j.label)
+	release := s.metrics.hold(wk.spec.label)
 	s.runs.Go(func() {
 		defer release()
 		defer w.busy.Delete(wk.member)

@@ -81,24 +81,24 @@ func (s *Sidecar) fire(w *wake) {
 	s.finished(w, h, &end, counted)
 
 	// Release after the safety delay, for which shutdown does not wait: the lock expires by itself.
-	if delay := w.job.safetyDelay(); delay > 0 && pause(s.accepting, delay) {
+	if delay := w.spec.safetyDelay(); delay > 0 && pause(s.accepting, delay) {
 		s.release(w, h)
 	}
 }
 
 // gate refuses what is not to be fired at all.
 func (s *Sidecar) gate(w *wake) reason {
-	j, now := w.job, s.clock.Now()
-	if j.claims() {
+	sp, now := w.spec, s.clock.Now()
+	if sp.claims() {
 		now = s.slower() // what Redis calls early is not too late after that
 	}
 	switch {
 	case w.byHand():
-	case j.Suspend:
+	case sp.Suspend:
 		return suspended
-	case j.heldBack(w.tick):
+	case w.heldBack():
 		return paused
-	case !j.Start.IsZero() && w.tick.Before(j.Start), !j.End.IsZero() && !w.tick.Before(j.End):
+	case !sp.Start.IsZero() && w.tick.Before(sp.Start), !sp.End.IsZero() && !w.tick.Before(sp.End):
 		return outsideWindow
 	case !w.deadline().IsZero() && now.After(w.deadline()):
 		return tooLate
@@ -110,7 +110,7 @@ func (s *Sidecar) gate(w *wake) reason {
 // a job that was changed meanwhile, the wake is the new one's from then on. False when it may not; that is counted then.
 func (s *Sidecar) enter(w *wake) bool {
 	for {
-		if w.orphaned() {
+		if !w.renew() {
 			s.skipped(w, superseded)
 			return false
 		}
@@ -119,7 +119,7 @@ func (s *Sidecar) enter(w *wake) bool {
 			return false
 		}
 		if w.place == nil {
-			w.place = s.admission.try(w.job)
+			w.place = s.admission.try(w.spec)
 		}
 		if w.place != nil {
 			return true
@@ -129,7 +129,7 @@ func (s *Sidecar) enter(w *wake) bool {
 		}
 		r := s.await(w)
 		switch {
-		case r == "" && w.job.heldBack(w.tick): // a pause began while the tick waited
+		case r == "" && w.heldBack(): // a pause began while the tick waited
 			s.skipped(w, paused)
 			return false
 		case r == "":
@@ -137,7 +137,7 @@ func (s *Sidecar) enter(w *wake) bool {
 		case s.accepting.Err() != nil:
 			s.skipped(w, draining)
 			return false
-		case w.job.life.Err() == nil:
+		case w.spec.life.Err() == nil:
 			s.skipped(w, r)
 			return false
 		}
@@ -147,7 +147,7 @@ func (s *Sidecar) enter(w *wake) bool {
 // looksFirst tells whether a wake that has no place asks Redis all the same, once: what is in the way of its tick may be what
 // has the place, and is told to end or made to count only by a question that comes while it is there.
 func (w *wake) looksFirst() bool {
-	return !w.looked && w.member == "" && w.job.claims() && w.job.ConcurrencyPolicy != config.Allow
+	return !w.looked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
 }
 
 // look asks whether something is in the way of a tick for which there is no place. False when that has settled it, or
@@ -159,8 +159,8 @@ func (s *Sidecar) look(w *wake) bool {
 	l, a, err := s.ask(ctx, w, true)
 	switch {
 	case l != nil: // which cannot be
-		s.log.Error("a claim that must not win has won", "job", w.job.Name, "tick", stamp(w.tick))
-	case err != nil && w.job.life.Err() != nil:
+		s.log.Error("a claim that must not win has won", "job", w.spec.Name, "tick", stamp(w.tick))
+	case err != nil && w.spec.life.Err() != nil:
 		return true // and looks again, for the job as it is now
 	case err == nil && a.Code == lock.Early:
 		return s.untilRedis(w) // and looks again
@@ -179,11 +179,11 @@ func (s *Sidecar) look(w *wake) bool {
 func (s *Sidecar) await(w *wake) (r reason) {
 	ctx, cancel := context.WithCancel(s.accepting)
 	defer cancel()
-	defer context.AfterFunc(w.job.life, cancel)()
+	defer context.AfterFunc(w.spec.life, cancel)()
 	if until := w.worthUntil(); !until.IsZero() {
 		defer s.clock.AfterFunc(until.Sub(s.clock.Now()), cancel).Stop()
 	}
-	w.place, r = s.admission.enter(ctx, w.job)
+	w.place, r = s.admission.enter(ctx, w.spec)
 	return r
 }
 
@@ -201,7 +201,7 @@ func (s *Sidecar) leave(w *wake) {
 
 // acquire races for the tick, while it is worth firing. Nil when this replica is not the one, which is counted then.
 func (s *Sidecar) acquire(w *wake) *held {
-	if !w.job.claims() {
+	if !w.spec.claims() {
 		if !w.begins() {
 			return s.again(w)
 		}
@@ -218,7 +218,7 @@ func (s *Sidecar) acquire(w *wake) *held {
 	l, a, err := s.ask(ctx, w, false)
 	s.metrics.acquireDuration.Observe(time.Since(asked).Seconds())
 	switch {
-	case err != nil && s.accepting.Err() == nil && w.job.life.Err() != nil:
+	case err != nil && s.accepting.Err() == nil && w.spec.life.Err() != nil:
 		return s.again(w)
 	case err == nil && a.Code == lock.Early:
 		if !s.untilRedis(w) {
@@ -244,7 +244,7 @@ func (s *Sidecar) untilRedis(w *wake) bool {
 	}
 	ctx, cancel := context.WithCancel(s.accepting)
 	defer cancel()
-	defer context.AfterFunc(w.job.life, cancel)()
+	defer context.AfterFunc(w.spec.life, cancel)()
 	for {
 		now := s.slower()
 		left := w.due.Sub(now)
@@ -252,7 +252,7 @@ func (s *Sidecar) untilRedis(w *wake) bool {
 		case !until.IsZero() && !now.Before(until):
 			s.skipped(w, superseded)
 			return false
-		case left <= 0 || w.job.life.Err() != nil:
+		case left <= 0 || w.spec.life.Err() != nil:
 			return true
 		case !pause(ctx, min(left, lookEvery)) && s.accepting.Err() != nil:
 			s.skipped(w, draining)
@@ -298,7 +298,7 @@ func (s *Sidecar) refused(w *wake, a lock.Answer, err error) {
 // takes ticks.
 func (s *Sidecar) whileWorth(w *wake) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(s.accepting)
-	stop := context.AfterFunc(w.job.life, cancel)
+	stop := context.AfterFunc(w.spec.life, cancel)
 	until := w.worthUntil()
 	if until.IsZero() {
 		return ctx, func() { stop(); cancel() }
@@ -317,7 +317,7 @@ func (s *Sidecar) again(w *wake) *held {
 
 // ask puts the question, anew when the ticks before this one were not those that this replica knew of.
 func (s *Sidecar) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a lock.Answer, err error) {
-	if err := s.introduce(ctx, w.job); err != nil {
+	if err := s.introduce(ctx, w); err != nil {
 		return nil, a, err
 	}
 	for {
@@ -326,7 +326,7 @@ func (s *Sidecar) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 		if until := w.worthUntil(); !until.IsZero() {
 			c.Until = s.onRedis(until)
 		}
-		if l, a, err = s.store.Acquire(ctx, c); err == nil && w.job.heard(w, a) {
+		if l, a, err = s.store.Acquire(ctx, c); err == nil && w.heard(a) {
 			s.watcher.nudge("") // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
 		}
 		if err == nil && a.Code == lock.Stale { // too late; or Redis' clock was set, and the claim said until when by the old one
@@ -336,7 +336,7 @@ func (s *Sidecar) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 			continue
 		}
 		if err != nil || a.Code != lock.Gap {
-			s.book(w.job, a.Gaps)
+			s.book(w.spec, a.Gaps)
 			if late := len(c.Older) - 1; late > 0 && a.Code == lock.Queued {
 				s.log.Warn("firing missed ticks late", "job", c.Job, "ticks", late, "before", stamp(c.Tick))
 			}
@@ -348,10 +348,14 @@ func (s *Sidecar) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 // staleRetry is how soon a claim is made again that came too late by Redis' clock.
 const staleRetry = 50 * time.Millisecond
 
-// introduce makes a job known to Redis before it is first asked for: what was missed is told by that.
-func (s *Sidecar) introduce(ctx context.Context, j *job) error {
-	for j.knownSince().IsZero() {
-		if err := s.tell(ctx, j); err != nil && !pause(ctx, lookEvery/4) {
+// introduce makes the wake's job known to Redis before it is first asked for: what was missed is told by that.
+func (s *Sidecar) introduce(ctx context.Context, w *wake) error {
+	for !w.job.isKnown() {
+		err := s.tell(ctx, w.job)
+		if err == nil && ctx.Err() != nil { // it has left the table
+			err = context.Cause(ctx)
+		}
+		if err != nil && !pause(ctx, lookEvery/4) {
 			return err
 		}
 	}
@@ -367,13 +371,13 @@ const mostWait = time.Minute
 // once more, and then left to a takeover: giving the tick up would be another question, and might be the one that arrives.
 func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	until := w.worthUntil()
-	if end.result.Status == execute.Failed || !w.job.claims() || !until.IsZero() && !s.clock.Now().Before(until) {
+	if end.result.Status == execute.Failed || !w.spec.claims() || !until.IsZero() && !s.clock.Now().Before(until) {
 		return false
 	}
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
 	all := s.turn.allRefused(ctx, append(slices.Clone(w.of.Refused), s.replica))
-	if all && w.of.Rounds >= w.job.StartRetries {
+	if all && w.of.Rounds >= w.spec.StartRetries {
 		return false
 	}
 	everybody := all || len(w.of.Refused) > 0 && w.of.Age >= patience // or who has not refused it is full, or does not come
@@ -387,7 +391,7 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 		ctx, cancel := s.afterwards(w)
 		defer cancel()
 		// That the run is not known any more is the answer to a repeated question: it was handed over by the first one.
-		_, err := next(ctx, wait, s.entry(w.job, &handed))
+		_, err := next(ctx, wait, s.entry(w.spec, &handed))
 		return err
 	}
 	err := hand()
@@ -397,7 +401,7 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	if err != nil {
 		s.unrecorded(w, h, err)
 	} else {
-		s.metrics.job(w.job.label).handovers.Add(1)
+		s.metrics.job(w.spec.label).handovers.Add(1)
 	}
 	s.skipped(w, startFailed, slog.String("err", end.result.Err.Error()))
 	return true
@@ -413,11 +417,11 @@ func (s *Sidecar) settle(w *wake, h *held, end *ended) (counted bool) {
 	var err error
 	switch {
 	case end.outcome == notStarted:
-		settled, err = h.GiveUp(ctx, s.entry(w.job, end))
-	case end.cutShort() && w.job.Guarantee == config.AtLeastOnce:
-		settled, err = h.Requeue(ctx, s.entry(w.job, end))
+		settled, err = h.GiveUp(ctx, s.entry(w.spec, end))
+	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
+		settled, err = h.Requeue(ctx, s.entry(w.spec, end))
 	default:
-		settled, err = h.Finish(ctx, w.job.safetyDelay(), s.entry(w.job, end))
+		settled, err = h.Finish(ctx, w.spec.safetyDelay(), s.entry(w.spec, end))
 	}
 	if w.member != "" {
 		s.watcher.nudge("") // there may be more for this job
@@ -448,7 +452,7 @@ func (s *Sidecar) release(w *wake, h *held) {
 // afterwards is a context for what must still be done when the run is over, however it ended. It lasts as long as the
 // lease would, and while a replica drains to little more than the end of its grace.
 func (s *Sidecar) afterwards(w *wake) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), w.job.Lock.TTL)
+	ctx, cancel := context.WithTimeout(context.Background(), w.spec.Lock.TTL)
 	stop := context.AfterFunc(s.working, func() {
 		if pause(ctx, 3*lock.Margin) {
 			cancel()
@@ -482,7 +486,7 @@ func (unlocked) Trusted() bool                                      { return tru
 func (unlocked) Keep(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 func (u unlocked) Finish(ctx context.Context, _ time.Duration, e *lock.Entry) (lock.Settled, error) {
 	w := u.wake
-	e.Job, e.Tick, e.Run, e.Replica, e.Kind = w.job.Name, w.tick, u.run, u.sidecar.replica, w.kind
+	e.Job, e.Tick, e.Run, e.Replica, e.Kind = w.spec.Name, w.tick, u.run, u.sidecar.replica, w.kind
 	u.sidecar.heart.result(*e)
 	return lock.OK, u.sidecar.store.Note(ctx, e)
 }

@@ -184,7 +184,7 @@ jobs:
 		w.at(7 * time.Second)
 		j := r.job("four")
 		j.mu.Lock()
-		asking := j.asking
+		asking := j.ticks.asking
 		j.mu.Unlock()
 		if asking != 0 {
 			t.Errorf("%d wakes ask for a tick, want none\n%s", asking, w.log())

@@ -48,7 +48,7 @@ func (w *watcher) register(ctx context.Context, born time.Time) {
 				mu.Lock()
 				defer mu.Unlock()
 				if why == nil || j != s.timers { // a name that readers of the log do not know
-					refused, why = j.Name, err
+					refused, why = j.name, err
 				}
 			}
 		})
@@ -57,7 +57,7 @@ func (w *watcher) register(ctx context.Context, born time.Time) {
 	if ctx.Err() == nil {
 		w.registered(refused, why)
 	}
-	w.gone.Range(func(name, gone any) bool {
+	w.gone.Range(func(_, gone any) bool {
 		w.deregister(ctx, gone.(*job))
 		return ctx.Err() == nil
 	})
@@ -77,14 +77,18 @@ func (w *watcher) registered(refused string, err error) {
 
 // tell makes a job known to Redis. One that every replica ran before is back: what was fired meanwhile is not fired again.
 func (s *Sidecar) tell(ctx context.Context, j *job) error {
-	if j.comesBack() {
-		if _, err := s.store.Register(ctx, j.Name, lock.NoTicks); err != nil {
+	i, ok := j.introduces(s.clock.Now())
+	if !ok {
+		return nil
+	}
+	if i.again {
+		if _, err := s.store.Register(ctx, j.name, lock.NoTicks); err != nil {
 			return err
 		}
 	}
-	l, err := s.store.RegisterAgain(ctx, j.Name, j.fingerprint(), j.owes(s.clock.Now()))
+	l, err := s.store.RegisterAgain(ctx, j.name, i.spec.fingerprint(), i.before)
 	if err == nil {
-		j.registeredAs(l)
+		j.registeredAs(i, l)
 	}
 	return err
 }
@@ -93,10 +97,10 @@ func (s *Sidecar) tell(ctx context.Context, j *job) error {
 // ticks missed before this moment that are not counted.
 func (w *watcher) deregister(ctx context.Context, j *job) {
 	s := w.sidecar
-	if s.job(j.Name) == nil && j.claims() {
-		if _, err := s.store.Register(ctx, j.Name, lock.NoTicks); err != nil {
+	if s.job(j.name) == nil {
+		if _, err := s.store.Register(ctx, j.name, lock.NoTicks); err != nil {
 			return // and tries again at the next look
 		}
 	}
-	w.gone.CompareAndDelete(j.Name, j)
+	w.gone.CompareAndDelete(j.name, j)
 }

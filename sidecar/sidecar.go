@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-co-op/gocron/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
@@ -64,9 +63,9 @@ type Sidecar struct {
 	timers   *job          // stands for all timers: it has no ticks of its own
 	newTable chan struct{} // tells probeApp
 
-	swapping sync.Mutex       // held by whoever changes what is at work
-	dynamic  []config.Job     // the jobs made through the API
-	cron     gocron.Scheduler // nil before Run has begun
+	swapping sync.Mutex   // held by whoever changes what is at work
+	dynamic  []config.Job // the jobs made through the API
+	cron     cron
 
 	accepting     context.Context // ends when no more ticks are taken
 	stopAccepting context.CancelFunc
@@ -99,6 +98,7 @@ func New(o Options) (*Sidecar, error) {
 	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
 	s.turn = &turn{sidecar: s, looking: make(chan struct{}, 1)}
 	s.timers = newTimers()
+	s.cron = cron{wake: s.wake, log: s.log}
 	s.table.Store(o.Table)
 	s.roster.Store(&roster{})
 	s.reloaded.Store(&ReloadState{At: s.wall()})
@@ -106,7 +106,7 @@ func New(o Options) (*Sidecar, error) {
 	if s.metrics, err = newMetrics(o.Registerer, s); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
-	s.metrics.add(s.timers.label)
+	s.metrics.add(lock.TimerJobs)
 	s.metrics.reloaded(s.wall(), true)
 	if o.Table.Ready != nil {
 		s.admission.unready = notAsked
@@ -176,28 +176,20 @@ func (s *Sidecar) Drain(ctx context.Context) error {
 func (s *Sidecar) start() error {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
-	cron, err := gocron.NewScheduler(gocron.WithClock(s.clock), gocron.WithLocation(time.UTC))
-	if err != nil {
-		return fmt.Errorf("making the scheduler: %w", err)
-	}
-	s.cron = cron
-	s.watcher.last, s.watcher.checked = s.clock.Now(), time.Now() // a clock that is set back from now on is noticed
+	now := s.clock.Now()
+	s.watcher.last, s.watcher.checked = now, time.Now() // a clock that is set back from now on is noticed
 	for _, j := range s.jobs() {
-		if err := s.arm(j); err != nil {
-			return errors.Join(err, cron.Shutdown())
-		}
+		j.start(now)
+		s.showNext(j.now(), now)
 	}
-	cron.Start()
-	return nil
+	return s.cron.start(s.clock, s.jobs())
 }
 
 // stopTimers ends gocron. What is at work is not swapped any more.
 func (s *Sidecar) stopTimers() {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
-	if err := s.cron.Shutdown(); err != nil {
-		s.log.Warn("the scheduler did not stop cleanly", "err", err)
-	}
+	s.cron.stop()
 }
 
 // wake is what gocron calls. It returns at once, so that a running job never holds gocron up. The job is looked up by its
@@ -211,25 +203,25 @@ func (s *Sidecar) wake(name string) {
 	if !ok {
 		return
 	}
-	s.showNext(w.job, w.due)
+	s.showNext(w.spec, w.due)
 	s.launch(&w)
 }
 
 // launch fires a wake beside all others.
 func (s *Sidecar) launch(w *wake) {
-	release := s.metrics.hold(w.job.label)
+	release := s.metrics.hold(w.spec.label)
 	s.runs.Go(func() {
 		defer release()
 		s.fire(w)
 	})
 }
 
-func (s *Sidecar) showNext(j *job, after time.Time) {
+func (s *Sidecar) showNext(sp *spec, after time.Time) {
 	next := 0.0
-	if tick := j.series.after(after); !tick.IsZero() && !j.Suspend {
-		next = seconds(j.series.due(tick))
+	if tick := sp.series.after(after); !tick.IsZero() && !sp.Suspend {
+		next = seconds(sp.series.due(tick))
 	}
-	s.metrics.job(j.Name).next.set(next)
+	s.metrics.job(sp.Name).next.set(next)
 }
 
 // finish waits for the fires under way: for the grace at first, and then for what has been cancelled.

@@ -35,9 +35,9 @@ var nothingMore = func() *schedule.Schedule {
 // newTimers makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
 func newTimers() *job {
 	c := config.Job{Name: lock.TimerJobs, Fingerprint: lock.TimerJobs, Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}
-	j := &job{Job: c, label: lock.TimerJobs}
-	j.life, j.end = context.WithCancel(context.Background())
-	return j
+	sp := &spec{Job: c, label: lock.TimerJobs}
+	sp.life, sp.end = context.WithCancel(context.Background())
+	return &job{name: lock.TimerJobs, spec: sp}
 }
 
 func isTimer(job string) bool {
@@ -45,7 +45,7 @@ func isTimer(job string) bool {
 	return ok
 }
 
-// timerOf reads a timer that is due from Redis.
+// timerOf reads a timer that is due from Redis, and makes a job of it.
 func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
 	id, _ := lock.TimerID(d.Job)
 	source, _, err := s.store.Timer(ctx, id)
@@ -57,12 +57,10 @@ func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
 		return nil, err
 	}
 	t.Job.Schedule = nothingMore
-	j := s.newJob(t.Job)
-	j.label = lock.TimerJobs
-	s.timers.mu.Lock()
-	defer s.timers.mu.Unlock()
-	j.born, j.since, j.registered = s.timers.born, s.timers.since, s.timers.registered
-	return j, nil
+	sp := s.newSpec(t.Job)
+	sp.label = lock.TimerJobs
+	known := s.timers.known()
+	return &job{name: d.Job, spec: sp, ticks: ticks{born: known.born, since: known.since, registered: known.registered}}, nil
 }
 
 // timersWanted is how many of the timers that are due a look reads, the oldest: as many as this replica can begin, behind
@@ -106,7 +104,7 @@ func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
 	if _, busy := w.busy.LoadOrStore(member, true); busy {
 		return
 	}
-	place := s.admission.try(s.timers)
+	place := s.admission.try(s.timers.now())
 	if place == nil {
 		w.leave(member)
 		return
@@ -127,7 +125,7 @@ func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
 			w.unread(ctx, d, err)
 			return
 		}
-		wk := j.dueWake(d, s.clock.Now())
+		wk := j.dueWake(j.now(), d, s.clock.Now())
 		wk.place = place
 		resumed := w.resumed.Load()
 		s.fire(wk)

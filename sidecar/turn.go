@@ -42,7 +42,7 @@ func (t *turn) second(w *wake) bool {
 
 func weight(w *wake, replica string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(replica + " " + w.job.Name + " " + strconv.FormatInt(w.tick.UnixMilli(), 36))) // never fails
+	_, _ = h.Write([]byte(replica + " " + w.spec.Name + " " + strconv.FormatInt(w.tick.UnixMilli(), 36))) // never fails
 	x := h.Sum64()
 	x ^= x >> 33 // FNV's high bits know little of the last bytes
 	x *= 0xff51afd7ed558ccd

@@ -24,7 +24,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 			}
 		}
 		first := w.replicas[0]
-		wk := &wake{job: first.job("second"), kind: kindSchedule}
+		wk := &wake{spec: first.spec("second"), kind: kindSchedule}
 		turns := 0
 		for i := range 600 {
 			wk.tick = w.origin().Add(time.Duration(i) * time.Second)
@@ -70,7 +70,7 @@ func TestOnlyPunctualTicksAreLeftToOthers(t *testing.T) {
 		for _, kind := range []string{kindCatchup, kindTakeover, kindManual} {
 			for i := range 100 {
 				r := w.replicas[0]
-				if r.turn.second(&wake{job: r.job("minute"), kind: kind, tick: w.origin().Add(time.Duration(i) * time.Minute)}) {
+				if r.turn.second(&wake{spec: r.spec("minute"), kind: kind, tick: w.origin().Add(time.Duration(i) * time.Minute)}) {
 					t.Fatalf("a %s is left to others", kind)
 				}
 			}

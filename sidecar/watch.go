@@ -25,7 +25,7 @@ type watcher struct {
 	busy    sync.Map      // due members that something is being done about here
 	later   sync.Map      // due members, and lock.TimerJobs for all timers: until when they are left alone
 	nudged  chan struct{} // something became due
-	gone    sync.Map      // jobs that left the table, by name, and that Redis has not been told of
+	gone    sync.Map      // claimed jobs that left the table, by name, and that Redis has not been told of
 	timing  atomic.Int64  // timers that a fire here is busy with
 	strange int64         // members among the timers that the last look passed over
 	dynamic int64         // revision of the jobs made through the API that are at work
@@ -143,7 +143,7 @@ func (w *watcher) checkClock() {
 	back := now.Before(w.last.Add(-glance))
 	w.last, w.checked = now, time.Now()
 	if back {
-		s.retime(now.Add(-sinceLast))
+		s.setBack(now.Add(-sinceLast))
 	} else {
 		for name, j := range s.jobs() {
 			if j.overdue(now.Add(-glance)) { // for what came due since, a timer may be about to wake
@@ -168,9 +168,8 @@ func (w *watcher) catchUp() {
 	if !w.up {
 		return
 	}
-	now := s.clock.Now()
 	for _, j := range s.jobs() {
-		if owed, ok := j.owed(now); ok {
+		if owed, ok := j.owed(); ok {
 			wk := owed // of all that are asked, once a second, the few that owe one go to the heap
 			s.launch(&wk)
 		}
@@ -239,8 +238,8 @@ func (w *watcher) takeOver(ctx context.Context, runs []lock.Running) {
 
 // ttl is the lease of a job's runs as far as this table knows.
 func (s *Sidecar) ttl(name string) time.Duration {
-	if j := s.job(name); j != nil {
-		return j.Lock.TTL
+	if sp := s.spec(name); sp != nil {
+		return sp.Lock.TTL
 	}
 	return defaultTTL
 }

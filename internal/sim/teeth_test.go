@@ -42,7 +42,7 @@ var teeth = []tooth{
 	{"register nothing anew", "2: never lost", "", []edit{
 		{"sidecar/register.go", "&& !born.Equal(s.timers.bornAt())", "&& false && born.IsZero()"},
 	}},
-	{"count no skip", "5: never silently", "", []edit{{"sidecar/outcome.go", "s.metrics.job(w.job.label).skipped(r)", ""}}},
+	{"count no skip", "5: never silently", "", []edit{{"sidecar/outcome.go", "s.metrics.job(w.spec.label).skipped(r)", ""}}},
 	{"tell no refusal", "5: never silently", "", []edit{
 		{"sidecar/fire.go", "s.skipped(w, refusal(w, a), s.by(a)...)", "_, _ = refusal(w, a), s.by(a)\n\t\tw.close(true)"},
 	}},
@@ -62,9 +62,12 @@ var teeth = []tooth{
 	{"stop nobody", "prompt", "", []edit{
 		{"lock/acquire.lua", "redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)", ""},
 	}},
-	{"catch up before it is due", "table", "edits", []edit{{"sidecar/job.go", " || j.series.due(j.taken).After(now)", ""}}},
+	{"catch up before it is due", "table", "edits", []edit{{"sidecar/job.go", "\t\tnext.line = before.line\n", "\t\tnext.line, j.ticks.asking = before.line, 0\n"}}},
 	{"ask on for what has left the table", "table", "", []edit{
-		{"sidecar/job.go", "j.retired, j.heir = true, heir\n\tj.end()\n", "j.retired, j.heir = true, heir\n"},
+		{"sidecar/job.go", "\t\tdefer before.end()\n", "\t\t_ = before.end\n"},
+	}},
+	{"go on with what is known of other ticks", "2: never lost", "rollout", []edit{
+		{"sidecar/job.go", "case next.sameTicks(before):", "case next.sameTicks(before), true:"},
 	}},
 	{"believe what no replica has confirmed", "confirmed", "confirmed failover", []edit{
 		{"lock/burst.go", "return c.runs(acquireScript, settleScript) || answer[0] == \"OK\"", "return answer[0] == \"WON\""},
@@ -115,7 +118,7 @@ var teeth = []tooth{
 		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
 	}},
 	{"come back to old ticks", "table", "leaves and returns", []edit{
-		{"sidecar/due.go", "case ok && !d.Tick.After(back):", "case ok && !d.Tick.After(back) && false:"},
+		{"sidecar/due.go", "case ok && !wk.tick.After(back):", "case ok && !wk.tick.After(back) && false:"},
 	}},
 	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/fire.go", "if pause(ctx, 3*lock.Margin) {", "if true {"}}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) &&", "if now-s.since >= 2*ttl(r.Job) &&"}}},
