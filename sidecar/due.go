@@ -122,7 +122,7 @@ func (w *watcher) drop(ctx context.Context, wk *wake) bool {
 	w.beside(wk.member, func() {
 		ours, gaps, err := s.store.Drop(ctx, wk.of, wk.kind != kindTakeover) // which was fired
 		if ours && err == nil {
-			s.skipped(wk, r)
+			s.skipped(wk, skip{reason: r})
 		}
 		s.book(wk.spec, gaps)
 	})
@@ -171,10 +171,9 @@ func (w *watcher) fire(wk *wake) {
 		defer release()
 		defer w.busy.Delete(wk.member)
 		resumed := w.resumed.Load()
-		s.fire(wk)
-		switch wk.refused {
+		switch why := s.fire(wk); why.reason {
 		case paused:
-			w.leaveAlone(wk.member, wk, resumed)
+			w.leaveAlone(wk.member, why, resumed)
 		case queued, overlap: // something is in its way that no look shows; its place is another's meanwhile
 			w.later.Store(wk.member, time.Now().Add(lookEvery))
 			w.spare()
@@ -193,18 +192,18 @@ func (w *watcher) expire(now time.Time) {
 }
 
 // pauseOver is until when what met with a pause is left alone.
-func (w *watcher) pauseOver(wk *wake) time.Time {
+func (w *watcher) pauseOver(why skip) time.Time {
 	wait := pauseRetry
-	if !wk.until.IsZero() {
-		wait = min(wait, wk.until.Sub(w.sidecar.clock.Now()))
+	if !why.until.IsZero() {
+		wait = min(wait, why.until.Sub(w.sidecar.clock.Now()))
 	}
 	return time.Now().Add(wait)
 }
 
 // leaveAlone puts off what met with a pause, unless somebody has resumed something since it was asked for: the nudge of
 // that came too early to find it put off.
-func (w *watcher) leaveAlone(what string, wk *wake, resumed int64) {
-	w.later.Store(what, w.pauseOver(wk))
+func (w *watcher) leaveAlone(what string, why skip, resumed int64) {
+	w.later.Store(what, w.pauseOver(why))
 	if w.resumed.Load() != resumed {
 		w.later.Delete(what)
 	}

@@ -34,28 +34,30 @@ type lease interface {
 	Release(context.Context) error
 }
 
-// fire takes one wake from its tick to a counted outcome. It is the only way in which a job is ever started. The steps
-// are those of the life of a tick in the design.
-func (s *Sidecar) fire(w *wake) {
+// fire takes one wake from its tick to a counted outcome, and returns why it did not fire. It is the only way in which a job is
+// ever started. The steps are those of the life of a tick in the design.
+func (s *Sidecar) fire(w *wake) skip {
 	// 1. Wake: a moment ahead of the tick, one replica before the others. An earlier one waits; the wake of a drained
 	// replica ends here.
 	leave := sync.OnceFunc(func() { s.leave(w) })
 	defer leave()
 	w.second = s.turn.second(w)
 	if !s.clock.sleep(s.accepting, w.awake()) {
-		s.skipped(w, draining)
-		return
+		return s.skipped(w, skip{reason: draining})
 	}
 
-	// 2. Gate: what needs no Redis. While the app is not ready, or no slot is free, the tick is left to other replicas.
-	if !s.enter(w) {
-		return
-	}
+	var h *held
+	for h == nil {
+		// 2. Gate: what needs no Redis. While the app is not ready, or no slot is free, the tick is left to other replicas.
+		if why := s.enter(w); why.reason != "" {
+			return s.skipped(w, why)
+		}
 
-	// 3. Acquire.
-	h := s.acquire(w)
-	if h == nil {
-		return
+		// 3. Acquire. If the job was changed meanwhile, or Redis' clock is behind, the gate comes again.
+		var why skip
+		if h, why = s.acquire(w); why.reason != "" {
+			return s.skipped(w, why)
+		}
 	}
 
 	// 4. Trust window: a lease that comes back may be trusted now, and is kept until the run is settled.
@@ -67,7 +69,7 @@ func (s *Sidecar) fire(w *wake) {
 
 	// 6. Finish: outcome and history in one step with the end of the lease. A job that never began goes to another replica.
 	if end.outcome == notStarted && s.handover(w, h, &end) {
-		return
+		return s.skipped(w, skip{reason: startFailed, attrs: []slog.Attr{slog.String("err", end.result.Err.Error())}})
 	}
 	counted := s.settle(w, h, &end)
 	stop()
@@ -75,8 +77,9 @@ func (s *Sidecar) fire(w *wake) {
 	s.watcher.spare() // for what was due, too
 
 	// 7. Count.
+	var why skip
 	if end.outcome == notStarted {
-		s.skipped(w, startFailed)
+		why = s.skipped(w, skip{reason: startFailed})
 	}
 	s.finished(w, h, &end, counted)
 
@@ -84,6 +87,7 @@ func (s *Sidecar) fire(w *wake) {
 	if delay := w.spec.safetyDelay(); delay > 0 && pause(s.accepting, delay) {
 		s.release(w, h)
 	}
+	return why
 }
 
 // gate refuses what is not to be fired at all.
@@ -106,40 +110,37 @@ func (s *Sidecar) gate(w *wake) reason {
 	return ""
 }
 
-// enter waits until the wake may contend, as long as its tick is worth firing and its job is in the table as it was. Of
-// a job that was changed meanwhile, the wake is the new one's from then on. False when it may not; that is counted then.
-func (s *Sidecar) enter(w *wake) bool {
+// enter waits until the wake may contend, as long as its tick is worth firing and its job is in the table. If the job is changed
+// meanwhile, the wake goes on by what the table says of it then. It returns why the wake may not contend.
+func (s *Sidecar) enter(w *wake) skip {
 	for {
 		if !w.renew() {
-			s.skipped(w, superseded)
-			return false
+			return skip{reason: superseded}
 		}
 		if r := s.gate(w); r != "" {
-			s.skipped(w, r)
-			return false
+			return skip{reason: r}
 		}
 		if w.place == nil {
 			w.place = s.admission.try(w.spec)
 		}
 		if w.place != nil {
-			return true
+			return skip{}
 		}
-		if w.looksFirst() && !s.look(w) {
-			return false
+		if w.looksFirst() {
+			if why := s.look(w); why.reason != "" {
+				return why
+			}
 		}
 		r := s.await(w)
 		switch {
 		case r == "" && w.heldBack(): // a pause began while the tick waited
-			s.skipped(w, paused)
-			return false
+			return skip{reason: paused}
 		case r == "":
-			return true
+			return skip{}
 		case s.accepting.Err() != nil:
-			s.skipped(w, draining)
-			return false
+			return skip{reason: draining}
 		case w.spec.life.Err() == nil:
-			s.skipped(w, r)
-			return false
+			return skip{reason: r}
 		}
 	}
 }
@@ -150,9 +151,9 @@ func (w *wake) looksFirst() bool {
 	return !w.looked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
 }
 
-// look asks whether something is in the way of a tick for which there is no place. False when that has settled it, or
-// nobody could tell while it was worth firing; that is counted then.
-func (s *Sidecar) look(w *wake) bool {
+// look asks whether something is in the way of a tick for which there is no place. It returns what has settled the tick, or that
+// nobody could tell while it was worth firing.
+func (s *Sidecar) look(w *wake) skip {
 	missing := s.admission.missing()
 	ctx, stop := s.whileWorth(w)
 	defer stop()
@@ -161,18 +162,16 @@ func (s *Sidecar) look(w *wake) bool {
 	case l != nil: // which cannot be
 		s.log.Error("a claim that must not win has won", "job", w.spec.Name, "tick", stamp(w.tick))
 	case err != nil && w.spec.life.Err() != nil:
-		return true // and looks again, for the job as it is now
+		return skip{} // and looks again, for the job as it is now
 	case err == nil && a.Code == lock.Early:
 		return s.untilRedis(w) // and looks again
 	case err == nil && a.Code == lock.Free:
 		w.looked = true
-		return true
+		return skip{}
 	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // where it was not missing
-		s.skipped(w, missing, s.by(a)...)
-		return false
+		return skip{reason: missing, attrs: s.by(a)}
 	}
-	s.refused(w, a, err)
-	return false
+	return s.refused(w, a, err)
 }
 
 // await waits for the app, or for a slot, and says what was missing to the end.
@@ -199,18 +198,18 @@ func (s *Sidecar) leave(w *wake) {
 	}
 }
 
-// acquire races for the tick, while it is worth firing. Nil when this replica is not the one, which is counted then.
-func (s *Sidecar) acquire(w *wake) *held {
+// acquire races for the tick, while it is worth firing. It returns why this replica is not the one to fire it; or neither that nor
+// the right to fire it, when the wake has to ask again.
+func (s *Sidecar) acquire(w *wake) (*held, skip) {
 	if !w.spec.claims() {
 		if !w.begins() {
-			return s.again(w)
+			return nil, skip{}
 		}
 		run := uuid.NewString()
-		return &held{lease: unlocked{s, w, run}, run: run}
+		return &held{lease: unlocked{s, w, run}, run: run}, skip{}
 	}
 	if until := w.worthUntil(); !until.IsZero() && !s.slower().Before(until) { // the process stood still
-		s.skipped(w, superseded)
-		return nil
+		return nil, skip{reason: superseded}
 	}
 	ctx, stop := s.whileWorth(w)
 	defer stop()
@@ -219,25 +218,21 @@ func (s *Sidecar) acquire(w *wake) *held {
 	s.metrics.acquireDuration.Observe(time.Since(asked).Seconds())
 	switch {
 	case err != nil && s.accepting.Err() == nil && w.spec.life.Err() != nil:
-		return s.again(w)
+		return nil, skip{}
 	case err == nil && a.Code == lock.Early:
-		if !s.untilRedis(w) {
-			return nil
-		}
-		return s.again(w)
+		return nil, s.untilRedis(w)
 	case l == nil:
-		s.refused(w, a, err)
-		return nil
+		return nil, s.refused(w, a, err)
 	}
 	w.close(true)
 	w.claimed = true
-	return &held{lease: l, run: l.Run(), token: l.Token}
+	return &held{lease: l, run: l.Run(), token: l.Token}, skip{}
 }
 
 // untilRedis waits until a wake's tick is due on Redis' clock, which may be behind, or its job is changed. It looks at the clock
-// again and again, since it may be set right, and leaves its place to others meanwhile. False when the tick is not worth
-// firing any more, or the replica drains; that is counted then.
-func (s *Sidecar) untilRedis(w *wake) bool {
+// again and again, since it may be set right, and leaves its place to others meanwhile. It returns that the tick is not worth firing
+// any more, or that the replica drains.
+func (s *Sidecar) untilRedis(w *wake) skip {
 	if w.place != nil {
 		s.admission.leave(w.place)
 		w.place = nil
@@ -250,13 +245,11 @@ func (s *Sidecar) untilRedis(w *wake) bool {
 		left := w.due.Sub(now)
 		switch until := w.worthUntil(); {
 		case !until.IsZero() && !now.Before(until):
-			s.skipped(w, superseded)
-			return false
+			return skip{reason: superseded}
 		case left <= 0 || w.spec.life.Err() != nil:
-			return true
+			return skip{}
 		case !pause(ctx, min(left, lookEvery)) && s.accepting.Err() != nil:
-			s.skipped(w, draining)
-			return false
+			return skip{reason: draining}
 		}
 	}
 }
@@ -281,17 +274,15 @@ func (s *Sidecar) onRedis(t time.Time) time.Time {
 	return t
 }
 
-// refused counts a wake whose claim did not win.
-func (s *Sidecar) refused(w *wake, a lock.Answer, err error) {
+// refused tells why a claim did not win.
+func (s *Sidecar) refused(w *wake, a lock.Answer, err error) skip {
 	switch {
 	case err != nil && s.accepting.Err() != nil:
-		s.skipped(w, draining)
+		return skip{reason: draining}
 	case err != nil:
-		s.skipped(w, redisError, slog.String("err", err.Error()))
-	default:
-		w.until = a.Until
-		s.skipped(w, refusal(w, a), s.by(a)...)
+		return skip{reason: redisError, attrs: []slog.Attr{slog.String("err", err.Error())}}
 	}
+	return skip{reason: refusal(w, a), until: a.Until, attrs: s.by(a)}
 }
 
 // whileWorth is a context for as long as a wake's tick is worth firing by its job, which has not changed, on a replica that
@@ -305,14 +296,6 @@ func (s *Sidecar) whileWorth(w *wake) (context.Context, context.CancelFunc) {
 	}
 	limited, over := context.WithTimeout(ctx, max(until.Sub(s.slower()), 0))
 	return limited, func() { over(); stop(); cancel() }
-}
-
-// again races for a tick whose job was changed meanwhile, if it still has it.
-func (s *Sidecar) again(w *wake) *held {
-	if !s.enter(w) {
-		return nil
-	}
-	return s.acquire(w)
 }
 
 // ask puts the question, anew when the ticks before this one were not those that this replica knew of.
@@ -403,7 +386,6 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	} else {
 		s.metrics.job(w.spec.label).handovers.Add(1)
 	}
-	s.skipped(w, startFailed, slog.String("err", end.result.Err.Error()))
 	return true
 }
 

@@ -124,9 +124,16 @@ func (s *Sidecar) fired(w *wake, h *held) {
 	s.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: notify.Started})
 }
 
+// skip is why a wake did not fire.
+type skip struct {
+	reason reason      // "" = it fired
+	until  time.Time   // when the pause that it met with ends; zero = nobody knows
+	attrs  []slog.Attr // what the log tells besides
+}
+
 // skipped counts a wake that did not fire.
-func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
-	w.refused = r
+func (s *Sidecar) skipped(w *wake, why skip) skip {
+	r := why.reason
 	w.close(r != redisError)
 	s.heart.note(w, r)
 	s.metrics.job(w.spec.label).skipped(r)
@@ -138,8 +145,9 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 		level = slog.LevelDebug
 	}
 	if s.log.Enabled(context.Background(), level) {
-		s.log.LogAttrs(context.Background(), level, "skipped", append(append(w.attrs(), slog.String("reason", string(r))), attrs...)...)
+		s.log.LogAttrs(context.Background(), level, "skipped", append(append(w.attrs(), slog.String("reason", string(r))), why.attrs...)...)
 	}
+	return why
 }
 
 // finished counts the end of a run. A run that another replica has counted as interrupted has failed already, and does not fail

@@ -410,3 +410,23 @@ func TestAReservedJobOfEveryReplicaRunsWhileOthersWaitForRedis(t *testing.T) {
 		w.each("minute", time.Minute, time.Minute, time.Minute, 15*time.Second)
 	})
 }
+
+// TestAJobThatChangesWhileItsTimerIsLateLosesNoTick: the clock gets better just before a tick, which the timer for the tick
+// has not noticed when its job is changed.
+func TestAJobThatChangesWhileItsTimerIsLateLosesNoTick(t *testing.T) {
+	for _, missed := range []string{"latest", "skip"} {
+		t.Run(missed, func(t *testing.T) {
+			simulate(t, "clock: local"+everySecond(0, missed), func(w *world) {
+				r := w.replica(0)
+				time.Sleep(time.Until(w.origin().Add(10*time.Second - 32*time.Millisecond)))
+				r.set(12 * time.Millisecond) // 20 ms before the tick now; the timer was to go off 25 ms before it
+				w.swap(r, "clock: local"+everySecond(1, missed))
+				w.at(15 * time.Second)
+				if s := w.started("second")[w.origin().Add(10*time.Second)]; len(s) != 1 {
+					t.Errorf("the tick was started %d times", len(s))
+				}
+				w.expect(0, "missed_total", "second")
+			})
+		})
+	}
+}

@@ -85,9 +85,9 @@ func TestAPlaceIsGivenBackByWhatIsRefusedAtTheGate(t *testing.T) {
 		j := r.job("minute")
 		late := j.dueWake(j.now(), lock.Due{Tick: w.origin(), Job: "minute", Kind: "handover", Attempt: 1, Nonce: "x"}, w.origin())
 		late.place = r.admission.try(late.spec)
-		r.fire(late)
-		if taken, _ := r.admission.counts(); late.refused != tooLate || taken != 0 {
-			t.Errorf("refused as %q, %d places taken", late.refused, taken)
+		why := r.fire(late)
+		if taken, _ := r.admission.counts(); why.reason != tooLate || taken != 0 {
+			t.Errorf("refused as %q, %d places taken", why.reason, taken)
 		}
 	})
 }

@@ -128,9 +128,8 @@ func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
 		wk := j.dueWake(j.now(), d, s.clock.Now())
 		wk.place = place
 		resumed := w.resumed.Load()
-		s.fire(wk)
-		if wk.refused == paused { // the pause is that of all timers
-			w.leaveAlone(lock.TimerJobs, wk, resumed)
+		if why := s.fire(wk); why.reason == paused { // the pause is that of all timers
+			w.leaveAlone(lock.TimerJobs, why, resumed)
 		}
 	})
 }

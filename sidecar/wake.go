@@ -18,15 +18,13 @@ type wake struct {
 	due     time.Time // when it came due: tick plus jitter
 	kind    string
 	attempt int
-	of      lock.Due  // the due member that it is for; the zero Due for a tick of the table
-	member  string    // of the due set; "" for a tick of the table
-	claimed bool      // the tick was claimed from the table: here, or before it became due
-	looked  bool      // it has asked whether something is in its way, without a slot to win for
-	second  bool      // another replica is to ask first
-	open    bool      // it counts in ticks.asking
-	refused reason    // why it did not fire
-	until   time.Time // when the pause that it met with ends; zero = nobody knows
-	place   *place    // the slot that it got before it began; nil = none yet
+	of      lock.Due // the due member that it is for; the zero Due for a tick of the table
+	member  string   // of the due set; "" for a tick of the table
+	claimed bool     // the tick was claimed from the table: here, or before it became due
+	looked  bool     // it has asked whether something is in its way, without a slot to win for
+	second  bool     // another replica is to ask first
+	open    bool     // it counts in ticks.asking
+	place   *place   // the slot that it got before it began; nil = none yet
 }
 
 // The kinds of wakes, as the job is told them.

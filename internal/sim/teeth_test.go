@@ -44,10 +44,10 @@ var teeth = []tooth{
 	}},
 	{"count no skip", "5: never silently", "", []edit{{"sidecar/outcome.go", "s.metrics.job(w.spec.label).skipped(r)", ""}}},
 	{"tell no refusal", "5: never silently", "", []edit{
-		{"sidecar/fire.go", "s.skipped(w, refusal(w, a), s.by(a)...)", "_, _ = refusal(w, a), s.by(a)\n\t\tw.close(true)"},
+		{"sidecar/fire.go", "until: a.Until, attrs: s.by(a)", "until: time.Unix(1, 0), attrs: s.by(a)"}, untold,
 	}},
 	{"tell a handover twice", "5: never silently", "", []edit{
-		{"sidecar/fire.go", "s.handover(w, h, &end) {\n\t\treturn", "s.handover(w, h, &end) {\n\t\ts.skipped(w, startFailed)\n\t\treturn"},
+		{"sidecar/fire.go", "s.handover(w, h, &end) {\n\t\treturn", "s.handover(w, h, &end) {\n\t\ts.skipped(w, skip{reason: startFailed})\n\t\treturn"},
 	}},
 	{"sleep through a tick", "5: never silently", "", []edit{
 		{"sidecar/sidecar.go", "	s.launch(&w)\n", "	if w.tick.Unix()%20 != 0 {\n\t\ts.launch(&w)\n\t}\n"},
@@ -81,12 +81,12 @@ var teeth = []tooth{
 	}},
 	{"pass over every seventh second", "2: never lost", "Redis stalls", []edit{
 		{"sidecar/fire.go", "	ctx, stop := s.whileWorth(w)\n	defer stop()\n	asked",
-			"	if w.member == \"\" && w.tick.Unix()%7 == 0 {\n		s.skipped(w, superseded)\n		return nil\n	}\n" +
+			"	if w.member == \"\" && w.tick.Unix()%7 == 0 {\n		return nil, skip{reason: superseded}\n	}\n" +
 				"	ctx, stop := s.whileWorth(w)\n	defer stop()\n	asked"},
 	}},
 	{"say nothing of what Redis' clock never reached", "5: never silently", "far clock", []edit{
-		{"sidecar/fire.go", "		case !until.IsZero() && !now.Before(until):\n			s.skipped(w, superseded)\n",
-			"		case !until.IsZero() && !now.Before(until):\n"},
+		{"sidecar/fire.go", "!now.Before(until):\n			return skip{reason: superseded}",
+			"!now.Before(until):\n			return skip{reason: superseded, until: time.Unix(1, 0)}"}, untold,
 	}},
 	{"count nothing from before a replica came", "fates", "", []edit{
 		{"lock/register.lua", "elseif schedule ~= fingerprint then", "elseif schedule ~= fingerprint or knew == '0' then"},
@@ -127,6 +127,9 @@ var teeth = []tooth{
 func (f tooth) ofScripts() bool {
 	return !slices.ContainsFunc(f.edits, func(e edit) bool { return filepath.Ext(e.file) != ".lua" })
 }
+
+// untold has those skips not counted whose pause ends at the first second of all time.
+var untold = edit{"sidecar/outcome.go", "w.close(r != redisError)\n", "w.close(r != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
 
 // findWithin is the number of seeds, all or those of one class, that have to find a fault.
 const findWithin = 1000
