@@ -34,9 +34,9 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 		switch {
 		case isTimer(d.Job):
 			switch {
-			case w.isPutOff(d.Member()), w.isPutOff(lock.TimerJobs), w.tooSoon(s.timers.dueWake(s.timers.now(), d, s.clock.Now())):
+			case w.deferred.leaves(d.Member()), w.deferred.leaves(lock.TimerJobs), w.tooSoon(s.timers.dueWake(s.timers.now(), d, s.clock.Now())):
 			case w.standsBack(d):
-				w.later.Store(d.Member(), time.Now().Add(lookEvery)) // so that it hides none behind it
+				w.deferred.leave(d.Member(), d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 			default:
 				w.fireTimer(ctx, d)
 			}
@@ -58,7 +58,7 @@ func (w *watcher) takeOne(ctx context.Context, wk *wake, waits bool) bool {
 	case w.drop(ctx, wk):
 	case w.standsBack(wk.of):
 	case wk.spec.ConcurrencyPolicy != config.Allow && waits:
-	case w.isPutOff(wk.member), w.tooSoon(wk):
+	case w.deferred.leaves(wk.member), w.tooSoon(wk):
 	default:
 		w.fire(wk)
 		return true
@@ -104,7 +104,7 @@ func (w *watcher) tooSoon(wk *wake) bool {
 		return false
 	}
 	wait := min(early, lookEvery)
-	w.later.Store(wk.member, time.Now().Add(wait))
+	w.deferred.leave(wk.member, wk.of.Job, time.Now().Add(wait))
 	time.AfterFunc(wait, func() { w.nudge("") })
 	return true
 }
@@ -141,53 +141,40 @@ func (w *watcher) discard(ctx context.Context, d lock.Due, why string) {
 // beside does something about a due member beside the looks, unless something is being done about it here: thousands that
 // are too late, a round trip each, would hold up the one behind them that is not.
 func (w *watcher) beside(member string, do func()) {
-	if _, busy := w.busy.LoadOrStore(member, true); busy {
+	done, ok := w.deferred.begin(member)
+	if !ok {
 		return
 	}
 	w.sidecar.runs.Go(func() {
-		defer w.busy.Delete(member)
+		defer done()
 		do()
 	})
-}
-
-// isPutOff tells whether a due tick, or all timers, are left alone for now.
-func (w *watcher) isPutOff(what string) bool {
-	_, ok := w.later.Load(what)
-	return ok
 }
 
 // fire starts a due tick, unless a fire here is busy with it already.
 func (w *watcher) fire(wk *wake) {
 	s := w.sidecar
-	if _, busy := w.busy.LoadOrStore(wk.member, true); busy {
+	done, ok := w.deferred.begin(wk.member)
+	if !ok {
 		return
 	}
 	if wk.place = s.admission.try(wk.spec); wk.place == nil {
-		w.leave(wk.member)
+		done()
+		w.spared.Store(true)
 		return
 	}
 	release := s.metrics.hold(wk.spec.label)
 	s.runs.Go(func() {
 		defer release()
-		defer w.busy.Delete(wk.member)
-		resumed := w.resumed.Load()
+		defer done()
+		heard := w.deferred.heard()
 		switch why := s.fire(wk); why.reason {
 		case paused:
-			w.leaveAlone(wk.member, why, resumed)
+			w.deferred.leaveInPause(wk.member, wk.of.Job, w.pauseOver(why), heard)
 		case queued, overlap: // something is in its way that no look shows; its place is another's meanwhile
-			w.later.Store(wk.member, time.Now().Add(lookEvery))
+			w.deferred.leave(wk.member, wk.of.Job, time.Now().Add(lookEvery))
 			w.spare()
 		}
-	})
-}
-
-// expire ends the time of what was put off until now.
-func (w *watcher) expire(now time.Time) {
-	w.later.Range(func(what, until any) bool {
-		if !now.Before(until.(time.Time)) {
-			w.later.Delete(what)
-		}
-		return true
 	})
 }
 
@@ -200,24 +187,9 @@ func (w *watcher) pauseOver(why skip) time.Time {
 	return time.Now().Add(wait)
 }
 
-// leaveAlone puts off what met with a pause, unless somebody has resumed something since it was asked for: the nudge of
-// that came too early to find it put off.
-func (w *watcher) leaveAlone(what string, why skip, resumed int64) {
-	w.later.Store(what, w.pauseOver(why))
-	if w.resumed.Load() != resumed {
-		w.later.Delete(what)
-	}
-}
-
-// leave leaves what is due to other replicas, until there is a place for it here.
-func (w *watcher) leave(member string) {
-	w.busy.Delete(member)
-	w.left.Store(true)
-}
-
 // spare is called when a place has become free.
 func (w *watcher) spare() {
-	if w.left.Swap(false) {
+	if w.spared.Swap(false) {
 		time.AfterFunc(spareEvery, func() { w.nudge("") })
 	}
 }

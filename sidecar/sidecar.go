@@ -94,7 +94,7 @@ func New(o Options) (*Sidecar, error) {
 	if o.Table.Clock != "local" {
 		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
 	}
-	s.watcher = &watcher{sidecar: s, trouble: trouble{redis: o.Redis}, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
+	s.watcher = &watcher{sidecar: s, deferred: newDeferred(), trouble: trouble{redis: o.Redis}, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
 	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
 	s.turn = &turn{sidecar: s, looking: make(chan struct{}, 1)}
 	s.timers = newTimers()

@@ -20,23 +20,21 @@ const (
 
 // watcher looks at the service's runs and due ticks, once a second, for as long as the replica accepts work.
 type watcher struct {
-	sidecar *Sidecar
-	runs    *lock.Watcher
-	busy    sync.Map      // due members that something is being done about here
-	later   sync.Map      // due members, and lock.TimerJobs for all timers: until when they are left alone
-	nudged  chan struct{} // something became due
-	gone    sync.Map      // claimed jobs that left the table, by name, and that Redis has not been told of
-	timing  atomic.Int64  // timers that a fire here is busy with
-	strange int64         // members among the timers that the last look passed over
-	dynamic int64         // revision of the jobs made through the API that are at work
-	resumed atomic.Int64  // how often somebody resumed a job, or the timers
-	left    atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
-	cleaned time.Time     // when this replica last had timers gone through
-	next    time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
-	up      bool
-	last    time.Time // the cluster clock at its last check
-	checked time.Time // when that was, on the machine's monotonic clock
-	wild    bool      // Redis' clock and ours lie too far apart
+	sidecar  *Sidecar
+	runs     *lock.Watcher
+	deferred deferred
+	nudged   chan struct{} // something became due
+	gone     sync.Map      // claimed jobs that left the table, by name, and that Redis has not been told of
+	timing   atomic.Int64  // timers that a fire here is busy with
+	strange  int64         // members among the timers that the last look passed over
+	dynamic  int64         // revision of the jobs made through the API that are at work
+	spared   atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
+	cleaned  time.Time     // when this replica last had timers gone through
+	next     time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
+	up       bool
+	last     time.Time // the cluster clock at its last check
+	checked  time.Time // when that was, on the machine's monotonic clock
+	wild     bool      // Redis' clock and ours lie too far apart
 
 	answeredOnce atomic.Bool
 
@@ -76,14 +74,8 @@ func (w *watcher) wait(ctx context.Context) bool {
 // it is that; of any job when a resumption may not have been heard.
 func (w *watcher) nudge(resumed string) {
 	if resumed != "" {
-		w.resumed.Add(1)
+		w.deferred.resume(resumed)
 	}
-	w.later.Range(func(member, _ any) bool {
-		if d, err := lock.ParseDue(member.(string)); resumed == lock.AnyJob || member == resumed || err == nil && d.Job == resumed {
-			w.later.Delete(member)
-		}
-		return true
-	})
 	select {
 	case w.nudged <- struct{}{}:
 	default: // it is about to look
@@ -93,7 +85,7 @@ func (w *watcher) nudge(resumed string) {
 func (w *watcher) look(ctx context.Context) {
 	s := w.sidecar
 	w.next = time.Time{}
-	w.expire(time.Now())
+	w.deferred.expire(time.Now())
 	seen, err := s.store.Look(ctx, w.timersWanted())
 	if ctx.Err() != nil {
 		return
@@ -123,11 +115,11 @@ func (w *watcher) comesNext(seen lock.Sight) time.Time {
 	switch {
 	case seen.NextTimer.IsZero() || !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer):
 		return seen.Next
-	case w.isPutOff(lock.TimerJobs):
+	case w.deferred.leaves(lock.TimerJobs):
 		return seen.Next
 	case w.timersRoom() == 0:
 		if seen.NextTimer.Sub(now) < lookEvery {
-			w.left.Store(true) // whoever makes room says so
+			w.spared.Store(true) // whoever makes room says so
 		}
 		return seen.Next
 	}
