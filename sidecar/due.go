@@ -69,14 +69,14 @@ func (w *watcher) takeOne(ctx context.Context, wk *wake, waits bool) bool {
 // standsBack tells whether a tick that this replica could not start is left to others: to any that takes ticks, and has not
 // refused it in this round. One that does not come for it in some time may not be able to.
 func (w *watcher) standsBack(d lock.Due) bool {
-	me, turn := w.sidecar.replica, w.sidecar.turn
+	me, peers := w.sidecar.replica, w.sidecar.rendezvous
 	switch {
 	case d.Age >= patience:
 		return false
 	case slices.Contains(d.Refused, me):
-		return !turn.allIn(d.Refused)
+		return !peers.allIn(d.Refused)
 	case slices.Contains(d.Refused, lock.LastAsked+me):
-		return !turn.allIn(append(slices.Clone(d.Refused), me))
+		return !peers.allIn(append(slices.Clone(d.Refused), me))
 	}
 	return false
 }

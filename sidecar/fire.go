@@ -41,7 +41,7 @@ func (s *Sidecar) fire(w *wake) skip {
 	// replica ends here.
 	leave := sync.OnceFunc(func() { s.leave(w) })
 	defer leave()
-	w.second = s.turn.second(w)
+	w.second = s.rendezvous.second(w)
 	if !s.clock.sleep(s.accepting, w.awake()) {
 		return s.skipped(w, skip{reason: draining})
 	}
@@ -359,7 +359,7 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	}
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
-	all := s.turn.allRefused(ctx, append(slices.Clone(w.of.Refused), s.replica))
+	all := s.rendezvous.allRefused(ctx, append(slices.Clone(w.of.Refused), s.replica))
 	if all && w.of.Rounds >= w.spec.StartRetries {
 		return false
 	}
@@ -469,7 +469,7 @@ func (unlocked) Keep(ctx context.Context) (context.Context, func()) { return ctx
 func (u unlocked) Finish(ctx context.Context, _ time.Duration, e *lock.Entry) (lock.Settled, error) {
 	w := u.wake
 	e.Job, e.Tick, e.Run, e.Replica, e.Kind = w.spec.Name, w.tick, u.run, u.sidecar.replica, w.kind
-	u.sidecar.heart.result(*e)
+	u.sidecar.heartbeat.result(*e)
 	return lock.OK, u.sidecar.store.Note(ctx, e)
 }
 func (u unlocked) Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error) {

@@ -135,7 +135,7 @@ type skip struct {
 func (s *Sidecar) skipped(w *wake, why skip) skip {
 	r := why.reason
 	w.close(r != redisError)
-	s.heart.note(w, r)
+	s.heartbeat.note(w, r)
 	s.metrics.job(w.spec.label).skipped(r)
 	level := slog.LevelInfo
 	switch r {

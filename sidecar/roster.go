@@ -151,7 +151,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 		}
 		j.put(nil, at)
 		s.metrics.remove(name)
-		s.heart.forget(name)
+		s.heartbeat.forget(name)
 	}
 	s.table.Store(t)
 	s.admission.setLimit(t.MaxRunning)

@@ -44,18 +44,18 @@ type Options struct {
 type Sidecar struct {
 	service, replica, version, process string
 
-	store     *lock.Store
-	clock     *clock
-	wall      func() time.Time
-	log       *slog.Logger
-	metrics   *metrics
-	admission admission
-	watcher   *watcher
-	heart     *heart
-	turn      *turn
-	executor  func(config.Job) execute.Executor
-	prober    func(config.Ready) Prober
-	notify    *notify.Pinger
+	store      *lock.Store
+	clock      *clock
+	wall       func() time.Time
+	log        *slog.Logger
+	metrics    *metrics
+	admission  admission
+	watcher    *watcher
+	heartbeat  *heartbeat
+	rendezvous *rendezvous
+	executor   func(config.Job) execute.Executor
+	prober     func(config.Ready) Prober
+	notify     *notify.Pinger
 
 	table    atomic.Pointer[config.Table]
 	roster   atomic.Pointer[roster]
@@ -95,8 +95,10 @@ func New(o Options) (*Sidecar, error) {
 		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
 	}
 	s.watcher = &watcher{sidecar: s, deferred: newDeferred(), trouble: trouble{redis: o.Redis}, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
-	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
-	s.turn = &turn{sidecar: s, looking: make(chan struct{}, 1)}
+	s.rendezvous = newRendezvous(s.replica, s.store)
+	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: s.rendezvous, log: s.log, status: s.status, spec: s.spec,
+		self:  lock.Replica{Name: s.replica, Version: s.version, Process: s.process},
+		skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
 	s.timers = newTimers()
 	s.cron = cron{wake: s.wake, log: s.log}
 	s.table.Store(o.Table)
@@ -136,7 +138,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	watching.Go(func() { s.watcher.run(s.accepting) })
 	watching.Go(func() { s.probeApp(s.accepting) })
 	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
-	attending.Go(func() { s.heart.run(attended) })
+	attending.Go(func() { s.heartbeat.run(attended, s.accepting.Done()) })
 	attending.Go(func() { s.store.Listen(attended, s.watcher.nudge) })
 
 	select {
@@ -150,7 +152,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	s.finish()
 	stopAttending()
 	attending.Wait()
-	s.heart.leave()
+	s.heartbeat.leave()
 	if ctx.Err() == nil {
 		s.log.Info("drained")
 	}
@@ -267,6 +269,9 @@ func (s *Sidecar) Notice() string {
 	}
 	return "the table in force is not what its file says: the log and solotick status tell why"
 }
+
+// status is how the replica fares.
+func (s *Sidecar) status() status { return status{s.Table().Hash, s.contends(), s.LastReload().Err} }
 
 // contends tells why the replica leaves all ticks to others; nil when it does not.
 func (s *Sidecar) contends() error {
