@@ -334,7 +334,7 @@ const staleRetry = 50 * time.Millisecond
 // introduce makes the wake's job known to Redis before it is first asked for: what was missed is told by that.
 func (s *Sidecar) introduce(ctx context.Context, w *wake) error {
 	for !w.job.isKnown() {
-		err := s.tell(ctx, w.job)
+		err := s.watcher.register.tell(ctx, w.job)
 		if err == nil && ctx.Err() != nil { // it has left the table
 			err = context.Cause(ctx)
 		}

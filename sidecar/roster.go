@@ -147,7 +147,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 		}
 		s.cron.disarm(j)
 		if j.now().claims() {
-			s.watcher.gone.Store(name, j)
+			s.watcher.register.gone.Store(name, j)
 		}
 		j.put(nil, at)
 		s.metrics.remove(name)

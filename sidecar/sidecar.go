@@ -94,12 +94,14 @@ func New(o Options) (*Sidecar, error) {
 	if o.Table.Clock != "local" {
 		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
 	}
-	s.watcher = &watcher{sidecar: s, deferred: newDeferred(), trouble: trouble{redis: o.Redis}, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
 	s.rendezvous = newRendezvous(s.replica, s.store)
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: s.rendezvous, log: s.log, status: s.status, spec: s.spec,
 		self:  lock.Replica{Name: s.replica, Version: s.version, Process: s.process},
 		skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
 	s.timers = newTimers()
+	s.watcher = &watcher{sidecar: s, deferred: newDeferred(), trouble: trouble{redis: o.Redis}, up: true, nudged: make(chan struct{}, 1),
+		takeover: takeover{replica: s.replica, runs: s.store.NewWatcher(), log: s.log, spec: s.spec, count: s.interrupted},
+		register: registrar{store: s.store, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: s.timers}}
 	s.cron = cron{wake: s.wake, log: s.log}
 	s.table.Store(o.Table)
 	s.roster.Store(&roster{})

@@ -2,8 +2,6 @@ package sidecar
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,20 +9,16 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-const (
-	// lookEvery is how often a replica looks at what runs and what is due: one round trip, which also reads Redis' time.
-	lookEvery = time.Second
-	// defaultTTL is the lease of a job that this table lacks, until its record tells.
-	defaultTTL = 15 * time.Second
-)
+// lookEvery is how often a replica looks at what runs and what is due: one round trip, which also reads Redis' time.
+const lookEvery = time.Second
 
 // watcher looks at the service's runs and due ticks, once a second, for as long as the replica accepts work.
 type watcher struct {
 	sidecar  *Sidecar
-	runs     *lock.Watcher
+	takeover takeover
+	register registrar
 	deferred deferred
 	nudged   chan struct{} // something became due
-	gone     sync.Map      // claimed jobs that left the table, by name, and that Redis has not been told of
 	timing   atomic.Int64  // timers that a fire here is busy with
 	strange  int64         // members among the timers that the last look passed over
 	dynamic  int64         // revision of the jobs made through the API that are at work
@@ -100,10 +94,16 @@ func (w *watcher) look(ctx context.Context) {
 	w.next = w.comesNext(seen)
 	w.strange = min(seen.Strange, maxStrange)
 	w.takeDynamic(ctx, seen.Jobs)
-	w.register(ctx, seen.Born)
+	switch refused, err := w.register.all(ctx, seen.Born); {
+	case err != nil: // Redis answers and takes no jobs: it is a replica, or its user may not write
+		w.trouble.tell(s.log, diagnosis.Of(err), "job", refused)
+	case ctx.Err() == nil && w.trouble.says != "":
+		s.log.Info("Redis takes the jobs")
+		w.trouble.over()
+	}
 	w.readHolds(ctx)
 	w.answeredOnce.Store(true)
-	w.takeOver(ctx, seen.Runs)
+	w.takeover.look(ctx, seen.Runs)
 	w.takeDue(ctx, seen.Runs, seen.Due)
 	w.cleanTimers(ctx)
 }
@@ -202,36 +202,4 @@ func (w *watcher) checkFitness(ctx context.Context) {
 	if len(problems) == 0 {
 		s.metrics.redisFit.Set(1)
 	}
-}
-
-// takeOver deals with runs whose replica is gone, all at once, as it may have had many: they are written down as
-// interrupted, once, and under at-least-once they are due again.
-func (w *watcher) takeOver(ctx context.Context, runs []lock.Running) {
-	s := w.sidecar
-	var all sync.WaitGroup
-	defer all.Wait()
-	for _, r := range w.runs.Unchanged(runs, s.ttl) {
-		all.Go(func() {
-			var detail string
-			rec, ours, err := w.runs.Reap(ctx, r, func(rec lock.Record) lock.Entry {
-				detail = fmt.Sprintf("replica %s stopped renewing its lease at %s: it died, was stopped or lost Redis; replica %s noticed that",
-					rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), s.replica)
-				return lock.Entry{Outcome: string(wasInterrupted), Failed: true, Detail: detail}
-			})
-			switch {
-			case err != nil:
-				s.log.Warn("a run without a replica could not be taken over", "job", r.Job, "run", r.Run, "err", err)
-			case ours:
-				s.interrupted(r.Job, r.Run, rec, detail)
-			}
-		})
-	}
-}
-
-// ttl is the lease of a job's runs as far as this table knows.
-func (s *Sidecar) ttl(name string) time.Duration {
-	if sp := s.spec(name); sp != nil {
-		return sp.Lock.TTL
-	}
-	return defaultTTL
 }

@@ -40,7 +40,7 @@ var teeth = []tooth{
 	}},
 	{"start without trust", "3: trust", "stands still as it starts", []edit{{"sidecar/attempt.go", "if !h.Trusted() {", "if false {"}}},
 	{"register nothing anew", "2: never lost", "", []edit{
-		{"sidecar/register.go", "&& !born.Equal(s.timers.bornAt())", "&& false && born.IsZero()"},
+		{"sidecar/register.go", "&& !born.Equal(g.timers.bornAt())", "&& false && born.IsZero()"},
 	}},
 	{"count no skip", "5: never silently", "", []edit{{"sidecar/outcome.go", "s.metrics.job(w.spec.label).skipped(r)", ""}}},
 	{"tell no refusal", "5: never silently", "", []edit{
