@@ -9,8 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// cron wakes the jobs on their ticks. All that has to be known of gocron stands here. Whoever changes which jobs are at work
-// calls it, one at a time.
+// cron wakes the jobs on their ticks. No other file calls gocron. Its methods are called with Sidecar.swapping held.
 type cron struct {
 	wake func(job string)
 	log  *slog.Logger
@@ -47,8 +46,9 @@ func (c *cron) retime(j *job) {
 		return
 	}
 	c.disarm(j)
+	series := j.now().series // by itself, so that a timer that is kept keeps no spec
 	timer, err := c.of.NewJob(gocron.CronJob("", false), gocron.NewTask(c.wake, j.name), gocron.WithName(j.name),
-		gocron.WithCronImplementation(crontab{&j.now().series}))
+		gocron.WithCronImplementation(crontab{&series}))
 	if err != nil {
 		c.log.Error("a job has no timer: its ticks are taken late, and of those a second apart only some", "job", j.name, "err", err)
 		return
@@ -56,7 +56,7 @@ func (c *cron) retime(j *job) {
 	j.timer = timer.ID()
 }
 
-// disarm wakes a job no more. A timer that goes off at this moment asks for the job of that name, and finds the new one.
+// disarm wakes a job no more. A timer that goes off at this moment calls wake all the same.
 func (c *cron) disarm(j *job) {
 	if c.of == nil || j.timer == uuid.Nil {
 		return

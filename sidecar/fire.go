@@ -110,8 +110,8 @@ func (s *Sidecar) gate(w *wake) reason {
 	return ""
 }
 
-// enter waits until the wake may contend, as long as its tick is worth firing and its job is in the table. If the job is changed
-// meanwhile, the wake goes on by what the table says of it then. It returns why the wake may not contend.
+// enter waits for a slot while the tick is worth firing and its job is in the table. After each change of the job the wake goes on
+// by the new spec. It returns why the wake may not contend.
 func (s *Sidecar) enter(w *wake) skip {
 	for {
 		if !w.renew() {
@@ -151,8 +151,8 @@ func (w *wake) looksFirst() bool {
 	return !w.looked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
 }
 
-// look asks whether something is in the way of a tick for which there is no place. It returns what has settled the tick, or that
-// nobody could tell while it was worth firing.
+// look asks whether something is in the way of a tick for which there is no place. It returns why the tick is settled, or that nobody
+// could tell while it was worth firing; nothing when the wake is to wait for a place.
 func (s *Sidecar) look(w *wake) skip {
 	missing := s.admission.missing()
 	ctx, stop := s.whileWorth(w)
@@ -198,8 +198,8 @@ func (s *Sidecar) leave(w *wake) {
 	}
 }
 
-// acquire races for the tick, while it is worth firing. It returns why this replica is not the one to fire it; or neither that nor
-// the right to fire it, when the wake has to ask again.
+// acquire races for the tick, while it is worth firing. It returns the right to fire it, or why this replica is not the one. With
+// neither, the wake has to go back to the gate.
 func (s *Sidecar) acquire(w *wake) (*held, skip) {
 	if !w.spec.claims() {
 		if !w.begins() {
@@ -230,8 +230,8 @@ func (s *Sidecar) acquire(w *wake) (*held, skip) {
 }
 
 // untilRedis waits until a wake's tick is due on Redis' clock, which may be behind, or its job is changed. It looks at the clock
-// again and again, since it may be set right, and leaves its place to others meanwhile. It returns that the tick is not worth firing
-// any more, or that the replica drains.
+// again and again, since it may be set right, and leaves its place to others meanwhile. It returns superseded or draining; nothing
+// when the wake is to ask again.
 func (s *Sidecar) untilRedis(w *wake) skip {
 	if w.place != nil {
 		s.admission.leave(w.place)
@@ -334,11 +334,7 @@ const staleRetry = 50 * time.Millisecond
 // introduce makes the wake's job known to Redis before it is first asked for: what was missed is told by that.
 func (s *Sidecar) introduce(ctx context.Context, w *wake) error {
 	for !w.job.isKnown() {
-		err := s.watcher.register.tell(ctx, w.job)
-		if err == nil && ctx.Err() != nil { // it has left the table
-			err = context.Cause(ctx)
-		}
-		if err != nil && !pause(ctx, lookEvery/4) {
+		if err := s.watcher.register.tell(ctx, w.job); err != nil && !pause(ctx, lookEvery/4) {
 			return err
 		}
 	}

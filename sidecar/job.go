@@ -13,7 +13,8 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// job is a name, for as long as the tables that follow each other have it. A reload swaps what they say of it.
+// job is what a replica keeps under one name, from the table that brings the name to the one that drops it. A reload swaps its
+// spec.
 type job struct {
 	name  string
 	timer uuid.UUID // gocron's name for it; written by cron alone
@@ -29,7 +30,7 @@ type spec struct {
 	config.Job
 	label    string // of its series in the metrics: its name; one for all timers
 	series   series
-	line     int // counts the series of ticks that the job has had; written by put
+	era      int // number of the series of ticks within the job, written by put: specs of one era share what is known of ticks
 	executor execute.Executor
 	life     context.Context // ends when another spec takes its place, or the job leaves the table
 	end      context.CancelFunc
@@ -80,8 +81,8 @@ func (j *job) now() *spec {
 	return j.spec
 }
 
-// put puts another spec in force, nil when the job leaves the table. True when its ticks are others now: those that came due
-// before at are not its to take.
+// put puts another spec in force, nil when the job leaves the table. True when that has another series of ticks, of which those that
+// came due before an instant are not the job's to take.
 func (j *job) put(next *spec, at time.Time) (others bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -95,17 +96,17 @@ func (j *job) put(next *spec, at time.Time) (others bool) {
 		return false
 	case before == nil:
 	case next.sameTicks(before):
-		next.line = before.line
+		next.era = before.era
 		return false
 	default:
-		next.line = before.line + 1
+		next.era = before.era + 1
 	}
 	j.ticks = j.ticks.follow(before, next, at)
 	return true
 }
 
-// has tells whether what is known of ticks is of a spec's. It is called with mu locked.
-func (j *job) has(sp *spec) bool { return j.spec != nil && j.spec.line == sp.line }
+// has tells whether what is known of ticks is about a spec's. It is called with mu locked.
+func (j *job) has(sp *spec) bool { return j.spec != nil && j.spec.era == sp.era }
 
 // start has ticks from at on be the job's to take.
 func (j *job) start(at time.Time) {
@@ -151,11 +152,11 @@ func (j *job) tableWake(tick time.Time, kind string) wake {
 }
 
 // setBack records that the clock was set back, to t or later. What was taken lies in the future then, and only what came
-// due before t counts as taken.
+// due before t counts as taken. A job that every replica runs keeps what it took: no claim would stop a second run.
 func (j *job) setBack(t time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spec != nil && j.spec.claims() && j.ticks.taken.After(t) { // else no claim would keep it from firing again
+	if j.spec != nil && j.spec.claims() && j.ticks.taken.After(t) {
 		j.ticks.taken = j.spec.series.newest(t)
 	}
 }
@@ -176,9 +177,9 @@ func (j *job) registerDue() bool {
 
 // introduction is what Redis is told of a job.
 type introduction struct {
-	spec   *spec
-	again  bool // it ran on every replica before, or Redis may not know that: it is told so first
-	before lock.Before
+	spec    *spec
+	returns bool // see ticks.returns: Redis is told first that nobody claims its ticks
+	before  lock.Before
 }
 
 // introduces gives what Redis is told of the job; not ok when it has left the table.
@@ -200,7 +201,7 @@ func (j *job) registeredAs(i introduction, l lock.Ledger) {
 	}
 }
 
-// forget makes registerDue say yes.
+// forget has the next look register the job again.
 func (j *job) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -228,10 +229,13 @@ func (j *job) isKnown() bool {
 	return !j.ticks.since.IsZero()
 }
 
-// known are the times of ticks as they are known now, for a claim.
-func (j *job) known() ticks {
+// known is what is known of a spec's ticks; nothing when the job has others now.
+func (j *job) known(sp *spec) ticks {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if !j.has(sp) {
+		return ticks{}
+	}
 	return j.ticks
 }
 

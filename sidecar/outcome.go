@@ -124,9 +124,9 @@ func (s *Sidecar) fired(w *wake, h *held) {
 	s.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: notify.Started})
 }
 
-// skip is why a wake did not fire.
+// skip is why a wake did not fire. Nothing stands against a wake while it has no reason.
 type skip struct {
-	reason reason      // "" = it fired
+	reason reason
 	until  time.Time   // when the pause that it met with ends; zero = nobody knows
 	attrs  []slog.Attr // what the log tells besides
 }

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -52,7 +53,7 @@ func (g *registrar) all(ctx context.Context, born time.Time) (refused string, wh
 		slots <- struct{}{}
 		registering.Go(func() {
 			defer func() { <-slots }()
-			if err := g.tell(ctx, j); err != nil {
+			if err := g.tell(ctx, j); err != nil && !errors.Is(err, errLeft) {
 				mu.Lock()
 				defer mu.Unlock()
 				if why == nil || j != g.timers { // a name that readers of the log do not know
@@ -72,13 +73,15 @@ func (g *registrar) all(ctx context.Context, born time.Time) (refused string, wh
 	return refused, why
 }
 
+var errLeft = errors.New("the job has left the table")
+
 // tell makes a job known to Redis. One that every replica ran before is back: what was fired meanwhile is not fired again.
 func (g *registrar) tell(ctx context.Context, j *job) error {
 	i, ok := j.introduces(g.now())
 	if !ok {
-		return nil
+		return errLeft
 	}
-	if i.again {
+	if i.returns {
 		if _, err := g.store.Register(ctx, j.name, lock.NoTicks); err != nil {
 			return err
 		}

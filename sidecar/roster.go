@@ -44,8 +44,8 @@ func (s *Sidecar) LastReload() ReloadState { return *s.reloaded.Load() }
 // errDraining is why a replica takes nothing new.
 var errDraining = errors.New("draining")
 
-// Reload puts another table in force, made whole before anything at work is touched. Jobs that are the same in both keep
-// their timers and runs; runs of the others go on as they began. With an error, of the load or its own, nothing changes;
+// Reload puts another table in force, made whole before anything at work is touched. Jobs with the same ticks in both keep
+// their timers; runs go on as they began. With an error, of the load or its own, nothing changes;
 // it is logged, counted and shown.
 func (s *Sidecar) Reload(next *config.Table, err error) error {
 	s.swapping.Lock()
@@ -109,8 +109,8 @@ func together(t *config.Table, dynamic []config.Job) []config.Job {
 	return all
 }
 
-// use puts jobs to work. Nothing of it can fail but that the replica drains. A job that changed goes on with its ticks where
-// both specs have the same: none is lost in between, and none is fired twice.
+// use puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, the job goes on with them: none is
+// lost, and none is fired twice.
 func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	if s.accepting.Err() != nil {
 		return errDraining
@@ -132,7 +132,9 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	var retimed []*job
 	for _, sp := range made {
 		s.metrics.add(sp.Name)
-		s.showNext(sp, at)
+		if s.cron.runs() {
+			s.showNext(sp, at)
+		}
 		if j := next[sp.Name]; j.put(sp, at) {
 			retimed = append(retimed, j)
 		}
@@ -146,7 +148,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 			continue
 		}
 		s.cron.disarm(j)
-		if j.now().claims() {
+		if j.now().claims() || !j.isKnown() { // else Redis knows that nobody claims its ticks
 			s.watcher.register.gone.Store(name, j)
 		}
 		j.put(nil, at)

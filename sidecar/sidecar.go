@@ -176,7 +176,7 @@ func (s *Sidecar) Drain(ctx context.Context) error {
 	}
 }
 
-// start gives the jobs to gocron. From now on they may be swapped.
+// start starts the jobs' timers. From now on jobs may be swapped.
 func (s *Sidecar) start() error {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
@@ -189,7 +189,7 @@ func (s *Sidecar) start() error {
 	return s.cron.start(s.clock, s.jobs())
 }
 
-// stopTimers ends gocron. What is at work is not swapped any more.
+// stopTimers stops the jobs' timers. What is at work is not swapped any more.
 func (s *Sidecar) stopTimers() {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
@@ -197,7 +197,7 @@ func (s *Sidecar) stopTimers() {
 }
 
 // wake is what gocron calls. It returns at once, so that a running job never holds gocron up. The job is looked up by its
-// name, since a timer may go off while it is replaced.
+// name, since it may have left the table, or left and come back.
 func (s *Sidecar) wake(name string) {
 	j := s.job(name)
 	if j == nil {

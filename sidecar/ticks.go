@@ -21,13 +21,13 @@ type ticks struct {
 	since         time.Time // when Redis first saw this series; zero = not known yet
 	back          time.Time // when the job came back after no replica had it; zero = it never did
 	registered    time.Time // when Redis was last told of the job, on this machine's clock
-	returns       bool      // the job ran on every replica before, or Redis may not know that
+	returns       bool      // every replica ran the job before, and Redis has perhaps not been told
 	asking        int       // wakes for ticks of the table that are not closed yet
 }
 
-// follow is what is known at first of another spec's ticks. What every replica has fired for itself, no claim keeps from being
-// fired again, so the next spec does not take it: those ticks may lie in the future, on a clock that was set back. What was
-// only taken is the next spec's to take: a wake may take its tick long before it is due.
+// follow is the knowledge with which the next spec begins. No claim protects a tick that every replica has fired for itself, so the
+// next spec must not take it again; on a clock that was set back, such a tick may lie in the future. A tick that was only taken is
+// free again: a wake may take its tick long before it is due.
 func (t ticks) follow(before, next *spec, at time.Time) ticks {
 	n := ticks{taken: next.series.newest(at)}
 	if before == nil {
@@ -58,8 +58,8 @@ func (t *ticks) take(s *series, at time.Time) (time.Time, bool) {
 	return tick, true
 }
 
-// owe tells whether nothing is known of the newest tick that was taken, and no wake asks for it any more. One that took its tick
-// long before that is due asks until then.
+// owe tells whether nothing is known of the newest tick that was taken, and no wake asks for it any more. A wake that took its tick
+// early counts as asking until it is closed.
 func (t *ticks) owe() bool {
 	return !t.registered.IsZero() && t.asking == 0 && t.taken.After(newestOf(t.settled, t.since, t.pausedTo))
 }
@@ -72,9 +72,9 @@ func (t *ticks) close(tick time.Time, known bool) {
 	}
 }
 
-// heard records what Redis said in answer to the claim of a tick. fromTable: no due member was asked for. True when it said that
-// of another ledger than the one that the job was registered in: then Redis has lost its data, and what is known of the ticks
-// before stays until Redis has been told.
+// heard records Redis' answer to the claim of a tick. fromTable tells that the claim was not for a due member. True when the answer
+// comes from another ledger than the registered one: Redis has lost its data. What was known before stays until the job is
+// registered again.
 func (t *ticks) heard(tick time.Time, fromTable bool, a lock.Answer) (lost bool) {
 	if !t.born.IsZero() && !a.Born.IsZero() && !a.Born.Equal(t.born) {
 		t.registered = time.Time{}

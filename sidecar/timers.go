@@ -59,7 +59,7 @@ func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
 	t.Job.Schedule = nothingMore
 	sp := s.newSpec(t.Job)
 	sp.label = lock.TimerJobs
-	known := s.timers.known()
+	known := s.timers.known(s.timers.now())
 	return &job{name: d.Job, spec: sp, ticks: ticks{born: known.born, since: known.since, registered: known.registered}}, nil
 }
 

@@ -13,7 +13,7 @@ import (
 // wake is one reason to fire one tick: a timer's, a catch-up's, or a due entry's.
 type wake struct {
 	job     *job
-	spec    *spec     // by which it goes on: renew writes it
+	spec    *spec     // what it goes by; written by its own fire, in renew
 	tick    time.Time // nominal
 	due     time.Time // when it came due: tick plus jitter
 	kind    string
@@ -55,7 +55,7 @@ func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
 	return w
 }
 
-// awake is when a wake asks for its tick: ahead of it, so that the job can start on the tick and not a round trip later.
+// awake is when a wake asks for its tick.
 func (w *wake) awake() time.Time {
 	if w.second {
 		return w.due.Add(-ahead + stagger)
@@ -90,15 +90,15 @@ func (w *wake) close(known bool) {
 	}
 }
 
-// begins tells whether a wake that asks nobody for its tick may fire it. Not so when its job has left the table or has other
-// ticks since it entered: whoever takes those was not told that this one is being fired.
+// begins tells whether a wake that makes no claim may fire, and then counts its tick as settled. False after a reload: the wake
+// has to pass the gate again, by what the table says now.
 func (w *wake) begins() bool {
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
 	if !w.open {
 		return true
 	}
-	if !w.job.has(w.spec) {
+	if w.job.spec != w.spec {
 		return false
 	}
 	w.open = false
@@ -157,7 +157,7 @@ func (s *Sidecar) claim(w *wake) lock.Claim {
 	if w.member != "" {
 		return c
 	}
-	known := w.job.known()
+	known := w.job.known(sp)
 	c.Known = known.maxLedgerTick
 	if sp.Missed == config.All {
 		s.addOlder(&c, sp, &known)

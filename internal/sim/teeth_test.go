@@ -62,7 +62,7 @@ var teeth = []tooth{
 	{"stop nobody", "prompt", "", []edit{
 		{"lock/acquire.lua", "redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)", ""},
 	}},
-	{"catch up before it is due", "table", "edits", []edit{{"sidecar/job.go", "\t\tnext.line = before.line\n", "\t\tnext.line, j.ticks.asking = before.line, 0\n"}}},
+	{"forget at a reload that a wake asks", "table", "edits", []edit{{"sidecar/job.go", "\t\tnext.era = before.era\n", "\t\tnext.era, j.ticks.asking = before.era, 0\n"}}},
 	{"ask on for what has left the table", "table", "", []edit{
 		{"sidecar/job.go", "\t\tdefer before.end()\n", "\t\t_ = before.end\n"},
 	}},
@@ -128,7 +128,7 @@ func (f tooth) ofScripts() bool {
 	return !slices.ContainsFunc(f.edits, func(e edit) bool { return filepath.Ext(e.file) != ".lua" })
 }
 
-// untold has those skips not counted whose pause ends at the first second of all time.
+// untold drops the count of skips that another edit has marked, with until.
 var untold = edit{"sidecar/outcome.go", "w.close(r != redisError)\n", "w.close(r != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
 
 // findWithin is the number of seeds, all or those of one class, that have to find a fault.
