@@ -9,11 +9,14 @@ RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VER
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
 
+# Those that take the longest begin first, so that none of them is left alone at the end.
+LONGEST = ./internal/sim ./sidecar ./cmd/solotick ./lock
+
 test: ## all tests, with the race detector; installs redis-server, prometheus, systemd and chromium when they are missing and it may
 	.ci/redis
 	.ci/prometheus
 	.ci/systemd
-	go test -race -timeout 20m ./...
+	go test -race -timeout 20m $(LONGEST) ./...
 	go test -timeout 10m -run Mutant ./lock # scripts, which the race detector knows nothing of
 	cd bench && go vet ./... && go test -timeout 5m ./...
 	cd examples/check && go vet ./... && go test -timeout 5m ./...

@@ -20,16 +20,16 @@ type admission struct {
 
 // place is what one wake waits for, and holds once it is let in.
 type place struct {
-	job   *job
+	spec  *spec
 	why   reason        // why it is not let in; "" = it is
 	own   bool          // it is the job's own slot
 	letIn chan struct{} // closed then; nil if it did not have to wait
 }
 
 // enter waits until a wake of the job may contend. When ctx ends first it says what was missing.
-func (g *admission) enter(ctx context.Context, j *job) (*place, reason) {
+func (g *admission) enter(ctx context.Context, sp *spec) (*place, reason) {
 	g.mu.Lock()
-	p := &place{job: j}
+	p := &place{spec: sp}
 	if g.pass(p); p.why == "" {
 		g.mu.Unlock()
 		return p, ""
@@ -53,10 +53,10 @@ func (g *admission) enter(ctx context.Context, j *job) (*place, reason) {
 }
 
 // try is enter for what does not wait; nil when it would have to.
-func (g *admission) try(j *job) *place {
+func (g *admission) try(sp *spec) *place {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &place{job: j}
+	p := &place{spec: sp}
 	if g.pass(p); p.why != "" {
 		return nil
 	}
@@ -86,12 +86,12 @@ func (g *admission) room() int64 {
 
 // pass lets a wake in if that is possible.
 func (g *admission) pass(p *place) {
-	switch j := p.job; {
+	switch sp := p.spec; {
 	case g.unready != "":
 		p.why = notReady
 		return
-	case j.Reserved && !g.own[j.Name]:
-		g.own[j.Name], p.own = true, true
+	case sp.Reserved && !g.own[sp.Name]:
+		g.own[sp.Name], p.own = true, true
 	case g.limit == 0 || g.taken < g.limit:
 		g.taken++
 	default:
@@ -106,7 +106,7 @@ func (g *admission) leave(p *place) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if p.own {
-		delete(g.own, p.job.Name)
+		delete(g.own, p.spec.Name)
 	} else {
 		g.taken--
 	}

@@ -54,10 +54,10 @@ func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, sta
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	early := min(max(0, w.due.Sub(s.clock.Now())), ahead) // that the claim is ahead of its tick is not the job's to pay for
-	ctx, cancel := context.WithTimeoutCause(ctx, early+w.job.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, early+w.spec.Timeout, errTimeout)
 	defer cancel()
-	r := w.job.executor.Execute(ctx, execute.Run{
-		Service: s.service, Job: w.job.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: s.replica,
+	r := w.spec.executor.Execute(ctx, execute.Run{
+		Service: s.service, Job: w.spec.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: s.replica,
 		Kind: w.kind, Key: w.key(),
 		Await: func(ctx context.Context) {
 			s.clock.sleep(ctx, w.due)
@@ -79,37 +79,37 @@ func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, sta
 // retryIn tells whether a run that ended so is tried once more, and after how long. n is the number of attempts before
 // the last one.
 func (s *Sidecar) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Duration, bool) {
-	j, r := w.job, e.result
-	if n >= j.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !j.repeats(r) || ctx.Err() != nil {
+	sp, r := w.spec, e.result
+	if n >= sp.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !sp.repeats(r) || ctx.Err() != nil {
 		return 0, false
 	}
-	wait := j.Retry.Backoff
+	wait := sp.Retry.Backoff
 	for range n {
-		wait = min(2*wait, j.Retry.MaxBackoff)
+		wait = min(2*wait, sp.Retry.MaxBackoff)
 	}
 	wait = wait/2 + rand.N(wait/2+1) // so that what failed together is not tried again together
 	if wait >= r.RetryAfter {
 		return wait, true
 	}
-	next := j.series.due(j.series.schedule.Next(w.tick))
+	next := sp.series.due(sp.series.schedule.Next(w.tick))
 	return r.RetryAfter, next.IsZero() || s.clock.Now().Add(r.RetryAfter).Before(next)
 }
 
 // repeats tells whether an attempt that failed so may be made again: of an answer the table says so. What may have run
 // although no answer came, or one that broke off, is not run again, unless the job allows that.
-func (j *job) repeats(r execute.Result) bool {
+func (sp *spec) repeats(r execute.Result) bool {
 	switch {
-	case j.Exec != nil, r.Status == execute.NotStarted:
+	case sp.Exec != nil, r.Status == execute.NotStarted:
 		return true
-	case r.Code >= 0 && !j.HTTP.Succeeds(r.Code): // a success that failed has broken off
-		return j.Retry.After(r.Code)
+	case r.Code >= 0 && !sp.HTTP.Succeeds(r.Code): // a success that failed has broken off
+		return sp.Retry.After(r.Code)
 	}
-	return j.Guarantee != config.AtMostOnce
+	return sp.Guarantee != config.AtMostOnce
 }
 
 // retrying counts an attempt that is to follow.
 func (s *Sidecar) retrying(w *wake, h *held, e *ended, wait time.Duration) {
-	s.metrics.job(w.job.label).retries.Add(1)
+	s.metrics.job(w.spec.label).retries.Add(1)
 	attrs := append(w.attrs(), slog.String("run", h.run), slog.Int("attempt", e.attempt), slog.String("outcome", string(e.outcome)),
 		slog.Duration("wait", wait.Round(time.Millisecond)))
 	if e.result.Err != nil {

@@ -15,18 +15,18 @@ const firstBody = "~"
 
 // body is the digest of the job's body; "" for a command. The digest goes to Redis, and a body may hold a secret: sixteen bits
 // are enough to tell two tables apart, and too few to confirm a guess.
-func (j *job) body() string {
-	if j.HTTP == nil || isTimer(j.Name) { // a timer that has begun is not changed
+func (sp *spec) body() string {
+	if sp.HTTP == nil || isTimer(sp.Name) { // a timer that has begun is not changed
 		return ""
 	}
-	sum := sha256.Sum256([]byte(j.HTTP.Body))
+	sum := sha256.Sum256([]byte(sp.HTTP.Body))
 	return hex.EncodeToString(sum[:2])
 }
 
 // key follows the tick in the wake's Idempotency-Key.
 func (w *wake) key() string {
 	own, first, sent := strings.Cut(w.of.Key, firstBody)
-	if now := w.job.body(); sent && now != "" && now != first {
+	if now := w.spec.body(); sent && now != "" && now != first {
 		return strings.TrimPrefix(own+"/"+now, "/")
 	}
 	return own
@@ -34,8 +34,8 @@ func (w *wake) key() string {
 
 // againKey is the key of the due member by which a run that is cut short is run again.
 func (w *wake) againKey() string {
-	now := w.job.body()
-	if w.job.Guarantee != config.AtLeastOnce || now == "" || strings.Contains(w.of.Key, firstBody) {
+	now := w.spec.body()
+	if w.spec.Guarantee != config.AtLeastOnce || now == "" || strings.Contains(w.of.Key, firstBody) {
 		return w.of.Key
 	}
 	return w.of.Key + firstBody + now

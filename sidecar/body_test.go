@@ -75,18 +75,18 @@ func TestAHandoverWithAnotherBodyHasTheKey(t *testing.T) {
 
 // TestAShutdownHandsOnWhichBodyWasSent, also under a key of the tick's own.
 func TestAShutdownHandsOnWhichBodyWasSent(t *testing.T) {
-	a := &job{}
+	a := &spec{}
 	for own, want := range map[string]string{"": "", "3a1e6c58": "3a1e6c58/"} {
 		a.Job = parse(t, sending("a")).Jobs[0]
-		w := &wake{job: a}
+		w := &wake{spec: a}
 		w.of.Key = own
 		if w.key() != own {
 			t.Errorf("the first key is %q", w.key())
 		}
 		w.of.Key = w.againKey()
-		b := &job{}
+		b := &spec{}
 		b.Job = parse(t, sending("b")).Jobs[0]
-		next := &wake{job: b, of: w.of}
+		next := &wake{spec: b, of: w.of}
 		if w.key() != own || next.key() != want+b.body() || next.againKey() != w.of.Key {
 			t.Errorf("after %q the keys are %q and %q, and %q is handed on", w.of.Key, w.key(), next.key(), next.againKey())
 		}

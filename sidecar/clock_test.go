@@ -140,10 +140,10 @@ func TestBeforeRedisAnsweredThereIsNoOffset(t *testing.T) {
 			t.Errorf("clock_offset_seconds = %v", got)
 		}
 		r.disconnect(false)
-		if err := r.heart.beat(w.t.Context()); !errors.Is(err, errNoAnswer) {
+		if err := r.heartbeat.beat(w.t.Context()); !errors.Is(err, errNoAnswer) {
 			t.Errorf("the heartbeat that is to say an offset before one is known: %v", err)
 		}
 		w.at(5 * time.Second)
-		w.must(r.heart.beat(w.t.Context()))
+		w.must(r.heartbeat.beat(w.t.Context()))
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -176,4 +177,32 @@ func TestARunThatWasCutShortIsRunAgainWhenItsJobComesBack(t *testing.T) {
 			t.Errorf("a tick from before was started as %+v\n%s", s, w.log())
 		}
 	})
+}
+
+func TestAJobThatLeftWhileRedisWasAwayIsToldToHaveLeft(t *testing.T) {
+	const other = "\njobs:\n  - {name: other, schedule: '@yearly', exec: {command: [x]}}\n"
+	claimed := other + "  - {name: minute, schedule: '* * * * *', exec: {command: [x]}}\n"
+	everywhere := other + "  - {name: minute, schedule: '* * * * *', guarantee: every-replica, exec: {command: [x]}}\n"
+	for name, tables := range map[string][]string{
+		"at once":                   {other},
+		"twice":                     {other, everywhere, other},
+		"after every replica's run": {everywhere, other},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, claimed, func(w *world) {
+				r := w.replica(0)
+				w.at(10 * time.Second)
+				r.disconnect(true)
+				for _, table := range tables {
+					w.swap(r, table)
+				}
+				w.at(15 * time.Second)
+				r.disconnect(false)
+				w.at(25 * time.Second)
+				if got := w.redis.HGet("solotick:{test}:job:minute", "schedule"); got != lock.NoTicks {
+					t.Errorf("for Redis its schedule is %q", got)
+				}
+			})
+		})
+	}
 }

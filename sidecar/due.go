@@ -30,42 +30,53 @@ func (w *watcher) takeDue(ctx context.Context, runs []lock.Running, dues []lock.
 	}
 	for _, d := range dues {
 		j := s.job(d.Job)
+		sp := j.now()
 		switch {
 		case isTimer(d.Job):
 			switch {
-			case w.isPutOff(d.Member()), w.isPutOff(lock.TimerJobs), w.tooSoon(s.timers, d):
+			case w.deferred.leaves(d.Member()), w.deferred.leaves(lock.TimerJobs), w.tooSoon(s.timers.dueWake(s.timers.now(), d, s.clock.Now())):
 			case w.standsBack(d):
-				w.later.Store(d.Member(), time.Now().Add(lookEvery)) // so that it hides none behind it
+				w.deferred.leave(d.Member(), d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 			default:
 				w.fireTimer(ctx, d)
 			}
-		case j == nil || !j.claims(): // here: another table may have it, and claim its ticks
+		case sp == nil || !sp.claims(): // here: another table may have it, and claim its ticks
 			if d.Age > strange {
 				w.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}
-		case w.ofBefore(ctx, j, d):
-		case w.drop(ctx, j, d):
-		case w.standsBack(d):
-		case j.ConcurrencyPolicy != config.Allow && waiting[d.Job]:
-		case w.isPutOff(d.Member()), w.tooSoon(j, d):
-		default:
+		case w.takeOne(ctx, j.dueWake(sp, d, s.clock.Now()), waiting[d.Job]):
 			waiting[d.Job] = true
-			w.fire(j, d)
 		}
 	}
+}
+
+// takeOne fires what is due, unless it has to wait or is dropped. waits tells that something of its job is in its way. True when
+// whatever else is due of the job has to wait for it.
+func (w *watcher) takeOne(ctx context.Context, wk *wake, waits bool) bool {
+	switch {
+	case w.ofBefore(ctx, wk):
+	case w.drop(ctx, wk):
+	case w.standsBack(wk.of):
+	case wk.spec.ConcurrencyPolicy != config.Allow && waits:
+	case w.deferred.leaves(wk.member), w.tooSoon(wk):
+	default:
+		w.fire(wk)
+		return true
+	}
+	return false
 }
 
 // standsBack tells whether a tick that this replica could not start is left to others: to any that takes ticks, and has not
 // refused it in this round. One that does not come for it in some time may not be able to.
 func (w *watcher) standsBack(d lock.Due) bool {
-	me, turn := w.sidecar.replica, w.sidecar.turn
+	me, peers := w.sidecar.replica, w.sidecar.rendezvous
 	switch {
 	case d.Age >= patience:
 		return false
 	case slices.Contains(d.Refused, me):
-		return !turn.allIn(d.Refused)
+		return !peers.allIn(d.Refused)
 	case slices.Contains(d.Refused, lock.LastAsked+me):
-		return !turn.allIn(append(slices.Clone(d.Refused), me))
+		return !peers.allIn(append(slices.Clone(d.Refused), me))
 	}
 	return false
 }
@@ -73,13 +84,13 @@ func (w *watcher) standsBack(d lock.Due) bool {
 // ofBefore tells whether a tick is none of the job's any more: it waited when the job left the table, and the job is back.
 // That is told by Redis, so until Redis has been asked nothing of the job is fired. What was cut short is run again, and so
 // is what somebody asked for.
-func (w *watcher) ofBefore(ctx context.Context, j *job, d lock.Due) bool {
-	back, ok := j.cameBack()
-	switch wk := j.dueWake(d, w.sidecar.clock.Now()); {
+func (w *watcher) ofBefore(ctx context.Context, wk *wake) bool {
+	back, ok := wk.job.cameBack()
+	switch {
 	case wk.byHand(), wk.kind == kindTakeover:
 		return false
-	case ok && !d.Tick.After(back):
-		w.discard(ctx, d, "its job had left the table")
+	case ok && !wk.tick.After(back):
+		w.discard(ctx, wk.of, "its job had left the table")
 		return true
 	}
 	return !ok
@@ -87,22 +98,20 @@ func (w *watcher) ofBefore(ctx context.Context, j *job, d lock.Due) bool {
 
 // tooSoon tells whether what is due by Redis' clock is not by the cluster clock, which may be another one: it is looked at
 // again when it is. It would keep a slot until then.
-func (w *watcher) tooSoon(j *job, d lock.Due) bool {
-	clock := w.sidecar.clock
-	early := j.dueWake(d, clock.Now()).awake().Sub(clock.Now())
+func (w *watcher) tooSoon(wk *wake) bool {
+	early := wk.awake().Sub(w.sidecar.clock.Now())
 	if early <= 0 {
 		return false
 	}
 	wait := min(early, lookEvery)
-	w.later.Store(d.Member(), time.Now().Add(wait))
+	w.deferred.leave(wk.member, wk.of.Job, time.Now().Add(wait))
 	time.AfterFunc(wait, func() { w.nudge("") })
 	return true
 }
 
 // drop takes a tick that may not be fired any more out of the due set. It is counted by the replica that does so.
-func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
+func (w *watcher) drop(ctx context.Context, wk *wake) bool {
 	s := w.sidecar
-	wk := j.dueWake(d, s.clock.Now())
 	r := s.gate(wk)
 	if until := wk.worthUntil(); r == "" && !until.IsZero() && !s.clock.Now().Before(until) {
 		r = superseded // a newer tick is due
@@ -111,11 +120,11 @@ func (w *watcher) drop(ctx context.Context, j *job, d lock.Due) bool {
 		return false
 	}
 	w.beside(wk.member, func() {
-		ours, gaps, err := s.store.Drop(ctx, d, wk.kind != kindTakeover) // which was fired
+		ours, gaps, err := s.store.Drop(ctx, wk.of, wk.kind != kindTakeover) // which was fired
 		if ours && err == nil {
-			s.skipped(wk, r)
+			s.skipped(wk, skip{reason: r})
 		}
-		s.book(j, gaps)
+		s.book(wk.spec, gaps)
 	})
 	return true
 }
@@ -132,85 +141,55 @@ func (w *watcher) discard(ctx context.Context, d lock.Due, why string) {
 // beside does something about a due member beside the looks, unless something is being done about it here: thousands that
 // are too late, a round trip each, would hold up the one behind them that is not.
 func (w *watcher) beside(member string, do func()) {
-	if _, busy := w.busy.LoadOrStore(member, true); busy {
+	done, ok := w.deferred.begin(member)
+	if !ok {
 		return
 	}
 	w.sidecar.runs.Go(func() {
-		defer w.busy.Delete(member)
+		defer done()
 		do()
 	})
 }
 
-// isPutOff tells whether a due tick, or all timers, are left alone for now.
-func (w *watcher) isPutOff(what string) bool {
-	_, ok := w.later.Load(what)
-	return ok
-}
-
 // fire starts a due tick, unless a fire here is busy with it already.
-func (w *watcher) fire(j *job, d lock.Due) {
+func (w *watcher) fire(wk *wake) {
 	s := w.sidecar
-	wk := j.dueWake(d, s.clock.Now())
-	if _, busy := w.busy.LoadOrStore(wk.member, true); busy {
+	done, ok := w.deferred.begin(wk.member)
+	if !ok {
 		return
 	}
-	if wk.place = s.admission.try(j); wk.place == nil {
-		w.leave(wk.member)
+	if wk.place = s.admission.try(wk.spec); wk.place == nil {
+		done()
+		w.spared.Store(true)
 		return
 	}
-	release := s.metrics.hold(j.label)
+	release := s.metrics.hold(wk.spec.label)
 	s.runs.Go(func() {
 		defer release()
-		defer w.busy.Delete(wk.member)
-		resumed := w.resumed.Load()
-		s.fire(wk)
-		switch wk.refused {
+		defer done()
+		heard := w.deferred.heard()
+		switch why := s.fire(wk); why.reason {
 		case paused:
-			w.leaveAlone(wk.member, wk, resumed)
+			w.deferred.leaveInPause(wk.member, wk.of.Job, w.pauseOver(why), heard)
 		case queued, overlap: // something is in its way that no look shows; its place is another's meanwhile
-			w.later.Store(wk.member, time.Now().Add(lookEvery))
+			w.deferred.leave(wk.member, wk.of.Job, time.Now().Add(lookEvery))
 			w.spare()
 		}
 	})
 }
 
-// expire ends the time of what was put off until now.
-func (w *watcher) expire(now time.Time) {
-	w.later.Range(func(what, until any) bool {
-		if !now.Before(until.(time.Time)) {
-			w.later.Delete(what)
-		}
-		return true
-	})
-}
-
 // pauseOver is until when what met with a pause is left alone.
-func (w *watcher) pauseOver(wk *wake) time.Time {
+func (w *watcher) pauseOver(why skip) time.Time {
 	wait := pauseRetry
-	if !wk.until.IsZero() {
-		wait = min(wait, wk.until.Sub(w.sidecar.clock.Now()))
+	if !why.until.IsZero() {
+		wait = min(wait, why.until.Sub(w.sidecar.clock.Now()))
 	}
 	return time.Now().Add(wait)
 }
 
-// leaveAlone puts off what met with a pause, unless somebody has resumed something since it was asked for: the nudge of
-// that came too early to find it put off.
-func (w *watcher) leaveAlone(what string, wk *wake, resumed int64) {
-	w.later.Store(what, w.pauseOver(wk))
-	if w.resumed.Load() != resumed {
-		w.later.Delete(what)
-	}
-}
-
-// leave leaves what is due to other replicas, until there is a place for it here.
-func (w *watcher) leave(member string) {
-	w.busy.Delete(member)
-	w.left.Store(true)
-}
-
 // spare is called when a place has become free.
 func (w *watcher) spare() {
-	if w.left.Swap(false) {
+	if w.spared.Swap(false) {
 		time.AfterFunc(spareEvery, func() { w.nudge("") })
 	}
 }

@@ -167,3 +167,23 @@ func TestThatAnotherReplicaFiredATickIsSaidAtDebug(t *testing.T) {
 		w.expect(1, "skips_total", "fired_elsewhere")
 	})
 }
+
+func TestAJobOnEveryReplicaBeginsByTheTableInForce(t *testing.T) {
+	table := func(path string) string {
+		return "\njobs:\n  - {name: minute, guarantee: every-replica, schedule: '* * * * *', http: {url: 'http://127.0.0.1/" + path + "'}}"
+	}
+	simulate(t, table("old"), func(w *world) {
+		r := w.replica(0)
+		w.at(30 * time.Second)
+		wk, _ := r.job("minute").take(w.origin().Add(time.Minute))
+		if why := r.enter(&wk); why.reason != "" {
+			t.Fatalf("it may not contend: %s", why.reason)
+		}
+		w.swap(r, table("new"))
+		if h, why := r.acquire(&wk); h != nil || why.reason != "" {
+			t.Errorf("it begins by %s, or is refused (%s): want it to go back to the gate", wk.spec.HTTP.URL, why.reason)
+		}
+		wk.close(true)
+		r.leave(&wk)
+	})
+}

@@ -34,28 +34,30 @@ type lease interface {
 	Release(context.Context) error
 }
 
-// fire takes one wake from its tick to a counted outcome. It is the only way in which a job is ever started. The steps
-// are those of the life of a tick in the design.
-func (s *Sidecar) fire(w *wake) {
+// fire takes one wake from its tick to a counted outcome, and returns why it did not fire. It is the only way in which a job is
+// ever started. The steps are those of the life of a tick in the design.
+func (s *Sidecar) fire(w *wake) skip {
 	// 1. Wake: a moment ahead of the tick, one replica before the others. An earlier one waits; the wake of a drained
 	// replica ends here.
 	leave := sync.OnceFunc(func() { s.leave(w) })
 	defer leave()
-	w.second = s.turn.second(w)
+	w.second = s.rendezvous.second(w)
 	if !s.clock.sleep(s.accepting, w.awake()) {
-		s.skipped(w, draining)
-		return
+		return s.skipped(w, skip{reason: draining})
 	}
 
-	// 2. Gate: what needs no Redis. While the app is not ready, or no slot is free, the tick is left to other replicas.
-	if !s.enter(w) {
-		return
-	}
+	var h *held
+	for h == nil {
+		// 2. Gate: what needs no Redis. While the app is not ready, or no slot is free, the tick is left to other replicas.
+		if why := s.enter(w); why.reason != "" {
+			return s.skipped(w, why)
+		}
 
-	// 3. Acquire.
-	h := s.acquire(w)
-	if h == nil {
-		return
+		// 3. Acquire. If the job was changed meanwhile, or Redis' clock is behind, the gate comes again.
+		var why skip
+		if h, why = s.acquire(w); why.reason != "" {
+			return s.skipped(w, why)
+		}
 	}
 
 	// 4. Trust window: a lease that comes back may be trusted now, and is kept until the run is settled.
@@ -67,7 +69,7 @@ func (s *Sidecar) fire(w *wake) {
 
 	// 6. Finish: outcome and history in one step with the end of the lease. A job that never began goes to another replica.
 	if end.outcome == notStarted && s.handover(w, h, &end) {
-		return
+		return s.skipped(w, skip{reason: startFailed, attrs: []slog.Attr{slog.String("err", end.result.Err.Error())}})
 	}
 	counted := s.settle(w, h, &end)
 	stop()
@@ -75,30 +77,32 @@ func (s *Sidecar) fire(w *wake) {
 	s.watcher.spare() // for what was due, too
 
 	// 7. Count.
+	var why skip
 	if end.outcome == notStarted {
-		s.skipped(w, startFailed)
+		why = s.skipped(w, skip{reason: startFailed})
 	}
 	s.finished(w, h, &end, counted)
 
 	// Release after the safety delay, for which shutdown does not wait: the lock expires by itself.
-	if delay := w.job.safetyDelay(); delay > 0 && pause(s.accepting, delay) {
+	if delay := w.spec.safetyDelay(); delay > 0 && pause(s.accepting, delay) {
 		s.release(w, h)
 	}
+	return why
 }
 
 // gate refuses what is not to be fired at all.
 func (s *Sidecar) gate(w *wake) reason {
-	j, now := w.job, s.clock.Now()
-	if j.claims() {
+	sp, now := w.spec, s.clock.Now()
+	if sp.claims() {
 		now = s.slower() // what Redis calls early is not too late after that
 	}
 	switch {
 	case w.byHand():
-	case j.Suspend:
+	case sp.Suspend:
 		return suspended
-	case j.heldBack(w.tick):
+	case w.heldBack():
 		return paused
-	case !j.Start.IsZero() && w.tick.Before(j.Start), !j.End.IsZero() && !w.tick.Before(j.End):
+	case !sp.Start.IsZero() && w.tick.Before(sp.Start), !sp.End.IsZero() && !w.tick.Before(sp.End):
 		return outsideWindow
 	case !w.deadline().IsZero() && now.After(w.deadline()):
 		return tooLate
@@ -106,40 +110,37 @@ func (s *Sidecar) gate(w *wake) reason {
 	return ""
 }
 
-// enter waits until the wake may contend, as long as its tick is worth firing and its job is in the table as it was. Of
-// a job that was changed meanwhile, the wake is the new one's from then on. False when it may not; that is counted then.
-func (s *Sidecar) enter(w *wake) bool {
+// enter waits for a slot while the tick is worth firing and its job is in the table. After each change of the job the wake goes on
+// by the new spec. It returns why the wake may not contend.
+func (s *Sidecar) enter(w *wake) skip {
 	for {
-		if w.orphaned() {
-			s.skipped(w, superseded)
-			return false
+		if !w.renew() {
+			return skip{reason: superseded}
 		}
 		if r := s.gate(w); r != "" {
-			s.skipped(w, r)
-			return false
+			return skip{reason: r}
 		}
 		if w.place == nil {
-			w.place = s.admission.try(w.job)
+			w.place = s.admission.try(w.spec)
 		}
 		if w.place != nil {
-			return true
+			return skip{}
 		}
-		if w.looksFirst() && !s.look(w) {
-			return false
+		if w.looksFirst() {
+			if why := s.look(w); why.reason != "" {
+				return why
+			}
 		}
 		r := s.await(w)
 		switch {
-		case r == "" && w.job.heldBack(w.tick): // a pause began while the tick waited
-			s.skipped(w, paused)
-			return false
+		case r == "" && w.heldBack(): // a pause began while the tick waited
+			return skip{reason: paused}
 		case r == "":
-			return true
+			return skip{}
 		case s.accepting.Err() != nil:
-			s.skipped(w, draining)
-			return false
-		case w.job.life.Err() == nil:
-			s.skipped(w, r)
-			return false
+			return skip{reason: draining}
+		case w.spec.life.Err() == nil:
+			return skip{reason: r}
 		}
 	}
 }
@@ -147,43 +148,41 @@ func (s *Sidecar) enter(w *wake) bool {
 // looksFirst tells whether a wake that has no place asks Redis all the same, once: what is in the way of its tick may be what
 // has the place, and is told to end or made to count only by a question that comes while it is there.
 func (w *wake) looksFirst() bool {
-	return !w.looked && w.member == "" && w.job.claims() && w.job.ConcurrencyPolicy != config.Allow
+	return !w.looked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
 }
 
-// look asks whether something is in the way of a tick for which there is no place. False when that has settled it, or
-// nobody could tell while it was worth firing; that is counted then.
-func (s *Sidecar) look(w *wake) bool {
+// look asks whether something is in the way of a tick for which there is no place. It returns why the tick is settled, or that nobody
+// could tell while it was worth firing; nothing when the wake is to wait for a place.
+func (s *Sidecar) look(w *wake) skip {
 	missing := s.admission.missing()
 	ctx, stop := s.whileWorth(w)
 	defer stop()
 	l, a, err := s.ask(ctx, w, true)
 	switch {
 	case l != nil: // which cannot be
-		s.log.Error("a claim that must not win has won", "job", w.job.Name, "tick", stamp(w.tick))
-	case err != nil && w.job.life.Err() != nil:
-		return true // and looks again, for the job as it is now
+		s.log.Error("a claim that must not win has won", "job", w.spec.Name, "tick", stamp(w.tick))
+	case err != nil && w.spec.life.Err() != nil:
+		return skip{} // and looks again, for the job as it is now
 	case err == nil && a.Code == lock.Early:
 		return s.untilRedis(w) // and looks again
 	case err == nil && a.Code == lock.Free:
 		w.looked = true
-		return true
+		return skip{}
 	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // where it was not missing
-		s.skipped(w, missing, s.by(a)...)
-		return false
+		return skip{reason: missing, attrs: s.by(a)}
 	}
-	s.refused(w, a, err)
-	return false
+	return s.refused(w, a, err)
 }
 
 // await waits for the app, or for a slot, and says what was missing to the end.
 func (s *Sidecar) await(w *wake) (r reason) {
 	ctx, cancel := context.WithCancel(s.accepting)
 	defer cancel()
-	defer context.AfterFunc(w.job.life, cancel)()
+	defer context.AfterFunc(w.spec.life, cancel)()
 	if until := w.worthUntil(); !until.IsZero() {
 		defer s.clock.AfterFunc(until.Sub(s.clock.Now()), cancel).Stop()
 	}
-	w.place, r = s.admission.enter(ctx, w.job)
+	w.place, r = s.admission.enter(ctx, w.spec)
 	return r
 }
 
@@ -199,18 +198,18 @@ func (s *Sidecar) leave(w *wake) {
 	}
 }
 
-// acquire races for the tick, while it is worth firing. Nil when this replica is not the one, which is counted then.
-func (s *Sidecar) acquire(w *wake) *held {
-	if !w.job.claims() {
+// acquire races for the tick, while it is worth firing. It returns the right to fire it, or why this replica is not the one. With
+// neither, the wake has to go back to the gate.
+func (s *Sidecar) acquire(w *wake) (*held, skip) {
+	if !w.spec.claims() {
 		if !w.begins() {
-			return s.again(w)
+			return nil, skip{}
 		}
 		run := uuid.NewString()
-		return &held{lease: unlocked{s, w, run}, run: run}
+		return &held{lease: unlocked{s, w, run}, run: run}, skip{}
 	}
 	if until := w.worthUntil(); !until.IsZero() && !s.slower().Before(until) { // the process stood still
-		s.skipped(w, superseded)
-		return nil
+		return nil, skip{reason: superseded}
 	}
 	ctx, stop := s.whileWorth(w)
 	defer stop()
@@ -218,45 +217,39 @@ func (s *Sidecar) acquire(w *wake) *held {
 	l, a, err := s.ask(ctx, w, false)
 	s.metrics.acquireDuration.Observe(time.Since(asked).Seconds())
 	switch {
-	case err != nil && s.accepting.Err() == nil && w.job.life.Err() != nil:
-		return s.again(w)
+	case err != nil && s.accepting.Err() == nil && w.spec.life.Err() != nil:
+		return nil, skip{}
 	case err == nil && a.Code == lock.Early:
-		if !s.untilRedis(w) {
-			return nil
-		}
-		return s.again(w)
+		return nil, s.untilRedis(w)
 	case l == nil:
-		s.refused(w, a, err)
-		return nil
+		return nil, s.refused(w, a, err)
 	}
 	w.close(true)
 	w.claimed = true
-	return &held{lease: l, run: l.Run(), token: l.Token}
+	return &held{lease: l, run: l.Run(), token: l.Token}, skip{}
 }
 
 // untilRedis waits until a wake's tick is due on Redis' clock, which may be behind, or its job is changed. It looks at the clock
-// again and again, since it may be set right, and leaves its place to others meanwhile. False when the tick is not worth
-// firing any more, or the replica drains; that is counted then.
-func (s *Sidecar) untilRedis(w *wake) bool {
+// again and again, since it may be set right, and leaves its place to others meanwhile. It returns superseded or draining; nothing
+// when the wake is to ask again.
+func (s *Sidecar) untilRedis(w *wake) skip {
 	if w.place != nil {
 		s.admission.leave(w.place)
 		w.place = nil
 	}
 	ctx, cancel := context.WithCancel(s.accepting)
 	defer cancel()
-	defer context.AfterFunc(w.job.life, cancel)()
+	defer context.AfterFunc(w.spec.life, cancel)()
 	for {
 		now := s.slower()
 		left := w.due.Sub(now)
 		switch until := w.worthUntil(); {
 		case !until.IsZero() && !now.Before(until):
-			s.skipped(w, superseded)
-			return false
-		case left <= 0 || w.job.life.Err() != nil:
-			return true
+			return skip{reason: superseded}
+		case left <= 0 || w.spec.life.Err() != nil:
+			return skip{}
 		case !pause(ctx, min(left, lookEvery)) && s.accepting.Err() != nil:
-			s.skipped(w, draining)
-			return false
+			return skip{reason: draining}
 		}
 	}
 }
@@ -281,24 +274,22 @@ func (s *Sidecar) onRedis(t time.Time) time.Time {
 	return t
 }
 
-// refused counts a wake whose claim did not win.
-func (s *Sidecar) refused(w *wake, a lock.Answer, err error) {
+// refused tells why a claim did not win.
+func (s *Sidecar) refused(w *wake, a lock.Answer, err error) skip {
 	switch {
 	case err != nil && s.accepting.Err() != nil:
-		s.skipped(w, draining)
+		return skip{reason: draining}
 	case err != nil:
-		s.skipped(w, redisError, slog.String("err", err.Error()))
-	default:
-		w.until = a.Until
-		s.skipped(w, refusal(w, a), s.by(a)...)
+		return skip{reason: redisError, attrs: []slog.Attr{slog.String("err", err.Error())}}
 	}
+	return skip{reason: refusal(w, a), until: a.Until, attrs: s.by(a)}
 }
 
 // whileWorth is a context for as long as a wake's tick is worth firing by its job, which has not changed, on a replica that
 // takes ticks.
 func (s *Sidecar) whileWorth(w *wake) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(s.accepting)
-	stop := context.AfterFunc(w.job.life, cancel)
+	stop := context.AfterFunc(w.spec.life, cancel)
 	until := w.worthUntil()
 	if until.IsZero() {
 		return ctx, func() { stop(); cancel() }
@@ -307,17 +298,9 @@ func (s *Sidecar) whileWorth(w *wake) (context.Context, context.CancelFunc) {
 	return limited, func() { over(); stop(); cancel() }
 }
 
-// again races for a tick whose job was changed meanwhile, if it still has it.
-func (s *Sidecar) again(w *wake) *held {
-	if !s.enter(w) {
-		return nil
-	}
-	return s.acquire(w)
-}
-
 // ask puts the question, anew when the ticks before this one were not those that this replica knew of.
 func (s *Sidecar) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a lock.Answer, err error) {
-	if err := s.introduce(ctx, w.job); err != nil {
+	if err := s.introduce(ctx, w); err != nil {
 		return nil, a, err
 	}
 	for {
@@ -326,7 +309,7 @@ func (s *Sidecar) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 		if until := w.worthUntil(); !until.IsZero() {
 			c.Until = s.onRedis(until)
 		}
-		if l, a, err = s.store.Acquire(ctx, c); err == nil && w.job.heard(w, a) {
+		if l, a, err = s.store.Acquire(ctx, c); err == nil && w.heard(a) {
 			s.watcher.nudge("") // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
 		}
 		if err == nil && a.Code == lock.Stale { // too late; or Redis' clock was set, and the claim said until when by the old one
@@ -336,7 +319,7 @@ func (s *Sidecar) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 			continue
 		}
 		if err != nil || a.Code != lock.Gap {
-			s.book(w.job, a.Gaps)
+			s.book(w.spec, a.Gaps)
 			if late := len(c.Older) - 1; late > 0 && a.Code == lock.Queued {
 				s.log.Warn("firing missed ticks late", "job", c.Job, "ticks", late, "before", stamp(c.Tick))
 			}
@@ -348,10 +331,10 @@ func (s *Sidecar) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 // staleRetry is how soon a claim is made again that came too late by Redis' clock.
 const staleRetry = 50 * time.Millisecond
 
-// introduce makes a job known to Redis before it is first asked for: what was missed is told by that.
-func (s *Sidecar) introduce(ctx context.Context, j *job) error {
-	for j.knownSince().IsZero() {
-		if err := s.tell(ctx, j); err != nil && !pause(ctx, lookEvery/4) {
+// introduce makes the wake's job known to Redis before it is first asked for: what was missed is told by that.
+func (s *Sidecar) introduce(ctx context.Context, w *wake) error {
+	for !w.job.isKnown() {
+		if err := s.watcher.register.tell(ctx, w.job); err != nil && !pause(ctx, lookEvery/4) {
 			return err
 		}
 	}
@@ -367,13 +350,13 @@ const mostWait = time.Minute
 // once more, and then left to a takeover: giving the tick up would be another question, and might be the one that arrives.
 func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	until := w.worthUntil()
-	if end.result.Status == execute.Failed || !w.job.claims() || !until.IsZero() && !s.clock.Now().Before(until) {
+	if end.result.Status == execute.Failed || !w.spec.claims() || !until.IsZero() && !s.clock.Now().Before(until) {
 		return false
 	}
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
-	all := s.turn.allRefused(ctx, append(slices.Clone(w.of.Refused), s.replica))
-	if all && w.of.Rounds >= w.job.StartRetries {
+	all := s.rendezvous.allRefused(ctx, append(slices.Clone(w.of.Refused), s.replica))
+	if all && w.of.Rounds >= w.spec.StartRetries {
 		return false
 	}
 	everybody := all || len(w.of.Refused) > 0 && w.of.Age >= patience // or who has not refused it is full, or does not come
@@ -387,7 +370,7 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 		ctx, cancel := s.afterwards(w)
 		defer cancel()
 		// That the run is not known any more is the answer to a repeated question: it was handed over by the first one.
-		_, err := next(ctx, wait, s.entry(w.job, &handed))
+		_, err := next(ctx, wait, s.entry(w.spec, &handed))
 		return err
 	}
 	err := hand()
@@ -397,9 +380,8 @@ func (s *Sidecar) handover(w *wake, h *held, end *ended) bool {
 	if err != nil {
 		s.unrecorded(w, h, err)
 	} else {
-		s.metrics.job(w.job.label).handovers.Add(1)
+		s.metrics.job(w.spec.label).handovers.Add(1)
 	}
-	s.skipped(w, startFailed, slog.String("err", end.result.Err.Error()))
 	return true
 }
 
@@ -413,11 +395,11 @@ func (s *Sidecar) settle(w *wake, h *held, end *ended) (counted bool) {
 	var err error
 	switch {
 	case end.outcome == notStarted:
-		settled, err = h.GiveUp(ctx, s.entry(w.job, end))
-	case end.cutShort() && w.job.Guarantee == config.AtLeastOnce:
-		settled, err = h.Requeue(ctx, s.entry(w.job, end))
+		settled, err = h.GiveUp(ctx, s.entry(w.spec, end))
+	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
+		settled, err = h.Requeue(ctx, s.entry(w.spec, end))
 	default:
-		settled, err = h.Finish(ctx, w.job.safetyDelay(), s.entry(w.job, end))
+		settled, err = h.Finish(ctx, w.spec.safetyDelay(), s.entry(w.spec, end))
 	}
 	if w.member != "" {
 		s.watcher.nudge("") // there may be more for this job
@@ -448,7 +430,7 @@ func (s *Sidecar) release(w *wake, h *held) {
 // afterwards is a context for what must still be done when the run is over, however it ended. It lasts as long as the
 // lease would, and while a replica drains to little more than the end of its grace.
 func (s *Sidecar) afterwards(w *wake) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), w.job.Lock.TTL)
+	ctx, cancel := context.WithTimeout(context.Background(), w.spec.Lock.TTL)
 	stop := context.AfterFunc(s.working, func() {
 		if pause(ctx, 3*lock.Margin) {
 			cancel()
@@ -482,8 +464,8 @@ func (unlocked) Trusted() bool                                      { return tru
 func (unlocked) Keep(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 func (u unlocked) Finish(ctx context.Context, _ time.Duration, e *lock.Entry) (lock.Settled, error) {
 	w := u.wake
-	e.Job, e.Tick, e.Run, e.Replica, e.Kind = w.job.Name, w.tick, u.run, u.sidecar.replica, w.kind
-	u.sidecar.heart.result(*e)
+	e.Job, e.Tick, e.Run, e.Replica, e.Kind = w.spec.Name, w.tick, u.run, u.sidecar.replica, w.kind
+	u.sidecar.heartbeat.result(*e)
 	return lock.OK, u.sidecar.store.Note(ctx, e)
 }
 func (u unlocked) Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error) {

@@ -158,7 +158,7 @@ func TestASlotThatComesFreeInTheMomentOfGivingUpIsNotLost(t *testing.T) {
 	}
 }
 
-// A wake that waits for a slot is its heir's after a reload: what it asks for is counted there, once.
+// A wake that waits for a slot goes on by the new spec after a reload, and still counts once.
 func TestAWakeThatAReloadPassesOnIsCountedOnce(t *testing.T) {
 	table := func(command string) string {
 		return oneSlot + `
@@ -184,7 +184,7 @@ jobs:
 		w.at(7 * time.Second)
 		j := r.job("four")
 		j.mu.Lock()
-		asking := j.asking
+		asking := j.ticks.asking
 		j.mu.Unlock()
 		if asking != 0 {
 			t.Errorf("%d wakes ask for a tick, want none\n%s", asking, w.log())

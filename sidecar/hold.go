@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"context"
-	"time"
 
 	"github.com/solotick/solotick/lock"
 )
@@ -14,7 +13,7 @@ import (
 func (w *watcher) readHolds(ctx context.Context) {
 	var names []string
 	for name, j := range w.sidecar.jobs() {
-		if !j.claims() {
+		if sp := j.now(); sp != nil && !sp.claims() {
 			names = append(names, name)
 		}
 	}
@@ -45,15 +44,15 @@ func (j *job) hold(state lock.JobState) {
 	j.holds = holds
 }
 
-// heldBack tells whether a pause keeps this replica from firing a tick without a claim.
-func (j *job) heldBack(tick time.Time) bool {
-	if j.claims() {
+// heldBack tells whether a pause keeps this replica from firing the wake's tick without a claim.
+func (w *wake) heldBack() bool {
+	if w.spec.claims() {
 		return false
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, p := range j.holds {
-		if p.Until.IsZero() || tick.Before(p.Until) {
+	w.job.mu.Lock()
+	defer w.job.mu.Unlock()
+	for _, p := range w.job.holds {
+		if p.Until.IsZero() || w.tick.Before(p.Until) {
 			return true
 		}
 	}

@@ -112,7 +112,7 @@ func refusal(w *wake, a lock.Answer) reason {
 // fired counts the start of a job. It comes from the executor, the moment the job has begun.
 func (s *Sidecar) fired(w *wake, h *held) {
 	delay := s.clock.Now().Sub(w.due)
-	t := s.metrics.job(w.job.label)
+	t := s.metrics.job(w.spec.label)
 	t.fires.Add(1)
 	if !w.byHand() && w.kind != kindTakeover { // whose ticks are long past
 		t.fireDelay.observe(max(delay, 0).Seconds())
@@ -121,15 +121,22 @@ func (s *Sidecar) fired(w *wake, h *held) {
 	t.running.Add(1)
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(), slog.String("run", h.run),
 		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
-	s.notify.Send(notify.Ping{Job: w.job.Name, To: w.job.Notify, Run: h.run, Outcome: notify.Started})
+	s.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: notify.Started})
+}
+
+// skip is why a wake did not fire. Nothing stands against a wake while it has no reason.
+type skip struct {
+	reason reason
+	until  time.Time   // when the pause that it met with ends; zero = nobody knows
+	attrs  []slog.Attr // what the log tells besides
 }
 
 // skipped counts a wake that did not fire.
-func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
-	w.refused = r
+func (s *Sidecar) skipped(w *wake, why skip) skip {
+	r := why.reason
 	w.close(r != redisError)
-	s.heart.note(w, r)
-	s.metrics.job(w.job.label).skipped(r)
+	s.heartbeat.note(w, r)
+	s.metrics.job(w.spec.label).skipped(r)
 	level := slog.LevelInfo
 	switch r {
 	case redisError, notReady, startFailed:
@@ -138,14 +145,15 @@ func (s *Sidecar) skipped(w *wake, r reason, attrs ...slog.Attr) {
 		level = slog.LevelDebug
 	}
 	if s.log.Enabled(context.Background(), level) {
-		s.log.LogAttrs(context.Background(), level, "skipped", append(append(w.attrs(), slog.String("reason", string(r))), attrs...)...)
+		s.log.LogAttrs(context.Background(), level, "skipped", append(append(w.attrs(), slog.String("reason", string(r))), why.attrs...)...)
 	}
+	return why
 }
 
 // finished counts the end of a run. A run that another replica has counted as interrupted has failed already, and does not fail
 // a second time.
 func (s *Sidecar) finished(w *wake, h *held, end *ended, counted bool) {
-	t, o, r := s.metrics.job(w.job.label), end.outcome, end.result
+	t, o, r := s.metrics.job(w.spec.label), end.outcome, end.result
 	t.ran(o)
 	if o != notStarted {
 		t.running.Add(-1)
@@ -157,7 +165,7 @@ func (s *Sidecar) finished(w *wake, h *held, end *ended, counted bool) {
 	if o == succeeded {
 		t.lastSuccess.set(seconds(s.clock.Now()))
 	}
-	bad := w.job.bad(o)
+	bad := w.spec.bad(o)
 	if bad {
 		level = slog.LevelError
 	}
@@ -186,29 +194,20 @@ func (s *Sidecar) finished(w *wake, h *held, end *ended, counted bool) {
 	if bad {
 		t.failures.Add(1)
 	}
-	s.notify.Send(notify.Ping{Job: w.job.Name, To: w.job.Notify, Run: h.run, Outcome: string(o), Failed: bad})
-}
-
-func (w *wake) attrs() []slog.Attr {
-	attrs := make([]slog.Attr, 0, 12)
-	attrs = append(attrs, slog.String("job", w.job.Name), slog.String("tick", stamp(w.tick)))
-	if w.kind != kindSchedule {
-		attrs = append(attrs, slog.String("kind", w.kind))
-	}
-	return attrs
+	s.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: string(o), Failed: bad})
 }
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
 func (s *Sidecar) interrupted(name, run string, rec lock.Record, detail string) {
 	label := name
 	if isTimer(name) {
-		label = s.timers.label
+		label = lock.TimerJobs
 	}
-	j := s.job(name)
-	if j != nil {
-		s.notify.Send(notify.Ping{Job: name, To: j.Notify, Run: run, Outcome: string(wasInterrupted), Failed: true})
+	sp := s.spec(name)
+	if sp != nil {
+		s.notify.Send(notify.Ping{Job: name, To: sp.Notify, Run: run, Outcome: string(wasInterrupted), Failed: true})
 	}
-	if j != nil || label != name {
+	if sp != nil || label != name {
 		t := s.metrics.job(label)
 		t.takeovers.Add(1)
 		t.ran(wasInterrupted)
@@ -220,39 +219,39 @@ func (s *Sidecar) interrupted(name, run string, rec lock.Record, detail string) 
 
 // book has missed ticks counted of which an answer of Redis has told: once over all replicas, whoever comes first, and beside
 // what the wake has to do.
-func (s *Sidecar) book(j *job, gaps string) {
+func (s *Sidecar) book(sp *spec, gaps string) {
 	if gaps == "" {
 		return
 	}
 	s.runs.Go(func() {
 		all, err := lock.ParseGaps(gaps)
 		if err != nil {
-			s.log.Error("missed ticks cannot be counted", "job", j.Name, "err", err)
+			s.log.Error("missed ticks cannot be counted", "job", sp.Name, "err", err)
 			return
 		}
 		n := 0
 		var newest time.Time
 		for _, g := range all {
-			n += j.series.count(g.From, g.To)
+			n += sp.series.count(g.From, g.To)
 			newest = newestOf(newest, g.To)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), j.Lock.TTL)
+		ctx, cancel := context.WithTimeout(context.Background(), sp.Lock.TTL)
 		defer cancel()
 		defer context.AfterFunc(s.working, cancel)()
-		switch ours, err := s.store.Book(ctx, j.Name, gaps, n); {
+		switch ours, err := s.store.Book(ctx, sp.Name, gaps, n); {
 		case err != nil: // whoever asks next will be told of them
-			s.log.Debug("missed ticks are not counted yet", "job", j.Name, "err", err)
+			s.log.Debug("missed ticks are not counted yet", "job", sp.Name, "err", err)
 		case ours && n > 0:
-			s.metrics.job(j.label).missed.Add(uint64(n))
-			s.log.Warn("missed ticks that no replica fired", "job", j.Name, "ticks", n, "before", stamp(newest))
+			s.metrics.job(sp.label).missed.Add(uint64(n))
+			s.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", n, "before", stamp(newest))
 		}
 	})
 }
 
 // entry is what the history in Redis keeps of a run.
-func (s *Sidecar) entry(j *job, end *ended) *lock.Entry {
+func (s *Sidecar) entry(sp *spec, end *ended) *lock.Entry {
 	e := &lock.Entry{
-		Attempt: end.attempt, Outcome: string(end.outcome), Failed: j.bad(end.outcome),
+		Attempt: end.attempt, Outcome: string(end.outcome), Failed: sp.bad(end.outcome),
 		Ended: s.onRedis(s.clock.Now()), Took: end.took,
 	}
 	if e.Took > 0 {
@@ -271,12 +270,12 @@ func (s *Sidecar) entry(j *job, end *ended) *lock.Entry {
 // bad tells whether a run that ended so has failed. It is the one answer: the log's level, the history's `failed`, the metric
 // failures_total, and by these the page, the alerts and the notifications go by it. A run that the shutdown cut off has not
 // failed if another replica runs it again.
-func (j *job) bad(o outcome) bool {
+func (sp *spec) bad(o outcome) bool {
 	switch o {
 	case succeeded, declined, replaced, handedOver:
 		return false
 	case shutdown:
-		return j.Guarantee != config.AtLeastOnce
+		return sp.Guarantee != config.AtLeastOnce
 	}
 	return true
 }

@@ -2,12 +2,13 @@ package sidecar
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -18,14 +19,24 @@ const (
 	registerEvery = 24 * time.Hour
 )
 
-// register tells Redis of the jobs that it has not been told of today. When it has forgotten one it is told of all: data
-// that was lost was lost whole, and each job would pay for it with its next tick.
-func (w *watcher) register(ctx context.Context, born time.Time) {
-	s := w.sidecar
-	all := append(slices.AppendSeq(make([]*job, 0, len(s.jobs())+1), maps.Values(s.jobs())), s.timers)
-	if !s.timers.registerDue() && !born.Equal(s.timers.bornAt()) {
-		s.log.Warn("Redis has lost its data: registering all jobs anew")
-		s.store.CheckLeases()
+// registrar tells Redis which jobs there are.
+type registrar struct {
+	store  *lock.Store
+	log    *slog.Logger
+	now    func() time.Time // the cluster clock's
+	jobs   func() roster
+	timers *job     // stands for all timers
+	gone   sync.Map // claimed jobs that left the table, by name, and that Redis has not been told of
+}
+
+// all tells Redis of the jobs that it has not been told of today. When it has forgotten one it is told of all: data that was lost
+// was lost whole, and each job would pay for it with its next tick. It returns a job that Redis refused, and why.
+func (g *registrar) all(ctx context.Context, born time.Time) (refused string, why error) {
+	jobs := g.jobs()
+	all := append(slices.AppendSeq(make([]*job, 0, len(jobs)+1), maps.Values(jobs)), g.timers)
+	if !g.timers.registerDue() && !born.Equal(g.timers.bornAt()) {
+		g.log.Warn("Redis has lost its data: registering all jobs anew")
+		g.store.CheckLeases()
 		for _, j := range all {
 			j.forget()
 		}
@@ -33,8 +44,6 @@ func (w *watcher) register(ctx context.Context, born time.Time) {
 	var (
 		registering sync.WaitGroup
 		mu          sync.Mutex
-		refused     string // a job that Redis refused, and why
-		why         error
 	)
 	slots := make(chan struct{}, registerAtOnce)
 	for _, j := range all {
@@ -44,59 +53,53 @@ func (w *watcher) register(ctx context.Context, born time.Time) {
 		slots <- struct{}{}
 		registering.Go(func() {
 			defer func() { <-slots }()
-			if err := s.tell(ctx, j); err != nil {
+			if err := g.tell(ctx, j); err != nil && !errors.Is(err, errLeft) {
 				mu.Lock()
 				defer mu.Unlock()
-				if why == nil || j != s.timers { // a name that readers of the log do not know
-					refused, why = j.Name, err
+				if why == nil || j != g.timers { // a name that readers of the log do not know
+					refused, why = j.name, err
 				}
 			}
 		})
 	}
 	registering.Wait()
-	if ctx.Err() == nil {
-		w.registered(refused, why)
-	}
-	w.gone.Range(func(name, gone any) bool {
-		w.deregister(ctx, gone.(*job))
+	g.gone.Range(func(_, gone any) bool {
+		g.deregister(ctx, gone.(*job))
 		return ctx.Err() == nil
 	})
+	if ctx.Err() != nil {
+		return "", nil
+	}
+	return refused, why
 }
 
-// registered logs when Redis answers but takes no jobs, and when it takes them again. A Redis that is a replica, or whose user
-// may not write, takes none.
-func (w *watcher) registered(refused string, err error) {
-	switch {
-	case err != nil:
-		w.trouble.tell(w.sidecar.log, diagnosis.Of(err), "job", refused)
-	case w.trouble.says != "":
-		w.sidecar.log.Info("Redis takes the jobs")
-		w.trouble.over()
-	}
-}
+var errLeft = errors.New("the job has left the table")
 
 // tell makes a job known to Redis. One that every replica ran before is back: what was fired meanwhile is not fired again.
-func (s *Sidecar) tell(ctx context.Context, j *job) error {
-	if j.comesBack() {
-		if _, err := s.store.Register(ctx, j.Name, lock.NoTicks); err != nil {
+func (g *registrar) tell(ctx context.Context, j *job) error {
+	i, ok := j.introduces(g.now())
+	if !ok {
+		return errLeft
+	}
+	if i.returns {
+		if _, err := g.store.Register(ctx, j.name, lock.NoTicks); err != nil {
 			return err
 		}
 	}
-	l, err := s.store.RegisterAgain(ctx, j.Name, j.fingerprint(), j.owes(s.clock.Now()))
+	l, err := g.store.RegisterAgain(ctx, j.name, i.spec.fingerprint(), i.before)
 	if err == nil {
-		j.registeredAs(l)
+		j.registeredAs(i, l)
 	}
 	return err
 }
 
 // deregister tells Redis that the job has left the table. Where another replica has it still, nothing comes of that but
 // ticks missed before this moment that are not counted.
-func (w *watcher) deregister(ctx context.Context, j *job) {
-	s := w.sidecar
-	if s.job(j.Name) == nil && j.claims() {
-		if _, err := s.store.Register(ctx, j.Name, lock.NoTicks); err != nil {
+func (g *registrar) deregister(ctx context.Context, j *job) {
+	if g.jobs()[j.name] == nil {
+		if _, err := g.store.Register(ctx, j.name, lock.NoTicks); err != nil {
 			return // and tries again at the next look
 		}
 	}
-	w.gone.CompareAndDelete(j.Name, j)
+	g.gone.CompareAndDelete(j.name, j)
 }

@@ -208,7 +208,7 @@ func TestAThousandReloadsLeaveNothingBehind(t *testing.T) {
 			w.swap(r, everySecond(n, "latest")+fmt.Sprintf("\n  - {name: extra%d, schedule: '* * * * * *', http: {url: http://127.0.0.1/}}", n))
 			time.Sleep(37 * time.Millisecond)
 		}
-		if n := len(r.cron.Jobs()); n != 2 {
+		if n := len(r.cron.of.Jobs()); n != 2 {
 			t.Errorf("gocron has %d jobs, want 2", n)
 		}
 		if n := len(r.metrics.of); n > 5 { // two at work, the timers, and what a fire still holds
@@ -409,4 +409,24 @@ func TestAReservedJobOfEveryReplicaRunsWhileOthersWaitForRedis(t *testing.T) {
 		w.at(80 * time.Second)
 		w.each("minute", time.Minute, time.Minute, time.Minute, 15*time.Second)
 	})
+}
+
+// TestAJobThatChangesWhileItsTimerIsLateLosesNoTick: the clock gets better just before a tick, which the timer for the tick
+// has not noticed when its job is changed.
+func TestAJobThatChangesWhileItsTimerIsLateLosesNoTick(t *testing.T) {
+	for _, missed := range []string{"latest", "skip"} {
+		t.Run(missed, func(t *testing.T) {
+			simulate(t, "clock: local"+everySecond(0, missed), func(w *world) {
+				r := w.replica(0)
+				time.Sleep(time.Until(w.origin().Add(10*time.Second - 32*time.Millisecond)))
+				r.set(12 * time.Millisecond) // 20 ms before the tick now; the timer was to go off 25 ms before it
+				w.swap(r, "clock: local"+everySecond(1, missed))
+				w.at(15 * time.Second)
+				if s := w.started("second")[w.origin().Add(10*time.Second)]; len(s) != 1 {
+					t.Errorf("the tick was started %d times", len(s))
+				}
+				w.expect(0, "missed_total", "second")
+			})
+		})
+	}
 }

@@ -82,11 +82,12 @@ func TestAPlaceIsGivenBackByWhatIsRefusedAtTheGate(t *testing.T) {
 	simulate(t, "\nmaxRunning: 1\njobs:\n  - {name: minute, schedule: '* * * * *', startingDeadline: 10s, exec: {command: [x]}}", func(w *world) {
 		r := w.replica(0)
 		w.at(30 * time.Second)
-		late := r.job("minute").dueWake(lock.Due{Tick: w.origin(), Job: "minute", Kind: "handover", Attempt: 1, Nonce: "x"}, w.origin())
-		late.place = r.admission.try(late.job)
-		r.fire(late)
-		if taken, _ := r.admission.counts(); late.refused != tooLate || taken != 0 {
-			t.Errorf("refused as %q, %d places taken", late.refused, taken)
+		j := r.job("minute")
+		late := j.dueWake(j.now(), lock.Due{Tick: w.origin(), Job: "minute", Kind: "handover", Attempt: 1, Nonce: "x"}, w.origin())
+		late.place = r.admission.try(late.spec)
+		why := r.fire(late)
+		if taken, _ := r.admission.counts(); why.reason != tooLate || taken != 0 {
+			t.Errorf("refused as %q, %d places taken", why.reason, taken)
 		}
 	})
 }

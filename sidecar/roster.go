@@ -1,14 +1,10 @@
 package sidecar
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/go-co-op/gocron/v2"
 
 	"github.com/solotick/solotick/config"
 )
@@ -19,6 +15,9 @@ type roster map[string]*job
 
 // job is the job of that name; nil when there is none.
 func (s *Sidecar) job(name string) *job { return (*s.roster.Load())[name] }
+
+// spec is what the table says of the job of that name now; nil when there is none.
+func (s *Sidecar) spec(name string) *spec { return s.job(name).now() }
 
 // jobs are those at work.
 func (s *Sidecar) jobs() roster { return *s.roster.Load() }
@@ -45,8 +44,8 @@ func (s *Sidecar) LastReload() ReloadState { return *s.reloaded.Load() }
 // errDraining is why a replica takes nothing new.
 var errDraining = errors.New("draining")
 
-// Reload puts another table in force, made whole before anything at work is touched. Jobs that are the same in both keep
-// their timers and runs; runs of the others go on as they began. With an error, of the load or its own, nothing changes;
+// Reload puts another table in force, made whole before anything at work is touched. Jobs with the same ticks in both keep
+// their timers; runs go on as they began. With an error, of the load or its own, nothing changes;
 // it is logged, counted and shown.
 func (s *Sidecar) Reload(next *config.Table, err error) error {
 	s.swapping.Lock()
@@ -110,56 +109,51 @@ func together(t *config.Table, dynamic []config.Job) []config.Job {
 	return all
 }
 
-// use puts jobs to work. All that can fail comes first. A job that changed gets a new timer, which takes the old one's
-// ticks over where both have the same: none is lost in between, and none is fired twice.
+// use puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, the job goes on with them: none is
+// lost, and none is fired twice.
 func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	if s.accepting.Err() != nil {
 		return errDraining
 	}
 	before, next, reloaded := s.jobs(), roster{}, t != s.Table()
-	var made []*job
+	var made []*spec
 	for _, c := range together(t, dynamic) {
 		j := before[c.Name]
-		if j == nil || j.Content != c.Content {
-			j = s.newJob(c)
-			made = append(made, j)
-			s.metrics.add(c.Name) // before it is armed, which shows its next tick
+		if j == nil {
+			j = &job{name: c.Name}
+		}
+		if now := j.now(); now == nil || now.Content != c.Content {
+			made = append(made, s.newSpec(c))
 		}
 		next[c.Name] = j
 	}
-	if s.cron != nil {
-		for i, j := range made {
-			if err := s.arm(j); err != nil {
-				for _, armed := range made[:i] {
-					s.disarm(armed)
-				}
-				for _, j := range made {
-					if before[j.Name] == nil {
-						s.metrics.remove(j.Name)
-					}
-				}
-				return err
-			}
-		}
-	}
 
-	for _, j := range made {
-		if old := before[j.Name]; old != nil {
-			old.passOn(j)
+	at := s.clock.Now()
+	var retimed []*job
+	for _, sp := range made {
+		s.metrics.add(sp.Name)
+		if s.cron.runs() {
+			s.showNext(sp, at)
+		}
+		if j := next[sp.Name]; j.put(sp, at) {
+			retimed = append(retimed, j)
 		}
 	}
 	s.roster.Store(&next)
+	for _, j := range retimed {
+		s.cron.retime(j)
+	}
 	for name, j := range before {
-		if next[name] == j {
+		if next[name] != nil {
 			continue
 		}
-		s.disarm(j)
-		if next[name] == nil {
-			j.passOn(nil)
-			s.metrics.remove(name)
-			s.heart.forget(name)
-			s.watcher.gone.Store(name, j)
+		s.cron.disarm(j)
+		if j.now().claims() || !j.isKnown() { // else Redis knows that nobody claims its ticks
+			s.watcher.register.gone.Store(name, j)
 		}
+		j.put(nil, at)
+		s.metrics.remove(name)
+		s.heartbeat.forget(name)
 	}
 	s.table.Store(t)
 	s.admission.setLimit(t.MaxRunning)
@@ -168,20 +162,20 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	default: // it is about to look
 	}
 	s.watcher.nudge("") // so that Redis is told of new jobs now
-	if s.cron != nil {
+	if s.cron.runs() {
 		s.swapped(t, before, next, made, reloaded)
 	}
 	return nil
 }
 
 // swapped says which jobs are at work now that were not, and which are not any more.
-func (s *Sidecar) swapped(t *config.Table, before, next roster, made []*job, reloaded bool) {
+func (s *Sidecar) swapped(t *config.Table, before, next roster, made []*spec, reloaded bool) {
 	added, changed, removed := []string{}, []string{}, []string{}
-	for _, j := range made {
-		if before[j.Name] == nil {
-			added = append(added, j.Name)
+	for _, sp := range made {
+		if before[sp.Name] == nil {
+			added = append(added, sp.Name)
 		} else {
-			changed = append(changed, j.Name)
+			changed = append(changed, sp.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
@@ -199,63 +193,19 @@ func (s *Sidecar) swapped(t *config.Table, before, next roster, made []*job, rel
 	s.log.Info(msg, "added", added, "changed", changed, "removed", removed, "table", t.Hash, "jobs", len(next))
 }
 
-// newJob makes a job of a row of the table.
-func (s *Sidecar) newJob(c config.Job) *job {
-	j := &job{Job: c, label: c.Name, series: newSeries(&c), executor: s.executor(c)}
-	if c.Dynamic {
-		j.executor = admitted{j.executor, &j.Job, s.Table}
-	}
-	j.life, j.end = context.WithCancel(context.Background())
-	return j
-}
-
-// arm puts a job's ticks from now on to work.
-func (s *Sidecar) arm(j *job) error {
-	now := s.clock.Now()
-	j.mu.Lock()
-	j.taken = j.series.newest(now) // what came due before is not its to take
-	j.mu.Unlock()
-	s.showNext(j, now)
-	return s.time(j)
-}
-
-// time gives a job to gocron, on the cluster clock and with our schedule.
-func (s *Sidecar) time(j *job) error {
-	timer, err := s.cron.NewJob(gocron.CronJob("", false), gocron.NewTask(s.wake, j.Name), gocron.WithName(j.Name),
-		gocron.WithCronImplementation(&j.series))
-	if err != nil {
-		return fmt.Errorf("scheduling job %q: %w", j.Name, err)
-	}
-	j.timer = timer.ID()
-	return nil
-}
-
-// retime gives all jobs new timers after the clock was set back, to t or later: gocron, once armed, is not armed for an
+// setBack has all jobs woken anew after the clock was set back, to t or later: gocron, once armed, is not armed for an
 // earlier instant. What is due before such a timer can go off is woken for here.
-func (s *Sidecar) retime(t time.Time) {
+func (s *Sidecar) setBack(t time.Time) {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
 	if s.accepting.Err() != nil {
 		return
 	}
-	for _, j := range s.jobs() {
+	for name, j := range s.jobs() {
 		j.setBack(t)
-		s.disarm(j)
-		if err := s.time(j); err != nil {
-			s.log.Error("a job has lost its timer: its ticks are taken late, and of those a second apart only some", "job", j.Name, "err", err)
-		}
+		s.cron.retime(j)
 		if j.overdue(s.clock.Now().Add(ahead)) {
-			s.wake(j.Name)
+			s.wake(name)
 		}
-	}
-}
-
-// disarm takes a job from gocron. A timer that goes off at this moment asks for the job of that name, and finds the new one.
-func (s *Sidecar) disarm(j *job) {
-	if s.cron == nil {
-		return
-	}
-	if err := s.cron.RemoveJob(j.timer); err != nil {
-		s.log.Warn("a timer could not be removed", "job", j.Name, "err", err)
 	}
 }

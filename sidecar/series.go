@@ -10,7 +10,7 @@ import (
 )
 
 // series is a job's ticks with the instants at which they come due: a tick plus its jitter. Jitter is shorter than the
-// distance of the ticks, so both have the same order. To gocron it is the job's Cron.
+// distance of the ticks, so both have the same order.
 type series struct {
 	schedule *schedule.Schedule
 	job      string
@@ -78,33 +78,3 @@ func (s *series) past(ticks []time.Time) []lock.Past {
 	}
 	return all
 }
-
-// never stands for "no more ticks" towards gocron, which takes a zero Time for one that has passed and asks on for ever.
-var never = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// ahead is how long before its tick a wake claims it, so that the job can start on the tick and not a round trip later.
-const ahead = 25 * time.Millisecond
-
-// Next implements gocron.Cron with the instants at which jobs are to be woken.
-func (s *series) Next(last time.Time) time.Time {
-	if !last.Before(never) {
-		return last.Add(time.Hour) // gocron also asks on while it knows the answer already
-	}
-	tick := s.after(last.Add(ahead))
-	if tick.IsZero() {
-		return never
-	}
-	next := s.due(tick).Add(-ahead)
-	if next.Truncate(time.Second).Equal(last.Truncate(time.Second)) {
-		// gocron takes two instants that read the same, to the second, for the two sides of the autumn change, and passes
-		// over the later one. So they read differently.
-		next = next.In(time.FixedZone("", 3600))
-		if last.Location() != time.UTC {
-			next = next.UTC()
-		}
-	}
-	return next
-}
-
-// IsValid implements gocron.Cron; the table was checked before.
-func (s *series) IsValid(string, *time.Location, time.Time) error { return nil }

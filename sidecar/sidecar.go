@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-co-op/gocron/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
@@ -45,18 +44,18 @@ type Options struct {
 type Sidecar struct {
 	service, replica, version, process string
 
-	store     *lock.Store
-	clock     *clock
-	wall      func() time.Time
-	log       *slog.Logger
-	metrics   *metrics
-	admission admission
-	watcher   *watcher
-	heart     *heart
-	turn      *turn
-	executor  func(config.Job) execute.Executor
-	prober    func(config.Ready) Prober
-	notify    *notify.Pinger
+	store      *lock.Store
+	clock      *clock
+	wall       func() time.Time
+	log        *slog.Logger
+	metrics    *metrics
+	admission  admission
+	watcher    *watcher
+	heartbeat  *heartbeat
+	rendezvous *rendezvous
+	executor   func(config.Job) execute.Executor
+	prober     func(config.Ready) Prober
+	notify     *notify.Pinger
 
 	table    atomic.Pointer[config.Table]
 	roster   atomic.Pointer[roster]
@@ -64,9 +63,9 @@ type Sidecar struct {
 	timers   *job          // stands for all timers: it has no ticks of its own
 	newTable chan struct{} // tells probeApp
 
-	swapping sync.Mutex       // held by whoever changes what is at work
-	dynamic  []config.Job     // the jobs made through the API
-	cron     gocron.Scheduler // nil before Run has begun
+	swapping sync.Mutex   // held by whoever changes what is at work
+	dynamic  []config.Job // the jobs made through the API
+	cron     cron
 
 	accepting     context.Context // ends when no more ticks are taken
 	stopAccepting context.CancelFunc
@@ -95,10 +94,15 @@ func New(o Options) (*Sidecar, error) {
 	if o.Table.Clock != "local" {
 		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
 	}
-	s.watcher = &watcher{sidecar: s, trouble: trouble{redis: o.Redis}, runs: s.store.NewWatcher(), up: true, nudged: make(chan struct{}, 1)}
-	s.heart = &heart{sidecar: s, skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
-	s.turn = &turn{sidecar: s, looking: make(chan struct{}, 1)}
+	s.rendezvous = newRendezvous(s.replica, s.store)
+	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: s.rendezvous, log: s.log, status: s.status, spec: s.spec,
+		self:  lock.Replica{Name: s.replica, Version: s.version, Process: s.process},
+		skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
 	s.timers = newTimers()
+	s.watcher = &watcher{sidecar: s, deferred: newDeferred(), trouble: trouble{redis: o.Redis}, up: true, nudged: make(chan struct{}, 1),
+		takeover: takeover{replica: s.replica, runs: s.store.NewWatcher(), log: s.log, spec: s.spec, count: s.interrupted},
+		register: registrar{store: s.store, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: s.timers}}
+	s.cron = cron{wake: s.wake, log: s.log}
 	s.table.Store(o.Table)
 	s.roster.Store(&roster{})
 	s.reloaded.Store(&ReloadState{At: s.wall()})
@@ -106,7 +110,7 @@ func New(o Options) (*Sidecar, error) {
 	if s.metrics, err = newMetrics(o.Registerer, s); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
-	s.metrics.add(s.timers.label)
+	s.metrics.add(lock.TimerJobs)
 	s.metrics.reloaded(s.wall(), true)
 	if o.Table.Ready != nil {
 		s.admission.unready = notAsked
@@ -136,7 +140,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	watching.Go(func() { s.watcher.run(s.accepting) })
 	watching.Go(func() { s.probeApp(s.accepting) })
 	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
-	attending.Go(func() { s.heart.run(attended) })
+	attending.Go(func() { s.heartbeat.run(attended, s.accepting.Done()) })
 	attending.Go(func() { s.store.Listen(attended, s.watcher.nudge) })
 
 	select {
@@ -150,7 +154,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	s.finish()
 	stopAttending()
 	attending.Wait()
-	s.heart.leave()
+	s.heartbeat.leave()
 	if ctx.Err() == nil {
 		s.log.Info("drained")
 	}
@@ -172,36 +176,28 @@ func (s *Sidecar) Drain(ctx context.Context) error {
 	}
 }
 
-// start gives the jobs to gocron. From now on they may be swapped.
+// start starts the jobs' timers. From now on jobs may be swapped.
 func (s *Sidecar) start() error {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
-	cron, err := gocron.NewScheduler(gocron.WithClock(s.clock), gocron.WithLocation(time.UTC))
-	if err != nil {
-		return fmt.Errorf("making the scheduler: %w", err)
-	}
-	s.cron = cron
-	s.watcher.last, s.watcher.checked = s.clock.Now(), time.Now() // a clock that is set back from now on is noticed
+	now := s.clock.Now()
+	s.watcher.last, s.watcher.checked = now, time.Now() // a clock that is set back from now on is noticed
 	for _, j := range s.jobs() {
-		if err := s.arm(j); err != nil {
-			return errors.Join(err, cron.Shutdown())
-		}
+		j.start(now)
+		s.showNext(j.now(), now)
 	}
-	cron.Start()
-	return nil
+	return s.cron.start(s.clock, s.jobs())
 }
 
-// stopTimers ends gocron. What is at work is not swapped any more.
+// stopTimers stops the jobs' timers. What is at work is not swapped any more.
 func (s *Sidecar) stopTimers() {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
-	if err := s.cron.Shutdown(); err != nil {
-		s.log.Warn("the scheduler did not stop cleanly", "err", err)
-	}
+	s.cron.stop()
 }
 
 // wake is what gocron calls. It returns at once, so that a running job never holds gocron up. The job is looked up by its
-// name, since a timer may go off while it is replaced.
+// name, since it may have left the table, or left and come back.
 func (s *Sidecar) wake(name string) {
 	j := s.job(name)
 	if j == nil {
@@ -211,25 +207,25 @@ func (s *Sidecar) wake(name string) {
 	if !ok {
 		return
 	}
-	s.showNext(w.job, w.due)
+	s.showNext(w.spec, w.due)
 	s.launch(&w)
 }
 
 // launch fires a wake beside all others.
 func (s *Sidecar) launch(w *wake) {
-	release := s.metrics.hold(w.job.label)
+	release := s.metrics.hold(w.spec.label)
 	s.runs.Go(func() {
 		defer release()
 		s.fire(w)
 	})
 }
 
-func (s *Sidecar) showNext(j *job, after time.Time) {
+func (s *Sidecar) showNext(sp *spec, after time.Time) {
 	next := 0.0
-	if tick := j.series.after(after); !tick.IsZero() && !j.Suspend {
-		next = seconds(j.series.due(tick))
+	if tick := sp.series.after(after); !tick.IsZero() && !sp.Suspend {
+		next = seconds(sp.series.due(tick))
 	}
-	s.metrics.job(j.Name).next.set(next)
+	s.metrics.job(sp.Name).next.set(next)
 }
 
 // finish waits for the fires under way: for the grace at first, and then for what has been cancelled.
@@ -275,6 +271,9 @@ func (s *Sidecar) Notice() string {
 	}
 	return "the table in force is not what its file says: the log and solotick status tell why"
 }
+
+// status is how the replica fares.
+func (s *Sidecar) status() status { return status{s.Table().Hash, s.contends(), s.LastReload().Err} }
 
 // contends tells why the replica leaves all ticks to others; nil when it does not.
 func (s *Sidecar) contends() error {

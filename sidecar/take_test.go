@@ -21,7 +21,7 @@ func every(t *testing.T, expr string, jitter time.Duration) *job {
 		t.Fatal(err)
 	}
 	c := config.Job{Name: "j", Schedule: s, Jitter: jitter}
-	return &job{Job: c, series: newSeries(&c), taken: midnight}
+	return &job{name: c.Name, spec: &spec{Job: c, series: newSeries(&c)}, ticks: ticks{taken: midnight}}
 }
 
 func TestATimersWakeTakesTheNominalTick(t *testing.T) {
@@ -57,15 +57,15 @@ func TestJitterKeepsTheOrderOfTicks(t *testing.T) {
 	j := every(t, "* * * * *", 59*time.Second)
 	last := time.Time{}
 	for at := midnight; at.Before(midnight.Add(24 * time.Hour)); {
-		tick := j.series.after(at)
-		due := j.series.due(tick)
+		tick := j.spec.series.after(at)
+		due := j.spec.series.due(tick)
 		if !due.After(at) || !tick.After(last) || due.Sub(tick) >= 59*time.Second {
 			t.Fatalf("after %s comes tick %s, due %s", at, tick, due)
 		}
-		if got := j.series.newest(due); !got.Equal(tick) {
+		if got := j.spec.series.newest(due); !got.Equal(tick) {
 			t.Fatalf("at the instant tick %s comes due the newest tick is %s", tick, got)
 		}
-		if got := j.series.newest(due.Add(-time.Millisecond)); got.Equal(tick) {
+		if got := j.spec.series.newest(due.Add(-time.Millisecond)); got.Equal(tick) {
 			t.Fatalf("tick %s counts before it comes due", tick)
 		}
 		last, at = tick, due
@@ -77,7 +77,7 @@ func TestASeriesThatEndsNeverReturnsZeroToGocron(t *testing.T) {
 	j := every(t, "@at 2026-03-01T00:01:00Z", 0)
 	at := midnight
 	for i := range 5 {
-		next := j.series.Next(at)
+		next := crontab{&j.spec.series}.Next(at)
 		if !next.After(at) {
 			t.Fatalf("answer %d after %s is %s", i+1, at, next)
 		}
@@ -94,7 +94,7 @@ func TestMissedTicksAreCountedWithinABound(t *testing.T) {
 		to   time.Duration
 		want int
 	}{{time.Second, 0}, {2 * time.Second, 1}, {time.Minute, 59}, {365 * 24 * time.Hour, maxCount}} {
-		if got := j.series.count(midnight, midnight.Add(c.to)); got != c.want {
+		if got := j.spec.series.count(midnight, midnight.Add(c.to)); got != c.want {
 			t.Errorf("between midnight and +%s there are %d ticks, want %d", c.to, got, c.want)
 		}
 	}

@@ -35,9 +35,9 @@ var nothingMore = func() *schedule.Schedule {
 // newTimers makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
 func newTimers() *job {
 	c := config.Job{Name: lock.TimerJobs, Fingerprint: lock.TimerJobs, Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}
-	j := &job{Job: c, label: lock.TimerJobs}
-	j.life, j.end = context.WithCancel(context.Background())
-	return j
+	sp := &spec{Job: c, label: lock.TimerJobs}
+	sp.life, sp.end = context.WithCancel(context.Background())
+	return &job{name: lock.TimerJobs, spec: sp}
 }
 
 func isTimer(job string) bool {
@@ -45,7 +45,7 @@ func isTimer(job string) bool {
 	return ok
 }
 
-// timerOf reads a timer that is due from Redis.
+// timerOf reads a timer that is due from Redis, and makes a job of it.
 func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
 	id, _ := lock.TimerID(d.Job)
 	source, _, err := s.store.Timer(ctx, id)
@@ -57,29 +57,20 @@ func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
 		return nil, err
 	}
 	t.Job.Schedule = nothingMore
-	j := s.newJob(t.Job)
-	j.label = lock.TimerJobs
-	s.timers.mu.Lock()
-	defer s.timers.mu.Unlock()
-	j.born, j.since, j.registered = s.timers.born, s.timers.since, s.timers.registered
-	return j, nil
+	sp := s.newSpec(t.Job)
+	sp.label = lock.TimerJobs
+	known := s.timers.known(s.timers.now())
+	return &job{name: d.Job, spec: sp, ticks: ticks{born: known.born, since: known.since, registered: known.registered}}, nil
 }
 
 // timersWanted is how many of the timers that are due a look reads, the oldest: as many as this replica can begin, behind
 // those that it is busy with, or has put off, or cannot read, and that may all lie before them. One at least, by which it
 // knows that it leaves something to others.
 func (w *watcher) timersWanted() int64 {
-	if w.isPutOff(lock.TimerJobs) {
+	if w.deferred.leaves(lock.TimerJobs) {
 		return 1
 	}
-	wanted := w.timing.Load() + w.timersRoom() + w.strange + 1
-	w.later.Range(func(member, _ any) bool {
-		if d, err := lock.ParseDue(member.(string)); err == nil && isTimer(d.Job) {
-			wanted++
-		}
-		return true
-	})
-	return wanted
+	return w.timing.Load() + w.timersRoom() + w.strange + w.deferred.timers() + 1
 }
 
 // timersRoom is how many more timers this replica can begin now.
@@ -103,36 +94,38 @@ func (w *watcher) cleanTimers(ctx context.Context) {
 // fireTimer starts a timer that is due, unless a fire here is busy with it already.
 func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
 	s, member := w.sidecar, d.Member()
-	if _, busy := w.busy.LoadOrStore(member, true); busy {
+	done, ok := w.deferred.begin(member)
+	if !ok {
 		return
 	}
-	place := s.admission.try(s.timers)
+	place := s.admission.try(s.timers.now())
 	if place == nil {
-		w.leave(member)
+		done()
+		w.spared.Store(true)
 		return
 	}
 	if w.timing.Add(1) > timersAtOnce {
 		w.timing.Add(-1)
 		s.admission.leave(place)
-		w.leave(member)
+		done()
+		w.spared.Store(true)
 		return
 	}
 	s.runs.Go(func() {
 		defer w.spare()
 		defer w.timing.Add(-1)
-		defer w.busy.Delete(member)
+		defer done()
 		j, err := s.timerOf(ctx, d)
 		if err != nil {
 			s.admission.leave(place)
 			w.unread(ctx, d, err)
 			return
 		}
-		wk := j.dueWake(d, s.clock.Now())
+		wk := j.dueWake(j.now(), d, s.clock.Now())
 		wk.place = place
-		resumed := w.resumed.Load()
-		s.fire(wk)
-		if wk.refused == paused { // the pause is that of all timers
-			w.leaveAlone(lock.TimerJobs, wk, resumed)
+		heard := w.deferred.heard()
+		if why := s.fire(wk); why.reason == paused { // the pause is that of all timers
+			w.deferred.leaveInPause(lock.TimerJobs, lock.TimerJobs, w.pauseOver(why), heard)
 		}
 	})
 }
@@ -147,7 +140,7 @@ func (w *watcher) unread(ctx context.Context, d lock.Due, err error) {
 			w.sidecar.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
 		}
 	case errors.As(err, &problems), errors.Is(err, lock.ErrBadTimer): // it may be another version's, which can read it
-		w.later.Store(d.Member(), time.Now().Add(pauseRetry))
+		w.deferred.leave(d.Member(), d.Job, time.Now().Add(pauseRetry))
 		w.sidecar.log.Warn("a timer that is due cannot be read", "job", d.Job, "err", err)
 	case ctx.Err() == nil:
 		w.sidecar.log.Debug("a timer that is due was not read", "job", d.Job, "err", err)

@@ -359,7 +359,7 @@ func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
 						w.must(err)
 					}
 				case "no place is free":
-					place := r.admission.try(r.timers)
+					place := r.admission.try(r.timers.now())
 					release = func() { r.leave(&wake{place: place}) }
 				}
 				w.setTimer("first", time.Second, "")
@@ -385,7 +385,7 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(0)
-		place := r.admission.try(r.timers)
+		place := r.admission.try(r.timers.now())
 		w.setTimer("a", 3500*time.Millisecond, "")
 		w.at(3400 * time.Millisecond)
 		r.leave(&wake{place: place})

@@ -2,8 +2,6 @@ package sidecar
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,32 +9,26 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-const (
-	// lookEvery is how often a replica looks at what runs and what is due: one round trip, which also reads Redis' time.
-	lookEvery = time.Second
-	// defaultTTL is the lease of a job that this table lacks, until its record tells.
-	defaultTTL = 15 * time.Second
-)
+// lookEvery is how often a replica looks at what runs and what is due: one round trip, which also reads Redis' time.
+const lookEvery = time.Second
 
 // watcher looks at the service's runs and due ticks, once a second, for as long as the replica accepts work.
 type watcher struct {
-	sidecar *Sidecar
-	runs    *lock.Watcher
-	busy    sync.Map      // due members that something is being done about here
-	later   sync.Map      // due members, and lock.TimerJobs for all timers: until when they are left alone
-	nudged  chan struct{} // something became due
-	gone    sync.Map      // jobs that left the table, by name, and that Redis has not been told of
-	timing  atomic.Int64  // timers that a fire here is busy with
-	strange int64         // members among the timers that the last look passed over
-	dynamic int64         // revision of the jobs made through the API that are at work
-	resumed atomic.Int64  // how often somebody resumed a job, or the timers
-	left    atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
-	cleaned time.Time     // when this replica last had timers gone through
-	next    time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
-	up      bool
-	last    time.Time // the cluster clock at its last check
-	checked time.Time // when that was, on the machine's monotonic clock
-	wild    bool      // Redis' clock and ours lie too far apart
+	sidecar  *Sidecar
+	takeover takeover
+	register registrar
+	deferred deferred
+	nudged   chan struct{} // something became due
+	timing   atomic.Int64  // timers that a fire here is busy with
+	strange  int64         // members among the timers that the last look passed over
+	dynamic  int64         // revision of the jobs made through the API that are at work
+	spared   atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
+	cleaned  time.Time     // when this replica last had timers gone through
+	next     time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
+	up       bool
+	last     time.Time // the cluster clock at its last check
+	checked  time.Time // when that was, on the machine's monotonic clock
+	wild     bool      // Redis' clock and ours lie too far apart
 
 	answeredOnce atomic.Bool
 
@@ -76,14 +68,8 @@ func (w *watcher) wait(ctx context.Context) bool {
 // it is that; of any job when a resumption may not have been heard.
 func (w *watcher) nudge(resumed string) {
 	if resumed != "" {
-		w.resumed.Add(1)
+		w.deferred.resume(resumed)
 	}
-	w.later.Range(func(member, _ any) bool {
-		if d, err := lock.ParseDue(member.(string)); resumed == lock.AnyJob || member == resumed || err == nil && d.Job == resumed {
-			w.later.Delete(member)
-		}
-		return true
-	})
 	select {
 	case w.nudged <- struct{}{}:
 	default: // it is about to look
@@ -93,7 +79,7 @@ func (w *watcher) nudge(resumed string) {
 func (w *watcher) look(ctx context.Context) {
 	s := w.sidecar
 	w.next = time.Time{}
-	w.expire(time.Now())
+	w.deferred.expire(time.Now())
 	seen, err := s.store.Look(ctx, w.timersWanted())
 	if ctx.Err() != nil {
 		return
@@ -108,10 +94,16 @@ func (w *watcher) look(ctx context.Context) {
 	w.next = w.comesNext(seen)
 	w.strange = min(seen.Strange, maxStrange)
 	w.takeDynamic(ctx, seen.Jobs)
-	w.register(ctx, seen.Born)
+	switch refused, err := w.register.all(ctx, seen.Born); {
+	case err != nil: // Redis answers and takes no jobs: it is a replica, or its user may not write
+		w.trouble.tell(s.log, diagnosis.Of(err), "job", refused)
+	case ctx.Err() == nil && w.trouble.says != "":
+		s.log.Info("Redis takes the jobs")
+		w.trouble.over()
+	}
 	w.readHolds(ctx)
 	w.answeredOnce.Store(true)
-	w.takeOver(ctx, seen.Runs)
+	w.takeover.look(ctx, seen.Runs)
 	w.takeDue(ctx, seen.Runs, seen.Due)
 	w.cleanTimers(ctx)
 }
@@ -123,11 +115,11 @@ func (w *watcher) comesNext(seen lock.Sight) time.Time {
 	switch {
 	case seen.NextTimer.IsZero() || !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer):
 		return seen.Next
-	case w.isPutOff(lock.TimerJobs):
+	case w.deferred.leaves(lock.TimerJobs):
 		return seen.Next
 	case w.timersRoom() == 0:
 		if seen.NextTimer.Sub(now) < lookEvery {
-			w.left.Store(true) // whoever makes room says so
+			w.spared.Store(true) // whoever makes room says so
 		}
 		return seen.Next
 	}
@@ -143,7 +135,7 @@ func (w *watcher) checkClock() {
 	back := now.Before(w.last.Add(-glance))
 	w.last, w.checked = now, time.Now()
 	if back {
-		s.retime(now.Add(-sinceLast))
+		s.setBack(now.Add(-sinceLast))
 	} else {
 		for name, j := range s.jobs() {
 			if j.overdue(now.Add(-glance)) { // for what came due since, a timer may be about to wake
@@ -168,9 +160,8 @@ func (w *watcher) catchUp() {
 	if !w.up {
 		return
 	}
-	now := s.clock.Now()
 	for _, j := range s.jobs() {
-		if owed, ok := j.owed(now); ok {
+		if owed, ok := j.owed(); ok {
 			wk := owed // of all that are asked, once a second, the few that owe one go to the heap
 			s.launch(&wk)
 		}
@@ -211,36 +202,4 @@ func (w *watcher) checkFitness(ctx context.Context) {
 	if len(problems) == 0 {
 		s.metrics.redisFit.Set(1)
 	}
-}
-
-// takeOver deals with runs whose replica is gone, all at once, as it may have had many: they are written down as
-// interrupted, once, and under at-least-once they are due again.
-func (w *watcher) takeOver(ctx context.Context, runs []lock.Running) {
-	s := w.sidecar
-	var all sync.WaitGroup
-	defer all.Wait()
-	for _, r := range w.runs.Unchanged(runs, s.ttl) {
-		all.Go(func() {
-			var detail string
-			rec, ours, err := w.runs.Reap(ctx, r, func(rec lock.Record) lock.Entry {
-				detail = fmt.Sprintf("replica %s stopped renewing its lease at %s: it died, was stopped or lost Redis; replica %s noticed that",
-					rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), s.replica)
-				return lock.Entry{Outcome: string(wasInterrupted), Failed: true, Detail: detail}
-			})
-			switch {
-			case err != nil:
-				s.log.Warn("a run without a replica could not be taken over", "job", r.Job, "run", r.Run, "err", err)
-			case ours:
-				s.interrupted(r.Job, r.Run, rec, detail)
-			}
-		})
-	}
-}
-
-// ttl is the lease of a job's runs as far as this table knows.
-func (s *Sidecar) ttl(name string) time.Duration {
-	if j := s.job(name); j != nil {
-		return j.Lock.TTL
-	}
-	return defaultTTL
 }

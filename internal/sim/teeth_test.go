@@ -40,14 +40,14 @@ var teeth = []tooth{
 	}},
 	{"start without trust", "3: trust", "stands still as it starts", []edit{{"sidecar/attempt.go", "if !h.Trusted() {", "if false {"}}},
 	{"register nothing anew", "2: never lost", "", []edit{
-		{"sidecar/register.go", "&& !born.Equal(s.timers.bornAt())", "&& false && born.IsZero()"},
+		{"sidecar/register.go", "&& !born.Equal(g.timers.bornAt())", "&& false && born.IsZero()"},
 	}},
-	{"count no skip", "5: never silently", "", []edit{{"sidecar/outcome.go", "s.metrics.job(w.job.label).skipped(r)", ""}}},
+	{"count no skip", "5: never silently", "", []edit{{"sidecar/outcome.go", "s.metrics.job(w.spec.label).skipped(r)", ""}}},
 	{"tell no refusal", "5: never silently", "", []edit{
-		{"sidecar/fire.go", "s.skipped(w, refusal(w, a), s.by(a)...)", "_, _ = refusal(w, a), s.by(a)\n\t\tw.close(true)"},
+		{"sidecar/fire.go", "until: a.Until, attrs: s.by(a)", "until: time.Unix(1, 0), attrs: s.by(a)"}, untold,
 	}},
 	{"tell a handover twice", "5: never silently", "", []edit{
-		{"sidecar/fire.go", "s.handover(w, h, &end) {\n\t\treturn", "s.handover(w, h, &end) {\n\t\ts.skipped(w, startFailed)\n\t\treturn"},
+		{"sidecar/fire.go", "s.handover(w, h, &end) {\n\t\treturn", "s.handover(w, h, &end) {\n\t\ts.skipped(w, skip{reason: startFailed})\n\t\treturn"},
 	}},
 	{"sleep through a tick", "5: never silently", "", []edit{
 		{"sidecar/sidecar.go", "	s.launch(&w)\n", "	if w.tick.Unix()%20 != 0 {\n\t\ts.launch(&w)\n\t}\n"},
@@ -62,9 +62,12 @@ var teeth = []tooth{
 	{"stop nobody", "prompt", "", []edit{
 		{"lock/acquire.lua", "redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)", ""},
 	}},
-	{"catch up before it is due", "table", "edits", []edit{{"sidecar/job.go", " || j.series.due(j.taken).After(now)", ""}}},
+	{"forget at a reload that a wake asks", "table", "edits", []edit{{"sidecar/job.go", "\t\tnext.era = before.era\n", "\t\tnext.era, j.ticks.asking = before.era, 0\n"}}},
 	{"ask on for what has left the table", "table", "", []edit{
-		{"sidecar/job.go", "j.retired, j.heir = true, heir\n\tj.end()\n", "j.retired, j.heir = true, heir\n"},
+		{"sidecar/job.go", "\t\tdefer before.end()\n", "\t\t_ = before.end\n"},
+	}},
+	{"go on with what is known of other ticks", "2: never lost", "rollout", []edit{
+		{"sidecar/job.go", "case next.sameTicks(before):", "case next.sameTicks(before), true:"},
 	}},
 	{"believe what no replica has confirmed", "confirmed", "confirmed failover", []edit{
 		{"lock/burst.go", "return c.runs(acquireScript, settleScript) || answer[0] == \"OK\"", "return answer[0] == \"WON\""},
@@ -78,12 +81,12 @@ var teeth = []tooth{
 	}},
 	{"pass over every seventh second", "2: never lost", "Redis stalls", []edit{
 		{"sidecar/fire.go", "	ctx, stop := s.whileWorth(w)\n	defer stop()\n	asked",
-			"	if w.member == \"\" && w.tick.Unix()%7 == 0 {\n		s.skipped(w, superseded)\n		return nil\n	}\n" +
+			"	if w.member == \"\" && w.tick.Unix()%7 == 0 {\n		return nil, skip{reason: superseded}\n	}\n" +
 				"	ctx, stop := s.whileWorth(w)\n	defer stop()\n	asked"},
 	}},
 	{"say nothing of what Redis' clock never reached", "5: never silently", "far clock", []edit{
-		{"sidecar/fire.go", "		case !until.IsZero() && !now.Before(until):\n			s.skipped(w, superseded)\n",
-			"		case !until.IsZero() && !now.Before(until):\n"},
+		{"sidecar/fire.go", "!now.Before(until):\n			return skip{reason: superseded}",
+			"!now.Before(until):\n			return skip{reason: superseded, until: time.Unix(1, 0)}"}, untold,
 	}},
 	{"count nothing from before a replica came", "fates", "", []edit{
 		{"lock/register.lua", "elseif schedule ~= fingerprint then", "elseif schedule ~= fingerprint or knew == '0' then"},
@@ -115,7 +118,7 @@ var teeth = []tooth{
 		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
 	}},
 	{"come back to old ticks", "table", "leaves and returns", []edit{
-		{"sidecar/due.go", "case ok && !d.Tick.After(back):", "case ok && !d.Tick.After(back) && false:"},
+		{"sidecar/due.go", "case ok && !wk.tick.After(back):", "case ok && !wk.tick.After(back) && false:"},
 	}},
 	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/fire.go", "if pause(ctx, 3*lock.Margin) {", "if true {"}}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) &&", "if now-s.since >= 2*ttl(r.Job) &&"}}},
@@ -124,6 +127,9 @@ var teeth = []tooth{
 func (f tooth) ofScripts() bool {
 	return !slices.ContainsFunc(f.edits, func(e edit) bool { return filepath.Ext(e.file) != ".lua" })
 }
+
+// untold drops the count of skips that another edit has marked, with until.
+var untold = edit{"sidecar/outcome.go", "w.close(r != redisError)\n", "w.close(r != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
 
 // findWithin is the number of seeds, all or those of one class, that have to find a fault.
 const findWithin = 1000

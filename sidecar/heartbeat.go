@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -17,26 +18,42 @@ import (
 // beatEvery is how often a replica says in Redis what it is and how it fares. lock.Silent is three times that.
 const beatEvery = 5 * time.Second
 
-// heart sends the heartbeats, for those who look at the service from outside. Nothing here but load depends on them.
-type heart struct {
-	sidecar *Sidecar
-	told    bool // what the other replicas see of Redis' clock, since it lies too far from ours
-	beats   int
-	twin    time.Time // when another process' heartbeat was last seen under this one's name; zero = never, or not lately
+// heartbeat tells in Redis how this replica fares, for those who look at the service from outside, and for the rendezvous.
+type heartbeat struct {
+	store      *lock.Store
+	clock      *clock
+	rendezvous *rendezvous
+	log        *slog.Logger
+	self       lock.Replica // name, version and process
+	status     func() status
+	spec       func(job string) *spec
+
+	// What follows is of the goroutine that runs.
+	told  bool // what the other replicas see of Redis' clock, since it lies too far from ours
+	beats int
+	twin  time.Time // when another process' heartbeat was last seen under this one's name; zero = never, or not lately
 
 	mu    sync.Mutex
 	skips map[string]lock.Skip  // by job, the newest that was not for another replica's fire
 	ran   map[string]lock.Entry // by job that runs on every replica, its newest run here
 }
 
+// status is how a replica fares.
+type status struct {
+	table    string // its hash
+	idle     error  // why the replica takes no ticks; nil = it does
+	reloaded error  // why the table before is still in force; nil = it is not
+}
+
 // run sends heartbeats until ctx ends, and looks who else does: soon again at first, since replicas may have begun at the
 // same moment. That the replica drains is told at once.
-func (h *heart) run(ctx context.Context) {
-	draining := h.sidecar.accepting.Done()
+func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	for ctx.Err() == nil {
 		wait := lookEvery
 		if h.beat(ctx) == nil {
-			h.look(ctx)
+			if others, ok := h.rendezvous.look(ctx); ok {
+				h.compare(others)
+			}
 			if h.beats++; h.beats > 1 {
 				wait = beatEvery
 			}
@@ -52,34 +69,32 @@ func (h *heart) run(ctx context.Context) {
 	}
 }
 
-func (h *heart) beat(ctx context.Context) error {
-	s := h.sidecar
-	offset, ok := s.clock.offset()
-	if !ok && s.clock.redis != nil {
+func (h *heartbeat) beat(ctx context.Context) error {
+	offset, ok := h.clock.offset()
+	if !ok && h.clock.redis != nil {
 		return errNoAnswer // whoever looks would take our clock to be right
 	}
-	r := lock.Replica{Name: s.replica, Version: s.version, Table: s.Table().Hash, Offset: offset, Skips: h.skipped(), Ran: h.results(),
-		Process: s.process, Twin: h.hasTwin(ctx)}
-	if err := s.contends(); err != nil {
-		r.Ready = err.Error()
+	r, now := h.self, h.status()
+	r.Table, r.Offset, r.Skips, r.Ran, r.Twin = now.table, offset, h.skipped(), h.results(), h.hasTwin(ctx)
+	if now.idle != nil {
+		r.Ready = now.idle.Error()
 	}
-	if err := s.LastReload().Err; err != nil {
-		r.Reload = lock.OneLine(truncate(inShort(err), maxDetail))
+	if now.reloaded != nil {
+		r.Reload = lock.OneLine(truncate(inShort(now.reloaded), maxDetail))
 	}
-	return s.store.Beat(ctx, r)
+	return h.store.Beat(ctx, r)
 }
 
 // hasTwin tells whether another process sends heartbeats under this one's name, and says so once. What stands there before this
 // process' first heartbeat may be of the one that was here before.
-func (h *heart) hasTwin(ctx context.Context) bool {
-	s := h.sidecar
-	if s.process == "" || h.beats == 0 {
+func (h *heartbeat) hasTwin(ctx context.Context) bool {
+	if h.self.Process == "" || h.beats == 0 {
 		return false
 	}
-	last, ok, err := s.store.BeatOf(ctx, s.replica)
-	if err == nil && ok && last.Process != "" && last.Process != s.process {
+	last, ok, err := h.store.BeatOf(ctx, h.self.Name)
+	if err == nil && ok && last.Process != "" && last.Process != h.self.Process {
 		if h.twin.IsZero() {
-			s.log.Warn("another process has the same name: give each its own name with --replica or POD_NAME", "replica", s.replica)
+			h.log.Warn("another process has the same name: give each its own name with --replica or POD_NAME", "replica", h.self.Name)
 		}
 		h.twin = time.Now()
 	}
@@ -89,35 +104,10 @@ func (h *heart) hasTwin(ctx context.Context) bool {
 	return !h.twin.IsZero()
 }
 
-// look reads who else is there. When Redis does not say, those seen last are it.
-func (h *heart) look(ctx context.Context) {
-	if others, ok := h.others(ctx); ok {
-		h.sidecar.turn.see(others)
-		h.compare(others)
-	}
-}
-
-// others are the other replicas that sent a heartbeat lately. Not ok: Redis does not say.
-func (h *heart) others(ctx context.Context) (others []lock.Replica, ok bool) {
-	s := h.sidecar
-	all, err := s.store.Replicas(ctx)
-	now, ok := s.store.Now()
-	if err != nil || !ok {
-		return nil, false
-	}
-	for _, r := range all {
-		if r.Name != s.replica && now.Sub(r.Seen).Abs() < seenLately { // what was said before Redis' clock was set is not lately
-			others = append(others, r)
-		}
-	}
-	return others, true
-}
-
 // compare says once, while Redis' clock and ours lie too far apart, how far those of the other replicas are off: that
 // tells whose is wrong.
-func (h *heart) compare(others []lock.Replica) {
-	s := h.sidecar
-	if !s.clock.wild() {
+func (h *heartbeat) compare(others []lock.Replica) {
+	if !h.clock.wild() {
 		h.told = false
 		return
 	}
@@ -130,13 +120,10 @@ func (h *heart) compare(others []lock.Replica) {
 		offsets[i] = r.Offset
 	}
 	slices.Sort(offsets)
-	offset, _ := s.clock.offset()
-	s.log.Warn("how far the other replicas see Redis' clock off tells whose is wrong", "median", offsets[len(offsets)/2].Round(time.Millisecond),
+	offset, _ := h.clock.offset()
+	h.log.Warn("how far the other replicas see Redis' clock off tells whose is wrong", "median", offsets[len(offsets)/2].Round(time.Millisecond),
 		"replicas", len(others), "offset", offset.Round(time.Millisecond))
 }
-
-// seenLately is how old the last heartbeat of a replica may be that is taken to be there.
-const seenLately = 2*beatEvery + time.Second
 
 // inShort is an error; of a table with problems the first, and how many more there are.
 func inShort(err error) string {
@@ -157,23 +144,23 @@ func inShort(err error) string {
 }
 
 // leave takes the heartbeat away: the replica ends in order.
-func (h *heart) leave() {
+func (h *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), lookEvery)
 	defer cancel()
-	_ = h.sidecar.store.Leave(ctx, h.sidecar.replica) // or it is taken for silent, and forgotten in a day
+	_ = h.store.Leave(ctx, h.self.Name) // or it is taken for silent, and forgotten in a day
 }
 
-func (h *heart) note(w *wake, r reason) {
-	if r == firedElsewhere || isTimer(w.job.Name) {
+func (h *heartbeat) note(w *wake, r reason) {
+	if r == firedElsewhere || isTimer(w.spec.Name) {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.skips[w.job.Name] = lock.Skip{Tick: w.tick, Reason: string(r), At: h.sidecar.clock.Now()}
+	h.skips[w.spec.Name] = lock.Skip{Tick: w.tick, Reason: string(r), At: h.clock.Now()}
 }
 
 // forget drops what is kept of a job that has left.
-func (h *heart) forget(job string) {
+func (h *heartbeat) forget(job string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.skips, job)
@@ -181,7 +168,7 @@ func (h *heart) forget(job string) {
 }
 
 // result keeps how a job's newest run here ended, which runs on every replica: no ledger has it.
-func (h *heart) result(e lock.Entry) {
+func (h *heartbeat) result(e lock.Entry) {
 	e.Detail = truncate(e.Detail, maxResult)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,17 +179,17 @@ func (h *heart) result(e lock.Entry) {
 const maxResult = 200
 
 // results are those of the jobs that run on every replica now.
-func (h *heart) results() map[string]lock.Entry {
+func (h *heartbeat) results() map[string]lock.Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	maps.DeleteFunc(h.ran, func(name string, _ lock.Entry) bool {
-		j := h.sidecar.job(name)
-		return j == nil || j.claims()
+		sp := h.spec(name)
+		return sp == nil || sp.claims()
 	})
 	return maps.Clone(h.ran)
 }
 
-func (h *heart) skipped() map[string]lock.Skip {
+func (h *heartbeat) skipped() map[string]lock.Skip {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.skips)

@@ -24,12 +24,12 @@ func TestReplicasTakeTurns(t *testing.T) {
 			}
 		}
 		first := w.replicas[0]
-		wk := &wake{job: first.job("second"), kind: kindSchedule}
+		wk := &wake{spec: first.spec("second"), kind: kindSchedule}
 		turns := 0
 		for i := range 600 {
 			wk.tick = w.origin().Add(time.Duration(i) * time.Second)
 			for _, r := range w.replicas {
-				if !r.turn.second(wk) {
+				if !r.rendezvous.second(wk) {
 					turns++
 				}
 			}
@@ -54,7 +54,7 @@ func TestAReplicaThatIsGoneCostsNoTime(t *testing.T) {
 				t.Fatalf("tick +%s was started as %+v", at, s)
 			}
 		}
-		if peers := *w.replicas[1].turn.peers.Load(); len(peers) != 1 || peers[0] != "r3" {
+		if peers := *w.replicas[1].rendezvous.peers.Load(); len(peers) != 1 || peers[0] != "r3" {
 			t.Errorf("r2 leaves %v to go first", peers)
 		}
 	})
@@ -70,7 +70,7 @@ func TestOnlyPunctualTicksAreLeftToOthers(t *testing.T) {
 		for _, kind := range []string{kindCatchup, kindTakeover, kindManual} {
 			for i := range 100 {
 				r := w.replicas[0]
-				if r.turn.second(&wake{job: r.job("minute"), kind: kind, tick: w.origin().Add(time.Duration(i) * time.Minute)}) {
+				if r.rendezvous.second(&wake{spec: r.spec("minute"), kind: kind, tick: w.origin().Add(time.Duration(i) * time.Minute)}) {
 					t.Fatalf("a %s is left to others", kind)
 				}
 			}

@@ -1,0 +1,109 @@
+package sidecar
+
+import (
+	"sync"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// deferred are the due members that this replica is busy with, or leaves alone for a while. Looks, fires and nudges use it at the
+// same time.
+type deferred struct {
+	mu          sync.Mutex
+	busy        map[string]bool
+	left        map[string]leftAlone // by member; lock.TimerJobs stands for all timers
+	resumptions int
+}
+
+// leftAlone is a member that is left alone.
+type leftAlone struct {
+	job   string
+	until time.Time // on this machine's clock
+}
+
+func newDeferred() deferred {
+	return deferred{busy: map[string]bool{}, left: map[string]leftAlone{}}
+}
+
+// begin makes the caller the one who is busy with a member, until done is called. Not ok while somebody else is.
+func (d *deferred) begin(member string) (done func(), ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy[member] {
+		return nil, false
+	}
+	d.busy[member] = true
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.busy, member)
+	}, true
+}
+
+// leave has a member of a job left alone until then.
+func (d *deferred) leave(member, job string, until time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left[member] = leftAlone{job, until}
+}
+
+// heard is how often somebody has resumed something so far.
+func (d *deferred) heard() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.resumptions
+}
+
+// leaveInPause is leave for a member that met with a pause, except when somebody has resumed something since heard was asked: that
+// nudge came too early to find the member left alone.
+func (d *deferred) leaveInPause(member, job string, until time.Time, heard int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.resumptions == heard {
+		d.left[member] = leftAlone{job, until}
+	}
+}
+
+// leaves tells whether a member, or with lock.TimerJobs every timer, is left alone now.
+func (d *deferred) leaves(member string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.left[member]
+	return ok
+}
+
+// resume ends the time of a job's members; of all with lock.AnyJob.
+func (d *deferred) resume(job string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.resumptions++
+	for member, l := range d.left {
+		if job == lock.AnyJob || job == l.job {
+			delete(d.left, member)
+		}
+	}
+}
+
+// expire ends the time of what was left alone until now.
+func (d *deferred) expire(now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for member, l := range d.left {
+		if !now.Before(l.until) {
+			delete(d.left, member)
+		}
+	}
+}
+
+// timers is how many of the members that are left alone are timers.
+func (d *deferred) timers() (n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range d.left {
+		if isTimer(l.job) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,65 @@
+package sidecar
+
+import (
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+)
+
+func TestOneAtATimeIsBusyWithADueMember(t *testing.T) {
+	d := newDeferred()
+	done, ok := d.begin("m")
+	if _, again := d.begin("m"); !ok || again {
+		t.Errorf("the first may begin: %t, the second: %t", ok, again)
+	}
+	if _, ok := d.begin("n"); !ok {
+		t.Error("another member is held up")
+	}
+	done()
+	if _, ok := d.begin("m"); !ok {
+		t.Error("nobody may begin when the first is done")
+	}
+}
+
+func TestWhatIsLeftAloneIsSoUntilItsTimeOrAResumption(t *testing.T) {
+	now := time.Now()
+	for resumed, want := range map[string][]string{"": {"a1", "b1", "t1"}, "a": {"b1", "t1"}, "b": {"a1", "t1"}, lock.AnyJob: nil} {
+		d := newDeferred()
+		d.leave("a1", "a", now.Add(time.Second))
+		d.leave("b1", "b", now.Add(time.Second))
+		d.leave("t1", "timer:t1", now.Add(time.Second))
+		d.leave("late", "a", now)
+		d.expire(now)
+		if n := d.timers(); n != 1 {
+			t.Errorf("%d timers are left alone, want 1", n)
+		}
+		if resumed != "" {
+			d.resume(resumed)
+		}
+		var got []string
+		for _, m := range []string{"a1", "b1", "late", "t1"} {
+			if d.leaves(m) {
+				got = append(got, m)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("after the resumption of %q: %q, want %q", resumed, got, want)
+		}
+	}
+}
+
+// A resumption may be heard while its job is asked for, and the answer still be that it is paused.
+func TestWhatIsResumedMeanwhileIsNotLeftAlone(t *testing.T) {
+	d := newDeferred()
+	heard := d.heard()
+	d.resume("a")
+	d.leaveInPause("a1", "a", time.Now().Add(time.Minute), heard)
+	if d.leaves("a1") {
+		t.Error("it is left alone")
+	}
+	d.leaveInPause("a1", "a", time.Now().Add(time.Minute), d.heard())
+	if !d.leaves("a1") {
+		t.Error("it is not left alone")
+	}
+}

@@ -1,0 +1,54 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// takeover deals with runs whose replica is gone: they are written down as interrupted, once, and under at-least-once they are due
+// again.
+type takeover struct {
+	replica string // this one
+	runs    *lock.Watcher
+	log     *slog.Logger
+	spec    func(job string) *spec
+	count   func(job, run string, rec lock.Record, detail string) // counts a run that was taken over
+}
+
+// look takes over the runs that have not changed for the length of their leases, all at once, since a replica may have had many.
+func (t *takeover) look(ctx context.Context, runs []lock.Running) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, r := range t.runs.Unchanged(runs, t.ttl) {
+		all.Go(func() {
+			var detail string
+			rec, ours, err := t.runs.Reap(ctx, r, func(rec lock.Record) lock.Entry {
+				detail = fmt.Sprintf("replica %s stopped renewing its lease at %s: it died, was stopped or lost Redis; replica %s noticed that",
+					rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), t.replica)
+				return lock.Entry{Outcome: string(wasInterrupted), Failed: true, Detail: detail}
+			})
+			switch {
+			case err != nil:
+				t.log.Warn("a run without a replica could not be taken over", "job", r.Job, "run", r.Run, "err", err)
+			case ours:
+				t.count(r.Job, r.Run, rec, detail)
+			}
+		})
+	}
+}
+
+// defaultTTL is the lease of a job that this table lacks, until its record tells.
+const defaultTTL = 15 * time.Second
+
+// ttl is the lease of a job's runs as far as this table knows.
+func (t *takeover) ttl(name string) time.Duration {
+	if sp := t.spec(name); sp != nil {
+		return sp.Lock.TTL
+	}
+	return defaultTTL
+}

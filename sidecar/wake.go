@@ -1,0 +1,202 @@
+package sidecar
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// wake is one reason to fire one tick: a timer's, a catch-up's, or a due entry's.
+type wake struct {
+	job     *job
+	spec    *spec     // what it goes by; written by its own fire, in renew
+	tick    time.Time // nominal
+	due     time.Time // when it came due: tick plus jitter
+	kind    string
+	attempt int
+	of      lock.Due // the due member that it is for; the zero Due for a tick of the table
+	member  string   // of the due set; "" for a tick of the table
+	claimed bool     // the tick was claimed from the table: here, or before it became due
+	looked  bool     // it has asked whether something is in its way, without a slot to win for
+	second  bool     // another replica is to ask first
+	open    bool     // it counts in ticks.asking
+	place   *place   // the slot that it got before it began; nil = none yet
+}
+
+// The kinds of wakes, as the job is told them.
+const (
+	kindSchedule = "schedule"
+	kindCatchup  = "catchup"
+	kindTakeover = "takeover"
+	kindManual   = "manual"
+	kindBackfill = "backfill"
+)
+
+// ahead is how long before its tick a wake claims it, so that the job can start on the tick and not a round trip later.
+const ahead = 25 * time.Millisecond
+
+// punctual is how late a wake may be that is still none of a missed tick.
+const punctual = 5 * time.Second
+
+// dueWake is the wake of a member of the due set. What somebody asked for is due at once: its tick is by Redis' clock, and
+// jitter is for what comes by the table.
+func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
+	w := &wake{job: j, spec: sp, tick: d.Tick, due: sp.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt, of: d, member: d.Member(), claimed: true}
+	if w.byHand() {
+		w.due = now
+		if d.Tick.Before(now) {
+			w.due = d.Tick
+		}
+	}
+	return w
+}
+
+// awake is when a wake asks for its tick.
+func (w *wake) awake() time.Time {
+	if w.second {
+		return w.due.Add(-ahead + stagger)
+	}
+	return w.due.Add(-ahead)
+}
+
+// byHand tells whether somebody asked for this run: then neither the table's conditions nor newer ticks are in its way.
+func (w *wake) byHand() bool { return w.kind == kindManual || w.kind == kindBackfill }
+
+// renew has the wake go on by the spec in force. False when its job has left the table, or has other ticks now.
+func (w *wake) renew() bool {
+	w.job.mu.Lock()
+	defer w.job.mu.Unlock()
+	if !w.job.has(w.spec) {
+		return false
+	}
+	w.spec = w.job.spec
+	return true
+}
+
+// close ends the asking of a wake. known says that it is clear what became of its tick.
+func (w *wake) close(known bool) {
+	if !w.open {
+		return
+	}
+	w.open = false
+	w.job.mu.Lock()
+	defer w.job.mu.Unlock()
+	if w.job.has(w.spec) { // else nobody asks what became of it
+		w.job.ticks.close(w.tick, known)
+	}
+}
+
+// begins tells whether a wake that makes no claim may fire, and then counts its tick as settled. False after a reload: the wake
+// has to pass the gate again, by what the table says now.
+func (w *wake) begins() bool {
+	w.job.mu.Lock()
+	defer w.job.mu.Unlock()
+	if !w.open {
+		return true
+	}
+	if w.job.spec != w.spec {
+		return false
+	}
+	w.open = false
+	w.job.ticks.close(w.tick, true)
+	return true
+}
+
+// heard records what Redis said of the job's ticks. True when Redis has lost its data.
+func (w *wake) heard(a lock.Answer) (lost bool) {
+	w.job.mu.Lock()
+	defer w.job.mu.Unlock()
+	return w.job.has(w.spec) && w.job.ticks.heard(w.tick, w.member == "", a)
+}
+
+// worthUntil is the instant after which a wake is not worth firing any more: its starting deadline, or the next tick,
+// which takes its place. Zero when there is neither.
+func (w *wake) worthUntil() time.Time {
+	until, sp := w.deadline(), w.spec
+	lasting := w.claimed && (sp.Missed == config.All || sp.ConcurrencyPolicy == config.Queue ||
+		sp.Guarantee == config.AtLeastOnce && w.kind != kindCatchup)
+	if w.byHand() || w.kind == kindTakeover || lasting {
+		return until
+	}
+	next := sp.series.due(sp.series.schedule.Next(w.tick))
+	if until.IsZero() || !next.IsZero() && next.Before(until) {
+		return next
+	}
+	return until
+}
+
+// deadline is when a tick is too late to be started; zero when it never is. What ran already, and what somebody asked
+// for, has none.
+func (w *wake) deadline() time.Time {
+	switch sp := w.spec; {
+	case w.byHand() || w.kind == kindTakeover:
+	case sp.StartingDeadline > 0:
+		return w.tick.Add(sp.StartingDeadline)
+	case sp.Missed == config.Skip && w.member == "": // what is due besides the table was claimed in time
+		return w.due.Add(punctual)
+	}
+	return time.Time{}
+}
+
+// maxOlder bounds how many missed ticks are fired late.
+const maxOlder = 100
+
+// claim is the question that a wake asks Redis.
+func (s *Sidecar) claim(w *wake) lock.Claim {
+	sp := w.spec
+	c := lock.Claim{
+		Job: sp.Name, Tick: w.tick, Due: s.onRedis(w.due), Run: uuid.NewString(), Replica: s.replica, TTL: sp.Lock.TTL,
+		Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period, Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
+		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
+		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint, Second: w.second, Member: w.member,
+	}
+	if w.member != "" {
+		return c
+	}
+	known := w.job.known(sp)
+	c.Known = known.maxLedgerTick
+	if sp.Missed == config.All {
+		s.addOlder(&c, sp, &known)
+	}
+	first := w.tick
+	if len(c.Older) > 0 {
+		first = c.Older[0].Tick
+	}
+	if first.Sub(c.Known) > sp.series.period { // else there is no tick in between
+		c.Before = sp.series.schedule.Last(first.Add(-time.Nanosecond))
+	}
+	return c
+}
+
+// addOlder has the claim of a tick make those due that nobody fired before it, and this one after them.
+func (s *Sidecar) addOlder(c *lock.Claim, sp *spec, known *ticks) {
+	if known.ledgerTick.IsZero() {
+		return
+	}
+	from := newestOf(known.maxLedgerTick, known.overlapped, known.since, known.pausedTo)
+	if d := sp.StartingDeadline; d > 0 {
+		from = newestOf(from, s.clock.Now().Add(-d))
+	}
+	c.OlderThan = known.ledgerTick
+	older := sp.series.between(from, c.Tick, maxOlder)
+	if len(older) == 0 {
+		return
+	}
+	c.Older = sp.series.past(append(older, c.Tick))
+	for i := range c.Older {
+		c.Older[i].Due = s.onRedis(c.Older[i].Due)
+	}
+}
+
+func (w *wake) attrs() []slog.Attr {
+	attrs := make([]slog.Attr, 0, 12)
+	attrs = append(attrs, slog.String("job", w.spec.Name), slog.String("tick", stamp(w.tick)))
+	if w.kind != kindSchedule {
+		attrs = append(attrs, slog.String("kind", w.kind))
+	}
+	return attrs
+}
