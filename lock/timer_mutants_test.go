@@ -120,10 +120,10 @@ func (s *timerScripts) named(name string) **script {
 }
 
 func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
-	rdb := mutantClient(t)
-	load(t, rdb, realScripts())
-	everyMutantIsNoticed(t, timerMutants, realTimerScripts, (*timerScripts).named, func(s timerScripts) { loadTimers(t, rdb, s) },
-		func(s timerScripts) string {
+	everyMutantIsNoticed(t, timerMutants, realTimerScripts, (*timerScripts).named, func(t *testing.T, rdb redis.UniversalClient) func(timerScripts) string {
+		load(t, rdb, realScripts())
+		return func(s timerScripts) string {
+			loadTimers(t, rdb, s)
 			if err := probeTimers(rdb, s); err != nil {
 				return "probe: " + err.Error()
 			}
@@ -133,7 +133,8 @@ func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
 				}
 			}
 			return ""
-		})
+		}
+	})
 }
 
 // probeTimers checks what walks do not see: time, numbers, nudges, and the jobs.
