@@ -446,12 +446,13 @@ func (s *walkScripts) named(name string) **script {
 }
 
 func TestEveryMutantIsNoticed(t *testing.T) {
-	everyMutantIsNoticed(t, mutants, realScripts, (*walkScripts).named, func(t *testing.T, rdb redis.UniversalClient) func(walkScripts) string {
+	trial := func(t *testing.T, rdb redis.UniversalClient) func(walkScripts) string {
 		return func(s walkScripts) string {
 			load(t, rdb, s)
 			return noticed(rdb, s)
 		}
-	})
+	}
+	everyMutantIsNoticed(t, mutants, realScripts, (*walkScripts).named, trial)
 }
 
 // everyMutantIsNoticed tries sets of scripts with one mutant each, after the real ones, which nothing must notice: half of them on
@@ -470,7 +471,8 @@ func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() 
 	}
 }
 
-func halfIsNoticed[S any](t *testing.T, mutants []mutant, half int, scripts func() S, named func(*S, string) **script, noticed func(S) string) {
+func halfIsNoticed[S any](t *testing.T, mutants []mutant, half int, scripts func() S, named func(*S, string) **script,
+	noticed func(S) string) {
 	tried, unnoticed := 0, 0
 	for i, m := range mutants {
 		if i%2 != half || !mutantNamed.MatchString(m.script+": "+m.what) {

@@ -120,7 +120,7 @@ func (s *timerScripts) named(name string) **script {
 }
 
 func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
-	everyMutantIsNoticed(t, timerMutants, realTimerScripts, (*timerScripts).named, func(t *testing.T, rdb redis.UniversalClient) func(timerScripts) string {
+	trial := func(t *testing.T, rdb redis.UniversalClient) func(timerScripts) string {
 		load(t, rdb, realScripts())
 		return func(s timerScripts) string {
 			loadTimers(t, rdb, s)
@@ -134,7 +134,8 @@ func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
 			}
 			return ""
 		}
-	})
+	}
+	everyMutantIsNoticed(t, timerMutants, realTimerScripts, (*timerScripts).named, trial)
 }
 
 // probeTimers checks what walks do not see: time, numbers, nudges, and the jobs.

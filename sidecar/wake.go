@@ -45,7 +45,8 @@ const punctual = 5 * time.Second
 // dueWake is the wake of a member of the due set. What somebody asked for is due at once: its tick is by Redis' clock, and
 // jitter is for what comes by the table.
 func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
-	w := &wake{job: j, spec: sp, tick: d.Tick, due: sp.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt, of: d, member: d.Member(), claimed: true}
+	w := &wake{job: j, spec: sp, tick: d.Tick, due: sp.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt,
+		of: d, member: d.Member(), claimed: true}
 	if w.byHand() {
 		w.due = now
 		if d.Tick.Before(now) {

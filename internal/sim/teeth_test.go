@@ -47,7 +47,8 @@ var teeth = []tooth{
 		{"sidecar/fire.go", "until: a.Until, attrs: s.by(a)", "until: time.Unix(1, 0), attrs: s.by(a)"}, untold,
 	}},
 	{"tell a handover twice", "5: never silently", "", []edit{
-		{"sidecar/fire.go", "s.handover(w, h, &end) {\n\t\treturn", "s.handover(w, h, &end) {\n\t\ts.skipped(w, skip{reason: startFailed})\n\t\treturn"},
+		{"sidecar/fire.go", "s.handover(w, h, &end) {\n\t\treturn",
+			"s.handover(w, h, &end) {\n\t\ts.skipped(w, skip{reason: startFailed})\n\t\treturn"},
 	}},
 	{"sleep through a tick", "5: never silently", "", []edit{
 		{"sidecar/sidecar.go", "	s.launch(&w)\n", "	if w.tick.Unix()%20 != 0 {\n\t\ts.launch(&w)\n\t}\n"},
@@ -62,7 +63,9 @@ var teeth = []tooth{
 	{"stop nobody", "prompt", "", []edit{
 		{"lock/acquire.lua", "redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)", ""},
 	}},
-	{"forget at a reload that a wake asks", "table", "edits", []edit{{"sidecar/job.go", "\t\tnext.era = before.era\n", "\t\tnext.era, j.ticks.asking = before.era, 0\n"}}},
+	{"forget at a reload that a wake asks", "table", "edits", []edit{
+		{"sidecar/job.go", "\t\tnext.era = before.era\n", "\t\tnext.era, j.ticks.asking = before.era, 0\n"},
+	}},
 	{"ask on for what has left the table", "table", "", []edit{
 		{"sidecar/job.go", "\t\tdefer before.end()\n", "\t\t_ = before.end\n"},
 	}},
@@ -129,7 +132,8 @@ func (f tooth) ofScripts() bool {
 }
 
 // untold drops the count of skips that another edit has marked, with until.
-var untold = edit{"sidecar/outcome.go", "w.close(r != redisError)\n", "w.close(r != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
+var untold = edit{"sidecar/outcome.go", "w.close(r != redisError)\n",
+	"w.close(r != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
 
 // findWithin is the number of seeds, all or those of one class, that have to find a fault.
 const findWithin = 1000
