@@ -42,7 +42,7 @@ if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
   local function missed(from, to)
     if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end
   end
-  -- What came after the birth is the new ledger's to tell, whatever has changed since then.
+  -- The new ledger itself tells of the ticks after its birth, whatever has changed since then.
   local since = math.min(tonumber(since), tonumber(born) + (ARGV[5] == '1' and 0 or 1000))
   local upTo = since + 1
   for i = #ARGV, 6, -1 do

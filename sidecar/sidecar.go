@@ -189,7 +189,7 @@ func (s *Sidecar) start() error {
 	return s.cron.start(s.clock, s.jobs())
 }
 
-// stopTimers stops the jobs' timers. What is at work is not swapped any more.
+// stopTimers stops the jobs' timers. Jobs are not swapped any more.
 func (s *Sidecar) stopTimers() {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()

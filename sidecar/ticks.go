@@ -73,8 +73,8 @@ func (t *ticks) close(tick time.Time, known bool) {
 }
 
 // heard records Redis' answer to the claim of a tick. fromTable tells that the claim was not for a due member. True when the answer
-// comes from another ledger than the registered one: Redis has lost its data. What was known before stays until the job is
-// registered again.
+// comes from another ledger than the registered one: Redis has lost its data. The knowledge from before stays until
+// the job is registered again.
 func (t *ticks) heard(tick time.Time, fromTable bool, a lock.Answer) (lost bool) {
 	if !t.born.IsZero() && !a.Born.IsZero() && !a.Born.Equal(t.born) {
 		t.registered = time.Time{}

@@ -42,8 +42,8 @@ const ahead = 25 * time.Millisecond
 // punctual is how late a wake may be that is still none of a missed tick.
 const punctual = 5 * time.Second
 
-// dueWake is the wake of a member of the due set. What somebody asked for is due at once: its tick is by Redis' clock, and
-// jitter is for what comes by the table.
+// dueWake is the wake of a member of the due set. A manual run is due at once: its tick is by Redis' clock, and jitter is for ticks
+// of the table.
 func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
 	w := &wake{job: j, spec: sp, tick: d.Tick, due: sp.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt,
 		of: d, member: d.Member(), claimed: true}
@@ -130,8 +130,8 @@ func (w *wake) worthUntil() time.Time {
 	return until
 }
 
-// deadline is when a tick is too late to be started; zero when it never is. What ran already, and what somebody asked
-// for, has none.
+// deadline is when a tick is too late to be started; zero when it never is. A tick that has run before has none, nor has a manual
+// run.
 func (w *wake) deadline() time.Time {
 	switch sp := w.spec; {
 	case w.byHand() || w.kind == kindTakeover:
