@@ -136,10 +136,10 @@ func (j *job) take(at time.Time) (wake, bool) {
 // owed is the wake for a tick that came due and of which this replica does not know what became: no replica was there,
 // or Redis was not. That is looked for all the time, since what hides an outage hides its end as well. The wake then has to be
 // closed.
-func (j *job) owed() (wake, bool) {
+func (j *job) owed(at time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spec == nil || !j.spec.claims() || j.spec.Missed == config.Skip || !j.ticks.owe() {
+	if j.spec == nil || !j.spec.claims() || j.spec.Missed == config.Skip || !j.ticks.owe(&j.spec.series, at) {
 		return wake{}, false
 	}
 	return j.tableWake(j.ticks.taken, kindCatchup), true

@@ -58,10 +58,9 @@ func (t *ticks) take(s *series, at time.Time) (time.Time, bool) {
 	return tick, true
 }
 
-// owe tells whether nothing is known of the newest tick that was taken, and no wake asks for it any more. A wake that took its tick
-// early counts as asking until it is closed.
-func (t *ticks) owe() bool {
-	return !t.registered.IsZero() && t.asking == 0 && t.taken.After(newestOf(t.settled, t.since, t.pausedTo))
+// owe tells whether the newest tick that was taken has come due, nothing is known of it, and no wake asks for it any more.
+func (t *ticks) owe(s *series, at time.Time) bool {
+	return !t.registered.IsZero() && t.asking == 0 && t.taken.After(newestOf(t.settled, t.since, t.pausedTo)) && !s.due(t.taken).After(at)
 }
 
 // close ends the asking of a wake for a tick. known says that it is clear what became of it.

@@ -61,7 +61,7 @@ func TestATickIsOwedWhenNothingIsKnownOfIt(t *testing.T) {
 	} {
 		known := owes
 		change(&known)
-		if got := known.owe(); got != (name == "") {
+		if got := known.owe(&specOf(t, "* * * * *", config.AtMostOnce).series, at(6)); got != (name == "") {
 			t.Errorf("%q: owed: %t", name, got)
 		}
 	}

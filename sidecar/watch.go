@@ -160,8 +160,9 @@ func (w *watcher) catchUp() {
 	if !w.up {
 		return
 	}
+	now := s.clock.Now()
 	for _, j := range s.jobs() {
-		if owed, ok := j.owed(); ok {
+		if owed, ok := j.owed(now); ok {
 			wk := owed // of all that are asked, once a second, the few that owe one go to the heap
 			s.launch(&wk)
 		}

@@ -65,6 +65,7 @@ var teeth = []tooth{
 	}},
 	{"forget at a reload that a wake asks", "table", "edits", []edit{
 		{"sidecar/job.go", "\t\tnext.era = before.era\n", "\t\tnext.era, j.ticks.asking = before.era, 0\n"},
+		{"sidecar/ticks.go", " && !s.due(t.taken).After(at)", ""},
 	}},
 	{"ask on for what has left the table", "table", "", []edit{
 		{"sidecar/job.go", "\t\tdefer before.end()\n", "\t\t_ = before.end\n"},
