@@ -81,7 +81,7 @@ func (s *store) failover() {
 	s.mini.SwapDB(0, copied)
 	s.mu.Lock()
 	from := s.lag.from
-	s.lag, s.shadow = nil, s.shadowCopied
+	s.lag, s.shadow = nil, cloned(s.shadowCopied)
 	s.mu.Unlock()
 	s.claims.rewind(from)
 }

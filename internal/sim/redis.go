@@ -117,12 +117,12 @@ func (s *store) setTime() {
 	s.mini.SetTime(time.Now().UTC().Add(offset))
 }
 
-// forget loses all data, and with a restart the scripts too.
+// forget loses all data, the copy of a replica of Redis too, and with a restart the scripts.
 func (s *store) forget() {
 	uncounted := s.uncounted()
 	s.mini.FlushAll()
 	s.mu.Lock()
-	s.shadow = map[string]owner{}
+	s.shadow, s.shadowCopied = map[string]owner{}, nil
 	s.mu.Unlock()
 	s.claims.lost(uncounted)
 }
