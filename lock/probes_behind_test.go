@@ -119,6 +119,49 @@ func (p *prober) probeListPassedOver() {
 	}
 }
 
+// probeQueueOfDue has a tick asked for under Queue where another has waited and is due again, behind a tick of the table that
+// was faster.
+func (p *prober) probeQueueOfDue() {
+	p.older()
+	p.at(nominal(9))
+	run := p.claims(Queue, 1)
+	p.isTold(run, Won)
+	p.isTold(p.claims(Queue, 2), Queued)
+	p.settles(run, "finish", "")
+	faster := p.claims(Queue, 3)
+	p.isTold(faster, Won)
+	p.isTold(p.claims(Queue, 4), Overlap)
+	p.settles(faster, "finish", "")
+	waited := p.claims(Queue, 2)
+	waited.Member = p.isDue()[0]
+	p.isTold(waited, Won)
+	p.isTold(p.claims(Queue, 5), Queued)
+	p.settles(waited, "finish", "")
+	p.do("DEL", p.keys.due) // it is due no more, whoever took it
+	run = p.claims(Queue, 6)
+	p.isTold(run, Won)
+	p.isTold(p.claims(Queue, 7), Queued)
+
+	list := p.claims(Queue, 9)
+	list.Older = []Past{{fromMillis(nominal(8)), fromMillis(nominal(8))}, {list.Tick, list.Due}}
+	p.isTold(list, Queued)
+	due := p.isDue()
+	p.demand(len(due) == 3 && strings.HasPrefix(due[0], itoa(nominal(7))) && p.field("behind") == "", "%q is due, and %q waits", due, p.field("behind"))
+	p.settles(run, "finish", "")
+	waited = p.claims(Queue, 7)
+	waited.Member = due[0]
+	p.isTold(waited, Won)
+	p.at(nominal(14))
+	p.isTold(p.claims(Queue, 10), Overlap)
+
+	p.isTold(p.claims(Forbid, 11), Overlap)
+	list = p.claims(Queue, 13)
+	list.Older = []Past{{fromMillis(nominal(12)), fromMillis(nominal(12))}, {list.Tick, list.Due}}
+	p.isTold(list, Queued)
+	p.settles(waited, "handover", "") // an older one is set free
+	p.isTold(p.claims(Queue, 13), Waits)
+}
+
 // probeFullQueue has a tick that was refused under Forbid asked for under Queue, where another waits.
 func (p *prober) probeFullQueue() {
 	p.older()

@@ -86,6 +86,9 @@ func (s *walkSight) waiting() *refused {
 	return nil
 }
 
+// handed tells whether what was handed on is due.
+func (s *walkSight) handed() bool { return slices.Contains(s.due, s.fields["handed"]) }
+
 // dueOf are the members of a tick.
 func (s *walkSight) dueOf(tick int64) (members []string) {
 	for _, m := range s.due {
@@ -103,10 +106,10 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 	live := len(s.runs) > 0 && c.Policy != Allow
 	list := len(c.Older) > 0
 	fromTable := c.Member == "" && !mine
-	blocks := live && c.Member == "" && (c.Policy == Forbid || c.Policy == Queue && s.waiting() != nil && !list)
+	blocks := live && c.Member == "" && (c.Policy == Forbid || c.Policy == Queue && (s.waiting() != nil || s.handed()) && !list)
 	switch {
 	case fromTable && tick <= number(s.fields["tick"]):
-		if s.stands(tick) != nil || number(s.fields["handed"]) == tick && len(s.dueOf(tick)) > 0 {
+		if s.stands(tick) != nil || strings.HasPrefix(s.fields["handed"], itoa(tick)+" ") && len(s.dueOf(tick)) > 0 {
 			return Waits
 		}
 		return Fired

@@ -65,7 +65,7 @@ func (m *model) acquire(s *state, c claim) answer {
 	case m.lockedOut(rd, c.policy, c.tick):
 		return answerLocked
 	}
-	if m.MissedAll && m.has(GapInClaim) && rd.claimed+1 < c.tick {
+	if m.lists(rd, c.tick) {
 		m.claimList(s, c)
 		return answerQueued
 	}
@@ -122,7 +122,7 @@ func (m *model) behind(s *state, c claim) answer {
 	case c.policy == Replace && !m.has(SoftReplace):
 		m.take(s, c)
 		return answerWon
-	case c.policy == Replace, c.policy == Queue && rd.waits == 0:
+	case c.policy == Replace, c.policy == Queue && !m.queueFull(rd, c.tick):
 		m.wait(s, c)
 		return answerQueued
 	case m.has(NotYet) && c.tick > s.now: // the run may be over by then
@@ -142,6 +142,16 @@ func (m *model) behind(s *state, c claim) answer {
 		s.heard.after = rd.newestKnown()
 	}
 	return answerOverlap
+}
+
+// queueFull tells whether a tick waits already, behind the run or in the due set. A list finds room all the same.
+func (m *model) queueFull(rd *store, tick uint8) bool {
+	return rd.waits != 0 || m.has(DueWaits) && rd.handed() && !m.lists(rd, tick)
+}
+
+// lists tells whether a claim makes older ticks due as well.
+func (m *model) lists(rd *store, tick uint8) bool {
+	return m.MissedAll && m.has(GapInClaim) && rd.claimed+1 < tick
 }
 
 // refuse writes down that a tick, or the list that ends with it, came while a run was in the way.
@@ -171,9 +181,12 @@ func (m *model) refuse(s *state, c claim) {
 // all live runs are told to end.
 func (m *model) wait(s *state, c claim) {
 	rd := &s.redis
-	if m.MissedAll && m.has(GapInClaim) && rd.claimed+1 < c.tick {
+	if m.lists(rd, c.tick) {
 		m.claimList(s, c)
 	} else {
+		if c.policy == Queue && rd.handed() {
+			s.violate(QueueTwice)
+		}
 		m.passOver(s, c.tick)
 		if t := rd.waits; t != 0 {
 			s.marks[t] |= superseded
@@ -208,6 +221,11 @@ func (m *model) claimList(s *state, c claim) {
 		m.addDue(s, due{tick: t, nonce: c.uuid})
 		rd.refused &^= 1 << t
 	}
+	if rd.waits != 0 { // it is the first of them
+		m.addDue(s, due{tick: rd.waits, nonce: c.uuid})
+		rd.waits = 0
+	}
+	m.handOn(s, due{tick: c.tick, nonce: c.uuid})
 	rd.claimed = c.tick
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Mend is one thought of the protocol. Each can be left out, to see what it is there for. A set of them is their sum.
-type Mend uint32
+type Mend uint64
 
 const (
 	DueBypass Mend = 1 << iota
@@ -42,6 +42,7 @@ const (
 	Memo
 	Look
 	DropCounts
+	DueWaits
 	numberOfMends = iota
 
 	// AllMends is the protocol as it is.
@@ -81,6 +82,7 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"Memo", "that a run was interrupted is remembered for each run"},
 	{"Look", "a wake without a free slot asks all the same, and must not win"},
 	{"DropCounts", "a due member that is dropped is written down as missed in the same step"},
+	{"DueWaits", "under Queue a tick that has waited and is due counts as the one that waits"},
 }
 
 // MendNamed finds a mend by its name; the error lists the names there are.
@@ -96,7 +98,7 @@ func MendNamed(name string) (Mend, error) {
 }
 
 // String is the name of a single mend.
-func (m Mend) String() string { return mends[bits.TrailingZeros32(uint32(m))].name }
+func (m Mend) String() string { return mends[bits.TrailingZeros64(uint64(m))].name }
 
 // What says in words what a single mend does.
-func (m Mend) What() string { return mends[bits.TrailingZeros32(uint32(m))].what }
+func (m Mend) What() string { return mends[bits.TrailingZeros64(uint64(m))].what }

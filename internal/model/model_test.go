@@ -78,6 +78,7 @@ var counterexamples = []struct {
 	{Look, "slot/forbid", TickLost},
 	{DropCounts, "drop/forbid crash+refusal", NoFate},
 	{Memo, "memo/allow stall2", TickLost},
+	{DueWaits, "overtaken/queue", QueueTwice},
 }
 
 func TestEachMendLeftOutIsFound(t *testing.T) {

@@ -96,6 +96,8 @@ var special = []Scenario{
 var learned = []Scenario{
 	{small: true, Name: "reap/forbid crash+extend", Faults: Faults{Crash: 1, Extension: 1}},
 	{small: true, Name: "reap/queue crash", Policy: Queue, Ticks: 3, Faults: Faults{Crash: 1}},
+	{Name: "overtaken/queue", Policy: Queue, Ticks: 4, Strict: true},
+	{Name: "overtaken/queue alo", Policy: Queue, Ticks: 4, AtLeastOnce: true, Faults: Faults{Refusal: 1}},
 	{Name: "reap/queue crash+extend", Policy: Queue, Ticks: 3, Faults: Faults{Crash: 1, Extension: 1}},
 	{small: true, Name: "freeze/forbid", Faults: Faults{Freeze: 1}},
 	{Name: "freeze/forbid crash", Faults: Faults{Crash: 1, Freeze: 1}},

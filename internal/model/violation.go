@@ -19,6 +19,7 @@ const (
 	NoFate
 	OverlapFreed
 	QueueFreed
+	QueueTwice
 	OverlapBefore
 	LateClaim
 	FreedBeside
@@ -42,6 +43,7 @@ var violations = [...]string{
 	NoFate:            "settled tick has no fate",
 	OverlapFreed:      "tick that overlapped set free when its run died",
 	QueueFreed:        "several ticks set free under Queue",
+	QueueTwice:        "tick made to wait under Queue while another is due",
 	OverlapBefore:     "tick skipped for a run that began after it",
 	LateClaim:         "tick claimed when the next was due already",
 	FreedBeside:       "waiting tick set free beside a run",

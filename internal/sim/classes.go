@@ -36,6 +36,7 @@ var classes = [...]class{
 	{"by hand", (*Plan).byHand},
 	{"stands still as it starts", (*Plan).startsLate},
 	{"edits", (*Plan).edits},
+	{"queues", (*Plan).queues},
 }
 
 // share is how many of a hundred seeds each class has.

@@ -73,8 +73,6 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 		case l.ConcurrencyPolicy == config.Queue && waited[in].IsZero():
 			w.met["waited for the end of a run"]++
 			waited[in] = tick
-		case l.ConcurrencyPolicy == config.Queue && w.listedWith(l.Name, waited[in]):
-			w.met["waited with ticks that were caught up"]++
 		case l.ConcurrencyPolicy == config.Queue:
 			w.violatedAt(due, "3: one tick waits", l.Name,
 				"ticks %s and %s both came due while the run of tick %s on %s lived (%s to %s), and the second was fired as well, at %s",
@@ -89,13 +87,35 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 	}
 }
 
-// listedWith tells whether a tick was made to wait together with missed ones before it: those wait in order, beside the one of the
-// queue.
-func (w *world) listedWith(job string, tick time.Time) bool {
-	return slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
-		return a.job == job && a.tick.Equal(tick) && a.code == "QUEUED" &&
-			len(a.list) > 0
-	})
+// checkOneWaits: under Queue no tick is made to wait while another waits, be it due by then. A newer one that is handed over, or
+// whose run died, hides it; one that is to be run again does not count as one that waits, nor does what is older than the newest
+// of a list.
+func (w *world) checkOneWaits() {
+	c := w.redis.claims
+	for _, a := range c.asks {
+		if a.code != "QUEUED" || a.policy != string(config.Queue) || len(a.list) > 0 {
+			continue
+		}
+		older := c.queuedAt(a.job, a.at, a.tick)
+		if older == nil || older.policy != string(config.Queue) {
+			continue
+		}
+		w.met["queued while another may wait"]++
+		begins := c.wonBetween(a.job, older.tick, a.at, w.plan.Lasts) // else it may have been dropped before
+		again := slices.ContainsFunc(c.all, func(b *claim) bool {
+			return b.job == a.job && b.tick.After(older.tick) && b.how != "finish" && b.settled >= older.at && b.settled <= a.at
+		})
+		if begins && !again && !c.forgotBetween(older.at, a.at) {
+			w.violatedAt(a.at, "3: one tick waits", a.job, "tick %s was made to wait at %s, while tick %s had waited since %s", stamp(a.tick), a.at,
+				stamp(older.tick), older.at)
+		}
+	}
+}
+
+// forgotBetween tells whether a failover forgot, or all data was lost, between two times.
+func (c *claims) forgotBetween(from, to time.Duration) bool {
+	lost := slices.ContainsFunc(c.loss, func(at time.Duration) bool { return at >= from && at <= to })
+	return lost || slices.ContainsFunc(c.oblivions, func(o oblivion) bool { return o.to >= from && o.to <= to })
 }
 
 // judgeReplaced: under Replace the run in the way is told to end as soon as a newer tick is due.
