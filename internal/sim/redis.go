@@ -100,9 +100,11 @@ func (s *store) step(d time.Duration) {
 	s.mu.Lock()
 	s.offset += d
 	if d < 0 {
-		for k, o := range s.shadow {
-			o.expires += d
-			s.shadow[k] = o
+		for _, locks := range []map[string]owner{s.shadow, s.shadowCopied} {
+			for k, o := range locks {
+				o.expires += d
+				locks[k] = o
+			}
 		}
 	}
 	s.mu.Unlock()
