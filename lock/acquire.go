@@ -215,24 +215,22 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 // claimed reads whether the tick of a claim has been claimed, and what the script would answer then. Not ok: that is not
 // known, so the script has to be asked.
 func (s *Store) claimed(ctx context.Context, c *Claim) (Answer, bool) {
-	reply, err := s.burst.do(ctx, "hmget", s.keys.ledger(c.Job), "tick", "overlap", "pausedTo", "born", "by", "gaps", "behind", "handed")
+	reply, err := s.burst.do(ctx, "hmget", s.keys.ledger(c.Job), "tick", "overlap", "pausedTo", "handed", "born", "by", "gaps", "behind")
 	fields, ok := reply.([]any)
 	if err != nil || !ok || len(fields) != 8 {
 		return Answer{}, false
 	}
-	var n [4]int64
+	var n [5]int64
 	for i := range n {
 		if fields[i] != nil { // most have no overlap and no pause behind them
 			n[i], _ = integer(fields[i])
 		}
 	}
-	a := Answer{Code: Fired, Prev: fromMillis(n[0]), Overlap: fromMillis(n[1]), PausedTo: fromMillis(n[2]), Born: fromMillis(n[3])}
-	a.Holder, _ = fields[4].(string)
-	a.Gaps, _ = fields[5].(string)
-	behind, _ := fields[6].(string)
-	handed, _ := fields[7].(string)
-	tick := itoa(millis(c.Tick))
-	if strings.HasPrefix(handed, tick+" ") || strings.Contains(behind, tick+"@") {
+	a := Answer{Code: Fired, Prev: fromMillis(n[0]), Overlap: fromMillis(n[1]), PausedTo: fromMillis(n[2]), Born: fromMillis(n[4])}
+	a.Holder, _ = fields[5].(string)
+	a.Gaps, _ = fields[6].(string)
+	behind, _ := fields[7].(string)
+	if millis(c.Tick) == n[3] || strings.Contains(behind, itoa(millis(c.Tick))+"@") {
 		a.Code = Waits
 	}
 	a.Now, _ = s.Now()

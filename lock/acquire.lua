@@ -3,7 +3,7 @@
 -- The one rule for policies: the policy that a tick is asked with decides what it does about live runs, and all live runs
 -- of its job count, whatever policy they began under.
 --   Forbid   it is refused: an overlap, if the run in its way turns out to have lived when the tick came due
---   Queue    it waits for the end of all live runs; while one waits, or has waited and is due, the next is an overlap for good
+--   Queue    it waits for the end of all live runs; while one waits, or is due, the next is an overlap for good
 --   Replace  it waits in the place of one that waited, which is missed, and all live runs are told to end
 --   Allow    it starts beside them, under a lock of its own
 -- A due member stays due while a run lives, unless its policy is Allow. Runs of jobs with the guarantee every-replica have
@@ -37,7 +37,7 @@ local token, last, pausedTo, gaps = tonumber(h[6]) or 0, h[7], tonumber(h[10]) o
 local function answer(code, more)
   if code == 'WON' then return {code, now, claimed, 0, pausedTo, '', more, gaps, tonumber(h[1])} end
   local told = redis.call('HMGET', ledger, 'overlap', 'by', 'handed') -- what only those ask for who have not won
-  if code == 'FIRED' and told[3] and string.match(told[3], '^%d+') == ARGV[3] then code = 'DUE' end
+  if code == 'FIRED' and told[3] == ARGV[3] then code = 'DUE' end
   return {code, now, claimed, tonumber(told[1]) or 0, pausedTo, told[2] or '', more or 0, gaps, tonumber(h[1]) or 0}
 end
 
@@ -139,9 +139,13 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     return tonumber(listedTick) > pausedTo and (tonumber(listedTick) > newest or string.find(h[5] or '', listedTick .. '@', 1, true))
   end
 
-  local full = policy == 'Queue' and live and not listed
-  if full and not waiting then                             -- what has waited may be due, and not have begun
-    full = redis.call('ZSCORE', due, redis.call('HGET', ledger, 'handed') or '')
+  local queues = policy == 'Queue' and live and not listed
+  local full = queues and waiting
+  if queues and not waiting then                           -- what has waited, or was given back, may be due and not have begun
+    for _, m in ipairs(redis.call('ZRANGE', due, 0, '(1e15', 'BYSCORE', 'LIMIT', 0, 5000)) do
+      local whose, asked = string.match(m, '^%d+ (%S+) (%l+)')
+      if whose == job and asked ~= 'manual' and asked ~= 'backfill' then full = true end
+    end
   end
   if full or policy == 'Forbid' and live then
     if tonumber(came) > now then return answer('EARLY') end -- the run may be over when it comes due
@@ -182,7 +186,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     redis.call('ZSCORE', due, member)                      -- should it be no sorted set, the script breaks off before it claims
     for i = 16, #ARGV, 2 do take(string.match(ARGV[i], '^%d+')) end
     if waiting then take(waiting) end
-    redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica, 'gaps', gaps, 'handed', ARGV[#ARGV - 1])
+    redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica, 'gaps', gaps, 'handed', ARGV[3])
     if behind ~= (h[5] or '') then keep() end
     for i = 16, #ARGV, 2 do
       if open(string.match(ARGV[i], '^%d+')) then redis.call('ZADD', due, now, ARGV[i]) end
@@ -225,6 +229,6 @@ local set = redis.call('SET', lock, uuid, 'NX', 'EX', math.ceil(ttl / 1000))
 if not set or redis.call('GET', lock) ~= uuid then return redis.error_reply('LOCKLOST the lock is not ours after SET NX') end
 if member ~= '' then
   redis.call('ZREM', due, member)
-  if redis.call('HGET', ledger, 'handed') == member then redis.call('HDEL', ledger, 'handed') end
+  if redis.call('HGET', ledger, 'handed') == ARGV[3] then redis.call('HDEL', ledger, 'handed') end
 end
 return answer('WON', token)

@@ -78,8 +78,7 @@
 //	behind                     ticks that came due while runs lived: `-<tick>@<due> ` refused, `+<tick>@<due> ` waiting
 //	stop                       a token: runs whose token is not greater are to end
 //	token last by              newest fencing token; run whose lock may linger; replica that claimed last
-//	overlap                    newest tick that was settled as an overlap
-//	handed                     due member of the newest tick that went back to the due set, while it is due
+//	overlap handed             newest tick that was settled as an overlap; that went back to the due set
 //	gaps missed                times in which ticks were missed that nobody has counted; how many were counted
 //	paused pausedAll pausedTo  note of the job's own pause; of that of all jobs; end of the last one
 //	bytes                      of the timers' ledger alone: what their sources have together

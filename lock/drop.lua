@@ -8,12 +8,11 @@ local ledger, due, member = KEYS[1], KEYS[2], ARGV[1]
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'gaps', 'handed')
-local gaps = h[1] or ''
+local gaps, tick = h[1] or '', string.match(member, '^%d+')
 
 local there = redis.call('ZREM', due, member)
-if there == 1 and member == h[2] then redis.call('HDEL', ledger, 'handed') end -- it waits no more
+if there == 1 and tick == h[2] then redis.call('HDEL', ledger, 'handed') end -- it waits no more
 if there == 1 and ARGV[2] == '1' then
-  local tick = string.match(member, '^%d+')
   gaps = gaps .. string.format('%d-%d ', tick - 1, tick + 1)
   redis.call('HSET', ledger, 'gaps', gaps)
 end

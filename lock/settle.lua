@@ -39,7 +39,7 @@ if verb == 'reap' then
 elseif not record then
   local code = redis.call('GET', memo) == 'reaped' and 'LATE' or 'NONE'
   if verb == 'finish' then                                 -- the takeover is not needed any more
-    if again ~= '' and redis.call('ZREM', due, again) == 1 and redis.call('HGET', ledger, 'handed') == again then
+    if again ~= '' and redis.call('ZREM', due, again) == 1 and redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then
       redis.call('HDEL', ledger, 'handed')
     end
   elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
@@ -72,8 +72,8 @@ if behind ~= '' then
   local began, ttl = string.match(record or '', '^%d+ %d+ %d+ (%d+) %S+ (%d+)')
   local ran = verb == 'finish' or verb == 'requeue'
   local lived = ran and now - (ARGV[10] or 0) or verb == 'reap' and tonumber(ARGV[8]) - (ttl or 0) or 0 -- until then it certainly lived
-  local known = redis.call('HMGET', ledger, 'tick', 'overlap', 'handed')
-  local kept, newest, overlap, handed = '', tonumber(known[1]) or 0, tonumber(known[2]) or 0, known[3] or '0'
+  local known = redis.call('HMGET', ledger, 'tick', 'overlap')
+  local kept, newest, overlap = '', tonumber(known[1]) or 0, tonumber(known[2]) or 0
   for how, tick, came in string.gmatch(behind, '([-+])(%d+)@(%d+) ') do
     if how == '-' and began and tonumber(began) <= tonumber(came) and tonumber(came) <= lived then -- a true overlap: settled
       overlapped, overlap = overlapped .. tick .. ' ', math.max(overlap, tonumber(tick))
@@ -81,17 +81,15 @@ if behind ~= '' then
     elseif live ~= '' then
       kept = kept .. how .. tick .. '@' .. came .. ' '
     else                                                   -- it waited; or the run in its way never ran, was dead, or began later
-      local free = tick .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid
-      enqueue(free, 0)
+      enqueue(tick .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid, 0)
       freed = math.max(freed, tonumber(tick))
       newest = math.max(newest, freed)
-      if tonumber(string.match(handed, '^%d+')) < tonumber(tick) then handed = free end
     end
   end
   if kept == '' then redis.call('HDEL', ledger, 'behind') else redis.call('HSET', ledger, 'behind', kept) end
   redis.call('HSET', ledger, 'tick', newest, 'overlap', overlap)
-  if freed > 0 then redis.call('HSET', ledger, 'handed', handed) end
 end
+if freed > 0 then redis.call('HSET', ledger, 'handed', freed) end
 if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   local known = redis.call('HMGET', ledger, 'stop', 'tick')
   local token = string.match(record or '', '^%d+ (%d+)')
@@ -100,7 +98,7 @@ if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
     redis.call('SET', memo, 'reaped', 'PX', day)
   else
     enqueue(again, wait)
-    if string.match(again, '^%d+') == known[2] then redis.call('HSET', ledger, 'handed', again) end
+    if string.match(again, '^%d+') == known[2] then redis.call('HSET', ledger, 'handed', known[2]) end
   end
 end
 

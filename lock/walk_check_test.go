@@ -86,8 +86,10 @@ func (s *walkSight) waiting() *refused {
 	return nil
 }
 
-// handed tells whether what was handed on is due.
-func (s *walkSight) handed() bool { return slices.Contains(s.due, s.fields["handed"]) }
+// isDue tells whether a tick of the table is due: it has waited, or was given back.
+func (s *walkSight) isDue() bool {
+	return slices.ContainsFunc(s.due, func(m string) bool { return !strings.Contains(m, " manual ") && !strings.Contains(m, " backfill ") })
+}
 
 // dueOf are the members of a tick.
 func (s *walkSight) dueOf(tick int64) (members []string) {
@@ -106,10 +108,10 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 	live := len(s.runs) > 0 && c.Policy != Allow
 	list := len(c.Older) > 0
 	fromTable := c.Member == "" && !mine
-	blocks := live && c.Member == "" && (c.Policy == Forbid || c.Policy == Queue && (s.waiting() != nil || s.handed()) && !list)
+	blocks := live && c.Member == "" && (c.Policy == Forbid || c.Policy == Queue && (s.waiting() != nil || s.isDue()) && !list)
 	switch {
 	case fromTable && tick <= number(s.fields["tick"]):
-		if s.stands(tick) != nil || strings.HasPrefix(s.fields["handed"], itoa(tick)+" ") && len(s.dueOf(tick)) > 0 {
+		if s.stands(tick) != nil || number(s.fields["handed"]) == tick && len(s.dueOf(tick)) > 0 {
 			return Waits
 		}
 		return Fired

@@ -146,7 +146,7 @@ func (m *model) behind(s *state, c claim) answer {
 
 // queueFull tells whether a tick waits already, behind the run or in the due set. A list finds room all the same.
 func (m *model) queueFull(rd *store, tick uint8) bool {
-	return rd.waits != 0 || m.has(DueWaits) && rd.handed() && !m.lists(rd, tick)
+	return rd.waits != 0 || m.has(DueWaits) && rd.due[0].tick != 0 && !m.lists(rd, tick)
 }
 
 // lists tells whether a claim makes older ticks due as well.
@@ -184,7 +184,7 @@ func (m *model) wait(s *state, c claim) {
 	if m.lists(rd, c.tick) {
 		m.claimList(s, c)
 	} else {
-		if c.policy == Queue && rd.handed() {
+		if c.policy == Queue && rd.due[0].tick != 0 {
 			s.violate(QueueTwice)
 		}
 		m.passOver(s, c.tick)
@@ -225,7 +225,6 @@ func (m *model) claimList(s *state, c claim) {
 		m.addDue(s, due{tick: rd.waits, nonce: c.uuid})
 		rd.waits = 0
 	}
-	m.handOn(s, due{tick: c.tick, nonce: c.uuid})
 	rd.claimed = c.tick
 }
 

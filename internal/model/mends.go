@@ -82,7 +82,7 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"Memo", "that a run was interrupted is remembered for each run"},
 	{"Look", "a wake without a free slot asks all the same, and must not win"},
 	{"DropCounts", "a due member that is dropped is written down as missed in the same step"},
-	{"DueWaits", "under Queue a tick that has waited and is due counts as the one that waits"},
+	{"DueWaits", "under Queue a tick that is due counts as the one that waits"},
 }
 
 // MendNamed finds a mend by its name; the error lists the names there are.

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"cmp"
-	"slices"
-)
+import "cmp"
 
 // Policy says what becomes of a tick that comes due while the job's previous run is not over.
 type Policy uint8
@@ -105,11 +102,6 @@ func (c *Scenario) policyOf(replica int, tick uint8) Policy {
 		return c.By[replica]
 	}
 	return c.Policy
-}
-
-// queues tells whether any tick is asked with Queue.
-func (c *Scenario) queues() bool {
-	return c.Policy == Queue || c.Reload != 0 && c.After == Queue || c.Rollout && slices.Contains(c.By[:c.Replicas], Queue)
 }
 
 // mixed tells whether ticks are asked with more than one policy.

@@ -139,7 +139,7 @@ func (m *model) wake(s *state, e entry, how phase) {
 	}
 	rd.stop = false
 	others := m.has(WaitForAll) && rd.running[0].uuid != 0
-	freed, handed := 0, due{}
+	freed := 0
 	for t := uint8(1); int(t) <= m.Ticks; t++ {
 		behind := rd.refused>>t&1 == 1
 		switch {
@@ -153,8 +153,7 @@ func (m *model) wake(s *state, e entry, how phase) {
 			rd.refused &^= 1 << t
 		default:
 			m.noteFreed(s, e, t, how)
-			handed = due{tick: t, nonce: e.uuid}
-			m.addDue(s, handed)
+			m.addDue(s, due{tick: t, nonce: e.uuid})
 			rd.refused &^= 1 << t
 			rd.claimed = max(rd.claimed, t)
 			if t == rd.waits {
@@ -162,14 +161,6 @@ func (m *model) wake(s *state, e entry, how phase) {
 			}
 			freed++
 		}
-	}
-	for _, d := range rd.due { // it is run again itself
-		if d.tick == e.tick && d.nonce == e.uuid && d.tick == rd.claimed {
-			handed = d
-		}
-	}
-	if handed.tick != 0 && !rd.handedAfter(handed.tick) {
-		m.handOn(s, handed)
 	}
 	if freed > 1 && m.Policy == Queue && !m.mixed() && !m.MissedAll {
 		s.violate(QueueFreed)

@@ -152,7 +152,6 @@ type due struct {
 	attempt uint8
 	nonce   uuid
 	avoid   uint8 // replica + 1 that stands back
-	handed  bool  // the newest tick that went back to the due set
 }
 
 // interrupted is a run that was taken over.

@@ -81,27 +81,6 @@ func (m *model) addDue(s *state, d due) {
 	sortDue(list)
 }
 
-// handOn notes which due member is the newest tick that went back to the due set. That is asked for under Queue alone.
-func (m *model) handOn(s *state, d due) {
-	if !m.queues() {
-		return
-	}
-	list := &s.redis.due
-	for i := range list {
-		list[i].handed = list[i].member() == d.member()
-	}
-}
-
-// handed tells whether a tick that went back to the due set is still there.
-func (rd *store) handed() bool {
-	return slices.ContainsFunc(rd.due[:], func(d due) bool { return d.handed })
-}
-
-// handedAfter tells whether one that is newer than a tick is.
-func (rd *store) handedAfter(tick uint8) bool {
-	return slices.ContainsFunc(rd.due[:], func(d due) bool { return d.handed && d.tick > tick })
-}
-
 func (s *state) removeDue(i int) {
 	list := &s.redis.due
 	copy(list[i:], list[i+1:])

@@ -25,7 +25,6 @@ func (w *world) check() {
 	w.checkCaughtUp()
 	w.checkMetrics()
 	w.checkSkipped()
-	w.checkOneWaits()
 	w.checkSuperseded()
 	w.checkApps()
 	w.checkAskedOnce()

@@ -124,21 +124,3 @@ func (p *Plan) empties(r *rand.Rand) {
 	at, away := 12*time.Second+upTo(r, 6*time.Second), 2*time.Second+upTo(r, 9*time.Second)
 	p.Faults = []Fault{{At: at, Kind: "redis refuses", For: away}, {At: at + away/2, Kind: forgets}}
 }
-
-// queues: jobs whose runs take longer than the distance of their ticks queue, and Redis or replicas are away for a while.
-func (p *Plan) queues(r *rand.Rand) {
-	p.willing(r)
-	p.MaxRunning, p.Ready = 0, false
-	for i := range p.Jobs {
-		j := &p.Jobs[i]
-		j.Period, j.Policy, j.Missed = time.Duration(pick(r, 1, 2, 3))*time.Second, "Queue", pick(r, "latest", "latest", "all")
-		j.Jitter = min(j.Jitter, j.Period/4)
-		j.Takes = [2]time.Duration{11 * j.Period / 10, 16 * j.Period / 10}
-		j.Timeout, j.Deadline, j.TTL = 20*time.Second, 0, 3*time.Second
-		j.Guarantee = pick(r, "at-least-once", "at-most-once")
-	}
-	for at := 8 * time.Second; at < 34*time.Second; at += 5*time.Second + upTo(r, 3*time.Second) {
-		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "redis refuses", redisStalls, "crash", "stop"), Replica: -1,
-			For: 300*time.Millisecond + upTo(r, 3*time.Second)})
-	}
-}

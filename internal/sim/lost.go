@@ -383,32 +383,11 @@ func (j *judged) queuedTick(tick time.Time) *queued {
 	return nil
 }
 
-// behindAnother tells whether a tick was refused for good under Queue: another one waited for the end of a run, or was due after
-// it had waited, or had been given back.
+// behindAnother tells whether a tick was refused for good under Queue: that another one waited was checked as Redis said so.
 func (j *judged) behindAnother(tick time.Time) bool {
-	c := j.world.redis.claims
-	return slices.ContainsFunc(c.asks, func(a *ask) bool {
-		return a.job == j.Name && a.tick.Equal(tick) && a.code == "OVERLAP" && a.policy == string(config.Queue) && a.behind != nil &&
-			(c.queuedAt(a.job, a.at, tick) != nil || slices.ContainsFunc(c.all, func(b *claim) bool {
-				return b.job == a.job && b.settled != 0 && b.settled < a.at && b.how != "finish" && !c.wonBetween(a.job, b.tick, b.settled, a.at)
-			}))
+	return slices.ContainsFunc(j.world.redis.claims.asks, func(a *ask) bool {
+		return a.job == j.Name && a.tick.Equal(tick) && a.code == "OVERLAP" && a.policy == string(config.Queue) && a.table
 	})
-}
-
-// queuedAt is a tick that has been made to wait for a run's end, and has not begun; nil when there is none but the one given.
-func (c *claims) queuedAt(job string, at time.Duration, but time.Time) *queued {
-	for i := range c.queued {
-		q := &c.queued[i]
-		if q.job == job && q.at < at && !q.tick.Equal(but) && (q.forgotten == 0 || q.forgotten > at) && !c.wonBetween(job, q.tick, q.at, at) {
-			return q
-		}
-	}
-	return nil
-}
-
-// wonBetween tells whether a run of a tick was won between two times.
-func (c *claims) wonBetween(job string, tick time.Time, from, to time.Duration) bool {
-	return slices.ContainsFunc(c.all, func(b *claim) bool { return b.job == job && b.tick.Equal(tick) && b.won >= from && b.won <= to })
 }
 
 // replacedInQueue tells whether a newer tick took a queued one's place before it was free to run.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -85,37 +84,6 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 				stamp(tick), due, stamp(in.claim.tick), in.claim.replica.process, in.from, in.to, s.start)
 		}
 	}
-}
-
-// checkOneWaits: under Queue no tick is made to wait while another waits, be it due by then. A newer one that is handed over, or
-// whose run died, hides it; one that is to be run again does not count as one that waits, nor does what is older than the newest
-// of a list.
-func (w *world) checkOneWaits() {
-	c := w.redis.claims
-	for _, a := range c.asks {
-		if a.code != "QUEUED" || a.policy != string(config.Queue) || len(a.list) > 0 {
-			continue
-		}
-		older := c.queuedAt(a.job, a.at, a.tick)
-		if older == nil || older.policy != string(config.Queue) {
-			continue
-		}
-		w.met["queued while another may wait"]++
-		begins := c.wonBetween(a.job, older.tick, a.at, w.plan.Lasts) // else it may have been dropped before
-		again := slices.ContainsFunc(c.all, func(b *claim) bool {
-			return b.job == a.job && b.tick.After(older.tick) && b.how != "finish" && b.settled >= older.at && b.settled <= a.at
-		})
-		if begins && !again && !c.forgotBetween(older.at, a.at) {
-			w.violatedAt(a.at, "3: one tick waits", a.job, "tick %s was made to wait at %s, while tick %s had waited since %s", stamp(a.tick), a.at,
-				stamp(older.tick), older.at)
-		}
-	}
-}
-
-// forgotBetween tells whether a failover forgot, or all data was lost, between two times.
-func (c *claims) forgotBetween(from, to time.Duration) bool {
-	lost := slices.ContainsFunc(c.loss, func(at time.Duration) bool { return at >= from && at <= to })
-	return lost || slices.ContainsFunc(c.oblivions, func(o oblivion) bool { return o.to >= from && o.to <= to })
 }
 
 // judgeReplaced: under Replace the run in the way is told to end as soon as a newer tick is due.

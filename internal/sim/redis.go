@@ -214,6 +214,9 @@ func (s *store) answered(l *link, reply []byte) (*call, []byte) {
 	c.key = key
 	c.reply = parts(reply)
 	s.claims.ran(c)
+	if c.ask != nil {
+		s.checkQueue(c.ask)
+	}
 	s.afterScript(c)
 	return c, reply
 }

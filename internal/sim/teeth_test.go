@@ -125,9 +125,8 @@ var teeth = []tooth{
 		{"sidecar/due.go", "case ok && !wk.tick.After(back):", "case ok && !wk.tick.After(back) && false:"},
 	}},
 	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/fire.go", "if pause(ctx, 3*lock.Margin) {", "if true {"}}},
-	{"queue behind what is due", "3: one tick waits", "queues", []edit{
-		{"lock/acquire.lua", "full = redis.call('ZSCORE', due, redis.call('HGET', ledger, 'handed') or '')", "full = false"},
-	}},
+	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "then full = true end", "then full = false end"}}},
+	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "local full = queues and waiting", "local full = queues"}}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) &&", "if now-s.since >= 2*ttl(r.Job) &&"}}},
 }
 
