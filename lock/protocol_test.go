@@ -1,0 +1,74 @@
+package lock
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// docs/protocol.md leads to each script, explains each answer to a claim and each way to settle a run, and its figures are
+// those of the constants.
+func TestTheProtocolPageIsComplete(t *testing.T) {
+	text, err := os.ReadFile("../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	var wanted []string
+
+	scripts, err := filepath.Glob("*.lua")
+	if err != nil || len(scripts) < 8 {
+		t.Fatalf("the scripts are not where they are looked for: %q, %v", scripts, err)
+	}
+	for _, s := range scripts {
+		wanted = append(wanted, "(../lock/"+s+")")
+	}
+	for _, code := range codesIn(t, "answer.go", `Code = "([A-Z]+)"`, 15) {
+		wanted = append(wanted, "\n| `"+code+"` | ")
+	}
+	for _, verb := range codesIn(t, "settle.lua", `(?m)^--   ([a-z]+)  `, 5) {
+		wanted = append(wanted, "\n| `"+verb+"` | ")
+	}
+	words := map[any]string{time.Second: "1 second", 3: "three"}
+	for _, s := range []struct {
+		form   string
+		figure any
+	}{
+		{"time at which the answered request was sent + ttl − %s", Margin},
+		{"is repeated %s times at most because its replica died", takeovers},
+		{"no replica registers for %d days expires", int(retention / (24 * time.Hour))},
+	} {
+		if word, ok := words[s.figure]; ok {
+			s.figure = word
+		}
+		wanted = append(wanted, fmt.Sprintf(s.form, s.figure))
+	}
+
+	inOneLine := strings.Join(strings.Fields(page), " ") // wherever its lines are broken
+	for _, want := range wanted {
+		if !strings.Contains(page, want) && !strings.Contains(inOneLine, want) {
+			t.Errorf("docs/protocol.md does not say %q", want)
+		}
+	}
+}
+
+// codesIn finds the words that a source file defines, at least so many.
+func codesIn(t *testing.T, file, pattern string, least int) []string {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(source), -1) {
+		words = append(words, m[1])
+	}
+	if len(words) < least {
+		t.Fatalf("%s has only %q", file, words)
+	}
+	return words
+}
