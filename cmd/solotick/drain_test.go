@@ -24,7 +24,7 @@ func drains(t *testing.T, admin string, args ...string) (code int, out, errOut s
 		t.Fatal(err)
 	}
 	var o, e bytes.Buffer
-	code = command(append([]string{"drain", "-c", table}, args...), &o, &e)
+	code = commandLine(append([]string{"drain", "-c", table}, args...), &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -113,11 +113,11 @@ func TestAReplicaIsDrainedWhateverItsTableSaysByNow(t *testing.T) {
 			t.Fatal("the table is not gone")
 		}
 		var out, errOut bytes.Buffer
-		if code := command([]string{"drain", "-c", table}, &out, &errOut); code == 0 || !strings.Contains(errOut.String(), hint+" 127.0.0.1:9748 drains without a table\n") {
+		if code := commandLine([]string{"drain", "-c", table}, &out, &errOut); code == 0 || !strings.Contains(errOut.String(), hint+" 127.0.0.1:9748 drains without a table\n") {
 			t.Errorf("%d %s", code, &errOut)
 		}
 		errOut.Reset()
-		if code := command([]string{"drain", "-c", table, "--admin", server.Listener.Addr().String()}, &out, &errOut); code != 0 || out.String() != "drained one after 1ms\n" {
+		if code := commandLine([]string{"drain", "-c", table, "--admin", server.Listener.Addr().String()}, &out, &errOut); code != 0 || out.String() != "drained one after 1ms\n" {
 			t.Errorf("%d %s%s", code, &out, &errOut)
 		}
 	}

@@ -42,7 +42,7 @@ func TestShrinkGivesMemoryBackAndHarmsNothing(t *testing.T) {
 		if _, err := config.Parse("table.yaml", []byte("service: shop\njobs: []\n"), os.LookupEnv); err != nil {
 			t.Error(err)
 		}
-		if command([]string{"next", "--help"}, &bytes.Buffer{}, &bytes.Buffer{}) != 0 {
+		if commandLine([]string{"next", "--help"}, &bytes.Buffer{}, &bytes.Buffer{}) != 0 {
 			t.Error("help does not work")
 		}
 		if _, err := time.LoadLocation("Europe/Berlin"); err != nil {
