@@ -90,6 +90,10 @@ func TestADrainThatWasNotToBeHadIsSaid(t *testing.T) {
 			t.Errorf("at %q: %d %q %q", admin, code, out, errOut)
 		}
 	}
+	// An address without a port is not that of a web server.
+	if code, _, errOut := drains(t, nobody, "--admin", "127.0.0.1"); code != exitCannot || !strings.HasPrefix(errOut, "error: no replica answers at 127.0.0.1\n") {
+		t.Errorf("without a port: %d %q", code, errOut)
+	}
 	for _, args := range [][]string{{"--timeout", "0s"}, {"--timeout", "-1s"}, {"now"}, {"-o", "xml"}} {
 		if code, _, errOut := drains(t, nobody, args...); code != exitUsage {
 			t.Errorf("%v: %d %q", args, code, errOut)
