@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	rssTarget    = 15.0 // MiB
-	binaryTarget = 16.0 // MB
+	rssTarget    = 20.0 // MiB
+	binaryTarget = 18.0 // MB
 	idle         = 60 * time.Second
 )
 

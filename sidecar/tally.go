@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 )
 
 // tally is what this replica counts of one job. The library's vectors keep an object with its labels for each series,
@@ -123,72 +122,34 @@ func (a *tallies) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (t *tally) collect(ch chan<- prometheus.Metric, label string) {
-	job := pair("job", label)
-	alone := []*dto.LabelPair{job}
-	counter := func(d *prometheus.Desc, c *atomic.Uint64, labels []*dto.LabelPair) {
-		ch <- &figure{d, labels, prometheus.CounterValue, float64(c.Load())}
+func (t *tally) collect(ch chan<- prometheus.Metric, job string) {
+	counter := func(d *prometheus.Desc, c *atomic.Uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(c.Load()), append([]string{job}, labels...)...)
 	}
-	gauge := func(d *prometheus.Desc, v float64) { ch <- &figure{d, alone, prometheus.GaugeValue, v} }
-	counter(firesDesc, &t.fires, alone)
-	for i, r := range reasonPairs {
-		counter(skipsDesc, &t.skips[i], []*dto.LabelPair{job, r})
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, job)
 	}
-	for i, o := range outcomePairs {
-		counter(runsDesc, &t.runs[i], []*dto.LabelPair{job, o})
+	counter(firesDesc, &t.fires)
+	for i, r := range reasons {
+		counter(skipsDesc, &t.skips[i], string(r))
 	}
-	counter(failuresDesc, &t.failures, alone)
-	counter(missedDesc, &t.missed, alone)
-	counter(retriesDesc, &t.retries, alone)
-	counter(handoversDesc, &t.handovers, alone)
-	counter(takeoversDesc, &t.takeovers, alone)
+	for i, o := range outcomes {
+		counter(runsDesc, &t.runs[i], string(o))
+	}
+	counter(failuresDesc, &t.failures)
+	counter(missedDesc, &t.missed)
+	counter(retriesDesc, &t.retries)
+	counter(handoversDesc, &t.handovers)
+	counter(takeoversDesc, &t.takeovers)
 	gauge(runningDesc, float64(t.running.Load()))
 	gauge(lastFireDesc, t.lastFire.value())
 	gauge(lastSuccessDesc, t.lastSuccess.value())
 	if !t.left.Load() {
 		gauge(nextDesc, t.next.value())
 	}
-	ch <- t.runDuration.metric(runDurationDesc, label)
-	ch <- t.fireDelay.metric(fireDelayDesc, label)
+	ch <- t.runDuration.metric(runDurationDesc, job)
+	ch <- t.fireDelay.metric(fireDelayDesc, job)
 }
-
-// figure is one series at a scrape. The library's would make its labels anew, which are the most of it.
-type figure struct {
-	desc   *prometheus.Desc
-	labels []*dto.LabelPair // in the order of their names
-	kind   prometheus.ValueType
-	value  float64
-}
-
-// Desc implements prometheus.Metric.
-func (f *figure) Desc() *prometheus.Desc { return f.desc }
-
-// Write implements prometheus.Metric.
-func (f *figure) Write(m *dto.Metric) error {
-	m.Label = f.labels
-	if f.kind == prometheus.CounterValue {
-		m.Counter = &dto.Counter{Value: &f.value}
-	} else {
-		m.Gauge = &dto.Gauge{Value: &f.value}
-	}
-	return nil
-}
-
-func pair(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
-
-// pairs are the labels of a closed set.
-func pairs[T ~string](name string, values []T) []*dto.LabelPair {
-	all := make([]*dto.LabelPair, len(values))
-	for i, v := range values {
-		all[i] = pair(name, string(v))
-	}
-	return all
-}
-
-var (
-	reasonPairs  = pairs("reason", reasons[:])
-	outcomePairs = pairs("outcome", outcomes[:])
-)
 
 // job is the tally of a job; of one that has left, a tally that nobody sees.
 func (a *tallies) job(label string) *tally {

@@ -45,7 +45,7 @@ func TestWhatIsAskedForByHandHasABoundThatIsTold(t *testing.T) {
 	}
 	asks := func(verb, job string, more ...string) (code int, said string) {
 		var out, errOut bytes.Buffer
-		code = command(append([]string{verb, "-c", table, "--redis", "redis://" + mini.Addr() + "/0", job}, more...), &out, &errOut)
+		code = commandLine(append([]string{verb, "-c", table, "--redis", "redis://" + mini.Addr() + "/0", job}, more...), &out, &errOut)
 		return code, errOut.String()
 	}
 

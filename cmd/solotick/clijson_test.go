@@ -107,10 +107,10 @@ func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	for verb, e := range all {
 		morningIn(t, "table.yaml")
 		var out, errOut bytes.Buffer
-		if first := before[verb]; first != "" && command(all[first].args, &bytes.Buffer{}, &errOut) != 0 {
+		if first := before[verb]; first != "" && commandLine(all[first].args, &bytes.Buffer{}, &errOut) != 0 {
 			t.Errorf("%s before %s: %s", first, verb, &errOut)
 		}
-		command(e.args, &out, &errOut)
+		commandLine(e.args, &out, &errOut)
 		var got any
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil || errOut.Len() > 0 {
 			t.Errorf("%v: %v\n%s%s", e.args, err, out.Bytes(), errOut.Bytes())

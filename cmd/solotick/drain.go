@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -106,21 +106,23 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 // maxAnswer bounds what is read of a replica's answer, in bytes.
 const maxAnswer = 64 << 10
 
-// askReplica asks the replica to drain, by a request of HTTP/1.0, after whose answer the connection ends. The client of
-// net/http would make the binary 190 kB larger.
+// askReplica asks the replica to drain. A redirect is an answer like any other, and no proxy is used: the replica is on this
+// machine.
 func askReplica(ctx context.Context, addr, target string) (*view.Drained, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("no replica answers at %s", addr), hint: "it does while it runs; --admin names another address than the table's"}
+	nobody := &failure{code: exitCannot, err: fmt.Errorf("no replica answers at %s", addr),
+		hint: "it does while it runs; --admin names another address than the table's"}
+	if _, _, err := net.SplitHostPort(addr); err != nil { // net/http would ask port 80
+		return nil, nobody
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	body, err := exchange(conn, addr, target)
+	body, err := post(ctx, "http://"+addr+target)
 	var got view.Drained
 	if err == nil {
 		err = json.Unmarshal(body, &got)
 	}
+	failed, ok := errors.AsType[*net.OpError](err)
 	switch {
+	case ok && failed.Op == "dial":
+		return nil, nobody
 	case ctx.Err() != nil:
 		return nil, &failure{code: exitCannot, err: errors.New("not waiting any longer; the drain goes on")}
 	case err != nil:
@@ -129,18 +131,26 @@ func askReplica(ctx context.Context, addr, target string) (*view.Drained, error)
 	return &got, nil
 }
 
-// exchange sends the request and reads the answer.
-func exchange(conn net.Conn, host, target string) ([]byte, error) {
-	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.0\r\nHost: %s\r\nUser-Agent: solotick/%s\r\nContent-Length: 0\r\n\r\n", target, host, buildVersion()); err != nil {
+// post sends a request without a body and reads the answer.
+func post(ctx context.Context, address string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
+	if err != nil {
 		return nil, err
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, maxAnswer)), nil)
-	if err != nil {
+	req.Header.Set("User-Agent", "solotick/"+buildVersion())
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, failed.Err // without the address, which is said already
+	} else if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusAccepted {
 		return nil, errors.New(resp.Status)
 	}
-	return io.ReadAll(resp.Body)
+	return io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 }

@@ -24,7 +24,7 @@ func drains(t *testing.T, admin string, args ...string) (code int, out, errOut s
 		t.Fatal(err)
 	}
 	var o, e bytes.Buffer
-	code = command(append([]string{"drain", "-c", table}, args...), &o, &e)
+	code = commandLine(append([]string{"drain", "-c", table}, args...), &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -90,6 +90,10 @@ func TestADrainThatWasNotToBeHadIsSaid(t *testing.T) {
 			t.Errorf("at %q: %d %q %q", admin, code, out, errOut)
 		}
 	}
+	// An address without a port is not that of a web server.
+	if code, _, errOut := drains(t, nobody, "--admin", "127.0.0.1"); code != exitCannot || !strings.HasPrefix(errOut, "error: no replica answers at 127.0.0.1\n") {
+		t.Errorf("without a port: %d %q", code, errOut)
+	}
 	for _, args := range [][]string{{"--timeout", "0s"}, {"--timeout", "-1s"}, {"now"}, {"-o", "xml"}} {
 		if code, _, errOut := drains(t, nobody, args...); code != exitUsage {
 			t.Errorf("%v: %d %q", args, code, errOut)
@@ -113,11 +117,11 @@ func TestAReplicaIsDrainedWhateverItsTableSaysByNow(t *testing.T) {
 			t.Fatal("the table is not gone")
 		}
 		var out, errOut bytes.Buffer
-		if code := command([]string{"drain", "-c", table}, &out, &errOut); code == 0 || !strings.Contains(errOut.String(), hint+" 127.0.0.1:9748 drains without a table\n") {
+		if code := commandLine([]string{"drain", "-c", table}, &out, &errOut); code == 0 || !strings.Contains(errOut.String(), hint+" 127.0.0.1:9748 drains without a table\n") {
 			t.Errorf("%d %s", code, &errOut)
 		}
 		errOut.Reset()
-		if code := command([]string{"drain", "-c", table, "--admin", server.Listener.Addr().String()}, &out, &errOut); code != 0 || out.String() != "drained one after 1ms\n" {
+		if code := commandLine([]string{"drain", "-c", table, "--admin", server.Listener.Addr().String()}, &out, &errOut); code != 0 || out.String() != "drained one after 1ms\n" {
 			t.Errorf("%d %s%s", code, &out, &errOut)
 		}
 	}

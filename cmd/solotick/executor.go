@@ -13,6 +13,8 @@ import (
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/execute/call"
+	"github.com/solotick/solotick/sidecar/execute/command"
 )
 
 // executor makes what runs a job. A command gets this process' environment below what the table sets, without the Redis
@@ -25,9 +27,9 @@ func executor(log *slog.Logger, admin net.Listener) func(config.Job) execute.Exe
 	env := environment()
 	return func(c config.Job) execute.Executor {
 		if c.HTTP != nil {
-			return execute.NewHTTP(*c.HTTP, execute.HTTPOptions{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion()})
+			return call.New(*c.HTTP, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion()})
 		}
-		return execute.NewExec(*c.Exec, execute.ExecOptions{Log: log, Env: env, Urgent: lockLost, Resources: c.Resources})
+		return command.New(*c.Exec, command.Options{Log: log, Env: env, Urgent: lockLost, Resources: c.Resources})
 	}
 }
 
@@ -38,7 +40,10 @@ func environment() []string {
 
 // prober makes what asks the app whether it is ready.
 func prober(c config.Ready) sidecar.Prober {
-	return execute.NewReady(c, execute.ReadyOptions{Version: buildVersion(), Env: environment()})
+	if len(c.Exec) > 0 {
+		return command.NewReady(c, environment())
+	}
+	return call.NewReady(c, buildVersion())
 }
 
 // lockLost tells whether a run is cancelled because another may begin soon.

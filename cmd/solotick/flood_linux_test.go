@@ -172,3 +172,18 @@ func TestThousandsOfIdleConnectionsCostNoTick(t *testing.T) {
 		}
 	}
 }
+
+// statusKB reads a figure of /proc/PID/status.
+func statusKB(t *testing.T, pid int, name string) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), name)
+	var kb int
+	if _, err := fmt.Sscan(rest, &kb); err != nil {
+		t.Fatalf("reading %s of /proc/%d/status: %v", name, pid, err)
+	}
+	return kb
+}

@@ -59,7 +59,7 @@ func TestHistoryShowsHandoversUnderTheirRun(t *testing.T) {
 	run := func(args ...string) string {
 		var out, errOut bytes.Buffer
 		args = append(args, "-c", table, "--redis", "redis://"+mini.Addr()+"/0")
-		if code := command(args, &out, &errOut); code != 0 {
+		if code := commandLine(args, &out, &errOut); code != 0 {
 			t.Fatalf("%v: exit code %d: %s", args, code, &errOut)
 		}
 		return out.String()

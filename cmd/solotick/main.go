@@ -7,5 +7,5 @@ import (
 
 func main() {
 	private()
-	os.Exit(command(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(commandLine(os.Args[1:], os.Stdout, os.Stderr))
 }

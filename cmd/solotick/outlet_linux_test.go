@@ -48,7 +48,7 @@ jobs:
 			args = append([]string{"-c", table}, args...)
 		}
 		var errOut bytes.Buffer
-		code := command(args, full, &errOut)
+		code := commandLine(args, full, &errOut)
 		const want = "error: the output could not be written: write /dev/full: no space left on device\n"
 		if code != exitCannot || !strings.HasSuffix(errOut.String(), want) || strings.Count(errOut.String(), "error: ") != 1 {
 			t.Errorf("solotick %s: %d, %s", line, code, errOut.String())

@@ -108,7 +108,7 @@ func TestAnErrorOfRedisNamesTheHostTheReasonAndWhatToDo(t *testing.T) {
 				args = append(args, "--redis", c.url)
 			}
 			var out, errOut bytes.Buffer
-			code := command(append([]string{"status"}, args...), &out, &errOut)
+			code := commandLine(append([]string{"status"}, args...), &out, &errOut)
 			_, said, _ := strings.Cut(errOut.String(), "error: ")
 			if code != exitCannot || !strings.HasPrefix(said, c.want) {
 				t.Errorf("exit code %d\n%swant an error that begins with\n%s", code, errOut.String(), c.want)
@@ -129,7 +129,7 @@ func TestWordsOfRedisDoNotReachTheTerminalRaw(t *testing.T) {
 	for _, says := range []string{evil, fmt.Sprintf("!%d\r\n%s\r\n", len(lines), lines)} {
 		var out, errOut bytes.Buffer
 		words := []string{"history", "-c", tableWith(t, ""), "--redis", "redis://" + speaker(t, says)}
-		if code := command(words, &out, &errOut); code != exitCannot {
+		if code := commandLine(words, &out, &errOut); code != exitCannot {
 			t.Errorf("exit code %d", code)
 		}
 		got := errOut.String()
@@ -154,7 +154,7 @@ func TestAPasswordInTheFlagWarns(t *testing.T) {
 	} {
 		var out, errOut bytes.Buffer
 		words := append(strings.Fields(args), "-c", tableWith(t, ""))
-		if code := command(words, &out, &errOut); code != exitCannot {
+		if code := commandLine(words, &out, &errOut); code != exitCannot {
 			t.Errorf("%s: exit code %d", args, code)
 		}
 		got := errOut.String()

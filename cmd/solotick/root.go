@@ -31,8 +31,8 @@ type app struct {
 	logLevel  string
 }
 
-// command runs one command line and returns the exit code.
-func command(args []string, out, errOut io.Writer) int {
+// commandLine runs one command line and returns the exit code.
+func commandLine(args []string, out, errOut io.Writer) int {
 	written := &outlet{Writer: out}
 	a := &app{out: written, err: errOut}
 	root := a.root()

@@ -26,7 +26,7 @@ import (
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/admin"
-	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/execute/command"
 	"github.com/solotick/solotick/sidecar/notify"
 )
 
@@ -94,7 +94,7 @@ func (a *app) run() error {
 		}
 	}
 	if os.Getpid() == 1 {
-		background.Go(func() { execute.Reap(serving, log) })
+		background.Go(func() { command.Reap(serving, log) })
 	}
 	store, err := lock.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas})
 	if err != nil {

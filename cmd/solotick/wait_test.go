@@ -98,7 +98,7 @@ func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
 				runner(ctx, t, s, c.ways...)
 			}()
 			var out, errOut bytes.Buffer
-			code := command([]string{"trigger", "-c", table, "--redis", "redis://" + mini.Addr() + "/0", "send-invoices", "--wait"}, &out, &errOut)
+			code := commandLine([]string{"trigger", "-c", table, "--redis", "redis://" + mini.Addr() + "/0", "send-invoices", "--wait"}, &out, &errOut)
 			<-done
 			if code != c.code || !strings.Contains(out.String(), c.said) || !strings.HasPrefix(out.String(), "triggered send-invoices: tick ") {
 				t.Errorf("exit code %d, want %d\n%s%s", code, c.code, out.String(), errOut.String())

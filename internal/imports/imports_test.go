@@ -29,6 +29,10 @@ var rules = []rule{
 		why: "the lock is useful alone; it knows keys, tokens and ticks, not cron words"},
 	{from: "sidecar/execute", never: []string{module + "lock", module + "sidecar", "github.com/redis"},
 		why: "a job does not know that it is locked"},
+	{from: "sidecar/execute/call", never: []string{module + "sidecar/execute/command", "os"},
+		why: "a call starts no process and reads no file"},
+	{from: "sidecar/execute/command", never: []string{module + "sidecar/execute/call", "net"},
+		why: "a command is run without a network"},
 	{from: "sidecar/notify", never: []string{module + "lock"},
 		why: "a ping tells how a run went, not how it was locked"},
 	{from: "sidecar", never: []string{"github.com/redis", module + "cmd", "os/signal", "github.com/spf13"},
@@ -37,9 +41,10 @@ var rules = []rule{
 
 // Within the module these edges are allowed although a rule's prefix would forbid them.
 var allowed = map[string]string{
-	"config":          "config/schedule",
-	"lock":            "internal/resp", // which knows bytes alone
-	"sidecar/execute": "config",
+	"config":                  "config/schedule",
+	"lock":                    "internal/resp",   // which knows bytes alone
+	"sidecar/execute/call":    "sidecar/execute", // the contract that both of them keep
+	"sidecar/execute/command": "sidecar/execute",
 }
 
 type listed struct {

@@ -2,36 +2,18 @@ package admin
 
 import (
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
+	"io/fs"
 	"net/http"
 	"strconv"
 	"strings"
 )
 
 // The status page: one document with its style and script in it, and nothing of anywhere else.
-var (
-	//go:embed page/page.html
-	pageHTML string
-	//go:embed page/page.css
-	pageCSS string
-	//go:embed page/1-words.js
-	pageWords string
-	//go:embed page/2-labels.js
-	pageLabels string
-	//go:embed page/3-replicas.js
-	pageReplicas string
-	//go:embed page/4-runs.js
-	pageRuns string
-	//go:embed page/5-jobs.js
-	pageJobs string
-	//go:embed page/6-more.js
-	pageMore string
-	//go:embed page/7-act.js
-	pageAct string
-	//go:embed page/8-live.js
-	pageLive string
-)
+//
+//go:embed page
+var files embed.FS
 
 // page is the document and the policy under which a browser may show it: its own style and script, known by their
 // hashes, and requests to where it came from. Text that got into the page by mistake would be no script, and no script
@@ -39,12 +21,30 @@ var (
 type page struct{ html, policy string }
 
 func newPage() page {
-	script := "(() => {\n'use strict';\n" + pageWords + pageLabels + pageReplicas + pageRuns + pageJobs + pageMore + pageAct + pageLive + "})();\n"
+	style := text("*.css")
+	script := "(() => {\n'use strict';\n" + text("*.js") + "})();\n"
 	return page{
-		html: strings.NewReplacer("{{style}}", pageCSS, "{{script}}", script).Replace(pageHTML),
-		policy: "default-src 'none'; connect-src 'self'; style-src " + hash(pageCSS) + "; script-src " + hash(script) +
+		html: strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(text("*.html")),
+		policy: "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(script) +
 			"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 	}
+}
+
+// text is what the files of the page that match have in them, in the order of their names.
+func text(pattern string) string {
+	names, err := fs.Glob(files, "page/"+pattern)
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	var all strings.Builder
+	for _, name := range names {
+		file, err := files.ReadFile(name)
+		if err != nil {
+			panic(err) // the binary holds it
+		}
+		all.Write(file)
+	}
+	return all.String()
 }
 
 // hash names an inline style or script in a policy.

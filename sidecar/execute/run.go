@@ -23,15 +23,16 @@ type Run struct {
 	Started func()
 }
 
-// await returns why the job may not begin: the cause of a context that has ended.
-func (r Run) await(ctx context.Context) error {
+// Wait calls Await. It returns why the job may not begin, the cause of a context that has ended; nil when it may.
+func (r Run) Wait(ctx context.Context) error {
 	if r.Await != nil {
 		r.Await(ctx)
 	}
 	return context.Cause(ctx)
 }
 
-func (r Run) started() {
+// Begun calls Started.
+func (r Run) Begun() {
 	if r.Started != nil {
 		r.Started()
 	}
@@ -70,7 +71,7 @@ type Result struct {
 	Err        error         // why, for the log; nil when Succeeded. It holds no header value, body or query of the table
 	Code       int           // HTTP status or exit code; -1 when there is none
 	RetryAfter time.Duration // what an answer of 400 or above, but for 409, asked for, at most 24 h; 0 = it asked for nothing
-	Output     string        // tail of the answer's body, or of stdout and stderr: valid UTF-8, at most 4 KiB
+	Output     string        // tail of the answer's body, or of stdout and stderr: valid UTF-8, at most MaxOutput bytes
 	Reason     string        // what of these words tells why it did not succeed: one line of at most 300 characters; "" = none
 }
 
@@ -79,35 +80,33 @@ type Executor interface {
 	Execute(ctx context.Context, r Run) Result
 }
 
-// fact is one thing the job is told, under its two names.
-type fact struct {
-	header, env, value string
-}
+// Fact is one thing the job is told, under its two names: the header of a call and the environment of a command.
+type Fact struct{ Header, Env, Value string }
 
-// stamp writes the tick as the job is told it, and as the log has it.
-func (r *Run) stamp() string { return r.Tick.UTC().Format("2006-01-02T15:04:05.000Z") }
+// Stamp writes the tick as the job is told it, and as the log has it.
+func (r Run) Stamp() string { return r.Tick.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// facts lists what both kinds of job are told. The tick is in milliseconds and UTC; the key is the same for all
+// Facts lists what both kinds of job are told. The tick is in milliseconds and UTC; the key is the same for all
 // attempts of a tick, and its quotes belong to it (it is a string of HTTP's structured fields).
-func (r Run) facts() []fact {
-	tick := r.stamp()
+func (r Run) Facts() []Fact {
+	tick := r.Stamp()
 	key := r.Service + "/" + r.Job + "/" + tick
 	if r.Key != "" {
 		key += "/" + r.Key
 	}
-	f := make([]fact, 0, 9)
+	f := make([]Fact, 0, 9)
 	f = append(f,
-		fact{"Idempotency-Key", "SOLOTICK_IDEMPOTENCY_KEY", `"` + key + `"`},
-		fact{"Solotick-Service", "SOLOTICK_SERVICE", r.Service},
-		fact{"Solotick-Job", "SOLOTICK_JOB", r.Job},
-		fact{"Solotick-Tick", "SOLOTICK_TICK", tick},
-		fact{"Solotick-Run", "SOLOTICK_RUN", r.ID},
-		fact{"Solotick-Attempt", "SOLOTICK_ATTEMPT", strconv.Itoa(r.Attempt)},
-		fact{"Solotick-Replica", "SOLOTICK_REPLICA", r.Replica},
-		fact{"Solotick-Kind", "SOLOTICK_KIND", r.Kind},
+		Fact{"Idempotency-Key", "SOLOTICK_IDEMPOTENCY_KEY", `"` + key + `"`},
+		Fact{"Solotick-Service", "SOLOTICK_SERVICE", r.Service},
+		Fact{"Solotick-Job", "SOLOTICK_JOB", r.Job},
+		Fact{"Solotick-Tick", "SOLOTICK_TICK", tick},
+		Fact{"Solotick-Run", "SOLOTICK_RUN", r.ID},
+		Fact{"Solotick-Attempt", "SOLOTICK_ATTEMPT", strconv.Itoa(r.Attempt)},
+		Fact{"Solotick-Replica", "SOLOTICK_REPLICA", r.Replica},
+		Fact{"Solotick-Kind", "SOLOTICK_KIND", r.Kind},
 	)
 	if r.Token != 0 {
-		f = append(f, fact{"Solotick-Fencing-Token", "SOLOTICK_FENCING_TOKEN", strconv.FormatInt(r.Token, 10)})
+		f = append(f, Fact{"Solotick-Fencing-Token", "SOLOTICK_FENCING_TOKEN", strconv.FormatInt(r.Token, 10)})
 	}
 	return f
 }

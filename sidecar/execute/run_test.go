@@ -1,12 +1,24 @@
 package execute
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
+
+var tick = time.Date(2026, 1, 2, 16, 4, 5, 678_900_000, time.FixedZone("CET", 3600))
+
+func aRun() Run {
+	return Run{
+		Service: "billing", Job: "send-invoices", Tick: tick,
+		ID: "0190b6f2-1c2d-4e3f-8a4b-5c6d7e8f9a0b", Attempt: 2, Token: 41, Replica: "pod-1", Kind: "schedule",
+	}
+}
 
 func told(r Run) map[string]string {
 	m := map[string]string{}
-	for _, f := range r.facts() {
-		m[f.header] = f.value
-		m[f.env] = f.value
+	for _, f := range r.Facts() {
+		m[f.Header] = f.Value
+		m[f.Env] = f.Value
 	}
 	return m
 }

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/execute/call"
 )
 
 const (
@@ -110,7 +110,7 @@ func New(log *slog.Logger, version string) *Pinger {
 		log:  log,
 		busy: map[string]bool{},
 		post: func(ctx context.Context, url, text string) (int, time.Duration, error) {
-			return execute.Post(ctx, url, text, version)
+			return call.Post(ctx, url, text, version)
 		},
 	}
 }

@@ -1,0 +1,298 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+const (
+	maxRedirects  = 5
+	maxRetryAfter = 24 * time.Hour // a job must not be put off for ever by one odd answer
+)
+
+// Options is what the table's http entry does not hold.
+type Options struct {
+	AllowRemote bool           // call addresses that are not loopback
+	Admin       netip.AddrPort // the replica's own admin address, which is not called, nor redirected to; zero = none
+	Version     string         // for User-Agent; "" = dev
+}
+
+// caller is the executor of an http job.
+type caller struct {
+	method  string
+	url     *url.URL
+	host    string      // Host header of the table; "" = that of the URL
+	common  http.Header // sent with every request, to whomever
+	private http.Header // the table's headers: not for those to whom the app redirects
+	body    string
+	success []config.CodeRange
+	wire    *wire
+	bad     error // the URL cannot be used
+}
+
+// New returns the executor of an http job. What can be prepared is prepared here. A URL that the table's check
+// would have refused makes every Execute fail.
+//
+// A body without a Content-Type header in the table is announced as JSON when it is JSON, else as plain text.
+// Redirects are followed when they keep the method: 307 and 308, for GET and HEAD also 301, 302 and 303. Another one
+// is the answer, since a POST that becomes a GET of a login page, answered 200, is no success of the job. So is one that
+// would take a body to another host, or from https to http: the table has named who gets it.
+func New(c config.HTTP, o Options) execute.Executor {
+	e := &caller{
+		method:  c.Method,
+		common:  http.Header{},
+		private: http.Header{},
+		body:    c.Body,
+		success: c.SuccessCodes,
+	}
+	if e.method == "" {
+		e.method = http.MethodPost
+	}
+	if len(e.success) == 0 {
+		e.success = []config.CodeRange{{From: 200, To: 299}}
+	}
+	var socket string
+	e.url, socket, e.bad = target(c.URL)
+	if e.bad != nil {
+		return e
+	}
+	e.wire = newWire(socket, o.AllowRemote)
+	e.wire.admin = o.Admin
+
+	e.common.Set("User-Agent", agent(o.Version))
+	if e.body != "" {
+		e.common.Set("Content-Type", "text/plain; charset=utf-8")
+		if json.Valid([]byte(e.body)) {
+			e.common.Set("Content-Type", "application/json")
+		}
+	}
+	if u := e.url.User; u != nil {
+		e.private.Set("Authorization", basicAuth(u))
+	}
+	for name, value := range c.Headers {
+		switch name = http.CanonicalHeaderKey(name); {
+		case name == "Host":
+			e.host = value
+		case name == "Content-Type":
+			e.common.Set(name, value) // it belongs to the body, and goes where the body goes
+		case !ours(name):
+			e.private.Set(name, value)
+		}
+	}
+	return e
+}
+
+// agent is the value of User-Agent.
+func agent(version string) string { return "solotick/" + cmp.Or(version, "dev") }
+
+func basicAuth(u *url.Userinfo) string {
+	password, _ := u.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password))
+}
+
+// ours reports whether the table has no say about a header: it is among what the job is told, it governs the connection
+// and not the call, or it would tell all runs the same.
+func ours(name string) bool {
+	switch name {
+	case "Idempotency-Key", "Traceparent", "User-Agent",
+		"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
+		"Content-Length":
+		return true
+	}
+	return strings.HasPrefix(name, "Solotick-")
+}
+
+// target splits a URL of the table. For a unix socket, http://unix:/run/app.sock:/path, it returns the path of the
+// socket, and the URL http://localhost/path, which is what a server behind a socket sees from other clients too.
+func target(raw string) (u *url.URL, socket string, err error) {
+	if rest, ok := strings.CutPrefix(raw, "http://unix:"); ok {
+		rest, path, _ := strings.Cut(rest, ":") // the first colon ends the socket's path, as in nginx
+		if rest == "" {
+			return nil, "", errors.New("the URL names no unix socket")
+		}
+		raw, socket = "http://localhost"+path, rest
+	}
+	u, err = url.Parse(raw)
+	if uerr, ok := errors.AsType[*url.Error](err); ok {
+		return nil, "", fmt.Errorf("the URL cannot be used: %w", uerr.Err) // without the URL, which may hold a secret
+	}
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "") {
+		return nil, "", errors.New("the URL cannot be used: it must begin with http:// or https:// and a host")
+	}
+	return u, socket, err
+}
+
+// Execute calls the app once, and once more for each redirect it asks for.
+func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
+	if e.bad != nil {
+		return execute.Result{Status: execute.Failed, Err: fmt.Errorf("calling the app: %w", e.bad), Code: -1}
+	}
+	if ctx.Err() != nil {
+		return execute.Result{Status: execute.Canceled, Err: fmt.Errorf("calling the app: %w", context.Cause(ctx)), Code: -1}
+	}
+	u := e.url
+	m := moment{await: r.Wait, sent: r.Begun}
+	foreign := false // once sent elsewhere, the table's headers stay behind, also on a way back
+	for hops := 0; ; hops++ {
+		keep := hops == 0 && u.Scheme == "http" && e.wire.often()
+		a, err := e.wire.call(ctx, e.request(r, u, foreign), keep, m)
+		m = moment{await: context.Cause, sent: func() {}} // a redirected call has begun before
+		if err != nil && hops > 0 {
+			// Who redirects has been asked, and may have begun: that the second address is dead proves nothing.
+			err = fmt.Errorf("redirected to %q: %w", u.Host, err)
+			return broken(ctx, a, err, false)
+		}
+		if err != nil {
+			_, unsent := errors.AsType[*unsentError](err)
+			return broken(ctx, a, err, unsent)
+		}
+		next := e.redirect(a, u)
+		if next == nil {
+			return e.judge(a, time.Now())
+		}
+		if e.body != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
+			res := e.judge(a, time.Now())
+			res.Err = fmt.Errorf("%w: it would send the body to another host, or from https to http", res.Err)
+			return res
+		}
+		if hops == maxRedirects {
+			err := fmt.Errorf("calling the app: given up after %d redirects", maxRedirects)
+			return execute.Result{Status: execute.Failed, Err: err, Code: a.code, Output: a.body.String(), Reason: a.reason()}
+		}
+		foreign = foreign || next.Scheme != e.url.Scheme || next.Host != e.url.Host
+		u = next
+	}
+}
+
+func (e *caller) request(r execute.Run, u *url.URL, foreign bool) *http.Request {
+	facts := r.Facts()
+	h := make(http.Header, len(facts)+len(e.common)+len(e.private))
+	for name, values := range e.common {
+		h[name] = values
+	}
+	host := u.Host
+	if !foreign {
+		for name, values := range e.private {
+			h[name] = values
+		}
+		if e.host != "" {
+			host = e.host
+		}
+	}
+	for _, f := range facts {
+		h[f.Header] = []string{f.Value}
+	}
+	req := &http.Request{
+		Method: e.method, URL: u, Host: host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if e.body != "" {
+		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(e.body)), int64(len(e.body))
+	}
+	return req
+}
+
+// redirect returns where the answer sends the call, nil when the answer is the last one.
+func (e *caller) redirect(a answer, from *url.URL) *url.URL {
+	if e.succeeds(a.code) {
+		return nil
+	}
+	switch a.code {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+		if e.method != http.MethodGet && e.method != http.MethodHead {
+			return nil
+		}
+	}
+	return a.location(from)
+}
+
+// sameHost tells whether two URLs name the same host. All loopback addresses are this machine.
+func sameHost(a, b *url.URL) bool {
+	return strings.EqualFold(a.Hostname(), b.Hostname()) || isLoopback(a.Hostname()) && isLoopback(b.Hostname())
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
+func (e *caller) succeeds(code int) bool {
+	return slices.ContainsFunc(e.success, func(r config.CodeRange) bool { return r.From <= code && code <= r.To })
+}
+
+// judge turns a whole answer into a result. The success codes are asked first: a table may call any answer a success.
+func (e *caller) judge(a answer, now time.Time) execute.Result {
+	res := execute.Result{Status: execute.Failed, Code: a.code, Output: a.body.String()}
+	said := strings.TrimSpace(fmt.Sprintf("the app answered %d %s", a.code, http.StatusText(a.code)))
+	switch {
+	case e.succeeds(a.code):
+		res.Status = execute.Succeeded
+		return res
+	case a.code == http.StatusConflict:
+		res.Status = execute.Declined
+		said += ": it runs already"
+	case a.code >= 400:
+		if res.RetryAfter = retryAfter(a.header.Get("Retry-After"), now); res.RetryAfter > 0 {
+			said += fmt.Sprintf(": to be asked again in %s", res.RetryAfter)
+		}
+	case a.code >= 300 && a.code < 400 && a.header.Get("Location") != "":
+		said += ": this redirect is not followed"
+	}
+	res.Err, res.Reason = errors.New(said), a.reason()
+	return res
+}
+
+// retryAfter reads a Retry-After header, in seconds or as a date, and returns what is left of it at now, 0 for none.
+func retryAfter(s string, now time.Time) time.Duration {
+	s = strings.TrimSpace(s)
+	if n, err := strconv.ParseUint(s, 10, 64); err == nil {
+		return time.Duration(min(n, uint64(maxRetryAfter/time.Second))) * time.Second
+	} else if errors.Is(err, strconv.ErrRange) {
+		return maxRetryAfter
+	}
+	at, err := http.ParseTime(s)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}
+
+// broken turns a call without a whole answer into a result.
+func broken(ctx context.Context, a answer, err error, unsent bool) execute.Result {
+	res := execute.Result{Status: execute.Failed, Code: -1, Output: a.body.String(), Reason: a.reason()}
+	if a.code != 0 {
+		res.Code = a.code
+	}
+	switch {
+	case ctx.Err() != nil:
+		res.Status = execute.Canceled
+		err = context.Cause(ctx)
+	case errors.Is(err, errNotLoopback), errors.Is(err, errAdmin):
+		// Never begun, but no other replica would fare better: not a case for a handover.
+	case unsent:
+		res.Status = execute.NotStarted
+	}
+	switch {
+	case unsent:
+		res.Err = fmt.Errorf("calling the app: %w", err)
+	case a.code != 0:
+		res.Err = fmt.Errorf("reading the app's answer %d to its end: %w", a.code, err)
+	default:
+		res.Err = fmt.Errorf("calling the app: it may have started: %w", err)
+	}
+	return res
+}

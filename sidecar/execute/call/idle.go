@@ -1,0 +1,80 @@
+package call
+
+import (
+	"net"
+	"syscall"
+	"time"
+)
+
+// keep makes c the idle connection, for idleLimit.
+func (w *wire) keep(c *conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.idle != nil || w.burned { // runs of one job side by side
+		c.Close()
+		return
+	}
+	w.idle = c
+	c.expiry = time.AfterFunc(idleLimit, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.idle == c {
+			w.idle = nil
+			c.Close()
+		}
+	})
+}
+
+// take hands out the idle connection if there is one that the app has not closed, as far as the kernel has heard.
+func (w *wire) take() *conn {
+	w.mu.Lock()
+	c := w.idle
+	w.idle = nil
+	w.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	c.expiry.Stop()
+	if !quiet(c.Conn) {
+		c.Close()
+		return nil
+	}
+	return c
+}
+
+// often reports whether this call follows the last one so soon that a kept connection would have served it. Only then
+// is one kept: the idle connections of a hundred jobs of every hour would be a burden to the app for nothing.
+func (w *wire) often() bool {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	often := !w.burned && now.Sub(w.last) < idleLimit
+	w.last = now
+	return often
+}
+
+// burn ends the keeping of connections for good.
+func (w *wire) burn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.burned = true
+}
+
+// quiet reports whether nc is open and has nothing to read: neither its end nor, what no HTTP server may send there,
+// words without a request. A connection that cannot be asked is not quiet.
+func quiet(nc net.Conn) bool {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	rc, err := sc.SyscallConn()
+	if err != nil {
+		return false
+	}
+	again := false
+	err = rc.Read(func(fd uintptr) bool {
+		again = peek(int(fd))
+		return true
+	})
+	return err == nil && again
+}

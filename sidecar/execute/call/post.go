@@ -1,0 +1,53 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// mostPostRedirects is less than a job may follow: who moves says so once, and a second time for https.
+const mostPostRedirects = 3
+
+// Post sends a short text, once, to a URL that may lead anywhere, and returns the code of the answer and what its
+// Retry-After asks for, 0 for nothing. It is no run and carries nothing of one but the text. It does without a proxy.
+// The error is one line of at most 256 bytes that names nothing of the URL but its host.
+//
+// Redirects are followed with method and text, but 303, which asks for neither, and none from https to http.
+func Post(ctx context.Context, rawURL, text, version string) (code int, again time.Duration, err error) {
+	first, socket, err := target(rawURL)
+	if err != nil {
+		return 0, 0, err
+	}
+	return newWire(socket, true).post(ctx, first, text, version)
+}
+
+func (w *wire) post(ctx context.Context, first *url.URL, text, version string) (code int, again time.Duration, err error) {
+	u := first
+	for hops := 0; ; hops++ {
+		h := http.Header{"User-Agent": {agent(version)}, "Content-Type": {"text/plain; charset=utf-8"}}
+		if first.User != nil && u.Scheme == first.Scheme && u.Host == first.Host {
+			h.Set("Authorization", basicAuth(first.User))
+		}
+		a, err := w.ask(ctx, http.MethodPost, u, h, text)
+		if err != nil && ctx.Err() != nil {
+			return 0, 0, context.Cause(ctx)
+		}
+		if err != nil {
+			return 0, 0, errors.New(execute.OneLine(err.Error()))
+		}
+		next := a.location(u)
+		if next == nil || a.code == http.StatusSeeOther || u.Scheme == "https" && next.Scheme == "http" {
+			return a.code, retryAfter(a.header.Get("Retry-After"), time.Now()), nil
+		}
+		if hops == mostPostRedirects {
+			return 0, 0, fmt.Errorf("given up after %d redirects", mostPostRedirects)
+		}
+		u = next
+	}
+}

@@ -1,0 +1,71 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// NewReady returns what asks the app as the table says, by a request or by a mere connection. A question that cannot be
+// asked makes every Probe fail. An error names nothing of the URL but its host, and nothing of what the app says. version
+// is for User-Agent; "" = dev.
+//
+// Each question has a connection of its own. One that is kept would go on answering after the app has closed its
+// listener, as it does when it is about to end, while the jobs of this replica find nobody there.
+func NewReady(c config.Ready, version string) *execute.Ready {
+	if c.URL != "" {
+		return &execute.Ready{Timeout: c.Timeout, Ask: askURL(c.URL, version)}
+	}
+	return &execute.Ready{Timeout: c.Timeout, Ask: askTCP(c.TCP)}
+}
+
+// askURL makes a GET. As with Kubernetes' probes, redirects are followed as long as they stay on the same host, and one
+// that leads elsewhere is an answer like any other from 200 to 399.
+func askURL(raw string, version string) func(context.Context) error {
+	first, socket, err := target(raw)
+	if err != nil {
+		return func(context.Context) error { return err }
+	}
+	w := newWire(socket, false)
+	return func(ctx context.Context) error {
+		u := first
+		for hops := 0; ; hops++ {
+			h := http.Header{"User-Agent": {agent(version)}}
+			if first.User != nil && u.Scheme == first.Scheme && u.Host == first.Host {
+				h.Set("Authorization", basicAuth(first.User))
+			}
+			a, err := w.ask(ctx, http.MethodGet, u, h, "")
+			if err != nil {
+				return err
+			}
+			next := a.location(u)
+			switch {
+			case next != nil && hops == maxRedirects:
+				return fmt.Errorf("given up after %d redirects", maxRedirects)
+			case next != nil && strings.EqualFold(next.Hostname(), first.Hostname()):
+				u = next
+			case a.code >= 200 && a.code < 400:
+				return nil
+			default:
+				return errors.New(strings.TrimSpace(fmt.Sprintf("it answered %d %s", a.code, http.StatusText(a.code))))
+			}
+		}
+	}
+}
+
+func askTCP(address string) func(context.Context) error {
+	w := newWire("", false)
+	return func(ctx context.Context) error {
+		nc, err := w.dialURL(ctx, &url.URL{Scheme: "http", Host: address})
+		if err != nil {
+			return err
+		}
+		return nc.Close()
+	}
+}

@@ -1,0 +1,290 @@
+package call
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+const (
+	// connectTimeout bounds name look-up, dial and TLS handshake together. It is short, because a replica that cannot
+	// connect hands its tick to one that can.
+	connectTimeout = 10 * time.Second
+
+	// idleLimit is how long a connection may wait for the next call: long enough for a job of every second, shorter
+	// than the keep-alive timeouts of app servers (the shortest in wide use is 2 s), because a server that closes a
+	// connection at the very moment of the next call makes a failure out of a healthy tick.
+	idleLimit = 1500 * time.Millisecond
+
+	maxHeader = 64 << 10 // bytes of status line and header, informational answers included
+
+	// maxBody ends the reading of an answer. It is far above what is kept, because closing the connection on an app
+	// that reports its progress in the body may end the job there.
+	maxBody = 1 << 20
+)
+
+var (
+	errNotLoopback = errors.New("the address is not on this machine, and the job does not say allowRemote")
+	errAdmin       = errors.New("the address is the replica's own admin address, which jobs may not call")
+	errHeaderSize  = fmt.Errorf("the header of the answer is longer than %d KiB", maxHeader>>10)
+	errNoAnswer    = errors.New("the connection was closed before the answer came")
+)
+
+// unsentError is a failure from before the first byte of the request was handed to the kernel: the job certainly never
+// began.
+type unsentError struct{ err error }
+
+func (e *unsentError) Error() string { return e.err.Error() }
+func (e *unsentError) Unwrap() error { return e.err }
+
+// answer is a whole answer; code is 0 when not even a status line came.
+type answer struct {
+	code   int
+	header http.Header
+	head   head // of the body
+	body   execute.Tail
+}
+
+// location returns where a redirect leads that is the answer to a call of from, nil when it is none or leads nowhere.
+func (a answer) location(from *url.URL) *url.URL {
+	switch a.code {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil
+	}
+	location := a.header.Get("Location")
+	next, err := from.Parse(location)
+	if location == "" || err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Hostname() == "" {
+		return nil
+	}
+	return next
+}
+
+// wire carries the calls of one job. It holds at most one idle connection.
+type wire struct {
+	socket      string // path of the unix socket that plain http://localhost stands for; "" = none
+	allowRemote bool
+	admin       netip.AddrPort // of the replica, and not to be called; zero = none
+	roots       *x509.CertPool // nil = those of the system
+	dial        func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu     sync.Mutex
+	last   time.Time // begin of the last call
+	idle   *conn
+	burned bool // a kept connection once broke without an answer: keep none any more
+}
+
+func newWire(socket string, allowRemote bool) *wire {
+	w := &wire{socket: socket, allowRemote: allowRemote}
+	d := &net.Dialer{ControlContext: w.control}
+	if !allowRemote {
+		d.KeepAlive = -1 // probes find dead networks; a loopback has none, and each probe setting is a system call
+	}
+	w.dial = d.DialContext
+	return w
+}
+
+// control refuses what is not on this machine. It runs on each resolved address just before the connect, so neither a
+// name that resolves elsewhere nor a redirect gets around it.
+func (w *wire) control(_ context.Context, network, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	switch {
+	case network == "unix":
+		return nil
+	case err == nil && w.isAdmin(ap):
+		return errAdmin
+	case w.allowRemote:
+		return nil
+	}
+	if err != nil || !ap.Addr().IsLoopback() {
+		return errNotLoopback
+	}
+	return nil
+}
+
+// isAdmin tells whether an address is the replica's own admin address. The unspecified one leads to this machine, too, and so
+// does ::1 in any zone.
+func (w *wire) isAdmin(ap netip.AddrPort) bool {
+	at, own := ap.Addr().Unmap().WithZone(""), w.admin.Addr().Unmap().WithZone("")
+	return w.admin.IsValid() && ap.Port() == w.admin.Port() && (at == own || at.IsUnspecified())
+}
+
+// moment is what the caller has to say about the begin of a call: when it may be, and that it was.
+type moment struct {
+	await func(context.Context) error // returns when the first byte may be sent, or why it may not
+	sent  func()                      // the request, or a part of it, is on its way
+}
+
+// call writes the request once and reads the answer. When keep is set the connection may come from the last call and
+// be kept for the next one. The connection is there before the moment is waited for. An error that is no unsentError
+// leaves open whether the job began.
+func (w *wire) call(ctx context.Context, req *http.Request, keep bool, m moment) (answer, error) {
+	req.Close = !keep
+	var raw bytes.Buffer
+	if err := req.Write(&raw); err != nil {
+		return answer{}, &unsentError{err}
+	}
+	var kept, c *conn
+	var err error
+	if keep {
+		kept = w.take()
+	}
+	if kept == nil {
+		if c, err = w.connect(ctx, req.URL); err != nil {
+			return answer{}, &unsentError{err}
+		}
+	}
+	if err := m.await(ctx); err != nil {
+		cmp.Or(kept, c).Close()
+		return answer{}, &unsentError{err}
+	}
+	if kept != nil {
+		if quiet(kept.Conn) {
+			a, err := w.exchange(ctx, kept, req, raw.Bytes(), m.sent)
+			if _, unsent := errors.AsType[*unsentError](err); !unsent {
+				if err != nil && a.code == 0 && ctx.Err() == nil {
+					w.burn() // this app and our idleLimit do not go together
+				}
+				return a, err
+			}
+		} else {
+			kept.Close()
+		}
+		if c, err = w.connect(ctx, req.URL); err != nil {
+			return answer{}, &unsentError{err}
+		}
+	}
+	return w.exchange(ctx, c, req, raw.Bytes(), m.sent)
+}
+
+// connect makes a connection that is ready for a request.
+func (w *wire) connect(ctx context.Context, u *url.URL) (*conn, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout,
+		fmt.Errorf("no connection within %s", connectTimeout))
+	defer cancel()
+	nc, err := w.dialURL(ctx, u)
+	if err == nil && u.Scheme == "https" {
+		tc := tls.Client(nc, &tls.Config{ServerName: u.Hostname(), RootCAs: w.roots, MinVersion: tls.VersionTLS12})
+		if err = tc.HandshakeContext(ctx); err != nil {
+			nc.Close()
+			err = fmt.Errorf("TLS handshake with %s: %w", u.Host, err)
+		}
+		nc = tc
+	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: nc}
+	c.r = bufio.NewReader(c)
+	return c, nil
+}
+
+func (w *wire) dialURL(ctx context.Context, u *url.URL) (net.Conn, error) {
+	if w.socket != "" && u.Scheme == "http" && u.Host == "localhost" {
+		return w.dial(ctx, "unix", w.socket)
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	if !strings.EqualFold(u.Hostname(), "localhost") {
+		return w.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	}
+	// An image from scratch has no hosts file that says what localhost is, and no name look-up is faster than one. An
+	// app may listen on either address.
+	nc, err := w.dial(ctx, "tcp", "127.0.0.1:"+port)
+	if err != nil && ctx.Err() == nil {
+		if nc6, err6 := w.dial(ctx, "tcp", "[::1]:"+port); err6 == nil {
+			return nc6, nil
+		}
+	}
+	return nc, err
+}
+
+// exchange is one request and one answer on c, which it keeps or closes. The request is written whole before the answer
+// is looked for: the bodies of a table are small, and fit in the buffers of a socket.
+func (w *wire) exchange(ctx context.Context, c *conn, req *http.Request, raw []byte, sent func()) (a answer, err error) {
+	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
+	clean := false
+	defer func() {
+		// stop says false when the context has ended: then the deadline is, or will be, in the past for ever.
+		if stop() && clean && !req.Close {
+			w.keep(c)
+		} else {
+			c.Close()
+		}
+	}()
+
+	c.left = maxHeader
+	n, werr := c.Write(raw)
+	if werr != nil && n == 0 {
+		return a, &unsentError{werr}
+	}
+	sent()
+	// The rest of a request may be refused while the answer (413, say) is there already.
+	resp, err := readHeader(c.r, req)
+	if err != nil {
+		switch {
+		case c.left <= 0:
+			err = errHeaderSize
+		case werr != nil:
+			err = werr
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			err = errNoAnswer
+		}
+		return a, err
+	}
+	c.left = math.MaxInt64
+	a.code, a.header = resp.StatusCode, resp.Header
+	size, err := io.CopyBuffer(io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, maxBody), make([]byte, execute.MaxOutput))
+	clean = err == nil && werr == nil && size < maxBody && !resp.Close && a.code >= 200 && c.r.Buffered() == 0
+	return a, err
+}
+
+// readHeader reads up to the end of the first header that is not informational.
+func readHeader(r *bufio.Reader, req *http.Request) (*http.Response, error) {
+	for {
+		resp, err := http.ReadResponse(r, req)
+		if err != nil || resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
+			return resp, err
+		}
+	}
+}
+
+// conn is a connection with a bound on what may be read from it.
+type conn struct {
+	net.Conn
+	r      *bufio.Reader // reads through the bound
+	left   int64
+	expiry *time.Timer
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errHeaderSize
+	}
+	n, err := c.Conn.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	return n, err
+}

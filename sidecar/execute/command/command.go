@@ -1,0 +1,241 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+const (
+	defaultKillGrace = 5 * time.Second
+
+	// urgentGrace leaves room within the second by which a lock's trust ends before its lease.
+	urgentGrace = 500 * time.Millisecond
+
+	// outputGrace is how long the pipes are read on after the command and its group have gone. Only a process that
+	// left the group can still hold them, and it may hold them for ever.
+	outputGrace = time.Second
+
+	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+)
+
+// Options is what the table's exec entry does not hold.
+type Options struct {
+	KillGrace time.Duration // from TERM to KILL; 0 = 5 s
+	// Urgent tells of the cause of a context's end that the command must be gone at once: TERM, and KILL after half a
+	// second. nil = no cause is.
+	Urgent func(cause error) bool
+	Log    *slog.Logger // gets what the command says, line by line, with job, run and stream; nil = nobody does
+	// Resources limit what the command may take of the machine. What is over them is killed with SIGKILL at once, and has
+	// failed. Niceness apart that is possible on Linux alone: elsewhere every Execute fails.
+	Resources config.Resources
+	Env       []string // base environment, as of os.Environ; the table's comes on top, what the job is told on top of both
+}
+
+func (o Options) grace(cause error) time.Duration {
+	_, over := errors.AsType[*limitError](cause)
+	switch {
+	case over:
+		return 0
+	case o.Urgent != nil && o.Urgent(cause):
+		return urgentGrace
+	case o.KillGrace > 0:
+		return o.KillGrace
+	}
+	return defaultKillGrace
+}
+
+// command is the executor of an exec job.
+type command struct {
+	args  []string
+	dir   string
+	env   []string // without what the job is told
+	path  string   // PATH of env
+	grace func(cause error) time.Duration
+	log   *slog.Logger
+	rate  rate // of what all runs print
+
+	limits limits
+	untold bool // it is no run, and told of none
+}
+
+// New returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
+// each attempt. Its input is empty.
+func New(c config.Exec, o Options) execute.Executor {
+	e := &command{args: slices.Clone(c.Command), dir: c.Dir, path: defaultPath, grace: o.grace, log: o.Log}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	e.limits.Resources, e.limits.log = o.Resources, e.log
+	env := slices.Clone(o.Env)
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		env = append(env, name+"="+c.Env[name])
+	}
+	told := map[string]bool{"TRACEPARENT": true} // of whoever started this process: all runs would be in that trace
+	for _, f := range (execute.Run{Token: 1}).Facts() {
+		told[f.Env] = true // a token of somebody else must not pass for ours when the run has none
+	}
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if told[name] {
+			continue
+		}
+		if name == "PATH" {
+			e.path = value
+		}
+		e.env = append(e.env, kv)
+	}
+	return e
+}
+
+// Execute starts the command and returns when it and its process group are gone.
+func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
+	if ctx.Err() != nil {
+		return execute.Result{Status: execute.Canceled, Err: fmt.Errorf("starting the command: %w", context.Cause(ctx)), Code: -1}
+	}
+	if err := enforceable(e.limits.Resources); err != nil { // and no other replica would fare better
+		return execute.Result{Status: execute.Failed, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
+	}
+	path, err := e.find()
+	if err != nil {
+		return execute.Result{Status: execute.NotStarted, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
+	}
+	env := slices.Clip(e.env)
+	if !e.untold {
+		for _, f := range r.Facts() {
+			env = append(env, f.Env+"="+f.Value)
+		}
+	}
+	out := &output{log: e.log.With("job", r.Job, "tick", r.Stamp(), "run", r.ID), rate: &e.rate}
+	stdout, stderr := &lines{out: out, stream: "stdout"}, &lines{out: out, stream: "stderr"}
+	cmd := &exec.Cmd{
+		Path: path, Args: e.args, Env: env, Dir: e.dir,
+		Stdout: stdout, Stderr: stderr, WaitDelay: outputGrace,
+		SysProcAttr: groupLeader(),
+	}
+
+	if err := r.Wait(ctx); err != nil {
+		return execute.Result{Status: execute.Canceled, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
+	}
+
+	// The kernel kills the command when the thread that started it ends (Pdeathsig). Locked, that thread is this
+	// goroutine's until the command is gone; it would have to wait somewhere anyway.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := start(cmd); err != nil {
+		return execute.Result{Status: execute.NotStarted, Err: fmt.Errorf("starting the command: %w", e.explain(path, err)), Code: -1}
+	}
+	ctx, kill := context.WithCancelCause(ctx)
+	defer kill(nil)
+	lift := e.limits.impose(cmd.Process.Pid, r.Job, kill)
+	r.Begun()
+	canceled := endGroup(ctx, cmd.Process.Pid, e.grace)
+	lift()
+	wait(cmd)
+	stdout.close()
+	stderr.close()
+	out.close()
+
+	res := exited(cmd.ProcessState)
+	words, reason := out.words()
+	cause := context.Cause(ctx)
+	_, over := errors.AsType[*limitError](cause)
+	switch {
+	case canceled && over:
+		res = execute.Result{Status: execute.Failed, Err: fmt.Errorf("the command was killed: %w", cause), Code: -1}
+	case canceled:
+		res.Status = execute.Canceled
+		res.Err = fmt.Errorf("the command was stopped: %w", cause)
+	case res.Status == execute.Failed:
+		res.Err = e.limits.blame(res.Err, cmd.ProcessState)
+	}
+	res.Output = words
+	if res.Status != execute.Succeeded {
+		res.Reason = reason
+	}
+	return res
+}
+
+// exited reads the status of a process that was waited for.
+func exited(state *os.ProcessState) execute.Result {
+	if state == nil { // somebody else waited for it
+		return execute.Result{Status: execute.Failed, Err: errors.New("the command has run, but its exit code is lost"), Code: -1}
+	}
+	ws := state.Sys().(syscall.WaitStatus)
+	switch {
+	case ws.Signaled():
+		err := fmt.Errorf("the command was killed by %s", unix.SignalName(ws.Signal()))
+		return execute.Result{Status: execute.Failed, Err: err, Code: -1}
+	case ws.ExitStatus() != 0:
+		err := fmt.Errorf("the command exited with code %d", ws.ExitStatus())
+		return execute.Result{Status: execute.Failed, Err: err, Code: ws.ExitStatus()}
+	}
+	return execute.Result{Status: execute.Succeeded}
+}
+
+// find returns the file to execute. exec.LookPath would search the PATH of this process, not the command's.
+func (e *command) find() (string, error) {
+	if len(e.args) == 0 || e.args[0] == "" {
+		return "", errors.New("it is empty")
+	}
+	if e.dir != "" {
+		if info, err := os.Stat(e.dir); err != nil {
+			return "", fmt.Errorf("its directory: %w", err)
+		} else if !info.IsDir() {
+			return "", fmt.Errorf("its directory: %q is none", e.dir)
+		}
+	}
+	name := e.args[0]
+	if strings.Contains(name, "/") {
+		return name, nil // relative to dir, by the kernel
+	}
+	var denied string
+	for _, dir := range filepath.SplitList(e.path) {
+		if !filepath.IsAbs(dir) {
+			continue // like exec.LookPath: what lies in the present directory is not meant
+		}
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			continue
+		}
+		if unix.Access(file, unix.X_OK) == nil {
+			return file, nil
+		}
+		denied = file
+	}
+	if denied != "" {
+		return "", fmt.Errorf("%q may not be executed", denied)
+	}
+	return "", fmt.Errorf("%q is in no directory of PATH (%s)", name, e.path)
+}
+
+// explain makes the kernel's "no such file or directory" for a script that is there, but whose interpreter is not, say so.
+func (e *command) explain(path string, err error) error {
+	file := path
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(e.dir, file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, serr := os.Stat(file); serr == nil {
+			return fmt.Errorf("%w: the file is there, but not what runs it, "+
+				"the interpreter of its first line or the dynamic loader", err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package command
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// endGroup waits for the process pid, which leads a process group, and ends the group: with SIGTERM, and SIGKILL after
+// the grace for ctx's cause, when ctx ends first, and then reports true; with SIGKILL for what is left when the leader ends by itself. The
+// leader stays a zombie, to be waited for. So its number cannot be given to anybody else meanwhile, and no signal
+// here can hit a stranger.
+func endGroup(ctx context.Context, pid int, grace func(cause error) time.Duration) (canceled bool) {
+	leaderGone := make(chan struct{})
+	stopped := make(chan bool)
+	go func() { stopped <- terminate(ctx, pid, grace, leaderGone) }()
+	awaitExit(pid)
+	close(leaderGone)
+	canceled = <-stopped
+	unix.Kill(-pid, unix.SIGKILL)
+	return canceled
+}
+
+// terminate returns when the leader has gone by itself, with false, or when ctx has ended and either no member of the
+// group runs any more or grace is over and all are killed.
+func terminate(ctx context.Context, pid int, grace func(cause error) time.Duration, leaderGone <-chan struct{}) bool {
+	select {
+	case <-leaderGone:
+		return false
+	case <-ctx.Done():
+	}
+	unix.Kill(-pid, unix.SIGTERM)
+	unix.Kill(-pid, unix.SIGCONT) // a stopped process would not see the other one
+
+	over := time.NewTimer(grace(context.Cause(ctx)))
+	defer over.Stop()
+	select {
+	case <-leaderGone:
+	case <-over.C:
+		unix.Kill(-pid, unix.SIGKILL)
+		return true
+	}
+	// A shell dies of SIGTERM at once, while its child is still tidying up. Nothing tells when a group has become
+	// empty, so it is asked for, at growing distances.
+	for pause := 5 * time.Millisecond; groupRuns(pid); pause = min(2*pause, 200*time.Millisecond) {
+		select {
+		case <-time.After(pause):
+		case <-over.C:
+			return true
+		}
+	}
+	return true
+}

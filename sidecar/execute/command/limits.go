@@ -1,0 +1,89 @@
+//go:build unix
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/solotick/solotick/config"
+)
+
+// limits hold a command to the table's resources.
+type limits struct {
+	config.Resources
+	log  *slog.Logger
+	look looks
+
+	once sync.Once // what is amiss is the same for every run
+}
+
+// limitError is why a command is killed, or has died, because of its limits.
+type limitError struct{ text string }
+
+func (e *limitError) Error() string { return e.text }
+
+func overMemory(used, limit int64) error {
+	const mib = 1 << 20
+	return over("memory", float64(used)/mib, float64(limit)/mib, "MiB")
+}
+
+func overCPU(used, limit time.Duration) error {
+	return over("CPU", used.Seconds(), limit.Seconds(), "s")
+}
+
+// over rounds what was used up and the limit down, so that the one looks like more than the other.
+func over(what string, used, limit float64, unit string) error {
+	tenths := func(f float64) string { return strconv.FormatFloat(f/10, 'f', -1, 64) }
+	const inexact = 1e-6
+	return &limitError{fmt.Sprintf("over its %s limit: %s %s of %s %[3]s", what,
+		tenths(math.Ceil(used*10-inexact)), unit, tenths(math.Floor(limit*10+inexact)))}
+}
+
+// impose holds the command that leads the group pid to the limits. When it is over one it and all that has come of it is
+// to be killed: kill is told why. What impose returns is to be called when the group is gone, before its leader is
+// waited for.
+func (l *limits) impose(pid int, job string, kill context.CancelCauseFunc) (lift func()) {
+	if l.Nice != 0 {
+		if err := l.standBack(pid); err != nil {
+			l.complain(job, "the command keeps the niceness of Solotick: a lower one needs CAP_SYS_NICE", err)
+		}
+	}
+	if l.Memory == 0 && l.CPU == 0 {
+		return func() {}
+	}
+	if err := l.backstop(pid); err != nil {
+		l.complain(job, "the kernel does not hold the command to its limits: it is only watched", err)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := l.watch(pid, stop); err != nil {
+			kill(err)
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
+}
+
+// standBack adds to the niceness of the group, as nice(1) does.
+func (l *limits) standBack(pid int) error {
+	own, err := niceness()
+	if err != nil {
+		return err
+	}
+	return unix.Setpriority(unix.PRIO_PGRP, pid, min(max(own+l.Nice, -20), 19))
+}
+
+func (l *limits) complain(job, what string, err error) {
+	l.once.Do(func() { l.log.Warn(what, "job", job, "err", err) })
+}

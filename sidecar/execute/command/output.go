@@ -1,0 +1,125 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// lineSize is how much is kept of one line; more would let a command without newlines fill the memory.
+const lineSize = 64 << 10
+
+// output takes what one attempt of a command says, on both streams, as lines: each goes to the tail, and to the log unless
+// that were too much for it.
+type output struct {
+	log  *slog.Logger // knows job and run
+	rate *rate        // of the job
+
+	mu   sync.Mutex
+	tail execute.Tail
+	last execute.LastWords
+}
+
+func (o *output) line(stream string, line []byte, cut bool) {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	text := execute.Printable(string(line))
+	if cut {
+		text += fmt.Sprintf("… (cut: the line is longer than %d KiB)", lineSize>>10)
+	}
+	if logged, leftOut := o.keep(text); logged {
+		o.tellOf(leftOut)
+		// The context of the run is not handed on: the last words of a canceled command are the most wanted.
+		o.log.LogAttrs(context.Background(), slog.LevelInfo, text, slog.String("stream", stream))
+	}
+}
+
+// keep keeps a line, and tells whether it goes to the log, and how many did not before it.
+func (o *output) keep(text string) (logged bool, leftOut int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tail.Write([]byte(text))
+	o.tail.Write([]byte{'\n'})
+	o.last.Hear(text)
+	return o.rate.admit(len(text), time.Now())
+}
+
+func (o *output) tellOf(leftOut int) {
+	if leftOut > 0 {
+		o.log.Warn("the command prints too much for the log: lines were left out", "lines", leftOut)
+	}
+}
+
+// close tells of lines that were left out at the end.
+func (o *output) close() {
+	o.tellOf(o.rate.untold())
+}
+
+// words are the tail of what the command said, and what of it all tells why it failed.
+func (o *output) words() (tail, reason string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.tail.String(), o.last.Reason()
+}
+
+// lines cuts one stream into lines for out. A line is held until its newline comes, up to lineSize; the rest of a
+// longer one is thrown away as it comes.
+type lines struct {
+	out    *output
+	stream string
+	buf    []byte
+	cut    bool
+}
+
+// Write never fails: a command must not get SIGPIPE because of what it said.
+func (l *lines) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		line, rest, ended := bytes.Cut(p, []byte{'\n'})
+		if room := lineSize - len(l.buf); len(line) > room {
+			line, l.cut = line[:room], true
+		}
+		l.buf = append(l.buf, line...)
+		if ended {
+			l.emit()
+		}
+		p = rest
+	}
+	return n, nil
+}
+
+// close hands on a last line that had no newline.
+func (l *lines) close() {
+	if len(l.buf) > 0 {
+		l.emit()
+	}
+}
+
+func (l *lines) emit() {
+	line := l.buf
+	if l.cut {
+		line = wholeRunes(line)
+	}
+	l.out.line(l.stream, line, l.cut)
+	l.buf, l.cut = l.buf[:0], false
+}
+
+// wholeRunes takes the beginning of a character off the end of b.
+func wholeRunes(b []byte) []byte {
+	for i := len(b) - 1; i >= 0 && i > len(b)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:]) {
+				return b[:i]
+			}
+			break
+		}
+	}
+	return b
+}

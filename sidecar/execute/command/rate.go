@@ -1,0 +1,59 @@
+package command
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// A job may fill the log with so much at once, and with so much a second from then on, in all its runs together: one that
+	// prints in a loop, or much in each run of every second, must not fill the disk or cost its neighbours their lines.
+	logBurst     = 4 << 20
+	logPerSecond = 64 << 10
+
+	// lineCost is what a line of the log holds besides the text: time, job, run.
+	lineCost = 200
+
+	// quietTime is how long the log then leaves out every line: many short gaps would be told by as many lines.
+	quietTime = time.Second
+)
+
+// rate bounds what the runs of one job write into the log.
+type rate struct {
+	mu    sync.Mutex
+	spent int       // of logBurst, in bytes, at that time
+	at    time.Time // zero = nothing was written yet
+	quiet time.Time // until then all is left out
+	out   int       // lines that were left out, and not told of
+}
+
+// admit tells whether a line of so many bytes goes to the log, and how many were left out before it.
+func (r *rate) admit(size int, now time.Time) (ok bool, leftOut int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Before(r.quiet) {
+		r.out++
+		return false, 0
+	}
+	if !r.at.IsZero() {
+		r.spent = max(0, r.spent-int(now.Sub(r.at).Seconds()*logPerSecond))
+	}
+	r.at = now
+	if r.spent += size + lineCost; r.spent > logBurst {
+		r.spent -= size + lineCost
+		r.quiet = now.Add(quietTime)
+		r.out++
+		return false, 0
+	}
+	leftOut, r.out = r.out, 0
+	return true, leftOut
+}
+
+// untold is how many lines were left out since it was last asked, or a line was admitted.
+func (r *rate) untold() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.out
+	r.out = 0
+	return n
+}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// reapEvery is how long an orphan may stay a zombie, which costs nothing but its line in the process table. Asking is
+// one system call when there is none.
+const reapEvery = time.Second
+
+// Reap waits for orphans until ctx ends, when this process is PID 1; otherwise that is the work of another process, and
+// it returns at once. Orphans are what commands left behind outside their process groups. The commands themselves it
+// does not touch; a process that starts others in another way than by this package must not call it. log may be nil.
+func Reap(ctx context.Context, log *slog.Logger) {
+	if os.Getpid() != 1 {
+		return
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	every := time.NewTicker(reapEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+			reapOrphans(ctx, log)
+		}
+	}
+}
+
+func reapOrphans(ctx context.Context, log *slog.Logger) {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	if err != nil || info.Signo == 0 {
+		return
+	}
+	// That is the first zombie only, and may be a command that its Execute is about to wait for: there is no asking
+	// for the next one, but in the process table.
+	children.starting.Lock()
+	defer children.starting.Unlock()
+	all, err := processes()
+	if err != nil {
+		log.LogAttrs(ctx, slog.LevelWarn, "cannot look for orphans", slog.Any("error", err))
+		return
+	}
+	for _, p := range all {
+		if _, own := children.byPID.Load(p.pid); own || p.parent != os.Getpid() {
+			continue
+		}
+		if pid, err := unix.Wait4(p.pid, nil, unix.WNOHANG, nil); err == nil && pid == p.pid {
+			log.LogAttrs(ctx, slog.LevelDebug, "orphan reaped", slog.Int("pid", p.pid))
+		}
+	}
+}
