@@ -101,15 +101,10 @@ func (d *decoder) bad(t text, hint, format string, args ...any) {
 
 // label is a value's path, with the value when it may be shown.
 func (d *decoder) label(e entry) string {
-	switch {
-	case d.hidden[e.val] || e.val.Kind != yaml.ScalarNode:
+	if d.hidden[e.val] || e.val.Kind != yaml.ScalarNode || !e.reveals(e.val.Value) {
 		return e.path
-	case e.show == shownURL:
-		return e.path + " " + quoted(safeURL(e.val.Value))
-	case e.show == shown, e.show == shownTime, e.show == shownWord && oneWord(e.val.Value):
-		return e.path + " " + quoted(e.val.Value)
 	}
-	return e.path
+	return e.path + " " + quoted(e.val.Value)
 }
 
 // quoted is text from the file for a message, cut when it is long.

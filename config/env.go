@@ -99,25 +99,3 @@ func substitute(value string, env Env) (result string, opaque bool, errs []error
 	}
 	return b.String(), opaque, errs
 }
-
-// hideLiterals masks a value but leaves the names of its variables, which tell the reader where the secret comes from.
-func hideLiterals(value string) string {
-	parts, err := pieces(value)
-	if err != nil {
-		return mask
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		switch {
-		case p.name == "":
-			b.WriteString(mask)
-		case p.fallback != "":
-			b.WriteString("${" + p.name + ":-" + mask + "}")
-		case p.optional:
-			b.WriteString("${" + p.name + ":-}")
-		default:
-			b.WriteString("${" + p.name + "}")
-		}
-	}
-	return b.String()
-}

@@ -84,8 +84,8 @@ func checkHTTPURL(raw string) (why, hint string) {
 	case err != nil && strings.Contains(raw, "://"), strings.ContainsAny(raw, " \t\r\n"):
 		return "not a URL", form
 	case err != nil, u.Scheme != "http" && u.Scheme != "https":
-		if shown := "http://" + raw; !strings.Contains(raw, "://") && safeURL(shown) == shown {
-			return "must begin with http:// or https://", "write " + shown
+		if better := "http://" + raw; !strings.Contains(raw, "://") && openURL.MatchString(better) {
+			return "must begin with http:// or https://", "write " + better
 		}
 		return "must begin with http:// or https://", form
 	case u.Hostname() == "":

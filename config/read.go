@@ -46,8 +46,8 @@ func (d *decoder) read(name string, data []byte) *yaml.Node {
 	if root == nil {
 		return nil
 	}
-	v := veil{src: d.src, root: d.root, literal: d.of.api, hidden: d.hidden}
-	v.draw(root)
+	r := redactor{src: d.src, hidden: d.hidden, homes: func(name string) []string { return homes(d.root, name, false) }}
+	r.redact(root, d.root)
 	if !d.bounded(root) {
 		return nil
 	}

@@ -6,34 +6,30 @@ import (
 	"unicode/utf8"
 )
 
-// mask stands wherever text is not shown.
-const mask = "***"
-
 // Of a longer line only a window around the caret is shown.
 const (
 	windowBefore = 60
 	windowWidth  = 160
 )
 
-// source is the text of the table as it may be shown. Only what a token reveals is shown as it stands, besides the
-// punctuation of YAML: what nobody vouched for is masked, so that a mistake in here hides too much and never too little.
+// source is the text of the table as it may be shown. A line is shown up to the first character that no span opens and
+// that is not YAML's punctuation; mask stands for the rest of it. So a mistake in here hides too much, never too little.
 type source struct {
 	name   string
-	keys   []key // what is known at the top level
+	keys   []key // those at the top level
 	lines  [][]rune
-	tokens map[int][]token // by line, sorted; see veil for where they come from
-	broken bool            // the YAML could not be read: there are no tokens, lines are judged alone
+	spans  map[int][]stretch // by line, sorted; the redactor sets them
+	broken bool           // the YAML could not be read: there are no spans, each line is judged alone
 }
 
-// token is a stretch of a line that belongs to one key or value.
-type token struct {
-	from, to int    // 0-based, to exclusive
-	text     string // shown in its place, unless
-	open     bool   // it is shown as it stands
+// stretch is the part of a line that belongs to one key or value.
+type stretch struct {
+	from, to int  // 0-based, to exclusive
+	open     bool // it may be shown
 }
 
 func newSource(name, text string, keys []key) *source {
-	s := &source{name: name, keys: keys, tokens: map[int][]token{}}
+	s := &source{name: name, keys: keys, spans: map[int][]stretch{}}
 	for line := range strings.Lines(text) {
 		s.lines = append(s.lines, []rune(strings.TrimRight(line, "\r\n")))
 	}
@@ -61,126 +57,90 @@ func (s *source) clamp(line, column int) (int, int) {
 	return line, max(1, min(column, len(s.lines[line-1])+1))
 }
 
-// snippet renders the line around a column and says where in the rendered text the caret goes, and how wide it is.
-func (s *source) snippet(line, column, width int) (text string, caret, carets int) {
-	r := rendering{runes: s.line(line), caretAt: column - 1, caretEnd: column - 1 + max(width, 1)}
-	r.end = len(r.runes)
-	if r.caretAt > windowBefore+windowWidth/4 && r.end > windowWidth {
-		r.start = r.caretAt - windowBefore
-		r.put("…", r.start)
-	}
-	if r.end-r.start > windowWidth {
-		r.end = r.start + windowWidth
-	}
-	tokens := s.tokens[line]
+// visible is how many characters of a line may be shown, and whether a secret may follow. Comments are left out.
+func (s *source) visible(n int) (end int, secret bool) {
+	line, spans := s.line(n), s.spans[n]
 	if s.broken {
-		tokens = s.guess(line)
+		spans = s.guess(n)
 	}
-	at := r.start
-	first, _ := slices.BinarySearchFunc(tokens, at, func(t token, at int) int { return t.to - at })
-	for i := first; i < len(tokens) && tokens[i].from < r.end; i++ {
-		t := tokens[i]
-		if i+1 < len(tokens) {
-			t.to = min(t.to, tokens[i+1].from)
+	at := 0
+	for i := 0; i <= len(spans); i++ {
+		next := stretch{from: len(line), to: len(line), open: true}
+		if i < len(spans) {
+			next = spans[i]
 		}
-		if t.to <= at {
-			continue
-		}
-		r.gap(at, t.from)
-		r.token(t)
-		at = t.to
-	}
-	r.gap(at, r.end)
-	if r.end < len(r.runes) {
-		r.put("…", r.end)
-	}
-	return r.result()
-}
-
-// rendering is a line being written, with the place of the caret found on the way.
-type rendering struct {
-	runes             []rune
-	start, end        int // what of the runes is shown
-	caretAt, caretEnd int // in runes
-	out               strings.Builder
-	width             int // characters written so far
-	caret, caretStop  int // in characters written
-}
-
-// put writes text that stands for what begins at the column at.
-func (r *rendering) put(text string, at int) {
-	if at <= r.caretAt {
-		r.caret = r.width
-	}
-	r.out.WriteString(text)
-	r.width += utf8.RuneCountInString(text)
-	if at < r.caretEnd {
-		r.caretStop = r.width
-	}
-}
-
-func (r *rendering) rune(at int) {
-	if r.runes[at] == '\t' {
-		r.put("→", at)
-		return
-	}
-	r.put(printableRune(r.runes[at]), at)
-}
-
-func (r *rendering) token(t token) {
-	from, to := max(t.from, r.start), min(t.to, r.end)
-	switch {
-	case t.open:
-	case t.from < r.start: // what of it would be left cannot be told
-		r.put(mask, from)
-		return
-	default:
-		text := []rune(t.text)
-		if len(text) > windowWidth-windowBefore {
-			text = append(text[:windowWidth-windowBefore], '…')
-		}
-		r.put(printable(string(text)), from)
-		return
-	}
-	for i := from; i < to; i++ {
-		r.rune(i)
-	}
-}
-
-// gap writes what stands between tokens: punctuation as it is, anything else masked, comments not at all.
-func (r *rendering) gap(from, to int) {
-	from, to = max(from, r.start), min(to, r.end)
-	first, last := -1, -1
-	for i := from; i < to; i++ {
-		if r.runes[i] == '#' && (i == 0 || r.runes[i-1] == ' ' || r.runes[i-1] == '\t') {
-			to = i
-			break
-		}
-		if !strings.ContainsRune(" \t-:,[]{}?|>+", r.runes[i]) {
-			last = i
-			if first < 0 {
-				first = i
+		for ; at < next.from; at++ {
+			if line[at] == '#' && (at == 0 || line[at-1] == ' ' || line[at-1] == '\t') {
+				return at, false
+			}
+			if !strings.ContainsRune(" \t-:,[]{}?|>+", line[at]) {
+				return at, true
 			}
 		}
-	}
-	for i := from; i < to; i++ {
-		switch {
-		case first < 0 || i < first || i > last:
-			r.rune(i)
-		case i == first:
-			r.put(mask, i)
+		if i+1 < len(spans) {
+			next.to = min(next.to, spans[i+1].from)
 		}
+		if next.to > at && !next.open {
+			return at, true
+		}
+		at = max(at, next.to)
 	}
+	return at, false
 }
 
-func (r *rendering) result() (text string, caret, carets int) {
-	text = strings.TrimRight(r.out.String(), " →")
-	if r.caretAt >= r.end {
-		r.caret, r.caretStop = r.width, 0
+// snippet renders the line around a column and says where in the rendered text the caret goes, and how wide it is. A
+// caret behind the mask stands under an ellipsis.
+func (s *source) snippet(line, column, width int) (text string, caret, carets int) {
+	from, to := column-1, column-1+max(width, 1)
+	end, secret := s.visible(line)
+	runes := slices.Clone(s.line(line)[:end])
+	if secret {
+		runes = append(runes, []rune(mask)...)
+		switch {
+		case from > end:
+			from, to = len(runes)+1, len(runes)+2
+			runes = append(runes, []rune(" …")...)
+		case from == end:
+			to = len(runes)
+		}
 	}
-	shown := utf8.RuneCountInString(text)
-	caret = min(r.caret, shown)
-	return text, caret, max(1, min(r.caretStop, shown)-caret)
+	return window([]rune(strings.TrimRight(string(runes), " \t")), from, to)
+}
+
+// window renders the part of a line around the caret, which stands under the characters from "from" to "to".
+func window(line []rune, from, to int) (text string, caret, carets int) {
+	var out strings.Builder
+	width, last := 0, 0 // characters written, and those up to the caret's end
+	put := func(text string, at int) {
+		if at <= from {
+			caret = width
+		}
+		out.WriteString(text)
+		width += utf8.RuneCountInString(text)
+		if at < to {
+			last = width
+		}
+	}
+	start, end := 0, len(line)
+	if from > windowBefore+windowWidth/4 && end > windowWidth {
+		start = from - windowBefore
+		put("…", start)
+	}
+	end = min(end, start+windowWidth)
+	for at := start; at < end; at++ {
+		if line[at] == '\t' {
+			put("→", at)
+		} else {
+			put(printableRune(line[at]), at)
+		}
+	}
+	if from >= end {
+		caret, last = width, 0
+	}
+	if end < len(line) {
+		put("…", end)
+	}
+	return out.String(), caret, max(1, last-caret)
 }
 
 // problem is a problem with its source line.
