@@ -35,13 +35,14 @@ func (j *Job) content() string {
 // hash is that of the table as written: variables that differ from replica to replica, as the name of a pod, make no other
 // table of it. So it is taken of what the table says where no variable is set, and of the values that have one as they stand.
 func (d *decoder) hash(root *yaml.Node) string {
-	if len(d.references) == 0 {
+	if len(d.References) == 0 {
 		return d.table.hash(nil)
 	}
-	bare := newDecoder(d.of, d.root, d.now)
-	bare.src, bare.hidden, bare.lenient = d.src, d.hidden, true
+	bare := newTableDecoder(nil, d.now)
+	bare.Rules.Unset = bare.leftUnset
+	bare.Again(d.Decoder)
 	bare.whole(root)
-	return bare.table.hash(slices.DeleteFunc(bare.references, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
+	return bare.table.hash(slices.DeleteFunc(bare.References, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
 }
 
 // hash tells one table from another. It is shown in metrics and logs, so it must not help to guess a secret:

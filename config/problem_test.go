@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 func TestCaretStandsUnderWhatIsWrong(t *testing.T) {
@@ -35,7 +37,7 @@ func TestLongLinesAreCutAroundTheCaret(t *testing.T) {
 	long := strings.Repeat("x", 500)
 	got := problemsOf(t, "service: s\njobs: [] # "+long+"\nredis: {url: redis://"+long+", username: a, timeout: 1, clock: 2}\n")
 	for _, p := range got {
-		if n := len([]rune(p.Source)); n > windowWidth+2 {
+		if n := len([]rune(p.Source)); n > strict.WindowWidth+2 {
 			t.Errorf("%d characters are shown: %s", n, p)
 		}
 	}

@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"regexp"
@@ -12,35 +12,35 @@ import (
 // mask stands for the part of a line that is not shown.
 const mask = "***"
 
-// visibility says which values of a key may be shown in messages and source lines.
-type visibility int
+// Visibility says which values of a key may be shown in messages and source lines.
+type Visibility int
 
 const (
-	hidden    visibility = iota // none: the zero value, so that a new key is safe until someone thinks about it
-	shown                       // all
-	shownURL                    // URLs without user, password and query
-	shownTime                   // those without a slash: a secret URL may have slipped in from notify.start
+	hidden    Visibility = iota // none: the zero value, so that a new key is safe until someone thinks about it
+	Shown                       // all
+	ShownURL                    // URLs without user, password and query
+	ShownTime                   // those without a slash: a URL in the place of a time may be secret
 	shownWord                   // those without a blank: arguments may follow a program
-	shownHead                   // of a list only the first item, if it is one word: a program, but not its arguments
-	shownName                   // of a mapping only the names: headers, environment
+	ShownHead                   // of a list only the first item, if it is one word: a program, but not its arguments
+	ShownName                   // of a mapping only the names: headers, environment
 )
 
 const variableInURL = `\$\{[A-Za-z_][A-Za-z0-9_]*\}`
 
-// openURL matches URLs that hold no secret: scheme, host, port and a path of plain characters and variables.
-var openURL = regexp.MustCompile(`^(?:https?://unix:|unix:(?://[A-Za-z0-9._-]*)?|(?:(?:https?|rediss?|ftp)://)?` +
+// OpenURL matches URLs that hold no secret: scheme, host, port and a path of plain characters and variables.
+var OpenURL = regexp.MustCompile(`^(?:https?://unix:|unix:(?://[A-Za-z0-9._-]*)?|(?:(?:https?|rediss?|ftp)://)?` +
 	`(?:(?:[A-Za-z0-9._-]|\$\{[A-Za-z_][A-Za-z0-9_]*(?::-[A-Za-z0-9._-]*)?\})+|\[[0-9A-Fa-f:.%]*\])` +
 	`(?::(?:[0-9]{1,6}|` + variableInURL + `))?)?` +
 	`(?:/(?:[A-Za-z0-9._~/%+,:; -]|` + variableInURL + `)*)?(?:\?db=[0-9]{1,5})?$`)
 
 // reveals says whether a value of the key may be shown.
-func (k key) reveals(value string) bool {
-	switch k.show {
-	case shown:
+func (k Key) reveals(value string) bool {
+	switch k.Show {
+	case Shown:
 		return true
-	case shownURL:
-		return openURL.MatchString(value)
-	case shownTime:
+	case ShownURL:
+		return OpenURL.MatchString(value)
+	case ShownTime:
 		return !strings.Contains(value, "/")
 	case shownWord:
 		return len(strings.Fields(value)) <= 1
@@ -56,33 +56,33 @@ type redactor struct {
 }
 
 // redact marks the keys and values below a node in the source.
-func (r *redactor) redact(root *yaml.Node, keys []key) {
-	r.value(root, key{keys: keys})
-	for _, spans := range r.src.spans {
-		slices.SortStableFunc(spans, func(a, b stretch) int { return a.from - b.from })
+func (r *redactor) redact(root *yaml.Node, keys []Key) {
+	r.value(root, Key{Keys: keys})
+	for _, stretches := range r.src.stretches {
+		slices.SortStableFunc(stretches, func(a, b stretch) int { return a.from - b.from })
 	}
 }
 
-func (r *redactor) value(n *yaml.Node, k key) {
+func (r *redactor) value(n *yaml.Node, k Key) {
 	switch {
-	case n.Kind == yaml.AliasNode && (k.show != hidden || len(k.keys) > 0):
+	case n.Kind == yaml.AliasNode && (k.Show != hidden || len(k.Keys) > 0):
 		r.mark(n, true)
-	case n.Kind == yaml.MappingNode && (k.show == shownName || len(k.keys) > 0):
+	case n.Kind == yaml.MappingNode && (k.Show == ShownName || len(k.Keys) > 0):
 		r.anchor(n)
 		r.mapping(n, k)
-	case n.Kind == yaml.SequenceNode && (k.show != hidden || len(k.keys) > 0):
+	case n.Kind == yaml.SequenceNode && (k.Show != hidden || len(k.Keys) > 0):
 		r.anchor(n)
 		for i, item := range n.Content {
 			r.value(item, k.item(i))
 		}
-	case n.Kind == yaml.ScalarNode && k.reveals(n.Value) && (k.show == shown || r.plain(n)):
+	case n.Kind == yaml.ScalarNode && k.reveals(n.Value) && (k.Show == Shown || r.plain(n)):
 		r.mark(n, true)
 	default:
 		r.hide(n)
 	}
 }
 
-func (r *redactor) mapping(n *yaml.Node, k key) {
+func (r *redactor) mapping(n *yaml.Node, k Key) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, val := n.Content[i], n.Content[i+1]
@@ -92,15 +92,15 @@ func (r *redactor) mapping(n *yaml.Node, k key) {
 			continue
 		}
 		r.name(name)
-		known, ok := find(k.keys, name.Value)
+		known, ok := Find(k.Keys, name.Value)
 		if !ok {
 			// The value of a misspelt key is shown: the reader looks for it. A key that is known elsewhere is not
 			// misspelt, and another tool's word, such as password, may stand for a secret.
-			known, ok = misspelt(k.keys, name.Value)
-			ok = ok && known.show == shown && val.Kind == yaml.ScalarNode && len(r.homes(name.Value)) == 0
+			known, ok = misspelt(k.Keys, name.Value)
+			ok = ok && known.Show == Shown && val.Kind == yaml.ScalarNode && len(r.homes(name.Value)) == 0
 		}
-		// The second of two may have lost the line that it stood under: notify's url is secret, that of http is not.
-		if ok && (!seen[name.Value] || known.show != shownURL) {
+		// The second of two may have lost the line that it stood under: a URL is secret in one mapping and not in another.
+		if ok && (!seen[name.Value] || known.Show != ShownURL) {
 			r.value(val, known)
 		} else {
 			r.hide(val)
@@ -158,7 +158,7 @@ func (r *redactor) mark(n *yaml.Node, open bool) {
 	}
 }
 
-func (r *redactor) add(line int, s stretch) { r.src.spans[line] = append(r.src.spans[line], s) }
+func (r *redactor) add(line int, s stretch) { r.src.stretches[line] = append(r.src.stretches[line], s) }
 
 // scalarEnd is the column behind a scalar or alias that begins at from. A scalar of several lines ends with its first
 // line, or where the next span begins. It reads no further than needed: a hostile line may have a million scalars.

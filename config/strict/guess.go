@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"regexp"
@@ -18,25 +18,25 @@ func (s *source) guess(n int) []stretch {
 	}
 	at := func(i int) int { return len([]rune(line[:i])) }
 	name, rest := line[m[4]:m[5]], line[m[1]:]
-	spans := []stretch{{from: at(m[3]), to: at(m[7]), open: true}}
+	stretches := []stretch{{from: at(m[3]), to: at(m[7]), open: true}}
 	known := everywhere(s.keys, name)
-	if len(known) > 0 && !slices.ContainsFunc(known, func(k key) bool { return k.show != shown }) && !strings.ContainsAny(rest, "{}") {
+	if len(known) > 0 && !slices.ContainsFunc(known, func(k Key) bool { return k.Show != Shown }) && !strings.ContainsAny(rest, "{}") {
 		// Another ": ", or in JSON ":, may begin what belongs to another key.
 		value, _, _ := strings.Cut(rest, ": ")
 		value, _, _ = strings.Cut(value, `":`)
 		value, _, _ = strings.Cut(value, " #")
-		spans = append(spans, stretch{from: at(m[1]), to: at(m[1] + len(value)), open: true})
+		stretches = append(stretches, stretch{from: at(m[1]), to: at(m[1] + len(value)), open: true})
 	}
-	return spans
+	return stretches
 }
 
 // guessValue is the value of a line's key, as far as guess shows it, and its column counted from 0.
 func (s *source) guessValue(n int) (at int, value string) {
-	spans := s.guess(n)
-	if len(spans) < 2 {
+	stretches := s.guess(n)
+	if len(stretches) < 2 {
 		return 0, ""
 	}
-	return spans[1].from, strings.TrimRight(string(s.line(n)[spans[1].from:spans[1].to]), " \t")
+	return stretches[1].from, strings.TrimRight(string(s.line(n)[stretches[1].from:stretches[1].to]), " \t")
 }
 
 // underKeys says whether all lines that a line is indented under hold nothing but a key that has keys of its own.
@@ -57,7 +57,7 @@ func (s *source) underKeys(n, indent int) bool {
 			continue
 		}
 		indent = m[4]
-		parent := func(k key) bool { return len(k.keys) > 0 }
+		parent := func(k Key) bool { return len(k.Keys) > 0 }
 		if !slices.ContainsFunc(everywhere(s.keys, line[m[4]:m[5]]), parent) || strings.ContainsAny(line[m[1]:], "{[\"'|>") {
 			return false
 		}
@@ -66,12 +66,12 @@ func (s *source) underKeys(n, indent int) bool {
 }
 
 // everywhere finds the keys of a name, wherever they stand.
-func everywhere(keys []key, name string) (found []key) {
+func everywhere(keys []Key, name string) (found []Key) {
 	for _, k := range keys {
-		if k.name == name {
+		if k.Name == name {
 			found = append(found, k)
 		}
-		found = append(found, everywhere(k.keys, name)...)
+		found = append(found, everywhere(k.Keys, name)...)
 	}
 	return found
 }

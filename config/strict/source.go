@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"slices"
@@ -9,17 +9,17 @@ import (
 // Of a longer line only a window around the caret is shown.
 const (
 	windowBefore = 60
-	windowWidth  = 160
+	WindowWidth  = 160
 )
 
-// source is the text of the table as it may be shown. A line is shown up to the first character that no span opens and
+// source is a text as it may be shown. A line is shown up to the first character that no stretch opens and
 // that is not YAML's punctuation; mask stands for the rest of it. So a mistake in here hides too much, never too little.
 type source struct {
-	name   string
-	keys   []key // those at the top level
-	lines  [][]rune
-	spans  map[int][]stretch // by line, sorted; the redactor sets them
-	broken bool           // the YAML could not be read: there are no spans, each line is judged alone
+	name      string
+	keys      []Key // those at the top level
+	lines     [][]rune
+	stretches map[int][]stretch // by line, sorted; the redactor sets them
+	broken    bool              // the YAML could not be read: there are no stretches, each line is judged alone
 }
 
 // stretch is the part of a line that belongs to one key or value.
@@ -28,8 +28,8 @@ type stretch struct {
 	open     bool // it may be shown
 }
 
-func newSource(name, text string, keys []key) *source {
-	s := &source{name: name, keys: keys, spans: map[int][]stretch{}}
+func newSource(name, text string, keys []Key) *source {
+	s := &source{name: name, keys: keys, stretches: map[int][]stretch{}}
 	for line := range strings.Lines(text) {
 		s.lines = append(s.lines, []rune(strings.TrimRight(line, "\r\n")))
 	}
@@ -59,15 +59,15 @@ func (s *source) clamp(line, column int) (int, int) {
 
 // visible is how many characters of a line may be shown, and whether a secret may follow. Comments are left out.
 func (s *source) visible(n int) (end int, secret bool) {
-	line, spans := s.line(n), s.spans[n]
+	line, stretches := s.line(n), s.stretches[n]
 	if s.broken {
-		spans = s.guess(n)
+		stretches = s.guess(n)
 	}
 	at := 0
-	for i := 0; i <= len(spans); i++ {
+	for i := 0; i <= len(stretches); i++ {
 		next := stretch{from: len(line), to: len(line), open: true}
-		if i < len(spans) {
-			next = spans[i]
+		if i < len(stretches) {
+			next = stretches[i]
 		}
 		for ; at < next.from; at++ {
 			if line[at] == '#' && (at == 0 || line[at-1] == ' ' || line[at-1] == '\t') {
@@ -77,8 +77,8 @@ func (s *source) visible(n int) (end int, secret bool) {
 				return at, true
 			}
 		}
-		if i+1 < len(spans) {
-			next.to = min(next.to, spans[i+1].from)
+		if i+1 < len(stretches) {
+			next.to = min(next.to, stretches[i+1].from)
 		}
 		if next.to > at && !next.open {
 			return at, true
@@ -122,11 +122,11 @@ func window(line []rune, from, to int) (text string, caret, carets int) {
 		}
 	}
 	start, end := 0, len(line)
-	if from > windowBefore+windowWidth/4 && end > windowWidth {
+	if from > windowBefore+WindowWidth/4 && end > WindowWidth {
 		start = from - windowBefore
 		put("…", start)
 	}
-	end = min(end, start+windowWidth)
+	end = min(end, start+WindowWidth)
 	for at := start; at < end; at++ {
 		if line[at] == '\t' {
 			put("→", at)
@@ -145,9 +145,9 @@ func window(line []rune, from, to int) (text string, caret, carets int) {
 
 // problem is a problem with its source line.
 func (s *source) problem(line, column, width int, hint, message string) Problem {
-	p := Problem{File: s.name, Line: line, Column: column, Message: printable(message), Hint: printable(hint)}
+	p := Problem{File: s.name, Line: line, Column: column, Message: Printable(message), Hint: Printable(hint)}
 	if len(s.lines) > 0 && line > 0 {
-		p.Source, p.caret, p.Width = s.snippet(line, column, width)
+		p.Source, p.Caret, p.Width = s.snippet(line, column, width)
 	}
 	return p
 }
