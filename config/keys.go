@@ -193,7 +193,7 @@ func (d *decoder) httpKeys() []strict.Key {
 			Decode: d.httpURL,
 			Doc:    "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket"},
 		{Name: "headers", Kind: strict.KindTextMap, Default: strict.None, Example: `{Authorization: "Bearer ${TOKEN}"}`, Form: strict.Form{Names: headerNames},
-			Show: strict.ShownName, Also: []string{"header"},
+			Show: strict.ShownNames, Also: []string{"header"},
 			Decode: d.headers,
 			Doc:    "headers besides those that Solotick sets itself"},
 		{Name: "body", Kind: strict.KindText, Default: strict.None, Example: `'{"dry": false}'`, Form: bodyForm,
@@ -211,11 +211,11 @@ func (d *decoder) httpKeys() []strict.Key {
 func (d *decoder) execKeys() []strict.Key {
 	return []strict.Key{
 		{Name: "command", Kind: strict.KindTextList, Default: strict.Required, Example: `["/bin/tool", "--fast"]`, Form: programForm,
-			Show: strict.ShownHead, Also: []string{"cmd", "args", "run"},
+			Show: strict.ShownFirst, Also: []string{"cmd", "args", "run"},
 			Decode: d.command,
 			Doc:    "the program and its arguments; there is no shell unless you write one"},
 		{Name: "env", Kind: strict.KindTextMap, Default: strict.None, Example: `{LEVEL: "5"}`, Form: strict.Form{Names: variableNames},
-			Show: strict.ShownName, Also: []string{"environment"},
+			Show: strict.ShownNames, Also: []string{"environment"},
 			Decode: d.environment,
 			Doc: "variables on top of Solotick's own environment (without its `SOLOTICK_REDIS_URL` and `TRACEPARENT`); " +
 				"cannot set `SOLOTICK_*`, which Solotick sets itself, nor `TRACEPARENT`"},

@@ -23,7 +23,7 @@ func (d *decoder) readyKeys() []strict.Key {
 			Decode: d.readyTCP,
 			Doc:    "ready is what accepts a connection: `host:port` on this machine"},
 		{Name: "exec", Kind: strict.KindTextList, Default: "url, tcp or exec", Example: `["/bin/app", "--ready"]`, Form: programForm,
-			Show: strict.ShownHead, Also: []string{"command", "cmd"},
+			Show: strict.ShownFirst, Also: []string{"command", "cmd"},
 			Decode: func(e strict.Entry) { d.program(e, &d.table.Ready.Exec) },
 			Doc:    "ready is what a program, given with its arguments, says with exit code 0"},
 		{Name: "interval", Kind: strict.KindDuration, Default: "2s", Example: "5s",

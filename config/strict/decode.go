@@ -129,9 +129,9 @@ func Quoted(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Mapping decodes the keys of a mapping, in the order of their description, and says which were there; one that was
-// misspelt counts, so that it is not called missing as well. Nothing at all counts as an empty mapping: that is what is
-// left when every line in it was commented out.
+// Mapping decodes the keys of a mapping, in the order of their description, and says which were there. A misspelt
+// key counts, so that it is not reported as missing as well. No value counts as an empty mapping: all its lines may be
+// commented out.
 func (d *Decoder) Mapping(e Entry) map[string]*yaml.Node {
 	found := map[string]*yaml.Node{}
 	if e.IsNull() {

@@ -60,9 +60,9 @@ func Words[T ~string](all ...T) Form {
 // item describes the i-th item of a list.
 func (k Key) item(i int) Key {
 	switch {
-	case k.Show == ShownHead && i == 0:
+	case k.Show == ShownFirst && i == 0:
 		k.Show = shownWord
-	case k.Show == ShownHead:
+	case k.Show == ShownFirst:
 		k.Show = hidden
 	}
 	return k

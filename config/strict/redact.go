@@ -16,13 +16,13 @@ const mask = "***"
 type Visibility int
 
 const (
-	hidden    Visibility = iota // none: the zero value, so that a new key is safe until someone thinks about it
-	Shown                       // all
-	ShownURL                    // URLs without user, password and query
-	ShownTime                   // those without a slash: a URL in the place of a time may be secret
-	shownWord                   // those without a blank: arguments may follow a program
-	ShownHead                   // of a list only the first item, if it is one word: a program, but not its arguments
-	ShownName                   // of a mapping only the names: headers, environment
+	hidden     Visibility = iota // none: the zero value, so that a new key is safe until someone thinks about it
+	Shown                        // all
+	ShownURL                     // URLs without user, password and query
+	ShownTime                    // those without a slash: a URL in the place of a time may be secret
+	shownWord                    // those without a blank: arguments may follow a program
+	ShownFirst                   // of a list only the first item, if it is one word: a program, but not its arguments
+	ShownNames                   // of a mapping only the names: headers, environment
 )
 
 const variableInURL = `\$\{[A-Za-z_][A-Za-z0-9_]*\}`
@@ -67,7 +67,7 @@ func (r *redactor) value(n *yaml.Node, k Key) {
 	switch {
 	case n.Kind == yaml.AliasNode && (k.Show != hidden || len(k.Keys) > 0):
 		r.mark(n, true)
-	case n.Kind == yaml.MappingNode && (k.Show == ShownName || len(k.Keys) > 0):
+	case n.Kind == yaml.MappingNode && (k.Show == ShownNames || len(k.Keys) > 0):
 		r.anchor(n)
 		r.mapping(n, k)
 	case n.Kind == yaml.SequenceNode && (k.Show != hidden || len(k.Keys) > 0):
