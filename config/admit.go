@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // Admits tells why a job or timer made through the API must not run beside this table; nil when it may. Such a job may
@@ -23,9 +25,9 @@ func (t *Table) Admits(j *Job) *Problem {
 	default:
 		return nil
 	}
-	what := "job " + quoted(j.Name)
+	what := "job " + strict.Quoted(j.Name)
 	if id, timer := strings.CutPrefix(j.Name, "timer:"); timer {
-		what = "timer " + quoted(id)
+		what = "timer " + strict.Quoted(id)
 	}
 	return &Problem{File: "body", Message: fmt.Sprintf("%s: http.url is %s", what, why), Hint: hint}
 }

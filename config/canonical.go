@@ -10,6 +10,8 @@ import (
 	"unicode/utf16"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // field is a key of a JSON object, with its value.
@@ -18,33 +20,15 @@ type field struct {
 	value any
 }
 
-// canonical writes what was decoded without a problem as JSON: the keys that were given, in the order of their
-// description, each value in one form. The same job written in another way gives the same bytes. A field that is given
-// stands at the beginning in place of the key of its name. There are no aliases in what the API accepts.
-func (d *decoder) canonical(root *yaml.Node, first ...field) []byte {
-	fields := object(first)
-	for _, f := range canonicalFields(d.root, root) {
-		// The address has the name, and after became at.
-		if f.name != "name" && f.name != "after" && (len(first) == 0 || f.name != first[0].name) {
-			fields = append(fields, f)
-		}
-	}
-	out := encode(fields)
-	if len(out) > MaxSource {
-		d.file("", "%sas JSON it is larger than 64 KiB", d.scope)
-	}
-	return out
-}
-
-func canonicalFields(keys []key, n *yaml.Node) object {
+func canonicalFields(keys []strict.Key, n *yaml.Node) object {
 	out := object{}
 	for _, k := range keys {
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value != k.name {
+			if n.Content[i].Value != k.Name {
 				continue
 			}
 			if v := canonicalValue(k, n.Content[i+1]); v != nil {
-				out = append(out, field{k.name, v})
+				out = append(out, field{k.Name, v})
 			}
 		}
 	}
@@ -52,35 +36,35 @@ func canonicalFields(keys []key, n *yaml.Node) object {
 }
 
 // canonicalValue is nil for a mapping or list with nothing in it.
-func canonicalValue(k key, n *yaml.Node) any {
+func canonicalValue(k strict.Key, n *yaml.Node) any {
 	if n.Tag == "!!null" {
 		return nil
 	}
-	switch k.kind {
-	case kindMapping:
-		return canonicalFields(k.keys, n)
-	case kindTextMap:
+	switch k.Kind {
+	case strict.KindMapping:
+		return canonicalFields(k.Keys, n)
+	case strict.KindTextMap:
 		texts := map[string]string{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			texts[n.Content[i].Value] = n.Content[i+1].Value
 		}
 		return texts
-	case kindCodes:
+	case strict.KindCodes:
 		codes := []string{}
 		for _, code := range n.Content {
 			codes = append(codes, strings.ReplaceAll(code.Value, " ", ""))
 		}
 		return codes
-	case kindDuration:
+	case strict.KindDuration:
 		v, _ := time.ParseDuration(n.Value)
-		return shortDuration(v)
-	case kindTime:
+		return strict.ShortDuration(v)
+	case strict.KindTime:
 		v, _ := time.Parse(time.RFC3339, n.Value)
 		return v.UTC().Format(time.RFC3339Nano)
-	case kindNumber:
+	case strict.KindNumber:
 		v, _ := strconv.Atoi(n.Value)
 		return v
-	case kindBool:
+	case strict.KindBool:
 		return strings.EqualFold(n.Value, "true")
 	}
 	return n.Value

@@ -6,13 +6,12 @@
 // where one can be guessed, the remedy. Nothing is half accepted, so a caller that keeps its old table on an error
 // always has one that is whole.
 //
-// What is written to the user never holds a secret. Values from the environment are never repeated. Of the text in the
-// file only what is known to be harmless is shown: the names of keys, and the values of keys that hold no secret;
-// everything else stands as *** in messages and source lines. The limit: a secret written where none belongs, as the
-// name of a job or as a key, is shown like any other name.
+// Messages show no secret. Package strict, which decodes the YAML, never repeats values of variables. It shows the names
+// of keys and the values of keys that hold no secret, and writes *** for everything else. The limit: a secret that stands
+// where none belongs, as the name of a job or as a key, is shown like any other name.
 //
-// What the API is given, jobs and timers, is decoded by the same description with the same strictness, but for what reaches
-// beyond the app beside it: see ParseJob and ParseTimer.
+// Jobs and timers that the API is given are decoded by the same description with the same strictness. Keys that reach
+// beyond the app beside the replica are refused: see ParseJob and ParseTimer.
 //
 // Parse is bounded: a file of more than 1 MiB, nesting deeper than 64 and aliases that expand beyond a quarter of a
 // million values are refused before they cost time. The package has no goroutines and uses no network; it looks at no

@@ -5,53 +5,58 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 const referenceFile = "../docs/table.md"
 
+// blank is asked for its descriptions of keys alone.
+var blank = newTableDecoder(nil, testNow)
+
 // sections of the reference, and the keys that each lists.
 func sections() []struct {
 	name string
-	keys []key
+	keys []strict.Key
 } {
 	return []struct {
 		name string
-		keys []key
+		keys []strict.Key
 	}{
-		{"the table", tableKeys()},
-		{"ready", readyKeys()},
-		{"redis", redisKeys()},
-		{"redis.sentinel", sentinelKeys()},
-		{"redis.cluster", clusterKeys()},
-		{"redis.tls", tlsKeys()},
-		{"jobs", jobKeys()},
-		{"jobs.http", httpKeys()},
-		{"jobs.exec", execKeys()},
-		{"jobs.retry", retryKeys()},
-		{"jobs.lock", lockKeys()},
-		{"jobs.resources", resourceKeys()},
-		{"jobs.notify", notifyKeys()},
+		{"the table", blank.tableKeys()},
+		{"ready", blank.readyKeys()},
+		{"redis", blank.redisKeys()},
+		{"redis.sentinel", blank.sentinelKeys()},
+		{"redis.cluster", blank.clusterKeys()},
+		{"redis.tls", blank.tlsKeys()},
+		{"jobs", blank.jobKeys()},
+		{"jobs.http", blank.httpKeys()},
+		{"jobs.exec", blank.execKeys()},
+		{"jobs.retry", blank.retryKeys()},
+		{"jobs.lock", blank.lockKeys()},
+		{"jobs.resources", blank.resourceKeys()},
+		{"jobs.notify", blank.notifyKeys()},
 	}
 }
 
 // rows writes the keys as the reference has them.
-func rows(name string, keys []key) string {
+func rows(name string, keys []strict.Key) string {
 	var b strings.Builder
 	b.WriteString("| key | type | default | meaning | example |\n| --- | --- | --- | --- | --- |\n")
 	for _, k := range keys {
-		def := k.def
-		if def != required && def != none && !strings.Contains(def, " ") && !strings.Contains(def, "`") {
+		def := k.Default
+		if def != strict.Required && def != strict.None && !strings.Contains(def, " ") && !strings.Contains(def, "`") {
 			def = "`" + def + "`"
 		}
 		mark := ""
-		if k.common && name == "jobs" {
+		if k.Common && name == "jobs" {
 			mark = " *d*"
 		}
-		example := k.example
+		example := k.Example
 		if example != "" {
 			example = "`" + example + "`"
 		}
-		fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", k.name, mark, k.kind, def, k.doc, example)
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", k.Name, mark, k.Kind, def, k.Doc, example)
 	}
 	return b.String()
 }
@@ -79,7 +84,7 @@ func TestReferenceListsTheKeysThatAreRead(t *testing.T) {
 			t.Errorf("keys of %s: run the test with -update\n got %s\nwant %s", s.name, got, want)
 		}
 	}
-	if all := count(tableKeys()) - count(commonKeys()); listed != all {
+	if all := count(blank.tableKeys()) - count(blank.commonKeys()); listed != all {
 		t.Errorf("the sections list %d keys of %d", listed, all)
 	}
 	if *update {
@@ -90,10 +95,10 @@ func TestReferenceListsTheKeysThatAreRead(t *testing.T) {
 }
 
 // count counts keys and the keys under them.
-func count(keys []key) int {
+func count(keys []strict.Key) int {
 	n := len(keys)
 	for _, k := range keys {
-		n += count(k.keys)
+		n += count(k.Keys)
 	}
 	return n
 }
@@ -106,30 +111,30 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 		exec  = "    exec: {command: [a]}\n"
 	)
 	tried := 0
-	check := func(top, job string, keys []key) {
+	check := func(top, job string, keys []strict.Key) {
 		t.Helper()
 		write := func(line string) *Table {
 			return parsed(t, fmt.Sprintf(table, strings.ReplaceAll(top, "LINE", line), strings.ReplaceAll(job, "LINE", line)))
 		}
 		want := write("")
 		for _, k := range keys {
-			if k.def == required || k.def == none || strings.Contains(k.def, " ") || k.keys != nil {
+			if k.Default == strict.Required || k.Default == strict.None || strings.Contains(k.Default, " ") || k.Keys != nil {
 				continue
 			}
 			tried++
-			if got := write(k.name + ": " + strings.Trim(k.def, "`") + "\n"); got.Hash != want.Hash {
-				t.Errorf("%s: the default is not %s", k.name, k.def)
+			if got := write(k.Name + ": " + strings.Trim(k.Default, "`") + "\n"); got.Hash != want.Hash {
+				t.Errorf("%s: the default is not %s", k.Name, k.Default)
 			}
 		}
 	}
-	check("LINE", http, tableKeys())
-	check("redis:\n  LINE\n", http, redisKeys())
-	check("ready:\n  tcp: localhost:1\n  LINE\n", http, readyKeys())
-	check("", http+"    LINE", jobKeys())
-	check("", http+"    lock:\n      LINE", lockKeys())
-	check("", http+"    retry:\n      LINE", retryKeys())
-	check("", http+"      LINE", httpKeys())
-	check("", exec+"    resources:\n      LINE", resourceKeys())
+	check("LINE", http, blank.tableKeys())
+	check("redis:\n  LINE\n", http, blank.redisKeys())
+	check("ready:\n  tcp: localhost:1\n  LINE\n", http, blank.readyKeys())
+	check("", http+"    LINE", blank.jobKeys())
+	check("", http+"    lock:\n      LINE", blank.lockKeys())
+	check("", http+"    retry:\n      LINE", blank.retryKeys())
+	check("", http+"      LINE", blank.httpKeys())
+	check("", exec+"    resources:\n      LINE", blank.resourceKeys())
 	if tried < 24 {
 		t.Errorf("only %d defaults were tried", tried)
 	}
@@ -137,25 +142,25 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 
 // TestExamplesOfKeysMakeATable puts the examples of all keys together.
 func TestExamplesOfKeysMakeATable(t *testing.T) {
-	examples := func(indent string, keys []key) string {
+	examples := func(indent string, keys []strict.Key) string {
 		var b strings.Builder
 		for _, k := range keys {
-			if k.keys == nil {
-				b.WriteString(indent + k.name + ": " + k.example + "\n")
+			if k.Keys == nil {
+				b.WriteString(indent + k.Name + ": " + k.Example + "\n")
 			}
 		}
 		return b.String()
 	}
 	env := func(name string) (string, bool) { return "x", true }
-	text := examples("", tableKeys()) +
-		"redis:\n" + examples("  ", redisKeys()) + "  tls:\n" + examples("    ", tlsKeys()) +
-		"ready:\n" + examples("  ", readyKeys()[2:]) +
-		"defaults:\n" + examples("  ", commonKeys()) +
-		"jobs:\n  -\n" + examples("    ", jobKeys()) + "    http:\n" + examples("      ", httpKeys()) +
-		"    lock:\n" + examples("      ", lockKeys()) + "    retry:\n" + examples("      ", retryKeys()) +
-		"    notify:\n" + examples("      ", notifyKeys()) +
-		"  - name: other\n    schedule: \"@daily\"\n    exec:\n" + examples("      ", execKeys()) +
-		"    resources:\n" + examples("      ", resourceKeys())
+	text := examples("", blank.tableKeys()) +
+		"redis:\n" + examples("  ", blank.redisKeys()) + "  tls:\n" + examples("    ", blank.tlsKeys()) +
+		"ready:\n" + examples("  ", blank.readyKeys()[2:]) +
+		"defaults:\n" + examples("  ", blank.commonKeys()) +
+		"jobs:\n  -\n" + examples("    ", blank.jobKeys()) + "    http:\n" + examples("      ", blank.httpKeys()) +
+		"    lock:\n" + examples("      ", blank.lockKeys()) + "    retry:\n" + examples("      ", blank.retryKeys()) +
+		"    notify:\n" + examples("      ", blank.notifyKeys()) +
+		"  - name: other\n    schedule: \"@daily\"\n    exec:\n" + examples("      ", blank.execKeys()) +
+		"    resources:\n" + examples("      ", blank.resourceKeys())
 	table, err := parse("table.yaml", []byte(text), env, testNow)
 	if err != nil {
 		t.Fatal(err)
@@ -163,8 +168,8 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 	if len(table.Jobs) != 2 {
 		t.Errorf("%d jobs", len(table.Jobs))
 	}
-	for _, k := range readyKeys()[:2] {
-		parsed(t, "service: s\njobs: []\nready: {"+k.name+": "+k.example+"}\n")
+	for _, k := range blank.readyKeys()[:2] {
+		parsed(t, "service: s\njobs: []\nready: {"+k.Name+": "+k.Example+"}\n")
 	}
 }
 

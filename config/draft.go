@@ -1,33 +1,42 @@
 package config
 
-import "maps"
+import (
+	"maps"
+	"slices"
+
+	"github.com/solotick/solotick/config/strict"
+)
 
 // draft is a job while it is read, with where its values were written.
 type draft struct {
 	Job
-	at map[string]text // by path
+	at      map[string]strict.Text // by path
+	missing []string               // paths of the values that could not be read, since a variable of theirs is not set
 }
 
-// noteText remembers where a value of the job was written, for the checks that compare several values.
-func (d *decoder) noteText(e entry, t text) {
+// fromDefaults is the origin of a job's values that defaults set.
+const fromDefaults = " (from defaults)"
+
+// note remembers where a value of the job was written, for the checks that compare several values.
+func (d *decoder) note(e strict.Entry, t strict.Text) {
 	if d.job != nil {
-		t.common = d.job == &d.base
-		d.job.at[e.path] = t
+		d.job.at[e.Path] = t
+		d.job.missing = slices.DeleteFunc(d.job.missing, func(path string) bool { return path == e.Path })
 	}
 }
 
-// note remembers that a mapping was written.
-func (d *decoder) note(e entry) {
-	d.noteText(e, text{node: e.at, label: e.path})
+// noteMapping remembers that a mapping was written.
+func (d *decoder) noteMapping(e strict.Entry) {
+	d.note(e, strict.Text{Node: e.At, Label: e.Path})
 }
 
 // own says whether the job itself sets a key.
 func (j *draft) own(path string) bool {
 	t, ok := j.at[path]
-	return ok && t.ok() && !t.common
+	return ok && t.OK() && t.Origin == ""
 }
 
 // clone is a new job that begins with the defaults.
 func (j *draft) clone() *draft {
-	return &draft{Job: j.Job, at: maps.Clone(j.at)}
+	return &draft{Job: j.Job, at: maps.Clone(j.at), missing: slices.Clone(j.missing)}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // MaxSource bounds what the API is given for one job or timer, and what Redis keeps of it, in bytes.
@@ -14,17 +16,20 @@ const MaxSource = 64 << 10
 // tableOnly are keys that only who may write the table can use: with them the API would reach beyond the app beside it.
 var tableOnly = []string{"exec", "allowRemote", "resources", "notify"}
 
+// noAliases: Redis keeps a job with everything written out, so a few aliases would make much of little.
+const noAliases = "an alias (*…) can stand in the table alone"
+
 const toTheTable = "put a job that needs it into the table"
 
 // dynamicKeys are the keys of a job that is made through the API.
-func dynamicKeys() []key {
-	var out []key
-	for _, k := range jobKeys() {
+func (d *decoder) dynamicKeys() []strict.Key {
+	var out []strict.Key
+	for _, k := range d.jobKeys() {
 		switch {
-		case slices.Contains(tableOnly, k.name):
+		case slices.Contains(tableOnly, k.Name):
 			continue
-		case k.name == "name":
-			k.decode = (*decoder).sameName
+		case k.Name == "name":
+			k.Decode = d.sameName
 		}
 		out = append(out, k)
 	}
@@ -35,63 +40,82 @@ func dynamicKeys() []key {
 // keys of a table's job but exec, allowRemote, resources and notify; ${…} is no variable but text, and there are no
 // defaults but those of an empty table. Its error is always a Problems, whose File is "body".
 func ParseJob(name string, data []byte) (*Job, error) {
-	of := subject{noun: "a job", text: "the body", begin: "begin with schedule: and http:", limit: MaxSource, most: "64 KiB", api: true}
-	d := newDecoder(of, dynamicKeys(), time.Now())
+	of := strict.Subject{Noun: "a job", Text: "the body", Begin: "begin with schedule: and http:", Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
+	d := newDecoder(of, time.Now())
+	d.Root = d.dynamicKeys()
 	d.begin("job", name)
 	d.job.Name, d.job.Dynamic = name, true
 	root, _ := d.document(data, "schedule", "http")
 	if why, hint := checkName(name); why != "" {
-		d.file(hint, "%sthe name %s", d.scope, why)
+		d.File(hint, "%sthe name %s", d.Scope, why)
 	}
 	if root != nil {
 		d.checkJob()
 	}
-	if len(d.problems) == 0 {
+	if len(d.Problems) == 0 {
 		d.job.Source = d.canonical(root)
 	}
-	if err := d.found(); err != nil {
+	if err := d.Found(); err != nil {
 		return nil, err
 	}
 	return &d.job.Job, nil
 }
 
 // sameName reads a name that the address has already: it may be there, since files with jobs have it.
-func (d *decoder) sameName(e entry) {
-	if t := d.text(e); t.ok() && t.value != d.job.Name {
-		d.bad(t, "leave it out, or send the job under this name", "must be %s, as in the address", quoted(d.job.Name))
+func (d *decoder) sameName(e strict.Entry) {
+	if t := d.Text(e); t.OK() && t.Value != d.job.Name {
+		d.Bad(t, "leave it out, or send the job under this name", "must be %s, as in the address", strict.Quoted(d.job.Name))
 	}
 }
 
 // begin makes room for the one job that is decoded.
 func (d *decoder) begin(what, name string) {
 	d.job = d.base.clone()
-	d.scope = fmt.Sprintf("%s %s: ", what, quoted(name))
+	d.Scope = fmt.Sprintf("%s %s: ", what, strict.Quoted(name))
 }
 
 // document decodes the mapping that is all of the text, asks for some of its keys and says which were there. A nil node means
 // that the problem is recorded.
 func (d *decoder) document(data []byte, needed ...string) (*yaml.Node, map[string]*yaml.Node) {
-	n := d.read("body", plainJSON(data))
+	n := d.Read("body", plainJSON(data))
 	if n == nil {
 		return nil, nil
 	}
-	e := entry{key: key{kind: kindMapping, keys: d.root}, at: n, val: n}
+	e := strict.Entry{Key: strict.Key{Kind: strict.KindMapping, Keys: d.Root}, At: n, Value: n}
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, d.of.begin, "%s must be a mapping, not %s", d.of.noun, kindOf(n))
+		d.Fail(n, d.Subject.Begin, "%s must be a mapping, not %s", d.Subject.Noun, strict.KindOf(n))
 		return nil, nil
 	}
-	if !d.plain(e) {
+	if !d.Plain(e) {
 		return nil, nil
 	}
-	found := d.mapping(e)
+	found := d.Mapping(e)
 	for _, name := range needed {
-		if k, _ := find(d.root, name); found[name] == nil {
-			hint := name + ": " + k.example
-			if k.keys != nil {
+		if k, _ := strict.Find(d.Root, name); found[name] == nil {
+			hint := name + ": " + k.Example
+			if k.Keys != nil {
 				hint = name + `: {url: "http://127.0.0.1:8080/path"}`
 			}
-			d.fail(n, hint, "%s is missing", name)
+			d.Fail(n, hint, "%s is missing", name)
 		}
 	}
 	return n, found
+}
+
+// canonical writes what was decoded without a problem as JSON: the keys that were given, in the order of their
+// description, each value in one form. The same job written in another way gives the same bytes. A field that is given
+// stands at the beginning in place of the key of its name. There are no aliases in what the API accepts.
+func (d *decoder) canonical(root *yaml.Node, first ...field) []byte {
+	fields := object(first)
+	for _, f := range canonicalFields(d.Root, root) {
+		// The address has the name, and after became at.
+		if f.name != "name" && f.name != "after" && (len(first) == 0 || f.name != first[0].name) {
+			fields = append(fields, f)
+		}
+	}
+	out := encode(fields)
+	if len(out) > MaxSource {
+		d.File("", "%sas JSON it is larger than 64 KiB", d.Scope)
+	}
+	return out
 }

@@ -5,39 +5,41 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
-func (d *decoder) exec(e entry) {
+func (d *decoder) exec(e strict.Entry) {
 	d.job.Exec = &Exec{}
-	if found := d.mapping(e); found["command"] == nil && (e.isNull() || e.val.Kind == yaml.MappingNode) {
-		d.fail(e.at, `command: ["/bin/tool", "--fast"]`, "exec.command is missing")
+	if found := d.Mapping(e); found["command"] == nil && (e.IsNull() || e.Value.Kind == yaml.MappingNode) {
+		d.Fail(e.At, `command: ["/bin/tool", "--fast"]`, "exec.command is missing")
 	}
 }
 
-func (d *decoder) command(e entry) {
-	d.note(e)
+func (d *decoder) command(e strict.Entry) {
+	d.noteMapping(e)
 	d.program(e, &d.job.Exec.Command)
 }
 
 // program reads a list of a program and its arguments.
-func (d *decoder) program(e entry, to *[]string) {
-	items, ok := d.list(e)
-	if ok && (e.isNull() || len(e.val.Content) == 0) {
-		d.fail(e.at, `write the program and its arguments: ["/bin/tool", "--fast"]`, "%s must not be empty", e.path)
+func (d *decoder) program(e strict.Entry, to *[]string) {
+	items, ok := d.List(e)
+	if ok && (e.IsNull() || len(e.Value.Content) == 0) {
+		d.Fail(e.At, `write the program and its arguments: ["/bin/tool", "--fast"]`, "%s must not be empty", e.Path)
 	}
 	for i, item := range items {
-		t := d.text(item)
-		if i == 0 && t.ok() && strings.TrimSpace(t.value) == "" {
-			d.bad(t, "", "the program must not be empty")
+		t := d.Text(item)
+		if i == 0 && t.OK() && strings.TrimSpace(t.Value) == "" {
+			d.Bad(t, "", "the program must not be empty")
 		}
-		*to = append(*to, t.value)
+		*to = append(*to, t.Value)
 	}
 }
 
 var envName = regexp.MustCompile(variableNames)
 
-func (d *decoder) environment(e entry) {
-	d.textMap(e, checkEnvName, func(name *yaml.Node, t text) { set(&d.job.Exec.Env, name.Value, t.value) })
+func (d *decoder) environment(e strict.Entry) {
+	d.TextMap(e, checkEnvName, func(name *yaml.Node, t strict.Text) { set(&d.job.Exec.Env, name.Value, t.Value) })
 }
 
 func checkEnvName(name string) (why, hint string) {

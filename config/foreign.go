@@ -8,9 +8,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// foreign recognizes what is a table of another kind, of which one problem says more than many.
-func (d *decoder) foreign(root *yaml.Node) bool {
-	if d.of.api || root.Kind != yaml.MappingNode {
+// foreign recognizes files of other tools, of which one problem says more than many: content is the whole text, root its
+// tree. One of them is given.
+func (d *decoder) foreign(content string, root *yaml.Node) bool {
+	switch {
+	case d.Subject.Literal:
+		return false
+	case root == nil:
+		return d.crontab(content)
+	case root.Kind != yaml.MappingNode:
 		return false
 	}
 	values := map[string]string{}
@@ -29,13 +35,13 @@ func (d *decoder) foreign(root *yaml.Node) bool {
 	case slices.Contains([]string{"ConfigMap", "Secret"}, kind):
 		what, hint = kind, "the table is the text under data: save and check that alone"
 	}
-	d.file(hint, "this is a Kubernetes %s, not a table", what)
+	d.File(hint, "this is a Kubernetes %s, not a table", what)
 	return true
 }
 
 // toImport is the command that makes a table of the file.
 func (d *decoder) toImport() string {
-	return "make a table from it: solotick import " + d.src.name + " > table.yaml"
+	return "make a table from it: solotick import " + d.path + " > table.yaml"
 }
 
 var (
@@ -61,6 +67,6 @@ func (d *decoder) crontab(text string) bool {
 	if entries == 0 {
 		return false
 	}
-	d.file(d.toImport(), "this is a crontab, not a table")
+	d.File(d.toImport(), "this is a crontab, not a table")
 	return true
 }

@@ -1,25 +1,6 @@
 package config
 
-// form is what can be said of a value without reading it. What is not zero holds for the decoder and the JSON Schema.
-type form struct {
-	words       []string // the only values
-	least, most int      // of a number
-	length      int      // of text, in characters: at most
-	pattern     string   // of text, or of the texts in a list; it lets pass what the decoder looks at more closely
-	names       string   // the same for the names in a mapping of text
-	filled      bool     // a list has items
-	choice      []string // keys of a mapping, of which no two can stand together
-	chosen      bool     // and of which one must
-	needs       string   // another key that must be there too
-}
-
-func words[T ~string](all ...T) form {
-	var f form
-	for _, w := range all {
-		f.words = append(f.words, string(w))
-	}
-	return f
-}
+import "github.com/solotick/solotick/config/strict"
 
 // Patterns are written so that Go and the ECMAScript of JSON Schema read them alike.
 const (
@@ -37,19 +18,19 @@ const (
 
 // The forms of the values that need more than their kind.
 var (
-	nameForm    = form{pattern: `^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`, length: 63}
-	filledForm  = form{pattern: `\S`}
-	listenForm  = form{pattern: `^$|:[0-9]+$`}
-	adminForm   = form{pattern: `^$|^` + onLocal + `:[0-9]+$`}
-	tcpForm     = form{pattern: `^` + onLocal + `:[0-9]+$`}
-	addrsForm   = form{pattern: `^[^ /@]+:[0-9]+$`, filled: true}
-	redisForm   = form{pattern: `^` + Embedded + `$|^[Rr][Ee][Dd][Ii][Ss]{1,2}://.|^[Uu][Nn][Ii][Xx]:/.`}
-	webForm     = form{pattern: `^` + webScheme + `.`}
-	localForm   = form{pattern: `^http://unix:/|^` + webScheme + `([^/?#]*@)?` + onLocal}
-	pingForm    = form{pattern: `^$|^` + webScheme + `.`}
-	methodForm  = form{pattern: "^[-!#$%&'*+.^_`|~0-9A-Z]+$"}
-	bodyForm    = form{length: maxBody}
-	codesForm   = form{pattern: `^([0-9]{3})(?: *- *([0-9]{3}))?$`, least: 100, most: 599, filled: true}
-	programForm = form{filled: true}
-	bytesForm   = form{pattern: `^([0-9]{1,19})(k|M|G|Ki|Mi|Gi)?$`, least: leastMemory}
+	nameForm    = strict.Form{Pattern: `^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`, Length: 63}
+	filledForm  = strict.Form{Pattern: `\S`}
+	listenForm  = strict.Form{Pattern: `^$|:[0-9]+$`}
+	adminForm   = strict.Form{Pattern: `^$|^` + onLocal + `:[0-9]+$`}
+	tcpForm     = strict.Form{Pattern: `^` + onLocal + `:[0-9]+$`}
+	addrsForm   = strict.Form{Pattern: `^[^ /@]+:[0-9]+$`, Filled: true}
+	redisForm   = strict.Form{Pattern: `^` + Embedded + `$|^[Rr][Ee][Dd][Ii][Ss]{1,2}://.|^[Uu][Nn][Ii][Xx]:/.`}
+	webForm     = strict.Form{Pattern: `^` + webScheme + `.`}
+	localForm   = strict.Form{Pattern: `^http://unix:/|^` + webScheme + `([^/?#]*@)?` + onLocal}
+	pingForm    = strict.Form{Pattern: `^$|^` + webScheme + `.`}
+	methodForm  = strict.Form{Pattern: "^[-!#$%&'*+.^_`|~0-9A-Z]+$"}
+	bodyForm    = strict.Form{Length: maxBody}
+	codesForm   = strict.Form{Pattern: `^([0-9]{3})(?: *- *([0-9]{3}))?$`, Least: 100, Most: 599, Filled: true}
+	programForm = strict.Form{Filled: true}
+	bytesForm   = strict.Form{Pattern: `^([0-9]{1,19})(k|M|G|Ki|Mi|Gi)?$`, Least: leastMemory}
 )

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output")
@@ -71,7 +73,7 @@ func golden(t *testing.T, name string, data []byte) {
 	}
 	got := problems.Error() + "\n"
 	checkProblems(t, data, problems)
-	for _, word := range []string{"!!", "yaml:", "go-yaml", "unmarshal", "libyaml", "config.", "time:", "%!"} {
+	for _, word := range []string{"!!", "yaml:", "go-yaml", "unmarshal", "libyaml", "config.", "strict.", "time:", "%!"} {
 		if strings.Contains(strings.ReplaceAll(got, "\n", " "), " "+word) {
 			t.Errorf("%q speaks of the insides:\n%s", word, got)
 		}
@@ -105,11 +107,11 @@ func checkProblems(t *testing.T, data []byte, problems []Problem) {
 		if i > 0 && (p.Line < problems[i-1].Line || p.Line == problems[i-1].Line && p.Column < problems[i-1].Column) {
 			t.Errorf("%q stands behind a later one", p.Message)
 		}
-		if s := p.String(); printable(s) != strings.ReplaceAll(s, "\n", `\n`) {
+		if s := p.String(); strict.Printable(s) != strings.ReplaceAll(s, "\n", `\n`) {
 			t.Errorf("%q would act on a terminal", s)
 		}
-		if len(p.Source) > 0 && (p.caret < 0 || p.Width < 1 || p.caret > utf8.RuneCountInString(p.Source)) {
-			t.Errorf("%q: caret at %d, %d wide", p.Source, p.caret, p.Width)
+		if len(p.Source) > 0 && (p.Caret < 0 || p.Width < 1 || p.Caret > utf8.RuneCountInString(p.Source)) {
+			t.Errorf("%q: caret at %d, %d wide", p.Source, p.Caret, p.Width)
 		}
 	}
 }

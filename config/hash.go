@@ -35,19 +35,20 @@ func (j *Job) content() string {
 // hash is that of the table as written: variables that differ from replica to replica, as the name of a pod, make no other
 // table of it. So it is taken of what the table says where no variable is set, and of the values that have one as they stand.
 func (d *decoder) hash(root *yaml.Node) string {
-	if len(d.references) == 0 {
+	if len(d.References) == 0 {
 		return d.table.hash(nil)
 	}
-	bare := newDecoder(d.of, d.root, d.now)
-	bare.src, bare.hidden, bare.lenient = d.src, d.hidden, true
+	bare := newTableDecoder(nil, d.now)
+	bare.Rules.Unset = bare.leftUnset
+	bare.Again(d.Decoder)
 	bare.whole(root)
-	return bare.table.hash(slices.DeleteFunc(bare.references, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
+	return bare.table.hash(slices.DeleteFunc(bare.References, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
 }
 
 // hash tells one table from another. It is shown in metrics and logs, so it must not help to guess a secret:
-// of all that can hold one only sixteen bits go into it, far too few to confirm a guess. What is in plain sight anyway,
-// the jobs and when they run, fills the other thirty-two. Where a replica listens is its own matter: replicas on one
-// machine differ in that, and not in what they fire.
+// values that may hold one contribute sixteen bits, far too few to confirm a guess. The jobs and when they run, which are
+// no secret, fill the other thirty-two. The addresses a replica listens on do not count: replicas on one machine differ in
+// them and fire the same.
 func (t *Table) hash(references [][2]string) string {
 	type job struct {
 		Name, Fingerprint, TimeZone string
@@ -85,8 +86,8 @@ func (t *Table) whole() Table {
 	return whole
 }
 
-// Equal says whether two tables say the same, in every value and in the order of their jobs, and have the same hash: then
-// there is nothing to reload. Other than the hash alone, which holds little of what may be secret, it cannot be wrong.
+// Equal says whether two tables have the same hash, the same values and the same order of jobs: then there is nothing to
+// reload. Unlike Hash, which contains only 16 bits of the secrets, Equal compares every value.
 func (t *Table) Equal(other *Table) bool {
 	return t.Hash == other.Hash && digest(t.whole(), 64) == digest(other.whole(), 64)
 }

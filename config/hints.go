@@ -7,8 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/config/strict"
 )
+
+// Nearest is the one of the words that word may have been meant to be; "" = none. See strict.Nearest.
+func Nearest(word string, words []string) string { return strict.Nearest(word, words) }
 
 // otherWords are what other tools call the words of a key, or people say.
 var otherWords = map[string]map[string]string{
@@ -21,12 +27,12 @@ var otherWords = map[string]map[string]string{
 
 // wordHint is what somebody may have meant who wrote a word that a key does not know; "" when nobody can tell.
 func wordHint(name, value string, words []string) string {
-	if name == "guarantee" && plainName(value) == "exactlyonce" {
+	if name == "guarantee" && strict.PlainName(value) == "exactlyonce" {
 		return "no scheduler can promise that: at-most-once never runs a tick twice, at-least-once repeats a run that was cut short"
 	}
-	near := otherWords[name][plainName(value)]
+	near := otherWords[name][strict.PlainName(value)]
 	if near == "" {
-		near = Nearest(value, words)
+		near = strict.Nearest(value, words)
 	}
 	if near == "" {
 		return ""
@@ -158,4 +164,95 @@ func offsetZone(name string) string {
 		return ""
 	}
 	return zone
+}
+
+// remedy is the hint for a value of the wrong kind.
+func (d *decoder) remedy(e strict.Entry) string {
+	scalar := e.Value.Kind == yaml.ScalarNode
+	switch {
+	case e.Kind == strict.KindTextList && scalar:
+		return `write a list: ["/bin/tool", "--fast"], or for a shell ["sh", "-c", "…"]`
+	case e.Kind == kindJobs:
+		return "begin each job with a dash: - name: …"
+	case e.Kind == strict.KindTextMap:
+		return "write a mapping: {NAME: value}"
+	case e.Kind == strict.KindMapping:
+		if k, ok := strict.Find(e.Keys, "url"); ok && scalar {
+			return fmt.Sprintf("write %s: {%s: …}", e.Name, k.Name)
+		} else if example := filled[e.Name]; example != "" {
+			return fmt.Sprintf("write %s: %s", e.Name, example)
+		}
+	case e.Kind == strict.KindCodes && scalar:
+		return "write a list: [200-299, 404]"
+	case e.Name == "body" && !scalar:
+		return `a body is text: put it in quotes, '{"dry": false}'`
+	}
+	return ""
+}
+
+// oneOf reads one of the words of a key.
+func oneOf[T ~string](d *decoder, e strict.Entry, to *T) {
+	t := d.Text(e)
+	if !t.OK() {
+		return
+	}
+	words := e.Form.Words
+	if slices.Contains(words, t.Value) {
+		*to = T(t.Value)
+		d.note(e, t)
+		return
+	}
+	hint := ""
+	if !t.Opaque {
+		hint = wordHint(e.Name, t.Value, words)
+	}
+	d.Bad(t, hint, "must be %s", strings.Join(words, " or "))
+}
+
+// inAJob is the home of a job's own keys.
+const inAJob = "in a job"
+
+// homes are the places where a key of that name is known, as the user would look for them. While a job is decoded, only
+// places in a job count.
+func (d *decoder) homes(name string) []string {
+	inJob := !d.Subject.Literal && d.job != nil
+	var out []string
+	elsewhere := []string{"under redis", "under sentinel", "under ready"}
+	var walk func(keys []strict.Key, under string)
+	walk = func(keys []strict.Key, under string) {
+		for _, k := range keys {
+			if k.Name == name && !(inJob && slices.Contains(elsewhere, under)) {
+				out = append(out, under)
+			}
+			switch k.Name {
+			case "jobs":
+				walk(k.Keys, inAJob)
+			case "defaults": // has no keys of its own
+			default:
+				walk(k.Keys, "under "+k.Name)
+			}
+		}
+	}
+	walk(d.Root, "at the top level")
+	if defaults, ok := strict.Find(d.Root, "defaults"); ok && !inJob {
+		if _, ok := strict.Find(defaults.Keys, name); ok {
+			out = append(out, "under defaults")
+		}
+	}
+	return out
+}
+
+// explain says why a key that the table knows cannot stand in e.
+func (d *decoder) explain(e strict.Entry, name string) (message, hint string) {
+	switch {
+	case d.Subject.Literal && e.Path == "" && slices.Contains(tableOnly, name):
+		return fmt.Sprintf("%q is for jobs of the table alone", name), toTheTable
+	case e.Name == "defaults" && slices.Contains(d.homes(name), inAJob):
+		var allowed []string
+		for _, k := range e.Keys {
+			allowed = append(allowed, k.Name)
+		}
+		return fmt.Sprintf("%q cannot have a default", name), "each job sets its own; allowed here: " + strings.Join(allowed, ", ")
+	}
+	return "", ""
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 const (
@@ -18,48 +20,48 @@ const (
 	unixURL = "http://unix:"
 )
 
-func (d *decoder) http(e entry) {
+func (d *decoder) http(e strict.Entry) {
 	d.job.HTTP = &HTTP{Method: http.MethodPost, SuccessCodes: []CodeRange{{200, 299}}}
-	if found := d.mapping(e); found["url"] == nil && (e.isNull() || e.val.Kind == yaml.MappingNode) {
-		d.fail(e.at, "url: http://127.0.0.1:8080/path", "http.url is missing")
+	if found := d.Mapping(e); found["url"] == nil && (e.IsNull() || e.Value.Kind == yaml.MappingNode) {
+		d.Fail(e.At, "url: http://127.0.0.1:8080/path", "http.url is missing")
 	}
 }
 
 var token7230 = regexp.MustCompile(headerNames)
 
-func (d *decoder) method(e entry) {
-	t := d.text(e)
+func (d *decoder) method(e strict.Entry) {
+	t := d.Text(e)
 	switch {
-	case !t.ok():
-	case !token7230.MatchString(t.value):
-		d.bad(t, "write GET, POST, PUT, …", "not an HTTP method")
-	case t.value != strings.ToUpper(t.value):
+	case !t.OK():
+	case !token7230.MatchString(t.Value):
+		d.Bad(t, "write GET, POST, PUT, …", "not an HTTP method")
+	case t.Value != strings.ToUpper(t.Value):
 		hint := ""
-		if !t.opaque {
-			hint = "write " + strings.ToUpper(t.value)
+		if !t.Opaque {
+			hint = "write " + strings.ToUpper(t.Value)
 		}
-		d.bad(t, hint, "must be in capitals")
-	case t.value == http.MethodConnect:
-		d.bad(t, "", "opens a tunnel and runs nothing")
+		d.Bad(t, hint, "must be in capitals")
+	case t.Value == http.MethodConnect:
+		d.Bad(t, "", "opens a tunnel and runs nothing")
 	default:
-		d.job.HTTP.Method = t.value
+		d.job.HTTP.Method = t.Value
 	}
 }
 
-func (d *decoder) httpURL(e entry) {
-	t := d.text(e)
-	if !t.ok() {
+func (d *decoder) httpURL(e strict.Entry) {
+	t := d.Text(e)
+	if !t.OK() {
 		return
 	}
-	if why, hint := checkHTTPURL(t.value); why != "" {
-		if t.opaque {
+	if why, hint := checkHTTPURL(t.Value); why != "" {
+		if t.Opaque {
 			hint = "check the values of its variables"
 		}
-		d.bad(t, hint, "%s", why)
+		d.Bad(t, hint, "%s", why)
 		return
 	}
-	d.job.HTTP.URL = t.value
-	d.noteText(e, t)
+	d.job.HTTP.URL = t.Value
+	d.note(e, t)
 }
 
 // checkHTTPURL says what is wrong with a target, and what to write instead. Neither repeats it.
@@ -84,8 +86,8 @@ func checkHTTPURL(raw string) (why, hint string) {
 	case err != nil && strings.Contains(raw, "://"), strings.ContainsAny(raw, " \t\r\n"):
 		return "not a URL", form
 	case err != nil, u.Scheme != "http" && u.Scheme != "https":
-		if shown := "http://" + raw; !strings.Contains(raw, "://") && safeURL(shown) == shown {
-			return "must begin with http:// or https://", "write " + shown
+		if better := "http://" + raw; !strings.Contains(raw, "://") && strict.OpenURL.MatchString(better) {
+			return "must begin with http:// or https://", "write " + better
 		}
 		return "must begin with http:// or https://", form
 	case u.Hostname() == "":
@@ -127,22 +129,22 @@ var ownHeaders = map[string]string{
 	"Upgrade":           "HTTP",
 }
 
-func (d *decoder) headers(e entry) {
+func (d *decoder) headers(e strict.Entry) {
 	lines := map[string]int{}
-	d.textMap(e, checkHeaderName, func(name *yaml.Node, t text) {
+	d.TextMap(e, checkHeaderName, func(name *yaml.Node, t strict.Text) {
 		canonical := http.CanonicalHeaderKey(name.Value)
 		if line := lines[canonical]; line > 0 {
-			d.fail(name, "", "%s %q: the same header is already set in line %d; case makes no difference",
-				e.path, d.nameText(name), line)
+			d.Fail(name, "", "%s %q: the same header is already set in line %d; case makes no difference",
+				e.Path, d.NameText(name), line)
 			return
 		}
 		lines[canonical] = name.Line
-		if strings.ContainsFunc(t.value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			d.bad(t, "a file or variable that ends in a newline is the usual cause",
+		if strings.ContainsFunc(t.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			d.Bad(t, "a file or variable that ends in a newline is the usual cause",
 				"a header's value cannot hold line breaks or control characters")
 			return
 		}
-		set(&d.job.HTTP.Headers, name.Value, t.value)
+		set(&d.job.HTTP.Headers, name.Value, t.Value)
 	})
 }
 
@@ -164,38 +166,38 @@ func checkHeaderName(name string) (why, hint string) {
 	return "", ""
 }
 
-func (d *decoder) body(e entry) {
-	t := d.text(e)
-	if t.ok() && len(t.value) > maxBody {
-		d.bad(t, "", "must have at most 64 KiB, has %d", (len(t.value)+1023)>>10)
+func (d *decoder) body(e strict.Entry) {
+	t := d.Text(e)
+	if t.OK() && len(t.Value) > maxBody {
+		d.Bad(t, "", "must have at most 64 KiB, has %d", (len(t.Value)+1023)>>10)
 		return
 	}
-	d.job.HTTP.Body = t.value
+	d.job.HTTP.Body = t.Value
 }
 
-var codeRange = regexp.MustCompile(codesForm.pattern)
+var codeRange = regexp.MustCompile(codesForm.Pattern)
 
 // codes reads a list of codes. An empty one is refused: hint and complaint say why.
-func (d *decoder) codes(e entry, to *[]CodeRange, hint, complaint string) {
-	d.note(e)
-	items, ok := d.list(e)
+func (d *decoder) codes(e strict.Entry, to *[]CodeRange, hint, complaint string) {
+	d.noteMapping(e)
+	items, ok := d.List(e)
 	if ok && len(items) == 0 {
-		if e.isNull() || len(e.val.Content) == 0 {
-			d.fail(e.at, hint, "%s: %s", e.path, complaint)
+		if e.IsNull() || len(e.Value.Content) == 0 {
+			d.Fail(e.At, hint, "%s: %s", e.Path, complaint)
 		}
 		return
 	}
 	var codes []CodeRange
-	noted := text{node: e.at, label: e.path}
+	noted := strict.Text{Node: e.At, Label: e.Path}
 	for _, item := range items {
-		t := d.scalar(item, "!!int", "!!str")
-		noted.opaque = noted.opaque || t.opaque || !t.ok()
-		if !t.ok() {
+		t := d.Scalar(item, "!!int", "!!str")
+		noted.Opaque = noted.Opaque || t.Opaque || !t.OK()
+		if !t.OK() {
 			continue
 		}
-		m := codeRange.FindStringSubmatch(t.value)
+		m := codeRange.FindStringSubmatch(t.Value)
 		if m == nil {
-			d.bad(t, "", "must be a code (404) or a range of codes (200-299)")
+			d.Bad(t, "", "must be a code (404) or a range of codes (200-299)")
 			continue
 		}
 		from, _ := strconv.Atoi(m[1])
@@ -205,17 +207,17 @@ func (d *decoder) codes(e entry, to *[]CodeRange, hint, complaint string) {
 		}
 		switch {
 		case from < 100 || from > 599 || to < 100 || to > 599:
-			d.bad(t, "", "codes go from 100 to 599")
+			d.Bad(t, "", "codes go from 100 to 599")
 		case to < from:
 			hint := ""
-			if !t.opaque {
+			if !t.Opaque {
 				hint = fmt.Sprintf("write %d-%d", to, from)
 			}
-			d.bad(t, hint, "the range is reversed")
+			d.Bad(t, hint, "the range is reversed")
 		default:
 			codes = append(codes, CodeRange{from, to})
 		}
 	}
-	d.noteText(e, noted)
+	d.note(e, noted)
 	*to = codes
 }

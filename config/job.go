@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/config/strict"
 )
 
 const (
@@ -42,71 +43,75 @@ func defaultJob() Job {
 	}
 }
 
-func (d *decoder) defaults(e entry) {
-	d.job, d.scope = &d.base, "defaults: "
-	if e.isNull() || e.val.Kind == yaml.MappingNode {
-		e.path = "" // the scope says where
-		d.mapping(e)
+func (d *decoder) defaults(e strict.Entry) {
+	d.job, d.Scope = &d.base, "defaults: "
+	if e.IsNull() || e.Value.Kind == yaml.MappingNode {
+		e.Path = "" // the scope says where
+		d.Mapping(e)
 	} else {
-		d.scope = ""
-		d.wrongKind(e)
+		d.Scope = ""
+		d.WrongKind(e)
 	}
-	d.job, d.scope = nil, ""
+	for path, t := range d.base.at {
+		t.Origin = fromDefaults
+		d.base.at[path] = t
+	}
+	d.job, d.Scope = nil, ""
 }
 
-func (d *decoder) jobs(e entry) {
-	items, ok := d.list(e)
-	if ok && len(items) == 0 && (e.isNull() || len(e.val.Content) == 0) {
-		d.warn(e.at, "", "jobs is empty: nothing will run")
+func (d *decoder) jobs(e strict.Entry) {
+	items, ok := d.List(e)
+	if ok && len(items) == 0 && (e.IsNull() || len(e.Value.Content) == 0) {
+		d.Warn(e.At, "", "jobs is empty: nothing will run")
 	}
-	if !ok || len(items) < len(e.val.Content) {
+	if !ok || len(items) < len(e.Value.Content) {
 		d.broken("")
 	}
 	for i, item := range items {
 		d.job = d.base.clone()
-		d.scope = fmt.Sprintf("jobs[%d]: ", i)
+		d.Scope = fmt.Sprintf("jobs[%d]: ", i)
 		if name := d.nameOf(item); name != "" {
-			d.scope = fmt.Sprintf("job %s: ", quoted(name))
+			d.Scope = fmt.Sprintf("job %s: ", strict.Quoted(name))
 		}
-		item.path, item.kind = "", kindMapping
+		item.Path, item.Kind = "", strict.KindMapping
 		switch {
-		case item.isNull():
-			d.fail(item.at, "", "this job is empty")
+		case item.IsNull():
+			d.Fail(item.At, "", "this job is empty")
 			d.broken("")
-		case item.val.Kind != yaml.MappingNode:
-			d.fail(item.val, "write its keys: name, schedule, and http or exec",
-				"a job must be a mapping, not %s", kindOf(item.val))
+		case item.Value.Kind != yaml.MappingNode:
+			d.Fail(item.Value, "write its keys: name, schedule, and http or exec",
+				"a job must be a mapping, not %s", strict.KindOf(item.Value))
 			d.broken("")
 		default:
-			before := len(d.problems)
-			found := d.mapping(item)
-			d.finishJob(item.val, found)
-			if len(d.problems) == before {
+			before := len(d.Problems)
+			found := d.Mapping(item)
+			d.finishJob(item.Value, found)
+			if len(d.Problems) == before {
 				d.table.Jobs = append(d.table.Jobs, d.job.Job)
 			} else {
 				d.broken(d.job.Name)
 			}
 		}
 	}
-	d.job, d.scope = nil, ""
+	d.job, d.Scope = nil, ""
 }
 
 // broken keeps the name of a job that has problems, for callers that run no jobs: replicas may run this job, and it can be
 // paused. The name is "" if it cannot be read either.
 func (d *decoder) broken(name string) {
-	if d.lenient && (name == "" || !slices.ContainsFunc(d.table.Jobs, func(j Job) bool { return j.Name == name })) {
+	if d.Rules.Unset != nil && (name == "" || !slices.ContainsFunc(d.table.Jobs, func(j Job) bool { return j.Name == name })) {
 		d.table.Jobs = append(d.table.Jobs, Job{Name: name})
 	}
 }
 
 // nameOf is a job's name as it was written, so that every message about it can begin with it.
-func (d *decoder) nameOf(job entry) string {
-	if job.val.Kind != yaml.MappingNode {
+func (d *decoder) nameOf(job strict.Entry) string {
+	if job.Value.Kind != yaml.MappingNode {
 		return ""
 	}
-	for i := 0; i+1 < len(job.val.Content); i += 2 {
-		if name, val := job.val.Content[i], resolved(job.val.Content[i+1]); name.Value == "name" {
-			if val.Kind == yaml.ScalarNode && val.Tag == "!!str" && !d.hidden[val] {
+	for i := 0; i+1 < len(job.Value.Content); i += 2 {
+		if name, val := job.Value.Content[i], strict.Resolved(job.Value.Content[i+1]); name.Value == "name" {
+			if val.Kind == yaml.ScalarNode && val.Tag == "!!str" && !d.IsHidden(val) {
 				return val.Value
 			}
 		}
@@ -118,18 +123,18 @@ func (d *decoder) nameOf(job entry) string {
 func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 	for _, k := range []string{"name", "schedule"} {
 		if found[k] == nil {
-			d.fail(n, "", "%s is missing", k)
+			d.Fail(n, "", "%s is missing", k)
 		}
 	}
 	switch h, x := found["http"], found["exec"]; {
 	case h == nil && x == nil:
-		d.fail(n, "give it http (a request) or exec (a command)", "nothing to run")
-	case present(h) && present(x):
+		d.Fail(n, "give it http (a request) or exec (a command)", "nothing to run")
+	case strict.Present(h) && strict.Present(x):
 		later := h
 		if x.Line > h.Line || x.Line == h.Line && x.Column > h.Column {
 			later = x
 		}
-		d.fail(later, "a job has one of them; make two jobs of it", "both http and exec are set")
+		d.Fail(later, "a job has one of them; make two jobs of it", "both http and exec are set")
 	}
 	d.checkJob()
 }
@@ -156,60 +161,60 @@ var whenKeys = []string{"name", "schedule", "timeZone", "start", "end"}
 // finishSchedule parses the schedule once zone and window are known.
 func (d *decoder) finishSchedule() {
 	j := d.job
-	if end := j.at["end"]; end.ok() && !j.Start.IsZero() && !j.End.After(j.Start) {
-		d.bad(end, "", "must be after %s", j.at["start"].label)
+	if end := j.at["end"]; end.OK() && !j.Start.IsZero() && !j.End.After(j.Start) {
+		d.Bad(end, "", "must be after %s", j.at["start"].Label)
 		j.Start, j.End = time.Time{}, time.Time{}
 	}
 	expr := j.at["schedule"]
-	if !expr.ok() {
+	if !expr.OK() {
 		return
 	}
-	s, err := schedule.Parse(expr.value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
+	s, err := schedule.Parse(expr.Value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
 	if err != nil {
-		opaque := expr.opaque
+		opaque := expr.Opaque
 		for _, k := range []string{"timeZone", "start", "end", "name"} {
-			opaque = opaque || j.at[k].opaque
+			opaque = opaque || j.at[k].Opaque
 		}
 		hint := ""
 		if !opaque {
-			hint = scheduleHint(expr.value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
+			hint = scheduleHint(expr.Value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
 		}
 		d.badSchedule(expr, err, hint, opaque)
 		return
 	}
 	j.Schedule = s
 	if s.Next(d.now).IsZero() && !j.unset(whenKeys...) {
-		d.warn(expr.node, "", "%s: its last tick has passed, it will not run again", expr.label)
+		d.Warn(expr.Node, "", "%s: its last tick has passed, it will not run again", expr.Label)
 	}
 }
 
 // badSchedule passes on why a schedule cannot be. The reason repeats parts of it, which a variable's value forbids.
-func (d *decoder) badSchedule(expr text, err error, hint string, opaque bool) {
+func (d *decoder) badSchedule(expr strict.Text, err error, hint string, opaque bool) {
 	if opaque {
-		d.bad(expr, "put the value in place of the variable to see why",
+		d.Bad(expr, "put the value in place of the variable to see why",
 			"with its variables filled in, this is not a valid schedule")
 		return
 	}
-	why := printable(err.Error())
+	why := strict.Printable(err.Error())
 	// The reason may begin as the message does.
 	why = strings.TrimPrefix(why, "schedule ")
-	why = strings.TrimPrefix(why, fmt.Sprintf("%q: ", strings.TrimSpace(expr.value)))
-	d.bad(expr, hint, "%s", why)
+	why = strings.TrimPrefix(why, fmt.Sprintf("%q: ", strings.TrimSpace(expr.Value)))
+	d.Bad(expr, hint, "%s", why)
 }
 
 func (d *decoder) checkJitter() {
 	j := d.job
 	jitter := j.at["jitter"]
-	if !jitter.ok() || j.Jitter == 0 {
+	if !jitter.OK() || j.Jitter == 0 {
 		return
 	}
 	if j.Schedule != nil && j.Jitter >= time.Second && !j.unset(whenKeys...) { // no schedule ticks more often than that
 		if gap := j.Schedule.MinGap(); gap > 0 && j.Jitter >= gap {
-			d.bad(jitter, "", "must be shorter than the smallest distance of two ticks, %s", shortDuration(gap))
+			d.Bad(jitter, "", "must be shorter than the smallest distance of two ticks, %s", strict.ShortDuration(gap))
 		}
 	}
-	if dl := j.at["startingDeadline"]; dl.ok() && j.StartingDeadline > 0 && j.StartingDeadline <= j.Jitter {
-		d.bad(dl, "", "must be longer than %s, which already delays a tick by that much", jitter.label)
+	if dl := j.at["startingDeadline"]; dl.OK() && j.StartingDeadline > 0 && j.StartingDeadline <= j.Jitter {
+		d.Bad(dl, "", "must be longer than %s, which already delays a tick by that much", jitter.Label)
 	}
 }
 
@@ -218,10 +223,10 @@ func (d *decoder) checkBackoff() {
 	backoff, longest := j.at["retry.backoff"], j.at["retry.maxBackoff"]
 	switch {
 	case j.Retry.MaxBackoff >= j.Retry.Backoff, j.unset("retry.backoff", "retry.maxBackoff"):
-	case longest.ok():
-		d.bad(longest, "", "must be at least retry.backoff, %s", shortDuration(j.Retry.Backoff))
+	case longest.OK():
+		d.Bad(longest, "", "must be at least retry.backoff, %s", strict.ShortDuration(j.Retry.Backoff))
 	default:
-		d.bad(backoff, "set retry.maxBackoff too", "must be at most retry.maxBackoff, %s", shortDuration(j.Retry.MaxBackoff))
+		d.Bad(backoff, "set retry.maxBackoff too", "must be at most retry.maxBackoff, %s", strict.ShortDuration(j.Retry.MaxBackoff))
 	}
 }
 
@@ -229,7 +234,7 @@ func (d *decoder) checkBackoff() {
 // tried again before the lock ends.
 func (d *decoder) checkRoomToRenew() {
 	j := d.job
-	if ttl := j.at["lock.ttl"]; ttl.ok() && !ttl.common && d.table.Redis.Timeout > j.Lock.TTL/3 && d.table.Unknown["redis.timeout"] == "" {
+	if ttl := j.at["lock.ttl"]; ttl.OK() && ttl.Origin == "" && d.table.Redis.Timeout > j.Lock.TTL/3 && d.table.Unknown["redis.timeout"] == "" {
 		d.shortTTL(ttl)
 	}
 }
@@ -239,32 +244,32 @@ func (d *decoder) checkDefaultRoom() {
 	if d.table.Redis.Timeout <= d.base.Lock.TTL/3 || d.base.unset("lock.ttl") || d.table.Unknown["redis.timeout"] != "" {
 		return
 	}
-	if ttl := d.base.at["lock.ttl"]; ttl.ok() {
-		d.scope = "defaults: "
+	if ttl := d.base.at["lock.ttl"]; ttl.OK() {
+		d.Scope = "defaults: "
 		d.shortTTL(ttl)
-		d.scope = ""
-	} else if d.redisTimeout.ok() {
-		d.bad(d.redisTimeout, "", "must be at most a third of lock.ttl (%s by default), "+
-			"so that a lost renewal can be repeated in time", shortDuration(d.base.Lock.TTL))
+		d.Scope = ""
+	} else if d.redisTimeout.OK() {
+		d.Bad(d.redisTimeout, "", "must be at most a third of lock.ttl (%s by default), "+
+			"so that a lost renewal can be repeated in time", strict.ShortDuration(d.base.Lock.TTL))
 	}
 }
 
-func (d *decoder) shortTTL(ttl text) {
+func (d *decoder) shortTTL(ttl strict.Text) {
 	timeout := "redis.timeout (500ms by default)"
-	if d.redisTimeout.ok() {
-		timeout = d.redisTimeout.label
+	if d.redisTimeout.OK() {
+		timeout = d.redisTimeout.Label
 	}
-	d.bad(ttl, "", "must be at least three times %s, so that a lost renewal can be repeated in time", timeout)
+	d.Bad(ttl, "", "must be at least three times %s, so that a lost renewal can be repeated in time", timeout)
 }
 
 func (d *decoder) checkRemote() {
 	j := d.job
-	if url := j.at["http.url"]; url.ok() && !j.AllowRemote && !isLocal(j.HTTP.URL) && !j.unset("allowRemote") {
+	if url := j.at["http.url"]; url.OK() && !j.AllowRemote && !isLocal(j.HTTP.URL) && !j.unset("allowRemote") {
 		hint := "if the job is meant to call another host, give it allowRemote: true"
-		if d.of.api {
+		if d.Subject.Literal {
 			hint = "only a job of the table can call another host"
 		}
-		d.bad(url, hint, "must be this machine: localhost, 127.0.0.1, [::1] or a unix socket")
+		d.Bad(url, hint, "must be this machine: localhost, 127.0.0.1, [::1] or a unix socket")
 	}
 }
 
@@ -273,37 +278,37 @@ func (d *decoder) checkEffect() {
 	j := d.job
 	for _, k := range []string{"lock", "concurrencyPolicy", "missed", "startRetries"} {
 		if j.own(k) && j.Guarantee == EveryReplica {
-			d.warn(j.at[k].node, "", "%s has no effect: with guarantee every-replica there is no lock", k)
+			d.Warn(j.at[k].Node, "", "%s has no effect: with guarantee every-replica there is no lock", k)
 		}
 	}
 	if j.own("allowRemote") && j.Exec != nil && j.HTTP == nil {
-		d.warn(j.at["allowRemote"].node, "", "allowRemote has no effect on exec")
+		d.Warn(j.at["allowRemote"].Node, "", "allowRemote has no effect on exec")
 	}
 	if j.own("retry.on") && j.Exec != nil && j.HTTP == nil {
-		d.warn(j.at["retry.on"].node, "", "retry.on has no effect on exec: a command is tried again after any exit code other than 0")
+		d.Warn(j.at["retry.on"].Node, "", "retry.on has no effect on exec: a command is tried again after any exit code other than 0")
 	}
 	if j.Reserved && d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == "" {
-		d.warn(j.at["reserved"].node, "", "reserved has no effect: without maxRunning every job has room")
+		d.Warn(j.at["reserved"].Node, "", "reserved has no effect: without maxRunning every job has room")
 	}
 }
 
-var nameSyntax = regexp.MustCompile(nameForm.pattern)
+var nameSyntax = regexp.MustCompile(nameForm.Pattern)
 
 // identifier reads the name of a service or job.
-func (d *decoder) identifier(e entry, to *string) text {
-	t := d.text(e)
-	if !t.ok() {
-		return text{}
+func (d *decoder) identifier(e strict.Entry, to *string) strict.Text {
+	t := d.Text(e)
+	if !t.OK() {
+		return strict.Text{}
 	}
-	if why, hint := checkName(t.value); why != "" {
-		if t.opaque {
+	if why, hint := checkName(t.Value); why != "" {
+		if t.Opaque {
 			hint = ""
 		}
-		d.bad(t, hint, "%s", why)
-		return text{}
+		d.Bad(t, hint, "%s", why)
+		return strict.Text{}
 	}
-	*to = t.value
-	d.noteText(e, t)
+	*to = t.Value
+	d.note(e, t)
 	return t
 }
 
@@ -316,8 +321,8 @@ func IsName(name string) bool {
 // checkName says what is wrong with the name of a service or job, and what to write instead.
 func checkName(name string) (why, hint string) {
 	switch {
-	case len(name) > nameForm.length:
-		return fmt.Sprintf("must have at most %d characters", nameForm.length), ""
+	case len(name) > nameForm.Length:
+		return fmt.Sprintf("must have at most %d characters", nameForm.Length), ""
 	case !nameSyntax.MatchString(name):
 		better := strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(strings.ToLower(name), "-"), "-.")
 		if nameSyntax.MatchString(better) {
@@ -328,50 +333,50 @@ func checkName(name string) (why, hint string) {
 	return "", ""
 }
 
-func (d *decoder) name(e entry) {
+func (d *decoder) name(e strict.Entry) {
 	t := d.identifier(e, &d.job.Name)
-	if !t.ok() {
+	if !t.OK() {
 		return
 	}
-	if line, taken := d.names[t.value]; taken {
-		d.bad(t, "", "there is a job of that name already, in line %d", line)
+	if line, taken := d.names[t.Value]; taken {
+		d.Bad(t, "", "there is a job of that name already, in line %d", line)
 		return
 	}
-	d.names[t.value] = t.node.Line
+	d.names[t.Value] = t.Node.Line
 }
 
-func (d *decoder) schedule(e entry) {
-	t := d.text(e)
-	if t.ok() && strings.TrimSpace(t.value) == "" {
-		d.bad(t, `write five fields, "0 9 * * MON-FRI", or @hourly, @every 30s, …`, "must not be empty")
+func (d *decoder) schedule(e strict.Entry) {
+	t := d.Text(e)
+	if t.OK() && strings.TrimSpace(t.Value) == "" {
+		d.Bad(t, `write five fields, "0 9 * * MON-FRI", or @hourly, @every 30s, …`, "must not be empty")
 		return
 	}
-	d.noteText(e, t)
+	d.note(e, t)
 }
 
 // timeZone is checked by itself, so that its problem points at it and not at the schedule.
-func (d *decoder) timeZone(e entry) {
+func (d *decoder) timeZone(e strict.Entry) {
 	const form = "write an IANA name, as UTC or Europe/Berlin"
-	t := d.text(e)
-	if !t.ok() {
+	t := d.Text(e)
+	if !t.OK() {
 		return
 	}
-	if isZone(t.value) {
-		d.job.TimeZone = t.value
-		d.noteText(e, t)
+	if isZone(t.Value) {
+		d.job.TimeZone = t.Value
+		d.note(e, t)
 		return
 	}
 	hint := form
-	if near := nearestZone(t.value); near != "" && !t.opaque {
+	if near := nearestZone(t.Value); near != "" && !t.Opaque {
 		hint = fmt.Sprintf("did you mean %q?", near)
-	} else if fixed := offsetZone(t.value); fixed != "" && !t.opaque {
+	} else if fixed := offsetZone(t.Value); fixed != "" && !t.Opaque {
 		hint = fmt.Sprintf("write %s, with the sign reversed; or a place such as Europe/Berlin, for daylight saving", fixed)
 	}
 	switch {
-	case strings.EqualFold(t.value, "local") && !t.opaque:
-		d.bad(t, form, "means another zone on each machine")
+	case strings.EqualFold(t.Value, "local") && !t.Opaque:
+		d.Bad(t, form, "means another zone on each machine")
 	default:
-		d.bad(t, hint, "there is no such time zone")
+		d.Bad(t, hint, "there is no such time zone")
 	}
 }
 
@@ -399,11 +404,11 @@ func isZone(name string) bool {
 	return err == nil && name != "" && name != "Local"
 }
 
-func (d *decoder) ttl(e entry) {
-	d.duration(e, &d.job.Lock.TTL, func(v time.Duration) string {
+func (d *decoder) ttl(e strict.Entry) {
+	d.Duration(e, &d.job.Lock.TTL, func(v time.Duration) string {
 		if v <= LockMargin {
 			return "must be longer than 1s: a replica stops trusting its lock that long before it ends"
 		}
-		return between(0, maxTTL)(v)
+		return strict.Between(0, maxTTL)(v)
 	})
 }

@@ -7,23 +7,16 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
-// subject is what is decoded, for what is said of it as a whole.
-type subject struct {
-	noun     string // "a table"
-	text     string // what holds it: "the file"
-	begin    string // hint for an empty one
-	limit    int    // bytes
-	most     string // the same in words
-	tooLarge string // hint for a larger one
-	api      bool   // from the API: no variables, and less is allowed
+var theTable = strict.Subject{
+	Noun: "a table", Text: "the file", Begin: "begin with service: and jobs:, see docs/table.md",
+	Limit: maxSize, Most: "1 MiB", TooLarge: "a table holds jobs; keep data that they need in files of their own", Merge: shareInDefaults,
 }
 
-var theTable = subject{
-	noun: "a table", text: "the file", begin: "begin with service: and jobs:, see docs/table.md",
-	limit: maxSize, most: "1 MiB", tooLarge: "a table holds jobs; keep data that they need in files of their own",
-}
+const shareInDefaults = "put what jobs share under defaults"
 
 // maxSize is the size of the largest table that is read: a thousand jobs need a quarter of it.
 const maxSize = 1 << 20
@@ -60,9 +53,7 @@ func Parse(name string, data []byte, env Env) (*Table, error) {
 }
 
 func parse(name string, data []byte, env Env, now time.Time) (*Table, error) {
-	d := newDecoder(theTable, tableKeys(), now)
-	d.env = env
-	t, err := d.decode(name, data)
+	t, err := newTableDecoder(env, now).decode(name, data)
 	if err != nil {
 		return nil, err
 	}
@@ -72,25 +63,41 @@ func parse(name string, data []byte, env Env, now time.Time) (*Table, error) {
 // decode gives the table as far as it could be read, and an error with all its problems. There is no table when the text is
 // not YAML.
 func (d *decoder) decode(name string, data []byte) (*Table, error) {
-	root := d.read(name, data)
+	d.path = name
+	root := d.Read(name, data)
 	if root == nil {
-		return nil, d.found()
+		return nil, d.Found()
 	}
 	d.whole(root)
 	for _, u := range d.unset {
-		d.table.Warnings = append(d.table.Warnings, u.warning())
+		d.Warnings = append(d.Warnings, u.warning())
 	}
-	d.table.Warnings = tidy(d.table.Warnings)
-	if len(d.problems) == 0 {
+	d.table.Warnings = strict.Tidy(d.Warnings)
+	if len(d.Problems) == 0 {
 		d.table.Hash = d.hash(root)
 	}
-	return d.table, d.found()
+	return d.table, d.Found()
 }
 
-func newDecoder(of subject, root []key, now time.Time) *decoder {
-	return &decoder{
-		of: of, root: root, now: now, names: map[string]int{}, hidden: map[*yaml.Node]bool{},
-		base: draft{Job: defaultJob(), at: map[string]text{}},
+// decoder fills in a table, or one job.
+type decoder struct {
+	*strict.Decoder
+	path  string // of the file, for hints
+	now   time.Time
+	table *Table
+
+	base draft  // what defaults says
+	job  *draft // the job being decoded
+
+	names        map[string]int // line of the job that has a name
+	redisTimeout strict.Text
+	unset        []unsetVariable
+}
+
+func newDecoder(of strict.Subject, now time.Time) *decoder {
+	d := &decoder{
+		Decoder: &strict.Decoder{Subject: of}, now: now, names: map[string]int{},
+		base: draft{Job: defaultJob(), at: map[string]strict.Text{}},
 		table: &Table{
 			Listen:        ":9747",
 			Admin:         "127.0.0.1:9748",
@@ -99,41 +106,39 @@ func newDecoder(of subject, root []key, now time.Time) *decoder {
 			Redis:         Redis{Timeout: 500 * time.Millisecond},
 		},
 	}
+	d.Rules = strict.Rules{Note: d.note, Flawed: d.flawed, Homes: d.homes, Explain: d.explain, Remedy: d.remedy, Foreign: d.foreign}
+	return d
 }
 
-// found gives the problems as an error; nil when there are none.
-func (d *decoder) found() error {
-	if len(d.problems) >= maxProblems {
-		more := fmt.Sprintf("there may be more than these %d problems", maxProblems)
-		d.problems = append(d.problems, Problem{File: d.src.name, Message: more})
+func newTableDecoder(env Env, now time.Time) *decoder {
+	d := newDecoder(theTable, now)
+	d.Root, d.Env = d.tableKeys(), env
+	return d
+}
+
+// flawed notes that a key at the top level has problems.
+func (d *decoder) flawed(e strict.Entry) {
+	if d.job == nil && e.Path == e.Name {
+		set(&d.table.Unknown, e.Name, hasProblems)
 	}
-	if len(d.problems) == 0 {
-		return nil
-	}
-	return Problems(tidy(d.problems))
 }
 
 // whole decodes the table itself.
 func (d *decoder) whole(n *yaml.Node) {
-	e := entry{key: key{kind: kindMapping, keys: d.root}, at: n, val: n}
+	e := strict.Entry{Key: strict.Key{Kind: strict.KindMapping, Keys: d.Root, Extensible: true}, At: n, Value: n}
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, d.of.begin, "the table must be a mapping, not %s", kindOf(n))
+		d.Fail(n, d.Subject.Begin, "the table must be a mapping, not %s", strict.KindOf(n))
 		return
 	}
-	if !d.plain(e) {
+	if !d.Plain(e) {
 		return
 	}
-	found := d.mapping(e)
+	found := d.Mapping(e)
 	if found["service"] == nil {
-		d.file("name what the replicas belong to: service: billing", "service is missing")
+		d.File("name what the replicas belong to: service: billing", "service is missing")
 	}
 	if found["jobs"] == nil {
-		d.file("a table without jobs says so: jobs: []", "jobs is missing")
+		d.File("a table without jobs says so: jobs: []", "jobs is missing")
 	}
 	d.checkDefaultRoom()
-}
-
-// file records a problem of the file as a whole.
-func (d *decoder) file(hint, format string, args ...any) {
-	d.problem(0, 0, 0, hint, fmt.Sprintf(format, args...))
 }

@@ -332,3 +332,12 @@ func TestARenewalThatJustFitsIsGood(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutAnEnvironmentEveryVariableIsMissing(t *testing.T) {
+	if _, err := Parse("table.yaml", []byte("service: ${A}\njobs: []\n"), nil); err == nil {
+		t.Error("no error")
+	}
+	if _, err := Parse("table.yaml", []byte("service: ${A:-a}\njobs: []\n"), nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -3,23 +3,25 @@ package config
 import (
 	"net/url"
 	"strings"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // notifyKeys: none of them is shown, since whoever knows the URL of a check can ping it.
-func notifyKeys() []key {
-	ping := func(name, example, doc string, to func(*Notify) *string, aka ...string) key {
-		return key{name: name, kind: kindText, def: none, example: example, common: true, doc: doc, aka: aka, form: pingForm,
-			decode: func(d *decoder, e entry) {
+func (d *decoder) notifyKeys() []strict.Key {
+	ping := func(name, example, doc string, to func(*Notify) *string, aka ...string) strict.Key {
+		return strict.Key{Name: name, Kind: strict.KindText, Default: strict.None, Example: example, Common: true, Doc: doc, Also: aka, Form: pingForm,
+			Decode: func(e strict.Entry) {
 				if u, ok := d.pingURL(e); ok {
 					*to(&d.job.Notify) = u
 				}
 			}}
 	}
-	return []key{
+	return []strict.Key{
 		// First, so that what is said of one event counts more than what follows from the URL.
-		{name: "url", kind: kindText, def: none, example: "https://hc-ping.com/${PING_KEY}", common: true, form: pingForm,
-			aka: []string{"uri", "base", "ping", "endpoint"}, decode: (*decoder).notifyURL,
-			doc: "a check of Healthchecks or its like: this URL with `/start` is told of starts, itself of successes, with `/fail` of failures; `\"\"` = none, also where `defaults` name one"},
+		{Name: "url", Kind: strict.KindText, Default: strict.None, Example: "https://hc-ping.com/${PING_KEY}", Common: true, Form: pingForm,
+			Also: []string{"uri", "base", "ping", "endpoint"}, Decode: d.notifyURL,
+			Doc: "a check of Healthchecks or its like: this URL with `/start` is told of starts, itself of successes, with `/fail` of failures; `\"\"` = none, also where `defaults` name one"},
 		ping("start", "https://hc.example.com/ping/1/start", "told when a run starts; `\"\"` = none",
 			func(n *Notify) *string { return &n.Start }, "onStart", "started"),
 		ping("success", "https://hc.example.com/ping/1", "told when a run succeeded; `\"\"` = none",
@@ -30,7 +32,7 @@ func notifyKeys() []key {
 }
 
 // notifyURL spells out what follows from a base. What defaults say of single events does not count beside a job's own.
-func (d *decoder) notifyURL(e entry) {
+func (d *decoder) notifyURL(e strict.Entry) {
 	base, ok := d.pingURL(e)
 	switch {
 	case !ok:
@@ -52,22 +54,22 @@ func extend(base, by string) string {
 }
 
 // pingURL reads a URL that may lead anywhere, or "".
-func (d *decoder) pingURL(e entry) (string, bool) {
-	t := d.text(e)
-	if !t.ok() || t.value == "" {
-		return "", t.ok()
+func (d *decoder) pingURL(e strict.Entry) (string, bool) {
+	t := d.Text(e)
+	if !t.OK() || t.Value == "" {
+		return "", t.OK()
 	}
-	why, _ := checkHTTPURL(t.value)
-	if u, err := url.Parse(t.value); why == "" && (err != nil || strings.HasPrefix(u.Host, "unix:")) {
+	why, _ := checkHTTPURL(t.Value)
+	if u, err := url.Parse(t.Value); why == "" && (err != nil || strings.HasPrefix(u.Host, "unix:")) {
 		why = "must lead to a host"
 	}
 	if why == "" {
-		return t.value, true
+		return t.Value, true
 	}
 	hint := "write it like https://hc-ping.com/${PING_KEY}"
-	if t.opaque {
+	if t.Opaque {
 		hint = "check the values of its variables"
 	}
-	d.bad(t, hint, "%s", why)
+	d.Bad(t, hint, "%s", why)
 	return "", false
 }

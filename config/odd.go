@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // odd warns of what can be meant, and more often is not.
@@ -20,10 +22,10 @@ func (d *decoder) odd() {
 // oddSchedule looks at a schedule as it is written, which is known to be one.
 func (d *decoder) oddSchedule() {
 	expr := d.job.at["schedule"]
-	if d.job.Schedule == nil || !expr.ok() || expr.opaque {
+	if d.job.Schedule == nil || !expr.OK() || expr.Opaque {
 		return
 	}
-	f := strings.Fields(strings.ToUpper(expr.value))
+	f := strings.Fields(strings.ToUpper(expr.Value))
 	if len(f) < 5 { // @daily
 		return
 	}
@@ -32,7 +34,7 @@ func (d *decoder) oddSchedule() {
 }
 
 // oddSteps warns of a step that does not fill its field: */45, or 0/45 as Quartz writes it, is no "every 45 minutes".
-func (d *decoder) oddSteps(expr text, f []string) {
+func (d *decoder) oddSteps(expr strict.Text, f []string) {
 	units := []struct {
 		name, short string
 		size        int
@@ -50,8 +52,8 @@ func (d *decoder) oddSteps(expr text, f []string) {
 		if fixed := f[:i]; allOf(f[i+1:], "*", "?") && allOf(fixed, "0", "*") {
 			hint = fmt.Sprintf("for every %d%s write \"@every %d%s\"", step, unit.short, step, unit.short)
 		}
-		d.warn(expr.node, hint, "%s: %s \"%s\" starts again with each %s: there its ticks are %d%s apart, not %d%s",
-			expr.label, unit.name, f[i], map[string]string{"s": "minute", "m": "hour", "h": "day"}[unit.short],
+		d.Warn(expr.Node, hint, "%s: %s \"%s\" starts again with each %s: there its ticks are %d%s apart, not %d%s",
+			expr.Label, unit.name, f[i], map[string]string{"s": "minute", "m": "hour", "h": "day"}[unit.short],
 			unit.size%step, unit.short, step, unit.short)
 	}
 }
@@ -67,7 +69,7 @@ var weekdays = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"}
 var weekdayNumber = regexp.MustCompile(`(^|[-,])([0-9])`)
 
 // oddDays warns of Quartz' numbers of weekdays, and of two fields for days of which either counts.
-func (d *decoder) oddDays(expr text, f []string) {
+func (d *decoder) oddDays(expr strict.Text, f []string) {
 	at := 2 // of the day of month
 	if len(f) > 5 {
 		at = 3
@@ -84,9 +86,9 @@ func (d *decoder) oddDays(expr text, f []string) {
 		if week == "L" { // the last day of a week
 			here, quartz = weekdays[0], weekdays[6]
 		}
-		d.warn(expr.node, fmt.Sprintf("if you mean %s, write %s; otherwise %s", quartz, whole(quartz), whole(here)),
+		d.Warn(expr.Node, fmt.Sprintf("if you mean %s, write %s; otherwise %s", quartz, whole(quartz), whole(here)),
 			"%s: day of week \"%s\" is %s here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is %s",
-			expr.label, week, here, quartz)
+			expr.Label, week, here, quartz)
 	case !slices.Contains(anyDay, month) && !slices.Contains(anyDay, week):
 		hint := "Solotick cannot require both to match; if either may match, two jobs are easier to read"
 		if nth := slices.Index([]string{"1-7", "8-14", "15-21", "22-28"}, month); nth >= 0 && !strings.ContainsAny(week, ",-/#L") {
@@ -94,7 +96,7 @@ func (d *decoder) oddDays(expr text, f []string) {
 			written[at], written[at+2] = "*", fmt.Sprintf("%s#%d", week, nth+1)
 			hint = fmt.Sprintf("for the %s of each month write %q", written[at+2], strings.Join(written, " "))
 		}
-		d.warn(expr.node, hint, "%s: day of month and day of week are both restricted: a day that matches either of them has a tick", expr.label)
+		d.Warn(expr.Node, hint, "%s: day of month and day of week are both restricted: a day that matches either of them has a tick", expr.Label)
 	}
 }
 
@@ -121,13 +123,13 @@ func named(field string, first int) string {
 func (d *decoder) oddTimeout() {
 	j := d.job
 	_, said := j.at["concurrencyPolicy"]
-	if said || !j.own("timeout") || j.Schedule == nil || j.Guarantee == EveryReplica || j.unset("guarantee") {
+	if said || j.unset("concurrencyPolicy") || !j.own("timeout") || j.Schedule == nil || j.Guarantee == EveryReplica || j.unset("guarantee") {
 		return
 	}
 	timeout := j.at["timeout"]
 	if gap := j.Schedule.MinGap(); gap > 0 && j.Timeout > gap {
-		d.warn(timeout.node, "if that is intended, write concurrencyPolicy: Forbid",
-			"%s: ticks can be %s apart: those that come due while a run takes longer are skipped", timeout.label, shortDuration(gap))
+		d.Warn(timeout.Node, "if that is intended, write concurrencyPolicy: Forbid",
+			"%s: ticks can be %s apart: those that come due while a run takes longer are skipped", timeout.Label, strict.ShortDuration(gap))
 	}
 }
 
@@ -147,14 +149,14 @@ func (d *decoder) oddCodes() {
 		return
 	}
 	if _, said := j.at["retry.limit"]; !said && j.Retry.Limit == 0 {
-		d.warn(on.node, "write retry: {limit: 3, on: …}", "retry.on has no effect: nothing is tried again without retry.limit")
+		d.Warn(on.Node, "write retry: {limit: 3, on: …}", "retry.on has no effect: nothing is tried again without retry.limit")
 		return
 	}
-	if on.opaque || j.at["http.successCodes"].opaque {
+	if on.Opaque || j.at["http.successCodes"].Opaque {
 		return
 	}
 	if slices.Contains(j.Retry.On, CodeRange{409, 409}) && !j.HTTP.Succeeds(409) {
-		d.warn(on.node, "", "retry.on: 409 means that the job already runs, so it is not called again")
+		d.Warn(on.Node, "", "retry.on: 409 means that the job already runs, so it is not called again")
 	}
 }
 
@@ -166,16 +168,16 @@ func (d *decoder) oddCommand() {
 	program := d.job.Exec.Command[0]
 	const shell = `write ["sh", "-c", "…"]`
 	switch at := d.job.at["exec.command"]; {
-	case !at.ok() || d.job.unset("exec.command[0]") || slices.Contains(shells, path.Base(program)):
+	case !at.OK() || d.job.unset("exec.command[0]") || slices.Contains(shells, path.Base(program)):
 	case strings.ContainsAny(program, " ") && strings.ContainsAny(program, "|&><;"):
-		d.warn(at.node, shell, "exec.command: the program is a line for a shell, but there is no shell")
+		d.Warn(at.Node, shell, "exec.command: the program is a line for a shell, but there is no shell")
 	case strings.Contains(program, " ") && !strings.HasPrefix(program, "/"):
-		d.warn(at.node, `write the program and its arguments as a list: ["/bin/tool", "--fast"]`,
+		d.Warn(at.Node, `write the program and its arguments as a list: ["/bin/tool", "--fast"]`,
 			"exec.command: the program has a space in its name, and there is no shell to split it")
 	default:
 		for i, word := range d.job.Exec.Command[1:] {
 			if slices.Contains(operators, word) {
-				d.warn(at.node, shell, "exec.command[%d]: %q is passed on as an argument: there is no shell", i+1, word)
+				d.Warn(at.Node, shell, "exec.command[%d]: %q is passed on as an argument: there is no shell", i+1, word)
 				return
 			}
 		}

@@ -3,17 +3,23 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 func TestCaretStandsUnderWhatIsWrong(t *testing.T) {
 	for _, c := range []struct{ name, table, want string }{
-		{"wide characters before it", "service: s\njobs: [] # ä\n\"ä\": 1\n", "     3 | \"***\": ***\n       | ^~~~~"},
+		{"wide characters before it", "service: s\njobs: [] # ä\n\"ä\": 1\n", "     3 | ***\n       | ^~~"},
 		{"tabs before it", "service:\t\tBad\njobs: []\n", "     1 | service:→→Bad\n       |           ^~~"},
 		{"escapes before it",
 			"service: s\njobs: [{name: \"\u200b\", x: 1}]\n",
-			`     2 | jobs: [{name: "\u200b", x: ***}]` + "\n" + "       |                         ^"},
+			`     2 | jobs: [{name: "\u200b", x: ***` + "\n" + "       |                         ^"},
 		{"a mask before it", "service: s\nredis: {url: \"redis://:long-password@redis\", timeout: 1}\njobs: []\n",
-			"     2 | redis: {url: \"redis://***@redis\", timeout: 1}\n       |                                            ^"},
+			"     2 | redis: {url: *** …\n       |                  ^"},
+		{"a mask of its own", "service: s\nredis: {timeout: 1s, url: \"redis://:long-password@\"}\njobs: []\n",
+			"     2 | redis: {timeout: 1s, url: ***\n       |                           ^~~"},
+		{"a mask far before it", "service: s\nredis: {url: \"redis://:" + strings.Repeat("x", 200) + "@redis\", timeout: 1}\njobs: []\n",
+			"     2 | redis: {url: *** …\n       |                  ^"},
 		{"an anchor before it", "service: &s S\njobs: []\n", "     1 | service: &s S\n       |          ^~~~"},
 		{"a quote in it", "service: 'it''s'\njobs: []\n", "     1 | service: 'it''s'\n       |          ^~~~~~~"},
 		{"an escape in it", "service: \"\\\"s\\\\\"\njobs: []\n", `     1 | service: "\"s\\"` + "\n       |          ^~~~~~~"},
@@ -31,7 +37,7 @@ func TestLongLinesAreCutAroundTheCaret(t *testing.T) {
 	long := strings.Repeat("x", 500)
 	got := problemsOf(t, "service: s\njobs: [] # "+long+"\nredis: {url: redis://"+long+", username: a, timeout: 1, clock: 2}\n")
 	for _, p := range got {
-		if n := len([]rune(p.Source)); n > windowWidth+2 {
+		if n := len([]rune(p.Source)); n > strict.WindowWidth+2 {
 			t.Errorf("%d characters are shown: %s", n, p)
 		}
 	}

@@ -6,94 +6,96 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 const besideHint = "what is asked is the app that this replica runs beside"
 
-func readyKeys() []key {
-	return []key{
-		{name: "url", kind: kindText, def: "url, tcp or exec", example: "http://127.0.0.1:8080/readyz", form: localForm,
-			show: shownURL, aka: []string{"http", "httpGet", "uri", "endpoint"},
-			decode: (*decoder).readyURL,
-			doc:    "ready is what answers a GET with a code from 200 to 399; on this machine, or `http://unix:/run/app.sock:/path`"},
-		{name: "tcp", kind: kindText, def: "url, tcp or exec", example: "127.0.0.1:8080", form: tcpForm,
-			show: shownURL, aka: []string{"tcpSocket", "port", "addr"},
-			decode: (*decoder).readyTCP,
-			doc:    "ready is what accepts a connection: `host:port` on this machine"},
-		{name: "exec", kind: kindTextList, def: "url, tcp or exec", example: `["/bin/app", "--ready"]`, form: programForm,
-			show: shownHead, aka: []string{"command", "cmd"},
-			decode: func(d *decoder, e entry) { d.program(e, &d.table.Ready.Exec) },
-			doc:    "ready is what a program, given with its arguments, says with exit code 0"},
-		{name: "interval", kind: kindDuration, def: "2s", example: "5s",
-			show: shown, aka: []string{"periodSeconds", "period", "every"},
-			decode: func(d *decoder, e entry) {
-				d.duration(e, &d.table.Ready.Interval, between(100*time.Millisecond, time.Hour))
+func (d *decoder) readyKeys() []strict.Key {
+	return []strict.Key{
+		{Name: "url", Kind: strict.KindText, Default: "url, tcp or exec", Example: "http://127.0.0.1:8080/readyz", Form: localForm,
+			Show: strict.ShownURL, Also: []string{"http", "httpGet", "uri", "endpoint"},
+			Decode: d.readyURL,
+			Doc:    "ready is what answers a GET with a code from 200 to 399; on this machine, or `http://unix:/run/app.sock:/path`"},
+		{Name: "tcp", Kind: strict.KindText, Default: "url, tcp or exec", Example: "127.0.0.1:8080", Form: tcpForm,
+			Show: strict.ShownURL, Also: []string{"tcpSocket", "port", "addr"},
+			Decode: d.readyTCP,
+			Doc:    "ready is what accepts a connection: `host:port` on this machine"},
+		{Name: "exec", Kind: strict.KindTextList, Default: "url, tcp or exec", Example: `["/bin/app", "--ready"]`, Form: programForm,
+			Show: strict.ShownFirst, Also: []string{"command", "cmd"},
+			Decode: func(e strict.Entry) { d.program(e, &d.table.Ready.Exec) },
+			Doc:    "ready is what a program, given with its arguments, says with exit code 0"},
+		{Name: "interval", Kind: strict.KindDuration, Default: "2s", Example: "5s",
+			Show: strict.Shown, Also: []string{"periodSeconds", "period", "every"},
+			Decode: func(e strict.Entry) {
+				d.Duration(e, &d.table.Ready.Interval, strict.Between(100*time.Millisecond, time.Hour))
 			},
-			doc: "how often it is asked; at least 100ms, at most 1h"},
-		{name: "timeout", kind: kindDuration, def: "1s", example: "3s",
-			show: shown, aka: []string{"timeoutSeconds"},
-			decode: func(d *decoder, e entry) {
-				d.duration(e, &d.table.Ready.Timeout, between(10*time.Millisecond, time.Minute))
+			Doc: "how often it is asked; at least 100ms, at most 1h"},
+		{Name: "timeout", Kind: strict.KindDuration, Default: "1s", Example: "3s",
+			Show: strict.Shown, Also: []string{"timeoutSeconds"},
+			Decode: func(e strict.Entry) {
+				d.Duration(e, &d.table.Ready.Timeout, strict.Between(10*time.Millisecond, time.Minute))
 			},
-			doc: "no answer within this time is a no; at least 10ms, at most 1m"},
+			Doc: "no answer within this time is a no; at least 10ms, at most 1m"},
 	}
 }
 
 // ready reads the readiness gate, which is exactly one question.
-func (d *decoder) ready(e entry) {
+func (d *decoder) ready(e strict.Entry) {
 	d.table.Ready = &Ready{Interval: 2 * time.Second, Timeout: time.Second}
-	seen := d.mapping(e)
+	seen := d.Mapping(e)
 	named := ""
-	for _, k := range e.form.choice {
+	for _, k := range e.Form.Choice {
 		switch {
 		case seen[k] == nil:
 		case named == "":
 			named = k
-		case present(seen[k]) && present(seen[named]):
-			d.fail(seen[k], "keep one of url, tcp and exec", "ready.%s: ready.%s asks the app already", k, named)
+		case strict.Present(seen[k]) && strict.Present(seen[named]):
+			d.Fail(seen[k], "keep one of url, tcp and exec", "ready.%s: ready.%s asks the app already", k, named)
 		}
 	}
-	if named == "" && (e.isNull() || e.val.Kind == yaml.MappingNode) {
-		d.fail(e.at, "give it one of url, tcp and exec: {url: http://127.0.0.1:8080/readyz}", "ready: nothing to ask")
+	if named == "" && (e.IsNull() || e.Value.Kind == yaml.MappingNode) {
+		d.Fail(e.At, "give it one of url, tcp and exec: {url: http://127.0.0.1:8080/readyz}", "ready: nothing to ask")
 	}
 }
 
-func (d *decoder) readyURL(e entry) {
-	t := d.text(e)
-	if !t.ok() {
+func (d *decoder) readyURL(e strict.Entry) {
+	t := d.Text(e)
+	if !t.OK() {
 		return
 	}
-	why, hint := checkHTTPURL(t.value)
-	if why == "" && !isLocal(t.value) {
+	why, hint := checkHTTPURL(t.Value)
+	if why == "" && !isLocal(t.Value) {
 		why, hint = "must be this machine: localhost, 127.0.0.1, [::1] or a unix socket", besideHint
 	}
 	if why == "" {
-		d.table.Ready.URL = t.value
+		d.table.Ready.URL = t.Value
 		return
 	}
-	if t.opaque {
+	if t.Opaque {
 		hint = "check the values of its variables"
 	}
-	d.bad(t, hint, "%s", why)
+	d.Bad(t, hint, "%s", why)
 }
 
-func (d *decoder) readyTCP(e entry) {
-	t := d.scalar(e, "!!str", "!!int")
-	if !t.ok() {
+func (d *decoder) readyTCP(e strict.Entry) {
+	t := d.Scalar(e, "!!str", "!!int")
+	if !t.OK() {
 		return
 	}
 	const form = "write host:port, as 127.0.0.1:8080"
-	host, port, err := net.SplitHostPort(t.value)
+	host, port, err := net.SplitHostPort(t.Value)
 	switch {
-	case err != nil && isNumber(t.value) && !t.opaque:
-		d.bad(t, `write "127.0.0.1:`+t.value+`"`, "not an address")
+	case err != nil && isNumber(t.Value) && !t.Opaque:
+		d.Bad(t, `write "127.0.0.1:`+t.Value+`"`, "not an address")
 	case err != nil, strings.ContainsAny(host, " /@"):
-		d.bad(t, form, "not an address")
+		d.Bad(t, form, "not an address")
 	case port == "", badPort(port):
-		d.bad(t, form, "the port must be from 1 to 65535")
+		d.Bad(t, form, "the port must be from 1 to 65535")
 	case !isLoopback(host):
-		d.bad(t, besideHint, "must be this machine: localhost, 127.0.0.1 or [::1]")
+		d.Bad(t, besideHint, "must be this machine: localhost, 127.0.0.1 or [::1]")
 	default:
-		d.table.Ready.TCP = t.value
+		d.table.Ready.TCP = t.Value
 	}
 }

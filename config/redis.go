@@ -9,15 +9,17 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // Embedded is the redis.url of the store inside Solotick itself, for trying out on one machine.
 const Embedded = "embedded"
 
-func (d *decoder) service(e entry) { d.identifier(e, &d.table.Service) }
+func (d *decoder) service(e strict.Entry) { d.identifier(e, &d.table.Service) }
 
-func (d *decoder) redis(e entry) {
-	d.checkRedis(e.form.choice, d.mapping(e))
+func (d *decoder) redis(e strict.Entry) {
+	d.checkRedis(e.Form.Choice, d.Mapping(e))
 }
 
 // checkRedis looks for keys that contradict each other. Without a URL in the table, which --redis may name, some cannot.
@@ -26,11 +28,11 @@ func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 	named := ""
 	for _, k := range choice {
 		switch {
-		case !present(seen[k]):
+		case !strict.Present(seen[k]):
 		case named == "":
 			named = k
 		default:
-			d.fail(seen[k], "keep one of url, sentinel and cluster", "redis.%s: redis.%s says already where Redis is", k, named)
+			d.Fail(seen[k], "keep one of url, sentinel and cluster", "redis.%s: redis.%s says already where Redis is", k, named)
 		}
 	}
 	u, err := url.Parse(r.URL)
@@ -39,106 +41,106 @@ func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 	}
 	if r.URL == Embedded {
 		for _, k := range []string{"username", "passwordFile", "tls"} {
-			if present(seen[k]) {
-				d.fail(seen[k], "", "redis.%s: the embedded store has none", k)
+			if strict.Present(seen[k]) {
+				d.Fail(seen[k], "", "redis.%s: the embedded store has none", k)
 			}
 		}
 		if r.WaitReplicas > 0 {
-			d.fail(seen["waitReplicas"], "", "redis.waitReplicas: the embedded store has none")
+			d.Fail(seen["waitReplicas"], "", "redis.waitReplicas: the embedded store has none")
 		}
 		return
 	}
 	_, password := u.User.Password()
-	if present(seen["username"]) && u.User.Username() != "" {
-		d.fail(seen["username"], "", "redis.username: redis.url names a user already")
+	if strict.Present(seen["username"]) && u.User.Username() != "" {
+		d.Fail(seen["username"], "", "redis.username: redis.url names a user already")
 	}
-	if present(seen["passwordFile"]) && password {
-		d.fail(seen["passwordFile"], "", "redis.passwordFile: redis.url has a password already")
+	if strict.Present(seen["passwordFile"]) && password {
+		d.Fail(seen["passwordFile"], "", "redis.passwordFile: redis.url has a password already")
 	}
-	if present(seen["tls"]) && u.Scheme != "rediss" {
-		d.fail(seen["tls"], "write rediss:// to encrypt the connection", "redis.tls: redis.url does not ask for TLS")
+	if strict.Present(seen["tls"]) && u.Scheme != "rediss" {
+		d.Fail(seen["tls"], "write rediss:// to encrypt the connection", "redis.tls: redis.url does not ask for TLS")
 	}
 }
 
-func (d *decoder) tls(e entry) {
+func (d *decoder) tls(e strict.Entry) {
 	d.table.Redis.TLS = &TLS{}
-	seen := d.mapping(e)
-	for _, k := range e.keys {
-		if needs := k.form.needs; needs != "" && seen[k.name] != nil && seen[needs] == nil {
-			d.fail(seen[k.name], "", "redis.tls.%s needs %s", k.name, needs)
+	seen := d.Mapping(e)
+	for _, k := range e.Keys {
+		if needs := k.Form.Needs; needs != "" && seen[k.Name] != nil && seen[needs] == nil {
+			d.Fail(seen[k.Name], "", "redis.tls.%s needs %s", k.Name, needs)
 		}
 	}
 }
 
-func (d *decoder) sentinel(e entry) {
+func (d *decoder) sentinel(e strict.Entry) {
 	d.table.Redis.Sentinel = &Sentinel{}
 	d.complete(e, "master", "addrs")
 }
 
-func (d *decoder) cluster(e entry) {
+func (d *decoder) cluster(e strict.Entry) {
 	d.table.Redis.Cluster = &Cluster{}
 	d.complete(e, "addrs")
 }
 
 // complete decodes a mapping that needs some of its keys.
-func (d *decoder) complete(e entry, names ...string) {
-	seen := d.mapping(e)
+func (d *decoder) complete(e strict.Entry, names ...string) {
+	seen := d.Mapping(e)
 	for _, name := range names {
-		if seen[name] == nil && (e.isNull() || e.val.Kind == yaml.MappingNode) {
-			k, _ := find(e.keys, name)
-			d.fail(e.at, "add "+name+": "+k.example, "%s.%s is missing", e.path, name)
+		if seen[name] == nil && (e.IsNull() || e.Value.Kind == yaml.MappingNode) {
+			k, _ := strict.Find(e.Keys, name)
+			d.Fail(e.At, "add "+name+": "+k.Example, "%s.%s is missing", e.Path, name)
 		}
 	}
 }
 
 // addrs reads a list of host:port.
-func (d *decoder) addrs(e entry, to *[]string) {
-	hint := "write a list: " + e.example
-	if e.val.Kind == yaml.ScalarNode && !e.isNull() {
-		d.fail(e.val, hint, "%s must be a list, not %s", e.path, kindOf(e.val))
+func (d *decoder) addrs(e strict.Entry, to *[]string) {
+	hint := "write a list: " + e.Example
+	if e.Value.Kind == yaml.ScalarNode && !e.IsNull() {
+		d.Fail(e.Value, hint, "%s must be a list, not %s", e.Path, strict.KindOf(e.Value))
 		return
 	}
-	items, ok := d.list(e)
-	if ok && (e.isNull() || len(e.val.Content) == 0) {
-		d.fail(e.at, hint, "%s must not be empty", e.path)
+	items, ok := d.List(e)
+	if ok && (e.IsNull() || len(e.Value.Content) == 0) {
+		d.Fail(e.At, hint, "%s must not be empty", e.Path)
 	}
 	for _, item := range items {
 		d.addr(item, to)
 	}
 }
 
-func (d *decoder) addr(item entry, to *[]string) {
-	t := d.text(item)
-	if !t.ok() {
+func (d *decoder) addr(item strict.Entry, to *[]string) {
+	t := d.Text(item)
+	if !t.OK() {
 		return
 	}
-	host, port, err := net.SplitHostPort(t.value)
+	host, port, err := net.SplitHostPort(t.Value)
 	switch {
-	case err != nil && !strings.Contains(t.value, ":"):
-		d.bad(t, "write host:port", "the port is missing")
+	case err != nil && !strings.Contains(t.Value, ":"):
+		d.Bad(t, "write host:port", "the port is missing")
 	case err != nil, host == "", strings.ContainsAny(host, " /@"):
-		d.bad(t, "write host:port; username, passwordFile and tls have keys of their own", "not an address")
+		d.Bad(t, "write host:port; username, passwordFile and tls have keys of their own", "not an address")
 	case badPort(port):
-		d.bad(t, "", "the port must be from 1 to 65535")
+		d.Bad(t, "", "the port must be from 1 to 65535")
 	default:
-		*to = append(*to, t.value)
+		*to = append(*to, t.Value)
 	}
 }
 
-func (d *decoder) redisURL(e entry) {
-	t := d.text(e)
-	if !t.ok() {
+func (d *decoder) redisURL(e strict.Entry) {
+	t := d.Text(e)
+	if !t.OK() {
 		return
 	}
-	why, hint := checkRedisURL(t.value)
+	why, hint := checkRedisURL(t.Value)
 	if why == "" {
-		d.table.Redis.URL = t.value
+		d.table.Redis.URL = t.Value
 		return
 	}
-	if t.opaque {
+	if t.Opaque {
 		hint = "check the values of its variables; a password with special characters belongs in redis.passwordFile"
 	}
-	d.bad(t, hint, "%s", why)
+	d.Bad(t, hint, "%s", why)
 }
 
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]{1,5}$`)

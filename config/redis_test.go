@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // withRedis is a table with that mapping under redis.
@@ -32,10 +34,10 @@ func TestSentinelAndClusterEndUpInTheirPlace(t *testing.T) {
 }
 
 func TestExamplesOfSentinelAndClusterMakeATable(t *testing.T) {
-	for name, keys := range map[string][]key{"sentinel": sentinelKeys(), "cluster": clusterKeys()} {
+	for name, keys := range map[string][]strict.Key{"sentinel": blank.sentinelKeys(), "cluster": blank.clusterKeys()} {
 		var b strings.Builder
 		for _, k := range keys {
-			b.WriteString("    " + k.name + ": " + k.example + "\n")
+			b.WriteString("    " + k.Name + ": " + k.Example + "\n")
 		}
 		parsed(t, "service: s\nredis:\n  "+name+":\n"+b.String()+"jobs: []\n")
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Restart names what a replica cannot change while it runs: its name, its connections and its clock. It is nil when
-// next can take the place of t. The error names keys and never shows their values.
+// Restart names what a replica cannot change while it runs: its name, its connections and its clock. It is nil if
+// next can replace t. The error names keys and never shows their values.
 func (t *Table) Restart(next *Table) error {
 	a, b := t.Redis, next.Redis
 	var keys []string

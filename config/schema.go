@@ -6,8 +6,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // Schema is a JSON Schema (draft 2020-12) of the table, for editors and other tools. It is made of the description that
@@ -19,8 +22,8 @@ func Schema() []byte {
 		{"title", "Solotick table"},
 		{"description", "What Solotick runs beside a service, and when. Every key is described in docs/table.md."},
 	}
-	root = append(root, ofMapping(key{keys: tableKeys()}, false)...)
-	root = append(root, field{"patternProperties", object{{"^" + extension, true}}})
+	root = append(root, ofMapping(strict.Key{Keys: newTableDecoder(nil, time.Time{}).Root}, false)...)
+	root = append(root, field{"patternProperties", object{{"^" + strict.Extension, true}}})
 	root = append(root, field{"$defs", object{
 		{"variable", object{
 			{"description", "`${NAME}` or `${NAME:-default}`, from Solotick's environment"},
@@ -28,7 +31,7 @@ func Schema() []byte {
 		}},
 		{"duration", object{
 			{"description", "numbers with units: 500ms, 10s, 5m, 1h30m; there is no unit for days"},
-			{"anyOf", []any{textOf(form{pattern: durations}), object{{"const", 0}}}},
+			{"anyOf", []any{textOf(strict.Form{Pattern: durations}), object{{"const", 0}}}},
 		}},
 		{"time", object{
 			{"description", "date, time and zone: 2026-12-01T00:00:00Z"},
@@ -49,14 +52,14 @@ const anyVariable = `\$\{`
 func orVariable(pattern string) string { return pattern + "|" + anyVariable }
 
 // ofKey describes the value of a key.
-func ofKey(k key) object {
-	out := object{{"description", link.ReplaceAllString(k.doc, "$1")}}
+func ofKey(k strict.Key) object {
+	out := object{{"description", link.ReplaceAllString(k.Doc, "$1")}}
 	out = append(out, ofKind(k)...)
-	if k.def != required && k.def != none && !strings.Contains(k.def, " ") {
-		out = append(out, field{"default", written(strings.Trim(k.def, "`"))})
+	if k.Default != strict.Required && k.Default != strict.None && !strings.Contains(k.Default, " ") {
+		out = append(out, field{"default", written(strings.Trim(k.Default, "`"))})
 	}
-	if k.example != "" {
-		out = append(out, field{"examples", []any{written(k.example)}})
+	if k.Example != "" {
+		out = append(out, field{"examples", []any{written(k.Example)}})
 	}
 	return out
 }
@@ -64,55 +67,55 @@ func ofKey(k key) object {
 // link is a link of Markdown. Where a schema is shown it leads nowhere.
 var link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
-func ofKind(k key) object {
+func ofKind(k strict.Key) object {
 	variable := ref("variable")
-	switch k.kind {
-	case kindMapping:
+	switch k.Kind {
+	case strict.KindMapping:
 		return ofMapping(k, true)
 	case kindJobs:
-		job := ofMapping(key{keys: k.keys, form: k.form}, false)
+		job := ofMapping(strict.Key{Keys: k.Keys, Form: k.Form}, false)
 		return object{{"type", []any{"array", "null"}}, {"items", job}}
-	case kindTextMap:
+	case strict.KindTextMap:
 		return object{
 			{"type", []any{"object", "null"}},
-			{"propertyNames", object{{"pattern", k.form.names}}},
+			{"propertyNames", object{{"pattern", k.Form.Names}}},
 			{"additionalProperties", object{{"type", "string"}}},
 		}
-	case kindTextList:
-		return listOf(k, textOf(k.form))
-	case kindCodes:
-		return listOf(k, object{{"anyOf", []any{integerOf(k.form), textOf(k.form)}}})
-	case kindDuration, kindTime:
-		return object{{"anyOf", []any{ref(k.kind), variable}}}
-	case kindNumber:
-		return object{{"anyOf", []any{integerOf(k.form), variable}}}
-	case kindBytes:
-		return object{{"anyOf", []any{integerOf(k.form), textOf(k.form)}}}
-	case kindBool:
+	case strict.KindTextList:
+		return listOf(k, textOf(k.Form))
+	case strict.KindCodes:
+		return listOf(k, object{{"anyOf", []any{integerOf(k.Form), textOf(k.Form)}}})
+	case strict.KindDuration, strict.KindTime:
+		return object{{"anyOf", []any{ref(k.Kind), variable}}}
+	case strict.KindNumber:
+		return object{{"anyOf", []any{integerOf(k.Form), variable}}}
+	case strict.KindBytes:
+		return object{{"anyOf", []any{integerOf(k.Form), textOf(k.Form)}}}
+	case strict.KindBool:
 		return object{{"anyOf", []any{object{{"type", "boolean"}}, variable}}}
 	}
-	if len(k.form.words) > 0 {
-		return object{{"anyOf", []any{object{{"enum", k.form.words}}, variable}}}
+	if len(k.Form.Words) > 0 {
+		return object{{"anyOf", []any{object{{"enum", k.Form.Words}}, variable}}}
 	}
-	return textOf(k.form)
+	return textOf(k.Form)
 }
 
 // ofMapping describes a mapping. It may be left empty, with nothing under its key, when that alone is no error.
-func ofMapping(k key, mayBeEmpty bool) object {
+func ofMapping(k strict.Key, mayBeEmpty bool) object {
 	var properties object
 	var needed []string
 	var needs object
-	for _, sub := range k.keys {
-		properties = append(properties, field{sub.name, ofKey(sub)})
-		if sub.def == required {
-			needed = append(needed, sub.name)
+	for _, sub := range k.Keys {
+		properties = append(properties, field{sub.Name, ofKey(sub)})
+		if sub.Default == strict.Required {
+			needed = append(needed, sub.Name)
 		}
-		if sub.form.needs != "" {
-			needs = append(needs, field{sub.name, []string{sub.form.needs}})
+		if sub.Form.Needs != "" {
+			needs = append(needs, field{sub.Name, []string{sub.Form.Needs}})
 		}
 	}
 	out := object{{"type", "object"}}
-	if mayBeEmpty && len(needed) == 0 && !k.form.chosen {
+	if mayBeEmpty && len(needed) == 0 && !k.Form.Chosen {
 		out = object{{"type", []any{"object", "null"}}}
 	}
 	if len(needed) > 0 {
@@ -122,14 +125,14 @@ func ofMapping(k key, mayBeEmpty bool) object {
 		out = append(out, field{"dependentRequired", needs})
 	}
 	var choice, pairs []any
-	for i, a := range k.form.choice {
+	for i, a := range k.Form.Choice {
 		choice = append(choice, object{{"required", []string{a}}})
-		for _, b := range k.form.choice[:i] {
+		for _, b := range k.Form.Choice[:i] {
 			pairs = append(pairs, object{{"type", "object"}, {"required", []string{b, a}}})
 		}
 	}
 	switch {
-	case k.form.chosen:
+	case k.Form.Chosen:
 		out = append(out, field{"oneOf", choice})
 	case len(pairs) > 0:
 		out = append(out, field{"not", object{{"anyOf", pairs}}})
@@ -139,28 +142,28 @@ func ofMapping(k key, mayBeEmpty bool) object {
 
 func ref(name string) object { return object{{"$ref", "#/$defs/" + name}} }
 
-func textOf(f form) object {
+func textOf(f strict.Form) object {
 	out := object{{"type", "string"}}
-	if f.pattern != "" {
-		out = append(out, field{"pattern", orVariable(f.pattern)})
+	if f.Pattern != "" {
+		out = append(out, field{"pattern", orVariable(f.Pattern)})
 	}
-	if f.length > 0 { // with its variables written out it may be shorter
-		out = object{{"anyOf", []any{append(out, field{"maxLength", f.length}), ref("variable")}}}
-	}
-	return out
-}
-
-func integerOf(f form) object {
-	out := object{{"type", "integer"}, {"minimum", f.least}}
-	if f.most != 0 {
-		out = append(out, field{"maximum", f.most})
+	if f.Length > 0 { // with its variables written out it may be shorter
+		out = object{{"anyOf", []any{append(out, field{"maxLength", f.Length}), ref("variable")}}}
 	}
 	return out
 }
 
-func listOf(k key, item object) object {
+func integerOf(f strict.Form) object {
+	out := object{{"type", "integer"}, {"minimum", f.Least}}
+	if f.Most != 0 {
+		out = append(out, field{"maximum", f.Most})
+	}
+	return out
+}
+
+func listOf(k strict.Key, item object) object {
 	out := object{{"type", "array"}, {"items", item}}
-	if k.form.filled {
+	if k.Form.Filled {
 		out = append(out, field{"minItems", 1})
 	}
 	return out
@@ -177,11 +180,11 @@ func written(value string) any {
 
 // jsonOf is a value of YAML as tools that know JSON see it.
 func jsonOf(n *yaml.Node) any {
-	switch n = resolved(n); {
+	switch n = strict.Resolved(n); {
 	case n.Kind == yaml.MappingNode:
 		out := object{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			out = append(out, field{resolved(n.Content[i]).Value, jsonOf(n.Content[i+1])})
+			out = append(out, field{strict.Resolved(n.Content[i]).Value, jsonOf(n.Content[i+1])})
 		}
 		return out
 	case n.Kind == yaml.SequenceNode:

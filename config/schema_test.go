@@ -9,6 +9,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 const schemaFile = "../docs/table.schema.json"
@@ -34,7 +36,7 @@ func compiled(t testing.TB) *jsonschema.Schema {
 // judged is what the schema says of a table; ok is false for what is no YAML, of which it can say nothing.
 func judged(t testing.TB, s *jsonschema.Schema, data []byte) (verdict error, ok bool) {
 	t.Helper()
-	root := newDecoder(theTable, tableKeys(), testNow).read("table.yaml", data)
+	root := newTableDecoder(nil, testNow).Read("table.yaml", data)
 	if root == nil {
 		return nil, false
 	}
@@ -84,7 +86,7 @@ func TestAVariableCanStandForEveryValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := newDecoder(theTable, tableKeys(), testNow).read("table.yaml", data)
+	root := newTableDecoder(nil, testNow).Read("table.yaml", data)
 	values := 0
 	var replace func(n *yaml.Node)
 	replace = func(n *yaml.Node) {
@@ -225,33 +227,33 @@ func TestTheTablesOfTheExamplesNameTheSchema(t *testing.T) {
 func TestTheSchemaExplainsItself(t *testing.T) {
 	s := compiled(t)
 	described := 0
-	var walk func(path string, s *jsonschema.Schema, keys []key)
-	walk = func(path string, s *jsonschema.Schema, keys []key) {
+	var walk func(path string, s *jsonschema.Schema, keys []strict.Key)
+	walk = func(path string, s *jsonschema.Schema, keys []strict.Key) {
 		for _, k := range keys {
-			p := s.Properties[k.name]
+			p := s.Properties[k.Name]
 			if p == nil || p.Description == "" || strings.Contains(p.Description, "](") {
-				t.Errorf("%s%s: described as %v", path, k.name, p)
+				t.Errorf("%s%s: described as %v", path, k.Name, p)
 				continue
 			}
 			described++
-			if k.keys == nil && len(p.Examples) == 0 {
-				t.Errorf("%s%s has no example", path, k.name)
+			if k.Keys == nil && len(p.Examples) == 0 {
+				t.Errorf("%s%s has no example", path, k.Name)
 			}
 			for _, v := range append(p.Examples, value(p.Default)...) {
 				if err := p.Validate(v); err != nil {
-					t.Errorf("%s%s: its own example or default: %v", path, k.name, err)
+					t.Errorf("%s%s: its own example or default: %v", path, k.Name, err)
 				}
 			}
-			if items, ok := p.Items2020, k.kind == kindJobs; ok {
-				walk(path+k.name+".", items, k.keys)
+			if items, ok := p.Items2020, k.Kind == kindJobs; ok {
+				walk(path+k.Name+".", items, k.Keys)
 			} else {
-				walk(path+k.name+".", p, k.keys)
+				walk(path+k.Name+".", p, k.Keys)
 			}
 		}
 	}
-	walk("", s, tableKeys())
-	if described != count(tableKeys()) {
-		t.Errorf("%d keys of %d are described", described, count(tableKeys()))
+	walk("", s, blank.tableKeys())
+	if described != count(blank.tableKeys()) {
+		t.Errorf("%d keys of %d are described", described, count(blank.tableKeys()))
 	}
 }
 

@@ -5,6 +5,14 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/config/strict"
+)
+
+// Problem, Problems and Env are those of package strict.
+type (
+	Problem  = strict.Problem
+	Problems = strict.Problems
+	Env      = strict.Env
 )
 
 // Table is a checked table: every value is valid and every default is filled in.
@@ -191,4 +199,12 @@ type Notify struct {
 	Start   string // a run begins
 	Success string // it succeeded
 	Failure string // it failed, timed out, lost its lock, was interrupted or could not be started
+}
+
+// set puts text into a mapping that is made for the first one: none and an empty one are the same in every hash.
+func set(to *map[string]string, name, value string) {
+	if *to == nil {
+		*to = map[string]string{}
+	}
+	(*to)[name] = value
 }

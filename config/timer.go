@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 const (
@@ -36,26 +38,26 @@ var timerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$`)
 func IsTimerID(id string) bool { return len(id) <= maxTimerID && timerID.MatchString(id) }
 
 // timerKeys are those of a job that make sense for one run, and when it is.
-func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []key {
-	out := []key{
-		{name: "at", kind: kindTime, def: "at or after", example: `"2026-12-24T18:00:00Z"`,
-			show: shown, aka: []string{"time", "when", "due"},
-			decode: func(d *decoder, e entry) { d.time(e, at) }},
-		{name: "after", kind: kindDuration, def: "at or after", example: "90s",
-			show: shown, aka: []string{"in", "delay"},
-			decode: func(d *decoder, e entry) {
-				d.duration(e, after, func(v time.Duration) string {
+func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
+	out := []strict.Key{
+		{Name: "at", Kind: strict.KindTime, Default: "at or after", Example: `"2026-12-24T18:00:00Z"`,
+			Show: strict.Shown, Also: []string{"time", "when", "due"},
+			Decode: func(e strict.Entry) { d.Time(e, at) }},
+		{Name: "after", Kind: strict.KindDuration, Default: "at or after", Example: "90s",
+			Show: strict.Shown, Also: []string{"in", "delay"},
+			Decode: func(e strict.Entry) {
+				d.Duration(e, after, func(v time.Duration) string {
 					if v > furthest {
 						return "must be at most ten years"
 					}
-					return between(0, furthest)(v)
+					return strict.Between(0, furthest)(v)
 				})
 			}},
 	}
-	for _, k := range jobKeys() {
-		switch k.name {
+	for _, k := range d.jobKeys() {
+		switch k.Name {
 		case "guarantee":
-			k.form = words(AtMostOnce, AtLeastOnce)
+			k.Form = strict.Words(AtMostOnce, AtLeastOnce)
 		case "http", "timeout", "startRetries", "retry":
 		default:
 			continue
@@ -68,19 +70,19 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []key {
 // ParseTimer decodes a timer that the API was given under an id, in JSON or YAML, strictly like a job. now is when
 // after begins. Its error is always a Problems, whose File is "body".
 func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
-	of := subject{noun: "a timer", text: "the body", begin: "begin with at: or after:, and http:", limit: MaxSource, most: "64 KiB", api: true}
+	of := strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin with at: or after:, and http:", Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
 	var at time.Time
 	var after time.Duration
-	d := newDecoder(of, nil, now)
-	d.root = d.timerKeys(&at, &after)
+	d := newDecoder(of, now)
+	d.Root = d.timerKeys(&at, &after)
 	d.begin("timer", id)
 	d.job.Name, d.job.Dynamic, d.job.ConcurrencyPolicy = "timer:"+id, true, Allow
 	root, found := d.document(data, "http")
 	switch { // as in IsTimerID
 	case len(id) > maxTimerID:
-		d.file("", "%sthe id must have at most %d characters", d.scope, maxTimerID)
+		d.File("", "%sthe id must have at most %d characters", d.Scope, maxTimerID)
 	case !timerID.MatchString(id):
-		d.file("", "%sthe id must be letters, digits, -, . and _, and begin and end with a letter or digit", d.scope)
+		d.File("", "%sthe id must be letters, digits, -, . and _, and begin and end with a letter or digit", d.Scope)
 	}
 	if root != nil {
 		d.checkJob()
@@ -90,10 +92,10 @@ func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 		at = now.Add(after)
 	}
 	t := &Timer{ID: id, At: at.UTC().Truncate(time.Millisecond)}
-	if len(d.problems) == 0 {
+	if len(d.Problems) == 0 {
 		t.Source = d.canonical(root, field{"at", t.At.Format(time.RFC3339Nano)})
 	}
-	if err := d.found(); err != nil {
+	if err := d.Found(); err != nil {
 		return nil, err
 	}
 	t.Job = d.job.Job
@@ -105,13 +107,13 @@ func (d *decoder) checkMoment(root *yaml.Node, found map[string]*yaml.Node, at t
 	const form = `at: "2026-12-24T18:00:00Z", or after: 90s`
 	switch when := d.job.at["at"]; {
 	case found["at"] == nil && found["after"] == nil:
-		d.fail(root, form, "at or after is missing")
-	case present(found["at"]) && present(found["after"]):
-		d.fail(found["after"], "keep one of them", "at says already when")
-	case !when.ok():
+		d.Fail(root, form, "at or after is missing")
+	case strict.Present(found["at"]) && strict.Present(found["after"]):
+		d.Fail(found["after"], "keep one of them", "at says already when")
+	case !when.OK():
 	case at.After(d.now.Add(furthest + clockSlack)):
-		d.bad(when, "", "must be at most ten years ahead")
+		d.Bad(when, "", "must be at most ten years ahead")
 	case at.Year() < 1970:
-		d.bad(when, "", "must not be before 1970")
+		d.Bad(when, "", "must not be before 1970")
 	}
 }

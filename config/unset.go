@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // Read is Load for callers that run no jobs: operators and CI do not need a job's secrets. An unset variable is a warning, and
@@ -20,8 +22,8 @@ func Read(path string, env Env) (*Table, error) {
 }
 
 func readTable(name string, data []byte, env Env, now time.Time) (*Table, error) {
-	d := newDecoder(theTable, tableKeys(), now)
-	d.env, d.lenient = env, true
+	d := newTableDecoder(env, now)
+	d.Rules.Unset = d.leftUnset
 	t, err := d.decode(name, data)
 	if t == nil {
 		t = salvage(name, data, env, now)
@@ -55,8 +57,8 @@ func salvage(name string, data []byte, env Env, now time.Time) *Table {
 			kept.WriteString(line)
 		}
 	}
-	d := newDecoder(theTable, tableKeys(), now)
-	d.env, d.lenient = env, true
+	d := newTableDecoder(env, now)
+	d.Rules.Unset = d.leftUnset
 	t, _ := d.decode(name, []byte(kept.String()))
 	if t == nil {
 		t = d.table
@@ -80,21 +82,19 @@ const (
 const Names = "jobs.name"
 
 // leftUnset notes a value whose variable is not set.
-func (d *decoder) leftUnset(e entry, missing missingError) {
+func (d *decoder) leftUnset(e strict.Entry, missing strict.MissingError, warning func(hint string) Problem) {
 	if d.job != nil {
-		d.job.at[e.path] = text{unset: true}
+		d.job.missing = append(d.job.missing, e.Path)
+		delete(d.job.at, e.Path)
 	} else {
-		set(&d.table.Unknown, e.path, missing.Error())
+		set(&d.table.Unknown, e.Path, missing.Error())
 	}
-	if i := slices.Index(d.table.Unset, missing.name); i >= 0 {
+	if i := slices.Index(d.table.Unset, missing.Name); i >= 0 {
 		d.unset[i].more++
 		return
 	}
-	d.table.Unset = append(d.table.Unset, missing.name)
-	line, column, width := d.placeReference(e, "${"+missing.name)
-	d.unset = append(d.unset, unsetVariable{first: d.src.problem(line, column, width,
-		fmt.Sprintf("solotick run needs it, or a default: ${%s:-…}", missing.name),
-		fmt.Sprintf("%s%s: %s", d.scope, e.path, missing))})
+	d.table.Unset = append(d.table.Unset, missing.Name)
+	d.unset = append(d.unset, unsetVariable{first: warning(fmt.Sprintf("solotick run needs it, or a default: ${%s:-…}", missing.Name))})
 }
 
 // unsetVariable is the warning of a variable that is not set, at one of its places.
@@ -117,7 +117,7 @@ func (u unsetVariable) warning() Problem {
 // unset says whether one of the values could not be read, since a variable of it is not set: then nothing can be said of how
 // they go together.
 func (j *draft) unset(paths ...string) bool {
-	return slices.ContainsFunc(paths, func(path string) bool { return j.at[path].unset })
+	return slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(j.missing, path) })
 }
 
 // NoTable returns a stand-in for a table that is not at hand. It holds the name of the service and nothing else.
@@ -125,7 +125,7 @@ func NoTable(service string) (*Table, error) {
 	if why, _ := checkName(service); why != "" {
 		return nil, fmt.Errorf("the name of a service %s", why)
 	}
-	t := newDecoder(theTable, nil, time.Time{}).table
+	t := newDecoder(theTable, time.Time{}).table
 	t.Service = service
 	set(&t.Unknown, "jobs", noTable)
 	set(&t.Unknown, Names, noTable)

@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"errors"
@@ -16,11 +16,11 @@ var reference = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
 var errMalformed = errors.New("malformed ${…}")
 
-// missingError names a variable that is not set.
-type missingError struct{ name string }
+// MissingError names a variable that is not set.
+type MissingError struct{ Name string }
 
-func (e missingError) Error() string {
-	return fmt.Sprintf("the environment variable %s is not set", e.name)
+func (e MissingError) Error() string {
+	return fmt.Sprintf("the environment variable %s is not set", e.Name)
 }
 
 // piece is a part of a value: literal text, or a reference with its default.
@@ -90,7 +90,7 @@ func substitute(value string, env Env) (result string, opaque bool, errs []error
 		case p.optional && got == "":
 			b.WriteString(p.fallback)
 		case !ok:
-			if err := error(missingError{p.name}); len(errs) < maxProblems && !slices.Contains(errs, err) {
+			if err := error(MissingError{p.name}); len(errs) < maxProblems && !slices.Contains(errs, err) {
 				errs = append(errs, err)
 			}
 		default:
@@ -98,26 +98,4 @@ func substitute(value string, env Env) (result string, opaque bool, errs []error
 		}
 	}
 	return b.String(), opaque, errs
-}
-
-// hideLiterals masks a value but leaves the names of its variables, which tell the reader where the secret comes from.
-func hideLiterals(value string) string {
-	parts, err := pieces(value)
-	if err != nil {
-		return mask
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		switch {
-		case p.name == "":
-			b.WriteString(mask)
-		case p.fallback != "":
-			b.WriteString("${" + p.name + ":-" + mask + "}")
-		case p.optional:
-			b.WriteString("${" + p.name + ":-}")
-		default:
-			b.WriteString("${" + p.name + "}")
-		}
-	}
-	return b.String()
 }

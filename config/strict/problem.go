@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"cmp"
@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong, or odd, in a table, and where. Its texts hold no secrets and no control
+// Problem is one thing that is wrong, or odd, in a text, and where. Its texts hold no secrets and no control
 // characters: they can be written to a terminal as they are.
 type Problem struct {
-	File         string // as it was given to Load or Parse
+	File         string // as it was given to Read
 	Line, Column int    // 1-based, in characters; 0 = of the file as a whole
 	Message      string // `job "billing": schedule "61 * * * *": …`
 	Source       string // the source line, secrets masked, cut when very long; "" when there is nothing to show
 	Width        int    // characters under the caret(s)
 	Hint         string // what to do about it; may be ""
 
-	caret int // where in Source the caret stands, 0-based: masking and cutting move it away from Column
+	Caret int // where in Source the caret stands, 0-based: masking and cutting move it away from Column
 }
 
 // String is the problem in the form of a compiler's message, without a newline at its end:
@@ -29,14 +29,14 @@ type Problem struct {
 //	  hint: …
 func (p Problem) String() string {
 	var b strings.Builder
-	b.WriteString(printable(p.File))
+	b.WriteString(Printable(p.File))
 	if p.Line > 0 {
 		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
 	}
 	b.WriteString(": " + p.Message)
 	if p.Source != "" {
 		fmt.Fprintf(&b, "\n%6d | %s\n       | %s^%s", p.Line, p.Source,
-			strings.Repeat(" ", p.caret), strings.Repeat("~", max(p.Width-1, 0)))
+			strings.Repeat(" ", p.Caret), strings.Repeat("~", max(p.Width-1, 0)))
 	}
 	if p.Hint != "" {
 		b.WriteString("\n  hint: " + p.Hint)
@@ -44,7 +44,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems are all problems of one table, sorted by position, none twice.
+// Problems are all problems of one text, sorted by position, none twice.
 type Problems []Problem
 
 // Error is every problem's String, one below the other.
@@ -56,8 +56,8 @@ func (ps Problems) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// tidy sorts by position and drops what was found twice, as a value behind an alias is for each of its uses.
-func tidy(ps []Problem) []Problem {
+// Tidy sorts by position and drops what was found twice, as a value behind an alias is for each of its uses.
+func Tidy(ps []Problem) []Problem {
 	order := func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	}
@@ -65,8 +65,8 @@ func tidy(ps []Problem) []Problem {
 	return slices.CompactFunc(ps, func(a, b Problem) bool { return order(a, b) == 0 })
 }
 
-// printable is s with everything that a terminal would act on, or not show, written as an escape.
-func printable(s string) string {
+// Printable is s with everything that a terminal would act on, or not show, written as an escape.
+func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		b.WriteString(printableRune(r))

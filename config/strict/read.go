@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"bytes"
@@ -17,24 +17,24 @@ import (
 const (
 	maxDepth = 64
 
-	// maxValues bounds the values of a table once every alias is replaced by what it stands for. The largest honest
+	// maxValues bounds the values of a text once every alias is replaced by what it stands for. The largest honest
 	// table has a third of it; a few lines of aliases to lists of aliases have billions.
 	maxValues = 250_000
 )
 
-// read turns a file into a tree, and learns what of it may be shown. A nil tree means that the problem is recorded.
-func (d *decoder) read(name string, data []byte) *yaml.Node {
-	d.src = newSource(name, "", d.root)
-	if len(data) > d.of.limit {
-		d.file(d.of.tooLarge, "%s is larger than %s", d.of.text, d.of.most)
+// Read turns a file into a tree, and learns what of it may be shown. A nil tree means that the problem is recorded.
+func (d *Decoder) Read(name string, data []byte) *yaml.Node {
+	d.src, d.hidden = newSource(name, "", d.Root), map[*yaml.Node]bool{}
+	if len(data) > d.Subject.Limit {
+		d.File(d.Subject.TooLarge, "%s is larger than %s", d.Subject.Text, d.Subject.Most)
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !d.isText(data) {
 		return nil
 	}
-	d.src = newSource(name, string(data), d.root)
-	if !d.of.api && d.crontab(string(data)) {
+	d.src = newSource(name, string(data), d.Root)
+	if d.Rules.Foreign(string(data), nil) {
 		return nil
 	}
 	root, err := d.load(data)
@@ -46,8 +46,8 @@ func (d *decoder) read(name string, data []byte) *yaml.Node {
 	if root == nil {
 		return nil
 	}
-	v := veil{src: d.src, root: d.root, literal: d.of.api, hidden: d.hidden}
-	v.draw(root)
+	r := redactor{src: d.src, hidden: d.hidden, homes: d.Rules.Homes}
+	r.redact(root, d.Root)
 	if !d.bounded(root) {
 		return nil
 	}
@@ -55,9 +55,9 @@ func (d *decoder) read(name string, data []byte) *yaml.Node {
 }
 
 // load parses exactly one document.
-func (d *decoder) load(data []byte) (root *yaml.Node, err error) {
+func (d *Decoder) load(data []byte) (root *yaml.Node, err error) {
 	defer func() {
-		// The library panics on what it holds for impossible. A table must never end the process that reads it.
+		// The library panics on what it holds for impossible. A text must never end the process that reads it.
 		if r := recover(); r != nil {
 			root, err = nil, errors.New("not valid YAML")
 		}
@@ -76,13 +76,13 @@ func (d *decoder) load(data []byte) (root *yaml.Node, err error) {
 		return nil, err
 	}
 	switch err := loader.Load(&second); {
-	case err == nil && len(first.Content) == 1 && d.foreign(first.Content[0]):
+	case err == nil && len(first.Content) == 1 && d.Rules.Foreign("", first.Content[0]):
 		return nil, nil
 	case err == nil:
 		d.src.broken = true
 		line, column := d.src.clamp(second.Line, second.Column)
 		d.problem(line, column, 3, "remove the --- and what follows, or keep it in a file of its own",
-			"a second document begins here; "+d.of.noun+" is one")
+			"a second document begins here; "+d.Subject.Noun+" is one")
 		return nil, nil
 	case err != io.EOF:
 		return nil, err
@@ -91,7 +91,7 @@ func (d *decoder) load(data []byte) (root *yaml.Node, err error) {
 		return nil, errors.New("not valid YAML")
 	}
 	switch root := first.Content[0]; {
-	case d.foreign(root):
+	case d.Rules.Foreign("", root):
 		return nil, nil
 	case root.Tag != "!!null":
 		return root, nil
@@ -100,15 +100,15 @@ func (d *decoder) load(data []byte) (root *yaml.Node, err error) {
 	return nil, nil
 }
 
-func (d *decoder) empty() {
-	d.file(d.of.begin, "%s is empty", d.of.text)
+func (d *Decoder) empty() {
+	d.File(d.Subject.Begin, "%s is empty", d.Subject.Text)
 }
 
 // isText refuses what no editor writes into YAML, before the YAML library or a terminal sees it. One problem is enough:
 // of a binary file everything is wrong.
-func (d *decoder) isText(data []byte) bool {
+func (d *Decoder) isText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		d.file("save it as UTF-8", "%s is UTF-16, not UTF-8", d.of.text)
+		d.File("save it as UTF-8", "%s is UTF-16, not UTF-8", d.Subject.Text)
 		return false
 	}
 	// What is not text at all says so, whatever else is in it.
@@ -119,9 +119,9 @@ func (d *decoder) isText(data []byte) bool {
 		why, hint := "", ""
 		switch {
 		case r == utf8.RuneError && size == 1:
-			why, hint = fmt.Sprintf("byte 0x%02x is not UTF-8", data[i]), "is this the right file? "+d.of.noun+" is text in UTF-8"
+			why, hint = fmt.Sprintf("byte 0x%02x is not UTF-8", data[i]), "is this the right file? "+d.Subject.Noun+" is text in UTF-8"
 		case r == 0:
-			why, hint = "a NUL byte", "is this the right file? "+d.of.noun+" is text in UTF-8"
+			why, hint = "a NUL byte", "is this the right file? "+d.Subject.Noun+" is text in UTF-8"
 		case binary:
 		case r == '\r' && (i+1 == len(data) || data[i+1] != '\n'):
 			why, hint = "a carriage return without a line feed", "end lines with a line feed"
@@ -131,7 +131,7 @@ func (d *decoder) isText(data []byte) bool {
 			hint = fmt.Sprintf(`in a value write it in double quotes, as "\u%04x"`, r)
 		}
 		if why != "" {
-			d.problem(line, column, 1, hint, d.of.text+" is not plain text here: "+why)
+			d.problem(line, column, 1, hint, d.Subject.Text+" is not plain text here: "+why)
 			return false
 		}
 		i += size
@@ -143,9 +143,8 @@ func (d *decoder) isText(data []byte) bool {
 	return true
 }
 
-// bounded refuses aliases that stand inside what they stand for, or expand beyond reason. From the API there can be none:
-// what is kept of it has everything written out, so that a few of them would make much of little.
-func (d *decoder) bounded(root *yaml.Node) bool {
+// bounded refuses aliases that stand inside what they stand for, or expand beyond reason.
+func (d *Decoder) bounded(root *yaml.Node) bool {
 	const underway = -1
 	sizes := map[*yaml.Node]int{}
 	var culprit, alias *yaml.Node
@@ -176,22 +175,22 @@ func (d *decoder) bounded(root *yaml.Node) bool {
 	}
 	size(root)
 	switch {
-	case alias != nil && d.of.api:
-		d.fail(alias, "write out what it stands for", "an alias (*…) can stand in the table alone")
+	case alias != nil && d.Subject.NoAliases != "":
+		d.Fail(alias, "write out what it stands for", "%s", d.Subject.NoAliases)
 		return false
 	case cyclic:
-		d.fail(culprit, "", "this alias stands inside what it stands for")
+		d.Fail(culprit, "", "this alias stands inside what it stands for")
 	case culprit != nil:
-		d.fail(culprit, "", "with its aliases replaced by what they stand for, this has more than %d values", maxValues)
+		d.Fail(culprit, "", "with its aliases replaced by what they stand for, this has more than %d values", maxValues)
 	}
 	return culprit == nil
 }
 
 // syntax rewrites an error of the YAML library.
-func (d *decoder) syntax(err error) {
+func (d *Decoder) syntax(err error) {
 	var le *yaml.LoadError
 	if !errors.As(err, &le) || le.Mark.Line < 1 {
-		d.file("", "not valid YAML")
+		d.File("", "not valid YAML")
 		return
 	}
 	mark := le.Mark
@@ -225,13 +224,13 @@ var keyWithoutColon = regexp.MustCompile(`^[ ]*(?:- +)?([A-Za-z]+) +[^ :][^:]*$`
 
 // noColon recognizes a key without its colon in the line above the one that the library complains of: "- name a". It has
 // taken the two for a text of two lines.
-func (d *decoder) noColon(line int) bool {
+func (d *Decoder) noColon(line int) bool {
 	m := keyWithoutColon.FindStringSubmatchIndex(string(d.src.line(line - 1)))
 	if m == nil {
 		return false
 	}
 	name := string(d.src.line(line - 1)[m[2]:m[3]])
-	if len(homes(d.root, name, false)) == 0 {
+	if len(d.Rules.Homes(name)) == 0 {
 		return false
 	}
 	d.problem(line-1, m[2]+1, m[3]-m[2], fmt.Sprintf("write %s:, then a space", name), fmt.Sprintf("the colon after %q is missing", name))
@@ -282,4 +281,21 @@ var syntaxErrors = []struct {
 	{message: "directive", why: "YAML directives (%…) are not supported", hint: "remove the line"},
 	{context: "block scalar", why: "nothing may follow | or > on its line, and their text is indented further"},
 	{message: "comment without preceding whitespace", why: "a comment needs a space before its #"},
+}
+
+// File records a problem of the file as a whole.
+func (d *Decoder) File(hint, format string, args ...any) {
+	d.problem(0, 0, 0, hint, fmt.Sprintf(format, args...))
+}
+
+// Found gives the problems as an error; nil if there are none.
+func (d *Decoder) Found() error {
+	if len(d.Problems) >= maxProblems {
+		more := fmt.Sprintf("there may be more than these %d problems", maxProblems)
+		d.Problems = append(d.Problems, Problem{File: d.src.name, Message: more})
+	}
+	if len(d.Problems) == 0 {
+		return nil
+	}
+	return Problems(Tidy(d.Problems))
 }

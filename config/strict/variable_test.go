@@ -1,4 +1,4 @@
-package config
+package strict
 
 import "testing"
 
@@ -50,14 +50,5 @@ func TestVariablesAreFilledIn(t *testing.T) {
 		if got, _, errs := substitute(value, env); len(errs) != 1 || errs[0].Error() != want {
 			t.Errorf("%q became %q, %v, want the error %s", value, got, errs, want)
 		}
-	}
-}
-
-func TestWithoutAnEnvironmentEveryVariableIsMissing(t *testing.T) {
-	if _, err := Parse("table.yaml", []byte("service: ${A}\njobs: []\n"), nil); err == nil {
-		t.Error("no error")
-	}
-	if _, err := Parse("table.yaml", []byte("service: ${A:-a}\njobs: []\n"), nil); err != nil {
-		t.Error(err)
 	}
 }

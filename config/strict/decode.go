@@ -1,0 +1,303 @@
+package strict
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxProblems bounds what is reported of one file: nobody reads more, and a hostile file has a million.
+const maxProblems = 1000
+
+// Decoder walks a tree of YAML. Each value that it cannot accept becomes a problem and is passed over, so that one walk
+// finds them all.
+type Decoder struct {
+	Subject    Subject
+	Root       []Key // those at the top level
+	Env        Env
+	Rules      Rules
+	Scope      string      // begins every message: `job "billing": `
+	Problems   []Problem   // as they were found
+	Warnings   []Problem   // as they were found
+	References [][2]string // the values with variables, as they are written, each with its place
+	src        *source
+	hidden     map[*yaml.Node]bool // values and keys that messages must not repeat
+}
+
+// Subject is the text that is decoded, in the words of messages about the whole of it.
+type Subject struct {
+	Noun      string // "a table"
+	Text      string // where it is: "the file"
+	Begin     string // hint if it is empty
+	Limit     int    // bytes
+	Most      string // the same in words
+	TooLarge  string // hint if it is larger
+	Merge     string // hint for a merge key
+	Literal   bool   // ${NAME} is text, and no key begins with x-
+	NoAliases string // message for an alias; "" = aliases are supported
+}
+
+// Rules are the caller's part. All of them must be set, except Unset.
+type Rules struct {
+	Note    func(e Entry, t Text)                                                  // a value was accepted
+	Unset   func(e Entry, missing MissingError, warning func(hint string) Problem) // a variable is not set; nil = that is a problem
+	Flawed  func(e Entry)                                                          // a key has problems
+	Homes   func(name string) []string                                             // the places where a key of that name is known
+	Explain func(e Entry, name string) (message, hint string)                      // why e does not have that key; "" = it is unknown
+	Remedy  func(e Entry) string                                                   // hint for a value of the wrong kind
+	Foreign func(content string, root *yaml.Node) bool                             // the text, or its tree, is of another format: the problem is recorded
+}
+
+// Again makes d decode the text that another decoder has read.
+func (d *Decoder) Again(other *Decoder) { d.src, d.hidden = other.src, other.hidden }
+
+// Entry is one key of a mapping, or one item of a list, with its value.
+type Entry struct {
+	Key
+	Path  string     // for messages: "lock.ttl"
+	At    *yaml.Node // the key; of an item the item
+	Value *yaml.Node // the value, aliases resolved
+}
+
+// Text is a scalar that was read.
+type Text struct {
+	Value  string // variables filled in
+	Opaque bool   // had variables: value must not be shown
+	Label  string // for messages: `lock.ttl "15s"`, or only the path when the value must not be shown
+	Origin string // for messages: where it was set, if not here: " (from defaults)"
+	Node   *yaml.Node
+}
+
+// OK is false for the zero text: nothing was read.
+func (t Text) OK() bool { return t.Node != nil }
+
+// IsHidden says whether messages must not repeat a value.
+func (d *Decoder) IsHidden(n *yaml.Node) bool { return d.hidden[n] }
+
+// Fail records a problem of a node.
+func (d *Decoder) Fail(n *yaml.Node, hint, format string, args ...any) {
+	line, column, width := d.place(n)
+	d.problem(line, column, width, hint, d.Scope+fmt.Sprintf(format, args...))
+}
+
+// problem records a problem of a place; width is in characters.
+func (d *Decoder) problem(line, column, width int, hint, message string) {
+	if len(d.Problems) < maxProblems {
+		d.Problems = append(d.Problems, d.src.problem(line, column, width, hint, message))
+	}
+}
+
+// Warn records what is odd but no error.
+func (d *Decoder) Warn(n *yaml.Node, hint, format string, args ...any) {
+	line, column, width := d.place(n)
+	d.Warnings = append(d.Warnings, d.src.problem(line, column, width, hint, d.Scope+fmt.Sprintf(format, args...)))
+}
+
+// place is where a node stands and how wide it is on its first line.
+func (d *Decoder) place(n *yaml.Node) (line, column, width int) {
+	text := d.src.line(n.Line)
+	if n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0 {
+		n = n.Content[0] // a mapping without braces begins where its first key does
+	}
+	if (n.Kind == yaml.ScalarNode || n.Kind == yaml.AliasNode) && n.Column > 0 && n.Column-1 <= len(text) {
+		return n.Line, n.Column, scalarEnd(text, n.Column-1, n) - (n.Column - 1)
+	}
+	return n.Line, n.Column, 1
+}
+
+// Bad records that the value of a text is not acceptable.
+func (d *Decoder) Bad(t Text, hint, format string, args ...any) {
+	d.Fail(t.Node, hint, "%s%s: %s", t.Label, t.Origin, fmt.Sprintf(format, args...))
+}
+
+// label is a value's path, with the value when it may be shown.
+func (d *Decoder) label(e Entry) string {
+	if d.hidden[e.Value] || e.Value.Kind != yaml.ScalarNode || !e.reveals(e.Value.Value) {
+		return e.Path
+	}
+	return e.Path + " " + Quoted(e.Value.Value)
+}
+
+// Quoted is text from the file for a message, cut when it is long.
+func Quoted(s string) string {
+	const most = 60
+	if utf8.RuneCountInString(s) > most {
+		s = string([]rune(s)[:most]) + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// Mapping decodes the keys of a mapping, in the order of their description, and says which were there. A misspelt
+// key counts, so that it is not reported as missing as well. No value counts as an empty mapping: all its lines may be
+// commented out.
+func (d *Decoder) Mapping(e Entry) map[string]*yaml.Node {
+	found := map[string]*yaml.Node{}
+	if e.IsNull() {
+		return found
+	}
+	if e.Value.Kind != yaml.MappingNode {
+		d.WrongKind(e)
+		return found
+	}
+	values := map[string]Entry{}
+	merged := d.pairs(e, func(name, val *yaml.Node) {
+		k, ok := Find(e.Keys, name.Value)
+		if !ok && e.Extensible && strings.HasPrefix(name.Value, Extension) {
+			return
+		}
+		if !ok {
+			if meant := d.unknown(e, name); meant != "" && found[meant] == nil {
+				found[meant] = name
+			}
+			return
+		}
+		found[k.Name] = name
+		values[k.Name] = Entry{Key: k, Path: under(e.Path, k.Name), At: name, Value: val}
+	})
+	for _, k := range e.Keys {
+		if merged != nil && found[k.Name] == nil {
+			found[k.Name] = merged
+		}
+		if v, ok := values[k.Name]; ok {
+			before := len(d.Problems)
+			if d.Plain(v) {
+				k.Decode(v)
+			}
+			if len(d.Problems) > before {
+				d.Rules.Flawed(v)
+			}
+		}
+	}
+	return found
+}
+
+// Extension begins the keys of an extensible mapping that are left alone: for anchors, and for other tools.
+const Extension = "x-"
+
+// Present says whether a key that mapping found is there, and not only may be, in what a merge key was meant to bring.
+func Present(name *yaml.Node) bool { return name != nil && name.Tag != "!!merge" }
+
+// pairs calls do for each key of a mapping that is a plain, new key. It gives back the merge key, which is refused but
+// may have been meant to bring what is missing.
+func (d *Decoder) pairs(e Entry, do func(name, val *yaml.Node)) (merged *yaml.Node) {
+	seen := map[string]int{}
+	for i := 0; i+1 < len(e.Value.Content) && len(d.Problems) < maxProblems; i += 2 {
+		name, val := e.Value.Content[i], Resolved(e.Value.Content[i+1])
+		at := name
+		name = Resolved(name)
+		switch {
+		case name.Tag == "!!merge":
+			d.Fail(at, d.Subject.Merge, "%smerge keys (<<) are not supported", in(e.Path))
+			merged = name
+		case name.Kind != yaml.ScalarNode || at != name:
+			d.Fail(at, "", "%sa key must be plain text", in(e.Path))
+		case name.Tag != "!!str":
+			d.Fail(at, "put it in quotes", "%sa key must be text, not %s", in(e.Path), KindOf(name))
+		case seen[name.Value] > 0:
+			d.Fail(at, "", "%sduplicate key %q: it is already set in line %d",
+				in(e.Path), d.NameText(name), seen[name.Value])
+		default:
+			seen[name.Value] = name.Line
+			if d.Plain(Entry{Path: under(e.Path, d.NameText(name)), At: name, Value: name}) {
+				do(name, val)
+			}
+		}
+	}
+	return merged
+}
+
+// Plain refuses a value with an explicit tag: the types are known here, and a tag can only contradict them.
+func (d *Decoder) Plain(e Entry) bool {
+	if e.Value.Style&yaml.TaggedStyle == 0 && e.Value.Tag != "!" {
+		return true
+	}
+	d.Fail(e.Value, "remove the tag; to make a number text, put it in quotes",
+		"%sYAML tags (!…) are not supported", in(e.Path))
+	return false
+}
+
+// unknown explains a key that the mapping e does not have, and gives the one that was probably meant.
+func (d *Decoder) unknown(e Entry, name *yaml.Node) (meant string) {
+	known := make([]string, len(e.Keys))
+	for i, k := range e.Keys {
+		known[i] = k.Name
+	}
+	hint := "allowed here: " + strings.Join(known, ", ")
+	message := fmt.Sprintf("unknown key %q", d.NameText(name))
+	near, ok := misspelt(e.Keys, name.Value)
+	homes := d.Rules.Homes(name.Value)
+	if !ok || len(homes) > 0 {
+		near, ok = NearestKey(e.Keys, name.Value)
+		ok = ok && len(homes) == 0
+	}
+	why, instead := d.Rules.Explain(e, name.Value)
+	switch {
+	case why != "":
+		message, hint = why, instead
+	case ok:
+		meant = near.Name
+		hint = fmt.Sprintf("did you mean %q?", near.Name)
+	case strings.HasPrefix(name.Value, Extension) && !d.Subject.Literal:
+		hint = "keys that begin with x- are ignored at the top level only"
+	case len(homes) > 0:
+		hint = fmt.Sprintf("%q belongs %s", name.Value, strings.Join(homes, " or "))
+	}
+	message = in(e.Path) + message
+	d.Fail(name, hint, "%s", message)
+	return meant
+}
+
+// NameText is a key for a message.
+func (d *Decoder) NameText(n *yaml.Node) string {
+	if d.hidden[n] {
+		return mask
+	}
+	return safeName(n.Value)
+}
+
+// List gives the items of a list; nothing at all counts as an empty one, like a mapping.
+func (d *Decoder) List(e Entry) ([]Entry, bool) {
+	if e.IsNull() {
+		return nil, true
+	}
+	if e.Value.Kind != yaml.SequenceNode {
+		d.WrongKind(e)
+		return nil, false
+	}
+	var out []Entry
+	for i, item := range e.Value.Content {
+		it := Entry{Key: e.item(i), Path: fmt.Sprintf("%s[%d]", e.Path, i), At: item, Value: Resolved(item)}
+		if d.Plain(it) {
+			out = append(out, it)
+		}
+	}
+	return out, true
+}
+
+func (e Entry) IsNull() bool { return e.Value.Kind == yaml.ScalarNode && e.Value.Tag == "!!null" }
+
+// Resolved follows an alias to what it stands for.
+func Resolved(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// under is the path of a key in a mapping.
+func under(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// in begins the message about a key of the mapping at path.
+func in(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
+}

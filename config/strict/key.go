@@ -1,0 +1,113 @@
+package strict
+
+import "strings"
+
+// Key describes one key of a mapping. This one description decodes the key, masks its value and gives the hints for its
+// misspellings. Callers make a schema of it and check documentation against it, so all of them know the same keys.
+type Key struct {
+	Name       string
+	Kind       string     // what stands there, in words: "duration"
+	Default    string     // the default as one would write it, or "required", or a word for what happens without it
+	Doc        string     // one line
+	Example    string     // a value; mappings have the examples of their keys
+	Show       Visibility // which values are no secret
+	Common     bool       // for the caller: may stand in a second place too
+	Extensible bool       // keys that begin with x- are left alone
+	Also       []string   // what it is called elsewhere, for hints
+	Keys       []Key      // the keys of a mapping, or of each mapping in a list
+	Form       Form       // what a good value looks like
+	Decode     func(e Entry)
+}
+
+// Kinds of values, as the user reads them.
+const (
+	KindText     = "text"
+	KindDuration = "duration"
+	KindNumber   = "number"
+	KindBool     = "true or false"
+	KindTime     = "time"
+	KindMapping  = "mapping"
+	KindTextMap  = "mapping of text"
+	KindTextList = "list of text"
+	KindCodes    = "list of codes"
+	KindBytes    = "number of bytes"
+	Required     = "required"
+	None         = "none"
+)
+
+// Form is what can be said of a value without reading it. What is not zero holds for the decoder and the JSON Schema.
+type Form struct {
+	Words       []string // the only values
+	Least, Most int      // of a number
+	Length      int      // of text, in characters: at most
+	Pattern     string   // of text, or of the texts in a list; it lets pass what the decoder looks at more closely
+	Names       string   // the same for the names in a mapping of text
+	Filled      bool     // a list has items
+	Choice      []string // keys of a mapping, of which no two can stand together
+	Chosen      bool     // and of which one must
+	Needs       string   // another key that must be there too
+}
+
+// Words is the form of a value that is one of some words.
+func Words[T ~string](all ...T) Form {
+	var f Form
+	for _, w := range all {
+		f.Words = append(f.Words, string(w))
+	}
+	return f
+}
+
+// item describes the i-th item of a list.
+func (k Key) item(i int) Key {
+	switch {
+	case k.Show == ShownFirst && i == 0:
+		k.Show = shownWord
+	case k.Show == ShownFirst:
+		k.Show = hidden
+	}
+	return k
+}
+
+// Find is the key of a name.
+func Find(keys []Key, name string) (Key, bool) {
+	for _, k := range keys {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// NearestKey is the key that somebody meant who wrote name: a slip, or another tool's word for it.
+func NearestKey(keys []Key, name string) (Key, bool) {
+	if k, ok := misspelt(keys, name); ok {
+		return k, true
+	}
+	for _, k := range keys {
+		for _, other := range k.Also {
+			if PlainName(other) == PlainName(name) {
+				return k, true
+			}
+		}
+	}
+	return Key{}, false
+}
+
+// misspelt is the key of which name is another spelling, or a slip.
+func misspelt(keys []Key, name string) (Key, bool) {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		if PlainName(k.Name) == PlainName(name) {
+			return k, true
+		}
+		names[i] = k.Name
+	}
+	return Find(keys, Nearest(name, names))
+}
+
+// PlainName is a name without what differs between the spellings time_zone, time-zone and timeZone.
+func PlainName(name string) string {
+	return strings.ToLower(separators.Replace(name))
+}
+
+var separators = strings.NewReplacer("_", "", "-", "")

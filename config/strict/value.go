@@ -1,0 +1,334 @@
+package strict
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// timeForm tells how to write a moment.
+const timeForm = "write it like 2026-12-01T00:00:00Z or 2026-12-01T00:00:00+01:00"
+
+// longest bounds every duration: sums of a few cannot overflow, and more is a slip of the pen.
+const longest = 366 * 24 * time.Hour
+
+// WrongKind says that a mapping, list or scalar stands where another is needed.
+func (d *Decoder) WrongKind(e Entry) {
+	at := e.Value
+	if e.IsNull() {
+		at = e.At
+	}
+	d.Fail(at, d.Rules.Remedy(e), "%s must be a %s, not %s", e.Path, e.Kind, KindOf(e.Value))
+}
+
+// KindOf names what a node is in the user's words.
+func KindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.Tag {
+	case "!!null":
+		return "nothing"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!timestamp":
+		return "a date"
+	}
+	return "text"
+}
+
+// Scalar reads a scalar and fills in its variables. What is wrong with it has been reported when the result is not ok.
+func (d *Decoder) Scalar(e Entry, tags ...string) Text {
+	if e.IsNull() {
+		d.Fail(e.At, "give it a value, or remove the key", "%s has no value", e.Path)
+		return Text{}
+	}
+	if e.Value.Kind != yaml.ScalarNode || !slices.Contains(tags, e.Value.Tag) {
+		d.wrongScalar(e)
+		return Text{}
+	}
+	t := Text{Node: e.Value, Label: d.label(e), Value: e.Value.Value}
+	if !d.Subject.Literal {
+		var errs []error
+		t.Value, t.Opaque, errs = substitute(e.Value.Value, d.Env)
+		if t.Opaque {
+			d.References = append(d.References, [2]string{d.Scope + e.Path, e.Value.Value})
+		}
+		for _, err := range errs {
+			d.badReference(e, err)
+		}
+		if len(errs) > 0 {
+			return Text{}
+		}
+	}
+	if strings.ContainsRune(t.Value, 0) {
+		d.Bad(t, "", "holds a NUL character")
+		return Text{}
+	}
+	return t
+}
+
+// wrongScalar says that the value has another type.
+func (d *Decoder) wrongScalar(e Entry) {
+	hint := ""
+	isText := e.Kind == KindText || e.Kind == KindTextMap || e.Kind == KindTextList
+	if e.Value.Kind == yaml.ScalarNode && isText {
+		hint = "put it in quotes"
+		if label := d.label(e); label != e.Path && len(e.Value.Value) < 40 {
+			hint = fmt.Sprintf(`put it in quotes: %q`, e.Value.Value)
+		}
+	} else if hint = d.Rules.Remedy(e); hint == "" && e.Value.Kind == yaml.MappingNode && isText {
+		hint = "put text that contains a colon and a space in quotes"
+	}
+	want := "a " + e.Kind
+	switch {
+	case isText:
+		want = "text"
+	case e.Kind == KindBool:
+		want = e.Kind
+	case e.Kind == KindCodes:
+		want, hint = "a code or a range of codes", "write 404 or 200-299"
+	case e.Kind == KindTime:
+		hint = timeForm
+	}
+	d.Fail(e.Value, hint, "%s must be %s, not %s", e.Path, want, KindOf(e.Value))
+}
+
+// badReference says what is wrong with a variable in a value.
+func (d *Decoder) badReference(e Entry, err error) {
+	hint := "write ${NAME} or ${NAME:-default}; for a literal ${ write $${"
+	look := "${"
+	var missing MissingError
+	if errors.As(err, &missing) {
+		if d.Rules.Unset != nil {
+			d.Rules.Unset(e, missing, func(hint string) Problem {
+				line, column, width := d.placeReference(e, "${"+missing.Name)
+				return d.src.problem(line, column, width, hint, d.Scope+e.Path+": "+err.Error())
+			})
+			return
+		}
+		hint = fmt.Sprintf("set it, or give a default: ${%s:-…}; for a literal ${ write $${", missing.Name)
+		look = "${" + missing.Name
+	}
+	line, column, width := d.placeReference(e, look)
+	d.problem(line, column, width, hint, d.Scope+e.Path+": "+err.Error())
+}
+
+// placeReference is where a variable stands in a value, if its line shows it, and else where the value does.
+func (d *Decoder) placeReference(e Entry, look string) (line, column, width int) {
+	line, column, width = d.place(e.Value)
+	if src := d.src.line(line); column-1+width <= len(src) && width < 1000 {
+		if i := strings.Index(string(src[column-1:column-1+width]), look); i >= 0 && !d.hidden[e.Value] {
+			value := string(src[column-1 : column-1+width])
+			column += len([]rune(value[:i]))
+			width = 2
+			if ref := reference.FindString(value[i:]); ref != "" {
+				width = len([]rune(ref))
+			}
+		}
+	}
+	return line, column, width
+}
+
+// Text reads text.
+func (d *Decoder) Text(e Entry) Text { return d.Scalar(e, "!!str") }
+
+// NonEmpty reads text that says something.
+func (d *Decoder) NonEmpty(e Entry, to *string) Text {
+	t := d.Text(e)
+	if t.OK() && strings.TrimSpace(t.Value) == "" {
+		d.Bad(t, "give it a value, or remove the key", "must not be empty")
+		return Text{}
+	}
+	if t.OK() {
+		*to = t.Value
+		d.Rules.Note(e, t)
+	}
+	return t
+}
+
+// Bool reads true or false. A variable can only give text, so that its text counts too.
+func (d *Decoder) Bool(e Entry, to *bool) {
+	t := d.Scalar(e, "!!bool", "!!str")
+	if !t.OK() {
+		return
+	}
+	word := strings.ToLower(t.Value)
+	switch {
+	case e.Value.Tag == "!!bool" || t.Opaque && (word == "true" || word == "false"):
+		*to = word == "true"
+		d.Rules.Note(e, t)
+	case slices.Contains([]string{"true", "yes", "on", "y"}, word) && !t.Opaque:
+		d.Bad(t, "write true, without quotes", "must be true or false")
+	case slices.Contains([]string{"false", "no", "off", "n"}, word) && !t.Opaque:
+		d.Bad(t, "write false, without quotes", "must be true or false")
+	default:
+		d.Bad(t, "", "must be true or false")
+	}
+}
+
+// Number reads a whole number.
+func (d *Decoder) Number(e Entry, to *int) {
+	t := d.Scalar(e, "!!int", "!!str")
+	if !t.OK() {
+		return
+	}
+	v, err := strconv.Atoi(t.Value)
+	switch {
+	case err == nil && e.Value.Tag == "!!str" && !t.Opaque:
+		d.Bad(t, "write it without quotes", "must be a number")
+	case err != nil:
+		d.Bad(t, "", "must be a whole number")
+	case v < e.Form.Least || v > e.Form.Most:
+		d.Bad(t, "", "must be from %d to %d", e.Form.Least, e.Form.Most)
+	default:
+		*to = v
+		d.Rules.Note(e, t)
+	}
+}
+
+// Limits says what is wrong with a duration; "" = nothing.
+type Limits func(time.Duration) string
+
+// AtLeast accepts durations that are not shorter than least, up to a year.
+func AtLeast(least time.Duration) Limits { return Between(least, longest) }
+
+// Between accepts durations from least to most.
+func Between(least, most time.Duration) Limits {
+	return func(v time.Duration) string {
+		switch {
+		case v < 0:
+			return "must not be negative"
+		case v < least:
+			return "must be at least " + ShortDuration(least)
+		case v > most:
+			return "must be at most " + ShortDuration(most)
+		}
+		return ""
+	}
+}
+
+// ShortDuration writes 1h instead of 1h0m0s.
+func ShortDuration(v time.Duration) string {
+	s := v.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// Duration reads a duration in Go's syntax.
+func (d *Decoder) Duration(e Entry, to *time.Duration, check Limits) Text {
+	t := d.Scalar(e, "!!str", "!!int", "!!float")
+	if !t.OK() {
+		return Text{}
+	}
+	v, err := time.ParseDuration(t.Value)
+	switch {
+	case err != nil || e.Value.Tag != "!!str" && t.Value != "0":
+		d.badDuration(t)
+	case check(v) != "":
+		d.Bad(t, "", "%s", check(v))
+	default:
+		*to = v
+		d.Rules.Note(e, t)
+		return t
+	}
+	return Text{}
+}
+
+// looseDuration is how people and other tools write durations.
+var looseDuration = regexp.MustCompile(`(?i)^\s*([0-9]+(?:\.[0-9]+)?)\s*(` +
+	`s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|ms|millis|milliseconds?|)\s*$`)
+
+func (d *Decoder) badDuration(t Text) {
+	const form = "write a number and a unit: 500ms, 10s, 5m, 1h30m"
+	if t.Opaque {
+		d.Bad(t, form, "the variable's value is not a duration")
+		return
+	}
+	m := looseDuration.FindStringSubmatch(t.Value)
+	if m == nil || len(m[1]) > 6 {
+		d.Bad(t, form, "not a duration")
+		return
+	}
+	unit := strings.ToLower(m[2])
+	switch {
+	case unit == "":
+		d.Bad(t, "for seconds write "+m[1]+"s", "a duration needs a unit")
+		return
+	case strings.HasPrefix(unit, "d"):
+		days, _ := strconv.ParseFloat(m[1], 64)
+		d.Bad(t, fmt.Sprintf("there is no unit for days; write %vh", 24*days), "not a duration")
+		return
+	case strings.HasPrefix(unit, "ms"), strings.HasPrefix(unit, "mil"):
+		unit = "ms"
+	default:
+		unit = unit[:1]
+	}
+	d.Bad(t, "write "+m[1]+unit, "not a duration")
+}
+
+// Time reads a moment. YAML's own timestamps are taken by their text, so that a date alone is not silently midnight.
+func (d *Decoder) Time(e Entry, to *time.Time) {
+	t := d.Scalar(e, "!!str", "!!timestamp")
+	if !t.OK() {
+		return
+	}
+	v, err := time.Parse(time.RFC3339, t.Value)
+	// In UTC, so that the same moment written with another offset is the same table. The offset may lead out of the
+	// years that can be written.
+	if v = v.UTC(); err == nil && v.Year() >= 1 && v.Year() <= 9999 {
+		*to = v
+		d.Rules.Note(e, t)
+		return
+	}
+	if day, err := time.Parse(time.DateOnly, t.Value); err == nil && !t.Opaque {
+		d.Bad(t, "write "+day.Format(time.RFC3339), "a date needs a time and a zone")
+		return
+	}
+	if local, err := time.Parse("2006-01-02T15:04:05", strings.Replace(t.Value, " ", "T", 1)); err == nil && !t.Opaque {
+		d.Bad(t, "write "+local.Format(time.RFC3339)+", or an offset instead of Z", "a time needs a zone")
+		return
+	}
+	d.Bad(t, timeForm, "not a time")
+}
+
+// TextMap reads a mapping of names to text; check says what is wrong with a name, and what to do.
+func (d *Decoder) TextMap(e Entry, check func(name string) (why, hint string),
+	each func(name *yaml.Node, t Text)) {
+	if e.IsNull() {
+		return
+	}
+	if e.Value.Kind != yaml.MappingNode {
+		d.WrongKind(e)
+		return
+	}
+	d.pairs(e, func(name, val *yaml.Node) {
+		if why, hint := check(name.Value); why != "" {
+			d.Fail(name, hint, "%s %q: %s", e.Path, d.NameText(name), why)
+			return
+		}
+		item := Entry{Key: Key{Kind: KindText}, Path: under(e.Path, d.NameText(name)), At: name, Value: val}
+		if !d.Plain(item) {
+			return
+		}
+		if t := d.Text(item); t.OK() {
+			each(name, t)
+		}
+	})
+}
