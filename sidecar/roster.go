@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // roster is the jobs at work, by name: those of the table and those made through the API. It is replaced as a whole and
@@ -29,7 +30,7 @@ func (s *Sidecar) Table() *config.Table { return s.table.Load() }
 func (s *Sidecar) Jobs() []config.Job {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
-	return together(s.Table(), s.dynamic)
+	return service.Together(s.Table(), s.dynamic)
 }
 
 // ReloadState is what came of the last reload, or of the start.
@@ -94,21 +95,6 @@ func (s *Sidecar) SetDynamic(jobs []config.Job) error {
 	return nil
 }
 
-// together are the jobs of a table and those besides it that it has not.
-func together(t *config.Table, dynamic []config.Job) []config.Job {
-	all := slices.Clone(t.Jobs)
-	named := map[string]bool{}
-	for _, c := range t.Jobs {
-		named[c.Name] = true
-	}
-	for _, c := range dynamic {
-		if !named[c.Name] {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
 // use puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, the job goes on with them: none is
 // lost, and none is fired twice.
 func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
@@ -117,7 +103,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	}
 	before, next, reloaded := s.jobs(), roster{}, t != s.Table()
 	var made []*spec
-	for _, c := range together(t, dynamic) {
+	for _, c := range service.Together(t, dynamic) {
 		j := before[c.Name]
 		if j == nil {
 			j = &job{name: c.Name}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func (a *app) backfillCommand() *cobra.Command {
@@ -46,7 +46,7 @@ from its store, and does the work only for ticks that it has not seen. To have t
 				return &failure{code: exitUsage, err: errors.New("backfill needs --from and --to"), hint: c.CommandPath() + " --help"}
 			}
 			return a.at(func(ctx context.Context, d *desk) error {
-				j, err := d.claimed(ctx, args[0])
+				j, err := d.Scheduled(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -68,10 +68,6 @@ from its store, and does the work only for ticks that it has not seen. To have t
 
 // between gives the job's ticks in [from, to), none of which is to come.
 func between(j config.Job, from, to string, now time.Time) ([]time.Time, error) {
-	if j.Schedule == nil {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("the schedule of job %q is not known here", j.Name),
-			hint: "backfill needs a table without problems, and the variables of the schedule"}
-	}
 	first, err := instant("from", from)
 	if err != nil {
 		return nil, err
@@ -80,22 +76,8 @@ func between(j config.Job, from, to string, now time.Time) ([]time.Time, error) 
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case !first.Before(end):
-		return nil, &failure{code: exitUsage, err: fmt.Errorf("--from %s is not before --to %s", from, to)}
-	case end.After(now):
-		return nil, &failure{code: exitUsage, err: fmt.Errorf("--to %s is yet to come: Redis' clock is at %s", to, view.Stamp(now)),
-			hint: "solotick trigger " + j.Name + " runs the job now"}
-	}
-	var ticks []time.Time
-	for t := j.Schedule.Next(first.Add(-time.Nanosecond)); !t.IsZero() && t.Before(end); t = j.Schedule.Next(t) {
-		if len(ticks) == lock.MaxBackfill {
-			return nil, &failure{code: exitUsage, err: fmt.Errorf("job %q has more than %d ticks from %s to %s", j.Name, lock.MaxBackfill, from, to),
-				hint: "go in steps: --to " + t.Format(time.RFC3339)}
-		}
-		ticks = append(ticks, t)
-	}
-	return ticks, nil
+	return service.Ticks(j, service.Moment{Field: service.Field{Name: "--from", Text: from}, Time: first},
+		service.Moment{Field: service.Field{Name: "--to", Text: to}, Time: end}, now)
 }
 
 // backfillJSON is the output of `backfill -o json`, a contract: see docs/cli-json.md.
@@ -112,15 +94,8 @@ func (a *app) backfill(ctx context.Context, d *desk, job string, ticks []time.Ti
 		result.Ticks = append(result.Ticks, view.Stamp(t))
 	}
 	if !dry {
-		err := d.operate(ctx, func(ctx context.Context) (err error) {
-			ask := d.Backfill
-			if anew {
-				ask = d.BackfillAnew
-			}
-			result.Added, err = ask(ctx, job, ticks, uuid.NewString())
-			return err
-		})
-		if err != nil {
+		var err error
+		if result.Added, err = d.Backfill(ctx, job, ticks, anew); err != nil {
 			return err
 		}
 		if len(ticks) > 0 {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Exit codes.
@@ -50,6 +52,10 @@ func failed(root *cobra.Command, err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
 		return f
+	}
+	var r *service.Refusal
+	if errors.As(err, &r) {
+		return cannot(r)
 	}
 	f = &failure{code: exitUsage, err: err, hint: "solotick --help"}
 	var verb string

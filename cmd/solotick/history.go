@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
@@ -55,21 +54,13 @@ many of those that failed. JOB may be one that is not in the table any more.`,
 }
 
 func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bool, o output) error {
-	read, many := d.History, n
-	switch {
-	case failed:
-		read = d.Failures
-	case o != "json":
+	many := n
+	if !failed && o != "json" {
 		many = min(handedMost*n, maxHistory)
 	}
-	entries, err := read(ctx, job, many)
+	entries, err := d.Runs(ctx, job, failed, many)
 	if err != nil {
-		return cannot(err)
-	}
-	if _, timer := lock.TimerID(job); len(entries) == 0 && job != "" && !timer {
-		if _, err := d.job(ctx, job); err != nil { // misspelt, perhaps
-			return err
-		}
+		return err
 	}
 	if o == "json" {
 		return a.printJSON(view.NewEntries(entries))

@@ -108,11 +108,7 @@ func readSource(file, what string) ([]byte, error) {
 }
 
 // inFile shows what is wrong with a job or timer in a file, each problem with its place there.
-func (a *app) inFile(file string, err error) error {
-	var problems config.Problems
-	if !errors.As(err, &problems) {
-		return cannot(err)
-	}
+func (a *app) inFile(file string, problems config.Problems) error {
 	for _, p := range problems {
 		p.File = file
 		fmt.Fprintf(a.err, "%s\n", p)
@@ -121,17 +117,7 @@ func (a *app) inFile(file string, err error) error {
 }
 
 func (a *app) applyJob(ctx context.Context, d *desk, j *config.Job, o output) error {
-	if err := d.notOfTheTable(j.Name); err != nil {
-		return err
-	}
-	if p := d.table.Admits(j); p != nil {
-		return &failure{code: exitProblem, err: errors.New(p.Message), hint: p.Hint}
-	}
-	var created bool
-	err := d.operate(ctx, func(ctx context.Context) (err error) {
-		created, err = d.SetJob(ctx, j.Name, j.Source)
-		return err
-	})
+	created, err := d.SetJob(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -142,14 +128,6 @@ func (a *app) applyJob(ctx context.Context, d *desk, j *config.Job, o output) er
 	said := map[bool]string{true: "made", false: "applied"}[created]
 	_, err = fmt.Fprintf(a.out, "%s %s\n", said, j.Name)
 	return err
-}
-
-// notOfTheTable keeps what is in the table from being changed elsewhere.
-func (d *desk) notOfTheTable(name string) error {
-	if slices.ContainsFunc(d.table.Jobs, func(j config.Job) bool { return j.Name == name }) {
-		return &failure{code: exitProblem, err: fmt.Errorf("job %q is in the table, and changes there alone", name)}
-	}
-	return nil
 }
 
 func (a *app) jobListCommand() *cobra.Command {
@@ -182,7 +160,7 @@ type madeJobJSON struct {
 }
 
 func (a *app) listJobs(ctx context.Context, d *desk, o output) error {
-	all, err := d.all(ctx)
+	all, err := d.Jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -232,24 +210,11 @@ any secrets in them.`,
 }
 
 func (a *app) getJob(ctx context.Context, d *desk, name string) error {
-	all, err := d.all(ctx)
+	j, err := d.Made(ctx, name)
 	if err != nil {
 		return err
 	}
-	for _, j := range all {
-		switch {
-		case j.Name == name && j.Dynamic:
-			return a.printJSON(view.Definition(j))
-		case j.Name == name:
-			return &failure{code: exitProblem, err: fmt.Errorf("job %q is defined in the table: look there", name)}
-		}
-	}
-	return noSuchJob(name)
-}
-
-// noSuchJob is the failure of a name that no job outside the table has.
-func noSuchJob(name string) error {
-	return &failure{code: exitProblem, err: fmt.Errorf("there is no job %q outside the table", name), hint: "solotick job list"}
+	return a.printJSON(view.Definition(j))
 }
 
 func (a *app) jobRmCommand() *cobra.Command {
@@ -273,25 +238,12 @@ func (a *app) jobRmCommand() *cobra.Command {
 }
 
 func (a *app) rmJob(ctx context.Context, d *desk, name string, o output) error {
-	if err := d.notOfTheTable(name); err != nil {
+	if err := d.DeleteJob(ctx, name); err != nil {
 		return err
 	}
-	if !config.IsName(name) {
-		return noSuchJob(name)
-	}
-	var deleted bool
-	err := d.operate(ctx, func(ctx context.Context) (err error) {
-		deleted, err = d.DeleteJob(ctx, name)
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case !deleted:
-		return noSuchJob(name)
-	case o == "json":
+	if o == "json" {
 		return a.printJSON(view.DeletedJob{Job: name, Deleted: true})
 	}
-	_, err = fmt.Fprintf(a.out, "removed %s\n", name)
+	_, err := fmt.Fprintf(a.out, "removed %s\n", name)
 	return err
 }

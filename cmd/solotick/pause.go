@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // pauseFlags say what to pause, why and for how long.
@@ -47,7 +47,7 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 				return err
 			}
 			return a.at(func(ctx context.Context, d *desk) error {
-				jobs, err := d.jobs(ctx, c, args, f.all)
+				jobs, err := d.pick(ctx, c, args, f.all)
 				if err != nil {
 					return err
 				}
@@ -65,47 +65,43 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 
 func (f *pauseFlags) check(c *cobra.Command) error {
 	f.reason = lock.OneLine(f.reason)
-	long := c.Flags().Changed("for")
-	switch {
-	case f.reason == "":
-		return &failure{code: exitUsage, err: errors.New("a pause needs a reason: others will wonder"), hint: `--reason "database migration"`}
-	case utf8.RuneCountInString(f.reason) > lock.MaxReason:
-		return &failure{code: exitUsage, err: fmt.Errorf("--reason has %d characters, at most %d are kept", utf8.RuneCountInString(f.reason), lock.MaxReason)}
-	case f.until != "" && long:
-		return &failure{code: exitUsage, err: errors.New("--until and --for both say when the pause ends"), hint: "leave one of them out"}
-	case long && f.span <= 0:
+	length := service.Field{Name: "--for"}
+	if c.Flags().Changed("for") {
+		length.Text = f.span.String()
+	}
+	reason, until := service.Field{Name: "--reason", Text: f.reason}, service.Field{Name: "--until", Text: f.until}
+	if err := service.CheckPause(reason, until, length); err != nil {
+		return err
+	}
+	if length.Text != "" && f.span <= 0 {
 		return &failure{code: exitUsage, err: fmt.Errorf("--for %s is no time at all", f.span), hint: "--for 2h"}
 	}
 	return nil
 }
 
 // end is when the pause ends; zero when it does not by itself.
-func (f *pauseFlags) end(now time.Time) (time.Time, error) {
+func (f *pauseFlags) end(d *desk) (time.Time, error) {
 	switch {
 	case f.span > 0:
-		return view.PauseEnd(now, f.span), nil
+		return d.PauseEnd(f.span)
 	case f.until == "":
 		return time.Time{}, nil
 	}
 	until, err := instant("until", f.until)
-	if err == nil && !until.After(now) {
+	if now := d.now(); err == nil && !until.After(now) {
 		err = &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until, view.Stamp(now))}
 	}
 	return until, err
 }
 
 func (a *app) pause(ctx context.Context, d *desk, jobs []string, f pauseFlags, o output) error {
-	until, err := f.end(d.now())
+	until, err := f.end(d)
 	if err != nil {
 		return err
 	}
 	rows := []view.Paused{}
-	failed := d.operateEach(ctx, jobs, func(ctx context.Context, job string) error {
-		act := d.Pause
-		if f.all {
-			act = d.PauseWithAll
-		}
-		if err := act(ctx, job, f.reason, until); err != nil {
+	failed := each(jobs, func(job string) error {
+		if err := d.Pause(ctx, job, f.reason, until, f.all); err != nil {
 			return err
 		}
 		rows = append(rows, view.NewPaused(job, f.reason, until))
@@ -124,11 +120,11 @@ func untilWords(until time.Time) string {
 	return "until " + moment(until) + " UTC"
 }
 
-// operateEach acts on one job after the other. One that Redis does not know does not keep the others from it.
-func (d *desk) operateEach(ctx context.Context, jobs []string, act func(context.Context, string) error) error {
+// each acts on one job after the other. A job that Redis does not know does not keep the others from it.
+func each(jobs []string, act func(job string) error) error {
 	var unknown error
 	for _, job := range jobs {
-		err := d.operate(ctx, func(ctx context.Context) error { return act(ctx, job) })
+		err := act(job)
 		if err != nil && !errors.Is(err, lock.ErrUnknownJob) {
 			return err
 		}

@@ -29,7 +29,7 @@ other: if one of them is still set, the job stays paused, and a note says so.`,
 				return err
 			}
 			return a.at(func(ctx context.Context, d *desk) error {
-				jobs, err := d.jobs(ctx, c, args, all)
+				jobs, err := d.pick(ctx, c, args, all)
 				if err != nil {
 					return err
 				}
@@ -43,13 +43,10 @@ other: if one of them is still set, the job stays paused, and a note says so.`,
 }
 
 func (a *app) resume(ctx context.Context, d *desk, jobs []string, all bool, o output) error {
-	lift, by := d.Resume, ""
-	if all {
-		lift, by = d.ResumeWithAll, " by pause --all"
-	}
+	by := map[bool]string{true: " by pause --all"}[all]
 	rows := []view.Resumed{}
-	failed := d.operateEach(ctx, jobs, func(ctx context.Context, job string) error {
-		resumed, err := lift(ctx, job)
+	failed := each(jobs, func(job string) error {
+		resumed, err := d.Resume(ctx, job, all)
 		if err != nil {
 			return err
 		}
@@ -66,7 +63,7 @@ func (a *app) resume(ctx context.Context, d *desk, jobs []string, all bool, o ou
 
 // noteStillPaused says which of the jobs another pause still holds: whoever has resumed them expects them to run.
 func (a *app) noteStillPaused(ctx context.Context, d *desk, jobs []string) {
-	states, err := d.States(ctx, jobs)
+	states, err := d.Store.States(ctx, jobs)
 	if err != nil { // they were resumed all the same
 		return
 	}

@@ -74,9 +74,9 @@ func (a *app) status(ctx context.Context, d *desk, o output) error {
 
 // look takes a look at all jobs.
 func (d *desk) look(ctx context.Context) (*view.Look, error) {
-	all, err := d.all(ctx)
+	all, err := d.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return view.Take(ctx, d, d.table, all)
+	return view.Take(ctx, d.Store, d.Table(), all)
 }

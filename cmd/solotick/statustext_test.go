@@ -146,7 +146,7 @@ func TestWatchDrawsAgainAndLeavesTheTerminalAsItWas(t *testing.T) {
 	out.after(2, func() { s.mini.SetError("ERR out of order") })
 	out.after(4, cancel)
 	a := &app{out: &out}
-	a.watch(ctx, &desk{Store: s.at("07:20:00"), table: &config.Table{Service: "billing"}}, time.Millisecond)
+	a.watch(ctx, newDesk(s.at("07:20:00"), &config.Table{Service: "billing"}, nil), time.Millisecond)
 	text := out.String()
 	if !strings.HasPrefix(text, "\x1b[?1049h\x1b[?25l\x1b[Hbilling at 2027-03-28 07:20:0") || !strings.HasSuffix(text, "\x1b[?25h\x1b[?1049l") {
 		t.Errorf("drawn: %q", text)

@@ -54,7 +54,7 @@ func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
-	d := &desk{Store: store, table: table}
+	d := newDesk(store, table, nil)
 	look, err := d.look(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -66,10 +66,10 @@ func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	if want := "asked::0 everywhere:every-replica:1 first::0 reports::0 send-invoices::0"; strings.Join(got, " ") != want {
 		t.Errorf("the jobs are %q, want %q", got, want)
 	}
-	if _, err := d.claimed(ctx, "everywhere"); err == nil {
+	if _, err := d.Claimed(ctx, "everywhere"); err == nil {
 		t.Error("a run is asked for that no replica would take")
 	}
-	if _, err := d.claimed(ctx, "reports"); err != nil {
+	if _, err := d.Claimed(ctx, "reports"); err != nil {
 		t.Errorf("a replica that is gone ran it without a claim: %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func (a *app) timerCommand() *cobra.Command {
@@ -120,11 +120,11 @@ func (a *app) setTimer(ctx context.Context, d *desk, id string, f timerFlags, o 
 	if err != nil {
 		return err
 	}
-	t, err := config.ParseTimer(id, source, d.now())
+	t, created, err := d.SetTimer(ctx, id, source)
 	if err != nil {
 		return inFlags(err)
 	}
-	return a.keepTimer(ctx, d, t, o)
+	return a.printSet(ctx, d, t, created, o)
 }
 
 // setTimerOf sets the timer that is in a file.
@@ -139,41 +139,34 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 		return err
 	}
 	return a.at(func(ctx context.Context, d *desk) error {
-		t, err := config.ParseTimer(id, data, d.now())
-		if err != nil {
-			return a.inFile(file, err)
+		t, created, err := d.SetTimer(ctx, id, data)
+		var r *service.Refusal
+		switch {
+		case errors.As(err, &r) && r.Kind == service.Invalid && len(r.Problems) > 0:
+			return a.inFile(file, r.Problems)
+		case err != nil:
+			return inFlags(err)
 		}
-		return a.keepTimer(ctx, d, t, o)
+		return a.printSet(ctx, d, t, created, o)
 	})
 }
 
-func (a *app) keepTimer(ctx context.Context, d *desk, t *config.Timer, o output) error {
-	id := t.ID
-	if p := d.table.Admits(&t.Job); p != nil {
-		return inFlags(config.Problems{*p})
-	}
-	var created bool
-	err := d.operate(ctx, func(ctx context.Context) (err error) {
-		created, err = d.SetTimer(ctx, id, t.At, t.Source)
-		return err
-	})
-	if err != nil {
-		return err
-	}
+// printSet shows a timer that was set.
+func (a *app) printSet(ctx context.Context, d *desk, t *config.Timer, created bool, o output) error {
 	a.warnIfAlone(ctx, d)
 	if o == "json" {
-		return a.printJSON(view.NewTimer(id, t.At))
+		return a.printJSON(view.NewTimer(t.ID, t.At))
 	}
 	said := map[bool]string{true: "set", false: "set anew"}[created]
-	_, err = fmt.Fprintf(a.out, "%s %s: at %s UTC, in %s\n", said, id, moment(t.At), span(t.At.Sub(d.now())))
+	_, err := fmt.Fprintf(a.out, "%s %s: at %s UTC, in %s\n", said, t.ID, moment(t.At), span(t.At.Sub(d.now())))
 	return err
 }
 
 // inFlags is what is wrong with what was made of flags. Where in it tells nobody anything.
 func inFlags(err error) error {
-	var problems config.Problems
-	if !errors.As(err, &problems) {
-		return cannot(err)
+	problems := service.Of(err).Problems
+	if len(problems) == 0 {
+		return err
 	}
 	var texts []string
 	for _, p := range problems {
@@ -206,11 +199,8 @@ secrets in them.`,
 
 func (a *app) getTimer(ctx context.Context, d *desk, id string) error {
 	source, _, err := d.Timer(ctx, id)
-	switch {
-	case errors.Is(err, lock.ErrNoTimer):
-		return noTimer(id)
-	case err != nil:
-		return cannot(err)
+	if err != nil {
+		return err
 	}
 	return a.printJSON(json.RawMessage(source))
 }
@@ -242,7 +232,7 @@ func (a *app) timerListCommand() *cobra.Command {
 }
 
 func (a *app) listTimers(ctx context.Context, d *desk, n int, o output) error {
-	waiting, err := d.Timers(ctx, n)
+	waiting, err := d.Store.Timers(ctx, n)
 	if err != nil {
 		return cannot(err)
 	}
@@ -279,30 +269,14 @@ func (a *app) timerRmCommand() *cobra.Command {
 }
 
 func (a *app) rmTimer(ctx context.Context, d *desk, id string, o output) error {
-	if !config.IsTimerID(id) {
-		return noTimer(id)
+	if err := d.DeleteTimer(ctx, id); err != nil {
+		return err
 	}
-	var deleted bool
-	err := d.operate(ctx, func(ctx context.Context) (err error) {
-		deleted, err = d.DeleteTimer(ctx, id)
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case !deleted:
-		return noTimer(id)
-	case o == "json":
+	if o == "json" {
 		return a.printJSON(view.DeletedTimer{ID: id, Deleted: true})
 	}
-	_, err = fmt.Fprintf(a.out, "removed %s\n", id)
+	_, err := fmt.Fprintf(a.out, "removed %s\n", id)
 	return err
-}
-
-// noTimer is the failure of an id that no timer has which waits.
-func noTimer(id string) error {
-	return &failure{code: exitProblem, err: fmt.Errorf("no timer %q waits", id),
-		hint: "solotick history " + lock.TimerJob(id) + " shows whether it has fired"}
 }
 
 // oneID asks for exactly one id.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/lock"
@@ -47,14 +46,10 @@ With --wait the exit code is 0 only when the run succeeded.`,
 }
 
 func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o output) error {
-	if _, err := d.claimed(ctx, name); err != nil {
+	if _, err := d.Claimed(ctx, name); err != nil {
 		return err
 	}
-	var due lock.Due
-	err := d.operate(ctx, func(ctx context.Context) (err error) {
-		due, err = d.Trigger(ctx, name, uuid.NewString())
-		return err
-	})
+	due, err := d.Trigger(ctx, name, "")
 	if err != nil {
 		return err
 	}
@@ -66,7 +61,7 @@ func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o ou
 	if !wait {
 		return a.printTriggered(result, o)
 	}
-	entry, err := await(ctx, d, due)
+	entry, err := await(ctx, d.Store, due)
 	if err != nil {
 		return err
 	}
@@ -103,7 +98,7 @@ func (a *app) printTriggered(r view.Triggered, o output) error {
 
 // warnIfAlone says so when nobody is there to do what was asked for.
 func (a *app) warnIfAlone(ctx context.Context, d *desk) {
-	replicas, err := d.Replicas(ctx)
+	replicas, err := d.Store.Replicas(ctx)
 	alive := func(r lock.Replica) bool { return d.now().Sub(r.Seen) <= lock.Silent }
 	if err == nil && !slices.ContainsFunc(replicas, alive) {
 		fmt.Fprintf(a.err, "note: no replica was seen in the last %s: it waits for one\n", lock.Silent)

@@ -38,6 +38,8 @@ var rules = []rule{
 		why: "a command is run without a network"},
 	{from: "sidecar/notify", never: []string{module + "lock"},
 		why: "a ping tells how a run went, not how it was locked"},
+	{from: "sidecar/service", never: []string{module + "sidecar", "net/http", "os", "log/slog"},
+		why: "its rules hold for the command line and the API alike: it knows neither flags nor HTTP"},
 	{from: "sidecar", never: []string{"github.com/redis", module + "cmd", "os/signal", "github.com/spf13"},
 		why: "only lock and cmd talk to Redis; only cmd knows flags and signals"},
 }

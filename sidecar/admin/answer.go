@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // retryAfter is how many seconds to wait before a request is made again that only the present state of things refused.
@@ -57,31 +58,43 @@ func asJSON(serve func(*http.Request) (*answer, error)) http.HandlerFunc {
 	}
 }
 
-// refusing makes a refusal of any error. Those that are not ours come from Redis.
+// statuses has the status and the hint for each kind of refusal; without a status it is 503. An error that stands here replaces
+// the operator's, which would repeat a name from the path.
+var statuses = map[service.Kind]refusal{
+	service.Invalid:      {status: http.StatusUnprocessableEntity},
+	service.NotAdmitted:  {status: http.StatusUnprocessableEntity},
+	service.NoReason:     {status: http.StatusUnprocessableEntity, hint: `{"reason": "database migration", "for": "2h"}`},
+	service.NoJob:        noJob,
+	service.NotMade:      noJob,
+	service.NoTimer:      noTimer,
+	service.InTable:      {status: http.StatusConflict},
+	service.EveryReplica: {status: http.StatusConflict},
+	service.Fired:        {status: http.StatusConflict},
+	service.Full:         {status: http.StatusInsufficientStorage},
+	service.Unregistered: {hint: "a replica registers its jobs when it starts: ask again in a moment"},
+	service.Unanswered:   {hint: "it may have been done or not: GET /v1/status shows it"},
+}
+
+var (
+	noJob   = refusal{status: http.StatusNotFound, err: "there is no job of that name", hint: "GET /v1/jobs shows all jobs"}
+	noTimer = refusal{status: http.StatusNotFound, err: "no timer of that id waits",
+		hint: "GET /v1/runs?job=timer:ID tells whether it has fired"}
+)
+
+// refusing makes a refusal of any error: one of a handler, of the operator, or of Redis.
 func refusing(err error) *refusal {
-	var f *refusal
-	var problems config.Problems
-	switch {
-	case errors.As(err, &f):
-		return f
-	case errors.As(err, &problems):
-		return wrong(problems)
-	case errors.Is(err, lock.ErrNoTimer):
-		return &refusal{status: http.StatusNotFound, err: "no timer of that id waits", hint: "GET /v1/runs?job=timer:ID tells whether it has fired"}
-	case errors.Is(err, lock.ErrTimerFired):
-		return &refusal{status: http.StatusConflict, err: err.Error(), hint: "for a day the id is not taken again: use another one"}
-	case errors.Is(err, lock.ErrTooMany):
-		return &refusal{status: http.StatusInsufficientStorage, err: err.Error()}
-	case errors.Is(err, lock.ErrUnknownJob):
-		return &refusal{status: http.StatusServiceUnavailable, err: err.Error(), hint: "a replica registers its jobs when it starts: ask again in a moment"}
-	case errors.Is(err, lock.ErrPast):
-		return &refusal{status: http.StatusUnprocessableEntity, err: err.Error()}
-	case errors.Is(err, lock.ErrNoAnswer):
-		return &refusal{status: http.StatusServiceUnavailable, err: err.Error(), hint: "it may have been done or not: GET /v1/status shows it"}
-	case errors.Is(err, context.DeadlineExceeded):
-		return &refusal{status: http.StatusServiceUnavailable, err: "no answer from Redis in time"}
+	var own *refusal
+	if errors.As(err, &own) {
+		return own
 	}
-	return &refusal{status: http.StatusServiceUnavailable, err: err.Error()}
+	r := service.Of(err)
+	f := statuses[r.Kind]
+	if r.Kind == service.Unavailable && errors.Is(err, context.DeadlineExceeded) {
+		f.err = "no answer from Redis in time"
+	}
+	f.status = cmp.Or(f.status, http.StatusServiceUnavailable)
+	f.err, f.hint, f.problems = cmp.Or(f.err, r.Message), cmp.Or(r.Hint, f.hint), r.Problems
+	return &f
 }
 
 func write(w http.ResponseWriter, f *refusal) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
-	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Replica is the replica that the API stands beside.
@@ -19,66 +19,26 @@ type Replica interface {
 	Drain(ctx context.Context) error
 }
 
-// History is what became of runs.
-type History interface {
-	History(ctx context.Context, job string, limit int) ([]lock.Entry, error)
-	Failures(ctx context.Context, job string, limit int) ([]lock.Entry, error)
-}
-
-// Operator does to jobs what is asked for by hand.
-type Operator interface {
-	Trigger(ctx context.Context, job, id string) (lock.Due, error)
-	Pause(ctx context.Context, job, reason string, until time.Time) error
-	Resume(ctx context.Context, job string) (bool, error)
-}
-
-// Timers are those of the service.
-type Timers interface {
-	SetTimer(ctx context.Context, id string, at time.Time, source []byte) (created bool, err error)
-	DeleteTimer(ctx context.Context, id string) (bool, error)
-	WaitingTimers
-}
-
-// WaitingTimers are those that wait.
-type WaitingTimers interface {
-	Timer(ctx context.Context, id string) (source []byte, at time.Time, err error)
-	Timers(ctx context.Context, limit int) ([]lock.TimerState, error)
-}
-
-// DynamicJobs are the jobs besides the table's.
-type DynamicJobs interface {
-	SetJob(ctx context.Context, name string, source []byte) (created bool, err error)
-	DeleteJob(ctx context.Context, name string) (bool, error)
-	DynamicJobs(ctx context.Context) (revision int64, sources map[string][]byte, err error)
-}
-
-// Store is the service in Redis; a lock.Store is one.
-type Store interface {
-	view.Store
-	History
-	Operator
-	Timers
-	DynamicJobs
-}
-
 // Options of the API. All are required.
 type Options struct {
 	Replica Replica
 	Name    string // the replica's
-	Store   Store
+	Store   *lock.Store
 	Log     *slog.Logger
 }
 
 // api serves the requests, each with one of its methods.
 type api struct {
 	Options
+	operator    *service.Operator
 	crossOrigin http.CrossOriginProtection
 }
 
 // API serves the status page and the API: to this machine alone, and of browsers only to its own page. Everything in it
 // is bounded but the wait for a drain.
 func API(o Options) http.Handler {
-	a := &api{Options: o}
+	a := &api{Options: o, operator: &service.Operator{
+		Store: o.Store, Table: o.Replica.Table, AtWork: o.Replica.Jobs, Limit: operateLimit}}
 	mux := http.NewServeMux()
 	for path, methods := range map[string]methods{
 		"/{$}":                   {"GET": newPage().ServeHTTP},

@@ -38,7 +38,7 @@ func (a *api) jobs(r *http.Request) (*answer, error) {
 }
 
 func (a *api) job(r *http.Request) (*answer, error) {
-	j, err := a.named(r.Context(), r.PathValue("job"))
+	j, err := a.operator.Find(r.Context(), r.PathValue("job"))
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +71,7 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := a.Store.History
-	switch p["failed"] {
-	case "", "false":
-	case "true":
-		from = a.Store.Failures
-	default:
+	if failed := p["failed"]; failed != "" && failed != "true" && failed != "false" {
 		return nil, &refusal{status: http.StatusBadRequest, err: "failed is true or false"}
 	}
 	if each > 0 {
@@ -85,14 +80,9 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		}
 		limit = deepRuns
 	}
-	entries, err := from(r.Context(), p["job"], limit)
+	entries, err := a.operator.Runs(r.Context(), p["job"], p["failed"] == "true", limit)
 	if err != nil {
 		return nil, err
-	}
-	if _, timer := lock.TimerID(p["job"]); len(entries) == 0 && p["job"] != "" && !timer {
-		if _, err := a.named(r.Context(), p["job"]); err != nil { // misspelt, perhaps
-			return nil, err
-		}
 	}
 	if each > 0 {
 		count := map[string]int{}

@@ -2,67 +2,51 @@ package admin
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"time"
-	"unicode/utf8"
-
-	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // operateLimit is how long a request whose answer was lost is asked for again in Redis.
 const operateLimit = 5 * time.Second
 
 // operable is the job that the path names.
-func (a *api) operable(r *http.Request) (config.Job, error) {
+func operable(r *http.Request, find func(context.Context, string) (config.Job, error)) (string, error) {
 	if _, err := parameters(r); err != nil {
-		return config.Job{}, err
+		return "", err
 	}
-	return a.named(r.Context(), r.PathValue("job"))
+	j, err := find(r.Context(), r.PathValue("job"))
+	return j.Name, err
 }
 
 func (a *api) trigger(r *http.Request) (*answer, error) {
-	j, err := a.operable(r)
-	if err == nil && j.Guarantee == config.EveryReplica {
-		err = &refusal{status: http.StatusConflict,
-			err: fmt.Sprintf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", j.Name)}
-	}
+	job, err := operable(r, a.operator.Claimed)
 	if err != nil {
 		return nil, err
 	}
-	job := j.Name
 	in := struct {
 		ID string `json:"id"`
 	}{}
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	if in.ID == "" {
-		in.ID = uuid.NewString()
-	} else if _, err := uuid.Parse(in.ID); err != nil || len(in.ID) != len(uuid.Nil.String()) {
-		return nil, &refusal{status: http.StatusUnprocessableEntity, err: `"id" is not a UUID`, hint: "as " + uuid.NewString()}
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), operateLimit)
-	defer cancel()
-	due, err := a.Store.Trigger(ctx, job, in.ID)
+	due, err := a.operator.Trigger(r.Context(), job, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	a.Log.Info("triggered by hand", "job", job, "id", in.ID)
+	a.Log.Info("triggered by hand", "job", job, "id", due.Nonce)
 	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
 }
 
 func (a *api) pause(r *http.Request) (*answer, error) {
-	j, err := a.operable(r)
+	job, err := operable(r, a.operator.Find)
 	if err != nil {
 		return nil, err
 	}
-	job := j.Name
 	in := struct {
 		Reason string `json:"reason"`
 		Until  string `json:"until"`
@@ -72,24 +56,16 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	in.Reason = lock.OneLine(in.Reason)
-	invalid := func(err, hint string) error {
-		return &refusal{status: http.StatusUnprocessableEntity, err: err, hint: hint}
-	}
-	switch n := utf8.RuneCountInString(in.Reason); {
-	case n == 0:
-		return nil, invalid("a pause needs a reason: others will wonder", `{"reason": "database migration", "for": "2h"}`)
-	case n > lock.MaxReason:
-		return nil, invalid(fmt.Sprintf("the reason has %d characters, at most %d are kept", n, lock.MaxReason), "")
-	case in.Until != "" && in.For != "":
-		return nil, invalid(`"until" and "for" both say when the pause ends`, "leave one of them out")
+	err = service.CheckPause(service.Field{Name: "the reason", Text: in.Reason},
+		service.Field{Name: `"until"`, Text: in.Until}, service.Field{Name: `"for"`, Text: in.For})
+	if err != nil {
+		return nil, err
 	}
 	until, err := a.until(in.Until, in.For)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), operateLimit)
-	defer cancel()
-	if err := a.Store.Pause(ctx, job, in.Reason, until); err != nil {
+	if err := a.operator.Pause(r.Context(), job, in.Reason, until, false); err != nil {
 		return nil, err
 	}
 	a.Log.Info("paused by hand", "job", job, "reason", in.Reason, "until", view.Stamp(until))
@@ -108,25 +84,18 @@ func (a *api) until(at, span string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	now, ok := a.Store.Now()
-	if !ok {
-		return time.Time{}, errors.New("no answer from Redis yet")
-	}
-	return view.PauseEnd(now, d), nil
+	return a.operator.PauseEnd(d)
 }
 
 func (a *api) resume(r *http.Request) (*answer, error) {
-	j, err := a.operable(r)
+	job, err := operable(r, a.operator.Find)
 	if err != nil {
 		return nil, err
 	}
-	job := j.Name
 	if err := decode(r, &struct{}{}); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), operateLimit)
-	defer cancel()
-	resumed, err := a.Store.Resume(ctx, job)
+	resumed, err := a.operator.Resume(r.Context(), job, false)
 	if err != nil {
 		return nil, err
 	}

@@ -1,14 +1,9 @@
 package admin
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 
-	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
@@ -19,20 +14,7 @@ func (a *api) setTimer(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, ok := a.Store.Now()
-	if !ok {
-		return nil, errors.New("no answer from Redis yet")
-	}
-	t, err := config.ParseTimer(id, body, now)
-	if err != nil {
-		return nil, err
-	}
-	if p := a.Replica.Table().Admits(&t.Job); p != nil {
-		return nil, config.Problems{*p}
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), operateLimit)
-	defer cancel()
-	created, err := a.Store.SetTimer(ctx, id, t.At, t.Source)
+	t, created, err := a.operator.SetTimer(r.Context(), id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +27,7 @@ func (a *api) timer(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	id := r.PathValue("id")
-	source, at, err := a.Store.Timer(r.Context(), id)
+	source, at, err := a.operator.Timer(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -73,16 +55,7 @@ func (a *api) deleteTimer(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	id := r.PathValue("id")
-	if !config.IsTimerID(id) {
-		return nil, lock.ErrNoTimer
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), operateLimit)
-	defer cancel()
-	deleted, err := a.Store.DeleteTimer(ctx, id)
-	if err == nil && !deleted {
-		err = lock.ErrNoTimer
-	}
-	if err != nil {
+	if err := a.operator.DeleteTimer(r.Context(), id); err != nil {
 		return nil, err
 	}
 	a.Log.Info("timer deleted", "timer", id)
@@ -112,13 +85,4 @@ func made(created bool) int {
 		return http.StatusCreated
 	}
 	return http.StatusOK
-}
-
-// wrong is the refusal of a body with problems.
-func wrong(problems config.Problems) *refusal {
-	f := &refusal{status: http.StatusUnprocessableEntity, err: fmt.Sprintf("the body has %d problems", len(problems)), problems: problems}
-	if len(problems) == 1 {
-		f.err, f.hint = problems[0].Message, problems[0].Hint
-	}
-	return f
 }

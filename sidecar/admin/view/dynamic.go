@@ -3,8 +3,6 @@ package view
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -70,19 +68,4 @@ type SetJob struct {
 type DeletedJob struct {
 	Job     string `json:"job"`
 	Deleted bool   `json:"deleted"`
-}
-
-// Jobs are the jobs of a table, in its order, and after them, by name, those made through the API. Of two of one name the
-// table's is the one; what another version made and this one cannot read is left out.
-func Jobs(t *config.Table, sources map[string][]byte) []config.Job {
-	all := slices.Clone(t.Jobs)
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		if slices.ContainsFunc(t.Jobs, func(j config.Job) bool { return j.Name == name }) {
-			continue
-		}
-		if j, err := config.ParseJob(name, sources[name]); err == nil {
-			all = append(all, *j)
-		}
-	}
-	return all
 }

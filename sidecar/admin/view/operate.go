@@ -31,11 +31,6 @@ func NewPaused(job, reason string, until time.Time) Paused {
 	return Paused{job, lock.OneLine(reason), Stamp(until)}
 }
 
-// PauseEnd is when a pause of that length ends, rounded up to the second: nobody means the milliseconds.
-func PauseEnd(now time.Time, length time.Duration) time.Time {
-	return now.Add(length + time.Second - 1).Truncate(time.Second)
-}
-
 // Resumed is a job that was to be resumed.
 type Resumed struct {
 	Job     string `json:"job"`

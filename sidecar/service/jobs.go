@@ -1,0 +1,240 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// recentRuns is how many runs of the history are searched for names of jobs.
+const recentRuns = 2000
+
+// Together returns the jobs of a table, in its order, and after them the dynamic jobs whose names the table does not
+// have.
+func Together(t *config.Table, dynamic []config.Job) []config.Job {
+	all := slices.Clone(t.Jobs)
+	named := map[string]bool{}
+	for _, j := range t.Jobs {
+		named[j.Name] = true
+	}
+	for _, j := range dynamic {
+		if !named[j.Name] {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// Jobs returns the jobs at work on the replica. Without a replica, it returns the jobs of the table, and after
+// them, by name, those made through the API; a job whose definition only another version can read is left out. If
+// the table does not tell all its jobs, Jobs adds the jobs that run, wait, ran lately or were skipped lately. Of
+// these only the name is known, and whether every replica runs them.
+func (o *Operator) Jobs(ctx context.Context) ([]config.Job, error) {
+	if o.AtWork != nil {
+		return o.AtWork(), nil
+	}
+	_, sources, err := o.Store.DynamicJobs(ctx)
+	if err != nil {
+		return nil, Of(err)
+	}
+	var dynamic []config.Job
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		if j, err := config.ParseJob(name, sources[name]); err == nil {
+			dynamic = append(dynamic, *j)
+		}
+	}
+	all := Together(o.Table(), dynamic)
+	if !partial(o.Table()) {
+		return all, nil
+	}
+	seen, err := o.seen(ctx)
+	if err != nil {
+		return nil, Of(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		i := slices.IndexFunc(all, func(j config.Job) bool { return j.Name == name })
+		if i < 0 {
+			i, all = len(all), append(all, config.Job{Name: name})
+		}
+		if seen[name] == config.EveryReplica { // a replica reports it, from the table that it runs
+			all[i].Guarantee = config.EveryReplica
+		}
+	}
+	return all, nil
+}
+
+// partial says whether a table does not tell all of its jobs: it is broken, or there is none.
+func partial(t *config.Table) bool {
+	return t.Unknown["jobs"] != "" || t.Unknown["defaults"] != "" || t.Unknown[config.Names] != ""
+}
+
+// seen returns the names of the jobs in the history, in the heartbeats, and among the runs and the due ticks. A job
+// that every replica runs now has its guarantee.
+func (o *Operator) seen(ctx context.Context) (map[string]config.Guarantee, error) {
+	names := map[string]config.Guarantee{}
+	see := func(name string) {
+		_, timer := lock.TimerID(name)
+		if _, known := names[name]; !known && !timer {
+			names[name] = ""
+		}
+	}
+	entries, err := o.Store.History(ctx, "", recentRuns)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		see(e.Job)
+	}
+	sight, err := o.Store.Look(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range sight.Runs {
+		see(r.Job)
+	}
+	for _, due := range sight.Due {
+		see(due.Job)
+	}
+	replicas, err := o.Store.Replicas(ctx)
+	now, _ := o.Store.Now() // Redis has just answered
+	for _, r := range replicas {
+		for name := range r.Skips {
+			see(name)
+		}
+		for name := range r.Ran {
+			if see(name); now.Sub(r.Seen) <= lock.Silent {
+				names[name] = config.EveryReplica
+			}
+		}
+	}
+	return names, err
+}
+
+// Find returns the job of that name.
+func (o *Operator) Find(ctx context.Context, name string) (config.Job, error) {
+	jobs, err := o.Jobs(ctx)
+	if err != nil {
+		return config.Job{}, err
+	}
+	j, err := find(o.Table(), jobs, name)
+	if err == nil || o.AtWork == nil {
+		return j, err
+	}
+	// The replica may not have picked up a job that was just made.
+	_, sources, failed := o.Store.DynamicJobs(ctx)
+	if failed != nil {
+		return config.Job{}, Of(failed)
+	}
+	if source := sources[name]; source != nil {
+		if j, err := config.ParseJob(name, source); err == nil {
+			return *j, nil
+		}
+	}
+	return config.Job{}, err
+}
+
+// find returns the job of that name. If the table does not tell all its jobs, any name may be one: Redis knows.
+func find(t *config.Table, jobs []config.Job, name string) (config.Job, error) {
+	if i := slices.IndexFunc(jobs, func(j config.Job) bool { return j.Name == name }); i >= 0 {
+		return jobs[i], nil
+	}
+	if partial(t) {
+		return config.Job{Name: name}, nil
+	}
+	return config.Job{}, &Refusal{Kind: NoJob, Message: fmt.Sprintf("there is no job %q", name), Hint: near(name, jobs)}
+}
+
+// near is the hint that names the job that may have been meant; "" if no name is near.
+func near(name string, jobs []config.Job) string {
+	var names []string
+	for _, j := range jobs {
+		names = append(names, j.Name)
+	}
+	if meant := config.Nearest(name, names); meant != "" {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	return ""
+}
+
+// Claimed returns the job of that name if its ticks are claimed in Redis. Only such a job can be run by request.
+func (o *Operator) Claimed(ctx context.Context, name string) (config.Job, error) {
+	j, err := o.Find(ctx, name)
+	if err == nil && j.Guarantee == config.EveryReplica {
+		err = &Refusal{Kind: EveryReplica,
+			Message: fmt.Sprintf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", name)}
+	}
+	return j, err
+}
+
+// Scheduled is Claimed for a job that must have a known schedule.
+func (o *Operator) Scheduled(ctx context.Context, name string) (config.Job, error) {
+	j, err := o.Claimed(ctx, name)
+	if err == nil && j.Schedule == nil {
+		err = &Refusal{Kind: Partial, Message: fmt.Sprintf("the schedule of job %q is not known here", name),
+			Hint: "backfill needs a table without problems, and the variables of the schedule"}
+	}
+	return j, err
+}
+
+// Pick returns the names given, each once. With no names, it returns those of all jobs.
+func (o *Operator) Pick(ctx context.Context, names ...string) ([]string, error) {
+	jobs, err := o.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if why := o.Table().Unknown[config.Names]; len(names) == 0 && why != "" {
+		return nil, &Refusal{Kind: Partial, Message: "not all jobs are known here: " + why}
+	}
+	var picked []string
+	for _, name := range names {
+		if _, err := find(o.Table(), jobs, name); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(picked, name) {
+			picked = append(picked, name)
+		}
+	}
+	if len(names) == 0 {
+		for _, j := range jobs {
+			picked = append(picked, j.Name)
+		}
+	}
+	return picked, nil
+}
+
+// Made returns the job of that name outside the table.
+func (o *Operator) Made(ctx context.Context, name string) (config.Job, error) {
+	jobs, err := o.Jobs(ctx)
+	if err != nil {
+		return config.Job{}, err
+	}
+	i := slices.IndexFunc(jobs, func(j config.Job) bool { return j.Name == name })
+	switch {
+	case i < 0:
+		return config.Job{}, o.notMade(name)
+	case !jobs[i].Dynamic:
+		return config.Job{}, &Refusal{Kind: InTable, Message: fmt.Sprintf("job %q is defined in the table: look there", name)}
+	}
+	return jobs[i], nil
+}
+
+// notMade is the refusal of a name that no job outside the table has.
+func (o *Operator) notMade(name string) *Refusal {
+	r := &Refusal{Kind: NotMade, Message: fmt.Sprintf("there is no job %q outside the table", name)}
+	if o.AtWork != nil {
+		r.Hint = near(name, o.AtWork())
+	}
+	return r
+}
+
+// Changeable refuses the name of a job of the table, which can only be changed in the table.
+func (o *Operator) Changeable(name string) error {
+	if slices.ContainsFunc(o.Table().Jobs, func(j config.Job) bool { return j.Name == name }) {
+		return &Refusal{Kind: InTable, Message: fmt.Sprintf("job %q is in the table, and changes there alone", name)}
+	}
+	return nil
+}

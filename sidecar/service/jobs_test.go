@@ -1,0 +1,89 @@
+package service
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/solotick/solotick/config"
+)
+
+func TestOfTwoJobsOfOneNameTheTablesCounts(t *testing.T) {
+	made := []config.Job{{Name: "aardvark", Dynamic: true}, {Name: "reports", Dynamic: true}}
+	got := ""
+	for _, j := range Together(table(t), made) {
+		got += j.Name
+		if j.Dynamic {
+			got += "*"
+		}
+		got += " "
+	}
+	if want := "reports tidy-up aardvark* "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestAJobIsFoundByItsNameOrTheNearestIsNamed(t *testing.T) {
+	whole := table(t)
+	if j, err := find(whole, whole.Jobs, "tidy-up"); err != nil || j.Schedule == nil {
+		t.Errorf("%+v, %v", j, err)
+	}
+	_, err := find(whole, whole.Jobs, "report")
+	refused(t, err, NoJob, `there is no job "report"`, `did you mean "reports"?`)
+	_, err = find(whole, whole.Jobs, "quite-another")
+	refused(t, err, NoJob, `there is no job "quite-another"`, "")
+	for _, key := range []string{"jobs", "defaults", config.Names} {
+		broken := &config.Table{Unknown: map[string]string{key: "it cannot be read"}}
+		if j, err := find(broken, nil, "report"); err != nil || j.Name != "report" {
+			t.Errorf("without %s any name may be that of a job: %+v, %v", key, j, err)
+		}
+	}
+}
+
+func TestOnlyAJobWithClaimsAndAKnownScheduleIsBackfilled(t *testing.T) {
+	jobs := []config.Job{table(t).Jobs[0], {Name: "warm-cache", Guarantee: config.EveryReplica}, {Name: "unset"}}
+	o := &Operator{Table: func() *config.Table { return &config.Table{} }, AtWork: func() []config.Job { return jobs }}
+	if j, err := o.Scheduled(t.Context(), "reports"); err != nil || j.Name != "reports" {
+		t.Errorf("%+v, %v", j, err)
+	}
+	if j, err := o.Claimed(t.Context(), "unset"); err != nil || j.Name != "unset" {
+		t.Errorf("%+v, %v", j, err)
+	}
+	_, err := o.Scheduled(t.Context(), "unset")
+	refused(t, err, Partial, `the schedule of job "unset" is not known here`,
+		"backfill needs a table without problems, and the variables of the schedule")
+	for _, ask := range []func() error{
+		func() error { _, err := o.Claimed(t.Context(), "warm-cache"); return err },
+		func() error { _, err := o.Scheduled(t.Context(), "warm-cache"); return err },
+	} {
+		refused(t, ask(), EveryReplica,
+			`job "warm-cache" has guarantee every-replica: each replica runs it by itself, without Redis`, "")
+	}
+}
+
+func TestEachJobIsPickedOnce(t *testing.T) {
+	whole := table(t)
+	o := &Operator{Table: func() *config.Table { return whole }, AtWork: func() []config.Job { return whole.Jobs }}
+	for want, names := range map[string][]string{"tidy-up reports": {"tidy-up", "reports", "tidy-up"}, "reports tidy-up": nil} {
+		picked, err := o.Pick(t.Context(), names...)
+		if got := strings.Join(picked, " "); err != nil || got != want {
+			t.Errorf("of %q %q is picked, %v; want %q", names, got, err, want)
+		}
+	}
+	_, err := o.Pick(t.Context(), "reports", "tidyup")
+	refused(t, err, NoJob, `there is no job "tidyup"`, `did you mean "tidy-up"?`)
+	whole.Unknown = map[string]string{config.Names: "there is no table"}
+	_, err = o.Pick(t.Context())
+	refused(t, err, Partial, "not all jobs are known here: there is no table", "")
+}
+
+func TestOnlyAJobOutsideTheTableHasADefinitionOfItsOwn(t *testing.T) {
+	jobs := append(table(t).Jobs, config.Job{Name: "made", Dynamic: true})
+	o := &Operator{Table: func() *config.Table { return table(t) }, AtWork: func() []config.Job { return jobs }}
+	if j, err := o.Made(t.Context(), "made"); err != nil || j.Name != "made" {
+		t.Errorf("%+v, %v", j, err)
+	}
+	_, err := o.Made(t.Context(), "reports")
+	refused(t, err, InTable, `job "reports" is defined in the table: look there`, "")
+	_, err = o.Made(t.Context(), "quite-another")
+	refused(t, err, NotMade, `there is no job "quite-another" outside the table`, "")
+}

@@ -1,0 +1,244 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// Operator does what is asked for by hand. The error of each of its methods is a *Refusal.
+type Operator struct {
+	Store  *lock.Store
+	Table  func() *config.Table // in force on the replica, or else given on the command line
+	AtWork func() []config.Job  // the jobs at work on the replica; nil: there is no replica
+	Limit  time.Duration        // how long a request is repeated if its answer was lost
+}
+
+// ask sends a request to Redis, within the operator's limit.
+func ask[T any](ctx context.Context, o *Operator, request func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.Limit)
+	defer cancel()
+	answer, err := request(ctx)
+	if err != nil {
+		return answer, Of(err)
+	}
+	return answer, nil
+}
+
+// Now returns Redis' time.
+func (o *Operator) Now() (time.Time, error) {
+	now, ok := o.Store.Now()
+	if !ok {
+		return now, Of(errors.New("no answer from Redis yet"))
+	}
+	return now, nil
+}
+
+// A Field is a part of a request: its name as the caller knows it (--until) and its text as the caller wrote it.
+type Field struct{ Name, Text string }
+
+// CheckPause checks what a pause was asked for with. The text of the reason is one line; an empty text was not given.
+func CheckPause(reason, until, length Field) error {
+	switch n := utf8.RuneCountInString(reason.Text); {
+	case n == 0:
+		return &Refusal{Kind: NoReason, Message: "a pause needs a reason: others will wonder"}
+	case n > lock.MaxReason:
+		return &Refusal{Kind: Invalid,
+			Message: fmt.Sprintf("%s has %d characters, at most %d are kept", reason.Name, n, lock.MaxReason)}
+	case until.Text != "" && length.Text != "":
+		return &Refusal{Kind: Invalid, Hint: "leave one of them out",
+			Message: fmt.Sprintf("%s and %s both say when the pause ends", until.Name, length.Name)}
+	}
+	return nil
+}
+
+// PauseEnd returns when a pause of that length ends that begins now, rounded up to the second: an operator means no
+// milliseconds.
+func (o *Operator) PauseEnd(length time.Duration) (time.Time, error) {
+	now, err := o.Now()
+	return now.Add(length + time.Second - 1).Truncate(time.Second), err
+}
+
+// Pause pauses a job until the given time, or until it is resumed if that is zero. With all, it sets the second
+// pause of the job, that of all jobs.
+func (o *Operator) Pause(ctx context.Context, job, reason string, until time.Time, all bool) error {
+	pause := o.Store.Pause
+	if all {
+		pause = o.Store.PauseWithAll
+	}
+	_, err := ask(ctx, o, func(ctx context.Context) (any, error) { return nil, pause(ctx, job, reason, until) })
+	return err
+}
+
+// Resume ends the job's own pause or, with all, that of all jobs. It returns false if there was none.
+func (o *Operator) Resume(ctx context.Context, job string, all bool) (bool, error) {
+	resume := o.Store.Resume
+	if all {
+		resume = o.Store.ResumeWithAll
+	}
+	return ask(ctx, o, func(ctx context.Context) (bool, error) { return resume(ctx, job) })
+}
+
+// Trigger has one replica run a job now. A request that is repeated with its id triggers nothing more; "" is a new
+// id.
+func (o *Operator) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
+	if id == "" {
+		id = uuid.NewString()
+	} else if _, err := uuid.Parse(id); err != nil || len(id) != len(uuid.Nil.String()) {
+		return lock.Due{}, &Refusal{Kind: Invalid, Message: `"id" is not a UUID`, Hint: "as " + uuid.NewString()}
+	}
+	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) { return o.Store.Trigger(ctx, job, id) })
+}
+
+// A Moment is a Field that is a time.
+type Moment struct {
+	Field
+	time.Time
+}
+
+func (m Moment) String() string { return m.Name + " " + m.Text }
+
+// Ticks returns the ticks to backfill: those that the job's schedule has in [from, to), none of which is to come.
+func Ticks(j config.Job, from, to Moment, now time.Time) ([]time.Time, error) {
+	switch {
+	case !from.Before(to.Time):
+		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s is not before %s", from, to)}
+	case to.After(now):
+		return nil, &Refusal{Kind: Future, Subject: j.Name,
+			Message: fmt.Sprintf("%s is yet to come: Redis' clock is at %s", to, now.UTC().Format("2006-01-02T15:04:05.000Z"))}
+	}
+	var ticks []time.Time
+	for t := j.Schedule.Next(from.Add(-time.Nanosecond)); !t.IsZero() && t.Before(to.Time); t = j.Schedule.Next(t) {
+		if len(ticks) == lock.MaxBackfill {
+			return nil, &Refusal{Kind: Invalid,
+				Message: fmt.Sprintf("job %q has more than %d ticks from %s to %s", j.Name, lock.MaxBackfill, from.Text, to.Text),
+				Hint:    "go in steps: " + to.Name + " " + t.Format(time.RFC3339)}
+		}
+		ticks = append(ticks, t)
+	}
+	return ticks, nil
+}
+
+// Backfill has the replicas run a job for each of the ticks, and returns how many were enqueued. With anew, each tick
+// gets a new idempotency key.
+func (o *Operator) Backfill(ctx context.Context, job string, ticks []time.Time, anew bool) (int, error) {
+	backfill := o.Store.Backfill
+	if anew {
+		backfill = o.Store.BackfillAnew
+	}
+	id := uuid.NewString()
+	return ask(ctx, o, func(ctx context.Context) (int, error) { return backfill(ctx, job, ticks, id) })
+}
+
+// SetJob keeps a job outside the table for all replicas. created tells that there was none of that name.
+func (o *Operator) SetJob(ctx context.Context, j *config.Job) (created bool, err error) {
+	if err := o.Changeable(j.Name); err != nil {
+		return false, err
+	}
+	if err := o.admits(j); err != nil {
+		return false, err
+	}
+	return ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.SetJob(ctx, j.Name, j.Source) })
+}
+
+// admits refuses what the table does not let a job or timer from outside it do.
+func (o *Operator) admits(j *config.Job) error {
+	if p := o.Table().Admits(j); p != nil {
+		return wrong(NotAdmitted, config.Problems{*p})
+	}
+	return nil
+}
+
+// DeleteJob takes a job outside the table away.
+func (o *Operator) DeleteJob(ctx context.Context, name string) error {
+	if err := o.Changeable(name); err != nil {
+		return err
+	}
+	deleted := false
+	if config.IsName(name) {
+		var err error
+		deleted, err = ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.DeleteJob(ctx, name) })
+		if err != nil {
+			return err
+		}
+	}
+	if !deleted {
+		return o.notMade(name)
+	}
+	return nil
+}
+
+// SetTimer keeps a timer for all replicas. created tells that no timer of that id waited.
+func (o *Operator) SetTimer(ctx context.Context, id string, source []byte) (t *config.Timer, created bool, err error) {
+	now, err := o.Now()
+	if err != nil {
+		return nil, false, err
+	}
+	if t, err = config.ParseTimer(id, source, now); err != nil {
+		return nil, false, Of(err)
+	}
+	if err := o.admits(&t.Job); err != nil {
+		return nil, false, err
+	}
+	created, err = ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.SetTimer(ctx, id, t.At, t.Source) })
+	return t, created, err
+}
+
+// Timer returns the definition of a timer that waits, and when it comes due.
+func (o *Operator) Timer(ctx context.Context, id string) (source []byte, at time.Time, err error) {
+	source, at, err = o.Store.Timer(ctx, id)
+	switch {
+	case errors.Is(err, lock.ErrNoTimer):
+		err = noTimer(id)
+	case err != nil:
+		err = Of(err)
+	}
+	return source, at, err
+}
+
+// DeleteTimer takes back a timer that waits.
+func (o *Operator) DeleteTimer(ctx context.Context, id string) error {
+	deleted := false
+	if config.IsTimerID(id) {
+		var err error
+		deleted, err = ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.DeleteTimer(ctx, id) })
+		if err != nil {
+			return err
+		}
+	}
+	if !deleted {
+		return noTimer(id)
+	}
+	return nil
+}
+
+// noTimer is the refusal of an id under which no timer waits.
+func noTimer(id string) *Refusal {
+	return &Refusal{Kind: NoTimer, Subject: id, Message: fmt.Sprintf("no timer %q waits", id)}
+}
+
+// Runs returns the newest runs, or the newest that failed, of one job or, with "", of all. If there are none, it
+// refuses a name that no job has.
+func (o *Operator) Runs(ctx context.Context, job string, failed bool, limit int) ([]lock.Entry, error) {
+	read := o.Store.History
+	if failed {
+		read = o.Store.Failures
+	}
+	entries, err := read(ctx, job, limit)
+	if err != nil {
+		return nil, Of(err)
+	}
+	if _, timer := lock.TimerID(job); len(entries) == 0 && job != "" && !timer {
+		if _, err := o.Find(ctx, job); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}

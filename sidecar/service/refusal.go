@@ -1,0 +1,79 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// Kind is why a request is refused.
+type Kind int
+
+// The kinds of refusals.
+const (
+	Unavailable  Kind = iota // Redis did not answer, or answered with an error
+	Unanswered               // Redis may have done what was asked for, or not
+	Unregistered             // no replica has registered the job
+	Full                     // the service has as many as it may have
+	Fired                    // the timer has fired within the last day, or fires now
+	Invalid                  // the request contradicts itself, the clock or the format
+	NoReason                 // a pause has no reason
+	Future                   // a backfill ends after now
+	NotAdmitted              // the table does not let a job or timer send such a request
+	NoJob                    // there is no job of that name
+	NotMade                  // there is no job of that name outside the table
+	NoTimer                  // no timer of that id waits
+	InTable                  // a job of the table can only be changed in the table
+	EveryReplica             // a job with this guarantee cannot be run by request
+	Partial                  // the table at hand does not tell all that the request needs
+)
+
+// Refusal is the error of every request that an Operator refuses or cannot fulfil.
+type Refusal struct {
+	Kind     Kind
+	Subject  string          // the name of the job or id of the timer, where the caller's hint may need it
+	Message  string          // what is wrong
+	Hint     string          // what to do about it; "" where that depends on who asks
+	Problems config.Problems // all that is wrong with the definition of a job or timer
+	Err      error           // the error of the request to Redis; nil if none was sent
+}
+
+func (r *Refusal) Error() string { return r.Message }
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Of makes a Refusal of the error of a request to Redis, or of the problems of a definition.
+func Of(err error) *Refusal {
+	var r *Refusal
+	var problems config.Problems
+	switch {
+	case errors.As(err, &r):
+		return r
+	case errors.As(err, &problems):
+		return wrong(Invalid, problems)
+	}
+	r = &Refusal{Kind: Unavailable, Message: err.Error(), Err: err}
+	switch {
+	case errors.Is(err, lock.ErrUnknownJob):
+		r.Kind = Unregistered
+	case errors.Is(err, lock.ErrPast):
+		r.Kind = Invalid
+	case errors.Is(err, lock.ErrTimerFired):
+		r.Kind, r.Hint = Fired, "for a day the id is not taken again: use another one"
+	case errors.Is(err, lock.ErrTooMany):
+		r.Kind = Full
+	case errors.Is(err, lock.ErrNoAnswer):
+		r.Kind = Unanswered
+	}
+	return r
+}
+
+// wrong is the refusal of a definition with problems.
+func wrong(k Kind, problems config.Problems) *Refusal {
+	r := &Refusal{Kind: k, Message: fmt.Sprintf("the body has %d problems", len(problems)), Problems: problems}
+	if len(problems) == 1 {
+		r.Message, r.Hint = problems[0].Message, problems[0].Hint
+	}
+	return r
+}
