@@ -36,6 +36,7 @@
 //	what the table says of a job                  job.spec          Reload and SetDynamic, by put
 //	what is known of its ticks                    job.ticks         timers (take), wakes (close, heard), registrar
 //	which jobs there are, the table in force      Sidecar.roster    Reload and SetDynamic
+//	which jobs share a timer                      cron              Reload and SetDynamic; anew when the clock was set back
 //	a wake on its way                             wake              its own fire
 //	slots, whether the app is ready               admission         fires; probeApp
 //	what is due and is left alone, or worked on   deferred          looks, fires, nudges

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
@@ -16,8 +14,7 @@ import (
 // job is what a replica keeps under one name, from the table that brings the name to the one that drops it. A reload swaps its
 // spec.
 type job struct {
-	name  string
-	timer uuid.UUID // gocron's name for it; written by cron alone
+	name string
 
 	mu    sync.Mutex
 	spec  *spec        // in force; nil once the job has left the table

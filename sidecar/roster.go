@@ -147,7 +147,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 		if next[name] != nil {
 			continue
 		}
-		s.cron.disarm(j)
+		s.cron.leave(name)
 		if j.now().claims() || !j.isKnown() { // else Redis knows that nobody claims its ticks
 			s.watcher.register.gone.Store(name, j)
 		}
@@ -201,9 +201,11 @@ func (s *Sidecar) setBack(t time.Time) {
 	if s.accepting.Err() != nil {
 		return
 	}
-	for name, j := range s.jobs() {
+	for _, j := range s.jobs() {
 		j.setBack(t)
-		s.cron.retime(j)
+	}
+	s.cron.rearm()
+	for name, j := range s.jobs() {
 		if j.overdue(s.clock.Now().Add(ahead)) {
 			s.wake(name)
 		}

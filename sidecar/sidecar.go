@@ -196,8 +196,8 @@ func (s *Sidecar) stopTimers() {
 	s.cron.stop()
 }
 
-// wake is what gocron calls. It returns at once, so that a running job never holds gocron up. The job is looked up by its
-// name, since it may have left the table, or left and come back.
+// wake is what cron calls. It returns at once, so that a running job never holds up those that come due with it. The job is
+// looked up by its name, since it may have left the table, or left and come back.
 func (s *Sidecar) wake(name string) {
 	j := s.job(name)
 	if j == nil {
