@@ -23,6 +23,7 @@ type clock struct {
 	wall   func() time.Time         // this machine's
 	redis  func() (time.Time, bool) // what Redis' clock has reached; nil for `clock: local`
 	steady func() (time.Time, bool) // the same, but for steps that have not lasted yet
+	asked  func() (time.Time, bool) // Redis' clock, also where it is not believed
 	nap    func(time.Duration)      // sleeps for at most `last`, precisely
 
 	mu     sync.Mutex
@@ -64,6 +65,26 @@ func (c *clock) offset() (time.Duration, bool) {
 		return 0, false
 	}
 	return at.Sub(c.wall().Round(0)), true
+}
+
+// slower is the time on the slower of the cluster clock and Redis': a tick that Redis calls early is worth firing for as
+// long after that.
+func (c *clock) slower() time.Time {
+	now := c.Now()
+	if at, ok := c.asked(); ok && at.Before(now) {
+		return at
+	}
+	return now
+}
+
+// onRedis is an instant of the cluster clock on Redis' clock: the same, except where Redis' is ahead and not believed. Where it
+// is behind, a tick is worth firing until Redis' clock has come there.
+func (c *clock) onRedis(t time.Time) time.Time {
+	at, ok := c.asked()
+	if ahead := at.Sub(c.Now()); ok && ahead > time.Second {
+		return t.Add(ahead)
+	}
+	return t
 }
 
 // AfterFunc calls f in its own goroutine once the cluster clock has advanced by d, by whatever road it gets there.

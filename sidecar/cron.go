@@ -38,7 +38,7 @@ type group struct {
 }
 
 // start wakes jobs from now on.
-func (c *cron) start(clock *clock, jobs roster) error {
+func (c *cron) start(clock *clock, jobs map[string]*job) error {
 	of, err := gocron.NewScheduler(gocron.WithClock(gocronClock{clockwork.NewRealClock(), clock}), gocron.WithLocation(time.UTC))
 	if err != nil {
 		return fmt.Errorf("making the scheduler: %w", err)
