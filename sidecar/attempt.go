@@ -2,8 +2,6 @@ package sidecar
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -12,34 +10,29 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// ended is how a run ended.
-type ended struct {
-	outcome outcome
-	result  execute.Result // of the last attempt
-	cause   error          // why the last attempt's context ended, if it did
-	attempt int            // the last one
-	took    time.Duration  // the run with all its attempts; 0 if it never began
+// runner runs jobs. Nothing of it changes once the replica is made.
+type runner struct {
+	service, replica string
+	clock            *clock
+	record           *recorder
 }
-
-// cutShort tells whether the run ended before the job did, through no fault of the job.
-func (e *ended) cutShort() bool { return e.outcome == lostLock || e.outcome == shutdown }
 
 // attempts runs the job, again when it failed and the table says so, as long as ctx lasts: under the same lock, on the
 // same replica. The timeout is each attempt's own.
-func (s *Sidecar) attempts(ctx context.Context, w *wake, h *held) ended {
+func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 	var start time.Time // zero = the job never began
 	for n := 0; ; n++ {
-		e := s.attempt(ctx, w, h, w.attempt+n, &start)
+		e := r.attempt(ctx, w, h, w.attempt+n, &start)
 		if start.IsZero() {
 			e.outcome = notStarted
 			return e
 		}
 		e.took = time.Since(start)
-		wait, again := s.retryIn(ctx, w, &e, n)
+		wait, again := r.retryIn(ctx, w, &e, n)
 		if !again {
 			return e
 		}
-		s.retrying(w, h, &e, wait)
+		r.record.retrying(w, h, &e, wait)
 		if !pause(ctx, wait) {
 			e.cause = context.Cause(ctx)
 			e.outcome = cutOff(e.cause)
@@ -50,17 +43,17 @@ func (s *Sidecar) attempts(ctx context.Context, w *wake, h *held) ended {
 
 // attempt runs the job once. At the last moment it asks the lease, and not the context alone, whether the job may begin:
 // in a process that stood still the lease's end may be known to nobody yet.
-func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
+func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	early := min(max(0, w.due.Sub(s.clock.Now())), ahead) // that the claim is ahead of its tick is not the job's to pay for
+	early := min(max(0, w.due.Sub(r.clock.Now())), ahead) // that the claim is ahead of its tick is not the job's to pay for
 	ctx, cancel := context.WithTimeoutCause(ctx, early+w.spec.Timeout, errTimeout)
 	defer cancel()
-	r := w.spec.executor.Execute(ctx, execute.Run{
-		Service: s.service, Job: w.spec.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: s.replica,
+	result := w.spec.executor.Execute(ctx, execute.Run{
+		Service: r.service, Job: w.spec.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: r.replica,
 		Kind: w.kind, Key: w.key(),
 		Await: func(ctx context.Context) {
-			s.clock.sleep(ctx, w.due)
+			r.clock.sleep(ctx, w.due)
 			if !h.Trusted() {
 				lose(lock.ErrLost)
 			}
@@ -68,19 +61,19 @@ func (s *Sidecar) attempt(ctx context.Context, w *wake, h *held, number int, sta
 		Started: func() {
 			if start.IsZero() {
 				*start = time.Now()
-				s.fired(w, h)
+				r.record.fired(w, h)
 			}
 		},
 	})
 	cause := context.Cause(ctx)
-	return ended{outcome: endedBy(r, cause), result: r, cause: cause, attempt: number}
+	return ended{outcome: endedBy(result, cause), result: result, cause: cause, attempt: number}
 }
 
 // retryIn tells whether a run that ended so is tried once more, and after how long. n is the number of attempts before
 // the last one.
-func (s *Sidecar) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Duration, bool) {
-	sp, r := w.spec, e.result
-	if n >= sp.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !sp.repeats(r) || ctx.Err() != nil {
+func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Duration, bool) {
+	sp, result := w.spec, e.result
+	if n >= sp.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !sp.repeats(result) || ctx.Err() != nil {
 		return 0, false
 	}
 	wait := sp.Retry.Backoff
@@ -88,11 +81,11 @@ func (s *Sidecar) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.D
 		wait = min(2*wait, sp.Retry.MaxBackoff)
 	}
 	wait = wait/2 + rand.N(wait/2+1) // so that what failed together is not tried again together
-	if wait >= r.RetryAfter {
+	if wait >= result.RetryAfter {
 		return wait, true
 	}
 	next := sp.series.due(sp.series.schedule.Next(w.tick))
-	return r.RetryAfter, next.IsZero() || s.clock.Now().Add(r.RetryAfter).Before(next)
+	return result.RetryAfter, next.IsZero() || r.clock.Now().Add(result.RetryAfter).Before(next)
 }
 
 // repeats tells whether an attempt that failed so may be made again: of an answer the table says so. What may have run
@@ -106,20 +99,3 @@ func (sp *spec) repeats(r execute.Result) bool {
 	}
 	return sp.Guarantee != config.AtMostOnce
 }
-
-// retrying counts an attempt that is to follow.
-func (s *Sidecar) retrying(w *wake, h *held, e *ended, wait time.Duration) {
-	s.metrics.job(w.spec.label).retries.Add(1)
-	attrs := append(w.attrs(), slog.String("run", h.run), slog.Int("attempt", e.attempt), slog.String("outcome", string(e.outcome)),
-		slog.Duration("wait", wait.Round(time.Millisecond)))
-	if e.result.Err != nil {
-		attrs = append(attrs, slog.String("err", e.result.Err.Error()))
-	}
-	s.log.LogAttrs(context.Background(), slog.LevelWarn, "trying again", attrs...)
-}
-
-// The causes with which a run's context ends, besides those of the lock.
-var (
-	errTimeout  = errors.New("the run took longer than the job's timeout")
-	errShutdown = errors.New("the shutdown grace is over")
-)

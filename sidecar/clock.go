@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jonboulle/clockwork"
-
 	"github.com/solotick/solotick/lock"
 )
 
@@ -20,14 +18,13 @@ const (
 
 // clock is the cluster clock: the time on which ticks come, the same on all replicas. It is what Redis' TIME has reached
 // for certain, by the bounds that round trips give, so that no job starts before its tick, going on by our own clock
-// while Redis is away. It is our own clock before Redis ever answered, beyond lock.MaxOffset, and for `clock: local`. gocron
-// arms its timers on it (Now and AfterFunc are all it uses of a clock).
+// while Redis is away. It is our own clock before Redis ever answered, beyond lock.MaxOffset, and for `clock: local`.
 type clock struct {
-	clockwork.Clock                          // the rest, on the machine's clock
-	wall            func() time.Time         // this machine's
-	redis           func() (time.Time, bool) // what Redis' clock has reached; nil for `clock: local`
-	steady          func() (time.Time, bool) // the same, but for steps that have not lasted yet
-	nap             func(time.Duration)      // sleeps for at most `last`, precisely
+	wall   func() time.Time         // this machine's
+	redis  func() (time.Time, bool) // what Redis' clock has reached; nil for `clock: local`
+	steady func() (time.Time, bool) // the same, but for steps that have not lasted yet
+	asked  func() (time.Time, bool) // Redis' clock, also where it is not believed
+	nap    func(time.Duration)      // sleeps for at most `last`, precisely
 
 	mu     sync.Mutex
 	timers timerHeap
@@ -36,7 +33,7 @@ type clock struct {
 }
 
 func newClock(wall func() time.Time, nap func(time.Duration)) *clock {
-	return &clock{Clock: clockwork.NewRealClock(), wall: wall, nap: nap, kick: make(chan struct{}, 1), beat: time.Now()}
+	return &clock{wall: wall, nap: nap, kick: make(chan struct{}, 1), beat: time.Now()}
 }
 
 // Now is the cluster clock's time, in UTC.
@@ -70,8 +67,28 @@ func (c *clock) offset() (time.Duration, bool) {
 	return at.Sub(c.wall().Round(0)), true
 }
 
+// slower is the time on the slower of the cluster clock and Redis': a tick that Redis calls early is worth firing for as
+// long after that.
+func (c *clock) slower() time.Time {
+	now := c.Now()
+	if at, ok := c.asked(); ok && at.Before(now) {
+		return at
+	}
+	return now
+}
+
+// onRedis is an instant of the cluster clock on Redis' clock: the same, except where Redis' is ahead and not believed. Where it
+// is behind, a tick is worth firing until Redis' clock has come there.
+func (c *clock) onRedis(t time.Time) time.Time {
+	at, ok := c.asked()
+	if ahead := at.Sub(c.Now()); ok && ahead > time.Second {
+		return t.Add(ahead)
+	}
+	return t
+}
+
 // AfterFunc calls f in its own goroutine once the cluster clock has advanced by d, by whatever road it gets there.
-func (c *clock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
+func (c *clock) AfterFunc(d time.Duration, f func()) *timer {
 	t := &timer{clock: c, fn: f, index: -1}
 	t.Reset(d)
 	return t
@@ -135,7 +152,7 @@ func (c *clock) alive() bool {
 	return time.Since(c.beat) < 10*glance
 }
 
-// timer implements clockwork.Timer for AfterFunc.
+// timer is what AfterFunc makes.
 type timer struct {
 	clock *clock
 	fn    func()
@@ -143,8 +160,7 @@ type timer struct {
 	index int // in the heap; -1 = not armed
 }
 
-func (t *timer) Chan() <-chan time.Time { return nil } // as time.AfterFunc
-
+// Stop tells whether the timer was still armed.
 func (t *timer) Stop() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -159,6 +175,7 @@ func (t *timer) disarm() bool {
 	return true
 }
 
+// Reset arms the timer anew, and tells whether it was still armed.
 func (t *timer) Reset(d time.Duration) bool {
 	c := t.clock
 	c.mu.Lock()

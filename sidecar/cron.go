@@ -3,26 +3,47 @@ package sidecar
 import (
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
 	"github.com/google/uuid"
+	"github.com/jonboulle/clockwork"
 )
 
-// cron wakes the jobs on their ticks. No other file calls gocron. Its methods are called with Sidecar.swapping held.
+// cron wakes the jobs on their ticks. No other file knows gocron, nor the clock that gocron asks for. Its methods are called
+// with Sidecar.swapping held, and it alone writes its fields.
+//
+// Jobs that come due at the same instants share a group, and a group is one job of gocron: a thousand jobs on one second are one
+// timer and one wake. A reload moves jobs between groups and leaves the timers of all others alone.
 type cron struct {
-	wake func(job string)
-	log  *slog.Logger
-	of   gocron.Scheduler // nil before it starts
+	wake   func(job string)
+	log    *slog.Logger
+	of     gocron.Scheduler  // nil before it starts
+	groups map[string]*group // by the instants that their jobs have in common
+	in     map[string]*group // by job
+}
+
+// group is the jobs that come due at the same instants.
+type group struct {
+	key    string    // in cron.groups
+	name   string    // of the first of its jobs
+	series series    // that job's
+	timer  uuid.UUID // gocron's name for it; uuid.Nil = it has none
+
+	mu   sync.Mutex // jobs are read when the timer goes off
+	jobs map[string]bool
 }
 
 // start wakes jobs from now on.
-func (c *cron) start(clock *clock, jobs roster) error {
-	of, err := gocron.NewScheduler(gocron.WithClock(clock), gocron.WithLocation(time.UTC))
+func (c *cron) start(clock *clock, jobs map[string]*job) error {
+	of, err := gocron.NewScheduler(gocron.WithClock(gocronClock{clockwork.NewRealClock(), clock}), gocron.WithLocation(time.UTC))
 	if err != nil {
 		return fmt.Errorf("making the scheduler: %w", err)
 	}
-	c.of = of
+	c.of, c.groups, c.in = of, map[string]*group{}, map[string]*group{}
 	for _, j := range jobs {
 		c.retime(j)
 	}
@@ -45,27 +66,122 @@ func (c *cron) retime(j *job) {
 	if c.of == nil {
 		return
 	}
-	c.disarm(j)
-	series := j.now().series // by itself, so that a timer that is kept keeps no spec
-	timer, err := c.of.NewJob(gocron.CronJob("", false), gocron.NewTask(c.wake, j.name), gocron.WithName(j.name),
-		gocron.WithCronImplementation(crontab{&series}))
-	if err != nil {
-		c.log.Error("a job has no timer: its ticks are taken late, and of those a second apart only some", "job", j.name, "err", err)
+	sp := j.now()
+	key := sp.instants()
+	if g := c.in[j.name]; g != nil && g.key == key {
 		return
 	}
-	j.timer = timer.ID()
+	c.leave(j.name)
+	g := c.groups[key]
+	if g == nil {
+		g = &group{key: key, name: j.name, series: sp.series, jobs: map[string]bool{}}
+		c.groups[key] = g
+	}
+	c.in[j.name] = g
+	g.add(j.name)
+	if g.timer == uuid.Nil {
+		c.arm(g)
+	}
 }
 
-// disarm wakes a job no more. A timer that goes off at this moment calls wake all the same.
-func (c *cron) disarm(j *job) {
-	if c.of == nil || j.timer == uuid.Nil {
+// leave wakes a job no more. A timer that goes off at this moment calls wake all the same.
+func (c *cron) leave(job string) {
+	g := c.in[job]
+	if g == nil {
 		return
 	}
-	if err := c.of.RemoveJob(j.timer); err != nil {
-		c.log.Warn("a timer could not be removed", "job", j.name, "err", err)
+	delete(c.in, job)
+	if g.remove(job) > 0 {
+		return
 	}
-	j.timer = uuid.Nil
+	delete(c.groups, g.key)
+	c.disarm(g)
 }
+
+// rearm arms all timers for the first instants from now on. gocron does not: what it has armed stays armed.
+func (c *cron) rearm() {
+	for _, g := range c.groups {
+		c.disarm(g)
+		c.arm(g)
+	}
+}
+
+func (c *cron) arm(g *group) {
+	timer, err := c.of.NewJob(gocron.CronJob("", false), gocron.NewTask(c.wakeAll, g), gocron.WithName(g.name),
+		gocron.WithCronImplementation(crontab{&g.series}))
+	if err == nil {
+		g.timer = timer.ID()
+		return
+	}
+	for _, name := range g.names() {
+		c.log.Error("a job has no timer: its ticks are taken late, and of those a second apart only some", "job", name, "err", err)
+	}
+}
+
+func (c *cron) disarm(g *group) {
+	if g.timer == uuid.Nil {
+		return
+	}
+	if err := c.of.RemoveJob(g.timer); err != nil {
+		c.log.Warn("a timer could not be removed", "job", g.name, "err", err)
+	}
+	g.timer = uuid.Nil
+}
+
+// wakeAll is what gocron calls.
+func (c *cron) wakeAll(g *group) {
+	for _, name := range g.names() {
+		c.wake(name)
+	}
+}
+
+func (g *group) add(job string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.jobs[job] = true
+}
+
+// remove takes a job out and tells how many are left.
+func (g *group) remove(job string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.jobs, job)
+	return len(g.jobs)
+}
+
+func (g *group) names() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.AppendSeq(make([]string, 0, len(g.jobs)), maps.Keys(g.jobs))
+}
+
+// instants stands for those at which a job comes due. Where they depend on the job's name, by jitter or an H in its schedule,
+// no other job has the same.
+func (sp *spec) instants() string {
+	if sp.Jitter > 0 || sp.Schedule.ByName() {
+		return sp.Fingerprint + " " + sp.Name
+	}
+	return sp.Fingerprint
+}
+
+// gocronClock is the cluster clock as gocron asks for one. It uses Now and AfterFunc; the rest is the machine's.
+type gocronClock struct {
+	clockwork.Clock
+	cluster *clock
+}
+
+// Now implements clockwork.Clock.
+func (c gocronClock) Now() time.Time { return c.cluster.Now() }
+
+// AfterFunc implements clockwork.Clock.
+func (c gocronClock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
+	return gocronTimer{c.cluster.AfterFunc(d, f)}
+}
+
+type gocronTimer struct{ *timer }
+
+// Chan implements clockwork.Timer as a timer of time.AfterFunc does.
+func (gocronTimer) Chan() <-chan time.Time { return nil }
 
 // crontab is a series as gocron asks for it.
 type crontab struct{ *series }

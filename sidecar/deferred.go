@@ -10,6 +10,8 @@ import (
 // deferred are the due members that this replica is busy with, or leaves alone for a while. Looks, fires and nudges use it at the
 // same time.
 type deferred struct {
+	runs *sync.WaitGroup // what is under way beside the looks
+
 	mu          sync.Mutex
 	busy        map[string]bool
 	left        map[string]leftAlone // by member; lock.TimerJobs stands for all timers
@@ -22,8 +24,8 @@ type leftAlone struct {
 	until time.Time // on this machine's clock
 }
 
-func newDeferred() deferred {
-	return deferred{busy: map[string]bool{}, left: map[string]leftAlone{}}
+func newDeferred(runs *sync.WaitGroup) *deferred {
+	return &deferred{runs: runs, busy: map[string]bool{}, left: map[string]leftAlone{}}
 }
 
 // begin makes the caller the one who is busy with a member, until done is called. Not ok while somebody else is.
@@ -39,6 +41,19 @@ func (d *deferred) begin(member string) (done func(), ok bool) {
 		defer d.mu.Unlock()
 		delete(d.busy, member)
 	}, true
+}
+
+// beside does something about a due member beside the looks, unless something is being done about it here: thousands that
+// are too late, a round trip each, would hold up the one behind them that is not.
+func (d *deferred) beside(member string, do func()) {
+	done, ok := d.begin(member)
+	if !ok {
+		return
+	}
+	d.runs.Go(func() {
+		defer done()
+		do()
+	})
 }
 
 // leave has a member of a job left alone until then.
@@ -106,4 +121,16 @@ func (d *deferred) timers() (n int64) {
 		}
 	}
 	return n
+}
+
+// pauseRetry is how long a due tick that met with a pause is left alone, unless somebody resumes the job.
+const pauseRetry = time.Minute
+
+// pauseOver is until when what met with a pause is left alone, on this machine's clock; now is the cluster clock's.
+func pauseOver(why skip, now time.Time) time.Time {
+	wait := pauseRetry
+	if !why.until.IsZero() {
+		wait = min(wait, why.until.Sub(now))
+	}
+	return time.Now().Add(wait)
 }

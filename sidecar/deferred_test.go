@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 )
 
 func TestOneAtATimeIsBusyWithADueMember(t *testing.T) {
-	d := newDeferred()
+	d := newDeferred(&sync.WaitGroup{})
 	done, ok := d.begin("m")
 	if _, again := d.begin("m"); !ok || again {
 		t.Errorf("the first may begin: %t, the second: %t", ok, again)
@@ -25,7 +26,7 @@ func TestOneAtATimeIsBusyWithADueMember(t *testing.T) {
 func TestWhatIsLeftAloneIsSoUntilItsTimeOrAResumption(t *testing.T) {
 	now := time.Now()
 	for resumed, want := range map[string][]string{"": {"a1", "b1", "t1"}, "a": {"b1", "t1"}, "b": {"a1", "t1"}, lock.AnyJob: nil} {
-		d := newDeferred()
+		d := newDeferred(&sync.WaitGroup{})
 		d.leave("a1", "a", now.Add(time.Second))
 		d.leave("b1", "b", now.Add(time.Second))
 		d.leave("t1", "timer:t1", now.Add(time.Second))
@@ -51,7 +52,7 @@ func TestWhatIsLeftAloneIsSoUntilItsTimeOrAResumption(t *testing.T) {
 
 // A resumption may be heard while its job is asked for, and the answer still be that it is paused.
 func TestWhatIsResumedMeanwhileIsNotLeftAlone(t *testing.T) {
-	d := newDeferred()
+	d := newDeferred(&sync.WaitGroup{})
 	heard := d.heard()
 	d.resume("a")
 	d.leaveInPause("a1", "a", time.Now().Add(time.Minute), heard)

@@ -3,10 +3,12 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -25,29 +27,36 @@ func (a admitted) Execute(ctx context.Context, r execute.Run) execute.Result {
 	return a.Executor.Execute(ctx, r)
 }
 
-// takeDynamic puts the jobs made through the API to work when they have changed since the last look.
-func (w *watcher) takeDynamic(ctx context.Context, revision int64) {
-	s := w.sidecar
-	if revision == w.dynamic {
+// dynamicJobs reads the jobs made through the API.
+type dynamicJobs struct {
+	store    *lock.Store
+	log      *slog.Logger
+	put      func([]config.Job) error // puts them to work
+	revision int64                    // of those at work; the looker's alone
+}
+
+// take puts the jobs made through the API to work when they have changed since the last look.
+func (d *dynamicJobs) take(ctx context.Context, revision int64) {
+	if revision == d.revision {
 		return
 	}
-	revision, sources, err := s.store.DynamicJobs(ctx)
+	revision, sources, err := d.store.DynamicJobs(ctx)
 	if err != nil {
-		s.log.Warn("the jobs made through the API could not be read", "err", err)
+		d.log.Warn("the jobs made through the API could not be read", "err", err)
 		return
 	}
 	var jobs []config.Job
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		j, err := config.ParseJob(name, sources[name])
 		if err != nil { // another version's may read it
-			s.log.Warn("a job made through the API cannot be read", "job", name, "err", err)
+			d.log.Warn("a job made through the API cannot be read", "job", name, "err", err)
 			continue
 		}
 		jobs = append(jobs, *j)
 	}
-	if err := s.SetDynamic(jobs); err != nil {
-		s.log.Warn("the jobs made through the API are not at work", "err", err)
+	if err := d.put(jobs); err != nil {
+		d.log.Warn("the jobs made through the API are not at work", "err", err)
 		return
 	}
-	w.dynamic = revision
+	d.revision = revision
 }

@@ -176,14 +176,14 @@ func TestAJobOnEveryReplicaBeginsByTheTableInForce(t *testing.T) {
 		r := w.replica(0)
 		w.at(30 * time.Second)
 		wk, _ := r.job("minute").take(w.origin().Add(time.Minute))
-		if why := r.enter(&wk); why.reason != "" {
+		if why := r.firer.enter(&wk); why.reason != "" {
 			t.Fatalf("it may not contend: %s", why.reason)
 		}
 		w.swap(r, table("new"))
-		if h, why := r.acquire(&wk); h != nil || why.reason != "" {
+		if h, why := r.firer.claimer.acquire(&wk); h != nil || why.reason != "" {
 			t.Errorf("it begins by %s, or is refused (%s): want it to go back to the gate", wk.spec.HTTP.URL, why.reason)
 		}
 		wk.close(true)
-		r.leave(&wk)
+		r.firer.leave(&wk)
 	})
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// beatEvery is how often a replica says in Redis what it is and how it fares. lock.Silent is three times that.
-const beatEvery = 5 * time.Second
-
 // heartbeat tells in Redis how this replica fares, for those who look at the service from outside, and for the rendezvous.
 type heartbeat struct {
 	store      *lock.Store
@@ -37,6 +34,9 @@ type heartbeat struct {
 	skips map[string]lock.Skip  // by job, the newest that was not for another replica's fire
 	ran   map[string]lock.Entry // by job that runs on every replica, its newest run here
 }
+
+// errNoAnswer is why a replica takes nothing at first.
+var errNoAnswer = errors.New("no answer from Redis yet")
 
 // status is how a replica fares.
 type status struct {

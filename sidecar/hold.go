@@ -10,9 +10,9 @@ import (
 // its pauses are read at each look. Such a replica goes by what it heard last while Redis is away, as it goes on firing.
 
 // readHolds reads the pauses of the jobs that run on every replica.
-func (w *watcher) readHolds(ctx context.Context) {
+func readHolds(ctx context.Context, store *lock.Store, jobs roster) {
 	var names []string
-	for name, j := range w.sidecar.jobs() {
+	for name, j := range jobs {
 		if sp := j.now(); sp != nil && !sp.claims() {
 			names = append(names, name)
 		}
@@ -20,14 +20,12 @@ func (w *watcher) readHolds(ctx context.Context) {
 	if len(names) == 0 {
 		return
 	}
-	states, err := w.sidecar.store.States(ctx, names)
+	states, err := store.States(ctx, names)
 	if err != nil { // the next look reads them
 		return
 	}
 	for _, name := range names {
-		if j := w.sidecar.job(name); j != nil {
-			j.hold(states[name])
-		}
+		jobs[name].hold(states[name])
 	}
 }
 

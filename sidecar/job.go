@@ -1,74 +1,21 @@
 package sidecar
 
 import (
-	"context"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
-	"github.com/solotick/solotick/sidecar/execute"
 )
 
 // job is what a replica keeps under one name, from the table that brings the name to the one that drops it. A reload swaps its
 // spec.
 type job struct {
-	name  string
-	timer uuid.UUID // gocron's name for it; written by cron alone
+	name string
 
 	mu    sync.Mutex
 	spec  *spec        // in force; nil once the job has left the table
 	ticks ticks        // what is known of the ticks of that spec
 	holds []lock.Pause // of a job that every replica runs: what holds it back, as Redis last said
-}
-
-// spec is what a table says of a job, ready for work. Once put in force it does not change.
-type spec struct {
-	config.Job
-	label    string // of its series in the metrics: its name; one for all timers
-	series   series
-	era      int // number of the series of ticks within the job, written by put: specs of one era share what is known of ticks
-	executor execute.Executor
-	life     context.Context // ends when another spec takes its place, or the job leaves the table
-	end      context.CancelFunc
-}
-
-// newSpec makes a spec of a row of the table.
-func (s *Sidecar) newSpec(c config.Job) *spec {
-	sp := &spec{Job: c, label: c.Name, series: newSeries(&c), executor: s.executor(c)}
-	if c.Dynamic {
-		sp.executor = admitted{sp.executor, &sp.Job, s.Table}
-	}
-	sp.life, sp.end = context.WithCancel(context.Background())
-	return sp
-}
-
-// claims tells whether the job's ticks are claimed: not so when every replica fires them.
-func (sp *spec) claims() bool { return sp.Guarantee != config.EveryReplica }
-
-// fingerprint stands for the job's claimed ticks in Redis.
-func (sp *spec) fingerprint() string {
-	if !sp.claims() {
-		return lock.NoTicks
-	}
-	return sp.Fingerprint
-}
-
-// sameTicks tells whether what is known of the ticks of one spec holds for those of another: both have the same, and claim
-// them or do not.
-func (sp *spec) sameTicks(other *spec) bool {
-	return sp.Fingerprint == other.Fingerprint && sp.claims() == other.claims()
-}
-
-// safetyDelay is how long the lock outlives a run. A lock per tick, or none, has nothing to protect afterwards.
-func (sp *spec) safetyDelay() time.Duration {
-	if sp.ConcurrencyPolicy == config.Allow || !sp.claims() {
-		return 0
-	}
-	return sp.Lock.SafetyDelay
 }
 
 // now is the spec in force; nil once the job has left the table, and of no job.
@@ -115,42 +62,6 @@ func (j *job) start(at time.Time) {
 	j.ticks.taken = j.spec.series.newest(at)
 }
 
-// take tells which tick a timer woke for, which gocron does not: see ticks.take. The wake then has to be closed.
-func (j *job) take(at time.Time) (wake, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.spec == nil {
-		return wake{}, false
-	}
-	tick, ok := j.ticks.take(&j.spec.series, at)
-	if !ok {
-		return wake{}, false
-	}
-	w := j.tableWake(tick, kindSchedule)
-	if at.Sub(w.due) > punctual {
-		w.kind = kindCatchup
-	}
-	return w, true
-}
-
-// owed is the wake for a tick that came due and of which this replica does not know what became: no replica was there,
-// or Redis was not. That is looked for all the time, since what hides an outage hides its end as well. The wake then has to be
-// closed.
-func (j *job) owed(at time.Time) (wake, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.spec == nil || !j.spec.claims() || j.spec.Missed == config.Skip || !j.ticks.owe(&j.spec.series, at) {
-		return wake{}, false
-	}
-	return j.tableWake(j.ticks.taken, kindCatchup), true
-}
-
-// tableWake is called with mu locked.
-func (j *job) tableWake(tick time.Time, kind string) wake {
-	j.ticks.asking++
-	return wake{job: j, spec: j.spec, tick: tick, due: j.spec.series.due(tick), kind: kind, attempt: 1, open: true}
-}
-
 // setBack records that the clock was set back, to t or later. What was taken lies in the future then, and only what came
 // due before t counts as taken. A job that every replica runs keeps what it took: no claim would stop a second run.
 func (j *job) setBack(t time.Time) {
@@ -167,6 +78,9 @@ func (j *job) overdue(t time.Time) bool {
 	defer j.mu.Unlock()
 	return j.spec != nil && j.spec.series.newest(t).After(j.ticks.taken)
 }
+
+// registerEvery keeps the ledgers of the table's jobs from expiring.
+const registerEvery = 24 * time.Hour
 
 // registerDue tells whether Redis should be told of the job: at first, and daily, since what nobody registers expires.
 func (j *job) registerDue() bool {
@@ -238,5 +152,3 @@ func (j *job) known(sp *spec) ticks {
 	}
 	return j.ticks
 }
-
-func newestOf(ts ...time.Time) time.Time { return slices.MaxFunc(ts, time.Time.Compare) }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/solotick/solotick/config"
 )
 
 // metrics hang on a registerer that is handed in. Labels are the job's name and closed sets, and every series is there
@@ -15,7 +17,7 @@ type metrics struct {
 	reloadedWell, reloadedAt    prometheus.Gauge
 }
 
-func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, version string, clock *clock, table func() *config.Table) (*metrics, error) {
 	m := &metrics{
 		tallies: tallies{of: map[string]*tally{}},
 		acquireDuration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "solotick_acquire_duration_seconds",
@@ -28,14 +30,14 @@ func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
 	m.reloadedAt = prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_table_last_reload_success_timestamp_seconds", Help: "When a table was last put in force."})
 	offset := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "solotick_clock_offset_seconds",
 		Help: "Redis' time minus this replica's, as estimated; 0 before the first answer, and for clock: local."}, func() float64 {
-		d, _ := s.clock.offset()
+		d, _ := clock.offset()
 		return d.Seconds()
 	})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_build_info", Help: "1; the version of this binary.",
-		ConstLabels: prometheus.Labels{"version": s.version}})
+		ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	for _, c := range []prometheus.Collector{&m.tallies, m.acquireDuration, m.redisUp, m.redisFit, m.appReady, m.reloadedWell, m.reloadedAt,
-		offset, tableInfo{s}, build} {
+		offset, tableInfo{table}, build} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -44,14 +46,14 @@ func newMetrics(reg prometheus.Registerer, s *Sidecar) (*metrics, error) {
 }
 
 // tableInfo is solotick_table_info, of the table in force at each scrape.
-type tableInfo struct{ sidecar *Sidecar }
+type tableInfo struct{ inForce func() *config.Table }
 
 var tableInfoDesc = prometheus.NewDesc("solotick_table_info", "1; hash tells the tables of replicas apart.", []string{"hash"}, nil)
 
 func (tableInfo) Describe(ch chan<- *prometheus.Desc) { ch <- tableInfoDesc }
 
 func (t tableInfo) Collect(ch chan<- prometheus.Metric) {
-	ch <- prometheus.MustNewConstMetric(tableInfoDesc, prometheus.GaugeValue, 1, t.sidecar.Table().Hash)
+	ch <- prometheus.MustNewConstMetric(tableInfoDesc, prometheus.GaugeValue, 1, t.inForce().Hash)
 }
 
 // reloaded counts what came of a table.

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -19,31 +20,42 @@ const notAsked = "it was not asked yet"
 // is up is one without this replica. From then on it is asked as often as the table says.
 const untilReady = 150 * time.Millisecond
 
-// probeApp asks the app whether it is ready, at once and then again and again, until ctx ends.
-func (s *Sidecar) probeApp(ctx context.Context) {
+// probe asks the app whether it is ready. Nothing of it changes once the replica is made.
+type probe struct {
+	prober    func(config.Ready) Prober
+	table     func() *config.Table // in force
+	newTable  <-chan struct{}      // another one is
+	admission *admission
+	nudges    *nudges
+	metrics   *metrics
+	log       *slog.Logger
+}
+
+// run asks the app whether it is ready, at once and then again and again, until ctx ends.
+func (p *probe) run(ctx context.Context) {
 	var prober Prober
 	var asked *config.Ready
 	var was bool // ready, since this gate is asked
 	for ctx.Err() == nil {
-		gate := s.Table().Ready
+		gate := p.table().Ready
 		if gate == nil {
 			asked = nil
-			s.appIs("")
+			p.appIs("")
 			select {
-			case <-s.newTable:
+			case <-p.newTable:
 			case <-ctx.Done():
 			}
 			continue
 		}
 		if gate != asked {
-			prober, asked, was = s.prober(*gate), gate, false
+			prober, asked, was = p.prober(*gate), gate, false
 		}
 		why := ""
 		if err := prober.Probe(ctx); err != nil {
 			why = err.Error()
 		}
 		if ctx.Err() == nil {
-			s.appIs(why)
+			p.appIs(why)
 		}
 		was = was || why == ""
 		wait := gate.Interval
@@ -53,7 +65,7 @@ func (s *Sidecar) probeApp(ctx context.Context) {
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
-		case <-s.newTable:
+		case <-p.newTable:
 		case <-ctx.Done():
 		}
 		t.Stop()
@@ -61,20 +73,20 @@ func (s *Sidecar) probeApp(ctx context.Context) {
 }
 
 // appIs takes in whether the app is ready; why is "" then. It says so when that changes.
-func (s *Sidecar) appIs(why string) {
-	before := s.admission.unreadiness()
-	s.admission.setUnready(why)
-	s.metrics.appReady.Set(0)
+func (p *probe) appIs(why string) {
+	before := p.admission.unreadiness()
+	p.admission.setUnready(why)
+	p.metrics.appReady.Set(0)
 	if why == "" {
-		s.metrics.appReady.Set(1)
+		p.metrics.appReady.Set(1)
 	}
 	if why == "" && before != "" {
-		s.watcher.nudge("") // what is due may have waited for this
+		p.nudges.nudge() // what is due may have waited for this
 	}
 	switch {
-	case why == "" && before != "" && s.Table().Ready != nil:
-		s.log.Info("the app is ready")
+	case why == "" && before != "" && p.table().Ready != nil:
+		p.log.Info("the app is ready")
 	case why != "" && (before == "" || before == notAsked):
-		s.log.Warn("the app is not ready: leaving ticks to other replicas", "why", why)
+		p.log.Warn("the app is not ready: leaving ticks to other replicas", "why", why)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // tellAgain is after how long the same trouble is told again: whoever looks at the log need not look far back for it.
 const tellAgain = time.Minute
 
-// trouble is what the log says of a Redis that is of no use. The watcher alone uses it.
+// trouble is what the log says of a Redis that is of no use. The looker alone uses it.
 type trouble struct {
 	redis string // where Redis is; "" = that is not told
 	says  string // what was told last; "" = there is no trouble
@@ -36,24 +36,3 @@ func (t *trouble) tell(log *slog.Logger, d diagnosis.Diagnosis, with ...any) {
 
 // over says that there is none any more.
 func (t *trouble) over() { t.says = "" }
-
-// What a replica says of itself when it has started.
-const (
-	taking  = "taking ticks"
-	waiting = "waiting for Redis"
-)
-
-// announce says once that the replica takes ticks. If Redis has not answered before, or has not taken the replica's first
-// registration, announce says once that the replica waits for Redis.
-func (w *watcher) announce() {
-	s := w.sidecar
-	switch ready := w.answeredOnce.Load() && !s.timers.bornAt().IsZero(); {
-	case ready && w.announced != taking:
-		w.announced = taking
-	case !ready && w.announced == "":
-		w.announced = waiting
-	default:
-		return
-	}
-	s.log.Info(w.announced, "service", s.service, "replica", s.replica, "jobs", len(s.Jobs()), "table", s.Table().Hash)
-}

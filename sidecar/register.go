@@ -12,12 +12,8 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-const (
-	// registerAtOnce jobs are told to Redis in one burst.
-	registerAtOnce = 100
-	// registerEvery keeps the ledgers of the table's jobs from expiring.
-	registerEvery = 24 * time.Hour
-)
+// registerAtOnce jobs are told to Redis in one burst.
+const registerAtOnce = 100
 
 // registrar tells Redis which jobs there are.
 type registrar struct {
@@ -26,7 +22,7 @@ type registrar struct {
 	now    func() time.Time // the cluster clock's
 	jobs   func() roster
 	timers *job     // stands for all timers
-	gone   sync.Map // claimed jobs that left the table, by name, and that Redis has not been told of
+	gone   sync.Map // written by reloads and looks: claimed jobs that left the table, by name, and that Redis has not been told of
 }
 
 // all tells Redis of the jobs that it has not been told of today. When it has forgotten one it is told of all: data that was lost

@@ -27,9 +27,6 @@ func newRendezvous(replica string, store *lock.Store) *rendezvous {
 	return &rendezvous{replica: replica, store: store, looking: make(chan struct{}, 1)}
 }
 
-// stagger is how long after the first one the others ask. Both is before the tick.
-const stagger = ahead / 2
-
 // second tells whether another replica is to ask first for a tick: the one whose hash with it is the greatest.
 func (v *rendezvous) second(w *wake) bool {
 	peers := v.peers.Load()
@@ -78,6 +75,9 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	return v.allIn(list)
 }
 
+// beatEvery is how often a replica says in Redis what it is and how it fares. lock.Silent is three times that.
+const beatEvery = 5 * time.Second
+
 // seenLately is how old the last heartbeat of a replica may be that is taken to be there.
 const seenLately = 2*beatEvery + time.Second
 
@@ -100,4 +100,22 @@ func (v *rendezvous) look(ctx context.Context) (others []lock.Replica, ok bool) 
 	}
 	v.peers.Store(&taking)
 	return others, true
+}
+
+// patience is how long a tick that replicas have refused is left to another one that takes ticks: longer than those few
+// need that can take it, shorter than a heartbeat tells of one that has died.
+const patience = 5 * time.Second
+
+// standsBack tells whether a tick that this replica could not start is left to others: to any that takes ticks, and has not
+// refused it in this round. One that does not come for it in some time may not be able to.
+func (v *rendezvous) standsBack(d lock.Due) bool {
+	switch {
+	case d.Age >= patience:
+		return false
+	case slices.Contains(d.Refused, v.replica):
+		return !v.allIn(d.Refused)
+	case slices.Contains(d.Refused, lock.LastAsked+v.replica):
+		return !v.allIn(append(slices.Clone(d.Refused), v.replica))
+	}
+	return false
 }

@@ -29,7 +29,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 		for i := range 600 {
 			wk.tick = w.origin().Add(time.Duration(i) * time.Second)
 			for _, r := range w.replicas {
-				if !r.rendezvous.second(wk) {
+				if !r.firer.rendezvous.second(wk) {
 					turns++
 				}
 			}
@@ -54,7 +54,7 @@ func TestAReplicaThatIsGoneCostsNoTime(t *testing.T) {
 				t.Fatalf("tick +%s was started as %+v", at, s)
 			}
 		}
-		if peers := *w.replicas[1].rendezvous.peers.Load(); len(peers) != 1 || peers[0] != "r3" {
+		if peers := *w.replicas[1].firer.rendezvous.peers.Load(); len(peers) != 1 || peers[0] != "r3" {
 			t.Errorf("r2 leaves %v to go first", peers)
 		}
 	})
@@ -70,7 +70,7 @@ func TestOnlyPunctualTicksAreLeftToOthers(t *testing.T) {
 		for _, kind := range []string{kindCatchup, kindTakeover, kindManual} {
 			for i := range 100 {
 				r := w.replicas[0]
-				if r.rendezvous.second(&wake{spec: r.spec("minute"), kind: kind, tick: w.origin().Add(time.Duration(i) * time.Minute)}) {
+				if r.firer.rendezvous.second(&wake{spec: r.spec("minute"), kind: kind, tick: w.origin().Add(time.Duration(i) * time.Minute)}) {
 					t.Fatalf("a %s is left to others", kind)
 				}
 			}

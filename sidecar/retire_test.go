@@ -85,7 +85,7 @@ func TestAPlaceIsGivenBackByWhatIsRefusedAtTheGate(t *testing.T) {
 		j := r.job("minute")
 		late := j.dueWake(j.now(), lock.Due{Tick: w.origin(), Job: "minute", Kind: "handover", Attempt: 1, Nonce: "x"}, w.origin())
 		late.place = r.admission.try(late.spec)
-		why := r.fire(late)
+		why := r.firer.fire(late)
 		if taken, _ := r.admission.counts(); why.reason != tooLate || taken != 0 {
 			t.Errorf("refused as %q, %d places taken", why.reason, taken)
 		}

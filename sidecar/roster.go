@@ -1,12 +1,13 @@
 package sidecar
 
 import (
-	"errors"
-	"maps"
-	"slices"
+	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -14,23 +15,37 @@ import (
 // never changed.
 type roster map[string]*job
 
+// atWork is the table in force and the jobs at work. Reload and SetDynamic write it, with swapping held; anybody reads what is
+// atomic.
+type atWork struct {
+	table    atomic.Pointer[config.Table]
+	roster   atomic.Pointer[roster]
+	reloaded atomic.Pointer[ReloadState]
+	newTable chan struct{} // holds one element when another table is in force than the probe knows
+	executor func(config.Job) execute.Executor
+
+	swapping sync.Mutex   // held by whoever changes what is at work
+	dynamic  []config.Job // the jobs made through the API
+	cron     cron
+}
+
 // job is the job of that name; nil when there is none.
-func (s *Sidecar) job(name string) *job { return (*s.roster.Load())[name] }
+func (a *atWork) job(name string) *job { return (*a.roster.Load())[name] }
 
 // spec is what the table says of the job of that name now; nil when there is none.
-func (s *Sidecar) spec(name string) *spec { return s.job(name).now() }
+func (a *atWork) spec(name string) *spec { return a.job(name).now() }
 
 // jobs are those at work.
-func (s *Sidecar) jobs() roster { return *s.roster.Load() }
+func (a *atWork) jobs() roster { return *a.roster.Load() }
 
 // Table is the table in force.
-func (s *Sidecar) Table() *config.Table { return s.table.Load() }
+func (a *atWork) Table() *config.Table { return a.table.Load() }
 
 // Jobs are the jobs of the table in force, in its order, and after them those made through the API.
-func (s *Sidecar) Jobs() []config.Job {
-	s.swapping.Lock()
-	defer s.swapping.Unlock()
-	return service.Together(s.Table(), s.dynamic)
+func (a *atWork) Jobs() []config.Job {
+	a.swapping.Lock()
+	defer a.swapping.Unlock()
+	return service.Together(a.Table(), a.dynamic)
 }
 
 // ReloadState is what came of the last reload, or of the start.
@@ -40,158 +55,14 @@ type ReloadState struct {
 }
 
 // LastReload tells what came of the last Reload.
-func (s *Sidecar) LastReload() ReloadState { return *s.reloaded.Load() }
+func (a *atWork) LastReload() ReloadState { return *a.reloaded.Load() }
 
-// errDraining is why a replica takes nothing new.
-var errDraining = errors.New("draining")
-
-// Reload puts another table in force, made whole before anything at work is touched. Jobs with the same ticks in both keep
-// their timers; runs go on as they began. With an error, of the load or its own, nothing changes;
-// it is logged, counted and shown.
-func (s *Sidecar) Reload(next *config.Table, err error) error {
-	s.swapping.Lock()
-	defer s.swapping.Unlock()
-	if s.accepting.Err() != nil { // no failure of the table
-		return errDraining
+// newSpec makes a spec of a row of the table.
+func (a *atWork) newSpec(c config.Job) *spec {
+	sp := &spec{Job: c, label: c.Name, series: newSeries(&c), executor: a.executor(c)}
+	if c.Dynamic {
+		sp.executor = admitted{sp.executor, &sp.Job, a.Table}
 	}
-	if err == nil {
-		err = s.Table().Restart(next)
-	}
-	if err == nil && !next.Equal(s.Table()) {
-		err = s.use(next, s.dynamic)
-	}
-	before := s.reloaded.Swap(&ReloadState{At: s.wall(), Err: err})
-	s.metrics.reloaded(s.wall(), err == nil)
-	switch {
-	case err != nil:
-		s.notReloaded(err)
-	case before.Err != nil:
-		s.log.Info("the table in force is what its file says again", "table", next.Hash)
-	}
-	return err
-}
-
-// notReloaded logs why, each problem by itself.
-func (s *Sidecar) notReloaded(err error) {
-	var problems config.Problems
-	if !errors.As(err, &problems) {
-		s.log.Error("the table is not reloaded: the one before stays in force", "err", err)
-		return
-	}
-	s.log.Error("the table is not reloaded: the one before stays in force", "problems", len(problems))
-	for _, p := range problems {
-		s.log.Error("problem in the table", "file", p.File, "line", p.Line, "column", p.Column, "err", p.Message)
-	}
-}
-
-// SetDynamic says which jobs there are besides the table's. Of two jobs of one name the table's is the one.
-func (s *Sidecar) SetDynamic(jobs []config.Job) error {
-	s.swapping.Lock()
-	defer s.swapping.Unlock()
-	if err := s.use(s.Table(), jobs); err != nil {
-		return err
-	}
-	s.dynamic = jobs
-	return nil
-}
-
-// use puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, the job goes on with them: none is
-// lost, and none is fired twice.
-func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
-	if s.accepting.Err() != nil {
-		return errDraining
-	}
-	before, next, reloaded := s.jobs(), roster{}, t != s.Table()
-	var made []*spec
-	for _, c := range service.Together(t, dynamic) {
-		j := before[c.Name]
-		if j == nil {
-			j = &job{name: c.Name}
-		}
-		if now := j.now(); now == nil || now.Content != c.Content {
-			made = append(made, s.newSpec(c))
-		}
-		next[c.Name] = j
-	}
-
-	at := s.clock.Now()
-	var retimed []*job
-	for _, sp := range made {
-		s.metrics.add(sp.Name)
-		if s.cron.runs() {
-			s.showNext(sp, at)
-		}
-		if j := next[sp.Name]; j.put(sp, at) {
-			retimed = append(retimed, j)
-		}
-	}
-	s.roster.Store(&next)
-	for _, j := range retimed {
-		s.cron.retime(j)
-	}
-	for name, j := range before {
-		if next[name] != nil {
-			continue
-		}
-		s.cron.disarm(j)
-		if j.now().claims() || !j.isKnown() { // else Redis knows that nobody claims its ticks
-			s.watcher.register.gone.Store(name, j)
-		}
-		j.put(nil, at)
-		s.metrics.remove(name)
-		s.heartbeat.forget(name)
-	}
-	s.table.Store(t)
-	s.admission.setLimit(t.MaxRunning)
-	select {
-	case s.newTable <- struct{}{}:
-	default: // it is about to look
-	}
-	s.watcher.nudge("") // so that Redis is told of new jobs now
-	if s.cron.runs() {
-		s.swapped(t, before, next, made, reloaded)
-	}
-	return nil
-}
-
-// swapped says which jobs are at work now that were not, and which are not any more.
-func (s *Sidecar) swapped(t *config.Table, before, next roster, made []*spec, reloaded bool) {
-	added, changed, removed := []string{}, []string{}, []string{}
-	for _, sp := range made {
-		if before[sp.Name] == nil {
-			added = append(added, sp.Name)
-		} else {
-			changed = append(changed, sp.Name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if next[name] == nil {
-			removed = append(removed, name)
-		}
-	}
-	msg := "dynamic jobs changed"
-	switch {
-	case reloaded:
-		msg = "table reloaded"
-	case len(added)+len(changed)+len(removed) == 0:
-		return
-	}
-	s.log.Info(msg, "added", added, "changed", changed, "removed", removed, "table", t.Hash, "jobs", len(next))
-}
-
-// setBack has all jobs woken anew after the clock was set back, to t or later: gocron, once armed, is not armed for an
-// earlier instant. What is due before such a timer can go off is woken for here.
-func (s *Sidecar) setBack(t time.Time) {
-	s.swapping.Lock()
-	defer s.swapping.Unlock()
-	if s.accepting.Err() != nil {
-		return
-	}
-	for name, j := range s.jobs() {
-		j.setBack(t)
-		s.cron.retime(j)
-		if j.overdue(s.clock.Now().Add(ahead)) {
-			s.wake(name)
-		}
-	}
+	sp.life, sp.end = context.WithCancel(context.Background())
+	return sp
 }

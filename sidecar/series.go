@@ -48,6 +48,9 @@ func (s *series) newest(t time.Time) time.Time {
 	return tick
 }
 
+// maxOlder bounds how many missed ticks are fired late.
+const maxOlder = 100
+
 // maxCount bounds the counting of missed ticks: a day of a job every second.
 const maxCount = 86_400
 
@@ -78,3 +81,8 @@ func (s *series) past(ticks []time.Time) []lock.Past {
 	}
 	return all
 }
+
+func newestOf(ts ...time.Time) time.Time { return slices.MaxFunc(ts, time.Time.Compare) }
+
+// stamp writes a tick as the job is told it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

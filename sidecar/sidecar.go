@@ -2,11 +2,9 @@ package sidecar
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,85 +38,86 @@ type Options struct {
 	Nap func(time.Duration)
 }
 
-// Sidecar is one replica at work.
+// Sidecar is one replica at work. It wires up the parts; none of them knows it.
 type Sidecar struct {
-	service, replica, version, process string
-
-	store      *lock.Store
-	clock      *clock
-	wall       func() time.Time
-	log        *slog.Logger
-	metrics    *metrics
-	admission  admission
-	watcher    *watcher
-	heartbeat  *heartbeat
-	rendezvous *rendezvous
-	executor   func(config.Job) execute.Executor
-	prober     func(config.Ready) Prober
-	notify     *notify.Pinger
-
-	table    atomic.Pointer[config.Table]
-	roster   atomic.Pointer[roster]
-	reloaded atomic.Pointer[ReloadState]
-	timers   *job          // stands for all timers: it has no ticks of its own
-	newTable chan struct{} // tells probeApp
-
-	swapping sync.Mutex   // held by whoever changes what is at work
-	dynamic  []config.Job // the jobs made through the API
-	cron     cron
-
-	accepting     context.Context // ends when no more ticks are taken
-	stopAccepting context.CancelFunc
-	working       context.Context // ends, with errShutdown, when running jobs have to end
-	stopWorking   context.CancelCauseFunc
-	runs          sync.WaitGroup // fires under way
-	drained       chan struct{}  // closed when the last of them has ended, and no more can begin
+	*life
+	*atWork
+	store     *lock.Store
+	clock     *clock
+	log       *slog.Logger
+	metrics   *metrics
+	admission *admission
+	heartbeat *heartbeat
+	firer     *firer
+	looker    *looker
+	probe     *probe
 }
 
 // New builds a replica; Run sets it to work.
 func New(o Options) (*Sidecar, error) {
-	s := &Sidecar{
-		service: o.Table.Service, replica: o.Replica, version: o.Version, process: o.Process, store: o.Store, log: o.Log, wall: o.Wall,
-		executor: o.Executor, prober: o.Prober, notify: o.Notify,
-		admission: admission{own: map[string]bool{}}, newTable: make(chan struct{}, 1), drained: make(chan struct{}),
-	}
-	s.accepting, s.stopAccepting = context.WithCancel(context.Background())
-	s.working, s.stopWorking = context.WithCancelCause(context.Background())
-	if s.wall == nil {
-		s.wall = time.Now
+	if o.Wall == nil {
+		o.Wall = time.Now
 	}
 	if o.Nap == nil {
 		o.Nap = nap
 	}
-	s.clock = newClock(s.wall, o.Nap)
+	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor}, store: o.Store, log: o.Log,
+		clock: newClock(o.Wall, o.Nap), admission: &admission{own: map[string]bool{}}}
+	s.clock.asked = s.store.Now
 	if o.Table.Clock != "local" {
 		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
 	}
-	s.rendezvous = newRendezvous(s.replica, s.store)
-	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: s.rendezvous, log: s.log, status: s.status, spec: s.spec,
-		self:  lock.Replica{Name: s.replica, Version: s.version, Process: s.process},
-		skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
-	s.timers = newTimers()
-	s.watcher = &watcher{sidecar: s, deferred: newDeferred(), trouble: trouble{redis: o.Redis}, up: true, nudged: make(chan struct{}, 1),
-		takeover: takeover{replica: s.replica, runs: s.store.NewWatcher(), log: s.log, spec: s.spec, count: s.interrupted},
-		register: registrar{store: s.store, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: s.timers}}
-	s.cron = cron{wake: s.wake, log: s.log}
 	s.table.Store(o.Table)
 	s.roster.Store(&roster{})
-	s.reloaded.Store(&ReloadState{At: s.wall()})
+	s.reloaded.Store(&ReloadState{At: o.Wall()})
+	s.cron = cron{wake: s.wake, log: s.log}
 	var err error
-	if s.metrics, err = newMetrics(o.Registerer, s); err != nil {
+	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, s.Table); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	s.metrics.add(lock.TimerJobs)
-	s.metrics.reloaded(s.wall(), true)
+	s.metrics.reloaded(o.Wall(), true)
 	if o.Table.Ready != nil {
 		s.admission.unready = notAsked
 	}
+	s.wire(o)
 	if err := s.use(o.Table, nil); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// wire makes the parts, and gives each what it needs of the others.
+func (s *Sidecar) wire(o Options) {
+	nudges, deferred, timer, peers := newNudges(), newDeferred(&s.runs), newTimerJob(), newRendezvous(o.Replica, s.store)
+	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status, spec: s.spec,
+		self:  lock.Replica{Name: o.Replica, Version: o.Version, Process: o.Process},
+		skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
+	record := &recorder{life: s.life, store: s.store, clock: s.clock, log: s.log, metrics: s.metrics, heartbeat: s.heartbeat,
+		notify: o.Notify, spec: s.spec}
+	register := &registrar{store: s.store, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
+	s.firer = &firer{life: s.life, clock: s.clock, admission: s.admission, rendezvous: peers, nudges: nudges, record: record,
+		claimer: &claimer{life: s.life, replica: o.Replica, store: s.store, clock: s.clock, log: s.log, admission: s.admission,
+			register: register, nudges: nudges, record: record},
+		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record},
+		settler: &settler{life: s.life, replica: o.Replica, clock: s.clock, log: s.log, rendezvous: peers, nudges: nudges,
+			record: record},
+	}
+	timers := &timers{all: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, admission: s.admission,
+		deferred: deferred, nudges: nudges, firer: s.firer}
+	about := func() []any {
+		return []any{"service", o.Table.Service, "replica", o.Replica, "jobs", len(s.Jobs()), "table", s.Table().Hash}
+	}
+	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, register: register, timers: timers,
+		standing: standing{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about, trouble: trouble{redis: o.Redis}, up: true},
+		takeover: takeover{replica: o.Replica, runs: s.store.NewWatcher(), log: s.log, spec: s.spec, count: record.interrupted},
+		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
+		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
+			launch: func(w *wake) { s.firer.launch(w, nil) }},
+		due: &dueTicks{store: s.store, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers, rendezvous: peers,
+			admission: s.admission, deferred: deferred, nudges: nudges, firer: s.firer},
+	}
+	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, admission: s.admission, nudges: nudges, metrics: s.metrics, log: s.log}
 }
 
 // Run fires ticks until ctx ends, or Drain is called. Then it takes no more of them, gives running jobs the shutdown grace
@@ -129,19 +128,20 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	clock.Go(func() { s.clock.run(ticking) })
 	defer clock.Wait()
 	defer stopClock()
-	s.watcher.look(ctx) // so that ticks come on the cluster clock from the start, when Redis is there
+	defer s.looker.nudges.stop()
+	s.looker.look(ctx) // so that ticks come on the cluster clock from the start, when Redis is there
 	if err := s.start(); err != nil {
 		s.stopAccepting()
 		close(s.drained)
 		return err
 	}
-	s.watcher.announce()
+	s.looker.standing.announce()
 	var watching, attending sync.WaitGroup
-	watching.Go(func() { s.watcher.run(s.accepting) })
-	watching.Go(func() { s.probeApp(s.accepting) })
+	watching.Go(func() { s.looker.run(s.accepting) })
+	watching.Go(func() { s.probe.run(s.accepting) })
 	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
 	attending.Go(func() { s.heartbeat.run(attended, s.accepting.Done()) })
-	attending.Go(func() { s.store.Listen(attended, s.watcher.nudge) })
+	attending.Go(func() { s.store.Listen(attended, s.looker.heard) })
 
 	select {
 	case <-ctx.Done():
@@ -181,7 +181,7 @@ func (s *Sidecar) start() error {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
 	now := s.clock.Now()
-	s.watcher.last, s.watcher.checked = now, time.Now() // a clock that is set back from now on is noticed
+	s.looker.steps.begin(now)
 	for _, j := range s.jobs() {
 		j.start(now)
 		s.showNext(j.now(), now)
@@ -196,8 +196,8 @@ func (s *Sidecar) stopTimers() {
 	s.cron.stop()
 }
 
-// wake is what gocron calls. It returns at once, so that a running job never holds gocron up. The job is looked up by its
-// name, since it may have left the table, or left and come back.
+// wake is what cron calls. It returns at once, so that a running job never holds up those that come due with it. The job is
+// looked up by its name, since it may have left the table, or left and come back.
 func (s *Sidecar) wake(name string) {
 	j := s.job(name)
 	if j == nil {
@@ -208,16 +208,7 @@ func (s *Sidecar) wake(name string) {
 		return
 	}
 	s.showNext(w.spec, w.due)
-	s.launch(&w)
-}
-
-// launch fires a wake beside all others.
-func (s *Sidecar) launch(w *wake) {
-	release := s.metrics.hold(w.spec.label)
-	s.runs.Go(func() {
-		defer release()
-		s.fire(w)
-	})
+	s.firer.launch(&w, nil)
 }
 
 func (s *Sidecar) showNext(sp *spec, after time.Time) {
@@ -250,15 +241,13 @@ func (s *Sidecar) finish() {
 // Alive tells whether the replica's clock still looks at its timers.
 func (s *Sidecar) Alive() bool { return s.clock.alive() }
 
-var errNoAnswer = errors.New("no answer from Redis yet")
-
 // Ready tells why the replica cannot take ticks; nil when it can. Redis must have answered once. That it stays away later
 // is not told here: this decides over the readiness of the whole pod, and Redis is not brought back by ending it.
 func (s *Sidecar) Ready() error {
 	switch {
 	case s.accepting.Err() != nil:
 		return errDraining
-	case !s.watcher.answeredOnce.Load():
+	case !s.looker.standing.answeredOnce.Load():
 		return errNoAnswer
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -203,3 +204,5 @@ func (a *tallies) drop(label string, t *tally) {
 		delete(a.of, label)
 	}
 }
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -3,6 +3,8 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -32,117 +34,128 @@ var nothingMore = func() *schedule.Schedule {
 	return s
 }()
 
-// newTimers makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
-func newTimers() *job {
+// timers fires the timers that are due.
+type timers struct {
+	all       *job // stands for all timers: it has no ticks of its own
+	store     *lock.Store
+	clock     *clock
+	log       *slog.Logger
+	newSpec   func(config.Job) *spec
+	admission *admission
+	deferred  *deferred
+	nudges    *nudges
+	firer     *firer
+
+	timing     atomic.Int64 // timers that a fire here is busy with; written by looks and fires
+	unreadable int64        // members of another version, as the last look counted them; the looker's alone
+	cleaned    time.Time    // when this replica last had timers gone through; the looker's alone
+}
+
+// newTimerJob makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
+func newTimerJob() *job {
 	c := config.Job{Name: lock.TimerJobs, Fingerprint: lock.TimerJobs, Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}
 	sp := &spec{Job: c, label: lock.TimerJobs}
 	sp.life, sp.end = context.WithCancel(context.Background())
 	return &job{name: lock.TimerJobs, spec: sp}
 }
 
-func isTimer(job string) bool {
-	_, ok := lock.TimerID(job)
-	return ok
-}
-
-// timerOf reads a timer that is due from Redis, and makes a job of it.
-func (s *Sidecar) timerOf(ctx context.Context, d lock.Due) (*job, error) {
+// read reads a timer that is due from Redis, and makes a job of it.
+func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 	id, _ := lock.TimerID(d.Job)
-	source, _, err := s.store.Timer(ctx, id)
+	source, _, err := t.store.Timer(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	t, err := config.ParseTimer(id, source, d.Tick)
+	timer, err := config.ParseTimer(id, source, d.Tick)
 	if err != nil {
 		return nil, err
 	}
-	t.Job.Schedule = nothingMore
-	sp := s.newSpec(t.Job)
+	timer.Job.Schedule = nothingMore
+	sp := t.newSpec(timer.Job)
 	sp.label = lock.TimerJobs
-	known := s.timers.known(s.timers.now())
+	known := t.all.known(t.all.now())
 	return &job{name: d.Job, spec: sp, ticks: ticks{born: known.born, since: known.since, registered: known.registered}}, nil
 }
 
-// timersWanted is how many of the timers that are due a look reads, the oldest: as many as this replica can begin, behind
+// wanted is how many of the timers that are due a look reads, the oldest: as many as this replica can begin, behind
 // those that it is busy with, or has put off, or cannot read, and that may all lie before them. One at least, by which it
 // knows that it leaves something to others.
-func (w *watcher) timersWanted() int64 {
-	if w.deferred.leaves(lock.TimerJobs) {
+func (t *timers) wanted() int64 {
+	if t.deferred.leaves(lock.TimerJobs) {
 		return 1
 	}
-	return w.timing.Load() + w.timersRoom() + w.strange + w.deferred.timers() + 1
+	return t.timing.Load() + t.room() + t.unreadable + t.deferred.timers() + 1
 }
 
-// timersRoom is how many more timers this replica can begin now.
-func (w *watcher) timersRoom() int64 {
-	return max(min(timersAtOnce-w.timing.Load(), w.sidecar.admission.room()), 0)
+// room is how many more timers this replica can begin now.
+func (t *timers) room() int64 {
+	return max(min(timersAtOnce-t.timing.Load(), t.admission.room()), 0)
 }
 
-// cleanTimers has some of the timers gone through from time to time, beside the looks.
-func (w *watcher) cleanTimers(ctx context.Context) {
-	if time.Since(w.cleaned) < cleanEvery {
+// clean has some of the timers gone through from time to time, beside the looks.
+func (t *timers) clean(ctx context.Context) {
+	if time.Since(t.cleaned) < cleanEvery {
 		return
 	}
-	w.cleaned = time.Now()
-	w.beside(lock.TimerJobs, func() {
-		if err := w.sidecar.store.CleanTimers(ctx); err != nil && ctx.Err() == nil {
-			w.sidecar.log.Debug("the timers were not gone through", "err", err)
+	t.cleaned = time.Now()
+	t.deferred.beside(lock.TimerJobs, func() {
+		if err := t.store.CleanTimers(ctx); err != nil && ctx.Err() == nil {
+			t.log.Debug("the timers were not gone through", "err", err)
 		}
 	})
 }
 
-// fireTimer starts a timer that is due, unless a fire here is busy with it already.
-func (w *watcher) fireTimer(ctx context.Context, d lock.Due) {
-	s, member := w.sidecar, d.Member()
-	done, ok := w.deferred.begin(member)
+// fire starts a timer that is due, unless a fire here is busy with it already.
+func (t *timers) fire(ctx context.Context, d lock.Due) {
+	done, ok := t.deferred.begin(d.Member())
 	if !ok {
 		return
 	}
-	place := s.admission.try(s.timers.now())
+	place := t.admission.try(t.all.now())
 	if place == nil {
 		done()
-		w.spared.Store(true)
+		t.nudges.spare()
 		return
 	}
-	if w.timing.Add(1) > timersAtOnce {
-		w.timing.Add(-1)
-		s.admission.leave(place)
+	if t.timing.Add(1) > timersAtOnce {
+		t.timing.Add(-1)
+		t.admission.leave(place)
 		done()
-		w.spared.Store(true)
+		t.nudges.spare()
 		return
 	}
-	s.runs.Go(func() {
-		defer w.spare()
-		defer w.timing.Add(-1)
+	t.firer.runs.Go(func() {
+		defer t.nudges.freed()
+		defer t.timing.Add(-1)
 		defer done()
-		j, err := s.timerOf(ctx, d)
+		j, err := t.read(ctx, d)
 		if err != nil {
-			s.admission.leave(place)
-			w.unread(ctx, d, err)
+			t.admission.leave(place)
+			t.unread(ctx, d, err)
 			return
 		}
-		wk := j.dueWake(j.now(), d, s.clock.Now())
-		wk.place = place
-		heard := w.deferred.heard()
-		if why := s.fire(wk); why.reason == paused { // the pause is that of all timers
-			w.deferred.leaveInPause(lock.TimerJobs, lock.TimerJobs, w.pauseOver(why), heard)
+		w := j.dueWake(j.now(), d, t.clock.Now())
+		w.place = place
+		heard := t.deferred.heard()
+		if why := t.firer.fire(w); why.reason == paused { // the pause is that of all timers
+			t.deferred.leaveInPause(lock.TimerJobs, lock.TimerJobs, pauseOver(why, t.clock.Now()), heard)
 		}
 	})
 }
 
 // unread deals with a timer that is due and cannot be read. That another replica has just fired it is no reason to say
 // anything, and what only Redis' absence hides is looked at again.
-func (w *watcher) unread(ctx context.Context, d lock.Due, err error) {
+func (t *timers) unread(ctx context.Context, d lock.Due, err error) {
 	var problems config.Problems
 	switch {
 	case errors.Is(err, lock.ErrNoTimer):
-		if ours, _, err := w.sidecar.store.Drop(ctx, d, false); ours && err == nil {
-			w.sidecar.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
+		if ours, _, err := t.store.Drop(ctx, d, false); ours && err == nil {
+			t.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
 		}
 	case errors.As(err, &problems), errors.Is(err, lock.ErrBadTimer): // it may be another version's, which can read it
-		w.deferred.leave(d.Member(), d.Job, time.Now().Add(pauseRetry))
-		w.sidecar.log.Warn("a timer that is due cannot be read", "job", d.Job, "err", err)
+		t.deferred.leave(d.Member(), d.Job, time.Now().Add(pauseRetry))
+		t.log.Warn("a timer that is due cannot be read", "job", d.Job, "err", err)
 	case ctx.Err() == nil:
-		w.sidecar.log.Debug("a timer that is due was not read", "job", d.Job, "err", err)
+		t.log.Debug("a timer that is due was not read", "job", d.Job, "err", err)
 	}
 }

@@ -67,7 +67,7 @@ func TestTimersOfOneInstantAreSharedAndEachFiredOnce(t *testing.T) {
 		w.expect(300, "fires_total")
 		for _, r := range w.replicas {
 			taken, _ := r.admission.counts()
-			if n := r.watcher.timing.Load(); n != 0 || taken != 0 {
+			if n := r.looker.timers.timing.Load(); n != 0 || taken != 0 {
 				t.Errorf("%s is busy with %d timers, and %d places are taken", r.name, n, taken)
 			}
 		}
@@ -359,8 +359,8 @@ func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
 						w.must(err)
 					}
 				case "no place is free":
-					place := r.admission.try(r.timers.now())
-					release = func() { r.leave(&wake{place: place}) }
+					place := r.admission.try(r.looker.timers.all.now())
+					release = func() { r.firer.leave(&wake{place: place}) }
 				}
 				w.setTimer("first", time.Second, "")
 				for i := range 500 {
@@ -385,10 +385,10 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(0)
-		place := r.admission.try(r.timers.now())
+		place := r.admission.try(r.looker.timers.all.now())
 		w.setTimer("a", 3500*time.Millisecond, "")
 		w.at(3400 * time.Millisecond)
-		r.leave(&wake{place: place})
+		r.firer.leave(&wake{place: place})
 		w.at(10 * time.Second)
 		w.each("timer:a", time.Minute, 3500*time.Millisecond, 3500*time.Millisecond, 10*time.Millisecond)
 	})

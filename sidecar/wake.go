@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 )
@@ -41,6 +39,45 @@ const ahead = 25 * time.Millisecond
 
 // punctual is how late a wake may be that is still none of a missed tick.
 const punctual = 5 * time.Second
+
+// stagger is how long after the first one the others ask. Both is before the tick.
+const stagger = ahead / 2
+
+// take tells which tick a timer woke for, which gocron does not: see ticks.take. The wake then has to be closed.
+func (j *job) take(at time.Time) (wake, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.spec == nil {
+		return wake{}, false
+	}
+	tick, ok := j.ticks.take(&j.spec.series, at)
+	if !ok {
+		return wake{}, false
+	}
+	w := j.tableWake(tick, kindSchedule)
+	if at.Sub(w.due) > punctual {
+		w.kind = kindCatchup
+	}
+	return w, true
+}
+
+// owed is the wake for a tick that came due and of which this replica does not know what became: no replica was there,
+// or Redis was not. That is looked for all the time, since what hides an outage hides its end as well. The wake then has to be
+// closed.
+func (j *job) owed(at time.Time) (wake, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.spec == nil || !j.spec.claims() || j.spec.Missed == config.Skip || !j.ticks.owe(&j.spec.series, at) {
+		return wake{}, false
+	}
+	return j.tableWake(j.ticks.taken, kindCatchup), true
+}
+
+// tableWake is called with mu locked.
+func (j *job) tableWake(tick time.Time, kind string) wake {
+	j.ticks.asking++
+	return wake{job: j, spec: j.spec, tick: tick, due: j.spec.series.due(tick), kind: kind, attempt: 1, open: true}
+}
 
 // dueWake is the wake of a member of the due set. A manual run is due at once: its tick is by Redis' clock, and jitter is for ticks
 // of the table.
@@ -141,56 +178,6 @@ func (w *wake) deadline() time.Time {
 		return w.due.Add(punctual)
 	}
 	return time.Time{}
-}
-
-// maxOlder bounds how many missed ticks are fired late.
-const maxOlder = 100
-
-// claim is the question that a wake asks Redis.
-func (s *Sidecar) claim(w *wake) lock.Claim {
-	sp := w.spec
-	c := lock.Claim{
-		Job: sp.Name, Tick: w.tick, Due: s.onRedis(w.due), Run: uuid.NewString(), Replica: s.replica, TTL: sp.Lock.TTL,
-		Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period, Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
-		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
-		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint, Second: w.second, Member: w.member,
-	}
-	if w.member != "" {
-		return c
-	}
-	known := w.job.known(sp)
-	c.Known = known.maxLedgerTick
-	if sp.Missed == config.All {
-		s.addOlder(&c, sp, &known)
-	}
-	first := w.tick
-	if len(c.Older) > 0 {
-		first = c.Older[0].Tick
-	}
-	if first.Sub(c.Known) > sp.series.period { // else there is no tick in between
-		c.Before = sp.series.schedule.Last(first.Add(-time.Nanosecond))
-	}
-	return c
-}
-
-// addOlder has the claim of a tick make those due that nobody fired before it, and this one after them.
-func (s *Sidecar) addOlder(c *lock.Claim, sp *spec, known *ticks) {
-	if known.ledgerTick.IsZero() {
-		return
-	}
-	from := newestOf(known.maxLedgerTick, known.overlapped, known.since, known.pausedTo)
-	if d := sp.StartingDeadline; d > 0 {
-		from = newestOf(from, s.clock.Now().Add(-d))
-	}
-	c.OlderThan = known.ledgerTick
-	older := sp.series.between(from, c.Tick, maxOlder)
-	if len(older) == 0 {
-		return
-	}
-	c.Older = sp.series.past(append(older, c.Tick))
-	for i := range c.Older {
-		c.Older[i].Due = s.onRedis(c.Older[i].Due)
-	}
 }
 
 func (w *wake) attrs() []slog.Attr {

@@ -144,3 +144,29 @@ func TestHStaysWhereItMayBe(t *testing.T) {
 		}
 	}
 }
+
+func TestByNameTellsWhetherTheTicksDependOnTheName(t *testing.T) {
+	for expr, want := range map[string]bool{
+		"H 3 * * *": true, "0 H(0-7) * * *": true, "h/15 * * * *": true, "0 9 * * MON,H": true, "0\tH\t*\t*\t*": true, "5,H/20 * * * *": true,
+		"0 9 * * THU": false, "0 9 * MAR *": false, "@hourly": false, "@every 1h": false, "@at 2030-01-01T00:00:00Z": false,
+	} {
+		s := mustParse(t, expr, Options{Job: "some"})
+		if got := s.ByName(); got != want {
+			t.Errorf("%q: %v, want %v", expr, got, want)
+		}
+		differs := false
+		for i := range 20 {
+			other := mustParse(t, expr, Options{Job: fmt.Sprint("other", i)})
+			at := utc(t, "2026-01-01 00:00")
+			for range 50 {
+				if !s.Next(at).Equal(other.Next(at)) {
+					differs = true
+				}
+				at = s.Next(at)
+			}
+		}
+		if differs != want {
+			t.Errorf("%q: jobs of other names have other ticks: %v, want %v", expr, differs, want)
+		}
+	}
+}

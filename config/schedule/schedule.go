@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // a scratch image has no zone files
@@ -93,6 +94,12 @@ func (s *Schedule) Last(at time.Time) time.Time {
 
 // String returns the expression as it was written, without the space around it.
 func (s *Schedule) String() string { return s.text }
+
+// ByName tells whether the ticks depend on the job's name: an H stands in some field. No name of a month or day begins with one.
+func (s *Schedule) ByName() bool {
+	parts := strings.FieldsFunc(strings.ToUpper(s.text), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, "H") })
+}
 
 // limit sets the window.
 func (s *Schedule) limit(start, end time.Time) error {

@@ -42,16 +42,16 @@ var teeth = []tooth{
 	{"register nothing anew", "2: never lost", "", []edit{
 		{"sidecar/register.go", "&& !born.Equal(g.timers.bornAt())", "&& false && born.IsZero()"},
 	}},
-	{"count no skip", "5: never silently", "", []edit{{"sidecar/outcome.go", "s.metrics.job(w.spec.label).skipped(r)", ""}}},
+	{"count no skip", "5: never silently", "", []edit{{"sidecar/record.go", "r.metrics.job(w.spec.label).skipped(because)", ""}}},
 	{"tell no refusal", "5: never silently", "", []edit{
-		{"sidecar/fire.go", "until: a.Until, attrs: s.by(a)", "until: time.Unix(1, 0), attrs: s.by(a)"}, untold,
+		{"sidecar/acquire.go", "until: a.Until, attrs: c.by(a)", "until: time.Unix(1, 0), attrs: c.by(a)"}, untold,
 	}},
 	{"tell a handover twice", "5: never silently", "", []edit{
-		{"sidecar/fire.go", "s.handover(w, h, &end) {\n\t\treturn",
-			"s.handover(w, h, &end) {\n\t\ts.skipped(w, skip{reason: startFailed})\n\t\treturn"},
+		{"sidecar/fire.go", "f.settler.handover(w, h, &end) {\n\t\treturn",
+			"f.settler.handover(w, h, &end) {\n\t\tf.record.skipped(w, skip{reason: startFailed})\n\t\treturn"},
 	}},
 	{"sleep through a tick", "5: never silently", "", []edit{
-		{"sidecar/sidecar.go", "	s.launch(&w)\n", "	if w.tick.Unix()%20 != 0 {\n\t\ts.launch(&w)\n\t}\n"},
+		{"sidecar/sidecar.go", "	s.firer.launch(&w, nil)\n", "	if w.tick.Unix()%20 != 0 {\n\t\ts.firer.launch(&w, nil)\n\t}\n"},
 	}},
 	{"claim in a pause", "pause", "", []edit{
 		{"lock/acquire.lua", "if kept then return answer('PAUSED', kept) end", ""},
@@ -84,12 +84,12 @@ var teeth = []tooth{
 		{"lock/burst.go", "answer[0] == \"OK\" ||", "answer[0] == \"OK\" && !c.runs(pauseScript) ||"},
 	}},
 	{"pass over every seventh second", "2: never lost", "Redis stalls", []edit{
-		{"sidecar/fire.go", "	ctx, stop := s.whileWorth(w)\n	defer stop()\n	asked",
+		{"sidecar/acquire.go", "	ctx, stop := c.whileWorth(w)\n	defer stop()\n	asked",
 			"	if w.member == \"\" && w.tick.Unix()%7 == 0 {\n		return nil, skip{reason: superseded}\n	}\n" +
-				"	ctx, stop := s.whileWorth(w)\n	defer stop()\n	asked"},
+				"	ctx, stop := c.whileWorth(w)\n	defer stop()\n	asked"},
 	}},
 	{"say nothing of what Redis' clock never reached", "5: never silently", "far clock", []edit{
-		{"sidecar/fire.go", "!now.Before(until):\n			return skip{reason: superseded}",
+		{"sidecar/acquire.go", "!now.Before(until):\n			return skip{reason: superseded}",
 			"!now.Before(until):\n			return skip{reason: superseded, until: time.Unix(1, 0)}"}, untold,
 	}},
 	{"count nothing from before a replica came", "fates", "", []edit{
@@ -99,9 +99,9 @@ var teeth = []tooth{
 		{"lock/settle.go", "append(slices.Clone(d.Refused), l.claim.Replica)", "slices.Clone(d.Refused)[:0]"},
 	}},
 	{"look at nothing without a place", "3: replaced", "slots", []edit{
-		{"sidecar/fire.go", "return !w.looked && ", "return false && !w.looked && "},
+		{"sidecar/acquire.go", "return !w.looked && ", "return false && !w.looked && "},
 	}},
-	{"claim until the window ends", "1: superseded", "Redis stalls", []edit{{"sidecar/fire.go", "c.Until = s.onRedis(until)", "_ = until"}}},
+	{"claim until the window ends", "1: superseded", "Redis stalls", []edit{{"sidecar/acquire.go", "q.Until = c.clock.onRedis(until)", "_ = until"}}},
 	{"keep no memo of a trigger", "asked again", "operator", []edit{
 		{"lock/ask.lua", "redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)", ""},
 	}},
@@ -122,9 +122,9 @@ var teeth = []tooth{
 		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
 	}},
 	{"come back to old ticks", "table", "leaves and returns", []edit{
-		{"sidecar/due.go", "case ok && !wk.tick.After(back):", "case ok && !wk.tick.After(back) && false:"},
+		{"sidecar/due.go", "case ok && !w.tick.After(back):", "case ok && !w.tick.After(back) && false:"},
 	}},
-	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/fire.go", "if pause(ctx, 3*lock.Margin) {", "if true {"}}},
+	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/settle.go", "if pause(ctx, 3*lock.Margin) {", "if true {"}}},
 	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "then full = true end", "then full = false end"}}},
 	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "local full = queues and waiting", "local full = queues"}}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) &&", "if now-s.since >= 2*ttl(r.Job) &&"}}},
@@ -135,8 +135,8 @@ func (f tooth) ofScripts() bool {
 }
 
 // untold drops the count of skips that another edit has marked, with until.
-var untold = edit{"sidecar/outcome.go", "w.close(r != redisError)\n",
-	"w.close(r != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
+var untold = edit{"sidecar/record.go", "w.close(because != redisError)\n",
+	"w.close(because != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
 
 // findWithin is the number of seeds, all or those of one class, that have to find a fault.
 const findWithin = 1000

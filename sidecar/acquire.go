@@ -1,0 +1,258 @@
+package sidecar
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+)
+
+// claimer asks Redis for ticks. Nothing of it changes once the replica is made.
+type claimer struct {
+	*life
+	replica   string
+	store     *lock.Store
+	clock     *clock
+	log       *slog.Logger
+	admission *admission
+	register  *registrar
+	nudges    *nudges
+	record    *recorder
+}
+
+// acquire races for the tick, while it is worth firing. It returns the right to fire it, or why this replica is not the one. With
+// neither, the wake has to go back to the gate.
+func (c *claimer) acquire(w *wake) (*held, skip) {
+	if !w.spec.claims() {
+		if !w.begins() {
+			return nil, skip{}
+		}
+		run := uuid.NewString()
+		return &held{lease: unlocked{c.record.note, c.replica, w, run}, run: run}, skip{}
+	}
+	if until := w.worthUntil(); !until.IsZero() && !c.clock.slower().Before(until) { // the process stood still
+		return nil, skip{reason: superseded}
+	}
+	ctx, stop := c.whileWorth(w)
+	defer stop()
+	asked := time.Now()
+	l, a, err := c.ask(ctx, w, false)
+	c.record.metrics.acquireDuration.Observe(time.Since(asked).Seconds())
+	switch {
+	case err != nil && c.accepting.Err() == nil && w.spec.life.Err() != nil:
+		return nil, skip{}
+	case err == nil && a.Code == lock.Early:
+		return nil, c.untilRedis(w)
+	case l == nil:
+		return nil, c.refused(w, a, err)
+	}
+	w.close(true)
+	w.claimed = true
+	return &held{lease: l, run: l.Run(), token: l.Token}, skip{}
+}
+
+// looksFirst tells whether a wake that has no place asks Redis all the same, once: what is in the way of its tick may be what
+// has the place, and is told to end or made to count only by a question that comes while it is there.
+func (w *wake) looksFirst() bool {
+	return !w.looked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
+}
+
+// look asks whether something is in the way of a tick for which there is no place. It returns why the tick is settled, or that nobody
+// could tell while it was worth firing; nothing when the wake is to wait for a place.
+func (c *claimer) look(w *wake) skip {
+	missing := c.admission.missing()
+	ctx, stop := c.whileWorth(w)
+	defer stop()
+	l, a, err := c.ask(ctx, w, true)
+	switch {
+	case l != nil: // which cannot be
+		c.log.Error("a claim that must not win has won", "job", w.spec.Name, "tick", stamp(w.tick))
+	case err != nil && w.spec.life.Err() != nil:
+		return skip{} // and looks again, for the job as it is now
+	case err == nil && a.Code == lock.Early:
+		return c.untilRedis(w) // and looks again
+	case err == nil && a.Code == lock.Free:
+		w.looked = true
+		return skip{}
+	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // where it was not missing
+		return skip{reason: missing, attrs: c.by(a)}
+	}
+	return c.refused(w, a, err)
+}
+
+// untilRedis waits until a wake's tick is due on Redis' clock, which may be behind, or its job is changed. It looks at the clock
+// again and again, since it may be set right, and leaves its place to others meanwhile. It returns superseded or draining; nothing
+// when the wake is to ask again.
+func (c *claimer) untilRedis(w *wake) skip {
+	if w.place != nil {
+		c.admission.leave(w.place)
+		w.place = nil
+	}
+	ctx, cancel := context.WithCancel(c.accepting)
+	defer cancel()
+	defer context.AfterFunc(w.spec.life, cancel)()
+	for {
+		now := c.clock.slower()
+		left := w.due.Sub(now)
+		switch until := w.worthUntil(); {
+		case !until.IsZero() && !now.Before(until):
+			return skip{reason: superseded}
+		case left <= 0 || w.spec.life.Err() != nil:
+			return skip{}
+		case !pause(ctx, min(left, lookEvery)) && c.accepting.Err() != nil:
+			return skip{reason: draining}
+		}
+	}
+}
+
+// ask puts the question, anew when the ticks before this one were not those that this replica knew of.
+func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a lock.Answer, err error) {
+	if err := c.introduce(ctx, w); err != nil {
+		return nil, a, err
+	}
+	for {
+		q := c.claim(w)
+		q.Look = look
+		if until := w.worthUntil(); !until.IsZero() {
+			q.Until = c.clock.onRedis(until)
+		}
+		if l, a, err = c.store.Acquire(ctx, q); err == nil && w.heard(a) {
+			c.nudges.nudge() // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
+		}
+		if err == nil && a.Code == lock.Stale { // too late; or Redis' clock was set, and the claim said until when by the old one
+			if !pause(ctx, staleRetry) {
+				return nil, a, context.Cause(ctx)
+			}
+			continue
+		}
+		if err != nil || a.Code != lock.Gap {
+			c.record.book(w.spec, a.Gaps)
+			if late := len(q.Older) - 1; late > 0 && a.Code == lock.Queued {
+				c.log.Warn("firing missed ticks late", "job", q.Job, "ticks", late, "before", stamp(q.Tick))
+			}
+			return l, a, err
+		}
+	}
+}
+
+// staleRetry is how soon a claim is made again that came too late by Redis' clock.
+const staleRetry = 50 * time.Millisecond
+
+// introduce makes the wake's job known to Redis before it is first asked for: what was missed is told by that.
+func (c *claimer) introduce(ctx context.Context, w *wake) error {
+	for !w.job.isKnown() {
+		if err := c.register.tell(ctx, w.job); err != nil && !pause(ctx, lookEvery/4) {
+			return err
+		}
+	}
+	return nil
+}
+
+// whileWorth is a context for as long as a wake's tick is worth firing by its job, which has not changed, on a replica that
+// takes ticks.
+func (c *claimer) whileWorth(w *wake) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.accepting)
+	stop := context.AfterFunc(w.spec.life, cancel)
+	until := w.worthUntil()
+	if until.IsZero() {
+		return ctx, func() { stop(); cancel() }
+	}
+	limited, over := context.WithTimeout(ctx, max(until.Sub(c.clock.slower()), 0))
+	return limited, func() { over(); stop(); cancel() }
+}
+
+// refused tells why a claim did not win.
+func (c *claimer) refused(w *wake, a lock.Answer, err error) skip {
+	switch {
+	case err != nil && c.accepting.Err() != nil:
+		return skip{reason: draining}
+	case err != nil:
+		return skip{reason: redisError, attrs: []slog.Attr{slog.String("err", err.Error())}}
+	}
+	return skip{reason: refusal(w, a), until: a.Until, attrs: c.by(a)}
+}
+
+// refusal translates Redis' answer to a claim that was not won. The newest claimed tick is all that Redis remembers, so
+// of an older one it is only known that it is settled.
+func refusal(w *wake, a lock.Answer) reason {
+	switch a.Code {
+	case lock.Overlap, lock.Locked:
+		return overlap
+	case lock.Queued, lock.Held, lock.Waits:
+		return queued
+	case lock.Paused:
+		return paused
+	case lock.Fired:
+		switch {
+		case w.tick.Equal(a.Overlap):
+			return overlap
+		case !w.tick.After(a.PausedTo):
+			return paused
+		case w.tick.Before(a.Prev):
+			return superseded
+		}
+	}
+	return firedElsewhere
+}
+
+// by names who was there first, where Redis knows.
+func (c *claimer) by(a lock.Answer) []slog.Attr {
+	switch {
+	case a.Holder == "", a.Code == lock.Gone: // of a due member it does not know who has it
+		return nil
+	case a.Holder == c.replica:
+		return []slog.Attr{slog.String("by", "this replica, in an earlier wake")}
+	}
+	return []slog.Attr{slog.String("by", a.Holder)}
+}
+
+// claim is the question that a wake asks Redis.
+func (c *claimer) claim(w *wake) lock.Claim {
+	sp := w.spec
+	q := lock.Claim{
+		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: uuid.NewString(), Replica: c.replica, TTL: sp.Lock.TTL,
+		Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period, Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
+		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
+		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint, Second: w.second, Member: w.member,
+	}
+	if w.member != "" {
+		return q
+	}
+	known := w.job.known(sp)
+	q.Known = known.maxLedgerTick
+	if sp.Missed == config.All {
+		c.addOlder(&q, sp, &known)
+	}
+	first := w.tick
+	if len(q.Older) > 0 {
+		first = q.Older[0].Tick
+	}
+	if first.Sub(q.Known) > sp.series.period { // else there is no tick in between
+		q.Before = sp.series.schedule.Last(first.Add(-time.Nanosecond))
+	}
+	return q
+}
+
+// addOlder has the claim of a tick make those due that nobody fired before it, and this one after them.
+func (c *claimer) addOlder(q *lock.Claim, sp *spec, known *ticks) {
+	if known.ledgerTick.IsZero() {
+		return
+	}
+	from := newestOf(known.maxLedgerTick, known.overlapped, known.since, known.pausedTo)
+	if d := sp.StartingDeadline; d > 0 {
+		from = newestOf(from, c.clock.Now().Add(-d))
+	}
+	q.OlderThan = known.ledgerTick
+	older := sp.series.between(from, q.Tick, maxOlder)
+	if len(older) == 0 {
+		return
+	}
+	q.Older = sp.series.past(append(older, q.Tick))
+	for i := range q.Older {
+		q.Older[i].Due = c.clock.onRedis(q.Older[i].Due)
+	}
+}

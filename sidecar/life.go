@@ -1,0 +1,31 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// life is how long a replica takes what is due, and how long it lets run what it has begun.
+type life struct {
+	accepting     context.Context // ends when no more ticks are taken
+	stopAccepting context.CancelFunc
+	working       context.Context // ends, with errShutdown, when running jobs have to end
+	stopWorking   context.CancelCauseFunc
+	runs          sync.WaitGroup // fires under way
+	drained       chan struct{}  // closed when the last of them has ended, and no more can begin
+}
+
+func newLife() *life {
+	l := &life{drained: make(chan struct{})}
+	l.accepting, l.stopAccepting = context.WithCancel(context.Background())
+	l.working, l.stopWorking = context.WithCancelCause(context.Background())
+	return l
+}
+
+var (
+	// errDraining is why a replica takes nothing new.
+	errDraining = errors.New("draining")
+	// errShutdown is the cause with which a run's context ends at the end of the shutdown grace.
+	errShutdown = errors.New("the shutdown grace is over")
+)

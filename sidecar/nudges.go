@@ -1,0 +1,68 @@
+package sidecar
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// nudges have the looker look before its time. Looks, fires, reloads and whoever hears of something due use them.
+type nudges struct {
+	nudged chan struct{} // holds one element while a look is wanted
+	spared atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
+
+	mu     sync.Mutex
+	timers map[*time.Timer]bool // of nudgeIn, under way; nil = the replica has ended
+}
+
+func newNudges() *nudges {
+	return &nudges{nudged: make(chan struct{}, 1), timers: map[*time.Timer]bool{}}
+}
+
+// nudge has the looker look at once.
+func (n *nudges) nudge() {
+	select {
+	case n.nudged <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
+// nudgeIn has the looker look after d.
+func (n *nudges) nudgeIn(d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.timers == nil {
+		return
+	}
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		n.mu.Lock()
+		delete(n.timers, t)
+		n.mu.Unlock()
+		n.nudge()
+	})
+	n.timers[t] = true
+}
+
+// stop stops the timers of nudgeIn.
+func (n *nudges) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for t := range n.timers {
+		t.Stop()
+	}
+	n.timers = nil
+}
+
+// spare says that something due was left to other replicas: whoever makes room here has it looked at again.
+func (n *nudges) spare() { n.spared.Store(true) }
+
+// spareEvery bounds how often a look is made because slots have become free: many may in a short time.
+const spareEvery = 50 * time.Millisecond
+
+// freed is called when a slot has become free.
+func (n *nudges) freed() {
+	if n.spared.Swap(false) {
+		n.nudgeIn(spareEvery)
+	}
+}

@@ -1,0 +1,192 @@
+package sidecar
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/notify"
+)
+
+// recorder is the one place where outcomes become log lines, counters and pings. The history entry is written by the script
+// that settles the run: see entry. Nothing of it changes once the replica is made.
+type recorder struct {
+	*life
+	store     *lock.Store
+	clock     *clock
+	log       *slog.Logger
+	metrics   *metrics
+	heartbeat *heartbeat
+	notify    *notify.Pinger
+	spec      func(job string) *spec // in force
+}
+
+// fired counts the start of a job. It comes from the executor, the moment the job has begun.
+func (r *recorder) fired(w *wake, h *held) {
+	delay := r.clock.Now().Sub(w.due)
+	t := r.metrics.job(w.spec.label)
+	t.fires.Add(1)
+	if !w.byHand() && w.kind != kindTakeover { // whose ticks are long past
+		t.fireDelay.observe(max(delay, 0).Seconds())
+	}
+	t.lastFire.set(seconds(r.clock.Now()))
+	t.running.Add(1)
+	r.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(), slog.String("run", h.run),
+		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
+	r.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: notify.Started})
+}
+
+// skipped counts a wake that did not fire.
+func (r *recorder) skipped(w *wake, why skip) skip {
+	because := why.reason
+	w.close(because != redisError)
+	r.heartbeat.note(w, because)
+	r.metrics.job(w.spec.label).skipped(because)
+	level := slog.LevelInfo
+	switch because {
+	case redisError, notReady, startFailed:
+		level = slog.LevelWarn
+	case firedElsewhere: // the normal case: on three replicas, two lines of three
+		level = slog.LevelDebug
+	}
+	if r.log.Enabled(context.Background(), level) {
+		r.log.LogAttrs(context.Background(), level, "skipped", append(append(w.attrs(), slog.String("reason", string(because))), why.attrs...)...)
+	}
+	return why
+}
+
+// retrying counts an attempt that is to follow.
+func (r *recorder) retrying(w *wake, h *held, e *ended, wait time.Duration) {
+	r.metrics.job(w.spec.label).retries.Add(1)
+	attrs := append(w.attrs(), slog.String("run", h.run), slog.Int("attempt", e.attempt), slog.String("outcome", string(e.outcome)),
+		slog.Duration("wait", wait.Round(time.Millisecond)))
+	if e.result.Err != nil {
+		attrs = append(attrs, slog.String("err", e.result.Err.Error()))
+	}
+	r.log.LogAttrs(context.Background(), slog.LevelWarn, "trying again", attrs...)
+}
+
+// finished counts the end of a run. A run that another replica has counted as interrupted has failed already, and does not fail
+// a second time.
+func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
+	t, o, last := r.metrics.job(w.spec.label), end.outcome, end.result
+	t.ran(o)
+	if o != notStarted {
+		t.running.Add(-1)
+		t.runDuration.observe(end.took.Seconds())
+	}
+	attrs := append(w.attrs(), slog.String("run", h.run), slog.String("outcome", string(o)),
+		slog.Duration("duration", end.took.Round(time.Microsecond)))
+	level := slog.LevelInfo
+	if o == succeeded {
+		t.lastSuccess.set(seconds(r.clock.Now()))
+	}
+	bad := w.spec.bad(o)
+	if bad {
+		level = slog.LevelError
+	}
+	if end.attempt > 1 {
+		attrs = append(attrs, slog.Int("attempt", end.attempt))
+	}
+	if last.Code >= 0 {
+		attrs = append(attrs, slog.Int("code", last.Code))
+	}
+	if last.Status == execute.Canceled && end.cause != nil {
+		attrs = append(attrs, slog.String("cause", end.cause.Error()))
+	}
+	if last.Err != nil {
+		attrs = append(attrs, slog.String("err", last.Err.Error()))
+	}
+	if last.RetryAfter > 0 {
+		attrs = append(attrs, slog.Duration("retryAfter", last.RetryAfter))
+	}
+	if level == slog.LevelError && last.Output != "" {
+		attrs = append(attrs, slog.String("output", last.Output))
+	}
+	r.log.LogAttrs(context.Background(), level, "finished", attrs...)
+	if bad && counted {
+		return
+	}
+	if bad {
+		t.failures.Add(1)
+	}
+	r.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: string(o), Failed: bad})
+}
+
+// interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
+func (r *recorder) interrupted(name, run string, rec lock.Record, detail string) {
+	label := name
+	if isTimer(name) {
+		label = lock.TimerJobs
+	}
+	sp := r.spec(name)
+	if sp != nil {
+		r.notify.Send(notify.Ping{Job: name, To: sp.Notify, Run: run, Outcome: string(wasInterrupted), Failed: true})
+	}
+	if sp != nil || label != name {
+		t := r.metrics.job(label)
+		t.takeovers.Add(1)
+		t.ran(wasInterrupted)
+		t.failures.Add(1)
+	}
+	r.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "run", run, "outcome", string(wasInterrupted), "replica", rec.Replica,
+		"err", detail)
+}
+
+// book has missed ticks counted of which an answer of Redis has told: once over all replicas, whoever comes first, and beside
+// what the wake has to do.
+func (r *recorder) book(sp *spec, gaps string) {
+	if gaps == "" {
+		return
+	}
+	r.runs.Go(func() {
+		all, err := lock.ParseGaps(gaps)
+		if err != nil {
+			r.log.Error("missed ticks cannot be counted", "job", sp.Name, "err", err)
+			return
+		}
+		n := 0
+		var newest time.Time
+		for _, g := range all {
+			n += sp.series.count(g.From, g.To)
+			newest = newestOf(newest, g.To)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), sp.Lock.TTL)
+		defer cancel()
+		defer context.AfterFunc(r.working, cancel)()
+		switch ours, err := r.store.Book(ctx, sp.Name, gaps, n); {
+		case err != nil: // whoever asks next will be told of them
+			r.log.Debug("missed ticks are not counted yet", "job", sp.Name, "err", err)
+		case ours && n > 0:
+			r.metrics.job(sp.label).missed.Add(uint64(n))
+			r.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", n, "before", stamp(newest))
+		}
+	})
+}
+
+// entry is what the history in Redis keeps of a run.
+func (r *recorder) entry(sp *spec, end *ended) *lock.Entry {
+	e := &lock.Entry{
+		Attempt: end.attempt, Outcome: string(end.outcome), Failed: sp.bad(end.outcome),
+		Ended: r.clock.onRedis(r.clock.Now()), Took: end.took,
+	}
+	if e.Took > 0 {
+		e.Took = max(e.Took, time.Millisecond) // the history knows no less, and 0 stands for a run that never began
+	}
+	if end.result.Err != nil {
+		e.Detail = end.result.Err.Error()
+		if e.Failed && end.result.Reason != "" {
+			e.Detail += ": " + end.result.Reason
+		}
+		e.Detail = truncate(lock.OneLine(e.Detail), maxDetail)
+	}
+	return e
+}
+
+// note keeps the end of a run that had no lock.
+func (r *recorder) note(ctx context.Context, e *lock.Entry) error {
+	r.heartbeat.result(*e)
+	return r.store.Note(ctx, e)
+}

@@ -1,0 +1,164 @@
+package sidecar
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// Reload puts another table in force, made whole before anything at work is touched. Jobs with the same ticks in both keep
+// their timers; runs go on as they began. With an error, of the load or its own, nothing changes;
+// it is logged, counted and shown.
+func (s *Sidecar) Reload(next *config.Table, err error) error {
+	s.swapping.Lock()
+	defer s.swapping.Unlock()
+	if s.accepting.Err() != nil { // no failure of the table
+		return errDraining
+	}
+	if err == nil {
+		err = s.Table().Restart(next)
+	}
+	if err == nil && !next.Equal(s.Table()) {
+		err = s.use(next, s.dynamic)
+	}
+	before := s.reloaded.Swap(&ReloadState{At: s.clock.wall(), Err: err})
+	s.metrics.reloaded(s.clock.wall(), err == nil)
+	switch {
+	case err != nil:
+		s.notReloaded(err)
+	case before.Err != nil:
+		s.log.Info("the table in force is what its file says again", "table", next.Hash)
+	}
+	return err
+}
+
+// notReloaded logs why, each problem by itself.
+func (s *Sidecar) notReloaded(err error) {
+	var problems config.Problems
+	if !errors.As(err, &problems) {
+		s.log.Error("the table is not reloaded: the one before stays in force", "err", err)
+		return
+	}
+	s.log.Error("the table is not reloaded: the one before stays in force", "problems", len(problems))
+	for _, p := range problems {
+		s.log.Error("problem in the table", "file", p.File, "line", p.Line, "column", p.Column, "err", p.Message)
+	}
+}
+
+// SetDynamic says which jobs there are besides the table's. Of two jobs of one name the table's is the one.
+func (s *Sidecar) SetDynamic(jobs []config.Job) error {
+	s.swapping.Lock()
+	defer s.swapping.Unlock()
+	if err := s.use(s.Table(), jobs); err != nil {
+		return err
+	}
+	s.dynamic = jobs
+	return nil
+}
+
+// use puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, the job goes on with them: none is
+// lost, and none is fired twice.
+func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
+	if s.accepting.Err() != nil {
+		return errDraining
+	}
+	before, next, reloaded := s.jobs(), roster{}, t != s.Table()
+	var made []*spec
+	for _, c := range service.Together(t, dynamic) {
+		j := before[c.Name]
+		if j == nil {
+			j = &job{name: c.Name}
+		}
+		if now := j.now(); now == nil || now.Content != c.Content {
+			made = append(made, s.newSpec(c))
+		}
+		next[c.Name] = j
+	}
+
+	at := s.clock.Now()
+	var retimed []*job
+	for _, sp := range made {
+		s.metrics.add(sp.Name)
+		if s.cron.runs() {
+			s.showNext(sp, at)
+		}
+		if j := next[sp.Name]; j.put(sp, at) {
+			retimed = append(retimed, j)
+		}
+	}
+	s.roster.Store(&next)
+	for _, j := range retimed {
+		s.cron.retime(j)
+	}
+	for name, j := range before {
+		if next[name] != nil {
+			continue
+		}
+		s.cron.leave(name)
+		if j.now().claims() || !j.isKnown() { // else Redis knows that nobody claims its ticks
+			s.looker.register.gone.Store(name, j)
+		}
+		j.put(nil, at)
+		s.metrics.remove(name)
+		s.heartbeat.forget(name)
+	}
+	s.table.Store(t)
+	s.admission.setLimit(t.MaxRunning)
+	select {
+	case s.newTable <- struct{}{}:
+	default: // it is about to look
+	}
+	s.looker.nudges.nudge() // so that Redis is told of new jobs now
+	if s.cron.runs() {
+		s.swapped(t, before, next, made, reloaded)
+	}
+	return nil
+}
+
+// swapped says which jobs are at work now that were not, and which are not any more.
+func (s *Sidecar) swapped(t *config.Table, before, next roster, made []*spec, reloaded bool) {
+	added, changed, removed := []string{}, []string{}, []string{}
+	for _, sp := range made {
+		if before[sp.Name] == nil {
+			added = append(added, sp.Name)
+		} else {
+			changed = append(changed, sp.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if next[name] == nil {
+			removed = append(removed, name)
+		}
+	}
+	msg := "dynamic jobs changed"
+	switch {
+	case reloaded:
+		msg = "table reloaded"
+	case len(added)+len(changed)+len(removed) == 0:
+		return
+	}
+	s.log.Info(msg, "added", added, "changed", changed, "removed", removed, "table", t.Hash, "jobs", len(next))
+}
+
+// setBack has all jobs woken anew after the clock was set back, to t or later: gocron, once armed, is not armed for an
+// earlier instant. What is due before such a timer can go off is woken for here.
+func (s *Sidecar) setBack(t time.Time) {
+	s.swapping.Lock()
+	defer s.swapping.Unlock()
+	if s.accepting.Err() != nil {
+		return
+	}
+	for _, j := range s.jobs() {
+		j.setBack(t)
+	}
+	s.cron.rearm()
+	for name, j := range s.jobs() {
+		if j.overdue(s.clock.Now().Add(ahead)) {
+			s.wake(name)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package sidecar
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// settler tells Redis how runs ended. Nothing of it changes once the replica is made.
+type settler struct {
+	*life
+	replica    string
+	clock      *clock
+	log        *slog.Logger
+	rendezvous *rendezvous
+	nudges     *nudges
+	record     *recorder
+}
+
+// mostWait bounds how long a tick waits before another round of attempts to start it.
+const mostWait = time.Minute
+
+// handover gives the tick to another replica: to one that has not refused it in this round, or, when all have, to
+// whichever is first in the next one, after a wait that grows from round to round. False when there is no use in it: there
+// were as many rounds as the job says, a newer tick is due, or nobody would fare better. Without an answer it is asked for
+// once more, and then left to a takeover: giving the tick up would be another question, and might be the one that arrives.
+func (s *settler) handover(w *wake, h *held, end *ended) bool {
+	until := w.worthUntil()
+	if end.result.Status == execute.Failed || !w.spec.claims() || !until.IsZero() && !s.clock.Now().Before(until) {
+		return false
+	}
+	ctx, cancel := s.afterwards(w)
+	defer cancel()
+	all := s.rendezvous.allRefused(ctx, append(slices.Clone(w.of.Refused), s.replica))
+	if all && w.of.Rounds >= w.spec.StartRetries {
+		return false
+	}
+	everybody := all || len(w.of.Refused) > 0 && w.of.Age >= patience // or who has not refused it is full, or does not come
+	next, wait := h.Handover, time.Duration(0)
+	if everybody {
+		next, wait = h.NextRound, min(time.Second<<min(w.of.Rounds, 6), mostWait)
+	}
+	handed := *end
+	handed.outcome = handedOver
+	hand := func() error {
+		ctx, cancel := s.afterwards(w)
+		defer cancel()
+		// That the run is not known any more is the answer to a repeated question: it was handed over by the first one.
+		_, err := next(ctx, wait, s.record.entry(w.spec, &handed))
+		return err
+	}
+	err := hand()
+	if err != nil && s.accepting.Err() == nil {
+		err = hand()
+	}
+	if err != nil {
+		s.unrecorded(w, h, err)
+	} else {
+		s.record.metrics.job(w.spec.label).handovers.Add(1)
+	}
+	return true
+}
+
+// settle tells Redis that the run is over: ended, never begun, or cut short, in which case it may be run again. Should Redis stay
+// away, a takeover will find the run without a lease. counted tells whether another replica has taken the run for dead before,
+// and has counted it as interrupted.
+func (s *settler) settle(w *wake, h *held, end *ended) (counted bool) {
+	ctx, cancel := s.afterwards(w)
+	defer cancel()
+	var settled lock.Settled
+	var err error
+	switch {
+	case end.outcome == notStarted:
+		settled, err = h.GiveUp(ctx, s.record.entry(w.spec, end))
+	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
+		settled, err = h.Requeue(ctx, s.record.entry(w.spec, end))
+	default:
+		settled, err = h.Finish(ctx, w.spec.safetyDelay(), s.record.entry(w.spec, end))
+	}
+	if w.member != "" {
+		s.nudges.nudge() // there may be more for this job
+	}
+	switch {
+	case err != nil:
+		s.unrecorded(w, h, err)
+	case settled != lock.OK:
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended", append(w.attrs(), slog.String("run", h.run))...)
+	}
+	return err == nil && settled == lock.Late
+}
+
+func (s *settler) unrecorded(w *wake, h *held, err error) {
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "the end of the run is not recorded in Redis",
+		append(w.attrs(), slog.String("run", h.run), slog.String("err", err.Error()))...)
+}
+
+// release deletes the lock early. What goes wrong here costs nothing: the lock expires by itself.
+func (s *settler) release(w *wake, h *held) {
+	ctx, cancel := s.afterwards(w)
+	defer cancel()
+	if err := h.Release(ctx); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelDebug, "the lock was left to expire", append(w.attrs(), slog.String("err", err.Error()))...)
+	}
+}
+
+// afterwards is a context for what must still be done when the run is over, however it ended. It lasts as long as the
+// lease would, and while a replica drains to little more than the end of its grace.
+func (s *settler) afterwards(w *wake) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), w.spec.Lock.TTL)
+	stop := context.AfterFunc(s.working, func() {
+		if pause(ctx, 3*lock.Margin) {
+			cancel()
+		}
+	})
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}

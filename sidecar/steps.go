@@ -1,0 +1,62 @@
+package sidecar
+
+import (
+	"log/slog"
+	"time"
+)
+
+// steps deals with steps of the cluster clock, and with what came due while no timer could wake for it. Its clock and functions
+// do not change once the replica is made; all else is the looker's alone.
+type steps struct {
+	clock   *clock
+	log     *slog.Logger
+	jobs    func() roster
+	wake    func(job string)
+	setBack func(to time.Time) // has all jobs woken anew
+	launch  func(*wake)
+
+	last    time.Time // the cluster clock at its last check
+	checked time.Time // when that was, on the machine's monotonic clock
+	wild    bool      // Redis' clock and ours lie too far apart
+}
+
+// begin has a clock that is set back from now on noticed.
+func (s *steps) begin(now time.Time) { s.last, s.checked = now, time.Now() }
+
+// check deals with steps of the cluster clock that gocron's timers cannot. After a step back the ticks that come
+// again are this replica's to take; else a tick that is due and that no timer woke for is woken for here. The claims see
+// to it that nothing is fired twice.
+func (s *steps) check() {
+	now, sinceLast := s.clock.Now(), time.Since(s.checked)
+	back := now.Before(s.last.Add(-glance))
+	s.last, s.checked = now, time.Now()
+	if back {
+		s.setBack(now.Add(-sinceLast))
+	} else {
+		for name, j := range s.jobs() {
+			if j.overdue(now.Add(-glance)) { // for what came due since, a timer may be about to wake
+				s.wake(name)
+			}
+		}
+	}
+	if wild := s.clock.wild(); wild != s.wild {
+		s.wild = wild
+		offset, _ := s.clock.offset()
+		if wild {
+			s.log.Error("the clocks of Redis and of this replica lie too far apart: ticks come by this replica's", "offset", offset)
+		} else {
+			s.log.Info("the clocks of Redis and of this replica agree again", "offset", offset)
+		}
+	}
+}
+
+// catchUp wakes for the ticks of which nothing is known although they came due.
+func (s *steps) catchUp() {
+	now := s.clock.Now()
+	for _, j := range s.jobs() {
+		if owed, ok := j.owed(now); ok {
+			w := owed // of all that are asked, once a second, the few that owe one go to the heap
+			s.launch(&w)
+		}
+	}
+}
