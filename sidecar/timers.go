@@ -20,9 +20,6 @@ const timersAtOnce = 256
 // maxStrange bounds how many members of another version, which this one cannot read, a look reads past.
 const maxStrange = 1000
 
-// cleanEvery is how often some of the timers are gone through, for those that died with their replica.
-const cleanEvery = time.Minute
-
 // nothingMore is a timer's schedule: it has no tick after the one that is due.
 var nothingMore = func() *schedule.Schedule {
 	s, err := schedule.Parse("@at 1970-01-01T00:00:00Z", schedule.Options{TimeZone: "UTC"})
@@ -76,19 +73,6 @@ func (w *watcher) timersWanted() int64 {
 // timersRoom is how many more timers this replica can begin now.
 func (w *watcher) timersRoom() int64 {
 	return max(min(timersAtOnce-w.timing.Load(), w.sidecar.admission.room()), 0)
-}
-
-// cleanTimers has some of the timers gone through from time to time, beside the looks.
-func (w *watcher) cleanTimers(ctx context.Context) {
-	if time.Since(w.cleaned) < cleanEvery {
-		return
-	}
-	w.cleaned = time.Now()
-	w.beside(lock.TimerJobs, func() {
-		if err := w.sidecar.store.CleanTimers(ctx); err != nil && ctx.Err() == nil {
-			w.sidecar.log.Debug("the timers were not gone through", "err", err)
-		}
-	})
 }
 
 // fireTimer starts a timer that is due, unless a fire here is busy with it already.

@@ -23,7 +23,6 @@ type watcher struct {
 	strange  int64         // members among the timers that the last look passed over
 	dynamic  int64         // revision of the jobs made through the API that are at work
 	spared   atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
-	cleaned  time.Time     // when this replica last had timers gone through
 	next     time.Time     // when something else comes due, by Redis' time; zero = nothing is known to
 	up       bool
 	last     time.Time // the cluster clock at its last check
@@ -105,7 +104,6 @@ func (w *watcher) look(ctx context.Context) {
 	w.answeredOnce.Store(true)
 	w.takeover.look(ctx, seen.Runs)
 	w.takeDue(ctx, seen.Runs, seen.Due)
-	w.cleanTimers(ctx)
 }
 
 // comesNext is when there is something else to take, as far as a look has seen. The next timer is nothing to look for while
