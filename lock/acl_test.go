@@ -326,9 +326,6 @@ func (p *player) changes() error {
 	if timers, err := p.Timers(ctx, 10); err != nil || len(timers) != 1 {
 		return fmt.Errorf("timers: %v, %w", timers, err)
 	}
-	if err := p.CleanTimers(ctx); err != nil {
-		return err
-	}
 	if _, _, err := p.Timer(ctx, "y"); err != nil {
 		return err
 	}

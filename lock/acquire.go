@@ -130,10 +130,8 @@ func oneWord(what, text string) error {
 	return nil
 }
 
+// slot keeps the locks of a job's ticks apart.
 func (c *Claim) slot() string {
-	if id, ok := TimerID(c.Job); ok {
-		return timerSlot(id)
-	}
 	if c.Policy == Allow {
 		return ":" + itoa(millis(c.Tick))
 	}
@@ -327,7 +325,7 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 		string(c.Policy), c.record())
 	args = append(args, c.rest()...)
 	parts, err := s.call(context.WithoutCancel(ctx), acquireScript, 1,
-		[]string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due}, args...)
+		[]string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due(c.Job)}, args...)
 	if err == nil {
 		var a Answer
 		a, err = parseAnswer(parts)

@@ -142,7 +142,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   local queues = policy == 'Queue' and live and not listed
   local full = queues and waiting
   if queues and not waiting then                           -- what has waited, or was given back, may be due and not have begun
-    for _, m in ipairs(redis.call('ZRANGE', due, 0, '(1e15', 'BYSCORE', 'LIMIT', 0, 5000)) do
+    for _, m in ipairs(redis.call('ZRANGE', due, 0, 4999)) do
       local whose, asked = string.match(m, '^%d+ (%S+) (%l+)')
       if whose == job and asked ~= 'manual' and asked ~= 'backfill' then full = true end
     end

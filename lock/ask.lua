@@ -20,7 +20,7 @@ if not h[1] then return {'UNKNOWN', now} end
 
 local answer, waiting = 0, 0                               -- how many such ticks of the job wait
 if #ARGV > 2 then
-  if redis.call('ZRANGE', due, 0, '(1e15', 'BYSCORE', 'LIMIT', 5002 - #ARGV, 1)[1] then return {'FULL', now, 5000} end
+  if redis.call('ZCARD', due) > 5002 - #ARGV then return {'FULL', now, 5000} end
   for i = 3, #ARGV do answer = answer + redis.call('ZADD', due, now, ARGV[i] .. ARGV[1]) end
 else
   local all, ours = redis.call('ZRANGE', due, 0, 0, 'BYSCORE', 'LIMIT', 0, 1000), string.match(ARGV[1], '^ %S+ %S+ ')

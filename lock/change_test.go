@@ -131,8 +131,8 @@ func TestSecondCopyOfAChangeIsNotSentWhileTheFirstCanHaveAnEffect(t *testing.T) 
 			w.Errorf("it took %s", took)
 		}
 		// The request is the same, and the member that its copies make due is not.
-		id := first.Words()[9] // EVALSHA, hash, 4, four keys, two more
-		if got := second.Words()[9]; got != id+".1" {
+		id := first.Words()[8] // EVALSHA, hash, 3, three keys, two more
+		if got := second.Words()[8]; got != id+".1" {
 			w.Errorf("the second copy of %s is %s", id, got)
 		}
 	})
@@ -179,7 +179,7 @@ func TestChangeGoesOnWhenRedisClockIsNotWhereItWasThoughtToBe(t *testing.T) {
 func TestTimerThatFiresBeforeItsSenderHearsOfItWasSet(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.prepare(changes[1])
-		w.must(w.admin.Del(w.Context(), dueSet, timersKey).Err())
+		w.must(w.admin.Del(w.Context(), dueTimers, timerKey+"y").Err())
 		w.knowsTimers()
 		a, b := w.replica("a"), w.replica("b")
 		f := a.proxy.On(lossy.Script(lock.TimerSHA), 1, lossy.LoseReply)
@@ -201,13 +201,15 @@ func TestTimerThatFiresBeforeItsSenderHearsOfItWasSet(t *testing.T) {
 func TestUnansweredEndOfATimersRunForgetsIt(t *testing.T) {
 	onEveryLoss(t, func(w *world, loss lossy.Action) {
 		w.prepare(changes[1])
-		w.must(w.admin.Del(w.Context(), dueSet, timersKey).Err())
+		w.must(w.admin.Del(w.Context(), dueTimers, timerKey+"y").Err())
 		w.knowsTimers()
 		a := w.replica("a")
 		a.sets("y", w.tick(0), "source", true)
 		l, _ := a.wins(a.claimOf(a.sees()))
-		a.proxy.On(lossy.Script(lock.TimerSHA), 1, loss)
-		a.finishes(l, 0)
+		a.proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
+		if got, err := l.Finish(w.Context(), 0, nil); got != lock.OK && got != lock.None || err != nil {
+			w.Errorf("finish: %s, %v", got, err)
+		}
 		if a.source("y") != "" {
 			w.Error("its source is kept")
 		}

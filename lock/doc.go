@@ -15,7 +15,7 @@
 //   - A claimant that dies between the claim and the start of the job loses the tick; the run is recorded as interrupted
 //     by whoever takes it over. The other choice would be to fire some ticks twice.
 //   - A ledger that is new has missed nothing: ticks up to a second after it was made are refused.
-//   - That a tick handed on is run again, and a timer at all, is up to who reads the due set (see [Store.Look]). [Locker]
+//   - That a tick handed on is run again, and a timer at all, is up to who reads what is due (see [Store.Look]). [Locker]
 //     does not.
 //   - A timer that was set or deleted is so for good only as far as Redis keeps its data.
 //
@@ -81,7 +81,7 @@
 //	overlap handed             newest tick that was settled as an overlap; that went back to the due set
 //	gaps missed                times in which ticks were missed that nobody has counted; how many were counted
 //	paused pausedAll pausedTo  note of the job's own pause; of that of all jobs; end of the last one
-//	bytes                      of the timers' ledger alone: what their sources have together
+//	bytes                      of the timers' ledger alone: what the sources of all entries have together
 //	manual done late           newest tick asked for by hand; last history entry; whether a loss of data was made good
 //
 // Beside it stand, for a day, memos by uuid: that a run was taken over, so that its replica can still give back what it never
@@ -89,22 +89,22 @@
 //
 // # Timers
 //
-// A timer ([Store.SetTimer]) is a due member that is kept back by its score, and an entry with its source. To fire it
-// needs no argument of its own. Two authorities let a run begin, a newer tick of the table and a due member that is popped
-// by its claim; a timer has the second alone, so it is fired once, and handed on, extended, settled and taken over as any
-// tick is. All timers of a service share one ledger, under the policy Allow, which keeps the record of each run by a slot
-// and has no use for the newest tick: the slot is the timer's id instead of a tick, and no script reads it as a time.
+// A timer ([Store.SetTimer]) is a due member whose score is its time, in a set beside that of all jobs, and an entry with its
+// source, under a key of its own. To fire it needs no argument of its own. Two authorities let a run begin, a newer tick of
+// the table and a due member that is popped by its claim; a timer has the second alone, so it is fired once, and handed on,
+// extended, settled and taken over as any tick is. All timers of a service share one ledger, under the policy Allow, which
+// keeps the record of each run by a slot and has no use for the newest tick.
 //
 // What is new is the entry. It comes, is replaced and is deleted together with its member, in one script. While that
 // member is due the timer waits; when it is not, somebody deals with it: runs it, has handed it on or taken it over
 // under other members' names, or has died. In none of these can it be set or deleted, so who claims what he saw due has
-// read the source that belongs to it, and who runs it next still finds it. The end of the run deletes the entry, and
-// leaves a mark under which its id is not taken again for a day. Only an entry that is a day old, has no run, and of
-// which nothing is due soon, is taken for one whose replica died in between.
+// read the source that belongs to it, and who runs it next still finds it. The step that settles its last run turns the
+// entry into a mark, under which its id is not taken again for a day. When that step is a takeover, the memo of the run
+// keeps the entry: evidence that it never started brings both back.
 //
 // A request to set or delete must not come late either: it would undo what was done since. Claims are kept from that
 // by their ticks, and operators' requests are few enough to be remembered. An app may set a thousand timers a second. So
 // each copy says until when it may have an effect, the next one is sent when that is over, and not before then does a call
 // return without an answer. Asked again, Redis knows the request by its id: from the entry, or from the mark that the
-// timer's end, or its deletion, has left.
+// timer's end, or its deletion, has left in its place.
 package lock

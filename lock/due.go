@@ -76,6 +76,9 @@ func ParseDue(member string) (Due, error) {
 	return d, nil
 }
 
+// endOfTime bounds the ticks that are taken for such, in milliseconds: scripts write numbers up to there as they read them.
+const endOfTime = 1e15
+
 // kinds are all that a run can be: how its tick came to be fired.
 var kinds = []string{"schedule", "catchup", "handover", "takeover", "manual", "backfill", "timer"}
 
@@ -103,7 +106,7 @@ func (d *Due) check() error {
 		return fmt.Errorf("job %q is that of all timers, and has no tick", d.Job)
 	case !slices.Contains(kinds, d.Kind):
 		return fmt.Errorf("kind %q is none of %s", d.Kind, strings.Join(kinds, ", "))
-	case ms <= 0 || ms >= timersBehind:
+	case ms <= 0 || ms >= endOfTime:
 		return fmt.Errorf("tick %d ms is no time that is scheduled", ms)
 	case d.Attempt < 0 || d.Rounds < 0 || d.Deaths < 0:
 		return fmt.Errorf("attempt %d, rounds %d or deaths %d is negative", d.Attempt, d.Rounds, d.Deaths)
@@ -113,14 +116,14 @@ func (d *Due) check() error {
 
 // Drop removes a member from the due set without running it; false when another replica was faster. If missed is true, its
 // tick becomes a missed one: the replica that books the returned gaps counts it (see Book). After an error the member may have
-// been dropped or not.
+// been dropped or not. Of a timer it is for a member whose entry is gone (ErrNoTimer): an entry that is there stays.
 func (s *Store) Drop(ctx context.Context, d Due, missed bool) (ours bool, gaps string, err error) {
 	count := 0
 	if missed {
 		count = 1
 	}
 	member := d.Member()
-	parts, err := s.call(ctx, dropScript, 1, []string{s.keys.ledger(d.Job), s.keys.due}, member, count)
+	parts, err := s.call(ctx, dropScript, 1, []string{s.keys.ledger(d.Job), s.keys.due(d.Job)}, member, count)
 	if err != nil {
 		return false, "", fmt.Errorf("dropping due member %q: %w", member, err)
 	}
@@ -129,8 +132,5 @@ func (s *Store) Drop(ctx context.Context, d Due, missed bool) (ours bool, gaps s
 	}
 	n, err := integer(parts[2])
 	gaps, _ = parts[3].(string)
-	if id, ok := TimerID(d.Job); ok && n == 1 {
-		_ = s.ForgetTimer(ctx, id)
-	}
 	return n == 1, gaps, err
 }

@@ -9,20 +9,17 @@ import (
 )
 
 const (
-	// longestWait is longer than any member that is no timer's is ever kept back. One that seems to be was added before Redis'
-	// clock was set back, and is due.
+	// longestWait is longer than what is due of a job is ever kept back. What seems to be kept back for longer was added before
+	// Redis' clock was set back, and is due.
 	longestWait = 2 * time.Minute
-	// timersBehind is by how much the score of a timer's member in the due set is more than the time, in milliseconds, from
-	// which it is due. That of any other is the time.
-	timersBehind = 1e15
 	// maxDue bounds how many members that are no timers' a look reads, from the front.
 	maxDue = 5000
 	// newestDue is how many it reads from the back when those were not all.
 	newestDue = 1000
 )
 
-// dueQueue is one of the two queues that share the due set: behind all the members of jobs lie those of timers, so that
-// neither hides the other, however many there are.
+// dueQueue is what a look reads of one of the two sets of due members, that of jobs and that of timers: so neither hides the
+// other, however many there are.
 //
 // Timers may be a million, and after an outage all of them are due. But any of them is as good as the next, none waits
 // for another, and one that is taken is gone: it is enough to see the oldest, as many as can be taken.
@@ -33,33 +30,30 @@ const (
 // where many such come together it is more than maxDue; then what was added last is read too. A trigger, or a tick that is
 // handed on, is among that; a few thousand ticks that come to lie between the two wait until what is before them is done.
 type dueQueue struct {
-	behind   int64            // what its scores have on top of a time
+	key      string
+	longest  int64            // for which a member can be kept back, in milliseconds
 	due      *redis.ZSliceCmd // the oldest that may be due
 	upcoming *redis.ZSliceCmd // the first that is not
 }
 
 // askDue adds to a pipeline what is to be known of a queue: up to count members that are due by a time.
-func (s *Store) askDue(ctx context.Context, pipe redis.Pipeliner, behind, until, count int64) dueQueue {
-	end := "+inf"
-	if behind < timersBehind {
-		end = "(" + itoa(timersBehind)
-	}
-	until += behind
+func askDue(ctx context.Context, pipe redis.Pipeliner, key string, longest, until, count int64) dueQueue {
 	return dueQueue{
-		behind:   behind,
-		due:      pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: behind, Stop: until, ByScore: true, Count: count}),
-		upcoming: pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: "(" + itoa(until), Stop: end, ByScore: true, Count: 1}),
+		key:      key,
+		longest:  longest,
+		due:      pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, Start: 0, Stop: until, ByScore: true, Count: count}),
+		upcoming: pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, Start: "(" + itoa(until), Stop: "+inf", ByScore: true, Count: 1}),
 	}
 }
 
-// endOfDue reads the end of a queue of which maxDue members were not all, as far as these were not part of it.
-func (s *Store) endOfDue(ctx context.Context, rdb redis.Cmdable, q dueQueue, until int64) ([]redis.Z, error) {
+// end reads the end of a queue of which maxDue members were not all, as far as these were not part of it.
+func (q *dueQueue) end(ctx context.Context, rdb redis.Cmdable, until int64) ([]redis.Z, error) {
 	have := q.due.Val()
 	if len(have) < maxDue {
 		return nil, nil
 	}
 	// Under Rev Redis wants the higher end first, and go-redis hands on Start and Stop as they are.
-	newest, err := rdb.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: until, Stop: 0, ByScore: true, Rev: true, Count: newestDue}).Result()
+	newest, err := rdb.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: q.key, Start: until, Stop: 0, ByScore: true, Rev: true, Count: newestDue}).Result()
 	slices.Reverse(newest)
 	last := have[len(have)-1]
 	return slices.DeleteFunc(newest, func(z redis.Z) bool {
@@ -71,8 +65,8 @@ func (s *Store) endOfDue(ctx context.Context, rdb redis.Cmdable, q dueQueue, unt
 // are so many strange ones.
 func (seen *Sight) add(q dueQueue, newest []redis.Z, now int64) (next time.Time, strange int64) {
 	for _, z := range slices.Concat(q.due.Val(), newest, q.upcoming.Val()) { // by their times
-		at := int64(z.Score) - q.behind
-		if at > now && (q.behind > 0 || at < now+longestWait.Milliseconds()) {
+		at := int64(z.Score)
+		if at > now && at-now < q.longest {
 			return fromMillis(at), strange
 		}
 		at = min(at, now)

@@ -17,15 +17,15 @@ func dueOf(kind string, n int) string {
 	return lock.Due{Tick: time.UnixMilli(int64(n + 1)), Job: job, Kind: kind, Attempt: 1, Nonce: fmt.Sprint(n)}.Member()
 }
 
-// adds puts n members into the due set, at the scores from 1 on that lie behind by so much.
-func (w *world) adds(n int, behind float64, member func(n int) string) {
+// adds puts n members into a set of what is due, at the scores from 1 on.
+func (w *world) adds(set string, n int, member func(n int) string) {
 	w.Helper()
 	var all []redis.Z
 	for i := range n {
-		all = append(all, redis.Z{Score: behind + float64(i+1), Member: member(i)})
+		all = append(all, redis.Z{Score: float64(i + 1), Member: member(i)})
 	}
 	for some := range slices.Chunk(all, 10_000) {
-		w.must(w.admin.ZAdd(w.Context(), dueSet, some...).Err())
+		w.must(w.admin.ZAdd(w.Context(), set, some...).Err())
 	}
 }
 
@@ -37,7 +37,7 @@ func TestHowEverManyTimersAreDueALookIsShortAndSeesAllElse(t *testing.T) {
 		w.knowsTimers()
 		const many, wanted = 100_000, 257
 		id := func(n int) string { return fmt.Sprintf("1 timer:order-%06d timer 1 0 0 nonce", n) }
-		w.adds(many, timersBehind, id)
+		w.adds(dueTimers, many, id)
 		// By their scores these lie in front of all timers, in the midst of them, and behind.
 		var want []string
 		for i, at := range []int64{1, many / 2, w.now().UnixMilli()} {
@@ -69,7 +69,7 @@ func TestOfVeryMuchThatIsDueOfJobsALookSeesTheOldestAndTheNewest(t *testing.T) {
 		a := w.replica("a")
 		for _, c := range []struct{ due, seen, newest int }{{4999, 4999, 4998}, {5000, 5000, 4999}, {5300, 5300, 5299}, {7000, 6000, 6999}} {
 			w.must(w.admin.Del(w.Context(), dueSet).Err())
-			w.adds(c.due-300, 0, func(n int) string { return dueOf("backfill", n) })
+			w.adds(dueSet, c.due-300, func(n int) string { return dueOf("backfill", n) })
 			for n := range 300 { // added in one step
 				w.must(w.admin.ZAdd(w.Context(), dueSet, redis.Z{Score: 1e6, Member: dueOf("backfill", c.due-300+n)}).Err())
 			}
@@ -118,8 +118,8 @@ func TestALookTellsWhatComesDueNextOfTimersAndOfAllElse(t *testing.T) {
 func TestALookTellsHowManyMembersItPassedOverAmongTimers(t *testing.T) {
 	onEvery(t, func(w *world) {
 		a := w.replica("a")
-		w.adds(3, 0, func(n int) string { return fmt.Sprint("another's ", n) })
-		w.adds(5, timersBehind, func(n int) string { return fmt.Sprint("another's timer ", n) })
+		w.adds(dueSet, 3, func(n int) string { return fmt.Sprint("another's ", n) })
+		w.adds(dueTimers, 5, func(n int) string { return fmt.Sprint("another's timer ", n) })
 		for timers, want := range map[int64]int64{1: 1, 4: 4, 10: 5} {
 			if seen, err := a.Look(w.Context(), timers); seen.Strange != want || len(seen.Due) != 0 || err != nil {
 				w.Errorf("of %d: %+v, %v, want %d", timers, seen, err, want)
@@ -138,8 +138,8 @@ func TestTimerThatIsHandedOnStaysAmongTimers(t *testing.T) {
 		if got, err := l.Handover(w.Context(), time.Minute, nil); got != lock.OK || err != nil {
 			w.Fatalf("handover: %s, %v", got, err)
 		}
-		z, err := w.admin.ZRangeWithScores(w.Context(), dueSet, 0, -1).Result()
-		if err != nil || len(z) != 1 || z[0].Score != timersBehind+float64(w.now().Add(time.Minute).UnixMilli()) {
+		z, err := w.admin.ZRangeWithScores(w.Context(), dueTimers, 0, -1).Result()
+		if err != nil || len(z) != 1 || z[0].Score != float64(w.now().Add(time.Minute).UnixMilli()) {
 			w.Errorf("due: %v, %v", z, err)
 		}
 		w.pass(time.Minute + time.Second)

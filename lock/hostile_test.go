@@ -168,8 +168,8 @@ func TestNoFormOfAnAnswerEndsTheProcess(t *testing.T) {
 		"a look": {to: "HMGET", ask: look,
 			attacks: []string{":-1\r\n", ":9000000000000\r\n", "+9000000000000\r\n", "*0\r\n", ":1\r\n"}},
 		"a drop":           {to: "EVALSHA", ask: drop, attacks: []string{"*2\r\n$2\r\nOK\r\n:1\r\n", "*0\r\n", ":-1\r\n"}},
-		"timers":           {to: "HSCAN", ask: clean, attacks: []string{"*2\r\n$1\r\n0\r\n*1\r\n$1\r\na\r\n"}},
-		"a list of timers": {to: "HMGET", ask: list, attacks: []string{"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"}},
+		"a timer":          {to: "GET", ask: timer, attacks: []string{"*1\r\n$1\r\na\r\n", ":1\r\n", "$0\r\n\r\n"}},
+		"a list of timers": {to: "MGET", ask: list, attacks: []string{"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"}},
 		"nudges": {to: "SUBSCRIBE", ask: listen,
 			attacks: []string{"*1\r\n:1\r\n", "*0\r\n", "*3\r\n$7\r\nmessage\r\n:1\r\n:1\r\n"}},
 		"a Sentinel's": {to: "SUBSCRIBE", options: redis.UniversalOptions{MasterName: "m"}, ask: askTime,
@@ -211,11 +211,9 @@ func drop(ctx context.Context, s *lock.Store) error {
 	return err
 }
 
-func clean(ctx context.Context, s *lock.Store) error {
-	if err := s.Sync(ctx); err != nil {
-		return err
-	}
-	return s.CleanTimers(ctx)
+func timer(ctx context.Context, s *lock.Store) error {
+	_, _, err := s.Timer(ctx, "a")
+	return err
 }
 
 func list(ctx context.Context, s *lock.Store) error {

@@ -7,27 +7,37 @@ import (
 
 // keys are the Redis keys of one service. The service in braces is the hash tag: all of them share one Cluster slot,
 // so that every script is legal there.
-type keys struct{ prefix, running, due, runs, failures, replicas, events, jobs, timers string }
+type keys struct{ prefix, running, dueJobs, dueTimers, runs, failures, replicas, events, jobs string }
 
 func newKeys(service string) keys {
 	p := "solotick:{" + service + "}:"
-	return keys{prefix: p, running: p + "running", due: p + "due", runs: p + "runs", failures: p + "failures", replicas: p + "replicas", events: p + "events",
-		jobs: p + "jobs", timers: p + "timers"}
+	return keys{prefix: p, running: p + "running", dueJobs: p + "due", dueTimers: p + "timers:due", runs: p + "runs", failures: p + "failures",
+		replicas: p + "replicas", events: p + "events", jobs: p + "jobs"}
 }
 
-func (k keys) lock(job, slot string) string { return k.prefix + "lock:" + ledgerName(job) + slot }
-func (k keys) ledger(job string) string     { return k.prefix + "job:" + ledgerName(job) }
+func (k keys) lock(job, slot string) string { return k.prefix + "lock:" + job + slot }
+
+// ledger is the job's own, or the one that all timers share.
+func (k keys) ledger(job string) string {
+	if _, ok := TimerID(job); ok {
+		job = TimerJobs
+	}
+	return k.prefix + "job:" + job
+}
+
+// due is where what is due of a job is kept.
+func (k keys) due(job string) string {
+	if _, ok := TimerID(job); ok {
+		return k.dueTimers
+	}
+	return k.dueJobs
+}
+
+// timer is the entry of the timer that a job is.
+func (k keys) timer(job string) string { return k.prefix + job }
 
 // memo is what is remembered of a uuid for a day: of a run that was taken over, and of an operator's request.
 func (k keys) memo(uuid string) string { return k.prefix + "memo:" + uuid }
-
-// ledgerName is the job itself, or what all timers share.
-func ledgerName(job string) string {
-	if _, ok := TimerID(job); ok {
-		return TimerJobs
-	}
-	return job
-}
 
 // revision is the field of the dynamic jobs that counts their changes. No job has such a name.
 const revision = "@revision"

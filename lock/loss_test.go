@@ -213,6 +213,9 @@ func TestEveryTimerOfManyWhoseClaimsWereNeverAnsweredIsDueAgain(t *testing.T) {
 			w.Fatalf("%d timers are due again, want %d", n, many)
 		}
 		for _, d := range w.dues() {
+			if id, _ := lock.TimerID(d.Job); b.source(id) != "source" {
+				w.Errorf("%s is due without its source", d.Job)
+			}
 			l, _ := b.wins(b.claimOf(d))
 			b.finishes(l, 0)
 		}

@@ -121,7 +121,7 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 // wait, or a thousand of all jobs, or ErrNoAnswer, after which the job may be triggered or not.
 func (s *Store) Trigger(ctx context.Context, job, id string) (Due, error) {
 	d := Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
-	tick, err := s.operate(ctx, askScript, "triggering", job, id, []string{s.keys.ledger(job), s.keys.due, s.keys.memo(id)}, d.suffix(),
+	tick, err := s.operate(ctx, askScript, "triggering", job, id, []string{s.keys.ledger(job), s.keys.dueJobs, s.keys.memo(id)}, d.suffix(),
 		s.keys.events)
 	if err != nil {
 		return Due{}, err
@@ -154,7 +154,7 @@ func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id,
 	for _, t := range ticks {
 		args = append(args, millis(t))
 	}
-	n, err := s.operate(ctx, askScript, "backfilling", job, id, []string{s.keys.ledger(job), s.keys.due, s.keys.memo(id)}, args...)
+	n, err := s.operate(ctx, askScript, "backfilling", job, id, []string{s.keys.ledger(job), s.keys.dueJobs, s.keys.memo(id)}, args...)
 	return int(n), err
 }
 

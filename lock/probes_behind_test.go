@@ -73,7 +73,7 @@ func (p *prober) probeListInAPause() {
 		} else {
 			p.isTold(c, Queued)
 			due := p.isDue()
-			p.demand(len(due) == 2 && slices.IsSorted(due) && p.number("ZSCORE", p.keys.due, due[0]) == p.clock, "%q is due", due)
+			p.demand(len(due) == 2 && slices.IsSorted(due) && p.number("ZSCORE", p.keys.dueJobs, due[0]) == p.clock, "%q is due", due)
 		}
 		from := int64(0)
 		if live {
@@ -140,7 +140,7 @@ func (p *prober) probeQueueOfDue() {
 	}
 	p.isTold(p.claims(Queue, 5), Queued)
 	p.settles(waited, "finish", "")
-	p.do("DEL", p.keys.due) // it is due no more, whoever took it
+	p.do("DEL", p.keys.dueJobs) // it is due no more, whoever took it
 	run = p.claims(Queue, 6)
 	p.isTold(run, Won)
 	p.isTold(p.claims(Queue, 7), Queued)
@@ -250,9 +250,9 @@ func (p *prober) probeHanded() {
 	p.settles(run, "handover", run.due().Member(), 0)
 	hears("it was set free", 5, Waits)
 	hears("it was handed on behind the other", 4, Fired)
-	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.due}, p.isDue()[0], 0)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.dueJobs}, p.isDue()[0], 0)
 	hears("the other was dropped", 5, Waits)
-	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.due}, p.isDue()[0], 0)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.dueJobs}, p.isDue()[0], 0)
 	hears("it was dropped", 5, Fired)
 
 	run = p.claims(Allow, 6)

@@ -103,7 +103,7 @@ func (p *prober) settles(c Claim, verb, again string, more ...any) []any {
 }
 
 func (p *prober) field(name string) string { return p.text("HGET", p.ledger(), name) }
-func (p *prober) isDue() []string          { return p.list("ZRANGE", p.keys.due, 0, -1) }
+func (p *prober) isDue() []string          { return p.list("ZRANGE", p.keys.dueJobs, 0, -1) }
 
 // older is a ledger that has settled nothing yet.
 func (p *prober) older() { p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", walkStart) }
@@ -115,7 +115,7 @@ func (p *prober) lasts(key string, d time.Duration) {
 }
 
 func (p *prober) registers(args ...any) (n [6]int64) {
-	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.due}, args...) {
+	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.dueJobs}, args...) {
 		n[i] = millisOf(v)
 	}
 	return n
@@ -230,7 +230,7 @@ func (p *prober) probeLossAtLeastOnce() {
 			fmt.Sprintf("%d-%d %d-%d ", nominal(7), nominal(8)+1, nominal(6), nominal(7)), owed(7)},
 		{"it skips what it missed", nil, nominal(7), nil, nominal(7), "", nil},
 	} {
-		p.do("DEL", p.ledger(), p.keys.due)
+		p.do("DEL", p.ledger(), p.keys.dueJobs)
 		p.at(now)
 		if c.first != nil {
 			p.registers(append([]any{"a", 1000_000}, c.first...)...)
@@ -241,12 +241,12 @@ func (p *prober) probeLossAtLeastOnce() {
 			p.demand(p.field("gaps") == c.gap, "%s: the gap is %q, want %q", c.what, p.field("gaps"), c.gap)
 			p.demand(fmt.Sprint(p.isDue()) == fmt.Sprint(c.due), "%s: %q is due", c.what, p.isDue())
 			if c.due != nil {
-				p.demand(p.number("ZSCORE", p.keys.due, c.due[0]) == now, "%s: it is not due now", c.what)
-				p.do("ZREM", p.keys.due, "what has been taken")
+				p.demand(p.number("ZSCORE", p.keys.dueJobs, c.due[0]) == now, "%s: it is not due now", c.what)
+				p.do("ZREM", p.keys.dueJobs, "what has been taken")
 			}
 		}
 	}
-	p.do("DEL", p.ledger(), p.keys.due)
+	p.do("DEL", p.ledger(), p.keys.dueJobs)
 	p.demand(p.registers("a", 1000_000, 0, 0, 1) == [6]int64{now, now, now, now}, "who knew nothing registers it as %v",
 		p.list("HGETALL", p.ledger()))
 	p.do("HSET", p.ledger(), "tick", nominal(10)) // claimed early: what is settled stays that
@@ -272,7 +272,7 @@ func (p *prober) probeClaimsInPauses() {
 		p.at(now)
 		p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", 0, "paused", note)
 		if member != "" {
-			p.do("ZADD", p.keys.due, 1, member)
+			p.do("ZADD", p.keys.dueJobs, 1, member)
 		}
 		c := p.claims(Forbid, 1)
 		c.Tick, c.Due, c.Member, c.Before = fromMillis(tick), fromMillis(tick), member, fromMillis(tick-1)
@@ -321,7 +321,7 @@ func (p *prober) probeTwice() {
 	p.isTold(p.claims(Allow, 1), Won)
 	c := p.claims(Allow, 1)
 	c.Member = Due{Tick: c.Tick, Job: walkJob, Kind: "backfill", Attempt: 1, Nonce: "n"}.Member()
-	p.do("ZADD", p.keys.due, 1, c.Member)
+	p.do("ZADD", p.keys.dueJobs, 1, c.Member)
 	p.isTold(c, Held)
 	p.demand(len(p.isDue()) == 1, "it is not due any more")
 }
@@ -392,8 +392,8 @@ func (p *prober) probeEvidence() {
 		p.lasts(p.keys.memo(c.Run), 24*time.Hour)
 		for _, want := range []string{"LATE", "NONE"} { // the answer to the first was lost, and what it made due is taken
 			got := p.settles(c, "abandon", c.due().Member(), 7)
-			score := p.number("ZSCORE", p.keys.due, c.due().Member())
-			n, _ := p.do("ZREM", p.keys.due, c.due().Member()).(int64)
+			score := p.number("ZSCORE", p.keys.dueJobs, c.due().Member())
+			n, _ := p.do("ZREM", p.keys.dueJobs, c.due().Member()).(int64)
 			p.demand(got[0] == want && (n == 1) == (want == "LATE") && (n == 0 || score == p.clock+7),
 				"abandoning a reaped run: %v, %d due, at %d", got, n, score)
 		}
@@ -419,8 +419,8 @@ func (p *prober) probeRunsThatWereLost() {
 	for i, want := range []int{1, 0} {
 		got := p.settles(c, "requeue", again, 5, 0, nominal(1))
 		p.demand(got[0] == "NONE" && len(p.isDue()) == want, "requeued %d times after a loss: %v, %q due", i+1, got, p.isDue())
-		p.demand(want == 0 || p.number("ZSCORE", p.keys.due, again) == p.clock+5, "it is due at once")
-		p.do("ZREM", p.keys.due, again)
+		p.demand(want == 0 || p.number("ZSCORE", p.keys.dueJobs, again) == p.clock+5, "it is due at once")
+		p.do("ZREM", p.keys.dueJobs, again)
 	}
 	p.lasts(p.keys.memo(c.Run), 24*time.Hour)
 }
@@ -428,10 +428,10 @@ func (p *prober) probeRunsThatWereLost() {
 func (p *prober) probeHistory() {
 	p.older()
 	p.at(nominal(2))
-	for i, keys := range [][]string{nil, {p.keys.failures}} {
+	for i, failed := range []string{"", "failed"} {
 		c := p.claims(Forbid, int64(i+1))
 		p.isTold(c, Won)
-		p.eval(p.scripts.settle, append(p.settleKeys(&fiber{claim: c}), keys...), "finish", c.Run, walkJob, 0, "entry "+c.Run)
+		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, "entry "+c.Run, "", 0, 0, 0, 0, failed)
 		runs, _ := p.do("XLEN", p.keys.runs).(int64)
 		failures, _ := p.do("XLEN", p.keys.failures).(int64)
 		p.demand(runs == int64(i+1) && failures == int64(i), "%d runs and %d failures", runs, failures)
@@ -470,7 +470,7 @@ func (p *prober) probeNudges() {
 		p.isTold(c, Won)
 		p.settles(c, "handover", c.due().Member(), wait)
 		p.told([]string{"due"}[wait:]...)
-		p.demand(p.number("ZSCORE", p.keys.due, c.due().Member()) == p.clock+int64(wait), "it does not wait for %d ms", wait)
+		p.demand(p.number("ZSCORE", p.keys.dueJobs, c.due().Member()) == p.clock+int64(wait), "it does not wait for %d ms", wait)
 	}
 	c := p.claims(Allow, 8)
 	p.isTold(c, Won)

@@ -56,7 +56,7 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 			args = append(args, Due{Tick: p.Tick, Job: job, Kind: "catchup", Attempt: 1, Nonce: nonce}.Member())
 		}
 	}
-	parts, err := s.call(ctx, registerScript, 0, []string{s.keys.ledger(job), s.keys.due}, args...)
+	parts, err := s.call(ctx, registerScript, 0, []string{s.keys.ledger(job), s.keys.dueJobs}, args...)
 	if err != nil {
 		return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 	}

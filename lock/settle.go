@@ -57,14 +57,8 @@ func (l *Lease) handOn(ctx context.Context, d Due, wait time.Duration, e *Entry)
 	if d.Kind == "schedule" || d.Kind == "catchup" { // what was asked for, or is run again, stays that
 		d.Kind = "handover"
 	}
-	if _, ok := TimerID(d.Job); ok {
-		wait = min(wait, maxTimerWait)
-	}
 	return l.settle(ctx, "handover", 0, e, d.Member(), wait)
 }
-
-// maxTimerWait bounds how long a timer that is handed on waits: so soon it is looked for before it is taken for dealt with.
-const maxTimerWait = 5 * time.Minute
 
 // GiveUp ends a run that never began, for good. What came due meanwhile was not in its way: it is set free.
 func (l *Lease) GiveUp(ctx context.Context, e *Entry) (Settled, error) {
@@ -141,30 +135,27 @@ type settlement struct {
 
 // settle repeats a settlement until it is answered or ctx ends. Each verb is harmless when it is run twice.
 func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, error) {
-	verb, again, e := how.verb, how.again, how.entry
-	keys := []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due, s.keys.runs, s.keys.memo(c.Run)}
-	args := []any{verb, c.Run, c.Job, how.delay.Milliseconds(), ""}
-	if e != nil {
-		args[4] = e.text()
-		if e.Failed {
-			keys = append(keys, s.keys.failures)
+	keys := []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due(c.Job), s.keys.runs, s.keys.memo(c.Run),
+		s.keys.failures}
+	if _, ok := TimerID(c.Job); ok {
+		keys = append(keys, s.keys.timer(c.Job))
+	}
+	entry, failed := "", ""
+	if how.entry != nil {
+		entry = how.entry.text()
+		if how.entry.Failed {
+			failed = "failed"
 		}
 	}
-	if again != "" || how.leaseEnd != 0 {
-		args = append(args, again, how.wait.Milliseconds(), how.leaseEnd, millis(how.born))
-	}
 	for try := 0; ; try++ {
-		parts, err := s.call(ctx, settleScript, 1, keys, s.endedAgo(c, e, args)...)
+		parts, err := s.call(ctx, settleScript, 1, keys, how.verb, c.Run, c.Job, how.delay.Milliseconds(), entry, how.again,
+			how.wait.Milliseconds(), how.leaseEnd, millis(how.born), s.endedAgo(c, how.entry).Milliseconds(), failed)
 		if err == nil {
 			code, _ := parts[0].(string)
-			// A reaped timer is kept: its replica may still know that it never started.
-			if id, ok := TimerID(c.Job); ok && (verb == "finish" || verb != "reap" && again == "" && code != string(None)) {
-				_ = s.ForgetTimer(ctx, id) // or CleanTimers does
-			}
 			return Settled(code), nil
 		}
 		if !pause(ctx, min(backoff(try), soon)) {
-			return "", fmt.Errorf("settling (%s) the run of %q: %w: %w", verb, c.Job, ErrNoAnswer, err)
+			return "", fmt.Errorf("settling (%s) the run of %q: %w: %w", how.verb, c.Job, ErrNoAnswer, err)
 		}
 	}
 }
@@ -172,22 +163,17 @@ func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, 
 // soon bounds the wait between two tries of what a lease depends on: when Redis is back there may be little left of it.
 const soon = 250 * time.Millisecond
 
-// endedAgo adds to the arguments of a settlement how long ago the run ended, if that was not just now: ticks that came due
-// since then do not overlap with it.
-func (s *Store) endedAgo(c *Claim, e *Entry, args []any) []any {
+// endedAgo is how long ago a run ended, if that was not just now: ticks that came due since then do not overlap with it.
+func (s *Store) endedAgo(c *Claim, e *Entry) time.Duration {
 	now, ok := s.Now()
 	if !ok || e == nil || e.Ended.IsZero() {
-		return args
+		return 0
 	}
 	ago := now.Sub(e.Ended)
 	if ago < soon || ago > c.TTL { // the entry's clock is not Redis'
-		return args
+		return 0
 	}
-	args = slices.Clone(args)
-	for len(args) < 9 {
-		args = append(args, "")
-	}
-	return append(args, ago.Milliseconds())
+	return ago
 }
 
 // Note writes an entry into the history that belongs to no lease.

@@ -5,16 +5,20 @@
 --   abandon   its replica gave up without a clear answer, and knows that it never started
 --   reap      its replica is gone: a watcher saw the lease unchanged for a whole ttl
 --
--- KEYS  1 lock  2 ledger  3 running  4 due  5 runs  6 memo of the run  7 failures: given if the history entry belongs there too
+-- KEYS  1 lock  2 ledger  3 running  4 due  5 runs  6 memo of the run  7 failures  8 entry of the timer (see timer): given if the
+--       run is one's
 -- ARGV  1 verb  2 uuid of the run  3 job  4 how long the lock outlives the run (ms; 0 = delete now)  5 history entry; '' = none (reap:
 --       the watcher saw no record of it)
 --       What follows may be left out:
 --       6 due member that hands the tick on; '' = none (finish: the one a takeover may have added, to be taken back)
 --       7 not before: delay of that member (ms)    8 lease end that the watcher saw (reap)
 --       9 when the ledger was born, as the run's claim saw it (requeue)    10 how long ago the run ended (ms; finish, requeue)
+--       11 'failed': the history entry belongs into the failures too
 -- returns {OK | LATE | NONE | MOVED, now, newest tick that was set free, ticks that were settled as overlaps}
 --   LATE: it had been reaped; NONE: nothing is known of it; MOVED: the lease was extended meanwhile
-local lock, ledger, running, due, runs, memo, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+-- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. The
+-- memo of a run that was reaped keeps it, since there may be evidence yet that it never started.
+local lock, ledger, running, due, runs, memo, failures, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6] or '', tonumber(ARGV[7]) or 0
 local member, day = uuid .. ' ' .. job, 86400000
 
@@ -24,28 +28,47 @@ local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind')
 local record, live, behind = h[1], h[2] or '', h[3] or ''
 
 local nudge = false                                        -- something became due now
-local later = string.find(job, '^timer:') and 1e15 or 0    -- the score of a timer is so much more than its time
 local function enqueue(m, delay)
-  redis.call('ZADD', due, later + now + delay, m)
+  redis.call('ZADD', due, now + delay, m)
   nudge = nudge or tonumber(delay) == 0
 end
 local function wake()
-  if nudge then redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'due') end
+  if nudge then redis.pcall('PUBLISH', string.gsub(due, '[^}]+$', ':events'), 'due') end
+end
+
+local function weigh(more)                                 -- that many bytes come to the sources of all timers
+  redis.call('HSET', ledger, 'bytes', string.format('%d', math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0)))
+end
+local function forget()
+  local kept = timer and redis.call('GET', timer) or ''
+  local setAt, setBy, new, source = string.match(kept, '^(%d+) (%S+) ([01]) (.*)$')
+  if not setAt then return '' end
+  if redis.call('ZSCORE', due, setAt .. ' ' .. job .. ' timer 1 0 0 ' .. setBy) then return '' end -- set anew, after a loss of all data
+  redis.call('SET', timer, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)
+  weigh(-#source)
+  return kept
+end
+local function recall(kept)
+  redis.call('SET', timer, kept)
+  weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))
 end
 
 if verb == 'reap' then
   local moved = tonumber(redis.call('ZSCORE', running, member) or -1) ~= tonumber(ARGV[8])
   if moved or record and entry == '' then return {'MOVED', now, 0, ''} end -- it has a record that the watcher did not see: a failover
 elseif not record then
-  local code = redis.call('GET', memo) == 'reaped' and 'LATE' or 'NONE'
+  local kept = string.match(redis.call('GET', memo) or '', '^reaped (.*)$')
+  local code = kept and 'LATE' or 'NONE'
   if verb == 'finish' then                                 -- the takeover is not needed any more
-    if again ~= '' and redis.call('ZREM', due, again) == 1 and redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then
-      redis.call('HDEL', ledger, 'handed')
+    if again ~= '' and redis.call('ZREM', due, again) == 1 then
+      if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end
+      forget()
     end
   elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
     if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[9] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then enqueue(again, wait) end
   elseif code == 'LATE' and again ~= '' then               -- recorded as interrupted, but its replica knows that it never started
     enqueue(again, wait)
+    if kept ~= '' then recall(kept) end
   end
   if code == 'LATE' then redis.call('DEL', memo) end
   wake()
@@ -90,12 +113,13 @@ if behind ~= '' then
   redis.call('HSET', ledger, 'tick', newest, 'overlap', overlap)
 end
 if freed > 0 then redis.call('HSET', ledger, 'handed', freed) end
+local kept = (verb == 'finish' or again == '') and forget() or ''
 if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   local known = redis.call('HMGET', ledger, 'stop', 'tick')
   local token = string.match(record or '', '^%d+ (%d+)')
   if verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then -- replaced: it is over
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
-    redis.call('SET', memo, 'reaped', 'PX', day)
+    redis.call('SET', memo, 'reaped ' .. kept, 'PX', day)
   else
     enqueue(again, wait)
     if string.match(again, '^%d+') == known[2] then redis.call('HSET', ledger, 'handed', known[2]) end
@@ -110,7 +134,7 @@ if entry ~= '' then                                        -- history is not wor
     redis.pcall('HSET', ledger, 'done', entry)
   end
   redis.pcall('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', entry)
-  if failures then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
+  if ARGV[11] == 'failed' then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
 end
 wake()
 return {'OK', now, freed, overlapped}

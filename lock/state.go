@@ -58,7 +58,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState,
 	sent := s.boottime()
 	at := pipe.Time(ctx)
 	// Before the runs: what is claimed in between is seen twice, not never.
-	due := pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.keys.due, Start: 0, Stop: "(" + itoa(timersBehind), ByScore: true, Count: maxWaiting})
+	due := pipe.ZRange(ctx, s.keys.dueJobs, 0, maxWaiting-1)
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
 	ledgers := make(map[string]*redis.MapStringStringCmd, len(jobs))
 	for _, job := range jobs {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,7 +34,6 @@ type Store struct {
 	clock    redisClock
 	boottime func() time.Duration
 	kept     keepers
-	cleaned  atomic.Uint64 // place in the timers up to which Timers has cleaned up
 
 	ending context.Context // ends with Hurry
 	end    context.CancelFunc

@@ -1,33 +1,27 @@
--- timer: set a one-shot timer, delete it, or forget it when it has been dealt with.
+-- timer: set a one-shot timer, or delete it.
 --
--- KEYS  1 timers  2 due  3 ledger of all timers  4 lock of this one
--- ARGV  1 verb: set | delete | forget (its run is over) | clean (it was found old, and perhaps nobody deals with it)
---       2 id of the timer  3 id of the copy: the request's uuid, and its number behind a dot  4 until: after this Redis
---       time this copy has no effect
---       set: 5 when it comes due (ms)  6 source  7 how many timers there may be  8 channel of the nudges
+-- KEYS  1 entry of the timer  2 timers that are due, or will be  3 ledger of all timers
+-- ARGV  1 verb: set | delete  2 id of the timer  3 id of the copy: the request's uuid, and its number behind a dot
+--       4 until: after this Redis time this copy has no effect
+--       set: 5 when it comes due (ms)  6 source  7 how many timers may wait  8 channel of the nudges
 --       9 how many bytes their sources may have together
 -- returns {code, now, number}
 --   set: SET, 1 if there was none of that id; FIRED: it comes too late, for a day; FULL: there are too many; LARGE: their
 --     sources would have more bytes than this number
 --   delete: DELETED; NONE: it does not wait, or there never was one
---   forget, clean: OK, 1 if it was forgotten
---   set, delete: STALE: this copy came too late
--- An entry of `timers` is '<due> <copy that set it> <1 if there was none> <source>'. The timer waits while the member that
--- these make is due; after that, it is being dealt with. The member is new at every enqueue, as every other is; its score
--- is 1e15 more than its time. The lock key tells of one that has no entry any more 'fired - <copy that set it> <1 ..>' for
--- a day, or 'deleted <request that did so> <copy that set it> <1 ..>' for ten minutes. The field `bytes` of the ledger is how
--- many bytes the sources of all entries have.
-local timers, due, ledger, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+--   STALE: this copy came too late
+-- The entry is '<due> <copy that set it> <1 if there was none> <source>'. The timer waits while the member that these make is
+-- due; after that, it is being dealt with. The member is new at every enqueue, as every other is. What is left of a timer is
+-- 'fired - <copy that set it> <1 ..>' for a day (see settle), or 'deleted <request that did so> <copy that set it> <1 ..>' for
+-- ten minutes. The field `bytes` of the ledger is how many bytes the sources of all entries have.
+local timer, due, ledger = KEYS[1], KEYS[2], KEYS[3]
 local verb, id, copy, at, source = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
-local day = 86400000
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local entry = redis.call('HGET', timers, id) or ''
+local entry = redis.call('GET', timer) or ''
 local setAt, setBy, new, setTo = string.match(entry, '^(%d+) (%S+) ([01]) (.*)$')
-local owner = redis.call('GET', lock) or ''
-local running = redis.call('HGET', ledger, 'r:' .. owner)
-local mark, deletedBy, setOnce, was = string.match(owner, '^(%a+) (%S+) (%S+) ([01])$')
+local mark, deletedBy, setOnce, was = string.match(entry, '^(%a+) (%S+) (%S+) ([01])$')
 
 local function member(ms, nonce) return ms .. ' timer:' .. id .. ' timer 1 0 0 ' .. nonce end
 local function request(of) return string.match(of or '', '^[^.]*') end
@@ -39,32 +33,6 @@ local function bytes(more)
 end
 local function weigh(more) redis.call('HSET', ledger, 'bytes', string.format('%d', bytes(more))) end
 
-local function forget()                                    -- HDEL first: it is not refused when Redis' memory is full
-  redis.call('HDEL', timers, id)
-  weigh(-#setTo)
-  redis.call('SET', lock, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)
-  return {'OK', now, 1}
-end
-
--- When nothing of it runs or is due, it has been dealt with by a replica that died before it could say so. A timer that was
--- handed on or taken over is due, soon, with another member, and needs its source. Among a thousand it is not looked for.
-local function forsaken()
-  if not setAt or waits or running or tonumber(setAt) > now - day then return false end
-  local soon = redis.call('ZRANGE', due, 1e15, 1e15 + now + 600000, 'BYSCORE', 'LIMIT', 0, 1000)
-  for _, m in ipairs(soon) do
-    if string.find(m, ' timer:' .. id .. ' ', 1, true) then return false end
-  end
-  return #soon < 1000
-end
-
-if verb == 'forget' then
-  if not setAt or waits or running then return {'OK', now, 0} end
-  return forget()
-elseif verb == 'clean' then
-  if not forsaken() then return {'OK', now, 0} end
-  return forget()
-end
-
 -- Asked again, the same answer.
 if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new)} end
 if verb == 'set' and request(setOnce) == request(copy) then return {'SET', now, tonumber(was)} end
@@ -73,27 +41,24 @@ if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end
 
 if verb == 'delete' then
   if not waits then return {'NONE', now, 0} end
-  redis.call('ZREM', due, member(setAt, setBy))            -- first, as with HDEL
-  redis.call('HDEL', timers, id)
+  redis.call('ZREM', due, member(setAt, setBy))            -- first: it is not refused when Redis' memory is full
+  redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)
   weigh(-#setTo)
-  redis.call('SET', lock, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)
   return {'DELETED', now, 0}
 end
 
 if waits then
   if setAt == at and setTo == source then return {'SET', now, 0} end
-elseif entry ~= '' or running or mark == 'fired' then
-  if forsaken() then forget() end
+elseif entry ~= '' and mark ~= 'deleted' then
   return {'FIRED', now, 0}
-elseif redis.call('HLEN', timers) >= tonumber(ARGV[7]) then
+elseif redis.call('ZCARD', due) >= tonumber(ARGV[7]) then
   return {'FULL', now, 0}
 end
 local more = #source - (waits and #setTo or 0)
 if more > 0 and bytes(more) > tonumber(ARGV[9]) then return {'LARGE', now, tonumber(ARGV[9])} end
-redis.call('ZADD', due, 1e15 + at, member(at, copy))    -- first: should it be no sorted set, nothing is written
+redis.call('ZADD', due, at, member(at, copy))              -- first: should it be no sorted set, nothing is written
 if waits then redis.call('ZREM', due, member(setAt, setBy)) end
-redis.call('HSET', timers, id, at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ') .. source)
+redis.call('SET', timer, at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ') .. source)
 weigh(more)
-if mark then redis.call('DEL', lock) end      -- or the claim would find it locked
 if tonumber(at) < now + 2000 then redis.pcall('PUBLISH', ARGV[8], 'due') end -- sooner than the next look of those who look by themselves
 return {'SET', now, waits and 0 or 1}

@@ -14,28 +14,28 @@ import (
 
 // timerMutants are the scripts of timers and dynamic jobs, each with one thought left out.
 var timerMutants = []mutant{
-	{"timer", "a waiting timer is forgotten",
-		"if not setAt or waits or running then return {'OK', now, 0} end",
-		"if not setAt or running then return {'OK', now, 0} end"},
-	{"timer", "a running timer is forgotten",
-		"if not setAt or waits or running then return {'OK', now, 0} end",
-		"if not setAt or waits then return {'OK', now, 0} end"},
-	{"timer", "what is forgotten keeps its entry",
-		"local function forget()                                    -- HDEL first: it is not refused when Redis' memory is full\n" +
-			"  redis.call('HDEL', timers, id)\n",
-		"local function forget()\n"},
-	{"timer", "what is forgotten leaves no mark", "redis.call('SET', lock, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)", ""},
-	{"timer", "the mark of what has fired stays for ever", "new, 'PX', day)", "new)"},
-	{"timer", "a running timer is cleaned up", "if not setAt or waits or running or", "if not setAt or waits or"},
-	{"timer", "a timer that waits where an older version put it is cleaned up",
-		"if not setAt or waits or running or", "if not setAt or running or"},
-	{"timer", "a young timer is cleaned up", " or tonumber(setAt) > now - day then return false end", " then return false end"},
-	{"timer", "a timer that waits, or was handed on, is cleaned up",
-		"if string.find(m, ' timer:' .. id .. ' ', 1, true) then return false end", ""},
-	{"timer", "a timer that waits for its next turn is cleaned up", "now + 600000", "now"},
-	{"timer", "a timer is looked for among what is no timer's", "due, 1e15, 1e15 + now", "due, 0, 1e15 + now"},
-	{"timer", "among a thousand it is taken for forsaken", "return #soon < 1000", "return true"},
-	{"timer", "what is forsaken is not cleaned up", "return #soon < 1000", "return false"},
+	{"settle", "a timer that waits is forgotten",
+		"  if redis.call('ZSCORE', due, setAt .. ' ' .. job .. ' timer 1 0 0 ' .. setBy) then return '' end -- set anew", "  -- set anew"},
+	{"settle", "a timer that runs again is forgotten",
+		"if again ~= '' and redis.call('ZREM', due, again) == 1 then", "redis.call('ZREM', due, again)\n    if true then"},
+	{"settle", "a timer that is handed on is forgotten", "(verb == 'finish' or again == '') and forget() or ''", "forget()"},
+	{"settle", "what was fired keeps its entry", "(verb == 'finish' or again == '')", "(again == '')"},
+	{"settle", "what is given up keeps its entry", "(verb == 'finish' or again == '')", "(verb == 'finish' or verb == 'reap' and again == '')"},
+	{"settle", "what is reaped keeps its entry", "(verb == 'finish' or again == '')", "(verb == 'finish' or verb ~= 'reap' and again == '')"},
+	{"settle", "what a late finish has taken back keeps its entry", "      forget()\n", ""},
+	{"settle", "what is forgotten keeps its entry", "redis.call('SET', timer, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)", ""},
+	{"settle", "what is forgotten leaves no mark",
+		"redis.call('SET', timer, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)", "redis.call('DEL', timer)"},
+	{"settle", "the mark of what has fired stays for ever", "new, 'PX', day)", "new)"},
+	{"settle", "the source of what is forgotten is counted", "  weigh(-#source)\n", ""},
+	{"settle", "there are fewer bytes than none",
+		"math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0)",
+		"(tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more"},
+	{"settle", "evidence that it never started finds no entry", "'reaped ' .. kept", "'reaped '"},
+	{"settle", "evidence that it never started brings back no entry", "    if kept ~= '' then recall(kept) end\n", ""},
+	{"settle", "what evidence has brought back is gone in a day", "  redis.call('SET', timer, kept)\n", "  redis.call('SET', timer, kept, 'PX', day)\n"},
+	{"settle", "the source that evidence has brought back is not counted", "  weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))\n", ""},
+	{"settle", "a timer that is due again nudges nobody", "string.gsub(due, '[^}]+$', ':events')", "string.gsub(due, 'due$', 'events')"},
 	{"timer", "set again, asked anew", "if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new)} end", ""},
 	{"timer", "set again, another answer", "then return {'SET', now, tonumber(new)} end", "then return {'SET', now, 0} end"},
 	{"timer", "set again when it has fired, or was deleted",
@@ -45,20 +45,19 @@ var timerMutants = []mutant{
 	{"timer", "a late copy has an effect", "if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end", ""},
 	{"timer", "what does not wait is deleted",
 		"if not waits then return {'NONE', now, 0} end", "if not setAt then return {'NONE', now, 0} end"},
-	{"timer", "a deleted timer is due", "redis.call('ZREM', due, member(setAt, setBy))            -- first, as with HDEL", ""},
-	{"timer", "a deleted timer keeps its entry", "-- first, as with HDEL\n  redis.call('HDEL', timers, id)", ""},
+	{"timer", "a deleted timer is due", "redis.call('ZREM', due, member(setAt, setBy))            -- first", "-- first"},
+	{"timer", "a deleted timer keeps its entry",
+		"redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)", ""},
 	{"timer", "a deletion is not remembered",
-		"redis.call('SET', lock, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)", ""},
+		"redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)", "redis.call('DEL', timer)"},
 	{"timer", "a deletion is remembered for ever", "new, 'PX', 600000)", "new)"},
 	{"timer", "the same is set anew", "if setAt == at and setTo == source then return {'SET', now, 0} end", ""},
 	{"timer", "another time is the same", "if setAt == at and setTo == source then", "if setTo == source then"},
 	{"timer", "another source is the same", "if setAt == at and setTo == source then", "if setAt == at then"},
-	{"timer", "what was handed on is set anew",
-		"elseif entry ~= '' or running or mark == 'fired' then", "elseif running or mark == 'fired' then"},
-	{"timer", "what runs is set anew when its entry is lost",
-		"elseif entry ~= '' or running or mark == 'fired' then", "elseif entry ~= '' or mark == 'fired' then"},
-	{"timer", "what has fired is set anew", "elseif entry ~= '' or running or mark == 'fired' then", "elseif entry ~= '' or running then"},
-	{"timer", "what is forsaken is kept when it is set", "if forsaken() then forget() end", ""},
+	{"timer", "what was handed on is set anew", "entry ~= '' and mark ~= 'deleted'", "mark == 'fired'"},
+	{"timer", "what has fired is set anew", "entry ~= '' and mark ~= 'deleted'", "entry ~= '' and not mark"},
+	{"timer", "what another version has set is overwritten", "entry ~= '' and mark ~= 'deleted'", "setAt or mark == 'fired'"},
+	{"timer", "what was deleted is not set anew", "entry ~= '' and mark ~= 'deleted'", "entry ~= ''"},
 	{"timer", "there is no end of timers", "return {'FULL', now, 0}", "local full = true"},
 	{"timer", "one timer too many", ">= tonumber(ARGV[7])", "> tonumber(ARGV[7])"},
 	{"timer", "there is no end of the sources of timers", "return {'LARGE', now, tonumber(ARGV[9])}", "local large = true"},
@@ -67,26 +66,19 @@ var timerMutants = []mutant{
 	{"timer", "a source is counted beside the one that it replaces", "#source - (waits and #setTo or 0)", "#source"},
 	{"timer", "no smaller source is taken when they are too large", "if more > 0 and bytes", "if bytes"},
 	{"timer", "a source is not counted", "\nweigh(more)\n", "\n"},
-	{"timer", "the source of what is forgotten is counted",
-		"  redis.call('HDEL', timers, id)\n  weigh(-#setTo)\n  redis.call('SET', lock, 'fired",
-		"  redis.call('HDEL', timers, id)\n  redis.call('SET', lock, 'fired"},
-	{"timer", "the source of what is deleted is counted",
-		"  redis.call('HDEL', timers, id)\n  weigh(-#setTo)\n  redis.call('SET', lock, 'deleted",
-		"  redis.call('HDEL', timers, id)\n  redis.call('SET', lock, 'deleted"},
+	{"timer", "the source of what is deleted is counted", "  weigh(-#setTo)\n", ""},
 	{"timer", "there are fewer bytes than none",
 		"math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0)",
 		"(tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more"},
-	{"timer", "a timer is not due", "redis.call('ZADD', due, 1e15 + at, member(at, copy))", ""},
+	{"timer", "a timer is not due", "redis.call('ZADD', due, at, member(at, copy))", ""},
 	{"timer", "a timer is due at once",
-		"redis.call('ZADD', due, 1e15 + at, member(at, copy))", "redis.call('ZADD', due, 1e15 + now, member(at, copy))"},
+		"redis.call('ZADD', due, at, member(at, copy))", "redis.call('ZADD', due, now, member(at, copy))"},
 	{"timer", "a member is made due twice",
-		"redis.call('ZADD', due, 1e15 + at, member(at, copy))",
-		"redis.call('ZADD', due, 1e15 + at, member(at, request(copy)))"},
-	{"timer", "a timer lies among what is no timer's", "redis.call('ZADD', due, 1e15 + at", "redis.call('ZADD', due, at"},
+		"redis.call('ZADD', due, at, member(at, copy))",
+		"redis.call('ZADD', due, at, member(at, request(copy)))"},
 	{"timer", "what was replaced is due", "if waits then redis.call('ZREM', due, member(setAt, setBy)) end", ""},
-	{"timer", "a timer has no entry", "redis.call('HSET', timers, id, at", "redis.call('GET', lock, at"},
+	{"timer", "a timer has no entry", "redis.call('SET', timer, at ..", "redis.call('GET', at .."},
 	{"timer", "what was replaced counts as new", "(waits and ' 0 ' or ' 1 ')", "' 1 '"},
-	{"timer", "a deletion locks the timer that is set next", "if mark then redis.call('DEL', lock) end", ""},
 	{"timer", "nobody is told", "redis.pcall('PUBLISH', ARGV[8], 'due')", ""},
 	{"timer", "all are told of what is far away", "if tonumber(at) < now + 2000 then redis", "if true then redis"},
 	{"dynamic", "asked again, another answer", "  return {code, now, tonumber(number)}\n", ""},
@@ -116,7 +108,7 @@ var timerMutants = []mutant{
 }
 
 func (s *timerScripts) named(name string) **script {
-	return map[string]**script{"timer": &s.timer, "dynamic": &s.dynamic}[name]
+	return map[string]**script{"timer": &s.timer, "settle": &s.settle, "dynamic": &s.dynamic}[name]
 }
 
 func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
@@ -140,7 +132,7 @@ func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
 
 // probeTimers checks what walks do not see: time, numbers, nudges, and the jobs.
 func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
-	w := &timerWalk{rdb: rdb, scripts: scripts, keys: newKeys("walk")}
+	w := &timerWalk{rdb: rdb, scripts: scripts, keys: newKeys("walk"), members: map[string]*shot{}}
 	defer func() {
 		if p := recover(); p != nil {
 			broken, ok := p.(wrong)
@@ -167,7 +159,7 @@ func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
 	w.probeTimes(told)
 	w.probeSizes()
 	w.probeJobs(told)
-	w.probeCleaning()
+	w.probeForgetting(told)
 	w.probeMemory()
 	return nil
 }
@@ -201,8 +193,8 @@ func (w *timerWalk) probeTimes(told func(...string)) {
 		w.sets("a", c.copied, c.at, c.source, "SET 0")
 		w.sets("a", c.copied+".1", c.at, c.source, "SET 0")
 		m := Due{Tick: fromMillis(c.at), Job: "timer:a", Kind: "timer", Attempt: 1, Nonce: c.copied}.Member()
-		score, _ := w.do("ZSCORE", w.keys.due, m).(string)
-		w.demand(number(score) == timersBehind+c.at && w.entry("a") == c.source, "%d: %q is due at %s: %v", n, m, score, w.due())
+		score, _ := w.do("ZSCORE", w.keys.dueTimers, m).(string)
+		w.demand(number(score) == c.at && w.entry("a") == c.source, "%d: %q is due at %s: %v", n, m, score, w.due())
 	}
 	w.demand(len(w.due()) == 3, "due: %v", w.due())
 	for id, request := range map[string]string{"a": "d1", "b": "d2", "c": "d3"} {
@@ -234,65 +226,74 @@ func (w *timerWalk) probeSizes() {
 
 // lasts demands that the mark of a timer ends after so long.
 func (w *timerWalk) lasts(id string, d time.Duration) {
-	ttl, _ := w.do("PTTL", w.keys.lock(TimerJob(id), timerSlot(id))).(int64)
+	ttl, _ := w.do("PTTL", w.keys.timer(TimerJob(id))).(int64)
 	w.demand(ttl > d.Milliseconds()-10_000 && ttl <= d.Milliseconds(), "the mark of %s lasts %d ms", id, ttl)
 }
 
-// probeCleaning takes timers that wait, run and were handed on for what nobody deals with.
-func (w *timerWalk) probeCleaning() {
-	const day = 86_400_000
-	now := w.now()
-	ledger := w.keys.ledger(TimerJobs)
-	cleaned := func(what, id string, want int64) {
-		_, n := w.timer("clean", id)
-		w.demand(n == want, "%s: cleaned up %d, want %d", what, n, want)
-	}
+// probeForgetting ends runs of timers.
+func (w *timerWalk) probeForgetting(told func(...string)) {
 	w.do("FLUSHDB")
-	w.sets("a", "q1", now-day-10_000, "{}", "SET 1")
-	cleaned("it waits", "a", 0)
-	_, n := w.timer("forget", "a") // the end of a run that was asked for again
-	w.demand(n == 0 && w.entry("a") != "", "it was forgotten while it waited: %d", n)
-	w.do("ZADD", w.keys.due, now-day-10_000, w.due()[0]) // where an older version put it
-	cleaned("it waits among jobs", "a", 0)
-	w.do("DEL", w.keys.due)
-	runs := func(id string) {
-		w.do("SET", w.keys.lock(TimerJob(id), timerSlot(id)), "u1")
-		w.do("HSET", ledger, "r:u1", "its record")
+	w.do("HSET", w.keys.ledger(TimerJobs), "born", 1)
+	now := w.now()
+	bytes := func(want string) {
+		got := w.do("HGET", w.keys.ledger(TimerJobs), "bytes")
+		w.demand(got == want, "the sources have %v bytes, want %s", got, want)
 	}
-	runs("a")
-	cleaned("it runs", "a", 0)
-	_, n = w.timer("forget", "a")
-	w.demand(n == 0 && w.entry("a") != "", "it was forgotten while it ran: %d", n)
-	w.do("HDEL", ledger, "r:u1")
-	w.do("ZADD", w.keys.due, 1, "1 no-timer x 1 0 n")
-	for i := range 999 {
-		w.do("ZADD", w.keys.due, i, fmt.Sprint("1 no-timer x 1 0 ", i))
-		w.do("ZADD", w.keys.due, timersBehind+i, fmt.Sprint("1 timer:other x 1 0 ", i))
+	runs := func(member string) *shooter {
+		x := &shooter{uuid: w.name("u"), member: member}
+		d, err := ParseDue(member)
+		w.demand(err == nil, "%v", err)
+		w.members[member] = &shot{id: strings.TrimPrefix(d.Job, timerPrefix), source: "{}"}
+		x.source = "{}"
+		code := w.claim(x)
+		w.demand(code == Won, "%q: %s", member, code)
+		return x
 	}
-	w.do("ZADD", w.keys.due, timersBehind+now+300_000, "1 timer:a x 1 1 u1")
-	cleaned("it was handed on", "a", 0)
-	w.do("ZREM", w.keys.due, "1 timer:a x 1 1 u1")
-	w.do("ZADD", w.keys.due, timersBehind+1000, "1 timer:other x 1 0 n")
-	cleaned("among a thousand", "a", 0)
-	w.do("ZREMRANGEBYSCORE", w.keys.due, timersBehind, "+inf")
-	w.sets("young", "q2", now-day+60_000, "{}", "SET 1")
-	w.do("ZREMRANGEBYSCORE", w.keys.due, timersBehind, "+inf")
-	cleaned("it is young", "young", 0)
-	cleaned("nobody deals with it", "a", 1)
-	w.demand(w.entry("a") == "", "its entry is there")
-	w.do("DEL", w.keys.due)
+	w.sets("a", "q1", now, "{}", "SET 1")
+	told("due")
+	x := runs(w.due()[0])
+	w.settle(x, "handover", 0)
+	told("due")
+	w.settle(runs(w.due()[0]), "give up", 0)
+	w.demand(w.entry("a") == "" && len(w.due()) == 0, "given up, and it is there")
+	bytes("0")
 	w.lasts("a", 24*time.Hour)
 	w.sets("a", "q1.1", now, "{}", "SET 1") // of which the first answer was lost
-	w.sets("a", "q3", now, "{}", "FIRED 0")
+	w.sets("a", "q2", now, "{}", "FIRED 0")
 
-	w.sets("b", "q4", now-day-10_000, "{}", "SET 1")
-	w.do("DEL", w.keys.due)
-	w.sets("b", "q5", now, "{}", "FIRED 0")
-	w.demand(w.entry("b") == "", "set again, it was not forgotten")
+	// Taken over under at-most-once, and its replica knows that it never started.
+	w.sets("b", "q3", now, "{}", "SET 1")
+	told("due")
+	x = runs(w.due()[0])
+	w.settle(x, "reap", w.do("ZSCORE", w.keys.running, x.uuid+" timer:b"))
+	w.demand(w.entry("b") == "", "reaped, and it is there")
+	bytes("0")
+	w.lasts("b", 24*time.Hour)
+	w.settle(x, "abandon", 0)
+	w.demand(w.entry("b") == "{}" && len(w.due()) == 1, "what never started is not there: %v", w.due())
+	bytes("2")
+	ttl, _ := w.do("PTTL", w.keys.timer("timer:b")).(int64)
+	w.demand(ttl == -1, "it is there for %d ms", ttl)
+	told("due")
 
-	// It runs, and its entry was lost.
-	runs("lost")
-	w.sets("lost", "q6", now, "{}", "FIRED 0")
+	// Redis loses its data, the run is to be run again, and somebody sets another timer of that id.
+	w.atLeastOnce = true
+	x = runs(w.due()[0])
+	w.do("FLUSHDB")
+	w.do("HSET", w.keys.ledger(TimerJobs), "born", 2)
+	w.settle(x, "requeue", 0)
+	told("due")
+	again := w.due()[0]
+	w.sets("b", "q4", now+60_000, "{}", "SET 1")
+	told()
+	w.settle(runs(again), "finish", 0)
+	w.demand(w.entry("b") == "{}" && len(w.due()) == 1, "what was set anew is not there: %v", w.due())
+	w.do("HSET", w.keys.ledger(TimerJobs), "bytes", 0) // its ledger was forgotten
+	w.settle(runs(w.due()[0]), "finish", 0)
+	bytes("0")
+
+	w.do("SET", w.keys.timer("timer:c"), "another version's")
+	w.sets("c", "q5", now, "{}", "FIRED 0")
 }
 
 // probeMemory has requests arrive again, and late.

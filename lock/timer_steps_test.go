@@ -9,7 +9,7 @@ import (
 func (w *timerWalk) step(quiet bool) bool {
 	var steps []func()
 	if !quiet {
-		steps = append(steps, w.begin, w.clean, w.day)
+		steps = append(steps, w.begin, w.day)
 	}
 	for _, q := range w.requests {
 		if !q.over {
@@ -63,53 +63,27 @@ func (w *timerWalk) send(q *request, quiet bool) {
 	}
 }
 
-// clean is somebody who finds a timer that looks old, when those have given up who may still hand it on.
-func (w *timerWalk) clean() {
-	id := []string{"a", "b"}[w.rng.IntN(2)]
-	s := w.current[id]
-	if slices.ContainsFunc(w.shooters, func(x *shooter) bool { return x.of == s && x.stage == abandoning }) {
-		return
-	}
-	idle := w.idle(s)
-	_, n := w.timer("clean", id)
-	w.note("clean %s: %d", id, n)
-	w.demand((n == 1) == idle, "%s was cleaned up: %d", id, n)
-	if idle {
-		s.ended = true
-	}
-}
-
-// idle tells whether a shot is kept although nobody deals with it.
-func (w *timerWalk) idle(s *shot) bool {
-	idle := s != nil && s.state == "in hand" && w.entry(s.id) != ""
-	for _, x := range w.shooters {
-		idle = idle && (x.of != s || x.settled)
-	}
-	for _, m := range w.due() {
-		idle = idle && w.members[m] != s
-	}
-	return idle
-}
-
-// day lets a day pass, when no request is under way that could be asked again, nothing is due of what has been dealt with, and
-// nobody who was taken over goes on.
+// day lets a day pass, when no request is under way that could be asked again, and nobody who was taken over goes on: what is
+// left of timers is gone, and so is what is remembered of runs.
 func (w *timerWalk) day() {
 	open := func(q *request) bool { return !q.over }
-	late := func(m string) bool { return w.members[m].ended }
 	goesOn := func(x *shooter) bool { return x.settled && !x.dead && x.stage != over }
-	if slices.ContainsFunc(w.requests, open) || slices.ContainsFunc(w.due(), late) || slices.ContainsFunc(w.shooters, goesOn) {
+	if slices.ContainsFunc(w.requests, open) || slices.ContainsFunc(w.shooters, goesOn) {
 		return
 	}
 	for _, id := range []string{"a", "b"} {
-		key := w.keys.lock(TimerJob(id), timerSlot(id))
+		key := w.keys.timer(TimerJob(id))
 		mark, _ := w.do("GET", key).(string)
 		if strings.HasPrefix(mark, "fired ") || strings.HasPrefix(mark, "deleted ") {
 			w.do("DEL", key)
 			w.newest[id] = nil
 		}
-		if s := w.current[id]; s != nil && s.ended && w.entry(id) == "" && strings.HasPrefix(mark, "fired ") {
+		if s := w.current[id]; s != nil && s.forgotten && strings.HasPrefix(mark, "fired ") {
 			s.state, w.current[id] = "gone", nil
 		}
+	}
+	for _, x := range w.shooters {
+		w.do("DEL", w.keys.memo(x.uuid))
 	}
 	w.note("a day passes")
 }
@@ -118,7 +92,7 @@ func (w *timerWalk) stepsOf(x *shooter, quiet bool) []func() {
 	var steps []func()
 	entry := x.uuid + " " + w.jobOf(x)
 	score := w.do("ZSCORE", w.keys.running, entry)
-	if score != nil && (x.dead || !quiet && x.of != nil && x.stage == inRun && w.rng.IntN(8) == 0) { // dead, or it seems so
+	if score != nil && (x.dead || !quiet && x.of != nil && (x.stage == inRun || x.stage == abandoning) && w.rng.IntN(8) == 0) { // dead, or it seems so
 		steps = append(steps, func() {
 			w.demand(w.settle(x, "reap", score) == "OK", "%s was not reaped", x.uuid)
 			x.of.crashed = true
@@ -142,8 +116,6 @@ func (w *timerWalk) stepsOf(x *shooter, quiet bool) []func() {
 		steps = append(steps, func() { w.begins(x, quiet) })
 	case inRun:
 		steps = append(steps, func() { w.ends(x, quiet) })
-	case handing:
-		steps = append(steps, func() { w.forgets(x) })
 	case abandoning:
 		steps = append(steps, func() {
 			w.settle(x, "abandon", 0)
@@ -165,10 +137,6 @@ func (w *timerWalk) asks(x *shooter, quiet bool) {
 		x.stage = abandoning // it did not hear of it
 	case code == Won:
 		x.stage = claimed
-	case code == Locked: // the re-run of what a late end has ended
-		w.demand(w.members[x.member].ended, "%q is locked", x.member)
-		w.do("ZREM", w.keys.due, x.member)
-		x.stage = over
 	default:
 		w.demand(code == Gone || code == Held, "%q: %s", x.member, code)
 		x.stage = over
@@ -177,7 +145,7 @@ func (w *timerWalk) asks(x *shooter, quiet bool) {
 
 func (w *timerWalk) begins(x *shooter, quiet bool) {
 	d, _ := ParseDue(x.member)
-	switch fate := w.rng.IntN(8); {
+	switch fate := w.rng.IntN(9); {
 	case quiet || fate < 6:
 		w.note("%s starts %s of %s, attempt %d", x.uuid, x.of.id, x.of.request, d.Attempt)
 		w.demand(!slices.Contains(x.of.starts, d.Attempt), "attempt %d of %s was started twice", d.Attempt, x.of.request)
@@ -187,6 +155,9 @@ func (w *timerWalk) begins(x *shooter, quiet bool) {
 	case fate == 6:
 		w.settle(x, "handover", 0)
 		x.stage = over
+	case fate == 7:
+		w.settle(x, "give up", 0)
+		x.of.crashed, x.stage = true, over
 	default:
 		x.dead, x.of.crashed = true, true
 	}
@@ -196,20 +167,11 @@ func (w *timerWalk) ends(x *shooter, quiet bool) {
 	switch fate := w.rng.IntN(8); {
 	case !quiet && fate == 0:
 		x.dead = true
-	case !quiet && fate == 1 && w.atLeastOnce:
+	case !quiet && fate == 1:
 		w.settle(x, "requeue", 0)
 		x.stage = over
 	default:
 		w.settle(x, "finish", 0)
-		x.of.ended = true
-		x.stage = handing // the timer to oblivion
-		x.dead = !quiet && fate == 2
+		x.stage = over
 	}
-}
-
-func (w *timerWalk) forgets(x *shooter) {
-	code, n := w.timer("forget", x.of.id)
-	w.note("%s forgets %s: %s %d", x.uuid, x.of.id, code, n)
-	w.demand(n == 0 || w.current[x.of.id] == x.of, "%s forgot another's timer", x.uuid)
-	x.stage = over
 }

@@ -14,14 +14,14 @@ import (
 )
 
 // A timer walk plays callers that set and delete two timers, and replicas that fire them, each step drawn at random: with
-// lost requests, lost replies, copies that arrive when their sender has given them up, refused starts, crashes, takeovers,
-// and cleaning up at any time. The scripts are the real ones. A model of what a timer is, in the words of its users, is
+// lost requests, lost replies, copies that arrive when their sender has given them up, refused starts, crashes, and
+// takeovers. The scripts are the real ones. A model of what a timer is, in the words of its users, is
 // played beside them, and every answer is compared with it.
 
 // timerScripts is what a walk can be given broken.
-type timerScripts struct{ timer, dynamic *script }
+type timerScripts struct{ timer, settle, dynamic *script }
 
-func realTimerScripts() timerScripts { return timerScripts{timerScript, dynamicScript} }
+func realTimerScripts() timerScripts { return timerScripts{timerScript, settleScript, dynamicScript} }
 
 // shot is one setting of a timer that was taken: it is to be fired once, unless it is replaced or deleted before.
 type shot struct {
@@ -29,7 +29,7 @@ type shot struct {
 	created             int64
 	state               string // waiting | in hand | gone
 	starts              []int  // attempts
-	ended, crashed      bool
+	forgotten, crashed  bool
 }
 
 // request is one call that sets or deletes.
@@ -97,8 +97,7 @@ func (w *timerWalk) run(sc *script, keys []string, args ...any) (code string, n 
 }
 
 func (w *timerWalk) timer(verb, id string, args ...any) (string, int64) {
-	job := TimerJob(id)
-	keys := []string{w.keys.timers, w.keys.due, w.keys.ledger(job), w.keys.lock(job, timerSlot(id))}
+	keys := []string{w.keys.timer(TimerJob(id)), w.keys.dueTimers, w.keys.ledger(TimerJobs)}
 	return w.run(w.scripts.timer, keys, append([]any{verb, id}, args...)...)
 }
 
@@ -109,13 +108,13 @@ func (w *timerWalk) name(kind string) string {
 
 // entry is the source that Redis keeps for an id; "" = none.
 func (w *timerWalk) entry(id string) string {
-	text, _ := w.do("HGET", w.keys.timers, id).(string)
+	text, _ := w.do("GET", w.keys.timer(TimerJob(id))).(string)
 	t, _, _ := parseTimer(id, text)
 	return string(t.Source)
 }
 
 func (w *timerWalk) due() []string {
-	items, _ := w.do("ZRANGE", w.keys.due, 0, -1).([]any)
+	items, _ := w.do("ZRANGE", w.keys.dueTimers, 0, -1).([]any)
 	var members []string
 	for _, i := range items {
 		m, _ := i.(string)
@@ -130,7 +129,6 @@ func (w *timerWalk) ask(q *request, until int64) {
 	again := q.shot != nil && q.shot == w.newest[q.id] && (now == nil || now == q.shot && q.verb == "set")
 	q.copies++
 	copied := fmt.Sprintf("%s.%d", q.uuid, q.copies)
-	idle := w.idle(now)
 	var code string
 	var n int64
 	if q.verb == "set" {
@@ -160,7 +158,6 @@ func (w *timerWalk) ask(q *request, until int64) {
 		q.shot, now.state, w.current[q.id] = now, "gone", nil
 	case now != nil && now.state != "waiting":
 		is("FIRED", 0)
-		now.ended = now.ended || idle
 	default:
 		made := &shot{id: q.id, source: q.source, request: q.uuid, state: "waiting", created: 1}
 		if now != nil {
@@ -181,6 +178,7 @@ func (w *timerWalk) check() {
 	for _, m := range w.due() {
 		s := w.members[m]
 		w.demand(s != nil, "%q is due, and nobody's", m)
+		w.demand(w.entry(s.id) == s.source, "%q is due, and has the source %q", m, w.entry(s.id))
 		w.demand(!seen[s] && s.state != "gone", "%q is due, of %s, which is %s", m, s.request, s.state)
 		seen[s] = true
 	}
@@ -190,7 +188,11 @@ func (w *timerWalk) check() {
 			continue
 		}
 		w.demand(s.state != "waiting" || seen[s], "%s of %s waits, and is not due", id, s.request)
-		w.demand(s.ended || w.entry(id) == s.source, "%s of %s has the source %q", id, s.request, w.entry(id))
+		want := s.source
+		if s.forgotten {
+			want = ""
+		}
+		w.demand(w.entry(id) == want, "%s of %s has the source %q, want %q", id, s.request, w.entry(id), want)
 	}
 	bytes, _ := w.do("HGET", w.keys.ledger(TimerJobs), "bytes").(string)
 	a, b := w.entry("a"), w.entry("b")
@@ -202,14 +204,14 @@ func (w *timerWalk) claim(x *shooter) Code {
 	d, err := ParseDue(x.member)
 	w.demand(err == nil, "%v", err)
 	c := w.claimOf(x, d)
-	keys := []string{w.keys.lock(c.Job, c.slot()), w.keys.ledger(c.Job), w.keys.running, w.keys.due}
+	keys := []string{w.keys.lock(c.Job, c.slot()), w.keys.ledger(c.Job), w.keys.running, w.keys.dueTimers}
 	args := []any{c.Run, c.Job, millis(c.Tick), farFuture, 30_000, 1000, string(c.Policy), c.record()}
 	code, _ := w.run(acquireScript, keys, append(args, c.rest()...)...)
 	w.note("%s asks for %q: %s", x.uuid, x.member, code)
 	if code == string(Won) {
 		s := w.members[x.member]
 		w.demand(s != nil && s.state != "gone", "%s got %q", x.uuid, x.member)
-		w.demand(x.source == s.source || s.ended, "%s got %q, and has read %q, want %q", x.uuid, x.member, x.source, s.source)
+		w.demand(x.source == s.source, "%s got %q, and has read %q, want %q", x.uuid, x.member, x.source, s.source)
 		x.of, s.state = s, "in hand"
 	}
 	return Code(code)
@@ -234,6 +236,8 @@ func (w *timerWalk) settle(x *shooter, verb string, score any) string {
 		again = next.Member()
 	case "abandon":
 		again = c.due().Member()
+	case "give up":
+		verb = "handover"
 	case "finish", "reap":
 		again = c.takeover(1)
 	case "requeue":
@@ -242,14 +246,22 @@ func (w *timerWalk) settle(x *shooter, verb string, score any) string {
 	if again != "" {
 		w.members[again] = x.of
 	}
-	keys := []string{w.keys.lock(c.Job, c.slot()), w.keys.ledger(c.Job), w.keys.running, w.keys.due, w.keys.runs, w.keys.memo(c.Run)}
+	keys := []string{w.keys.lock(c.Job, c.slot()), w.keys.ledger(c.Job), w.keys.running, w.keys.dueTimers, w.keys.runs, w.keys.memo(c.Run),
+		w.keys.failures, w.keys.timer(c.Job)}
+	takenBack := verb == "finish" && slices.Contains(w.due(), again)
 	entry := ""
 	if verb == "reap" {
 		entry = "e"
 	}
-	code, _ := w.run(settleScript, keys, verb, c.Run, c.Job, 0, entry, again, 0, score, 1)
+	code, _ := w.run(w.scripts.settle, keys, verb, c.Run, c.Job, 0, entry, again, 0, score, 1)
 	w.note("%s of %s: %s: %s", x.uuid, c.Job, verb, code)
 	x.settled = true
+	switch {
+	case code == string(OK) && (verb == "finish" || again == ""), takenBack:
+		x.of.forgotten = true
+	case code == string(Late) && again != "" && (verb == "handover" || verb == "abandon"): // evidence that it never started
+		x.of.forgotten = false
+	}
 	return code
 }
 
@@ -266,7 +278,8 @@ func playTimers(rdb redis.UniversalClient, scripts timerScripts, seed uint64) (t
 				panic(p)
 			}
 			err = broken
-			trace = append(trace, fmt.Sprint("due ", w.due()), fmt.Sprint("timers ", w.do("HGETALL", w.keys.timers)))
+			trace = append(trace, fmt.Sprint("due ", w.due()), fmt.Sprint("a ", w.do("GET", w.keys.timer("timer:a"))),
+				fmt.Sprint("b ", w.do("GET", w.keys.timer("timer:b"))))
 		}
 	}()
 	w.do("FLUSHDB")
@@ -276,6 +289,9 @@ func playTimers(rdb redis.UniversalClient, scripts timerScripts, seed uint64) (t
 	}
 	for steps := 0; w.step(true); steps++ {
 		w.demand(steps < 1000, "it does not come to rest")
+	}
+	for _, s := range w.current {
+		w.demand(s == nil || s.forgotten, "what has been dealt with is kept")
 	}
 	for _, s := range w.shots {
 		w.demand(s.state == "gone" || len(s.starts) > 0 || s.crashed, "%s of %s was not fired", s.id, s.request)
@@ -307,7 +323,7 @@ func TestRandomWalksOfTimersBreakNoPromise(t *testing.T) {
 
 func loadTimers(t *testing.T, rdb redis.UniversalClient, s timerScripts) {
 	t.Helper()
-	for _, sc := range []*script{s.timer, s.dynamic} {
+	for _, sc := range []*script{s.timer, s.settle, s.dynamic} {
 		if err := rdb.ScriptLoad(context.Background(), sc.source).Err(); err != nil {
 			t.Fatal(err)
 		}

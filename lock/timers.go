@@ -23,15 +23,14 @@ const (
 	// MaxListed bounds how many of them Timers reads at once, each with its source.
 	MaxListed = 1000
 
-	timerPrefix = "timer:"       // of the job of a single timer
-	timerMemory = 24 * time.Hour // for which the script remembers that one has fired
+	timerPrefix = "timer:" // of the job of a single timer
 )
 
 var (
 	// ErrTimerFired is wrapped by the error of a SetTimer that comes too late: a timer of that id is being fired, or was
 	// within the last day.
 	ErrTimerFired = errors.New("the timer has fired")
-	// ErrNoTimer is wrapped by the error of a Timer that Redis does not know.
+	// ErrNoTimer is wrapped by the error of a Timer that Redis does not know, or not any more.
 	ErrNoTimer = errors.New("there is no such timer")
 	// ErrBadTimer is wrapped by the error of a Timer whose entry this version cannot read.
 	ErrBadTimer = errors.New("its entry cannot be read")
@@ -50,8 +49,8 @@ type TimerState struct {
 	Source []byte
 }
 
-// SetTimer makes a timer come due at a time, in whole milliseconds, or at once if that has passed: as a member of the due
-// set, of the job TimerJob(id) and the kind "timer", for whoever claims it. The id is one word. created tells that none of
+// SetTimer makes a timer come due at a time, in whole milliseconds, or at once if that has passed: as a due member
+// of the job TimerJob(id) and the kind "timer", for whoever claims it. The id is one word. created tells that none of
 // that id was waiting: set again with the same time and source nothing changes, with others it takes the place of the one
 // that waits. The source is opaque here and has MaxSource bytes at most.
 //
@@ -96,27 +95,11 @@ func (s *Store) DeleteTimer(ctx context.Context, id string) (bool, error) {
 	return code == "DELETED", nil
 }
 
-// ForgetTimer deletes what is kept of a timer that has been dealt with; for a day its id is not taken again. What waits,
-// or runs, is left as it is. Finish, Requeue, GiveUp and Drop do this by themselves when the timer is not to be run again,
-// and CleanTimers when nobody did. Harmless when it is repeated, which it is until it is answered or ctx ends; the error
-// wraps ErrNoAnswer.
-func (s *Store) ForgetTimer(ctx context.Context, id string) error {
-	for try := 0; ; try++ {
-		_, err := s.call(ctx, timerScript, 1, s.timerKeys(id), "forget", id)
-		if err == nil {
-			return nil
-		}
-		if !pause(ctx, backoff(try)) {
-			return fmt.Errorf("forgetting timer %q: %w: %w", id, ErrNoAnswer, err)
-		}
-	}
-}
-
 // Timer reads a timer that waits, or is being dealt with. Whoever fires it reads it between Look and the claim: when the
 // claim is won, it was not set anew in between. ErrNoTimer: it was deleted, or dealt with.
 // ErrBadTimer: another version may be able to read it.
 func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Time, err error) {
-	reply, err := s.burst.do(ctx, "hget", s.keys.timers, id)
+	reply, err := s.burst.do(ctx, "get", s.keys.timer(TimerJob(id)))
 	if errors.Is(err, redis.Nil) {
 		err = ErrNoTimer
 	}
@@ -125,6 +108,9 @@ func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Ti
 	}
 	text, _ := reply.(string)
 	t, _, err := parseTimer(id, text)
+	if err != nil {
+		err = fmt.Errorf("reading timer %q: %w", id, err)
+	}
 	return t.Source, t.At, err
 }
 
@@ -155,9 +141,7 @@ func (s *Store) dueTimers(ctx context.Context, limit int) ([]Due, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := rdb.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: s.keys.due, Start: itoa(timersBehind), Stop: "+inf", ByScore: true, Count: int64(max(limit, 0)) + maxWaiting,
-	}).Result()
+	members, err := rdb.ZRange(ctx, s.keys.dueTimers, 0, int64(max(limit, 0))+maxWaiting-1).Result()
 	var timers []Due
 	for _, m := range members {
 		d, err := ParseDue(m)
@@ -170,10 +154,9 @@ func (s *Store) dueTimers(ctx context.Context, limit int) ([]Due, error) {
 
 // appendTimers adds those of the due members that are timers as they were set, and not handed on.
 func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []Due) ([]TimerState, error) {
-	args := []any{"hmget", s.keys.timers}
+	args := []any{"mget"}
 	for _, d := range members {
-		id, _ := TimerID(d.Job)
-		args = append(args, id)
+		args = append(args, s.keys.timer(d.Job))
 	}
 	reply, err := s.burst.do(ctx, args...)
 	texts, _ := reply.([]any)
@@ -190,40 +173,6 @@ func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []
 	return found, err
 }
 
-// CleanTimers goes through some hundred timers, after those of the last time, and forgets those of more than a day ago
-// that nobody deals with any more: their replica died when it had run them, or in the midst of it.
-func (s *Store) CleanTimers(ctx context.Context) error {
-	now, err := s.estimate(ctx)
-	var fields []string
-	if err == nil {
-		fields, err = s.someTimers(ctx)
-	}
-	for f := range slices.Chunk(fields[:len(fields)&^1], 2) {
-		if t, _, bad := parseTimer(f[0], f[1]); err == nil && bad == nil && now.Sub(t.At) > timerMemory {
-			_, err = s.call(ctx, timerScript, 1, s.timerKeys(f[0]), "clean", f[0])
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("cleaning the timers up: %w", err)
-	}
-	return nil
-}
-
-// someTimers are the next hundred or so, ids and entries by turns.
-func (s *Store) someTimers(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.burst.timeout)
-	defer cancel()
-	rdb, err := s.burst.server(ctx)
-	if err != nil {
-		return nil, err
-	}
-	fields, next, err := rdb.HScan(ctx, s.keys.timers, s.cleaned.Load(), "", 100).Result()
-	if err == nil {
-		s.cleaned.Store(next)
-	}
-	return fields, err
-}
-
 func (s *Store) changeTimer(ctx context.Context, verb, id string, more ...any) (code string, n int64, err error) {
 	return s.change(ctx, timerScript, func(request string, try int, until int64) ([]string, []any) {
 		if try > 0 {
@@ -234,19 +183,18 @@ func (s *Store) changeTimer(ctx context.Context, verb, id string, more ...any) (
 }
 
 func (s *Store) timerKeys(id string) []string {
-	job := TimerJob(id)
-	return []string{s.keys.timers, s.keys.due, s.keys.ledger(job), s.keys.lock(job, timerSlot(id))}
+	return []string{s.keys.timer(TimerJob(id)), s.keys.dueTimers, s.keys.ledger(TimerJobs)}
 }
 
-// timerSlot keeps the runs of timers apart in the ledger that they share.
-func timerSlot(id string) string { return ":" + id }
-
-// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`.
+// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, or what is left of a timer.
 func parseTimer(id, text string) (t TimerState, nonce string, err error) {
 	f := strings.SplitN(text, " ", 4)
+	if f[0] == "fired" || f[0] == "deleted" {
+		return TimerState{}, "", ErrNoTimer
+	}
 	ms, err := strconv.ParseInt(f[0], 10, 64)
 	if err != nil || len(f) != 4 {
-		return TimerState{}, "", fmt.Errorf("reading timer %q: %w: %.60q", id, ErrBadTimer, text)
+		return TimerState{}, "", fmt.Errorf("%w: %.60q", ErrBadTimer, text)
 	}
 	return TimerState{ID: id, At: fromMillis(ms), Source: []byte(f[3])}, f[1], nil
 }

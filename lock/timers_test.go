@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/lossy"
 	"github.com/solotick/solotick/lock"
 )
 
 const (
-	timersKey   = "solotick:{svc}:timers"
+	dueTimers   = "solotick:{svc}:timers:due"
+	timerKey    = "solotick:{svc}:timer:" // and its id
 	timerLedger = "solotick:{svc}:job:@timers"
 )
 
@@ -226,7 +228,6 @@ func TestTimerThatIsHandedOnKeepsItsSource(t *testing.T) {
 		between := func(what string) {
 			w.Helper()
 			a.comesTooLate("x")
-			w.must(a.ForgetTimer(w.Context(), "other"))
 			if timers, err := a.Timers(w.Context(), 10); err != nil || len(timers) != 0 || a.source("x") != "source" {
 				w.Fatalf("%s: timers %+v, %v, source %q", what, timers, err, a.source("x"))
 			}
@@ -302,9 +303,8 @@ func TestTimersOfOneLedgerAreRunsOfTheirOwn(t *testing.T) {
 		for _, id := range []string{"a", "b", "c", "d"} {
 			a.comesTooLate(id)
 		}
-		// The reaped ones are kept: their replica may still know that they never started.
-		for id, want := range map[string]string{"a": "a", "b": "", "c": "", "d": "d"} {
-			if got := a.source(id); got != want {
+		for _, id := range []string{"a", "b", "c", "d"} {
+			if got := a.source(id); got != "" {
 				w.Errorf("source of %s: %q", id, got)
 			}
 		}
@@ -318,32 +318,40 @@ func TestTimersOfOneLedgerAreRunsOfTheirOwn(t *testing.T) {
 	})
 }
 
-func TestDroppedTimerIsForgotten(t *testing.T) {
+// TestWhatIsLeftOfALostTimerIsDroppedAlone has another timer of that id set after Redis has lost its data.
+func TestWhatIsLeftOfALostTimerIsDroppedAlone(t *testing.T) {
 	onEvery(t, func(w *world) {
 		a := w.replica("a")
 		a.sets("x", w.tick(0), "source", true)
+		d := a.sees()
+		w.must(w.admin.Del(w.Context(), timerKey+"x", dueTimers).Err())
+		a.sets("x", w.now().Add(time.Hour), "anew", true)
+		w.must(w.admin.ZAdd(w.Context(), dueTimers, redis.Z{Score: 1, Member: d.Member()}).Err())
 		if ok, _, err := a.Drop(w.Context(), a.sees(), false); !ok || err != nil {
 			w.Fatalf("drop: %t, %v", ok, err)
 		}
+		if ds := w.dues(); len(ds) != 1 || a.source("x") != "anew" {
+			w.Errorf("due: %+v, source %q", ds, a.source("x"))
+		}
+	})
+}
+
+// TestTimerWhoseRunWasTakenOverIsNotSetForADay has its replica die, one that is not to be run again.
+func TestTimerWhoseRunWasTakenOverIsNotSetForADay(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.knowsTimers()
+		a, b := w.replica("a"), w.replica("b")
+		a.sets("x", w.tick(0), "source", true)
+		b.wins(b.claimOf(b.sees()))
+		a.reaps(1)
 		if a.source("x") != "" {
 			w.Error("its source is kept")
 		}
 		a.comesTooLate("x")
-	})
-}
-
-func TestWaitingTimerIsNotForgotten(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.knowsTimers()
-		a, b := w.replica("a"), w.replica("b")
-		a.sets("x", w.tick(0), "source", true)
-		w.must(a.ForgetTimer(w.Context(), "x"))
-		l, _ := b.wins(b.claimOf(b.sees()))
-		w.must(a.ForgetTimer(w.Context(), "x"))
-		if a.source("x") != "source" {
-			w.Fatal("forgotten while it ran")
-		}
-		b.finishes(l, 0)
+		w.pass(24*time.Hour - time.Second)
+		a.comesTooLate("x")
+		w.pass(time.Second)
+		a.sets("x", w.tick(1), "anew", true)
 	})
 }
 
@@ -450,7 +458,7 @@ func TestThereAreNoMoreTimersThanAMillion(t *testing.T) {
 		a := w.replica("a")
 		f := a.proxy.On(lossy.Script(lock.TimerSHA), 1, lossy.Copy)
 		a.sets("x", w.tick(0), "", true)
-		if limit := f.Words()[13]; limit != "1000000" { // EVALSHA, hash, 4, four keys, six more
+		if limit := f.Words()[12]; limit != "1000000" { // EVALSHA, hash, 3, three keys, six more
 			w.Errorf("it is to hold %s: %v", limit, f.Words())
 		}
 	})

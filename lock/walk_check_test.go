@@ -35,7 +35,7 @@ func (w *walk) look(x *fiber) walkSight {
 	ctx := context.Background()
 	pipe := w.rdb.Pipeline()
 	fields := pipe.HGetAll(ctx, w.ledger())
-	due := pipe.ZRange(ctx, w.keys.due, 0, -1)
+	due := pipe.ZRange(ctx, w.keys.dueJobs, 0, -1)
 	running := pipe.ZRangeWithScores(ctx, w.keys.running, 0, -1)
 	var owner *redis.StringCmd
 	if x != nil {

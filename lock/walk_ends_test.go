@@ -50,7 +50,7 @@ func (w *walk) settlement(x *fiber) []any {
 }
 
 func (w *walk) settleKeys(x *fiber) []string {
-	return []string{w.lockOf(&x.claim), w.ledger(), w.keys.running, w.keys.due, w.keys.runs, w.keys.memo(x.claim.Run)}
+	return []string{w.lockOf(&x.claim), w.ledger(), w.keys.running, w.keys.dueJobs, w.keys.runs, w.keys.memo(x.claim.Run), w.keys.failures}
 }
 
 // settle sends a settlement for the first time, or a copy of it, and compares what becomes of it with what is to.

@@ -40,7 +40,7 @@ func (w *walk) stepsOfReplicas(quiet bool) []func() {
 	if !quiet {
 		steps = append(steps, w.passes, w.passes)
 	}
-	members := w.list("ZRANGE", w.keys.due, 0, -1)
+	members := w.list("ZRANGE", w.keys.dueJobs, 0, -1)
 	for r := range w.alive {
 		if !w.alive[r] {
 			continue
@@ -133,7 +133,7 @@ func (w *walk) operate(sc *script, keys []string, args ...any) int64 {
 
 func (w *walk) triggers() {
 	d := Due{Job: walkJob, Kind: "manual", Attempt: 1, Nonce: fmt.Sprint("t", w.counter)}
-	tick := w.operate(w.scripts.ask, []string{w.ledger(), w.keys.due}, d.suffix(), w.keys.events)
+	tick := w.operate(w.scripts.ask, []string{w.ledger(), w.keys.dueJobs}, d.suffix(), w.keys.events)
 	w.demand(!w.ofTable(tick) && tick >= w.clock, "%d is no tick of a trigger", tick)
 }
 

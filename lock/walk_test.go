@@ -238,7 +238,7 @@ func (w *walk) run(x *fiber, sc *script, keys []string, args ...any) []any {
 // question is what a claim asks.
 func (w *walk) question(c *Claim, until int64) (keys []string, args []any) {
 	args = []any{c.Run, c.Job, millis(c.Tick), until, c.TTL.Milliseconds(), c.tolerance().Milliseconds(), string(c.Policy), c.record()}
-	return []string{w.lockOf(c), w.ledger(), w.keys.running, w.keys.due}, append(args, c.rest()...)
+	return []string{w.lockOf(c), w.ledger(), w.keys.running, w.keys.dueJobs}, append(args, c.rest()...)
 }
 
 // acquire asks once, and takes the answer down.
@@ -350,14 +350,14 @@ func (w *walk) dropDue(m string) {
 		missed = 1
 	}
 	gaps := w.text("HGET", w.ledger(), "gaps")
-	parts := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.due}, m, missed)
+	parts := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.dueJobs}, m, missed)
 	w.note("%d %q is dropped: %v", w.clock-walkStart, m, parts)
 	if missed == 1 {
 		gaps += fmt.Sprintf("%d-%d ", t-1, t+1)
 	}
-	w.demand(parts[2] == int64(1) && parts[3] == gaps && w.text("ZSCORE", w.keys.due, m) == "", "dropped %q: %v, want the gaps %q", m, parts,
+	w.demand(parts[2] == int64(1) && parts[3] == gaps && w.text("ZSCORE", w.keys.dueJobs, m) == "", "dropped %q: %v, want the gaps %q", m, parts,
 		gaps)
-	again := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.due}, m, missed)
+	again := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.dueJobs}, m, missed)
 	w.demand(again[2] == int64(0) && again[3] == gaps, "dropped again: %v", again)
 	w.finished[t] = true
 	w.check(w.look(nil))
@@ -370,7 +370,7 @@ func play(rdb redis.UniversalClient, scripts walkScripts, seed uint64) (trace []
 		trace = w.trace
 		if p := recover(); p != nil {
 			err = brokenBy(p)
-			trace = append(trace, fmt.Sprint("ledger ", w.list("HGETALL", w.ledger())), fmt.Sprint("due ", w.list("ZRANGE", w.keys.due, 0, -1)))
+			trace = append(trace, fmt.Sprint("ledger ", w.list("HGETALL", w.ledger())), fmt.Sprint("due ", w.list("ZRANGE", w.keys.dueJobs, 0, -1)))
 		}
 	}()
 	w.do("FLUSHDB")

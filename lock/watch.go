@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func (r Running) Renewed(ttl time.Duration) time.Time { return fromMillis(r.leas
 // Sight is what one Look saw.
 type Sight struct {
 	Runs      []Running
-	Due       []Due     // members of the due set whose time has come: those of timers last, the oldest first otherwise
+	Due       []Due     // what is due: timers last, the oldest first otherwise
 	Next      time.Time // when the first of the others that are no timers' comes due, by Redis' time; zero = there is none
 	NextTimer time.Time // when the first timer that is not due comes due, likewise
 	// Strange is how many members it passed over among the timers that it read: another version wrote them.
@@ -60,8 +61,8 @@ func (s *Store) Look(ctx context.Context, timers int64) (Sight, error) {
 	sent := s.boottime()
 	at := pipe.Time(ctx)
 	running := pipe.ZRangeWithScores(ctx, s.keys.running, 0, -1)
-	ofJobs := s.askDue(ctx, pipe, 0, until, maxDue)
-	ofTimers := s.askDue(ctx, pipe, timersBehind, until, max(timers, 1))
+	ofJobs := askDue(ctx, pipe, s.keys.dueJobs, longestWait.Milliseconds(), until, maxDue)
+	ofTimers := askDue(ctx, pipe, s.keys.dueTimers, math.MaxInt64, until, max(timers, 1))
 	// HGET of what is not there would be an error; and go-redis' own HMGet takes any number for the length of an array.
 	jobs := pipe.Do(ctx, "hmget", s.keys.jobs, revision)
 	born := pipe.Do(ctx, "hmget", s.keys.ledger(TimerJobs), "born")
@@ -69,7 +70,7 @@ func (s *Store) Look(ctx context.Context, timers int64) (Sight, error) {
 		return Sight{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
 	s.clock.observe(sent, s.boottime(), at.Val(), time.Microsecond)
-	newest, err := s.endOfDue(ctx, rdb, ofJobs, until)
+	newest, err := ofJobs.end(ctx, rdb, until)
 	if err != nil {
 		return Sight{}, fmt.Errorf("looking at what is due: %w", err)
 	}

@@ -40,8 +40,6 @@ const (
 	ledger  = "solotick:{svc}:job:billing"
 	running = "solotick:{svc}:running"
 	dueSet  = "solotick:{svc}:due"
-
-	timersBehind = 1e15 // is the score of a timer that is due beside that of another member
 )
 
 // world is one Redis, over which a case is played: miniredis in a bubble, or a redis-server in real time.
@@ -269,13 +267,15 @@ func (w *world) field(name string) string {
 	return v
 }
 
-// dues are the members of the due set, parsed.
+// dues are the members of both sets of what is due, parsed.
 func (w *world) dues() []lock.Due {
 	w.Helper()
 	members, err := w.admin.ZRange(w.Context(), dueSet, 0, -1).Result()
 	w.must(err)
+	timers, err := w.admin.ZRange(w.Context(), dueTimers, 0, -1).Result()
+	w.must(err)
 	var ds []lock.Due
-	for _, m := range members {
+	for _, m := range append(members, timers...) {
 		d, err := lock.ParseDue(m)
 		w.must(err)
 		ds = append(ds, d)

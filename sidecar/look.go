@@ -90,7 +90,6 @@ func (l *looker) look(ctx context.Context) {
 	l.standing.answeredOnce.Store(true)
 	l.takeover.look(ctx, seen.Runs)
 	l.due.take(ctx, seen.Runs, seen.Due)
-	l.timers.clean(ctx)
 }
 
 // comesNext is when there is something else to take, as far as a look has seen. The next timer is nothing to look for while

@@ -22,9 +22,6 @@ const timersAtOnce = 256
 // maxStrange bounds how many members of another version, which this one cannot read, a look reads past.
 const maxStrange = 1000
 
-// cleanEvery is how often some of the timers are gone through, for those that died with their replica.
-const cleanEvery = time.Minute
-
 // nothingMore is a timer's schedule: it has no tick after the one that is due.
 var nothingMore = func() *schedule.Schedule {
 	s, err := schedule.Parse("@at 1970-01-01T00:00:00Z", schedule.Options{TimeZone: "UTC"})
@@ -48,7 +45,6 @@ type timers struct {
 
 	timing     atomic.Int64 // timers that a fire here is busy with; written by looks and fires
 	unreadable int64        // members of another version, as the last look counted them; the looker's alone
-	cleaned    time.Time    // when this replica last had timers gone through; the looker's alone
 }
 
 // newTimerJob makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
@@ -90,19 +86,6 @@ func (t *timers) wanted() int64 {
 // room is how many more timers this replica can begin now.
 func (t *timers) room() int64 {
 	return max(min(timersAtOnce-t.timing.Load(), t.admission.room()), 0)
-}
-
-// clean has some of the timers gone through from time to time, beside the looks.
-func (t *timers) clean(ctx context.Context) {
-	if time.Since(t.cleaned) < cleanEvery {
-		return
-	}
-	t.cleaned = time.Now()
-	t.deferred.beside(lock.TimerJobs, func() {
-		if err := t.store.CleanTimers(ctx); err != nil && ctx.Err() == nil {
-			t.log.Debug("the timers were not gone through", "err", err)
-		}
-	})
 }
 
 // fire starts a timer that is due, unless a fire here is busy with it already.

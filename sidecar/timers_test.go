@@ -315,7 +315,7 @@ func TestAResumptionThatIsNotHeardCostsSeconds(t *testing.T) {
 // dueTimer makes a member that is due among timers.
 func (w *world) dueTimer(at time.Duration, member string) {
 	w.t.Helper()
-	_, err := w.redis.ZAdd(dueSet, 1e15+float64(w.origin().Add(at).UnixMilli()), member)
+	_, err := w.redis.ZAdd("solotick:{test}:timers:due", float64(w.origin().Add(at).UnixMilli()), member)
 	w.must(err)
 }
 
@@ -330,7 +330,7 @@ func TestWhatIsNotTakenAmongTimersHidesNoneBehindIt(t *testing.T) {
 				w.replica(time.Millisecond)
 				w.at(0)
 				for i := range 3 {
-					w.redis.HSet("solotick:{test}:timers", fmt.Sprint("x", i), "another version's")
+					w.must(w.redis.Set(fmt.Sprint("solotick:{test}:timer:x", i), "another version's"))
 					w.dueTimer(4900*time.Millisecond, fmt.Sprintf(member, i))
 				}
 				w.setTimer("a", 5*time.Second, "")
@@ -391,18 +391,6 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 		r.firer.leave(&wake{place: place})
 		w.at(10 * time.Second)
 		w.each("timer:a", time.Minute, 3500*time.Millisecond, 3500*time.Millisecond, 10*time.Millisecond)
-	})
-}
-
-func TestTimersThatNobodyDealsWithAreCleanedUp(t *testing.T) {
-	simulate(t, noJobs, func(w *world) {
-		w.replica(time.Second)
-		w.at(0)
-		w.redis.HSet("solotick:{test}:timers", "forsaken", fmt.Sprint(w.origin().Add(-25*time.Hour).UnixMilli(), " nonce 1 source"))
-		w.at(cleanEvery + 2*time.Second)
-		if left := w.redis.HGet("solotick:{test}:timers", "forsaken"); left != "" {
-			t.Errorf("it is still there: %s", left)
-		}
 	})
 }
 

@@ -34,6 +34,7 @@ func (w *world) check() {
 	w.checkDrains()
 	w.checkConfirmed()
 	w.checkTimersFired()
+	w.checkTimersForgotten()
 	w.checkFates()
 	w.met["writes that were denied"] += w.redis.denials
 	w.met["answers to WAIT of too few"] += w.redis.unconfirmed

@@ -119,6 +119,9 @@ func leftover(field string) bool {
 	return field == "runs" || field == "behind" || strings.HasPrefix(field, "r:")
 }
 
+// leftoverTimer tells whether the entry of a timer is more than a mark.
+func leftoverTimer(entry string) bool { return strings.IndexAny(entry, "0123456789") == 0 }
+
 // unbooked are the gaps of a ledger that nobody has counted yet: from and to, both exclusive.
 func (s *store) unbooked(job string) (gaps [][2]int64) {
 	for _, gap := range strings.Fields(s.mini.HGet(prefix+"job:"+job, "gaps")) {

@@ -17,6 +17,8 @@ type tooth struct {
 
 var teeth = []tooth{
 	{"drop the compare", "6: accounts", "", []edit{{"lock/settle.lua", "elseif not record then", "elseif false then"}}},
+	{"keep what a timer was to do", "6: accounts", "timers", []edit{{"lock/settle.lua",
+		"(verb == 'finish' or again == '') and forget()", "(again == '') and forget()"}}},
 	{"drop the claim", "1: never twice", "", []edit{
 		{"lock/acquire.lua", "local moved = member == '' and ARGV[3] or h[2] or 0", "local moved = h[2] or 0"},
 	}},
@@ -30,7 +32,7 @@ var teeth = []tooth{
 			"if verb ~= 'finish' and verb ~= 'reap' and again ~= '' then"},
 	}},
 	{"forget what waited behind a crash", "2: never lost", "", []edit{
-		{"lock/settle.lua", "enqueue(tick .. ' ' .. job .. ' catchup", "local _ = verb == 'reap' or enqueue(tick .. ' ' .. job .. ' catchup"},
+		{"lock/settle.lua", "enqueue(free, 0)", "local _ = verb == 'reap' or enqueue(free, 0)"},
 	}},
 	{"extend without compare", "4: a foreign lock", "", []edit{
 		{"lock/extend.lua", "if not record or owner and owner ~= uuid then return {'LOST', now} end", ""},

@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -125,6 +127,19 @@ func (w *world) checkTimersFired() {
 			continue
 		}
 		w.violatedAt(from, "2: never lost", job, "the timer that came due at %s was never fired, and could have been since %s", due, from)
+	}
+}
+
+// checkTimersForgotten: what a timer was to do is kept as long as it is due, and all runs are over.
+func (w *world) checkTimersForgotten() {
+	due, _ := w.redis.mini.ZMembers(prefix + "timers:due") // an error is an empty set
+	for id := range w.redis.claims.timers {
+		job := lock.TimerJob(id)
+		entry, _ := w.redis.mini.Get(prefix + job) // and this an empty one
+		isDue := slices.ContainsFunc(due, func(m string) bool { return strings.Fields(m)[memberJob] == job })
+		if !isDue && leftoverTimer(entry) {
+			w.violated("6: accounts", job, "it is not due, and what it was to do is still kept")
+		}
 	}
 }
 
