@@ -107,8 +107,8 @@ func (c *Scenario) policyOf(replica int, tick uint8) Policy {
 	return c.Policy
 }
 
-// queues tells whether any tick is asked with Queue.
-func (c *Scenario) queues() bool {
+// Queues tells whether any tick is asked with Queue.
+func (c *Scenario) Queues() bool {
 	return c.Policy == Queue || c.Reload != 0 && c.After == Queue || c.Rollout && slices.Contains(c.By[:c.Replicas], Queue)
 }
 

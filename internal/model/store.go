@@ -83,7 +83,7 @@ func (m *model) addDue(s *state, d due) {
 
 // handOn notes which due member is the newest tick that went back to the due set. That is asked for under Queue alone.
 func (m *model) handOn(s *state, d due) {
-	if !m.queues() {
+	if !m.Queues() {
 		return
 	}
 	list := &s.redis.due
