@@ -327,11 +327,19 @@ func (c *court) behindTheHandedOn(tick time.Time) bool {
 	})
 }
 
+// givenBack tells whether a run under at-least-once is the second of its tick: a replica that was cut off or stopped at that
+// moment had claimed it, and gave it back when it heard of that, under the kind that it had.
+func (c *court) givenBack(r *run) bool {
+	return c.job.again && r.kind == "schedule" && r.attempt == 1 && slices.ContainsFunc(c.record.strikes, func(s strike) bool {
+		return (s.harm == cut || s.harm == stopped) && s.target != r.replica && s.from.Sub(r.tick).Abs() <= edge && !r.begin().Add(edge).Before(s.to)
+	})
+}
+
 // unanswered tells whether a tick may have been claimed by a replica that was cut off before it heard so: it gives the
 // claim back once no copy of its question can arrive any more, which is a lease later, and leaves no entry. One that stood
 // still does so when it goes on, and the tick is gone if the next one is due by then.
 func (c *court) unanswered(tick time.Time) bool {
-	if len(c.byTick[tick]) > 0 {
+	if slices.ContainsFunc(c.byTick[tick], func(r *run) bool { return !c.givenBack(r) }) {
 		return false
 	}
 	return slices.ContainsFunc(c.record.strikes, func(s strike) bool {

@@ -261,6 +261,24 @@ func TestTooManyExcusesAreFound(t *testing.T) {
 	}
 }
 
+// Under at-least-once another replica runs what a claimant that stood still gives back, under the kind that it had, and ticks
+// of that time are refused behind it.
+func TestATickThatIsGivenBackIsRunLate(t *testing.T) {
+	s := newScene(again)
+	s.fire(0)
+	s.run(1, 3.41, 3.42, succeeded).Replica = "r2"
+	s.run(3, 3.43, 3.44, succeeded).Kind = "catchup"
+	s.judged(t, "lost", "started although a newer tick was due")
+	s.strike(stopped, "r1", .99, 3.4)
+	if got := s.judged(t); got.overlaps != 1 {
+		t.Errorf("got %+v", got)
+	}
+	s.record.strikes[0] = strike{stopped, "r1", at(.5), at(3.4)} // it was another one's to claim
+	s.judged(t, "lost", "started although a newer tick was due")
+	s.record.strikes[0] = strike{stopped, "r1", at(.99), at(4)} // it cannot have given it back
+	s.judged(t, "lost", "started although a newer tick was due")
+}
+
 func TestExcusesAreCountedWithTheirCause(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 2, 3)
