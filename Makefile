@@ -4,24 +4,29 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build test lint soak bench nemesis model sim
+.PHONY: build test proof lint soak bench nemesis model sim
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
 
 # Those that take the longest begin first, so that none of them is left alone at the end.
-LONGEST = ./internal/sim ./sidecar ./cmd/solotick ./lock
+LONGEST = ./sidecar ./cmd/solotick ./lock ./internal/sim
 
-test: ## all tests, with the race detector; installs redis-server, prometheus, systemd and chromium when they are missing and it may
+test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd and chromium when they are missing and it may
 	.ci/redis
 	.ci/prometheus
 	.ci/systemd
 	go test -race -timeout 20m $(LONGEST) ./...
-	go test -timeout 10m -run Mutant ./lock # scripts, which the race detector knows nothing of
 	cd bench && go vet ./... && go test -timeout 5m ./...
 	cd examples/check && go vet ./... && go test -timeout 5m ./...
 	.ci/chromium
 	cd sidecar/admin/browser && go vet ./... && go test -timeout 5m ./...
+
+# The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to ten times as slow.
+proof: ## the long proofs, without the race detector: mutants of scripts, replays of the model, its small worlds, simulated seeds, seeded faults
+	.ci/redis
+	go test -timeout 20m -run 'Mutant|Replay' ./lock
+	go test -timeout 40m ./internal/model/... ./internal/sim
 
 lint: ## formatting, marks of merges, vet, staticcheck, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }

@@ -146,7 +146,7 @@ func (m *model) behind(s *state, c claim) answer {
 
 // queueFull tells whether a tick waits already, behind the run or in the due set. A list finds room all the same.
 func (m *model) queueFull(rd *store, tick uint8) bool {
-	return rd.waits != 0 || m.has(DueWaits) && rd.due[0].tick != 0 && !m.lists(rd, tick)
+	return !m.lists(rd, tick) && (rd.waits != 0 || m.has(DueWaits) && rd.due[0].tick != 0)
 }
 
 // lists tells whether a claim makes older ticks due as well.

@@ -41,11 +41,19 @@ const (
 	actCount
 )
 
-// action is one step, to be told in a counterexample. what depends on the kind.
+// action is one step, to be told in a counterexample or replayed. what depends on the kind.
 type action struct {
 	kind           actionKind
 	replica, fiber uint8
 	what           uint8
+	request        stray // that Redis runs in this step; its phase is idle if there is none
+	inTime         bool  // its window is open
+}
+
+// running is an action in which Redis runs a request.
+func (a action) running(z stray, inTime bool) action {
+	a.request, a.inTime = z, inTime
+	return a
 }
 
 func (a action) who() string {

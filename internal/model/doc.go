@@ -48,6 +48,12 @@
 //   - When a due member is worth firing no more, except in scenarios with Drops.
 //   - That only the newest 100 refused ticks are kept.
 //
+// # Replay
+//
+// The model is a twin of the scripts, written by hand. A [Trace] is a random path through its states; the tests of package
+// lock have the real scripts do each of its steps, and compare what they answer and what Redis knows. What the model leaves
+// out on purpose is said there.
+//
 // # Mends
 //
 // A [Mend] is one thought of the protocol that can be left out. The search then finds a counterexample, for all but one:

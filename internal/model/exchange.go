@@ -70,13 +70,14 @@ func (m *model) exchange(s *state, p at, emit emit) {
 func (m *model) arrive(s *state, p at, emit emit) {
 	next := *s
 	f := p.in(&next)
-	a := m.call(&next, copyOf(f, p), f.isOpen(f.under))
+	z, inTime := copyOf(f, p), f.isOpen(f.under)
+	a := m.call(&next, z, inTime)
 	f.request, f.answer = answered, a
 	if !m.has(Gaps) {
 		f.heard = next.heard
 	}
 	next.heard = heard{}
-	emit(&next, p.act(actArrive, uint8(a)), false)
+	emit(&next, p.act(actArrive, uint8(a)).running(z, inTime), false)
 }
 
 func (m *model) loseMessage(s *state, p at, kind actionKind, emit emit) {

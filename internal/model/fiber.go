@@ -96,7 +96,8 @@ func (m *model) drop(s *state, p at, emit emit) {
 			f := p.in(&next)
 			f.phase, f.tick = dropping, d.tick
 		}
-		emit(&next, p.act(actDrop, d.tick), false)
+		z := stray{phase: dropping, tick: d.tick, attempt: d.attempt, nonce: d.nonce}
+		emit(&next, p.act(actDrop, d.tick).running(z, true), false)
 	}
 }
 
@@ -247,8 +248,9 @@ func (m *model) keep(s *state, p at, emit emit) {
 func (m *model) extendKept(s *state, p at, window uint8, emit emit) {
 	next := *s
 	f := p.in(&next)
-	a := m.extend(&next, f.uuid, slotOf(f.policy, f.tick), window)
-	next.redis.tidy()
+	z := copyOf(f, p)
+	z.phase, z.window = verifying, window
+	a := m.call(&next, z, true)
 	switch a {
 	case answerOK:
 		f.extension = extended
@@ -259,7 +261,7 @@ func (m *model) extendKept(s *state, p at, window uint8, emit emit) {
 		f.extension = extensionLost
 		f.close(window)
 	}
-	emit(&next, p.act(actExtendArrives, uint8(a)), false)
+	emit(&next, p.act(actExtendArrives, uint8(a)).running(z, true), false)
 	if s.left[Loss] > 0 {
 		next := *s
 		next.left[Loss]--
@@ -298,11 +300,13 @@ func (m *model) abandon(s *state, p at, emit emit) {
 func (m *model) takeBackEarly(s *state, p at, emit emit) {
 	next := *s
 	g := p.in(&next)
-	if m.handover(&next, copyOf(g, p), 0) == answerOK {
+	z := copyOf(g, p)
+	z.phase = abandoning
+	a := m.call(&next, z, true)
+	if a == answerOK {
 		g.end(p.fiber)
 	}
-	next.redis.tidy()
 	if next != *s {
-		emit(&next, p.act(actAbandon, 0), false)
+		emit(&next, p.act(actAbandon, uint8(a)).running(z, true), false)
 	}
 }

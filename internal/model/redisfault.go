@@ -27,7 +27,8 @@ func (m *model) takeOver(s *state, emit emit) {
 		next := *s
 		m.reap(&next, i)
 		next.redis.tidy()
-		emit(&next, action{kind: actReap, what: e.tick}, false)
+		z := stray{phase: dead, uuid: e.uuid, tick: e.tick, attempt: e.attempt}
+		emit(&next, action{kind: actReap, what: e.tick}.running(z, true), false)
 	}
 }
 
@@ -93,6 +94,6 @@ func (m *model) steal(s *state, emit emit) {
 		next := *s
 		next.left[Theft]--
 		next.redis.lock[slot] = foreign
-		emit(&next, action{kind: actSteal}, true)
+		emit(&next, action{kind: actSteal, what: uint8(slot)}, true)
 	}
 }

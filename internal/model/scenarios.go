@@ -61,6 +61,7 @@ var special = []Scenario{
 	{Name: "all/amo crash", Ticks: 3, Begin: 2, MissedAll: true, Faults: Faults{Crash: 1}},
 	{Name: "all/amo late crash+loss", Begin: 2, MissedAll: true, Faults: Faults{Crash: 1, Loss: 1}},
 	{small: true, Name: "all/amo/R1 T3 refusal", Replicas: 1, Ticks: 3, Begin: 1, MissedAll: true, Faults: Faults{Refusal: 1}},
+	{small: true, Name: "all/queue/R1 T4", Replicas: 1, Ticks: 4, Policy: Queue, MissedAll: true, Healthy: nobody, Faults: Faults{Extension: 1}},
 	{Name: "all/alo crash+stall", Begin: 2, MissedAll: true, AtLeastOnce: true, Faults: Faults{Crash: 1, Stall: 1}},
 
 	{small: true, Name: "early/forbid/amo crash+stray", Tolerance: true, Strict: true, Faults: Faults{Crash: 1, Stray: 1}},

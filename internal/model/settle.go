@@ -41,7 +41,7 @@ func (m *model) finish(s *state, z stray) answer {
 	}
 	i := rd.find(u)
 	if i < 0 {
-		if m.has(LateFinish) && z.outcome == completed && m.AtLeastOnce {
+		if m.has(LateFinish) && z.outcome != cutShort && m.AtLeastOnce {
 			if j := rd.findDue(z.tick, z.attempt+1, u); j >= 0 {
 				s.removeDue(j)
 			}
@@ -50,7 +50,8 @@ func (m *model) finish(s *state, z stray) answer {
 		return answerLost
 	}
 	e := s.removeEntry(i)
-	if z.outcome == cutShort && m.AtLeastOnce && m.has(Requeue) {
+	requeued := z.outcome == cutShort && m.AtLeastOnce && m.has(Requeue)
+	if requeued {
 		if m.isReplaced(rd, e) {
 			s.marks[z.tick] |= finished
 		} else {
@@ -59,7 +60,7 @@ func (m *model) finish(s *state, z stray) answer {
 	} else if z.outcome == replaced {
 		s.marks[z.tick] |= finished
 	}
-	if e.slot != 0 { // else the lock stays for its safety delay
+	if requeued || e.slot != 0 { // else the lock stays for its safety delay
 		rd.unlock(int(e.slot), u)
 	}
 	m.wake(s, e, finishing)

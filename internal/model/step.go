@@ -111,7 +111,7 @@ func (m *model) deliverStrays(s *state, emit emit) {
 		next.fromOrphan = z.orphan
 		a := m.deliver(&next, z)
 		next.fromOrphan, next.heard = false, heard{}
-		emit(&next, action{kind: actStrayArrives, replica: z.replica, fiber: z.from, what: uint8(a)}, false)
+		emit(&next, action{kind: actStrayArrives, replica: z.replica, fiber: z.from, what: uint8(a)}.running(z, true), false)
 	}
 }
 

@@ -28,7 +28,7 @@ func (c *court) look(r *run) {
 // stale tells whether a run began although a newer tick was due by then, which takes the place of its tick. Only what was
 // done to its own replica, or the death of Redis, can have held it up after its claim.
 func (c *court) stale(r *run) bool {
-	if c.job.again && c.stoodStill(r.tick) {
+	if c.job.again && c.stoodStill(r.tick) || c.givenBack(r) {
 		return false // its claim may have been carried out and not answered, and what was claimed is run, however late
 	}
 	if !r.started() || c.job.lasts() || r.attempt > 1 || r.kind != "schedule" && (r.kind != "catchup" || c.job.again) {

@@ -28,14 +28,18 @@ func (w *world) explain(t trial, v *verdict) {
 	}
 }
 
-// blame fails the test for each class of which too many ticks are excused, and tells which those are.
-func (w *world) blame(t trial, v *verdict) {
+// blame tells how many ticks each cause has excused, and fails the test where they are too many. It tells which those are.
+func (w *world) blame(v *verdict) {
 	w.t.Helper()
-	for _, class := range v.lenient() {
-		w.t.Errorf("too many ticks are excused: %d of %d (%s)", v.of(class).excused, v.of(class).ticks, class)
+	for _, l := range v.leniencies() {
+		w.t.Logf("excused by %s: %d of %d ticks, %d at most (%s)", l.cause, l.n, v.of(l.class).ticks, l.most, l.class)
+		if l.n <= l.most {
+			continue
+		}
+		w.t.Errorf("too many ticks are excused by %s: %d of %d (%s)", l.cause, l.n, v.of(l.class).ticks, l.class)
 		for _, e := range v.excuses {
-			if t.record.classAt(e.tick) == class {
-				w.t.Logf("excused: %s: %s %s", e.what, e.job, stamp(e.tick))
+			if e.class == l.class && e.cause == l.cause {
+				w.t.Logf("excused by %s: %s %s", e.cause, e.job, stamp(e.tick))
 			}
 		}
 	}

@@ -158,7 +158,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	}
 	v := judge(t)
 	w.explain(t, v)
-	w.blame(t, v)
+	w.blame(v)
 	return v
 }
 

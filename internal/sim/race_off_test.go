@@ -2,5 +2,8 @@
 
 package sim
 
-// some seeds are played where nothing else is said.
-const some = 400
+const (
+	underRace = false
+	some      = 400 // seeds that are played where nothing else is said
+	twice     = 20  // seeds that are played twice
+)

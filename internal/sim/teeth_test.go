@@ -145,8 +145,8 @@ const findWithin = 1000
 
 // TestTeeth builds the simulation over sources with one fault each, and expects that some seed finds it.
 func TestTeeth(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a test binary for each fault")
+	if testing.Short() || underRace {
+		t.Skip("builds a test binary for each fault, without the race detector: see make proof")
 	}
 	anyScript := build(t, editable)
 	for _, f := range teeth {
