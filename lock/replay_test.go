@@ -119,7 +119,7 @@ func (p *replay) does(x model.Step) (answer string, overlapped []int) {
 		parts := p.call(p.scripts.extend, []string{p.lockOf(c), p.ledger(), p.keys.running}, c.Run, c.Job, c.TTL.Milliseconds())
 		return fmt.Sprint(parts[0]), nil
 	case model.Drops:
-		parts := p.call(p.scripts.drop, []string{p.ledger(), p.keys.due}, p.members[memberOf(x)], 1)
+		parts := p.call(p.scripts.drop, []string{p.ledger(), p.keys.due("j")}, p.members[memberOf(x)], 1)
 		return map[int64]string{0: "GONE", 1: "OK"}[millisOf(parts[2])], nil
 	case model.Expires:
 		key, owner := p.slot(x.Slot), p.sees.Locks[x.Slot]
@@ -138,7 +138,7 @@ func (p *replay) does(x model.Step) (answer string, overlapped []int) {
 		p.command("PING")
 	case model.LosesData:
 		p.deleteAll("")
-		p.call(p.scripts.register, []string{p.ledger(), p.keys.due}, "", retention.Milliseconds())
+		p.call(p.scripts.register, []string{p.ledger(), p.keys.due("j")}, "", retention.Milliseconds())
 	case model.StepsClock:
 		p.command("PING")
 	default:
@@ -244,7 +244,7 @@ func (p *replay) settles(x model.Step) (answer string, overlapped []int) {
 	case model.Reaps:
 		verb, again, entry, leaseEnd = "reap", c.takeover(1), "an entry", p.sees.leases[x.Run]
 	}
-	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.running, p.keys.due, p.keys.runs, p.keys.memo(c.Run)},
+	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.running, p.keys.due("j"), p.keys.runs, p.keys.memo(c.Run)},
 		verb, c.Run, c.Job, delay, entry, again, 0, leaseEnd, p.sees.fields["born"])
 	told, _ := parts[3].(string)
 	for tick := range strings.FieldsSeq(told) {
@@ -280,7 +280,7 @@ func (p *replay) command(cmd ...any) any {
 	pipe.HSet(ctx, walkClock, "s", p.clock/1000, "us", p.clock%1000*1000)
 	reply := pipe.Do(ctx, cmd...)
 	fields := pipe.HGetAll(ctx, p.ledger())
-	due := pipe.ZRange(ctx, p.keys.due, 0, -1)
+	due := pipe.ZRange(ctx, p.keys.due("j"), 0, -1)
 	running := pipe.ZRangeWithScores(ctx, p.keys.running, 0, -1)
 	var keys []string
 	for t := range p.scenario.Ticks + 1 {
@@ -301,7 +301,7 @@ func (p *replay) command(cmd ...any) any {
 		switch {
 		case i <= p.scenario.Ticks && text != "":
 			p.sees.Locks[i] = model.Run(text)
-		case text == "reaped":
+		case strings.HasPrefix(text, "reaped "):
 			p.sees.Evidence = append(p.sees.Evidence, runs[i-p.scenario.Ticks-1])
 		}
 	}

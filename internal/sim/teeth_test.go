@@ -32,7 +32,7 @@ var teeth = []tooth{
 			"if verb ~= 'finish' and verb ~= 'reap' and again ~= '' then"},
 	}},
 	{"forget what waited behind a crash", "2: never lost", "", []edit{
-		{"lock/settle.lua", "enqueue(free, 0)", "local _ = verb == 'reap' or enqueue(free, 0)"},
+		{"lock/settle.lua", "enqueue(tick .. ' ' .. job .. ' catchup", "local _ = verb == 'reap' or enqueue(tick .. ' ' .. job .. ' catchup"},
 	}},
 	{"extend without compare", "4: a foreign lock", "", []edit{
 		{"lock/extend.lua", "if not record or owner and owner ~= uuid then return {'LOST', now} end", ""},
