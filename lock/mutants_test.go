@@ -221,7 +221,7 @@ var settleMutants = []mutant{
 	{"settle", "what has no record stays", "if moved or record and entry == '' then", "if moved or entry == '' then"},
 	{"settle", "another run is settled", "elseif not record then", "elseif false then"},
 	{"settle", "a late finish leaves the re-run due", "redis.call('ZREM', due, again) == 1", "redis.call('ZSCORE', due, again)"},
-	{"settle", "what a late finish takes back waits", "      if redis.call('HGET', ledger, 'handed') == again then redis.call('HDEL', ledger, 'handed') end\n", ""},
+	{"settle", "what a late finish takes back waits", "      if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end\n", ""},
 	{"settle", "a run that was lost is not run again", "if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[9] and", "if false and"},
 	{"settle", "a run that was settled is run again",
 		"redis.call('HGET', ledger, 'born') ~= ARGV[9] and redis.call('SET', memo", "redis.call('SET', memo"},

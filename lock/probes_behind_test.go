@@ -136,7 +136,7 @@ func (p *prober) probeQueueOfDue() {
 	waited.Member = p.isDue()[0]
 	p.isTold(waited, Won)
 	for _, m := range []string{" other catchup 1 0 0 x", " j manual 1 0 0 x", " j backfill 1 0 0 x"} { // none of them waits for the end of a run
-		p.do("ZADD", p.keys.due, 0, itoa(nominal(4))+m)
+		p.do("ZADD", p.keys.dueJobs, 0, itoa(nominal(4))+m)
 	}
 	p.isTold(p.claims(Queue, 5), Queued)
 	p.settles(waited, "finish", "")

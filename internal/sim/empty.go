@@ -45,7 +45,8 @@ func (j *judged) judgeOwed() {
 			}
 		}
 		by := b.at + j.patience() + 2*time.Second // the connections of others come back
-		if known || w.paused(j.Name, b.at, by) {
+		again := slices.ContainsFunc(w.spans, func(s span) bool { return s.place == -1 && s.from > b.at && s.from <= by }) // Redis is away once more
+		if known || again || w.paused(j.Name, b.at, by) {
 			continue
 		}
 		w.met["owed after a loss"]++
