@@ -44,7 +44,7 @@ func (j *judged) judgeOwed() {
 				won = min(won, c.won)
 			}
 		}
-		by := b.at + j.patience() + 2*time.Second // the connections of others come back
+		by := b.at + j.patience() + 2*time.Second                                                                          // the connections of others come back
 		again := slices.ContainsFunc(w.spans, func(s span) bool { return s.place == -1 && s.from > b.at && s.from <= by }) // Redis is away once more
 		if known || again || w.paused(j.Name, b.at, by) {
 			continue
