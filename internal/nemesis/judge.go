@@ -56,7 +56,7 @@ var bounds = map[cause]struct{ perMille, few int }{
 	behindTheStruck:  {10, 8},
 	behindUnanswered: {10, 8},
 	behindHandedOn:   {10, 8},
-	perhapsStarted:   {10, 8},
+	perhapsStarted:   {10, 20}, // an app's door that closed at a full ten seconds met 13 jobs
 }
 
 // trial is all that the judge is told.
