@@ -39,11 +39,12 @@ func (p phase) far() bool { return p.off.Abs() > surelyNot }
 func (p phase) doubtful() bool { return p.off.Abs() > surelyBelieved && (!p.far() || p.off < 0) }
 
 // steps says in which time less can be asked after Redis' clock was set: until it has caught up with what it was, or until
-// the replicas have noticed that they do not follow it any more.
+// the replicas have noticed that they do not follow it any more. What they cannot hear they do not follow.
 func (w *world) steps(f Fault, now time.Duration) {
-	to := now + max(f.By.Abs(), f.For) + recovery
+	heard := w.answersAgain(now)
+	to := heard + max(f.By.Abs(), f.For) + recovery
 	if f.By.Abs() > surelyBelieved {
-		to = now + 3*time.Second
+		to = heard + 3*time.Second
 	}
 	w.span(-1, now-time.Second, to, f.Kind)
 	for _, p := range w.phases() {
@@ -51,6 +52,16 @@ func (w *world) steps(f Fault, now time.Duration) {
 			w.span(-1, now-time.Second, p.to, f.Kind)
 		}
 	}
+}
+
+// answersAgain is the end of the outages of Redis that lie over a time; the time itself when none does.
+func (w *world) answersAgain(at time.Duration) time.Duration {
+	for _, f := range w.plan.Faults { // in the order of their time
+		if slices.Contains([]string{"redis refuses", "redis void", redisStalls}, f.Kind) && f.At <= at && at < f.At+f.For {
+			at = f.At + f.For
+		}
+	}
+	return at
 }
 
 // wentBack tells whether Redis' clock has ever been ahead of what it shows now.
