@@ -10,7 +10,7 @@ build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
 
 # Those that take the longest begin first, so that none of them is left alone at the end.
-LONGEST = ./sidecar ./cmd/solotick ./lock ./internal/sim
+LONGEST = ./sidecar ./cmd/solotick ./lock ./internal/proof/sim
 
 test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd and chromium when they are missing and it may
 	.ci/redis
@@ -26,7 +26,7 @@ test: ## all tests but the proofs, with the race detector; installs redis-server
 proof: ## the long proofs, without the race detector: mutants of scripts, replays of the model, its small worlds, simulated seeds, seeded faults
 	.ci/redis
 	go test -timeout 20m -run 'Mutant|Replay' ./lock
-	go test -timeout 40m ./internal/model/... ./internal/sim
+	go test -timeout 40m ./internal/proof/model/... ./internal/proof/sim
 
 lint: ## formatting, marks of merges, vet, staticcheck, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }
@@ -37,18 +37,18 @@ lint: ## formatting, marks of merges, vet, staticcheck, a tidy go.mod, and known
 	.ci/vulns
 
 soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS="-skew 0,2.5s,-2.5s -clock local")
-	go run ./internal/soak -for 10m $(FLAGS)
+	go run ./internal/proof/soak -for 10m $(FLAGS)
 
 nemesis: ## half an hour of killed, stopped and cut off processes: every tick once (FLAGS="-seed 4711", or another -for)
 	.ci/redis
-	go test ./internal/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m -seed $$(date +%s) $(FLAGS)
+	go test ./internal/proof/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m -seed $$(date +%s) $(FLAGS)
 
 bench: ## delays, round trips, capacity and size beside a plain gocron + redsync (FLAGS="-h" lists the parts)
 	cd bench && go run . $(FLAGS)
 
 model: ## the protocol's model in full: every pair of faults, and three at once (FLAGS="-h" lists the options)
-	go run ./internal/model/modelcheck $(FLAGS)
+	go run ./internal/proof/model/modelcheck $(FLAGS)
 
 SEEDS ?= 100000
 sim: ## whole replicas in simulated time under a seeded nemesis, SEEDS of them (FLAGS="-from=4711 -v")
-	go test ./internal/sim -run TestSeeds -count=1 -v -timeout 0 -long -seeds=$(SEEDS) $(FLAGS)
+	go test ./internal/proof/sim -run TestSeeds -count=1 -v -timeout 0 -long -seeds=$(SEEDS) $(FLAGS)

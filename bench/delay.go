@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // The share of the other side's delay that ours may be at most.

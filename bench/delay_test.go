@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 func TestTheFirstRequestOfATickCountsAndTheSecondIsADouble(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // trips counts what a tick costs in calls to Redis: one for each loser, one for the winner before the run and two after

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/lossy"
+	"github.com/solotick/solotick/internal/proof/lossy"
 	"github.com/solotick/solotick/lock"
 )
 

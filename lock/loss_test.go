@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/solotick/solotick/internal/lossy"
+	"github.com/solotick/solotick/internal/proof/lossy"
 	"github.com/solotick/solotick/lock"
 )
 

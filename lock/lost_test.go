@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/solotick/solotick/internal/lossy"
+	"github.com/solotick/solotick/internal/proof/lossy"
 	"github.com/solotick/solotick/lock"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/solotick/solotick/internal/model"
+	"github.com/solotick/solotick/internal/proof/model"
 )
 
 // A replay ties the model of the protocol to the scripts. It takes random traces of the model, has the real scripts do each

@@ -17,8 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/solotick/solotick/internal/lossy"
-	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/proof/lossy"
+	"github.com/solotick/solotick/internal/proof/redistest"
 	"github.com/solotick/solotick/lock"
 )
 

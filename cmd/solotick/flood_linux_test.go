@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
 func TestReadyMeansThatRedisHasAnswered(t *testing.T) {

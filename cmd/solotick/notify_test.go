@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
 // pinged is a table of a job that fares well and one that does not.

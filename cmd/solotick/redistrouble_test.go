@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
 // speaker is what listens, and answers whatever is said to it on a connection: each time the next of these, the last for ever.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
 // saying is a table of one job, which runs every second and says a word.

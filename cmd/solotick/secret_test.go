@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
 func TestNoSecretIsInTheLogAtAnyLevel(t *testing.T) {

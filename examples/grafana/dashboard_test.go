@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/solotick/solotick/internal/promtest"
-	"github.com/solotick/solotick/internal/redistest"
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/promtest"
+	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 const patience = time.Minute

@@ -28,7 +28,7 @@ var rules = []rule{
 		why: "schedules are pure: no clock, no file, no network"},
 	{from: "internal/convert", never: []string{module + "lock", module + "sidecar", "os", "net", "github.com/redis"},
 		why: "a table is made of what the files say, on any machine alike"},
-	{from: "internal/model", never: []string{module + "lock", module + "sidecar", "github.com/redis"},
+	{from: "internal/proof/model", never: []string{module + "lock", module + "sidecar", "github.com/redis"},
 		why: "the model is a twin of the scripts, and would prove nothing of them if it shared their code; lock's tests replay it"},
 	{from: "lock", never: []string{module, "github.com/prometheus", "log/slog", "os"},
 		why: "the lock is useful alone; it knows keys, tokens and ticks, not cron words"},

@@ -14,7 +14,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/solotick/solotick/internal/redistest"
+	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
 func always() bool { return true }

@@ -17,7 +17,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // patience is how long a test waits for what must come.

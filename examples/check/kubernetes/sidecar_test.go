@@ -16,7 +16,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 var update = flag.Bool("update", false, "write alerts.yaml anew")

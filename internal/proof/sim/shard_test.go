@@ -171,5 +171,5 @@ func again(seed uint64) string {
 	if *long {
 		how = " -long"
 	}
-	return fmt.Sprintf("again: go test ./internal/sim -run TestSeeds -from=%d -seeds=1 -v%s", seed, how)
+	return fmt.Sprintf("again: go test ./internal/proof/sim -run TestSeeds -from=%d -seeds=1 -v%s", seed, how)
 }

@@ -9,7 +9,7 @@ import (
 
 // docs/protocol.md names each mend twice: where it explains the rule, and in the list of all rules. It names no others.
 func TestTheProtocolPageExplainsEachMend(t *testing.T) {
-	text, err := os.ReadFile("../../docs/protocol.md")
+	text, err := os.ReadFile("../../../docs/protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}

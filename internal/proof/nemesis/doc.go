@@ -32,9 +32,9 @@
 // wrong, two faults at the same time, anything rarer than some minutes' strikes. The seed gives the order of the faults, their
 // victims and lengths; which replica wins which tick is up to the machine, so no seed repeats a run exactly.
 //
-//	go test ./internal/nemesis -v -for 30m -timeout 60m
-//	go test ./internal/nemesis -v -for 10m -timeout 60m -seed 4711 -run 'TestNemesis/worlds/sentinel'
-//	go test ./internal/nemesis -v -for 2m -run 'TestNemesis/worlds/always' -faults 'Redis stopped'
+//	go test ./internal/proof/nemesis -v -for 30m -timeout 60m
+//	go test ./internal/proof/nemesis -v -for 10m -timeout 60m -seed 4711 -run 'TestNemesis/worlds/sentinel'
+//	go test ./internal/proof/nemesis -v -for 2m -run 'TestNemesis/worlds/always' -faults 'Redis stopped'
 //
 // With -artifacts the tables and logs of all replicas are kept.
 package nemesis

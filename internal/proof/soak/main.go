@@ -7,8 +7,8 @@
 //
 // What it cannot show: what happens when something breaks. Nothing is killed here but the clocks.
 //
-//	go run ./internal/soak -for 10m
-//	go run ./internal/soak -for 10m -skew 0,2.5s,-2.5s -clock local
+//	go run ./internal/proof/soak -for 10m
+//	go run ./internal/proof/soak -for 10m -skew 0,2.5s,-2.5s -clock local
 package main
 
 import (

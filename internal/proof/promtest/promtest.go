@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // Server is a Prometheus at work.

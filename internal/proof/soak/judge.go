@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // tickOf is one tick of one job.

@@ -34,7 +34,7 @@ func apply(t *testing.T, file string, edits []edit) string {
 // build makes a test binary of this package over the module's sources with edits, and copies of others that are quicker.
 func build(t *testing.T, edits []edit) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func build(t *testing.T, edits []edit) string {
 	}
 	list, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
 	write(t, list, string(overlay))
-	goes(t, root, "test", "-c", "-trimpath", "-ldflags=-s", "-modfile", quick(t, root), "-overlay", list, "-o", binary, "./internal/sim")
+	goes(t, root, "test", "-c", "-trimpath", "-ldflags=-s", "-modfile", quick(t, root), "-overlay", list, "-o", binary, "./internal/proof/sim")
 	return binary
 }
 
@@ -75,7 +75,7 @@ func changedScripts(t *testing.T, edits []edit) string {
 	t.Helper()
 	var pairs []string
 	for file, all := range byFile(edits) {
-		at := filepath.Join("../..", file)
+		at := filepath.Join("../../..", file)
 		whole, err := os.ReadFile(at)
 		if err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solotick/solotick/internal/lossy"
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/lossy"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // path is a replica's way to Redis.

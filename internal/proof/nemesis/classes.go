@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // pastLease is longer than a lease, and than its takeover takes.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // maxExplained bounds how much is said of one kind of fault.

@@ -67,5 +67,5 @@
 // promise and says what Redis knows by then. Where a tick is lost, look for the last line that had it in hand: the claim,
 // the refusal or the handover after which nobody was to come back for it.
 //
-//	go run ./internal/model/modelcheck -scale pairs -only forbid -without Pend
+//	go run ./internal/proof/model/modelcheck -scale pairs -only forbid -without Pend
 package model

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/solotick/solotick/internal/redistest"
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // single is one redis-server that writes its commands down.

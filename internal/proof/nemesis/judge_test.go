@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)

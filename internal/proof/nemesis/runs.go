@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // entry is one settled run, as the history in Redis has it.

@@ -1,8 +1,8 @@
 // Modelcheck searches the worlds of the protocol's model and prints what it found. The exit code is 1 when a result is
 // not the expected one.
 //
-//	go run ./internal/model/modelcheck -scale small
-//	go run ./internal/model/modelcheck -scale pairs -without Pend -only forbid
+//	go run ./internal/proof/model/modelcheck -scale small
+//	go run ./internal/proof/model/modelcheck -scale pairs -without Pend -only forbid
 //
 // With -without the first counterexample is what is expected.
 package main
@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solotick/solotick/internal/model"
+	"github.com/solotick/solotick/internal/proof/model"
 )
 
 // memory is what the collector aims to stay below, in bytes. The largest search needs about half of it.

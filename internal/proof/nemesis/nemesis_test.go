@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/solotick/solotick/internal/redistest"
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 var (
@@ -25,7 +25,7 @@ func TestNemesis(t *testing.T) {
 		t.Skip("the nemesis kills real processes for a minute: not with -short")
 	}
 	redis.SetLogger(quiet{})
-	t.Logf("go test ./internal/nemesis -v -for %s -seed %d", *length, *seed)
+	t.Logf("go test ./internal/proof/nemesis -v -for %s -seed %d", *length, *seed)
 	root, err := rig.Root()
 	if err != nil {
 		t.Fatal(err)

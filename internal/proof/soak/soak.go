@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 type options struct {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solotick/solotick/internal/soak/rig"
+	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // The allowances of the judge.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/solotick/solotick/internal/model"
+	"github.com/solotick/solotick/internal/proof/model"
 )
 
 func only(t *testing.T, scale, name string) []model.Scenario {
