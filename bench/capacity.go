@@ -166,7 +166,7 @@ func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time)
 	first := int(tick.UnixMilli()) % len(stores)
 	for i := range stores {
 		at := (first + i) % len(stores)
-		lease, _, err := stores[at].Acquire(ctx, lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: contenders[at], Second: i > 0})
+		lease, _, err := stores[at].Acquire(ctx, lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: contenders[at], CheckFirst: i > 0})
 		switch {
 		case err != nil:
 			return err
@@ -179,8 +179,9 @@ func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time)
 	if won == nil {
 		return fmt.Errorf("nobody won tick %s of %s", tick, job)
 	}
-	entry := lock.Entry{Attempt: 1, Outcome: "succeeded", Ended: tick, Took: 5 * time.Millisecond}
-	if _, err := won.Finish(ctx, time.Second, &entry); err != nil {
+	entry := fmt.Sprintf(`{"job":%q,"tick":%d,"run":%q,"replica":"a","kind":"schedule","attempt":1,"outcome":"succeeded","ended":%[2]d,"ms":5}`,
+		job, tick.UnixMilli(), won.Run())
+	if _, err := won.Finish(ctx, time.Second, lock.Ending{At: tick, Entry: entry}); err != nil {
 		return err
 	}
 	return won.Release(ctx)

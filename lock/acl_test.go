@@ -17,7 +17,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // reference is docs/redis.md.
@@ -90,8 +92,8 @@ func TestDocumentedUserCanDoAllThatIsNeededAndNothingElse(t *testing.T) {
 	if playAs(t, master, "solotickeval", 500*time.Millisecond) == nil {
 		t.Error("EVAL is not needed")
 	}
-	w := onServer(t, master)
-	w.must(w.admin.Do(t.Context(), "acl", "log", "reset").Err())
+	w := redisworld.OnServer(t, master)
+	w.Must(w.Admin.Do(t.Context(), "acl", "log", "reset").Err())
 	if err := playAs(t, master, "solotick", 10*time.Second); err != nil {
 		t.Error(err)
 	}
@@ -108,9 +110,10 @@ func TestDocumentedUserCanDoAllThatIsNeededAndNothingElse(t *testing.T) {
 // player plays all that a replica and an operator ask of Redis, as one user, and stops at the first that goes wrong.
 type player struct {
 	*lock.Store
+	service *service.Store
 	ctx     context.Context
 	admin   redis.UniversalClient
-	service string
+	name    string        // of the service
 	limit   time.Duration // of whatever is asked for again and again
 	boot    time.Duration // how far its clock has been put forward
 	heard   chan struct{}
@@ -119,25 +122,25 @@ type player struct {
 const playTTL = 15 * time.Second
 
 func playAs(t *testing.T, server *redistest.Server, user string, limit time.Duration) error {
-	w := onServer(t, server)
+	w := redisworld.OnServer(t, server)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*limit)
 	defer cancel()
-	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{server.Addr()}, Username: user, Password: "PASSWORD"}, w.timeout())
+	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{server.Addr()}, Username: user, Password: "PASSWORD"}, w.Timeout())
 	t.Cleanup(func() { _ = rdb.Close() })
-	p := &player{ctx: ctx, admin: w.admin, service: user, limit: limit, heard: make(chan struct{}, 100)}
-	s, err := lock.New(rdb, user, lock.Options{Timeout: w.timeout(), WaitReplicas: 1,
-		Boottime: func() time.Duration { return time.Since(w.start) + p.boot }})
+	p := &player{ctx: ctx, admin: w.Admin, name: user, limit: limit, heard: make(chan struct{}, 100)}
+	s, err := service.New(rdb, user, lock.Options{Timeout: w.Timeout(), WaitReplicas: 1,
+		Boottime: func() time.Duration { return time.Since(w.Start) + p.boot }})
 	if err != nil {
 		return err
 	}
-	s.Hurry() // who is refused has nothing to wait for
-	p.Store = s
+	s.Locks.BeginShutdown() // who is refused has nothing to wait for
+	p.service, p.Store = s, s.Locks
 
 	listen, stop := context.WithCancel(ctx)
 	var listening sync.WaitGroup
 	listening.Go(func() {
 		s.Listen(listen, func(job string) {
-			if job != lock.AnyJob {
+			if job != service.AnyJob {
 				p.heard <- struct{}{}
 			}
 		})
@@ -152,13 +155,13 @@ func playAs(t *testing.T, server *redistest.Server, user string, limit time.Dura
 	return nil
 }
 
-func (p *player) key(name string) string { return "solotick:{" + p.service + "}:" + name }
+func (p *player) key(name string) string { return "solotick:{" + p.name + "}:" + name }
 
 func (p *player) begins() error {
 	if err := p.Sync(p.ctx); err != nil {
 		return err
 	}
-	if _, err := p.Fitness(p.ctx); err != nil {
+	if _, err := p.service.CheckServer(p.ctx); err != nil {
 		return err
 	}
 	if _, err := p.Register(p.ctx, job, ""); err != nil {
@@ -197,6 +200,12 @@ func (p *player) settled(settle func(context.Context) (lock.Settled, error)) err
 	return nil
 }
 
+// ended is the end of a run that has failed, as the history keeps it.
+func ended(run, outcome string) lock.Ending {
+	e := service.Entry{Job: job, Run: run, Outcome: outcome, Failed: true}
+	return e.Ending()
+}
+
 func (p *player) runs() error {
 	l, err := p.wins(p.claim(10))
 	if err != nil {
@@ -211,7 +220,7 @@ func (p *player) runs() error {
 		return err
 	}
 	err = p.settled(func(ctx context.Context) (lock.Settled, error) {
-		return l.Finish(ctx, time.Minute, &lock.Entry{Outcome: "failed", Failed: true})
+		return l.Finish(ctx, time.Minute, ended(l.Run(), "failed"))
 	})
 	if err != nil {
 		return err
@@ -224,7 +233,7 @@ func (p *player) handsOn() error {
 	if err != nil {
 		return err
 	}
-	err = p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Handover(ctx, 0, nil) })
+	err = p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Handover(ctx, 0, lock.Ending{}) })
 	if err != nil {
 		return err
 	}
@@ -233,7 +242,7 @@ func (p *player) handsOn() error {
 	case <-time.After(p.limit):
 		return errors.New("no nudge came")
 	}
-	seen, err := p.Look(p.ctx, 10)
+	seen, err := p.service.Look(p.ctx, 10)
 	if err != nil || len(seen.Due) != 1 {
 		return fmt.Errorf("due: %v, %w", seen.Due, err)
 	}
@@ -242,7 +251,7 @@ func (p *player) handsOn() error {
 	if l, err = p.wins(c); err != nil {
 		return err
 	}
-	return p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Finish(ctx, 0, nil) })
+	return p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Finish(ctx, 0, lock.Ending{}) })
 }
 
 // catchesUp claims a list of ticks behind a missed one, drops them, and counts all three as missed.
@@ -255,7 +264,7 @@ func (p *player) catchesUp() error {
 	if _, answer, err := p.Acquire(ctx, c); err != nil || answer.Code != lock.Queued {
 		return fmt.Errorf("claiming a list: %+v, %w", answer, err)
 	}
-	seen, err := p.Look(p.ctx, 10)
+	seen, err := p.service.Look(p.ctx, 10)
 	if err != nil || len(seen.Due) != 2 {
 		return fmt.Errorf("due after the list: %v, %w", seen.Due, err)
 	}
@@ -280,7 +289,7 @@ func (p *player) takesOver() error {
 	}
 	watch := p.NewWatcher()
 	ttl := func(string) time.Duration { return playTTL }
-	seen, err := p.Look(p.ctx, 10)
+	seen, err := p.service.Look(p.ctx, 10)
 	if err != nil {
 		return err
 	}
@@ -290,11 +299,11 @@ func (p *player) takesOver() error {
 	if len(old) != 1 {
 		return fmt.Errorf("%d old runs", len(old))
 	}
-	_, done, err := watch.Reap(p.ctx, old[0], func(lock.Record) lock.Entry { return lock.Entry{Outcome: "interrupted", Failed: true} })
+	_, done, err := watch.Reap(p.ctx, old[0], func(lock.Record) lock.Ending { return ended(old[0].Run, "interrupted") })
 	if err != nil || !done {
 		return fmt.Errorf("taking over: %v, %w", done, err)
 	}
-	seen, err = p.Look(p.ctx, 10)
+	seen, err = p.service.Look(p.ctx, 10)
 	if err != nil || len(seen.Due) != 1 {
 		return fmt.Errorf("due after the takeover: %v, %w", seen.Due, err)
 	}
@@ -309,27 +318,27 @@ func (p *player) takesOver() error {
 func (p *player) changes() error {
 	ctx, cancel := context.WithTimeout(p.ctx, p.limit)
 	defer cancel()
-	if _, err := p.Register(ctx, lock.TimerJobs, ""); err != nil {
+	if _, err := p.Register(ctx, service.TimerJobs, ""); err != nil {
 		return err
 	}
 	for range 2 { // the second time where a deletion has left its mark
-		if _, err := p.SetTimer(ctx, "x", time.UnixMilli(60), nil); err != nil {
+		if _, err := p.service.SetTimer(ctx, "x", time.UnixMilli(60), nil); err != nil {
 			return err
 		}
-		if deleted, err := p.DeleteTimer(ctx, "x"); err != nil || !deleted {
+		if deleted, err := p.service.DeleteTimer(ctx, "x"); err != nil || !deleted {
 			return fmt.Errorf("deleting a timer: %v, %w", deleted, err)
 		}
 	}
-	if _, err := p.SetTimer(ctx, "y", time.UnixMilli(60), nil); err != nil {
+	if _, err := p.service.SetTimer(ctx, "y", time.UnixMilli(60), nil); err != nil {
 		return err
 	}
-	if timers, err := p.Timers(ctx, 10); err != nil || len(timers) != 1 {
+	if timers, err := p.service.Timers(ctx, 10); err != nil || len(timers) != 1 {
 		return fmt.Errorf("timers: %v, %w", timers, err)
 	}
-	if _, _, err := p.Timer(ctx, "y"); err != nil {
+	if _, _, err := p.service.Timer(ctx, "y"); err != nil {
 		return err
 	}
-	seen, err := p.Look(ctx, 10)
+	seen, err := p.service.Look(ctx, 10)
 	if err != nil || len(seen.Due) != 1 {
 		return fmt.Errorf("due: %v, %w", seen.Due, err)
 	}
@@ -338,19 +347,19 @@ func (p *player) changes() error {
 	if err != nil {
 		return err
 	}
-	if err := p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Finish(ctx, 0, nil) }); err != nil {
+	if err := p.settled(func(ctx context.Context) (lock.Settled, error) { return l.Finish(ctx, 0, lock.Ending{}) }); err != nil {
 		return err
 	}
-	if _, _, err := p.Timer(ctx, "y"); !errors.Is(err, lock.ErrNoTimer) {
+	if _, _, err := p.service.Timer(ctx, "y"); !errors.Is(err, service.ErrNoTimer) {
 		return fmt.Errorf("a timer that has fired: %w", err)
 	}
-	if _, err := p.SetJob(ctx, "j", nil); err != nil {
+	if _, err := p.service.SetJob(ctx, "j", nil); err != nil {
 		return err
 	}
-	if _, jobs, err := p.DynamicJobs(ctx); err != nil || len(jobs) != 1 {
+	if _, jobs, err := p.service.DynamicJobs(ctx); err != nil || len(jobs) != 1 {
 		return fmt.Errorf("dynamic jobs: %v, %w", jobs, err)
 	}
-	deleted, err := p.DeleteJob(ctx, "j")
+	deleted, err := p.service.DeleteJob(ctx, "j")
 	if !deleted && err == nil {
 		err = errors.New("the job was not there")
 	}
@@ -358,41 +367,42 @@ func (p *player) changes() error {
 }
 
 func (p *player) operates() error {
-	if err := p.Pause(p.ctx, job, "a reason", time.Time{}); err != nil {
+	if err := p.service.Pause(p.ctx, job, "a reason", time.Time{}); err != nil {
 		return err
 	}
-	if paused, err := p.Resume(p.ctx, job); err != nil || !paused {
+	if paused, err := p.service.Resume(p.ctx, job); err != nil || !paused {
 		return fmt.Errorf("resuming: %v, %w", paused, err)
 	}
-	if _, err := p.Trigger(p.ctx, job, uuid.NewString()); err != nil {
+	if _, err := p.service.Trigger(p.ctx, job, uuid.NewString()); err != nil {
 		return err
 	}
-	_, err := p.Backfill(p.ctx, job, []time.Time{time.UnixMilli(50)}, uuid.NewString())
+	_, err := p.service.Backfill(p.ctx, job, []time.Time{time.UnixMilli(50)}, uuid.NewString())
 	return err
 }
 
 func (p *player) looks() error {
-	if err := p.Beat(p.ctx, lock.Replica{Name: "a"}); err != nil {
+	if err := p.service.Beat(p.ctx, service.Replica{Name: "a"}); err != nil {
 		return err
 	}
-	replicas, err := p.Replicas(p.ctx)
+	replicas, err := p.service.Replicas(p.ctx)
 	if err != nil || len(replicas) != 1 {
 		return fmt.Errorf("replicas: %v, %w", replicas, err)
 	}
-	if err := p.Leave(p.ctx, "a"); err != nil {
+	if err := p.service.Leave(p.ctx, "a"); err != nil {
 		return err
 	}
-	states, err := p.States(p.ctx, []string{job})
+	states, err := p.service.States(p.ctx, []string{job})
 	if err != nil || len(states[job].Waiting) != 2 {
 		return fmt.Errorf("state: %+v, %w", states, err)
 	}
-	if err := p.Note(p.ctx, &lock.Entry{Job: job, Outcome: "missed"}); err != nil {
+	missed := service.Entry{Job: job, Outcome: "missed"}
+	if err := p.service.AppendHistory(p.ctx, missed.Ending()); err != nil {
 		return err
 	}
-	all, err := p.History(p.ctx, job, 10)
+	all, err := p.service.History(p.ctx, job, 10)
 	if err != nil || len(all) != 3 {
 		return fmt.Errorf("history: %+v, %w", all, err)
 	}
-	_, err = p.Failures(p.ctx, job, 10)
+	_, err = p.service.Failures(p.ctx, job, 10)
 	return err
 }

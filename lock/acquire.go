@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // Policy says what becomes of a tick that comes due while the job's previous run is not over.
@@ -58,9 +60,9 @@ type Claim struct {
 	// Fingerprint is registered should Redis have lost the job's ledger.
 	Fingerprint string
 
-	// Second says that another replica was to ask first: whether it has is read before anything is asked, and a tick that
+	// CheckFirst says that another replica was to ask first: whether it has is read before anything is asked, and a tick that
 	// is claimed by then costs Redis a tenth of a question. It is for ticks of the table.
-	Second bool
+	CheckFirst bool
 
 	// Until is the instant on Redis' clock from which the tick is not worth a run (zero = it always is): no copy of the claim
 	// that Redis comes to later has an effect. One that nobody wants any more would be in the way of those that somebody does.
@@ -98,7 +100,7 @@ func (c *Claim) setDefaults() {
 	if c.Due.Before(c.Tick) {
 		c.Due = c.Tick
 	}
-	if _, ok := TimerID(c.Job); ok {
+	if _, ok := rds.TimerID(c.Job); ok {
 		c.Policy = Allow // timers share a ledger, not a turn
 	}
 }
@@ -107,33 +109,25 @@ func (c *Claim) check() error {
 	if c.TTL <= Margin {
 		return fmt.Errorf("ttl %s is not longer than the margin of %s", c.TTL, Margin)
 	}
-	if err := oneWord("replica", c.Replica); err != nil {
+	if err := rds.OneWord("replica", c.Replica); err != nil {
 		return err
 	}
 	if c.AgainKey != "" {
-		if err := oneWord("key", c.AgainKey); err != nil {
+		if err := rds.OneWord("key", c.AgainKey); err != nil {
 			return err
 		}
 	}
-	if _, ok := TimerID(c.Job); ok && c.Member == "" {
+	if _, ok := rds.TimerID(c.Job); ok && c.Member == "" {
 		return fmt.Errorf("job %q has the name of a timer, and no tick of a table", c.Job)
 	}
 	d := c.due()
 	return d.check()
 }
 
-// oneWord guards what Redis keeps separated by blanks: a record that cannot be read could not be taken over.
-func oneWord(what, text string) error {
-	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' }) {
-		return fmt.Errorf("%s %q is empty or has a blank", what, text)
-	}
-	return nil
-}
-
 // slot keeps the locks of a job's ticks apart.
 func (c *Claim) slot() string {
 	if c.Policy == Allow {
-		return ":" + itoa(millis(c.Tick))
+		return ":" + rds.Itoa(rds.Millis(c.Tick))
 	}
 	return ""
 }
@@ -158,21 +152,21 @@ func (c *Claim) record() string {
 }
 
 // rest are the arguments that most claims have no use for: a script's time grows with their number.
-func (c *Claim) rest() []any {
-	plain := c.slot() == "" && c.Member == "" && !c.Look && c.OlderThan.IsZero() && len(c.Older) == 0
+func (c *Claim) rest(channel string) []any {
+	plain := c.Policy != Replace && c.slot() == "" && c.Member == "" && !c.Look && c.OlderThan.IsZero() && len(c.Older) == 0
 	if plain && c.Due.Equal(c.Tick) && c.Before.IsZero() {
 		return nil
 	}
-	args := []any{millis(c.Due), millis(c.Known), millis(c.Before), c.slot(), c.Member, "", ""}
+	args := []any{rds.Millis(c.Due), rds.Millis(c.Known), rds.Millis(c.Before), c.slot(), c.Member, "", "", channel}
 	if c.Look {
 		args[5] = "look"
 	}
 	if !c.OlderThan.IsZero() {
-		args[6] = millis(c.OlderThan)
+		args[6] = rds.Millis(c.OlderThan)
 	}
 	for _, p := range c.Older {
 		d := Due{Tick: p.Tick, Job: c.Job, Kind: "catchup", Attempt: 1, Nonce: c.Run}
-		args = append(args, d.Member(), millis(p.Due))
+		args = append(args, d.Member(), rds.Millis(p.Due))
 	}
 	return args
 }
@@ -193,7 +187,7 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 	if err := c.check(); err != nil {
 		return nil, Answer{}, fmt.Errorf("acquiring %q: %w", c.Job, err)
 	}
-	if c.Second && c.Member == "" && s.burst.replicas == 0 { // what a failover can forget is not believed
+	if c.CheckFirst && c.Member == "" && s.redis.WaitReplicas() == 0 { // what a failover can forget is not believed
 		if a, ok := s.claimed(ctx, &c); ok {
 			return nil, a, nil
 		}
@@ -213,7 +207,7 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 // claimed reads whether the tick of a claim has been claimed, and what the script would answer then. Not ok: that is not
 // known, so the script has to be asked.
 func (s *Store) claimed(ctx context.Context, c *Claim) (Answer, bool) {
-	reply, err := s.burst.do(ctx, "hmget", s.keys.ledger(c.Job), "tick", "overlap", "pausedTo", "handed", "born", "by", "gaps", "behind")
+	reply, err := s.redis.Do(ctx, "hmget", s.redis.Keys.Ledger(c.Job), "tick", "overlap", "pausedTo", "handed", "born", "by", "gaps", "behind")
 	fields, ok := reply.([]any)
 	if err != nil || !ok || len(fields) != 8 {
 		return Answer{}, false
@@ -221,18 +215,18 @@ func (s *Store) claimed(ctx context.Context, c *Claim) (Answer, bool) {
 	var n [5]int64
 	for i := range n {
 		if fields[i] != nil { // most have no overlap and no pause behind them
-			n[i], _ = integer(fields[i])
+			n[i], _ = rds.Integer(fields[i])
 		}
 	}
-	a := Answer{Code: Fired, Prev: fromMillis(n[0]), Overlap: fromMillis(n[1]), PausedTo: fromMillis(n[2]), Born: fromMillis(n[4])}
+	a := Answer{Code: Fired, Prev: rds.FromMillis(n[0]), Overlap: rds.FromMillis(n[1]), PausedTo: rds.FromMillis(n[2]), Born: rds.FromMillis(n[4])}
 	a.Holder, _ = fields[5].(string)
 	a.Gaps, _ = fields[6].(string)
 	behind, _ := fields[7].(string)
-	if millis(c.Tick) == n[3] || strings.Contains(behind, itoa(millis(c.Tick))+"@") {
+	if rds.Millis(c.Tick) == n[3] || strings.Contains(behind, rds.Itoa(rds.Millis(c.Tick))+"@") {
 		a.Code = Waits
 	}
 	a.Now, _ = s.Now()
-	return a, millis(c.Tick) <= n[0]
+	return a, rds.Millis(c.Tick) <= n[0]
 }
 
 // longestEarly is how long a claim with an Until waits for Redis' clock to reach its tick. When it is further behind, the caller had
@@ -251,15 +245,15 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 	var last error
 	for try := 0; ; try++ {
 		if ctx.Err() != nil {
-			return nil, Answer{}, gaveUp(ctx, last)
+			return nil, Answer{}, rds.GaveUp(ctx, last)
 		}
-		sent := q.store.boottime()
+		sent := q.store.redis.Boottime()
 		a, err := q.send(ctx, sent)
 		switch {
 		case err != nil:
 			last = err
-			if !pause(ctx, backoff(try)) {
-				return nil, Answer{}, gaveUp(ctx, last)
+			if !rds.Sleep(ctx, rds.Backoff(try)) {
+				return nil, Answer{}, rds.GaveUp(ctx, last)
 			}
 		case a.Code == Won:
 			return q.won(ctx, a, sent)
@@ -271,20 +265,20 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 			if wait > longestEarly && !q.claim.Until.IsZero() {
 				return nil, a, nil
 			}
-			if !pause(ctx, wait) {
+			if !rds.Sleep(ctx, wait) {
 				return nil, a, context.Cause(ctx)
 			}
 		case a.Code == unknown:
 			if _, err := q.store.RegisterAgain(ctx, q.claim.Job, q.claim.Fingerprint, Before{Again: q.claim.Again}); err != nil {
 				last = err
-				if !pause(ctx, backoff(try)) {
-					return nil, a, gaveUp(ctx, last)
+				if !rds.Sleep(ctx, rds.Backoff(try)) {
+					return nil, a, rds.GaveUp(ctx, last)
 				}
 			}
 		case a.Code == Stale && !q.claim.Until.IsZero(): // the caller knows better what that is by this clock
 			return nil, a, nil
 		case a.Code == Stale: // Redis' clock is not where it was thought to be; by this answer it is known again
-			if !pause(ctx, backoff(try)) {
+			if !rds.Sleep(ctx, rds.Backoff(try)) {
 				return nil, a, context.Cause(ctx)
 			}
 		default:
@@ -296,42 +290,34 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 	}
 }
 
-// gaveUp says that ctx has ended, and what the last try met with.
-func gaveUp(ctx context.Context, last error) error {
-	if last == nil {
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("%w (last try: %w)", context.Cause(ctx), last)
-}
-
 // send asks once. The copy carries the end of its own window on Redis' clock: sent + ttl - margin, or the moment from which
 // its tick is not worth a run, if that is earlier. A copy that is under way is waited for, within the round trip's timeout,
 // even when ctx ends: an answer costs less than not knowing.
 func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error) {
 	s, c := q.store, q.claim
-	redisSent, ok := s.clock.middle(sent)
+	redisSent, ok := s.redis.At(sent)
 	if !ok {
 		if err := s.Sync(ctx); err != nil {
 			return Answer{}, err
 		}
-		redisSent, _ = s.clock.middle(sent)
+		redisSent, _ = s.redis.At(sent)
 	}
 	window := c.TTL - Margin
 	if !c.Until.IsZero() {
 		window = min(window, c.Until.Sub(redisSent))
 	}
-	args := make([]any, 0, 15+2*len(c.Older))
-	args = append(args, c.Run, c.Job, millis(c.Tick), millis(redisSent.Add(window)), c.TTL.Milliseconds(), c.tolerance().Milliseconds(),
+	args := make([]any, 0, 16+2*len(c.Older))
+	args = append(args, c.Run, c.Job, rds.Millis(c.Tick), rds.Millis(redisSent.Add(window)), c.TTL.Milliseconds(), c.tolerance().Milliseconds(),
 		string(c.Policy), c.record())
-	args = append(args, c.rest()...)
-	parts, err := s.call(context.WithoutCancel(ctx), acquireScript, 1,
-		[]string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due(c.Job)}, args...)
+	args = append(args, c.rest(s.redis.Keys.Events)...)
+	parts, err := s.redis.Call(context.WithoutCancel(ctx), acquireScript, 1,
+		[]string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job), s.redis.Keys.Running, s.redis.Keys.Due(c.Job)}, args...)
 	if err == nil {
 		var a Answer
 		a, err = parseAnswer(parts)
 		return a, err
 	}
-	if !withoutEffect(err) {
+	if !rds.WithoutEffect(err) {
 		q.unanswered++
 		q.closed = max(q.closed, sent+max(window, 0)+Margin) // a margin for what is wrong in the estimate of Redis' clock
 	}
@@ -369,13 +355,13 @@ func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Leas
 func (q *question) abandon(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	s, l := q.store, newLease(q.store, *q.claim)
-	forgotten := s.burst.replicas > 0 // as a failover may: replicas that were waited for have the claim, and perhaps not its end
-	for wait := glance; ; wait *= 2 {
-		last := s.boottime() >= q.closed || s.ending.Err() != nil
+	forgotten := s.redis.WaitReplicas() > 0 // as a failover may: replicas that were waited for have the claim, and perhaps not its end
+	for wait := rds.ClockCheckEvery; ; wait *= 2 {
+		last := s.redis.Boottime() >= q.closed || s.redis.Ending().Err() != nil
 		// When Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
 		if given, err := l.abandon(ctx); last || err == nil && given != None && !forgotten {
 			return
 		}
-		_ = s.outlast(min(q.closed, s.boottime()+wait))
+		_ = s.redis.Outlast(min(q.closed, s.redis.Boottime()+wait))
 	}
 }

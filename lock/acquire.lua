@@ -17,8 +17,9 @@
 --       11 the tick before this one, or before the first of the list, if that is newer than 10; 0 = it is not
 --       12 slot: '' or, under Allow, ':<tick>'    13 due member to pop; '' = the tick comes from the table
 --       14 'look': the asker has no slot free, and must not win
---       15 newest claimed tick from which the list was made; '' = there is none    16.. the list: a due member and when its
---       tick came due, by turns, this tick last; with it nothing is run at once, so that they are run in order
+--       15 newest claimed tick from which the list was made; '' = there is none    16 channel of the nudges; given
+--       with the list, and under Replace    17.. the list: a due member and when its tick came due, by turns, this tick
+--       last; with it nothing is run at once, so that they are run in order
 -- Times are milliseconds, absolute ones on Redis' clock.
 -- returns {code, now, newest tick claimed before, newest tick settled as overlap, end of the last pause,
 --          replica that claimed last, WON: token; OVERLAP, HELD: lease end of the run that is in the way;
@@ -26,7 +27,7 @@
 -- The record is kept as '<tick> <token> <newest tick claimed before> <when it was claimed> <ARGV 8>', for as long as the run lives.
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
-local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 15
+local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 16
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -122,7 +123,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end
   end
   local function passOver()
-    local upTo = listed and string.match(ARGV[16], '^%d+') or tick
+    local upTo = listed and string.match(ARGV[17], '^%d+') or tick
     local from = math.max(newest, tonumber(redis.call('HGET', ledger, 'since') or 0), tonumber(ARGV[10] or 0))
     from = math.max(from, unpaused)
     for _, pause in ipairs(pauses) do                      -- before it, and between the two
@@ -156,7 +157,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
       said = redis.pcall('HSET', ledger, 'tick', ARGV[3], 'overlap', ARGV[3], 'gaps', gaps)
       if type(said) == 'number' then keep() end
     else                                                   -- provisional: settle tells whether it was one
-      for i = 16, math.max(#ARGV, 16), 2 do
+      for i = 17, math.max(#ARGV, 17), 2 do
         local refused, itCame = string.match(ARGV[i] or ARGV[3], '^%d+'), ARGV[i + 1] or came
         if open(refused) and not string.find(behind, refused .. '@', 1, true) then
           behind = behind .. '-' .. refused .. '@' .. itCame .. ' '
@@ -184,15 +185,15 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   passOver()
   if listed then                                           -- claimed now, all of them, and due in order
     redis.call('ZSCORE', due, member)                      -- should it be no sorted set, the script breaks off before it claims
-    for i = 16, #ARGV, 2 do take(string.match(ARGV[i], '^%d+')) end
+    for i = 17, #ARGV, 2 do take(string.match(ARGV[i], '^%d+')) end
     if waiting then take(waiting) end
     redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica, 'gaps', gaps, 'handed', ARGV[3])
     if behind ~= (h[5] or '') then keep() end
-    for i = 16, #ARGV, 2 do
+    for i = 17, #ARGV, 2 do
       if open(string.match(ARGV[i], '^%d+')) then redis.call('ZADD', due, now, ARGV[i]) end
     end
     if waiting then redis.call('ZADD', due, now, waiting .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid) end -- the first of them
-    redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'due')
+    redis.pcall('PUBLISH', ARGV[16], 'due')
   elseif live then                                         -- Queue and Replace: claimed now, set free by the end of the last live run
     take(ARGV[3])
     if waiting then
@@ -206,7 +207,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   end
   if live and policy == 'Replace' then
     redis.call('HSET', ledger, 'stop', string.format('%d', token))
-    redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)
+    redis.pcall('PUBLISH', ARGV[16], 'stop ' .. job)
   end
   if live or listed then return answer('QUEUED') end
 end

@@ -1,10 +1,9 @@
 package lock
 
 import (
-	"errors"
-	"fmt"
-	"strconv"
 	"time"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // Code is what Redis said to a claim.
@@ -31,7 +30,7 @@ const (
 // Answer is what Redis said, with what the loser may want to know.
 type Answer struct {
 	Code     Code
-	Now      time.Time // Redis' time; estimated, for a claim with Second
+	Now      time.Time // Redis' time; estimated, for a claim with CheckFirst
 	Prev     time.Time // newest tick claimed before this call; zero if none
 	Token    int64     // with Won: the run's fencing token
 	Overlap  time.Time // newest tick that was settled as overlapped
@@ -46,55 +45,28 @@ type Answer struct {
 
 func parseAnswer(parts []any) (Answer, error) {
 	if len(parts) != 9 {
-		return Answer{}, unexpected(parts)
+		return Answer{}, rds.Unexpected(parts)
 	}
 	var n [9]int64
 	for _, i := range []int{1, 2, 3, 4, 6, 8} {
-		v, err := integer(parts[i])
+		v, err := rds.Integer(parts[i])
 		if err != nil {
 			return Answer{}, err
 		}
 		n[i] = v
 	}
 	code, _ := parts[0].(string)
-	a := Answer{Code: Code(code), Now: fromMillis(n[1]), Prev: fromMillis(n[2]), Overlap: fromMillis(n[3]), PausedTo: fromMillis(n[4]),
-		Born: fromMillis(n[8])}
+	a := Answer{Code: Code(code), Now: rds.FromMillis(n[1]), Prev: rds.FromMillis(n[2]), Overlap: rds.FromMillis(n[3]), PausedTo: rds.FromMillis(n[4]),
+		Born: rds.FromMillis(n[8])}
 	a.Holder, _ = parts[5].(string)
 	a.Gaps, _ = parts[7].(string)
 	switch a.Code {
 	case Won:
 		a.Token = n[6]
 	case Paused:
-		a.Until = fromMillis(n[6])
+		a.Until = rds.FromMillis(n[6])
 	case Overlap, Held:
-		a.LeaseEnd = fromMillis(n[6])
+		a.LeaseEnd = rds.FromMillis(n[6])
 	}
 	return a, nil
-}
-
-func integer(v any) (int64, error) {
-	switch v := v.(type) {
-	case int64:
-		return v, nil
-	case string:
-		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-			return n, nil
-		}
-	}
-	return 0, unexpected(v)
-}
-
-// unexpected is the error of an answer of another form. It repeats its beginning alone: a hostile one has megabytes.
-func unexpected(reply any) error {
-	switch r := reply.(type) {
-	case string:
-		return fmt.Errorf("unexpected answer %.100q", r)
-	case []any:
-		if len(r) > 0 {
-			return fmt.Errorf("%w, the first of %d", unexpected(r[0]), len(r))
-		}
-	case int64:
-		return fmt.Errorf("unexpected answer %d", r)
-	}
-	return errors.New("unexpected answer of another kind")
 }

@@ -14,23 +14,24 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/proof/lossy"
+	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/lock"
 )
 
 func TestOneOfAHundredContendersWinsAndTheOthersLearnWho(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		var all []*replica
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		var all []*redisworld.Replica
 		for i := range 100 {
-			all = append(all, w.replica(fmt.Sprint("replica-", i)))
+			all = append(all, w.Replica(fmt.Sprint("replica-", i)))
 		}
 		var wg sync.WaitGroup
 		leases, answers := make([]*lock.Lease, len(all)), make([]lock.Answer, len(all))
 		for i, r := range all {
 			wg.Go(func() {
 				var err error
-				if leases[i], answers[i], err = r.acquire(r.claim(1)); err != nil {
+				if leases[i], answers[i], err = r.Asks(r.Claim(1)); err != nil {
 					w.Error(err)
 				}
 			})
@@ -42,63 +43,63 @@ func TestOneOfAHundredContendersWinsAndTheOthersLearnWho(t *testing.T) {
 				continue
 			}
 			if winner != "" {
-				w.Fatalf("%s and %s won", winner, all[i].name)
+				w.Fatalf("%s and %s won", winner, all[i].Name)
 			}
-			winner = all[i].name
+			winner = all[i].Name
 		}
 		for i, a := range answers {
-			if leases[i] == nil && (a.Code != lock.Fired || a.Holder != winner || !a.Prev.Equal(w.tick(1))) {
-				w.Errorf("%s was told %+v; %s won", all[i].name, a, winner)
+			if leases[i] == nil && (a.Code != lock.Fired || a.Holder != winner || !a.Prev.Equal(w.Tick(1))) {
+				w.Errorf("%s was told %+v; %s won", all[i].Name, a, winner)
 			}
 		}
 	})
 }
 
 func TestLosersWriteNothing(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born("paused", "foreign")
-		a, b := w.replica("a"), w.replica("b")
-		w.must(w.admin.HSet(w.Context(), "solotick:{svc}:job:paused", "paused", "0 1 by me").Err())
-		w.must(w.admin.Set(w.Context(), "solotick:{svc}:lock:foreign", "another tool", 0).Err())
-		a.wins(a.claim(2))
-		b.loses(b.claim(3), lock.Overlap) // the first loser of an overlapped tick writes it down
-		before := w.dump()
-		b.loses(b.claim(2), lock.Fired)
-		b.loses(b.claim(1), lock.Fired)
-		b.loses(b.claim(3), lock.Overlap)
-		gone := b.claim(1)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born("paused", "foreign")
+		a, b := w.Replica("a"), w.Replica("b")
+		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:job:paused", "paused", "0 1 by me").Err())
+		w.Must(w.Admin.Set(w.Context(), "solotick:{svc}:lock:foreign", "another tool", 0).Err())
+		a.Wins(a.Claim(2))
+		b.Loses(b.Claim(3), lock.Overlap) // the first loser of an overlapped tick writes it down
+		before := w.Dump()
+		b.Loses(b.Claim(2), lock.Fired)
+		b.Loses(b.Claim(1), lock.Fired)
+		b.Loses(b.Claim(3), lock.Overlap)
+		gone := b.Claim(1)
 		gone.Member = "1 billing schedule 1 0 0 x"
-		b.loses(gone, lock.Gone)
-		on := b.claim(4)
+		b.Loses(gone, lock.Gone)
+		on := b.Claim(4)
 		on.Job = "paused"
-		b.loses(on, lock.Paused)
+		b.Loses(on, lock.Paused)
 		on.Job = "foreign"
-		b.loses(on, lock.Locked)
-		if after := w.dump(); after != before {
+		b.Loses(on, lock.Locked)
+		if after := w.Dump(); after != before {
 			w.Errorf("losers changed\n%s\nto\n%s", before, after)
 		}
 	})
 }
 
 func TestRoundTripsAreOneBeforeTheRunTwoAfterItAndOneForTheLoser(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		w.must(a.Sync(w.Context())) // at its start, once
-		w.must(b.Sync(w.Context()))
-		winner, loser := a.proxy.Count(lossy.Any), b.proxy.Count(lossy.Any)
-		l, _ := a.wins(a.claim(1))
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		w.Must(a.Sync(w.Context())) // at its start, once
+		w.Must(b.Sync(w.Context()))
+		winner, loser := a.Proxy.Count(lossy.Any), b.Proxy.Count(lossy.Any)
+		l, _ := a.Wins(a.Claim(1))
 		if winner.N() != 1 {
 			w.Errorf("winner before the run: %d", winner.N())
 		}
-		b.loses(b.claim(1), lock.Fired)
+		b.Loses(b.Claim(1), lock.Fired)
 		if loser.N() != 1 {
 			w.Errorf("loser: %d", loser.N())
 		}
-		a.finishes(l, time.Second)
-		w.must(l.Release(w.Context()))
+		a.Finishes(l, time.Second)
+		w.Must(l.Release(w.Context()))
 		if winner.N() != 3 {
 			w.Errorf("winner with the end of the run: %d", winner.N())
 		}
@@ -106,19 +107,19 @@ func TestRoundTripsAreOneBeforeTheRunTwoAfterItAndOneForTheLoser(t *testing.T) {
 }
 
 func TestLingeringLockNeverCostsALaterTick(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
-		a.finishes(l, time.Minute)
-		if w.owner() != l.Run() {
-			w.Fatalf("the lock does not outlive the run: %q", w.owner())
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		a.Finishes(l, time.Minute)
+		if w.Owner() != l.Run() {
+			w.Fatalf("the lock does not outlive the run: %q", w.Owner())
 		}
-		b.loses(b.claim(1), lock.Fired)
-		next, _ := b.wins(b.claim(2))
-		w.must(l.Release(w.Context())) // a's safety delay is over now
-		if w.owner() != next.Run() {
-			w.Errorf("the lock is %q's, want %q", w.owner(), next.Run())
+		b.Loses(b.Claim(1), lock.Fired)
+		next, _ := b.Wins(b.Claim(2))
+		w.Must(l.Release(w.Context())) // a's safety delay is over now
+		if w.Owner() != next.Run() {
+			w.Errorf("the lock is %q's, want %q", w.Owner(), next.Run())
 		}
 		if err := next.Verify(w.Context()); err != nil {
 			w.Error(err)
@@ -127,88 +128,88 @@ func TestLingeringLockNeverCostsALaterTick(t *testing.T) {
 }
 
 func TestReleaseNeverDeletesTheLockOfALiveRun(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		l, _ := a.wins(a.claim(1))
-		w.must(l.Release(w.Context())) // before Finish: not the run's end
-		if w.owner() != l.Run() {
-			w.Fatalf("the lock is %q's", w.owner())
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		l, _ := a.Wins(a.Claim(1))
+		w.Must(l.Release(w.Context())) // before Finish: not the run's end
+		if w.Owner() != l.Run() {
+			w.Fatalf("the lock is %q's", w.Owner())
 		}
-		a.finishes(l, time.Minute)
-		w.must(l.Release(w.Context()))
-		if w.owner() != "" {
-			w.Fatalf("the lock is still %q's", w.owner())
+		a.Finishes(l, time.Minute)
+		w.Must(l.Release(w.Context()))
+		if w.Owner() != "" {
+			w.Fatalf("the lock is still %q's", w.Owner())
 		}
 	})
 }
 
 func TestLockOfAReplicaThatCrashesInTheSafetyDelayExpires(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		l, _ := a.wins(a.claim(1))
-		a.finishes(l, 500*time.Millisecond)
-		w.pass(600 * time.Millisecond) // nobody releases
-		if w.owner() != "" || w.runs() != 0 {
-			w.Errorf("%s", w.dump())
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		l, _ := a.Wins(a.Claim(1))
+		a.Finishes(l, 500*time.Millisecond)
+		w.Pass(600 * time.Millisecond) // nobody releases
+		if w.Owner() != "" || w.Runs() != 0 {
+			w.Errorf("%s", w.Dump())
 		}
 	})
 }
 
 func TestForeignValueInTheLockKeyIsRespected(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		l, _ := a.wins(a.claim(1))
-		a.finishes(l, time.Minute)
-		w.must(w.admin.Set(w.Context(), lockKey, "another tool", 0).Err())
-		a.loses(a.claim(2), lock.Locked)
-		if w.owner() != "another tool" || w.runs() != 0 {
-			w.Fatalf("%s", w.dump())
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		l, _ := a.Wins(a.Claim(1))
+		a.Finishes(l, time.Minute)
+		w.Must(w.Admin.Set(w.Context(), lockKey, "another tool", 0).Err())
+		a.Loses(a.Claim(2), lock.Locked)
+		if w.Owner() != "another tool" || w.Runs() != 0 {
+			w.Fatalf("%s", w.Dump())
 		}
-		w.must(w.admin.Del(w.Context(), lockKey).Err())
-		a.wins(a.claim(2)) // the refusal did not claim it
+		w.Must(w.Admin.Del(w.Context(), lockKey).Err())
+		a.Wins(a.Claim(2)) // the refusal did not claim it
 	})
 }
 
 func TestAllowRunsTwoTicksSideBySideUnderLocksOfTheirOwn(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		one, two := a.claim(1), b.claim(2)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		one, two := a.Claim(1), b.Claim(2)
 		one.Policy, two.Policy = lock.Allow, lock.Allow
-		first, _ := a.wins(one)
-		second, _ := b.wins(two)
+		first, _ := a.Wins(one)
+		second, _ := b.Wins(two)
 		if first.Token >= second.Token {
 			w.Errorf("tokens %d and %d", first.Token, second.Token)
 		}
 		for _, l := range []*lock.Lease{first, second} {
-			w.must(l.Verify(w.Context()))
+			w.Must(l.Verify(w.Context()))
 		}
-		again := b.claim(2)
+		again := b.Claim(2)
 		again.Policy = lock.Allow
-		b.loses(again, lock.Fired)
-		locks, err := w.admin.Keys(w.Context(), lockKey+":*").Result()
+		b.Loses(again, lock.Fired)
+		locks, err := w.Admin.Keys(w.Context(), lockKey+":*").Result()
 		if err != nil || len(locks) != 2 {
 			w.Errorf("locks: %v, %v", locks, err)
 		}
-		a.finishes(first, time.Minute)
-		w.must(second.Verify(w.Context()))
-		b.finishes(second, time.Minute)
+		a.Finishes(first, time.Minute)
+		w.Must(second.Verify(w.Context()))
+		b.Finishes(second, time.Minute)
 		// A lock per tick protects nothing after the run.
-		if locks, _ := w.admin.Keys(w.Context(), lockKey+"*").Result(); len(locks) != 0 || w.runs() != 0 {
-			w.Errorf("left: %v, %d runs", locks, w.runs())
+		if locks, _ := w.Admin.Keys(w.Context(), lockKey+"*").Result(); len(locks) != 0 || w.Runs() != 0 {
+			w.Errorf("left: %v, %d runs", locks, w.Runs())
 		}
 	})
 }
 
 func TestClaimFromTheFutureWaitsForItsTick(t *testing.T) {
-	inBubble(t, func(w *world) { // to the millisecond
-		w.born()
-		a, b := w.replica("fast-by-a-second"), w.replica("b")
-		c := a.claim(0)
-		c.Tick = w.start.Add(2 * time.Second)
+	redisworld.InBubble(t, func(w *redisworld.World) { // to the millisecond
+		w.Born()
+		a, b := w.Replica("fast-by-a-second"), w.Replica("b")
+		c := a.Claim(0)
+		c.Tick = w.Start.Add(2 * time.Second)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -216,30 +217,30 @@ func TestClaimFromTheFutureWaitsForItsTick(t *testing.T) {
 			if err != nil || l == nil {
 				w.Errorf("%v, %v", l, err)
 			}
-			if now := w.now(); now.Before(c.Tick.Add(-time.Second)) {
+			if now := w.Now(); now.Before(c.Tick.Add(-time.Second)) {
 				w.Errorf("won at %s, tick %s", now, c.Tick)
 			}
 		}()
 		time.Sleep(500 * time.Millisecond)
-		l, _ := b.wins(b.claim(2)) // the tick of its own time is not refused for the one that is ahead
-		b.finishes(l, 0)
+		l, _ := b.Wins(b.Claim(2)) // the tick of its own time is not refused for the one that is ahead
+		b.Finishes(l, 0)
 		<-done
 	})
 }
 
 // A clock that is an hour behind may be set right long before the tick.
 func TestClaimOfATickThatIsFarAheadOfRedisClockIsAnsweredAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) { // to the millisecond
-		w.born()
-		a := w.replica("fast-by-an-hour")
-		before := w.dump()
+	redisworld.InBubble(t, func(w *redisworld.World) { // to the millisecond
+		w.Born()
+		a := w.Replica("fast-by-an-hour")
+		before := w.Dump()
 		for _, ahead := range []time.Duration{2001 * time.Millisecond, time.Hour} {
-			c := a.claim(0)
-			c.Tick = w.start.Add(ahead)
+			c := a.Claim(0)
+			c.Tick = w.Start.Add(ahead)
 			c.Until = c.Tick.Add(time.Minute)
-			got := a.loses(c, lock.Early)
-			if now := w.now(); !got.Now.Equal(now) || now.After(w.start) || w.dump() != before {
-				w.Errorf("at %s: %+v", now.Sub(w.start), got)
+			got := a.Loses(c, lock.Early)
+			if now := w.Now(); !got.Now.Equal(now) || now.After(w.Start) || w.Dump() != before {
+				w.Errorf("at %s: %+v", now.Sub(w.Start), got)
 			}
 		}
 	})
@@ -247,42 +248,42 @@ func TestClaimOfATickThatIsFarAheadOfRedisClockIsAnsweredAtOnce(t *testing.T) {
 
 // Without an Until there is nobody who would ask again: the claim is won on its tick, however far that is ahead.
 func TestClaimOfATickThatIsFarAheadWaitsForIt(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		c := a.claim(0)
-		c.Tick = w.start.Add(time.Hour)
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		c := a.Claim(0)
+		c.Tick = w.Start.Add(time.Hour)
 		l, got, err := a.Store.Acquire(w.Context(), c)
-		if err != nil || l == nil || w.now().Before(c.Tick.Add(-time.Second)) {
-			w.Errorf("at %s: %+v, %v", w.now().Sub(w.start), got, err)
+		if err != nil || l == nil || w.Now().Before(c.Tick.Add(-time.Second)) {
+			w.Errorf("at %s: %+v, %v", w.Now().Sub(w.Start), got, err)
 		}
 	})
 }
 
 func TestClaimFromTheFutureEndsWithItsContext(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		c := a.claim(0)
-		c.Tick = w.now().Add(1900 * time.Millisecond)
-		before := w.dump()
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		c := a.Claim(0)
+		c.Tick = w.Now().Add(1900 * time.Millisecond)
+		before := w.Dump()
 		ctx, cancel := context.WithCancelCause(w.Context())
-		early := a.proxy.Count(lossy.Script(lock.AcquireSHA))
-		time.AfterFunc(a.timeout/4, func() { cancel(errors.New("the job was taken from the table")) })
+		early := a.Proxy.Count(lossy.Script(lock.AcquireSHA))
+		time.AfterFunc(a.Timeout/4, func() { cancel(errors.New("the job was taken from the table")) })
 		l, answer, err := a.Store.Acquire(ctx, c)
 		if l != nil || err == nil || !strings.Contains(err.Error(), "taken from the table") || answer.Code != lock.Early {
 			w.Fatalf("%v, %+v, %v", l, answer, err)
 		}
-		if early.N() > 2 || w.dump() != before { // NOSCRIPT, EARLY
+		if early.N() > 2 || w.Dump() != before { // NOSCRIPT, EARLY
 			w.Errorf("asked %d times", early.N())
 		}
 	})
 }
 
 func TestToleranceGuardsTheOrderOfTicksAndNotTheirPrecision(t *testing.T) {
-	inBubble(t, func(w *world) { // to the millisecond
-		w.born()
-		a := w.replica("a")
+	redisworld.InBubble(t, func(w *redisworld.World) { // to the millisecond
+		w.Born()
+		a := w.Replica("a")
 		for i, c := range []struct {
 			period, ahead time.Duration
 			early         bool
@@ -292,9 +293,9 @@ func TestToleranceGuardsTheOrderOfTicksAndNotTheirPrecision(t *testing.T) {
 			{time.Second, 500 * time.Millisecond, false}, {time.Second, 501 * time.Millisecond, true},
 		} {
 			name := fmt.Sprint("job", i)
-			w.born(name)
-			claim := lock.Claim{Job: name, Tick: w.now().Add(c.ahead), TTL: w.ttl, Period: c.period}
-			w.must(a.Sync(w.Context()))
+			w.Born(name)
+			claim := lock.Claim{Job: name, Tick: w.Now().Add(c.ahead), TTL: w.TTL, Period: c.period}
+			w.Must(a.Sync(w.Context()))
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 			l, _, err := a.Store.Acquire(ctx, claim)
@@ -313,77 +314,77 @@ func TestToleranceGuardsTheOrderOfTicksAndNotTheirPrecision(t *testing.T) {
 func TestBeginningOfBoottimeDoesNotMatter(t *testing.T) {
 	for name, off := range map[string]time.Duration{"an hour before": time.Hour, "an hour after": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			onEvery(t, func(w *world) {
-				w.born()
-				a, b := w.replica("other"), w.replica("one")
-				a.suspend(off) // before it asks anything, so that its whole CLOCK_BOOTTIME is another
-				l, _ := a.wins(a.claim(1))
-				if left := lock.TrustLeft(l); left > w.ttl-lock.Margin || left <= 0 {
+			redisworld.OnEvery(t, func(w *redisworld.World) {
+				w.Born()
+				a, b := w.Replica("other"), w.Replica("one")
+				a.Suspend(off) // before it asks anything, so that its whole CLOCK_BOOTTIME is another
+				l, _ := a.Wins(a.Claim(1))
+				if left := lock.TrustLeft(l); left > w.TTL-lock.Margin || left <= 0 {
 					w.Errorf("trusts for %s", left)
 				}
 				now, ok := a.Now()
-				if d := now.Sub(w.now()).Abs(); !ok || d > a.timeout {
+				if d := now.Sub(w.Now()).Abs(); !ok || d > a.Timeout {
 					w.Errorf("Redis' time is off by %s", d)
 				}
-				b.loses(b.claim(1), lock.Fired)
-				a.finishes(l, 0)
-				b.wins(b.claim(2))
+				b.Loses(b.Claim(1), lock.Fired)
+				a.Finishes(l, 0)
+				b.Wins(b.Claim(2))
 			})
 		})
 	}
 }
 
 func TestTickOfAReplicaThatLagsIsRefused(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("slow-by-an-hour")
-		l, _ := a.wins(a.claim(10))
-		a.finishes(l, 0)
-		got := b.loses(b.claim(5), lock.Fired)
-		if !got.Prev.Equal(w.tick(10)) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("slow-by-an-hour")
+		l, _ := a.Wins(a.Claim(10))
+		a.Finishes(l, 0)
+		got := b.Loses(b.Claim(5), lock.Fired)
+		if !got.Prev.Equal(w.Tick(10)) {
 			w.Errorf("newest tick %s", got.Prev)
 		}
 	})
 }
 
 func TestStepOfRedisClockDoesNotRefuseClaimsForLong(t *testing.T) {
-	inBubble(t, func(w *world) { // only miniredis' clock can be set
-		w.born()
-		a := w.replica("a")
-		w.must(a.Sync(w.Context()))
-		w.mini.SetTime(time.Now().Add(time.Hour)) // every `until` made from the estimate has passed
+	redisworld.InBubble(t, func(w *redisworld.World) { // only miniredis' clock can be set
+		w.Born()
+		a := w.Replica("a")
+		w.Must(a.Sync(w.Context()))
+		w.Mini.SetTime(time.Now().Add(time.Hour)) // every `until` made from the estimate has passed
 		began := time.Now()
-		l, _ := a.wins(a.claim(1))
+		l, _ := a.Wins(a.Claim(1))
 		if d := time.Since(began); d > time.Second {
 			w.Errorf("took %s", d)
 		}
 		if now, _ := a.Now(); time.Until(now) < 59*time.Minute {
 			w.Errorf("Redis' time is still thought to be %s", now)
 		}
-		a.finishes(l, 0)
+		a.Finishes(l, 0)
 	})
 }
 
 func TestGapListMadeFromAnOldLedgerIsRefusedWhole(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(3))
-		a.finishes(l, 0)
-		c := b.claim(9)
-		c.OlderThan, c.Older = w.tick(2), pasts(w.tick(3), w.tick(5))
-		got := b.loses(c, lock.Gap)
-		if !got.Prev.Equal(w.tick(3)) || len(w.dues()) != 0 {
-			w.Fatalf("%+v, due %+v", got, w.dues())
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(3))
+		a.Finishes(l, 0)
+		c := b.Claim(9)
+		c.OlderThan, c.Older = w.Tick(2), pasts(w.Tick(3), w.Tick(5))
+		got := b.Loses(c, lock.Gap)
+		if !got.Prev.Equal(w.Tick(3)) || len(w.Dues()) != 0 {
+			w.Fatalf("%+v, due %+v", got, w.Dues())
 		}
-		c.OlderThan, c.Older = got.Prev, pasts(w.tick(5), w.tick(6), w.tick(9))
-		queued := b.loses(c, lock.Queued)
-		w.dueTicks(5, 6, 9)
-		if !queued.Prev.Equal(w.tick(3)) || w.runs() != 0 {
-			w.Errorf("%+v, %s", queued, w.dump())
+		c.OlderThan, c.Older = got.Prev, pasts(w.Tick(5), w.Tick(6), w.Tick(9))
+		queued := b.Loses(c, lock.Queued)
+		w.DueTicks(5, 6, 9)
+		if !queued.Prev.Equal(w.Tick(3)) || w.Runs() != 0 {
+			w.Errorf("%+v, %s", queued, w.Dump())
 		}
-		b.loses(b.claim(9), lock.Waits)
-		b.loses(b.claim(6), lock.Fired)
+		b.Loses(b.Claim(9), lock.Waits)
+		b.Loses(b.Claim(6), lock.Fired)
 	})
 }
 
@@ -395,10 +396,9 @@ func pasts(ticks ...time.Time) (all []lock.Past) {
 	return all
 }
 
-// dueTicks demands that exactly these are due.
 func TestClaimThatCannotBeWrittenDownIsRefused(t *testing.T) {
-	inBubble(t, func(w *world) {
-		a := w.replica("a")
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		a := w.Replica("a")
 		for name, spoil := range map[string]func(*lock.Claim){
 			"ttl of the margin":     func(c *lock.Claim) { c.TTL = lock.Margin },
 			"no job":                func(c *lock.Claim) { c.Job = "" },
@@ -412,7 +412,7 @@ func TestClaimThatCannotBeWrittenDownIsRefused(t *testing.T) {
 			"a blank in the name":   func(c *lock.Claim) { c.Replica = "my host" },
 			"a line end in the run": func(c *lock.Claim) { c.Run = "u\n" },
 		} {
-			c := a.claim(1)
+			c := a.Claim(1)
 			spoil(&c)
 			if l, _, err := a.Store.Acquire(w.Context(), c); l != nil || err == nil || errors.Is(err, lock.ErrNoAnswer) {
 				w.Errorf("%s: %v, %v", name, l, err)

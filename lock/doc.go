@@ -15,9 +15,8 @@
 //   - A claimant that dies between the claim and the start of the job loses the tick; the run is recorded as interrupted
 //     by whoever takes it over. The other choice would be to fire some ticks twice.
 //   - A ledger that is new has missed nothing: ticks up to a second after it was made are refused.
-//   - That a tick handed on is run again, and a timer at all, is up to who reads what is due (see [Store.Look]). [Locker]
-//     does not.
-//   - A timer that was set or deleted is so for good only as far as Redis keeps its data.
+//   - That a tick handed on is run again, and a timer at all, is up to who reads what is due. [Locker] does
+//     not.
 //
 // # Why a claim beside the lock
 //
@@ -40,7 +39,7 @@
 //
 // A lease is trusted until ttl minus [Margin] after the answered request was sent. From the sending, because Redis may
 // have begun the lease at any moment after it; a slow reply does not stretch trust, and one that comes after its own
-// lease is extended before anything runs. On [Boottime], because Go's monotonic clock stands still while a machine
+// lease is extended before anything runs. On CLOCK_BOOTTIME, because Go's monotonic clock stands still while a machine
 // sleeps. [Lease.Keep] extends in time, and ends the run's context, with [ErrLost] as its cause, before the lease ends.
 //
 // # Takeover
@@ -87,24 +86,20 @@
 // Beside it stand, for a day, memos by uuid: that a run was taken over, so that its replica can still give back what it never
 // started, and that a request was carried out, so that a copy of it has no effect.
 //
-// # Timers
+// # The life of a run
 //
-// A timer ([Store.SetTimer]) is a due member whose score is its time, in a set beside that of all jobs, and an entry with its
-// source, under a key of its own. To fire it needs no argument of its own. Two authorities let a run begin, a newer tick of
-// the table and a due member that is popped by its claim; a timer has the second alone, so it is fired once, and handed on,
-// extended, settled and taken over as any tick is. All timers of a service share one ledger, under the policy Allow, which
-// keeps the record of each run by a slot and has no use for the newest tick.
+//	                 Acquire: WON
+//	the tick is due ─────────────► the run lives ─┐ Keep extends
+//	      ▲                          │    ▲───────┘ its lease
+//	      │                          │
+//	      ├─── Handover, NextRound ──┤    it could not start here
+//	      ├─── Acquire, giving up ───┤    its answer did not come in time
+//	      ├─── Requeue ──────────────┤    it was cut short, and its claim has Again
+//	      └─── Reap ─────────────────┤    its replica is gone, and its claim has Again
+//	                                 │
+//	                                 ├─── Finish ────────► it ended
+//	                                 ├─── GiveUp ────────► it never began, and is not to
+//	                                 └─── Requeue, Reap ─► it was cut short, and is not run again
 //
-// What is new is the entry. It comes, is replaced and is deleted together with its member, in one script. While that
-// member is due the timer waits; when it is not, somebody deals with it: runs it, has handed it on or taken it over
-// under other members' names, or has died. In none of these can it be set or deleted, so who claims what he saw due has
-// read the source that belongs to it, and who runs it next still finds it. The step that settles its last run turns the
-// entry into a mark, under which its id is not taken again for a day. When that step is a takeover, the memo of the run
-// keeps the entry: evidence that it never started brings both back.
-//
-// A request to set or delete must not come late either: it would undo what was done since. Claims are kept from that
-// by their ticks, and operators' requests are few enough to be remembered. An app may set a thousand timers a second. So
-// each copy says until when it may have an effect, the next one is sent when that is over, and not before then does a call
-// return without an answer. Asked again, Redis knows the request by its id: from the entry, or from the mark that the
-// timer's end, or its deletion, has left in its place.
+// Each arrow that leaves a live run is one script, settle: it also sets free what waited behind the run.
 package lock

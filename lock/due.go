@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // Due is one tick that is to be fired besides the table: handed over, set free by a takeover, asked for. Its member in
@@ -25,10 +27,10 @@ type Due struct {
 }
 
 // Member is the due set's text: blank-separated, the tick in milliseconds first.
-func (d Due) Member() string { return itoa(millis(d.Tick)) + d.suffix() }
+func (d Due) Member() string { return rds.Itoa(rds.Millis(d.Tick)) + d.Suffix() }
 
-// suffix is what follows the tick.
-func (d Due) suffix() string {
+// Suffix is what follows the tick in Member.
+func (d Due) Suffix() string {
 	s := fmt.Sprintf(" %s %s %d %d %d %s", d.Job, withKey(d.Kind, d.Key), d.Attempt, d.Rounds, d.Deaths, d.Nonce)
 	for _, r := range d.Refused {
 		s += " " + r
@@ -54,7 +56,7 @@ func ParseDue(member string) (Due, error) {
 	var n [6]int64
 	for _, i := range [...]int{0, 3, 4, 5} {
 		v, err := strconv.ParseInt(f[i], 10, 64)
-		if err == nil && itoa(v) != f[i] {
+		if err == nil && rds.Itoa(v) != f[i] {
 			err = fmt.Errorf("%q would be written %d", f[i], v)
 		}
 		if err != nil {
@@ -62,7 +64,7 @@ func ParseDue(member string) (Due, error) {
 		}
 		n[i] = v
 	}
-	d := Due{Tick: fromMillis(n[0]), Job: f[1], Attempt: int(n[3]), Rounds: int(n[4]), Deaths: int(n[5]), Nonce: f[6]}
+	d := Due{Tick: rds.FromMillis(n[0]), Job: f[1], Attempt: int(n[3]), Rounds: int(n[4]), Deaths: int(n[5]), Nonce: f[6]}
 	d.Kind, d.Key, _ = strings.Cut(f[2], ":")
 	if withKey(d.Kind, d.Key) != f[2] {
 		return Due{}, fmt.Errorf("reading due member %q: its kind has an empty key", member)
@@ -85,24 +87,24 @@ var kinds = []string{"schedule", "catchup", "handover", "takeover", "manual", "b
 // check tells what is wrong with a tick, of a claim and of a due member alike: what is due has to be claimed, and what is
 // claimed may become due.
 func (d *Due) check() error {
-	if err := oneWord("job", d.Job); err != nil {
+	if err := rds.OneWord("job", d.Job); err != nil {
 		return err
 	}
-	if err := oneWord("run", d.Nonce); err != nil {
+	if err := rds.OneWord("run", d.Nonce); err != nil {
 		return err
 	}
 	if d.Key != "" {
-		if err := oneWord("key", d.Key); err != nil {
+		if err := rds.OneWord("key", d.Key); err != nil {
 			return err
 		}
 	}
 	for _, r := range d.Refused {
-		if err := oneWord("replica", r); err != nil {
+		if err := rds.OneWord("replica", r); err != nil {
 			return err
 		}
 	}
-	switch ms := millis(d.Tick); {
-	case d.Job == TimerJobs:
+	switch ms := rds.Millis(d.Tick); {
+	case d.Job == rds.TimerJobs:
 		return fmt.Errorf("job %q is that of all timers, and has no tick", d.Job)
 	case !slices.Contains(kinds, d.Kind):
 		return fmt.Errorf("kind %q is none of %s", d.Kind, strings.Join(kinds, ", "))
@@ -123,14 +125,14 @@ func (s *Store) Drop(ctx context.Context, d Due, missed bool) (ours bool, gaps s
 		count = 1
 	}
 	member := d.Member()
-	parts, err := s.call(ctx, dropScript, 1, []string{s.keys.ledger(d.Job), s.keys.due(d.Job)}, member, count)
+	parts, err := s.redis.Call(ctx, dropScript, 1, []string{s.redis.Keys.Ledger(d.Job), s.redis.Keys.Due(d.Job)}, member, count)
 	if err != nil {
 		return false, "", fmt.Errorf("dropping due member %q: %w", member, err)
 	}
 	if len(parts) != 4 {
-		return false, "", fmt.Errorf("dropping due member %q: %w", member, unexpected(parts))
+		return false, "", fmt.Errorf("dropping due member %q: %w", member, rds.Unexpected(parts))
 	}
-	n, err := integer(parts[2])
+	n, err := rds.Integer(parts[2])
 	gaps, _ = parts[3].(string)
 	return n == 1, gaps, err
 }

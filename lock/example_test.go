@@ -51,7 +51,7 @@ func Example() {
 		fmt.Println("lost:", context.Cause(run))
 	}
 	stop()
-	settled, err := lease.Finish(ctx, time.Second, &lock.Entry{Outcome: "succeeded"}) // the lock outlives the run by a second
+	settled, err := lease.Finish(ctx, time.Second, lock.Ending{Entry: "succeeded"}) // the lock outlives the run by a second
 	fmt.Println("finished:", settled, err)
 
 	claim.Replica = "replica-2"

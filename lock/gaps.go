@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // Interval is a time in which a job's ticks were missed: those after From and before To.
@@ -20,7 +22,7 @@ func ParseGaps(text string) ([]Interval, error) {
 		if _, err := fmt.Sscanf(word, "%d-%d", &from, &to); err != nil {
 			return nil, fmt.Errorf("reading the gaps %.100q: %w", text, err)
 		}
-		gaps = append(gaps, Interval{fromMillis(from), fromMillis(to)})
+		gaps = append(gaps, Interval{rds.FromMillis(from), rds.FromMillis(to)})
 	}
 	return gaps, nil
 }
@@ -31,12 +33,12 @@ func ParseGaps(text string) ([]Interval, error) {
 func (s *Store) Book(ctx context.Context, job, gaps string, ticks int) (bool, error) {
 	id := uuid.NewString()
 	for try := 0; ; try++ {
-		parts, err := s.call(ctx, bookScript, 1, []string{s.keys.ledger(job), s.keys.memo(id)}, gaps, ticks)
+		parts, err := s.redis.Call(ctx, bookScript, 1, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id)}, gaps, ticks)
 		if err == nil {
-			n, err := integer(parts[len(parts)-1])
+			n, err := rds.Integer(parts[len(parts)-1])
 			return n == 1, err
 		}
-		if !pause(ctx, backoff(try)) {
+		if !rds.Sleep(ctx, rds.Backoff(try)) {
 			return false, fmt.Errorf("counting the missed ticks of %q: %w: %w", job, ErrNoAnswer, err)
 		}
 	}

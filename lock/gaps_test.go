@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/proof/lossy"
+	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/lock"
 )
 
-// gaps demands that these times are gaps, as an answer tells them: from and to, by turns.
-func (w *world) gaps(text string, want ...time.Time) {
+// wantGaps demands that these times are gaps, as an answer tells them: from and to, by turns.
+func wantGaps(w *redisworld.World, text string, want ...time.Time) {
 	w.Helper()
 	got, err := lock.ParseGaps(text)
-	w.must(err)
+	w.Must(err)
 	var all []time.Time
 	for _, g := range got {
 		all = append(all, g.From, g.To)
@@ -44,17 +45,17 @@ func TestGapsAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 // onEveryLossOfAClaim has a second replica ask for tick 9 behind ticks that nobody has asked for, while a run lives.
-func onEveryLossOfAClaim(t *testing.T, policy lock.Policy, play func(w *world, a lock.Answer)) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a, b := w.replica("a"), w.replica("b")
-		a.wins(a.claimUnder(policy, 1))
+func onEveryLossOfAClaim(t *testing.T, policy lock.Policy, play func(w *redisworld.World, a lock.Answer)) {
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a, b := w.Replica("a"), w.Replica("b")
+		a.Wins(a.ClaimUnder(policy, 1))
 		if policy == lock.Replace {
-			a.loses(a.claimUnder(policy, 2), lock.Queued)
+			a.Loses(a.ClaimUnder(policy, 2), lock.Queued)
 		}
-		b.proxy.On(lossy.Script(lock.AcquireSHA), 1, loss)
-		c := b.claimUnder(policy, 9)
-		c.Known, c.Before = w.tick(1), w.tick(8)
-		l, got, err := b.acquire(c)
+		b.Proxy.On(lossy.Script(lock.AcquireSHA), 1, loss)
+		c := b.ClaimUnder(policy, 9)
+		c.Known, c.Before = w.Tick(1), w.Tick(8)
+		l, got, err := b.Asks(c)
 		if l != nil || err != nil {
 			w.Fatalf("%v, %v", l, err)
 		}
@@ -63,56 +64,56 @@ func onEveryLossOfAClaim(t *testing.T, policy lock.Policy, play func(w *world, a
 }
 
 func TestTicksMissedBeforeARefusedOneAreInAGapOnceWhateverBecameOfTheReply(t *testing.T) {
-	onEveryLossOfAClaim(t, lock.Forbid, func(w *world, got lock.Answer) {
+	onEveryLossOfAClaim(t, lock.Forbid, func(w *redisworld.World, got lock.Answer) {
 		if got.Code != lock.Overlap {
 			w.Errorf("%+v", got)
 		}
-		w.gaps(got.Gaps, w.tick(1), w.tick(9))
-		w.gaps(w.field("gaps"), w.tick(1), w.tick(9))
+		wantGaps(w, got.Gaps, w.Tick(1), w.Tick(9))
+		wantGaps(w, w.Field("gaps"), w.Tick(1), w.Tick(9))
 	})
 }
 
 func TestTicksMissedBeforeAQueuedOneAndTheDisplacedOneAreInAGapOnceWhateverBecameOfTheReply(t *testing.T) {
-	onEveryLossOfAClaim(t, lock.Replace, func(w *world, got lock.Answer) {
+	onEveryLossOfAClaim(t, lock.Replace, func(w *redisworld.World, got lock.Answer) {
 		if got.Code != lock.Queued && got.Code != lock.Waits {
 			w.Errorf("%+v", got)
 		}
-		displaced := []time.Time{w.tick(1), w.tick(3)}
-		want := append([]time.Time{w.tick(2), w.tick(9)}, displaced...)
-		w.gaps(got.Gaps, want...)
-		w.gaps(w.field("gaps"), want...)
+		displaced := []time.Time{w.Tick(1), w.Tick(3)}
+		want := append([]time.Time{w.Tick(2), w.Tick(9)}, displaced...)
+		wantGaps(w, got.Gaps, want...)
+		wantGaps(w, w.Field("gaps"), want...)
 	})
 }
 
 func TestTicksMissedBeforeAWonOneAreInAGapThatOutlivesItsReplica(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
-		a.finishes(l, 0)
-		c := a.claim(9)
-		c.Known, c.Before = w.tick(1), w.tick(8)
-		_, won := a.wins(c)
-		w.gaps(won.Gaps, w.tick(1), w.tick(9))
-		b.reaps(1)                             // a died before it could count
-		got := b.loses(b.claim(5), lock.Fired) // and whoever asks next is told
-		w.gaps(got.Gaps, w.tick(1), w.tick(9))
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		a.Finishes(l, 0)
+		c := a.Claim(9)
+		c.Known, c.Before = w.Tick(1), w.Tick(8)
+		_, won := a.Wins(c)
+		wantGaps(w, won.Gaps, w.Tick(1), w.Tick(9))
+		b.Reaps(1)                             // a died before it could count
+		got := b.Loses(b.Claim(5), lock.Fired) // and whoever asks next is told
+		wantGaps(w, got.Gaps, w.Tick(1), w.Tick(9))
 	})
 }
 
 func TestTicksMissedBeforeAPauseAreInAGap(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		w.must(w.admin.HSet(w.Context(), ledger, "tick", w.tick(-5000).UnixMilli()).Err())
-		before := w.now()
-		w.must(a.Pause(w.Context(), job, "", time.Time{}))
-		w.pass(20 * time.Millisecond)
-		_, err := a.Resume(w.Context(), job)
-		w.must(err)
-		got := a.loses(a.claim(-1000), lock.Fired)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		w.Must(w.Admin.HSet(w.Context(), ledger, "tick", w.Tick(-5000).UnixMilli()).Err())
+		before := w.Now()
+		w.Must(a.Service.Pause(w.Context(), job, "", time.Time{}))
+		w.Pass(20 * time.Millisecond)
+		_, err := a.Service.Resume(w.Context(), job)
+		w.Must(err)
+		got := a.Loses(a.Claim(-1000), lock.Fired)
 		all, err := lock.ParseGaps(got.Gaps)
-		if err != nil || len(all) != 1 || !all[0].From.Equal(w.tick(-5000)) || all[0].To.Sub(before) < -time.Millisecond ||
+		if err != nil || len(all) != 1 || !all[0].From.Equal(w.Tick(-5000)) || all[0].To.Sub(before) < -time.Millisecond ||
 			all[0].To.After(got.PausedTo) {
 			w.Errorf("paused at %s until %s: gaps %v, %v", before, got.PausedTo, all, err)
 		}
@@ -120,17 +121,17 @@ func TestTicksMissedBeforeAPauseAreInAGap(t *testing.T) {
 }
 
 func TestMissedTicksAreCountedOnceOverAllReplicas(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a := w.replica("a")
-		c := a.claim(9)
-		c.Before = w.tick(8)
-		_, won := a.wins(c)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.Replica("a")
+		c := a.Claim(9)
+		c.Before = w.Tick(8)
+		_, won := a.Wins(c)
 		var counted atomic.Int64
 		var all sync.WaitGroup
 		for i := range 20 {
-			r := w.replica(fmt.Sprint("replica-", i))
+			r := w.Replica(fmt.Sprint("replica-", i))
 			all.Go(func() {
 				ours, err := r.Book(w.Context(), job, won.Gaps, 7)
 				if err != nil {
@@ -142,20 +143,20 @@ func TestMissedTicksAreCountedOnceOverAllReplicas(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if counted.Load() != 1 || number(w, "missed") != 7 || w.field("gaps") != "" {
-			w.Errorf("%d replicas have counted, %s", counted.Load(), w.dump())
+		if counted.Load() != 1 || w.Number("missed") != 7 || w.Field("gaps") != "" {
+			w.Errorf("%d replicas have counted, %s", counted.Load(), w.Dump())
 		}
 	})
 }
 
 func TestUnansweredCountIsAskedForAgainAndCountsOnce(t *testing.T) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a, b := w.replica("a"), w.replica("b")
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a, b := w.Replica("a"), w.Replica("b")
 		if _, err := b.Book(w.Context(), "warm", "", 0); err != nil { // Redis knows the script
 			w.Fatal(err)
 		}
-		w.must(w.admin.HSet(w.Context(), ledger, "gaps", "1-3 5-8 ").Err())
-		f := a.proxy.On(lossy.Script(lock.BookSHA), 1, loss)
+		w.Must(w.Admin.HSet(w.Context(), ledger, "gaps", "1-3 5-8 ").Err())
+		f := a.Proxy.On(lossy.Script(lock.BookSHA), 1, loss)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -164,31 +165,31 @@ func TestUnansweredCountIsAskedForAgainAndCountsOnce(t *testing.T) {
 			}
 		}()
 		<-f.Struck()
-		if ours, err := b.Book(w.Context(), job, "5-8 ", 2); err != nil || ours != (w.field("gaps") == "") {
-			w.Errorf("the other's: %t, %v, %q is left", ours, err, w.field("gaps"))
+		if ours, err := b.Book(w.Context(), job, "5-8 ", 2); err != nil || ours != (w.Field("gaps") == "") {
+			w.Errorf("the other's: %t, %v, %q is left", ours, err, w.Field("gaps"))
 		}
 		<-done
-		if n := number(w, "missed"); n != 1 && n != 3 {
+		if n := w.Number("missed"); n != 1 && n != 3 {
 			w.Errorf("%d were counted", n)
 		}
 	})
 }
 
 func TestDroppedTickThatNobodyFiredIsInAGap(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
 		for i, missed := range []bool{false, true} {
-			l, _ := a.wins(a.claim(i + 1))
-			_, err := l.Handover(w.Context(), 0, nil)
-			w.must(err)
-			d := w.dues()[0]
+			l, _ := a.Wins(a.Claim(i + 1))
+			_, err := l.Handover(w.Context(), 0, lock.Ending{})
+			w.Must(err)
+			d := w.Dues()[0]
 			ours, gaps, err := a.Drop(w.Context(), d, missed)
 			if !ours || err != nil {
 				w.Fatalf("drop: %t, %v", ours, err)
 			}
 			if missed {
-				w.gaps(gaps, w.tick(i), w.tick(i+2))
+				wantGaps(w, gaps, w.Tick(i), w.Tick(i+2))
 			} else if gaps != "" {
 				w.Errorf("gaps %q", gaps)
 			}
@@ -196,7 +197,7 @@ func TestDroppedTickThatNobodyFiredIsInAGap(t *testing.T) {
 			if ours || again != gaps || err != nil {
 				w.Errorf("dropped again: %t, %q, %v", ours, again, err)
 			}
-			a.loses(a.claim(i+1), lock.Fired) // it waits no more
+			a.Loses(a.Claim(i+1), lock.Fired) // it waits no more
 		}
 	})
 }

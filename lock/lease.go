@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // Lease is the right to run one job for one tick, until its trust window ends.
@@ -33,7 +35,7 @@ func (l *Lease) Run() string { return l.claim.Run }
 func (l *Lease) Trusted() bool { return l.remaining() > 0 }
 
 func (l *Lease) remaining() time.Duration {
-	return time.Duration(l.trust.Load()) - l.store.boottime()
+	return time.Duration(l.trust.Load()) - l.store.redis.Boottime()
 }
 
 // Verify compares and extends: one round trip. Nil means that the lease is ours and trusted: its window has begun anew
@@ -41,8 +43,8 @@ func (l *Lease) remaining() time.Duration {
 // the lease is not to be used any more, any other error (ErrNoAnswer) nothing at all.
 func (l *Lease) Verify(ctx context.Context) error {
 	c, s := &l.claim, l.store
-	sent := s.boottime()
-	parts, err := s.call(ctx, extendScript, 1, []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running},
+	sent := s.redis.Boottime()
+	parts, err := s.redis.Call(ctx, extendScript, 1, []string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job), s.redis.Keys.Running},
 		c.Run, c.Job, c.TTL.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("extending the lease of %q: %w: %w", c.Job, ErrNoAnswer, err)
@@ -86,20 +88,17 @@ func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) 
 	}
 }
 
-// glance is the longest that a keeper sleeps: timers stand still in suspend, so it looks at the clock every second.
-const glance = time.Second
-
 func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
 	// From the beginning of the window, which may lie well before that of the keeper.
 	next, try := time.Duration(l.trust.Load())-(l.claim.TTL-Margin)+l.renewal(), 0
 	for {
-		now := l.store.boottime()
+		now := l.store.redis.Boottime()
 		left := l.remaining()
 		if left <= 0 {
 			lose(fmt.Errorf("%w: not renewed within %s", ErrLost, l.claim.TTL-Margin))
 			return
 		}
-		if wait := min(next-now, left, glance); wait > 0 {
+		if wait := min(next-now, left, rds.ClockCheckEvery); wait > 0 {
 			switch nudged, ok := l.wait(ctx, wait); {
 			case !ok:
 				return
@@ -122,7 +121,7 @@ func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
 			lose(err)
 			return
 		default:
-			next = l.store.boottime() + min(backoff(try), soon)
+			next = l.store.redis.Boottime() + min(rds.Backoff(try), soon)
 			try++
 		}
 	}

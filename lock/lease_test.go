@@ -7,44 +7,45 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/proof/lossy"
+	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/lock"
 )
 
 func TestKeeperKeepsALeaseForHours(t *testing.T) {
-	inBubble(t, func(w *world) { // three hours
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
-		extended := a.proxy.Count(lossy.Script(lock.ExtendSHA))
+	redisworld.InBubble(t, func(w *redisworld.World) { // three hours
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		extended := a.Proxy.Count(lossy.Script(lock.ExtendSHA))
 		ctx, stop := l.Keep(w.Context())
-		w.pass(3 * time.Hour)
-		if ctx.Err() != nil || !l.Trusted() || w.owner() != l.Run() {
-			w.Fatalf("%v, trusted %v, lock of %q", context.Cause(ctx), l.Trusted(), w.owner())
+		w.Pass(3 * time.Hour)
+		if ctx.Err() != nil || !l.Trusted() || w.Owner() != l.Run() {
+			w.Fatalf("%v, trusted %v, lock of %q", context.Cause(ctx), l.Trusted(), w.Owner())
 		}
-		if n, want := extended.N(), int(3*time.Hour/(w.ttl/3)); n < want-1 || n > want+1 {
+		if n, want := extended.N(), int(3*time.Hour/(w.TTL/3)); n < want-1 || n > want+1 {
 			w.Errorf("extended %d times, want %d", n, want)
 		}
-		b.loses(b.claim(2), lock.Overlap)
+		b.Loses(b.Claim(2), lock.Overlap)
 		stop()
 		if !errors.Is(context.Cause(ctx), context.Canceled) {
 			w.Errorf("cause: %v", context.Cause(ctx))
 		}
 		stop() // twice is harmless
-		a.finishes(l, 0)
+		a.Finishes(l, 0)
 	})
 }
 
 func TestKeeperExtendsAShortLeaseInTime(t *testing.T) {
 	for _, ttl := range []time.Duration{1100 * time.Millisecond, 1500 * time.Millisecond, 2 * time.Second} {
 		t.Run(ttl.String(), func(t *testing.T) {
-			inBubble(t, func(w *world) { // a minute
-				w.ttl = ttl
-				w.born()
-				a := w.replica("a")
-				l, _ := a.wins(a.claim(1))
+			redisworld.InBubble(t, func(w *redisworld.World) { // a minute
+				w.TTL = ttl
+				w.Born()
+				a := w.Replica("a")
+				l, _ := a.Wins(a.Claim(1))
 				ctx, stop := l.Keep(w.Context())
 				defer stop()
-				w.pass(time.Minute)
+				w.Pass(time.Minute)
 				if ctx.Err() != nil {
 					w.Error(context.Cause(ctx))
 				}
@@ -54,65 +55,58 @@ func TestKeeperExtendsAShortLeaseInTime(t *testing.T) {
 }
 
 func TestKeeperThatStartsLateStillExtendsInTime(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		l, _ := a.wins(a.claim(1))
-		w.pass(w.ttl - lock.Margin - time.Second)
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		l, _ := a.Wins(a.Claim(1))
+		w.Pass(w.TTL - lock.Margin - time.Second)
 		ctx, stop := l.Keep(w.Context())
 		defer stop()
-		w.pass(w.ttl)
+		w.Pass(w.TTL)
 		if ctx.Err() != nil {
 			w.Error(context.Cause(ctx))
 		}
 	})
 }
 
-// cutOff lets nothing through to Redis any more.
-func (r *replica) cutOff() {
-	r.w.Helper()
-	r.w.must(r.proxy.Refuse(true))
-	r.proxy.Cut()
-}
-
 func TestKeeperEndsTheRunBeforeTheLeaseEnds(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a := w.replica("a")
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.Replica("a")
 		sent := time.Now()
-		l, _ := a.wins(a.claim(1))
+		l, _ := a.Wins(a.Claim(1))
 		ctx, stop := l.Keep(w.Context())
 		defer stop()
-		a.cutOff()
-		if err := w.ended(ctx); !errors.Is(err, lock.ErrLost) {
+		a.CutOff()
+		if err := w.Ended(ctx); !errors.Is(err, lock.ErrLost) {
 			w.Errorf("cause: %v", err)
 		}
-		if w.owner() != l.Run() {
-			w.Errorf("the run outlived its lock, which is %q's", w.owner())
+		if w.Owner() != l.Run() {
+			w.Errorf("the run outlived its lock, which is %q's", w.Owner())
 		}
-		if d := time.Since(sent); w.mini != nil && d != w.ttl-lock.Margin {
+		if d := time.Since(sent); w.Mini != nil && d != w.TTL-lock.Margin {
 			w.Errorf("ended after %s", d)
 		}
 	})
 }
 
 func TestExtensionThatHangsDoesNotHoldTheEndOfTheRunBack(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a := w.slowReplica("a", 3*w.ttl)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.SlowReplica("a", 3*w.TTL)
 		sent := time.Now()
-		l, _ := a.wins(a.claim(1))
-		a.proxy.On(lossy.Script(lock.ExtendSHA), 1, lossy.HangRequest)
+		l, _ := a.Wins(a.Claim(1))
+		a.Proxy.On(lossy.Script(lock.ExtendSHA), 1, lossy.HangRequest)
 		ctx, stop := l.Keep(w.Context())
-		if err := w.ended(ctx); !errors.Is(err, lock.ErrLost) {
+		if err := w.Ended(ctx); !errors.Is(err, lock.ErrLost) {
 			w.Errorf("cause: %v", err)
 		}
-		if w.owner() != l.Run() {
-			w.Errorf("the run outlived its lock, which is %q's", w.owner())
+		if w.Owner() != l.Run() {
+			w.Errorf("the run outlived its lock, which is %q's", w.Owner())
 		}
-		if d := time.Since(sent); w.mini != nil && d != w.ttl-lock.Margin {
+		if d := time.Since(sent); w.Mini != nil && d != w.TTL-lock.Margin {
 			w.Errorf("ended after %s", d)
 		}
 		stop()
@@ -120,14 +114,14 @@ func TestExtensionThatHangsDoesNotHoldTheEndOfTheRunBack(t *testing.T) {
 }
 
 func TestKeeperSurvivesOneLostExtension(t *testing.T) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a := w.slowReplica("a", w.ttl/8) // quick enough for a second try
-		l, _ := a.wins(a.claim(1))
-		f := a.proxy.On(lossy.Script(lock.ExtendSHA), 1, loss)
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a := w.SlowReplica("a", w.TTL/8) // quick enough for a second try
+		l, _ := a.Wins(a.Claim(1))
+		f := a.Proxy.On(lossy.Script(lock.ExtendSHA), 1, loss)
 		ctx, stop := l.Keep(w.Context())
 		defer stop()
 		<-f.Struck()
-		w.pass(w.ttl)
+		w.Pass(w.TTL)
 		if ctx.Err() != nil || !l.Trusted() {
 			w.Error(context.Cause(ctx))
 		}
@@ -135,18 +129,18 @@ func TestKeeperSurvivesOneLostExtension(t *testing.T) {
 }
 
 func TestSlowExtendDoesNotStretchTrust(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a := w.slowReplica("a", 3*w.ttl)
-		l, _ := a.wins(a.claim(1))
-		slow := w.ttl / 2
-		a.proxy.On(lossy.Script(lock.ExtendSHA), 1, lossy.Delay(slow))
-		w.must(l.Verify(w.Context()))
-		if left := lock.TrustLeft(l); left > w.ttl-lock.Margin-slow {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.SlowReplica("a", 3*w.TTL)
+		l, _ := a.Wins(a.Claim(1))
+		slow := w.TTL / 2
+		a.Proxy.On(lossy.Script(lock.ExtendSHA), 1, lossy.Delay(slow))
+		w.Must(l.Verify(w.Context()))
+		if left := lock.TrustLeft(l); left > w.TTL-lock.Margin-slow {
 			w.Errorf("trusts for another %s", left)
 		}
-		a.proxy.On(lossy.Script(lock.ExtendSHA), 1, lossy.Delay(w.ttl))
+		a.Proxy.On(lossy.Script(lock.ExtendSHA), 1, lossy.Delay(w.TTL))
 		if err := l.Verify(w.Context()); !errors.Is(err, lock.ErrNoAnswer) {
 			w.Errorf("an answer from after its own lease: %v", err)
 		}
@@ -154,125 +148,125 @@ func TestSlowExtendDoesNotStretchTrust(t *testing.T) {
 }
 
 func TestTrustIsCountedFromTheRequestThatWasAnswered(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a := w.slowReplica("a", 3*w.ttl)
-		w.must(a.Sync(w.Context()))
-		slow := w.ttl / 4
-		a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Delay(slow))
-		l, _ := a.wins(a.claim(1))
-		if left := lock.TrustLeft(l); left > w.ttl-lock.Margin-slow {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.SlowReplica("a", 3*w.TTL)
+		w.Must(a.Sync(w.Context()))
+		slow := w.TTL / 4
+		a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Delay(slow))
+		l, _ := a.Wins(a.Claim(1))
+		if left := lock.TrustLeft(l); left > w.TTL-lock.Margin-slow {
 			w.Errorf("trusts for %s", left)
 		}
 	})
 }
 
 func TestSuspendEndsTheTrust(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		l, _ := a.wins(a.claim(1))
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		l, _ := a.Wins(a.Claim(1))
 		ctx, stop := l.Keep(w.Context())
 		defer stop()
-		w.pass(10 * time.Millisecond) // the keeper sleeps
-		a.suspend(time.Hour)
+		w.Pass(10 * time.Millisecond) // the keeper sleeps
+		a.Suspend(time.Hour)
 		if l.Trusted() {
 			w.Error("trusted after an hour of sleep")
 		}
 		began := time.Now()
-		if err := w.ended(ctx); !errors.Is(err, lock.ErrLost) {
+		if err := w.Ended(ctx); !errors.Is(err, lock.ErrLost) {
 			w.Errorf("cause: %v", err)
 		}
-		if d := time.Since(began); w.mini != nil && d > time.Second {
+		if d := time.Since(began); w.Mini != nil && d > time.Second {
 			w.Errorf("noticed after %s", d)
 		}
 	})
 }
 
 func TestStolenLockEndsTheRunAndIsLeftToTheThief(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		c := a.claim(1)
-		l, _ := a.wins(c)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		c := a.Claim(1)
+		l, _ := a.Wins(c)
 		ctx, stop := l.Keep(w.Context())
 		defer stop()
-		w.must(w.admin.Set(w.Context(), lockKey, "a thief", 0).Err())
-		if err := w.ended(ctx); !errors.Is(err, lock.ErrLost) {
+		w.Must(w.Admin.Set(w.Context(), lockKey, "a thief", 0).Err())
+		if err := w.Ended(ctx); !errors.Is(err, lock.ErrLost) {
 			w.Errorf("cause: %v", err)
 		}
 		if l.Trusted() {
 			w.Error("still trusted")
 		}
-		a.loses(c, lock.Lost) // asked again; it never started, as far as this call knows
-		w.dueTicks(1)
-		if got, err := l.Finish(w.Context(), 0, nil); err != nil || got != lock.None {
+		a.Loses(c, lock.Lost) // asked again; it never started, as far as this call knows
+		w.DueTicks(1)
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got != lock.None {
 			w.Errorf("finish: %s, %v", got, err)
 		}
-		w.must(l.Release(w.Context()))
-		b.loses(b.claim(2), lock.Locked)
-		if w.owner() != "a thief" {
-			w.Errorf("the lock is %q's", w.owner())
+		w.Must(l.Release(w.Context()))
+		b.Loses(b.Claim(2), lock.Locked)
+		if w.Owner() != "a thief" {
+			w.Errorf("the lock is %q's", w.Owner())
 		}
 	})
 }
 
 func TestExpiredLockIsRestoredWhileTheRunIsItsOwn(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
-		w.must(w.admin.Del(w.Context(), lockKey).Err())
-		b.loses(b.claim(2), lock.Overlap) // the entry, not the key, is asked
-		w.must(l.Verify(w.Context()))
-		if w.owner() != l.Run() {
-			w.Errorf("the lock is %q's", w.owner())
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		w.Must(w.Admin.Del(w.Context(), lockKey).Err())
+		b.Loses(b.Claim(2), lock.Overlap) // the entry, not the key, is asked
+		w.Must(l.Verify(w.Context()))
+		if w.Owner() != l.Run() {
+			w.Errorf("the lock is %q's", w.Owner())
 		}
 	})
 }
 
 func TestRunThatWasTakenOverIsToldSoEvenWhenItsKeyIsFree(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
-		b.reaps(1)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		b.Reaps(1)
 		if err := l.Verify(w.Context()); !errors.Is(err, lock.ErrLost) {
 			w.Fatalf("Verify: %v", err)
 		}
-		if w.owner() != "" || w.runs() != 0 {
-			w.Errorf("%s", w.dump())
+		if w.Owner() != "" || w.Runs() != 0 {
+			w.Errorf("%s", w.Dump())
 		}
-		if got, err := l.Finish(w.Context(), 0, &lock.Entry{Outcome: "succeeded"}); err != nil || got != lock.Late {
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{Entry: "succeeded"}); err != nil || got != lock.Late {
 			w.Errorf("finish: %s, %v", got, err)
 		}
-		if got, err := l.Finish(w.Context(), 0, nil); err != nil || got != lock.None {
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got != lock.None {
 			w.Errorf("finish again: %s, %v", got, err)
 		}
 	})
 }
 
 func TestLossOfAllDataInMidRunFiresNothingTwice(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
 		ctx, stop := l.Keep(w.Context())
 		defer stop()
-		w.must(w.admin.FlushAll(w.Context()).Err())
-		b.loses(b.claim(1), lock.Fired)
-		if err := w.ended(ctx); !errors.Is(err, lock.ErrLost) {
+		w.Must(w.Admin.FlushAll(w.Context()).Err())
+		b.Loses(b.Claim(1), lock.Fired)
+		if err := w.Ended(ctx); !errors.Is(err, lock.ErrLost) {
 			w.Errorf("cause: %v", err)
 		}
-		if got, err := l.Finish(w.Context(), 0, nil); err != nil || got != lock.None {
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got != lock.None {
 			w.Errorf("finish: %s, %v", got, err)
 		}
-		w.pass(time.Second) // ticks of the second after the loss count as settled
-		c := b.claim(0)
-		c.Tick = w.now()
-		w.pass(10 * time.Millisecond)
-		next, _ := b.wins(c)
+		w.Pass(time.Second) // ticks of the second after the loss count as settled
+		c := b.Claim(0)
+		c.Tick = w.Now()
+		w.Pass(10 * time.Millisecond)
+		next, _ := b.Wins(c)
 		if next.Token <= l.Token {
 			w.Errorf("the token fell from %d to %d", l.Token, next.Token)
 		}
@@ -280,44 +274,44 @@ func TestLossOfAllDataInMidRunFiresNothingTwice(t *testing.T) {
 }
 
 func TestTickClaimedEarlyIsNotFiredAgainAfterTheLossOfAllData(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.replica("fast"), w.replica("b")
-		c := a.claim(1)
-		c.Tick = w.now().Add(900 * time.Millisecond) // within the tolerance
-		a.wins(c)
-		w.must(w.admin.FlushAll(w.Context()).Err())
-		again := b.claim(1)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a, b := w.Replica("fast"), w.Replica("b")
+		c := a.Claim(1)
+		c.Tick = w.Now().Add(900 * time.Millisecond) // within the tolerance
+		a.Wins(c)
+		w.Must(w.Admin.FlushAll(w.Context()).Err())
+		again := b.Claim(1)
 		again.Tick = c.Tick
-		b.loses(again, lock.Fired)
+		b.Loses(again, lock.Fired)
 	})
 }
 
 func TestNewLedgerRefusesWhatCameBeforeIt(t *testing.T) {
-	onEvery(t, func(w *world) {
-		a := w.replica("a")
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a := w.Replica("a")
 		got, err := a.Register(w.Context(), job, "0 9 * * *")
-		w.must(err)
+		w.Must(err)
 		if got.Born.IsZero() || !got.Since.Equal(got.Tick) || !got.Tick.Equal(got.Born.Add(time.Second)) || !got.Back.IsZero() {
 			w.Errorf("%+v", got)
 		}
-		a.loses(a.claim(0), lock.Fired)
-		w.pass(1100 * time.Millisecond)
-		c := a.claim(0)
+		a.Loses(a.Claim(0), lock.Fired)
+		w.Pass(1100 * time.Millisecond)
+		c := a.Claim(0)
 		c.Tick = got.Tick.Add(time.Millisecond)
-		l, won := a.wins(c)
+		l, won := a.Wins(c)
 		if !won.Prev.Equal(got.Tick) {
 			w.Errorf("previous tick %s, want %s", won.Prev, got.Tick)
 		}
-		a.finishes(l, 0)
+		a.Finishes(l, 0)
 		same, err := a.Register(w.Context(), job, "0 9 * * *")
-		w.must(err)
+		w.Must(err)
 		if !same.Born.Equal(got.Born) || !same.Since.Equal(got.Since) || !same.Tick.Equal(c.Tick) {
 			w.Errorf("registered again: %+v, first %+v", same, got)
 		}
 		changed, err := a.Register(w.Context(), job, "0 10 * * *")
-		w.must(err)
+		w.Must(err)
 		if !changed.Since.After(got.Since) || !changed.Born.Equal(got.Born) || !changed.Tick.Equal(c.Tick) {
 			w.Errorf("with another schedule: %+v", changed)
 		}

@@ -72,6 +72,6 @@ func (u *lockedJob) Unlock(ctx context.Context) error {
 	u.stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.lease.claim.TTL)
 	defer cancel()
-	_, err := u.lease.Finish(ctx, u.delay, nil)
+	_, err := u.lease.Finish(ctx, u.delay, Ending{})
 	return err
 }

@@ -9,123 +9,125 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/internal/proof/lossy"
+	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // registers makes the case's job known, by one who knew it before.
-func (r *replica) registers(fingerprint string, known lock.Before) lock.Ledger {
-	r.w.Helper()
-	got, err := r.RegisterAgain(r.w.Context(), job, fingerprint, known)
-	r.w.must(err)
+func registers(r *redisworld.Replica, fingerprint string, known lock.Before) lock.Ledger {
+	r.World.Helper()
+	got, err := r.RegisterAgain(r.World.Context(), job, fingerprint, known)
+	r.World.Must(err)
 	return got
 }
 
 func TestAfterALossTheTicksSinceAreMissedUnderAtMostOnce(t *testing.T) {
-	onEvery(t, func(w *world) {
-		a, b, c := w.replica("a"), w.replica("b"), w.replica("c")
-		before := a.registers("x", lock.Before{})
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a, b, c := w.Replica("a"), w.Replica("b"), w.Replica("c")
+		before := registers(a, "x", lock.Before{})
 		known := lock.Before{Born: before.Born, Tick: before.Tick}
-		w.must(w.admin.FlushAll(w.Context()).Err())
-		w.pass(20 * time.Millisecond)
-		c.registers("x", lock.Before{}) // it has just begun, and says nothing
-		got := a.registers("x", known)
-		b.registers("x", lock.Before{Born: before.Born, Tick: before.Tick.Add(-time.Minute)})
+		w.Must(w.Admin.FlushAll(w.Context()).Err())
+		w.Pass(20 * time.Millisecond)
+		registers(c, "x", lock.Before{}) // it has just begun, and says nothing
+		got := registers(a, "x", known)
+		registers(b, "x", lock.Before{Born: before.Born, Tick: before.Tick.Add(-time.Minute)})
 		if !got.Born.After(before.Born) || !got.Tick.Equal(got.Born.Add(time.Second)) || !got.Since.Equal(got.Tick) {
 			w.Errorf("before %+v, after %+v", before, got)
 		}
-		w.gaps(w.field("gaps"), before.Tick, got.Tick.Add(time.Millisecond))
-		w.dueTicks()
+		wantGaps(w, w.Field("gaps"), before.Tick, got.Tick.Add(time.Millisecond))
+		w.DueTicks()
 	})
 }
 
 func TestAfterALossOwedTicksAreDueOnceUnderAtLeastOnce(t *testing.T) {
 	for name, newcomer := range map[string]bool{"one who knew it comes first": false, "one who knew nothing comes first": true} {
 		t.Run(name, func(t *testing.T) {
-			onEvery(t, func(w *world) { w.playOwed(newcomer) })
+			redisworld.OnEvery(t, func(w *redisworld.World) { playOwed(w, newcomer) })
 		})
 	}
 }
 
-func (w *world) playOwed(newcomer bool) {
-	a, b, c := w.replica("a"), w.replica("b"), w.replica("c")
-	before := a.registers("x", lock.Before{})
-	known := lock.Before{Born: before.Born, Tick: w.tick(-9000), Again: true, Owed: pasts(w.tick(-3000), w.tick(-2000))}
-	w.must(w.admin.FlushAll(w.Context()).Err())
-	w.pass(20 * time.Millisecond)
+func playOwed(w *redisworld.World, newcomer bool) {
+	a, b, c := w.Replica("a"), w.Replica("b"), w.Replica("c")
+	before := registers(a, "x", lock.Before{})
+	known := lock.Before{Born: before.Born, Tick: w.Tick(-9000), Again: true, Owed: pasts(w.Tick(-3000), w.Tick(-2000))}
+	w.Must(w.Admin.FlushAll(w.Context()).Err())
+	w.Pass(20 * time.Millisecond)
 	if newcomer {
-		c.registers("x", lock.Before{Again: true})
+		registers(c, "x", lock.Before{Again: true})
 	}
-	first := w.heard()
-	got := a.registers("x", known)
+	first := w.Heard()
+	got := registers(a, "x", known)
 	first()
-	for _, r := range []*replica{b, a} {
-		again := r.registers("x", known)
+	for _, r := range []*redisworld.Replica{b, a} {
+		again := registers(r, "x", known)
 		if again.Born != got.Born || again.Tick != got.Tick {
-			w.Errorf("%s: %+v, want %+v", r.name, again, got)
+			w.Errorf("%s: %+v, want %+v", r.Name, again, got)
 		}
 	}
-	if !got.Tick.Equal(w.tick(-2000)) || !got.Since.Equal(got.Tick) {
-		w.Errorf("the newest claimed tick is %s, and what came after %s can be claimed, want %s", got.Tick, got.Since, w.tick(-2000))
+	if !got.Tick.Equal(w.Tick(-2000)) || !got.Since.Equal(got.Tick) {
+		w.Errorf("the newest claimed tick is %s, and what came after %s can be claimed, want %s", got.Tick, got.Since, w.Tick(-2000))
 	}
-	w.dueTicks(-3000, -2000)
-	w.gaps(w.field("gaps"), w.tick(-9000), w.tick(-3000))
-	for _, d := range w.dues() {
-		l, _ := b.wins(b.claimOf(d))
-		b.finishes(l, 0)
+	w.DueTicks(-3000, -2000)
+	wantGaps(w, w.Field("gaps"), w.Tick(-9000), w.Tick(-3000))
+	for _, d := range w.Dues() {
+		l, _ := b.Wins(b.ClaimOf(d))
+		b.Finishes(l, 0)
 	}
-	b.registers("x", known)
-	w.dueTicks()
+	registers(b, "x", known)
+	w.DueTicks()
 }
 
 // TestRunThatIsCutShortAfterALossIsRunAgainOnce: its replica goes on, and is the only one who knows of it.
 func TestRunThatIsCutShortAfterALossIsRunAgainOnce(t *testing.T) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a, b := w.replica("a"), w.replica("b")
-		c := a.claim(1)
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a, b := w.Replica("a"), w.Replica("b")
+		c := a.Claim(1)
 		c.Again, c.Retries = true, 2
-		l, _ := a.wins(c)
-		w.must(w.admin.FlushAll(w.Context()).Err())
-		w.pass(10 * time.Millisecond)
-		b.registers("", lock.Before{Again: true})
+		l, _ := a.Wins(c)
+		w.Must(w.Admin.FlushAll(w.Context()).Err())
+		w.Pass(10 * time.Millisecond)
+		registers(b, "", lock.Before{Again: true})
 		if err := l.Verify(w.Context()); !errors.Is(err, lock.ErrLost) {
 			w.Errorf("verified: %v", err)
 		}
-		a.proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
-		if got, err := l.Requeue(w.Context(), nil); err != nil || got != lock.None {
+		a.Proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
+		if got, err := l.Requeue(w.Context(), lock.Ending{}); err != nil || got != lock.None {
 			w.Fatalf("requeue: %s, %v", got, err)
 		}
-		ds := w.dues()
-		if len(ds) != 1 || !ds[0].Tick.Equal(w.tick(1)) || ds[0].Kind != "takeover" || ds[0].Attempt != 4 {
+		ds := w.Dues()
+		if len(ds) != 1 || !ds[0].Tick.Equal(w.Tick(1)) || ds[0].Kind != "takeover" || ds[0].Attempt != 4 {
 			w.Fatalf("due: %+v", ds)
 		}
-		again, _ := b.wins(b.claimOf(ds[0]))
-		b.finishes(again, 0)
-		if _, err := l.Requeue(w.Context(), nil); err != nil {
+		again, _ := b.Wins(b.ClaimOf(ds[0]))
+		b.Finishes(again, 0)
+		if _, err := l.Requeue(w.Context(), lock.Ending{}); err != nil {
 			w.Error(err)
 		}
-		w.dueTicks()
+		w.DueTicks()
 	})
 }
 
 // TestRequeueThatIsRepeatedAddsNothing is for a Redis that has lost nothing.
 func TestRequeueThatIsRepeatedAddsNothing(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
 		for n, again := range []bool{false, true} {
-			c := a.claim(n + 1)
+			c := a.Claim(n + 1)
 			c.Again = again
-			l, _ := a.wins(c)
-			_, err := l.Requeue(w.Context(), nil)
-			w.must(err)
-			for _, d := range w.dues() {
-				run, _ := b.wins(b.claimOf(d))
-				b.finishes(run, 0)
+			l, _ := a.Wins(c)
+			_, err := l.Requeue(w.Context(), lock.Ending{})
+			w.Must(err)
+			for _, d := range w.Dues() {
+				run, _ := b.Wins(b.ClaimOf(d))
+				b.Finishes(run, 0)
 			}
-			if got, err := l.Requeue(w.Context(), nil); got != lock.None || err != nil {
+			if got, err := l.Requeue(w.Context(), lock.Ending{}); got != lock.None || err != nil {
 				w.Errorf("requeued again: %s, %v", got, err)
 			}
-			if members := w.admin.ZRange(w.Context(), dueSet, 0, -1).Val(); len(members) != 0 {
+			if members := w.Admin.ZRange(w.Context(), dueSet, 0, -1).Val(); len(members) != 0 {
 				w.Errorf("due: %q", members)
 			}
 		}
@@ -133,38 +135,38 @@ func TestRequeueThatIsRepeatedAddsNothing(t *testing.T) {
 }
 
 func TestJobThatLeftAndIsBackHasMissedNothing(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		a.registers("x", lock.Before{})
-		w.must(w.admin.HSet(w.Context(), ledger, "tick", w.start.Add(-time.Hour).UnixMilli()).Err())
-		l, _ := a.wins(a.claimUnder(lock.Queue, 1))
-		a.loses(a.claimUnder(lock.Queue, 2), lock.Queued)
-		gone := a.registers(lock.NoTicks, lock.Before{})
-		if !gone.Back.IsZero() || !gone.Tick.Equal(w.tick(2)) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		registers(a, "x", lock.Before{})
+		w.Must(w.Admin.HSet(w.Context(), ledger, "tick", w.Start.Add(-time.Hour).UnixMilli()).Err())
+		l, _ := a.Wins(a.ClaimUnder(lock.Queue, 1))
+		a.Loses(a.ClaimUnder(lock.Queue, 2), lock.Queued)
+		gone := registers(a, lock.NoTicks, lock.Before{})
+		if !gone.Back.IsZero() || !gone.Tick.Equal(w.Tick(2)) {
 			w.Errorf("it has left: %+v", gone)
 		}
-		a.finishes(l, 0)
-		w.pass(20 * time.Millisecond)
-		at := w.now()
-		back := a.registers("x", lock.Before{})
-		if late := back.Back.Sub(at); late < -time.Millisecond || late > w.ttl || !back.Tick.Equal(back.Back) || !back.Since.Equal(back.Back) {
+		a.Finishes(l, 0)
+		w.Pass(20 * time.Millisecond)
+		at := w.Now()
+		back := registers(a, "x", lock.Before{})
+		if late := back.Back.Sub(at); late < -time.Millisecond || late > w.TTL || !back.Tick.Equal(back.Back) || !back.Since.Equal(back.Back) {
 			w.Errorf("it is back: %+v, at %s", back, at)
 		}
-		if again := a.registers("x", lock.Before{}); again.Back != back.Back || again.Tick != back.Tick {
+		if again := registers(a, "x", lock.Before{}); again.Back != back.Back || again.Tick != back.Tick {
 			w.Errorf("and again: %+v, want %+v", again, back)
 		}
-		between := a.claim(0)
+		between := a.Claim(0)
 		between.Tick = at.Add(-10 * time.Millisecond).Truncate(time.Millisecond)
 		between.Before = between.Tick.Add(-time.Millisecond)
-		a.loses(between, lock.Fired)
-		if ds := w.dues(); len(ds) != 1 || !ds[0].Tick.Before(back.Back) { // by which it is told from others
+		a.Loses(between, lock.Fired)
+		if ds := w.Dues(); len(ds) != 1 || !ds[0].Tick.Before(back.Back) { // by which it is told from others
 			w.Errorf("due: %+v", ds)
 		}
-		w.pass(10 * time.Millisecond)
-		next := a.claim(0)
-		next.Tick = w.now().Truncate(time.Millisecond)
-		if _, won := a.wins(next); won.Gaps != "" {
+		w.Pass(10 * time.Millisecond)
+		next := a.Claim(0)
+		next.Tick = w.Now().Truncate(time.Millisecond)
+		if _, won := a.Wins(next); won.Gaps != "" {
 			w.Errorf("it has missed %q", won.Gaps)
 		}
 	})
@@ -173,53 +175,53 @@ func TestJobThatLeftAndIsBackHasMissedNothing(t *testing.T) {
 // TestEveryTimerOfManyWhoseClaimsWereNeverAnsweredIsDueAgain cuts a replica off that has claimed forty, for so long that
 // they are taken over.
 func TestEveryTimerOfManyWhoseClaimsWereNeverAnsweredIsDueAgain(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.knowsTimers()
-		a, b := w.replica("a"), w.replica("b")
-		w.must(a.Sync(w.Context()))
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.KnowsTimers()
+		a, b := w.Replica("a"), w.Replica("b")
+		w.Must(a.Sync(w.Context()))
 		const many = 40
 		for n := range many {
-			b.sets(fmt.Sprint("t", n), w.tick(0), "source", true)
+			b.Sets(fmt.Sprint("t", n), w.Tick(0), "source", true)
 		}
 		for range 10 * many { // a busy machine asks again before all have been asked for
-			a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangReply)
+			a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangReply)
 		}
 		done := make(chan error)
-		seen, err := b.Look(w.Context(), many)
-		w.must(err)
+		seen, err := b.Service.Look(w.Context(), many)
+		w.Must(err)
 		for _, d := range seen.Due {
 			go func() {
-				l, got, err := a.acquire(a.claimOf(d))
+				l, got, err := a.Asks(a.ClaimOf(d))
 				if l != nil || got.Code != lock.Gone {
 					err = fmt.Errorf("%+v: %v, %+v, %w", d, l, got, err)
 				}
 				done <- err
 			}()
 		}
-		for w.runs() < many {
-			w.pass(10 * time.Millisecond)
+		for w.Runs() < many {
+			w.Pass(10 * time.Millisecond)
 		}
-		a.cutOff()
-		b.reaps(many)
-		a.proxy.Heal()
-		w.must(a.proxy.Refuse(false))
+		a.CutOff()
+		b.Reaps(many)
+		a.Proxy.Heal()
+		w.Must(a.Proxy.Refuse(false))
 		for range many {
 			if err := <-done; err != nil {
 				w.Error(err)
 			}
 		}
-		if n := len(w.dues()); n != many {
+		if n := len(w.Dues()); n != many {
 			w.Fatalf("%d timers are due again, want %d", n, many)
 		}
-		for _, d := range w.dues() {
-			if id, _ := lock.TimerID(d.Job); b.source(id) != "source" {
+		for _, d := range w.Dues() {
+			if id, _ := service.TimerID(d.Job); b.Source(id) != "source" {
 				w.Errorf("%s is due without its source", d.Job)
 			}
-			l, _ := b.wins(b.claimOf(d))
-			b.finishes(l, 0)
+			l, _ := b.Wins(b.ClaimOf(d))
+			b.Finishes(l, 0)
 		}
-		if left := len(w.dues()) + w.runs(); left != 0 {
+		if left := len(w.Dues()) + w.Runs(); left != 0 {
 			w.Errorf("%d are left", left)
 		}
 	})
@@ -229,147 +231,147 @@ func TestEveryTimerOfManyWhoseClaimsWereNeverAnsweredIsDueAgain(t *testing.T) {
 func TestWhatSomebodyAskedForStaysThatHoweverOftenItIsRunAgain(t *testing.T) {
 	for kind, then := range map[string]string{"manual": "manual", "backfill": "backfill", "schedule": "takeover"} {
 		t.Run(kind, func(t *testing.T) {
-			onEvery(t, func(w *world) {
-				w.born()
-				a := w.replica("a")
-				c := a.claim(1)
+			redisworld.OnEvery(t, func(w *redisworld.World) {
+				w.Born()
+				a := w.Replica("a")
+				c := a.Claim(1)
 				c.Kind, c.Again, c.Retries, c.Attempt = kind, true, 5, 1
-				l, _ := a.wins(c)
-				_, err := l.Requeue(w.Context(), nil)
-				w.must(err)
+				l, _ := a.Wins(c)
+				_, err := l.Requeue(w.Context(), lock.Ending{})
+				w.Must(err)
 				for deaths := range 4 {
-					ds := w.dues()
+					ds := w.Dues()
 					if len(ds) != 1 || ds[0].Kind != then || ds[0].Attempt != 7+6*deaths || ds[0].Deaths != deaths || ds[0].Rounds != 0 ||
 						ds[0].Refused != nil {
 						w.Fatalf("after %d deaths: %+v", deaths, ds)
 					}
-					c = a.claimOf(ds[0])
+					c = a.ClaimOf(ds[0])
 					c.Again, c.Retries, c.Rounds, c.Refused = true, 5, 2, []string{"b"}
-					a.wins(c)
-					a.reaps(1)
+					a.Wins(c)
+					a.Reaps(1)
 				}
-				w.dueTicks()
+				w.DueTicks()
 			})
 		})
 	}
 }
 
 func TestCopyOfAClaimThatIsNotWorthARunAnyMoreHasNoEffect(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a := w.replica("a")
-		w.must(a.Sync(w.Context()))
-		f := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
-		worth := a.timeout / 2
-		c := a.claim(1)
-		c.Until = w.now().Add(worth)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.Replica("a")
+		w.Must(a.Sync(w.Context()))
+		f := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
+		worth := a.Timeout / 2
+		c := a.Claim(1)
+		c.Until = w.Now().Add(worth)
 		began := time.Now()
-		if l, _, err := a.acquireFor(worth, c); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
+		if l, _, err := a.AsksFor(worth, c); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
 			w.Fatalf("%v, %v", l, err)
 		}
-		if took := time.Since(began); took >= w.ttl-lock.Margin {
+		if took := time.Since(began); took >= w.TTL-lock.Margin {
 			w.Errorf("it waited for %s, as for a copy that can have an effect", took)
 		}
-		w.staleCopy(f)
+		deliverStale(w, f)
 	})
 }
 
 // TestFrozenRedisClaimsNothingThatIsNotWorthARunAnyMore has a tick asked for in a stall of Redis.
 func TestFrozenRedisClaimsNothingThatIsNotWorthARunAnyMore(t *testing.T) {
 	t.Parallel()
-	onReal(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.slowReplica("a", 300*time.Millisecond), w.replica("b")
-		w.must(a.Sync(w.Context()))
-		c := a.claim(1)
-		c.Until = w.now().Add(time.Second)
-		w.server.Freeze()
-		time.AfterFunc(2*time.Second, w.server.Thaw)
-		if l, got, err := a.acquireFor(time.Second, c); l != nil || got.Code != "" || !errors.Is(err, lock.ErrNoAnswer) {
+	redisworld.OnReal(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a, b := w.SlowReplica("a", 300*time.Millisecond), w.Replica("b")
+		w.Must(a.Sync(w.Context()))
+		c := a.Claim(1)
+		c.Until = w.Now().Add(time.Second)
+		w.Server.Freeze()
+		time.AfterFunc(2*time.Second, w.Server.Thaw)
+		if l, got, err := a.AsksFor(time.Second, c); l != nil || got.Code != "" || !errors.Is(err, lock.ErrNoAnswer) {
 			w.Fatalf("%v, %+v, %v", l, got, err)
 		}
-		if w.runs() != 0 || w.owner() != "" || number(w, "tick") >= w.tick(1).UnixMilli() {
-			w.Errorf("%s", w.dump())
+		if w.Runs() != 0 || w.Owner() != "" || w.Number("tick") >= w.Tick(1).UnixMilli() {
+			w.Errorf("%s", w.Dump())
 		}
-		w.dueTicks()
-		b.wins(b.claim(1)) // who comes late all the same finds nothing in its way
+		w.DueTicks()
+		b.Wins(b.Claim(1)) // who comes late all the same finds nothing in its way
 	})
 }
 
 func TestTickIsRefusedAndItsRunEndsWhenRedisMemoryIsFull(t *testing.T) {
 	t.Parallel()
-	onReal(t, func(w *world) { // miniredis has no limit
-		w.warm()
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
-		w.must(w.admin.ConfigSet(w.Context(), "maxmemory", "1").Err())
-		before := w.dump()
+	redisworld.OnReal(t, func(w *redisworld.World) { // miniredis has no limit
+		w.Warm()
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		w.Must(w.Admin.ConfigSet(w.Context(), "maxmemory", "1").Err())
+		before := w.Dump()
 		for _, n := range []int{2, 3} {
-			if got := b.loses(b.claim(n), lock.Overlap); got.LeaseEnd.IsZero() || got.Holder != "a" {
+			if got := b.Loses(b.Claim(n), lock.Overlap); got.LeaseEnd.IsZero() || got.Holder != "a" {
 				w.Errorf("%+v", got)
 			}
 		}
-		if after := w.dump(); after != before {
+		if after := w.Dump(); after != before {
 			w.Errorf("it has changed\n%s\nto\n%s", before, after)
 		}
-		a.finishes(l, time.Second)
-		if w.runs() != 0 || w.field("runs") != "" {
-			w.Errorf("%s", w.dump())
+		a.Finishes(l, time.Second)
+		if w.Runs() != 0 || w.Field("runs") != "" {
+			w.Errorf("%s", w.Dump())
 		}
 	}, "--maxmemory-policy", "noeviction")
 }
 
 func TestWhatWasAskedForByHandIsDueAtOnceWhateverBecomesOfRedisClock(t *testing.T) {
-	inBubble(t, func(w *world) { // only miniredis' clock can be set
-		w.born()
-		a := w.replica("a")
-		w.mini.SetTime(w.start.Add(time.Hour))
-		d, err := a.Trigger(w.Context(), job, uuid.NewString())
-		w.must(err)
-		w.mini.SetTime(w.start)
-		again, err := a.Trigger(w.Context(), job, uuid.NewString()) // whose tick is later than the other's
-		w.must(err)
-		seen, err := a.Look(w.Context(), 10)
-		if err != nil || len(seen.Due) != 2 || !same(seen.Due[0], d) || !same(seen.Due[1], again) || seen.Due[0].Age != 0 {
+	redisworld.InBubble(t, func(w *redisworld.World) { // only miniredis' clock can be set
+		w.Born()
+		a := w.Replica("a")
+		w.Mini.SetTime(w.Start.Add(time.Hour))
+		d, err := a.Service.Trigger(w.Context(), job, uuid.NewString())
+		w.Must(err)
+		w.Mini.SetTime(w.Start)
+		again, err := a.Service.Trigger(w.Context(), job, uuid.NewString()) // whose tick is later than the other's
+		w.Must(err)
+		seen, err := a.Service.Look(w.Context(), 10)
+		if err != nil || len(seen.Due) != 2 || !redisworld.Same(seen.Due[0], d) || !redisworld.Same(seen.Due[1], again) || seen.Due[0].Age != 0 {
 			w.Fatalf("due: %+v, %v", seen, err)
 		}
-		w.pass(time.Second)
-		a.wins(a.claimOf(d))
+		w.Pass(time.Second)
+		a.Wins(a.ClaimOf(d))
 	})
 }
 
 func TestWhatWasEnqueuedByAClockThatWasAheadIsDueWhenItIsSetRight(t *testing.T) {
-	inBubble(t, func(w *world) { // only miniredis' clock can be set
-		w.born()
-		a := w.replica("a")
-		w.mini.SetTime(w.start.Add(time.Hour))
-		l, _ := a.wins(a.claim(1))
-		if _, err := l.Handover(w.Context(), time.Second, nil); err != nil {
+	redisworld.InBubble(t, func(w *redisworld.World) { // only miniredis' clock can be set
+		w.Born()
+		a := w.Replica("a")
+		w.Mini.SetTime(w.Start.Add(time.Hour))
+		l, _ := a.Wins(a.Claim(1))
+		if _, err := l.Handover(w.Context(), time.Second, lock.Ending{}); err != nil {
 			w.Fatal(err)
 		}
-		if n, err := a.Backfill(w.Context(), job, []time.Time{w.tick(2)}, uuid.NewString()); n != 1 || err != nil {
+		if n, err := a.Service.Backfill(w.Context(), job, []time.Time{w.Tick(2)}, uuid.NewString()); n != 1 || err != nil {
 			w.Fatalf("%d, %v", n, err)
 		}
-		w.mini.SetTime(w.start)
-		seen, err := a.Look(w.Context(), 10)
+		w.Mini.SetTime(w.Start)
+		seen, err := a.Service.Look(w.Context(), 10)
 		if err != nil || len(seen.Due) != 0 && len(seen.Due) != 2 {
 			w.Errorf("%+v, %v", seen, err)
 		}
-		w.pass(3 * time.Second) // a look may have come by the clock as it was
-		seen, err = a.Look(w.Context(), 10)
+		w.Pass(3 * time.Second) // a look may have come by the clock as it was
+		seen, err = a.Service.Look(w.Context(), 10)
 		if err != nil || len(seen.Due) == 0 {
 			w.Fatalf("due: %+v, %v", seen, err)
 		}
 		for range 2 {
-			seen, err = a.Look(w.Context(), 10)
+			seen, err = a.Service.Look(w.Context(), 10)
 			if err != nil || len(seen.Due) == 0 {
 				w.Fatalf("due: %+v, %v", seen, err)
 			}
-			run, _ := a.wins(a.claimOf(seen.Due[0]))
-			a.finishes(run, 0)
+			run, _ := a.Wins(a.ClaimOf(seen.Due[0]))
+			a.Finishes(run, 0)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -12,151 +13,121 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/proof/lossy"
+	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/lock"
 )
 
-// losses are the ways in which a single request fails to be answered.
-var losses = map[string]lossy.Action{
-	"reply lost and connection cut":     lossy.LoseReply,
-	"reply lost and connection silent":  lossy.HangReply,
-	"request lost and connection cut":   lossy.LoseRequest,
-	"request lost, connection silent":   lossy.HangRequest,
-	"refused while Redis loads":         lossy.Refuse("LOADING Redis is loading the dataset in memory"),
-	"an error of which nothing follows": lossy.Refuse("ERR something went wrong"),
-}
-
-// onEveryLoss plays a case with each of them.
-func onEveryLoss(t *testing.T, play func(w *world, loss lossy.Action)) {
-	with := func(loss lossy.Action) func(w *world) {
-		return func(w *world) {
-			w.warm()
-			w.born()
-			play(w, loss)
-		}
-	}
-	for name, loss := range losses {
-		t.Run(name+"/miniredis", func(t *testing.T) { inBubble(t, with(loss)) })
-	}
-	t.Parallel()
-	for name, loss := range losses {
-		t.Run(name+"/redis", func(t *testing.T) {
-			t.Parallel()
-			onReal(t, with(loss))
-		})
-	}
-}
-
 func TestUnansweredClaimIsAskedAgainAndWinsOnce(t *testing.T) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a, b := w.replica("a"), w.replica("b")
-		asked := a.proxy.Count(lossy.Script(lock.AcquireSHA))
-		a.proxy.On(lossy.Script(lock.AcquireSHA), 1, loss)
-		before := w.field("tick")
-		l, won := a.wins(a.claim(5))
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a, b := w.Replica("a"), w.Replica("b")
+		asked := a.Proxy.Count(lossy.Script(lock.AcquireSHA))
+		a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, loss)
+		before := w.Field("tick")
+		l, won := a.Wins(a.Claim(5))
 		if asked.N() != 2 {
 			w.Errorf("asked %d times", asked.N())
 		}
-		if w.owner() != l.Run() || w.runs() != 1 {
-			w.Errorf("lock of %q, %d runs; the run is %q", w.owner(), w.runs(), l.Run())
+		if w.Owner() != l.Run() || w.Runs() != 1 {
+			w.Errorf("lock of %q, %d runs; the run is %q", w.Owner(), w.Runs(), l.Run())
 		}
 		// The repeated answer carries what the first one did.
-		if got := fmtInt(l.Token); got != w.field("token") || won.Token != l.Token {
-			w.Errorf("token %s of the lease, %d of the answer, %s of the ledger", got, won.Token, w.field("token"))
+		if got := fmtInt(l.Token); got != w.Field("token") || won.Token != l.Token {
+			w.Errorf("token %s of the lease, %d of the answer, %s of the ledger", got, won.Token, w.Field("token"))
 		}
 		if got := fmtInt(won.Prev.UnixMilli()); got != before {
 			w.Errorf("previous tick %s, want %s", got, before)
 		}
-		b.loses(b.claim(5), lock.Fired)
-		a.finishes(l, 0)
+		b.Loses(b.Claim(5), lock.Fired)
+		a.Finishes(l, 0)
 	})
 }
 
 func TestUnansweredExtensionSaysNothingAndTheNextOneIsBelieved(t *testing.T) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a := w.replica("a")
-		l, _ := a.wins(a.claim(1))
-		a.proxy.On(lossy.Script(lock.ExtendSHA), 1, loss)
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a := w.Replica("a")
+		l, _ := a.Wins(a.Claim(1))
+		a.Proxy.On(lossy.Script(lock.ExtendSHA), 1, loss)
 		if err := l.Verify(w.Context()); !errors.Is(err, lock.ErrNoAnswer) || errors.Is(err, lock.ErrLost) {
 			w.Fatalf("Verify: %v", err)
 		}
 		if !l.Trusted() {
 			w.Fatal("an extension without an answer took the trust away")
 		}
-		w.must(l.Verify(w.Context()))
+		w.Must(l.Verify(w.Context()))
 	})
 }
 
 func TestUnansweredFinishIsRepeatedAndCountsOnce(t *testing.T) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
-		b.loses(b.claim(2), lock.Overlap)
-		a.proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
-		got, err := l.Finish(w.Context(), time.Second, &lock.Entry{Outcome: "succeeded"})
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		b.Loses(b.Claim(2), lock.Overlap)
+		a.Proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
+		got, err := l.Finish(w.Context(), time.Second, lock.Ending{Entry: "succeeded"})
 		if err != nil || got != lock.OK && got != lock.None {
 			w.Fatalf("finish: %s, %v", got, err)
 		}
-		n, err := w.admin.XLen(w.Context(), "solotick:{svc}:runs").Result()
+		n, err := w.Admin.XLen(w.Context(), "solotick:{svc}:runs").Result()
 		if err != nil || n != 1 {
 			w.Errorf("%d history entries, %v", n, err)
 		}
-		if w.runs() != 0 || len(w.dues()) != 0 || w.field("overlap") != fmtInt(w.tick(2).UnixMilli()) {
-			w.Errorf("after finish: %s", w.dump())
+		if w.Runs() != 0 || len(w.Dues()) != 0 || w.Field("overlap") != fmtInt(w.Tick(2).UnixMilli()) {
+			w.Errorf("after finish: %s", w.Dump())
 		}
-		b.wins(b.claim(3))
+		b.Wins(b.Claim(3))
 	})
 }
 
 func TestUnansweredHandoverHandsTheTickOnOnce(t *testing.T) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
-		a.proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
-		if _, err := l.Handover(w.Context(), 0, nil); err != nil {
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		a.Proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
+		if _, err := l.Handover(w.Context(), 0, lock.Ending{}); err != nil {
 			w.Fatal(err)
 		}
-		ds := w.dues()
+		ds := w.Dues()
 		if len(ds) != 1 || !slices.Equal(ds[0].Refused, []string{"a"}) || ds[0].Rounds != 0 || ds[0].Kind != "handover" ||
-			!ds[0].Tick.Equal(w.tick(1)) {
+			!ds[0].Tick.Equal(w.Tick(1)) {
 			w.Fatalf("due: %+v", ds)
 		}
-		c := b.claim(1)
+		c := b.Claim(1)
 		c.Member = ds[0].Member()
-		b.wins(c)
-		if len(w.dues()) != 0 {
-			w.Errorf("still due: %+v", w.dues())
+		b.Wins(c)
+		if len(w.Dues()) != 0 {
+			w.Errorf("still due: %+v", w.Dues())
 		}
 	})
 }
 
 func TestUnansweredReleaseLeavesNobodyElsesLockDeleted(t *testing.T) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := a.wins(a.claim(1))
-		a.finishes(l, time.Minute)
-		a.proxy.On(lossy.Script(lock.ReleaseSHA), 1, loss)
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		a.Finishes(l, time.Minute)
+		a.Proxy.On(lossy.Script(lock.ReleaseSHA), 1, loss)
 		if err := l.Release(w.Context()); err == nil {
 			w.Fatal("no error")
 		}
-		next, _ := b.wins(b.claim(2))
-		w.must(l.Release(w.Context()))
-		if w.owner() != next.Run() {
-			w.Fatalf("the lock is %q's, not %q's", w.owner(), next.Run())
+		next, _ := b.Wins(b.Claim(2))
+		w.Must(l.Release(w.Context()))
+		if w.Owner() != next.Run() {
+			w.Fatalf("the lock is %q's, not %q's", w.Owner(), next.Run())
 		}
 	})
 }
 
 func TestUnansweredRegistrationIsHarmless(t *testing.T) {
-	onEveryLoss(t, func(w *world, loss lossy.Action) {
-		a := w.replica("a")
-		a.proxy.On(lossy.Script(lock.RegisterSHA), 1, loss)
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a := w.Replica("a")
+		a.Proxy.On(lossy.Script(lock.RegisterSHA), 1, loss)
 		if _, err := a.Register(w.Context(), "fresh", "x"); err == nil {
 			w.Fatal("no error")
 		}
 		first, err := a.Register(w.Context(), "fresh", "x")
-		w.must(err)
+		w.Must(err)
 		again, err := a.Register(w.Context(), "fresh", "x")
-		w.must(err)
+		w.Must(err)
 		if again != first || first.Born.IsZero() {
 			w.Fatalf("%+v, then %+v", first, again)
 		}
@@ -164,35 +135,35 @@ func TestUnansweredRegistrationIsHarmless(t *testing.T) {
 }
 
 func TestRequestThatArrivesAfterItsSenderGaveUpHasNoEffect(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		f := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		f := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
 		ctx, cancel := context.WithCancel(w.Context())
-		time.AfterFunc(a.timeout/2, cancel)
+		time.AfterFunc(a.Timeout/2, cancel)
 		began := time.Now()
-		l, _, err := a.Store.Acquire(ctx, a.claim(1))
+		l, _, err := a.Store.Acquire(ctx, a.Claim(1))
 		if l != nil || !errors.Is(err, lock.ErrNoAnswer) || !errors.Is(err, context.Canceled) {
 			w.Fatalf("%v, %v", l, err)
 		}
-		if d := time.Since(began); d < w.ttl-lock.Margin {
+		if d := time.Since(began); d < w.TTL-lock.Margin {
 			w.Errorf("gave up after %s, when the copy under way could still claim", d)
 		}
-		w.staleCopy(f)
-		b.wins(b.claim(1))
+		deliverStale(w, f)
+		b.Wins(b.Claim(1))
 	})
 }
 
-// staleCopy delivers the late copy of a request, which is refused and changes nothing.
-func (w *world) staleCopy(f *lossy.Fault) {
+// deliverStale delivers the late copy of a request, which is refused and changes nothing.
+func deliverStale(w *redisworld.World, f *lossy.Fault) {
 	w.Helper()
-	before := w.dump()
+	before := w.Dump()
 	reply, err := f.Deliver(w.Context())
 	if err != nil || !strings.Contains(reply, "STALE") {
 		w.Fatalf("the late copy: %q, %v", reply, err)
 	}
-	if after := w.dump(); after != before {
+	if after := w.Dump(); after != before {
 		w.Errorf("the late copy changed\n%s\nto\n%s", before, after)
 	}
 }
@@ -202,24 +173,24 @@ func (w *world) staleCopy(f *lossy.Fault) {
 func TestClaimOfACopyThatArrivesAfterItsSenderGaveUpIsTakenBackLongBeforeItsWindowIsOver(t *testing.T) {
 	for _, replicas := range []int{0, 1} { // those that are waited for may know the claim and not its end
 		t.Run(fmt.Sprintf("%d replicas", replicas), func(t *testing.T) {
-			inBubble(t, func(w *world) { w.playLateClaim(replicas) })
+			redisworld.InBubble(t, func(w *redisworld.World) { playLateClaim(w, replicas) })
 		})
 	}
 }
 
-func (w *world) playLateClaim(replicas int) {
-	w.warm()
-	w.born()
-	proxy := lossy.New(w.dial)
+func playLateClaim(w *redisworld.World, replicas int) {
+	w.Warm()
+	w.Born()
+	proxy := lossy.New(w.Dial)
 	defer proxy.Close()
-	a, b := w.replicaOf("a", redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: proxy.Dial}, replicas), w.replica("b")
+	a, b := w.ReplicaOf("a", redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: proxy.Dial}, replicas), w.Replica("b")
 	f := proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
 	ctx, cancel := context.WithCancel(w.Context()) // whose end, unlike a deadline, no copy knows beforehand
-	time.AfterFunc(a.timeout/2, cancel)
+	time.AfterFunc(a.Timeout/2, cancel)
 	asked, ended := time.Now(), make(chan struct{})
 	go func() {
 		defer close(ended)
-		if l, _, err := a.Store.Acquire(ctx, a.claim(1)); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
+		if l, _, err := a.Store.Acquire(ctx, a.Claim(1)); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
 			w.Errorf("%v, %v", l, err)
 		}
 	}()
@@ -229,62 +200,62 @@ func (w *world) playLateClaim(replicas int) {
 		w.Fatalf("the late copy: %q, %v", reply, err)
 	}
 	time.Sleep(4 * time.Second)
-	ds := w.dues()
-	if len(ds) != 1 || !ds[0].Tick.Equal(w.tick(1)) || w.owner() != "" || w.runs() != 0 {
-		w.Fatalf("due: %+v, lock of %q, %d runs", ds, w.owner(), w.runs())
+	ds := w.Dues()
+	if len(ds) != 1 || !ds[0].Tick.Equal(w.Tick(1)) || w.Owner() != "" || w.Runs() != 0 {
+		w.Fatalf("due: %+v, lock of %q, %d runs", ds, w.Owner(), w.Runs())
 	}
-	b.wins(b.claim(2))
+	b.Wins(b.Claim(2))
 	last := proxy.Count(lossy.Script(lock.SettleSHA))
 	<-ended
-	if took := time.Since(asked); (took >= w.ttl) != (replicas > 0) || (last.N() > 0) != (replicas > 0) {
+	if took := time.Since(asked); (took >= w.TTL) != (replicas > 0) || (last.N() > 0) != (replicas > 0) {
 		w.Errorf("it returned after %s, and abandoned %d times more", took, last.N())
 	}
 }
 
 func TestClaimThatWasAnsweredToNobodyIsTakenBack(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
 		ctx, cancel := context.WithCancel(w.Context())
 		defer cancel()
-		f := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseReply)
+		f := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseReply)
 		go func() {
 			<-f.Struck()
 			cancel()
 		}()
-		c := a.claim(1)
+		c := a.Claim(1)
 		l, _, err := a.Store.Acquire(ctx, c)
 		if l != nil || !errors.Is(err, lock.ErrNoAnswer) || !errors.Is(err, context.Canceled) {
 			w.Fatalf("%v, %v", l, err)
 		}
-		ds := w.dues()
-		if len(ds) != 1 || !ds[0].Tick.Equal(w.tick(1)) || ds[0].Nonce != c.Run || ds[0].Attempt != 1 {
+		ds := w.Dues()
+		if len(ds) != 1 || !ds[0].Tick.Equal(w.Tick(1)) || ds[0].Nonce != c.Run || ds[0].Attempt != 1 {
 			w.Fatalf("due: %+v", ds)
 		}
-		if w.owner() != "" || w.runs() != 0 {
-			w.Errorf("lock of %q, %d runs", w.owner(), w.runs())
+		if w.Owner() != "" || w.Runs() != 0 {
+			w.Errorf("lock of %q, %d runs", w.Owner(), w.Runs())
 		}
 		// A copy of the claim does not pop what was put back.
 		if reply, err := f.Deliver(w.Context()); err != nil || strings.Contains(reply, "WON") {
 			w.Fatalf("the late copy: %q, %v", reply, err)
 		}
-		again := b.claim(1)
+		again := b.Claim(1)
 		again.Member = ds[0].Member()
-		b.wins(again)
+		b.Wins(again)
 	})
 }
 
 func TestLoserAfterAnUnansweredClaimDoesNotWaitForACopyThatCannotWin(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		b.wins(b.claim(1))
-		a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseRequest)
-		settled := a.proxy.Count(lossy.Script(lock.SettleSHA))
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		b.Wins(b.Claim(1))
+		a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseRequest)
+		settled := a.Proxy.Count(lossy.Script(lock.SettleSHA))
 		began := time.Now()
-		a.loses(a.claim(1), lock.Fired)
+		a.Loses(a.Claim(1), lock.Fired)
 		if d := time.Since(began); d > time.Second {
 			w.Errorf("took %s", d)
 		}
@@ -295,130 +266,160 @@ func TestLoserAfterAnUnansweredClaimDoesNotWaitForACopyThatCannotWin(t *testing.
 }
 
 func TestLoserWhoseCopyCouldStillWinWaitsAndTakesItBack(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		l, _ := b.wins(b.claim(1))
-		f := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseRequest)
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := b.Wins(b.Claim(1))
+		f := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseRequest)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			a.loses(a.claim(2), lock.Overlap)
+			a.Loses(a.Claim(2), lock.Overlap)
 		}()
 		<-f.Struck()
 		time.Sleep(2 * time.Second)
 		// The run in the way is handed on, so that the tick is free, and only then does the first copy arrive.
-		_, err := l.Handover(w.Context(), time.Hour, nil)
-		w.must(err)
-		w.must(w.admin.HSet(w.Context(), ledger, "tick", w.tick(1).UnixMilli()).Err())
+		_, err := l.Handover(w.Context(), time.Hour, lock.Ending{})
+		w.Must(err)
+		w.Must(w.Admin.HSet(w.Context(), ledger, "tick", w.Tick(1).UnixMilli()).Err())
 		if reply, err := f.Deliver(w.Context()); err != nil || !strings.Contains(reply, "WON") {
 			w.Fatalf("the late copy: %q, %v", reply, err)
 		}
 		<-done
-		if w.runs() != 0 || w.owner() != "" {
-			w.Errorf("claimed by nobody: %s", w.dump())
+		if w.Runs() != 0 || w.Owner() != "" {
+			w.Errorf("claimed by nobody: %s", w.Dump())
 		}
 	})
 }
 
 func TestReplyPastTheLeaseIsExtendedBeforeAnythingRuns(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a := w.slowReplica("a", 10*w.ttl)
-		w.must(a.Sync(w.Context()))
-		extended := a.proxy.Count(lossy.Script(lock.ExtendSHA))
-		a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Delay(w.ttl))
-		l, _ := a.wins(a.claim(1))
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.SlowReplica("a", 10*w.TTL)
+		w.Must(a.Sync(w.Context()))
+		extended := a.Proxy.Count(lossy.Script(lock.ExtendSHA))
+		a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Delay(w.TTL))
+		l, _ := a.Wins(a.Claim(1))
 		if extended.N() != 1 {
 			w.Errorf("extended %d times", extended.N())
 		}
-		if w.owner() != l.Run() {
-			w.Errorf("the lock is %q's", w.owner())
+		if w.Owner() != l.Run() {
+			w.Errorf("the lock is %q's", w.Owner())
 		}
 	})
 }
 
 func TestReplyPastTheLeaseThatCannotBeExtendedIsGivenBack(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a := w.slowReplica("a", 10*w.ttl)
-		w.must(a.Sync(w.Context()))
-		a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Delay(w.ttl))
-		a.proxy.On(lossy.Script(lock.ExtendSHA), 1, lossy.Delay(w.ttl))
-		l, _, err := a.acquire(a.claim(1))
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.SlowReplica("a", 10*w.TTL)
+		w.Must(a.Sync(w.Context()))
+		a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Delay(w.TTL))
+		a.Proxy.On(lossy.Script(lock.ExtendSHA), 1, lossy.Delay(w.TTL))
+		l, _, err := a.Asks(a.Claim(1))
 		if l != nil || !errors.Is(err, lock.ErrNoAnswer) {
 			w.Fatalf("%v, %v", l, err)
 		}
-		if ds := w.dues(); len(ds) != 1 || !ds[0].Tick.Equal(w.tick(1)) || w.runs() != 0 {
-			w.Errorf("%s", w.dump())
+		if ds := w.Dues(); len(ds) != 1 || !ds[0].Tick.Equal(w.Tick(1)) || w.Runs() != 0 {
+			w.Errorf("%s", w.Dump())
 		}
 	})
 }
 
 func TestReplyPastTheLeaseOfARunThatWasReapedMakesTheTickDueAgain(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.slowReplica("a", 10*w.ttl), w.replica("b")
-		w.must(a.Sync(w.Context()))
-		f := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Delay(2*w.ttl))
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a, b := w.SlowReplica("a", 10*w.TTL), w.Replica("b")
+		w.Must(a.Sync(w.Context()))
+		f := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Delay(2*w.TTL))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			a.loses(a.claim(1), lock.Lost)
+			a.Loses(a.Claim(1), lock.Lost)
 		}()
 		<-f.Struck()
-		b.reaps(1)
+		b.Reaps(1)
 		<-done
-		if ds := w.dues(); len(ds) != 1 || !ds[0].Tick.Equal(w.tick(1)) {
+		if ds := w.Dues(); len(ds) != 1 || !ds[0].Tick.Equal(w.Tick(1)) {
 			w.Errorf("due: %+v", ds)
 		}
 	})
 }
 
 func TestReapedClaimThatIsAskedForAgainIsKnownNotToHaveStarted(t *testing.T) {
-	onEvery(t, func(w *world) {
-		w.warm()
-		w.born()
-		a, b := w.replica("a"), w.replica("b")
-		w.must(a.Sync(w.Context()))
-		f := a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseReply)
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		w.Must(a.Sync(w.Context()))
+		f := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseReply)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			<-f.Struck()
-			w.must(a.proxy.Refuse(true))
-			b.reaps(1)
-			w.must(a.proxy.Refuse(false))
+			w.Must(a.Proxy.Refuse(true))
+			b.Reaps(1)
+			w.Must(a.Proxy.Refuse(false))
 		}()
-		a.loses(a.claim(1), lock.Fired)
+		a.Loses(a.Claim(1), lock.Fired)
 		<-done
-		if ds := w.dues(); len(ds) != 1 || !ds[0].Tick.Equal(w.tick(1)) {
+		if ds := w.Dues(); len(ds) != 1 || !ds[0].Tick.Equal(w.Tick(1)) {
 			w.Errorf("due: %+v", ds)
 		}
-		if dump := w.dump(); strings.Contains(dump, ":memo:") {
+		if dump := w.Dump(); strings.Contains(dump, ":memo:") {
 			w.Errorf("the evidence that was used is still there: %s", dump)
 		}
 	})
 }
 
-func TestHurryEndsTheWaitForLateCopies(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.born()
-		a := w.replica("a")
-		a.proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
+func TestShutdownEndsTheWaitForLateCopies(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
 		ctx, cancel := context.WithCancel(w.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
-		time.AfterFunc(2*time.Second, a.Store.Hurry)
+		time.AfterFunc(2*time.Second, a.BeginShutdown)
 		began := time.Now()
-		if l, _, err := a.Store.Acquire(ctx, a.claim(1)); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
+		if l, _, err := a.Store.Acquire(ctx, a.Claim(1)); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
 			w.Errorf("%v, %v; want no answer", l, err)
 		}
 		if took := time.Since(began); took < 2*time.Second || took > 4*time.Second {
-			w.Errorf("it waited for %s, want until it was told to hurry", took)
+			w.Errorf("it waited for %s, want until the shutdown began", took)
+		}
+	})
+}
+
+func TestOtherRequestsFailureInTheCauseSaysNothingOfThisRequest(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.Replica("a")
+		w.Must(a.Sync(w.Context()))
+		for name, cause := range map[string]error{
+			"a dial that failed": &net.OpError{Op: "dial", Err: errors.New("connection refused")},
+			"a closed client":    redis.ErrClosed,
+			"a refusal of Redis": redis.ErrNoScript,
+		} {
+			ctx, cancel := context.WithCancelCause(w.Context())
+			f := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangReply)
+			go func() {
+				<-f.Struck()
+				cancel(fmt.Errorf("another job: %w", cause))
+			}()
+			l, _, err := a.Store.Acquire(ctx, lock.Claim{Job: job, Tick: w.Tick(1), TTL: w.TTL, Run: name[:1] + "-run"})
+			if l != nil || !errors.Is(err, cause) {
+				w.Fatalf("%s: %v, %v", name, l, err)
+			}
+			a.Proxy.Heal()
+			if w.Runs() != 0 {
+				w.Errorf("%s: a claim was left with nobody", name)
+			}
+			w.Must(w.Admin.HSet(w.Context(), ledger, "tick", 1).Err())
 		}
 	})
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 var mutantNamed = regexp.MustCompile("")
@@ -148,7 +150,7 @@ var acquireMutants = []mutant{
 		"math.max(newest, tonumber(redis.call('HGET', ledger, 'since') or 0), ", "math.max(newest, "},
 	{"acquire", "ticks in a pause were missed", "      from = math.max(from, pause[2])\n", ""},
 	{"acquire", "refused ticks were missed", "local from = math.max(newest, ", "local from = math.max(claimed, "},
-	{"acquire", "the ticks of a list were missed", "local upTo = listed and string.match(ARGV[16], '^%d+') or tick", "local upTo = tick"},
+	{"acquire", "the ticks of a list were missed", "local upTo = listed and string.match(ARGV[17], '^%d+') or tick", "local upTo = tick"},
 	{"acquire", "a claim forgets the gap", "if gaps ~= written then redis.call('HSET', ledger, 'gaps', gaps) end", ""},
 	{"acquire", "a list forgets the gap", "'by', replica, 'gaps', gaps, 'handed', ARGV[3])", "'by', replica, 'handed', ARGV[3])"},
 	{"acquire", "a tick that waits forgets the gap", "' ', 'by', replica, 'gaps', gaps)", "' ', 'by', replica)"},
@@ -173,7 +175,7 @@ var acquireMutants = []mutant{
 	{"acquire", "a list hides what waits", "    if waiting then redis.call('ZADD', due, now, waiting .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid) end -- the first of them\n", ""},
 	{"acquire", "a list forgets what leaves the run", "    if behind ~= (h[5] or '') then keep() end\n", ""},
 	{"acquire", "a list does not say that it was handed on", "'gaps', gaps, 'handed', ARGV[3])", "'gaps', gaps)"},
-	{"acquire", "a list nudges nobody", "    redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'due')\n", ""},
+	{"acquire", "a list nudges nobody", "    redis.pcall('PUBLISH', ARGV[16], 'due')\n", ""},
 	// Queue and Replace.
 	{"acquire", "a queued tick is not written down",
 		"'behind', behind .. '+' .. ARGV[3] .. '@' .. came .. ' ', 'by'", "'behind', behind, 'by'"},
@@ -192,7 +194,7 @@ var acquireMutants = []mutant{
 	{"acquire", "the newest run is not told to end", "'stop', string.format('%d', token)", "'stop', string.format('%d', token - 1)"},
 	{"acquire", "the run to come is told to end", "'stop', string.format('%d', token)", "'stop', string.format('%d', token + 1000000)"},
 	{"acquire", "Queue tells the run to end", "if live and policy == 'Replace' then", "if live then"},
-	{"acquire", "a run is told to end without a nudge", "redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)", ""},
+	{"acquire", "a run is told to end without a nudge", "redis.pcall('PUBLISH', ARGV[16], 'stop ' .. job)", ""},
 	{"acquire", "a refused tick that is claimed stays refused", "    take(ARGV[3])\n    keep()\n", ""},
 	// The claim.
 	{"acquire", "the token stands still", "math.max(token + 1, now)", "math.max(token, now)"},
@@ -222,9 +224,9 @@ var settleMutants = []mutant{
 	{"settle", "another run is settled", "elseif not record then", "elseif false then"},
 	{"settle", "a late finish leaves the re-run due", "redis.call('ZREM', due, again) == 1", "redis.call('ZSCORE', due, again)"},
 	{"settle", "what a late finish takes back waits", "      if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end\n", ""},
-	{"settle", "a run that was lost is not run again", "if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[9] and", "if false and"},
+	{"settle", "a run that was lost is not run again", "if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and", "if false and"},
 	{"settle", "a run that was settled is run again",
-		"redis.call('HGET', ledger, 'born') ~= ARGV[9] and redis.call('SET', memo", "redis.call('SET', memo"},
+		"redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo", "redis.call('SET', memo"},
 	{"settle", "a run that was lost is run again twice",
 		"redis.call('SET', memo, 'requeued', 'NX', 'PX', day)", "redis.call('SET', memo, 'requeued', 'PX', day)"},
 	{"settle", "a run that was lost is remembered for ever", "'requeued', 'NX', 'PX', day)", "'requeued', 'NX')"},
@@ -248,10 +250,10 @@ var settleMutants = []mutant{
 	{"settle", "an overlap of a run that began later is counted", "and began and tonumber(began) <= tonumber(came) and", "and began and"},
 	{"settle", "an overlap with its very beginning is none", "tonumber(began) <= tonumber(came) and", "tonumber(began) < tonumber(came) and"},
 	{"settle", "an overlap of a run that was dead is counted", "and tonumber(came) <= lived then", "then"},
-	{"settle", "an overlap with a run that ended is fired", "local lived = ran and now - (ARGV[10] or 0) or verb", "local lived = verb"},
-	{"settle", "what came due after the end of a run overlaps with it", "now - (ARGV[10] or 0)", "now"},
-	{"settle", "an overlap with a run that was reaped is fired", "or verb == 'reap' and tonumber(ARGV[8]) - (ttl or 0) or 0", "or 0"},
-	{"settle", "a run lived until its lease ended", "tonumber(ARGV[8]) - (ttl or 0)", "tonumber(ARGV[8])"},
+	{"settle", "an overlap with a run that ended is fired", "local lived = ran and now - (ARGV[11] or 0) or verb", "local lived = verb"},
+	{"settle", "what came due after the end of a run overlaps with it", "now - (ARGV[11] or 0)", "now"},
+	{"settle", "an overlap with a run that was reaped is fired", "or verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0", "or 0"},
+	{"settle", "a run lived until its lease ended", "tonumber(ARGV[9]) - (ttl or 0)", "tonumber(ARGV[9])"},
 	{"settle", "an overlap with the last sign of life is none", "tonumber(came) <= lived then", "tonumber(came) < lived then"},
 	{"settle", "an overlap with a run that never was is counted",
 		"local ran = verb == 'finish' or verb == 'requeue'", "local ran = verb ~= 'reap'"},
@@ -289,7 +291,7 @@ var settleMutants = []mutant{
 	{"settle", "the last run is not known", "  redis.pcall('HSET', ledger, 'done', entry)\n", ""},
 	{"settle", "no history", "redis.pcall('XADD', runs, ", "redis.pcall('XADD', failures, "},
 	{"settle", "no failures", "redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end", "end"},
-	{"settle", "what succeeds is a failure", "if ARGV[11] == 'failed' then redis", "if true then redis"},
+	{"settle", "what succeeds is a failure", "if ARGV[12] == 'failed' then redis", "if true then redis"},
 	{"settle", "nobody is nudged", "wake()\nreturn {'OK', now, freed, overlapped}", "return {'OK', now, freed, overlapped}"},
 	{"settle", "what is due later nudges", "nudge = nudge or tonumber(delay) == 0", "nudge = true"},
 	{"settle", "what is handed on does not wait", "due, now + delay, m", "due, now, m"},
@@ -356,7 +358,7 @@ var otherMutants = []mutant{
 	{"register", "a second less is settled under at-most-once", "(ARGV[5] == '1' and 0 or 1000)", "0"},
 	{"register", "a gap that was there is forgotten",
 		"gaps = gaps .. string.format('%d-%d ', from, to)", "gaps = string.format('%d-%d ', from, to)"},
-	{"register", "a loss nudges nobody", "  redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'due')\n", ""},
+	{"register", "a loss nudges nobody", "  redis.pcall('PUBLISH', ARGV[6], 'due')\n", ""},
 
 	{"book", "asked again, another answer", "if redis.call('GET', memo) then return {'OK', now, 1} end", ""},
 	{"book", "a request is not remembered", "redis.call('SET', memo, 'booked', 'PX', 86400000)", ""},
@@ -414,7 +416,7 @@ var otherMutants = []mutant{
 	{"pause", "a job stands still since the second pause",
 		"if ends ~= 0 and ends <= now then                        -- the one before",
 		"if true then                        -- the one before"},
-	{"pause", "a job is not paused", "  redis.call('HSET', ledger, field, string.format('%d %d ', to, began) .. ARGV[5])\n", ""},
+	{"pause", "a job is not paused", "  redis.call('HSET', ledger, field, string.format('%d %d ', to, began) .. ARGV[6])\n", ""},
 	{"pause", "the pause of all jobs replaces the job's own", "own and 'paused' or 'pausedAll',", "'paused',"},
 	{"pause", "a job's own pause replaces that of all jobs", "own and 'paused' or 'pausedAll',", "'pausedAll',"},
 	{"pause", "the pause of all jobs is its own other", "own and 'pausedAll' or 'paused'", "'pausedAll'"},
@@ -430,7 +432,7 @@ var otherMutants = []mutant{
 	{"pause", "the ticks of a pause are missed", "  finish(ends ~= 0 and math.min(at, ends - 1) or at) ", "  "},
 	{"pause", "a resumed job is paused", "  redis.call('HDEL', ledger, field)\n", ""},
 	{"pause", "the other pause is lifted too", "redis.call('HDEL', ledger, field)", "redis.call('HDEL', ledger, field, other)"},
-	{"pause", "what was kept back is kept back", "redis.pcall('PUBLISH', ARGV[1], 'due ' .. string.match(ledger, ':job:(.*)$'))", ""},
+	{"pause", "what was kept back is kept back", "redis.pcall('PUBLISH', ARGV[1], 'due ' .. ARGV[2])", ""},
 	{"pause", "what is not paused is resumed", "else\n  answer = 0\nend", "end"},
 	{"pause", "the ticks before a pause are not missed", "if to - from > 1 then gaps", "if false then gaps"},
 	{"pause", "a pause began after its end", "local to = math.min(pause[1], over)", "local to = pause[1]"},
@@ -447,8 +449,8 @@ var otherMutants = []mutant{
 	{"pause", "nobody knows when the pause ended", "'pausedTo', string.format('%d', math.max(pausedTo, over)), ", ""},
 }
 
-func (s *walkScripts) named(name string) **script {
-	return map[string]**script{"acquire": &s.acquire, "extend": &s.extend, "settle": &s.settle, "release": &s.release, "register": &s.register,
+func (s *walkScripts) named(name string) **rds.Script {
+	return map[string]**rds.Script{"acquire": &s.acquire, "extend": &s.extend, "settle": &s.settle, "release": &s.release, "register": &s.register,
 		"book": &s.book, "drop": &s.drop, "ask": &s.ask, "pause": &s.pause}[name]
 }
 
@@ -464,7 +466,7 @@ func TestEveryMutantIsNoticed(t *testing.T) {
 
 // everyMutantIsNoticed tries sets of scripts with one mutant each, after the real ones, which nothing must notice: half of them on
 // one Redis, half on another.
-func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() S, named func(*S, string) **script,
+func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() S, named func(*S, string) **rds.Script,
 	trial func(*testing.T, redis.UniversalClient) (noticed func(S) string)) {
 	for half := range 2 {
 		t.Run(fmt.Sprint("half ", half+1), func(t *testing.T) {
@@ -478,7 +480,7 @@ func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() 
 	}
 }
 
-func halfIsNoticed[S any](t *testing.T, mutants []mutant, half int, scripts func() S, named func(*S, string) **script,
+func halfIsNoticed[S any](t *testing.T, mutants []mutant, half int, scripts func() S, named func(*S, string) **rds.Script,
 	noticed func(S) string) {
 	tried, unnoticed := 0, 0
 	for i, m := range mutants {
@@ -488,12 +490,12 @@ func halfIsNoticed[S any](t *testing.T, mutants []mutant, half int, scripts func
 		tried++
 		broken := scripts()
 		target := named(&broken, m.script)
-		source := strings.Replace((*target).source, m.text, m.instead, 1)
-		if source == (*target).source {
+		source := strings.Replace((*target).Source, m.text, m.instead, 1)
+		if source == (*target).Source {
 			t.Errorf("%s: %s: its text is not in the script any more", m.script, m.what)
 			continue
 		}
-		*target = newScript(source)
+		*target = rds.NewScript(source, rds.Unconfirmed)
 		by := noticed(broken)
 		if by == "" {
 			t.Errorf("%s: %s: not noticed", m.script, m.what)

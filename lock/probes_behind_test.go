@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // probeManyRefused is of a run that outlives a hundred ticks.
@@ -28,7 +30,7 @@ func (p *prober) probeManyRefused() {
 	behind := strings.Fields(p.field("behind"))
 	last := fmt.Sprintf("-%d@%d", nominal(121), nominal(121))
 	p.demand(len(behind) == 100 && behind[99] == last, "%d ticks stand behind a run, and the last is not %s", len(behind), last)
-	p.demand(millis(p.isTold(p.claims(Forbid, 20), Fired).Overlap) == nominal(20), "the newest that was in nobody's memory is no overlap")
+	p.demand(rds.Millis(p.isTold(p.claims(Forbid, 20), Fired).Overlap) == nominal(20), "the newest that was in nobody's memory is no overlap")
 }
 
 // probeManyOlder is of a hundred ticks and more that a run is in the way of, and that came due before it began.
@@ -40,7 +42,7 @@ func (p *prober) probeManyOlder() {
 		p.isTold(p.claims(Forbid, n), Overlap)
 		p.at(nominal(n + 1))
 	}
-	p.demand(p.field("gaps") == "" && p.field("overlap") == itoa(nominal(2)), "missed: %q, overlap %s", p.field("gaps"), p.field("overlap"))
+	p.demand(p.field("gaps") == "" && p.field("overlap") == rds.Itoa(nominal(2)), "missed: %q, overlap %s", p.field("gaps"), p.field("overlap"))
 	p.do("FLUSHDB")
 	p.older()
 	p.at(nominal(200))
@@ -64,7 +66,7 @@ func (p *prober) probeListInAPause() {
 		p.do("HSET", p.ledger(), "paused", fmt.Sprintf("%d %d x", nominal(4), nominal(3)))
 		c := p.claims(Forbid, 5)
 		for n := int64(2); n <= 5; n++ {
-			c.Older = append(c.Older, Past{fromMillis(nominal(n)), fromMillis(nominal(n))})
+			c.Older = append(c.Older, Past{rds.FromMillis(nominal(n)), rds.FromMillis(nominal(n))})
 		}
 		if live {
 			p.isTold(c, Overlap)
@@ -73,7 +75,7 @@ func (p *prober) probeListInAPause() {
 		} else {
 			p.isTold(c, Queued)
 			due := p.isDue()
-			p.demand(len(due) == 2 && slices.IsSorted(due) && p.number("ZSCORE", p.keys.dueJobs, due[0]) == p.clock, "%q is due", due)
+			p.demand(len(due) == 2 && slices.IsSorted(due) && p.number("ZSCORE", p.keys.DueJobs, due[0]) == p.clock, "%q is due", due)
 		}
 		from := int64(0)
 		if live {
@@ -88,7 +90,7 @@ func (p *prober) probeListInAPause() {
 func (p *prober) probeListPassedOver() {
 	past := func(ns ...int64) (list []Past) {
 		for _, n := range ns {
-			list = append(list, Past{fromMillis(nominal(n)), fromMillis(nominal(n) + 7)})
+			list = append(list, Past{rds.FromMillis(nominal(n)), rds.FromMillis(nominal(n) + 7)})
 		}
 		return list
 	}
@@ -98,7 +100,7 @@ func (p *prober) probeListPassedOver() {
 		p.older()
 		p.isTold(p.claims(Forbid, 1), Won)
 		newest := p.claims(Forbid, 5)
-		newest.Older, newest.Before = past(4, 5), fromMillis(nominal(3))
+		newest.Older, newest.Before = past(4, 5), rds.FromMillis(nominal(3))
 		p.isTold(newest, Overlap)
 		gap, behind := fmt.Sprintf("%d-%d ", nominal(1), nominal(4)), fmt.Sprintf("-%d@%d -%d@%d ", nominal(4), nominal(4)+7, nominal(5),
 			nominal(5)+7)
@@ -136,20 +138,20 @@ func (p *prober) probeQueueOfDue() {
 	waited.Member = p.isDue()[0]
 	p.isTold(waited, Won)
 	for _, m := range []string{" other catchup 1 0 0 x", " j manual 1 0 0 x", " j backfill 1 0 0 x"} { // none of them waits for the end of a run
-		p.do("ZADD", p.keys.dueJobs, 0, itoa(nominal(4))+m)
+		p.do("ZADD", p.keys.DueJobs, 0, rds.Itoa(nominal(4))+m)
 	}
 	p.isTold(p.claims(Queue, 5), Queued)
 	p.settles(waited, "finish", "")
-	p.do("DEL", p.keys.dueJobs) // it is due no more, whoever took it
+	p.do("DEL", p.keys.DueJobs) // it is due no more, whoever took it
 	run = p.claims(Queue, 6)
 	p.isTold(run, Won)
 	p.isTold(p.claims(Queue, 7), Queued)
 
 	list := p.claims(Queue, 9)
-	list.Older = []Past{{fromMillis(nominal(8)), fromMillis(nominal(8))}, {list.Tick, list.Due}}
+	list.Older = []Past{{rds.FromMillis(nominal(8)), rds.FromMillis(nominal(8))}, {list.Tick, list.Due}}
 	p.isTold(list, Queued)
 	due := p.isDue()
-	p.demand(len(due) == 3 && strings.HasPrefix(due[0], itoa(nominal(7))) && p.field("behind") == "", "%q is due, and %q waits", due, p.field("behind"))
+	p.demand(len(due) == 3 && strings.HasPrefix(due[0], rds.Itoa(nominal(7))) && p.field("behind") == "", "%q is due, and %q waits", due, p.field("behind"))
 	p.settles(run, "finish", "")
 	waited = p.claims(Queue, 7)
 	waited.Member = due[0]
@@ -159,7 +161,7 @@ func (p *prober) probeQueueOfDue() {
 
 	p.isTold(p.claims(Forbid, 11), Overlap)
 	list = p.claims(Queue, 13)
-	list.Older = []Past{{fromMillis(nominal(12)), fromMillis(nominal(12))}, {list.Tick, list.Due}}
+	list.Older = []Past{{rds.FromMillis(nominal(12)), rds.FromMillis(nominal(12))}, {list.Tick, list.Due}}
 	p.isTold(list, Queued)
 }
 
@@ -172,7 +174,7 @@ func (p *prober) probeFullQueue() {
 	p.isTold(p.claims(Forbid, 3), Overlap)
 	p.isTold(p.claims(Queue, 3), Overlap)
 	want := fmt.Sprintf("+%[1]d@%[1]d ", nominal(2))
-	p.demand(p.field("behind") == want && p.field("tick") == itoa(nominal(3)) && p.field("overlap") == itoa(nominal(3)), "the ledger is %v",
+	p.demand(p.field("behind") == want && p.field("tick") == rds.Itoa(nominal(3)) && p.field("overlap") == rds.Itoa(nominal(3)), "the ledger is %v",
 		p.list("HGETALL", p.ledger()))
 }
 
@@ -195,7 +197,7 @@ func (p *prober) probeGaps() {
 			p.do(append([]any{"HSET", p.ledger()}, c.fields...)...)
 		}
 		claim := p.claims(Forbid, 9)
-		claim.Known, claim.Before = fromMillis(c.known), fromMillis(nominal(8))
+		claim.Known, claim.Before = rds.FromMillis(c.known), rds.FromMillis(nominal(8))
 		want := fmt.Sprintf("%d-%d ", c.from, nominal(9))
 		p.demand(p.isTold(claim, Won).Gaps == want && p.field("gaps") == want, "after %s the gap is %q, want %q", what, p.field("gaps"), want)
 	}
@@ -203,7 +205,7 @@ func (p *prober) probeGaps() {
 	p.at(nominal(9))
 	p.older()
 	claim := p.claims(Forbid, 9)
-	claim.Known, claim.Before = fromMillis(nominal(8)), fromMillis(nominal(8))
+	claim.Known, claim.Before = rds.FromMillis(nominal(8)), rds.FromMillis(nominal(8))
 	p.demand(p.isTold(claim, Won).Gaps == "", "a gap without a tick: %q", p.field("gaps"))
 }
 
@@ -214,7 +216,7 @@ func (p *prober) probeHanded() {
 	takes := func(n int64) Claim {
 		c := p.claims(Forbid, n)
 		due := p.isDue()
-		i := slices.IndexFunc(due, func(m string) bool { return strings.HasPrefix(m, itoa(nominal(n))) })
+		i := slices.IndexFunc(due, func(m string) bool { return strings.HasPrefix(m, rds.Itoa(nominal(n))) })
 		p.demand(i >= 0, "T%d is not due: %q", n, due)
 		c.Member = due[i]
 		p.isTold(c, Won)
@@ -225,7 +227,7 @@ func (p *prober) probeHanded() {
 		p.demand(a.Code == want, "%s: T%d is %s, want %s", what, n, a.Code, want)
 	}
 	list := p.claims(Forbid, 3)
-	list.Older = []Past{{fromMillis(nominal(2)), fromMillis(nominal(2))}, {list.Tick, list.Due}}
+	list.Older = []Past{{rds.FromMillis(nominal(2)), rds.FromMillis(nominal(2))}, {list.Tick, list.Due}}
 	p.isTold(list, Queued)
 	hears("a list", 3, Waits)
 	c := takes(2)
@@ -250,9 +252,9 @@ func (p *prober) probeHanded() {
 	p.settles(run, "handover", run.due().Member(), 0)
 	hears("it was set free", 5, Waits)
 	hears("it was handed on behind the other", 4, Fired)
-	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.dueJobs}, p.isDue()[0], 0)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, p.isDue()[0], 0)
 	hears("the other was dropped", 5, Waits)
-	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.dueJobs}, p.isDue()[0], 0)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, p.isDue()[0], 0)
 	hears("it was dropped", 5, Fired)
 
 	run = p.claims(Allow, 6)

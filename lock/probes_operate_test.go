@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // pausing sends an operator's request.
 func (p *prober) pausing(args ...any) []any {
 	p.counter++
-	memo := p.keys.memo(fmt.Sprint("p", p.counter))
-	got := p.eval(p.scripts.pause, []string{p.ledger(), memo}, append([]any{p.keys.events}, args...)...)
+	memo := p.keys.Memo(fmt.Sprint("p", p.counter))
+	got := p.eval(p.scripts.pause, []string{p.ledger(), memo}, append([]any{p.keys.Events, walkJob}, args...)...)
 	if got[0] == "OK" {
 		p.lasts(memo, 24*time.Hour)
 	}
@@ -34,7 +36,7 @@ func (p *prober) probePauses() {
 	p.demand(p.pausing("resume", 0)[2] == int64(1) && p.field("paused") == "", "it was not resumed")
 	p.told("due " + walkJob)
 	gap := fmt.Sprintf("%d-%d ", walkStart, nominal(3)+5)
-	p.demand(p.field("gaps") == gap && p.field("tick") == itoa(nominal(4)) && p.field("pausedTo") == itoa(nominal(4)), "resumed: %v",
+	p.demand(p.field("gaps") == gap && p.field("tick") == rds.Itoa(nominal(4)) && p.field("pausedTo") == rds.Itoa(nominal(4)), "resumed: %v",
 		p.list("HGETALL", p.ledger()))
 
 	// What was refused is not missed, and what was claimed is not settled anew.
@@ -47,7 +49,7 @@ func (p *prober) probePauses() {
 	p.do("HSET", p.ledger(), "tick", nominal(9), "pausedTo", nominal(8))
 	p.pausing("pause", 0, 0, "")
 	p.pausing("resume", 0)
-	p.demand(p.field("tick") == itoa(nominal(9)) && p.field("pausedTo") == itoa(nominal(8)) && p.field("gaps") == gap, "set back: %v",
+	p.demand(p.field("tick") == rds.Itoa(nominal(9)) && p.field("pausedTo") == rds.Itoa(nominal(8)) && p.field("gaps") == gap, "set back: %v",
 		p.list("HGETALL", p.ledger()))
 }
 
@@ -61,17 +63,17 @@ func (p *prober) probePausesOver() {
 	p.pausing("pause", 0, nominal(7), "two")
 	gaps := fmt.Sprintf("%d-%d ", nominal(1), nominal(2))
 	note := fmt.Sprintf("%d %d two", nominal(7), nominal(5))
-	p.demand(p.field("gaps") == gaps && p.field("tick") == itoa(nominal(3)-1) && p.field("paused") == note, "paused again: %v",
+	p.demand(p.field("gaps") == gaps && p.field("tick") == rds.Itoa(nominal(3)-1) && p.field("paused") == note, "paused again: %v",
 		p.list("HGETALL", p.ledger()))
 	p.at(nominal(9))
 	p.pausing("resume", 0)
 	gaps += fmt.Sprintf("%d-%d ", nominal(3)-1, nominal(5))
-	p.demand(p.field("tick") == itoa(nominal(7)-1) && p.field("pausedTo") == itoa(nominal(7)-1) && p.field("gaps") == gaps,
+	p.demand(p.field("tick") == rds.Itoa(nominal(7)-1) && p.field("pausedTo") == rds.Itoa(nominal(7)-1) && p.field("gaps") == gaps,
 		"resumed late: %v", p.list("HGETALL", p.ledger()))
 	p.pausing("pause", nominal(7)+5, 0, "three") // Redis' clock is ahead
 	p.demand(p.field("paused") == fmt.Sprintf("0 %d three", nominal(7)+5), "paused by the replicas' time: %q", p.field("paused"))
 	p.pausing("resume", nominal(8))
-	p.demand(p.field("tick") == itoa(nominal(8)), "resumed by the replicas' time at %s", p.field("tick"))
+	p.demand(p.field("tick") == rds.Itoa(nominal(8)), "resumed by the replicas' time at %s", p.field("tick"))
 	gaps += fmt.Sprintf("%d-%d ", nominal(7)-1, nominal(7)+5)
 	p.pausing("pause", 0, 0, "four") // it is believed, and then it is not
 	p.pausing("resume", nominal(8)+5)
@@ -82,7 +84,7 @@ func (p *prober) probePausesOver() {
 	p.at(nominal(11))
 	p.pausing("pause", nominal(8)+9, 0, "six")
 	note = fmt.Sprintf("0 %d six", nominal(8)+9)
-	p.demand(p.field("tick") == itoa(nominal(8)+9) && p.field("paused") == note, "paused again by the replicas' time: %v",
+	p.demand(p.field("tick") == rds.Itoa(nominal(8)+9) && p.field("paused") == note, "paused again by the replicas' time: %v",
 		p.list("HGETALL", p.ledger()))
 }
 
@@ -102,12 +104,12 @@ func (p *prober) probeTwoPauses() {
 		p.pausing("pause"+one, 0, nominal(6), "three")
 		p.demand(p.field("paused"+two) == second, "the other pause is %q", p.field("paused"+two))
 		gaps := fmt.Sprintf("%d-%d ", walkStart, nominal(1))
-		p.demand(p.field("gaps") == gaps && p.field("tick") == itoa(nominal(3)-1), "paused again: %v", p.list("HGETALL", p.ledger()))
+		p.demand(p.field("gaps") == gaps && p.field("tick") == rds.Itoa(nominal(3)-1), "paused again: %v", p.list("HGETALL", p.ledger()))
 		p.at(nominal(5))
 		p.demand(p.pausing("resume"+two, 0)[2] == int64(1) && p.field("paused"+two) == "" && p.field("paused"+one) != "",
 			"resumed: %v", p.list("HGETALL", p.ledger()))
 		p.demand(p.pausing("resume"+two, 0)[2] == int64(0), "resumed twice")
-		p.demand(p.field("gaps") == gaps && p.field("pausedTo") == itoa(nominal(5)), "one goes on: %v", p.list("HGETALL", p.ledger()))
+		p.demand(p.field("gaps") == gaps && p.field("pausedTo") == rds.Itoa(nominal(5)), "one goes on: %v", p.list("HGETALL", p.ledger()))
 
 		p.at(nominal(8)) // the third has ended, and between it and the fourth the job ran
 		p.pausing("pause"+two, 0, 0, "four")
@@ -127,7 +129,7 @@ func (p *prober) probeClaimsInTwoPauses() {
 		p.at(now)
 		p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", 0, "paused", own, "pausedAll", all)
 		c := p.claims(Forbid, 1)
-		c.Tick, c.Due, c.Before = fromMillis(tick), fromMillis(tick), fromMillis(tick-1)
+		c.Tick, c.Due, c.Before = rds.FromMillis(tick), rds.FromMillis(tick), rds.FromMillis(tick-1)
 		return p.asks(c, farFuture)
 	}
 	note := func(from, to int64) string { return fmt.Sprintf("%d %d x", to, from) }
@@ -144,8 +146,8 @@ func (p *prober) probeClaimsInTwoPauses() {
 	} {
 		for _, both := range [][2]string{{c.one, c.two}, {c.two, c.one}} {
 			got := ask(both[0], both[1], now)
-			p.demand(got.Code == Paused && millis(got.Until) == c.until, "%s (%q, %q): %s until %d, want %d",
-				c.what, both[0], both[1], got.Code, millis(got.Until), c.until)
+			p.demand(got.Code == Paused && rds.Millis(got.Until) == c.until, "%s (%q, %q): %s until %d, want %d",
+				c.what, both[0], both[1], got.Code, rds.Millis(got.Until), c.until)
 		}
 	}
 	late := fmt.Sprintf("%d-%d ", now-1001, now)
@@ -155,15 +157,15 @@ func (p *prober) probeClaimsInTwoPauses() {
 	} {
 		for _, both := range [][2]string{{c.one, c.two}, {c.two, c.one}} {
 			got := ask(both[0], both[1], now)
-			p.demand(got.Code == Won && millis(got.PausedTo) == now-1001, "after both: %s, paused until %s", got.Code, got.PausedTo)
+			p.demand(got.Code == Won && rds.Millis(got.PausedTo) == now-1001, "after both: %s, paused until %s", got.Code, got.PausedTo)
 			p.demand(p.field("gaps") == c.gaps, "the gaps around two pauses are %q, want %q", p.field("gaps"), c.gaps)
 		}
 	}
 }
 
 func (p *prober) asking(id string, args ...any) []any {
-	return p.eval(p.scripts.ask, []string{p.ledger(), p.keys.dueJobs, p.keys.memo(id)},
-		append([]any{" j manual 1 0 0 " + id, p.keys.events}, args...)...)
+	return p.eval(p.scripts.ask, []string{p.ledger(), p.keys.DueJobs, p.keys.Memo(id)},
+		append([]any{" j manual 1 0 0 " + id, p.keys.Events}, args...)...)
 }
 
 func (p *prober) probeAsking() {
@@ -174,22 +176,22 @@ func (p *prober) probeAsking() {
 	for i := range 12 { // none of which a schedule could have
 		got := millisOf(p.asking(fmt.Sprint("a", i))[2])
 		p.demand(got > last && got >= p.clock && got%10 != 0 && got < p.clock+20, "trigger %d has the tick %d, after %d", i, got, last)
-		p.demand(p.number("ZSCORE", p.keys.dueJobs, fmt.Sprintf("%d j manual 1 0 0 a%d", got, i)) == 0 && len(p.isDue()) == i+1,
+		p.demand(p.number("ZSCORE", p.keys.DueJobs, fmt.Sprintf("%d j manual 1 0 0 a%d", got, i)) == 0 && len(p.isDue()) == i+1,
 			"it is not due at once: %q", p.isDue())
 		p.told("due")
 		last = got
 	}
 	p.at(walkStart) // Redis' clock goes back
 	p.demand(millisOf(p.asking("b")[2]) > last, "a tick that there was before")
-	p.do("DEL", p.keys.dueJobs)
+	p.do("DEL", p.keys.DueJobs)
 	p.demand(millisOf(p.asking("a3")[2]) == nominal(1)+4 && len(p.isDue()) == 0, "asked again, %q is due", p.isDue())
-	p.lasts(p.keys.memo("a3"), 24*time.Hour)
+	p.lasts(p.keys.Memo("a3"), 24*time.Hour)
 	p.told("due")
 
 	got := p.asking("c", nominal(7), nominal(8))
-	p.demand(got[2] == int64(2) && len(p.isDue()) == 2 && p.number("ZSCORE", p.keys.dueJobs, p.isDue()[0]) == p.clock, "backfilled: %v, %q", got,
+	p.demand(got[2] == int64(2) && len(p.isDue()) == 2 && p.number("ZSCORE", p.keys.DueJobs, p.isDue()[0]) == p.clock, "backfilled: %v, %q", got,
 		p.isDue())
-	p.demand(p.field("tick") == itoa(walkStart) && number(p.field("manual")) > last, "the ledger is %v", p.list("HGETALL", p.ledger()))
+	p.demand(p.field("tick") == rds.Itoa(walkStart) && rds.Number(p.field("manual")) > last, "the ledger is %v", p.list("HGETALL", p.ledger()))
 	p.told("due")
 }
 
@@ -205,28 +207,28 @@ func (p *prober) probeManyTriggers() {
 	}
 	full(p.asking("b"), 100)
 	p.demand(p.asking("a7")[0] == "OK" && len(p.isDue()) == 100, "asked again, %d are due", len(p.isDue()))
-	p.demand(p.text("GET", p.keys.memo("b")) == "", "what was refused is remembered")
+	p.demand(p.text("GET", p.keys.Memo("b")) == "", "what was refused is remembered")
 	p.told(slices.Repeat([]string{"due"}, 20)...)
-	p.do("ZPOPMIN", p.keys.dueJobs)
+	p.do("ZPOPMIN", p.keys.DueJobs)
 	p.demand(p.asking("b")[0] == "OK", "there is room again, and it is refused")
 
-	p.do("DEL", p.keys.dueJobs)
+	p.do("DEL", p.keys.DueJobs)
 	for i := range 999 {
-		p.do("ZADD", p.keys.dueJobs, 0, fmt.Sprintf("%d other manual 1 0 0 n%d", walkStart, i))
+		p.do("ZADD", p.keys.DueJobs, 0, fmt.Sprintf("%d other manual 1 0 0 n%d", walkStart, i))
 	}
-	p.do("ZADD", p.keys.dueJobs, 1, fmt.Sprintf("%d other manual 1 0 0 handed", walkStart)) // is no trigger that waits to be begun
+	p.do("ZADD", p.keys.DueJobs, 1, fmt.Sprintf("%d other manual 1 0 0 handed", walkStart)) // is no trigger that waits to be begun
 	p.demand(p.asking("c")[0] == "OK", "the thousandth trigger is refused")
 	p.told("due")
 	full(p.asking("d"), 1000)
 	p.demand(p.asking("e", nominal(2))[0] == "OK", "a backfill is refused for the triggers that wait")
 	p.told("due")
 
-	p.do("DEL", p.keys.dueJobs)
+	p.do("DEL", p.keys.DueJobs)
 	for i := range 4998 {
-		p.do("ZADD", p.keys.dueJobs, i, fmt.Sprintf("%d other backfill 1 0 0 n%d", walkStart, i))
+		p.do("ZADD", p.keys.DueJobs, i, fmt.Sprintf("%d other backfill 1 0 0 n%d", walkStart, i))
 	}
 	full(p.asking("f", nominal(2), nominal(3), nominal(4)), 5000)
-	p.demand(p.do("ZCARD", p.keys.dueJobs) == int64(4998), "refused, and added")
+	p.demand(p.do("ZCARD", p.keys.DueJobs) == int64(4998), "refused, and added")
 	p.demand(p.asking("f", nominal(2), nominal(3))[0] == "OK", "five thousand are too many")
 	p.told("due")
 }
@@ -235,7 +237,7 @@ func (p *prober) probeManyTriggers() {
 func (p *prober) probeBooking() {
 	p.do("HSET", p.ledger(), "born", 1, "gaps", "10-20 30-40 ", "missed", 3)
 	book := func(id, gaps string, ticks, want int) {
-		got := p.eval(p.scripts.book, []string{p.ledger(), p.keys.memo(id)}, gaps, ticks)
+		got := p.eval(p.scripts.book, []string{p.ledger(), p.keys.Memo(id)}, gaps, ticks)
 		p.demand(got[0] == "OK" && got[2] == int64(want), "%s counts %q: %v, want %d", id, gaps, got, want)
 	}
 	book("a", "", 7, 0)
@@ -244,7 +246,7 @@ func (p *prober) probeBooking() {
 	book("b", "30-40 ", 4, 1)
 	book("a", "10-20 ", 2, 1)
 	p.demand(p.field("missed") == "9" && p.field("gaps") == "", "counted %s, and %q is left", p.field("missed"), p.field("gaps"))
-	p.lasts(p.keys.memo("a"), 24*time.Hour)
+	p.lasts(p.keys.Memo("a"), 24*time.Hour)
 }
 
 func (p *prober) probeDropping() {
@@ -253,9 +255,9 @@ func (p *prober) probeDropping() {
 	for i, c := range []struct{ missed, there int }{{0, 1}, {1, 1}, {1, 0}} {
 		m := fmt.Sprintf("%d j catchup 1 0 0 n", nominal(int64(i)))
 		if c.there == 1 {
-			p.do("ZADD", p.keys.dueJobs, 1, m)
+			p.do("ZADD", p.keys.DueJobs, 1, m)
 		}
-		got := p.eval(p.scripts.drop, []string{p.ledger(), p.keys.dueJobs}, m, c.missed)
+		got := p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, m, c.missed)
 		if c.missed == 1 && c.there == 1 {
 			gaps += fmt.Sprintf("%d-%d ", nominal(int64(i))-1, nominal(int64(i))+1)
 		}

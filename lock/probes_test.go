@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // prober asks one question after the other, where a walk does not look: of times that end, of nudges, of ledgers that are
@@ -27,7 +29,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 		}
 	}()
 	p.do("FLUSHDB")
-	p.nudges = rdb.Subscribe(context.Background(), p.keys.events)
+	p.nudges = rdb.Subscribe(context.Background(), p.keys.Events)
 	defer p.nudges.Close()
 	if _, err := p.nudges.Receive(context.Background()); err != nil {
 		return err
@@ -50,7 +52,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 
 // forget hears of all nudges so far.
 func (p *prober) forget() {
-	p.do("PUBLISH", p.keys.events, "end")
+	p.do("PUBLISH", p.keys.Events, "end")
 	for {
 		m, err := p.nudges.ReceiveMessage(context.Background())
 		p.demand(err == nil, "heard %v", err)
@@ -62,7 +64,7 @@ func (p *prober) forget() {
 
 // told demands that these nudges have come, and no more.
 func (p *prober) told(want ...string) {
-	p.do("PUBLISH", p.keys.events, "end")
+	p.do("PUBLISH", p.keys.Events, "end")
 	for _, nudge := range append(want, "end") {
 		m, err := p.nudges.ReceiveMessage(context.Background())
 		p.demand(err == nil && m.Payload == nudge, "heard %v, %v; want %q", m, err, nudge)
@@ -72,7 +74,7 @@ func (p *prober) told(want ...string) {
 // claims is a claim of tick n of the table.
 func (p *prober) claims(policy Policy, n int64) Claim {
 	p.counter++
-	c := Claim{Job: walkJob, Tick: fromMillis(nominal(n)), Run: fmt.Sprintf("u%04d", p.counter), Replica: "r", TTL: walkTTL, Policy: policy,
+	c := Claim{Job: walkJob, Tick: rds.FromMillis(nominal(n)), Run: fmt.Sprintf("u%04d", p.counter), Replica: "r", TTL: walkTTL, Policy: policy,
 		Attempt: 1}
 	c.setDefaults()
 	return c
@@ -87,7 +89,7 @@ func (p *prober) asks(c Claim, until int64) Answer {
 
 func (p *prober) isTold(c Claim, want Code) Answer {
 	a := p.asks(c, farFuture)
-	p.demand(a.Code == want, "%s of %s was told %s, want %s", c.Policy, p.name(millis(c.Tick)), a.Code, want)
+	p.demand(a.Code == want, "%s of %s was told %s, want %s", c.Policy, p.name(rds.Millis(c.Tick)), a.Code, want)
 	return a
 }
 
@@ -99,11 +101,11 @@ func (p *prober) settles(c Claim, verb, again string, more ...any) []any {
 		entry = "e"
 	}
 	args := append([]any{verb, c.Run, c.Job, 0, entry, again}, more...)
-	return p.eval(p.scripts.settle, keys, args...)
+	return p.eval(p.scripts.settle, keys, p.withChannel(args)...)
 }
 
 func (p *prober) field(name string) string { return p.text("HGET", p.ledger(), name) }
-func (p *prober) isDue() []string          { return p.list("ZRANGE", p.keys.dueJobs, 0, -1) }
+func (p *prober) isDue() []string          { return p.list("ZRANGE", p.keys.DueJobs, 0, -1) }
 
 // older is a ledger that has settled nothing yet.
 func (p *prober) older() { p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", walkStart) }
@@ -115,7 +117,10 @@ func (p *prober) lasts(key string, d time.Duration) {
 }
 
 func (p *prober) registers(args ...any) (n [6]int64) {
-	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.dueJobs}, args...) {
+	if len(args) > 4 { // of one who knew the ledger
+		args = slices.Insert(slices.Clone(args), 5, any(p.keys.Events))
+	}
+	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.DueJobs}, args...) {
 		n[i] = millisOf(v)
 	}
 	return n
@@ -134,7 +139,7 @@ func (p *prober) probeLedger() {
 		ms   int64
 		want Code
 	}{{now + 1000, Fired}, {p.clock + 1001, Early}, {p.clock + 1000, Won}} {
-		c.Tick = fromMillis(early.ms)
+		c.Tick = rds.FromMillis(early.ms)
 		p.isTold(c, early.want)
 	}
 	p.do("HSET", p.ledger(), "since", 1)
@@ -149,7 +154,7 @@ func (p *prober) probeReturn() {
 	p.registers("a", 1000_000)
 	p.at(walkStart + 5000)
 	p.registers(NoTicks, 1000_000)
-	p.demand(p.field("tick") == itoa(walkStart+1000) && p.field("back") == "", "it has left, and the ledger is %v",
+	p.demand(p.field("tick") == rds.Itoa(walkStart+1000) && p.field("back") == "", "it has left, and the ledger is %v",
 		p.list("HGETALL", p.ledger()))
 	p.at(walkStart + 8000)
 	for range 2 {
@@ -159,7 +164,7 @@ func (p *prober) probeReturn() {
 	p.registers(NoTicks, 1000_000)
 	p.do("HSET", p.ledger(), "tick", walkStart+9000) // claimed early
 	p.registers("a", 1000_000)
-	p.demand(p.field("tick") == itoa(walkStart+9000), "it is back, and the ledger's tick is %s", p.field("tick"))
+	p.demand(p.field("tick") == rds.Itoa(walkStart+9000), "it is back, and the ledger's tick is %s", p.field("tick"))
 }
 
 // probeLoss has Redis lose its data under at-most-once.
@@ -202,7 +207,7 @@ func (p *prober) probeLoss() {
 func (p *prober) probeLossAtLeastOnce() {
 	owed := func(ns ...int64) (members []any) {
 		for _, n := range ns {
-			members = append(members, Due{Tick: fromMillis(nominal(n)), Job: walkJob, Kind: "catchup", Attempt: 1, Nonce: "n"}.Member())
+			members = append(members, Due{Tick: rds.FromMillis(nominal(n)), Job: walkJob, Kind: "catchup", Attempt: 1, Nonce: "n"}.Member())
 		}
 		return members
 	}
@@ -230,7 +235,7 @@ func (p *prober) probeLossAtLeastOnce() {
 			fmt.Sprintf("%d-%d %d-%d ", nominal(7), nominal(8)+1, nominal(6), nominal(7)), owed(7)},
 		{"it skips what it missed", nil, nominal(7), nil, nominal(7), "", nil},
 	} {
-		p.do("DEL", p.ledger(), p.keys.dueJobs)
+		p.do("DEL", p.ledger(), p.keys.DueJobs)
 		p.at(now)
 		if c.first != nil {
 			p.registers(append([]any{"a", 1000_000}, c.first...)...)
@@ -241,12 +246,12 @@ func (p *prober) probeLossAtLeastOnce() {
 			p.demand(p.field("gaps") == c.gap, "%s: the gap is %q, want %q", c.what, p.field("gaps"), c.gap)
 			p.demand(fmt.Sprint(p.isDue()) == fmt.Sprint(c.due), "%s: %q is due", c.what, p.isDue())
 			if c.due != nil {
-				p.demand(p.number("ZSCORE", p.keys.dueJobs, c.due[0]) == now, "%s: it is not due now", c.what)
-				p.do("ZREM", p.keys.dueJobs, "what has been taken")
+				p.demand(p.number("ZSCORE", p.keys.DueJobs, c.due[0]) == now, "%s: it is not due now", c.what)
+				p.do("ZREM", p.keys.DueJobs, "what has been taken")
 			}
 		}
 	}
-	p.do("DEL", p.ledger(), p.keys.dueJobs)
+	p.do("DEL", p.ledger(), p.keys.DueJobs)
 	p.demand(p.registers("a", 1000_000, 0, 0, 1) == [6]int64{now, now, now, now}, "who knew nothing registers it as %v",
 		p.list("HGETALL", p.ledger()))
 	p.do("HSET", p.ledger(), "tick", nominal(10)) // claimed early: what is settled stays that
@@ -265,20 +270,20 @@ func (p *prober) probeClaimsInPauses() {
 	p.at(walkStart + 100_000)
 	now := p.clock
 	due := func(kind string) string {
-		return Due{Job: walkJob, Tick: fromMillis(5), Kind: kind, Nonce: "n"}.Member()
+		return Due{Job: walkJob, Tick: rds.FromMillis(5), Kind: kind, Nonce: "n"}.Member()
 	}
 	ask := func(note string, tick int64, member string) Answer {
 		p.do("FLUSHDB")
 		p.at(now)
 		p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", 0, "paused", note)
 		if member != "" {
-			p.do("ZADD", p.keys.dueJobs, 1, member)
+			p.do("ZADD", p.keys.DueJobs, 1, member)
 		}
 		c := p.claims(Forbid, 1)
-		c.Tick, c.Due, c.Member, c.Before = fromMillis(tick), fromMillis(tick), member, fromMillis(tick-1)
+		c.Tick, c.Due, c.Member, c.Before = rds.FromMillis(tick), rds.FromMillis(tick), member, rds.FromMillis(tick-1)
 		return p.asks(c, farFuture)
 	}
-	past, later := itoa(now-1000)+" 50 x", itoa(now+60_000)+" 50 x"
+	past, later := rds.Itoa(now-1000)+" 50 x", rds.Itoa(now+60_000)+" 50 x"
 	for _, c := range []struct {
 		what, note string
 		tick       int64
@@ -297,19 +302,19 @@ func (p *prober) probeClaimsInPauses() {
 		got := ask(c.note, c.tick, c.member)
 		p.demand(got.Code == c.want, "%s: %s, want %s", c.what, got.Code, c.want)
 	}
-	p.demand(millis(ask(later, now, "").Until) == now+60_000, "a pause whose end is not told")
-	ended := millis(ask(past, now, "").PausedTo)
+	p.demand(rds.Millis(ask(later, now, "").Until) == now+60_000, "a pause whose end is not told")
+	ended := rds.Millis(ask(past, now, "").PausedTo)
 	p.demand(ended == now-1001, "a pause whose last instant was %d ended at %d", now-1001, ended)
 	gaps := fmt.Sprintf("1-50 %d-%d ", now-1001, now) // before the pause, and since
 	p.demand(p.field("gaps") == gaps, "the gaps around a pause are %q, want %q", p.field("gaps"), gaps)
-	ask(itoa(now-1000)+" "+itoa(now-500)+" x", now, "") // it began by a clock that was wrong
+	ask(rds.Itoa(now-1000)+" "+rds.Itoa(now-500)+" x", now, "") // it began by a clock that was wrong
 	gaps = fmt.Sprintf("1-%d %d-%d ", now-1000, now-1001, now)
 	p.demand(p.field("gaps") == gaps, "the gaps around a pause that began after its end are %q, want %q", p.field("gaps"), gaps)
 	p.do("HSET", p.ledger(), "paused", past, "pausedTo", 20, "tick", 0, "gaps", "")
-	p.do("DEL", p.keys.running)
+	p.do("DEL", p.keys.Running)
 	p.do("HDEL", p.ledger(), "runs")
 	c := p.claims(Allow, 1)
-	c.Tick, c.Due = fromMillis(now), fromMillis(now)
+	c.Tick, c.Due = rds.FromMillis(now), rds.FromMillis(now)
 	p.isTold(c, Won)
 	p.demand(p.field("gaps") == "20-50 ", "behind another pause the gap is %q", p.field("gaps"))
 }
@@ -321,7 +326,7 @@ func (p *prober) probeTwice() {
 	p.isTold(p.claims(Allow, 1), Won)
 	c := p.claims(Allow, 1)
 	c.Member = Due{Tick: c.Tick, Job: walkJob, Kind: "backfill", Attempt: 1, Nonce: "n"}.Member()
-	p.do("ZADD", p.keys.dueJobs, 1, c.Member)
+	p.do("ZADD", p.keys.DueJobs, 1, c.Member)
 	p.isTold(c, Held)
 	p.demand(len(p.isDue()) == 1, "it is not due any more")
 }
@@ -331,7 +336,7 @@ func (p *prober) probeLease() {
 	p.at(nominal(3))
 	c := p.claims(Forbid, 1)
 	x := &fiber{claim: c, stage: finishing, outcome: "ok"}
-	entry := func() int64 { return p.number("ZSCORE", p.keys.running, c.Run+" "+walkJob) }
+	entry := func() int64 { return p.number("ZSCORE", p.keys.Running, c.Run+" "+walkJob) }
 	age := func() { // as if most of the lease were over
 		p.do("PEXPIRE", p.lockOf(&c), 5000)
 		p.at(p.clock + 1000)
@@ -354,7 +359,7 @@ func (p *prober) probeLease() {
 	p.do("DEL", p.lockOf(&c))
 	p.isTold(c, Won)
 	renewed("asked again for what had expired")
-	p.eval(p.scripts.settle, p.settleKeys(x), "finish", c.Run, walkJob, 20_000, "")
+	p.eval(p.scripts.settle, p.settleKeys(x), "finish", c.Run, walkJob, 20_000, p.keys.Events, "")
 	p.lasts(p.lockOf(&c), 20*time.Second)
 	p.demand(p.text("GET", p.lockOf(&c)) == c.Run, "the lock does not linger")
 	p.isTold(p.claims(Forbid, 2), Won)
@@ -389,11 +394,11 @@ func (p *prober) probeEvidence() {
 		all = append(all, c)
 	}
 	for _, c := range all {
-		p.lasts(p.keys.memo(c.Run), 24*time.Hour)
+		p.lasts(p.keys.Memo(c.Run), 24*time.Hour)
 		for _, want := range []string{"LATE", "NONE"} { // the answer to the first was lost, and what it made due is taken
 			got := p.settles(c, "abandon", c.due().Member(), 7)
-			score := p.number("ZSCORE", p.keys.dueJobs, c.due().Member())
-			n, _ := p.do("ZREM", p.keys.dueJobs, c.due().Member()).(int64)
+			score := p.number("ZSCORE", p.keys.DueJobs, c.due().Member())
+			n, _ := p.do("ZREM", p.keys.DueJobs, c.due().Member()).(int64)
 			p.demand(got[0] == want && (n == 1) == (want == "LATE") && (n == 0 || score == p.clock+7),
 				"abandoning a reaped run: %v, %d due, at %d", got, n, score)
 		}
@@ -401,12 +406,12 @@ func (p *prober) probeEvidence() {
 	c := p.claims(Forbid, 50)
 	p.isTold(c, Won)
 	p.settles(c, "reap", c.takeover(1)+"x", 0, p.clock+walkTTL.Milliseconds())
-	p.demand(p.text("GET", p.keys.memo(c.Run)) == "", "a run that is run again leaves evidence")
+	p.demand(p.text("GET", p.keys.Memo(c.Run)) == "", "a run that is run again leaves evidence")
 
 	keys := p.settleKeys(&fiber{claim: p.claims(Forbid, 51)}) // a claim that broke off, and left no record
-	p.do("ZADD", p.keys.running, 7, "u9 j")
-	got := p.eval(p.scripts.settle, keys, "reap", "u9", "j", 0, "", "", 0, 7)
-	p.demand(got[0] == "OK" && p.text("ZSCORE", p.keys.running, "u9 j") == "", "what has no record is not cleaned up: %v", got)
+	p.do("ZADD", p.keys.Running, 7, "u9 j")
+	got := p.eval(p.scripts.settle, keys, "reap", "u9", "j", 0, p.keys.Events, "", "", 0, 7)
+	p.demand(got[0] == "OK" && p.text("ZSCORE", p.keys.Running, "u9 j") == "", "what has no record is not cleaned up: %v", got)
 }
 
 // probeRunsThatWereLost are those whose replica went on when Redis had lost its data.
@@ -419,10 +424,10 @@ func (p *prober) probeRunsThatWereLost() {
 	for i, want := range []int{1, 0} {
 		got := p.settles(c, "requeue", again, 5, 0, nominal(1))
 		p.demand(got[0] == "NONE" && len(p.isDue()) == want, "requeued %d times after a loss: %v, %q due", i+1, got, p.isDue())
-		p.demand(want == 0 || p.number("ZSCORE", p.keys.dueJobs, again) == p.clock+5, "it is due at once")
-		p.do("ZREM", p.keys.dueJobs, again)
+		p.demand(want == 0 || p.number("ZSCORE", p.keys.DueJobs, again) == p.clock+5, "it is due at once")
+		p.do("ZREM", p.keys.DueJobs, again)
 	}
-	p.lasts(p.keys.memo(c.Run), 24*time.Hour)
+	p.lasts(p.keys.Memo(c.Run), 24*time.Hour)
 }
 
 func (p *prober) probeHistory() {
@@ -431,9 +436,9 @@ func (p *prober) probeHistory() {
 	for i, failed := range []string{"", "failed"} {
 		c := p.claims(Forbid, int64(i+1))
 		p.isTold(c, Won)
-		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, "entry "+c.Run, "", 0, 0, 0, 0, failed)
-		runs, _ := p.do("XLEN", p.keys.runs).(int64)
-		failures, _ := p.do("XLEN", p.keys.failures).(int64)
+		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, "", 0, 0, 0, 0, failed)
+		runs, _ := p.do("XLEN", p.keys.Runs).(int64)
+		failures, _ := p.do("XLEN", p.keys.Failures).(int64)
 		p.demand(runs == int64(i+1) && failures == int64(i), "%d runs and %d failures", runs, failures)
 		p.demand(p.field("done") == "entry "+c.Run, "the last one is %q", p.field("done"))
 	}
@@ -444,7 +449,7 @@ func (p *prober) probeHistory() {
 		if again != "" {
 			again = c.due().Member()
 		}
-		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "handover", c.Run, walkJob, 0, "entry "+c.Run, again, 0, 0)
+		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "handover", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, again, 0, 0)
 		p.demand((p.field("done") == last) == (again != ""), "after a handover to %q the last one is %q", again, p.field("done"))
 	}
 }
@@ -470,7 +475,7 @@ func (p *prober) probeNudges() {
 		p.isTold(c, Won)
 		p.settles(c, "handover", c.due().Member(), wait)
 		p.told([]string{"due"}[wait:]...)
-		p.demand(p.number("ZSCORE", p.keys.dueJobs, c.due().Member()) == p.clock+int64(wait), "it does not wait for %d ms", wait)
+		p.demand(p.number("ZSCORE", p.keys.DueJobs, c.due().Member()) == p.clock+int64(wait), "it does not wait for %d ms", wait)
 	}
 	c := p.claims(Allow, 8)
 	p.isTold(c, Won)
@@ -491,7 +496,7 @@ func (p *prober) probeEndOfARun() {
 	}
 	p.at(nominal(3) + 2000)
 	said := p.settles(run, "finish", "", 0, 0, 1, 7000) // it ended 7 s ago, between T2 and T3
-	p.demand(p.field("overlap") == itoa(nominal(2)) && len(p.isDue()) == 1, "settled as %v, overlap %s, due %v", said, p.field("overlap"),
+	p.demand(p.field("overlap") == rds.Itoa(nominal(2)) && len(p.isDue()) == 1, "settled as %v, overlap %s, due %v", said, p.field("overlap"),
 		p.isDue())
 }
 

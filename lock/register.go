@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // Ledger is what Redis remembers of a job's ticks.
@@ -41,7 +43,7 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 // data. Then the ticks since known.Tick become a gap, which is counted as missed; the ticks in known.Owed become due instead.
 // Only the first replica that knew the old ledger does this.
 func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
-	if err := oneWord("job", job); err != nil {
+	if err := rds.OneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)
 	}
 	args := []any{fingerprint, retention.Milliseconds()}
@@ -50,24 +52,24 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 		if known.Again {
 			again = 1
 		}
-		args = append(args, millis(known.Born), millis(known.Tick), again)
+		args = append(args, rds.Millis(known.Born), rds.Millis(known.Tick), again, s.redis.Keys.Events)
 		nonce := uuid.NewString()
 		for _, p := range known.Owed {
 			args = append(args, Due{Tick: p.Tick, Job: job, Kind: "catchup", Attempt: 1, Nonce: nonce}.Member())
 		}
 	}
-	parts, err := s.call(ctx, registerScript, 0, []string{s.keys.ledger(job), s.keys.dueJobs}, args...)
+	parts, err := s.redis.Call(ctx, registerScript, 0, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs}, args...)
 	if err != nil {
 		return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 	}
 	if len(parts) != 6 {
-		return Ledger{}, fmt.Errorf("registering job %q: %w", job, unexpected(parts))
+		return Ledger{}, fmt.Errorf("registering job %q: %w", job, rds.Unexpected(parts))
 	}
 	var n [6]int64
 	for _, i := range [...]int{1, 2, 3, 5} {
-		if n[i], err = integer(parts[i]); err != nil {
+		if n[i], err = rds.Integer(parts[i]); err != nil {
 			return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 		}
 	}
-	return Ledger{Born: fromMillis(n[1]), Since: fromMillis(n[2]), Tick: fromMillis(n[3]), Back: fromMillis(n[5])}, nil
+	return Ledger{Born: rds.FromMillis(n[1]), Since: rds.FromMillis(n[2]), Tick: rds.FromMillis(n[3]), Back: rds.FromMillis(n[5])}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/proof/model"
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // A replay ties the model of the protocol to the scripts. It takes random traces of the model, has the real scripts do each
@@ -56,7 +57,7 @@ type redisSight struct {
 
 // replayTrace replays one trace of a scenario. met counts what happened.
 func replayTrace(rdb redis.UniversalClient, scripts walkScripts, c model.Scenario, with model.Mend, seed uint64, met map[string]int) (trace []string, err error) {
-	p := &replay{walk: &walk{rdb: rdb, scripts: scripts.clocked(), keys: newKeys("replay")}, scenario: c, runs: map[model.Run]*Claim{},
+	p := &replay{walk: &walk{rdb: rdb, scripts: scripts.clocked(), keys: rds.NewKeys("replay")}, scenario: c, runs: map[model.Run]*Claim{},
 		members: map[model.Member]string{}}
 	defer func() {
 		if r := recover(); r != nil {
@@ -116,10 +117,10 @@ func (p *replay) does(x model.Step) (answer string, overlapped []int) {
 		return p.acquires(x)
 	case model.Extends:
 		c := p.claim(x)
-		parts := p.call(p.scripts.extend, []string{p.lockOf(c), p.ledger(), p.keys.running}, c.Run, c.Job, c.TTL.Milliseconds())
+		parts := p.call(p.scripts.extend, []string{p.lockOf(c), p.ledger(), p.keys.Running}, c.Run, c.Job, c.TTL.Milliseconds())
 		return fmt.Sprint(parts[0]), nil
 	case model.Drops:
-		parts := p.call(p.scripts.drop, []string{p.ledger(), p.keys.due("j")}, p.members[memberOf(x)], 1)
+		parts := p.call(p.scripts.drop, []string{p.ledger(), p.keys.Due("j")}, p.members[memberOf(x)], 1)
 		return map[int64]string{0: "GONE", 1: "OK"}[millisOf(parts[2])], nil
 	case model.Expires:
 		key, owner := p.slot(x.Slot), p.sees.Locks[x.Slot]
@@ -138,7 +139,7 @@ func (p *replay) does(x model.Step) (answer string, overlapped []int) {
 		p.command("PING")
 	case model.LosesData:
 		p.deleteAll("")
-		p.call(p.scripts.register, []string{p.ledger(), p.keys.due("j")}, "", retention.Milliseconds())
+		p.call(p.scripts.register, []string{p.ledger(), p.keys.Due("j")}, "", retention.Milliseconds())
 	case model.StepsClock:
 		p.command("PING")
 	default:
@@ -152,7 +153,7 @@ func (p *replay) claim(x model.Step) *Claim {
 	if c := p.runs[x.Run]; c != nil {
 		return c
 	}
-	c := &Claim{Job: walkJob, Run: string(x.Run), Tick: fromMillis(replayTick(x.Tick)), Replica: replicaName(x.Replica), TTL: walkTTL,
+	c := &Claim{Job: walkJob, Run: string(x.Run), Tick: rds.FromMillis(replayTick(x.Tick)), Replica: replicaName(x.Replica), TTL: walkTTL,
 		Policy: policyOf[x.Policy], Period: replayPeriod, Attempt: x.Attempt + 1, Again: x.Again}
 	if x.Popped {
 		c.Member = p.members[memberOf(x)]
@@ -175,9 +176,9 @@ func memberOf(x model.Step) model.Member {
 
 func (p *replay) slot(tick int) string {
 	if tick == 0 {
-		return p.keys.lock(walkJob, "")
+		return p.keys.Lock(walkJob, "")
 	}
-	return p.keys.lock(walkJob, ":"+itoa(replayTick(tick)))
+	return p.keys.Lock(walkJob, ":"+rds.Itoa(replayTick(tick)))
 }
 
 func (p *replay) acquires(x model.Step) (answer string, overlapped []int) {
@@ -196,7 +197,7 @@ func (p *replay) acquires(x model.Step) (answer string, overlapped []int) {
 	a, err := parseAnswer(p.call(p.scripts.acquire, keys, args...))
 	p.demand(err == nil, "%s: %v", x.Text, err)
 	if now := p.sees.fields["overlap"]; now != before {
-		overlapped = append(overlapped, tickOf(number(now)))
+		overlapped = append(overlapped, tickOf(rds.Number(now)))
 	}
 	if a.Code == Waits {
 		a.Code = Fired
@@ -208,14 +209,14 @@ func (p *replay) acquires(x model.Step) (answer string, overlapped []int) {
 func (p *replay) older(c *Claim, tick int) {
 	first := tick
 	if p.scenario.MissedAll {
-		c.OlderThan = fromMillis(number(p.sees.fields["tick"]))
+		c.OlderThan = rds.FromMillis(rds.Number(p.sees.fields["tick"]))
 		first = min(tick, p.sees.Claimed+1)
 		for t := first; t <= tick && first < tick; t++ {
-			c.Older = append(c.Older, Past{fromMillis(replayTick(t)), fromMillis(replayTick(t))})
+			c.Older = append(c.Older, Past{rds.FromMillis(replayTick(t)), rds.FromMillis(replayTick(t))})
 		}
 	}
 	if first > 1 {
-		c.Before = fromMillis(replayTick(first - 1))
+		c.Before = rds.FromMillis(replayTick(first - 1))
 	}
 }
 
@@ -244,11 +245,11 @@ func (p *replay) settles(x model.Step) (answer string, overlapped []int) {
 	case model.Reaps:
 		verb, again, entry, leaseEnd = "reap", c.takeover(1), "an entry", p.sees.leases[x.Run]
 	}
-	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.running, p.keys.due("j"), p.keys.runs, p.keys.memo(c.Run)},
-		verb, c.Run, c.Job, delay, entry, again, 0, leaseEnd, p.sees.fields["born"])
+	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.Running, p.keys.Due("j"), p.keys.Runs, p.keys.Memo(c.Run)},
+		verb, c.Run, c.Job, delay, p.keys.Events, entry, again, 0, leaseEnd, p.sees.fields["born"])
 	told, _ := parts[3].(string)
 	for tick := range strings.FieldsSeq(told) {
-		overlapped = append(overlapped, tickOf(number(tick)))
+		overlapped = append(overlapped, tickOf(rds.Number(tick)))
 	}
 	lost := None
 	if slices.Contains(p.before.Evidence, x.Run) {
@@ -265,8 +266,8 @@ func replayTick(n int) int64 { return walkStart + int64(n)*replayPeriod.Millisec
 // tickOf is the newest tick that has come at an instant.
 func tickOf(ms int64) int { return int((ms - walkStart) / replayPeriod.Milliseconds()) }
 
-func (p *replay) call(sc *script, keys []string, args ...any) []any {
-	cmd := []any{"EVALSHA", sc.sha, len(keys)}
+func (p *replay) call(sc *rds.Script, keys []string, args ...any) []any {
+	cmd := []any{"EVALSHA", sc.SHA, len(keys)}
 	for _, k := range keys {
 		cmd = append(cmd, k)
 	}
@@ -280,15 +281,15 @@ func (p *replay) command(cmd ...any) any {
 	pipe.HSet(ctx, walkClock, "s", p.clock/1000, "us", p.clock%1000*1000)
 	reply := pipe.Do(ctx, cmd...)
 	fields := pipe.HGetAll(ctx, p.ledger())
-	due := pipe.ZRange(ctx, p.keys.due("j"), 0, -1)
-	running := pipe.ZRangeWithScores(ctx, p.keys.running, 0, -1)
+	due := pipe.ZRange(ctx, p.keys.Due("j"), 0, -1)
+	running := pipe.ZRangeWithScores(ctx, p.keys.Running, 0, -1)
 	var keys []string
 	for t := range p.scenario.Ticks + 1 {
 		keys = append(keys, p.slot(t))
 	}
 	runs := slices.Sorted(maps.Keys(p.runs))
 	for _, r := range runs {
-		keys = append(keys, p.keys.memo(string(r)))
+		keys = append(keys, p.keys.Memo(string(r)))
 	}
 	texts := pipe.MGet(ctx, keys...)
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -318,11 +319,11 @@ func (p *replay) command(cmd ...any) any {
 
 func (p *replay) seesLedger() {
 	f, s := p.sees.fields, &p.sees.Store
-	s.Claimed, s.Last, s.Locks = tickOf(number(f["tick"])), model.Run(f["last"]), map[int]model.Run{}
+	s.Claimed, s.Last, s.Locks = tickOf(rds.Number(f["tick"])), model.Run(f["last"]), map[int]model.Run{}
 	for entry := range strings.FieldsSeq(f["behind"]) {
 		text, came, _ := strings.Cut(entry[1:], "@")
 		p.demand(text == came, "%q came due at its own time", entry)
-		if tick := tickOf(number(text)); entry[0] == '-' {
+		if tick := tickOf(rds.Number(text)); entry[0] == '-' {
 			s.Refused = append(s.Refused, tick)
 		} else {
 			p.demand(s.Waits == 0, "%q, and two wait", f["behind"])
@@ -335,14 +336,14 @@ func (p *replay) seesLedger() {
 func (p *replay) seesRun(z redis.Z) {
 	name, _, _ := strings.Cut(z.Member.(string), " ")
 	f, run := p.sees.fields, model.Run(name)
-	rec, err := parseRecord(f["r:"+name])
+	rec, err := ParseRecord(f["r:"+name])
 	p.demand(err == nil && strings.Contains(f["runs"], name+" "), "%s runs: %v, among the runs %q", name, err, f["runs"])
-	p.sees.leases[run] = itoa(int64(z.Score))
-	e := model.Entry{Run: run, Tick: tickOf(millis(rec.Tick)), Attempt: rec.Attempt - 1, ToEnd: rec.Token <= number(f["stop"])}
+	p.sees.leases[run] = rds.Itoa(int64(z.Score))
+	e := model.Entry{Run: run, Tick: tickOf(rds.Millis(rec.Tick)), Attempt: rec.Attempt - 1, ToEnd: rec.Token <= rds.Number(f["stop"])}
 	if rec.Policy == Allow {
 		e.Slot = e.Tick
 	}
-	e.BeganUpTo = p.sees.OpenUpTo(tickOf(millis(rec.Claimed)))
+	e.BeganUpTo = p.sees.OpenUpTo(tickOf(rds.Millis(rec.Claimed)))
 	e.RenewedUpTo = p.sees.OpenUpTo(tickOf(int64(z.Score) - rec.TTL.Milliseconds()))
 	p.sees.Running = append(p.sees.Running, e)
 }
@@ -350,10 +351,10 @@ func (p *replay) seesRun(z redis.Z) {
 func (p *replay) seesDue(text string) {
 	d, err := ParseDue(text)
 	p.demand(err == nil, "%v", err)
-	m := model.Member{Tick: tickOf(millis(d.Tick)), Attempt: d.Attempt - 1, Nonce: model.Run(d.Nonce)}
+	m := model.Member{Tick: tickOf(rds.Millis(d.Tick)), Attempt: d.Attempt - 1, Nonce: model.Run(d.Nonce)}
 	p.members[m] = text
 	if len(d.Refused) > 0 {
-		m.Avoids = int(number(strings.TrimPrefix(d.Refused[0], "r")))
+		m.Avoids = int(rds.Number(strings.TrimPrefix(d.Refused[0], "r")))
 	}
 	p.sees.Due = append(p.sees.Due, m)
 }
@@ -369,7 +370,7 @@ func (p *replay) missed(x model.Step, before map[string]string) (ticks []int) {
 	p.demand(err == nil, "%v", err)
 	for _, g := range gaps {
 		for t := range p.scenario.Ticks + 1 {
-			if at := replayTick(t); at > millis(g.From) && at < millis(g.To) {
+			if at := replayTick(t); at > rds.Millis(g.From) && at < rds.Millis(g.To) {
 				ticks = append(ticks, t)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/proof/model"
+	"github.com/solotick/solotick/internal/rds"
 )
 
 var (
@@ -132,7 +133,7 @@ func TestReplaysShowAMutantOfAScript(t *testing.T) {
 		}
 		broken := realScripts()
 		target := broken.named(mutants[i].script)
-		*target = newScript(strings.Replace((*target).source, mutants[i].text, mutants[i].instead, 1))
+		*target = rds.NewScript(strings.Replace((*target).Source, mutants[i].text, mutants[i].instead, 1), rds.Unconfirmed)
 		_, seed, _, err := replayAll(t, rdb, broken, model.AllMends, 0, 2000)
 		if err == nil {
 			t.Errorf("%s: no replay shows it", name)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // Settled is what became of a settlement.
@@ -18,20 +20,26 @@ const (
 	moved Settled = "MOVED" // not reaped: its lease was extended meanwhile
 )
 
-// Finish writes down that the run is over: outcome into the history, lease gone, what waited behind the run set free. Of
-// the entry (nil = none) the lease fills in what it knows itself: Job, Tick, Run, Replica and Kind. The lock lives on for
-// delay, and needs nobody for its end. A Finish whose answer was lost is repeated; the error, when Redis stays away until
-// ctx ends, leaves the run to a takeover.
-func (l *Lease) Finish(ctx context.Context, delay time.Duration, e *Entry) (Settled, error) {
+// Ending is what is written down of a run that is settled; the zero value is nothing.
+type Ending struct {
+	At     time.Time // when the run ended, by Redis' clock; zero = just now
+	Entry  string    // of the history; opaque here
+	Failed bool      // the entry is kept among the failures too, which successes do not push out
+}
+
+// Finish writes down that the run is over: its entry goes into the history, its lease is gone, and what waited behind it is
+// set free. The lock lives on for delay, and needs nobody for its end. A Finish whose answer was lost is repeated; the
+// error, when Redis stays away until ctx ends, leaves the run to a takeover.
+func (l *Lease) Finish(ctx context.Context, delay time.Duration, e Ending) (Settled, error) {
 	if l.claim.Policy == Allow {
 		delay = 0 // a lock per tick protects nothing afterwards
 	}
-	return l.settle(ctx, "finish", delay, e, l.claim.takeover(1), 0)
+	return l.settle(ctx, settlement{verb: "finish", delay: delay, ending: e, again: l.claim.takeover(1)})
 }
 
 // Requeue ends a run that was cut short like Finish, and has a claim with Again run again: its next attempt is due at once.
-func (l *Lease) Requeue(ctx context.Context, e *Entry) (Settled, error) {
-	return l.settle(ctx, "requeue", 0, e, l.claim.takeover(0), 0)
+func (l *Lease) Requeue(ctx context.Context, e Ending) (Settled, error) {
+	return l.settle(ctx, settlement{verb: "requeue", ending: e, again: l.claim.takeover(0)})
 }
 
 // LastAsked stands in Due.Refused before the name of the replica that is asked last in this round, and has not refused yet.
@@ -39,7 +47,7 @@ const LastAsked = "~"
 
 // Handover gives the tick to another replica, because the run could not even be started: it names this one among those that
 // have refused it in this round. The tick becomes due after wait.
-func (l *Lease) Handover(ctx context.Context, wait time.Duration, e *Entry) (Settled, error) {
+func (l *Lease) Handover(ctx context.Context, wait time.Duration, e Ending) (Settled, error) {
 	d := l.claim.due()
 	d.Refused = append(slices.Clone(d.Refused), l.claim.Replica)
 	return l.handOn(ctx, d, wait, e)
@@ -47,43 +55,43 @@ func (l *Lease) Handover(ctx context.Context, wait time.Duration, e *Entry) (Set
 
 // NextRound is Handover for a tick that all replicas have refused. It begins a further round, in which this replica is asked
 // last.
-func (l *Lease) NextRound(ctx context.Context, wait time.Duration, e *Entry) (Settled, error) {
+func (l *Lease) NextRound(ctx context.Context, wait time.Duration, e Ending) (Settled, error) {
 	d := l.claim.due()
 	d.Rounds, d.Refused = d.Rounds+1, []string{LastAsked + l.claim.Replica}
 	return l.handOn(ctx, d, wait, e)
 }
 
-func (l *Lease) handOn(ctx context.Context, d Due, wait time.Duration, e *Entry) (Settled, error) {
+func (l *Lease) handOn(ctx context.Context, d Due, wait time.Duration, e Ending) (Settled, error) {
 	if d.Kind == "schedule" || d.Kind == "catchup" { // what was asked for, or is run again, stays that
 		d.Kind = "handover"
 	}
-	return l.settle(ctx, "handover", 0, e, d.Member(), wait)
+	return l.settle(ctx, settlement{verb: "handover", ending: e, again: d.Member(), wait: wait})
 }
 
 // GiveUp ends a run that never began, for good. What came due meanwhile was not in its way: it is set free.
-func (l *Lease) GiveUp(ctx context.Context, e *Entry) (Settled, error) {
-	return l.settle(ctx, "handover", 0, e, "", 0)
+func (l *Lease) GiveUp(ctx context.Context, e Ending) (Settled, error) {
+	return l.settle(ctx, settlement{verb: "handover", ending: e})
 }
 
 // abandon gives back what a copy of the claim that was never answered may have claimed. It goes on until it is answered,
-// for a ttl, or until Hurry; after that it is one more try.
+// for a ttl, or until BeginShutdown; after that it is one more try.
 func (l *Lease) abandon(ctx context.Context) (Settled, error) {
-	ending := l.store.ending
+	ending := l.store.redis.Ending()
 	limit := l.claim.TTL
 	if ending.Err() != nil {
-		limit, ending = l.store.burst.timeout, context.Background()
+		limit, ending = l.store.redis.Timeout(), context.Background()
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	defer context.AfterFunc(ending, cancel)()
-	return l.settle(ctx, "abandon", 0, nil, l.claim.due().Member(), 0)
+	return l.settle(ctx, settlement{verb: "abandon", again: l.claim.due().Member()})
 }
 
 // Release deletes the lock before its safety delay has run out; the delay itself is the caller's. Not needed for
 // correctness: Finish made the lock expire.
 func (l *Lease) Release(ctx context.Context) error {
 	c, s := &l.claim, l.store
-	if _, err := s.run(ctx, releaseScript, []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job)}, c.Run); err != nil {
+	if _, err := s.redis.Run(ctx, releaseScript, []string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job)}, c.Run); err != nil {
 		return fmt.Errorf("releasing the lock of %q: %w", c.Job, err)
 	}
 	return nil
@@ -115,18 +123,16 @@ func (c *Claim) takeover(deaths int) string {
 	return d.Member()
 }
 
-func (l *Lease) settle(ctx context.Context, verb string, delay time.Duration, e *Entry, again string, wait time.Duration) (Settled, error) {
-	if c := &l.claim; e != nil {
-		e.Job, e.Tick, e.Run, e.Replica, e.Kind = c.Job, c.Tick, c.Run, c.Replica, c.Kind
-	}
-	return l.store.settle(ctx, &l.claim, settlement{verb: verb, delay: delay, entry: e, again: again, wait: wait, born: l.born})
+func (l *Lease) settle(ctx context.Context, how settlement) (Settled, error) {
+	how.born = l.born
+	return l.store.settle(ctx, &l.claim, how)
 }
 
 // settlement is how a run leaves the set of runs: see settle.lua.
 type settlement struct {
 	verb     string
 	delay    time.Duration // how long the lock outlives the run
-	entry    *Entry        // of the history; nil = none
+	ending   Ending
 	again    string        // due member
 	wait     time.Duration // until it is due
 	leaseEnd int64         // that the watcher saw, of a reap
@@ -135,26 +141,23 @@ type settlement struct {
 
 // settle repeats a settlement until it is answered or ctx ends. Each verb is harmless when it is run twice.
 func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, error) {
-	keys := []string{s.keys.lock(c.Job, c.slot()), s.keys.ledger(c.Job), s.keys.running, s.keys.due(c.Job), s.keys.runs, s.keys.memo(c.Run),
-		s.keys.failures}
-	if _, ok := TimerID(c.Job); ok {
-		keys = append(keys, s.keys.timer(c.Job))
+	k := s.redis.Keys
+	keys := []string{k.Lock(c.Job, c.slot()), k.Ledger(c.Job), k.Running, k.Due(c.Job), k.Runs, k.Memo(c.Run), k.Failures}
+	if _, ok := rds.TimerID(c.Job); ok {
+		keys = append(keys, k.Timer(c.Job))
 	}
-	entry, failed := "", ""
-	if how.entry != nil {
-		entry = how.entry.text()
-		if how.entry.Failed {
-			failed = "failed"
-		}
+	failed := ""
+	if how.ending.Failed {
+		failed = "failed"
 	}
 	for try := 0; ; try++ {
-		parts, err := s.call(ctx, settleScript, 1, keys, how.verb, c.Run, c.Job, how.delay.Milliseconds(), entry, how.again,
-			how.wait.Milliseconds(), how.leaseEnd, millis(how.born), s.endedAgo(c, how.entry).Milliseconds(), failed)
+		parts, err := s.redis.Call(ctx, settleScript, 1, keys, how.verb, c.Run, c.Job, how.delay.Milliseconds(), k.Events, how.ending.Entry,
+			how.again, how.wait.Milliseconds(), how.leaseEnd, rds.Millis(how.born), s.endedAgo(c, how.ending.At).Milliseconds(), failed)
 		if err == nil {
 			code, _ := parts[0].(string)
 			return Settled(code), nil
 		}
-		if !pause(ctx, min(backoff(try), soon)) {
+		if !rds.Sleep(ctx, min(rds.Backoff(try), soon)) {
 			return "", fmt.Errorf("settling (%s) the run of %q: %w: %w", how.verb, c.Job, ErrNoAnswer, err)
 		}
 	}
@@ -164,31 +167,14 @@ func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, 
 const soon = 250 * time.Millisecond
 
 // endedAgo is how long ago a run ended, if that was not just now: ticks that came due since then do not overlap with it.
-func (s *Store) endedAgo(c *Claim, e *Entry) time.Duration {
+func (s *Store) endedAgo(c *Claim, at time.Time) time.Duration {
 	now, ok := s.Now()
-	if !ok || e == nil || e.Ended.IsZero() {
+	if !ok || at.IsZero() {
 		return 0
 	}
-	ago := now.Sub(e.Ended)
-	if ago < soon || ago > c.TTL { // the entry's clock is not Redis'
+	ago := now.Sub(at)
+	if ago < soon || ago > c.TTL { // the ending's clock is not Redis'
 		return 0
 	}
 	return ago
 }
-
-// Note writes an entry into the history that belongs to no lease.
-func (s *Store) Note(ctx context.Context, e *Entry) error {
-	streams := []string{s.keys.runs}
-	if e.Failed {
-		streams = append(streams, s.keys.failures)
-	}
-	for _, stream := range streams {
-		if _, err := s.burst.do(ctx, "xadd", stream, "maxlen", "~", maxHistory, "*", "run", e.text()); err != nil {
-			return fmt.Errorf("writing the history of %q: %w", e.Job, err)
-		}
-	}
-	return nil
-}
-
-// maxHistory is about how many entries a stream of the history keeps; the script that settles runs has it too.
-const maxHistory = 10000

@@ -7,19 +7,19 @@
 --
 -- KEYS  1 lock  2 ledger  3 running  4 due  5 runs  6 memo of the run  7 failures  8 entry of the timer (see timer): given if the
 --       run is one's
--- ARGV  1 verb  2 uuid of the run  3 job  4 how long the lock outlives the run (ms; 0 = delete now)  5 history entry; '' = none (reap:
---       the watcher saw no record of it)
+-- ARGV  1 verb  2 uuid of the run  3 job  4 how long the lock outlives the run (ms; 0 = delete now)  5 channel of the nudges
+--       6 history entry; '' = none (reap: the watcher saw no record of it)
 --       What follows may be left out:
---       6 due member that hands the tick on; '' = none (finish: the one a takeover may have added, to be taken back)
---       7 not before: delay of that member (ms)    8 lease end that the watcher saw (reap)
---       9 when the ledger was born, as the run's claim saw it (requeue)    10 how long ago the run ended (ms; finish, requeue)
---       11 'failed': the history entry belongs into the failures too
+--       7 due member that hands the tick on; '' = none (finish: the one a takeover may have added, to be taken back)
+--       8 not before: delay of that member (ms)    9 lease end that the watcher saw (reap)
+--       10 when the ledger was born, as the run's claim saw it (requeue)    11 how long ago the run ended (ms; finish, requeue)
+--       12 'failed': the history entry belongs into the failures too
 -- returns {OK | LATE | NONE | MOVED, now, newest tick that was set free, ticks that were settled as overlaps}
 --   LATE: it had been reaped; NONE: nothing is known of it; MOVED: the lease was extended meanwhile
 -- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. The
 -- memo of a run that was reaped keeps it, since there may be evidence yet that it never started.
 local lock, ledger, running, due, runs, memo, failures, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6] or '', tonumber(ARGV[7]) or 0
+local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[7] or '', tonumber(ARGV[8]) or 0
 local member, day = uuid .. ' ' .. job, 86400000
 
 local t = redis.call('TIME')
@@ -33,7 +33,7 @@ local function enqueue(m, delay)
   nudge = nudge or tonumber(delay) == 0
 end
 local function wake()
-  if nudge then redis.pcall('PUBLISH', string.gsub(due, '[^}]+$', ':events'), 'due') end
+  if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end
 end
 
 local function weigh(more)                                 -- that many bytes come to the sources of all timers
@@ -54,7 +54,7 @@ local function recall(kept)
 end
 
 if verb == 'reap' then
-  local moved = tonumber(redis.call('ZSCORE', running, member) or -1) ~= tonumber(ARGV[8])
+  local moved = tonumber(redis.call('ZSCORE', running, member) or -1) ~= tonumber(ARGV[9])
   if moved or record and entry == '' then return {'MOVED', now, 0, ''} end -- it has a record that the watcher did not see: a failover
 elseif not record then
   local kept = string.match(redis.call('GET', memo) or '', '^reaped (.*)$')
@@ -65,7 +65,7 @@ elseif not record then
       forget()
     end
   elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
-    if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[9] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then enqueue(again, wait) end
+    if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then enqueue(again, wait) end
   elseif code == 'LATE' and again ~= '' then               -- recorded as interrupted, but its replica knows that it never started
     enqueue(again, wait)
     if kept ~= '' then recall(kept) end
@@ -94,7 +94,7 @@ local freed, overlapped = 0, ''
 if behind ~= '' then
   local began, ttl = string.match(record or '', '^%d+ %d+ %d+ (%d+) %S+ (%d+)')
   local ran = verb == 'finish' or verb == 'requeue'
-  local lived = ran and now - (ARGV[10] or 0) or verb == 'reap' and tonumber(ARGV[8]) - (ttl or 0) or 0 -- until then it certainly lived
+  local lived = ran and now - (ARGV[11] or 0) or verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0 -- until then it certainly lived
   local known = redis.call('HMGET', ledger, 'tick', 'overlap')
   local kept, newest, overlap = '', tonumber(known[1]) or 0, tonumber(known[2]) or 0
   for how, tick, came in string.gmatch(behind, '([-+])(%d+)@(%d+) ') do
@@ -134,7 +134,7 @@ if entry ~= '' then                                        -- history is not wor
     redis.pcall('HSET', ledger, 'done', entry)
   end
   redis.pcall('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', entry)
-  if ARGV[11] == 'failed' then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
+  if ARGV[12] == 'failed' then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
 end
 wake()
 return {'OK', now, freed, overlapped}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // timerMutants are the scripts of timers and dynamic jobs, each with one thought left out.
@@ -35,7 +37,7 @@ var timerMutants = []mutant{
 	{"settle", "evidence that it never started brings back no entry", "    if kept ~= '' then recall(kept) end\n", ""},
 	{"settle", "what evidence has brought back is gone in a day", "  redis.call('SET', timer, kept)\n", "  redis.call('SET', timer, kept, 'PX', day)\n"},
 	{"settle", "the source that evidence has brought back is not counted", "  weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))\n", ""},
-	{"settle", "a timer that is due again nudges nobody", "string.gsub(due, '[^}]+$', ':events')", "string.gsub(due, 'due$', 'events')"},
+	{"settle", "a timer that is due again nudges nobody", "if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end", ""},
 	{"timer", "set again, asked anew", "if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new)} end", ""},
 	{"timer", "set again, another answer", "then return {'SET', now, tonumber(new)} end", "then return {'SET', now, 0} end"},
 	{"timer", "set again when it has fired, or was deleted",
@@ -107,8 +109,8 @@ var timerMutants = []mutant{
 	{"dynamic", "nobody is told", "redis.pcall('PUBLISH', ARGV[4], 'jobs')", ""},
 }
 
-func (s *timerScripts) named(name string) **script {
-	return map[string]**script{"timer": &s.timer, "settle": &s.settle, "dynamic": &s.dynamic}[name]
+func (s *timerScripts) named(name string) **rds.Script {
+	return map[string]**rds.Script{"timer": &s.timer, "settle": &s.settle, "dynamic": &s.dynamic}[name]
 }
 
 func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
@@ -132,7 +134,7 @@ func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
 
 // probeTimers checks what walks do not see: time, numbers, nudges, and the jobs.
 func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
-	w := &timerWalk{rdb: rdb, scripts: scripts, keys: newKeys("walk"), members: map[string]*shot{}}
+	w := &timerWalk{rdb: rdb, scripts: scripts, keys: rds.NewKeys("walk"), members: map[string]*shot{}}
 	defer func() {
 		if p := recover(); p != nil {
 			broken, ok := p.(wrong)
@@ -143,14 +145,14 @@ func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
 		}
 	}()
 	w.do("FLUSHDB")
-	nudges := rdb.Subscribe(context.Background(), w.keys.events)
+	nudges := rdb.Subscribe(context.Background(), w.keys.Events)
 	defer nudges.Close()
 	if _, err := nudges.Receive(context.Background()); err != nil {
 		return err
 	}
 	// told demands that these nudges have come, and no more.
 	told := func(want ...string) {
-		w.do("PUBLISH", w.keys.events, "end")
+		w.do("PUBLISH", w.keys.Events, "end")
 		for _, nudge := range append(want, "end") {
 			m, err := nudges.ReceiveMessage(context.Background())
 			w.demand(err == nil && m.Payload == nudge, "heard %v, %v; want %q", m, err, nudge)
@@ -166,13 +168,13 @@ func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
 
 func (w *timerWalk) now() int64 {
 	parts, _ := w.do("TIME").([]any)
-	seconds, _ := integer(parts[0])
+	seconds, _ := rds.Integer(parts[0])
 	return 1000 * seconds
 }
 
 // sets is a request to set with a code and a number as its answer.
 func (w *timerWalk) sets(id, copied string, at int64, source, want string) {
-	code, n := w.timer("set", id, copied, farFuture, at, source, 3, w.keys.events, 8)
+	code, n := w.timer("set", id, copied, farFuture, at, source, 3, w.keys.Events, 8)
 	w.demand(fmt.Sprint(code, " ", n) == want, "%s set %s: %s %d, want %s", copied, id, code, n, want)
 }
 
@@ -192,9 +194,9 @@ func (w *timerWalk) probeTimes(told func(...string)) {
 	}{{"q5", now + 60_001, "{}"}, {"q6", now + 60_001, "{} "}} {
 		w.sets("a", c.copied, c.at, c.source, "SET 0")
 		w.sets("a", c.copied+".1", c.at, c.source, "SET 0")
-		m := Due{Tick: fromMillis(c.at), Job: "timer:a", Kind: "timer", Attempt: 1, Nonce: c.copied}.Member()
-		score, _ := w.do("ZSCORE", w.keys.dueTimers, m).(string)
-		w.demand(number(score) == c.at && w.entry("a") == c.source, "%d: %q is due at %s: %v", n, m, score, w.due())
+		m := Due{Tick: rds.FromMillis(c.at), Job: "timer:a", Kind: "timer", Attempt: 1, Nonce: c.copied}.Member()
+		score, _ := w.do("ZSCORE", w.keys.DueTimers, m).(string)
+		w.demand(rds.Number(score) == c.at && w.entry("a") == c.source, "%d: %q is due at %s: %v", n, m, score, w.due())
 	}
 	w.demand(len(w.due()) == 3, "due: %v", w.due())
 	for id, request := range map[string]string{"a": "d1", "b": "d2", "c": "d3"} {
@@ -216,34 +218,34 @@ func (w *timerWalk) probeSizes() {
 	w.demand(w.entry("b") == "123", "it is too large, and has taken the place of %q", w.entry("b"))
 	w.sets("a", "s5", at, "1234", "SET 0")
 	w.sets("b", "s6", at, "1234", "SET 0")
-	w.do("HSET", w.keys.ledger(TimerJobs), "bytes", 100) // another version's bound was another one
+	w.do("HSET", w.keys.Ledger(rds.TimerJobs), "bytes", 100) // another version's bound was another one
 	w.sets("b", "s7", at, "123", "SET 0")
-	w.do("HSET", w.keys.ledger(TimerJobs), "bytes", 0) // its ledger was forgotten
+	w.do("HSET", w.keys.Ledger(rds.TimerJobs), "bytes", 0) // its ledger was forgotten
 	code, _ := w.timer("delete", "a", "s8", farFuture)
-	w.demand(code == "DELETED" && w.do("HGET", w.keys.ledger(TimerJobs), "bytes") == "0", "deleted: %s", code)
+	w.demand(code == "DELETED" && w.do("HGET", w.keys.Ledger(rds.TimerJobs), "bytes") == "0", "deleted: %s", code)
 	w.do("FLUSHDB")
 }
 
 // lasts demands that the mark of a timer ends after so long.
 func (w *timerWalk) lasts(id string, d time.Duration) {
-	ttl, _ := w.do("PTTL", w.keys.timer(TimerJob(id))).(int64)
+	ttl, _ := w.do("PTTL", w.keys.Timer(rds.TimerJob(id))).(int64)
 	w.demand(ttl > d.Milliseconds()-10_000 && ttl <= d.Milliseconds(), "the mark of %s lasts %d ms", id, ttl)
 }
 
 // probeForgetting ends runs of timers.
 func (w *timerWalk) probeForgetting(told func(...string)) {
 	w.do("FLUSHDB")
-	w.do("HSET", w.keys.ledger(TimerJobs), "born", 1)
+	w.do("HSET", w.keys.Ledger(rds.TimerJobs), "born", 1)
 	now := w.now()
 	bytes := func(want string) {
-		got := w.do("HGET", w.keys.ledger(TimerJobs), "bytes")
+		got := w.do("HGET", w.keys.Ledger(rds.TimerJobs), "bytes")
 		w.demand(got == want, "the sources have %v bytes, want %s", got, want)
 	}
 	runs := func(member string) *shooter {
 		x := &shooter{uuid: w.name("u"), member: member}
 		d, err := ParseDue(member)
 		w.demand(err == nil, "%v", err)
-		w.members[member] = &shot{id: strings.TrimPrefix(d.Job, timerPrefix), source: "{}"}
+		w.members[member] = &shot{id: strings.TrimPrefix(d.Job, "timer:"), source: "{}"}
 		x.source = "{}"
 		code := w.claim(x)
 		w.demand(code == Won, "%q: %s", member, code)
@@ -265,14 +267,14 @@ func (w *timerWalk) probeForgetting(told func(...string)) {
 	w.sets("b", "q3", now, "{}", "SET 1")
 	told("due")
 	x = runs(w.due()[0])
-	w.settle(x, "reap", w.do("ZSCORE", w.keys.running, x.uuid+" timer:b"))
+	w.settle(x, "reap", w.do("ZSCORE", w.keys.Running, x.uuid+" timer:b"))
 	w.demand(w.entry("b") == "", "reaped, and it is there")
 	bytes("0")
 	w.lasts("b", 24*time.Hour)
 	w.settle(x, "abandon", 0)
 	w.demand(w.entry("b") == "{}" && len(w.due()) == 1, "what never started is not there: %v", w.due())
 	bytes("2")
-	ttl, _ := w.do("PTTL", w.keys.timer("timer:b")).(int64)
+	ttl, _ := w.do("PTTL", w.keys.Timer("timer:b")).(int64)
 	w.demand(ttl == -1, "it is there for %d ms", ttl)
 	told("due")
 
@@ -280,7 +282,7 @@ func (w *timerWalk) probeForgetting(told func(...string)) {
 	w.atLeastOnce = true
 	x = runs(w.due()[0])
 	w.do("FLUSHDB")
-	w.do("HSET", w.keys.ledger(TimerJobs), "born", 2)
+	w.do("HSET", w.keys.Ledger(rds.TimerJobs), "born", 2)
 	w.settle(x, "requeue", 0)
 	told("due")
 	again := w.due()[0]
@@ -288,11 +290,11 @@ func (w *timerWalk) probeForgetting(told func(...string)) {
 	told()
 	w.settle(runs(again), "finish", 0)
 	w.demand(w.entry("b") == "{}" && len(w.due()) == 1, "what was set anew is not there: %v", w.due())
-	w.do("HSET", w.keys.ledger(TimerJobs), "bytes", 0) // its ledger was forgotten
+	w.do("HSET", w.keys.Ledger(rds.TimerJobs), "bytes", 0) // its ledger was forgotten
 	w.settle(runs(w.due()[0]), "finish", 0)
 	bytes("0")
 
-	w.do("SET", w.keys.timer("timer:c"), "another version's")
+	w.do("SET", w.keys.Timer("timer:c"), "another version's")
 	w.sets("c", "q5", now, "{}", "FIRED 0")
 }
 
@@ -300,7 +302,7 @@ func (w *timerWalk) probeForgetting(told func(...string)) {
 func (w *timerWalk) probeMemory() {
 	w.do("FLUSHDB")
 	now := w.now()
-	code, _ := w.timer("set", "a", "q0", longPast, now, "{}", 3, w.keys.events)
+	code, _ := w.timer("set", "a", "q0", longPast, now, "{}", 3, w.keys.Events)
 	w.demand(code == "STALE" && w.entry("a") == "", "set late: %s", code)
 	w.sets("a", "q1", now, "{}", "SET 1")
 	w.sets("a", "q1.1", now, "{}", "SET 1")
@@ -323,11 +325,11 @@ func (w *timerWalk) probeJobs(told func(...string)) {
 	var rev int64
 	job := func(verb, name, copied string, until int64, source, want string, changes bool) {
 		request, _, _ := strings.Cut(copied, ".")
-		code, n := w.run(w.scripts.dynamic, []string{w.keys.jobs, w.keys.memo(request)}, verb, name, until, w.keys.events, source, 2, 7)
+		code, n := w.run(w.scripts.dynamic, []string{w.keys.Jobs, w.keys.Memo(request)}, verb, name, until, w.keys.Events, source, 2, 7)
 		w.demand(fmt.Sprint(code, " ", n) == want, "%s: %s %s: %s %d, want %s", copied, verb, name, code, n, want)
-		text, _ := w.do("HGET", w.keys.jobs, revision).(string)
-		w.demand((number(text) > rev) == changes && number(text) >= rev, "%s: %s %s: revision %s after %d", copied, verb, name, text, rev)
-		rev = number(text)
+		text, _ := w.do("HGET", w.keys.Jobs, "@revision").(string)
+		w.demand((rds.Number(text) > rev) == changes && rds.Number(text) >= rev, "%s: %s %s: revision %s after %d", copied, verb, name, text, rev)
+		rev = rds.Number(text)
 		if changes {
 			told("jobs")
 		} else {
@@ -351,12 +353,12 @@ func (w *timerWalk) probeJobs(told func(...string)) {
 	job("delete", "a", "d1", farFuture, "", "DELETED 0", true)
 	job("set", "a", "q7", farFuture, "{}", "SET 1", true)
 	job("delete", "a", "d1.1", farFuture, "", "DELETED 0", false)
-	source, _ := w.do("HGET", w.keys.jobs, "a").(string)
+	source, _ := w.do("HGET", w.keys.Jobs, "a").(string)
 	w.demand(source == "{}", "a is %q", source)
-	w.do("HSET", w.keys.jobs, revision, 5_000_000_000_000) // Redis' clock was set back by years
+	w.do("HSET", w.keys.Jobs, "@revision", 5_000_000_000_000) // Redis' clock was set back by years
 	rev = 5_000_000_000_000
 	job("delete", "b", "d2", farFuture, "", "DELETED 0", true)
-	memos, _ := w.do("KEYS", w.keys.memo("*")).([]any)
+	memos, _ := w.do("KEYS", w.keys.Memo("*")).([]any)
 	for _, memo := range memos {
 		ttl, _ := w.do("PTTL", memo).(int64)
 		w.demand(ttl > 86_390_000 && ttl <= 86_400_000, "%s is kept for %d ms", memo, ttl)

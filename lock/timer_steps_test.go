@@ -3,6 +3,8 @@ package lock
 import (
 	"slices"
 	"strings"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // step takes one step at random; false when there is none. In quiet nobody sets or deletes, and there are no faults.
@@ -43,7 +45,7 @@ func (w *timerWalk) step(quiet bool) bool {
 
 func (w *timerWalk) begin() {
 	q := &request{verb: []string{"set", "set", "delete"}[w.rng.IntN(3)], id: []string{"a", "b"}[w.rng.IntN(2)], uuid: w.name("q")}
-	q.at = itoa(1 + w.rng.Int64N(2))
+	q.at = rds.Itoa(1 + w.rng.Int64N(2))
 	q.source = "{\n" + q.at + "}"
 	w.requests = append(w.requests, q)
 }
@@ -72,7 +74,7 @@ func (w *timerWalk) day() {
 		return
 	}
 	for _, id := range []string{"a", "b"} {
-		key := w.keys.timer(TimerJob(id))
+		key := w.keys.Timer(rds.TimerJob(id))
 		mark, _ := w.do("GET", key).(string)
 		if strings.HasPrefix(mark, "fired ") || strings.HasPrefix(mark, "deleted ") {
 			w.do("DEL", key)
@@ -83,7 +85,7 @@ func (w *timerWalk) day() {
 		}
 	}
 	for _, x := range w.shooters {
-		w.do("DEL", w.keys.memo(x.uuid))
+		w.do("DEL", w.keys.Memo(x.uuid))
 	}
 	w.note("a day passes")
 }
@@ -91,7 +93,7 @@ func (w *timerWalk) day() {
 func (w *timerWalk) stepsOf(x *shooter, quiet bool) []func() {
 	var steps []func()
 	entry := x.uuid + " " + w.jobOf(x)
-	score := w.do("ZSCORE", w.keys.running, entry)
+	score := w.do("ZSCORE", w.keys.Running, entry)
 	if score != nil && (x.dead || !quiet && x.of != nil && (x.stage == inRun || x.stage == abandoning) && w.rng.IntN(8) == 0) { // dead, or it seems so
 		steps = append(steps, func() {
 			w.demand(w.settle(x, "reap", score) == "OK", "%s was not reaped", x.uuid)
@@ -105,7 +107,7 @@ func (w *timerWalk) stepsOf(x *shooter, quiet bool) []func() {
 	case asking:
 		if x.source == "" {
 			return append(steps, func() {
-				x.source = w.entry(strings.TrimPrefix(w.jobOf(x), timerPrefix))
+				x.source = w.entry(strings.TrimPrefix(w.jobOf(x), "timer:"))
 				if x.source == "" {
 					x.source = "none"
 				}

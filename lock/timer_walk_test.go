@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // A timer walk plays callers that set and delete two timers, and replicas that fire them, each step drawn at random: with
@@ -19,9 +21,11 @@ import (
 // played beside them, and every answer is compared with it.
 
 // timerScripts is what a walk can be given broken.
-type timerScripts struct{ timer, settle, dynamic *script }
+type timerScripts struct{ timer, settle, dynamic *rds.Script }
 
-func realTimerScripts() timerScripts { return timerScripts{timerScript, settleScript, dynamicScript} }
+func realTimerScripts() timerScripts {
+	return timerScripts{serviceScript("timer"), settleScript, serviceScript("dynamic")}
+}
 
 // shot is one setting of a timer that was taken: it is to be fired once, unless it is replaced or deleted before.
 type shot struct {
@@ -51,7 +55,7 @@ type shooter struct {
 type timerWalk struct {
 	rdb         redis.UniversalClient
 	scripts     timerScripts
-	keys        keys
+	keys        rds.Keys
 	rng         *rand.Rand
 	atLeastOnce bool
 	trace       []string
@@ -84,8 +88,8 @@ func (w *timerWalk) do(args ...any) any {
 	return v
 }
 
-func (w *timerWalk) run(sc *script, keys []string, args ...any) (code string, n int64) {
-	cmd := []any{"EVALSHA", sc.sha, len(keys)}
+func (w *timerWalk) run(sc *rds.Script, keys []string, args ...any) (code string, n int64) {
+	cmd := []any{"EVALSHA", sc.SHA, len(keys)}
 	for _, k := range keys {
 		cmd = append(cmd, k)
 	}
@@ -97,7 +101,7 @@ func (w *timerWalk) run(sc *script, keys []string, args ...any) (code string, n 
 }
 
 func (w *timerWalk) timer(verb, id string, args ...any) (string, int64) {
-	keys := []string{w.keys.timer(TimerJob(id)), w.keys.dueTimers, w.keys.ledger(TimerJobs)}
+	keys := []string{w.keys.Timer(rds.TimerJob(id)), w.keys.DueTimers, w.keys.Ledger(rds.TimerJobs)}
 	return w.run(w.scripts.timer, keys, append([]any{verb, id}, args...)...)
 }
 
@@ -108,13 +112,16 @@ func (w *timerWalk) name(kind string) string {
 
 // entry is the source that Redis keeps for an id; "" = none.
 func (w *timerWalk) entry(id string) string {
-	text, _ := w.do("GET", w.keys.timer(TimerJob(id))).(string)
-	t, _, _ := parseTimer(id, text)
-	return string(t.Source)
+	text, _ := w.do("GET", w.keys.Timer(rds.TimerJob(id))).(string)
+	if strings.HasPrefix(text, "fired ") || strings.HasPrefix(text, "deleted ") {
+		return ""
+	}
+	f := strings.SplitN(text, " ", 4)
+	return f[len(f)-1]
 }
 
 func (w *timerWalk) due() []string {
-	items, _ := w.do("ZRANGE", w.keys.dueTimers, 0, -1).([]any)
+	items, _ := w.do("ZRANGE", w.keys.DueTimers, 0, -1).([]any)
 	var members []string
 	for _, i := range items {
 		m, _ := i.(string)
@@ -132,7 +139,7 @@ func (w *timerWalk) ask(q *request, until int64) {
 	var code string
 	var n int64
 	if q.verb == "set" {
-		code, n = w.timer("set", q.id, copied, until, q.at, q.source, 100, w.keys.events, 1000)
+		code, n = w.timer("set", q.id, copied, until, q.at, q.source, 100, w.keys.Events, 1000)
 	} else {
 		code, n = w.timer("delete", q.id, copied, until)
 	}
@@ -166,7 +173,7 @@ func (w *timerWalk) ask(q *request, until int64) {
 		is("SET", made.created)
 		q.shot, w.current[q.id], w.newest[q.id] = made, made, made
 		w.shots = append(w.shots, made)
-		member := Due{Tick: fromMillis(number(q.at)), Job: TimerJob(q.id), Kind: "timer", Attempt: 1, Nonce: copied}.Member()
+		member := Due{Tick: rds.FromMillis(rds.Number(q.at)), Job: rds.TimerJob(q.id), Kind: "timer", Attempt: 1, Nonce: copied}.Member()
 		w.demand(w.members[member] == nil, "%q is not new", member)
 		w.members[member] = made
 	}
@@ -194,9 +201,9 @@ func (w *timerWalk) check() {
 		}
 		w.demand(w.entry(id) == want, "%s of %s has the source %q, want %q", id, s.request, w.entry(id), want)
 	}
-	bytes, _ := w.do("HGET", w.keys.ledger(TimerJobs), "bytes").(string)
+	bytes, _ := w.do("HGET", w.keys.Ledger(rds.TimerJobs), "bytes").(string)
 	a, b := w.entry("a"), w.entry("b")
-	w.demand(number(bytes) == int64(len(a)+len(b)), "the sources %q and %q have %s bytes", a, b, bytes)
+	w.demand(rds.Number(bytes) == int64(len(a)+len(b)), "the sources %q and %q have %s bytes", a, b, bytes)
 }
 
 // claim asks for a member, as one who has read the source before.
@@ -204,9 +211,9 @@ func (w *timerWalk) claim(x *shooter) Code {
 	d, err := ParseDue(x.member)
 	w.demand(err == nil, "%v", err)
 	c := w.claimOf(x, d)
-	keys := []string{w.keys.lock(c.Job, c.slot()), w.keys.ledger(c.Job), w.keys.running, w.keys.dueTimers}
-	args := []any{c.Run, c.Job, millis(c.Tick), farFuture, 30_000, 1000, string(c.Policy), c.record()}
-	code, _ := w.run(acquireScript, keys, append(args, c.rest()...)...)
+	keys := []string{w.keys.Lock(c.Job, c.slot()), w.keys.Ledger(c.Job), w.keys.Running, w.keys.DueTimers}
+	args := []any{c.Run, c.Job, rds.Millis(c.Tick), farFuture, 30_000, 1000, string(c.Policy), c.record()}
+	code, _ := w.run(acquireScript, keys, append(args, c.rest(w.keys.Events)...)...)
 	w.note("%s asks for %q: %s", x.uuid, x.member, code)
 	if code == string(Won) {
 		s := w.members[x.member]
@@ -246,14 +253,14 @@ func (w *timerWalk) settle(x *shooter, verb string, score any) string {
 	if again != "" {
 		w.members[again] = x.of
 	}
-	keys := []string{w.keys.lock(c.Job, c.slot()), w.keys.ledger(c.Job), w.keys.running, w.keys.dueTimers, w.keys.runs, w.keys.memo(c.Run),
-		w.keys.failures, w.keys.timer(c.Job)}
+	keys := []string{w.keys.Lock(c.Job, c.slot()), w.keys.Ledger(c.Job), w.keys.Running, w.keys.DueTimers, w.keys.Runs, w.keys.Memo(c.Run),
+		w.keys.Failures, w.keys.Timer(c.Job)}
 	takenBack := verb == "finish" && slices.Contains(w.due(), again)
 	entry := ""
 	if verb == "reap" {
 		entry = "e"
 	}
-	code, _ := w.run(w.scripts.settle, keys, verb, c.Run, c.Job, 0, entry, again, 0, score, 1)
+	code, _ := w.run(w.scripts.settle, keys, verb, c.Run, c.Job, 0, w.keys.Events, entry, again, 0, score, 1)
 	w.note("%s of %s: %s: %s", x.uuid, c.Job, verb, code)
 	x.settled = true
 	switch {
@@ -268,7 +275,7 @@ func (w *timerWalk) settle(x *shooter, verb string, score any) string {
 // playTimers walks from a seed to rest.
 func playTimers(rdb redis.UniversalClient, scripts timerScripts, seed uint64) (trace []string, err error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	w := &timerWalk{rdb: rdb, scripts: scripts, keys: newKeys("walk"), rng: rng, atLeastOnce: rng.IntN(2) == 0,
+	w := &timerWalk{rdb: rdb, scripts: scripts, keys: rds.NewKeys("walk"), rng: rng, atLeastOnce: rng.IntN(2) == 0,
 		current: map[string]*shot{}, newest: map[string]*shot{}, members: map[string]*shot{}}
 	defer func() {
 		trace = w.trace
@@ -278,12 +285,12 @@ func playTimers(rdb redis.UniversalClient, scripts timerScripts, seed uint64) (t
 				panic(p)
 			}
 			err = broken
-			trace = append(trace, fmt.Sprint("due ", w.due()), fmt.Sprint("a ", w.do("GET", w.keys.timer("timer:a"))),
-				fmt.Sprint("b ", w.do("GET", w.keys.timer("timer:b"))))
+			trace = append(trace, fmt.Sprint("due ", w.due()), fmt.Sprint("a ", w.do("GET", w.keys.Timer("timer:a"))),
+				fmt.Sprint("b ", w.do("GET", w.keys.Timer("timer:b"))))
 		}
 	}()
 	w.do("FLUSHDB")
-	w.do("HSET", w.keys.ledger(TimerJobs), "born", 1, "tick", 0)
+	w.do("HSET", w.keys.Ledger(rds.TimerJobs), "born", 1, "tick", 0)
 	for range 20 + rng.IntN(100) {
 		w.step(false)
 	}
@@ -323,8 +330,8 @@ func TestRandomWalksOfTimersBreakNoPromise(t *testing.T) {
 
 func loadTimers(t *testing.T, rdb redis.UniversalClient, s timerScripts) {
 	t.Helper()
-	for _, sc := range []*script{s.timer, s.settle, s.dynamic} {
-		if err := rdb.ScriptLoad(context.Background(), sc.source).Err(); err != nil {
+	for _, sc := range []*rds.Script{s.timer, s.settle, s.dynamic} {
+		if err := rdb.ScriptLoad(context.Background(), sc.Source).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

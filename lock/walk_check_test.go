@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // sight is all that Redis holds of the walk's job at one moment.
@@ -35,8 +37,8 @@ func (w *walk) look(x *fiber) walkSight {
 	ctx := context.Background()
 	pipe := w.rdb.Pipeline()
 	fields := pipe.HGetAll(ctx, w.ledger())
-	due := pipe.ZRange(ctx, w.keys.dueJobs, 0, -1)
-	running := pipe.ZRangeWithScores(ctx, w.keys.running, 0, -1)
+	due := pipe.ZRange(ctx, w.keys.DueJobs, 0, -1)
+	running := pipe.ZRangeWithScores(ctx, w.keys.Running, 0, -1)
 	var owner *redis.StringCmd
 	if x != nil {
 		owner = pipe.Get(ctx, w.lockOf(&x.claim))
@@ -48,7 +50,7 @@ func (w *walk) look(x *fiber) walkSight {
 	}
 	for name, text := range s.fields {
 		if run, ok := strings.CutPrefix(name, "r:"); ok {
-			rec, err := parseRecord(text)
+			rec, err := ParseRecord(text)
 			w.demand(err == nil, "%v", err)
 			s.records[run] = rec
 		}
@@ -58,11 +60,11 @@ func (w *walk) look(x *fiber) walkSight {
 		run, _, _ := strings.Cut(z.Member.(string), " ")
 		s.running[run] = int64(z.Score)
 	}
-	s.newest = number(s.fields["tick"])
+	s.newest = rds.Number(s.fields["tick"])
 	for entry := range strings.FieldsSeq(s.fields["behind"]) {
 		tick, due, _ := strings.Cut(entry[1:], "@")
-		s.behind = append(s.behind, refused{entry[0] == '+', number(tick), number(due)})
-		s.newest = max(s.newest, number(tick))
+		s.behind = append(s.behind, refused{entry[0] == '+', rds.Number(tick), rds.Number(due)})
+		s.newest = max(s.newest, rds.Number(tick))
 	}
 	s.text = fmt.Sprint(s.fields, s.due, s.running)
 	return s
@@ -94,7 +96,7 @@ func (s *walkSight) isDue() bool {
 // dueOf are the members of a tick.
 func (s *walkSight) dueOf(tick int64) (members []string) {
 	for _, m := range s.due {
-		if strings.HasPrefix(m, itoa(tick)+" ") {
+		if strings.HasPrefix(m, rds.Itoa(tick)+" ") {
 			members = append(members, m)
 		}
 	}
@@ -110,8 +112,8 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 	fromTable := c.Member == "" && !mine
 	blocks := live && c.Member == "" && (c.Policy == Forbid || c.Policy == Queue && (s.waiting() != nil || s.isDue()) && !list)
 	switch {
-	case fromTable && tick <= number(s.fields["tick"]):
-		if s.stands(tick) != nil || number(s.fields["handed"]) == tick && len(s.dueOf(tick)) > 0 {
+	case fromTable && tick <= rds.Number(s.fields["tick"]):
+		if s.stands(tick) != nil || rds.Number(s.fields["handed"]) == tick && len(s.dueOf(tick)) > 0 {
 			return Waits
 		}
 		return Fired
@@ -131,9 +133,9 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 		return Held
 	case c.Member == "" && tick > w.clock+c.tolerance().Milliseconds():
 		return Early
-	case c.Member == "" && !c.OlderThan.IsZero() && millis(c.OlderThan) != number(s.fields["tick"]):
+	case c.Member == "" && !c.OlderThan.IsZero() && rds.Millis(c.OlderThan) != rds.Number(s.fields["tick"]):
 		return Gap
-	case blocks && millis(c.Due) > w.clock:
+	case blocks && rds.Millis(c.Due) > w.clock:
 		return Early
 	case blocks:
 		return Overlap
@@ -155,11 +157,11 @@ func (w *walk) keptBack(c *Claim, s walkSight) bool {
 	if c.Member != "" && (c.Kind == "manual" || c.Kind == "backfill") {
 		return false
 	}
-	at := millis(c.Tick)
+	at := rds.Millis(c.Tick)
 	if c.Member != "" {
 		at = max(at, w.clock)
 	}
-	return slices.ContainsFunc(s.pauses(), func(p Pause) bool { return p.Until.IsZero() || at < millis(p.Until) })
+	return slices.ContainsFunc(s.pauses(), func(p pauseNote) bool { return p.Until.IsZero() || at < rds.Millis(p.Until) })
 }
 
 // follows checks what an answer has done: nothing, unless it says so.
@@ -176,7 +178,7 @@ func (w *walk) follows(x *fiber, a Answer, before, after walkSight) {
 		full := x.claim.Policy == Queue // for good, since another waits
 		e := after.stands(tick)
 		w.demand(full == (e == nil) && (full || !e.waits), "%s overlaps, and stands as %+v behind the run", w.name(tick), e)
-		w.demand(!full || number(after.fields["overlap"]) == tick && !w.overlapped[tick], "%s overlaps, and the ledger is %v", w.name(tick),
+		w.demand(!full || rds.Number(after.fields["overlap"]) == tick && !w.overlapped[tick], "%s overlaps, and the ledger is %v", w.name(tick),
 			after.fields)
 		w.overlapped[tick] = full
 	default:
@@ -184,12 +186,12 @@ func (w *walk) follows(x *fiber, a Answer, before, after walkSight) {
 	}
 	if a.Code == Overlap || a.Code == Held && len(before.runs) > 0 && x.claim.Policy != Allow {
 		end := before.running[before.runs[len(before.runs)-1]]
-		w.demand(millis(a.LeaseEnd) == end, "%s was told that the lease in its way ends at %s", x, a.LeaseEnd)
+		w.demand(rds.Millis(a.LeaseEnd) == end, "%s was told that the lease in its way ends at %s", x, a.LeaseEnd)
 	}
 	for _, p := range x.claim.Older {
-		t := millis(p.Tick)
+		t := rds.Millis(p.Tick)
 		if e := after.stands(t); a.Code == Overlap && t > max(before.newest, w.pausedTo(after)) {
-			w.demand(e != nil && !e.waits && e.due == millis(p.Due), "%s of the list is not written down", w.name(t))
+			w.demand(e != nil && !e.waits && e.due == rds.Millis(p.Due), "%s of the list is not written down", w.name(t))
 			w.touched[t] = true
 		}
 	}
@@ -197,9 +199,9 @@ func (w *walk) follows(x *fiber, a Answer, before, after walkSight) {
 
 // pausedTo is the last instant of the last pause that is over.
 func (w *walk) pausedTo(s walkSight) int64 {
-	to := number(s.fields["pausedTo"])
+	to := rds.Number(s.fields["pausedTo"])
 	for _, p := range s.pauses() {
-		to = max(to, min(millis(p.Until)-1, w.clock))
+		to = max(to, min(rds.Millis(p.Until)-1, w.clock))
 	}
 	return to
 }
@@ -207,7 +209,7 @@ func (w *walk) pausedTo(s walkSight) int64 {
 func (w *walk) followsWin(x *fiber, before, after walkSight) {
 	c, tick := &x.claim, x.tick()
 	rec, ok := after.records[c.Run]
-	w.demand(ok && millis(rec.Tick) == tick && rec.Policy == c.Policy, "%s won, and its record is %q", x, after.fields["r:"+c.Run])
+	w.demand(ok && rds.Millis(rec.Tick) == tick && rec.Policy == c.Policy, "%s won, and its record is %q", x, after.fields["r:"+c.Run])
 	w.demand(after.running[c.Run] == w.clock+walkTTL.Milliseconds() && w.owner(x) == c.Run, "%s won, and has no lease", x)
 	w.touched[tick] = true
 	if x.won {
@@ -216,10 +218,10 @@ func (w *walk) followsWin(x *fiber, before, after walkSight) {
 	w.demand(after.fields["by"] == c.Replica, "%s won, and the ledger says that %s did", x, after.fields["by"])
 	w.demand(c.Policy == Allow || len(before.runs) == 0, "%s begins beside %v", x, before.runs)
 	w.demand(!c.Look, "%s won although it has no slot", x)
-	w.demand(millis(rec.Claimed) == w.clock, "%s was claimed at %s", x, rec.Claimed)
+	w.demand(rds.Millis(rec.Claimed) == w.clock, "%s was claimed at %s", x, rec.Claimed)
 	w.demand(c.Member == "" || !slices.Contains(after.due, c.Member), "%s won, and its member is due", x)
 	if c.Member == "" {
-		w.demand(after.stands(tick) == nil && number(after.fields["tick"]) == tick, "%s won from the table, and the ledger is %v", x,
+		w.demand(after.stands(tick) == nil && rds.Number(after.fields["tick"]) == tick, "%s won from the table, and the ledger is %v", x,
 			after.fields)
 	} else {
 		w.demand(after.fields["tick"] == before.fields["tick"], "%s won a due member, and the ledger's tick moved", x)
@@ -228,11 +230,11 @@ func (w *walk) followsWin(x *fiber, before, after walkSight) {
 
 func (w *walk) followsQueued(x *fiber, before, after walkSight) {
 	c, tick := &x.claim, x.tick()
-	w.demand(number(after.fields["tick"]) == tick && after.fields["by"] == c.Replica, "%s was queued, and the ledger's tick is %s", x,
+	w.demand(rds.Number(after.fields["tick"]) == tick && after.fields["by"] == c.Replica, "%s was queued, and the ledger's tick is %s", x,
 		after.fields["tick"])
 	if c.Policy == Replace && len(before.runs) > 0 {
 		for run, rec := range before.records {
-			w.demand(rec.Token <= number(after.fields["stop"]), "%s takes the place of %s, which is not told to end", x, run)
+			w.demand(rec.Token <= rds.Number(after.fields["stop"]), "%s takes the place of %s, which is not told to end", x, run)
 		}
 	} else {
 		w.demand(after.fields["stop"] == before.fields["stop"], "%s tells a run to end", x)
@@ -240,13 +242,13 @@ func (w *walk) followsQueued(x *fiber, before, after walkSight) {
 	w.touched[tick] = true
 	if len(c.Older) == 0 {
 		e := after.stands(tick)
-		w.demand(e != nil && e.waits && e.due == millis(c.Due), "%s waits, and is not written down", w.name(tick))
+		w.demand(e != nil && e.waits && e.due == rds.Millis(c.Due), "%s waits, and is not written down", w.name(tick))
 		w.demand(c.Policy == Replace || before.waiting() == nil, "two ticks wait: %v", after.behind)
 		return
 	}
 	paused := w.pausedTo(after)
 	for _, p := range c.Older {
-		t := millis(p.Tick)
+		t := rds.Millis(p.Tick)
 		w.touched[t] = w.touched[t] || t > paused
 		open := t > paused && (t > before.newest || before.stands(t) != nil)
 		w.demand((len(after.dueOf(t)) == 1) == open, "%s of the list has the due members %v, and the pause ended at %d", w.name(t),
@@ -289,16 +291,16 @@ func (w *walk) settled(x *fiber, args []any, s walkSight) settlementOf {
 	}
 	for _, e := range s.behind {
 		switch {
-		case !e.waits && millis(rec.Claimed) <= e.due && e.due <= lived:
-			want.overlapped += itoa(e.tick) + " "
+		case !e.waits && rds.Millis(rec.Claimed) <= e.due && e.due <= lived:
+			want.overlapped += rds.Itoa(e.tick) + " "
 		case others:
 			want.behind = append(want.behind, e)
 		default:
 			want.freed = max(want.freed, e.tick)
-			want.due = append(want.due, Due{Tick: fromMillis(e.tick), Job: walkJob, Kind: "catchup", Attempt: 1, Nonce: x.claim.Run}.Member())
+			want.due = append(want.due, Due{Tick: rds.FromMillis(e.tick), Job: walkJob, Kind: "catchup", Attempt: 1, Nonce: x.claim.Run}.Member())
 		}
 	}
-	replaced := rec.Token <= number(s.fields["stop"]) && (verb == "reap" || verb == "requeue")
+	replaced := rec.Token <= rds.Number(s.fields["stop"]) && (verb == "reap" || verb == "requeue")
 	if again != "" && verb != "finish" && !replaced {
 		want.due = append(want.due, again)
 	} else if verb != "finish" && replaced {
@@ -349,8 +351,8 @@ func (w *walk) compare(x *fiber, args, parts []any, want settlementOf, before, a
 		parts, w.name(want.freed), want.overlapped)
 	w.demand(slices.Equal(after.behind, want.behind), "after %s of %s %v stand behind a run, want %v", verb, x, after.behind, want.behind)
 	for t := range strings.FieldsSeq(want.overlapped) {
-		w.overlapped[number(t)] = true
-		w.demand(number(after.fields["overlap"]) >= number(t), "%s of %s counted an overlap, and the ledger knows only of %s", verb, x,
+		w.overlapped[rds.Number(t)] = true
+		w.demand(rds.Number(after.fields["overlap"]) >= rds.Number(t), "%s of %s counted an overlap, and the ledger knows only of %s", verb, x,
 			after.fields["overlap"])
 	}
 	if _, lives := before.records[x.claim.Run]; !lives {
@@ -360,7 +362,7 @@ func (w *walk) compare(x *fiber, args, parts []any, want settlementOf, before, a
 		w.begun[x.tick()] = true
 		if verb == "reap" {
 			w.finished[x.tick()] = true
-			replaced := before.records[x.claim.Run].Token <= number(before.fields["stop"])
+			replaced := before.records[x.claim.Run].Token <= rds.Number(before.fields["stop"])
 			w.evidence[x.claim.Run] = !replaced
 		}
 	}
@@ -414,8 +416,8 @@ func (w *walk) fates(t int64, s walkSight) (fates []string) {
 		fates = append(fates, "overlapped")
 	}
 	for _, g := range w.missed {
-		if t > millis(g.From) && t < millis(g.To) {
-			fates = append(fates, fmt.Sprintf("missed %d-%d", millis(g.From), millis(g.To)))
+		if t > rds.Millis(g.From) && t < rds.Millis(g.To) {
+			fates = append(fates, fmt.Sprintf("missed %d-%d", rds.Millis(g.From), rds.Millis(g.To)))
 		}
 	}
 	places := len(s.dueOf(t))
@@ -425,7 +427,7 @@ func (w *walk) fates(t int64, s walkSight) (fates []string) {
 		}
 	}
 	for _, rec := range s.records {
-		if millis(rec.Tick) == t {
+		if rds.Millis(rec.Tick) == t {
 			places++
 		}
 	}
@@ -446,8 +448,8 @@ func (w *walk) inPause(t int64, s walkSight) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.pauses(), func(p Pause) bool { // it holds, or has ended, and nobody has said so
-		return t >= millis(p.At) && (p.Until.IsZero() || t < millis(p.Until))
+	return slices.ContainsFunc(s.pauses(), func(p pauseNote) bool { // it holds, or has ended, and nobody has said so
+		return t >= rds.Millis(p.At) && (p.Until.IsZero() || t < rds.Millis(p.Until))
 	})
 }
 
@@ -473,7 +475,7 @@ func (w *walk) countAll(s walkSight) {
 	all := 0
 	for n := int64(1); n <= w.ticks; n++ {
 		for _, g := range w.missed {
-			if nominal(n) > millis(g.From) && nominal(n) < millis(g.To) {
+			if nominal(n) > rds.Millis(g.From) && nominal(n) < rds.Millis(g.To) {
 				all++
 			}
 		}

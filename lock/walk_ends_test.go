@@ -2,22 +2,24 @@ package lock
 
 import (
 	"slices"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 func (w *walk) extend(x *fiber) string {
 	before := w.look(x)
-	parts := w.run(x, w.scripts.extend, []string{w.lockOf(&x.claim), w.ledger(), w.keys.running}, x.claim.Run, walkJob, walkTTL.Milliseconds())
+	parts := w.run(x, w.scripts.extend, []string{w.lockOf(&x.claim), w.ledger(), w.keys.Running}, x.claim.Run, walkJob, walkTTL.Milliseconds())
 	want := "OK"
 	switch rec, ok := before.records[x.claim.Run]; {
 	case !ok || before.owner != "" && before.owner != x.claim.Run:
 		want = "LOST"
-	case rec.Token <= number(before.fields["stop"]):
+	case rec.Token <= rds.Number(before.fields["stop"]):
 		want = "REPLACED"
 	}
 	w.note("%d %s extends: %v", w.clock-walkStart, x, parts[0])
 	w.demand(parts[0] == want, "%s extended: %v, want %s", x, parts[0], want)
 	if want != "LOST" {
-		w.demand(w.number("ZSCORE", w.keys.running, x.claim.Run+" "+walkJob) == w.clock+walkTTL.Milliseconds(),
+		w.demand(w.number("ZSCORE", w.keys.Running, x.claim.Run+" "+walkJob) == w.clock+walkTTL.Milliseconds(),
 			"%s extended, and its lease was not", x)
 	}
 	return want
@@ -50,20 +52,25 @@ func (w *walk) settlement(x *fiber) []any {
 }
 
 func (w *walk) settleKeys(x *fiber) []string {
-	return []string{w.lockOf(&x.claim), w.ledger(), w.keys.running, w.keys.dueJobs, w.keys.runs, w.keys.memo(x.claim.Run), w.keys.failures}
+	return []string{w.lockOf(&x.claim), w.ledger(), w.keys.Running, w.keys.DueJobs, w.keys.Runs, w.keys.Memo(x.claim.Run), w.keys.Failures}
+}
+
+// withChannel are the arguments of a settlement with the channel of the nudges among them.
+func (w *walk) withChannel(args []any) []any {
+	return slices.Insert(slices.Clone(args), 4, any(w.keys.Events))
 }
 
 // settle sends a settlement for the first time, or a copy of it, and compares what becomes of it with what is to.
 func (w *walk) settle(x *fiber, args []any) []any {
 	before := w.look(x)
 	want := w.settled(x, args, before)
-	parts := w.run(x, w.scripts.settle, w.settleKeys(x), args...)
+	parts := w.run(x, w.scripts.settle, w.settleKeys(x), w.withChannel(args)...)
 	after := w.look(x)
 	w.note("%d %s of %s: %s: %v", w.clock-walkStart, x, w.name(x.tick()), args[0], parts)
 	w.compare(x, args, parts, want, before, after)
 	w.check(after)
 	if w.rng.IntN(3) == 0 { // the reply is lost, and the next copy is answered
-		code := w.run(x, w.scripts.settle, w.settleKeys(x), args...)[0]
+		code := w.run(x, w.scripts.settle, w.settleKeys(x), w.withChannel(args)...)[0]
 		now := w.look(x)
 		w.demand(now.text == after.text, "%s of %s, sent again, was told %v and changed\n%s\nto\n%s", args[0], x, code, after.text, now.text)
 	}
@@ -77,10 +84,10 @@ func (w *walk) reap(x *fiber, score string) {
 
 // reapHastily is the reap of a watcher whose last look is older than the lease, and of one that saw the lease and no record.
 func (w *walk) reapHastily(x *fiber) {
-	parts := w.run(x, w.scripts.settle, w.settleKeys(x), "reap", x.claim.Run, walkJob, 0, "e", "", 0, 12345, 0)
+	parts := w.run(x, w.scripts.settle, w.settleKeys(x), w.withChannel([]any{"reap", x.claim.Run, walkJob, 0, "e", "", 0, 12345, 0})...)
 	w.demand(parts[0] == "MOVED", "%s was reaped for a lease that had moved: %v", x, parts)
-	if score := w.text("ZSCORE", w.keys.running, x.claim.Run+" "+walkJob); score != "" {
-		parts = w.run(x, w.scripts.settle, w.settleKeys(x), "reap", x.claim.Run, walkJob, 0, "", "", 0, score, 0)
+	if score := w.text("ZSCORE", w.keys.Running, x.claim.Run+" "+walkJob); score != "" {
+		parts = w.run(x, w.scripts.settle, w.settleKeys(x), w.withChannel([]any{"reap", x.claim.Run, walkJob, 0, "", "", 0, score, 0})...)
 		w.demand(parts[0] == "MOVED", "%s was reaped without its record: %v", x, parts)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // step takes one step at random; false when there is none. In quiet the faults are over, and all comes to rest.
@@ -40,7 +42,7 @@ func (w *walk) stepsOfReplicas(quiet bool) []func() {
 	if !quiet {
 		steps = append(steps, w.passes, w.passes)
 	}
-	members := w.list("ZRANGE", w.keys.dueJobs, 0, -1)
+	members := w.list("ZRANGE", w.keys.DueJobs, 0, -1)
 	for r := range w.alive {
 		if !w.alive[r] {
 			continue
@@ -85,7 +87,7 @@ func (w *walk) passes() {
 
 // stepsOfOthers are those of thieves and operators.
 func (w *walk) stepsOfOthers(members []string) []func() {
-	c := Claim{Job: walkJob, Tick: fromMillis(nominal(1 + w.rng.Int64N(w.ticks))), Policy: w.policies[w.rng.IntN(2)]}
+	c := Claim{Job: walkJob, Tick: rds.FromMillis(nominal(1 + w.rng.Int64N(w.ticks))), Policy: w.policies[w.rng.IntN(2)]}
 	steps := w.spend("steal", func() { w.do("SET", w.lockOf(&c), thief) })
 	for _, m := range members {
 		steps = append(steps, w.spend("drop", func() { w.dropDue(m) })...)
@@ -96,7 +98,7 @@ func (w *walk) stepsOfOthers(members []string) []func() {
 		if note != "" {
 			steps = append(steps, func() { w.resume(which) })
 		}
-		if p := parsePause(note); note == "" || !p.Until.IsZero() && millis(p.Until) <= w.clock { // of its own accord
+		if p := parsePause(note); note == "" || !p.Until.IsZero() && rds.Millis(p.Until) <= w.clock { // of its own accord
 			steps = append(steps, w.spend("pause", func() { w.pauseIt(which) })...)
 		}
 	}
@@ -107,7 +109,17 @@ func (w *walk) stepsOfOthers(members []string) []func() {
 var bothPauses = []string{"paused", "pausedAll"}
 
 // pauses are the notes of both, as far as there are any.
-func (s walkSight) pauses() (notes []Pause) {
+// pauseNote is what the ledger keeps of a pause.
+type pauseNote struct{ Until, At time.Time }
+
+// parsePause reads `<end ms, 0 = none> <at ms> <reason>`.
+func parsePause(note string) pauseNote {
+	end, rest, _ := strings.Cut(note, " ")
+	at, _, _ := strings.Cut(rest, " ")
+	return pauseNote{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at))}
+}
+
+func (s walkSight) pauses() (notes []pauseNote) {
 	for _, which := range bothPauses {
 		if note := s.fields[which]; note != "" {
 			notes = append(notes, parsePause(note))
@@ -117,9 +129,9 @@ func (s walkSight) pauses() (notes []Pause) {
 }
 
 // operate sends a request of an operator twice, of which the second must change nothing.
-func (w *walk) operate(sc *script, keys []string, args ...any) int64 {
+func (w *walk) operate(sc *rds.Script, keys []string, args ...any) int64 {
 	w.counter++
-	keys = append(keys, w.keys.memo(fmt.Sprint("o", w.counter)))
+	keys = append(keys, w.keys.Memo(fmt.Sprint("o", w.counter)))
 	parts := w.eval(sc, keys, args...)
 	w.note("%d %v: %v", w.clock-walkStart, args, parts)
 	w.demand(parts[0] == "OK", "%v: %v", args, parts)
@@ -133,19 +145,19 @@ func (w *walk) operate(sc *script, keys []string, args ...any) int64 {
 
 func (w *walk) triggers() {
 	d := Due{Job: walkJob, Kind: "manual", Attempt: 1, Nonce: fmt.Sprint("t", w.counter)}
-	tick := w.operate(w.scripts.ask, []string{w.ledger(), w.keys.dueJobs}, d.suffix(), w.keys.events)
+	tick := w.operate(w.scripts.ask, []string{w.ledger(), w.keys.DueJobs}, d.Suffix(), w.keys.Events)
 	w.demand(!w.ofTable(tick) && tick >= w.clock, "%d is no tick of a trigger", tick)
 }
 
 func (w *walk) pauseIt(which string) {
 	if p := parsePause(w.text("HGET", w.ledger(), which)); !p.Until.IsZero() {
-		w.pauses = append(w.pauses, [2]int64{millis(p.At), millis(p.Until) - 1})
+		w.pauses = append(w.pauses, [2]int64{rds.Millis(p.At), rds.Millis(p.Until) - 1})
 	}
 	end := int64(0)
 	if w.rng.IntN(2) == 0 {
 		end = w.clock + 1 + w.rng.Int64N(2*walkPeriod)
 	}
-	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.events, verbOf("pause", which), 0, end, "why")
+	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.Events, walkJob, verbOf("pause", which), 0, end, "why")
 }
 
 // verbOf is what the script calls an act upon one of the pauses.
@@ -155,10 +167,10 @@ func (w *walk) resume(which string) {
 	p := parsePause(w.text("HGET", w.ledger(), which))
 	last := w.clock
 	if !p.Until.IsZero() {
-		last = min(last, millis(p.Until)-1)
+		last = min(last, rds.Millis(p.Until)-1)
 	}
-	w.pauses = append(w.pauses, [2]int64{millis(p.At), last})
-	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.events, verbOf("resume", which), 0)
+	w.pauses = append(w.pauses, [2]int64{rds.Millis(p.At), last})
+	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.Events, walkJob, verbOf("resume", which), 0)
 	w.demand(w.text("HGET", w.ledger(), which) == "" && w.number("HGET", w.ledger(), "pausedTo") >= last, "resumed, and it is not")
 }
 
@@ -176,22 +188,22 @@ func (w *walk) spend(kind string, f func()) []func() {
 // wakes begins to contend for a tick of the table.
 func (w *walk) wakes(r int, tick int64) {
 	c := w.newClaim(r, tick)
-	c.Kind, c.Attempt, c.Known = "schedule", 1, fromMillis(w.known[r])
+	c.Kind, c.Attempt, c.Known = "schedule", 1, rds.FromMillis(w.known[r])
 	first := tick
 	if w.all {
 		c.OlderThan = c.Known
 		for t := tick - 2*walkPeriod; t < tick; t += walkPeriod {
 			if t > w.known[r] {
-				c.Older = append(c.Older, Past{fromMillis(t), fromMillis(w.due(t))})
+				c.Older = append(c.Older, Past{rds.FromMillis(t), rds.FromMillis(w.due(t))})
 			}
 		}
 		if len(c.Older) > 0 {
-			first = millis(c.Older[0].Tick)
+			first = rds.Millis(c.Older[0].Tick)
 			c.Older = append(c.Older, Past{c.Tick, c.Due})
 		}
 	}
 	if before := first - walkPeriod; before > w.known[r] {
-		c.Before = fromMillis(before)
+		c.Before = rds.FromMillis(before)
 	}
 	if w.budget["look"] > 0 && w.rng.IntN(3) == 0 {
 		w.budget["look"]--
@@ -204,13 +216,13 @@ func (w *walk) wakes(r int, tick int64) {
 func (w *walk) takesDue(r int, member string) {
 	d, err := ParseDue(member)
 	w.demand(err == nil, "%v", err)
-	c := w.newClaim(r, millis(d.Tick))
+	c := w.newClaim(r, rds.Millis(d.Tick))
 	c.Member, c.Kind, c.Attempt, c.Rounds, c.Deaths, c.Refused = member, d.Kind, d.Attempt, d.Rounds, d.Deaths, d.Refused
 	w.begin(r, c)
 }
 
 func (w *walk) newClaim(r int, tick int64) Claim {
-	return Claim{Job: walkJob, Tick: fromMillis(tick), Due: fromMillis(w.due(tick)), Run: fmt.Sprintf("u%04d", len(w.fibers)),
+	return Claim{Job: walkJob, Tick: rds.FromMillis(tick), Due: rds.FromMillis(w.due(tick)), Run: fmt.Sprintf("u%04d", len(w.fibers)),
 		Replica: fmt.Sprint("r", r), TTL: walkTTL,
 		Policy: w.policies[w.rng.IntN(2)], Period: walkPeriod * time.Millisecond, Retries: 2, Again: w.atLeastOnce}
 }
@@ -302,13 +314,13 @@ func (w *walk) arrive(z *stray) {
 
 func (w *walk) takeovers(quiet bool) []func() {
 	var steps []func()
-	for _, e := range w.list("ZRANGE", w.keys.running, 0, -1) {
+	for _, e := range w.list("ZRANGE", w.keys.Running, 0, -1) {
 		run, _, _ := strings.Cut(e, " ")
 		x := w.fibers[slices.IndexFunc(w.fibers, func(x *fiber) bool { return x.claim.Run == run })]
 		if !x.dead && x.trusted && x.stage != over {
 			continue
 		}
-		steps = append(steps, func() { w.reap(x, w.text("ZSCORE", w.keys.running, e)) })
+		steps = append(steps, func() { w.reap(x, w.text("ZSCORE", w.keys.Running, e)) })
 		if !quiet {
 			steps = append(steps, func() { w.expire(x) })
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // A walk plays a few replicas that fire the first ticks of one job, each step drawn at random: wakes, answers, extensions,
@@ -33,21 +36,30 @@ const (
 )
 
 // scripts by name, so that a walk can be given broken ones.
-type walkScripts struct{ acquire, extend, settle, release, register, book, drop, ask, pause *script }
+type walkScripts struct{ acquire, extend, settle, release, register, book, drop, ask, pause *rds.Script }
 
 func realScripts() walkScripts {
-	return walkScripts{acquireScript, extendScript, settleScript, releaseScript, registerScript, bookScript, dropScript, askScript,
-		pauseScript}
+	return walkScripts{acquireScript, extendScript, settleScript, releaseScript, registerScript, bookScript, dropScript,
+		serviceScript("ask"), serviceScript("pause")}
 }
 
-func (s *walkScripts) all() []**script {
-	return []**script{&s.acquire, &s.extend, &s.settle, &s.release, &s.register, &s.book, &s.drop, &s.ask, &s.pause}
+// serviceScript is one of the package service, which imports this one.
+func serviceScript(name string) *rds.Script {
+	source, err := os.ReadFile("../sidecar/service/" + name + ".lua")
+	if err != nil {
+		panic(err)
+	}
+	return rds.NewScript(string(source), rds.Unconfirmed)
+}
+
+func (s *walkScripts) all() []**rds.Script {
+	return []**rds.Script{&s.acquire, &s.extend, &s.settle, &s.release, &s.register, &s.book, &s.drop, &s.ask, &s.pause}
 }
 
 // clocked are the scripts with the walk's clock instead of Redis'.
 func (s walkScripts) clocked() walkScripts {
 	for _, sc := range s.all() {
-		*sc = newScript(strings.ReplaceAll((*sc).source, "redis.call('TIME')", "redis.call('HMGET', '"+walkClock+"', 's', 'us')"))
+		*sc = rds.NewScript(strings.ReplaceAll((*sc).Source, "redis.call('TIME')", "redis.call('HMGET', '"+walkClock+"', 's', 'us')"), rds.Unconfirmed)
 	}
 	return s
 }
@@ -79,7 +91,7 @@ type fiber struct {
 	token, prev int64
 }
 
-func (x *fiber) tick() int64    { return millis(x.claim.Tick) }
+func (x *fiber) tick() int64    { return rds.Millis(x.claim.Tick) }
 func (x *fiber) String() string { return x.claim.Run }
 
 // stray is a request that is still under way.
@@ -101,7 +113,7 @@ type set map[int64]bool
 type walk struct {
 	rdb     redis.UniversalClient
 	scripts walkScripts
-	keys    keys
+	keys    rds.Keys
 	rng     *rand.Rand
 	trace   []string
 
@@ -169,7 +181,7 @@ func (w *walk) text(args ...any) string {
 	return s
 }
 
-func (w *walk) number(args ...any) int64 { return number(w.text(args...)) }
+func (w *walk) number(args ...any) int64 { return rds.Number(w.text(args...)) }
 
 func (w *walk) list(args ...any) []string {
 	items, _ := w.do(args...).([]any)
@@ -195,17 +207,17 @@ func (w *walk) ofTable(tick int64) bool { return (tick-walkStart)%walkPeriod == 
 // name is how a trace calls a tick.
 func (w *walk) name(tick int64) string {
 	if n := (tick - walkStart) / walkPeriod; w.ofTable(tick) {
-		return "T" + itoa(n)
+		return "T" + rds.Itoa(n)
 	}
-	return itoa(tick)
+	return rds.Itoa(tick)
 }
 
-func (w *walk) ledger() string         { return w.keys.ledger(walkJob) }
-func (w *walk) lockOf(c *Claim) string { return w.keys.lock(walkJob, c.slot()) }
+func (w *walk) ledger() string         { return w.keys.Ledger(walkJob) }
+func (w *walk) lockOf(c *Claim) string { return w.keys.Lock(walkJob, c.slot()) }
 func (w *walk) lives(uuid string) bool { return w.text("HGET", w.ledger(), "r:"+uuid) != "" }
 func (w *walk) owner(x *fiber) string  { return w.text("GET", w.lockOf(&x.claim)) }
-func (w *walk) eval(sc *script, keys []string, args ...any) []any {
-	cmd := []any{"EVALSHA", sc.sha, len(keys)}
+func (w *walk) eval(sc *rds.Script, keys []string, args ...any) []any {
+	cmd := []any{"EVALSHA", sc.SHA, len(keys)}
 	for _, k := range keys {
 		cmd = append(cmd, k)
 	}
@@ -214,7 +226,7 @@ func (w *walk) eval(sc *script, keys []string, args ...any) []any {
 }
 
 // run runs a script for a fiber and watches the lock meanwhile: nobody deletes, changes or extends what is another's.
-func (w *walk) run(x *fiber, sc *script, keys []string, args ...any) []any {
+func (w *walk) run(x *fiber, sc *rds.Script, keys []string, args ...any) []any {
 	ownerBefore := w.owner(x)
 	livedBefore := w.lives(ownerBefore)
 	parts := w.eval(sc, keys, args...)
@@ -237,8 +249,8 @@ func (w *walk) run(x *fiber, sc *script, keys []string, args ...any) []any {
 
 // question is what a claim asks.
 func (w *walk) question(c *Claim, until int64) (keys []string, args []any) {
-	args = []any{c.Run, c.Job, millis(c.Tick), until, c.TTL.Milliseconds(), c.tolerance().Milliseconds(), string(c.Policy), c.record()}
-	return []string{w.lockOf(c), w.ledger(), w.keys.running, w.keys.dueJobs}, append(args, c.rest()...)
+	args = []any{c.Run, c.Job, rds.Millis(c.Tick), until, c.TTL.Milliseconds(), c.tolerance().Milliseconds(), string(c.Policy), c.record()}
+	return []string{w.lockOf(c), w.ledger(), w.keys.Running, w.keys.DueJobs}, append(args, c.rest(w.keys.Events)...)
 }
 
 // acquire asks once, and takes the answer down.
@@ -253,7 +265,7 @@ func (w *walk) acquire(x *fiber, until int64) Code {
 	before := w.look(x)
 	a := ask()
 	after := w.look(x)
-	prev := millis(a.Prev)
+	prev := rds.Millis(a.Prev)
 	w.note("%d %s of r%d asks %s for %s (%s): %s, newest %s, token %d, gaps %q", w.clock-walkStart, x, x.replica, c.Policy, w.name(x.tick()),
 		c.Member,
 		a.Code, w.name(prev), a.Token, a.Gaps)
@@ -265,7 +277,7 @@ func (w *walk) acquire(x *fiber, until int64) Code {
 	if until == farFuture && w.rng.IntN(3) == 0 { // the reply is lost, and the next copy is answered
 		again := ask()
 		waits := a.Code == Queued && (again.Code == Waits || again.Code == Fired)
-		settled := a.Code == Overlap && again.Code == Fired && millis(again.Overlap) == x.tick()
+		settled := a.Code == Overlap && again.Code == Fired && rds.Millis(again.Overlap) == x.tick()
 		w.demand(again.Code == a.Code || waits || settled, "%s was told %s, and then %s", x, a.Code, again.Code)
 		now := w.look(x)
 		w.demand(now.text == after.text, "%s asked again, and changed\n%s\nto\n%s", x, after.text, now.text)
@@ -281,7 +293,7 @@ func (w *walk) hears(x *fiber, a Answer) {
 	if a.Code == Stale {
 		return
 	}
-	w.known[x.replica] = max(w.known[x.replica], millis(a.Prev))
+	w.known[x.replica] = max(w.known[x.replica], rds.Millis(a.Prev))
 	if x.claim.Member == "" && (a.Code == Won || a.Code == Queued) {
 		w.known[x.replica] = max(w.known[x.replica], x.tick())
 	}
@@ -298,7 +310,7 @@ func (w *walk) ticksIn(gaps string) int {
 	n := 0
 	for t := int64(1); t <= w.ticks; t++ {
 		for _, g := range all {
-			if nominal(t) > millis(g.From) && nominal(t) < millis(g.To) {
+			if nominal(t) > rds.Millis(g.From) && nominal(t) < rds.Millis(g.To) {
 				n++
 			}
 		}
@@ -308,7 +320,7 @@ func (w *walk) ticksIn(gaps string) int {
 
 // takeWin takes down what a win says.
 func (w *walk) takeWin(x *fiber, a Answer) {
-	prev := millis(a.Prev)
+	prev := rds.Millis(a.Prev)
 	if x.won {
 		w.demand(a.Token == x.token && prev == x.prev, "%s was told token %d and %s, and before %d and %s", x, a.Token, w.name(prev), x.token,
 			w.name(x.prev))
@@ -326,7 +338,7 @@ func (w *walk) takeWin(x *fiber, a Answer) {
 func (w *walk) book(b *booking) {
 	counted := w.number("HGET", w.ledger(), "missed")
 	gaps := w.text("HGET", w.ledger(), "gaps")
-	ours, _ := w.eval(w.scripts.book, []string{w.ledger(), w.keys.memo(b.id)}, b.gaps, b.ticks)[2].(int64)
+	ours, _ := w.eval(w.scripts.book, []string{w.ledger(), w.keys.Memo(b.id)}, b.gaps, b.ticks)[2].(int64)
 	w.note("%s counts %d in %q: %d", b.id, b.ticks, b.gaps, ours)
 	more := w.number("HGET", w.ledger(), "missed") - counted
 	fits := !b.counted && strings.HasPrefix(gaps, b.gaps)
@@ -345,19 +357,19 @@ func (w *walk) book(b *booking) {
 func (w *walk) dropDue(m string) {
 	d, err := ParseDue(m)
 	w.demand(err == nil, "%v", err)
-	t, missed := millis(d.Tick), 0
+	t, missed := rds.Millis(d.Tick), 0
 	if len(w.started[t]) == 0 && !w.begun[t] {
 		missed = 1
 	}
 	gaps := w.text("HGET", w.ledger(), "gaps")
-	parts := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.dueJobs}, m, missed)
+	parts := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.DueJobs}, m, missed)
 	w.note("%d %q is dropped: %v", w.clock-walkStart, m, parts)
 	if missed == 1 {
 		gaps += fmt.Sprintf("%d-%d ", t-1, t+1)
 	}
-	w.demand(parts[2] == int64(1) && parts[3] == gaps && w.text("ZSCORE", w.keys.dueJobs, m) == "", "dropped %q: %v, want the gaps %q", m, parts,
+	w.demand(parts[2] == int64(1) && parts[3] == gaps && w.text("ZSCORE", w.keys.DueJobs, m) == "", "dropped %q: %v, want the gaps %q", m, parts,
 		gaps)
-	again := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.dueJobs}, m, missed)
+	again := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.DueJobs}, m, missed)
 	w.demand(again[2] == int64(0) && again[3] == gaps, "dropped again: %v", again)
 	w.finished[t] = true
 	w.check(w.look(nil))
@@ -370,7 +382,7 @@ func play(rdb redis.UniversalClient, scripts walkScripts, seed uint64) (trace []
 		trace = w.trace
 		if p := recover(); p != nil {
 			err = brokenBy(p)
-			trace = append(trace, fmt.Sprint("ledger ", w.list("HGETALL", w.ledger())), fmt.Sprint("due ", w.list("ZRANGE", w.keys.dueJobs, 0, -1)))
+			trace = append(trace, fmt.Sprint("ledger ", w.list("HGETALL", w.ledger())), fmt.Sprint("due ", w.list("ZRANGE", w.keys.DueJobs, 0, -1)))
 		}
 	}()
 	w.do("FLUSHDB")
@@ -391,7 +403,7 @@ func play(rdb redis.UniversalClient, scripts walkScripts, seed uint64) (trace []
 func (w *walk) calms() {
 	for t := int64(0); t <= w.ticks; t++ {
 		for _, p := range w.policies {
-			c := Claim{Job: walkJob, Tick: fromMillis(nominal(t)), Policy: p}
+			c := Claim{Job: walkJob, Tick: rds.FromMillis(nominal(t)), Policy: p}
 			if w.text("GET", w.lockOf(&c)) == thief {
 				w.do("DEL", w.lockOf(&c))
 			}
@@ -410,7 +422,7 @@ func (w *walk) calms() {
 
 func newWalk(rdb redis.UniversalClient, scripts walkScripts, seed uint64) *walk {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	w := &walk{rdb: rdb, scripts: scripts, keys: newKeys("walk"), rng: rng, ticks: 5, alive: []bool{true, true, true},
+	w := &walk{rdb: rdb, scripts: scripts, keys: rds.NewKeys("walk"), rng: rng, ticks: 5, alive: []bool{true, true, true},
 		known: []int64{walkStart, walkStart, walkStart}, jitter: map[int64]int64{}, woken: map[[2]int64]bool{}, started: map[int64][]int{},
 		begun: set{}, finished: set{}, overlapped: set{}, touched: set{}, evidence: map[string]bool{}}
 	all := []Policy{Forbid, Queue, Replace, Allow}

@@ -48,7 +48,7 @@ func load(t *testing.T, rdb redis.UniversalClient, s walkScripts) {
 	t.Helper()
 	clocked := s.clocked()
 	for _, sc := range append(s.all(), clocked.all()...) {
-		if err := rdb.ScriptLoad(context.Background(), (*sc).source).Err(); err != nil {
+		if err := rdb.ScriptLoad(context.Background(), (*sc).Source).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // claimer asks Redis for ticks. Nothing of it changes once the replica is made.
 type claimer struct {
 	*life
 	replica   string
-	store     *lock.Store
+	store     *service.Store
 	clock     *clock
 	log       *slog.Logger
 	admission *admission
@@ -32,7 +33,7 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 			return nil, skip{}
 		}
 		run := uuid.NewString()
-		return &held{lease: unlocked{c.record.note, c.replica, w, run}, run: run}, skip{}
+		return &held{lease: unlocked{c.store.AppendHistory}, run: run}, skip{}
 	}
 	if until := w.worthUntil(); !until.IsZero() && !c.clock.slower().Before(until) { // the process stood still
 		return nil, skip{reason: superseded}
@@ -120,7 +121,7 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 		if until := w.worthUntil(); !until.IsZero() {
 			q.Until = c.clock.onRedis(until)
 		}
-		if l, a, err = c.store.Acquire(ctx, q); err == nil && w.heard(a) {
+		if l, a, err = c.store.Locks.Acquire(ctx, q); err == nil && w.heard(a) {
 			c.nudges.nudge() // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
 		}
 		if err == nil && a.Code == lock.Stale { // too late; or Redis' clock was set, and the claim said until when by the old one
@@ -217,7 +218,7 @@ func (c *claimer) claim(w *wake) lock.Claim {
 		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: uuid.NewString(), Replica: c.replica, TTL: sp.Lock.TTL,
 		Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period, Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
 		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
-		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint, Second: w.second, Member: w.member,
+		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint, CheckFirst: w.second, Member: w.member,
 	}
 	if w.member != "" {
 		return q

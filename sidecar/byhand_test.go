@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // What somebody asked for stays that, whoever brings it to its end.
@@ -91,7 +91,7 @@ func TestABackfillAnewHasAKeyOfItsOwnWhereverItIsRun(t *testing.T) {
 		w.at(30 * time.Second)
 		day := w.origin().AddDate(0, 0, -1)
 		id := uuid.NewString()
-		w.operator(func(s *lock.Store) {
+		w.operator(func(s *service.Store) {
 			w.must(s.Pause(w.t.Context(), "rare", "a test", time.Time{}))
 			if n, err := s.BackfillAnew(w.t.Context(), "rare", []time.Time{day}, id); n != 1 || err != nil {
 				t.Fatal(n, err)

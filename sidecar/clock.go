@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 
 // clock is the cluster clock: the time on which ticks come, the same on all replicas. It is what Redis' TIME has reached
 // for certain, by the bounds that round trips give, so that no job starts before its tick, going on by our own clock
-// while Redis is away. It is our own clock before Redis ever answered, beyond lock.MaxOffset, and for `clock: local`.
+// while Redis is away. It is our own clock before Redis ever answered, beyond service.MaxOffset, and for `clock: local`.
 type clock struct {
 	wall   func() time.Time         // this machine's
 	redis  func() (time.Time, bool) // what Redis' clock has reached; nil for `clock: local`
@@ -43,7 +43,7 @@ func (c *clock) Now() time.Time {
 		return own
 	}
 	at, ok := c.steady()
-	if !ok || at.Sub(own).Abs() > lock.MaxOffset {
+	if !ok || at.Sub(own).Abs() > service.MaxOffset {
 		return own
 	}
 	return at
@@ -52,7 +52,7 @@ func (c *clock) Now() time.Time {
 // wild tells whether Redis' time is too far off to be believed.
 func (c *clock) wild() bool {
 	d, ok := c.offset()
-	return ok && d.Abs() > lock.MaxOffset
+	return ok && d.Abs() > service.MaxOffset
 }
 
 // offset is Redis' time minus ours; 0 and false when Redis never answered or is not asked.

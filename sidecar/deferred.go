@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // deferred are the due members that this replica is busy with, or leaves alone for a while. Looks, fires and nudges use it at the
@@ -14,7 +14,7 @@ type deferred struct {
 
 	mu          sync.Mutex
 	busy        map[string]bool
-	left        map[string]leftAlone // by member; lock.TimerJobs stands for all timers
+	left        map[string]leftAlone // by member; service.TimerJobs stands for all timers
 	resumptions int
 }
 
@@ -80,7 +80,7 @@ func (d *deferred) leaveInPause(member, job string, until time.Time, heard int) 
 	}
 }
 
-// leaves tells whether a member, or with lock.TimerJobs every timer, is left alone now.
+// leaves tells whether a member, or with service.TimerJobs every timer, is left alone now.
 func (d *deferred) leaves(member string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,13 +88,13 @@ func (d *deferred) leaves(member string) bool {
 	return ok
 }
 
-// resume ends the time of a job's members; of all with lock.AnyJob.
+// resume ends the time of a job's members; of all with service.AnyJob.
 func (d *deferred) resume(job string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.resumptions++
 	for member, l := range d.left {
-		if job == lock.AnyJob || job == l.job {
+		if job == service.AnyJob || job == l.job {
 			delete(d.left, member)
 		}
 	}

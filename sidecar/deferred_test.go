@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func TestOneAtATimeIsBusyWithADueMember(t *testing.T) {
@@ -25,7 +25,7 @@ func TestOneAtATimeIsBusyWithADueMember(t *testing.T) {
 
 func TestWhatIsLeftAloneIsSoUntilItsTimeOrAResumption(t *testing.T) {
 	now := time.Now()
-	for resumed, want := range map[string][]string{"": {"a1", "b1", "t1"}, "a": {"b1", "t1"}, "b": {"a1", "t1"}, lock.AnyJob: nil} {
+	for resumed, want := range map[string][]string{"": {"a1", "b1", "t1"}, "a": {"b1", "t1"}, "b": {"a1", "t1"}, service.AnyJob: nil} {
 		d := newDeferred(&sync.WaitGroup{})
 		d.leave("a1", "a", now.Add(time.Second))
 		d.leave("b1", "b", now.Add(time.Second))

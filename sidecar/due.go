@@ -7,6 +7,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // strange is how long due ticks of jobs that this table lacks are left to replicas that may have them.
@@ -15,7 +16,7 @@ const strange = 24 * time.Hour
 // dueTicks fires what is due besides the table: ticks handed over, or set free by the end of the run before. Nothing of it
 // changes once the replica is made.
 type dueTicks struct {
-	store      *lock.Store
+	locks      *lock.Store
 	clock      *clock
 	log        *slog.Logger
 	jobs       func() roster
@@ -55,7 +56,7 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 	all := t.timers.all
 	switch {
-	case t.deferred.leaves(d.Member()), t.deferred.leaves(lock.TimerJobs), t.tooSoon(all.dueWake(all.now(), d, t.clock.Now())):
+	case t.deferred.leaves(d.Member()), t.deferred.leaves(service.TimerJobs), t.tooSoon(all.dueWake(all.now(), d, t.clock.Now())):
 	case t.rendezvous.standsBack(d):
 		t.deferred.leave(d.Member(), d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 	default:
@@ -117,7 +118,7 @@ func (t *dueTicks) drop(ctx context.Context, w *wake) bool {
 		return false
 	}
 	t.deferred.beside(w.member, func() {
-		ours, gaps, err := t.store.Drop(ctx, w.of, w.kind != kindTakeover) // which was fired
+		ours, gaps, err := t.locks.Drop(ctx, w.of, w.kind != kindTakeover) // which was fired
 		if ours && err == nil {
 			t.firer.record.skipped(w, skip{reason: r})
 		}
@@ -129,7 +130,7 @@ func (t *dueTicks) drop(ctx context.Context, w *wake) bool {
 // discard takes a tick out of the due set that nobody will ever fire.
 func (t *dueTicks) discard(ctx context.Context, d lock.Due, why string) {
 	t.deferred.beside(d.Member(), func() {
-		if ours, _, err := t.store.Drop(ctx, d, false); ours && err == nil {
+		if ours, _, err := t.locks.Drop(ctx, d, false); ours && err == nil {
 			t.log.Warn("a due tick is dropped", "job", d.Job, "tick", stamp(d.Tick), "kind", d.Kind, "why", why)
 		}
 	})

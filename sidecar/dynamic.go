@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // admitted is the executor of a job or timer of the API. The table in force says at each attempt whether it may be sent:
@@ -29,7 +29,7 @@ func (a admitted) Execute(ctx context.Context, r execute.Run) execute.Result {
 
 // dynamicJobs reads the jobs made through the API.
 type dynamicJobs struct {
-	store    *lock.Store
+	store    *service.Store
 	log      *slog.Logger
 	put      func([]config.Job) error // puts them to work
 	revision int64                    // of those at work; the looker's alone

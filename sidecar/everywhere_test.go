@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // What can be seen of a job that runs on every replica, and done about it.
@@ -16,10 +16,10 @@ import (
 const everywhere = "\njobs:\n  - {name: minute, schedule: '* * * * *', guarantee: every-replica, exec: {command: [x]}}\n"
 
 // beat is what a replica last said of itself.
-func (w *world) beat(name string) lock.Replica {
+func (w *world) beat(name string) service.Replica {
 	w.t.Helper()
-	var found lock.Replica
-	w.operator(func(s *lock.Store) {
+	var found service.Replica
+	w.operator(func(s *service.Store) {
 		all, err := s.Replicas(w.t.Context())
 		w.must(err)
 		for _, r := range all {
@@ -73,10 +73,10 @@ func TestAPauseHoldsAJobBackOnEveryReplica(t *testing.T) {
 				t.Errorf("the tick of minute %d was started %d times, want %d\n%s", minute, n, want, w.log())
 			}
 		}
-		operate := func(f func(s *lock.Store) error) { w.operator(func(s *lock.Store) { w.must(f(s)) }) }
+		operate := func(f func(s *service.Store) error) { w.operator(func(s *service.Store) { w.must(f(s)) }) }
 		w.at(30 * time.Second)
 		at(0, 3)
-		operate(func(s *lock.Store) error { return s.Pause(w.t.Context(), "minute", "incident", time.Time{}) })
+		operate(func(s *service.Store) error { return s.Pause(w.t.Context(), "minute", "incident", time.Time{}) })
 		w.at(90 * time.Second)
 		at(1, 0)
 		w.expect(3, "skips_total", "paused")
@@ -90,10 +90,10 @@ func TestAPauseHoldsAJobBackOnEveryReplica(t *testing.T) {
 			r.disconnect(false)
 		}
 		w.at(165 * time.Second)
-		operate(func(s *lock.Store) error { _, err := s.Resume(w.t.Context(), "minute"); return err })
+		operate(func(s *service.Store) error { _, err := s.Resume(w.t.Context(), "minute"); return err })
 		w.at(210 * time.Second)
 		at(3, 3)
-		operate(func(s *lock.Store) error {
+		operate(func(s *service.Store) error {
 			return s.Pause(w.t.Context(), "minute", "incident", w.origin().Add(5*time.Minute))
 		})
 		w.at(270 * time.Second)
@@ -111,7 +111,7 @@ func TestATickThatWaitsForTheAppIsHeldBackByAPauseThatBeginsMeanwhile(t *testing
 		app := &fakeApp{}
 		w.replica(time.Second, func(r *replica) { r.app = app })
 		w.at(20 * time.Second)
-		w.operator(func(s *lock.Store) { w.must(s.Pause(w.t.Context(), "minute", "incident", time.Time{})) })
+		w.operator(func(s *service.Store) { w.must(s.Pause(w.t.Context(), "minute", "incident", time.Time{})) })
 		w.at(25 * time.Second)
 		app.ready.Store(true)
 		w.at(40 * time.Second)

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // What counts as failed, in the history, the metrics and the log alike.
@@ -22,7 +22,7 @@ import (
 func (w *world) settled(job string) []string {
 	w.t.Helper()
 	var all []string
-	w.operator(func(s *lock.Store) {
+	w.operator(func(s *service.Store) {
 		entries, err := s.History(w.t.Context(), job, 1000)
 		w.must(err)
 		failures, err := s.Failures(w.t.Context(), job, 1000)
@@ -45,10 +45,10 @@ func (w *world) settled(job string) []string {
 	return all
 }
 
-func (w *world) last(job string) *lock.Entry {
+func (w *world) last(job string) *service.Entry {
 	w.t.Helper()
-	var last *lock.Entry
-	w.operator(func(s *lock.Store) {
+	var last *service.Entry
+	w.operator(func(s *service.Store) {
 		states, err := s.States(w.t.Context(), []string{job})
 		w.must(err)
 		last = states[job].Last

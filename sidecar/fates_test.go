@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Each tick of a schedule has one fate: it is fired, or it came due while a run was in its way, or it is counted as missed.
@@ -172,14 +172,14 @@ func TestWhatWasMissedBeforeAPauseIsCounted(t *testing.T) {
 					if c.until != 0 {
 						until = w.origin().Add(c.until)
 					}
-					w.operator(func(s *lock.Store) { w.must(s.Pause(w.t.Context(), "three", "", until)) })
+					w.operator(func(s *service.Store) { w.must(s.Pause(w.t.Context(), "three", "", until)) })
 					w.at(25 * time.Second)
 					for _, r := range w.replicas {
 						r.disconnect(false)
 					}
 					if c.resume != 0 {
 						w.at(c.resume)
-						w.operator(func(s *lock.Store) {
+						w.operator(func(s *service.Store) {
 							_, err := s.Resume(w.t.Context(), "three")
 							w.must(err)
 						})
@@ -208,7 +208,7 @@ func TestMissedTicksOnBothSidesOfAPauseAreCounted(t *testing.T) {
 		w.at(30 * time.Second)
 		r.disconnect(true)
 		w.at(3*time.Minute + 30*time.Second) // three were missed
-		w.operator(func(s *lock.Store) {
+		w.operator(func(s *service.Store) {
 			w.must(s.Pause(w.t.Context(), "minute", "", w.origin().Add(6*time.Minute+30*time.Second)))
 		})
 		w.at(9*time.Minute + 30*time.Second) // and two more; the ninth is fired late

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func guarantees(t *testing.T) string {
@@ -34,7 +34,7 @@ func TestTheGuaranteesStateTheFiguresOfTheSidecar(t *testing.T) {
 		{"(without one, under `missed: skip`, for %s)", punctual, 1},
 		{"under `all` the newest and the %s before it", maxOlder, 1},
 		{"A tick that every replica's app has refused goes %s further rounds through all replicas", 5, 1},
-		{"An offset between Redis' clock and a replica's beyond %s is not believed", lock.MaxOffset, 1},
+		{"An offset between Redis' clock and a replica's beyond %s is not believed", service.MaxOffset, 1},
 		// One look may find that the connection was cut, and the next one finds the data gone.
 		{"a replica notices within %s of its answering again", 2 * lookEvery, 1},
 	} {

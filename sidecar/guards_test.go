@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // A machine is suspended between the claim and the tick, for longer than the lease: when it goes on, nobody has told the
@@ -197,7 +197,7 @@ jobs:
 func TestAHeartbeatTellsNothingOfAJobThatHasLeft(t *testing.T) {
 	simulate(t, "jobs:\n  - {name: off, schedule: '* * * * *', suspend: true, exec: {command: [x]}}", func(w *world) {
 		r := w.replica(0)
-		skips := func() map[string]lock.Skip {
+		skips := func() map[string]service.Skip {
 			all, err := r.store.Replicas(w.t.Context())
 			w.must(err)
 			return all[0].Skips

@@ -12,16 +12,17 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/internal/text"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // heartbeat tells in Redis how this replica fares, for those who look at the service from outside, and for the rendezvous.
 type heartbeat struct {
-	store      *lock.Store
+	store      *service.Store
 	clock      *clock
 	rendezvous *rendezvous
 	log        *slog.Logger
-	self       lock.Replica // name, version and process
+	self       service.Replica // name, version and process
 	status     func() status
 	spec       func(job string) *spec
 
@@ -31,8 +32,8 @@ type heartbeat struct {
 	twin  time.Time // when another process' heartbeat was last seen under this one's name; zero = never, or not lately
 
 	mu    sync.Mutex
-	skips map[string]lock.Skip  // by job, the newest that was not for another replica's fire
-	ran   map[string]lock.Entry // by job that runs on every replica, its newest run here
+	skips map[string]service.Skip  // by job, the newest that was not for another replica's fire
+	ran   map[string]service.Entry // by job that runs on every replica, its newest run here
 }
 
 // errNoAnswer is why a replica takes nothing at first.
@@ -80,7 +81,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 		r.Ready = now.idle.Error()
 	}
 	if now.reloaded != nil {
-		r.Reload = lock.OneLine(truncate(inShort(now.reloaded), maxDetail))
+		r.Reload = text.OneLine(truncate(inShort(now.reloaded), maxDetail))
 	}
 	return h.store.Beat(ctx, r)
 }
@@ -98,7 +99,7 @@ func (h *heartbeat) hasTwin(ctx context.Context) bool {
 		}
 		h.twin = time.Now()
 	}
-	if time.Since(h.twin) > lock.Silent {
+	if time.Since(h.twin) > service.HeartbeatTimeout {
 		h.twin = time.Time{}
 	}
 	return !h.twin.IsZero()
@@ -106,7 +107,7 @@ func (h *heartbeat) hasTwin(ctx context.Context) bool {
 
 // compare says once, while Redis' clock and ours lie too far apart, how far those of the other replicas are off: that
 // tells whose is wrong.
-func (h *heartbeat) compare(others []lock.Replica) {
+func (h *heartbeat) compare(others []service.Replica) {
 	if !h.clock.wild() {
 		h.told = false
 		return
@@ -156,7 +157,7 @@ func (h *heartbeat) note(w *wake, r reason) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.skips[w.spec.Name] = lock.Skip{Tick: w.tick, Reason: string(r), At: h.clock.Now()}
+	h.skips[w.spec.Name] = service.Skip{Tick: w.tick, Reason: string(r), At: h.clock.Now()}
 }
 
 // forget drops what is kept of a job that has left.
@@ -168,7 +169,7 @@ func (h *heartbeat) forget(job string) {
 }
 
 // result keeps how a job's newest run here ended, which runs on every replica: no ledger has it.
-func (h *heartbeat) result(e lock.Entry) {
+func (h *heartbeat) result(e service.Entry) {
 	e.Detail = truncate(e.Detail, maxResult)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -179,17 +180,17 @@ func (h *heartbeat) result(e lock.Entry) {
 const maxResult = 200
 
 // results are those of the jobs that run on every replica now.
-func (h *heartbeat) results() map[string]lock.Entry {
+func (h *heartbeat) results() map[string]service.Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	maps.DeleteFunc(h.ran, func(name string, _ lock.Entry) bool {
+	maps.DeleteFunc(h.ran, func(name string, _ service.Entry) bool {
 		sp := h.spec(name)
 		return sp == nil || sp.claims()
 	})
 	return maps.Clone(h.ran)
 }
 
-func (h *heartbeat) skipped() map[string]lock.Skip {
+func (h *heartbeat) skipped() map[string]service.Skip {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.skips)

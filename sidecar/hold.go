@@ -3,14 +3,14 @@ package sidecar
 import (
 	"context"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // A pause of a job that is claimed is Redis' to keep: it refuses the claim. A job that runs on every replica asks nobody, so
 // its pauses are read at each look. Such a replica goes by what it heard last while Redis is away, as it goes on firing.
 
 // readHolds reads the pauses of the jobs that run on every replica.
-func readHolds(ctx context.Context, store *lock.Store, jobs roster) {
+func readHolds(ctx context.Context, store *service.Store, jobs roster) {
 	var names []string
 	for name, j := range jobs {
 		if sp := j.now(); sp != nil && !sp.claims() {
@@ -30,9 +30,9 @@ func readHolds(ctx context.Context, store *lock.Store, jobs roster) {
 }
 
 // hold records which pauses a job has.
-func (j *job) hold(state lock.JobState) {
-	var holds []lock.Pause
-	for _, p := range []*lock.Pause{state.Paused, state.PausedAll} {
+func (j *job) hold(state service.JobState) {
+	var holds []service.Pause
+	for _, p := range []*service.Pause{state.Paused, state.PausedAll} {
 		if p != nil {
 			holds = append(holds, *p)
 		}

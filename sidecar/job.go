@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // job is what a replica keeps under one name, from the table that brings the name to the one that drops it. A reload swaps its
@@ -13,9 +14,9 @@ type job struct {
 	name string
 
 	mu    sync.Mutex
-	spec  *spec        // in force; nil once the job has left the table
-	ticks ticks        // what is known of the ticks of that spec
-	holds []lock.Pause // of a job that every replica runs: what holds it back, as Redis last said
+	spec  *spec           // in force; nil once the job has left the table
+	ticks ticks           // what is known of the ticks of that spec
+	holds []service.Pause // of a job that every replica runs: what holds it back, as Redis last said
 }
 
 // now is the spec in force; nil once the job has left the table, and of no job.

@@ -19,39 +19,34 @@ type held struct {
 type lease interface {
 	Trusted() bool
 	Keep(context.Context) (context.Context, func())
-	Finish(ctx context.Context, delay time.Duration, e *lock.Entry) (lock.Settled, error)
-	Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error)
-	GiveUp(ctx context.Context, e *lock.Entry) (lock.Settled, error)
-	Handover(ctx context.Context, wait time.Duration, e *lock.Entry) (lock.Settled, error)
-	NextRound(ctx context.Context, wait time.Duration, e *lock.Entry) (lock.Settled, error)
+	Finish(ctx context.Context, delay time.Duration, e lock.Ending) (lock.Settled, error)
+	Requeue(ctx context.Context, e lock.Ending) (lock.Settled, error)
+	GiveUp(ctx context.Context, e lock.Ending) (lock.Settled, error)
+	Handover(ctx context.Context, wait time.Duration, e lock.Ending) (lock.Settled, error)
+	NextRound(ctx context.Context, wait time.Duration, e lock.Ending) (lock.Settled, error)
 	Release(context.Context) error
 }
 
 // unlocked is the lease of a job that runs on every replica: there is none, only a history.
 type unlocked struct {
-	note    func(context.Context, *lock.Entry) error
-	replica string
-	wake    *wake
-	run     string
+	note func(context.Context, lock.Ending) error
 }
 
 func (unlocked) Trusted() bool                                      { return true }
 func (unlocked) Keep(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
-func (u unlocked) Finish(ctx context.Context, _ time.Duration, e *lock.Entry) (lock.Settled, error) {
-	w := u.wake
-	e.Job, e.Tick, e.Run, e.Replica, e.Kind = w.spec.Name, w.tick, u.run, u.replica, w.kind
+func (u unlocked) Finish(ctx context.Context, _ time.Duration, e lock.Ending) (lock.Settled, error) {
 	return lock.OK, u.note(ctx, e)
 }
-func (u unlocked) Requeue(ctx context.Context, e *lock.Entry) (lock.Settled, error) {
+func (u unlocked) Requeue(ctx context.Context, e lock.Ending) (lock.Settled, error) {
 	return u.Finish(ctx, 0, e)
 }
-func (u unlocked) GiveUp(ctx context.Context, e *lock.Entry) (lock.Settled, error) {
+func (u unlocked) GiveUp(ctx context.Context, e lock.Ending) (lock.Settled, error) {
 	return u.Finish(ctx, 0, e)
 }
-func (unlocked) Handover(context.Context, time.Duration, *lock.Entry) (lock.Settled, error) {
+func (unlocked) Handover(context.Context, time.Duration, lock.Ending) (lock.Settled, error) {
 	return "", errors.New("a job that runs on every replica is not handed over")
 }
-func (u unlocked) NextRound(ctx context.Context, wait time.Duration, e *lock.Entry) (lock.Settled, error) {
+func (u unlocked) NextRound(ctx context.Context, wait time.Duration, e lock.Ending) (lock.Settled, error) {
 	return u.Handover(ctx, wait, e)
 }
 func (unlocked) Release(context.Context) error { return nil }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // lookEvery is how often a replica looks at what runs and what is due: one round trip, which also reads Redis' time.
@@ -13,7 +13,7 @@ const lookEvery = time.Second
 // looker looks at the service's runs and due ticks, once a second, for as long as the replica accepts work. It hands what it sees
 // to those who deal with it, one after the other.
 type looker struct {
-	store    *lock.Store
+	store    *service.Store
 	jobs     func() roster
 	nudges   *nudges   // anybody's
 	deferred *deferred // looks, fires and nudges use it
@@ -82,7 +82,7 @@ func (l *looker) look(ctx context.Context) {
 		l.standing.checkFitness(ctx)
 	}
 	l.next = l.comesNext(seen)
-	l.timers.unreadable = min(seen.Strange, maxStrange)
+	l.timers.unreadable = min(seen.Undecodable, maxStrange)
 	l.dynamic.take(ctx, seen.Jobs)
 	refused, err := l.register.all(ctx, seen.Born)
 	l.standing.registered(ctx, refused, err)
@@ -94,12 +94,12 @@ func (l *looker) look(ctx context.Context) {
 
 // comesNext is when there is something else to take, as far as a look has seen. The next timer is nothing to look for while
 // none can be taken: when thousands come due meanwhile, each would cost a look.
-func (l *looker) comesNext(seen lock.Sight) time.Time {
+func (l *looker) comesNext(seen service.Snapshot) time.Time {
 	now, _ := l.store.Now()
 	switch {
 	case seen.NextTimer.IsZero() || !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer):
 		return seen.Next
-	case l.deferred.leaves(lock.TimerJobs):
+	case l.deferred.leaves(service.TimerJobs):
 		return seen.Next
 	case l.timers.room() == 0:
 		if seen.NextTimer.Sub(now) < lookEvery {

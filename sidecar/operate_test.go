@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func (w *world) must(err error) {
@@ -169,7 +169,7 @@ jobs:
 			time.Since(b.Seen) > 6*time.Second {
 			t.Errorf("%+v", b)
 		}
-		want := lock.Skip{Tick: w.origin(), Reason: "suspended", At: b.Skips["minute"].At}
+		want := service.Skip{Tick: w.origin(), Reason: "suspended", At: b.Skips["minute"].At}
 		if s := b.Skips["minute"]; s != want || s.At.Sub(w.origin()).Abs() > time.Second {
 			t.Errorf("the last skip is %+v, want %+v", s, want)
 		}
@@ -268,7 +268,7 @@ jobs:
 		r := w.replica(10 * time.Second)
 		w.at(10 * time.Second)
 		var ticks []time.Time
-		for i := range lock.MaxBackfill {
+		for i := range service.MaxBackfill {
 			ticks = append(ticks, w.origin().Add(time.Duration(i-3000)*time.Hour))
 		}
 		for range 2 {

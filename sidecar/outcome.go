@@ -8,6 +8,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // reason says why a wake did not fire.
@@ -49,7 +50,7 @@ const (
 
 // handedOver stands in the history for a tick that this replica could not start and gave to another one. No run has ended
 // by it, so it is none of the outcomes that are counted.
-const handedOver outcome = lock.HandedOver
+const handedOver outcome = service.HandedOver
 
 var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, declined, notStarted, wasInterrupted, shutdown}
 

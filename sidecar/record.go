@@ -5,16 +5,19 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // recorder is the one place where outcomes become log lines, counters and pings. The history entry is written by the script
 // that settles the run: see entry. Nothing of it changes once the replica is made.
 type recorder struct {
 	*life
-	store     *lock.Store
+	replica   string
+	locks     *lock.Store
 	clock     *clock
 	log       *slog.Logger
 	metrics   *metrics
@@ -119,7 +122,7 @@ func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
 func (r *recorder) interrupted(name, run string, rec lock.Record, detail string) {
 	label := name
 	if isTimer(name) {
-		label = lock.TimerJobs
+		label = service.TimerJobs
 	}
 	sp := r.spec(name)
 	if sp != nil {
@@ -156,7 +159,7 @@ func (r *recorder) book(sp *spec, gaps string) {
 		ctx, cancel := context.WithTimeout(context.Background(), sp.Lock.TTL)
 		defer cancel()
 		defer context.AfterFunc(r.working, cancel)()
-		switch ours, err := r.store.Book(ctx, sp.Name, gaps, n); {
+		switch ours, err := r.locks.Book(ctx, sp.Name, gaps, n); {
 		case err != nil: // whoever asks next will be told of them
 			r.log.Debug("missed ticks are not counted yet", "job", sp.Name, "err", err)
 		case ours && n > 0:
@@ -167,9 +170,10 @@ func (r *recorder) book(sp *spec, gaps string) {
 }
 
 // entry is what the history in Redis keeps of a run.
-func (r *recorder) entry(sp *spec, end *ended) *lock.Entry {
-	e := &lock.Entry{
-		Attempt: end.attempt, Outcome: string(end.outcome), Failed: sp.bad(end.outcome),
+func (r *recorder) entry(w *wake, h *held, end *ended) *service.Entry {
+	e := &service.Entry{
+		Job: w.spec.Name, Tick: w.tick, Run: h.run, Replica: r.replica, Kind: w.kind,
+		Attempt: end.attempt, Outcome: string(end.outcome), Failed: w.spec.bad(end.outcome),
 		Ended: r.clock.onRedis(r.clock.Now()), Took: end.took,
 	}
 	if e.Took > 0 {
@@ -180,13 +184,7 @@ func (r *recorder) entry(sp *spec, end *ended) *lock.Entry {
 		if e.Failed && end.result.Reason != "" {
 			e.Detail += ": " + end.result.Reason
 		}
-		e.Detail = truncate(lock.OneLine(e.Detail), maxDetail)
+		e.Detail = truncate(text.OneLine(e.Detail), maxDetail)
 	}
 	return e
-}
-
-// note keeps the end of a run that had no lock.
-func (r *recorder) note(ctx context.Context, e *lock.Entry) error {
-	r.heartbeat.result(*e)
-	return r.store.Note(ctx, e)
 }

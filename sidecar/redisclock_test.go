@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Redis' clock is set: by an operator, or by a failover to a server whose clock is another one.
@@ -219,11 +219,11 @@ func TestAResumeWhileRedisClockIsWrongSilencesNothing(t *testing.T) {
 					w.replica(time.Millisecond)
 				}
 				w.at(10 * time.Second)
-				w.operator(func(s *lock.Store) { w.must(s.Pause(w.t.Context(), "four", "", time.Time{})) })
+				w.operator(func(s *service.Store) { w.must(s.Pause(w.t.Context(), "four", "", time.Time{})) })
 				w.at(15 * time.Second)
 				w.redisIsAhead(ahead)
 				w.at(22 * time.Second)
-				w.operator(func(s *lock.Store) {
+				w.operator(func(s *service.Store) {
 					_, err := s.Resume(w.t.Context(), "four")
 					w.must(err)
 				})

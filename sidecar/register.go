@@ -32,7 +32,7 @@ func (g *registrar) all(ctx context.Context, born time.Time) (refused string, wh
 	all := append(slices.AppendSeq(make([]*job, 0, len(jobs)+1), maps.Values(jobs)), g.timers)
 	if !g.timers.registerDue() && !born.Equal(g.timers.bornAt()) {
 		g.log.Warn("Redis has lost its data: registering all jobs anew")
-		g.store.CheckLeases()
+		g.store.CheckLeases("")
 		for _, j := range all {
 			j.forget()
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // rendezvous knows the other replicas, and by rendezvous hashing which one asks first for a tick. The others ask a moment later, and
@@ -16,14 +17,14 @@ import (
 // who is first: replicas that disagree race as they would without it.
 type rendezvous struct {
 	replica string // this one
-	store   *lock.Store
+	store   *service.Store
 	peers   atomic.Pointer[[]string] // the others that were seen lately and take ticks; nil = nobody was looked for
 
 	looking chan struct{} // holds one element while allRefused looks who they are
 	seen    time.Time     // when it last did
 }
 
-func newRendezvous(replica string, store *lock.Store) *rendezvous {
+func newRendezvous(replica string, store *service.Store) *rendezvous {
 	return &rendezvous{replica: replica, store: store, looking: make(chan struct{}, 1)}
 }
 
@@ -75,14 +76,14 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	return v.allIn(list)
 }
 
-// beatEvery is how often a replica says in Redis what it is and how it fares. lock.Silent is three times that.
+// beatEvery is how often a replica says in Redis what it is and how it fares. service.HeartbeatTimeout is three times that.
 const beatEvery = 5 * time.Second
 
 // seenLately is how old the last heartbeat of a replica may be that is taken to be there.
 const seenLately = 2*beatEvery + time.Second
 
 // look reads who else has sent a heartbeat lately. When Redis does not say, those seen last are the peers, and it is not ok.
-func (v *rendezvous) look(ctx context.Context) (others []lock.Replica, ok bool) {
+func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok bool) {
 	all, err := v.store.Replicas(ctx)
 	now, ok := v.store.Now()
 	if err != nil || !ok {

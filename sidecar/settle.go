@@ -51,7 +51,7 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 		ctx, cancel := s.afterwards(w)
 		defer cancel()
 		// That the run is not known any more is the answer to a repeated question: it was handed over by the first one.
-		_, err := next(ctx, wait, s.record.entry(w.spec, &handed))
+		_, err := next(ctx, wait, s.record.entry(w, h, &handed).Ending())
 		return err
 	}
 	err := hand()
@@ -72,15 +72,19 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 func (s *settler) settle(w *wake, h *held, end *ended) (counted bool) {
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
+	entry := s.record.entry(w, h, end)
+	if !w.spec.claims() {
+		s.record.heartbeat.result(*entry)
+	}
 	var settled lock.Settled
 	var err error
 	switch {
 	case end.outcome == notStarted:
-		settled, err = h.GiveUp(ctx, s.record.entry(w.spec, end))
+		settled, err = h.GiveUp(ctx, entry.Ending())
 	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
-		settled, err = h.Requeue(ctx, s.record.entry(w.spec, end))
+		settled, err = h.Requeue(ctx, entry.Ending())
 	default:
-		settled, err = h.Finish(ctx, w.spec.safetyDelay(), s.record.entry(w.spec, end))
+		settled, err = h.Finish(ctx, w.spec.safetyDelay(), entry.Ending())
 	}
 	if w.member != "" {
 		s.nudges.nudge() // there may be more for this job

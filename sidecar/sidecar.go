@@ -10,15 +10,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Options of a Sidecar. All but Redis, Process, Notify, Wall and Nap are required.
 type Options struct {
 	Table   *config.Table
-	Store   *lock.Store
+	Store   *service.Store
 	Redis   string // where Redis is, for the log
 	Replica string // name of this replica: one word
 	Version string
@@ -42,7 +42,7 @@ type Options struct {
 type Sidecar struct {
 	*life
 	*atWork
-	store     *lock.Store
+	store     *service.Store
 	clock     *clock
 	log       *slog.Logger
 	metrics   *metrics
@@ -75,7 +75,7 @@ func New(o Options) (*Sidecar, error) {
 	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, s.Table); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
-	s.metrics.add(lock.TimerJobs)
+	s.metrics.add(service.TimerJobs)
 	s.metrics.reloaded(o.Wall(), true)
 	if o.Table.Ready != nil {
 		s.admission.unready = notAsked
@@ -91,11 +91,11 @@ func New(o Options) (*Sidecar, error) {
 func (s *Sidecar) wire(o Options) {
 	nudges, deferred, timer, peers := newNudges(), newDeferred(&s.runs), newTimerJob(), newRendezvous(o.Replica, s.store)
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status, spec: s.spec,
-		self:  lock.Replica{Name: o.Replica, Version: o.Version, Process: o.Process},
-		skips: map[string]lock.Skip{}, ran: map[string]lock.Entry{}}
-	record := &recorder{life: s.life, store: s.store, clock: s.clock, log: s.log, metrics: s.metrics, heartbeat: s.heartbeat,
+		self:  service.Replica{Name: o.Replica, Version: o.Version, Process: o.Process},
+		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
+	record := &recorder{life: s.life, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log, metrics: s.metrics, heartbeat: s.heartbeat,
 		notify: o.Notify, spec: s.spec}
-	register := &registrar{store: s.store, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
+	register := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, admission: s.admission, rendezvous: peers, nudges: nudges, record: record,
 		claimer: &claimer{life: s.life, replica: o.Replica, store: s.store, clock: s.clock, log: s.log, admission: s.admission,
 			register: register, nudges: nudges, record: record},
@@ -110,11 +110,11 @@ func (s *Sidecar) wire(o Options) {
 	}
 	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, register: register, timers: timers,
 		standing: standing{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about, trouble: trouble{redis: o.Redis}, up: true},
-		takeover: takeover{replica: o.Replica, runs: s.store.NewWatcher(), log: s.log, spec: s.spec, count: record.interrupted},
+		takeover: takeover{replica: o.Replica, runs: s.store.Locks.NewWatcher(), log: s.log, spec: s.spec, count: record.interrupted},
 		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
-		due: &dueTicks{store: s.store, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers, rendezvous: peers,
+		due: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers, rendezvous: peers,
 			admission: s.admission, deferred: deferred, nudges: nudges, firer: s.firer},
 	}
 	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, admission: s.admission, nudges: nudges, metrics: s.metrics, log: s.log}
@@ -234,7 +234,7 @@ func (s *Sidecar) finish() {
 		s.log.Warn("the shutdown grace is over: cancelling what still runs")
 	}
 	s.stopWorking(errShutdown)
-	s.store.Hurry()
+	s.store.Locks.BeginShutdown()
 	<-done
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // spec is what a table says of a job, ready for work. Once put in force it does not change.
@@ -46,6 +47,6 @@ func (sp *spec) safetyDelay() time.Duration {
 }
 
 func isTimer(job string) bool {
-	_, ok := lock.TimerID(job)
+	_, ok := service.TimerID(job)
 	return ok
 }

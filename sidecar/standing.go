@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 
 	"github.com/solotick/solotick/internal/diagnosis"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // standing is how the replica stands with Redis, for the log, the metrics and the readiness. The looker's alone, except where a
 // field says otherwise.
 type standing struct {
-	store   *lock.Store
+	store   *service.Store
 	log     *slog.Logger
 	metrics *metrics
 	timers  *job         // stands for all timers: the first that is registered
@@ -55,7 +55,7 @@ func (s *standing) registered(ctx context.Context, refused string, err error) {
 
 // checkFitness says what is wrong with the Redis that has come: it may be another one than before.
 func (s *standing) checkFitness(ctx context.Context) {
-	problems, err := s.store.Fitness(ctx)
+	problems, err := s.store.CheckServer(ctx)
 	if err != nil {
 		s.log.Warn("Redis could not be checked", "err", err)
 		return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // takeover deals with runs whose replica is gone: they are written down as interrupted, once, and under at-least-once they are due
@@ -27,10 +28,12 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 	for _, r := range t.runs.Unchanged(runs, t.ttl) {
 		all.Go(func() {
 			var detail string
-			rec, ours, err := t.runs.Reap(ctx, r, func(rec lock.Record) lock.Entry {
+			rec, ours, err := t.runs.Reap(ctx, r, func(rec lock.Record) lock.Ending {
 				detail = fmt.Sprintf("replica %s stopped renewing its lease at %s: it died, was stopped or lost Redis; replica %s noticed that",
 					rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), t.replica)
-				return lock.Entry{Outcome: string(wasInterrupted), Failed: true, Detail: detail}
+				e := service.Entry{Job: r.Job, Tick: rec.Tick, Run: r.Run, Replica: rec.Replica, Kind: rec.Kind, Attempt: rec.Attempt,
+					Outcome: string(wasInterrupted), Failed: true, Detail: detail}
+				return e.Ending()
 			})
 			switch {
 			case err != nil:

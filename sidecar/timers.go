@@ -10,6 +10,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Timers are jobs of one tick, made through the API and kept in Redis alone: a replica reads one when it is due, and
@@ -34,7 +35,7 @@ var nothingMore = func() *schedule.Schedule {
 // timers fires the timers that are due.
 type timers struct {
 	all       *job // stands for all timers: it has no ticks of its own
-	store     *lock.Store
+	store     *service.Store
 	clock     *clock
 	log       *slog.Logger
 	newSpec   func(config.Job) *spec
@@ -49,15 +50,15 @@ type timers struct {
 
 // newTimerJob makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
 func newTimerJob() *job {
-	c := config.Job{Name: lock.TimerJobs, Fingerprint: lock.TimerJobs, Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}
-	sp := &spec{Job: c, label: lock.TimerJobs}
+	c := config.Job{Name: service.TimerJobs, Fingerprint: service.TimerJobs, Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}
+	sp := &spec{Job: c, label: service.TimerJobs}
 	sp.life, sp.end = context.WithCancel(context.Background())
-	return &job{name: lock.TimerJobs, spec: sp}
+	return &job{name: service.TimerJobs, spec: sp}
 }
 
 // read reads a timer that is due from Redis, and makes a job of it.
 func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
-	id, _ := lock.TimerID(d.Job)
+	id, _ := service.TimerID(d.Job)
 	source, _, err := t.store.Timer(ctx, id)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 	}
 	timer.Job.Schedule = nothingMore
 	sp := t.newSpec(timer.Job)
-	sp.label = lock.TimerJobs
+	sp.label = service.TimerJobs
 	known := t.all.known(t.all.now())
 	return &job{name: d.Job, spec: sp, ticks: ticks{born: known.born, since: known.since, registered: known.registered}}, nil
 }
@@ -77,7 +78,7 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 // those that it is busy with, or has put off, or cannot read, and that may all lie before them. One at least, by which it
 // knows that it leaves something to others.
 func (t *timers) wanted() int64 {
-	if t.deferred.leaves(lock.TimerJobs) {
+	if t.deferred.leaves(service.TimerJobs) {
 		return 1
 	}
 	return t.timing.Load() + t.room() + t.unreadable + t.deferred.timers() + 1
@@ -121,7 +122,7 @@ func (t *timers) fire(ctx context.Context, d lock.Due) {
 		w.place = place
 		heard := t.deferred.heard()
 		if why := t.firer.fire(w); why.reason == paused { // the pause is that of all timers
-			t.deferred.leaveInPause(lock.TimerJobs, lock.TimerJobs, pauseOver(why, t.clock.Now()), heard)
+			t.deferred.leaveInPause(service.TimerJobs, service.TimerJobs, pauseOver(why, t.clock.Now()), heard)
 		}
 	})
 }
@@ -131,11 +132,11 @@ func (t *timers) fire(ctx context.Context, d lock.Due) {
 func (t *timers) unread(ctx context.Context, d lock.Due, err error) {
 	var problems config.Problems
 	switch {
-	case errors.Is(err, lock.ErrNoTimer):
-		if ours, _, err := t.store.Drop(ctx, d, false); ours && err == nil {
+	case errors.Is(err, service.ErrNoTimer):
+		if ours, _, err := t.store.Locks.Drop(ctx, d, false); ours && err == nil {
 			t.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
 		}
-	case errors.As(err, &problems), errors.Is(err, lock.ErrBadTimer): // it may be another version's, which can read it
+	case errors.As(err, &problems), errors.Is(err, service.ErrBadTimer): // it may be another version's, which can read it
 		t.deferred.leave(d.Member(), d.Job, time.Now().Add(pauseRetry))
 		t.log.Warn("a timer that is due cannot be read", "job", d.Job, "err", err)
 	case ctx.Err() == nil:

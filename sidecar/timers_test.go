@@ -11,6 +11,7 @@ import (
 
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 const noJobs = "\njobs: []"
@@ -222,7 +223,7 @@ func TestPausedTimersAreLeftAloneAndTakenUpWhenTheyAreResumed(t *testing.T) {
 	simulate(t, noJobs, func(w *world) {
 		r := w.replica(10 * time.Millisecond)
 		w.at(0)
-		w.must(r.store.Pause(w.t.Context(), lock.TimerJobs, "", time.Time{}))
+		w.must(r.store.Pause(w.t.Context(), service.TimerJobs, "", time.Time{}))
 		for i := range 10 {
 			w.setTimer(fmt.Sprintf("t%d", i), time.Second, "")
 		}
@@ -231,12 +232,12 @@ func TestPausedTimersAreLeftAloneAndTakenUpWhenTheyAreResumed(t *testing.T) {
 		if n := w.sum("skips_total", "@timers", "paused"); n < 1 || n > 10 {
 			t.Errorf("they were asked for %v times", n)
 		}
-		_, err := r.store.Resume(w.t.Context(), lock.TimerJobs)
+		_, err := r.store.Resume(w.t.Context(), service.TimerJobs)
 		w.must(err)
 		w.at(30*time.Second + 300*time.Millisecond)
 		w.expect(10, "fires_total")
 		// A pause that ends by itself.
-		w.must(r.store.Pause(w.t.Context(), lock.TimerJobs, "", w.origin().Add(45*time.Second)))
+		w.must(r.store.Pause(w.t.Context(), service.TimerJobs, "", w.origin().Add(45*time.Second)))
 		w.setTimer("late", 31*time.Second, "")
 		w.at(44 * time.Second)
 		w.expect(10, "fires_total")
@@ -259,7 +260,7 @@ func (w *world) pauseWhatIsDue(r *replica, job string) {
 
 // TestAResumptionThatOvertakesARefusalIsHeard has the nudge come before what is due was put off.
 func TestAResumptionThatOvertakesARefusalIsHeard(t *testing.T) {
-	for paused, due := range map[string]string{lock.TimerJobs: "timer:a", "hourly": "hourly"} {
+	for paused, due := range map[string]string{service.TimerJobs: "timer:a", "hourly": "hourly"} {
 		t.Run(paused, func(t *testing.T) {
 			simulate(t, hourly, func(w *world) {
 				var resumed atomic.Bool
@@ -287,7 +288,7 @@ func TestAResumptionThatOvertakesARefusalIsHeard(t *testing.T) {
 
 // TestAResumptionThatIsNotHeardCostsSeconds has it come while the replica cannot hear it.
 func TestAResumptionThatIsNotHeardCostsSeconds(t *testing.T) {
-	for paused, due := range map[string]string{lock.TimerJobs: "timer:a", "hourly": "hourly"} {
+	for paused, due := range map[string]string{service.TimerJobs: "timer:a", "hourly": "hourly"} {
 		t.Run(paused, func(t *testing.T) {
 			simulate(t, gated+hourly, func(w *world) {
 				r := w.replica(time.Millisecond)
@@ -353,9 +354,9 @@ func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
 				release := func() { app.ready.Store(true) }
 				switch why {
 				case "they are paused":
-					w.must(r.store.Pause(w.t.Context(), lock.TimerJobs, "", time.Time{}))
+					w.must(r.store.Pause(w.t.Context(), service.TimerJobs, "", time.Time{}))
 					release = func() {
-						_, err := r.store.Resume(w.t.Context(), lock.TimerJobs)
+						_, err := r.store.Resume(w.t.Context(), service.TimerJobs)
 						w.must(err)
 					}
 				case "no place is free":

@@ -25,6 +25,7 @@ import (
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // world is a service in a synctest bubble: replicas of the real sidecar on the real scripts in miniredis, over
@@ -134,7 +135,7 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 	}
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: r.dial}, 0)
 	boottime := func() time.Duration { return time.Since(w.began) + time.Duration(r.slept.Load()) }
-	store, err := lock.New(r.client, "test", lock.Options{Boottime: boottime})
+	store, err := service.New(r.client, "test", lock.Options{Boottime: boottime})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -322,12 +323,12 @@ func (w *world) tellTime() {
 }
 
 // operator gives f a store of somebody who is no replica.
-func (w *world) operator(f func(s *lock.Store)) {
+func (w *world) operator(f func(s *service.Store)) {
 	w.t.Helper()
 	far := &replica{world: w, name: "operator"}
 	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: far.dial}, 0)
 	defer client.Close()
-	store, err := lock.New(client, "test", lock.Options{Boottime: func() time.Duration { return time.Since(w.began) }})
+	store, err := service.New(client, "test", lock.Options{Boottime: func() time.Duration { return time.Since(w.began) }})
 	w.must(err)
 	f(store)
 }

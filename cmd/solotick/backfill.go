@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -32,7 +31,7 @@ ticks with --dry-run first.
 
 Each tick is sent under the Idempotency-Key that it had before. An app that keeps its answers by key answers such a request
 from its store, and does the work only for ticks that it has not seen. To have the app do all of them again, use
---new-keys.`, lock.MaxBackfill),
+--new-keys.`, service.MaxBackfill),
 		Example: `  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --dry-run
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --new-keys`,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/solotick/solotick/internal/proof/redistest"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Ticks that are asked for under new keys differ from those that are not, and from those of the request before.
@@ -20,11 +21,11 @@ func TestABackfillHasNewKeysWhenItIsAskedForThem(t *testing.T) {
 	s := redistest.Start(t)
 	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{s.Addr()}}, time.Second)
 	defer client.Close()
-	store, err := lock.New(client, "shop", lock.Options{})
+	store, err := service.New(client, "shop", lock.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Register(context.Background(), "daily", ""); err != nil {
+	if _, err := store.Locks.Register(context.Background(), "daily", ""); err != nil {
 		t.Fatal(err)
 	}
 	table := filepath.Join(t.TempDir(), "table.yaml")

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // A script that triggers or backfills in a loop gets an error once too many requests wait, and adds no more.
@@ -21,12 +22,12 @@ func TestWhatIsAskedForByHandHasABoundThatIsTold(t *testing.T) {
 	mini := miniredis.RunT(t)
 	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{mini.Addr()}}, 10*time.Second)
 	defer rdb.Close()
-	store, err := lock.New(rdb, "shop", lock.Options{Timeout: 10 * time.Second})
+	store, err := service.New(rdb, "shop", lock.Options{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, job := range []string{"one", "two"} {
-		if _, err := store.Register(t.Context(), job, ""); err != nil {
+		if _, err := store.Locks.Register(t.Context(), job, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/solotick/solotick/internal/proof/redistest"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // guarded is a table with a secret, which the word canary is part of, wherever one may stand. Its jobs fail in many ways.
@@ -66,7 +67,7 @@ func TestNoSecretIsSeenOnAnyPath(t *testing.T) {
 
 	client := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	defer client.Close()
-	store, err := lock.New(lock.NewClient(redis.UniversalOptions{Addrs: []string{s.Addr()}}, 0), "shop", lock.Options{})
+	store, err := service.New(lock.NewClient(redis.UniversalOptions{Addrs: []string{s.Addr()}}, 0), "shop", lock.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/solotick/solotick/internal/proof/redistest"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // An app that sends its job's caller on to the admin address, and a job in Redis that calls that address on every replica,
@@ -40,7 +41,7 @@ jobs:
 	to.Store(drain)
 	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{s.Addr()}}, 0)
 	defer client.Close()
-	store, err := lock.New(client, "shop", lock.Options{})
+	store, err := service.New(client, "shop", lock.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

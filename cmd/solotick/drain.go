@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
@@ -95,10 +95,10 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 	}
 	took := time.Duration(got.TookMS) * time.Millisecond
 	if !got.Drained {
-		return &failure{code: exitCannot, err: fmt.Errorf("runs of %s have not ended after %s; the drain goes on", lock.OneLine(got.Replica), took)}
+		return &failure{code: exitCannot, err: fmt.Errorf("runs of %s have not ended after %s; the drain goes on", text.OneLine(got.Replica), took)}
 	}
 	if o != "json" {
-		fmt.Fprintf(a.out, "drained %s after %s\n", lock.OneLine(got.Replica), took)
+		fmt.Fprintf(a.out, "drained %s after %s\n", text.OneLine(got.Replica), took)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // A tick goes round three replicas, and the third one starts it.
@@ -22,7 +23,7 @@ func TestHistoryShowsHandoversUnderTheirRun(t *testing.T) {
 	mini := miniredis.RunT(t)
 	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{mini.Addr()}}, 10*time.Second)
 	defer rdb.Close()
-	s, err := lock.New(rdb, "billing", lock.Options{Timeout: 10 * time.Second})
+	s, err := service.New(rdb, "billing", lock.Options{Timeout: 10 * time.Second})
 	must := func(err error) {
 		if err != nil {
 			t.Helper()
@@ -30,7 +31,7 @@ func TestHistoryShowsHandoversUnderTheirRun(t *testing.T) {
 		}
 	}
 	must(err)
-	_, err = s.Register(t.Context(), "send-invoices", "")
+	_, err = s.Locks.Register(t.Context(), "send-invoices", "")
 	must(err)
 	for tick := range 3 {
 		d, err := s.Trigger(t.Context(), "send-invoices", fmt.Sprintf("c2f1d0e9-8b7a-4c6d-9e5f-4a3b2c1d0e0%d", tick))
@@ -41,15 +42,16 @@ func TestHistoryShowsHandoversUnderTheirRun(t *testing.T) {
 				must(err)
 				d = seen.Due[0]
 			}
-			l, _, err := s.Acquire(t.Context(), lock.Claim{Job: d.Job, Tick: d.Tick, Replica: fmt.Sprintf("app-%d", i+1), TTL: 15 * time.Second,
+			l, _, err := s.Locks.Acquire(t.Context(), lock.Claim{Job: d.Job, Tick: d.Tick, Replica: fmt.Sprintf("app-%d", i+1), TTL: 15 * time.Second,
 				Kind: d.Kind, Attempt: d.Attempt, Refused: d.Refused, Member: d.Member()})
 			must(err)
-			e := &lock.Entry{Attempt: 1, Outcome: lock.HandedOver, Detail: "connection refused"}
+			e := &service.Entry{Job: d.Job, Tick: d.Tick, Run: l.Run(), Replica: fmt.Sprintf("app-%d", i+1), Kind: d.Kind,
+				Attempt: 1, Outcome: service.HandedOver, Detail: "connection refused"}
 			if i < 2 {
-				_, err = l.Handover(t.Context(), 0, e)
+				_, err = l.Handover(t.Context(), 0, e.Ending())
 			} else {
 				e.Outcome, e.Detail = "succeeded", ""
-				_, err = l.Finish(t.Context(), 0, e)
+				_, err = l.Finish(t.Context(), 0, e.Ending())
 			}
 			must(err)
 		}

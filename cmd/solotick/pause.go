@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/admin/view"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -57,14 +57,14 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 	}
 	o.flag(c)
 	c.Flags().BoolVar(&f.all, "all", false, "all jobs, those made through the API too")
-	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf("why: `text` of at most %d characters, shown by status", lock.MaxReason))
+	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf("why: `text` of at most %d characters, shown by status", service.MaxReason))
 	c.Flags().StringVar(&f.until, "until", "", "end of the pause: `time`, RFC 3339 (default: until it is resumed)")
 	c.Flags().DurationVar(&f.span, "for", 0, "length of the pause: `duration` as 90m or 2h")
 	return c
 }
 
 func (f *pauseFlags) check(c *cobra.Command) error {
-	f.reason = lock.OneLine(f.reason)
+	f.reason = text.OneLine(f.reason)
 	length := service.Field{Name: "--for"}
 	if c.Flags().Changed("for") {
 		length.Text = f.span.String()
@@ -125,7 +125,7 @@ func each(jobs []string, act func(job string) error) error {
 	var unknown error
 	for _, job := range jobs {
 		err := act(job)
-		if err != nil && !errors.Is(err, lock.ErrUnknownJob) {
+		if err != nil && !errors.Is(err, service.ErrUnknownJob) {
 			return err
 		}
 		if unknown == nil {

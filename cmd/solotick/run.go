@@ -28,6 +28,7 @@ import (
 	"github.com/solotick/solotick/sidecar/admin"
 	"github.com/solotick/solotick/sidecar/execute/command"
 	"github.com/solotick/solotick/sidecar/notify"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -96,7 +97,7 @@ func (a *app) run() error {
 	if os.Getpid() == 1 {
 		background.Go(func() { command.Reap(serving, log) })
 	}
-	store, err := lock.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas})
+	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

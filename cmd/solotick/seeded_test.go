@@ -10,6 +10,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // What happened at the service that the operating verbs are shown with, all on one morning. Its clock then stands still
@@ -34,25 +35,25 @@ func seed(hash string) (*seeded, error) {
 	}
 	s.rdb = lock.NewClient(redis.UniversalOptions{Addrs: []string{s.mini.Addr()}}, 10*time.Second)
 	for _, job := range []string{"send-invoices", "reports", "tidy-up"} {
-		_, err := s.at("06:00:00").Register(s.ctx, job, "")
+		_, err := s.at("06:00:00").Locks.Register(s.ctx, job, "")
 		s.must(err)
 	}
-	s.run("07:00:00", "reports", "0e0c0a51-6d1f-4f0e-9d3e-5a1c1f0c7a01", "app-2", time.Second, lock.Entry{Outcome: "succeeded", Took: 812 * time.Millisecond})
+	s.run("07:00:00", "reports", "0e0c0a51-6d1f-4f0e-9d3e-5a1c1f0c7a01", "app-2", time.Second, service.Entry{Outcome: "succeeded", Took: 812 * time.Millisecond})
 	s.run("07:00:00", "send-invoices", "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02", "app-1", 12*time.Second,
-		lock.Entry{Attempt: 2, Outcome: "failed", Failed: true, Took: 11500 * time.Millisecond, Detail: "exit code 3: \x1b[31mdisk full\nno invoices"})
-	s.must(s.at("07:09:30").Beat(s.ctx, lock.Replica{Name: "app-3", Version: "v1.2.2", Table: hash}))
+		service.Entry{Attempt: 2, Outcome: "failed", Failed: true, Took: 11500 * time.Millisecond, Detail: "exit code 3: \x1b[31mdisk full\nno invoices"})
+	s.must(s.at("07:09:30").Beat(s.ctx, service.Replica{Name: "app-3", Version: "v1.2.2", Table: hash}))
 	by := s.byHand()
 	_, err := s.at("07:19:00").Backfill(s.ctx, "send-invoices", []time.Time{morning.Add(-17 * time.Hour)}, "3a1e6c58-90ab-4cde-8f01-23456789ab03")
 	s.must(err)
 	s.must(s.at("07:19:30").Pause(s.ctx, "send-invoices", "database migration", morning.Add(12*time.Hour)))
 	s.must(s.at("07:05:00").Pause(s.ctx, "tidy-up", "fills the \x1b[2Jdisk", time.Time{}))
 	now := s.at("07:20:00")
-	overlap := lock.Skip{Tick: morning.Add(7*time.Hour + time.Minute), Reason: "overlap", At: morning.Add(7*time.Hour + time.Minute)}
-	s.must(now.Beat(s.ctx, lock.Replica{Name: "app-1", Version: "v1.2.3", Table: hash, Offset: 1250 * time.Microsecond,
-		Skips: map[string]lock.Skip{"send-invoices": overlap, "reports": overlap}}))
-	s.must(now.Beat(s.ctx, lock.Replica{Name: "app-2", Version: "v1.2.3", Table: "0123456789ab", Offset: -3 * time.Second, Ready: "no answer from Redis yet",
+	overlap := service.Skip{Tick: morning.Add(7*time.Hour + time.Minute), Reason: "overlap", At: morning.Add(7*time.Hour + time.Minute)}
+	s.must(now.Beat(s.ctx, service.Replica{Name: "app-1", Version: "v1.2.3", Table: hash, Offset: 1250 * time.Microsecond,
+		Skips: map[string]service.Skip{"send-invoices": overlap, "reports": overlap}}))
+	s.must(now.Beat(s.ctx, service.Replica{Name: "app-2", Version: "v1.2.3", Table: "0123456789ab", Offset: -3 * time.Second, Ready: "no answer from Redis yet",
 		Reload: "table.yaml:3:15: schedule \"61 * * * *\": minute \"61\"",
-		Skips:  map[string]lock.Skip{"reports": overlap}}))
+		Skips:  map[string]service.Skip{"reports": overlap}}))
 	if s.err == nil {
 		s.must(by.Verify(s.ctx))
 	}
@@ -74,29 +75,30 @@ func (s *seeded) must(err error) {
 }
 
 // at sets Redis' clock, and gives a Store that knows no other time.
-func (s *seeded) at(clock string) *lock.Store {
+func (s *seeded) at(clock string) *service.Store {
 	t, err := time.Parse(time.TimeOnly, clock)
 	s.must(err)
 	s.now = morning.Add(t.Sub(t.Truncate(24 * time.Hour)))
 	s.mini.SetTime(s.now)
-	store, err := lock.New(s.rdb, "billing", lock.Options{Timeout: 10 * time.Second})
+	store, err := service.New(s.rdb, "billing", lock.Options{Timeout: 10 * time.Second})
 	s.must(err)
 	return store
 }
 
 // run plays one run.
-func (s *seeded) run(clock, job, run, replica string, after time.Duration, e lock.Entry) {
+func (s *seeded) run(clock, job, run, replica string, after time.Duration, e service.Entry) {
 	store := s.at(clock)
 	tick := s.now
-	l, _, err := store.Acquire(s.ctx, lock.Claim{Job: job, Tick: tick, Run: run, Replica: replica, TTL: 15 * time.Second, Attempt: e.Attempt})
+	l, _, err := store.Locks.Acquire(s.ctx, lock.Claim{Job: job, Tick: tick, Run: run, Replica: replica, TTL: 15 * time.Second, Attempt: e.Attempt})
 	s.must(err)
 	if s.err != nil {
 		return
 	}
+	e.Job, e.Tick, e.Run, e.Replica, e.Kind = job, tick, l.Run(), replica, "schedule"
 	e.Ended = tick.Add(after)
 	e.Attempt = max(e.Attempt, 1)
 	s.mini.SetTime(e.Ended)
-	_, err = l.Finish(s.ctx, 0, &e)
+	_, err = l.Finish(s.ctx, 0, e.Ending())
 	s.must(err)
 }
 
@@ -105,7 +107,7 @@ func (s *seeded) byHand() *lock.Lease {
 	store := s.at("07:18:00")
 	d, err := store.Trigger(s.ctx, "send-invoices", "c2f1d0e9-8b7a-4c6d-9e5f-4a3b2c1d0e04")
 	s.must(err)
-	l, _, err := store.Acquire(s.ctx, lock.Claim{Job: "send-invoices", Tick: d.Tick, Run: "5e4d3c2b-1a09-4f8e-8d7c-6b5a49382705", Replica: "app-2",
+	l, _, err := store.Locks.Acquire(s.ctx, lock.Claim{Job: "send-invoices", Tick: d.Tick, Run: "5e4d3c2b-1a09-4f8e-8d7c-6b5a49382705", Replica: "app-2",
 		TTL: 15 * time.Second, Kind: d.Kind, Attempt: d.Attempt, Member: d.Member()})
 	s.must(err)
 	return l

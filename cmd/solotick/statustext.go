@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // status is a look as people read it.
@@ -107,7 +109,7 @@ func (s status) jobNotes(j config.Job) []string {
 }
 
 // resultWords are how the last runs of a job ended that every replica runs: how many failed, if any did.
-func resultWords(results []lock.Entry) string {
+func resultWords(results []service.Entry) string {
 	failed, same := 0, true
 	for _, e := range results {
 		if e.Failed {
@@ -125,7 +127,7 @@ func resultWords(results []lock.Entry) string {
 }
 
 // resultNotes tell of each replica on which the last run of a job failed, or was not simply a success.
-func (s status) resultNotes(results []lock.Entry) []string {
+func (s status) resultNotes(results []service.Entry) []string {
 	var notes []string
 	for _, e := range results {
 		if !e.Failed && e.Detail == "" {
@@ -141,7 +143,7 @@ func (s status) resultNotes(results []lock.Entry) []string {
 }
 
 // doubt says of a run whose replica may be gone that it may be.
-func (s status) doubt(r lock.RunState) string {
+func (s status) doubt(r service.RunState) string {
 	for _, replica := range s.Replicas {
 		if replica.Name == r.Replica && s.Silent(replica) {
 			return " (silent)"
@@ -234,7 +236,7 @@ func (s status) tableNotes(width int) []string {
 			return cmp.Or(cmp.Compare(len(by[b]), len(by[a])), cmp.Compare(a, b))
 		})
 		for _, hash := range hashes {
-			notes = append(notes, cut("  "+lock.OneLine(fmt.Sprintf("%s: %s", hash, strings.Join(by[hash], ", "))), width))
+			notes = append(notes, cut("  "+text.OneLine(fmt.Sprintf("%s: %s", hash, strings.Join(by[hash], ", "))), width))
 		}
 	}
 	if len(by) > 0 && by[s.Table.Hash] == nil && s.Table.Hash != "" {
@@ -268,10 +270,10 @@ func (a *app) watch(ctx context.Context, d *desk, interval time.Duration) {
 }
 
 // draw puts a text on a terminal in place of the one before, without a flicker, and as much of it as there is room for.
-func draw(out io.Writer, text string, trouble error, columns, rows int) {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+func draw(out io.Writer, page string, trouble error, columns, rows int) {
+	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
 	if trouble != nil {
-		lines = append([]string{cut("OUT OF DATE: "+lock.OneLine(trouble.Error()), columns)}, lines...)
+		lines = append([]string{cut("OUT OF DATE: "+text.OneLine(trouble.Error()), columns)}, lines...)
 	}
 	if rows > 1 && len(lines) > rows {
 		more := len(lines) - rows + 1

@@ -14,23 +14,24 @@ import (
 	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // crowded is a status in which everything is long.
 func crowded() status {
 	now := morning.Add(9 * time.Hour)
-	s := status{&view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]lock.JobState{}}}
+	s := status{&view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]service.JobState{}}}
 	for n := range 3 {
 		pod := fmt.Sprintf("billing-api-deployment-5d9c7b6f8d-x%dz9q", n)
-		s.Replicas = append(s.Replicas, lock.Replica{Name: pod, Version: "v1.2.3-rc.1", Table: fmt.Sprintf("%012d", n/2), Seen: now, Offset: 123 * time.Millisecond,
-			Skips: map[string]lock.Skip{}})
+		s.Replicas = append(s.Replicas, service.Replica{Name: pod, Version: "v1.2.3-rc.1", Table: fmt.Sprintf("%012d", n/2), Seen: now, Offset: 123 * time.Millisecond,
+			Skips: map[string]service.Skip{}})
 		job := fmt.Sprintf("send-the-monthly-invoices-to-all-customers-of-the-region-%d", n)
 		s.Jobs = append(s.Jobs, config.Job{Name: job, Suspend: true, Guarantee: config.AtMostOnce})
-		s.Replicas[n].Skips[job] = lock.Skip{Tick: now, Reason: "overlap", At: now}
-		s.States[job] = lock.JobState{
-			Last:    &lock.Entry{Job: job, Replica: pod, Outcome: "interrupted", Tick: now.Add(-26 * time.Hour), Took: time.Hour, Detail: strings.Repeat("long ", 50)},
-			Running: []lock.RunState{{Since: now.Add(-time.Hour), LeaseEnd: now, Record: lock.Record{Replica: pod, Kind: "takeover", Attempt: 3}}},
-			Paused:  &lock.Pause{Reason: strings.Repeat("x", lock.MaxReason)},
+		s.Replicas[n].Skips[job] = service.Skip{Tick: now, Reason: "overlap", At: now}
+		s.States[job] = service.JobState{
+			Last:    &service.Entry{Job: job, Replica: pod, Outcome: "interrupted", Tick: now.Add(-26 * time.Hour), Took: time.Hour, Detail: strings.Repeat("long ", 50)},
+			Running: []service.RunState{{Since: now.Add(-time.Hour), LeaseEnd: now, Record: lock.Record{Replica: pod, Kind: "takeover", Attempt: 3}}},
+			Paused:  &service.Pause{Reason: strings.Repeat("x", service.MaxReason)},
 		}
 	}
 	return s
@@ -64,14 +65,14 @@ func TestStatusFitsTheTerminalAndKeepsNamesApart(t *testing.T) {
 
 func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 	now := morning.Add(time.Hour)
-	s := status{&view.Look{Table: &config.Table{Service: "billing"}, Now: now, States: map[string]lock.JobState{"warm": {}}}}
+	s := status{&view.Look{Table: &config.Table{Service: "billing"}, Now: now, States: map[string]service.JobState{"warm": {}}}}
 	yearly, err := schedule.Parse("@yearly", schedule.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Jobs = []config.Job{{Name: "warm", Guarantee: config.EveryReplica, Schedule: yearly}}
-	ran := func(outcome, detail string) map[string]lock.Entry {
-		return map[string]lock.Entry{"warm": {Job: "warm", Replica: fmt.Sprintf("app-%d", len(s.Replicas)+1),
+	ran := func(outcome, detail string) map[string]service.Entry {
+		return map[string]service.Entry{"warm": {Job: "warm", Replica: fmt.Sprintf("app-%d", len(s.Replicas)+1),
 			Outcome: outcome, Failed: outcome == "failed", Tick: now.Add(-9 * time.Second), Ended: now.Add(-5 * time.Second), Took: 4 * time.Second,
 			Detail: detail}}
 	}
@@ -85,7 +86,7 @@ func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 		}
 	}
 	add := func(outcome, detail string) {
-		s.Replicas = append(s.Replicas, lock.Replica{Name: fmt.Sprintf("app-%d", len(s.Replicas)+1), Seen: now, Ran: ran(outcome, detail)})
+		s.Replicas = append(s.Replicas, service.Replica{Name: fmt.Sprintf("app-%d", len(s.Replicas)+1), Seen: now, Ran: ran(outcome, detail)})
 	}
 	add("failed", "exit code 3")
 	shows("warm  9s ago     app-1  failed   4.0s", "  failed on app-1 5s ago: exit code 3\n", "on every replica")
@@ -95,7 +96,7 @@ func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 	s.Replicas[1].Twin = true
 	shows("2 replicas  failed  ", "  failed on app-3 5s ago\n",
 		"\n  ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME\n")
-	s.States["warm"] = lock.JobState{Paused: &lock.Pause{Reason: "incident", At: now}}
+	s.States["warm"] = service.JobState{Paused: &service.Pause{Reason: "incident", At: now}}
 	shows("  PAUSED\n", "  paused 0s ago, until it is resumed: incident\n")
 }
 
@@ -109,7 +110,7 @@ func TestARunWhoseReplicaMayBeGoneIsDoubted(t *testing.T) {
 	if got := s.doubt(r); got != " (lease over)" {
 		t.Errorf("its lease is over: %q", got)
 	}
-	s.Replicas[0].Seen = s.Now.Add(-lock.Silent - time.Millisecond)
+	s.Replicas[0].Seen = s.Now.Add(-service.HeartbeatTimeout - time.Millisecond)
 	if got := s.doubt(r); got != " (silent)" {
 		t.Errorf("its replica is silent: %q", got)
 	}

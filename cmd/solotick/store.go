@@ -15,6 +15,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/diagnosis"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -29,7 +30,7 @@ type desk struct {
 }
 
 // newDesk makes a desk; closes is called when the work at it is done.
-func newDesk(s *lock.Store, t *config.Table, closes func()) *desk {
+func newDesk(s *service.Store, t *config.Table, closes func()) *desk {
 	return &desk{&service.Operator{Store: s, Table: func() *config.Table { return t }, Limit: operateLimit}, closes}
 }
 
@@ -52,7 +53,7 @@ func (a *app) desk(ctx context.Context) (*desk, error) {
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log})
-	store, err := lock.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas})
+	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas})
 	if err != nil {
 		_ = client.Close()
 		return nil, cannot(err)
@@ -86,7 +87,7 @@ func (d *desk) now() time.Time {
 // fromRedis is an error with words of Redis in it, which are not to move the cursor of a terminal, nor to add lines.
 type fromRedis struct{ error }
 
-func (e fromRedis) Error() string { return lock.OneLine(e.error.Error()) }
+func (e fromRedis) Error() string { return text.OneLine(e.error.Error()) }
 func (e fromRedis) Unwrap() error { return e.error }
 
 // ways has the exit code and the hint for each kind of refusal; {} stands for the job or timer. The other kinds come from
@@ -104,7 +105,7 @@ var ways = map[service.Kind]struct {
 	service.InTable:      {exitProblem, ""},
 	service.Fired:        {exitProblem, ""},
 	service.NotMade:      {exitProblem, "solotick job list"},
-	service.NoTimer:      {exitProblem, "solotick history " + lock.TimerJob("{}") + " shows whether it has fired"},
+	service.NoTimer:      {exitProblem, "solotick history " + service.TimerJob("{}") + " shows whether it has fired"},
 	service.Partial:      {exitCannot, "name the jobs, or give the table with -c"},
 	service.Unregistered: {exitCannot, "a replica registers its jobs when it starts: solotick status shows which replicas there are"},
 	service.Unanswered:   {exitCannot, "it may have been done or not: solotick status shows it"},

@@ -9,15 +9,16 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // TestWhatWasNotAnsweredMayHaveBeenDone: who triggers a job and hears nothing must not simply do it again.
 func TestWhatWasNotAnsweredMayHaveBeenDone(t *testing.T) {
 	for err, want := range map[error]string{
-		lock.ErrNoAnswer:    "it may have been done or not: solotick status shows it",
-		lock.ErrUnknownJob:  "a replica registers its jobs when it starts: solotick status shows which replicas there are",
-		lock.ErrTimerFired:  "for a day the id is not taken again: use another one",
-		errors.New("other"): "",
+		lock.ErrNoAnswer:      "it may have been done or not: solotick status shows it",
+		service.ErrUnknownJob: "a replica registers its jobs when it starts: solotick status shows which replicas there are",
+		service.ErrTimerFired: "for a day the id is not taken again: use another one",
+		errors.New("other"):   "",
 	} {
 		f := cannot(fmt.Errorf("triggering job %q: %w", "a", err))
 		if f.hint != want || !strings.HasPrefix(f.Error(), "triggering job") {
@@ -35,16 +36,16 @@ func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	}
 	defer s.close()
 	ctx, store := t.Context(), s.at("07:20:00")
-	ended := lock.Entry{Job: "everywhere", Tick: s.now.Add(-time.Minute), Replica: "app-4", Kind: "schedule", Attempt: 1,
+	ended := service.Entry{Job: "everywhere", Tick: s.now.Add(-time.Minute), Replica: "app-4", Kind: "schedule", Attempt: 1,
 		Outcome: "failed", Failed: true, Ended: s.now.Add(-50 * time.Second)}
-	s.must(store.Beat(ctx, lock.Replica{Name: "app-4", Ran: map[string]lock.Entry{"everywhere": ended}}))
+	s.must(store.Beat(ctx, service.Replica{Name: "app-4", Ran: map[string]service.Entry{"everywhere": ended}}))
 	for _, job := range []string{"everywhere", "first", "asked"} {
-		_, err := store.Register(ctx, job, lock.NoTicks)
+		_, err := store.Locks.Register(ctx, job, lock.NoTicks)
 		s.must(err)
 	}
-	s.must(s.at("07:09:00").Beat(ctx, lock.Replica{Name: "gone", Ran: map[string]lock.Entry{"reports": ended, "everywhere": ended}}))
+	s.must(s.at("07:09:00").Beat(ctx, service.Replica{Name: "gone", Ran: map[string]service.Entry{"reports": ended, "everywhere": ended}}))
 	store = s.at("07:20:02")
-	_, _, err = store.Acquire(ctx, lock.Claim{Job: "first", Tick: s.now, Run: "11111111-0000-4000-8000-000000000000",
+	_, _, err = store.Locks.Acquire(ctx, lock.Claim{Job: "first", Tick: s.now, Run: "11111111-0000-4000-8000-000000000000",
 		Replica: "app-1", TTL: 15 * time.Second})
 	s.must(err)
 	_, err = store.Trigger(ctx, "asked", "22222222-0000-4000-8000-000000000000")

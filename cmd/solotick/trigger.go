@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // lookInterval is how often --wait looks: a run's end is told so much late.
@@ -88,9 +90,9 @@ func (a *app) printTriggered(r view.Triggered, o output) error {
 		if e.DurationMS > 0 {
 			end += " after " + took(time.Duration(e.DurationMS)*time.Millisecond)
 		}
-		fmt.Fprintln(a.out, lock.OneLine(end+": run "+e.Run))
+		fmt.Fprintln(a.out, text.OneLine(end+": run "+e.Run))
 		if e.Detail != "" {
-			fmt.Fprintf(a.out, "  %s\n", lock.OneLine(e.Detail))
+			fmt.Fprintf(a.out, "  %s\n", text.OneLine(e.Detail))
 		}
 	}
 	return nil
@@ -99,29 +101,29 @@ func (a *app) printTriggered(r view.Triggered, o output) error {
 // warnIfAlone says so when nobody is there to do what was asked for.
 func (a *app) warnIfAlone(ctx context.Context, d *desk) {
 	replicas, err := d.Store.Replicas(ctx)
-	alive := func(r lock.Replica) bool { return d.now().Sub(r.Seen) <= lock.Silent }
+	alive := func(r service.Replica) bool { return d.now().Sub(r.Seen) <= service.HeartbeatTimeout }
 	if err == nil && !slices.ContainsFunc(replicas, alive) {
-		fmt.Fprintf(a.err, "note: no replica was seen in the last %s: it waits for one\n", lock.Silent)
+		fmt.Fprintf(a.err, "note: no replica was seen in the last %s: it waits for one\n", service.HeartbeatTimeout)
 	}
 }
 
 // records tell how a tick ended.
 type records interface {
-	History(ctx context.Context, job string, limit int) ([]lock.Entry, error)
-	States(ctx context.Context, jobs []string) (map[string]lock.JobState, error)
+	History(ctx context.Context, job string, limit int) ([]service.Entry, error)
+	States(ctx context.Context, jobs []string) (map[string]service.JobState, error)
 }
 
 // await looks until the tick was run, be it on several replicas one after the other. Redis may be away meanwhile.
-func await(ctx context.Context, r records, due lock.Due) (*lock.Entry, error) {
+func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error) {
 	for gone := 0; ; {
 		// The history first: when the run that it shows is to be run again, that is seen after it.
 		history, err := r.History(ctx, due.Job, 100)
-		var states map[string]lock.JobState
+		var states map[string]service.JobState
 		if err == nil {
 			states, err = r.States(ctx, []string{due.Job})
 		}
 		if entry, over := ending(due, history, states[due.Job]); err == nil && over {
-			if entry != nil && entry.Outcome != lock.HandedOver {
+			if entry != nil && entry.Outcome != service.HandedOver {
 				return entry, nil
 			}
 			switch gone++; { // between two looks it may just have ended, or been handed on
@@ -143,12 +145,12 @@ func await(ctx context.Context, r records, due lock.Due) (*lock.Entry, error) {
 }
 
 // ending tells whether a tick neither waits nor runs any more, and what the history, newest first, knows of its end.
-func ending(due lock.Due, history []lock.Entry, state lock.JobState) (entry *lock.Entry, over bool) {
+func ending(due lock.Due, history []service.Entry, state service.JobState) (entry *service.Entry, over bool) {
 	if slices.ContainsFunc(state.Waiting, func(w lock.Due) bool { return w.Tick.Equal(due.Tick) }) ||
-		slices.ContainsFunc(state.Running, func(r lock.RunState) bool { return r.Tick.Equal(due.Tick) }) {
+		slices.ContainsFunc(state.Running, func(r service.RunState) bool { return r.Tick.Equal(due.Tick) }) {
 		return nil, false
 	}
-	i := slices.IndexFunc(history, func(e lock.Entry) bool { return e.Tick.Equal(due.Tick) })
+	i := slices.IndexFunc(history, func(e service.Entry) bool { return e.Tick.Equal(due.Tick) })
 	if i < 0 {
 		return nil, true
 	}

@@ -15,10 +15,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // runner is a replica in as many words as waiting needs: it runs what is due, in the ways given, one after the other.
-func runner(ctx context.Context, t *testing.T, s *lock.Store, ways ...func(*lock.Lease) error) {
+func runner(ctx context.Context, t *testing.T, s *service.Store, ways ...func(*lock.Lease, service.Entry) error) {
 	for len(ways) > 0 && ctx.Err() == nil {
 		seen, err := s.Look(ctx, 1)
 		if err != nil || len(seen.Due) == 0 {
@@ -26,10 +27,10 @@ func runner(ctx context.Context, t *testing.T, s *lock.Store, ways ...func(*lock
 			continue
 		}
 		d := seen.Due[0]
-		l, _, err := s.Acquire(ctx, lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "one", TTL: 15 * time.Second, Kind: d.Kind, Attempt: d.Attempt,
+		l, _, err := s.Locks.Acquire(ctx, lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "one", TTL: 15 * time.Second, Kind: d.Kind, Attempt: d.Attempt,
 			Rounds: d.Rounds, Refused: d.Refused, Again: true, Member: d.Member()})
 		if err == nil && l != nil {
-			err = ways[0](l)
+			err = ways[0](l, service.Entry{Job: d.Job, Tick: d.Tick, Run: l.Run(), Replica: "one", Kind: d.Kind})
 			ways = ways[1:]
 		}
 		if err != nil {
@@ -38,52 +39,58 @@ func runner(ctx context.Context, t *testing.T, s *lock.Store, ways ...func(*lock
 	}
 }
 
-func ends(e lock.Entry) func(*lock.Lease) error {
-	return func(l *lock.Lease) error {
-		_, err := l.Finish(context.Background(), 0, &e)
+func ends(e service.Entry) func(*lock.Lease, service.Entry) error {
+	return func(l *lock.Lease, of service.Entry) error {
+		e.Job, e.Tick, e.Run, e.Replica, e.Kind = of.Job, of.Tick, of.Run, of.Replica, of.Kind
+		_, err := l.Finish(context.Background(), 0, e.Ending())
 		return err
 	}
 }
 
-func cutShort(l *lock.Lease) error {
-	_, err := l.Requeue(context.Background(), &lock.Entry{Outcome: "shutdown", Failed: true})
+func cutShort(l *lock.Lease, of service.Entry) error {
+	of.Outcome, of.Failed = "shutdown", true
+	_, err := l.Requeue(context.Background(), of.Ending())
 	return err
 }
 
-func handsOver(l *lock.Lease) error {
+func handsOver(l *lock.Lease, of service.Entry) error {
 	const wait = 700 * time.Millisecond // longer than from one look to the next
-	_, err := l.Handover(context.Background(), wait, &lock.Entry{Outcome: lock.HandedOver})
+	of.Outcome = service.HandedOver
+	_, err := l.Handover(context.Background(), wait, of.Ending())
 	return err
 }
 
 func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		ways []func(*lock.Lease) error
+		ways []func(*lock.Lease, service.Entry) error
 		code int
 		said string
 	}{
-		"succeeded":   {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "succeeded", Took: 1500 * time.Millisecond})}, 0, "succeeded on one after 1.5s: run "},
-		"failed":      {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "failed", Failed: true, Detail: "exit\x1b code 1"})}, 1, "\n  exit code 1\n"},
-		"timed out":   {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "timed_out", Failed: true})}, 1, "timed_out on one"},
-		"declined":    {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "declined"})}, 1, "declined on one"},
-		"lost lock":   {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "lost_lock", Failed: true})}, 1, "lost_lock on one"},
-		"interrupted": {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "interrupted", Failed: true})}, 1, "interrupted on one"},
-		"not started": {[]func(*lock.Lease) error{ends(lock.Entry{Outcome: "not_started", Failed: true})}, 1, "not_started on one"},
-		"cut short":   {[]func(*lock.Lease) error{cutShort, ends(lock.Entry{Outcome: "succeeded"})}, 0, "succeeded on one"},
-		"handed over": {[]func(*lock.Lease) error{handsOver, ends(lock.Entry{Outcome: "succeeded"})}, 0, "succeeded on one"},
-		"forgotten":   {[]func(*lock.Lease) error{func(l *lock.Lease) error { _, err := l.Finish(context.Background(), 0, nil); return err }}, 1, ""},
+		"succeeded":   {[]func(*lock.Lease, service.Entry) error{ends(service.Entry{Outcome: "succeeded", Took: 1500 * time.Millisecond})}, 0, "succeeded on one after 1.5s: run "},
+		"failed":      {[]func(*lock.Lease, service.Entry) error{ends(service.Entry{Outcome: "failed", Failed: true, Detail: "exit\x1b code 1"})}, 1, "\n  exit code 1\n"},
+		"timed out":   {[]func(*lock.Lease, service.Entry) error{ends(service.Entry{Outcome: "timed_out", Failed: true})}, 1, "timed_out on one"},
+		"declined":    {[]func(*lock.Lease, service.Entry) error{ends(service.Entry{Outcome: "declined"})}, 1, "declined on one"},
+		"lost lock":   {[]func(*lock.Lease, service.Entry) error{ends(service.Entry{Outcome: "lost_lock", Failed: true})}, 1, "lost_lock on one"},
+		"interrupted": {[]func(*lock.Lease, service.Entry) error{ends(service.Entry{Outcome: "interrupted", Failed: true})}, 1, "interrupted on one"},
+		"not started": {[]func(*lock.Lease, service.Entry) error{ends(service.Entry{Outcome: "not_started", Failed: true})}, 1, "not_started on one"},
+		"cut short":   {[]func(*lock.Lease, service.Entry) error{cutShort, ends(service.Entry{Outcome: "succeeded"})}, 0, "succeeded on one"},
+		"handed over": {[]func(*lock.Lease, service.Entry) error{handsOver, ends(service.Entry{Outcome: "succeeded"})}, 0, "succeeded on one"},
+		"forgotten": {[]func(*lock.Lease, service.Entry) error{func(l *lock.Lease, _ service.Entry) error {
+			_, err := l.Finish(context.Background(), 0, lock.Ending{})
+			return err
+		}}, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mini := miniredis.RunT(t)
 			rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{mini.Addr()}}, 10*time.Second)
 			defer rdb.Close()
-			s, err := lock.New(rdb, "billing", lock.Options{Timeout: 10 * time.Second})
+			s, err := service.New(rdb, "billing", lock.Options{Timeout: 10 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Register(t.Context(), "send-invoices", ""); err != nil {
+			if _, err := s.Locks.Register(t.Context(), "send-invoices", ""); err != nil {
 				t.Fatal(err)
 			}
 			table := filepath.Join(t.TempDir(), "table.yaml")
@@ -116,7 +123,7 @@ func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
 // looks has the outcome that each look at the history finds. Nothing waits, and nothing runs. Further looks find the last one.
 type looks []string
 
-func (l *looks) History(_ context.Context, job string, _ int) ([]lock.Entry, error) {
+func (l *looks) History(_ context.Context, job string, _ int) ([]service.Entry, error) {
 	outcome := (*l)[0]
 	if len(*l) > 1 {
 		*l = (*l)[1:]
@@ -124,10 +131,10 @@ func (l *looks) History(_ context.Context, job string, _ int) ([]lock.Entry, err
 	if outcome == "" {
 		return nil, nil
 	}
-	return []lock.Entry{{Job: job, Tick: morning, Outcome: outcome}}, nil
+	return []service.Entry{{Job: job, Tick: morning, Outcome: outcome}}, nil
 }
 
-func (*looks) States(context.Context, []string) (map[string]lock.JobState, error) { return nil, nil }
+func (*looks) States(context.Context, []string) (map[string]service.JobState, error) { return nil, nil }
 
 // The history is read before the state. A tick handed over at the first read may have been run by the second: the handover is
 // not its end.
@@ -136,9 +143,9 @@ func TestAHandoverIsNotTheEndUnlessTheTickWasDropped(t *testing.T) {
 		looks looks
 		want  string
 	}{
-		{looks{lock.HandedOver, "succeeded"}, "succeeded"},
-		{looks{"", lock.HandedOver, "failed"}, "failed"},
-		{looks{lock.HandedOver}, lock.HandedOver},
+		{looks{service.HandedOver, "succeeded"}, "succeeded"},
+		{looks{"", service.HandedOver, "failed"}, "failed"},
+		{looks{service.HandedOver}, service.HandedOver},
 		{looks{""}, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -153,13 +160,13 @@ func TestAHandoverIsNotTheEndUnlessTheTickWasDropped(t *testing.T) {
 
 func TestATickThatWaitsOrRunsAgainHasNotEnded(t *testing.T) {
 	due := lock.Due{Tick: morning.Add(time.Millisecond)}
-	history := []lock.Entry{{Tick: morning}, {Tick: due.Tick, Outcome: "second"}, {Tick: due.Tick, Outcome: "first"}}
-	waits := lock.JobState{Waiting: []lock.Due{{Tick: morning}, due}}
-	runs := lock.JobState{Running: []lock.RunState{{}, {Record: lock.Record{Tick: due.Tick}}}}
-	others := lock.JobState{Waiting: []lock.Due{{Tick: morning}}, Running: []lock.RunState{{Record: lock.Record{Tick: morning}}}}
+	history := []service.Entry{{Tick: morning}, {Tick: due.Tick, Outcome: "second"}, {Tick: due.Tick, Outcome: "first"}}
+	waits := service.JobState{Waiting: []lock.Due{{Tick: morning}, due}}
+	runs := service.JobState{Running: []service.RunState{{}, {Record: lock.Record{Tick: due.Tick}}}}
+	others := service.JobState{Waiting: []lock.Due{{Tick: morning}}, Running: []service.RunState{{Record: lock.Record{Tick: morning}}}}
 	for _, c := range []struct {
-		history []lock.Entry
-		state   lock.JobState
+		history []service.Entry
+		state   service.JobState
 		over    bool
 		outcome string
 	}{

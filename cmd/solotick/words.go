@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/internal/text"
 )
 
 // moment is a time as tables for people have it: in UTC, with a fraction only where there is one.
@@ -84,17 +84,17 @@ type grid struct {
 // add adds a row. What comes out of Redis must not move the cursor of a terminal.
 func (g *grid) add(cells ...string) {
 	for i := range cells {
-		cells[i] = lock.OneLine(cells[i])
+		cells[i] = text.OneLine(cells[i])
 	}
 	g.rows = append(g.rows, cells)
 }
 
-func (g *grid) note(text string) {
+func (g *grid) note(said string) {
 	if g.notes == nil {
 		g.notes = map[int][]string{}
 	}
 	i := len(g.rows) - 1
-	g.notes[i] = append(g.notes[i], "  "+lock.OneLine(text))
+	g.notes[i] = append(g.notes[i], "  "+text.OneLine(said))
 }
 
 // lines are the rows, aligned, as wide as the terminal at most.

@@ -157,7 +157,7 @@ func invoice(ctx context.Context, lease *lock.Lease, tick time.Time, name string
 	// What has begun is settled, also when this program is told to end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ttl)
 	defer cancel()
-	_, err := lease.Finish(ctx, time.Second, &lock.Entry{Outcome: outcome})
+	_, err := lease.Finish(ctx, time.Second, lock.Ending{Entry: outcome})
 	return err
 }
 

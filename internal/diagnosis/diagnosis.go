@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/resp"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/internal/text"
 )
 
 // Diagnosis is what is wrong with Redis.
@@ -135,10 +135,10 @@ func silenceHint(err error) string {
 }
 
 // oneLine keeps what comes out of Redis from moving the cursor of a terminal, or from adding lines to what is printed.
-func oneLine(text string) string {
-	text = lock.OneLine(text)
-	if r := []rune(text); len(r) > maxReason {
+func oneLine(said string) string {
+	said = text.OneLine(said)
+	if r := []rune(said); len(r) > maxReason {
 		return string(r[:maxReason-1]) + "…"
 	}
-	return text
+	return said
 }

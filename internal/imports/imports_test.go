@@ -32,6 +32,8 @@ var rules = []rule{
 		why: "the model is a twin of the scripts, and would prove nothing of them if it shared their code; lock's tests replay it"},
 	{from: "lock", never: []string{module, "github.com/prometheus", "log/slog", "os"},
 		why: "the lock is useful alone; it knows keys, tokens and ticks, not cron words"},
+	{from: "internal/rds", never: []string{module + "lock", module + "sidecar", module + "config", "log/slog", "os"},
+		why: "it carries requests to Redis, and knows neither ticks nor jobs"},
 	{from: "sidecar/execute", never: []string{module + "lock", module + "sidecar", "github.com/redis"},
 		why: "a job does not know that it is locked"},
 	{from: "sidecar/execute/call", never: []string{module + "sidecar/execute/command", "os"},
@@ -43,14 +45,15 @@ var rules = []rule{
 	{from: "sidecar/service", never: []string{module + "sidecar", "net/http", "os", "log/slog"},
 		why: "its rules hold for the command line and the API alike: it knows neither flags nor HTTP"},
 	{from: "sidecar", never: []string{"github.com/redis", module + "cmd", "os/signal", "github.com/spf13"},
-		why: "only lock and cmd talk to Redis; only cmd knows flags and signals"},
+		why: "only lock, service and cmd talk to Redis; only cmd knows flags and signals"},
 }
 
 // Within the module these edges are allowed although a rule's prefix would forbid them.
 var allowed = map[string][]string{
 	"config":                  {"config/schedule", "config/strict"},
-	"lock":                    {"internal/resp"},   // which knows bytes alone
-	"sidecar/execute/call":    {"sidecar/execute"}, // the contract that both of them keep
+	"lock":                    {"internal/rds"},                 // the one way to Redis
+	"sidecar/service":         {"github.com/redis/go-redis/v9"}, // whose pipelines it reads with
+	"sidecar/execute/call":    {"sidecar/execute"},              // the contract that both of them keep
 	"sidecar/execute/command": {"sidecar/execute"},
 }
 
@@ -77,14 +80,14 @@ func TestCallsPointOneWay(t *testing.T) {
 	}
 }
 
-// go-redis stays behind the lock: everything else asks a lock.Store.
-func TestOnlyLockAndCmdImportGoRedis(t *testing.T) {
-	may := map[string]bool{"lock": true, "cmd/solotick": true, "examples/embed": true}
+// go-redis stays behind the lock and the service: everything else asks one of their Stores.
+func TestOnlyLockServiceAndCmdImportGoRedis(t *testing.T) {
+	may := map[string]bool{"lock": true, "sidecar/service": true, "cmd/solotick": true, "examples/embed": true}
 	for _, p := range packages(t) {
 		path := strings.TrimPrefix(p.ImportPath, module)
 		for _, i := range p.Imports {
 			if below(i, "github.com/redis") && !may[path] && !strings.HasPrefix(path, "internal/") {
-				t.Errorf("%s imports %s: only lock and cmd may", path, i)
+				t.Errorf("%s imports %s: only lock, service and cmd may", path, i)
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -23,7 +22,7 @@ type Replica interface {
 type Options struct {
 	Replica Replica
 	Name    string // the replica's
-	Store   *lock.Store
+	Store   *service.Store
 	Log     *slog.Logger
 }
 

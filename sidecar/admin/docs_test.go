@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // documented is a world with what the document tells of.
@@ -24,12 +24,12 @@ jobs:
 `), nil); err != nil {
 		t.Fatal(err)
 	}
-	w.ran("send-invoices", -20, lock.Entry{Outcome: "failed", Failed: true, Took: 812 * time.Millisecond, Detail: "answered 500: no such customer"})
+	w.ran("send-invoices", -20, service.Entry{Outcome: "failed", Failed: true, Took: 812 * time.Millisecond, Detail: "answered 500: no such customer"})
 	w.mini.SetTime(morning)
 	if err := w.store.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.Beat(t.Context(), lock.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash, Offset: 1250 * time.Microsecond}); err != nil {
+	if err := w.store.Beat(t.Context(), service.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash, Offset: 1250 * time.Microsecond}); err != nil {
 		t.Fatal(err)
 	}
 	return w

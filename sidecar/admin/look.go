@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 const (
@@ -88,7 +88,7 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		count := map[string]int{}
 		kept := entries[:0]
 		for _, e := range entries {
-			if e.Outcome != lock.HandedOver { // which belongs to the run that followed it
+			if e.Outcome != service.HandedOver { // which belongs to the run that followed it
 				count[e.Job]++
 			}
 			if count[e.Job] <= each {

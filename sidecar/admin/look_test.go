@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func TestTheStatusIsThatOfTheCommandLine(t *testing.T) {
 	w := newWorld(t)
-	w.ran("reports", 0, lock.Entry{Outcome: "failed", Failed: true, Took: 812 * time.Millisecond, Detail: "</script>\x1b[2J"})
-	if err := w.store.Beat(t.Context(), lock.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash}); err != nil {
+	w.ran("reports", 0, service.Entry{Outcome: "failed", Failed: true, Took: 812 * time.Millisecond, Detail: "</script>\x1b[2J"})
+	if err := w.store.Beat(t.Context(), service.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.ask("GET", "/v1/status", "").Body.String()
@@ -57,9 +57,9 @@ func (m more) Jobs() []config.Job { return append(m.world.Jobs()[:4:4], m.job) }
 func TestRunsAreTheNewestFirst(t *testing.T) {
 	w := newWorld(t)
 	for minute := range 7 {
-		w.ran("reports", minute, lock.Entry{Outcome: "succeeded"})
+		w.ran("reports", minute, service.Entry{Outcome: "succeeded"})
 	}
-	w.ran("send-invoices", 3, lock.Entry{Outcome: "failed", Failed: true})
+	w.ran("send-invoices", 3, service.Entry{Outcome: "failed", Failed: true})
 	for target, want := range map[string]string{
 		"/v1/runs":                           "send-invoices 23,reports 26,reports 25,reports 24,reports 23,reports 22,reports 21,reports 20",
 		"/v1/runs?limit=2":                   "send-invoices 23,reports 26",

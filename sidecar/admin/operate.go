@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/admin/view"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -55,7 +55,7 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	in.Reason = lock.OneLine(in.Reason)
+	in.Reason = text.OneLine(in.Reason)
 	err = service.CheckPause(service.Field{Name: "the reason", Text: in.Reason},
 		service.Field{Name: `"until"`, Text: in.Until}, service.Field{Name: `"for"`, Text: in.For})
 	if err != nil {

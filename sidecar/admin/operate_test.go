@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 const someID = "d8593ae8-b0c6-432f-9178-700b9b46c624"
 
-func (w *world) state(job string) lock.JobState {
+func (w *world) state(job string) service.JobState {
 	w.t.Helper()
 	states, err := w.store.States(w.t.Context(), []string{job})
 	if err != nil {
@@ -83,7 +84,7 @@ func TestAPauseHasAReasonAndPerhapsAnEnd(t *testing.T) {
 	w.says(w.ask("POST", "/v1/jobs/reports/resume", "{}"), 200, `{"job": "reports", "resumed": false}`)
 
 	for body, words := range map[string]string{
-		"": "needs a reason", `{}`: "needs a reason", `{"reason": " \n"}`: "needs a reason", `{"reason": "` + strings.Repeat("ä", lock.MaxReason+1) + `"}`: "201 characters",
+		"": "needs a reason", `{}`: "needs a reason", `{"reason": " \n"}`: "needs a reason", `{"reason": "` + strings.Repeat("ä", service.MaxReason+1) + `"}`: "201 characters",
 		`{"reason": "x", "until": "2027-03-28T09:00:00Z", "for": "2h"}`: "both say when", `{"reason": "x", "until": "noon"}`: "not a time",
 		`{"reason": "x", "until": "2027-03-28T07:19:59Z"}`: "its end has passed", `{"reason": "x", "for": "soon"}`: "not a duration", `{"reason": "x", "for": "-2h"}`: "longer than 0s",
 	} {
@@ -96,7 +97,7 @@ func TestAPauseHasAReasonAndPerhapsAnEnd(t *testing.T) {
 
 func TestAJobThatEveryReplicaRunsIsPausedAndResumed(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.store.Register(t.Context(), "warm-cache", lock.NoTicks); err != nil {
+	if _, err := w.store.Locks.Register(t.Context(), "warm-cache", lock.NoTicks); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.ask("POST", "/v1/jobs/warm-cache/pause", `{"reason": "incident"}`); got.Code != 200 || w.state("warm-cache").Paused == nil {

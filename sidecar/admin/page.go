@@ -21,17 +21,17 @@ var files embed.FS
 type page struct{ html, policy string }
 
 func newPage() page {
-	style := text("*.css")
-	script := "(() => {\n'use strict';\n" + text("*.js") + "})();\n"
+	style := contents("*.css")
+	script := "(() => {\n'use strict';\n" + contents("*.js") + "})();\n"
 	return page{
-		html: strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(text("*.html")),
+		html: strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(contents("*.html")),
 		policy: "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(script) +
 			"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 	}
 }
 
-// text is what the files of the page that match have in them, in the order of their names.
-func text(pattern string) string {
+// contents are those of the files of the page that match, in the order of their names.
+func contents(pattern string) string {
 	names, err := fs.Glob(files, "page/"+pattern)
 	if err != nil {
 		panic(err) // the pattern is a constant

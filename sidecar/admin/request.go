@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/internal/text"
 )
 
 // maxBody bounds what is read of a request, in bytes.
@@ -32,7 +32,7 @@ func parameters(r *http.Request, known ...string) (map[string]string, error) {
 		case !slices.Contains(known, name) && len(known) == 0:
 			return nil, &refusal{status: http.StatusBadRequest, err: "this path takes no parameters"}
 		case !slices.Contains(known, name):
-			return nil, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("unknown parameter %q", lock.OneLine(name)), hint: "known are " + strings.Join(known, ", ")}
+			return nil, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("unknown parameter %q", text.OneLine(name)), hint: "known are " + strings.Join(known, ", ")}
 		case len(query[name]) > 1:
 			return nil, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("parameter %q is given more than once", name)}
 		}
@@ -83,7 +83,7 @@ func decode(r *http.Request, into any) error {
 			f.err = fmt.Sprintf("%q must be a text, not a %s", kind.Field, kind.Value)
 		}
 	} else if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		f.err = "unknown key " + lock.OneLine(field)
+		f.err = "unknown key " + text.OneLine(field)
 	}
 	return f
 }

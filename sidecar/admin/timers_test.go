@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 const target = `"http": {"url": "http://127.0.0.1:8080/remind", "headers": {"Authorization": "Bearer hunter2"}, "body": "for hunter2"}`
@@ -160,7 +161,7 @@ func TestImpossibleNamesAreTheRequestsFault(t *testing.T) {
 
 func TestThereMayNotBeTooManyJobs(t *testing.T) {
 	w := newWorld(t)
-	for n := range lock.MaxJobs {
+	for n := range service.MaxJobs {
 		w.mini.HSet("solotick:{billing}:jobs", fmt.Sprintf("job-%d", n), "{}")
 	}
 	w.refuses(w.ask("PUT", "/v1/jobs/made", `{"schedule": "0 9 * * *", `+target+`}`), 507, "too many")
@@ -200,12 +201,12 @@ func TestATimerThatFiredIsNotSetAgain(t *testing.T) {
 		t.Fatalf("due: %+v, %v", seen.Due, err)
 	}
 	d := seen.Due[0]
-	l, a, err := w.store.Acquire(t.Context(), lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "app-1", TTL: 15 * time.Second, Policy: lock.Allow, Kind: d.Kind, Attempt: d.Attempt,
+	l, a, err := w.store.Locks.Acquire(t.Context(), lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "app-1", TTL: 15 * time.Second, Policy: lock.Allow, Kind: d.Kind, Attempt: d.Attempt,
 		Member: d.Member()})
 	if err != nil || l == nil {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if _, err := l.Finish(t.Context(), time.Second, nil); err != nil {
+	if _, err := l.Finish(t.Context(), time.Second, lock.Ending{}); err != nil {
 		t.Fatal(err)
 	}
 	w.refuses(w.ask("PUT", "/v1/timers/one", body), 409, "the timer has fired")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 const someTable = `
@@ -31,7 +32,7 @@ jobs:
 type world struct {
 	t     testing.TB
 	mini  *miniredis.Miniredis
-	store *lock.Store
+	store *service.Store
 	api   http.Handler
 	drain func(context.Context) error
 	table *config.Table
@@ -46,14 +47,14 @@ func newWorld(t testing.TB) *world {
 	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{w.mini.Addr()}}, 10*time.Second)
 	t.Cleanup(func() { _ = rdb.Close() })
 	var err error
-	if w.store, err = lock.New(rdb, "billing", lock.Options{Timeout: 10 * time.Second}); err != nil {
+	if w.store, err = service.New(rdb, "billing", lock.Options{Timeout: 10 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	if w.table, err = config.Parse("table.yaml", []byte(someTable), func(string) (string, bool) { return "", false }); err != nil {
 		t.Fatal(err)
 	}
-	for _, job := range []string{"send-invoices", "reports", lock.TimerJobs} {
-		if _, err := w.store.Register(t.Context(), job, ""); err != nil {
+	for _, job := range []string{"send-invoices", "reports", service.TimerJobs} {
+		if _, err := w.store.Locks.Register(t.Context(), job, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,16 +71,17 @@ func (w *world) Jobs() []config.Job              { return w.table.Jobs }
 func (w *world) Drain(ctx context.Context) error { return w.drain(ctx) }
 
 // ran plays a run of a job, for the tick that many minutes after the morning.
-func (w *world) ran(job string, minute int, e lock.Entry) {
+func (w *world) ran(job string, minute int, e service.Entry) {
 	w.t.Helper()
 	tick := morning.Add(time.Duration(minute) * time.Minute)
 	w.mini.SetTime(tick)
-	l, a, err := w.store.Acquire(w.t.Context(), lock.Claim{Job: job, Tick: tick, Replica: "app-2", TTL: 15 * time.Second})
+	l, a, err := w.store.Locks.Acquire(w.t.Context(), lock.Claim{Job: job, Tick: tick, Replica: "app-2", TTL: 15 * time.Second})
 	if err != nil || l == nil {
 		w.t.Fatalf("acquiring %s: %+v, %v", job, a, err)
 	}
+	e.Job, e.Tick, e.Run, e.Replica, e.Kind = job, tick, l.Run(), "app-2", "schedule"
 	e.Attempt, e.Ended = 1, tick
-	if _, err := l.Finish(w.t.Context(), 0, &e); err != nil {
+	if _, err := l.Finish(w.t.Context(), 0, e.Ending()); err != nil {
 		w.t.Fatal(err)
 	}
 }

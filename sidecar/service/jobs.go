@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 )
 
 // recentRuns is how many runs of the history are searched for names of jobs.
@@ -77,7 +76,7 @@ func partial(t *config.Table) bool {
 func (o *Operator) seen(ctx context.Context) (map[string]config.Guarantee, error) {
 	names := map[string]config.Guarantee{}
 	see := func(name string) {
-		_, timer := lock.TimerID(name)
+		_, timer := TimerID(name)
 		if _, known := names[name]; !known && !timer {
 			names[name] = ""
 		}
@@ -106,7 +105,7 @@ func (o *Operator) seen(ctx context.Context) (map[string]config.Guarantee, error
 			see(name)
 		}
 		for name := range r.Ran {
-			if see(name); now.Sub(r.Seen) <= lock.Silent {
+			if see(name); now.Sub(r.Seen) <= HeartbeatTimeout {
 				names[name] = config.EveryReplica
 			}
 		}

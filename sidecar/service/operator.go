@@ -15,7 +15,7 @@ import (
 
 // Operator does what is asked for by hand. The error of each of its methods is a *Refusal.
 type Operator struct {
-	Store  *lock.Store
+	Store  *Store
 	Table  func() *config.Table // in force on the replica, or else given on the command line
 	AtWork func() []config.Job  // the jobs at work on the replica; nil: there is no replica
 	Limit  time.Duration        // how long a request is repeated if its answer was lost
@@ -49,9 +49,9 @@ func CheckPause(reason, until, length Field) error {
 	switch n := utf8.RuneCountInString(reason.Text); {
 	case n == 0:
 		return &Refusal{Kind: NoReason, Message: "a pause needs a reason: others will wonder"}
-	case n > lock.MaxReason:
+	case n > MaxReason:
 		return &Refusal{Kind: Invalid,
-			Message: fmt.Sprintf("%s has %d characters, at most %d are kept", reason.Name, n, lock.MaxReason)}
+			Message: fmt.Sprintf("%s has %d characters, at most %d are kept", reason.Name, n, MaxReason)}
 	case until.Text != "" && length.Text != "":
 		return &Refusal{Kind: Invalid, Hint: "leave one of them out",
 			Message: fmt.Sprintf("%s and %s both say when the pause ends", until.Name, length.Name)}
@@ -116,9 +116,9 @@ func Ticks(j config.Job, from, to Moment, now time.Time) ([]time.Time, error) {
 	}
 	var ticks []time.Time
 	for t := j.Schedule.Next(from.Add(-time.Nanosecond)); !t.IsZero() && t.Before(to.Time); t = j.Schedule.Next(t) {
-		if len(ticks) == lock.MaxBackfill {
+		if len(ticks) == MaxBackfill {
 			return nil, &Refusal{Kind: Invalid,
-				Message: fmt.Sprintf("job %q has more than %d ticks from %s to %s", j.Name, lock.MaxBackfill, from.Text, to.Text),
+				Message: fmt.Sprintf("job %q has more than %d ticks from %s to %s", j.Name, MaxBackfill, from.Text, to.Text),
 				Hint:    "go in steps: " + to.Name + " " + t.Format(time.RFC3339)}
 		}
 		ticks = append(ticks, t)
@@ -195,7 +195,7 @@ func (o *Operator) SetTimer(ctx context.Context, id string, source []byte) (t *c
 func (o *Operator) Timer(ctx context.Context, id string) (source []byte, at time.Time, err error) {
 	source, at, err = o.Store.Timer(ctx, id)
 	switch {
-	case errors.Is(err, lock.ErrNoTimer):
+	case errors.Is(err, ErrNoTimer):
 		err = noTimer(id)
 	case err != nil:
 		err = Of(err)
@@ -226,7 +226,7 @@ func noTimer(id string) *Refusal {
 
 // Runs returns the newest runs, or the newest that failed, of one job or, with "", of all. If there are none, it
 // refuses a name that no job has.
-func (o *Operator) Runs(ctx context.Context, job string, failed bool, limit int) ([]lock.Entry, error) {
+func (o *Operator) Runs(ctx context.Context, job string, failed bool, limit int) ([]Entry, error) {
 	read := o.Store.History
 	if failed {
 		read = o.Store.Failures
@@ -235,7 +235,7 @@ func (o *Operator) Runs(ctx context.Context, job string, failed bool, limit int)
 	if err != nil {
 		return nil, Of(err)
 	}
-	if _, timer := lock.TimerID(job); len(entries) == 0 && job != "" && !timer {
+	if _, timer := TimerID(job); len(entries) == 0 && job != "" && !timer {
 		if _, err := o.Find(ctx, job); err != nil {
 			return nil, err
 		}

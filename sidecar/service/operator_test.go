@@ -23,7 +23,7 @@ func refused(t *testing.T, err error, kind Kind, message, hint string) {
 }
 
 func TestAPauseNeedsAReasonAndHasAtMostOneEnd(t *testing.T) {
-	long := strings.Repeat("ä", lock.MaxReason)
+	long := strings.Repeat("ä", MaxReason)
 	for _, c := range []struct {
 		reason, until, length string
 		kind                  Kind
@@ -101,7 +101,7 @@ func TestTheTicksOfABackfillAreOfThePastAndNotTooMany(t *testing.T) {
 		}
 	}
 	most, err := Ticks(reports, moment("--from", "2027-03-20T00:00:00Z"), moment("--to", "2027-03-23T11:20:00Z"), now)
-	if err != nil || len(most) != lock.MaxBackfill {
+	if err != nil || len(most) != MaxBackfill {
 		t.Errorf("in the step of the hint: %d ticks, %v", len(most), err)
 	}
 }
@@ -150,7 +150,7 @@ func TestATriggerIsAskedForWithAUUID(t *testing.T) {
 
 func TestTheKindOfARefusalSaysWhatRedisAnswered(t *testing.T) {
 	for answer, want := range map[error]Kind{
-		lock.ErrUnknownJob: Unregistered, lock.ErrPast: Invalid, lock.ErrTimerFired: Fired, lock.ErrTooMany: Full,
+		ErrUnknownJob: Unregistered, ErrPast: Invalid, ErrTimerFired: Fired, ErrTooMany: Full,
 		lock.ErrNoAnswer: Unanswered, errors.New("ERR out of order"): Unavailable,
 	} {
 		err := fmt.Errorf("triggering job %q: %w", "reports", answer)

@@ -55,13 +55,13 @@ func Of(err error) *Refusal {
 	}
 	r = &Refusal{Kind: Unavailable, Message: err.Error(), Err: err}
 	switch {
-	case errors.Is(err, lock.ErrUnknownJob):
+	case errors.Is(err, ErrUnknownJob):
 		r.Kind = Unregistered
-	case errors.Is(err, lock.ErrPast):
+	case errors.Is(err, ErrPast):
 		r.Kind = Invalid
-	case errors.Is(err, lock.ErrTimerFired):
+	case errors.Is(err, ErrTimerFired):
 		r.Kind, r.Hint = Fired, "for a day the id is not taken again: use another one"
-	case errors.Is(err, lock.ErrTooMany):
+	case errors.Is(err, ErrTooMany):
 		r.Kind = Full
 	case errors.Is(err, lock.ErrNoAnswer):
 		r.Kind = Unanswered

@@ -10,10 +10,10 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
-const prefix = "solotick:{" + service + "}:"
+const prefix = "solotick:{" + serviceName + "}:"
 
 // checkSettled: promise 6, no run is left over in Redis.
 func (w *world) checkSettled() {
@@ -25,7 +25,7 @@ func (w *world) checkSettled() {
 	if left, err := w.redis.mini.ZMembers(prefix + "running"); err == nil {
 		w.violated("6: accounts", "", "entries are left in running: %v", left)
 	}
-	for _, name := range append(w.plan.names(), lock.TimerJobs) {
+	for _, name := range append(w.plan.names(), service.TimerJobs) {
 		fields, err := w.redis.mini.HKeys(prefix + "job:" + name)
 		if err != nil {
 			continue // no replica registered it since all was lost, or it needs no ledger
@@ -251,8 +251,8 @@ func (w *world) checkMetrics() {
 
 // series is the name under which a job is counted: all timers have one.
 func series(job string) string {
-	if _, ok := lock.TimerID(job); ok {
-		return lock.TimerJobs
+	if _, ok := service.TimerID(job); ok {
+		return service.TimerJobs
 	}
 	return job
 }

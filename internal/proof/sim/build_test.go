@@ -62,9 +62,9 @@ const (
 
 // editable lets one binary play the faults of all scripts: only those of Go need one of their own.
 var editable = []edit{
-	{"lock/scripts.go", "import (", "import (\n\"os\"\n\"strings\""},
-	{"lock/scripts.go", "func newScript(source string) *script {",
-		`func newScript(source string) *script {
+	{"internal/rds/script.go", "import (", "import (\n\"os\"\n\"strings\""},
+	{"internal/rds/script.go", "func NewScript(source string, confirm Confirm) *Script {",
+		`func NewScript(source string, confirm Confirm) *Script {
 	if pairs := os.Getenv("` + scriptsEnv + `"); pairs != "" {
 		source = strings.NewReplacer(strings.Split(pairs, "\x1f")...).Replace(source)
 	}`},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // claims is what Redis was asked and answered for runs, whether the answers arrived or not.
@@ -239,7 +240,7 @@ func (c *claims) won(q *call, record []string) {
 	}
 	c.all = append(c.all, cl)
 	c.by[cl.run] = cl
-	if _, ok := lock.TimerID(job); ok {
+	if _, ok := service.TimerID(job); ok {
 		c.timerWon(cl)
 	}
 }

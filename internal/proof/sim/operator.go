@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // operator is somebody with the command line, on a network as good as the replicas'. Each request has a Store of its own, which
@@ -38,12 +39,12 @@ func newOperator(w *world) (*operator, error) {
 	return o, err
 }
 
-func (o *operator) store() (*lock.Store, error) {
-	return lock.New(o.client, service, lock.Options{WaitReplicas: o.world.plan.Confirms, Boottime: o.world.now})
+func (o *operator) store() (*service.Store, error) {
+	return service.New(o.client, serviceName, lock.Options{WaitReplicas: o.world.plan.Confirms, Boottime: o.world.now})
 }
 
 // do runs one request until it is answered, for at most some seconds.
-func (o *operator) do(f func(ctx context.Context, s *lock.Store) error) {
+func (o *operator) do(f func(ctx context.Context, s *service.Store) error) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 		defer cancel()
@@ -59,7 +60,7 @@ func (o *operator) do(f func(ctx context.Context, s *lock.Store) error) {
 
 // pause holds a job back, by its own pause or by that of all jobs.
 func (o *operator) pause(job string, all bool, until time.Time) {
-	o.do(func(ctx context.Context, s *lock.Store) error {
+	o.do(func(ctx context.Context, s *service.Store) error {
 		verb, act := "pause", s.Pause
 		if all {
 			verb, act = "pauseAll", s.PauseWithAll
@@ -73,7 +74,7 @@ func (o *operator) pause(job string, all bool, until time.Time) {
 }
 
 func (o *operator) resume(job string, all bool) {
-	o.do(func(ctx context.Context, s *lock.Store) error {
+	o.do(func(ctx context.Context, s *service.Store) error {
 		verb, act := "resume", s.Resume
 		if all {
 			verb, act = "resumeAll", s.ResumeWithAll
@@ -89,7 +90,7 @@ func (o *operator) resume(job string, all bool) {
 // trigger asks for a run, under an id that may have been asked with before; "" is a new one.
 func (o *operator) trigger(job, id string) {
 	id = cmp.Or(id, uuid.NewString())
-	o.do(func(ctx context.Context, s *lock.Store) error {
+	o.do(func(ctx context.Context, s *service.Store) error {
 		_, err := s.Trigger(ctx, job, id)
 		if err == nil {
 			o.promised(id)
@@ -107,7 +108,7 @@ func (o *operator) backfill(job string, now time.Duration) {
 	at := o.world.began.Add(now - 2*time.Second)
 	ticks := []time.Time{c.Schedule.Last(c.Schedule.Last(at).Add(-time.Nanosecond)), c.Schedule.Last(at)}
 	id := uuid.NewString()
-	o.do(func(ctx context.Context, s *lock.Store) error {
+	o.do(func(ctx context.Context, s *service.Store) error {
 		_, err := s.Backfill(ctx, job, ticks, id)
 		if err == nil {
 			o.promised(id)

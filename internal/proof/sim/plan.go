@@ -205,7 +205,7 @@ func (p *Plan) ttl(job string) time.Duration { return p.job(job).TTL }
 // Table is a version of the plan's table as its user would write it.
 func (p *Plan) Table(v version) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: %s\nshutdownGrace: %s\n", service, p.Grace)
+	fmt.Fprintf(&b, "service: %s\nshutdownGrace: %s\n", serviceName, p.Grace)
 	if p.MaxRunning > 0 {
 		fmt.Fprintf(&b, "maxRunning: %d\n", p.MaxRunning)
 	}

@@ -15,7 +15,7 @@ const (
 	argRecord = 7
 	argCame   = 8 // when the tick came due, on Redis' clock
 	argMember = 12
-	argList   = 15 // due members and when their ticks came due, by turns
+	argList   = 16 // due members and when their ticks came due, by turns
 
 	recordKind    = 2
 	recordAttempt = 3
@@ -44,7 +44,7 @@ const (
 	argVerb       = 0
 	argRun        = 1
 	argSettledJob = 2
-	argAgain      = 5 // the due member by which the tick goes on
+	argAgain      = 6 // the due member by which the tick goes on
 
 	answerOverlapped = 3 // the ticks that were settled as overlaps
 )
@@ -67,8 +67,8 @@ const (
 const (
 	argSuffix   = 0 // ask: what follows the tick in a due member
 	argBackfill = 2 // ask: the ticks, from here on
-	argPause    = 1 // pause: pause or resume, or pauseAll or resumeAll
-	argEnds     = 3 // pause: its end
+	argPause    = 2 // pause: pause or resume, or pauseAll or resumeAll
+	argEnds     = 4 // pause: its end
 	answerMade  = 2
 )
 

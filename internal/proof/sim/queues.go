@@ -33,7 +33,7 @@ func (s *store) checkQueue(a *ask) {
 	if a.policy != string(config.Queue) || !a.table {
 		return
 	}
-	keys := "solotick:{" + service + "}:"
+	keys := "solotick:{" + serviceName + "}:"
 	due, _ := s.mini.ZMembers(keys + "due")
 	i := slices.IndexFunc(due, func(m string) bool {
 		words := strings.Fields(m)

@@ -15,6 +15,7 @@ import (
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // replica is one process: the real sidecar, with a network and clocks of its own. One that is started again is another
@@ -61,7 +62,7 @@ func (w *world) start(place int) error {
 		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}), ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
 	r.key, r.version = text(r.process), v
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
-	store, err := lock.New(r.client, service, lock.Options{WaitReplicas: w.plan.Confirms,
+	store, err := service.New(r.client, serviceName, lock.Options{WaitReplicas: w.plan.Confirms,
 		Boottime: func() time.Duration { return r.stall.now(w.now()) }})
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ var teeth = []tooth{
 	}},
 	{"nudge nobody", "prompt", "", []edit{{"lock/settle.lua", "if nudge then redis.pcall('PUBLISH'", "if false then redis.pcall('PUBLISH'"}}},
 	{"stop nobody", "prompt", "", []edit{
-		{"lock/acquire.lua", "redis.pcall('PUBLISH', string.gsub(due, 'due$', 'events'), 'stop ' .. job)", ""},
+		{"lock/acquire.lua", "redis.pcall('PUBLISH', ARGV[16], 'stop ' .. job)", ""},
 	}},
 	{"forget at a reload that a wake asks", "table", "edits", []edit{
 		{"sidecar/job.go", "\t\tnext.era = before.era\n", "\t\tnext.era, j.ticks.asking = before.era, 0\n"},
@@ -76,14 +76,13 @@ var teeth = []tooth{
 		{"sidecar/job.go", "case next.sameTicks(before):", "case next.sameTicks(before), true:"},
 	}},
 	{"believe what no replica has confirmed", "confirmed", "confirmed failover", []edit{
-		{"lock/burst.go", "return c.runs(acquireScript, settleScript) || answer[0] == \"OK\"", "return answer[0] == \"WON\""},
+		{"internal/rds/script.go", "sc.confirm == AllAnswers || parts[0] == \"OK\"", "parts[0] == \"WON\""},
 	}},
 	{"believe the end of a run that no replica has confirmed", "confirmed", "confirmed failover", []edit{
-		{"lock/burst.go", "return c.runs(acquireScript, settleScript) || answer[0] == \"OK\"",
-			"return c.runs(acquireScript) || answer[0] == \"OK\" && !c.runs(settleScript)"},
+		{"lock/scripts.go", "rds.NewScript(settleSource, rds.AllAnswers)", "rds.NewScript(settleSource, rds.Unconfirmed)"},
 	}},
 	{"believe a pause that no replica has confirmed", "confirmed", "confirmed failover", []edit{
-		{"lock/burst.go", "answer[0] == \"OK\" ||", "answer[0] == \"OK\" && !c.runs(pauseScript) ||"},
+		{"sidecar/service/scripts.go", "rds.NewScript(pauseSource, rds.WhatIsDone)", "rds.NewScript(pauseSource, rds.Unconfirmed)"},
 	}},
 	{"pass over every seventh second", "2: never lost", "Redis stalls", []edit{
 		{"sidecar/acquire.go", "	ctx, stop := c.whileWorth(w)\n	defer stop()\n	asked",
@@ -105,7 +104,7 @@ var teeth = []tooth{
 	}},
 	{"claim until the window ends", "1: superseded", "Redis stalls", []edit{{"sidecar/acquire.go", "q.Until = c.clock.onRedis(until)", "_ = until"}}},
 	{"keep no memo of a trigger", "asked again", "operator", []edit{
-		{"lock/ask.lua", "redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)", ""},
+		{"sidecar/service/ask.lua", "redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)", ""},
 	}},
 	{"owe nothing after a loss", "2: at least once", "empty", []edit{{"lock/register.lua", "redis.call('ZADD', due, now, ARGV[i])", ""}}},
 	{"leave a lost run alone", "2: at least once", "empty", []edit{
@@ -117,9 +116,9 @@ var teeth = []tooth{
 	{"count attempts from the last claim", "attempts", "by hand", []edit{{"lock/settle.go", "d.Attempt += 1 + c.Retries", "d.Attempt++"}}},
 	{"pass ticks over in silence", "fates", "", []edit{{"lock/acquire.lua", "if to - from > 1 then gaps =", "if false then gaps ="}}},
 	{"free what a dead run overlapped", "3: skipped for good", "", []edit{
-		{"lock/settle.lua", "verb == 'reap' and tonumber(ARGV[8]) - (ttl or 0) or 0", "0"},
+		{"lock/settle.lua", "verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0", "0"},
 	}},
-	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"lock/pause.lua", "at = at ~= 0 and at or now", "at = now"}}},
+	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"sidecar/service/pause.lua", "at = at ~= 0 and at or now", "at = now"}}},
 	{"break off when memory is full", "3: skipped for good", "memory", []edit{
 		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
 	}},

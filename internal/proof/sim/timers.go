@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // TimerPlan is a timer that an operator sets.
@@ -35,13 +35,13 @@ func (o *operator) setTimer(t TimerPlan) {
 		o.world.violated("timer", "", "%v", err)
 		return
 	}
-	o.do(func(ctx context.Context, s *lock.Store) error {
+	o.do(func(ctx context.Context, s *service.Store) error {
 		_, err := s.SetTimer(ctx, t.ID, parsed.At, parsed.Source)
 		return err
 	})
 	if t.Deleted {
 		o.world.later(time.Second, func() {
-			o.do(func(ctx context.Context, s *lock.Store) error {
+			o.do(func(ctx context.Context, s *service.Store) error {
 				_, err := s.DeleteTimer(ctx, t.ID)
 				return err
 			})
@@ -98,12 +98,12 @@ func (c *claims) timed(q *call, code string) {
 func (w *world) checkTimersFired() {
 	starts := map[string][]*run{}
 	for _, r := range w.runs {
-		if _, ok := lock.TimerID(r.Job); ok {
+		if _, ok := service.TimerID(r.Job); ok {
 			starts[r.Job] = append(starts[r.Job], r)
 		}
 	}
 	for id, t := range w.redis.claims.timers {
-		job := lock.TimerJob(id)
+		job := service.TimerJob(id)
 		if t.deleted != 0 {
 			w.judgeDeleted(t, job, starts[job])
 			continue
@@ -112,7 +112,7 @@ func (w *world) checkTimersFired() {
 			continue
 		}
 		due := w.reached(w.began.Add(t.plan.Due), t.set)
-		if w.offsetAt(due) > lock.MaxOffset { // which nobody believes: it is due by the replicas' own clocks
+		if w.offsetAt(due) > service.MaxOffset { // which nobody believes: it is due by the replicas' own clocks
 			due = max(due, t.plan.Due)
 		}
 		w.met["timers"]++
@@ -134,7 +134,7 @@ func (w *world) checkTimersFired() {
 func (w *world) checkTimersForgotten() {
 	due, _ := w.redis.mini.ZMembers(prefix + "timers:due") // an error is an empty set
 	for id := range w.redis.claims.timers {
-		job := lock.TimerJob(id)
+		job := service.TimerJob(id)
 		entry, _ := w.redis.mini.Get(prefix + job) // and this an empty one
 		isDue := slices.ContainsFunc(due, func(m string) bool { return strings.Fields(m)[memberJob] == job })
 		if !isDue && leftoverTimer(entry) {

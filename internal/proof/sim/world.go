@@ -19,7 +19,7 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-const service = "sim"
+const serviceName = "sim"
 
 // world is one seed being played.
 type world struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 var shots = flag.String("shots", "", "directory in which to leave pictures of the page")
@@ -120,12 +121,14 @@ func TestTriggerIsClickedAndItsEndIsTold(t *testing.T) {
 		t.Fatalf("waiting in Redis: %+v", waiting)
 	}
 	d := waiting[0]
-	l, a, err := s.store.Acquire(t.Context(), lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "app-2", TTL: 15 * time.Second, Kind: d.Kind, Attempt: d.Attempt, Member: d.Member()})
+	l, a, err := s.store.Locks.Acquire(t.Context(), lock.Claim{Job: d.Job, Tick: d.Tick, Replica: "app-2", TTL: 15 * time.Second, Kind: d.Kind, Attempt: d.Attempt, Member: d.Member()})
 	if err != nil || l == nil {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	w.shows(row("purge-sessions", ".notes"), "on app-2, manual")
-	if _, err := l.Finish(t.Context(), 0, &lock.Entry{Attempt: 1, Outcome: "failed", Failed: true, Took: 1500 * time.Millisecond, Ended: time.Now()}); err != nil {
+	failed := service.Entry{Job: d.Job, Tick: d.Tick, Run: l.Run(), Replica: "app-2", Kind: d.Kind, Attempt: 1, Outcome: "failed",
+		Failed: true, Took: 1500 * time.Millisecond, Ended: time.Now()}
+	if _, err := l.Finish(t.Context(), 0, failed.Ending()); err != nil {
 		t.Fatal(err)
 	}
 	w.shows("#toasts", "purge-sessions failed on app-2 after 1.5 s")

@@ -18,6 +18,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // hostile is text that somebody may have put where the page shows it.
@@ -71,7 +72,7 @@ type scene struct {
 	table  *config.Table
 	names  []string
 	remark string // in what people and apps wrote
-	store  *lock.Store
+	store  *service.Store
 	now    time.Time
 	url    string
 	away   atomic.Bool // the page's server answers nothing
@@ -96,16 +97,16 @@ func newScene(t *testing.T, trouble bool, names ...string) *scene {
 	born := s.at(-5 * 365 * 24 * time.Hour)
 	for _, a := range acts {
 		if a.name != "new-feature-rollout" && a.name != "warm-cache" {
-			_, err := born.Register(t.Context(), a.name, "")
+			_, err := born.Locks.Register(t.Context(), a.name, "")
 			s.must(err)
 		}
 	}
-	_, err = born.Register(t.Context(), lock.TimerJobs, "")
+	_, err = born.Locks.Register(t.Context(), service.TimerJobs, "")
 	s.must(err)
 	s.past()
 	s.present()
 	s.mini.SetTime(time.Time{}) // from now on it runs
-	s.store, err = lock.New(s.rdb, "billing", lock.Options{Timeout: 10 * time.Second})
+	s.store, err = service.New(s.rdb, "billing", lock.Options{Timeout: 10 * time.Second})
 	s.must(err)
 	_, err = s.store.SetTimer(t.Context(), "invoice-4711-reminder", s.now.Add(26*time.Hour), []byte("{}"))
 	s.must(err)
@@ -133,7 +134,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-func (s *scene) state(job string) lock.JobState {
+func (s *scene) state(job string) service.JobState {
 	s.t.Helper()
 	states, err := s.store.States(s.t.Context(), []string{job})
 	s.must(err)
@@ -141,9 +142,9 @@ func (s *scene) state(job string) lock.JobState {
 }
 
 // at gives a Store at a time before now.
-func (s *scene) at(d time.Duration) *lock.Store {
+func (s *scene) at(d time.Duration) *service.Store {
 	s.mini.SetTime(s.now.Add(d))
-	store, err := lock.New(s.rdb, "billing", lock.Options{Timeout: 10 * time.Second})
+	store, err := service.New(s.rdb, "billing", lock.Options{Timeout: 10 * time.Second})
 	s.must(err)
 	return store
 }
@@ -181,7 +182,7 @@ func (s *scene) past() {
 	}
 	slices.SortStableFunc(all, func(a, b run) int { return a.tick.Compare(b.tick) })
 	for i, r := range all {
-		e := lock.Entry{Attempt: 1, Outcome: "succeeded", Took: time.Duration(i*7919%4000+8) * time.Millisecond}
+		e := service.Entry{Attempt: 1, Outcome: "succeeded", Took: time.Duration(i*7919%4000+8) * time.Millisecond}
 		by := s.names[(r.n*5+int(r.mark))%3]
 		switch r.mark {
 		case 'f':
@@ -199,13 +200,13 @@ func (s *scene) past() {
 			by = s.names[int(r.mark-'1')%len(s.names)]
 		}
 		store := s.at(r.tick.Sub(s.now))
-		l, a, err := store.Acquire(s.t.Context(), lock.Claim{Job: r.job, Tick: r.tick, Replica: by, TTL: 15 * time.Second, Attempt: e.Attempt})
+		l, a, err := store.Locks.Acquire(s.t.Context(), lock.Claim{Job: r.job, Tick: r.tick, Replica: by, TTL: 15 * time.Second, Attempt: e.Attempt})
 		s.must(err)
 		if l == nil {
 			s.t.Fatalf("%s %s: %+v", r.job, r.tick, a)
 		}
-		e.Ended = r.tick.Add(e.Took)
-		_, err = l.Finish(s.t.Context(), 0, &e)
+		e.Job, e.Tick, e.Run, e.Replica, e.Kind, e.Ended = r.job, r.tick, l.Run(), by, "schedule", r.tick.Add(e.Took)
+		_, err = l.Finish(s.t.Context(), 0, e.Ending())
 		s.must(err)
 	}
 }
@@ -215,7 +216,7 @@ func (s *scene) present() {
 	ctx := s.t.Context()
 	starts := func(job, by string, ago time.Duration) {
 		tick := s.now.Add(-ago).Truncate(time.Millisecond)
-		l, a, err := s.at(-ago).Acquire(ctx, lock.Claim{Job: job, Tick: tick, Replica: by, TTL: time.Hour})
+		l, a, err := s.at(-ago).Locks.Acquire(ctx, lock.Claim{Job: job, Tick: tick, Replica: by, TTL: time.Hour})
 		s.must(err)
 		if l == nil {
 			s.t.Fatalf("%s: %+v", job, a)
@@ -235,8 +236,8 @@ func (s *scene) present() {
 
 // beats sends the heartbeats, and goes on with them.
 func (s *scene) beats(trouble bool) {
-	overlap := map[string]lock.Skip{"export-analytics": {Tick: s.now.Add(-50 * time.Second).Truncate(time.Second), Reason: "overlap", At: s.now.Add(-50 * time.Second)}}
-	replicas := []lock.Replica{
+	overlap := map[string]service.Skip{"export-analytics": {Tick: s.now.Add(-50 * time.Second).Truncate(time.Second), Reason: "overlap", At: s.now.Add(-50 * time.Second)}}
+	replicas := []service.Replica{
 		{Name: s.names[0], Version: "v1.4.0", Table: s.table.Hash, Offset: 1250 * time.Microsecond, Skips: overlap},
 		{Name: s.names[1], Version: "v1.4.0", Table: s.table.Hash, Offset: -340 * time.Microsecond, Skips: overlap},
 		{Name: s.names[2], Version: "v1.4.0", Table: s.table.Hash, Offset: 4120 * time.Microsecond, Ready: "draining"},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Timer is a timer that waits. In lists what it will send is not shown: it may hold secrets.
@@ -44,7 +44,7 @@ func Definition(j config.Job) json.RawMessage {
 func NewTimer(id string, at time.Time) Timer { return Timer{id, Stamp(at)} }
 
 // NewTimers are the timers that wait in JSON, in their order; never null.
-func NewTimers(waiting []lock.TimerState) []Timer {
+func NewTimers(waiting []service.TimerState) []Timer {
 	rows := make([]Timer, 0, len(waiting))
 	for _, t := range waiting {
 		rows = append(rows, NewTimer(t.ID, t.At))

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Store is where a look is taken; a lock.Store is one.
+// Store is where a look is taken; a service.Store is one.
 type Store interface {
-	States(ctx context.Context, jobs []string) (map[string]lock.JobState, error)
-	Replicas(ctx context.Context) ([]lock.Replica, error)
+	States(ctx context.Context, jobs []string) (map[string]service.JobState, error)
+	Replicas(ctx context.Context) ([]service.Replica, error)
 	Now() (time.Time, bool)
 }
 
@@ -25,8 +25,8 @@ type Look struct {
 	Table    *config.Table
 	Jobs     []config.Job // the table's, and after them those made through the API
 	Now      time.Time    // Redis' time
-	States   map[string]lock.JobState
-	Replicas []lock.Replica
+	States   map[string]service.JobState
+	Replicas []service.Replica
 }
 
 // Take takes a look at the jobs, in two round trips.
@@ -50,7 +50,7 @@ func Take(ctx context.Context, s Store, t *config.Table, jobs []config.Job) (*Lo
 // Next is the next tick that is not held back; zero when there is none.
 func (l *Look) Next(j config.Job) time.Time {
 	after := l.Now
-	for _, p := range []*lock.Pause{l.States[j.Name].Paused, l.States[j.Name].PausedAll} {
+	for _, p := range []*service.Pause{l.States[j.Name].Paused, l.States[j.Name].PausedAll} {
 		switch {
 		case p == nil:
 		case p.Until.IsZero():
@@ -66,7 +66,7 @@ func (l *Look) Next(j config.Job) time.Time {
 }
 
 // Silent tells whether a replica has not been heard of for so long that it is probably gone.
-func (l *Look) Silent(r lock.Replica) bool { return l.Now.Sub(r.Seen) > lock.Silent }
+func (l *Look) Silent(r service.Replica) bool { return l.Now.Sub(r.Seen) > service.HeartbeatTimeout }
 
 // Drift tells whether the replicas that are there have different tables.
 func (l *Look) Drift() bool {
@@ -81,7 +81,7 @@ func (l *Look) Drift() bool {
 
 // Skipped is a replica's last skip of a job.
 type Skipped struct {
-	lock.Skip
+	service.Skip
 	Replica string
 }
 
@@ -99,14 +99,14 @@ func (l *Look) Skips(job string) []Skipped {
 
 // Results returns the last run on each live replica, for a job that every replica runs. Failed runs come first; within both
 // groups the newest comes first.
-func (l *Look) Results(j config.Job) []lock.Entry {
-	var all []lock.Entry
+func (l *Look) Results(j config.Job) []service.Entry {
+	var all []service.Entry
 	for _, r := range l.Replicas {
 		if e, ok := r.Ran[j.Name]; ok && !l.Silent(r) && j.Guarantee == config.EveryReplica {
 			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(a, b lock.Entry) int {
+	slices.SortFunc(all, func(a, b service.Entry) int {
 		if a.Failed != b.Failed {
 			return map[bool]int{true: -1, false: 1}[a.Failed]
 		}
@@ -117,11 +117,11 @@ func (l *Look) Results(j config.Job) []lock.Entry {
 
 // Last returns the run of a job that was settled last; for a job that every replica runs, the newest run on any replica. It
 // returns nil when there is none.
-func (l *Look) Last(j config.Job) *lock.Entry {
+func (l *Look) Last(j config.Job) *service.Entry {
 	if j.Guarantee != config.EveryReplica {
 		return l.States[j.Name].Last
 	}
-	var last *lock.Entry
+	var last *service.Entry
 	for _, e := range l.Results(j) {
 		if last == nil || e.Ended.After(last.Ended) {
 			last = &e
@@ -131,4 +131,4 @@ func (l *Look) Last(j config.Job) *lock.Entry {
 }
 
 // Twins tells whether two processes use the name of a replica. Then each of them overwrites the heartbeat of the other.
-func (l *Look) Twins(r lock.Replica) bool { return r.Twin && !l.Silent(r) }
+func (l *Look) Twins(r service.Replica) bool { return r.Twin && !l.Silent(r) }

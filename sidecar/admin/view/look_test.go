@@ -7,17 +7,17 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/config/schedule"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 var noon = time.Date(2027, 3, 28, 12, 0, 0, 0, time.UTC)
 
 func TestSilentReplicasAreNoDrift(t *testing.T) {
-	l := &Look{Now: noon, Replicas: []lock.Replica{{Name: "a", Table: "one", Seen: noon}, {Name: "b", Table: "two", Seen: noon.Add(-lock.Silent)}}}
+	l := &Look{Now: noon, Replicas: []service.Replica{{Name: "a", Table: "one", Seen: noon}, {Name: "b", Table: "two", Seen: noon.Add(-service.HeartbeatTimeout)}}}
 	if !l.Drift() {
 		t.Error("two tables are no drift")
 	}
-	l.Replicas[1].Seen = noon.Add(-lock.Silent - time.Millisecond)
+	l.Replicas[1].Seen = noon.Add(-service.HeartbeatTimeout - time.Millisecond)
 	if l.Drift() {
 		t.Error("the one with the other table is silent")
 	}
@@ -32,21 +32,21 @@ func TestTheNextTickIsOneThatNothingHoldsBack(t *testing.T) {
 	for _, c := range []struct {
 		why     string
 		suspend bool
-		paused  *lock.Pause
-		other   *lock.Pause
+		paused  *service.Pause
+		other   *service.Pause
 		want    time.Time
 	}{
 		{"nothing", false, nil, nil, at(1)},
 		{"suspended", true, nil, nil, time.Time{}},
-		{"paused without an end", false, &lock.Pause{}, nil, time.Time{}},
-		{"paused up to the very tick", false, &lock.Pause{Until: at(2)}, nil, at(2)},
-		{"paused beyond it", false, &lock.Pause{Until: at(2).Add(time.Millisecond)}, nil, at(3)},
-		{"both", true, &lock.Pause{Until: at(2)}, nil, time.Time{}},
-		{"paused twice", false, &lock.Pause{Until: at(2)}, &lock.Pause{Until: at(4)}, at(4)},
-		{"paused twice, once without an end", false, &lock.Pause{Until: at(2)}, &lock.Pause{}, time.Time{}},
+		{"paused without an end", false, &service.Pause{}, nil, time.Time{}},
+		{"paused up to the very tick", false, &service.Pause{Until: at(2)}, nil, at(2)},
+		{"paused beyond it", false, &service.Pause{Until: at(2).Add(time.Millisecond)}, nil, at(3)},
+		{"both", true, &service.Pause{Until: at(2)}, nil, time.Time{}},
+		{"paused twice", false, &service.Pause{Until: at(2)}, &service.Pause{Until: at(4)}, at(4)},
+		{"paused twice, once without an end", false, &service.Pause{Until: at(2)}, &service.Pause{}, time.Time{}},
 	} {
-		for _, state := range []lock.JobState{{Paused: c.paused, PausedAll: c.other}, {Paused: c.other, PausedAll: c.paused}} {
-			l := &Look{Now: noon, States: map[string]lock.JobState{"job": state}}
+		for _, state := range []service.JobState{{Paused: c.paused, PausedAll: c.other}, {Paused: c.other, PausedAll: c.paused}} {
+			l := &Look{Now: noon, States: map[string]service.JobState{"job": state}}
 			if got := l.Next(config.Job{Name: "job", Schedule: hourly, Suspend: c.suspend}); !got.Equal(c.want) {
 				t.Errorf("%s: next is %s, want %s", c.why, got, c.want)
 			}
@@ -55,8 +55,8 @@ func TestTheNextTickIsOneThatNothingHoldsBack(t *testing.T) {
 }
 
 func TestSkipsAreTheNewestFirst(t *testing.T) {
-	skip := func(at time.Time) map[string]lock.Skip { return map[string]lock.Skip{"job": {At: at}} }
-	l := &Look{Replicas: []lock.Replica{{Name: "a", Skips: skip(noon)}, {Name: "b", Skips: skip(noon.Add(1))}, {Name: "c", Skips: skip(noon)}, {Name: "d"}}}
+	skip := func(at time.Time) map[string]service.Skip { return map[string]service.Skip{"job": {At: at}} }
+	l := &Look{Replicas: []service.Replica{{Name: "a", Skips: skip(noon)}, {Name: "b", Skips: skip(noon.Add(1))}, {Name: "c", Skips: skip(noon)}, {Name: "d"}}}
 	var names []string
 	for _, k := range l.Skips("job") {
 		names = append(names, k.Replica)
@@ -67,13 +67,13 @@ func TestSkipsAreTheNewestFirst(t *testing.T) {
 }
 
 func TestAJobThatEveryReplicaRunsIsAsItWasOnEach(t *testing.T) {
-	ran := func(replica, outcome string, seconds int) map[string]lock.Entry {
-		return map[string]lock.Entry{"job": {Job: "job", Replica: replica, Outcome: outcome, Failed: outcome == "failed",
+	ran := func(replica, outcome string, seconds int) map[string]service.Entry {
+		return map[string]service.Entry{"job": {Job: "job", Replica: replica, Outcome: outcome, Failed: outcome == "failed",
 			Ended: noon.Add(time.Duration(seconds) * time.Second)}}
 	}
 	l := &Look{
-		Table: &config.Table{}, Now: noon.Add(time.Minute), States: map[string]lock.JobState{"job": {Last: &lock.Entry{Outcome: "of before"}}},
-		Replicas: []lock.Replica{
+		Table: &config.Table{}, Now: noon.Add(time.Minute), States: map[string]service.JobState{"job": {Last: &service.Entry{Outcome: "of before"}}},
+		Replicas: []service.Replica{
 			{Name: "a", Ran: ran("a", "succeeded", 3), Seen: noon.Add(time.Minute)},
 			{Name: "b", Ran: ran("b", "failed", 1), Seen: noon.Add(time.Minute), Twin: true},
 			{Name: "c", Ran: ran("c", "failed", 2), Seen: noon.Add(time.Minute)},

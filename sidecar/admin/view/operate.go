@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -28,7 +29,7 @@ type Paused struct {
 
 // NewPaused is a pause in JSON. The reason is as it is kept.
 func NewPaused(job, reason string, until time.Time) Paused {
-	return Paused{job, lock.OneLine(reason), Stamp(until)}
+	return Paused{job, text.OneLine(reason), Stamp(until)}
 }
 
 // Resumed is a job that was to be resumed.

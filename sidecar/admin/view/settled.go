@@ -5,18 +5,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Settled is an entry of the history, together with the handovers of the same tick that came before it.
 type Settled struct {
-	lock.Entry
-	Handed []lock.Entry // the newest first
+	service.Entry
+	Handed []service.Entry // the newest first
 }
 
 // Fold groups the handovers of a tick under the entry that settled it. entries may be of several jobs, the newest first. Fold
 // returns at most most results.
-func Fold(entries []lock.Entry, most int) []Settled {
+func Fold(entries []service.Entry, most int) []Settled {
 	type tickOf struct {
 		job  string
 		tick int64
@@ -26,7 +26,7 @@ func Fold(entries []lock.Entry, most int) []Settled {
 	for _, e := range entries {
 		k := tickOf{e.Job, e.Tick.UnixMilli()}
 		at, known := newest[k]
-		if known && e.Outcome == lock.HandedOver {
+		if known && e.Outcome == service.HandedOver {
 			rows[at].Handed = append(rows[at].Handed, e)
 			continue
 		}

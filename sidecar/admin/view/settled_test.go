@@ -4,19 +4,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func TestAHandoverIsShownUnderTheRunThatFollowed(t *testing.T) {
 	at := func(n int) time.Time { return time.Unix(int64(n), 0) }
-	newestFirst := []lock.Entry{
-		{Job: "a", Tick: at(3), Outcome: lock.HandedOver, Replica: "r1", Detail: "refused"}, // on its way
+	newestFirst := []service.Entry{
+		{Job: "a", Tick: at(3), Outcome: service.HandedOver, Replica: "r1", Detail: "refused"}, // on its way
 		{Job: "a", Tick: at(2), Outcome: "succeeded", Replica: "r3"},
-		{Job: "b", Tick: at(2), Outcome: lock.HandedOver, Replica: "r1"}, // of another job
-		{Job: "a", Tick: at(2), Outcome: lock.HandedOver, Replica: "r2", Detail: "refused"},
-		{Job: "a", Tick: at(2), Outcome: lock.HandedOver, Replica: "r1", Detail: "no such file"},
+		{Job: "b", Tick: at(2), Outcome: service.HandedOver, Replica: "r1"}, // of another job
+		{Job: "a", Tick: at(2), Outcome: service.HandedOver, Replica: "r2", Detail: "refused"},
+		{Job: "a", Tick: at(2), Outcome: service.HandedOver, Replica: "r1", Detail: "no such file"},
 		{Job: "a", Tick: at(1), Outcome: "not_started", Failed: true, Replica: "r1", Detail: "refused"},
-		{Job: "a", Tick: at(1), Outcome: lock.HandedOver, Replica: "r1", Detail: "refused"},
+		{Job: "a", Tick: at(1), Outcome: service.HandedOver, Replica: "r1", Detail: "refused"},
 		{Job: "a", Tick: at(0), Outcome: "succeeded", Replica: "r2"}, // taken over
 		{Job: "a", Tick: at(0), Outcome: "interrupted", Failed: true, Replica: "r1"},
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Stamp is a time as the JSON has it: RFC 3339 in UTC with milliseconds; "" when it is not known.
@@ -72,7 +72,7 @@ type Pause struct {
 }
 
 // newPause is a pause in JSON; nil where there is none.
-func newPause(p *lock.Pause, all bool) *Pause {
+func newPause(p *service.Pause, all bool) *Pause {
 	if p == nil {
 		return nil
 	}
@@ -117,12 +117,12 @@ type Entry struct {
 }
 
 // NewEntry is an entry of the history in JSON.
-func NewEntry(e lock.Entry) Entry {
+func NewEntry(e service.Entry) Entry {
 	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended), e.Took.Milliseconds(), e.Detail}
 }
 
 // NewEntries are entries of the history in JSON, in their order; never null.
-func NewEntries(entries []lock.Entry) []Entry {
+func NewEntries(entries []service.Entry) []Entry {
 	rows := make([]Entry, 0, len(entries))
 	for _, e := range entries {
 		rows = append(rows, NewEntry(e))

@@ -1,0 +1,70 @@
+package redisworld
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// Sets sets a timer, and demands the answer.
+func (r *Replica) Sets(id string, at time.Time, source string, created bool) {
+	r.World.Helper()
+	if got, err := r.Service.SetTimer(r.World.Context(), id, at, []byte(source)); got != created || err != nil {
+		r.World.Fatalf("set %q for %s: created %t, %v; want %t", id, at, got, err, created)
+	}
+}
+
+// ComesTooLate demands that a timer is neither set nor deleted any more.
+func (r *Replica) ComesTooLate(id string) {
+	r.World.Helper()
+	before := r.World.Dump()
+	if _, err := r.Service.SetTimer(r.World.Context(), id, r.World.Tick(1), []byte("another")); !errors.Is(err, service.ErrTimerFired) {
+		r.World.Errorf("set %q: %v, want that it has fired", id, err)
+	}
+	if ok, err := r.Service.DeleteTimer(r.World.Context(), id); ok || err != nil {
+		r.World.Errorf("delete %q: %t, %v", id, ok, err)
+	}
+	if after := r.World.Dump(); after != before {
+		r.World.Errorf("it has changed\n%s\nto\n%s", before, after)
+	}
+}
+
+// Source is what Redis keeps of a timer; "" when it is nothing.
+func (r *Replica) Source(id string) string {
+	r.World.Helper()
+	source, _, err := r.Service.Timer(r.World.Context(), id)
+	if err != nil && !errors.Is(err, service.ErrNoTimer) {
+		r.World.Fatal(err)
+	}
+	return string(source)
+}
+
+// SetsJob sets a dynamic job, and demands the answer.
+func (r *Replica) SetsJob(name, source string, created bool) {
+	r.World.Helper()
+	if got, err := r.Service.SetJob(r.World.Context(), name, []byte(source)); got != created || err != nil {
+		r.World.Fatalf("set %q: created %t, %v; want %t", name, got, err, created)
+	}
+}
+
+// DeletesJob deletes a dynamic job, and demands the answer.
+func (r *Replica) DeletesJob(name string, want bool) {
+	r.World.Helper()
+	if got, err := r.Service.DeleteJob(r.World.Context(), name); got != want || err != nil {
+		r.World.Fatalf("delete %q: %t, %v; want %t", name, got, err, want)
+	}
+}
+
+// Jobs are the dynamic jobs as a replica reads them. It demands that a look sees the same revision.
+func (r *Replica) Jobs() (int64, string) {
+	r.World.Helper()
+	rev, sources, err := r.Service.DynamicJobs(r.World.Context())
+	r.World.Must(err)
+	seen, err := r.Service.Look(r.World.Context(), 10)
+	if err != nil || seen.Jobs != rev {
+		r.World.Errorf("a look sees revision %d, %v; want %d", seen.Jobs, err, rev)
+	}
+	return rev, fmt.Sprintf("%s", sources)
+}

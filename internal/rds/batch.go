@@ -1,0 +1,162 @@
+package rds
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// batcher sends what is asked at the same moment as one pipeline: a thousand jobs at one tick are a handful of round
+// trips. A lone call goes out at once; calls that come while the batches are under way wait for the next one. Batches
+// fly on goroutines of their own, which end with the queue: a caller whose context ends, a keeper whose trust is over
+// say, must not be held by a batch that waits for Redis, and a sidecar at rest keeps no goroutine.
+type batcher struct {
+	client   redis.UniversalClient
+	key      string // any of the service's, which share a slot
+	timeout  time.Duration
+	replicas int // that must have a promise before it is believed
+
+	mu      sync.Mutex
+	waiting []*call
+	flying  int
+}
+
+const (
+	// maxFlying batches at once: one that is being answered and one that is being written.
+	maxFlying = 2
+	// maxBatch bounds a pipeline, so that a lease's renewal never waits behind thousands of claims.
+	maxBatch = 200
+)
+
+type call struct {
+	cmd    noRetryCmd
+	script *Script // nil = another command
+	done   chan struct{}
+}
+
+// noRetryCmd is a command that no client sends twice: some resend by themselves, whatever their MaxRetries, and would then
+// report the second copy's refusal although the first may have run.
+type noRetryCmd struct{ *redis.Cmd }
+
+// NoRetry is what the client asks before it resends.
+func (noRetryCmd) NoRetry() bool { return true }
+
+// do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx. An error
+// says with NeverSent and WithoutEffect whether the command can have had, or can still have, an effect.
+func (b *batcher) do(ctx context.Context, sc *Script, args ...any) (any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &notSentError{err}
+	}
+	c := &call{cmd: noRetryCmd{redis.NewCmd(ctx, args...)}, script: sc, done: make(chan struct{})}
+	b.mu.Lock()
+	b.waiting = append(b.waiting, c)
+	start := b.flying < maxFlying
+	if start {
+		b.flying++
+	}
+	b.mu.Unlock()
+	if start {
+		go b.flush()
+	}
+	select {
+	case <-c.done:
+		return c.cmd.Result()
+	case <-ctx.Done():
+		return nil, &inFlightError{context.Cause(ctx)}
+	}
+}
+
+// flush sends batch after batch until nothing waits.
+func (b *batcher) flush() {
+	for batch := b.next(); len(batch) > 0; batch = b.next() {
+		b.send(batch)
+	}
+}
+
+// next takes the next batch, or, when there is none, gives back the place of the goroutine that asks.
+func (b *batcher) next() []*call {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := min(len(b.waiting), maxBatch)
+	batch := b.waiting[:n:n]
+	b.waiting = b.waiting[n:]
+	if n == 0 {
+		b.waiting = nil // the array of a large burst is not kept for ever
+		b.flying--
+	}
+	return batch
+}
+
+func (b *batcher) send(batch []*call) {
+	// The batch carries calls of many contexts, so none of them governs it.
+	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+	defer cancel()
+	if rdb, err := b.server(ctx); err != nil {
+		for _, c := range batch {
+			c.cmd.SetErr(&notSentError{err})
+		}
+	} else if b.replicas > 0 && slices.ContainsFunc(batch, (*call).promises) {
+		b.sendPromises(ctx, rdb, batch)
+	} else if len(batch) == 1 {
+		_ = rdb.Process(ctx, batch[0].cmd)
+	} else {
+		_, _ = pipeline(ctx, rdb, batch).Exec(ctx) // every command holds its own error
+	}
+	for _, c := range batch {
+		close(c.done)
+	}
+}
+
+func pipeline(ctx context.Context, rdb redis.UniversalClient, batch []*call) redis.Pipeliner {
+	pipe := rdb.Pipeline()
+	for _, c := range batch {
+		_ = pipe.Process(ctx, c.cmd)
+	}
+	return pipe
+}
+
+// server is the one that holds the service's keys: in a Cluster the master of their slot, whose clock it is that counts,
+// and whose replicas.
+func (b *batcher) server(ctx context.Context) (redis.UniversalClient, error) {
+	c, ok := b.client.(*redis.ClusterClient)
+	if !ok {
+		return b.client, nil
+	}
+	master, err := c.MasterForKey(ctx, b.key)
+	if err != nil {
+		return nil, err
+	}
+	return master, nil
+}
+
+// sendPromises sends a batch with promises in it, and believes those that were made only when enough replicas have them. WAIT
+// counts what its own connection wrote before it, and so closes the same pipeline.
+func (b *batcher) sendPromises(ctx context.Context, rdb redis.UniversalClient, batch []*call) {
+	pipe := pipeline(ctx, rdb, batch)
+	patience := b.timeout / 2 // the other half is for the way there and back
+	wait := noRetryCmd{redis.NewCmd(ctx, "wait", b.replicas, patience.Milliseconds())}
+	_ = pipe.Process(ctx, wait)
+	_, _ = pipe.Exec(ctx)
+	if have, err := wait.Int(); err == nil && have >= b.replicas {
+		return
+	}
+	for _, c := range batch {
+		if c.promised() {
+			c.cmd.SetErr(errUnconfirmed)
+		}
+	}
+}
+
+// promises tells whether the call runs a script by which somebody is promised something.
+func (c *call) promises() bool { return c.script != nil && c.script.confirm != Unconfirmed }
+
+// promised tells whether it was.
+func (c *call) promised() bool { return c.promises() && c.script.promised(c.cmd.Val()) }
+
+// errUnconfirmed takes the place of an answer that a failover could still forget. It is none: the same question is asked
+// again, which prolongs a claim and counts its replicas anew.
+var errUnconfirmed = errors.New("too few replicas of Redis have confirmed it")

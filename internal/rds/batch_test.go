@@ -1,0 +1,121 @@
+package rds_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/proof/redisworld"
+	"github.com/solotick/solotick/internal/rds"
+)
+
+// flights counts round trips of a client.
+type flights struct{ n atomic.Int64 }
+
+func (f *flights) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (f *flights) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		f.n.Add(1)
+		return next(ctx, cmd)
+	}
+}
+func (f *flights) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		f.n.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+func TestThousandCallsAtOnceAreAHandfulOfRoundTrips(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		a := w.SlowReplica("a", time.Minute)
+		w.Must(a.Sync(w.Context()))
+		f := &flights{}
+		a.Client.AddHook(f)
+		arrived := a.Proxy.Count(w.Script("../../lock/register.lua"))
+		defer a.Occupy(500 * time.Millisecond)()
+		var wg sync.WaitGroup
+		for i := range 1000 {
+			wg.Go(func() {
+				if l, err := a.Register(w.Context(), fmt.Sprint("job", i), ""); err != nil || l.Born.IsZero() {
+					w.Errorf("%+v, %v", l, err)
+				}
+			})
+		}
+		wg.Wait()
+		// Two alone, the rest in full batches; a new connection adds its greeting.
+		if n := f.n.Load(); n > 2+1000/rds.BatchSize+2 || arrived.N() != 1002 {
+			w.Errorf("%d round trips for %d calls", n, arrived.N())
+		}
+		keys, err := w.Admin.Keys(w.Context(), "solotick:{svc}:job:job*").Result()
+		if err != nil || len(keys) != 1000 {
+			w.Errorf("%d registered, %v", len(keys), err)
+		}
+	})
+}
+
+func TestCancelledCallerNeitherHangsNorLosesOthers(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		a := w.SlowReplica("a", time.Minute)
+		w.Must(a.Sync(w.Context()))
+		late := 500 * time.Millisecond
+		defer a.Occupy(late)()
+		ctx, cancel := context.WithCancel(w.Context())
+		began := time.Now()
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				_, err := a.Register(w.Context(), fmt.Sprint("patient", i), "")
+				if err != nil {
+					w.Error(err)
+				}
+			})
+			wg.Go(func() {
+				_, err := a.Register(ctx, fmt.Sprint("cancelled", i), "")
+				if !errors.Is(err, context.Canceled) {
+					w.Error(err)
+				}
+				if d := time.Since(began); w.Mini != nil && d != late/2 {
+					w.Errorf("a cancelled call came back after %s", d)
+				}
+			})
+		}
+		time.AfterFunc(late/2, cancel)
+		wg.Wait()
+		if _, err := a.Register(ctx, "too-late", ""); !errors.Is(err, context.Canceled) {
+			w.Error(err)
+		}
+	})
+}
+
+func TestErrorOfOneCommandDoesNotSpoilTheOthersOfItsBurst(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		a := w.SlowReplica("a", time.Minute)
+		w.Must(a.Sync(w.Context()))
+		w.Must(w.Admin.Set(w.Context(), "solotick:{svc}:job:bad", "not a hash", 0).Err())
+		defer a.Occupy(300 * time.Millisecond)()
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() {
+				if _, err := a.Register(w.Context(), fmt.Sprint("good", i), ""); err != nil {
+					w.Error(err)
+				}
+			})
+			wg.Go(func() {
+				if _, err := a.Register(w.Context(), "bad", ""); err == nil || errors.Is(err, context.DeadlineExceeded) {
+					w.Errorf("the bad one: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -1,0 +1,89 @@
+package rds
+
+import (
+	"sync"
+	"time"
+)
+
+// redisClock estimates Redis TIME from round trips: an answer that carries Redis' time t, asked for at `sent` and read
+// at `received`, says that TIME minus Boottime lies within [t-received, t-sent]. All such intervals are intersected, each
+// grown since by what clocks may drift. One that contradicts the others means that Redis' clock was stepped, or that
+// another Redis answers, and starts anew.
+type redisClock struct {
+	mu     sync.Mutex
+	taken  bool          // there was an answer
+	at     time.Duration // Boottime of the newest answer
+	lo, hi time.Duration // between these lies TIME since the epoch minus Boottime, then
+
+	stepped  bool          // Redis' clock was set lately, by more than SmallStep
+	since    time.Duration // Boottime of the first answer after that
+	lastLo   time.Duration // lo as it was before
+	lastSeen time.Duration // Boottime of the last answer before
+}
+
+const (
+	// SmallStep is how far Redis' clock may be set, or another server's differ, to be followed at once.
+	SmallStep = time.Second
+	// patience is how long a greater step must last to be followed: a failover there and back would else claim the ticks
+	// to come, or stand still for what has been.
+	patience = 10 * time.Second
+)
+
+// drift is how far two undisciplined quartz clocks part: 100 ppm.
+const drift = 10_000
+
+// observe takes one answer in. res is the resolution of t: the true time lies in [t, t+res).
+func (c *redisClock) observe(sent, received time.Duration, t time.Time, res time.Duration) {
+	epoch := time.Duration(t.UnixNano())
+	lo, hi := epoch-received, epoch+res-sent
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	grown := max(received-c.at, 0) / drift
+	if oldLo, oldHi := c.lo-grown, c.hi+grown; c.taken && oldLo <= hi && lo <= oldHi {
+		lo, hi = max(lo, oldLo), min(hi, oldHi)
+	} else if c.taken {
+		c.noteStep(received, lo)
+	}
+	c.taken, c.at, c.lo, c.hi = true, received, lo, hi
+}
+
+// noteStep takes in an answer that contradicts the ones before: a step, another one, or the way back.
+func (c *redisClock) noteStep(received, lo time.Duration) {
+	switch {
+	case !c.stepping(received):
+		c.lastLo, c.lastSeen, c.since = c.lo, c.at, received
+	case (lo - c.lo).Abs() > SmallStep: // another step, and not a clock that is being slewed
+		c.since = received
+	}
+	c.stepped = (lo - c.lastLo).Abs() > SmallStep
+}
+
+// stepping tells whether a step is not followed yet.
+func (c *redisClock) stepping(boot time.Duration) bool { return c.stepped && boot-c.since < patience }
+
+// steady is the time that Redis' clock has certainly reached at a Boottime, or would have but for a step of it that has not
+// lasted yet; false when Redis never answered.
+func (c *redisClock) steady(boot time.Duration) (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lo, seen := c.lo, c.at
+	if c.stepping(boot) {
+		lo, seen = c.lastLo, c.lastSeen
+	}
+	return time.Unix(0, int64(lo-max(boot-seen, 0)/drift+boot)).UTC(), c.taken
+}
+
+// between gives the bounds of Redis' time at a Boottime; false when Redis never answered.
+func (c *redisClock) between(boot time.Duration) (lo, hi time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	grown := max(boot-c.at, 0) / drift
+	return time.Unix(0, int64(c.lo-grown+boot)).UTC(), time.Unix(0, int64(c.hi+grown+boot)).UTC(), c.taken
+}
+
+// middle is the estimate: half-way between the bounds.
+func (c *redisClock) middle(boot time.Duration) (time.Time, bool) {
+	lo, hi, ok := c.between(boot)
+	return lo.Add(hi.Sub(lo) / 2), ok
+}

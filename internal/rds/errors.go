@@ -1,0 +1,77 @@
+package rds
+
+import (
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ErrNoAnswer is wrapped by the error of a call that ended without a clear answer. Nothing follows from it: neither
+// that the request had an effect nor that it had none.
+var ErrNoAnswer = errors.New("no clear answer from Redis")
+
+// notSentError is an error that came before a byte was sent.
+type notSentError struct{ err error }
+
+func (e *notSentError) Error() string { return e.err.Error() }
+func (e *notSentError) Unwrap() error { return e.err }
+
+// inFlightError is the end of a caller's context while its request may be anywhere. The cause is the caller's own business:
+// it may wrap an error of another request, of which nothing follows for this one.
+type inFlightError struct{ err error }
+
+func (e *inFlightError) Error() string { return e.err.Error() }
+func (e *inFlightError) Unwrap() error { return e.err }
+
+// NeverSent tells of an error whether the request certainly never left this process.
+func NeverSent(err error) bool {
+	var u *notSentError
+	var w *inFlightError
+	var op *net.OpError
+	if errors.As(err, &w) {
+		return false
+	}
+	return errors.As(err, &u) || errors.As(err, &op) && op.Op == "dial" ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed)
+}
+
+// notRun tells of an error whether Redis said that it did not run the script. The errors listed come before a script's
+// first write; any other (WRONGTYPE or NOPERM half-way, say) leaves the effect open.
+func notRun(err error) bool {
+	return refusedWith(err, "NOSCRIPT", "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK",
+		"OOM", "MISCONF", "NOREPLICAS", "BUSY", "NOAUTH", "WRONGPASS", "ERR max number of clients")
+}
+
+// refusedWith tells of an error whether it is Redis' own answer to this request and begins with one of the words.
+func refusedWith(err error, words ...string) bool {
+	if err == nil {
+		return false
+	}
+	var re redis.Error
+	var w *inFlightError
+	if errors.As(err, &w) || !errors.As(err, &re) {
+		return false
+	}
+	text := re.Error()
+	if strings.HasPrefix(text, "ERR Error running script") { // so Redis 6 wraps a refusal of the script's first write
+		_, text, _ = strings.Cut(text, ": -")
+	}
+	for _, p := range words {
+		if strings.HasPrefix(text, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// WithoutEffect tells of an error whether the request has had no effect and can have none later.
+func WithoutEffect(err error) bool { return NeverSent(err) || notRun(err) }
+
+// Answered tells of an error whether the request is no longer under way: it never was, or this is what Redis said to it.
+func Answered(err error) bool {
+	var said redis.Error
+	var w *inFlightError
+	return !errors.As(err, &w) && (errors.As(err, &said) || errors.Is(err, errUnconfirmed)) || NeverSent(err)
+}

@@ -1,0 +1,52 @@
+package rds
+
+import "strings"
+
+// Keys are the Redis keys of one service. The service in braces is the hash tag: all of them share one Cluster slot,
+// so that every script is legal there.
+type Keys struct{ Prefix, Running, DueJobs, DueTimers, Runs, Failures, Replicas, Events, Jobs string }
+
+// NewKeys names the keys of a service.
+func NewKeys(service string) Keys {
+	p := "solotick:{" + service + "}:"
+	return Keys{Prefix: p, Running: p + "running", DueJobs: p + "due", DueTimers: p + "timers:due", Runs: p + "runs",
+		Failures: p + "failures", Replicas: p + "replicas", Events: p + "events", Jobs: p + "jobs"}
+}
+
+const (
+	// TimerJobs is the name by which the ledger that all timers of a service share is registered.
+	TimerJobs = "@timers"
+
+	timerPrefix = "timer:" // of the job of a single timer
+)
+
+// TimerJob is what the job of a timer is called in the due set, in claims and in the history.
+func TimerJob(id string) string { return timerPrefix + id }
+
+// TimerID is the id of the timer that a job is; false when it is none.
+func TimerID(job string) (string, bool) { return strings.CutPrefix(job, timerPrefix) }
+
+// Lock is the lock of a job, or under Allow of one of its ticks: its slot.
+func (k Keys) Lock(job, slot string) string { return k.Prefix + "lock:" + job + slot }
+
+// Ledger is the job's own, or the one that all timers share.
+func (k Keys) Ledger(job string) string {
+	if _, ok := TimerID(job); ok {
+		job = TimerJobs
+	}
+	return k.Prefix + "job:" + job
+}
+
+// Due is the set that keeps the due members of a job.
+func (k Keys) Due(job string) string {
+	if _, ok := TimerID(job); ok {
+		return k.DueTimers
+	}
+	return k.DueJobs
+}
+
+// Timer is the entry of the timer that a job is.
+func (k Keys) Timer(job string) string { return k.Prefix + job }
+
+// Memo is what is remembered of a uuid for a day: of a run that was taken over, and of an operator's request.
+func (k Keys) Memo(uuid string) string { return k.Prefix + "memo:" + uuid }

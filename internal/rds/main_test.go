@@ -1,0 +1,9 @@
+package rds_test
+
+import (
+	"testing"
+
+	"github.com/solotick/solotick/internal/proof/redisworld"
+)
+
+func TestMain(m *testing.M) { redisworld.Main(m) }

@@ -1,0 +1,169 @@
+package rds
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Options of a Redis; the zero value is the default.
+type Options struct {
+	// Timeout bounds one round trip (default DefaultTimeout). The client must not wait longer than that by itself.
+	Timeout time.Duration
+	// WaitReplicas is how many replicas must have confirmed an answer before it is believed (default 0; see Confirm).
+	WaitReplicas int
+	// Boottime is the clock of trust windows (default Boottime). Simulations bring their own.
+	Boottime func() time.Duration
+}
+
+// Redis is the Redis of one service. It is safe for concurrent use.
+type Redis struct {
+	Keys    Keys
+	batches batcher
+	clock   redisClock
+	boot    func() time.Duration
+
+	ending context.Context // ends with BeginShutdown
+	end    context.CancelFunc
+}
+
+// Open makes a Redis over a client that never resends by itself; NewClient makes one. The service is the namespace of
+// all keys and must not contain braces, blanks or control characters.
+func Open(client redis.UniversalClient, service string, o Options) (*Redis, error) {
+	if service == "" || strings.ContainsFunc(service, func(r rune) bool { return r <= ' ' || r == '{' || r == '}' }) {
+		return nil, fmt.Errorf("opening the lock store: service name %q is empty or has a blank or a brace", service)
+	}
+	if resends(client) {
+		return nil, fmt.Errorf("opening the lock store: %w", errResends)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Boottime == nil {
+		o.Boottime = Boottime
+	}
+	r := &Redis{Keys: NewKeys(service), boot: o.Boottime}
+	r.batches = batcher{client: client, key: r.Keys.Running, timeout: o.Timeout, replicas: o.WaitReplicas}
+	r.ending, r.end = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// Timeout bounds one round trip.
+func (r *Redis) Timeout() time.Duration { return r.batches.timeout }
+
+// WaitReplicas is how many replicas must have confirmed an answer before it is believed.
+func (r *Redis) WaitReplicas() int { return r.batches.replicas }
+
+// Boottime is the clock of trust windows.
+func (r *Redis) Boottime() time.Duration { return r.boot() }
+
+// BeginShutdown says that the process is about to end: Outlast waits no longer.
+func (r *Redis) BeginShutdown() { r.end() }
+
+// Ending ends with BeginShutdown.
+func (r *Redis) Ending() context.Context { return r.ending }
+
+// Now is Redis' time as estimated from the answers so far; false when there was none yet. It goes on by this machine's
+// own clock while Redis is away.
+func (r *Redis) Now() (time.Time, bool) { return r.At(r.boot()) }
+
+// At is Now for a Boottime.
+func (r *Redis) At(boot time.Duration) (time.Time, bool) { return r.clock.middle(boot) }
+
+// Reached is the time that Redis' clock has certainly reached, by the same estimate: what is not to begin before an
+// instant waits for this. It lags behind Now by half a round trip at most.
+func (r *Redis) Reached() (time.Time, bool) {
+	lo, _, ok := r.clock.between(r.boot())
+	return lo, ok
+}
+
+// Latest is the latest that Redis' clock can show, by the same estimate.
+func (r *Redis) Latest() (time.Time, bool) {
+	_, hi, ok := r.clock.between(r.boot())
+	return hi, ok
+}
+
+// Steady is Reached for scheduling: it follows a step of Redis' clock once the step has lasted for ten seconds, and a step of
+// less than a second at once.
+func (r *Redis) Steady() (time.Time, bool) { return r.clock.steady(r.boot()) }
+
+// Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.
+func (r *Redis) Sync(ctx context.Context) error {
+	sent := r.boot()
+	reply, err := r.Do(ctx, "time")
+	if err != nil {
+		return fmt.Errorf("asking Redis for its time: %w", err)
+	}
+	parts, ok := reply.([]any)
+	if !ok || len(parts) != 2 {
+		return fmt.Errorf("asking Redis for its time: %w", Unexpected(reply))
+	}
+	sec, err1 := Integer(parts[0])
+	usec, err2 := Integer(parts[1])
+	if err1 != nil || err2 != nil {
+		return fmt.Errorf("asking Redis for its time: %w", Unexpected(reply))
+	}
+	r.Observe(sent, time.Unix(sec, usec*1000))
+	return nil
+}
+
+// Observe takes Redis' time from an answer to a request that was sent at a Boottime.
+func (r *Redis) Observe(sent time.Duration, now time.Time) {
+	r.clock.observe(sent, r.boot(), now, time.Microsecond)
+}
+
+// Server is the server that holds the service's keys: in a Cluster the master of their slot, whose clock it is that counts,
+// and whose replicas.
+func (r *Redis) Server(ctx context.Context) (redis.UniversalClient, error) {
+	return r.batches.server(ctx)
+}
+
+// Subscribe listens to the service's channel.
+func (r *Redis) Subscribe(ctx context.Context) *redis.PubSub {
+	return r.batches.client.Subscribe(ctx, r.Keys.Events)
+}
+
+// Do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx. An error
+// says with NeverSent and WithoutEffect whether the command can have had, or can still have, an effect.
+func (r *Redis) Do(ctx context.Context, args ...any) (any, error) {
+	return r.batches.do(ctx, nil, args...)
+}
+
+// Run sends one script. NOSCRIPT, the answer of a Redis that was restarted or flushed, means "not run", and the source
+// follows.
+func (r *Redis) Run(ctx context.Context, sc *Script, keys []string, args ...any) (reply any, err error) {
+	cmd := make([]any, 0, 3+len(keys)+len(args))
+	cmd = append(cmd, "evalsha", sc.SHA, len(keys))
+	for _, k := range keys {
+		cmd = append(cmd, k)
+	}
+	cmd = append(cmd, args...)
+	reply, err = r.batches.do(ctx, sc, cmd...)
+	if refusedWith(err, "NOSCRIPT") {
+		cmd[0], cmd[1] = "eval", sc.Source
+		reply, err = r.batches.do(ctx, sc, cmd...)
+	}
+	return reply, err
+}
+
+// Call runs a script whose answer is an array with Redis' time in milliseconds at index nowAt, and observes it.
+func (r *Redis) Call(ctx context.Context, sc *Script, nowAt int, keys []string, args ...any) ([]any, error) {
+	sent := r.boot()
+	reply, err := r.Run(ctx, sc, keys, args...)
+	if err != nil {
+		return nil, err
+	}
+	parts, ok := reply.([]any)
+	if !ok || len(parts) <= nowAt {
+		return nil, Unexpected(reply)
+	}
+	now, err := Integer(parts[nowAt])
+	if err != nil {
+		return nil, err
+	}
+	r.clock.observe(sent, r.boot(), FromMillis(now), time.Millisecond)
+	return parts, nil
+}

@@ -1,0 +1,46 @@
+package rds
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Sleep waits for d or the end of ctx; false when ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Backoff is the wait between two tries of the same request: short at first, since most losses are a single packet or a
+// reconnect.
+func Backoff(try int) time.Duration {
+	return min(50*time.Millisecond<<min(try, 6), 2*time.Second)
+}
+
+// ClockCheckEvery is the longest that a wait for a Boottime sleeps: timers stand still in suspend.
+const ClockCheckEvery = time.Second
+
+// Outlast waits until a Boottime; false when BeginShutdown cut it short.
+func (r *Redis) Outlast(boot time.Duration) bool {
+	for d := boot - r.boot(); d > 0; d = boot - r.boot() {
+		if !Sleep(r.ending, min(d, ClockCheckEvery)) {
+			return false
+		}
+	}
+	return true
+}
+
+// GaveUp says that ctx has ended, and what the last try met with.
+func GaveUp(ctx context.Context, last error) error {
+	if last == nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w (last try: %w)", context.Cause(ctx), last)
+}

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
+)
+
+// AnyJob is what Listen says when it begins to hear: any job may have been resumed before.
+const AnyJob = "*"
+
+// Listen hears the nudges of the service's replicas until ctx ends. It calls due with the job that was resumed, with ""
+// when something became due now or the dynamic jobs were changed, which the next Look tells apart, and with AnyJob each
+// time that it begins to hear, at first and after its connection was lost. It has the keeper of a run that is to be
+// replaced ask at once. A nudge that is lost, Redis being away say, costs only the time until somebody looks by himself.
+func (s *Store) Listen(ctx context.Context, due func(job string)) {
+	for try := 0; ; try++ {
+		if s.hear(ctx, due) {
+			try = 0
+		}
+		if !rds.Sleep(ctx, rds.Backoff(try)) {
+			return
+		}
+	}
+}
+
+// silence is how long a channel may be silent before its connection is doubted.
+const silence = 5 * time.Second
+
+// hear listens on one connection for as long as it lasts. True when it was of use: one that is only ever begun is begun
+// anew more and more seldom.
+func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
+	events := s.redis.Subscribe(ctx)
+	defer events.Close()
+	defer context.AfterFunc(ctx, func() { _ = events.Close() })() // which ends a Receive
+	asked := false
+	for {
+		m, err := events.ReceiveTimeout(ctx, silence)
+		var late interface{ Timeout() bool }
+		switch {
+		case err == nil:
+			asked = false
+		case errors.As(err, &late) && late.Timeout() && !asked && events.Ping(ctx) == nil:
+			asked = true
+		default:
+			return heard
+		}
+		switch m := m.(type) {
+		case *redis.Subscription:
+			due(AnyJob)
+		case *redis.Pong:
+			heard = true
+		case *redis.Message:
+			heard = true
+			if job, ok := strings.CutPrefix(m.Payload, "stop "); ok {
+				s.Locks.CheckLeases(job)
+			} else if m.Payload == "jobs" {
+				due("")
+			} else {
+				due(strings.TrimPrefix(strings.TrimPrefix(m.Payload, "due"), " "))
+			}
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// historyPage is how many entries are read at once when most of them may be of other jobs.
+const historyPage = 500
+
+// History is what became of the newest runs, of one job or of all ("" = all), at most limit of them, the one that was
+// settled last first. Some ten thousand runs are kept, and as many of those that failed; it reads on until it has enough
+// or all.
+func (s *Store) History(ctx context.Context, job string, limit int) ([]Entry, error) {
+	return s.history(ctx, job, limit, s.redis.Keys.Runs, s.redis.Keys.Failures)
+}
+
+// Failures is the History of the runs that failed alone.
+func (s *Store) Failures(ctx context.Context, job string, limit int) ([]Entry, error) {
+	return s.history(ctx, job, limit, s.redis.Keys.Failures)
+}
+
+func (s *Store) history(ctx context.Context, job string, limit int, streams ...string) ([]Entry, error) {
+	var sources []*page
+	for _, key := range streams {
+		p := &page{key: key, next: "+", size: historyPage}
+		if job == "" {
+			p.size = min(historyPage, limit)
+		}
+		sources = append(sources, p)
+	}
+	var found []Entry
+	seen := map[string]bool{}
+	for len(found) < limit {
+		e, err := s.newest(ctx, sources)
+		if err != nil {
+			return nil, fmt.Errorf("reading the history: %w", err)
+		}
+		if e == nil {
+			break
+		}
+		if (job == "" || e.Job == job) && !seen[e.Run] {
+			seen[e.Run] = true // a run is settled once; what failed is in both streams
+			found = append(found, *e)
+		}
+	}
+	return found, nil
+}
+
+// newest takes the newest entry of all sources; nil when there is none left.
+func (s *Store) newest(ctx context.Context, sources []*page) (*Entry, error) {
+	var first *page
+	for _, p := range sources {
+		if err := p.fill(ctx, s); err != nil {
+			return nil, err
+		}
+		if len(p.read) > 0 && (first == nil || newer(p.read[0].id, first.read[0].id)) {
+			first = p
+		}
+	}
+	if first == nil {
+		return nil, nil
+	}
+	e := first.read[0].entry
+	first.read = first.read[1:]
+	return &e, nil
+}
+
+// page is a place in a stream that is read from its end on.
+type page struct {
+	key  string
+	next string // bound of what comes next; "" = nothing does
+	size int
+	read []stored
+}
+
+type stored struct {
+	id    string
+	entry Entry
+}
+
+// fill reads on when nothing is left.
+func (p *page) fill(ctx context.Context, s *Store) error {
+	for len(p.read) == 0 && p.next != "" {
+		limited, cancel := context.WithTimeout(ctx, s.redis.Timeout())
+		messages, err := p.more(limited, s)
+		cancel()
+		if err != nil {
+			return err
+		}
+		p.take(messages)
+	}
+	return nil
+}
+
+func (p *page) more(ctx context.Context, s *Store) ([]redis.XMessage, error) {
+	rdb, err := s.redis.Server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rdb.XRevRangeN(ctx, p.key, p.next, "-", int64(p.size)).Result()
+}
+
+func (p *page) take(messages []redis.XMessage) {
+	p.next = ""
+	if len(messages) == p.size {
+		p.next = "(" + messages[len(messages)-1].ID
+	}
+	for _, m := range messages {
+		text, _ := m.Values["run"].(string)
+		if e, err := parseEntry(text); err == nil { // what another version wrote is left to it
+			p.read = append(p.read, stored{m.ID, e})
+		}
+	}
+}
+
+// newer compares the ids of two entries: <ms>-<number>.
+func newer(a, b string) bool {
+	aTime, aCount := splitID(a)
+	bTime, bCount := splitID(b)
+	return cmp.Or(cmp.Compare(aTime, bTime), cmp.Compare(aCount, bCount)) > 0
+}
+
+func splitID(id string) (ms, count uint64) {
+	before, after, _ := strings.Cut(id, "-")
+	ms, _ = strconv.ParseUint(before, 10, 64) // Redis' own words
+	count, _ = strconv.ParseUint(after, 10, 64)
+	return ms, count
+}
+
+// maxHistory is about how many entries a stream of the history keeps; the script that settles runs has it too.
+const maxHistory = 10000
+
+// AppendHistory writes down the end of a run that had no lease.
+func (s *Store) AppendHistory(ctx context.Context, e lock.Ending) error {
+	streams := []string{s.redis.Keys.Runs}
+	if e.Failed {
+		streams = append(streams, s.redis.Keys.Failures)
+	}
+	for _, stream := range streams {
+		if _, err := s.redis.Do(ctx, "xadd", stream, "maxlen", "~", maxHistory, "*", "run", e.Entry); err != nil {
+			return fmt.Errorf("writing the history: %w", err)
+		}
+	}
+	return nil
+}

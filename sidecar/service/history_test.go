@@ -1,0 +1,102 @@
+package service_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/internal/proof/redisworld"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// settles runs the job once for a tick, to that outcome.
+func settles(r *redisworld.Replica, n int, outcome string) {
+	r.World.Helper()
+	l, _ := r.Wins(r.Claim(n))
+	e := r.World.Entry(l, outcome)
+	e.Failed, e.Ended = outcome != "succeeded", r.World.Now().Truncate(time.Millisecond)
+	if got, err := l.Finish(r.World.Context(), 0, e.Ending()); err != nil || got != lock.OK {
+		r.World.Fatalf("finish: %s, %v", got, err)
+	}
+}
+
+// written reads a history: the outcomes, and the ticks as milliseconds after the case's beginning.
+func written(w *redisworld.World) func([]service.Entry, error) string {
+	return func(entries []service.Entry, err error) string {
+		w.Helper()
+		w.Must(err)
+		var words []string
+		for _, e := range entries {
+			words = append(words, fmt.Sprintf("%s %d", e.Outcome, e.Tick.Sub(w.Tick(0)).Milliseconds()))
+		}
+		return strings.Join(words, ", ")
+	}
+}
+
+func TestHistoryIsNewestFirstAndEachRunOnce(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		for n, outcome := range []string{"succeeded", "failed", "succeeded", "timed_out"} {
+			settles(a, n, outcome)
+		}
+		for _, c := range []struct {
+			job   string
+			limit int
+			want  string
+		}{
+			{"", 10, "timed_out 3, succeeded 2, failed 1, succeeded 0"},
+			{job, 10, "timed_out 3, succeeded 2, failed 1, succeeded 0"},
+			{"", 2, "timed_out 3, succeeded 2"},
+			{job, 3, "timed_out 3, succeeded 2, failed 1"},
+			{"other", 10, ""},
+			{"", 0, ""},
+		} {
+			if got := written(w)(a.Service.History(w.Context(), c.job, c.limit)); got != c.want {
+				w.Errorf("%d of %q: %q, want %q", c.limit, c.job, got, c.want)
+			}
+		}
+		if got := written(w)(a.Service.Failures(w.Context(), job, 10)); got != "timed_out 3, failed 1" {
+			w.Errorf("failures: %s", got)
+		}
+	})
+}
+
+func TestFailuresOutliveSuccesses(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		settles(a, 0, "failed")
+		settles(a, 1, "succeeded")
+		w.Must(w.Admin.XTrimMaxLen(w.Context(), "solotick:{svc}:runs", 0).Err())
+		settles(a, 2, "succeeded")
+		if got := written(w)(a.Service.History(w.Context(), "", 10)); got != "succeeded 2, failed 0" {
+			w.Errorf("history: %s", got)
+		}
+	})
+}
+
+func TestTheHistoryOfOneJobIsFoundBehindThatOfOthers(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		settles(a, 0, "failed")
+		settles(a, 1, "succeeded")
+		pipe := a.Client.Pipeline()
+		for n := range 1200 {
+			text := fmt.Sprintf(`{"job":"other","run":"r%d","outcome":"succeeded"}`, n)
+			pipe.Do(w.Context(), "xadd", "solotick:{svc}:runs", "*", "run", text)
+		}
+		_, err := pipe.Exec(w.Context())
+		w.Must(err)
+		if got := written(w)(a.Service.History(w.Context(), job, 10)); got != "succeeded 1, failed 0" {
+			w.Errorf("of the job: %s", got)
+		}
+		all, err := a.Service.History(w.Context(), "", 2000)
+		if len(all) != 1202 || err != nil {
+			w.Errorf("of all: %d, %v", len(all), err)
+		}
+	})
+}

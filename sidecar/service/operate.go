@@ -1,0 +1,202 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/text"
+	"github.com/solotick/solotick/lock"
+)
+
+var (
+	// ErrUnknownJob is wrapped by the error of a request for a job that no replica has registered, or whose ledger was
+	// lost with Redis' data and is not registered anew yet.
+	ErrUnknownJob = errors.New("the job is not known to Redis")
+	// ErrPast is wrapped by the error of a pause whose end Redis' clock has reached.
+	ErrPast = errors.New("its end has passed")
+)
+
+const (
+	// MaxOffset is how far Redis' clock and a replica's may lie apart. Beyond it one of them is wrong, and it may be Redis':
+	// its clock, followed an hour ahead, would claim the hour's ticks at once.
+	MaxOffset = time.Minute
+	// MaxReason bounds the reason of a pause, in characters.
+	MaxReason = 200
+	// MaxBackfill bounds the ticks of one Backfill: its script holds Redis up for all others.
+	MaxBackfill = 1000
+)
+
+// Pause holds a job back: of its table no tick before until is claimed (with the zero Time none at all until Resume), and
+// what is handed on, taken over or caught up waits. What is asked for by hand passes. Ticks of a pause are settled, not
+// missed. The reason becomes one line of printable characters and may have MaxReason of them. A pause replaces the job's
+// own one before it, and leaves that of PauseWithAll as it is: the job goes on when neither holds it.
+//
+// A lost reply is asked for again until ctx ends. The error wraps ErrUnknownJob, ErrPast, or ErrNoAnswer, after which the
+// job may be paused or not.
+func (s *Store) Pause(ctx context.Context, job, reason string, until time.Time) error {
+	return s.pause(ctx, "pause", job, reason, until)
+}
+
+// PauseWithAll sets the second pause of a job, the one that is meant for all jobs of the service. It replaces an earlier pause
+// of PauseWithAll, and does not change the job's own pause.
+func (s *Store) PauseWithAll(ctx context.Context, job, reason string, until time.Time) error {
+	return s.pause(ctx, "pauseAll", job, reason, until)
+}
+
+func (s *Store) pause(ctx context.Context, verb, job, reason string, until time.Time) error {
+	reason = text.OneLine(reason)
+	if n := utf8.RuneCountInString(reason); n > MaxReason {
+		return fmt.Errorf("pausing job %q: the reason has %d characters, and at most %d are kept", job, n, MaxReason)
+	}
+	id := uuid.NewString()
+	_, err := s.operate(ctx, pauseScript, "pausing", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id)}, s.redis.Keys.Events,
+		job, verb, rds.Millis(s.replicasTime(ctx)), rds.Millis(until), reason)
+	return err
+}
+
+// Resume ends a job's own pause; false when there was none. Ticks up to now, or to the pause's own end when that has passed,
+// count as settled. Now is Redis' time, or, where the replicas do not believe that, theirs. Errors are those of Pause.
+func (s *Store) Resume(ctx context.Context, job string) (bool, error) {
+	return s.resume(ctx, "resume", job)
+}
+
+// ResumeWithAll ends the pause of PauseWithAll, as Resume ends the job's own pause.
+func (s *Store) ResumeWithAll(ctx context.Context, job string) (bool, error) {
+	return s.resume(ctx, "resumeAll", job)
+}
+
+func (s *Store) resume(ctx context.Context, verb, job string) (bool, error) {
+	id := uuid.NewString()
+	n, err := s.operate(ctx, pauseScript, "resuming", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id)}, s.redis.Keys.Events,
+		job, verb, rds.Millis(s.replicasTime(ctx)))
+	return n == 1, err
+}
+
+// replicasTime is the time by which most replicas have ticks come where that is not Redis'; zero where it is, or nobody can
+// tell. A step of Redis' clock that has not lasted yet is followed by none of them.
+func (s *Store) replicasTime(ctx context.Context) time.Time {
+	_ = s.Sync(ctx) // if Redis does not answer, neither does it answer the next question
+	replicas, err := s.Replicas(ctx)
+	now, ok := s.Now()
+	if err != nil || !ok {
+		return time.Time{}
+	}
+	steady, _ := s.Steady()
+	step := now.Sub(steady)
+	if step.Abs() <= rds.SmallStep {
+		step = 0
+	}
+	before := now.Add(-step)
+	var offsets []time.Duration // as they were before the step
+	for _, r := range replicas {
+		switch {
+		case now.Sub(r.Seen).Abs() < HeartbeatTimeout:
+			offsets = append(offsets, r.Offset-step)
+		case before.Sub(r.Seen).Abs() < HeartbeatTimeout:
+			offsets = append(offsets, r.Offset)
+		}
+	}
+	slices.Sort(offsets)
+	switch {
+	case len(offsets) == 0:
+		return time.Time{}
+	case offsets[len(offsets)/2].Abs() > MaxOffset: // they go by their own clocks
+		return before.Add(-offsets[len(offsets)/2])
+	case step != 0:
+		return before
+	}
+	return time.Time{}
+}
+
+// Trigger has some replica run a job now, by hand: also while it is paused, and without taking a tick away from its table.
+// The tick is Redis' time, in milliseconds that no schedule and no other trigger has. id is a UUID and the Nonce of what
+// was added to the due set: asked again with it within a day, nothing is added and the same is returned.
+//
+// A lost reply is asked for again until ctx ends. The error wraps ErrUnknownJob, ErrTooMany when a hundred triggers of the job
+// wait, or a thousand of all jobs, or ErrNoAnswer, after which the job may be triggered or not.
+func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
+	d := lock.Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
+	tick, err := s.operate(ctx, askScript, "triggering", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Memo(id)}, d.Suffix(),
+		s.redis.Keys.Events)
+	if err != nil {
+		return lock.Due{}, err
+	}
+	d.Tick = rds.FromMillis(tick)
+	return d, nil
+}
+
+// Backfill has the replicas run a job for each of the ticks (in whole milliseconds, MaxBackfill at most), whether they
+// were fired before or not, and returns how many were added. id is as with Trigger, and so are the errors; ErrTooMany tells
+// that more than 5000 ticks would wait.
+func (s *Store) Backfill(ctx context.Context, job string, ticks []time.Time, id string) (int, error) {
+	return s.backfill(ctx, job, ticks, id, "")
+}
+
+// BackfillAnew is Backfill with new idempotency keys for the ticks. Each key ends with the beginning of id.
+func (s *Store) BackfillAnew(ctx context.Context, job string, ticks []time.Time, id string) (int, error) {
+	return s.backfill(ctx, job, ticks, id, id[:min(len(id), 8)])
+}
+
+func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id, key string) (int, error) {
+	if n := len(ticks); n > MaxBackfill {
+		return 0, fmt.Errorf("backfilling job %q: %d ticks are more than %d", job, n, MaxBackfill)
+	}
+	if len(ticks) == 0 { // the script would make one up
+		return 0, nil
+	}
+	d := lock.Due{Job: job, Kind: "backfill", Key: key, Attempt: 1, Nonce: id}
+	args := []any{d.Suffix(), s.redis.Keys.Events}
+	for _, t := range ticks {
+		args = append(args, rds.Millis(t))
+	}
+	n, err := s.operate(ctx, askScript, "backfilling", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Memo(id)}, args...)
+	return int(n), err
+}
+
+// operate sends one request of an operator until it is answered or ctx ends. Its id makes that harmless: a copy of what
+// Redis has done before has no effect, however late it comes.
+func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (int64, error) {
+	err := rds.OneWord("job", job)
+	if _, ok := rds.TimerID(job); ok {
+		err = errors.New("it is a timer")
+	}
+	if _, invalid := uuid.Parse(id); err == nil && (invalid != nil || len(id) != len(uuid.Nil.String())) {
+		err = fmt.Errorf("id %q is no UUID", id)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s job %q: %w", doing, job, err)
+	}
+	for try := 0; ; try++ {
+		parts, err := s.redis.Call(ctx, sc, 1, keys, args...)
+		if err == nil {
+			n, err := operated(parts)
+			if err != nil {
+				err = fmt.Errorf("%s job %q: %w", doing, job, err)
+			}
+			return n, err
+		}
+		if !rds.Sleep(ctx, rds.Backoff(try)) {
+			return 0, fmt.Errorf("%s job %q: %w: %w", doing, job, lock.ErrNoAnswer, err)
+		}
+	}
+}
+
+// operated reads the answer {code, now, number}.
+func operated(parts []any) (int64, error) {
+	switch parts[0] {
+	case "UNKNOWN":
+		return 0, ErrUnknownJob
+	case "PAST":
+		return 0, ErrPast
+	case "FULL":
+		return 0, fmt.Errorf("%w: %d requests wait, which is the limit", ErrTooMany, parts[len(parts)-1])
+	}
+	return rds.Integer(parts[len(parts)-1])
+}

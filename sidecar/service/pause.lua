@@ -1,0 +1,65 @@
+-- pause: hold a job back, or let it go on, once however often the request arrives.
+--
+-- A job may be held by two pauses, its own (`paused`) and that of all jobs (`pausedAll`). Neither replaces, lifts or ends the
+-- other: the job goes on when neither holds it.
+--
+-- KEYS  1 ledger  2 memo of the request
+-- ARGV  1 channel of the nudges  2 job  3 pause | resume, of the job's own; pauseAll | resumeAll, of that of all jobs
+--       4 the replicas' time where they do not believe Redis' clock (ms; 0 = they do)
+--       pause: 5 end (ms; 0 = until it is resumed)  6 reason: one line, may be empty
+-- returns {OK, now, 1, or 0 when there was no such pause to end}, {PAST, now} when the end has been reached, or {UNKNOWN, now}
+local ledger, memo = KEYS[1], KEYS[2]
+local verb = string.match(ARGV[3], '^%l+')
+local own = verb == ARGV[3]
+local field, other = own and 'paused' or 'pausedAll', own and 'pausedAll' or 'paused'
+
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local h = redis.call('HMGET', ledger, 'born', field, other, 'tick', 'pausedTo', 'since', 'behind', 'gaps')
+local paused, besides, tick, pausedTo, since = h[2], h[3] or '', tonumber(h[4]) or 0, tonumber(h[5]) or 0, tonumber(h[6]) or 0
+local behind, gaps = h[7] or '', h[8] or ''
+
+if not h[1] then return {'UNKNOWN', now} end
+-- A copy that comes late must not undo what was done after it.
+local before = redis.call('GET', memo)
+if before then return {'OK', now, tonumber(before)} end
+
+local at = tonumber(ARGV[4])
+at = at ~= 0 and at or now
+local ends, began = string.match(paused or '', '^(%d+) (%d+)')
+ends, began = tonumber(ends or 0), tonumber(began or at)
+-- finish ends the pause at an instant: the ticks up to then are settled, and refused to late askers. Those that came in
+-- neither pause, and that nobody fired, are missed.
+local function finish(over)
+  local from = math.max(tick, since, pausedTo)
+  for refused in string.gmatch(behind, '[-+](%d+)') do from = math.max(from, tonumber(refused)) end
+  local pauses = {{began, over}}
+  local otherEnds, otherBegan = string.match(besides, '^(%d+) (%d+)')
+  if otherEnds then table.insert(pauses, {tonumber(otherBegan), otherEnds ~= '0' and otherEnds - 1 or over}) end
+  table.sort(pauses, function(a, b) return a[1] < b[1] end)
+  for _, pause in ipairs(pauses) do
+    local to = math.min(pause[1], over)                    -- Redis' clock may have been wrong when it began
+    if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end
+    from = math.max(from, pause[2])
+  end
+  redis.call('HSET', ledger, 'tick', string.format('%d', math.max(tick, over)), 'pausedTo', string.format('%d', math.max(pausedTo, over)), 'gaps', gaps)
+end
+
+local answer = 1
+if verb == 'pause' then
+  local to = tonumber(ARGV[5])
+  if to ~= 0 and to <= now then return {'PAST', now} end
+  if ends ~= 0 and ends <= now then                        -- the one before ended by itself
+    finish(math.min(at, ends - 1))
+    began = at
+  end
+  redis.call('HSET', ledger, field, string.format('%d %d ', to, began) .. ARGV[6])
+elseif paused then
+  finish(ends ~= 0 and math.min(at, ends - 1) or at)       -- the tick at its end is none of them
+  redis.call('HDEL', ledger, field)
+  redis.pcall('PUBLISH', ARGV[1], 'due ' .. ARGV[2]) -- what was kept back
+else
+  answer = 0
+end
+redis.call('SET', memo, answer, 'PX', 86400000)
+return {'OK', now, answer}

@@ -1,0 +1,193 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
+)
+
+// HeartbeatTimeout is after how long without a heartbeat a replica is to be taken for gone: some beats may be lost.
+const HeartbeatTimeout = 15 * time.Second
+
+const (
+	forgotten = 24 * time.Hour // a replica that was silent for so long is not remembered any more
+	maxSkips  = 100            // kept of one replica, and as many results
+)
+
+// Replica is what one replica says of itself.
+type Replica struct {
+	Name    string // one word
+	Version string
+	Table   string           // hash of its table
+	Offset  time.Duration    // Redis' clock minus its own, in whole microseconds
+	Ready   string           // why it takes no ticks; "" = it does
+	Reload  string           // why the table that it read last is not in force; "" = it is
+	Skips   map[string]Skip  // job → its newest tick that this replica skipped for more than that another fired it
+	Ran     map[string]Entry // job that runs on every replica → its newest run on this one
+	Process string           // tells this process from another one of the same name; "" = it does not say
+	Twin    bool             // another process has the same name
+	Seen    time.Time        // Redis' time of the heartbeat, as its sender estimates it
+}
+
+// Skip is a tick that a replica did not fire.
+type Skip struct {
+	Tick   time.Time
+	Reason string // one word, opaque here
+	At     time.Time
+}
+
+// replicaText is a Replica as Redis keeps it, in the field of its name: JSON with times in milliseconds.
+type replicaText struct {
+	Version string               `json:"version"`
+	Table   string               `json:"table"`
+	Offset  int64                `json:"us"` // microseconds
+	Ready   string               `json:"ready,omitempty"`
+	Reload  string               `json:"reload,omitempty"`
+	Skips   map[string]skipText  `json:"skips,omitempty"`
+	Ran     map[string]entryText `json:"ran,omitempty"`
+	Process string               `json:"process,omitempty"`
+	Twin    bool                 `json:"twin,omitempty"`
+	Seen    int64                `json:"seen"`
+}
+
+type skipText struct {
+	Tick   int64  `json:"tick"`
+	Reason string `json:"reason"`
+	At     int64  `json:"at"`
+}
+
+// Beat is the heartbeat: it writes down what the replica says, stamped with Redis' time instead of r.Seen. Of its Skips
+// the newest hundred are kept, and of what it Ran as many, those that failed before the others.
+func (s *Store) Beat(ctx context.Context, r Replica) error {
+	if err := rds.OneWord("replica", r.Name); err != nil {
+		return fmt.Errorf("sending a heartbeat: %w", err)
+	}
+	now, err := s.estimate(ctx)
+	if err != nil {
+		return fmt.Errorf("sending a heartbeat: %w", err)
+	}
+	t := replicaText{Version: r.Version, Table: r.Table, Offset: r.Offset.Microseconds(), Ready: r.Ready, Reload: r.Reload,
+		Skips: map[string]skipText{}, Ran: map[string]entryText{}, Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
+	jobs := slices.Collect(maps.Keys(r.Skips))
+	slices.SortFunc(jobs, func(a, b string) int { return cmp.Or(r.Skips[b].At.Compare(r.Skips[a].At), cmp.Compare(a, b)) })
+	for _, job := range jobs[:min(len(jobs), maxSkips)] {
+		k := r.Skips[job]
+		t.Skips[job] = skipText{rds.Millis(k.Tick), k.Reason, rds.Millis(k.At)}
+	}
+	ran := slices.Collect(maps.Keys(r.Ran))
+	slices.SortFunc(ran, func(a, b string) int {
+		x, y := r.Ran[a], r.Ran[b]
+		if x.Failed != y.Failed {
+			return map[bool]int{true: -1, false: 1}[x.Failed]
+		}
+		return cmp.Or(y.Ended.Compare(x.Ended), cmp.Compare(a, b))
+	})
+	for _, job := range ran[:min(len(ran), maxSkips)] {
+		e := r.Ran[job]
+		t.Ran[job] = e.kept()
+	}
+	text, err := json.Marshal(t)
+	if err == nil {
+		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("sending a heartbeat: %w", err)
+	}
+	return nil
+}
+
+// estimate is Now, asked for first when there was no answer of Redis yet.
+func (s *Store) estimate(ctx context.Context) (time.Time, error) {
+	if now, ok := s.Now(); ok {
+		return now, nil
+	}
+	if err := s.Sync(ctx); err != nil {
+		return time.Time{}, err
+	}
+	now, _ := s.Now()
+	return now, nil
+}
+
+// BeatOf returns the newest heartbeat under a name. ok is false when there is none, or when another version wrote it.
+func (s *Store) BeatOf(ctx context.Context, name string) (r Replica, ok bool, err error) {
+	text, err := s.redis.Do(ctx, "hget", s.redis.Keys.Replicas, name)
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return Replica{}, false, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
+	}
+	if beat, there := text.(string); there {
+		r, err = parseReplica(name, beat)
+		return r, err == nil, nil
+	}
+	return Replica{}, false, nil
+}
+
+// Leave takes a replica's heartbeat away: it has ended in order.
+func (s *Store) Leave(ctx context.Context, name string) error {
+	if _, err := s.redis.Do(ctx, "hdel", s.redis.Keys.Replicas, name); err != nil {
+		return fmt.Errorf("taking the heartbeat of replica %q away: %w", name, err)
+	}
+	return nil
+}
+
+// Replicas are those whose heartbeat is less than a day old, sorted by name; the others are forgotten. One that was not
+// seen for longer than HeartbeatTimeout has probably ended without saying so.
+func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
+	now, err := s.estimate(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the replicas: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, s.redis.Timeout())
+	defer cancel()
+	rdb, err := s.redis.Server(limited)
+	if err != nil {
+		return nil, fmt.Errorf("reading the replicas: %w", err)
+	}
+	fields, err := rdb.HGetAll(limited, s.redis.Keys.Replicas).Result()
+	if err != nil {
+		return nil, fmt.Errorf("reading the replicas: %w", err)
+	}
+	var all []Replica
+	old := []any{"hdel", s.redis.Keys.Replicas}
+	for name, text := range fields {
+		r, err := parseReplica(name, text)
+		switch {
+		case err != nil: // what another version wrote is left to it
+		case now.Sub(r.Seen) > forgotten:
+			old = append(old, name)
+		default:
+			all = append(all, r)
+		}
+	}
+	if len(old) > 2 {
+		_, _ = s.redis.Do(ctx, old...) // or the next one who reads
+	}
+	slices.SortFunc(all, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func parseReplica(name, text string) (Replica, error) {
+	var t replicaText
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return Replica{}, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
+	}
+	r := Replica{Name: name, Version: t.Version, Table: t.Table, Offset: time.Duration(t.Offset) * time.Microsecond,
+		Ready: t.Ready, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
+		Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}
+	for job, e := range t.Ran {
+		r.Ran[job] = e.entry()
+	}
+	for job, k := range t.Skips {
+		r.Skips[job] = Skip{rds.FromMillis(k.Tick), k.Reason, rds.FromMillis(k.At)}
+	}
+	return r, nil
+}

@@ -1,0 +1,81 @@
+package service_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/internal/proof/redisworld"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+func TestAReplicasHeartbeatIsReadAsItWasSent(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a, b := w.Replica("a"), w.Replica("b")
+		at := w.Now().Truncate(time.Millisecond).UTC()
+		sent := service.Replica{Name: "z", Version: "v1", Table: "abc", Offset: -1500 * time.Microsecond, Ready: "draining",
+			Skips: map[string]service.Skip{job: {Tick: w.Tick(1).UTC(), Reason: "overlap", At: at}}}
+		w.Must(a.Service.Beat(w.Context(), sent))
+		w.Must(b.Service.Beat(w.Context(), service.Replica{Name: "y"}))
+		got, err := a.Service.Replicas(w.Context())
+		if err != nil || len(got) != 2 || got[0].Name != "y" {
+			w.Fatalf("%+v, %v", got, err)
+		}
+		z := got[1]
+		if age := z.Seen.Sub(at); age < -time.Millisecond || age > 2*time.Second {
+			w.Errorf("seen at %s, sent after %s", z.Seen, at)
+		}
+		if !maps.Equal(z.Skips, sent.Skips) || z.Name != "z" || z.Version != "v1" || z.Table != "abc" || z.Offset != sent.Offset || z.Ready != "draining" {
+			w.Errorf("%+v, want %+v", z, sent)
+		}
+		w.Must(a.Service.Leave(w.Context(), "z"))
+		if got, err := a.Service.Replicas(w.Context()); err != nil || len(got) != 1 {
+			w.Errorf("after z left: %+v, %v", got, err)
+		}
+		if err := a.Service.Beat(w.Context(), service.Replica{Name: "two words"}); err == nil {
+			w.Error("a name of two words was taken")
+		}
+	})
+}
+
+func TestSilentReplicasAreSeenForADay(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "old"}))
+		w.Pass(24*time.Hour - time.Second)
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "young"}))
+		if got, err := a.Service.Replicas(w.Context()); err != nil || len(got) != 2 {
+			w.Errorf("after almost a day: %+v, %v", got, err)
+		}
+		w.Pass(time.Minute)
+		got, err := a.Service.Replicas(w.Context())
+		if err != nil || len(got) != 1 || got[0].Name != "young" {
+			w.Errorf("after more than a day: %+v, %v", got, err)
+		}
+		if n := w.Admin.HLen(w.Context(), "solotick:{svc}:replicas").Val(); n != 1 {
+			w.Errorf("%d are kept", n)
+		}
+	})
+}
+
+func TestOfMoreThanAHundredSkipsTheNewestAreKept(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		skips := map[string]service.Skip{}
+		for n := range 250 {
+			skips[fmt.Sprint("job-", n)] = service.Skip{Reason: "overlap", At: w.Tick(n)}
+		}
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "a", Skips: skips}))
+		got, err := a.Service.Replicas(w.Context())
+		w.Must(err)
+		if n := len(got[0].Skips); n != 100 {
+			w.Errorf("%d are kept", n)
+		}
+		for n := 150; n < 250; n++ {
+			if _, ok := got[0].Skips[fmt.Sprint("job-", n)]; !ok {
+				w.Fatalf("that of tick %d is not kept", n)
+			}
+		}
+	})
+}

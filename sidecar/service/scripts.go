@@ -1,0 +1,23 @@
+package service
+
+import (
+	_ "embed"
+
+	"github.com/solotick/solotick/internal/rds"
+)
+
+var (
+	//go:embed ask.lua
+	askSource string
+	//go:embed pause.lua
+	pauseSource string
+	//go:embed timer.lua
+	timerSource string
+	//go:embed dynamic.lua
+	dynamicSource string
+
+	askScript     = rds.NewScript(askSource, rds.WhatIsDone)
+	pauseScript   = rds.NewScript(pauseSource, rds.WhatIsDone)
+	timerScript   = rds.NewScript(timerSource, rds.WhatIsDone)
+	dynamicScript = rds.NewScript(dynamicSource, rds.WhatIsDone)
+)

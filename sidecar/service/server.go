@@ -1,0 +1,70 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/solotick/solotick/internal/rds"
+)
+
+// CheckServer says what is wrong with the Redis that answers at this moment, in words for a log: its role, what it does when
+// its memory is full, its version, and whether it has the replicas that Options.WaitReplicas asks for. None of it keeps a
+// Store from working, and each of it can cost locks or claims. What the server leaves out of its INFO, as a proxy or the
+// embedded store does, is not judged.
+//
+// A Redis can change under a client that only reconnects, so it is worth asking at each reconnect. The error, when Redis
+// does not answer or forbids INFO, says nothing about its fitness.
+func (s *Store) CheckServer(ctx context.Context) ([]string, error) {
+	reply, err := s.redis.Do(ctx, "info")
+	if err != nil {
+		return nil, fmt.Errorf("asking Redis what it is: %w", err)
+	}
+	text, ok := reply.(string)
+	if !ok {
+		return nil, fmt.Errorf("asking Redis what it is: %w", rds.Unexpected(reply))
+	}
+	return unfit(parseInfo(text), s.redis.WaitReplicas()), nil
+}
+
+// parseInfo reads the lines `name:value` of an INFO.
+func parseInfo(text string) map[string]string {
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
+			info[name] = value
+		}
+	}
+	return info
+}
+
+// oldest is the first Redis with all that the package asks for. Valkey calls itself a Redis 7.2.4.
+const oldest = "6.2"
+
+func unfit(info map[string]string, replicas int) []string {
+	var problems []string
+	if role, ok := info["role"]; ok && role != "master" {
+		problems = append(problems, fmt.Sprintf("its role is %s, and only a master takes claims: name that, or its Sentinels", role))
+	}
+	if policy, ok := info["maxmemory_policy"]; ok && policy != "noeviction" {
+		problems = append(problems, fmt.Sprintf("its maxmemory-policy is %s and can evict locks and claims: set it to noeviction", policy))
+	}
+	if version, ok := info["redis_version"]; ok && older(version, oldest) {
+		problems = append(problems, fmt.Sprintf("its version is %s: at least %s is needed", version, oldest))
+	}
+	if n, err := strconv.Atoi(info["connected_slaves"]); err == nil && n < replicas {
+		problems = append(problems, fmt.Sprintf("it has %d of the %d replicas that must confirm a claim: nothing is fired", n, replicas))
+	}
+	return problems
+}
+
+// older compares the first two numbers of versions. One that is not written in numbers is not older.
+func older(version, than string) bool {
+	var have, want [2]int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &have[0], &have[1]); n != 2 {
+		return false
+	}
+	_, _ = fmt.Sscanf(than, "%d.%d", &want[0], &want[1]) // a constant
+	return have[0] < want[0] || have[0] == want[0] && have[1] < want[1]
+}

@@ -1,0 +1,89 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/lock"
+)
+
+// Snapshot is what one Look saw.
+type Snapshot struct {
+	Runs      []lock.Running
+	Due       []lock.Due // what is due: timers last, the oldest first otherwise
+	Next      time.Time  // when the first of the others that are no timers' comes due, by Redis' time; zero = there is none
+	NextTimer time.Time  // when the first timer that is not due comes due, likewise
+	// Undecodable is how many members it passed over among the timers that it read: another version wrote them.
+	Undecodable int64
+	Jobs        int64 // revision of the dynamic jobs; it grows with every change, and is 0 while there never was one
+	// Born is when the ledger that all timers share was made; zero when Redis knows none. Another time than Register answered
+	// for TimerJobs means that Redis has lost its data since: the sooner all jobs are registered again, the fewer ticks
+	// that costs.
+	Born time.Time
+}
+
+// Look reads Redis' time, all runs, what is due, when the next comes due, and how old Redis' memory and the dynamic jobs
+// are, in one round trip, or two (see dueQueue). Of the timers that are due it reads the oldest, and so many: one at least.
+func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
+	// Due members are asked for by the latest that Redis' time can be, so that what somebody was nudged for is not missed
+	// by a millisecond, and looked through by the time that comes with them, so that nothing is taken before its own.
+	latest, ok := s.redis.Latest()
+	if !ok {
+		if err := s.Sync(ctx); err != nil {
+			return Snapshot{}, err
+		}
+		latest, _ = s.redis.Latest()
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
+	defer cancel()
+	rdb, err := s.redis.Server(ctx)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("looking at what runs and what is due: %w", err)
+	}
+	until := latest.UnixMilli() + 1
+
+	pipe := rdb.Pipeline()
+	sent := s.redis.Boottime()
+	at := pipe.Time(ctx)
+	running := pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
+	ofJobs := askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), until, maxDue)
+	ofTimers := askDue(ctx, pipe, s.redis.Keys.DueTimers, math.MaxInt64, until, max(timers, 1))
+	// HGET of what is not there would be an error; and go-redis' own HMGet takes any number for the length of an array.
+	jobs := pipe.Do(ctx, "hmget", s.redis.Keys.Jobs, revision)
+	born := pipe.Do(ctx, "hmget", s.redis.Keys.Ledger(TimerJobs), "born")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return Snapshot{}, fmt.Errorf("looking at what runs and what is due: %w", err)
+	}
+	s.redis.Observe(sent, at.Val())
+	newest, err := ofJobs.end(ctx, rdb, until)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("looking at what is due: %w", err)
+	}
+
+	var seen Snapshot
+	for _, z := range running.Val() {
+		member, _ := z.Member.(string)
+		if r, ok := lock.ParseRunning(member, z.Score); ok {
+			seen.Runs = append(seen.Runs, r)
+		}
+	}
+	now := at.Val().UnixMilli()
+	seen.Next, _ = seen.add(ofJobs, newest, now)
+	seen.NextTimer, seen.Undecodable = seen.add(ofTimers, nil, now)
+	seen.Jobs, seen.Born = rds.Number(field(jobs)), rds.FromMillis(rds.Number(field(born)))
+	return seen, nil
+}
+
+// field is the only one that was asked for; "" if it is not there.
+func field(cmd *redis.Cmd) string {
+	if fields, ok := cmd.Val().([]any); ok && len(fields) == 1 {
+		text, _ := fields[0].(string)
+		return text
+	}
+	return ""
+}

@@ -1,0 +1,147 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/lock"
+)
+
+// maxWaiting bounds how much of the due set States and Timers read beside what they look for.
+const maxWaiting = 1000
+
+// JobState is what Redis knows of a job at one moment.
+type JobState struct {
+	Tick      time.Time // newest tick claimed or settled
+	Token     int64     // of the newest run
+	By        string    // replica that claimed last; "" = none did
+	Paused    *Pause    // the job's own pause; nil = there is none
+	PausedAll *Pause    // that of all jobs; nil = there is none
+	PausedTo  time.Time // end of the last pause; zero = there was none
+	Running   []RunState
+	Waiting   []lock.Due // what is to be fired besides the table, by the time from which it is due; queued ticks last
+	Last      *Entry     // the run that was settled last; nil = none was
+}
+
+// IsPaused tells whether a pause holds the job back, its own or that of all jobs.
+func (s JobState) IsPaused() bool { return s.Paused != nil || s.PausedAll != nil }
+
+// Pause is one of the two pauses that a job can have.
+type Pause struct {
+	Until  time.Time // zero = until it is resumed
+	At     time.Time // when it was paused
+	Reason string    // one line
+}
+
+// RunState is one run that is not settled. Its replica may have died: then a takeover follows LeaseEnd.
+type RunState struct {
+	Run      string
+	Since    time.Time // when it was claimed
+	LeaseEnd time.Time // when its lease ends unless it is renewed
+	lock.Record
+}
+
+// States reads, in one round trip, what Redis knows of the jobs. Those that it does not know are not in the map. Of what
+// waits, but for timers, it sees the first thousand. Times are Redis'.
+func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
+	defer cancel()
+	rdb, err := s.redis.Server(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the state of %d jobs: %w", len(jobs), err)
+	}
+	pipe := rdb.Pipeline()
+	sent := s.redis.Boottime()
+	at := pipe.Time(ctx)
+	// Before the runs: what is claimed in between is seen twice, not never.
+	due := pipe.ZRange(ctx, s.redis.Keys.DueJobs, 0, maxWaiting-1)
+	running := pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
+	ledgers := make(map[string]*redis.MapStringStringCmd, len(jobs))
+	for _, job := range jobs {
+		ledgers[job] = pipe.HGetAll(ctx, s.redis.Keys.Ledger(job))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("reading the state of %d jobs: %w", len(jobs), err)
+	}
+	s.redis.Observe(sent, at.Val())
+
+	states := map[string]JobState{}
+	for job, ledger := range ledgers {
+		if fields := ledger.Val(); fields["born"] != "" {
+			states[job] = readLedger(fields, at.Val())
+		}
+	}
+	addWaiting(states, due.Val())
+	addRunning(states, running.Val(), ledgers)
+	for job, state := range states {
+		if _, entry, ok := strings.Cut(ledgers[job].Val()["behind"], "+"); ok { // the tick that waits for the end of the runs
+			tick, _, _ := strings.Cut(entry, "@")
+			state.Waiting = append(state.Waiting, lock.Due{Tick: rds.FromMillis(rds.Number(tick)), Job: job, Kind: "catchup", Attempt: 1})
+			states[job] = state
+		}
+	}
+	return states, nil
+}
+
+// readLedger makes a state of what the ledger itself tells.
+func readLedger(fields map[string]string, now time.Time) JobState {
+	state := JobState{Tick: rds.FromMillis(rds.Number(fields["tick"])), Token: rds.Number(fields["token"]), By: fields["by"],
+		PausedTo: rds.FromMillis(rds.Number(fields["pausedTo"]))}
+	for field, held := range map[string]**Pause{"paused": &state.Paused, "pausedAll": &state.PausedAll} {
+		note, ok := fields[field]
+		switch p := parsePause(note); {
+		case !ok:
+		case p.Until.IsZero() || now.Before(p.Until):
+			*held = &p
+		case p.Until.After(state.PausedTo): // over, and nobody has resumed the job
+			state.PausedTo = p.Until
+		}
+	}
+	if e, err := parseEntry(fields["done"]); err == nil {
+		state.Last = &e
+	}
+	return state
+}
+
+// parsePause reads `<end ms, 0 = none> <at ms> <reason>`.
+func parsePause(note string) Pause {
+	end, rest, _ := strings.Cut(note, " ")
+	at, reason, _ := strings.Cut(rest, " ")
+	return Pause{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at)), Reason: reason}
+}
+
+// addWaiting adds due members to the jobs that are asked for; what another version wrote is left to it.
+func addWaiting(states map[string]JobState, members []string) {
+	for _, member := range members {
+		d, err := lock.ParseDue(member)
+		if state, ok := states[d.Job]; err == nil && ok {
+			state.Waiting = append(state.Waiting, d)
+			states[d.Job] = state
+		}
+	}
+}
+
+// addRunning adds the runs to the jobs that are asked for, oldest first.
+func addRunning(states map[string]JobState, running []redis.Z, ledgers map[string]*redis.MapStringStringCmd) {
+	for _, z := range running {
+		member, _ := z.Member.(string)
+		run, job, _ := strings.Cut(member, " ")
+		state, ok := states[job]
+		if !ok {
+			continue
+		}
+		record, err := lock.ParseRecord(ledgers[job].Val()["r:"+run])
+		if err != nil { // it has ended meanwhile
+			continue
+		}
+		state.Running = append(state.Running, RunState{Run: run, Since: record.Claimed, LeaseEnd: rds.FromMillis(int64(z.Score)), Record: record})
+		slices.SortStableFunc(state.Running, func(a, b RunState) int { return a.Since.Compare(b.Since) })
+		states[job] = state
+	}
+}

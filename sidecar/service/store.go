@@ -1,0 +1,42 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/lock"
+)
+
+// Store is what a service keeps in Redis: Locks speaks the protocol, and the methods are for all else. It is safe for
+// concurrent use.
+type Store struct {
+	Locks *lock.Store
+	redis *rds.Redis
+}
+
+// New makes a Store over a client of lock.NewClient. Options and errors are those of lock.New.
+func New(client redis.UniversalClient, name string, o lock.Options) (*Store, error) {
+	r, err := rds.Open(client, name, rds.Options(o))
+	if err != nil {
+		return nil, err
+	}
+	return &Store{Locks: lock.Over(r), redis: r}, nil
+}
+
+// Now is Redis' time as estimated from the answers so far; false when there was none yet. It goes on by this machine's
+// own clock while Redis is away.
+func (s *Store) Now() (time.Time, bool) { return s.redis.Now() }
+
+// Reached is the time that Redis' clock has certainly reached, by the same estimate: what is not to begin before an
+// instant waits for this. It lags behind Now by half a round trip at most.
+func (s *Store) Reached() (time.Time, bool) { return s.redis.Reached() }
+
+// Steady is Reached for scheduling: it follows a step of Redis' clock once the step has lasted for ten seconds, and a step of
+// less than a second at once.
+func (s *Store) Steady() (time.Time, bool) { return s.redis.Steady() }
+
+// Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.
+func (s *Store) Sync(ctx context.Context) error { return s.redis.Sync(ctx) }

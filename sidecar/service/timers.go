@@ -1,0 +1,201 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/lock"
+)
+
+const (
+	// TimerJobs is the name by which the ledger that all timers of a service share is registered.
+	TimerJobs = rds.TimerJobs
+	// MaxTimers bounds how many timers of a service may wait.
+	MaxTimers = 1_000_000
+	// MaxTimerSources bounds what their sources have together, in bytes: they lie in Redis' memory, and when that is full
+	// nothing is fired.
+	MaxTimerSources = 256 << 20
+	// MaxListed bounds how many of them Timers reads at once, each with its source.
+	MaxListed = 1000
+)
+
+var (
+	// ErrTimerFired is wrapped by the error of a SetTimer that comes too late: a timer of that id is being fired, or was
+	// within the last day.
+	ErrTimerFired = errors.New("the timer has fired")
+	// ErrNoTimer is wrapped by the error of a Timer that Redis does not know, or not any more.
+	ErrNoTimer = errors.New("there is no such timer")
+	// ErrBadTimer is wrapped by the error of a Timer whose entry this version cannot read.
+	ErrBadTimer = errors.New("its entry cannot be read")
+)
+
+// TimerJob is what the job of a timer is called in the due set, in claims and in the history.
+func TimerJob(id string) string { return rds.TimerJob(id) }
+
+// TimerID is the id of the timer that a job is; false when it is none.
+func TimerID(job string) (string, bool) { return rds.TimerID(job) }
+
+// TimerState is a timer that waits.
+type TimerState struct {
+	ID     string
+	At     time.Time // when it comes due
+	Source []byte
+}
+
+// SetTimer makes a timer come due at a time, in whole milliseconds, or at once if that has passed: as a due member
+// of the job TimerJob(id) and the kind "timer", for whoever claims it. The id is one word. created tells that none of
+// that id was waiting: set again with the same time and source nothing changes, with others it takes the place of the one
+// that waits. The source is opaque here and has MaxSource bytes at most.
+//
+// A lost reply is asked for again until ctx ends. The error wraps ErrTimerFired, ErrTooMany (of MaxTimers,
+// or MaxTimerSources), or ErrNoAnswer, after
+// which the timer may be set or not, and will not be by a copy of this request.
+func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []byte) (created bool, err error) {
+	err = rds.OneWord("id", id)
+	switch ms := rds.Millis(at); {
+	case err != nil:
+	case ms <= 0:
+		err = fmt.Errorf("time %s lies before 1970", at)
+	case len(source) > MaxSource:
+		err = errTooLarge
+	default:
+		var code string
+		var n int64
+		code, n, err = s.changeTimer(ctx, "set", id, ms, source, MaxTimers, s.redis.Keys.Events, MaxTimerSources)
+		if code == string(lock.Fired) {
+			err = ErrTimerFired
+		}
+		created = n == 1
+	}
+	if err != nil {
+		return false, fmt.Errorf("setting timer %q: %w", id, err)
+	}
+	return created, nil
+}
+
+// DeleteTimer takes a timer back; false when none of that id waits: it has fired, or there never was one. A reply that was
+// lost is asked for again until ctx ends, and is the same for ten minutes. The error wraps ErrNoAnswer: the timer may be
+// deleted or not, and will not be by a copy of this request.
+func (s *Store) DeleteTimer(ctx context.Context, id string) (bool, error) {
+	err := rds.OneWord("id", id)
+	code := ""
+	if err == nil {
+		code, _, err = s.changeTimer(ctx, "delete", id)
+	}
+	if err != nil {
+		return false, fmt.Errorf("deleting timer %q: %w", id, err)
+	}
+	return code == "DELETED", nil
+}
+
+// Timer reads a timer that waits, or is being dealt with. Whoever fires it reads it between Look and the claim: when the
+// claim is won, it was not set anew in between. ErrNoTimer: it was deleted, or dealt with.
+// ErrBadTimer: another version may be able to read it.
+func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Time, err error) {
+	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Timer(TimerJob(id)))
+	if errors.Is(err, redis.Nil) {
+		err = ErrNoTimer
+	}
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("reading timer %q: %w", id, err)
+	}
+	text, _ := reply.(string)
+	t, _, err := parseTimer(id, text)
+	if err != nil {
+		err = fmt.Errorf("reading timer %q: %w", id, err)
+	}
+	return t.Source, t.At, err
+}
+
+// Timers are those that wait, by the time at which they come due, at most limit of them, which is MaxListed at most. Behind
+// more than a thousand that were handed on they are not looked for.
+func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
+	if limit > MaxListed {
+		return nil, fmt.Errorf("reading the timers: %d are more than the %d that are read at once", limit, MaxListed)
+	}
+	var found []TimerState
+	members, err := s.dueTimers(ctx, limit)
+	for page := range slices.Chunk(members, 100) {
+		if err == nil && len(found) < limit {
+			found, err = s.appendTimers(ctx, found, page)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the timers: %w", err)
+	}
+	return found[:min(len(found), max(limit, 0))], nil
+}
+
+// dueTimers are the members of timers that are due first, of those that were handed on too.
+func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
+	defer cancel()
+	rdb, err := s.redis.Server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	members, err := rdb.ZRange(ctx, s.redis.Keys.DueTimers, 0, int64(max(limit, 0))+maxWaiting-1).Result()
+	var timers []lock.Due
+	for _, m := range members {
+		d, err := lock.ParseDue(m)
+		if _, ok := TimerID(d.Job); ok && err == nil {
+			timers = append(timers, d)
+		}
+	}
+	return timers, err
+}
+
+// appendTimers adds those of the due members that are timers as they were set, and not handed on.
+func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []lock.Due) ([]TimerState, error) {
+	args := []any{"mget"}
+	for _, d := range members {
+		args = append(args, s.redis.Keys.Timer(d.Job))
+	}
+	reply, err := s.redis.Do(ctx, args...)
+	texts, _ := reply.([]any)
+	if err == nil && len(texts) != len(members) {
+		err = rds.Unexpected(reply)
+	}
+	for i, v := range texts[:min(len(texts), len(members))] {
+		text, _ := v.(string)
+		id, _ := rds.TimerID(members[i].Job)
+		if t, nonce, err := parseTimer(id, text); err == nil && nonce == members[i].Nonce {
+			found = append(found, t)
+		}
+	}
+	return found, err
+}
+
+func (s *Store) changeTimer(ctx context.Context, verb, id string, more ...any) (code string, n int64, err error) {
+	return s.change(ctx, timerScript, func(request string, try int, until int64) ([]string, []any) {
+		if try > 0 {
+			request = fmt.Sprintf("%s.%d", request, try)
+		}
+		return s.timerKeys(id), append([]any{verb, id, request, until}, more...)
+	})
+}
+
+func (s *Store) timerKeys(id string) []string {
+	return []string{s.redis.Keys.Timer(TimerJob(id)), s.redis.Keys.DueTimers, s.redis.Keys.Ledger(TimerJobs)}
+}
+
+// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, or what is left of a timer.
+func parseTimer(id, text string) (t TimerState, nonce string, err error) {
+	f := strings.SplitN(text, " ", 4)
+	if f[0] == "fired" || f[0] == "deleted" {
+		return TimerState{}, "", ErrNoTimer
+	}
+	ms, err := strconv.ParseInt(f[0], 10, 64)
+	if err != nil || len(f) != 4 {
+		return TimerState{}, "", fmt.Errorf("%w: %.60q", ErrBadTimer, text)
+	}
+	return TimerState{ID: id, At: rds.FromMillis(ms), Source: []byte(f[3])}, f[1], nil
+}

@@ -1,0 +1,406 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/proof/lossy"
+	"github.com/solotick/solotick/internal/proof/redisworld"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+func TestTimerIsFiredOnceAtItsTimeAndItsIDIsKeptForADay(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a, b := w.Replica("a"), w.Replica("b")
+		at := w.Now().Add(1500 * time.Millisecond).Truncate(time.Millisecond).UTC()
+		a.Sets("Order-7.x", at, "two\nlines\x00of source", true)
+		seen, err := b.Service.Look(w.Context(), 10)
+		if err != nil || len(seen.Due) != 0 || !seen.NextTimer.Equal(at) {
+			w.Fatalf("before its time: %+v, %v", seen, err)
+		}
+		w.Pass(at.Sub(w.Now()))
+		source, got, err := b.Service.Timer(w.Context(), "Order-7.x")
+		if string(source) != "two\nlines\x00of source" || !got.Equal(at) || err != nil {
+			w.Errorf("%q at %s, %v", source, got, err)
+		}
+		d := b.Sees()
+		if id, ok := service.TimerID(d.Job); id != "Order-7.x" || !ok || d.Job != service.TimerJob(id) || d.Kind != "timer" || !d.Tick.Equal(at) {
+			w.Errorf("due: %+v", d)
+		}
+		l, answer := b.Wins(b.ClaimOf(d))
+		if a.Loses(a.ClaimOf(d), lock.Gone); l.Token != answer.Token || l.Token == 0 {
+			w.Errorf("token %d, %+v", l.Token, answer)
+		}
+		a.ComesTooLate("Order-7.x")
+		w.Must(l.Verify(w.Context()))
+		b.Finishes(l, 0)
+		w.Must(l.Release(w.Context()))
+		if b.Source("Order-7.x") != "" || len(w.Dues()) != 0 || w.Runs() != 0 {
+			w.Errorf("after the run: %s", w.Dump())
+		}
+		a.ComesTooLate("Order-7.x")
+		all, err := a.Service.History(w.Context(), "timer:Order-7.x", 10)
+		if err != nil || len(all) != 1 || all[0].Kind != "timer" || !all[0].Tick.Equal(at) {
+			w.Errorf("history: %+v, %v", all, err)
+		}
+		if w.Mini == nil {
+			return
+		}
+		w.Pass(24*time.Hour - time.Millisecond)
+		a.ComesTooLate("Order-7.x")
+		w.Pass(time.Millisecond)
+		a.Sets("Order-7.x", w.Now(), "anew", true)
+	})
+}
+
+// A million timers of 64 KiB would be 64 GB in Redis, and when its memory is full nothing is fired.
+func TestTheSourcesOfTimersHaveABoundTogether(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a := w.Replica("a")
+		bytes := func() string { return w.Admin.HGet(w.Context(), timerLedger, "bytes").Val() }
+		later := w.Now().Add(time.Hour)
+		a.Sets("x", later, strings.Repeat("x", 1000), true)
+		a.Sets("x", later.Add(time.Second), strings.Repeat("x", 600), false)
+		a.Sets("y", w.Tick(0), strings.Repeat("y", 50), true)
+		if bytes() != "650" {
+			w.Errorf("650 bytes are counted as %s", bytes())
+		}
+		w.Must(w.Admin.HSet(w.Context(), timerLedger, "bytes", service.MaxTimerSources-100).Err())
+		if _, err := a.Service.SetTimer(w.Context(), "z", later, []byte(strings.Repeat("z", 101))); !errors.Is(err, service.ErrTooMany) ||
+			!strings.HasSuffix(err.Error(), "more than 268435456 bytes together") {
+			w.Errorf("a byte too many: %v", err)
+		}
+		a.Sets("z", later, strings.Repeat("z", 100), true)
+		w.Must(w.Admin.HSet(w.Context(), timerLedger, "bytes", 750).Err())
+		if ok, err := a.Service.DeleteTimer(w.Context(), "z"); !ok || err != nil || bytes() != "650" {
+			w.Errorf("deleted: %t, %v, %s bytes", ok, err, bytes())
+		}
+		l, _ := a.Wins(a.ClaimOf(a.Sees()))
+		a.Finishes(l, 0)
+		if bytes() != "600" {
+			w.Errorf("fired, and %s bytes are left", bytes())
+		}
+	})
+}
+
+func TestTimerSetAgainChangesNothingAndSetOtherwiseTakesThePlace(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a, b := w.Replica("a"), w.Replica("b")
+		at := w.Now().Add(time.Hour)
+		a.Sets("x", at, "one", true)
+		before := w.Dump()
+		b.Sets("x", at, "one", false)
+		if after := w.Dump(); after != before {
+			w.Errorf("it has changed\n%s\nto\n%s", before, after)
+		}
+		for _, c := range []struct {
+			at     time.Time
+			source string
+		}{{at, "two"}, {at.Add(time.Second), "two"}, {w.Tick(-3), "three"}} {
+			b.Sets("x", c.at, c.source, false)
+			if ds := w.Dues(); len(ds) != 1 || ds[0].Tick.UnixMilli() != c.at.UnixMilli() || a.Source("x") != c.source {
+				w.Errorf("due: %+v, source %q, want %+v", ds, a.Source("x"), c)
+			}
+		}
+		// Whoever saw the one before does not get it.
+		d := a.Sees()
+		b.Sets("x", at, "four", false)
+		a.Loses(a.ClaimOf(d), lock.Gone)
+	})
+}
+
+func TestTimerThatIsDueSoonNudges(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		first := w.Heard()
+		a.Sets("later", w.Now().Add(time.Hour), "", true) // sends nothing, or the next would be heard for it
+		a.Sets("past", w.Tick(-1000), "", true)
+		first()
+		if d := a.Sees(); d.Job != "timer:past" {
+			w.Errorf("due: %+v", d)
+		}
+		first = w.Heard()
+		a.Sets("soon", w.Now().Add(1900*time.Millisecond), "", true)
+		first()
+	})
+}
+
+func TestDeletedTimerIsNotFiredAndCanBeSetAnew(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a, b := w.Replica("a"), w.Replica("b")
+		a.Sets("x", w.Tick(0), "one", true)
+		d := b.Sees()
+		for _, want := range []bool{true, false} {
+			if got, err := a.Service.DeleteTimer(w.Context(), "x"); got != want || err != nil {
+				w.Errorf("delete: %t, %v; want %t", got, err, want)
+			}
+		}
+		b.Loses(b.ClaimOf(d), lock.Gone)
+		if a.Source("x") != "" || len(w.Dues()) != 0 {
+			w.Errorf("left: %s", w.Dump())
+		}
+		a.Sets("x", w.Tick(-1), "two", true)
+		l, _ := b.Wins(b.ClaimOf(b.Sees()))
+		b.Finishes(l, 0)
+		if got, err := a.Service.DeleteTimer(w.Context(), "never-was"); got || err != nil {
+			w.Errorf("delete one that never was: %t, %v", got, err)
+		}
+	})
+}
+
+// TestTimerThatIsHandedOnKeepsItsSource follows one through all the ways in which a run ends that is not the last.
+func TestTimerThatIsHandedOnKeepsItsSource(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a, b := w.Replica("a"), w.Replica("b")
+		a.Sets("x", w.Tick(0), "source", true)
+		between := func(what string) {
+			w.Helper()
+			a.ComesTooLate("x")
+			if timers, err := a.Service.Timers(w.Context(), 10); err != nil || len(timers) != 0 || a.Source("x") != "source" {
+				w.Fatalf("%s: timers %+v, %v, source %q", what, timers, err, a.Source("x"))
+			}
+		}
+		l, _ := a.Wins(a.ClaimOf(a.Sees()))
+		between("claimed")
+		if got, err := l.Handover(w.Context(), 0, lock.Ending{}); got != lock.OK || err != nil {
+			w.Fatalf("handover: %s, %v", got, err)
+		}
+		between("handed over")
+		d := b.Sees()
+		if d.Kind != "timer" || d.Rounds != 0 || !slices.Equal(d.Refused, []string{"a"}) {
+			w.Errorf("handed over as %+v", d)
+		}
+		c := b.ClaimOf(d)
+		c.Again = true
+		l, _ = b.Wins(c)
+		if got, err := l.Requeue(w.Context(), lock.Ending{}); got != lock.OK || err != nil {
+			w.Fatalf("requeue: %s, %v", got, err)
+		}
+		between("requeued")
+		c = b.ClaimOf(b.Sees())
+		c.Again = true
+		b.Wins(c)
+		a.Reaps(1)
+		between("taken over")
+		if d = a.Sees(); d.Attempt != 3 || d.Kind != "takeover" {
+			w.Errorf("taken over as %+v", d)
+		}
+		l, _ = a.Wins(a.ClaimOf(d))
+		a.Finishes(l, 0)
+		if a.Source("x") != "" {
+			w.Error("it was not forgotten")
+		}
+		a.ComesTooLate("x")
+	})
+}
+
+func TestTimersOfOneLedgerAreRunsOfTheirOwn(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a, b := w.Replica("a"), w.Replica("b")
+		at := w.Tick(0) // the same for all
+		for _, id := range []string{"a", "b", "c", "d"} {
+			a.Sets(id, at, id, true)
+		}
+		seen, err := b.Service.Look(w.Context(), 10)
+		w.Must(err)
+		var leases []*lock.Lease
+		var newest int64
+		for _, d := range seen.Due {
+			l, _ := b.Wins(b.ClaimOf(d))
+			if l.Token <= newest {
+				w.Errorf("token %d after %d", l.Token, newest)
+			}
+			leases, newest = append(leases, l), l.Token
+		}
+		if len(leases) != 4 || w.Runs() != 4 {
+			w.Fatalf("%d runs: %s", len(leases), w.Dump())
+		}
+		if record := w.Admin.HGet(w.Context(), timerLedger, "r:"+leases[0].Run()).Val(); !strings.Contains(record, " Allow ") {
+			w.Errorf("recorded as %q", record)
+		}
+		b.Finishes(leases[1], time.Minute)
+		if got, err := leases[2].GiveUp(w.Context(), lock.Ending{}); got != lock.OK || err != nil {
+			w.Errorf("give up: %s, %v", got, err)
+		}
+		w.Must(leases[3].Verify(w.Context()))
+		a.Reaps(2)
+		if err := leases[3].Verify(w.Context()); !errors.Is(err, lock.ErrLost) {
+			w.Errorf("verified after the takeover: %v", err)
+		}
+		for _, id := range []string{"a", "b", "c", "d"} {
+			a.ComesTooLate(id)
+		}
+		for _, id := range []string{"a", "b", "c", "d"} {
+			if got := a.Source(id); got != "" {
+				w.Errorf("source of %s: %q", id, got)
+			}
+		}
+		fields, err := w.Admin.HKeys(w.Context(), timerLedger).Result()
+		w.Must(err)
+		for _, f := range fields {
+			if strings.HasPrefix(f, "r:") || f == "runs" {
+				w.Errorf("the ledger keeps %q", f)
+			}
+		}
+	})
+}
+
+// TestWhatIsLeftOfALostTimerIsDroppedAlone has another timer of that id set after Redis has lost its data.
+func TestWhatIsLeftOfALostTimerIsDroppedAlone(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		a.Sets("x", w.Tick(0), "source", true)
+		d := a.Sees()
+		w.Must(w.Admin.Del(w.Context(), timerKey+"x", dueTimers).Err())
+		a.Sets("x", w.Now().Add(time.Hour), "anew", true)
+		w.Must(w.Admin.ZAdd(w.Context(), dueTimers, redis.Z{Score: 1, Member: d.Member()}).Err())
+		if ok, _, err := a.Drop(w.Context(), a.Sees(), false); !ok || err != nil {
+			w.Fatalf("drop: %t, %v", ok, err)
+		}
+		if ds := w.Dues(); len(ds) != 1 || a.Source("x") != "anew" {
+			w.Errorf("due: %+v, source %q", ds, a.Source("x"))
+		}
+	})
+}
+
+// TestTimerWhoseRunWasTakenOverIsNotSetForADay has its replica die, one that is not to be run again.
+func TestTimerWhoseRunWasTakenOverIsNotSetForADay(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a, b := w.Replica("a"), w.Replica("b")
+		a.Sets("x", w.Tick(0), "source", true)
+		b.Wins(b.ClaimOf(b.Sees()))
+		a.Reaps(1)
+		if a.Source("x") != "" {
+			w.Error("its source is kept")
+		}
+		a.ComesTooLate("x")
+		w.Pass(24*time.Hour - time.Second)
+		a.ComesTooLate("x")
+		w.Pass(time.Second)
+		a.Sets("x", w.Tick(1), "anew", true)
+	})
+}
+
+func TestTimersAreListedByTheirTime(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		w.KnowsTimers()
+		a := w.Replica("a")
+		if timers, err := a.Service.Timers(w.Context(), 10); err != nil || len(timers) != 0 {
+			w.Errorf("at first: %+v, %v", timers, err)
+		}
+		base := w.Now().Truncate(time.Second).UTC()
+		var want []string
+		for _, n := range []int{150, 7, 300, 1, 42, -5} {
+			a.Sets(fmt.Sprint("t", n), base.Add(time.Duration(n)*time.Hour), fmt.Sprint("source ", n), true)
+		}
+		for _, n := range []int{-5, 1, 7, 42, 150, 300} {
+			want = append(want, fmt.Sprint("t", n))
+		}
+		_, err := a.Service.Trigger(w.Context(), job, uuid.NewString()) // another member, that is no timer
+		w.Must(err)
+		for _, limit := range []int{10, 6, 2, 0, -1} {
+			timers, err := a.Service.Timers(w.Context(), limit)
+			w.Must(err)
+			var ids []string
+			for _, t := range timers {
+				ids = append(ids, t.ID)
+				if n := strings.TrimPrefix(t.ID, "t"); string(t.Source) != "source "+n || t.At.Sub(base).Hours() != float64(atoi(w, n)) {
+					w.Errorf("%+v", t)
+				}
+			}
+			if !slices.Equal(ids, want[:max(0, min(limit, len(want)))]) {
+				w.Errorf("limit %d: %v", limit, ids)
+			}
+		}
+		const many = 250 // more than one page
+		for n := range many {
+			a.Sets(fmt.Sprintf("many%03d", n), base.Add(time.Duration(1000+n)*time.Hour), "", true)
+		}
+		timers, err := a.Service.Timers(w.Context(), 1000)
+		if err != nil || len(timers) != many+6 || timers[many+5].ID != "many249" {
+			w.Errorf("%d timers, %v", len(timers), err)
+		}
+		if _, err := a.Service.Timers(w.Context(), service.MaxListed+1); err == nil || !strings.Contains(err.Error(), "more than the 1000") {
+			w.Errorf("more than there may be: %v", err)
+		}
+	})
+}
+
+func atoi(w *redisworld.World, text string) (n int) {
+	w.Helper()
+	_, err := fmt.Sscan(text, &n)
+	w.Must(err)
+	return n
+}
+
+func TestNamesOfTimersAreNotForTables(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a := w.Replica("a")
+		for _, name := range []string{"timer:x", service.TimerJobs} {
+			c := a.Claim(1)
+			c.Job = name
+			if l, _, err := a.Asks(c); l != nil || err == nil || errors.Is(err, lock.ErrNoAnswer) {
+				w.Errorf("claim of %q: %v", name, err)
+			}
+		}
+		if _, err := a.Service.Trigger(w.Context(), "timer:x", uuid.NewString()); err == nil {
+			w.Error("triggered")
+		}
+		for _, id := range []string{"", "a b", "a\n"} {
+			if _, err := a.Service.SetTimer(w.Context(), id, w.Tick(1), nil); err == nil {
+				w.Errorf("id %q was taken", id)
+			}
+		}
+		for _, at := range []time.Time{{}, time.UnixMilli(0), time.UnixMilli(-1)} {
+			if _, err := a.Service.SetTimer(w.Context(), "x", at, nil); err == nil {
+				w.Errorf("time %s was taken", at)
+			}
+		}
+		if _, err := a.Service.SetTimer(w.Context(), "x", w.Tick(1), make([]byte, service.MaxSource+1)); err == nil {
+			w.Error("an endless source was taken")
+		}
+		a.Sets("x", w.Tick(1), strings.Repeat("x", service.MaxSource), true)
+	})
+}
+
+func TestPausedTimersWait(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a := w.Replica("a")
+		w.Must(a.Service.Pause(w.Context(), service.TimerJobs, "", time.Time{}))
+		a.Sets("x", w.Tick(0), "", true)
+		a.Loses(a.ClaimOf(a.Sees()), lock.Paused)
+		_, err := a.Service.Resume(w.Context(), service.TimerJobs)
+		w.Must(err)
+		a.Wins(a.ClaimOf(a.Sees()))
+	})
+}
+
+// TestThereAreNoMoreTimersThanAMillion does not fill Redis: that the script heeds the number is for its mutants.
+func TestThereAreNoMoreTimersThanAMillion(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		f := a.Proxy.On(lossy.Script(service.TimerSHA), 1, lossy.Copy)
+		a.Sets("x", w.Tick(0), "", true)
+		if limit := f.Words()[12]; limit != "1000000" { // EVALSHA, hash, 3, three keys, six more
+			w.Errorf("it is to hold %s: %v", limit, f.Words())
+		}
+	})
+}
