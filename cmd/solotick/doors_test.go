@@ -64,7 +64,7 @@ jobs:
 	if code, body := r.get("/readyz"); code != http.StatusOK {
 		t.Errorf("/readyz: %d %s", code, body)
 	}
-	// Were the address one that is not recognized, the API itself refuses.
+	// If the job did not recognize the address, the API itself would refuse.
 	asked, err := http.NewRequest("POST", drain, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
 	e := executor(slog.New(slog.DiscardHandler), nil)(config.Job{
-		Exec:      &config.Exec{Command: []string{"sh", "-c", `until [ "$(nice)" = 19 ]; do :; done`}}, // it is set just after the start
+		Exec:      &config.Exec{Command: []string{"sh", "-c", `until [ "$(nice)" = 19 ]; do :; done`}}, // Solotick sets the niceness just after the start
 		Resources: config.Resources{Nice: 19},
 	})
 	done := make(chan execute.Result)

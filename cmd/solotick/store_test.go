@@ -11,15 +11,15 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// TestWhatWasNotAnsweredMayHaveBeenDone: who triggers a job and hears nothing must not simply do it again.
+// TestWhatWasNotAnsweredMayHaveBeenDone: an operator who gets no answer to a trigger must not simply repeat it.
 func TestWhatWasNotAnsweredMayHaveBeenDone(t *testing.T) {
 	for err, want := range map[error]string{
-		lock.ErrNoAnswer:    "it may have been done or not: solotick status shows it",
-		lock.ErrUnknownJob:  "a replica registers its jobs when it starts: solotick status shows which replicas there are",
+		lock.ErrNoAnswer:    "it may have been done or not: check with solotick status",
+		lock.ErrUnknownJob:  "a replica registers its jobs when it starts: solotick status shows the replicas",
 		lock.ErrTimerFired:  "for a day the id is not taken again: use another one",
 		errors.New("other"): "",
 	} {
-		f := cannot(fmt.Errorf("triggering job %q: %w", "a", err))
+		f := operatorFailure(fmt.Errorf("triggering job %q: %w", "a", err))
 		if f.hint != want || !strings.HasPrefix(f.Error(), "triggering job") {
 			t.Errorf("%v: hint %q, want %q", err, f.hint, want)
 		}
@@ -54,7 +54,7 @@ func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
-	d := newDesk(store, table, nil)
+	d := newOperator(store, table, nil)
 	look, err := d.look(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,8 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// runner is a replica in as many words as waiting needs: it runs what is due, in the ways given, one after the other.
+// runner is the part of a replica that waiting needs: it runs due ticks one after the other, each in the next of the
+// given ways.
 func runner(ctx context.Context, t *testing.T, s *lock.Store, ways ...func(*lock.Lease) error) {
 	for len(ways) > 0 && ctx.Err() == nil {
 		seen, err := s.Look(ctx, 1)
@@ -103,7 +104,7 @@ func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
 			if code != c.code || !strings.Contains(out.String(), c.said) || !strings.HasPrefix(out.String(), "triggered send-invoices: tick ") {
 				t.Errorf("exit code %d, want %d\n%s%s", code, c.code, out.String(), errOut.String())
 			}
-			if !strings.Contains(errOut.String(), "note: no replica was seen in the last 15s") {
+			if !strings.Contains(errOut.String(), "note: no replica has reported in the last 15s") {
 				t.Errorf("nobody sent a heartbeat, and standard error is %q", errOut.String())
 			}
 			if name == "forgotten" && !strings.Contains(errOut.String(), "error: the run neither waits nor runs") {
@@ -113,7 +114,7 @@ func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
 	}
 }
 
-// looks has the outcome that each look at the history finds. Nothing waits, and nothing runs. Further looks find the last one.
+// looks has the outcome that each read of the history finds. Further reads find the last one. No tick waits or runs.
 type looks []string
 
 func (l *looks) History(_ context.Context, job string, _ int) ([]lock.Entry, error) {
