@@ -151,7 +151,7 @@ func (d *decoder) checkJob() {
 	d.job.Fingerprint = d.job.fingerprint()
 	d.job.Content = d.job.content()
 	if d.job.unset(whenKeys...) {
-		d.job.Schedule = nil // nobody can tell when it ticks
+		d.job.Schedule = nil // its ticks are not known
 	}
 }
 
@@ -210,7 +210,7 @@ func (d *decoder) checkJitter() {
 	}
 	if j.Schedule != nil && j.Jitter >= time.Second && !j.unset(whenKeys...) { // no schedule ticks more often than that
 		if gap := j.Schedule.MinGap(); gap > 0 && j.Jitter >= gap {
-			d.Bad(jitter, "", "must be shorter than the smallest distance of two ticks, %s", strict.ShortDuration(gap))
+			d.Bad(jitter, "", "must be shorter than the period, %s (the shortest time between two ticks)", strict.ShortDuration(gap))
 		}
 	}
 	if dl := j.at["startingDeadline"]; dl.OK() && j.StartingDeadline > 0 && j.StartingDeadline <= j.Jitter {
