@@ -36,7 +36,7 @@ func Fold(entries []lock.Entry, most int) []Settled {
 	return rows[:min(len(rows), most)]
 }
 
-// HandedWords say how often the tick was handed over, by whom, and why the last time.
+// HandedWords says how often the tick was handed over, by which replicas, and the reason of the last handover.
 func (s *Settled) HandedWords() string {
 	if len(s.Handed) == 0 {
 		return ""
