@@ -213,7 +213,7 @@ func (s status) replicaLines(width int) []string {
 			g.note("ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME")
 		}
 		if r.Reload != "" {
-			g.note("keeps the table before: " + r.Reload)
+			g.note("keeps the previous table: " + r.Reload)
 		}
 	}
 	return append(g.lines(), s.tableNotes(width)...)
