@@ -69,7 +69,7 @@ func TestADynamicJobIsKeptInOneForm(t *testing.T) {
 	}
 }
 
-// TestWhatTheAPICannotTakeIsExplained compares what its caller reads with what was found good to read.
+// TestWhatTheAPICannotTakeIsExplained compares the problems of bad bodies with reviewed ones.
 func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 	const http = `"http": {"url": "http://127.0.0.1/x"}`
 	for _, c := range []struct{ what, name, body, want string }{

@@ -31,8 +31,8 @@ func Load(path string, env Env) (*Table, error) {
 	return Parse(path, data, env)
 }
 
-// ReadFile reads the file of a table for Parse. Of a file that is too large it reads one byte more than Parse accepts, so that
-// Parse refuses it.
+// ReadFile reads the file of a table for Parse. It reads at most one byte more than Parse accepts, so that Parse
+// refuses a file that is too large.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// nothingSet is the environment of CI, and of who is called at night.
+// nothingSet is the environment of CI, and of an operator's laptop.
 func nothingSet(string) (string, bool) { return "", false }
 
 // readText is Read for text.
@@ -138,7 +138,8 @@ func TestOfABrokenTableIsReadWhatCanBe(t *testing.T) {
 	}
 }
 
-// TestVariablesThatDifferMakeNoOtherTable is what keeps replicas with names of their own from being taken for strangers.
+// TestVariablesThatDifferMakeNoOtherTable: replicas whose variables differ, such as their names, must show the same
+// hash.
 func TestVariablesThatDifferMakeNoOtherTable(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "good", "full.yaml"))
 	if err != nil {

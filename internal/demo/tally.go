@@ -13,7 +13,7 @@ type Tally struct {
 	From, To   time.Time
 	Due        int // ticks of the jobs that run on one replica
 	Once       int // fired once
-	Overlap    int // skipped, or superseded while waiting, because the job still ran
+	Overlap    int // skipped because the job still ran, as overlap or queued
 	CutOff     int // their replica was killed before it could call the app
 	Doubles    int // further calls for a tick after the first one
 	Lost       int // everything else
