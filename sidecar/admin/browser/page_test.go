@@ -198,7 +198,7 @@ func TestJobsAreFoundByNameAndState(t *testing.T) {
 	w.do(typed("#search", "sync"))
 	rows(3)
 	w.do(typed("#search", "xyz"))
-	w.shows("#nothing", "No job is like that.")
+	w.shows("#nothing", "No job matches.")
 }
 
 func TestThePageIsUsedByKeyboard(t *testing.T) {
