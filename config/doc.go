@@ -5,9 +5,9 @@
 // returns no Table but Problems: all of them, each with its line and column, the source line and, if one can be
 // guessed, a hint. A caller that keeps its old table on an error therefore always has a whole one.
 //
-// Messages show no secret. Package strict, which decodes the YAML, never repeats values of variables. It shows the names
-// of keys and the values of keys that hold no secret, and writes *** for everything else. The limit: a secret that stands
-// where none belongs, as the name of a job or as a key, is shown like any other name.
+// Messages show no secret. Package strict, which decodes the YAML, never repeats values of variables. It shows the
+// names of keys and the values of keys that hold no secret, and writes *** for everything else. The limit: a secret
+// that stands where none belongs, as the name of a job or as a key, is shown like any other name.
 //
 // ParseJob and ParseTimer decode dynamic jobs and timers by the same description and as strictly. They refuse keys that
 // reach beyond the app beside the replica.

@@ -215,8 +215,8 @@ timeout: 1m
 `,
 }
 
-// TestJSONThatIsBrokenShowsNoNeighbour: the line of an error is judged alone then, and several keys may stand in it. Here
-// the braces were forgotten.
+// TestJSONThatIsBrokenShowsNoNeighbour: the line of an error is judged alone then, and several keys may stand in it.
+// Here the braces were forgotten.
 func TestJSONThatIsBrokenShowsNoNeighbour(t *testing.T) {
 	const text = `"missed": "\quit", "body":"KANARIENVOGEL"`
 	problems := apiProblems(t, "job", "a", text)

@@ -96,8 +96,8 @@ func (d *decoder) jobs(e strict.Entry) {
 	d.job, d.Scope = nil, ""
 }
 
-// broken keeps the name of a job that has problems, for callers that run no jobs: replicas may run this job, and it can be
-// paused. The name is "" if it cannot be read either.
+// broken keeps the name of a job that has problems, for callers that run no jobs: replicas may run this job, and it can
+// be paused. The name is "" if it cannot be read either.
 func (d *decoder) broken(name string) {
 	if d.Rules.Unset != nil && (name == "" || !slices.ContainsFunc(d.table.Jobs, func(j Job) bool { return j.Name == name })) {
 		d.table.Jobs = append(d.table.Jobs, Job{Name: name})

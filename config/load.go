@@ -60,8 +60,8 @@ func parse(name string, data []byte, env Env, now time.Time) (*Table, error) {
 	return t, nil
 }
 
-// decode gives the table as far as it could be read, and an error with all its problems. There is no table when the text is
-// not YAML.
+// decode gives the table as far as it could be read, and an error with all its problems. There is no table when the
+// text is not YAML.
 func (d *decoder) decode(name string, data []byte) (*Table, error) {
 	d.path = name
 	root := d.Read(name, data)

@@ -56,7 +56,8 @@ jobs:
 	equal(t, "warning", got.Warnings[1].String(), want)
 }
 
-// TestAnUnsetVariableMakesNoProblemOfOtherValues leaves each value of a good table open whose variable may be far from its default.
+// TestAnUnsetVariableMakesNoProblemOfOtherValues leaves each value of a good table open whose variable may be far from
+// its default.
 func TestAnUnsetVariableMakesNoProblemOfOtherValues(t *testing.T) {
 	for _, text := range []string{
 		"redis: {timeout: \"${X}\"}\njobs: [{name: a, schedule: \"@daily\", lock: {ttl: 1200ms}, exec: {command: [a]}}]",
@@ -185,7 +186,8 @@ func TestVariablesThatDifferMakeNoOtherTable(t *testing.T) {
 	}
 }
 
-// TestAScheduleInAZoneOfAVariableCountsInTheHash: what cannot be resolved without the variable is in the hash all the same.
+// TestAScheduleInAZoneOfAVariableCountsInTheHash: what cannot be resolved without the variable is in the hash all the
+// same.
 func TestAScheduleInAZoneOfAVariableCountsInTheHash(t *testing.T) {
 	const text = "service: s\njobs: [{name: a, schedule: \"0 9 * * *\", timeZone: \"${ZONE}\", exec: {command: [a]}}]\n"
 	utc := func(string) (string, bool) { return "UTC", true }

@@ -14,8 +14,8 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// An app that sends its job's caller on to the admin address, and a job in Redis that calls that address on every replica,
-// drained the whole service, and did so again after each restart.
+// An app that sends its job's caller on to the admin address, and a job in Redis that calls that address on every
+// replica, drained the whole service, and did so again after each restart.
 func TestNoJobDrainsTheReplicaThatRunsIt(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

@@ -31,8 +31,8 @@ func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
 	}
 }
 
-// A command that ignores TERM is killed within the second that a run has between the end of its trust in the lease and the
-// end of the lease; left the grace of any other cancelled run, it would run beside the next.
+// A command that ignores TERM is killed within the second that a run has between the end of its trust in the lease and
+// the end of the lease; left the grace of any other cancelled run, it would run beside the next.
 func TestACommandWhoseLockIsLostIsKilledAtOnce(t *testing.T) {
 	begun := make(chan struct{})
 	log := slog.New(slog.NewTextHandler(hearing{"deaf", sync.OnceFunc(func() { close(begun) })}, nil))

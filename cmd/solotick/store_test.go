@@ -26,8 +26,8 @@ func TestWhatWasNotAnsweredMayHaveBeenDone(t *testing.T) {
 	}
 }
 
-// TestWithoutATableTheJobsAreThoseThatRedisKnows: a broken or absent table hides neither a job that fails on every replica nor
-// one whose first run is not over. No run is requested that no replica would take.
+// TestWithoutATableTheJobsAreThoseThatRedisKnows: a broken or absent table hides neither a job that fails on every
+// replica nor one whose first run is not over. No run is requested that no replica would take.
 func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	s, err := seed("")
 	if err != nil {

@@ -130,8 +130,8 @@ func (l *looks) History(_ context.Context, job string, _ int) ([]lock.Entry, err
 
 func (*looks) States(context.Context, []string) (map[string]lock.JobState, error) { return nil, nil }
 
-// The history is read before the state. A tick handed over at the first read may have been run by the second: the handover is
-// not its end.
+// The history is read before the state. A tick handed over at the first read may have been run by the second: the
+// handover is not its end.
 func TestAHandoverIsNotTheEndUnlessTheTickWasDropped(t *testing.T) {
 	for _, c := range []struct {
 		looks looks

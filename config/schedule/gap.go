@@ -55,8 +55,9 @@ func (s *Schedule) walk(first int64) (gap int64, ticks int) {
 	return gap, ticks
 }
 
-// gap returns the smallest distance of two members on the wall clock, in seconds. Where hours follow each other at their
-// smallest distance, the last minute and second of one meet the first of the other; likewise for minutes and days.
+// gap returns the smallest distance of two members on the wall clock, in seconds. Where hours follow each other at
+// their smallest distance, the last minute and second of one meet the first of the other; likewise for minutes and
+// days.
 func (c *calendar) gap(from, to int64) int64 {
 	within := func(set uint64) int64 { return int64(below(set, 60) - atLeast(set, 0)) }
 	hour := within(c.minute)*60 + within(c.second)

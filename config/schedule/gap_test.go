@@ -70,7 +70,8 @@ func TestMinGapIsTheSmallestDistanceOfTwoTicks(t *testing.T) {
 	}
 }
 
-// gapBySets is what MinGap gets from the sets and the changes of the clocks, should none of the ticks be walked through.
+// gapBySets is what MinGap gets from the sets and the changes of the clocks, should none of the ticks be walked
+// through.
 func gapBySets(s *Schedule) time.Duration {
 	c, first := s.series.(*clocked), max(s.first, gapEra)
 	return time.Duration(min(c.calendar.gap(first, s.last), c.gapAtChanges(first, s.last))) * time.Second

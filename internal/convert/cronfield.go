@@ -85,8 +85,8 @@ func (t *translated) note(about, format string, args ...any) {
 	t.notes = append(t.notes, note{about, oneLine(fmt.Sprintf(format, args...))})
 }
 
-// translateKubernetes turns a CronJob's schedule into one with the same ticks. Its dialect differs little: ? stands for *
-// everywhere, and a step may lead out of its field at once.
+// translateKubernetes turns a CronJob's schedule into one with the same ticks. Its dialect differs little: ? stands for
+// * everywhere, and a step may lead out of its field at once.
 func translateKubernetes(text string) string {
 	texts := strings.Fields(text)
 	if len(texts) != len(cronFields) {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxConns is how many connections one of the two servers holds. A scraper, the kubelet and a browser need fewer, and
-	// these cost less than a MiB, and an eighth of the descriptors that a process commonly has.
+	// maxConns is how many connections one of the two servers holds. A scraper, the kubelet and a browser need fewer,
+	// and these cost less than a MiB, and an eighth of the descriptors that a process commonly has.
 	maxConns = 32
 
 	// leastStay is how long a connection can be idle before a new one may replace it. Without it, clients that connect

@@ -14,8 +14,8 @@ type Settled struct {
 	Handed []lock.Entry // the newest first
 }
 
-// Fold groups the handovers of a tick under the entry that settled it. entries may be of several jobs, the newest first. Fold
-// returns at most most results.
+// Fold groups the handovers of a tick under the entry that settled it. entries may be of several jobs, the newest
+// first. Fold returns at most most results.
 func Fold(entries []lock.Entry, most int) []Settled {
 	type tickOf struct {
 		job  string
