@@ -226,7 +226,7 @@ func (d *decoder) execKeys() []strict.Key {
 	}
 }
 
-// commonKeys are the keys of a job that make sense for all: not what tells one job from another.
+// commonKeys are the keys of a job that defaults can set too.
 func (d *decoder) commonKeys() []strict.Key {
 	var out []strict.Key
 	for _, k := range d.jobKeys() {
