@@ -15,7 +15,8 @@ func (d *decoder) listen(e strict.Entry) {
 	}
 }
 
-// admin reads the address of the status page and the API, which ask nobody who they are.
+// admin reads the address of the status page and the API. It must be on this machine, because neither asks for a
+// password.
 func (d *decoder) admin(e strict.Entry) {
 	t := d.listener(e, `"127.0.0.1:9748"`, "127.0.0.1:")
 	if !t.OK() {
@@ -23,13 +24,14 @@ func (d *decoder) admin(e strict.Entry) {
 	}
 	if host, _, err := net.SplitHostPort(t.Value); err == nil && !isLoopback(host) {
 		d.Bad(t, "write \"127.0.0.1:9748\", and from elsewhere reach it with kubectl port-forward or ssh -L",
-			"must be this machine alone, 127.0.0.1, [::1] or localhost: whoever reaches it may trigger, pause and drain")
+			"must be this machine alone, 127.0.0.1, [::1] or localhost: anyone who can reach it can trigger, pause and drain")
 		return
 	}
 	d.table.Admin = t.Value
 }
 
-// listener reads an address to listen on, or "". form shows how to write one, and host is what a port alone lacks.
+// listener reads an address to listen on, or "". form shows how to write one, and host is the host to suggest for a
+// port alone.
 func (d *decoder) listener(e strict.Entry, form, host string) strict.Text {
 	t := d.Scalar(e, "!!str", "!!int")
 	if !t.OK() || t.Value == "" {
@@ -51,7 +53,7 @@ func (d *decoder) listener(e strict.Entry, form, host string) strict.Text {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// isLoopback says whether a host is this machine whatever a name server says.
+// isLoopback says whether a host is this machine without asking a name server.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

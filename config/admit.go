@@ -10,10 +10,10 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Admits tells why a job or timer made through the API must not run beside this table; nil when it may. Such a job may
-// connect to this machine by TCP, except to the replica's own admin address. Unix sockets can belong to other programs,
-// such as a container runtime: a job may connect only to those that a job of the table or the readiness gate calls. The
-// File of the problem is "body".
+// Admits returns why a dynamic job or timer must not run beside this table; nil if it may. It may connect to this
+// machine by TCP, except to the replica's own admin address. Unix sockets can belong to other programs, such as a
+// container runtime: it may connect only to those that a job of the table or the readiness gate calls. The File of the
+// problem is "body".
 func (t *Table) Admits(j *Job) *Problem {
 	var why, hint string
 	switch socket := socketOf(j.HTTP.URL); {
@@ -32,7 +32,7 @@ func (t *Table) Admits(j *Job) *Problem {
 	return &Problem{File: "body", Message: fmt.Sprintf("%s: http.url is %s", what, why), Hint: hint}
 }
 
-// calls tells whether the table itself has a unix socket called.
+// calls tells whether a job of the table or the readiness gate calls a unix socket.
 func (t *Table) calls(socket string) bool {
 	if t.Ready != nil && socketOf(t.Ready.URL) == socket {
 		return true
@@ -45,15 +45,15 @@ func (t *Table) calls(socket string) bool {
 	return false
 }
 
-// isAdmin tells whether a URL has the port of the admin address. It may be spelt in ways that are not seen here: the
-// address itself is looked at when the connection is made.
+// isAdmin tells whether a URL has the port of the admin address. It does not see every spelling: the executor checks
+// the address itself when it connects.
 func (t *Table) isAdmin(raw string) bool {
 	_, port, err := net.SplitHostPort(t.Admin)
 	u, failed := url.Parse(raw)
 	return err == nil && failed == nil && u.Port() == port && isLoopback(u.Hostname())
 }
 
-// socketOf is the path of the unix socket that a URL names; "" when it names none.
+// socketOf returns the path of the unix socket that a URL names; "" if it names none.
 func socketOf(raw string) string {
 	rest, ok := strings.CutPrefix(raw, unixURL)
 	if !ok {

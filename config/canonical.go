@@ -35,7 +35,7 @@ func canonicalFields(keys []strict.Key, n *yaml.Node) object {
 	return out
 }
 
-// canonicalValue is nil for a mapping or list with nothing in it.
+// canonicalValue returns a value in its one form; nil for an empty mapping or list.
 func canonicalValue(k strict.Key, n *yaml.Node) any {
 	if n.Tag == "!!null" {
 		return nil
@@ -89,7 +89,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encode writes JSON. What is not printable stands as an escape, so that it can be read as YAML too.
+// encode writes JSON. It escapes unprintable characters, so that YAML can read the text too.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -108,8 +108,8 @@ func encode(v any) []byte {
 	return out.Bytes()
 }
 
-// plainJSON is JSON as YAML can read it, which knows no pairs of escapes for one character: the character takes their
-// place. Anything else is left as it is.
+// plainJSON turns JSON into text that YAML can read. YAML has no pairs of escapes for one character, so plainJSON
+// writes the character itself.
 func plainJSON(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data
@@ -136,7 +136,7 @@ func plainJSON(data []byte) []byte {
 	return out.Bytes()
 }
 
-// escaped is the character of an escape \uXXXX, or -1.
+// escaped returns the character of an escape \uXXXX, or -1.
 func escaped(s []byte) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1

@@ -7,14 +7,14 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// draft is a job while it is read, with where its values were written.
+// draft is a job that is being read, with the places of its values.
 type draft struct {
 	Job
 	at      map[string]strict.Text // by path
-	missing []string               // paths of the values that could not be read, since a variable of theirs is not set
+	missing []string               // paths of the values that have an unset variable
 }
 
-// fromDefaults is the origin of a job's values that defaults set.
+// fromDefaults marks the values of a job that come from defaults.
 const fromDefaults = " (from defaults)"
 
 // note remembers where a value of the job was written, for the checks that compare several values.

@@ -10,18 +10,20 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// MaxSource bounds what the API is given for one job or timer, and what Redis keeps of it, in bytes.
+// MaxSource bounds the definition of one dynamic job or timer, as the API gets it and as Redis keeps it, in bytes.
 const MaxSource = 64 << 10
 
-// tableOnly are keys that only who may write the table can use: with them the API would reach beyond the app beside it.
+// tableOnly are the keys that dynamic jobs cannot have: with them the API could reach beyond the app beside the
+// replica.
 var tableOnly = []string{"exec", "allowRemote", "resources", "notify"}
 
-// noAliases: Redis keeps a job with everything written out, so a few aliases would make much of little.
-const noAliases = "an alias (*…) can stand in the table alone"
+// noAliases is the message for an alias. Redis keeps a job with its aliases expanded, so a few of them could make a
+// short text very long.
+const noAliases = "an alias (*…) is allowed only in the table"
 
 const toTheTable = "put a job that needs it into the table"
 
-// dynamicKeys are the keys of a job that is made through the API.
+// dynamicKeys are the keys of a dynamic job.
 func (d *decoder) dynamicKeys() []strict.Key {
 	var out []strict.Key
 	for _, k := range d.jobKeys() {
@@ -36,9 +38,9 @@ func (d *decoder) dynamicKeys() []strict.Key {
 	return out
 }
 
-// ParseJob decodes a job that the API was given under a name, in JSON or YAML. It is as strict as the table, with the
-// keys of a table's job but exec, allowRemote, resources and notify; ${…} is no variable but text, and there are no
-// defaults but those of an empty table. Its error is always a Problems, whose File is "body".
+// ParseJob decodes a dynamic job of the given name, in JSON or YAML. It is as strict as the table. The job can have the
+// keys of a table's job except exec, allowRemote, resources and notify. ${…} is plain text, and the defaults are those
+// of an empty table. The error is always a Problems, whose File is "body".
 func ParseJob(name string, data []byte) (*Job, error) {
 	of := strict.Subject{Noun: "a job", Text: "the body", Begin: "begin with schedule: and http:", Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
 	d := newDecoder(of, time.Now())
@@ -61,21 +63,21 @@ func ParseJob(name string, data []byte) (*Job, error) {
 	return &d.job.Job, nil
 }
 
-// sameName reads a name that the address has already: it may be there, since files with jobs have it.
+// sameName reads a name inside the job's text. Files with jobs have one; it must be the name that the caller gave.
 func (d *decoder) sameName(e strict.Entry) {
 	if t := d.Text(e); t.OK() && t.Value != d.job.Name {
 		d.Bad(t, "leave it out, or send the job under this name", "must be %s, as in the address", strict.Quoted(d.job.Name))
 	}
 }
 
-// begin makes room for the one job that is decoded.
+// begin prepares the decoder for one job.
 func (d *decoder) begin(what, name string) {
 	d.job = d.base.clone()
 	d.Scope = fmt.Sprintf("%s %s: ", what, strict.Quoted(name))
 }
 
-// document decodes the mapping that is all of the text, asks for some of its keys and says which were there. A nil node means
-// that the problem is recorded.
+// document decodes a text that is one mapping and must have the needed keys. It returns the mapping and the keys that
+// it found; a nil mapping means that the problem is recorded.
 func (d *decoder) document(data []byte, needed ...string) (*yaml.Node, map[string]*yaml.Node) {
 	n := d.Read("body", plainJSON(data))
 	if n == nil {
@@ -102,13 +104,13 @@ func (d *decoder) document(data []byte, needed ...string) (*yaml.Node, map[strin
 	return n, found
 }
 
-// canonical writes what was decoded without a problem as JSON: the keys that were given, in the order of their
-// description, each value in one form. The same job written in another way gives the same bytes. A field that is given
-// stands at the beginning in place of the key of its name. There are no aliases in what the API accepts.
+// canonical writes a text that was decoded without a problem as JSON: its keys in the order of their description, each
+// value in one form. The same job written in another way gives the same bytes. The fields in first stand at the
+// beginning, in place of the keys of the same names. The text has no aliases.
 func (d *decoder) canonical(root *yaml.Node, first ...field) []byte {
 	fields := object(first)
 	for _, f := range canonicalFields(d.Root, root) {
-		// The address has the name, and after became at.
+		// The caller knows the name, and at has replaced after.
 		if f.name != "name" && f.name != "after" && (len(first) == 0 || f.name != first[0].name) {
 			fields = append(fields, f)
 		}

@@ -69,7 +69,7 @@ func TestADynamicJobIsKeptInOneForm(t *testing.T) {
 	}
 }
 
-// TestWhatTheAPICannotTakeIsExplained compares what its caller reads with what was found good to read.
+// TestWhatTheAPICannotTakeIsExplained compares the problems of bad bodies with reviewed ones.
 func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 	const http = `"http": {"url": "http://127.0.0.1/x"}`
 	for _, c := range []struct{ what, name, body, want string }{
@@ -88,7 +88,7 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 				"body:1:67: job \"a\": unknown key \"url\" | \"url\" belongs under http\n" +
 				"body:1:79: job \"a\": unknown key \"redis\" | allowed here: name, schedule, timeZone, http, timeout, guarantee, " +
 				"concurrencyPolicy, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, reserved"},
-		{"job", "a", "schedule: &s '@daily'\nhttp: {url: *s}", "body:2:13: job \"a\": an alias (*…) can stand in the table alone | write out what it stands for"},
+		{"job", "a", "schedule: &s '@daily'\nhttp: {url: *s}", "body:2:13: job \"a\": an alias (*…) is allowed only in the table | write out what it stands for"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("x", MaxSource) + `"}}`, "body: the body is larger than 64 KiB"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("\u200b", MaxSource/6) + `"}}`, "body: job \"a\": as JSON it is larger than 64 KiB"},
 		{"job", "a", "schedule: '@daily'\n---\n", "body:2:1: a second document begins here; a job is one | remove the --- and what follows, or keep it in a file of its own"},
@@ -215,8 +215,8 @@ timeout: 1m
 `,
 }
 
-// TestJSONThatIsBrokenShowsNoNeighbour: the line of an error is judged alone then, and several keys may stand in it. Here
-// the braces were forgotten.
+// TestJSONThatIsBrokenShowsNoNeighbour: the line of an error is judged alone then, and several keys may stand in it.
+// Here the braces were forgotten.
 func TestJSONThatIsBrokenShowsNoNeighbour(t *testing.T) {
 	const text = `"missed": "\quit", "body":"KANARIENVOGEL"`
 	problems := apiProblems(t, "job", "a", text)

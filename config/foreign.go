@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// foreign recognizes files of other tools, of which one problem says more than many: content is the whole text, root its
-// tree. One of them is given.
+// foreign recognizes files of other tools: one problem says more about them than many. It gets either the whole text as
+// content, or its tree as root.
 func (d *decoder) foreign(content string, root *yaml.Node) bool {
 	switch {
 	case d.Subject.Literal:
@@ -39,7 +39,7 @@ func (d *decoder) foreign(content string, root *yaml.Node) bool {
 	return true
 }
 
-// toImport is the command that makes a table of the file.
+// toImport returns the command that converts the file into a table.
 func (d *decoder) toImport() string {
 	return "make a table from it: solotick import " + d.path + " > table.yaml"
 }
@@ -52,7 +52,8 @@ var (
 	cronVariable = regexp.MustCompile(`^[ \t]*[A-Za-z_][A-Za-z0-9_]*[ \t]*=`)
 )
 
-// crontab recognizes one. Every line of it is an entry, a variable or a comment, which no line of a table is.
+// crontab recognizes a crontab: every line is an entry, a variable or a comment. No line of a table looks like an entry
+// or a variable.
 func (d *decoder) crontab(text string) bool {
 	entries := 0
 	for line := range strings.Lines(text) {

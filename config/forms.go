@@ -2,7 +2,7 @@ package config
 
 import "github.com/solotick/solotick/config/strict"
 
-// Patterns are written so that Go and the ECMAScript of JSON Schema read them alike.
+// Go and the ECMAScript of JSON Schema read these patterns alike.
 const (
 	localhost = `[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]`
 	webScheme = `[Hh][Tt][Tt][Pp][Ss]?://`
@@ -11,12 +11,12 @@ const (
 	headerNames   = "^[-!#$%&'*+.^_`|~0-9A-Za-z]+$"
 	variableNames = `^[A-Za-z_][A-Za-z0-9_]*$`
 
-	// durations are Go's, but for those that are always refused.
+	// durations matches Go's durations, except those that are always refused.
 	durations = `^[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 	moments   = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{1,2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})$`
 )
 
-// The forms of the values that need more than their kind.
+// These are the forms of values whose kind does not say enough.
 var (
 	nameForm    = strict.Form{Pattern: `^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`, Length: 63}
 	filledForm  = strict.Form{Pattern: `\S`}

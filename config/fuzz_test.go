@@ -47,7 +47,7 @@ func FuzzParse(f *testing.F) {
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("took %v", took)
 		}
-		// Who has none of its variables reads the same table, and hears of no problem that it does not have.
+		// Read without any variable set gives the same table, and reports no problem that the table does not have.
 		unset, unsetErr := readTable("table.yaml", data, nothingSet, testNow)
 		switch {
 		case unset == nil:

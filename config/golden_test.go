@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the expected output")
 // testNow is when the tests take place.
 var testNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// canary is what no output may ever hold.
+// canary must never be in any output.
 const canary = "KANARIENVOGEL"
 
 // testEnv is the environment of the tests.
@@ -28,7 +28,7 @@ func testEnv(name string) (string, bool) {
 	return value, ok
 }
 
-// TestEveryBadTableSaysWhatIsWrong compares what the user reads of each bad table with what was found good to read.
+// TestEveryBadTableSaysWhatIsWrong compares the problems of each bad table with reviewed ones.
 func TestEveryBadTableSaysWhatIsWrong(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// seriesVersion changes when the meaning of a schedule changes: of H, of jitter, of daylight saving. Jobs then count
-// as changed, and ticks that only the new meaning has are not taken for missed ones.
+// seriesVersion changes when the meaning of schedules changes: of H, of jitter, of daylight saving. Then all jobs count
+// as changed, and ticks that only the new meaning has do not count as missed.
 const seriesVersion = 1
 
 // fingerprint tells one series of ticks from another.
@@ -25,15 +25,16 @@ func (j *Job) fingerprint() string {
 	}, 16)
 }
 
-// content tells a job from what a reload makes of it.
+// content tells whether a reload has changed a job.
 func (j *Job) content() string {
 	whole := *j
 	whole.Schedule = nil // the fingerprint stands for it
 	return digest(whole, 16)
 }
 
-// hash is that of the table as written: variables that differ from replica to replica, as the name of a pod, make no other
-// table of it. So it is taken of what the table says where no variable is set, and of the values that have one as they stand.
+// hash returns the hash of the table as written: a variable that differs from replica to replica, such as the name of a
+// pod, does not change it. So it covers the table as it is read without any variable set, and the unreplaced text of
+// the values that have variables.
 func (d *decoder) hash(root *yaml.Node) string {
 	if len(d.References) == 0 {
 		return d.table.hash(nil)
@@ -45,10 +46,10 @@ func (d *decoder) hash(root *yaml.Node) string {
 	return bare.table.hash(slices.DeleteFunc(bare.References, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
 }
 
-// hash tells one table from another. It is shown in metrics and logs, so it must not help to guess a secret:
-// values that may hold one contribute sixteen bits, far too few to confirm a guess. The jobs and when they run, which are
-// no secret, fill the other thirty-two. The addresses a replica listens on do not count: replicas on one machine differ in
-// them and fire the same.
+// hash tells one table from another. It is shown in metrics and logs, so it must not help to guess a secret: values
+// that may hold one contribute sixteen bits, far too few to confirm a guess. The jobs and when they run, which are no
+// secret, fill the other thirty-two. The addresses a replica listens on do not count: replicas on one machine differ in
+// them and fire the same ticks.
 func (t *Table) hash(references [][2]string) string {
 	type job struct {
 		Name, Fingerprint, TimeZone string
@@ -75,7 +76,7 @@ func (t *Table) hash(references [][2]string) string {
 	return digest(open, 8) + digest([]any{shared, references}, 4)
 }
 
-// whole is all that a table says, its secrets too.
+// whole returns everything that a table says, with its secrets.
 func (t *Table) whole() Table {
 	whole := *t
 	whole.Warnings, whole.Hash = nil, ""
@@ -86,13 +87,13 @@ func (t *Table) whole() Table {
 	return whole
 }
 
-// Equal says whether two tables have the same hash, the same values and the same order of jobs: then there is nothing to
-// reload. Unlike Hash, which contains only 16 bits of the secrets, Equal compares every value.
+// Equal says whether two tables have the same hash, the same values and the same order of jobs, so that a reload has
+// nothing to do. Unlike Hash, which contains only 16 bits of the secrets, Equal compares every value.
 func (t *Table) Equal(other *Table) bool {
 	return t.Hash == other.Hash && digest(t.whole(), 64) == digest(other.whole(), 64)
 }
 
-// digest is the beginning of a hash, in hex digits. JSON writes a mapping in the order of its keys.
+// digest returns the first hex digits of a hash of v. It is stable because JSON sorts the keys of a mapping.
 func digest(v any, digits int) string {
 	data, err := json.Marshal(v)
 	if err != nil {

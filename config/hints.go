@@ -13,10 +13,10 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Nearest is the one of the words that word may have been meant to be; "" = none. See strict.Nearest.
+// Nearest returns the word of words that is most like word; "" if none is near. See strict.Nearest.
 func Nearest(word string, words []string) string { return strict.Nearest(word, words) }
 
-// otherWords are what other tools call the words of a key, or people say.
+// otherWords has the words that other tools, or people, use for the words of a key.
 var otherWords = map[string]map[string]string{
 	"guarantee": {"once": "at-most-once", "every": "every-replica", "all": "every-replica"},
 	"missed": {"none": "skip", "no": "skip", "never": "skip", "ignore": "skip", "donothing": "skip",
@@ -25,7 +25,7 @@ var otherWords = map[string]map[string]string{
 		"cancel": "Replace", "kill": "Replace"},
 }
 
-// wordHint is what somebody may have meant who wrote a word that a key does not know; "" when nobody can tell.
+// wordHint suggests a word of a key for one that it does not have; "" if none is near.
 func wordHint(name, value string, words []string) string {
 	if name == "guarantee" && strict.PlainName(value) == "exactlyonce" {
 		return "no scheduler can promise that: at-most-once never runs a tick twice, at-least-once repeats a run that was cut short"
@@ -40,14 +40,14 @@ func wordHint(name, value string, words []string) string {
 	return fmt.Sprintf("did you mean %q?", near)
 }
 
-// filled is how a mapping is written of which somebody wrote only the value that matters most.
+// filled has the full form of mappings for which users write only the most important value.
 var filled = map[string]string{
 	"exec": `{command: ["/bin/tool", "--fast"]}`, "retry": "{limit: 3}", "lock": "{ttl: 30s}", "resources": "{memory: 128Mi}",
 	"sentinel": "{master: mymaster, addrs: [sentinel-0:26379]}", "cluster": "{addrs: [redis-0:6379]}", "tls": "{caFile: /etc/tls/ca.pem}",
 	"defaults": "{timeout: 10m}",
 }
 
-// scheduleHint is the schedule that somebody meant who wrote one that is none, if it can be told.
+// scheduleHint suggests a valid schedule for an invalid one; "" if it cannot tell.
 func scheduleHint(expr string, o schedule.Options) string {
 	better := daysOfEvery(reversedRanges(wordsOfDays(expr)))
 	if _, err := schedule.Parse(better, o); err != nil {
@@ -58,7 +58,7 @@ func scheduleHint(expr string, o schedule.Options) string {
 
 var letters = regexp.MustCompile(`[A-Za-z]{3,}`)
 
-// wordsOfDays cuts the names of months and weekdays: THURSDAY, THURS and THR are THU.
+// wordsOfDays shortens the names of months and weekdays: THURSDAY, THURS and THR become THU.
 func wordsOfDays(expr string) string {
 	if strings.HasPrefix(expr, "@") {
 		return expr
@@ -80,7 +80,7 @@ func wordsOfDays(expr string) string {
 
 var timeRange = regexp.MustCompile(`^([0-9]+|[A-Za-z]{3})-([0-9]+|[A-Za-z]{3})$`)
 
-// reversedRanges takes ranges that go on behind the end of their field apart: 22-6 is 22-23,0-6.
+// reversedRanges splits ranges that continue after the end of their field: 22-6 becomes 22-23,0-6.
 func reversedRanges(expr string) string {
 	f := strings.Fields(expr)
 	ends := [][2]string{{"0", "59"}, {"0", "59"}, {"0", "23"}, {"1", "31"}, {"1", "12"}, {"0", "6"}}
@@ -121,7 +121,7 @@ func reversedRanges(expr string) string {
 	return strings.Join(f, " ")
 }
 
-// schedules says whether a range of names stands in its order.
+// schedules says whether a range of names is in order.
 func schedules(place, places int, part string) bool {
 	f := strings.Fields("0 0 * * *")
 	f[place+5-places] = part
@@ -138,7 +138,7 @@ func span(from, to string) string {
 
 var daysOrWeeks = regexp.MustCompile(`^@every ([0-9]{1,3})\s*(d|w)(ays?|eeks?)?$`)
 
-// daysOfEvery writes days and weeks in hours.
+// daysOfEvery converts days and weeks into hours.
 func daysOfEvery(expr string) string {
 	m := daysOrWeeks.FindStringSubmatch(strings.TrimSpace(expr))
 	if m == nil {
@@ -150,8 +150,8 @@ func daysOfEvery(expr string) string {
 
 var fixedOffset = regexp.MustCompile(`(?i)^(?:utc|gmt)?\s*([-+])0?([0-9]{1,2})(?::?00)?$`)
 
-// offsetZone is the zone that has always the same distance to UTC, as UTC+1 has; "" when there is none. POSIX counts it the
-// other way round.
+// offsetZone returns the zone with a fixed offset from UTC for a name such as UTC+1; "" if there is none. The names of
+// these zones have the opposite sign, as POSIX has it.
 func offsetZone(name string) string {
 	m := fixedOffset.FindStringSubmatch(name)
 	if m == nil {
@@ -166,7 +166,7 @@ func offsetZone(name string) string {
 	return zone
 }
 
-// remedy is the hint for a value of the wrong kind.
+// remedy returns the hint for a value of the wrong kind.
 func (d *decoder) remedy(e strict.Entry) string {
 	scalar := e.Value.Kind == yaml.ScalarNode
 	switch {
@@ -209,10 +209,10 @@ func oneOf[T ~string](d *decoder, e strict.Entry, to *T) {
 	d.Bad(t, hint, "must be %s", strings.Join(words, " or "))
 }
 
-// inAJob is the home of a job's own keys.
+// inAJob names the place of a job's own keys.
 const inAJob = "in a job"
 
-// homes are the places where a key of that name is known, as the user would look for them. While a job is decoded, only
+// homes returns the places where a key of that name is known, in words for the user. While a job is decoded, only
 // places in a job count.
 func (d *decoder) homes(name string) []string {
 	inJob := !d.Subject.Literal && d.job != nil

@@ -64,7 +64,7 @@ func (d *decoder) httpURL(e strict.Entry) {
 	d.note(e, t)
 }
 
-// checkHTTPURL says what is wrong with a target, and what to write instead. Neither repeats it.
+// checkHTTPURL says what is wrong with a target, and what to write instead. It repeats nothing of the target.
 func checkHTTPURL(raw string) (why, hint string) {
 	const form = "write it like http://127.0.0.1:8080/path, or http://unix:/run/app.sock:/path"
 	if socket, ok := strings.CutPrefix(raw, unixURL); ok {
@@ -105,8 +105,8 @@ func badPort(port string) bool {
 	return port != "" && (err != nil || n < 1)
 }
 
-// isLocal says whether a target is on this machine whatever a name server says: by its address, not by a name that
-// resolves to it. The address is looked at again when the connection is made.
+// isLocal says whether a target is on this machine, without asking a name server: by its address, not by a name that
+// resolves to it. The executor checks the address again when it connects.
 func isLocal(raw string) bool {
 	if strings.HasPrefix(raw, unixURL) {
 		return true
@@ -115,7 +115,7 @@ func isLocal(raw string) bool {
 	return err == nil && isLoopback(u.Hostname())
 }
 
-// ownHeaders are set by Solotick itself, or by HTTP; a value of the table would be overruled or break the request.
+// ownHeaders are set by Solotick itself, or by HTTP; a value in the table would have no effect or break the request.
 var ownHeaders = map[string]string{
 	"Idempotency-Key":   "Solotick",
 	"User-Agent":        "Solotick",
@@ -148,7 +148,7 @@ func (d *decoder) headers(e strict.Entry) {
 	})
 }
 
-// oneTrace is why a table has no say about the trace of its runs.
+// oneTrace is the reason why a table cannot set the trace of its runs.
 const oneTrace = "a value of the table would put all runs into one trace"
 
 func checkHeaderName(name string) (why, hint string) {
@@ -177,7 +177,7 @@ func (d *decoder) body(e strict.Entry) {
 
 var codeRange = regexp.MustCompile(codesForm.Pattern)
 
-// codes reads a list of codes. An empty one is refused: hint and complaint say why.
+// codes reads a list of codes. It refuses an empty list with the given hint and complaint.
 func (d *decoder) codes(e strict.Entry, to *[]CodeRange, hint, complaint string) {
 	d.noteMapping(e)
 	items, ok := d.List(e)

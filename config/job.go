@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// LockMargin is how long before its end a replica stops trusting a lock. A ttl that is no longer than it would
-	// never be trusted at all. Package lock owns the figure, which stands here again because config needs no lock.
+	// LockMargin is how long before the end of a lock its replica stops trusting it. With a ttl of at most this, a
+	// replica would never trust its lock. Package lock owns the value; config repeats it because it does not import
+	// lock.
 	LockMargin = time.Second
 
 	// maxTTL bounds how long a job can stand still after its replica died.
@@ -29,7 +30,7 @@ const (
 	maxBackoff = 24 * time.Hour
 )
 
-// defaultJob is a job of which nothing but the necessary is said.
+// defaultJob returns a job with all defaults.
 func defaultJob() Job {
 	return Job{
 		TimeZone:          "UTC",
@@ -96,15 +97,15 @@ func (d *decoder) jobs(e strict.Entry) {
 	d.job, d.Scope = nil, ""
 }
 
-// broken keeps the name of a job that has problems, for callers that run no jobs: replicas may run this job, and it can be
-// paused. The name is "" if it cannot be read either.
+// broken keeps the name of a job that has problems, for callers that run no jobs: replicas may run this job, and it can
+// be paused. The name is "" if it cannot be read either.
 func (d *decoder) broken(name string) {
 	if d.Rules.Unset != nil && (name == "" || !slices.ContainsFunc(d.table.Jobs, func(j Job) bool { return j.Name == name })) {
 		d.table.Jobs = append(d.table.Jobs, Job{Name: name})
 	}
 }
 
-// nameOf is a job's name as it was written, so that every message about it can begin with it.
+// nameOf returns a job's name as it was written, so that every message about the job can begin with it.
 func (d *decoder) nameOf(job strict.Entry) string {
 	if job.Value.Kind != yaml.MappingNode {
 		return ""
@@ -119,7 +120,7 @@ func (d *decoder) nameOf(job strict.Entry) string {
 	return ""
 }
 
-// finishJob checks what only the whole job tells.
+// finishJob makes the checks that need the whole job.
 func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 	for _, k := range []string{"name", "schedule"} {
 		if found[k] == nil {
@@ -151,14 +152,14 @@ func (d *decoder) checkJob() {
 	d.job.Fingerprint = d.job.fingerprint()
 	d.job.Content = d.job.content()
 	if d.job.unset(whenKeys...) {
-		d.job.Schedule = nil // nobody can tell when it ticks
+		d.job.Schedule = nil // its ticks are not known
 	}
 }
 
-// whenKeys are those that ticks depend on.
+// whenKeys are the keys that ticks depend on.
 var whenKeys = []string{"name", "schedule", "timeZone", "start", "end"}
 
-// finishSchedule parses the schedule once zone and window are known.
+// finishSchedule parses the schedule when zone and window are known.
 func (d *decoder) finishSchedule() {
 	j := d.job
 	if end := j.at["end"]; end.OK() && !j.Start.IsZero() && !j.End.After(j.Start) {
@@ -188,7 +189,8 @@ func (d *decoder) finishSchedule() {
 	}
 }
 
-// badSchedule passes on why a schedule cannot be. The reason repeats parts of it, which a variable's value forbids.
+// badSchedule records why a schedule is invalid. It leaves out the reason if the schedule has a variable, because the
+// reason repeats parts of the value.
 func (d *decoder) badSchedule(expr strict.Text, err error, hint string, opaque bool) {
 	if opaque {
 		d.Bad(expr, "put the value in place of the variable to see why",
@@ -196,7 +198,7 @@ func (d *decoder) badSchedule(expr strict.Text, err error, hint string, opaque b
 		return
 	}
 	why := strict.Printable(err.Error())
-	// The reason may begin as the message does.
+	// The reason may begin like the message.
 	why = strings.TrimPrefix(why, "schedule ")
 	why = strings.TrimPrefix(why, fmt.Sprintf("%q: ", strings.TrimSpace(expr.Value)))
 	d.Bad(expr, hint, "%s", why)
@@ -210,7 +212,7 @@ func (d *decoder) checkJitter() {
 	}
 	if j.Schedule != nil && j.Jitter >= time.Second && !j.unset(whenKeys...) { // no schedule ticks more often than that
 		if gap := j.Schedule.MinGap(); gap > 0 && j.Jitter >= gap {
-			d.Bad(jitter, "", "must be shorter than the smallest distance of two ticks, %s", strict.ShortDuration(gap))
+			d.Bad(jitter, "", "must be shorter than the period, %s (the shortest time between two ticks)", strict.ShortDuration(gap))
 		}
 	}
 	if dl := j.at["startingDeadline"]; dl.OK() && j.StartingDeadline > 0 && j.StartingDeadline <= j.Jitter {
@@ -230,8 +232,8 @@ func (d *decoder) checkBackoff() {
 	}
 }
 
-// checkRoomToRenew asks that a renewal, which begins every third of the ttl, can fail by its timeout and still be
-// tried again before the lock ends.
+// checkRoomToRenew checks that a replica can repeat a lost renewal before the lock ends. A renewal begins every third
+// of the ttl and can last until its timeout.
 func (d *decoder) checkRoomToRenew() {
 	j := d.job
 	if ttl := j.at["lock.ttl"]; ttl.OK() && ttl.Origin == "" && d.table.Redis.Timeout > j.Lock.TTL/3 && d.table.Unknown["redis.timeout"] == "" {
@@ -239,7 +241,7 @@ func (d *decoder) checkRoomToRenew() {
 	}
 }
 
-// checkDefaultRoom does the same once for all jobs that do not set their own ttl.
+// checkDefaultRoom does the same, once, for all jobs without a ttl of their own.
 func (d *decoder) checkDefaultRoom() {
 	if d.table.Redis.Timeout <= d.base.Lock.TTL/3 || d.base.unset("lock.ttl") || d.table.Unknown["redis.timeout"] != "" {
 		return
@@ -273,7 +275,7 @@ func (d *decoder) checkRemote() {
 	}
 }
 
-// checkEffect warns of keys that the job's other keys make meaningless.
+// checkEffect warns of keys that have no effect because of the job's other keys.
 func (d *decoder) checkEffect() {
 	j := d.job
 	for _, k := range []string{"lock", "concurrencyPolicy", "missed", "startRetries"} {
@@ -354,7 +356,7 @@ func (d *decoder) schedule(e strict.Entry) {
 	d.note(e, t)
 }
 
-// timeZone is checked by itself, so that its problem points at it and not at the schedule.
+// timeZone checks the zone on its own, so that its problem points at it and not at the schedule.
 func (d *decoder) timeZone(e strict.Entry) {
 	const form = "write an IANA name, as UTC or Europe/Berlin"
 	t := d.Text(e)

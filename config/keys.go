@@ -35,7 +35,7 @@ func (d *decoder) tableKeys() []strict.Key {
 			Show:   strict.Shown,
 			Also:   []string{"gracePeriod", "terminationGracePeriodSeconds"},
 			Decode: func(e strict.Entry) { d.Duration(e, &d.table.ShutdownGrace, strict.AtLeast(0)) },
-			Doc:    "how long running jobs may go on after SIGTERM before they are cancelled"},
+			Doc:    "how long running jobs may continue after SIGTERM before they are cancelled"},
 		{Name: "maxRunning", Kind: strict.KindNumber, Default: "0", Example: "4",
 			Show: strict.Shown, Also: []string{"parallelism", "maxParallel", "concurrency"},
 			Decode: func(e strict.Entry) { d.Number(e, &d.table.MaxRunning) },
@@ -81,17 +81,17 @@ func (d *decoder) jobKeys() []strict.Key {
 			Show: strict.Shown, Common: true,
 			Form:   strict.Words(AtMostOnce, AtLeastOnce, EveryReplica),
 			Decode: func(e strict.Entry) { oneOf(d, e, &d.job.Guarantee) },
-			Doc:    "`at-most-once`: one replica runs a tick, once; `at-least-once`: again when its run was cut short; `every-replica`: each does, without a lock"},
+			Doc:    "`at-most-once`: one replica runs each tick, once; `at-least-once`: runs it again if the run was cut short; `every-replica`: each replica runs it, without a lock"},
 		{Name: "concurrencyPolicy", Kind: strict.KindText, Default: string(Forbid), Example: "Allow",
 			Show: strict.Shown, Common: true, Also: []string{"concurrency"},
 			Form:   strict.Words(Forbid, Allow, Replace, Queue),
 			Decode: func(e strict.Entry) { oneOf(d, e, &d.job.ConcurrencyPolicy) },
-			Doc:    "a tick due while the job still runs: `Forbid` skips it, `Allow` runs it beside, `Replace` ends the run for it, `Queue` lets one wait"},
+			Doc:    "a tick that comes due while the job still runs: `Forbid` skips it, `Allow` starts a second run, `Replace` cancels the run first, `Queue` lets one tick wait"},
 		{Name: "missed", Kind: strict.KindText, Default: string(Latest), Example: "all",
 			Show: strict.Shown, Common: true, Also: []string{"catchUp", "misfire", "misfirePolicy"},
 			Form:   strict.Words(Latest, All, Skip),
 			Decode: func(e strict.Entry) { oneOf(d, e, &d.job.Missed) },
-			Doc:    "ticks that no replica could fire in time: `latest` fires the newest late, `all` the newest and up to a hundred before it, in order, `skip` none"},
+			Doc:    "ticks that no replica could fire in time: `latest` fires the newest one late, `all` also up to a hundred before it, in order, `skip` none"},
 		{Name: "startingDeadline", Kind: strict.KindDuration, Default: "0s", Example: "1h",
 			Show: strict.Shown, Common: true,
 			Also:   []string{"startingDeadlineSeconds"},
@@ -113,7 +113,7 @@ func (d *decoder) jobKeys() []strict.Key {
 		{Name: "jitter", Kind: strict.KindDuration, Default: "0s", Example: "30s",
 			Show: strict.Shown, Common: true, Also: []string{"splay"},
 			Decode: func(e strict.Entry) { d.Duration(e, &d.job.Jitter, strict.AtLeast(0)) },
-			Doc:    "delays each tick by up to this, the same on all replicas; shorter than the distance of two ticks"},
+			Doc:    "delays each tick by up to this, the same on all replicas; shorter than the period, the time between two ticks"},
 		{Name: "start", Kind: strict.KindTime, Default: strict.None, Example: "2026-12-01T00:00:00Z",
 			Show: strict.ShownTime, Also: []string{"notBefore", "from"},
 			Decode: func(e strict.Entry) { d.Time(e, &d.job.Start) },
@@ -138,7 +138,7 @@ func (d *decoder) jobKeys() []strict.Key {
 		{Name: "notify", Kind: strict.KindMapping, Default: strict.None, Common: true, Keys: d.notifyKeys(),
 			Also:   []string{"ping", "webhook", "healthchecks", "onSuccess", "onFailure"},
 			Decode: func(e strict.Entry) { d.noteMapping(e); d.Mapping(e) },
-			Doc:    "URLs that are told how runs go, as a dead man's switch wants it"},
+			Doc:    "URLs to ping when runs start and end, for a dead man's switch"},
 	}
 }
 
@@ -154,13 +154,13 @@ func (d *decoder) retryKeys() []strict.Key {
 			Decode: func(e strict.Entry) {
 				d.Duration(e, &d.job.Retry.Backoff, strict.Between(time.Millisecond, maxBackoff))
 			},
-			Doc: "wait before the second attempt, doubled before each further one, with some chance in it; `Retry-After` makes it longer"},
+			Doc: "wait before the second attempt, doubled before each further one, with random variation; `Retry-After` makes it longer"},
 		{Name: "maxBackoff", Kind: strict.KindDuration, Default: "1m", Example: "5m",
 			Show: strict.Shown, Common: true, Also: []string{"maxDelay", "maxWait"},
 			Decode: func(e strict.Entry) {
 				d.Duration(e, &d.job.Retry.MaxBackoff, strict.Between(time.Millisecond, maxBackoff))
 			},
-			Doc: "the longest of these waits, but for `Retry-After`; at most 24h"},
+			Doc: "the longest of these waits, unless `Retry-After` asks for more; at most 24h"},
 		{Name: "on", Kind: strict.KindCodes, Default: "[408, 425, 429, 500-599]", Example: "[408, 425, 429, 500-599, 404]", Form: codesForm,
 			Show: strict.Shown, Common: true, Also: []string{"codes", "statusCodes", "retryOn"},
 			Decode: func(e strict.Entry) {
@@ -195,7 +195,7 @@ func (d *decoder) httpKeys() []strict.Key {
 		{Name: "headers", Kind: strict.KindTextMap, Default: strict.None, Example: `{Authorization: "Bearer ${TOKEN}"}`, Form: strict.Form{Names: headerNames},
 			Show: strict.ShownNames, Also: []string{"header"},
 			Decode: d.headers,
-			Doc:    "headers besides those that Solotick sets itself"},
+			Doc:    "headers in addition to those that Solotick sets itself"},
 		{Name: "body", Kind: strict.KindText, Default: strict.None, Example: `'{"dry": false}'`, Form: bodyForm,
 			Also: []string{"data", "payload", "json"}, Decode: d.body,
 			Doc: "the request's body, at most 64 KiB"},
@@ -226,7 +226,7 @@ func (d *decoder) execKeys() []strict.Key {
 	}
 }
 
-// commonKeys are the keys of a job that make sense for all: not what tells one job from another.
+// commonKeys are the keys of a job that defaults can set too.
 func (d *decoder) commonKeys() []strict.Key {
 	var out []strict.Key
 	for _, k := range d.jobKeys() {

@@ -18,7 +18,7 @@ var theTable = strict.Subject{
 
 const shareInDefaults = "put what jobs share under defaults"
 
-// maxSize is the size of the largest table that is read: a thousand jobs need a quarter of it.
+// maxSize bounds a table, in bytes: a thousand jobs need a quarter of it.
 const maxSize = 1 << 20
 
 // Load reads and checks the table. A table with problems gives a Problems error that holds all of them, sorted by
@@ -31,8 +31,8 @@ func Load(path string, env Env) (*Table, error) {
 	return Parse(path, data, env)
 }
 
-// ReadFile reads the file of a table for Parse. Of a file that is too large it reads one byte more than Parse accepts, so that
-// Parse refuses it.
+// ReadFile reads the file of a table for Parse. It reads at most one byte more than Parse accepts, so that Parse
+// refuses a file that is too large.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -46,8 +46,8 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Parse is Load for bytes; name stands for the file in positions. Its error is always a Problems. It looks at the clock
-// for one thing only, the warning about a schedule whose last tick has passed.
+// Parse is Load for bytes; name stands for the file in positions. Its error is always a Problems. It reads the clock
+// only for the warning about a schedule whose last tick has passed.
 func Parse(name string, data []byte, env Env) (*Table, error) {
 	return parse(name, data, env, time.Now())
 }
@@ -60,8 +60,8 @@ func parse(name string, data []byte, env Env, now time.Time) (*Table, error) {
 	return t, nil
 }
 
-// decode gives the table as far as it could be read, and an error with all its problems. There is no table when the text is
-// not YAML.
+// decode returns the table as far as it could be read, and an error with all its problems. The table is nil if the text
+// is not YAML.
 func (d *decoder) decode(name string, data []byte) (*Table, error) {
 	d.path = name
 	root := d.Read(name, data)
@@ -116,7 +116,7 @@ func newTableDecoder(env Env, now time.Time) *decoder {
 	return d
 }
 
-// flawed notes that a key at the top level has problems.
+// flawed records that a key at the top level has problems.
 func (d *decoder) flawed(e strict.Entry) {
 	if d.job == nil && e.Path == e.Name {
 		set(&d.table.Unknown, e.Name, hasProblems)

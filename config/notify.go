@@ -7,7 +7,8 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// notifyKeys: none of them is shown, since whoever knows the URL of a check can ping it.
+// notifyKeys are the keys under notify. Messages show no value of them: anyone who knows the URL of a check can ping
+// it.
 func (d *decoder) notifyKeys() []strict.Key {
 	ping := func(name, example, doc string, to func(*Notify) *string, aka ...string) strict.Key {
 		return strict.Key{Name: name, Kind: strict.KindText, Default: strict.None, Example: example, Common: true, Doc: doc, Also: aka, Form: pingForm,
@@ -18,10 +19,10 @@ func (d *decoder) notifyKeys() []strict.Key {
 			}}
 	}
 	return []strict.Key{
-		// First, so that what is said of one event counts more than what follows from the URL.
+		// It comes first, so that the keys of single events override what follows from it.
 		{Name: "url", Kind: strict.KindText, Default: strict.None, Example: "https://hc-ping.com/${PING_KEY}", Common: true, Form: pingForm,
 			Also: []string{"uri", "base", "ping", "endpoint"}, Decode: d.notifyURL,
-			Doc: "a check of Healthchecks or its like: this URL with `/start` is told of starts, itself of successes, with `/fail` of failures; `\"\"` = none, also where `defaults` name one"},
+			Doc: "a check of Healthchecks or a similar service: Solotick calls this URL after a success, with `/start` at a start, with `/fail` after a failure; `\"\"` = none, even if `defaults` names one"},
 		ping("start", "https://hc.example.com/ping/1/start", "told when a run starts; `\"\"` = none",
 			func(n *Notify) *string { return &n.Start }, "onStart", "started"),
 		ping("success", "https://hc.example.com/ping/1", "told when a run succeeded; `\"\"` = none",
@@ -31,7 +32,8 @@ func (d *decoder) notifyKeys() []strict.Key {
 	}
 }
 
-// notifyURL spells out what follows from a base. What defaults say of single events does not count beside a job's own.
+// notifyURL derives the URLs of all events from a base URL. A job's own base URL also overrides single events in
+// defaults.
 func (d *decoder) notifyURL(e strict.Entry) {
 	base, ok := d.pingURL(e)
 	switch {
@@ -43,7 +45,7 @@ func (d *decoder) notifyURL(e strict.Entry) {
 	}
 }
 
-// extend lengthens the path of a URL and leaves its query where it is.
+// extend adds to the path of a URL and keeps its query.
 func extend(base, by string) string {
 	path, query, found := strings.Cut(base, "?")
 	path = strings.TrimRight(path, "/") + by
@@ -53,7 +55,7 @@ func extend(base, by string) string {
 	return path
 }
 
-// pingURL reads a URL that may lead anywhere, or "".
+// pingURL reads a URL, on any host, or "".
 func (d *decoder) pingURL(e strict.Entry) (string, bool) {
 	t := d.Text(e)
 	if !t.OK() || t.Value == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// odd warns of what can be meant, and more often is not.
+// odd warns of valid settings that are usually a mistake.
 func (d *decoder) odd() {
 	d.oddSchedule()
 	d.oddTimeout()
@@ -19,21 +19,21 @@ func (d *decoder) odd() {
 	d.oddCodes()
 }
 
-// oddSchedule looks at a schedule as it is written, which is known to be one.
+// oddSchedule looks at the text of a valid schedule.
 func (d *decoder) oddSchedule() {
 	expr := d.job.at["schedule"]
 	if d.job.Schedule == nil || !expr.OK() || expr.Opaque {
 		return
 	}
 	f := strings.Fields(strings.ToUpper(expr.Value))
-	if len(f) < 5 { // @daily
+	if len(f) < 5 { // a word such as @daily
 		return
 	}
 	d.oddSteps(expr, f)
 	d.oddDays(expr, f)
 }
 
-// oddSteps warns of a step that does not fill its field: */45, or 0/45 as Quartz writes it, is no "every 45 minutes".
+// oddSteps warns of a step that does not divide its field: */45, or 0/45 in Quartz, does not mean "every 45 minutes".
 func (d *decoder) oddSteps(expr strict.Text, f []string) {
 	units := []struct {
 		name, short string
@@ -62,13 +62,13 @@ func allOf(fields []string, words ...string) bool {
 	return !slices.ContainsFunc(fields, func(f string) bool { return !slices.Contains(words, f) })
 }
 
-// weekdays by their number here; Quartz counts from 1.
+// weekdays has the weekdays by their number here; Quartz counts from 1.
 var weekdays = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"}
 
-// weekdayNumber finds the numbers of days in a field, and not the n of #n and /n.
+// weekdayNumber finds the numbers of days in a field, but not the n of #n and /n.
 var weekdayNumber = regexp.MustCompile(`(^|[-,])([0-9])`)
 
-// oddDays warns of Quartz' numbers of weekdays, and of two fields for days of which either counts.
+// oddDays warns of Quartz' numbers of weekdays, and of two restricted day fields.
 func (d *decoder) oddDays(expr strict.Text, f []string) {
 	at := 2 // of the day of month
 	if len(f) > 5 {
@@ -100,7 +100,7 @@ func (d *decoder) oddDays(expr strict.Text, f []string) {
 	}
 }
 
-// anyDay are the ways to leave a field for days open. */2 is none, though cron(5) takes it for one.
+// anyDay has the forms of a day field that match every day. */2 is not among them, though cron(5) treats it so.
 var anyDay = []string{"*", "?", "*/1"}
 
 func weekdayNumbers(field string) (numbers []int) {
@@ -111,7 +111,7 @@ func weekdayNumbers(field string) (numbers []int) {
 	return numbers
 }
 
-// named writes the days of a field by name; the first one has the number first.
+// named writes the days of a field by name. first is the number of Sunday.
 func named(field string, first int) string {
 	return weekdayNumber.ReplaceAllStringFunc(field, func(s string) string {
 		n := int(s[len(s)-1] - '0')
@@ -119,7 +119,7 @@ func named(field string, first int) string {
 	})
 }
 
-// oddTimeout warns of a run that may go on while the next ticks come due, unless the job says what becomes of them.
+// oddTimeout warns of a run that may still go on when the next ticks come due, unless the job sets concurrencyPolicy.
 func (d *decoder) oddTimeout() {
 	j := d.job
 	_, said := j.at["concurrencyPolicy"]
@@ -134,14 +134,14 @@ func (d *decoder) oddTimeout() {
 }
 
 var (
-	// shells are programs to which what a shell reads is an argument like any other.
+	// shells are programs that can have a shell's operators among their arguments.
 	shells = strings.Fields("sh bash dash ash zsh ksh fish busybox env ssh su sudo nsenter chroot cmd pwsh expr test [")
 
-	// operators are words that only a shell reads. A semicolon is not among them: find takes it.
+	// operators are words that only a shell understands. A semicolon is not among them: find accepts it.
 	operators = []string{"|", "||", "&&", "&", ">", ">>", "<", "2>", "2>&1", "&>", "|&"}
 )
 
-// oddCodes warns about answers in retry.on after which nothing is tried again.
+// oddCodes warns about answers in retry.on that never cause a retry.
 func (d *decoder) oddCodes() {
 	j := d.job
 	on := j.at["retry.on"]
@@ -160,7 +160,7 @@ func (d *decoder) oddCodes() {
 	}
 }
 
-// oddCommand warns of a command that is written for a shell, without one.
+// oddCommand warns of a command that is written for a shell but starts none.
 func (d *decoder) oddCommand() {
 	if d.job.Exec == nil || len(d.job.Exec.Command) == 0 {
 		return

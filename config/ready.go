@@ -41,7 +41,7 @@ func (d *decoder) readyKeys() []strict.Key {
 	}
 }
 
-// ready reads the readiness gate, which is exactly one question.
+// ready reads the readiness gate, which has exactly one way to ask.
 func (d *decoder) ready(e strict.Entry) {
 	d.table.Ready = &Ready{Interval: 2 * time.Second, Timeout: time.Second}
 	seen := d.Mapping(e)

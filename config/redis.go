@@ -13,7 +13,7 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Embedded is the redis.url of the store inside Solotick itself, for trying out on one machine.
+// Embedded is the redis.url of the store inside Solotick itself, for trials on one machine.
 const Embedded = "embedded"
 
 func (d *decoder) service(e strict.Entry) { d.identifier(e, &d.table.Service) }
@@ -22,7 +22,8 @@ func (d *decoder) redis(e strict.Entry) {
 	d.checkRedis(e.Form.Choice, d.Mapping(e))
 }
 
-// checkRedis looks for keys that contradict each other. Without a URL in the table, which --redis may name, some cannot.
+// checkRedis looks for keys that contradict each other. Without a URL in the table it checks less: --redis may name
+// one.
 func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 	r := d.table.Redis
 	named := ""
@@ -82,7 +83,7 @@ func (d *decoder) cluster(e strict.Entry) {
 	d.complete(e, "addrs")
 }
 
-// complete decodes a mapping that needs some of its keys.
+// complete decodes a mapping that must have the named keys.
 func (d *decoder) complete(e strict.Entry, names ...string) {
 	seen := d.Mapping(e)
 	for _, name := range names {
@@ -145,8 +146,7 @@ func (d *decoder) redisURL(e strict.Entry) {
 
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]{1,5}$`)
 
-// CheckRedisURL says what is wrong with an address that stands in the place of the table's redis.url. The error repeats
-// nothing of it.
+// CheckRedisURL says what is wrong with a URL that replaces the table's redis.url. The error repeats nothing of it.
 func CheckRedisURL(raw string) error {
 	if why, _ := checkRedisURL(raw); why != "" {
 		return errors.New(why)
@@ -154,7 +154,8 @@ func CheckRedisURL(raw string) error {
 	return nil
 }
 
-// checkRedisURL says what is wrong with a URL, and what to write instead. Neither repeats it but for host:port.
+// checkRedisURL says what is wrong with a URL, and what to write instead. It repeats nothing of the URL except
+// host:port.
 func checkRedisURL(raw string) (why, hint string) {
 	const form = "write redis://host:6379/0, rediss://… for TLS, unix:///run/redis.sock, or embedded"
 	switch {

@@ -6,7 +6,8 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// maxWaitReplicas bounds redis.waitReplicas: nobody has more, and one too many stops every job.
+// maxWaitReplicas bounds redis.waitReplicas. More than Redis has would stop every job, and ten is more than anyone
+// needs.
 const maxWaitReplicas = 10
 
 func (d *decoder) redisKeys() []strict.Key {

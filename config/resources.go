@@ -11,7 +11,7 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// leastMemory is less than any program needs: who writes less has forgotten the unit.
+// leastMemory is less than any program needs: a smaller number lacks its unit.
 const leastMemory = 1 << 20
 
 func (d *decoder) resourceKeys() []strict.Key {
@@ -19,16 +19,16 @@ func (d *decoder) resourceKeys() []strict.Key {
 		{Name: "memory", Kind: strict.KindBytes, Default: strict.None, Example: "128Mi", Form: bytesForm,
 			Show: strict.Shown, Common: true, Also: []string{"mem", "memoryLimit", "ram"},
 			Decode: d.memory,
-			Doc:    "what its processes may hold; a run that needs more is killed and says so"},
+			Doc:    "how much memory its processes may use; a run that needs more is killed, and its detail says so"},
 		{Name: "cpu", Kind: strict.KindDuration, Default: strict.None, Example: "60s",
 			Show: strict.Shown, Common: true, Also: []string{"cpuTime", "cpuLimit"},
 			Decode: d.cpu,
-			Doc:    "time on a CPU, in whole seconds: no share of one, as in Kubernetes, but a sum; a run that uses it up is killed and says so"},
+			Doc:    "CPU time, in whole seconds: a sum, and not a share as in Kubernetes; a run that uses it up is killed, and its detail says so"},
 		{Name: "nice", Kind: strict.KindNumber, Default: "0", Example: "10",
 			Show: strict.Shown, Common: true, Also: []string{"niceness", "priority"},
 			Decode: func(e strict.Entry) { d.Number(e, &d.job.Resources.Nice) },
 			Form:   strict.Form{Least: -20, Most: 19},
-			Doc:    "from -20 to 19: how much it stands back behind other processes; below 0 needs the right to"},
+			Doc:    "niceness of its processes, from -20 to 19; values below 0 need the privilege"},
 	}
 }
 
@@ -82,7 +82,7 @@ func (d *decoder) badQuantity(t strict.Text) {
 	d.Bad(t, "write "+m[1]+unit, "not a number of bytes")
 }
 
-// milliCPU is what Kubernetes takes for thousandths of a CPU, and Go for minutes.
+// milliCPU matches numbers that mean thousandths of a CPU in Kubernetes, and minutes in Go.
 var milliCPU = regexp.MustCompile(`^[0-9]{3,}m$`)
 
 func (d *decoder) cpu(e strict.Entry) {
@@ -98,7 +98,8 @@ func (d *decoder) cpu(e strict.Entry) {
 	}
 }
 
-// checkResources refuses limits for what is no process of ours. Those of defaults are for the jobs that are.
+// checkResources refuses limits of a job without exec, unless they come from defaults, where they are for the jobs with
+// exec.
 func (d *decoder) checkResources() {
 	j := d.job
 	if j.HTTP == nil || j.Exec != nil {

@@ -39,8 +39,8 @@ jobs:
 	equal(t, "warnings", len(table.Warnings), 0)
 }
 
-// TestMillicoresAreNotTakenForMinutesInSilence: Go reads 500m as five hundred minutes, whoever comes from Kubernetes
-// means half a CPU.
+// TestMillicoresAreNotTakenForMinutesInSilence: Go reads 500m as five hundred minutes, but a user of Kubernetes means
+// half a CPU.
 func TestMillicoresAreNotTakenForMinutesInSilence(t *testing.T) {
 	const text = "service: s\njobs: [{name: a, schedule: \"@daily\", exec: {command: [a]}, resources: {cpu: 500m}}]\n"
 	table := parsed(t, text)

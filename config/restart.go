@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Restart names what a replica cannot change while it runs: its name, its connections and its clock. It is nil if
+// Restart names what a replica cannot change while it runs: its name, its connections and its clock. It returns nil if
 // next can replace t. The error names keys and never shows their values.
 func (t *Table) Restart(next *Table) error {
 	a, b := t.Redis, next.Redis

@@ -55,7 +55,7 @@ jobs: [{name: a, schedule: "@daily", exec: {command: [a]}}]
 	}
 }
 
-// TestRestartKnowsEveryFieldOfRedis fails when a new one is compared by nobody.
+// TestRestartKnowsEveryFieldOfRedis fails if Restart does not compare a new field.
 func TestRestartKnowsEveryFieldOfRedis(t *testing.T) {
 	for i := range reflect.TypeFor[Redis]().NumField() {
 		next := &Table{}

@@ -14,8 +14,8 @@ import (
 )
 
 // Schema is a JSON Schema (draft 2020-12) of the table, for editors and other tools. It is made of the description that
-// decodes the table: every table that Parse accepts is one for the schema too. The reverse does not hold: what takes
-// more than looking at one value is for Parse alone, as whether a schedule ever ticks or a name is there twice.
+// decodes the table: every table that Parse accepts is one for the schema too. The reverse does not hold: only Parse
+// checks more than single values, such as whether a schedule ever ticks or two jobs have one name.
 func Schema() []byte {
 	root := object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
@@ -46,7 +46,7 @@ func Schema() []byte {
 	return out.Bytes()
 }
 
-// anyVariable finds a variable in text. With one in it a value can be anything.
+// anyVariable finds a variable in text. A value with a variable in it can be anything.
 const anyVariable = `\$\{`
 
 func orVariable(pattern string) string { return pattern + "|" + anyVariable }
@@ -64,7 +64,7 @@ func ofKey(k strict.Key) object {
 	return out
 }
 
-// link is a link of Markdown. Where a schema is shown it leads nowhere.
+// link matches a link of Markdown, which leads nowhere in a schema.
 var link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
 func ofKind(k strict.Key) object {
@@ -100,7 +100,7 @@ func ofKind(k strict.Key) object {
 	return textOf(k.Form)
 }
 
-// ofMapping describes a mapping. It may be left empty, with nothing under its key, when that alone is no error.
+// ofMapping describes a mapping. With mayBeEmpty it may also be null, as a key with nothing under it is.
 func ofMapping(k strict.Key, mayBeEmpty bool) object {
 	var properties object
 	var needed []string
@@ -147,7 +147,7 @@ func textOf(f strict.Form) object {
 	if f.Pattern != "" {
 		out = append(out, field{"pattern", orVariable(f.Pattern)})
 	}
-	if f.Length > 0 { // with its variables written out it may be shorter
+	if f.Length > 0 { // with its variables replaced it may be shorter
 		out = object{{"anyOf", []any{append(out, field{"maxLength", f.Length}), ref("variable")}}}
 	}
 	return out
@@ -169,7 +169,7 @@ func listOf(k strict.Key, item object) object {
 	return out
 }
 
-// written is a default or example of a description as JSON has it.
+// written converts a default or example of a description into JSON.
 func written(value string) any {
 	var n yaml.Node
 	if err := yaml.Unmarshal([]byte(value), &n); err != nil || len(n.Content) != 1 {
@@ -178,7 +178,7 @@ func written(value string) any {
 	return jsonOf(n.Content[0])
 }
 
-// jsonOf is a value of YAML as tools that know JSON see it.
+// jsonOf converts a value of YAML into JSON.
 func jsonOf(n *yaml.Node) any {
 	switch n = strict.Resolved(n); {
 	case n.Kind == yaml.MappingNode:

@@ -29,12 +29,12 @@ type Table struct {
 	Warnings      []Problem     // what is odd but no error, sorted by position
 	Hash          string        // 12 hex digits over the table as written, before its variables; "" when not all of it could be read
 
-	// What Read alone leaves open; empty in a table of Load.
+	// Read fills these in; they are empty in a table of Load.
 	Unset   []string          `json:"-"` // variables that are not set
 	Unknown map[string]string `json:"-"` // keys outside of jobs that could not be read ("redis.url"), and Names, each with the reason
 }
 
-// Ready is how the app beside is asked whether it is ready. Exactly one of URL, TCP and Exec is set.
+// Ready says how to ask the app whether it is ready. Exactly one of URL, TCP and Exec is set.
 type Ready struct {
 	URL      string        // on this machine, or http://unix:/run/app.sock:/path
 	TCP      string        // host:port on this machine
@@ -49,7 +49,7 @@ type Redis struct {
 	Sentinel     *Sentinel     // in place of URL; nil = none
 	Cluster      *Cluster      // in place of URL; nil = none
 	Username     string        // user of the ACL; "" = the default user, or the one in URL
-	PasswordFile string        // read by the connector at every connect, so that a rotated secret works
+	PasswordFile string        // read at every connect, so that a rotated secret works
 	TLS          *TLS          // nil = none beyond what the URL asks for
 	WaitReplicas int           // replicas that must have a claim before it is believed, 0 to 10
 	Timeout      time.Duration // one round trip; default 500ms
@@ -92,15 +92,16 @@ type Job struct {
 	Suspend           bool
 	Reserved          bool      // its runs do not count against MaxRunning and never wait for it
 	Resources         Resources // of an exec job; zero = no limits
-	Notify            Notify    // zero = nobody
+	Notify            Notify    // zero = no pings
 	Fingerprint       string    // 16 hex digits: equal as long as the job is the same series of ticks
 
-	// Dynamic: not from the table but made through the API.
+	// Dynamic says that the job is not in the table, but kept in Redis.
 	Dynamic bool
-	// Source is what Redis keeps of a dynamic job: its keys as JSON, always in the same form, which ParseJob reads again.
+	// Source is the definition of a dynamic job in Redis: its keys as JSON, always in the same form. ParseJob reads it
+	// again.
 	Source []byte `json:"-"`
-	// Content is 16 hex digits over all that the job is, its secrets too: equal as long as a reload leaves the job as it
-	// was. For that reason it must not leave the process: who sees it can confirm a guess at a secret.
+	// Content is 16 hex digits over everything in the job, with its secrets. It is equal as long as a reload leaves the
+	// job as it was. It must not leave the process, because it could confirm a guess at a secret.
 	Content string `json:"-"`
 }
 
@@ -114,7 +115,7 @@ const (
 	EveryReplica Guarantee = "every-replica"
 )
 
-// ConcurrencyPolicy says what happens to a tick that falls due while the job's last run is still going on.
+// ConcurrencyPolicy says what happens to a tick that comes due while the job still runs.
 type ConcurrencyPolicy string
 
 // The policies a job can ask for.
@@ -125,10 +126,10 @@ const (
 	Queue   ConcurrencyPolicy = "Queue"
 )
 
-// Missed says what becomes of ticks that no replica could fire in time.
+// Missed says what happens to ticks that no replica could fire in time.
 type Missed string
 
-// The ways with missed ticks that a job can ask for.
+// The ways to treat missed ticks.
 const (
 	Latest Missed = "latest"
 	All    Missed = "all"
@@ -137,16 +138,16 @@ const (
 
 // Retry says how failed attempts of a run are repeated.
 type Retry struct {
-	Limit      int           // attempts after the first; 0 = none, the default
+	Limit      int           // attempts after the first; default 0
 	Backoff    time.Duration // before the second attempt, doubled for each further one; default 5s
 	MaxBackoff time.Duration // default 1m
 	On         []CodeRange   `json:",omitempty"` // answers after which a request is sent again; nil = 408, 425, 429 and 500-599
 }
 
-// retried are the answers by which an app says that it may fare better later.
+// retried are the answers by which an app says that a later attempt may succeed.
 var retried = []CodeRange{{408, 408}, {425, 425}, {429, 429}, {500, 599}}
 
-// After says whether a request is sent again after an answer.
+// After says whether a request is sent again after an answer with that code.
 func (r Retry) After(code int) bool {
 	if r.On == nil {
 		return covers(retried, code)
@@ -160,7 +161,7 @@ type Lock struct {
 	SafetyDelay time.Duration // default 1s
 }
 
-// HTTP is a target that is called.
+// HTTP is a request that runs a job.
 type HTTP struct {
 	Method       string // default POST
 	URL          string // http(s)://host/path, or http://unix:/run/app.sock:/path for a unix socket
@@ -179,7 +180,7 @@ func covers(codes []CodeRange, code int) bool {
 	return slices.ContainsFunc(codes, func(r CodeRange) bool { return r.From <= code && code <= r.To })
 }
 
-// Exec is a target that is started as a process.
+// Exec is a command that runs a job.
 type Exec struct {
 	Command []string // at least the program
 	Env     map[string]string
@@ -193,15 +194,15 @@ type Resources struct {
 	Nice   int           // added to the niceness, -20 to 19
 }
 
-// Notify has the URLs that hear how a job's runs go; "" = none. They may be on other hosts, and may hold secrets in every
-// part.
+// Notify has the URLs that are called when a job's runs start and end; "" = none. They may be on other hosts, and may
+// hold secrets in every part.
 type Notify struct {
 	Start   string // a run begins
 	Success string // it succeeded
 	Failure string // it failed, timed out, lost its lock, was interrupted or could not be started
 }
 
-// set puts text into a mapping that is made for the first one: none and an empty one are the same in every hash.
+// set puts text into a mapping, which it makes if needed. A missing mapping and an empty one then have the same hash.
 func set(to *map[string]string, name, value string) {
 	if *to == nil {
 		*to = map[string]string{}

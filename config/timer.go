@@ -10,25 +10,26 @@ import (
 )
 
 const (
-	// maxTimerID is longer than a job's name may be: applications make an id of ids of their own.
+	// maxTimerID is longer than the longest name of a job: applications combine ids of their own into one.
 	maxTimerID = 128
 
 	// furthest is how far ahead a timer may be: ten years with their leap days.
 	furthest = 3653 * 24 * time.Hour
 
-	// clockSlack is by how much the clock of who reads a timer again may be behind that of who took it.
+	// clockSlack is how far the clock of a replica that reads a timer may be behind that of the replica that accepted
+	// it.
 	clockSlack = 24 * time.Hour
 )
 
-// Timer is a request that is made once, at a moment.
+// Timer is a request that is sent once, at a given time.
 type Timer struct {
 	ID string
 	At time.Time // UTC, whole milliseconds; one in the past means now
-	// Job is what runs then. The timer sets its HTTP, Timeout, Guarantee, StartRetries and Retry; ConcurrencyPolicy is
-	// Allow; Lock and the rest have their defaults. It is called timer:<id> and has no schedule.
+	// Job runs at that time. The timer sets its HTTP, Timeout, Guarantee, StartRetries and Retry; ConcurrencyPolicy is
+	// Allow; Lock and the rest have their defaults. Its name is timer:<id>, and it has no schedule.
 	Job Job
-	// Source is what Redis keeps: the timer's keys as JSON, always in the same form, with at and never after. ParseTimer
-	// reads it again.
+	// Source is the definition in Redis: the timer's keys as JSON, always in the same form, with at and never after.
+	// ParseTimer reads it again.
 	Source []byte
 }
 
@@ -37,7 +38,7 @@ var timerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$`)
 // IsTimerID says whether a timer can have that id.
 func IsTimerID(id string) bool { return len(id) <= maxTimerID && timerID.MatchString(id) }
 
-// timerKeys are those of a job that make sense for one run, and when it is.
+// timerKeys are the keys of a job that make sense for a single run, and at and after.
 func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 	out := []strict.Key{
 		{Name: "at", Kind: strict.KindTime, Default: "at or after", Example: `"2026-12-24T18:00:00Z"`,
@@ -67,8 +68,8 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 	return out
 }
 
-// ParseTimer decodes a timer that the API was given under an id, in JSON or YAML, strictly like a job. now is when
-// after begins. Its error is always a Problems, whose File is "body".
+// ParseTimer decodes a timer of the given id, in JSON or YAML, as strictly as a job. after counts from now. The error
+// is always a Problems, whose File is "body".
 func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 	of := strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin with at: or after:, and http:", Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
 	var at time.Time
@@ -102,7 +103,7 @@ func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 	return t, nil
 }
 
-// checkMoment asks for one moment within reach.
+// checkMoment checks that the timer has one time, and that it is not too far away.
 func (d *decoder) checkMoment(root *yaml.Node, found map[string]*yaml.Node, at time.Time) {
 	const form = `at: "2026-12-24T18:00:00Z", or after: 90s`
 	switch when := d.job.at["at"]; {

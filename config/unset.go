@@ -10,9 +10,10 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Read is Load for callers that run no jobs: operators and CI do not need a job's secrets. An unset variable is a warning, and
-// the value with it counts as absent. If the table has problems, Read returns both Problems and a Table with all that could be
-// read; its Unknown lists the rest. Of a job with problems, the table has only the name.
+// Read is Load for callers that run no jobs: operators and CI do not need a job's secrets. An unset variable is a
+// warning, and the value with it counts as absent. If the table has problems, Read returns both Problems and a Table
+// with everything that could be read; its Unknown lists the rest. A job with problems is in the table with nothing but
+// its name.
 func Read(path string, env Env) (*Table, error) {
 	data, err := ReadFile(path)
 	if err != nil {
@@ -35,11 +36,11 @@ func readTable(name string, data []byte, env Env, now time.Time) (*Table, error)
 	return t, err
 }
 
-// topLevel begins a line with a key of the table itself.
+// topLevel matches the beginning of a line with a key of the table itself.
 var topLevel = regexp.MustCompile(`^["']?([A-Za-z][A-Za-z0-9_.-]*)["']?[ \t]*:`)
 
-// salvage reads service and redis out of a file that is not YAML as a whole: they say where the replicas meet, which is
-// enough to look at them and to pause a job.
+// salvage reads service and redis out of a file that is not YAML as a whole. Operators need only these two to see the
+// replicas and to pause a job.
 func salvage(name string, data []byte, env Env, now time.Time) *Table {
 	text := ""
 	if len(data) <= maxSize {
@@ -71,7 +72,7 @@ func salvage(name string, data []byte, env Env, now time.Time) *Table {
 	return t
 }
 
-// Why a key of the table is unknown.
+// Reasons why a key of the table is unknown.
 const (
 	hasProblems = "it has problems"
 	unreadable  = "the file cannot be read there"
@@ -97,7 +98,7 @@ func (d *decoder) leftUnset(e strict.Entry, missing strict.MissingError, warning
 	d.unset = append(d.unset, unsetVariable{first: warning(fmt.Sprintf("solotick run needs it, or a default: ${%s:-…}", missing.Name))})
 }
 
-// unsetVariable is the warning of a variable that is not set, at one of its places.
+// unsetVariable is the warning about a variable that is not set, at its first place.
 type unsetVariable struct {
 	first Problem
 	more  int // further places
@@ -114,8 +115,7 @@ func (u unsetVariable) warning() Problem {
 	return p
 }
 
-// unset says whether one of the values could not be read, since a variable of it is not set: then nothing can be said of how
-// they go together.
+// unset says whether one of the values has an unset variable. Checks that compare such values are skipped.
 func (j *draft) unset(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(j.missing, path) })
 }

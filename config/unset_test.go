@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// nothingSet is the environment of CI, and of who is called at night.
+// nothingSet is the environment of CI, and of an operator's laptop.
 func nothingSet(string) (string, bool) { return "", false }
 
 // readText is Read for text.
@@ -56,7 +56,8 @@ jobs:
 	equal(t, "warning", got.Warnings[1].String(), want)
 }
 
-// TestAnUnsetVariableMakesNoProblemOfOtherValues leaves each value of a good table open whose variable may be far from its default.
+// TestAnUnsetVariableMakesNoProblemOfOtherValues leaves each value of a good table open whose variable may be far from
+// its default.
 func TestAnUnsetVariableMakesNoProblemOfOtherValues(t *testing.T) {
 	for _, text := range []string{
 		"redis: {timeout: \"${X}\"}\njobs: [{name: a, schedule: \"@daily\", lock: {ttl: 1200ms}, exec: {command: [a]}}]",
@@ -138,7 +139,8 @@ func TestOfABrokenTableIsReadWhatCanBe(t *testing.T) {
 	}
 }
 
-// TestVariablesThatDifferMakeNoOtherTable is what keeps replicas with names of their own from being taken for strangers.
+// TestVariablesThatDifferMakeNoOtherTable: replicas whose variables differ, such as their names, must show the same
+// hash.
 func TestVariablesThatDifferMakeNoOtherTable(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "good", "full.yaml"))
 	if err != nil {
@@ -184,7 +186,8 @@ func TestVariablesThatDifferMakeNoOtherTable(t *testing.T) {
 	}
 }
 
-// TestAScheduleInAZoneOfAVariableCountsInTheHash: what cannot be resolved without the variable is in the hash all the same.
+// TestAScheduleInAZoneOfAVariableCountsInTheHash: what cannot be resolved without the variable is in the hash all the
+// same.
 func TestAScheduleInAZoneOfAVariableCountsInTheHash(t *testing.T) {
 	const text = "service: s\njobs: [{name: a, schedule: \"0 9 * * *\", timeZone: \"${ZONE}\", exec: {command: [a]}}]\n"
 	utc := func(string) (string, bool) { return "UTC", true }

@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// Watch calls changed whenever the content of a file may have changed and has settled, until ctx ends. It blocks, and so
-// does a call of changed: there is never more than one.
+// Watch calls changed whenever the content of a file may have changed and has settled, until ctx ends. Watch blocks,
+// and calls changed one at a time.
 //
-// It looks at the file every so often, following symbolic links, and sees whatever way a change comes: written in
-// place, renamed over, or the ..data link of a mounted ConfigMap turned to another directory. No notifications are
-// used: they are lost on some file systems, and a watch that follows links must be set up again at every turn.
+// It looks at the file at the given interval and follows symbolic links. So it sees a file that is written in place, a
+// file that is renamed over it, and the ..data link of a mounted ConfigMap that changes to another directory. It uses
+// no notifications: some file systems lose them, and a watch that follows links would have to be set up again at every
+// change.
 //
-// Settled is what looks the same twice in a row, so a file that is written in steps is reported when the last step is
-// done, unless its writer pauses for longer than every. For the same reason a write always shows: a file that was
-// reported had been left alone for that long, so that a later change has a later time, however coarse the file system's
-// clock is. A change is reported at the latest two looks after its end.
+// A file has settled if two looks in a row find it the same. So Watch reports a file that is written in steps after the
+// last step, unless its writer pauses for longer than every. For the same reason it misses no write: a reported file
+// had not changed for that long, so that a later change has a later time, however coarse the file system's clock is.
+// Watch reports a change at the latest two looks after its end.
 //
-// A file that is gone, or cannot be read, is reported too: then it is loading it that fails and says why. The first
-// report comes after the first two looks, whatever they see: the file may have changed between its loading and
-// the first look. Table.Equal tells then, as after any other report, whether there is anything to do. What is no file, as
-// a pipe, gives its content once, so it is left alone.
+// Watch also reports a file that is gone or cannot be read: loading it then fails and says why. The first report comes
+// after the first two looks, whatever they see, because the file may have changed between its loading and the first
+// look. Table.Equal tells, as after any other report, whether a reload has anything to do. A pipe or the like is not
+// watched: it gives its content only once.
 func Watch(ctx context.Context, path string, every time.Duration, changed func()) {
 	watch(ctx, path, every, digestFile, changed)
 }
@@ -51,17 +52,17 @@ func watch(ctx context.Context, path string, every time.Duration, digest func(pa
 			continue
 		}
 		known = now
-		if found != content { // a touch changes nothing
+		if found != content { // a touch does not change the content
 			content = found
 			changed()
 		}
 	}
 }
 
-// look is what can be seen of a file from outside. The zero value is like no file.
+// look is the metadata of a file. The zero value equals that of no file.
 type look struct {
 	info os.FileInfo
-	err  string // why there is nothing to be seen
+	err  string // why the metadata cannot be read
 }
 
 func lookAt(path string) look {
@@ -80,7 +81,7 @@ func (l look) same(other look) bool {
 		l.info.ModTime().Equal(other.info.ModTime()) && l.info.Mode() == other.info.Mode()
 }
 
-// digestFile stands for a file's content, or for why it cannot be read. It is never empty.
+// digestFile returns a hash of a file's content, or the error of reading it. It is never empty.
 func digestFile(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -88,7 +89,7 @@ func digestFile(path string) string {
 	}
 	defer f.Close()
 	h := sha256.New()
-	// What is larger is refused, whatever follows.
+	// Parse refuses a larger file, so the rest does not matter.
 	if _, err := io.Copy(h, io.LimitReader(f, maxSize+1)); err != nil {
 		return err.Error()
 	}

@@ -162,7 +162,8 @@ func TestAFileWrittenInHalvesIsNeverReportedAsHalf(t *testing.T) {
 	}
 }
 
-// TestAFileWrittenWhileItIsReadIsReportedWhenItHasSettled begins the next change just before the previous one is reported.
+// TestAFileWrittenWhileItIsReadIsReportedWhenItHasSettled begins the next change just before the previous one is
+// reported.
 func TestAFileWrittenWhileItIsReadIsReportedWhenItHasSettled(t *testing.T) {
 	watching(t, func(w *watcher) {
 		w.mu.Lock()

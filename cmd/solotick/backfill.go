@@ -22,7 +22,7 @@ func (a *app) backfillCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "backfill JOB --from TIME --to TIME",
-		Short: "Run a job for ticks of the past",
+		Short: "Run a job for past ticks",
 		Long: fmt.Sprintf(`Run a job once for each tick that its schedule has from --from (inclusive) to --to (exclusive), %d at most, also while
 the job is paused.
 
@@ -44,16 +44,16 @@ from its store, and does the work only for ticks that it has not seen. To have t
 			if from == "" || to == "" {
 				return &failure{code: exitUsage, err: errors.New("backfill needs --from and --to"), hint: c.CommandPath() + " --help"}
 			}
-			return a.at(func(ctx context.Context, d *desk) error {
-				j, err := d.Scheduled(ctx, args[0])
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				j, err := op.Scheduled(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				ticks, err := between(j, from, to, d.now())
+				ticks, err := between(j, from, to, op.now())
 				if err != nil {
 					return err
 				}
-				return a.backfill(ctx, d, j.Name, ticks, dry, anew, o)
+				return a.backfill(ctx, op, j.Name, ticks, dry, anew, o)
 			})
 		},
 	}
@@ -65,7 +65,7 @@ from its store, and does the work only for ticks that it has not seen. To have t
 	return c
 }
 
-// between gives the job's ticks in [from, to), none of which is to come.
+// between returns the job's ticks in [from, to). It refuses a range with ticks in the future.
 func between(j config.Job, from, to string, now time.Time) ([]time.Time, error) {
 	first, err := instant("from", from)
 	if err != nil {
@@ -87,18 +87,18 @@ type backfillJSON struct {
 	DryRun bool     `json:"dryRun"`
 }
 
-func (a *app) backfill(ctx context.Context, d *desk, job string, ticks []time.Time, dry, anew bool, o output) error {
+func (a *app) backfill(ctx context.Context, op *operator, job string, ticks []time.Time, dry, anew bool, o output) error {
 	result := backfillJSON{Job: job, Ticks: []string{}, DryRun: dry}
 	for _, t := range ticks {
 		result.Ticks = append(result.Ticks, view.Stamp(t))
 	}
 	if !dry {
 		var err error
-		if result.Added, err = d.Backfill(ctx, job, ticks, anew); err != nil {
+		if result.Added, err = op.Backfill(ctx, job, ticks, anew); err != nil {
 			return err
 		}
 		if len(ticks) > 0 {
-			a.warnIfAlone(ctx, d)
+			a.warnIfNoReplica(ctx, op)
 		}
 	}
 	if o == "json" {

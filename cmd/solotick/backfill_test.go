@@ -15,7 +15,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Ticks that are asked for under new keys differ from those that are not, and from those of the request before.
+// Ticks requested under new keys differ from those requested without, and from those of an earlier request under new
+// keys.
 func TestABackfillHasNewKeysWhenItIsAskedForThem(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

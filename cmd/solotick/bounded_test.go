@@ -15,7 +15,7 @@ func TestFilesThatTheTableNamesAreReadToABound(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")
 	for text, want := range map[string]string{"pa ss\r\n": "pa ss", "": "",
-		strings.Repeat("x", mostPassword): strings.Repeat("x", mostPassword)} {
+		strings.Repeat("x", maxPassword): strings.Repeat("x", maxPassword)} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

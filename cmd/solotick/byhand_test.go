@@ -17,7 +17,7 @@ import (
 )
 
 // A script that triggers or backfills in a loop gets an error once too many requests wait, and adds no more.
-func TestWhatIsAskedForByHandHasABoundThatIsTold(t *testing.T) {
+func TestManualRequestsHaveABoundAndAnErrorSaysSo(t *testing.T) {
 	t.Parallel()
 	mini := miniredis.RunT(t)
 	rdb := lock.NewClient(redis.UniversalOptions{Addrs: []string{mini.Addr()}}, 10*time.Second)

@@ -18,7 +18,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// guarded is a table with a secret, which the word canary is part of, wherever one may stand. Its jobs fail in many ways.
+// guarded is a table with a secret in every place that may hold one. Each secret contains the word canary. Its jobs
+// fail in many ways.
 const guarded = `
 service: shop
 redis: {url: %[1]q, timeout: 2s}
@@ -45,7 +46,7 @@ jobs:
     exec: {command: ["/nowhere", "${SECRET}"], env: {TOKEN: "${SECRET}"}}
 `
 
-// madeByAPI is what the API would keep of a job, and of a timer but for the schedule.
+// madeByAPI is the definition of a dynamic job as Redis keeps it, and without the schedule that of a timer.
 const madeByAPI = `{%s, "http": {"url": "%s/?key=canary-made", "headers": {"Authorization": "canary-made"}, "body": "canary-made"}}`
 
 func TestNoSecretIsSeenOnAnyPath(t *testing.T) {
@@ -119,7 +120,7 @@ func TestNoSecretIsSeenOnAnyPath(t *testing.T) {
 		seen["log of "+r.await("taking ticks").text("replica")] = strings.Join(r.raw, "\n")
 	}
 	for key, value := range contents(t, client) {
-		if key != "solotick:{shop}:jobs" && !strings.HasPrefix(key, "solotick:{shop}:timer:") { // which hold what was made, as SECURITY.md says
+		if key != "solotick:{shop}:jobs" && !strings.HasPrefix(key, "solotick:{shop}:timer:") { // which hold the definitions, as SECURITY.md says
 			seen["Redis' "+key] = value
 		}
 	}
@@ -149,7 +150,7 @@ func body(t *testing.T, url string) string {
 	return b.String()
 }
 
-// contents is all that is in Redis, as text by key.
+// contents returns everything that is in Redis, as text by key.
 func contents(t *testing.T, client *redis.Client) map[string]string {
 	t.Helper()
 	ctx := t.Context()

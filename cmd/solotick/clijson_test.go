@@ -19,7 +19,7 @@ import (
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
-// The tables that the examples of docs/cli-json.md are about.
+// documented holds the tables of the examples in docs/cli-json.md.
 var documented = map[string]string{
 	"table.yaml": `service: billing
 jobs:
@@ -41,11 +41,11 @@ http: {url: "http://127.0.0.1:8080/remind-all"}
 `,
 }
 
-// before is what was done before an example of the document.
+// before names the example that must run before another one.
 var before = map[string]string{"timer list": "timer set", "timer rm": "timer set", "job list": "job apply", "job rm": "job apply",
 	"job get": "job apply", "timer get": "timer set"}
 
-// drainedReplica answers as a replica that was asked to drain.
+// drainedReplica answers like a replica that was asked to drain.
 func drainedReplica(t *testing.T) (admin string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(view.Drained{Drained: true, Replica: "app-1", TookMS: 1204})
@@ -127,7 +127,7 @@ func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// morningIn has the command lines talk to a Redis of their own, with the morning in it.
+// morningIn connects the command lines to a Redis of their own, with the morning in it.
 func morningIn(t *testing.T, table string) {
 	t.Helper()
 	loaded, err := config.Load(table, os.LookupEnv)
@@ -142,7 +142,7 @@ func morningIn(t *testing.T, table string) {
 	t.Setenv(redisVariable, "redis://"+s.mini.Addr()+"/0")
 }
 
-// lasting is a document without what differs from one call, or one version, to the next.
+// lasting returns a document without the values that differ from one call, or one version, to the next.
 func lasting(document any) any {
 	switch d := document.(type) {
 	case []any:

@@ -23,12 +23,13 @@ func (a *app) demoCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Show it: three replicas, a toy app, and a replica that is killed now and then",
+		Short: "Run a demo: three replicas, a toy app, and now and then a killed replica",
 		Long: `Show what Solotick does, on this machine alone and without a Redis: three replicas share a table of a few jobs that call a
-toy app; now and then one of them is killed with SIGKILL, and another one takes its run over. One stream of lines says who
-fired what. At the end the app's own receipts are counted: ticks, doubles, losses, takeovers. Nothing of it is left then.
+toy app. Now and then the demo kills one of them with SIGKILL, and another one takes over its run. One stream of lines says
+which replica fired which tick. At the end the demo counts the calls that the app received: ticks, doubles, losses,
+takeovers. It leaves nothing behind.
 
-The exit code is 1 when a tick was fired twice or lost.`,
+The exit code is 1 if a tick was fired twice or lost.`,
 		Example: `  solotick demo
   solotick demo --open
   solotick demo --for 30s --no-kill`,
@@ -36,7 +37,7 @@ The exit code is 1 when a tick was fired twice or lost.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("for") && length <= 0 {
-				return &failure{code: exitUsage, err: fmt.Errorf("--for %s is no time that a demo could take", length), hint: "--for 30s"}
+				return &failure{code: exitUsage, err: fmt.Errorf("--for %s is not a positive duration", length), hint: "--for 30s"}
 			}
 			return a.demo(length, !noKill, open)
 		},
@@ -48,7 +49,7 @@ The exit code is 1 when a tick was fired twice or lost.`,
 	return c
 }
 
-// demo runs until the time is over or a signal comes; a second signal does not wait for anything.
+// demo runs until the time is over or a signal arrives. A second signal ends it at once.
 func (a *app) demo(length time.Duration, kill, open bool) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -61,8 +62,9 @@ func (a *app) demo(length time.Duration, kill, open bool) error {
 	got := make(chan os.Signal, 2)
 	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(got)
-	// The end of a reader such as head would end this process and leave its directory; like this, the write fails. The
-	// signal itself says nothing: it also comes when a replica that was killed is written to.
+	// When a reader such as head ends, SIGPIPE would end this process before it removes its directory. With the signal
+	// caught, the write fails instead. The signal itself says nothing: the demo also gets it when it writes to a killed
+	// replica.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -90,7 +92,7 @@ func (a *app) demo(length time.Duration, kill, open bool) error {
 	return nil
 }
 
-// openPage opens the page where there is something to open it with. Where there is not, its address stands on the screen.
+// openPage opens the page if this machine has a program for it. The stream shows the page's address in any case.
 func openPage(url string) {
 	opener := "xdg-open"
 	if runtime.GOOS == "darwin" {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// show is one run of the demo, as somebody sees it.
+// show is one run of the demo, as its user sees it.
 type show struct {
 	t       *testing.T
 	cmd     *exec.Cmd
@@ -81,7 +81,7 @@ func (d *show) end(code int) {
 	}
 }
 
-// number is one of the summary.
+// number returns a number of the summary.
 func (d *show) number(what string) int {
 	d.t.Helper()
 	m := regexp.MustCompile(`(?m)^  ` + what + ` +(\d+) `).FindStringSubmatch(d.said.String())
@@ -95,7 +95,7 @@ func (d *show) number(what string) int {
 	return n
 }
 
-// nothingLeft wants that no replica and, if all is to be gone, no file is there any more.
+// nothingLeft checks that no replica is left and, if files is set, no file either.
 func (d *show) nothingLeft(files bool) {
 	d.t.Helper()
 	limit := time.After(patience)
@@ -112,7 +112,7 @@ func (d *show) nothingLeft(files bool) {
 	}
 }
 
-// running are the command lines of living processes that name the directory.
+// running returns the command lines of live processes that name the directory.
 func running(t *testing.T, dir string) []string {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -189,7 +189,7 @@ func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
 	d.nothingLeft(true)
 }
 
-// Nothing can be done by a process that is killed, but for what the kernel does for it, and the next one.
+// A killed demo cannot clean up: the kernel ends its replicas, and the next demo removes its directory.
 func TestADemoThatIsKilledLeavesNoReplicaAndTheNextOneTidiesUp(t *testing.T) {
 	t.Parallel()
 	d := openShow(t, "solotick", "demo")

@@ -15,8 +15,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// An app that sends its job's caller on to the admin address, and a job in Redis that calls that address on every replica,
-// drained the whole service, and did so again after each restart.
+// An app that sends its job's caller on to the admin address, and a job in Redis that calls that address on every
+// replica, drained the whole service, and did so again after each restart.
 func TestNoJobDrainsTheReplicaThatRunsIt(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -65,7 +65,7 @@ jobs:
 	if code, body := r.get("/readyz"); code != http.StatusOK {
 		t.Errorf("/readyz: %d %s", code, body)
 	}
-	// Were the address one that is not recognized, the API itself refuses.
+	// If the job did not recognize the address, the API itself would refuse.
 	asked, err := http.NewRequest("POST", drain, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
-// answerLimit is how much longer than its timeout a drain is waited for: the replica answers in time.
+// answerLimit is how much longer than --timeout the command waits for the replica's answer.
 const answerLimit = 5 * time.Second
 
 func (a *app) drainCommand() *cobra.Command {
@@ -29,13 +29,14 @@ func (a *app) drainCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "drain",
-		Short: "Have the replica beside take no more ticks, and wait for its runs",
-		Long: `Have the replica on this machine take no more ticks, for good, and wait until its runs have ended, which the table's
-shutdownGrace bounds. Other replicas take the ticks. It asks the replica itself, at the table's admin address: this is
-for a preStop hook, before the app beside it ends. With --admin the table is not read: a replica whose table was broken, or
-got another address, after it started can be drained too.
+		Short: "Make the replica on this machine take no more ticks, and wait for its runs",
+		Long: `Make the replica on this machine take no more ticks, for good, and wait until its runs have ended. The table's
+shutdownGrace limits the wait. Other replicas take the ticks.
 
-The exit code is 0 when the replica has drained, and 3 when the timeout passes first; then the drain goes on.`,
+Use it in a preStop hook, before the app beside the replica ends. The command asks the replica at the table's admin address.
+With --admin it does not read the table, and so can drain a replica whose table was changed or broken since it started.
+
+The exit code is 0 if the replica has drained, and 3 if the timeout passes first. The drain goes on after a timeout.`,
 		Example: `  solotick drain -c table.yaml
   solotick drain -c table.yaml --timeout 20s
   solotick drain --admin 127.0.0.1:9748`,
@@ -46,7 +47,7 @@ The exit code is 0 when the replica has drained, and 3 when the timeout passes f
 				return err
 			}
 			if c.Flags().Changed("timeout") && timeout <= 0 {
-				return &failure{code: exitUsage, err: fmt.Errorf("--timeout %s is no time at all", timeout), hint: "--timeout 20s"}
+				return &failure{code: exitUsage, err: fmt.Errorf("--timeout %s is not a positive duration", timeout), hint: "--timeout 20s"}
 			}
 			ctx, stop := interruptible()
 			defer stop()
@@ -73,7 +74,7 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 				hint: "--admin 127.0.0.1:9748 drains without a table"}
 		}
 		if t.Admin == "" {
-			return &failure{code: exitCannot, err: errors.New("the table has no admin address: the replica takes no requests"), hint: `admin: "127.0.0.1:9748"`}
+			return &failure{code: exitCannot, err: errors.New("the table has no admin address: the replica accepts no requests"), hint: `admin: "127.0.0.1:9748"`}
 		}
 		admin = t.Admin
 	}
@@ -103,16 +104,15 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 	return nil
 }
 
-// maxAnswer bounds what is read of a replica's answer, in bytes.
+// maxAnswer bounds how much of a replica's answer is read, in bytes.
 const maxAnswer = 64 << 10
 
-// askReplica asks the replica to drain. A redirect is an answer like any other, and no proxy is used: the replica is on this
-// machine.
+// askReplica asks the replica to drain. It follows no redirect and uses no proxy: the replica is on this machine.
 func askReplica(ctx context.Context, addr, target string) (*view.Drained, error) {
-	nobody := &failure{code: exitCannot, err: fmt.Errorf("no replica answers at %s", addr),
-		hint: "it does while it runs; --admin names another address than the table's"}
+	noReplica := &failure{code: exitCannot, err: fmt.Errorf("no replica answers at %s", addr),
+		hint: "is it running? --admin names an address other than the table's"}
 	if _, _, err := net.SplitHostPort(addr); err != nil { // net/http would ask port 80
-		return nil, nobody
+		return nil, noReplica
 	}
 	body, err := post(ctx, "http://"+addr+target)
 	var got view.Drained
@@ -122,9 +122,9 @@ func askReplica(ctx context.Context, addr, target string) (*view.Drained, error)
 	failed, ok := errors.AsType[*net.OpError](err)
 	switch {
 	case ok && failed.Op == "dial":
-		return nil, nobody
+		return nil, noReplica
 	case ctx.Err() != nil:
-		return nil, &failure{code: exitCannot, err: errors.New("not waiting any longer; the drain goes on")}
+		return nil, &failure{code: exitCannot, err: errors.New("no longer waiting; the drain goes on")}
 	case err != nil:
 		return nil, &failure{code: exitCannot, err: fmt.Errorf("asking the replica to drain: %w", err)}
 	}
@@ -144,7 +144,7 @@ func post(ctx context.Context, address string) ([]byte, error) {
 	}
 	resp, err := client.Do(req)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return nil, failed.Err // without the address, which is said already
+		return nil, failed.Err // without the address: the caller's message has it
 	} else if err != nil {
 		return nil, err
 	}

@@ -83,14 +83,14 @@ func TestADrainThatWasNotToBeHadIsSaid(t *testing.T) {
 		}
 	}
 	for admin, says := range map[string]string{
-		nobody: "error: no replica answers at " + nobody + "\nhint: it does while it runs",
+		nobody: "error: no replica answers at " + nobody + "\nhint: is it running?",
 		"":     "error: the table has no admin address",
 	} {
 		if code, out, errOut := drains(t, admin); code != exitCannot || out != "" || !strings.HasPrefix(errOut, says) {
 			t.Errorf("at %q: %d %q %q", admin, code, out, errOut)
 		}
 	}
-	// An address without a port is not that of a web server.
+	// An address without a port does not mean port 80.
 	if code, _, errOut := drains(t, nobody, "--admin", "127.0.0.1"); code != exitCannot || !strings.HasPrefix(errOut, "error: no replica answers at 127.0.0.1\n") {
 		t.Errorf("without a port: %d %q", code, errOut)
 	}
@@ -141,14 +141,14 @@ func TestTheReplicaIsToldHowLongADrainIsWaitedFor(t *testing.T) {
 }
 
 func TestADrainIsNotWaitedForLongerThanItsTime(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // and nobody accepts
+	l, err := net.Listen("tcp", "127.0.0.1:0") // and does not accept
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := askReplica(ctx, l.Addr().String(), "/v1/drain"); err == nil || err.Error() != "not waiting any longer; the drain goes on" {
+	if _, err := askReplica(ctx, l.Addr().String(), "/v1/drain"); err == nil || err.Error() != "no longer waiting; the drain goes on" {
 		t.Errorf("%v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// fires collects which ticks of which jobs were fired how often.
+// fires counts how often each tick of each job was fired.
 type fires struct {
 	mu    sync.Mutex
 	times map[string]int // by job and tick

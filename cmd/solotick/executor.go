@@ -17,8 +17,9 @@ import (
 	"github.com/solotick/solotick/sidecar/execute/command"
 )
 
-// executor makes what runs a job. A command gets this process' environment below what the table sets, without the Redis
-// URL: its password is not the jobs' business. admin is where the API listens, nil for nowhere: it is not called.
+// executor returns the function that makes a job's executor. A command gets this process' environment, overridden by
+// what the table sets, and without the Redis URL: jobs must not see its password. Jobs refuse to call admin, the
+// listener of the API; nil means that there is none.
 func executor(log *slog.Logger, admin net.Listener) func(config.Job) execute.Executor {
 	var own netip.AddrPort
 	if admin != nil {
@@ -33,12 +34,12 @@ func executor(log *slog.Logger, admin net.Listener) func(config.Job) execute.Exe
 	}
 }
 
-// environment is this process' without the Redis URL.
+// environment returns this process' environment without the Redis URL.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, redisVariable+"=") })
 }
 
-// prober makes what asks the app whether it is ready.
+// prober returns the readiness check that the table configures.
 func prober(c config.Ready) sidecar.Prober {
 	if len(c.Exec) > 0 {
 		return command.NewReady(c, environment())

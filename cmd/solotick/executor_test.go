@@ -16,7 +16,7 @@ import (
 
 func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
 	e := executor(slog.New(slog.DiscardHandler), nil)(config.Job{
-		Exec:      &config.Exec{Command: []string{"sh", "-c", `until [ "$(nice)" = 19 ]; do :; done`}}, // it is set just after the start
+		Exec:      &config.Exec{Command: []string{"sh", "-c", `until [ "$(nice)" = 19 ]; do :; done`}}, // Solotick sets the niceness just after the start
 		Resources: config.Resources{Nice: 19},
 	})
 	done := make(chan execute.Result)
@@ -31,8 +31,8 @@ func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
 	}
 }
 
-// A command that ignores TERM is killed within the second that a run has between the end of its trust in the lease and the
-// end of the lease; left the grace of any other cancelled run, it would run beside the next.
+// A command that ignores TERM is killed within the second that a run has between the end of its trust in the lease and
+// the end of the lease; left the grace of any other cancelled run, it would run beside the next.
 func TestACommandWhoseLockIsLostIsKilledAtOnce(t *testing.T) {
 	begun := make(chan struct{})
 	log := slog.New(slog.NewTextHandler(hearing{"deaf", sync.OnceFunc(func() { close(begun) })}, nil))

@@ -20,10 +20,10 @@ const (
 	exitCannot  = 3 // it could not be done
 )
 
-// failure is an error with its exit code and, where there is one, the way out.
+// failure is an error with its exit code and, if there is one, a hint.
 type failure struct {
 	code int
-	err  error // nil when all was said already
+	err  error // nil if the output has already said everything
 	hint string
 }
 
@@ -36,7 +36,7 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// tell says what there is to say, and gives the exit code.
+// tell prints the error and the hint, and returns the exit code.
 func (f *failure) tell(out io.Writer) int {
 	if f.err != nil {
 		fmt.Fprintf(out, "error: %s\n", f.err)
@@ -47,7 +47,8 @@ func (f *failure) tell(out io.Writer) int {
 	return f.code
 }
 
-// failed makes a failure of any error that came out of a command line. The errors that are not ours are about usage.
+// failed turns any error of a command line into a failure. Errors of other packages come from cobra and are about
+// usage.
 func failed(root *cobra.Command, err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
@@ -55,7 +56,7 @@ func failed(root *cobra.Command, err error) *failure {
 	}
 	var r *service.Refusal
 	if errors.As(err, &r) {
-		return cannot(r)
+		return operatorFailure(r)
 	}
 	f = &failure{code: exitUsage, err: err, hint: "solotick --help"}
 	var verb string
@@ -65,11 +66,11 @@ func failed(root *cobra.Command, err error) *failure {
 	return f
 }
 
-// verbName is what a verb may be called. Anything else is not repeated: it may be a URL with a password whose flag was
+// verbName matches names of verbs. The error repeats nothing else: it may be a URL with a password whose flag was
 // forgotten.
 var verbName = regexp.MustCompile(`^[A-Za-z-]+$`)
 
-// unknownVerb names the verbs of c that may have been meant.
+// unknownVerb is the failure of a verb that c does not have. Its hint names similar verbs.
 func unknownVerb(c *cobra.Command, verb string) *failure {
 	path := c.CommandPath()
 	f := &failure{code: exitUsage, err: fmt.Errorf("%s takes the name of a command", path), hint: path + " --help"}
@@ -77,8 +78,8 @@ func unknownVerb(c *cobra.Command, verb string) *failure {
 		return f
 	}
 	f.err = fmt.Errorf("unknown command %q", verb)
-	// Cobra sets no distance while its own suggestions are off. Two slips make rm of ls, so short names have fewer; and of set
-	// and get only one is a single slip away from sett.
+	// Cobra sets no distance while its own suggestions are off. Two typing errors turn ls into rm, so short names allow
+	// fewer. One is tried before two: sett is one error away from set, and two from get.
 	for slips := range min(2, len(verb)/2) {
 		c.SuggestionsMinimumDistance = slips + 1
 		if near := c.SuggestionsFor(verb); len(near) > 0 {
@@ -89,7 +90,7 @@ func unknownVerb(c *cobra.Command, verb string) *failure {
 	return f
 }
 
-// badFlag says what a flag takes, in words of the command line instead of Go's.
+// badFlag says what kind of value a flag takes, without Go's type names.
 func badFlag(c *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -101,7 +102,7 @@ func badFlag(c *cobra.Command, err error) error {
 	return &failure{code: exitUsage, err: err, hint: c.CommandPath() + " --help"}
 }
 
-// noArguments does not repeat what was given: it may be a URL with a password whose flag was forgotten.
+// noArguments refuses arguments without repeating them: one may be a URL with a password whose flag was forgotten.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -26,7 +26,8 @@ const (
 	floodedTicks   = 8
 )
 
-// flooded is patient with a busy machine, and not with a replica that has no descriptors left: that fails at once.
+// flooded is a table whose jobs wait long for a busy machine. A replica without free descriptors fails at once all the
+// same.
 const flooded = `
 service: shop
 redis: {url: %q, timeout: 5s}
@@ -40,7 +41,7 @@ jobs:
   - {name: three, schedule: "@every 1s", http: {url: %[3]q}}
 `
 
-// crowd are connections that were asked over once and are then held. One that the replica closes is made anew.
+// crowd holds connections after one request over each. It replaces a connection that the replica closes.
 type crowd struct {
 	leave chan struct{}
 	gone  sync.WaitGroup
@@ -88,7 +89,7 @@ func (c *crowd) hold(addr string) {
 	}
 }
 
-// fewest is how many ticks were run of the job of which the fewest were.
+// fewest returns the smallest number of ticks that ran of any job.
 func (a *receipts) fewest() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -107,7 +108,7 @@ func TestThousandsOfIdleConnectionsCostNoTick(t *testing.T) {
 	if err := os.WriteFile(table, fmt.Appendf(nil, flooded, s.URL(), ready.URL, jobs.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The binary as it is shipped: this one's tests, and a race detector, take memory of their own.
+	// It is the binary as it is shipped: tests and the race detector would take memory of their own.
 	shell := fmt.Sprintf("ulimit -n %d && exec %s run -c %s --log-format json", fewFiles, release(t, runtime.GOARCH), table)
 	cmd := exec.Command("sh", "-c", shell)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}

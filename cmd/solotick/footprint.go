@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// settled is when the start is over: Redis was asked, the jobs are registered, and the first ticks have come.
+	// settled is how long a start takes at most: until then the replica asks Redis, registers its jobs and fires the
+	// first ticks.
 	settled = 2 * time.Second
-	// tidied is how often memory is given back later.
+	// tidied is how often the replica returns memory after that.
 	tidied = time.Minute
 )
 
-// staySmall gives back the heap that nothing uses any more, until ctx ends. What the start, a burst or a scrape took would
-// stay: Go's runtime returns memory that it expects to need again late or never. With 100 jobs at rest 19.4 MiB are
-// resident instead of 21.3, and a minute after a dozen scrapes 19.9 instead of 26.1. It takes 6 ms.
-func staySmall(ctx context.Context) {
+// returnMemory returns unused heap to the kernel, now and then until ctx ends. Go's runtime returns memory late or
+// never if it expects to need it again, so the memory of the start, a burst or a scrape would stay. With 100 jobs at
+// rest 19.4 MiB are resident instead of 21.3, and a minute after a dozen scrapes 19.9 instead of 26.1. It takes 6 ms.
+func returnMemory(ctx context.Context) {
 	for wait := settled; ; wait = tidied {
 		select {
 		case <-time.After(wait):

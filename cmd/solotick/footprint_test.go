@@ -16,7 +16,7 @@ func TestWhatABurstTookIsGivenBackWithinAMinute(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			staySmall(ctx)
+			returnMemory(ctx)
 		}()
 		time.Sleep(settled + time.Second)
 		for range 64 {

@@ -48,7 +48,7 @@ jobs:
 			t.Fatalf("/readyz with Redis is still %d after %s", code, patience)
 		}
 	}
-	// That it goes away again is not the pod's fault.
+	// Redis goes away again, which is not the pod's fault.
 	s.Kill()
 	away := 0
 	r.awaitLine("that Redis is gone again", func(l line) bool {

@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	// maxHistory bounds -n: what Redis keeps, roughly.
+	// maxHistory bounds -n: about as many runs as Redis keeps.
 	maxHistory = 20_000
-	// handedMost is how many handovers there are before the end of a tick, as a rule: they take no row of their own.
-	handedMost = 20
+	// handoversPerTick is how many handovers a tick usually has at most. They have no rows of their own, so the command
+	// reads that many more entries.
+	handoversPerTick = 20
 )
 
 func (a *app) historyCommand() *cobra.Command {
@@ -25,9 +26,9 @@ func (a *app) historyCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "history [JOB]",
-		Short: "Show what became of the newest runs",
-		Long: `Show what became of the newest runs of one job or of all, the last one first. Redis keeps some ten thousand runs, and as
-many of those that failed. JOB may be one that is not in the table any more.`,
+		Short: "Show the newest runs and how they ended",
+		Long: `Show the newest runs of one job, or of all jobs, and how they ended, the newest first. Redis keeps about ten thousand runs,
+and about ten thousand failed runs. JOB may be a job that is no longer in the table.`,
 		Example: `  solotick history -c table.yaml
   solotick history -c table.yaml send-invoices -n 50
   solotick history -c table.yaml --failed -o json`,
@@ -42,8 +43,8 @@ many of those that failed. JOB may be one that is not in the table any more.`,
 			if len(args) > 1 {
 				return oneJob(c, args)
 			}
-			return a.at(func(ctx context.Context, d *desk) error {
-				return a.history(ctx, d, strings.Join(args, ""), n, failed, o)
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				return a.history(ctx, op, strings.Join(args, ""), n, failed, o)
 			})
 		},
 	}
@@ -53,12 +54,12 @@ many of those that failed. JOB may be one that is not in the table any more.`,
 	return c
 }
 
-func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bool, o output) error {
+func (a *app) history(ctx context.Context, op *operator, job string, n int, failed bool, o output) error {
 	many := n
 	if !failed && o != "json" {
-		many = min(handedMost*n, maxHistory)
+		many = min(handoversPerTick*n, maxHistory)
 	}
-	entries, err := d.Runs(ctx, job, failed, many)
+	entries, err := op.Runs(ctx, job, failed, many)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bo
 	g := grid{width: columns, names: []int{1, 6}}
 	g.add("TICK (UTC)", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
 	for _, e := range view.Fold(entries, n) {
-		g.add(moment(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took), ago(d.now(), e.Ended), e.Replica)
+		g.add(formatTime(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took), ago(op.now(), e.Ended), e.Replica)
 		if e.Detail != "" {
 			g.note(e.Detail)
 		}
@@ -81,7 +82,7 @@ func (a *app) history(ctx context.Context, d *desk, job string, n int, failed bo
 	return err
 }
 
-// kindWords is a run's kind, with its attempt where that is not the first.
+// kindWords returns a run's kind, followed by the attempt if it is not the first.
 func kindWords(kind string, attempt int) string {
 	if attempt > 1 {
 		return fmt.Sprintf("%s, try %d", kind, attempt)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The pod's limit is 64 MiB. Without a guard the first of these ends the process, the second takes 1.9 GiB, and the others
-// some hundred MiB and more, at each look.
+// The pod's limit is 64 MiB. Without a guard the first of these ends the process, the second takes 1.9 GiB, and the
+// others some hundred MiB and more, at each look.
 func TestAReplicaOutlivesAHostileRedisAndStaysSmall(t *testing.T) {
 	for name, says := range map[string]string{
 		"a text that overflows":           "*2\r\n$9223372036854775805\r\n",

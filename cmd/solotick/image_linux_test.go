@@ -19,8 +19,8 @@ import (
 	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
-// There is no container engine where tests run. What an image build does is done here by hand: the same command of the
-// Makefile, for both architectures, and an empty directory as the root.
+// There is no container engine where tests run. So the test does the steps of an image build: it runs the same command
+// of the Makefile, for both architectures, with an empty directory as the root.
 
 const (
 	repository = "../.."

@@ -12,7 +12,8 @@ import (
 	"github.com/solotick/solotick/internal/convert"
 )
 
-// maxImport bounds what is read of one file; the import says more clearly that it is too much.
+// maxImport bounds how much of one file is read. It exceeds the limit of package convert, which then says that the file
+// is too large.
 const maxImport = 17 << 20
 
 func (a *app) importCommand() *cobra.Command {
@@ -23,12 +24,13 @@ func (a *app) importCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "import FILE...",
-		Short: "Make a table of a crontab or of Kubernetes CronJobs",
-		Long: `Make a table of crontabs, or of manifests with Kubernetes CronJobs, and print it. A FILE of - is standard input.
+		Short: "Convert a crontab or Kubernetes CronJobs into a table",
+		Long: `Convert crontabs, or manifests with Kubernetes CronJobs, into a table, and print it. A FILE of - is standard input.
 
-What a job meant is kept: its times, its command and variables, that runs may overlap. What has no place in a table stands
-as a comment that begins with "import:" at the job that it belongs to; a job that cannot be carried over is commented out,
-with the reason. Standard error gets a summary. The exit code is 0 also then, and 1 when a file cannot be read as either.`,
+A job keeps its times, its command, its variables, and that its runs may overlap. If a setting has no place in a table, a
+comment that begins with "import:" stands at its job. If a job cannot be converted, its block is commented out, with the
+reason. A summary goes to standard error. The exit code is 0 even if jobs are commented out, and 1 if a file is neither a
+crontab nor a manifest.`,
 		Example: `  crontab -l | solotick import - --time-zone Europe/Berlin > table.yaml
   solotick import /etc/crontab --service web
   kubectl get cronjob -o yaml | solotick import - --service billing > table.yaml`,
@@ -43,13 +45,13 @@ with the reason. Standard error gets a summary. The exit code is 0 also then, an
 				return &failure{code: exitUsage, err: fmt.Errorf("--from %q is neither crontab nor kubernetes", from), hint: "--from crontab"}
 			}
 			if _, err := time.LoadLocation(o.TimeZone); err != nil || o.TimeZone == "Local" {
-				return &failure{code: exitUsage, err: fmt.Errorf("--time-zone %q is no time zone that is known here", o.TimeZone),
+				return &failure{code: exitUsage, err: fmt.Errorf("--time-zone %q is not a time zone known on this machine", o.TimeZone),
 					hint: "--time-zone Europe/Berlin"}
 			}
 			if c.Flags().Changed("user-column") {
 				o.UserColumn = &userColumn
 			}
-			if c.Flags().Changed("redis") { // the variable may hold a password, which has no place in a file
+			if c.Flags().Changed("redis") { // not from the variable: it may hold a password, which must not get into a file
 				o.Redis = a.redis
 			}
 			return a.convert(c.InOrStdin(), args, o)
@@ -64,13 +66,13 @@ with the reason. Standard error gets a summary. The exit code is 0 also then, an
 	return c
 }
 
-// convert prints the table that the files make.
+// convert prints the table made from the files.
 func (a *app) convert(stdin io.Reader, names []string, o convert.Options) error {
 	var files []convert.Input
 	for _, name := range names {
 		f, err := readImport(stdin, name)
 		if err != nil {
-			return &failure{code: exitCannot, err: fmt.Errorf("reading what to import: %w", err)}
+			return &failure{code: exitCannot, err: fmt.Errorf("reading the file to import: %w", err)}
 		}
 		files = append(files, f)
 	}

@@ -20,9 +20,9 @@ import (
 func (a *app) jobCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "job",
-		Short: "Apply, list and remove jobs outside the table",
-		Long: `Jobs can be made without changing the table: they are kept in Redis, and all replicas have them within a second. Such a job
-sends requests to the replica's machine alone; commands, other hosts and pings are for the table.`,
+		Short: "Apply, list and delete dynamic jobs",
+		Long: `A dynamic job is a job that is not in the table, but kept in Redis. All replicas have it within a second. A dynamic job can
+only send requests to the replica's own machine. Commands, requests to other hosts, and notify need a job in the table.`,
 		Example: `  solotick job apply -c table.yaml -f remind.yaml
   solotick job list -c table.yaml
   solotick job rm -c table.yaml remind-customers`,
@@ -40,9 +40,9 @@ func (a *app) jobApplyCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Make or change a job outside the table",
-		Long: `Make or change a job outside the table. The file holds one job as the table has them, in YAML or JSON, with its name; ${…}
-in it is text, and not a variable.`,
+		Short: "Create or change a dynamic job",
+		Long: `Create or change a dynamic job. The file holds one job with its name and the same keys as in the table, in YAML or JSON.
+${…} in the file is plain text, not a variable.`,
 		Example: `  solotick job apply -c table.yaml -f remind.yaml
   solotick job apply -c table.yaml -f - <remind.yaml`,
 		Args:              noArguments,
@@ -55,7 +55,7 @@ in it is text, and not a variable.`,
 			if err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error { return a.applyJob(ctx, d, j, o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.applyJob(ctx, op, j, o) })
 		},
 	}
 	o.flag(c)
@@ -81,7 +81,7 @@ func (a *app) readJob(file string) (*config.Job, error) {
 	j, err := config.ParseJob(named.Name, data)
 	var problems config.Problems
 	if errors.As(err, &problems) {
-		if named.Name == "" { // since the file cannot be read, of which all is said
+		if named.Name == "" { // the file cannot be read, and the other problems say why
 			problems = slices.DeleteFunc(problems, func(p config.Problem) bool { return p.Line == 0 })
 		}
 		return nil, a.inFile(file, problems)
@@ -100,14 +100,14 @@ func readSource(file, what string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1)) // and what is longer is refused when it is parsed
+	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1)) // one byte too many, so that parsing refuses a file that is too large
 	if err != nil {
 		return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the %s: %w", what, err)}
 	}
 	return data, nil
 }
 
-// inFile shows what is wrong with a job or timer in a file, each problem with its place there.
+// inFile shows the problems of a job or timer in a file, each with its line and column.
 func (a *app) inFile(file string, problems config.Problems) error {
 	for _, p := range problems {
 		p.File = file
@@ -116,16 +116,16 @@ func (a *app) inFile(file string, problems config.Problems) error {
 	return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", file, plural(len(problems), "problem"))}
 }
 
-func (a *app) applyJob(ctx context.Context, d *desk, j *config.Job, o output) error {
-	created, err := d.SetJob(ctx, j)
+func (a *app) applyJob(ctx context.Context, op *operator, j *config.Job, o output) error {
+	created, err := op.SetJob(ctx, j)
 	if err != nil {
 		return err
 	}
-	a.warnIfAlone(ctx, d)
+	a.warnIfNoReplica(ctx, op)
 	if o == "json" {
 		return a.printJSON(view.SetJob{Job: j.Name, Created: created})
 	}
-	said := map[bool]string{true: "made", false: "applied"}[created]
+	said := map[bool]string{true: "created", false: "applied"}[created]
 	_, err = fmt.Fprintf(a.out, "%s %s\n", said, j.Name)
 	return err
 }
@@ -134,7 +134,7 @@ func (a *app) jobListCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use:               "list",
-		Short:             "Show the jobs outside the table",
+		Short:             "Show the dynamic jobs",
 		Example:           `  solotick job list -c table.yaml`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -142,7 +142,7 @@ func (a *app) jobListCommand() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error { return a.listJobs(ctx, d, o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.listJobs(ctx, op, o) })
 		},
 	}
 	o.flag(c)
@@ -159,8 +159,8 @@ type madeJobJSON struct {
 	Definition json.RawMessage `json:"definition"`
 }
 
-func (a *app) listJobs(ctx context.Context, d *desk, o output) error {
-	all, err := d.Jobs(ctx)
+func (a *app) listJobs(ctx context.Context, op *operator, o output) error {
+	all, err := op.Jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,11 +172,11 @@ func (a *app) listJobs(ctx context.Context, d *desk, o output) error {
 		if !j.Dynamic {
 			continue
 		}
-		next := j.Schedule.Next(d.now())
+		next := j.Schedule.Next(op.now())
 		rows = append(rows, madeJobJSON{j.Name, j.Schedule.String(), j.TimeZone, view.Stamp(next), view.Definition(j)})
 		shown := "-"
 		if !next.IsZero() {
-			shown = "in " + span(next.Sub(d.now()))
+			shown = "in " + formatDuration(next.Sub(op.now()))
 		}
 		g.add(j.Name, j.Schedule.String(), j.TimeZone, shown)
 	}
@@ -191,9 +191,9 @@ func (a *app) jobGetCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use:   "get NAME",
-		Short: "Show a job outside the table as it was made",
-		Long: `Show a job outside the table as it was made, in JSON that job apply -f accepts. The job's headers and body are included, with
-any secrets in them.`,
+		Short: "Show the definition of a dynamic job",
+		Long: `Show the definition of a dynamic job, in JSON that job apply -f accepts. It includes the job's headers and body, with any
+secrets in them.`,
 		Example: `  solotick job get -c table.yaml remind-customers >remind.json
   solotick job apply -c table.yaml -f remind.json`,
 		Args:              oneJob,
@@ -202,15 +202,15 @@ any secrets in them.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error { return a.getJob(ctx, d, args[0]) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.getJob(ctx, op, args[0]) })
 		},
 	}
 	o.flag(c)
 	return c
 }
 
-func (a *app) getJob(ctx context.Context, d *desk, name string) error {
-	j, err := d.Made(ctx, name)
+func (a *app) getJob(ctx context.Context, op *operator, name string) error {
+	j, err := op.Made(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -221,8 +221,8 @@ func (a *app) jobRmCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use:               "rm NAME",
-		Short:             "Remove a job outside the table",
-		Long:              `Remove a job outside the table. A run of it that is under way ends as if the job were still there.`,
+		Short:             "Delete a dynamic job",
+		Long:              `Delete a dynamic job. Its runs that are under way go on to their end.`,
 		Example:           `  solotick job rm -c table.yaml remind-customers`,
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -230,20 +230,20 @@ func (a *app) jobRmCommand() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error { return a.rmJob(ctx, d, args[0], o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.rmJob(ctx, op, args[0], o) })
 		},
 	}
 	o.flag(c)
 	return c
 }
 
-func (a *app) rmJob(ctx context.Context, d *desk, name string, o output) error {
-	if err := d.DeleteJob(ctx, name); err != nil {
+func (a *app) rmJob(ctx context.Context, op *operator, name string, o output) error {
+	if err := op.DeleteJob(ctx, name); err != nil {
 		return err
 	}
 	if o == "json" {
 		return a.printJSON(view.DeletedJob{Job: name, Deleted: true})
 	}
-	_, err := fmt.Fprintf(a.out, "removed %s\n", name)
+	_, err := fmt.Fprintf(a.out, "deleted %s\n", name)
 	return err
 }

@@ -14,17 +14,16 @@ import (
 // stateVariable stands in for --state-dir.
 const stateVariable = "SOLOTICK_STATE_DIR"
 
-// lastGood is the name of the file in the state directory with the table that was last in force, as it was written:
-// variables are not replaced.
+// lastGood names the file in the state directory that holds the table that was last in force, with its variables not
+// replaced.
 const lastGood = "last-good-table.yaml"
 
-// stateDir is where a replica keeps what a restart in the same place goes on with. "" keeps nothing.
+// stateDir is the directory where a replica keeps its last good table for a restart. "" keeps nothing.
 type stateDir string
 
 func (d stateDir) file() string { return filepath.Join(string(d), lastGood) }
 
-// keep writes down the table that is in force. Without it the replica does as well until it is started again, so a failure
-// is only told.
+// keep writes down the table that is in force. Only a restart needs the copy, so a failure is logged and nothing more.
 func (d stateDir) keep(table []byte, log *slog.Logger) {
 	if d == "" {
 		return
@@ -37,12 +36,12 @@ func (d stateDir) keep(table []byte, log *slog.Logger) {
 	}
 }
 
-// write puts the file there as a whole, whenever the process or the machine ends.
+// write replaces the file as a whole: a crash of the process or the machine never leaves half a table.
 func (d stateDir) write(table []byte) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(string(d), lastGood+".*") // for this user's eyes only, like the table itself
+	f, err := os.CreateTemp(string(d), lastGood+".*") // CreateTemp lets only this user read it: the table may hold secrets
 	if err != nil {
 		return err
 	}
@@ -57,7 +56,7 @@ func (d stateDir) write(table []byte) error {
 	return err
 }
 
-// last reads the table that was last in force; without an error nil when none was kept.
+// last reads the table that was last in force. It returns nil without an error if none was kept.
 func (d stateDir) last() (*config.Table, error) {
 	if d == "" {
 		return nil, nil
@@ -69,7 +68,7 @@ func (d stateDir) last() (*config.Table, error) {
 	return t, err
 }
 
-// load reads the table, and what it is made of.
+// load reads the table and also returns its source.
 func (a *app) load() (t *config.Table, source []byte, err error) {
 	source, err = config.ReadFile(a.config)
 	if err == nil {
@@ -78,9 +77,9 @@ func (a *app) load() (t *config.Table, source []byte, err error) {
 	return t, source, err
 }
 
-// tableToRun is the table, or the last good one with the reason why not the table. A replica that has run in this place is
-// restarted for reasons of its own: it does not leave its service, and take the app with it, because somebody broke the
-// table since. In a new place there is no last good table, so a rollout of a broken one stops at the first replica.
+// tableToRun returns the table, or else the last good one; broken then says what is wrong with the table. A restart has
+// reasons of its own: a table that was broken since must not keep the replica, and the app with it, from coming back. A
+// new place has no last good table, so a rollout of a broken table stops at its first replica.
 func (a *app) tableToRun(log *slog.Logger) (t *config.Table, source []byte, broken, err error) {
 	t, source, broken = a.load()
 	if broken == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
-// place is where a replica is started again and again: a table and a state directory.
+// place has a table and a state directory, where the test starts a replica again and again.
 type place struct {
 	t            *testing.T
 	table, state string

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// takeName takes a name for this process alone, on this machine and for a service: an abstract socket, which needs no
-// directory, and which ends with its process. Not ok: another process has it. Where no socket can be made nobody can tell, and
-// the name is this process'.
+// takeName reserves a replica name of a service for this process on this machine. It binds an abstract socket, which
+// needs no directory and ends with its process. ok is false if another process has the name. If no socket can be made,
+// takeName cannot tell, and returns true.
 func takeName(name, service string) (free func(), ok bool) {
 	address := fmt.Sprintf("@solotick-%x", sha256.Sum256([]byte(service+"/"+name)))
 	c, err := net.ListenPacket("unixgram", address)

@@ -2,6 +2,6 @@
 
 package main
 
-// takeName takes a name for this process alone. Here nobody can tell whether another process has it, so every process has its
-// pid with it.
+// takeName never reserves a name: without abstract sockets it cannot tell whether another process has it. So every
+// process adds its pid to the name.
 func takeName(string, string) (free func(), ok bool) { return nil, false }

@@ -94,7 +94,7 @@ jobs:
   - {name: yearly, schedule: "@yearly", exec: {command: ["true"]}}
 `
 
-// The README's table, in three terminals, with a Redis of one's own.
+// The test follows the README: one table, three terminals, a Redis of one's own.
 func TestProcessesThatWereGivenOneNameWarn(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

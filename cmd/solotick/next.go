@@ -24,7 +24,7 @@ func (a *app) nextCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "next [JOB]...",
 		Short: "Show the next ticks of each job",
-		Long: `Show the next ticks of each job, or of the jobs named, sorted by time. Ticks are nominal: jitter is not in them.
+		Long: `Show the next ticks of all jobs, or of the named jobs, sorted by time. Ticks are nominal times, without jitter.
 Suspended jobs have none.`,
 		Example: `  solotick next -c table.yaml
   solotick next -c table.yaml -n 3 --from 2027-03-28T00:00:00Z send-invoices
@@ -64,7 +64,7 @@ Suspended jobs have none.`,
 	return c
 }
 
-// pick gives the jobs named, or all.
+// pick returns the named jobs, or all if names is empty.
 func pick(t *config.Table, names []string) ([]config.Job, error) {
 	if len(names) == 0 {
 		return t.Jobs, nil
@@ -119,7 +119,7 @@ func (a *app) explainNone(jobs []config.Job, rows []tickJSON) {
 		case j.Suspend:
 			fmt.Fprintf(a.err, "note: job %q is suspended\n", j.Name)
 		case j.Schedule == nil:
-			fmt.Fprintf(a.err, "note: the ticks of job %q are not known: a variable of its schedule or zone is not set\n", j.Name)
+			fmt.Fprintf(a.err, "note: the ticks of job %q are not known: its schedule or zone has a variable that is not set\n", j.Name)
 		case !slices.ContainsFunc(rows, func(r tickJSON) bool { return r.Job == j.Name }):
 			fmt.Fprintf(a.err, "note: job %q has no more ticks\n", j.Name)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
-// pinged is a table of a job that fares well and one that does not.
+// pinged is a table with a job that succeeds and one that fails.
 const pinged = `
 service: shop
 redis: {url: %q, timeout: 2s}

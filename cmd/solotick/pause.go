@@ -28,8 +28,8 @@ func (a *app) pauseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pause {JOB... | --all} --reason TEXT",
 		Short: "Pause jobs on all replicas",
-		Long: `Pause jobs on all replicas until they are resumed or the given time is reached. Ticks that come due during the pause are
-dropped, not made up. Runs under way go on, and trigger and backfill still work.
+		Long: `Pause jobs on all replicas until they are resumed or the given time is reached. Replicas skip the ticks that come due during
+the pause, for good. Runs under way go on, and trigger and backfill still work.
 
 A job can have two pauses, its own and that of --all, and runs when neither is set. Pausing a job again replaces the reason
 and the end of its own pause; --all does not change it. --all pauses the jobs that exist now, not jobs that are added later.
@@ -46,17 +46,17 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 			if err := f.check(c); err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error {
-				jobs, err := d.pick(ctx, c, args, f.all)
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				jobs, err := op.pick(ctx, c, args, f.all)
 				if err != nil {
 					return err
 				}
-				return a.pause(ctx, d, jobs, f, o)
+				return a.pause(ctx, op, jobs, f, o)
 			})
 		},
 	}
 	o.flag(c)
-	c.Flags().BoolVar(&f.all, "all", false, "all jobs, those made through the API too")
+	c.Flags().BoolVar(&f.all, "all", false, "all jobs, with the dynamic ones")
 	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf("why: `text` of at most %d characters, shown by status", service.MaxReason))
 	c.Flags().StringVar(&f.until, "until", "", "end of the pause: `time`, RFC 3339 (default: until it is resumed)")
 	c.Flags().DurationVar(&f.span, "for", 0, "length of the pause: `duration` as 90m or 2h")
@@ -74,34 +74,34 @@ func (f *pauseFlags) check(c *cobra.Command) error {
 		return err
 	}
 	if length.Text != "" && f.span <= 0 {
-		return &failure{code: exitUsage, err: fmt.Errorf("--for %s is no time at all", f.span), hint: "--for 2h"}
+		return &failure{code: exitUsage, err: fmt.Errorf("--for %s is not a positive duration", f.span), hint: "--for 2h"}
 	}
 	return nil
 }
 
-// end is when the pause ends; zero when it does not by itself.
-func (f *pauseFlags) end(d *desk) (time.Time, error) {
+// end returns when the pause ends; zero if it lasts until it is resumed.
+func (f *pauseFlags) end(op *operator) (time.Time, error) {
 	switch {
 	case f.span > 0:
-		return d.PauseEnd(f.span)
+		return op.PauseEnd(f.span)
 	case f.until == "":
 		return time.Time{}, nil
 	}
 	until, err := instant("until", f.until)
-	if now := d.now(); err == nil && !until.After(now) {
+	if now := op.now(); err == nil && !until.After(now) {
 		err = &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until, view.Stamp(now))}
 	}
 	return until, err
 }
 
-func (a *app) pause(ctx context.Context, d *desk, jobs []string, f pauseFlags, o output) error {
-	until, err := f.end(d)
+func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFlags, o output) error {
+	until, err := f.end(op)
 	if err != nil {
 		return err
 	}
 	rows := []view.Paused{}
 	failed := each(jobs, func(job string) error {
-		if err := d.Pause(ctx, job, f.reason, until, f.all); err != nil {
+		if err := op.Pause(ctx, job, f.reason, until, f.all); err != nil {
 			return err
 		}
 		rows = append(rows, view.NewPaused(job, f.reason, until))
@@ -117,10 +117,10 @@ func untilWords(until time.Time) string {
 	if until.IsZero() {
 		return "until it is resumed"
 	}
-	return "until " + moment(until) + " UTC"
+	return "until " + formatTime(until) + " UTC"
 }
 
-// each acts on one job after the other. A job that Redis does not know does not keep the others from it.
+// each calls act for one job after the other, and goes on after a job that Redis does not know.
 func each(jobs []string, act func(job string) error) error {
 	var unknown error
 	for _, job := range jobs {
@@ -135,7 +135,7 @@ func each(jobs []string, act func(job string) error) error {
 	return unknown
 }
 
-// printEach prints, as JSON, for which jobs it was done, and passes on why it was not for the others.
+// printEach prints the rows of the jobs that succeeded, if the output is JSON, and returns the error of the others.
 func (a *app) printEach(rows any, o output, failed error) error {
 	if o == "json" {
 		if err := a.printJSON(rows); err != nil {

@@ -2,7 +2,7 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// private keeps this process' memory and environment, in which Redis' password may be, from other processes of its user:
-// the commands of jobs are some. The kernel then refuses them /proc/PID/environ and /proc/PID/mem, and a debugger. It also
+// private hides this process' memory and environment, which may hold Redis' password, from other processes of its user,
+// such as the commands of jobs. The kernel then refuses them /proc/PID/environ, /proc/PID/mem and ptrace. It also
 // writes no core file, which would hold the same.
-func private() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) } // an old kernel's refusal leaves it as it was
+func private() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) } // if the kernel refuses, nothing changes

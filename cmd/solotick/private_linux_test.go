@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// A command of a job has the user of its replica, and is not given the URL of Redis: it must not find it in /proc either.
+// A job's command runs as the replica's user and does not get the URL of Redis. It must not find the URL in /proc
+// either.
 func TestTheEnvironmentOfAReplicaIsNotReadByOthersOfItsUser(t *testing.T) {
 	t.Parallel()
 	const secret = "SOLOTICK_REDIS_URL=redis://:s3cret@127.0.0.1:1/0"
-	dir, err := os.MkdirTemp("", "solotick") // that of t is for root alone
+	dir, err := os.MkdirTemp("", "solotick") // only root can enter t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,5 +2,5 @@
 
 package main
 
-// private is for Linux, where a process' environment is a file.
+// private does nothing: only on Linux is a process' environment a file.
 func private() {}

@@ -16,11 +16,11 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// embeddedAddr is where the embedded store is; tests have their own, so that they never meet one in use.
+// embeddedAddr is the address of the embedded store. Tests set another one, so that they never meet a store in use.
 var embeddedAddr = embedded.Addr
 
-// redisURL is the flag's or else the table's; "" means the table's Sentinels or Cluster. There is no default: a replica
-// alone would fire every tick.
+// redisURL returns the URL of the flag or else of the table; "" means the table's Sentinels or Cluster. There is no
+// default: each replica would connect to a Redis of its own and fire every tick.
 func (a *app) redisURL(t *config.Table) (string, error) {
 	switch {
 	case a.redis != "":
@@ -32,7 +32,7 @@ func (a *app) redisURL(t *config.Table) (string, error) {
 		hint: "add to the table `redis: {url: redis://HOST:6379/0}`, or `redis: {url: embedded}` to try it out on one machine"}
 }
 
-// connect makes a client of what the address names, or else the table; nothing is sent yet.
+// connect makes a client for the address, or if it is "" for the table's Sentinels or Cluster. It sends nothing yet.
 func connect(c config.Redis, address string) (redis.UniversalClient, error) {
 	if address == config.Embedded {
 		if c.WaitReplicas > 0 {
@@ -63,7 +63,7 @@ func connect(c config.Redis, address string) (redis.UniversalClient, error) {
 	return lock.NewClient(o, c.Timeout), nil
 }
 
-// servers says where Redis is: at the address, or else what the table's Sentinels or Cluster know.
+// servers returns the client options for the address, or if it is "" for the table's Sentinels or Cluster.
 func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 	o := redis.UniversalOptions{}
 	switch {
@@ -72,7 +72,7 @@ func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 		if err != nil {
 			return o, err
 		}
-		if c.TLS != nil && u.TLSConfig == nil { // a password must not go out in the clear because a flag took the URL's place
+		if c.TLS != nil && u.TLSConfig == nil { // otherwise --redis would send the table's password unencrypted
 			return o, &failure{code: exitCannot, err: errors.New("the table has redis.tls, and the Redis URL does not ask for TLS"),
 				hint: "write rediss:// to encrypt the connection"}
 		}
@@ -90,24 +90,24 @@ func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 		}
 	}
 	if c.TLS != nil {
-		o.TLSConfig = &tls.Config{} // without a name: what is expected is that of each address
+		o.TLSConfig = &tls.Config{} // without a name: each address has its own
 	}
 	return o, nil
 }
 
-// readPassword reads a file that holds a password, and perhaps ends its line.
+// readPassword reads a file that holds a password and perhaps a line break after it.
 func readPassword(file string) (string, error) {
-	password, err := readBounded(file, mostPassword)
+	password, err := readBounded(file, maxPassword)
 	return strings.TrimRight(string(password), "\r\n"), err
 }
 
-// parseURL reads a Redis URL, without a word of it in the error: it may hold a password. One that is not the table's has
-// to pass the table's check, too: what lacks a host, since a variable is empty, would be localhost to go-redis.
+// parseURL reads a Redis URL. The error repeats nothing of it, because it may hold a password. A URL of --redis must
+// pass the table's check too: go-redis would read one without a host, as an empty variable makes it, as localhost.
 func parseURL(address string) (*redis.Options, error) {
 	u, err := url.Parse(address)
 	if err == nil && u.Scheme != "unix" && u.RawQuery != "" {
-		return nil, &failure{code: exitCannot, err: errors.New("the Redis URL has options behind ?, which have no effect"),
-			hint: "the keys under redis in the table take their place: timeout, username, tls"}
+		return nil, &failure{code: exitCannot, err: errors.New("the Redis URL has options after ?, which have no effect"),
+			hint: "use the keys under redis in the table instead: timeout, username, tls"}
 	}
 	if err := config.CheckRedisURL(address); err != nil {
 		return nil, &failure{code: exitCannot, err: fmt.Errorf("the Redis URL of --redis or %s cannot be read: %w", redisVariable, err),
@@ -121,14 +121,14 @@ func parseURL(address string) (*redis.Options, error) {
 	return o, nil
 }
 
-// tlsConfig adds the table's files and name to what the address asks for.
+// tlsConfig adds the table's files and server name to the TLS settings of the address.
 func tlsConfig(c *config.TLS, from *tls.Config) (*tls.Config, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
 	if t.ServerName == "" {
 		t.ServerName = from.ServerName
 	}
 	if c.CAFile != "" {
-		pem, err := readBounded(c.CAFile, mostCertificate)
+		pem, err := readBounded(c.CAFile, maxCertificate)
 		if err != nil {
 			return nil, err
 		}
@@ -138,13 +138,14 @@ func tlsConfig(c *config.TLS, from *tls.Config) (*tls.Config, error) {
 		}
 	}
 	if c.CertFile != "" {
-		// Read at every handshake, so that a renewed certificate works; and once now, so that a wrong name shows.
+		// The files are read at every handshake, so that a renewed certificate works, and once now, so that a wrong
+		// file name shows.
 		load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			cert, err := readBounded(c.CertFile, mostCertificate)
+			cert, err := readBounded(c.CertFile, maxCertificate)
 			if err != nil {
 				return nil, err
 			}
-			key, err := readBounded(c.KeyFile, mostCertificate)
+			key, err := readBounded(c.KeyFile, maxCertificate)
 			if err != nil {
 				return nil, err
 			}

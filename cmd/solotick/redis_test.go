@@ -40,7 +40,7 @@ func runsOnce(t *testing.T, table string, env []string, args ...string) *replica
 func TestARedisNamedByTheFlagIsUsed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	// The table's own is nowhere, and so is the variable's.
+	// The addresses in the table and in the variable do not exist.
 	runsOnce(t, fmt.Sprintf(everySecond, ", url: redis://127.0.0.1:1/0"), []string{"SOLOTICK_REDIS_URL=redis://127.0.0.1:2/0"},
 		"--redis", s.URL())
 }

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// redisLog takes what the Redis client would write to standard error by itself. It is for debugging alone: what matters
-// of it comes back as an error, too, and is logged as that.
+// redisLog receives the lines that the Redis client would write to standard error, and logs them at level debug.
+// Whatever matters also comes back as an error, and is logged as one.
 type redisLog struct{ log *slog.Logger }
 
 // Printf implements the client's logger.

@@ -11,7 +11,7 @@ import (
 	"github.com/solotick/solotick/internal/diagnosis"
 )
 
-// where says where Redis is, at the address or else in the table, without a word of a user or a password.
+// where names the place of Redis, as the address or else the table has it, without a user or password.
 func where(c config.Redis, address string) string {
 	switch {
 	case address == config.Embedded:
@@ -33,14 +33,14 @@ func where(c config.Redis, address string) string {
 	return ""
 }
 
-// unreachable is the failure of the first request to Redis, which says whether it is of use at all.
+// unreachable is the failure of the first request to Redis.
 func unreachable(where string, err error) *failure {
 	d := diagnosis.Of(err)
 	redis := "Redis (" + where + ")"
 	return &failure{code: exitCannot, err: fmt.Errorf("%s %s: %s", redis, d.Says, d.Reason), hint: d.Hint}
 }
 
-// warnOfPassword warns of a password in --redis. A variable of the environment is seen by the same user alone.
+// warnOfPassword warns of a password in --redis. Only the same user can see one in an environment variable.
 func (a *app) warnOfPassword(c *cobra.Command) {
 	u, err := url.Parse(a.redis)
 	if flag := c.Flag("redis"); err != nil || flag == nil || !flag.Changed {

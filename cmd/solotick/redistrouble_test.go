@@ -14,7 +14,8 @@ import (
 	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
-// speaker is what listens, and answers whatever is said to it on a connection: each time the next of these, the last for ever.
+// speaker listens and answers everything it receives on a connection: first with the first of says, and so on, then
+// always with the last.
 func speaker(t *testing.T, says ...string) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,7 +46,7 @@ func speaker(t *testing.T, says ...string) (addr string) {
 	return l.Addr().String()
 }
 
-// tableWith writes a table with that under redis.
+// tableWith writes a table with the given text under redis.
 func tableWith(t *testing.T, redis string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "table.yaml")
@@ -137,7 +138,7 @@ func TestWordsOfRedisDoNotReachTheTerminalRaw(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	}
-	if f := cannot(fmt.Errorf("asking: %w", fmt.Errorf("ERR \x1b[2J\nhint: x"))); f.Error() != "asking: ERR [2J hint: x" {
+	if f := operatorFailure(fmt.Errorf("asking: %w", fmt.Errorf("ERR \x1b[2J\nhint: x"))); f.Error() != "asking: ERR [2J hint: x" {
 		t.Errorf("%q", f.Error())
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/solotick/solotick/sidecar"
 )
 
-// lookAtTable is how often the table's file is looked at. What has changed is read at the second look that finds it the
-// same, so that no half of it is.
+// lookAtTable is how often the replica looks at the table's file. It reads a changed file at the second look that finds
+// it the same, so that it never reads half a change.
 const lookAtTable = time.Second
 
-// reloadWhenTold puts the table in force anew whenever its file changes or SIGHUP arrives, until ctx ends.
+// reloadWhenTold reloads the table whenever its file changes or SIGHUP arrives, until ctx ends.
 func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, log *slog.Logger) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
@@ -26,7 +26,7 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 		config.Watch(ctx, a.config, lookAtTable, func() {
 			select {
 			case changed <- struct{}{}:
-			default: // it is about to be read
+			default: // a reload is pending already
 			}
 		})
 	})
@@ -53,7 +53,7 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 	})
 }
 
-// warn says what is odd in a table, but no error.
+// warn logs the table's warnings.
 func warn(log *slog.Logger, t *config.Table) {
 	for _, w := range t.Warnings {
 		log.Warn(w.Message, "file", w.File, "line", w.Line)

@@ -12,7 +12,7 @@ import (
 	"github.com/solotick/solotick/internal/proof/redistest"
 )
 
-// saying is a table of one job, which runs every second and says a word.
+// saying is a table with one job, which runs every second and prints a word.
 const saying = `
 service: shop
 redis: {url: %q, timeout: 2s}
@@ -22,8 +22,8 @@ jobs:
   - {name: say, schedule: "@every 1s", exec: {command: [echo, %q]}}
 `
 
-// volume is a ConfigMap as the kubelet mounts it: the file is a link into ..data, which is a link to a directory that is
-// made anew for each content and put in place by one rename.
+// volume is a ConfigMap as the kubelet mounts it. The file is a link into ..data, which is a link to a directory. For
+// each change the kubelet makes a new directory and replaces the link by a rename.
 type volume struct {
 	t   *testing.T
 	dir string
@@ -109,7 +109,7 @@ func TestSIGHUPReadsTheTableAgain(t *testing.T) {
 	r.stop()
 }
 
-// hash is the table's, as the metrics tell it.
+// hash returns the table's hash in the metrics.
 func hash(metrics string) string {
 	_, after, _ := strings.Cut(metrics, `solotick_table_info{hash="`)
 	value, _, _ := strings.Cut(after, `"`)

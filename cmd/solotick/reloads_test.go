@@ -36,7 +36,7 @@ func (a *receipts) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	a.got[job][tick]++
 }
 
-// once checks that each tick of a job that ticks every second was run once, from the first to the last that was run.
+// once checks a job that ticks every second: every tick from the first to the last one received ran once.
 func (a *receipts) once(t *testing.T, job string) (ticks int) {
 	t.Helper()
 	a.mu.Lock()
@@ -59,7 +59,7 @@ func (a *receipts) once(t *testing.T, job string) (ticks int) {
 	return ticks
 }
 
-// loaded is a table of 20 jobs that run every second, of which the n-th version has changed one and renamed another.
+// loaded returns a table with 20 jobs that run every second. Each version changes one job and renames another.
 func loaded(redis, app string, n int) string {
 	table := fmt.Sprintf("service: shop\nredis: {url: %q, timeout: 2s}\nlisten: \"127.0.0.1:0\"\nadmin: \"\"\njobs:\n", redis)
 	for i := range 20 {
@@ -135,7 +135,7 @@ func tableHash(t *testing.T, path string) string {
 	return table.Hash
 }
 
-// figures are what a leak would show in.
+// figures are the numbers in which a leak would show.
 type figures struct {
 	goroutines, series int
 	heap               int // bytes at which garbage is collected next: about twice what was live after the last time

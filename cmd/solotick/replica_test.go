@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must come. Nothing depends on it but the time of a failure.
+// patience is how long a test waits for an event that must come. Only a failing test takes that long.
 const patience = 30 * time.Second
 
 // replica is one `solotick run` as a process, with a JSON log.
@@ -53,7 +53,7 @@ func (l line) text(attr string) string {
 	return s
 }
 
-// launch starts a replica with a table. env is added to a bare environment, args to the command line.
+// launch starts a replica with a table. It adds env to a bare environment and args to the command line.
 func launch(t *testing.T, table string, env []string, args ...string) *replica {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "table.yaml")
@@ -100,22 +100,22 @@ func (r *replica) read(stderr io.Reader) {
 		r.more = make(chan struct{})
 		r.mu.Unlock()
 	}
-	_ = r.cmd.Wait() // the exit code is asked for by those whom it concerns
+	_ = r.cmd.Wait() // tests that need the exit code ask for it
 }
 
-// await returns the first line of the log, past or to come, that has the message and the attributes.
+// await returns the first line of the log, past or future, that has the message and the attributes.
 func (r *replica) await(msg string, attrs ...string) line {
 	r.t.Helper()
 	return r.awaitLine(fmt.Sprintf("%q %v", msg, attrs), func(l line) bool { return l.is(msg, attrs...) })
 }
 
-// awaitLine returns the first line of the log, past or to come, that is what is wanted.
+// awaitLine returns the first line of the log, past or future, that is wanted.
 func (r *replica) awaitLine(what string, wanted func(line) bool) line {
 	r.t.Helper()
 	return awaitAny(r.t, []*replica{r}, what, wanted)
 }
 
-// awaitAny returns the first line of any replica's log, past or to come, that is what is wanted.
+// awaitAny returns the first line of any replica's log, past or future, that is wanted.
 func awaitAny(t *testing.T, replicas []*replica, what string, wanted func(line) bool) line {
 	t.Helper()
 	found := make(chan line, len(replicas))
@@ -137,7 +137,7 @@ func awaitAny(t *testing.T, replicas []*replica, what string, wanted func(line) 
 	return nil
 }
 
-// find waits for the first line that is what is wanted; nil when the replica ended without it.
+// find waits for the first line that is wanted; nil if the replica ended without it.
 func (r *replica) find(wanted func(line) bool) line {
 	for next, ended := 0, false; ; {
 		r.mu.Lock()
@@ -178,7 +178,7 @@ func (r *replica) wait() int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// stop is the orderly end.
+// stop ends the replica in order.
 func (r *replica) stop() {
 	r.t.Helper()
 	r.signal(syscall.SIGTERM)

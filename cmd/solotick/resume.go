@@ -17,9 +17,9 @@ func (a *app) resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume {JOB... | --all}",
 		Short: "Resume paused jobs",
-		Long: `Resume paused jobs. The ticks of the pause stay dropped: the next tick that is fired is the next one of the schedule.
+		Long: `Resume paused jobs. The ticks of the pause stay skipped: a job goes on with the next tick of its schedule.
 
-With the name of a job, resume lifts the job's own pause. With --all, it lifts the pause of "pause --all". Neither lifts the
+With the name of a job, resume ends the job's own pause. With --all, it ends the pause of "pause --all". Neither ends the
 other: if one of them is still set, the job stays paused, and a note says so.`,
 		Example: `  solotick resume -c table.yaml send-invoices
   solotick resume -c table.yaml --all`,
@@ -28,25 +28,25 @@ other: if one of them is still set, the job stays paused, and a note says so.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error {
-				jobs, err := d.pick(ctx, c, args, all)
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				jobs, err := op.pick(ctx, c, args, all)
 				if err != nil {
 					return err
 				}
-				return a.resume(ctx, d, jobs, all, o)
+				return a.resume(ctx, op, jobs, all, o)
 			})
 		},
 	}
 	o.flag(c)
-	c.Flags().BoolVar(&all, "all", false, "lift the pause of pause --all, for all jobs")
+	c.Flags().BoolVar(&all, "all", false, "end the pause of pause --all, for all jobs")
 	return c
 }
 
-func (a *app) resume(ctx context.Context, d *desk, jobs []string, all bool, o output) error {
+func (a *app) resume(ctx context.Context, op *operator, jobs []string, all bool, o output) error {
 	by := map[bool]string{true: " by pause --all"}[all]
 	rows := []view.Resumed{}
 	failed := each(jobs, func(job string) error {
-		resumed, err := d.Resume(ctx, job, all)
+		resumed, err := op.Resume(ctx, job, all)
 		if err != nil {
 			return err
 		}
@@ -57,14 +57,14 @@ func (a *app) resume(ctx context.Context, d *desk, jobs []string, all bool, o ou
 		}
 		return nil
 	})
-	a.noteStillPaused(ctx, d, jobs)
+	a.noteStillPaused(ctx, op, jobs)
 	return a.printEach(rows, o, failed)
 }
 
-// noteStillPaused says which of the jobs another pause still holds: whoever has resumed them expects them to run.
-func (a *app) noteStillPaused(ctx context.Context, d *desk, jobs []string) {
-	states, err := d.Store.States(ctx, jobs)
-	if err != nil { // they were resumed all the same
+// noteStillPaused names the jobs that another pause still holds: the operator has resumed them and expects them to run.
+func (a *app) noteStillPaused(ctx context.Context, op *operator, jobs []string) {
+	states, err := op.Store.States(ctx, jobs)
+	if err != nil { // the jobs are resumed; only the note is missing
 		return
 	}
 	for _, job := range jobs {

@@ -19,7 +19,7 @@ const (
 	replicaVariable = "SOLOTICK_REPLICA"
 )
 
-// app is one invocation: where it writes, and the flags of all verbs.
+// app is one invocation: its outputs, and the flags of all verbs.
 type app struct {
 	out, err  io.Writer
 	config    string
@@ -33,7 +33,7 @@ type app struct {
 
 // commandLine runs one command line and returns the exit code.
 func commandLine(args []string, out, errOut io.Writer) int {
-	written := &outlet{Writer: out}
+	written := &stickyWriter{Writer: out}
 	a := &app{out: written, err: errOut}
 	root := a.root()
 	root.SetArgs(args)
@@ -43,7 +43,7 @@ func commandLine(args []string, out, errOut io.Writer) int {
 	if err := root.Execute(); err != nil && !errors.Is(err, written.err) {
 		code = failed(root, err).tell(errOut)
 	}
-	if written.err != nil { // whatever else the verb has to say, its reader lacks a part of it
+	if written.err != nil { // the output is incomplete, whatever the verb's own result is
 		code = (&failure{code: exitCannot, err: fmt.Errorf("the output could not be written: %w", written.err)}).tell(errOut)
 	}
 	return code
@@ -61,22 +61,22 @@ is fired by exactly one replica.`,
 		Version:            buildVersion(),
 		SilenceErrors:      true,
 		SilenceUsage:       true,
-		DisableSuggestions: true, // the hint has them
+		DisableSuggestions: true, // unknownVerb has its own
 	}
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.warnOfPassword(c) }
-	root.CompletionOptions.DisableDefaultCmd = true // ours is one verb with an example
+	root.CompletionOptions.DisableDefaultCmd = true // completionCommand replaces it
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"), "`file` with the table (env SOLOTICK_CONFIG)")
-	flags.StringVar(&a.redis, "redis", os.Getenv(redisVariable), "`URL` of Redis instead of the table's (env SOLOTICK_REDIS_URL)")
+	flags.StringVar(&a.redis, "redis", os.Getenv(redisVariable), "`URL` of Redis, instead of the table's (env SOLOTICK_REDIS_URL)")
 	flags.StringVar(&a.replica, "replica", os.Getenv(replicaVariable), "`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
 	flags.StringVar(&a.logFormat, "log-format", "text", "`format` of the log: text or json")
 	flags.StringVar(&a.logLevel, "log-level", "info", "lowest `level` that is logged: debug, info, warn or error")
-	flags.Lookup("redis").DefValue = "" // may hold a password, which help would show
+	flags.Lookup("redis").DefValue = "" // help shows defaults, and this one may hold a password
 	root.SetFlagErrorFunc(badFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand(),
 		a.backfillCommand(), a.drainCommand(), a.importCommand(), a.schemaCommand(), a.demoCommand())
-	// These can do without a table.
+	// These work without a table.
 	for _, c := range []*cobra.Command{a.statusCommand(), a.historyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(),
 		a.timerCommand(), a.jobCommand()} {
 		c.PersistentFlags().StringVar(&a.service, "service", "", "`name` of the service, instead of a table; needs --redis")
@@ -87,7 +87,7 @@ is fired by exactly one replica.`,
 	return root
 }
 
-// helpCommand is `solotick help VERB`.
+// helpCommand makes `solotick help VERB`.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
@@ -105,8 +105,8 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// offer lets shells complete the values of a flag. Only a flag that does not exist makes an error, and that is seen in
-// every test.
+// offer lets shells complete the values of a flag. It fails only for a flag that does not exist, which every test would
+// show.
 func offer(c *cobra.Command, flag string, values ...string) {
 	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
@@ -120,7 +120,7 @@ func env(name, otherwise string) string {
 	return otherwise
 }
 
-// logger is made of the flags, and writes to standard error.
+// logger returns the logger that the flags describe. It writes to standard error.
 func (a *app) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil || strings.ContainsAny(a.logLevel, "+-") {
@@ -136,8 +136,8 @@ func (a *app) logger() (*slog.Logger, error) {
 	return nil, &failure{code: exitUsage, err: fmt.Errorf("--log-format %q is neither text nor json", a.logFormat), hint: "--log-format json"}
 }
 
-// secondsInText writes a duration as seconds with their unit, however long it is: delay=0.0048s, grace=25s. What people read so
-// a query can compare.
+// secondsInText writes every duration in seconds with the unit: delay=0.0048s, grace=25s. So queries on the log can
+// compare them.
 func secondsInText(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(strconv.FormatFloat(a.Value.Duration().Seconds(), 'f', -1, 64) + "s")
@@ -153,7 +153,7 @@ func secondsInJSON(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// output is the -o flag of the verbs that read.
+// output is the -o flag.
 type output string
 
 func (o *output) flag(c *cobra.Command) {

@@ -34,8 +34,8 @@ import (
 func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
-		Short: "Run one replica: wake at each tick, race for it, run the job",
-		Long: `Run one replica: wake at each tick of the table, race for it in Redis, run the job if the race is won.
+		Short: "Run one replica: claim ticks in Redis and run their jobs",
+		Long: `Run one replica: at each tick of the table, try to claim the tick in Redis, and run the job if this replica gets it.
 
 The table is reloaded when its file changes, and at SIGHUP; a table with problems changes nothing. With --state-dir, the
 replica keeps a copy of the table in force in that directory. If it starts again with the same directory while the table has
@@ -79,7 +79,7 @@ func (a *app) run() error {
 	defer stop()
 	var background sync.WaitGroup
 	defer background.Wait()
-	// What serves the replica lives until it has finished, which is after the signal.
+	// The store, the listeners and the pings outlive ctx: the replica needs them until its runs have ended.
 	serving, end := context.WithCancel(context.Background())
 	defer end()
 
@@ -102,7 +102,7 @@ func (a *app) run() error {
 		return &failure{code: exitCannot, err: err}
 	}
 	pinger := notify.New(log, buildVersion())
-	background.Go(func() { _ = pinger.Run(serving) }) // which never fails
+	background.Go(func() { _ = pinger.Run(serving) }) // Run never fails
 	health, err := listen(t.Listen, "listen", servesHealth)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (a *app) run() error {
 		return &failure{code: exitCannot, err: err}
 	}
 	if broken != nil {
-		_ = s.Reload(nil, broken) // which tells it, and is no reason to end
+		_ = s.Reload(nil, broken) // Reload logs the error; the replica goes on
 	} else {
 		a.state.keep(source, log)
 	}
@@ -127,7 +127,7 @@ func (a *app) run() error {
 	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Store: store, Log: log})
 	serve(serving, &background, own, servesAdmin, api, log)
 	a.reloadWhenTold(serving, &background, s, log)
-	background.Go(func() { staySmall(serving) })
+	background.Go(func() { returnMemory(serving) })
 	if err := s.Run(ctx); err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
@@ -154,11 +154,11 @@ func serveEmbedded(ctx context.Context, background *sync.WaitGroup, log *slog.Lo
 	return nil
 }
 
-// sameSignal is how soon after a SIGTERM another one is the same: who stops a process together with its group, as timeout(1)
-// and tini -g do, sends it twice. Who presses Ctrl-C twice means it.
+// sameSignal is the time after a SIGTERM in which a second one counts as the same. timeout(1) and tini -g signal a
+// process and its group, so it arrives twice. A second SIGINT always counts: it is a second Ctrl-C.
 const sameSignal = time.Second
 
-// signals gives a context that ends at the first signal. The second one ends the process.
+// signals returns a context that ends at the first signal. The second signal ends the process.
 func (a *app) signals(log *slog.Logger) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	got := make(chan os.Signal, 2)
@@ -188,8 +188,8 @@ func (a *app) signals(log *slog.Logger) (context.Context, func()) {
 	}
 }
 
-// replicaName is the flag's, or the pod's, or the host's. Several processes of one machine, as the embedded store has
-// them, are told apart by their pid: see ownName for those of another store.
+// replicaName returns the name of the flag, or of the pod, or of the host. With the embedded store several processes
+// share one host, so the pid is added to its name. For other stores see ownName.
 func (a *app) replicaName(oneMachine bool) (string, error) {
 	name := a.replica
 	if name == "" {
@@ -211,8 +211,8 @@ func (a *app) replicaName(oneMachine bool) (string, error) {
 	return name, nil
 }
 
-// ownName is the name of a replica of a service. The first process of a host that nobody has named has the host's name until
-// free is called; the others have their pid with it.
+// ownName makes a name taken from the host unique on it. The first process of the service has the host's name until it
+// calls free; the others add their pid. Names of the flag or the pod stay as they are.
 func (a *app) ownName(name, service string) (own string, free func()) {
 	free = func() {}
 	if a.replica != "" || os.Getenv("POD_NAME") != "" {
@@ -224,13 +224,13 @@ func (a *app) ownName(name, service string) (own string, free func()) {
 	return fmt.Sprintf("%s-%d", name, os.Getpid()), free
 }
 
-// What the two listeners serve.
+// The contents of the two listeners, for log lines and errors.
 const (
 	servesHealth = "/metrics /healthz /readyz"
 	servesAdmin  = "the status page and the API"
 )
 
-// listen listens on the address that a key of the table names. "" is no address, and no listener.
+// listen listens on the address that the table has under key. An empty address gives no listener.
 func listen(addr, key, what string) (net.Listener, error) {
 	if addr == "" {
 		return nil, nil
@@ -259,7 +259,7 @@ func serve(ctx context.Context, background *sync.WaitGroup, l net.Listener, what
 		bounded, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if server.Shutdown(bounded) != nil {
-			_ = server.Close() // a request that hangs does not hold the end up
+			_ = server.Close() // end hanging requests
 		}
 	})
 }

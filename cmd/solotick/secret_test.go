@@ -48,7 +48,8 @@ jobs:
 `, server.URL)
 	env := []string{"HEADER=header-hunter2", "BODY=body-hunter2", "QUERY=query-hunter2", "ARGUMENT=argument-hunter2", "VARIABLE=env-hunter2"}
 
-	// Three ways to be wrong or right about the password, so that errors of each kind are logged.
+	// Two replicas have the right password, from a file and from a variable, and one has a wrong one. So they log
+	// errors of each kind.
 	replicas := []*replica{
 		launch(t, fmt.Sprintf(table, fmt.Sprintf("url: %q, passwordFile: %q", s.URL(), file)), env, "--log-level", "debug"),
 		launch(t, fmt.Sprintf(table, ""), append(env, fmt.Sprintf("SOLOTICK_REDIS_URL=redis://:redis-hunter2@%s/0", s.Addr())), "--log-level", "debug"),

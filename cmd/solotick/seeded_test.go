@@ -13,8 +13,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// What happened at the service that the operating verbs are shown with, all on one morning. Its clock then stands still
-// at "now".
+// morning is the day of the service that the operating verbs are shown with. Its clock then stands still at "now".
 var morning = time.Date(2027, 3, 28, 0, 0, 0, 0, time.UTC)
 
 // seeded is a Redis with that morning in it.
@@ -26,8 +25,8 @@ type seeded struct {
 	err  error // the first; nothing is done after it
 }
 
-// seed starts a Redis and plays the morning: send-invoices has failed, runs by hand, has a backfill waiting and is
-// paused; reports is well; tidy-up is paused; app-2 has another table than the one with that hash, app-3 is gone.
+// seed starts a Redis and plays the morning. send-invoices has failed, has a manual run and a waiting backfill, and is
+// paused. reports is well, and tidy-up is paused. app-2 has a table with another hash, and app-3 is gone.
 func seed(hash string) (*seeded, error) {
 	s := &seeded{mini: miniredis.NewMiniRedis(), ctx: context.Background()}
 	if err := s.mini.Start(); err != nil {
@@ -42,7 +41,7 @@ func seed(hash string) (*seeded, error) {
 	s.run("07:00:00", "send-invoices", "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02", "app-1", 12*time.Second,
 		service.Entry{Attempt: 2, Outcome: "failed", Failed: true, Took: 11500 * time.Millisecond, Detail: "exit code 3: \x1b[31mdisk full\nno invoices"})
 	s.must(s.at("07:09:30").Beat(s.ctx, service.Replica{Name: "app-3", Version: "v1.2.2", Table: hash}))
-	by := s.byHand()
+	by := s.manualRun()
 	_, err := s.at("07:19:00").Backfill(s.ctx, "send-invoices", []time.Time{morning.Add(-17 * time.Hour)}, "3a1e6c58-90ab-4cde-8f01-23456789ab03")
 	s.must(err)
 	s.must(s.at("07:19:30").Pause(s.ctx, "send-invoices", "database migration", morning.Add(12*time.Hour)))
@@ -74,7 +73,7 @@ func (s *seeded) must(err error) {
 	}
 }
 
-// at sets Redis' clock, and gives a Store that knows no other time.
+// at sets Redis' clock and returns a Store that has read it.
 func (s *seeded) at(clock string) *service.Store {
 	t, err := time.Parse(time.TimeOnly, clock)
 	s.must(err)
@@ -102,8 +101,8 @@ func (s *seeded) run(clock, job, run, replica string, after time.Duration, e ser
 	s.must(err)
 }
 
-// byHand triggers send-invoices and has app-2 run it.
-func (s *seeded) byHand() *lock.Lease {
+// manualRun triggers send-invoices and has app-2 run it.
+func (s *seeded) manualRun() *lock.Lease {
 	store := s.at("07:18:00")
 	d, err := store.Trigger(s.ctx, "send-invoices", "c2f1d0e9-8b7a-4c6d-9e5f-4a3b2c1d0e04")
 	s.must(err)
@@ -113,7 +112,7 @@ func (s *seeded) byHand() *lock.Lease {
 	return l
 }
 
-// seedCommand is `seeded-redis TABLE`: from now on the commands talk to a Redis with the morning in it.
+// seedCommand is `seeded-redis TABLE`: the commands after it talk to a Redis with the morning in it.
 func seedCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: seeded-redis TABLE")

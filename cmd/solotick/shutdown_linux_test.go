@@ -48,7 +48,7 @@ func TestSIGTERMLetsARunningJobFinishAndGivesItsLockBack(t *testing.T) {
 	if n, err := c.ZCard(ctx, "solotick:{shop}:running").Result(); n != 0 || err != nil {
 		t.Errorf("%d runs stand in Redis, %v", n, err)
 	}
-	// The end does not wait for the safety delay of a second: the lock may be left, for that long.
+	// The replica does not wait for the safety delay of a second, so its lock may be left for that long.
 	if left, err := c.PTTL(ctx, "solotick:{shop}:lock:long").Result(); left > time.Second || err != nil {
 		t.Errorf("the lock goes on for %s, %v", left, err)
 	}
@@ -76,7 +76,7 @@ func TestASIGTERMThatComesTwiceIsOne(t *testing.T) {
 	r.signal(syscall.SIGTERM)
 	r.await("stopping; a second signal ends at once", "signal", "terminated")
 	r.signal(syscall.SIGTERM)
-	time.Sleep(1200 * time.Millisecond) // whoever takes the second one for another ends meanwhile
+	time.Sleep(1200 * time.Millisecond) // a replica that takes the second one for another ends meanwhile
 	select {
 	case <-r.done:
 		t.Fatal("the second SIGTERM ended it")

@@ -11,7 +11,7 @@ import (
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
-// fastestWatch keeps a forgotten --watch from being a load on Redis.
+// fastestWatch bounds the load of a forgotten --watch on Redis.
 const fastestWatch = 500 * time.Millisecond
 
 func (a *app) statusCommand() *cobra.Command {
@@ -22,10 +22,10 @@ func (a *app) statusCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show all jobs and replicas as they are now",
-		Long: `Show of each job its last run, its next tick, what runs, waits or is paused now and what was skipped last; and of each
-replica its version, table, clock offset and readiness. Times are Redis' own. The next ticks are those of the table that
-is given here.`,
+		Short: "Show the state of all jobs and replicas",
+		Long: `Show for each job its last run, its next tick, its running and waiting ticks, its pauses and its last skips. Show for each
+replica its version, table, clock offset and readiness. Times are by Redis' clock. The next ticks are those of the table given
+here.`,
 		Example: `  solotick status -c table.yaml
   solotick status -c table.yaml --watch --interval 5s
   solotick status -c table.yaml -o json`,
@@ -38,31 +38,31 @@ is given here.`,
 			_, _, isTerminal := terminal(a.out)
 			switch {
 			case !watch && c.Flags().Changed("interval"):
-				return &failure{code: exitUsage, err: errors.New("--interval is of --watch"), hint: "solotick status --watch --interval 5s"}
+				return &failure{code: exitUsage, err: errors.New("--interval needs --watch"), hint: "solotick status --watch --interval 5s"}
 			case watch && (o == "json" || !isTerminal):
-				return &failure{code: exitUsage, err: errors.New("--watch draws on a terminal"), hint: "solotick status -o json"}
+				return &failure{code: exitUsage, err: errors.New("--watch needs a terminal"), hint: "solotick status -o json"}
 			case interval < fastestWatch:
 				return &failure{code: exitUsage, err: fmt.Errorf("--interval %s is shorter than %s", interval, fastestWatch), hint: "--interval 2s"}
 			}
-			return a.at(func(ctx context.Context, d *desk) error {
+			return a.withOperator(func(ctx context.Context, op *operator) error {
 				if watch {
-					a.watch(ctx, d, interval)
+					a.watch(ctx, op, interval)
 					return nil
 				}
-				return a.status(ctx, d, o)
+				return a.status(ctx, op, o)
 			})
 		},
 	}
 	o.flag(c)
-	c.Flags().BoolVar(&watch, "watch", false, "draw anew until it is interrupted")
+	c.Flags().BoolVar(&watch, "watch", false, "draw the status again and again until interrupted")
 	c.Flags().DurationVar(&interval, "interval", 2*time.Second, "with --watch: `duration` from one drawing to the next")
 	return c
 }
 
-func (a *app) status(ctx context.Context, d *desk, o output) error {
-	look, err := d.look(ctx)
+func (a *app) status(ctx context.Context, op *operator, o output) error {
+	look, err := op.look(ctx)
 	if err != nil {
-		return cannot(err)
+		return operatorFailure(err)
 	}
 	if o == "json" {
 		return a.printJSON(look.Status())
@@ -73,10 +73,10 @@ func (a *app) status(ctx context.Context, d *desk, o output) error {
 }
 
 // look takes a look at all jobs.
-func (d *desk) look(ctx context.Context) (*view.Look, error) {
-	all, err := d.Jobs(ctx)
+func (op *operator) look(ctx context.Context) (*view.Look, error) {
+	all, err := op.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return view.Take(ctx, d.Store, d.Table(), all)
+	return view.Take(ctx, op.Store, op.Table(), all)
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// status is a look as people read it.
+// status prints a look as text.
 type status struct{ *view.Look }
 
-// shownSkips is how many different skips are shown of a job.
+// shownSkips is how many different skips of a job are shown.
 const shownSkips = 3
 
-// text is the status for people, as wide as the terminal at most (0 = no limit).
+// text returns the status, at most width characters wide (0 = no limit).
 func (s status) text(width int) string {
-	lines := []string{cut(fmt.Sprintf("%s at %s UTC: %s, %s", s.Table.Service, moment(s.Now.Truncate(time.Second)),
+	lines := []string{cut(fmt.Sprintf("%s at %s UTC: %s, %s", s.Table.Service, formatTime(s.Now.Truncate(time.Second)),
 		plural(len(s.Jobs), "job"), plural(len(s.Replicas), "replica")), width), ""}
 	lines = append(lines, s.jobLines(width)...)
 	lines = append(lines, "")
@@ -46,9 +46,9 @@ func (s status) jobLines(width int) []string {
 		}
 		next := "-"
 		if t := s.Next(j); !t.IsZero() {
-			next = "in " + span(t.Sub(s.Now))
+			next = "in " + formatDuration(t.Sub(s.Now))
 		}
-		g.add(j.Name, tick, by, outcome, lasted, next, s.presently(j))
+		g.add(j.Name, tick, by, outcome, lasted, next, s.stateWords(j))
 		for _, note := range s.jobNotes(j) {
 			g.note(note)
 		}
@@ -56,14 +56,14 @@ func (s status) jobLines(width int) []string {
 	return g.lines()
 }
 
-// presently is what the job does now, in few words.
-func (s status) presently(j config.Job) string {
+// stateWords returns what the job does now, in few words.
+func (s status) stateWords(j config.Job) string {
 	state, known := s.States[j.Name]
 	switch {
 	case j.Guarantee == config.EveryReplica && !state.IsPaused() && !j.Suspend:
 		return "on every replica"
 	case len(state.Running) > 0:
-		running := "running " + span(s.Now.Sub(state.Running[0].Since))
+		running := "running " + formatDuration(s.Now.Sub(state.Running[0].Since))
 		if state.IsPaused() {
 			running = "PAUSED, " + running
 		}
@@ -80,7 +80,7 @@ func (s status) presently(j config.Job) string {
 	return "idle"
 }
 
-// jobNotes are what does not fit into the columns.
+// jobNotes returns the lines below a job: whatever does not fit into the columns.
 func (s status) jobNotes(j config.Job) []string {
 	state, known := s.States[j.Name]
 	var notes []string
@@ -94,8 +94,8 @@ func (s status) jobNotes(j config.Job) []string {
 		notes = append(notes, fmt.Sprintf("paused by pause --all %s, %s: %s", ago(s.Now, p.At), untilWords(p.Until), p.Reason))
 	}
 	for _, r := range state.Running {
-		notes = append(notes, fmt.Sprintf("running on %s%s for %s: tick %s, %s", r.Replica, s.doubt(r), span(s.Now.Sub(r.Since)),
-			moment(r.Tick), kindWords(r.Kind, r.Attempt)))
+		notes = append(notes, fmt.Sprintf("running on %s%s for %s: tick %s, %s", r.Replica, s.doubt(r), formatDuration(s.Now.Sub(r.Since)),
+			formatTime(r.Tick), kindWords(r.Kind, r.Attempt)))
 	}
 	if len(state.Waiting) > 0 {
 		notes = append(notes, "waiting: "+waitingWords(state.Waiting))
@@ -108,7 +108,7 @@ func (s status) jobNotes(j config.Job) []string {
 	return append(notes, s.skipNotes(j.Name)...)
 }
 
-// resultWords are how the last runs of a job ended that every replica runs: how many failed, if any did.
+// resultWords sums up the last runs of an every-replica job: their outcome, or how many failed.
 func resultWords(results []service.Entry) string {
 	failed, same := 0, true
 	for _, e := range results {
@@ -126,7 +126,7 @@ func resultWords(results []service.Entry) string {
 	return "mixed"
 }
 
-// resultNotes tell of each replica on which the last run of a job failed, or was not simply a success.
+// resultNotes returns a line for each replica whose last run failed or has a detail.
 func (s status) resultNotes(results []service.Entry) []string {
 	var notes []string
 	for _, e := range results {
@@ -142,7 +142,7 @@ func (s status) resultNotes(results []service.Entry) []string {
 	return notes
 }
 
-// doubt says of a run whose replica may be gone that it may be.
+// doubt marks a run whose replica may be gone.
 func (s status) doubt(r service.RunState) string {
 	for _, replica := range s.Replicas {
 		if replica.Name == r.Replica && s.Silent(replica) {
@@ -155,7 +155,7 @@ func (s status) doubt(r service.RunState) string {
 	return ""
 }
 
-// waitingWords counts what waits by kind.
+// waitingWords counts the waiting ticks by kind.
 func waitingWords(waiting []lock.Due) string {
 	count := map[string]int{}
 	for _, d := range waiting {
@@ -168,7 +168,7 @@ func waitingWords(waiting []lock.Due) string {
 	return strings.Join(words, ", ")
 }
 
-// skipNotes are the job's newest skips, those of one tick for one reason together.
+// skipNotes returns the job's newest skips. Skips of one tick for one reason share a line.
 func (s status) skipNotes(job string) []string {
 	type skip struct {
 		tick   time.Time
@@ -188,14 +188,14 @@ func (s status) skipNotes(job string) []string {
 	var notes []string
 	for _, k := range order[:min(len(order), shownSkips)] {
 		slices.Sort(by[k])
-		notes = append(notes, fmt.Sprintf("skipped %s: %s, tick %s, by %s", ago(s.Now, at[k]), k.reason, moment(k.tick), strings.Join(by[k], ", ")))
+		notes = append(notes, fmt.Sprintf("skipped %s: %s, tick %s, by %s", ago(s.Now, at[k]), k.reason, formatTime(k.tick), strings.Join(by[k], ", ")))
 	}
 	return notes
 }
 
 func (s status) replicaLines(width int) []string {
 	if len(s.Replicas) == 0 {
-		return []string{"No replica takes ticks: those of the last day have drained or ended, or there were none."}
+		return []string{"No replica takes ticks: all replicas of the last day have drained or ended, or there were none."}
 	}
 	g := grid{width: width, names: []int{0, 1}}
 	g.add("REPLICA", "VERSION", "TABLE", "OFFSET", "SEEN", "READY")
@@ -215,13 +215,13 @@ func (s status) replicaLines(width int) []string {
 			g.note("ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME")
 		}
 		if r.Reload != "" {
-			g.note("keeps the table before: " + r.Reload)
+			g.note("keeps the previous table: " + r.Reload)
 		}
 	}
 	return append(g.lines(), s.tableNotes(width)...)
 }
 
-// tableNotes say which tables there are, when it is not one.
+// tableNotes names the tables of the replicas, if they differ from each other or from the one given here.
 func (s status) tableNotes(width int) []string {
 	by := map[string][]string{}
 	for _, r := range s.Replicas {
@@ -240,18 +240,19 @@ func (s status) tableNotes(width int) []string {
 		}
 	}
 	if len(by) > 0 && by[s.Table.Hash] == nil && s.Table.Hash != "" {
-		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s), of which the next ticks are.", s.Table.Hash), width))
+		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s). The next ticks are from this table.", s.Table.Hash), width))
 	}
 	return notes
 }
 
-// watch draws the status on the terminal's other screen until ctx ends. While Redis is away it keeps the last one.
-func (a *app) watch(ctx context.Context, d *desk, interval time.Duration) {
+// watch draws the status on the terminal's alternate screen until ctx ends. While Redis does not answer it keeps the
+// last one.
+func (a *app) watch(ctx context.Context, op *operator, interval time.Duration) {
 	fmt.Fprint(a.out, "\x1b[?1049h\x1b[?25l")
 	defer fmt.Fprint(a.out, "\x1b[?25h\x1b[?1049l")
 	var last *view.Look
 	for {
-		look, err := d.look(ctx)
+		look, err := op.look(ctx)
 		if err == nil {
 			last = look
 		}
@@ -269,7 +270,7 @@ func (a *app) watch(ctx context.Context, d *desk, interval time.Duration) {
 	}
 }
 
-// draw puts a text on a terminal in place of the one before, without a flicker, and as much of it as there is room for.
+// draw replaces the text on a terminal without flicker, and cuts it to the terminal's height.
 func draw(out io.Writer, page string, trouble error, columns, rows int) {
 	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
 	if trouble != nil {

@@ -147,7 +147,7 @@ func TestWatchDrawsAgainAndLeavesTheTerminalAsItWas(t *testing.T) {
 	out.after(2, func() { s.mini.SetError("ERR out of order") })
 	out.after(4, cancel)
 	a := &app{out: &out}
-	a.watch(ctx, newDesk(s.at("07:20:00"), &config.Table{Service: "billing"}, nil), time.Millisecond)
+	a.watch(ctx, newOperator(s.at("07:20:00"), &config.Table{Service: "billing"}, nil), time.Millisecond)
 	text := out.String()
 	if !strings.HasPrefix(text, "\x1b[?1049h\x1b[?25l\x1b[Hbilling at 2027-03-28 07:20:0") || !strings.HasSuffix(text, "\x1b[?25h\x1b[?1049l") {
 		t.Errorf("drawn: %q", text)
@@ -157,7 +157,7 @@ func TestWatchDrawsAgainAndLeavesTheTerminalAsItWas(t *testing.T) {
 	}
 }
 
-// drawings calls back after so many drawings.
+// drawings calls back after a number of drawings.
 type drawings struct {
 	bytes.Buffer
 	calls map[int]func()
@@ -183,7 +183,7 @@ func (d *drawings) Write(p []byte) (int, error) {
 func TestSpansAndOffsetsAreShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 0: "0s", 59999 * time.Millisecond: "59s", time.Minute: "1m", 59*time.Minute + 59*time.Second: "59m",
 		time.Hour: "1h00m", 47*time.Hour + 59*time.Minute: "47h59m", 48 * time.Hour: "2d", 400 * 24 * time.Hour: "400d"} {
-		if got := span(d); got != want {
+		if got := formatDuration(d); got != want {
 			t.Errorf("span of %s: %s, want %s", d, got, want)
 		}
 	}

@@ -20,22 +20,23 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// operateLimit is how long a request whose answer was lost is asked for again.
+// operateLimit is how long a request whose answer was lost is repeated.
 const operateLimit = 10 * time.Second
 
-// desk is where an operator looks and acts: the table and the service's Redis, with no replica of its own.
-type desk struct {
+// operator reads and changes a service for a command: it has the table and the service's Redis, and is no replica.
+type operator struct {
 	*service.Operator
 	close func()
 }
 
-// newDesk makes a desk; closes is called when the work at it is done.
-func newDesk(s *service.Store, t *config.Table, closes func()) *desk {
-	return &desk{&service.Operator{Store: s, Table: func() *config.Table { return t }, Limit: operateLimit}, closes}
+// newOperator makes an operator. closes frees its connections.
+func newOperator(s *service.Store, t *config.Table, closes func()) *operator {
+	return &operator{&service.Operator{Store: s, Table: func() *config.Table { return t }, Limit: operateLimit}, closes}
 }
 
-// desk opens the Redis of the table or the flag, and asks it for its time: what cannot be reached at all is told at once.
-func (a *app) desk(ctx context.Context) (*desk, error) {
+// openOperator connects to the Redis of the table or the flag, and asks it for its time: so a Redis that cannot be
+// reached is reported at once.
+func (a *app) openOperator(ctx context.Context) (*operator, error) {
 	log, err := a.logger()
 	if err != nil {
 		return nil, err
@@ -56,43 +57,43 @@ func (a *app) desk(ctx context.Context) (*desk, error) {
 	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas})
 	if err != nil {
 		_ = client.Close()
-		return nil, cannot(err)
+		return nil, operatorFailure(err)
 	}
-	d := newDesk(store, t, func() { _ = client.Close() })
+	op := newOperator(store, t, func() { _ = client.Close() })
 	if err := store.Sync(ctx); err != nil {
-		d.close()
+		op.close()
 		return nil, unreachable(where(t.Redis, address), err)
 	}
-	return d, nil
+	return op, nil
 }
 
-// at opens a desk, works at it until it is done or a signal comes, and closes it.
-func (a *app) at(work func(context.Context, *desk) error) error {
+// withOperator calls work with an open operator and a context that ends at a signal, and then closes the operator.
+func (a *app) withOperator(work func(context.Context, *operator) error) error {
 	ctx, stop := interruptible()
 	defer stop()
-	d, err := a.desk(ctx)
+	op, err := a.openOperator(ctx)
 	if err != nil {
 		return err
 	}
-	defer d.close()
-	return work(ctx, d)
+	defer op.close()
+	return work(ctx, op)
 }
 
-// now is Redis' time; that it is known the desk has seen to.
-func (d *desk) now() time.Time {
-	now, _ := d.Now()
+// now returns Redis' time; openOperator has synced, so it is always known.
+func (op *operator) now() time.Time {
+	now, _ := op.Now()
 	return now
 }
 
-// fromRedis is an error with words of Redis in it, which are not to move the cursor of a terminal, nor to add lines.
+// fromRedis is an error that may quote Redis. Error removes control characters and line breaks.
 type fromRedis struct{ error }
 
 func (e fromRedis) Error() string { return text.OneLine(e.error.Error()) }
 func (e fromRedis) Unwrap() error { return e.error }
 
-// ways has the exit code and the hint for each kind of refusal; {} stands for the job or timer. The other kinds come from
-// Redis alone: the exit code is exitCannot, and Redis' error tells the hint.
-var ways = map[service.Kind]struct {
+// remedies has the exit code and the hint for each kind of refusal; {} stands for the job or timer. Other kinds are
+// errors of Redis: their exit code is exitCannot, and package diagnosis knows their hint.
+var remedies = map[service.Kind]struct {
 	code int
 	hint string
 }{
@@ -107,34 +108,34 @@ var ways = map[service.Kind]struct {
 	service.NotMade:      {exitProblem, "solotick job list"},
 	service.NoTimer:      {exitProblem, "solotick history " + service.TimerJob("{}") + " shows whether it has fired"},
 	service.Partial:      {exitCannot, "name the jobs, or give the table with -c"},
-	service.Unregistered: {exitCannot, "a replica registers its jobs when it starts: solotick status shows which replicas there are"},
-	service.Unanswered:   {exitCannot, "it may have been done or not: solotick status shows it"},
+	service.Unregistered: {exitCannot, "a replica registers its jobs when it starts: solotick status shows the replicas"},
+	service.Unanswered:   {exitCannot, "it may have been done or not: check with solotick status"},
 }
 
-// cannot is the failure of a request that is refused, or that Redis could not fulfil.
-func cannot(err error) *failure {
+// operatorFailure is the failure of an operator's request: it was refused, or Redis failed.
+func operatorFailure(err error) *failure {
 	r := service.Of(err)
 	f := &failure{code: exitCannot, err: r}
 	if r.Err != nil {
 		f.err = fromRedis{r}
 	}
-	if way, ok := ways[r.Kind]; ok {
-		f.code, f.hint = way.code, cmp.Or(r.Hint, strings.ReplaceAll(way.hint, "{}", r.Subject))
+	if remedy, ok := remedies[r.Kind]; ok {
+		f.code, f.hint = remedy.code, cmp.Or(r.Hint, strings.ReplaceAll(remedy.hint, "{}", r.Subject))
 	} else {
 		f.hint = diagnosis.Of(r.Err).Hint
 	}
 	return f
 }
 
-// pick returns the names given, each once, or, with all, those of all jobs.
-func (d *desk) pick(ctx context.Context, c *cobra.Command, names []string, all bool) ([]string, error) {
+// pick returns the given names, each once, or with all the names of all jobs.
+func (op *operator) pick(ctx context.Context, c *cobra.Command, names []string, all bool) ([]string, error) {
 	if all == (len(names) > 0) {
 		return nil, &failure{code: exitUsage, err: fmt.Errorf("%s takes the names of jobs or --all", c.Name()), hint: c.CommandPath() + " --help"}
 	}
-	return d.Pick(ctx, names...)
+	return op.Pick(ctx, names...)
 }
 
-// oneJob asks for exactly one name.
+// oneJob accepts exactly one name.
 func oneJob(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
@@ -142,7 +143,7 @@ func oneJob(c *cobra.Command, args []string) error {
 	return &failure{code: exitUsage, err: fmt.Errorf("%s takes the name of one job", c.Name()), hint: c.CommandPath() + " --help"}
 }
 
-// instant reads the value of a flag that is a time.
+// instant parses the time in the value of a flag.
 func instant(flag, value string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
@@ -152,7 +153,7 @@ func instant(flag, value string) (time.Time, error) {
 	return t, nil
 }
 
-// interruptible ends with the first SIGINT or SIGTERM; the second one ends the process.
+// interruptible returns a context that ends at the first SIGINT or SIGTERM. The second signal ends the process.
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

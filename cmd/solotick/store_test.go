@@ -12,23 +12,23 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// TestWhatWasNotAnsweredMayHaveBeenDone: who triggers a job and hears nothing must not simply do it again.
+// TestWhatWasNotAnsweredMayHaveBeenDone: an operator who gets no answer to a trigger must not simply repeat it.
 func TestWhatWasNotAnsweredMayHaveBeenDone(t *testing.T) {
 	for err, want := range map[error]string{
-		lock.ErrNoAnswer:      "it may have been done or not: solotick status shows it",
-		service.ErrUnknownJob: "a replica registers its jobs when it starts: solotick status shows which replicas there are",
+		lock.ErrNoAnswer:      "it may have been done or not: check with solotick status",
+		service.ErrUnknownJob: "a replica registers its jobs when it starts: solotick status shows the replicas",
 		service.ErrTimerFired: "for a day the id is not taken again: use another one",
 		errors.New("other"):   "",
 	} {
-		f := cannot(fmt.Errorf("triggering job %q: %w", "a", err))
+		f := operatorFailure(fmt.Errorf("triggering job %q: %w", "a", err))
 		if f.hint != want || !strings.HasPrefix(f.Error(), "triggering job") {
 			t.Errorf("%v: hint %q, want %q", err, f.hint, want)
 		}
 	}
 }
 
-// TestWithoutATableTheJobsAreThoseThatRedisKnows: a broken or absent table hides neither a job that fails on every replica nor
-// one whose first run is not over. No run is requested that no replica would take.
+// TestWithoutATableTheJobsAreThoseThatRedisKnows: a broken or absent table hides neither a job that fails on every
+// replica nor one whose first run is not over. No run is requested that no replica would take.
 func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	s, err := seed("")
 	if err != nil {
@@ -55,7 +55,7 @@ func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
-	d := newDesk(store, table, nil)
+	d := newOperator(store, table, nil)
 	look, err := d.look(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-// withoutTable is the way out for who has no table, or none that can be read.
+// withoutTable is the hint if there is no table, or none that can be read.
 const withoutTable = "--service NAME --redis redis://HOST:6379/0 works without a table"
 
-// read reads the table for what runs nothing, and so needs no secrets: a variable that is not set is a warning.
+// read reads the table for commands that run no jobs and so need no secrets: an unset variable is only a warning.
 func (a *app) read() (*config.Table, error) {
 	t, err := config.Read(a.config, os.LookupEnv)
 	if err := a.refused(err); err != nil {
@@ -24,7 +24,7 @@ func (a *app) read() (*config.Table, error) {
 	return t, nil
 }
 
-// refused is the failure of a table with problems, which are shown, or of one that cannot be looked at.
+// refused is the failure of a table that has problems or cannot be read. It prints the problems.
 func (a *app) refused(err error) error {
 	var problems config.Problems
 	switch {
@@ -39,7 +39,7 @@ func (a *app) refused(err error) error {
 	return nil
 }
 
-// warnUnset says in one line which variables would be missing from a run.
+// warnUnset prints one line with the unset variables that solotick run needs.
 func (a *app) warnUnset(t *config.Table) {
 	if names := strings.Join(t.Unset, ", "); names != "" {
 		said := "variables %s are not set: solotick run needs them"
@@ -50,8 +50,8 @@ func (a *app) warnUnset(t *config.Table) {
 	}
 }
 
-// meeting says where the replicas of the service meet: service and redis of the table, or --service without one. All that
-// operators do needs no more, so that a table which run refuses is good enough for them as long as these two can be read.
+// meeting returns a table whose service and redis are known: the table itself, or what --service and --redis name.
+// Operators need only these two, so a table that run refuses is good enough for them as long as both can be read.
 func (a *app) meeting() (*config.Table, error) {
 	if a.service != "" {
 		return a.noTable()
@@ -73,14 +73,14 @@ func (a *app) meeting() (*config.Table, error) {
 	case key != "":
 		return nil, &failure{code: exitCannot, err: fmt.Errorf("%s: %s is not known: %s", a.config, key, why), hint: withoutTable}
 	case err != nil:
-		fmt.Fprintf(a.err, "warning: %s has %s: only a part of it is used here; solotick validate -c %s shows what is wrong\n",
+		fmt.Fprintf(a.err, "warning: %s has %s: this command uses the rest of it; solotick validate -c %s shows the problems\n",
 			a.config, plural(len(problems), "problem"), a.config)
 	}
 	a.warnUnset(t)
 	return t, nil
 }
 
-// noTable is the meeting place that the flags alone name.
+// noTable returns a stand-in for the table with the service that the flag names.
 func (a *app) noTable() (*config.Table, error) {
 	if a.redis == "" {
 		return nil, &failure{code: exitUsage, err: errors.New("--service replaces the table, so it needs --redis"), hint: withoutTable}
@@ -92,7 +92,7 @@ func (a *app) noTable() (*config.Table, error) {
 	return t, nil
 }
 
-// unknown is the first key that the meeting place needs and the table does not tell, and why; "" when all is known.
+// unknown returns the first key under service and redis that could not be read, and why; "" if all are known.
 func (a *app) unknown(t *config.Table) (key, why string) {
 	if t.Service == "" {
 		key, why = "service", t.Unknown["service"]
@@ -110,7 +110,7 @@ func (a *app) unknown(t *config.Table) (key, why string) {
 	return "", ""
 }
 
-// unreadable is a table that could not be looked at.
+// unreadable is the failure of a table that cannot be read.
 func unreadable(err error) *failure {
 	f := &failure{code: exitCannot, err: err}
 	if errors.Is(err, os.ErrNotExist) {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the size of the terminal that out is; false when it is none.
+// terminal returns the size of the terminal behind out; ok is false if out is no terminal.
 func terminal(out io.Writer) (columns, rows int, ok bool) {
-	if o, ok := out.(*outlet); ok {
+	if o, ok := out.(*stickyWriter); ok {
 		out = o.Writer
 	}
 	f, isFile := out.(*os.File)

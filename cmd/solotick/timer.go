@@ -18,8 +18,8 @@ import (
 func (a *app) timerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "timer",
-		Short: "Set, list and remove durable one-shot timers",
-		Long: `A timer is a request that one of the replicas sends once, at a given time, to the app beside it. It is kept in Redis.
+		Short: "Set, list and delete timers: requests sent once, at a given time",
+		Long: `A timer is a request that one of the replicas sends once, at a given time, to the app beside it. Redis keeps the timer.
 Setting the same id again replaces the pending timer.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer list -c table.yaml
@@ -31,7 +31,7 @@ Setting the same id again replaces the pending timer.`,
 	return c
 }
 
-// timerFlags are what a timer is made of, as its keys are called in JSON.
+// timerFlags holds the flags of a timer, under the timer's keys in JSON.
 type timerFlags struct {
 	At        string     `json:"at,omitempty"`
 	After     string     `json:"after,omitempty"`
@@ -58,10 +58,10 @@ func (a *app) timerSetCommand() *cobra.Command {
 		Use:   "set ID {{--at TIME | --after DURATION} --url URL | -f FILE}",
 		Short: "Send a request once, at a given time",
 		Long: `One of the replicas sends the request once, at the given time or after the given duration. Setting the same id again replaces
-the pending timer. An id that was sent within the last day is refused.
+the pending timer. An id whose request was sent within the last day is refused.
 
-With -f the file holds the whole timer, as timer get shows it and docs/api.md describes it. If its time has passed, it is sent
-at once.`,
+With -f the file holds the whole timer, as timer get shows it and docs/api.md describes it. If its time has passed, the
+request is sent at once.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer set -c table.yaml invoice-4711 --at 2027-03-30T08:00:00Z --url http://127.0.0.1:8080/remind \
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'`,
@@ -75,7 +75,7 @@ at once.`,
 				return a.setTimerOf(c, args[0], file, o)
 			}
 			if (f.At == "") == (f.After == "") {
-				return &failure{code: exitUsage, err: errors.New("a timer needs --at or --after, and one of them"), hint: "--after 48h"}
+				return &failure{code: exitUsage, err: errors.New("a timer needs either --at or --after"), hint: "--after 48h"}
 			}
 			if f.HTTP.URL == "" {
 				return &failure{code: exitUsage, err: errors.New("a timer needs --url"), hint: "--url http://127.0.0.1:8080/path"}
@@ -84,7 +84,7 @@ at once.`,
 			if f.HTTP.Headers, err = readHeaders(headers); err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error { return a.setTimer(ctx, d, args[0], f, o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.setTimer(ctx, op, args[0], f, o) })
 		},
 	}
 	o.flag(c)
@@ -94,40 +94,40 @@ at once.`,
 	flags.StringVar(&f.After, "after", "", "time from now: `duration` as 90s or 48h")
 	flags.StringVar(&f.HTTP.URL, "url", "", "`URL` on the replica's machine")
 	flags.StringVar(&f.HTTP.Method, "method", "", "`method` of the request (default POST)")
-	flags.StringArrayVar(&headers, "header", nil, "`'Name: value'`, as often as there are headers")
+	flags.StringArrayVar(&headers, "header", nil, "`'Name: value'` of a header; may be repeated")
 	flags.StringVar(&f.HTTP.Body, "body", "", "`text` of the request")
-	flags.StringVar(&f.Timeout, "timeout", "", "limit of the run: `duration` (default 5m)")
+	flags.StringVar(&f.Timeout, "timeout", "", "longest `duration` of the run (default 5m)")
 	flags.StringVar(&f.Guarantee, "guarantee", "", "`guarantee`: at-most-once (default) or at-least-once")
 	offer(c, "guarantee", string(config.AtMostOnce), string(config.AtLeastOnce))
 	return c
 }
 
-// readHeaders reads 'Name: value'. What is wrong with a name or value is said when the timer is checked.
+// readHeaders splits each 'Name: value'. The check of the timer reports bad names and values.
 func readHeaders(lines []string) (map[string]string, error) {
 	headers := map[string]string{}
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if _, twice := headers[name]; !ok || twice {
-			return nil, &failure{code: exitUsage, err: errors.New("--header is 'Name: value', each name once"), hint: `--header 'Content-Type: application/json'`}
+			return nil, &failure{code: exitUsage, err: errors.New("--header takes 'Name: value', each name once"), hint: `--header 'Content-Type: application/json'`}
 		}
 		headers[name] = strings.TrimSpace(value)
 	}
 	return headers, nil
 }
 
-func (a *app) setTimer(ctx context.Context, d *desk, id string, f timerFlags, o output) error {
+func (a *app) setTimer(ctx context.Context, op *operator, id string, f timerFlags, o output) error {
 	source, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	t, created, err := d.SetTimer(ctx, id, source)
+	t, created, err := op.SetTimer(ctx, id, source)
 	if err != nil {
 		return inFlags(err)
 	}
-	return a.printSet(ctx, d, t, created, o)
+	return a.printSet(ctx, op, t, created, o)
 }
 
-// setTimerOf sets the timer that is in a file.
+// setTimerOf sets the timer in a file.
 func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "guarantee"} {
 		if c.Flags().Changed(other) {
@@ -138,8 +138,8 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 	if err != nil {
 		return err
 	}
-	return a.at(func(ctx context.Context, d *desk) error {
-		t, created, err := d.SetTimer(ctx, id, data)
+	return a.withOperator(func(ctx context.Context, op *operator) error {
+		t, created, err := op.SetTimer(ctx, id, data)
 		var r *service.Refusal
 		switch {
 		case errors.As(err, &r) && r.Kind == service.Invalid && len(r.Problems) > 0:
@@ -147,22 +147,22 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 		case err != nil:
 			return inFlags(err)
 		}
-		return a.printSet(ctx, d, t, created, o)
+		return a.printSet(ctx, op, t, created, o)
 	})
 }
 
 // printSet shows a timer that was set.
-func (a *app) printSet(ctx context.Context, d *desk, t *config.Timer, created bool, o output) error {
-	a.warnIfAlone(ctx, d)
+func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, created bool, o output) error {
+	a.warnIfNoReplica(ctx, op)
 	if o == "json" {
 		return a.printJSON(view.NewTimer(t.ID, t.At))
 	}
-	said := map[bool]string{true: "set", false: "set anew"}[created]
-	_, err := fmt.Fprintf(a.out, "%s %s: at %s UTC, in %s\n", said, t.ID, moment(t.At), span(t.At.Sub(d.now())))
+	said := map[bool]string{true: "set", false: "replaced"}[created]
+	_, err := fmt.Fprintf(a.out, "%s %s: at %s UTC, in %s\n", said, t.ID, formatTime(t.At), formatDuration(t.At.Sub(op.now())))
 	return err
 }
 
-// inFlags is what is wrong with what was made of flags. Where in it tells nobody anything.
+// inFlags is the failure of a timer made from flags. It leaves out lines and columns, which mean nothing there.
 func inFlags(err error) error {
 	problems := service.Of(err).Problems
 	if len(problems) == 0 {
@@ -190,15 +190,15 @@ secrets in them.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error { return a.getTimer(ctx, d, args[0]) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.getTimer(ctx, op, args[0]) })
 		},
 	}
 	o.flag(c)
 	return c
 }
 
-func (a *app) getTimer(ctx context.Context, d *desk, id string) error {
-	source, _, err := d.Timer(ctx, id)
+func (a *app) getTimer(ctx context.Context, op *operator, id string) error {
+	source, _, err := op.Timer(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (a *app) timerListCommand() *cobra.Command {
 			if n < 1 || n > maxHistory {
 				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxHistory), hint: "-n 20"}
 			}
-			return a.at(func(ctx context.Context, d *desk) error { return a.listTimers(ctx, d, n, o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.listTimers(ctx, op, n, o) })
 		},
 	}
 	o.flag(c)
@@ -231,10 +231,10 @@ func (a *app) timerListCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) listTimers(ctx context.Context, d *desk, n int, o output) error {
-	waiting, err := d.Store.Timers(ctx, n)
+func (a *app) listTimers(ctx context.Context, op *operator, n int, o output) error {
+	waiting, err := op.Store.Timers(ctx, n)
 	if err != nil {
-		return cannot(err)
+		return operatorFailure(err)
 	}
 	if o == "json" {
 		return a.printJSON(view.NewTimers(waiting))
@@ -243,7 +243,7 @@ func (a *app) listTimers(ctx context.Context, d *desk, n int, o output) error {
 	g := grid{width: columns, names: []int{2}}
 	g.add("DUE (UTC)", "IN", "TIMER")
 	for _, t := range waiting {
-		g.add(moment(t.At.Truncate(time.Second)), span(t.At.Sub(d.now())), t.ID)
+		g.add(formatTime(t.At.Truncate(time.Second)), formatDuration(t.At.Sub(op.now())), t.ID)
 	}
 	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))
 	return err
@@ -253,7 +253,7 @@ func (a *app) timerRmCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use:               "rm ID",
-		Short:             "Take a timer back that waits",
+		Short:             "Delete a pending timer",
 		Example:           `  solotick timer rm -c table.yaml invoice-4711`,
 		Args:              oneID,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -261,25 +261,25 @@ func (a *app) timerRmCommand() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error { return a.rmTimer(ctx, d, args[0], o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.rmTimer(ctx, op, args[0], o) })
 		},
 	}
 	o.flag(c)
 	return c
 }
 
-func (a *app) rmTimer(ctx context.Context, d *desk, id string, o output) error {
-	if err := d.DeleteTimer(ctx, id); err != nil {
+func (a *app) rmTimer(ctx context.Context, op *operator, id string, o output) error {
+	if err := op.DeleteTimer(ctx, id); err != nil {
 		return err
 	}
 	if o == "json" {
 		return a.printJSON(view.DeletedTimer{ID: id, Deleted: true})
 	}
-	_, err := fmt.Fprintf(a.out, "removed %s\n", id)
+	_, err := fmt.Fprintf(a.out, "deleted %s\n", id)
 	return err
 }
 
-// oneID asks for exactly one id.
+// oneID accepts exactly one id.
 func oneID(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
@@ -287,7 +287,7 @@ func oneID(c *cobra.Command, args []string) error {
 	return &failure{code: exitUsage, err: fmt.Errorf("%s takes the id of one timer", c.CommandPath()), hint: c.CommandPath() + " --help"}
 }
 
-// subcommand asks for one of the verbs below.
+// subcommand refuses a verb that c does not have.
 func subcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -18,7 +18,7 @@ func TestTranscripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_TRANSCRIPTS") != "", // then read the difference
 		Setup: func(e *testscript.Env) error {
-			// What this process has in its environment is not what the transcripts are about.
+			// The transcripts must not depend on this process' environment.
 			e.Vars = append(e.Vars, "SOLOTICK_CONFIG=", "SOLOTICK_REDIS_URL=", "SOLOTICK_REPLICA=", "POD_NAME=", "TZ=UTC")
 			docs, err := filepath.Abs("../../docs")
 			e.Vars = append(e.Vars, "DOCS="+docs)

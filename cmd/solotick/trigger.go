@@ -15,7 +15,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// lookInterval is how often --wait looks: a run's end is told so much late.
+// lookInterval is how often --wait asks Redis: it reports the end of a run late by up to this.
 const lookInterval = 500 * time.Millisecond
 
 func (a *app) triggerCommand() *cobra.Command {
@@ -26,10 +26,11 @@ func (a *app) triggerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trigger JOB",
 		Short: "Run a job now, on one replica",
-		Long: `One of the replicas runs the job now, even if the job is paused. The schedule does not change: the run has a tick of its own.
-If the job runs already, the new run waits for its end. At most 100 triggers of a job can wait.
+		Long: `Ask for one run of the job now, on one of the replicas, even if the job is paused. The schedule does not change: the manual
+run has a tick of its own. If the job is already running, the manual run waits for its end. At most 100 triggers of a
+job can wait.
 
-With --wait the exit code is 0 only when the run succeeded.`,
+With --wait the exit code is 0 only if the run succeeded.`,
 		Example: `  solotick trigger -c table.yaml send-invoices
   solotick trigger -c table.yaml send-invoices --wait
   solotick trigger -c table.yaml send-invoices -o json`,
@@ -39,7 +40,7 @@ With --wait the exit code is 0 only when the run succeeded.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.at(func(ctx context.Context, d *desk) error { return a.trigger(ctx, d, args[0], wait, o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.trigger(ctx, op, args[0], wait, o) })
 		},
 	}
 	o.flag(c)
@@ -47,23 +48,23 @@ With --wait the exit code is 0 only when the run succeeded.`,
 	return c
 }
 
-func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o output) error {
-	if _, err := d.Claimed(ctx, name); err != nil {
+func (a *app) trigger(ctx context.Context, op *operator, name string, wait bool, o output) error {
+	if _, err := op.Claimed(ctx, name); err != nil {
 		return err
 	}
-	due, err := d.Trigger(ctx, name, "")
+	due, err := op.Trigger(ctx, name, "")
 	if err != nil {
 		return err
 	}
 	if o != "json" {
 		fmt.Fprintf(a.out, "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
-	a.warnIfAlone(ctx, d)
+	a.warnIfNoReplica(ctx, op)
 	result := view.NewTriggered(due)
 	if !wait {
 		return a.printTriggered(result, o)
 	}
-	entry, err := await(ctx, d.Store, due)
+	entry, err := await(ctx, op.Store, due)
 	if err != nil {
 		return err
 	}
@@ -73,12 +74,12 @@ func (a *app) trigger(ctx context.Context, d *desk, name string, wait bool, o ou
 		return err
 	}
 	if entry.Outcome != succeeded {
-		return &failure{code: exitProblem} // the output has said all
+		return &failure{code: exitProblem} // the output says why
 	}
 	return nil
 }
 
-// succeeded is the outcome that is none of the others.
+// succeeded is the outcome of a run without a failure.
 const succeeded = "succeeded"
 
 func (a *app) printTriggered(r view.Triggered, o output) error {
@@ -98,25 +99,27 @@ func (a *app) printTriggered(r view.Triggered, o output) error {
 	return nil
 }
 
-// warnIfAlone says so when nobody is there to do what was asked for.
-func (a *app) warnIfAlone(ctx context.Context, d *desk) {
-	replicas, err := d.Store.Replicas(ctx)
-	alive := func(r service.Replica) bool { return d.now().Sub(r.Seen) <= service.HeartbeatTimeout }
+// warnIfNoReplica prints a note if no live replica can do what was asked for.
+func (a *app) warnIfNoReplica(ctx context.Context, op *operator) {
+	replicas, err := op.Store.Replicas(ctx)
+	alive := func(r service.Replica) bool { return op.now().Sub(r.Seen) <= service.HeartbeatTimeout }
 	if err == nil && !slices.ContainsFunc(replicas, alive) {
-		fmt.Fprintf(a.err, "note: no replica was seen in the last %s: it waits for one\n", service.HeartbeatTimeout)
+		fmt.Fprintf(a.err, "note: no replica has reported in the last %s: the request waits for one\n", service.HeartbeatTimeout)
 	}
 }
 
-// records tell how a tick ended.
+// records is the part of the store that shows how a tick ended.
 type records interface {
 	History(ctx context.Context, job string, limit int) ([]service.Entry, error)
 	States(ctx context.Context, jobs []string) (map[string]service.JobState, error)
 }
 
-// await looks until the tick was run, be it on several replicas one after the other. Redis may be away meanwhile.
+// await asks Redis until the tick has ended, and returns its end. The tick may be handed over from replica to replica.
+// Errors of Redis do not end the wait.
 func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error) {
 	for gone := 0; ; {
-		// The history first: when the run that it shows is to be run again, that is seen after it.
+		// The history comes first: if its newest run of the tick will be repeated, the state read after it shows the
+		// repetition.
 		history, err := r.History(ctx, due.Job, 100)
 		var states map[string]service.JobState
 		if err == nil {
@@ -126,25 +129,26 @@ func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error)
 			if entry != nil && entry.Outcome != service.HandedOver {
 				return entry, nil
 			}
-			switch gone++; { // between two looks it may just have ended, or been handed on
+			switch gone++; { // the tick may have ended, or been handed over, between the two reads
 			case gone < 3:
-			case entry != nil: // and dropped by whoever took it up
+			case entry != nil: // the next replica has dropped it
 				return entry, nil
 			default:
-				return nil, &failure{code: exitProblem, err: errors.New("the run neither waits nor runs, and the history does not know it"),
-					hint: "a replica may have dropped it, or Redis has lost its data: see the replicas' logs"}
+				return nil, &failure{code: exitProblem, err: errors.New("the run neither waits nor runs, and the history does not have it"),
+					hint: "a replica may have dropped it, or Redis may have lost its data: see the replicas' logs"}
 			}
 		}
 		select {
 		case <-time.After(lookInterval):
 		case <-ctx.Done():
-			return nil, &failure{code: exitCannot, err: errors.New("not waiting any longer; what was triggered goes on"),
+			return nil, &failure{code: exitCannot, err: errors.New("no longer waiting; the run goes on"),
 				hint: fmt.Sprintf("solotick history %s", due.Job)}
 		}
 	}
 }
 
-// ending tells whether a tick neither waits nor runs any more, and what the history, newest first, knows of its end.
+// ending tells whether a tick no longer waits or runs, and returns its newest entry in the history; nil if there is
+// none. The history must have its newest entry first.
 func ending(due lock.Due, history []service.Entry, state service.JobState) (entry *service.Entry, over bool) {
 	if slices.ContainsFunc(state.Waiting, func(w lock.Due) bool { return w.Tick.Equal(due.Tick) }) ||
 		slices.ContainsFunc(state.Running, func(r service.RunState) bool { return r.Tick.Equal(due.Tick) }) {

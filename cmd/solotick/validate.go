@@ -15,9 +15,9 @@ func (a *app) validateCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use:   "validate",
-		Short: "Check the table and show all that is wrong with it",
-		Long: `Check the table and show all that is wrong with it. Secrets are not needed: an environment variable that is not set is a
-warning here, and an error for solotick run.`,
+		Short: "Check the table and show all problems",
+		Long: `Check the table and show all problems. No secrets are needed: an environment variable that is not set is a warning here, and
+an error for solotick run.`,
 		Example: `  solotick validate -c table.yaml
   solotick validate -c table.yaml -o json`,
 		Args:              noArguments,
@@ -71,7 +71,7 @@ func (a *app) validateJSON() error {
 		return err
 	}
 	if err != nil {
-		return &failure{code: exitProblem} // the output has said all
+		return &failure{code: exitProblem} // the output lists the problems
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // version is set by the linker for releases: -X main.version=v1.2.3.
 var version string
 
-// buildVersion is the version of this binary; of one that no release made, that of its module or "dev".
+// buildVersion returns the version of this binary. Outside of releases it is the version of the module, or "dev".
 func buildVersion() string {
 	if version != "" {
 		return version

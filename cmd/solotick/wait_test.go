@@ -18,7 +18,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// runner is a replica in as many words as waiting needs: it runs what is due, in the ways given, one after the other.
+// runner is the part of a replica that waiting needs: it runs due ticks one after the other, each in the next of the
+// given ways.
 func runner(ctx context.Context, t *testing.T, s *service.Store, ways ...func(*lock.Lease, service.Entry) error) {
 	for len(ways) > 0 && ctx.Err() == nil {
 		seen, err := s.Look(ctx, 1)
@@ -110,7 +111,7 @@ func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
 			if code != c.code || !strings.Contains(out.String(), c.said) || !strings.HasPrefix(out.String(), "triggered send-invoices: tick ") {
 				t.Errorf("exit code %d, want %d\n%s%s", code, c.code, out.String(), errOut.String())
 			}
-			if !strings.Contains(errOut.String(), "note: no replica was seen in the last 15s") {
+			if !strings.Contains(errOut.String(), "note: no replica has reported in the last 15s") {
 				t.Errorf("nobody sent a heartbeat, and standard error is %q", errOut.String())
 			}
 			if name == "forgotten" && !strings.Contains(errOut.String(), "error: the run neither waits nor runs") {
@@ -120,7 +121,7 @@ func TestTriggerWaitsForTheEndOfTheRunWhereverThatIs(t *testing.T) {
 	}
 }
 
-// looks has the outcome that each look at the history finds. Nothing waits, and nothing runs. Further looks find the last one.
+// looks has the outcome that each read of the history finds. Further reads find the last one. No tick waits or runs.
 type looks []string
 
 func (l *looks) History(_ context.Context, job string, _ int) ([]service.Entry, error) {
@@ -136,8 +137,8 @@ func (l *looks) History(_ context.Context, job string, _ int) ([]service.Entry, 
 
 func (*looks) States(context.Context, []string) (map[string]service.JobState, error) { return nil, nil }
 
-// The history is read before the state. A tick handed over at the first read may have been run by the second: the handover is
-// not its end.
+// The history is read before the state. A tick handed over at the first read may have been run by the second: the
+// handover is not its end.
 func TestAHandoverIsNotTheEndUnlessTheTickWasDropped(t *testing.T) {
 	for _, c := range []struct {
 		looks looks

@@ -9,11 +9,11 @@ import (
 	"github.com/solotick/solotick/internal/text"
 )
 
-// moment is a time as tables for people have it: in UTC, with a fraction only where there is one.
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999") }
+// formatTime writes a time in UTC, with a fraction only if there is one.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999") }
 
-// span is a duration in its one or two largest units.
-func span(d time.Duration) string {
+// formatDuration writes a duration in its one or two largest units.
+func formatDuration(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", d/time.Second)
@@ -25,15 +25,15 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// ago says how long before now t was; "-" when it is not known.
+// ago writes how long before now t was; "-" if t is zero.
 func ago(now, t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return span(now.Sub(t)) + " ago"
+	return formatDuration(now.Sub(t)) + " ago"
 }
 
-// took is how long a run lasted; "-" when it never began, or nobody knows.
+// took writes how long a run lasted; "-" if it never began, or its length is not known.
 func took(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -46,7 +46,7 @@ func took(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// offset is how far a clock is off.
+// offset writes a clock's offset.
 func offset(d time.Duration) string {
 	if d.Abs() < time.Second {
 		return fmt.Sprintf("%+.1fms", float64(d.Microseconds())/1000)
@@ -54,7 +54,7 @@ func offset(d time.Duration) string {
 	return fmt.Sprintf("%+.1fs", d.Seconds())
 }
 
-// shorten keeps the beginning and the end of a name, which tell most of it, in n characters.
+// shorten cuts a name to n characters and keeps its beginning and its end, which tell most.
 func shorten(name string, n int) string {
 	r := []rune(name)
 	if len(r) <= n {
@@ -81,7 +81,7 @@ type grid struct {
 	notes map[int][]string // row → lines beneath it
 }
 
-// add adds a row. What comes out of Redis must not move the cursor of a terminal.
+// add adds a row. It removes control characters: text from Redis must not move the cursor of a terminal.
 func (g *grid) add(cells ...string) {
 	for i := range cells {
 		cells[i] = text.OneLine(cells[i])
@@ -97,7 +97,7 @@ func (g *grid) note(said string) {
 	g.notes[i] = append(g.notes[i], "  "+text.OneLine(said))
 }
 
-// lines are the rows, aligned, as wide as the terminal at most.
+// lines returns the aligned rows, at most as wide as the terminal.
 func (g *grid) lines() []string {
 	widths := g.widths()
 	var lines []string
@@ -115,7 +115,7 @@ func (g *grid) lines() []string {
 	return lines
 }
 
-// shortestName is as short as a name is made for the terminal's sake.
+// shortestName is the fewest characters to which a name is cut.
 const shortestName = 8
 
 func (g *grid) widths() []int {

@@ -7,8 +7,8 @@ import (
 	"github.com/netresearch/go-cron"
 )
 
-// Everything here counts in wall seconds: a clock and calendar as on the wall, counted as if they were UTC. So this part
-// knows no zone.
+// This file counts in wall seconds: the seconds of a wall clock and calendar, counted as if they were UTC. So it knows
+// no zone.
 const day = 24 * 60 * 60
 
 // wildcard is the bit by which the library marks a field that was written as *.
@@ -26,8 +26,8 @@ type calendar struct {
 	either               bool             // a day need match only one of the two day fields
 }
 
-// newCalendar takes the sets over from the library. "*/2" in a day field restricts it, and "*/1" does not: so it is in
-// Kubernetes, where cron(5) looks only whether the field begins with *.
+// newCalendar copies the sets from the library. As in Kubernetes, "*/2" restricts a day field and "*/1" does not.
+// cron(5) differs: it only looks whether the field begins with *.
 func newCalendar(s *cron.SpecSchedule) calendar {
 	return calendar{
 		second:          s.Second &^ wildcard,
@@ -54,7 +54,7 @@ func (c *calendar) from(w int64) (int64, bool) {
 	}
 	days &= ^uint32(0) << d << 1
 	for days == 0 {
-		// The wall may be a day ahead of the last tick's year in UTC, so one year more.
+		// The wall clock may be a day ahead of UTC, and so in the year after the last tick's.
 		if y, m = c.monthAfter(y, m); y > lastYear+1 {
 			return 0, false
 		}
@@ -138,7 +138,7 @@ func ruleDay(r cron.DomConstraint, first, length int) int {
 			return 0
 		}
 	}
-	// The working day that is nearest, within the month.
+	// The rule takes the nearest working day within the month.
 	switch {
 	case weekday(d) == time.Saturday && d > 1:
 		return d - 1

@@ -55,7 +55,8 @@ func TestDaylightSavingByCity(t *testing.T) {
 		{"a far year", "America/New_York", "30 2 * * *", "2199-03-10 00:00", "2199-03-11 00:00",
 			[]string{"2199-03-10 07:30"}},
 
-		// Lord Howe moves by half an hour: 2026-10-03 15:30Z 02:00 becomes 02:30; 2026-04-04 15:00Z 02:00 becomes 01:30.
+		// Lord Howe moves by half an hour: 2026-10-03 15:30Z 02:00 becomes 02:30; 2026-04-04 15:00Z 02:00 becomes
+		// 01:30.
 		{"half an hour is skipped", "Australia/Lord_Howe", "15 2 * * *", "2026-10-02 12:00", "2026-10-04 20:00",
 			[]string{"2026-10-02 15:45", "2026-10-03 15:45", "2026-10-04 15:15"}},
 		{"half the hour is skipped", "Australia/Lord_Howe", "15,45 2 * * *", "2026-10-03 12:00", "2026-10-04 12:00",
@@ -67,7 +68,8 @@ func TestDaylightSavingByCity(t *testing.T) {
 		{"half an hour is repeated, running", "Australia/Lord_Howe", "45 * * * *", "2026-04-04 14:00", "2026-04-04 16:30",
 			[]string{"2026-04-04 14:45", "2026-04-04 15:15", "2026-04-04 16:15"}},
 
-		// São Paulo: 2017-10-15 03:00Z midnight becomes 01:00; 2018-02-18 02:00Z midnight becomes 23:00 of the day before.
+		// São Paulo: 2017-10-15 03:00Z midnight becomes 01:00; 2018-02-18 02:00Z midnight becomes 23:00 of the day
+		// before.
 		{"midnight is skipped", "America/Sao_Paulo", "0 0 * * *", "2017-10-14 00:00", "2017-10-17 00:00",
 			[]string{"2017-10-14 03:00", "2017-10-15 03:00", "2017-10-16 02:00"}},
 		{"midnight of a named day is skipped", "America/Sao_Paulo", "15 0 15 10 *", "2017-10-01 00:00", "2018-10-01 00:00",
@@ -88,8 +90,8 @@ func TestDaylightSavingByCity(t *testing.T) {
 			[]string{"2011-12-30 19:00"}},
 		{"a skipped day is not invented", "Pacific/Apia", "0 */12 30 12 *", "2011-12-01 00:00", "2012-12-01 00:00", nil},
 
-		// Casey lost three hours: 2010-03-04 15:00Z 02:00 of the 5th becomes 23:00 of the day before. A look at the next tick of
-		// the calendar alone leads past the repetition, to the next year.
+		// Casey lost three hours: 2010-03-04 15:00Z 02:00 of the 5th becomes 23:00 of the day before. A look at the
+		// next tick of the calendar alone leads past the repetition, to the next year.
 		{"a named day ends twice, hours apart, running", "Antarctica/Casey", "30 * 4 3 *", "2010-03-04 12:00", "2011-03-01 00:00",
 			[]string{"2010-03-04 12:30", "2010-03-04 15:30"}},
 		{"a named day begins before the repetition, asked in it", "Antarctica/Casey", "30 1 5 3 *", "2010-03-04 12:00", "2010-03-04 16:30",

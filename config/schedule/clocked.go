@@ -4,10 +4,10 @@ import "time"
 
 // clocked puts the wall-clock times of a calendar into real time.
 //
-// Every tick lies in one stretch of constant offset. There are two kinds: a stretch's own ticks, whose wall clock it
-// shows, and for a fixed schedule those that the change at its start skipped: they keep the offset before the change,
-// which is what shifts them by the length of the gap. A fixed schedule leaves out those of a stretch's own that the
-// one before has shown already.
+// Every tick lies in one stretch of constant offset. A stretch has its own ticks, whose wall clock it shows. A fixed
+// schedule also has the ticks that the change at the start of the stretch skipped: they keep the offset before the
+// change, and so shift by the length of the gap. A fixed schedule leaves out a stretch's own ticks that the stretch
+// before has already shown.
 //
 // Three facts about the world's time zones bound the search, and a test holds them against the whole database: no
 // offset reaches a day, no change exceeds one, and two changes lie more than two days apart, so that a gap or a
@@ -38,8 +38,8 @@ func (c *clocked) after(u int64) (int64, bool) {
 		if tick < distantFuture {
 			return tick, true
 		}
-		// Nothing matches between from and w. Within a day of the end that says little, for the next stretch may turn
-		// the wall clock back; before, all stretches up to w can be left out.
+		// No wall time between from and w matches. Near the end of a stretch, within a day, this is no reason to skip
+		// it: the next stretch may turn the wall clock back. Otherwise all stretches up to w can be skipped.
 		near := from >= s.end+s.offset-day
 		u = s.end - 1
 		switch {
@@ -73,7 +73,8 @@ func (c *clocked) notAfter(u int64) (int64, bool) {
 		if tick > distantPast {
 			return tick, true
 		}
-		// As in after, the other way round: within a day of the start the stretch before may show later walls than u's.
+		// This is the reverse of after: within a day of the start, the stretch before may show later wall times than
+		// u's.
 		near := u < s.start+day
 		u = s.start - 1
 		switch {

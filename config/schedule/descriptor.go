@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// shorthands are the words that stand for fields.
+// shorthands has the fields that the words stand for.
 var shorthands = map[string]string{
 	"@yearly":   "0 0 1 1 *",
 	"@annually": "0 0 1 1 *",
@@ -84,7 +84,7 @@ func (e every) notAfter(u int64) (int64, bool) {
 // rfc3339 is the shape of a time. The time package lets "T9:00:00Z" and a comma in the seconds pass.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 
-// once ticks a single time, in Unix seconds.
+// once ticks a single time, at that Unix second.
 type once int64
 
 func parseAt(args []string) (series, error) {

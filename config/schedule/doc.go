@@ -1,10 +1,10 @@
 // Package schedule reads cron expressions and says when their ticks are.
 //
-// A Schedule is a pure value: the same expression, options and time zone database give the same ticks on every
-// machine, whatever its clock says. Next and Last are total, strictly monotone and bounded in time for every argument;
-// ticks are whole seconds from year 1 to the end of 2199, and there is none beyond. The limit: two machines whose
-// time zone databases differ can disagree on ticks after a change of law. Go prefers the system's database; the
-// embedded one serves where there is none, as in an image from scratch.
+// A Schedule is a pure value: the same expression, options and time zone database give the same ticks on every machine,
+// whatever its clock says. Next and Last are total, strictly monotone and bounded in time for every argument; ticks are
+// whole seconds from year 1 to the end of 2199. The limit: two machines with different time zone databases can disagree
+// on ticks after a change of law. Go prefers the system's database, and uses the embedded one where there is none, as
+// in an image from scratch.
 //
 // # Dialect
 //
@@ -15,7 +15,7 @@
 // If both day fields are restricted, a day that matches either has a tick, as in cron(5) and Kubernetes.
 //
 // H is a value that the job's name decides, for ever: H any of the field (days 1-28), H(a-b) one of the range, H/n and
-// H(a-b)/n every n-th from one of the first n on, as in Jenkins; but H/1 is every value here, as it reads.
+// H(a-b)/n every n-th from one of the first n on, as in Jenkins. Unlike in Jenkins, H/1 is every value.
 //
 // Also: @yearly @annually @monthly @weekly @daily @midnight @hourly; @every <duration>, aligned to the Unix epoch so
 // that all replicas agree; @at <RFC 3339 time>, once.
@@ -29,9 +29,10 @@
 //
 // # Why a library parses and this package walks
 //
-// github.com/netresearch/go-cron turns the expression into sets; it is kept up and used by many. It is given only what
-// it reads as this dialect does: every field is checked and written out in plain numbers first. By itself the library
-// drops empty list parts, turns reversed ranges round, reads "*-5" as "*" and "+5" as "5", rejects THU (for its H) and
-// "0 */24 * * *", spells the last Friday 5#L, lets MON/2 reach Sunday, and hashes H alike in every field. Its Next is
-// not used: it fires a repeated time twice, however the hours are written, and gives up after five years by default.
+// github.com/netresearch/go-cron turns the expression into sets; it is maintained and widely used. This package first
+// checks every field and writes it out in plain numbers, so the library reads it as this dialect does. By itself the
+// library drops empty list parts, turns reversed ranges round, reads "*-5" as "*" and "+5" as "5", rejects THU (for its
+// H) and "0 */24 * * *", spells the last Friday 5#L, lets MON/2 reach Sunday, and hashes H alike in every field. Its
+// Next is not used: it fires a repeated time twice, however the hours are written, and gives up after five years by
+// default.
 package schedule

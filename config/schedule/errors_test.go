@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// goWords are traces of Go, of the library or of this package, which mean nothing to the one who wrote the table.
+// goWords are traces of Go, of the library or of this package, which mean nothing to the author of the table.
 var goWords = regexp.MustCompile(`strconv|cron\.|Atoi|%!|0x|nil|schedule\.|parsing time|time: |DowLast|DomL|hash option`)
 
 func TestErrorsSayWhichFieldAndWhatIsAllowed(t *testing.T) {

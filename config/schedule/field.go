@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Years that the year field takes, as in Quartz.
+// The year field accepts these years, as in Quartz.
 const (
 	firstYear = 1970
 	lastYear  = 2199
@@ -29,7 +29,8 @@ var fields = [...]field{
 	{name: "second", min: 0, max: 59, top: 59, hashTop: 59},
 	{name: "minute", min: 0, max: 59, top: 59, hashTop: 59},
 	{name: "hour", min: 0, max: 23, top: 23, hashTop: 23},
-	// A plain H avoids the days that some months lack, as in Jenkins: otherwise some names would skip February.
+	// A plain H avoids the days that some months lack, as in Jenkins: otherwise jobs with some names would skip
+	// February.
 	{name: "day of month", min: 1, max: 31, top: 31, hashTop: 28, letters: dayOfMonthLetters},
 	{name: "month", min: 1, max: 12, top: 12, hashTop: 12, example: "a month JAN-DEC",
 		names: []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}},
@@ -38,7 +39,7 @@ var fields = [...]field{
 	{name: "year", min: firstYear, max: lastYear, top: lastYear},
 }
 
-// The places of fields that others refer to.
+// The indexes of fields that other code refers to.
 const (
 	hourField = 2
 	yearField = 6
@@ -99,7 +100,7 @@ func (f *field) part(place int, part, job string) (string, error) {
 	return numbers(low, high, step), nil
 }
 
-// span reads *, a value or a range. A value with a step runs to the end of the field.
+// span reads *, a value or a range. A value with a step extends to the end of the field.
 func (f *field) span(base string, hasStep bool) (low, high int, err error) {
 	if base == "*" {
 		return f.min, f.max, nil
@@ -127,7 +128,7 @@ func (f *field) span(base string, hasStep bool) (low, high int, err error) {
 	return low, high, nil
 }
 
-// hashed replaces H by the value, or with a step by the first of the values, that the job's name decides.
+// hashed replaces H by the value that the job's name decides, or with a step by the first value.
 func (f *field) hashed(place int, base string, step int, hasStep bool, job string) (string, error) {
 	if f.hashTop == 0 {
 		return "", fmt.Errorf("%s has no meaning for a %s", "H", f.name)

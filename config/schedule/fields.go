@@ -8,8 +8,8 @@ import (
 	"github.com/netresearch/go-cron"
 )
 
-// libraryParser wants all seven fields: left to itself it takes "0 0 1 1 * 2030" for five fields and a year.
-// H is not its business, see field.hashed.
+// libraryParser requires all seven fields: otherwise it reads "0 0 1 1 * 2030" as five fields and a year. It never sees
+// H, see field.hashed.
 var libraryParser = cron.MustNewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow |
 	cron.Year | cron.Extended | cron.DowOrDom)
 
@@ -43,7 +43,7 @@ func parseFields(words []string, zone *time.Location, job string) (series, error
 	if err != nil {
 		return nil, fmt.Errorf("reading the fields: %w", err)
 	}
-	spec := parsed.(*cron.SpecSchedule) // fields never give it anything else
+	spec := parsed.(*cron.SpecSchedule) // fields always make this type
 	return &clocked{calendar: newCalendar(spec), zone: zone, fixed: !runsThroughHours(words[hourField])}, nil
 }
 

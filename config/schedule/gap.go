@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// gapEra begins on 2020-01-01. What the clocks of a city did before it must not hold up a job of today: Kathmandu moved
-// by 15 minutes in 1986, which made one hour 45 minutes long.
+// gapEra begins on 2020-01-01. Earlier changes of the clocks must not restrict the jobs of today: Kathmandu moved by 15
+// minutes in 1986, which made one hour 45 minutes long.
 const gapEra = 1577836800
 
-// walked is how many ticks MinGap looks at one by one before it goes on by sets; more than most windows hold.
+// walked is how many ticks MinGap looks at one by one before it uses the sets. Most windows hold fewer.
 const walked = 1000
 
-// unbounded is longer than any distance of two ticks, and can still be multiplied by a day's seconds.
+// unbounded is longer than any distance of two ticks. A product with a day's seconds does not overflow.
 const unbounded = 1 << 40
 
 // MinGap returns the smallest distance of two successive ticks; 0 when there are fewer than two.
 //
-// It counts ticks from 2020 on, unless the schedule has fewer than two of those. The first ticks are walked through, so
-// that a short window is exact. For more, the smallest distance on the wall clock comes from the sets of days, hours,
-// minutes and seconds, and to it are added the neighbours of every change of the zone's offset up to 2199: there a day
-// may have 23 hours, and a skipped time may come to lie between two others. A long window that leaves out some times of
-// the year may get less than its true distance, never more.
+// It counts ticks from 2020 on, unless the schedule has fewer than two of those. It walks through the first ticks, so
+// that the result for a short window is exact. For more ticks it takes the smallest distance on the wall clock from the
+// sets of days, hours, minutes and seconds. It then compares the ticks around every change of the zone's offset up to
+// 2199: a day may have 23 hours there, and a skipped tick may move between two others. For a long window that leaves
+// out some times of the year, the result may be less than the true distance, never more.
 func (s *Schedule) MinGap() time.Duration {
 	first := max(s.first, gapEra)
 	gap, ticks := s.walk(first)
@@ -55,8 +55,9 @@ func (s *Schedule) walk(first int64) (gap int64, ticks int) {
 	return gap, ticks
 }
 
-// gap returns the smallest distance of two members on the wall clock, in seconds. Where hours follow each other at their
-// smallest distance, the last minute and second of one meet the first of the other; likewise for minutes and days.
+// gap returns the smallest distance of two members on the wall clock, in seconds. Where hours follow each other at
+// their smallest distance, the last minute and second of one meet the first of the other; likewise for minutes and
+// days.
 func (c *calendar) gap(from, to int64) int64 {
 	within := func(set uint64) int64 { return int64(below(set, 60) - atLeast(set, 0)) }
 	hour := within(c.minute)*60 + within(c.second)
@@ -119,7 +120,7 @@ func (c *clocked) gapAtChanges(first, last int64) int64 {
 			continue
 		}
 		across(s.start + skipped)
-		// In between, skipped ticks lie among others. That part depends on few things, which come again nearly every year.
+		// In between, skipped ticks lie among others. Few things decide this part, and they recur nearly every year.
 		wall := s.start + s.before
 		key := change{from: s.before, to: s.offset, clock: wall % day}
 		for i := range key.days {

@@ -52,7 +52,7 @@ func TestMinGapIsTheSmallestDistanceOfTwoTicks(t *testing.T) {
 		{"0 * * * *", "Europe/Berlin", time.Hour},                   // neither half of the change shows
 		{"20,40 2 * * *", "Australia/Lord_Howe", 10 * time.Minute},  // 02:20 is 02:50 in spring
 		{"20,40 2 3 10 *", "Australia/Lord_Howe", 10 * time.Minute}, // only in years whose change is on the third
-		// 25 March 2029 is the day of a change. That of 2026 is on the 29th, and otherwise looks like it.
+		// 25 March 2029 is the day of a change. In 2026 the change is on the 29th, and otherwise alike.
 		{"0 30 2 25,29 3 ? 2026,2029", "Europe/Berlin", 95 * time.Hour},
 		{"10 0-23 * * *", "Asia/Kathmandu", time.Hour}, // its change of 1986 does not count
 		{"0 0 1 * *", "Europe/Berlin", 28 * day},
@@ -70,7 +70,8 @@ func TestMinGapIsTheSmallestDistanceOfTwoTicks(t *testing.T) {
 	}
 }
 
-// gapBySets is what MinGap gets from the sets and the changes of the clocks, should none of the ticks be walked through.
+// gapBySets is what MinGap gets from the sets and the changes of the clocks, should none of the ticks be walked
+// through.
 func gapBySets(s *Schedule) time.Duration {
 	c, first := s.series.(*clocked), max(s.first, gapEra)
 	return time.Duration(min(c.calendar.gap(first, s.last), c.gapAtChanges(first, s.last))) * time.Second

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Jitter returns by how much the start of this tick is put off: in [0, max), whole milliseconds, the same on every
-// replica, spread evenly over jobs and over the ticks of one job.
+// Jitter returns the delay of a tick: in [0, max), in whole milliseconds. It is the same on every replica, and spreads
+// evenly over jobs and over the ticks of one job.
 func Jitter(job string, tick time.Time, max time.Duration) time.Duration {
 	if max <= 0 {
 		return 0
@@ -15,9 +15,9 @@ func Jitter(job string, tick time.Time, max time.Duration) time.Duration {
 	return time.Duration(pick('J', uint64(tick.UnixMilli()), job, uint64(steps))) * time.Millisecond
 }
 
-// pick returns a number in [0, n) that is decided by the other arguments alone. All replicas of all versions must agree
-// on it, and H may never move a job, so what it computes can never change: FNV-1a, mixed by the last steps of
-// splitmix64 because FNV spreads the last byte badly, scaled to n.
+// pick returns a number in [0, n) that depends only on the other arguments. All replicas of all versions must agree on
+// it, and H may never move a job, so the algorithm can never change. It is FNV-1a, mixed by the last steps of
+// splitmix64 because FNV spreads the last byte badly, and scaled to n.
 func pick(purpose byte, number uint64, text string, n uint64) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)

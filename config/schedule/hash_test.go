@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What H gives is for ever: a change would move the jobs of everybody who uses it, and in a rolling update the replicas
-// would disagree. These values are not to be edited.
+// The values of H are for ever: a change would move the jobs of all users, and in a rolling update the replicas would
+// disagree. Do not edit these values.
 func TestHNeverMovesAJob(t *testing.T) {
 	for _, row := range []struct{ job, expr, want string }{
 		{"send-invoices", "H H * * *", "01-01 19:30:00, 01-02 19:30:00, 01-03 19:30:00"},

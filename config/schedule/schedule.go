@@ -31,19 +31,19 @@ type series interface {
 	notAfter(u int64) (tick int64, ok bool) // the newest tick <= u
 }
 
-// The bounds of all ticks. The zero Time stands for "none", so it is no tick. After 2199 nothing that runs today is
-// still there, and the bound ends every search.
+// These bound all ticks. The zero Time stands for "none", so it is no tick. The upper bound ends every search, and no
+// job of today runs after it.
 const (
 	oldestTick = -62135596800 + 1 // 0001-01-01T00:00:01Z
 	newestTick = 7258118400 - 1   // 2199-12-31T23:59:59Z
 )
 
-// maxLength of an expression in bytes; what the library reads is limited as well, and nothing sensible is longer.
+// maxLength bounds an expression, in bytes. No sensible one is longer, and the library has a limit too.
 const maxLength = 500
 
-// Parse reads an expression. A schedule that can have no tick at all, be it for its dates or its window, is an error;
-// one whose last tick has passed is none: Next(now).IsZero() tells. Errors are written for the one who wrote the
-// expression, and do not repeat it.
+// Parse reads an expression. A schedule without any tick, because of its dates or its window, is an error. One whose
+// last tick has passed is not: there Next(now) is zero. Errors are written for the author of the expression, and do not
+// repeat it.
 func Parse(expr string, o Options) (*Schedule, error) {
 	text := strings.TrimSpace(expr)
 	if err := checkText(text); err != nil {
@@ -95,7 +95,8 @@ func (s *Schedule) Last(at time.Time) time.Time {
 // String returns the expression as it was written, without the space around it.
 func (s *Schedule) String() string { return s.text }
 
-// ByName tells whether the ticks depend on the job's name: an H stands in some field. No name of a month or day begins with one.
+// ByName tells whether the ticks depend on the job's name: some field has an H. No name of a month or day begins with
+// H.
 func (s *Schedule) ByName() bool {
 	parts := strings.FieldsFunc(strings.ToUpper(s.text), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, "H") })
@@ -134,7 +135,7 @@ func secondsUp(t time.Time) int64 {
 
 func stamp(t time.Time) string { return t.Format(time.RFC3339Nano) }
 
-// checkText refuses what has no chance, in words that say where it belongs instead.
+// checkText refuses texts that cannot be an expression, and says where they belong.
 func checkText(text string) error {
 	if text == "" {
 		return errors.New(`it is empty: write five fields such as "0 9 * * MON-FRI", or a word such as @daily`)
@@ -155,7 +156,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// parseSeries tells words from fields.
+// parseSeries reads an expression of either kind: a word that begins with @, or fields.
 func parseSeries(text string, zone *time.Location, job string) (series, error) {
 	words := strings.Fields(text)
 	if strings.HasPrefix(text, "@") {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// loadZone finds a zone that all replicas know alike.
+// loadZone loads a time zone by a name that means the same on all replicas.
 func loadZone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
@@ -16,7 +16,7 @@ func loadZone(name string) (*time.Location, error) {
 	case "local", "localtime", "posixrules":
 		return nil, fmt.Errorf("time zone %q depends on the machine: write an IANA name such as Europe/Berlin", name)
 	case "right", "posix":
-		// Debian ships these copies; the first counts leap seconds, which Unix time does not, and neither is embedded.
+		// Debian ships these copies. The first counts leap seconds, unlike Unix time, and Go embeds neither.
 		return nil, fmt.Errorf("time zone %q is no IANA name: leave %q out", name, folder+"/")
 	}
 	zone, err := time.LoadLocation(name)
@@ -33,14 +33,14 @@ type stretch struct {
 	before     int64 // the offset before start; the same as offset where nothing came before
 }
 
-// Far beyond all ticks, and yet an offset can be added.
+// These lie far beyond all ticks. Adding an offset does not overflow.
 const (
 	distantPast   = -1 << 60
 	distantFuture = 1 << 60
 )
 
-// stretchAt returns the stretch that holds u. It joins stretches of the same offset: Go ends one at every turn of the
-// year, and some zones have changed their names only.
+// stretchAt returns the stretch that contains u. It joins stretches of the same offset: Go ends one at every turn of
+// the year, and some changes of a zone affect only its name.
 func stretchAt(zone *time.Location, u int64) stretch {
 	t := time.Unix(u, 0).In(zone)
 	offset := offsetAt(t)
@@ -64,8 +64,8 @@ func stretchAt(zone *time.Location, u int64) stretch {
 	return s
 }
 
-// bounds is ZoneBounds, set right on 31 December of leap years: Go takes every year that it derives from a zone's rule
-// to have 365 days, so there it says that the zone ended before t.
+// bounds is ZoneBounds with a correction for 31 December of leap years. Go assumes 365 days for every year that it
+// derives from a zone's rule, so on that day it says that the zone ended before t.
 func bounds(t time.Time) (start, end time.Time) {
 	start, end = t.ZoneBounds()
 	if !end.IsZero() && !end.After(t) {

@@ -8,11 +8,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxProblems bounds what is reported of one file: nobody reads more, and a hostile file has a million.
+// maxProblems bounds the problems reported for one file. A user does not read more, and a hostile file has a million.
 const maxProblems = 1000
 
-// Decoder walks a tree of YAML. Each value that it cannot accept becomes a problem and is passed over, so that one walk
-// finds them all.
+// Decoder walks a tree of YAML. It records a problem for each value that it cannot accept, and goes on, so that one
+// walk finds them all.
 type Decoder struct {
 	Subject    Subject
 	Root       []Key // those at the top level
@@ -26,7 +26,7 @@ type Decoder struct {
 	hidden     map[*yaml.Node]bool // values and keys that messages must not repeat
 }
 
-// Subject is the text that is decoded, in the words of messages about the whole of it.
+// Subject describes the decoded text for messages about the whole of it.
 type Subject struct {
 	Noun      string // "a table"
 	Text      string // where it is: "the file"
@@ -39,7 +39,7 @@ type Subject struct {
 	NoAliases string // message for an alias; "" = aliases are supported
 }
 
-// Rules are the caller's part. All of them must be set, except Unset.
+// Rules are the caller's callbacks. All of them must be set, except Unset.
 type Rules struct {
 	Note    func(e Entry, t Text)                                                  // a value was accepted
 	Unset   func(e Entry, missing MissingError, warning func(hint string) Problem) // a variable is not set; nil = that is a problem
@@ -50,7 +50,7 @@ type Rules struct {
 	Foreign func(content string, root *yaml.Node) bool                             // the text, or its tree, is of another format: the problem is recorded
 }
 
-// Again makes d decode the text that another decoder has read.
+// Again makes d decode the text that other has read.
 func (d *Decoder) Again(other *Decoder) { d.src, d.hidden = other.src, other.hidden }
 
 // Entry is one key of a mapping, or one item of a list, with its value.
@@ -61,7 +61,7 @@ type Entry struct {
 	Value *yaml.Node // the value, aliases resolved
 }
 
-// Text is a scalar that was read.
+// Text is a decoded scalar.
 type Text struct {
 	Value  string // variables filled in
 	Opaque bool   // had variables: value must not be shown
@@ -70,32 +70,32 @@ type Text struct {
 	Node   *yaml.Node
 }
 
-// OK is false for the zero text: nothing was read.
+// OK is false for the zero Text, which stands for no value.
 func (t Text) OK() bool { return t.Node != nil }
 
 // IsHidden says whether messages must not repeat a value.
 func (d *Decoder) IsHidden(n *yaml.Node) bool { return d.hidden[n] }
 
-// Fail records a problem of a node.
+// Fail records a problem at a node.
 func (d *Decoder) Fail(n *yaml.Node, hint, format string, args ...any) {
 	line, column, width := d.place(n)
 	d.problem(line, column, width, hint, d.Scope+fmt.Sprintf(format, args...))
 }
 
-// problem records a problem of a place; width is in characters.
+// problem records a problem at a place; width is in characters.
 func (d *Decoder) problem(line, column, width int, hint, message string) {
 	if len(d.Problems) < maxProblems {
 		d.Problems = append(d.Problems, d.src.problem(line, column, width, hint, message))
 	}
 }
 
-// Warn records what is odd but no error.
+// Warn records a warning at a node.
 func (d *Decoder) Warn(n *yaml.Node, hint, format string, args ...any) {
 	line, column, width := d.place(n)
 	d.Warnings = append(d.Warnings, d.src.problem(line, column, width, hint, d.Scope+fmt.Sprintf(format, args...)))
 }
 
-// place is where a node stands and how wide it is on its first line.
+// place returns where a node stands and how wide it is on its first line.
 func (d *Decoder) place(n *yaml.Node) (line, column, width int) {
 	text := d.src.line(n.Line)
 	if n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0 {
@@ -107,12 +107,12 @@ func (d *Decoder) place(n *yaml.Node) (line, column, width int) {
 	return n.Line, n.Column, 1
 }
 
-// Bad records that the value of a text is not acceptable.
+// Bad records a problem of a text's value.
 func (d *Decoder) Bad(t Text, hint, format string, args ...any) {
 	d.Fail(t.Node, hint, "%s%s: %s", t.Label, t.Origin, fmt.Sprintf(format, args...))
 }
 
-// label is a value's path, with the value when it may be shown.
+// label returns a value's path, with the value if it may be shown.
 func (d *Decoder) label(e Entry) string {
 	if d.hidden[e.Value] || e.Value.Kind != yaml.ScalarNode || !e.reveals(e.Value.Value) {
 		return e.Path
@@ -120,7 +120,7 @@ func (d *Decoder) label(e Entry) string {
 	return e.Path + " " + Quoted(e.Value.Value)
 }
 
-// Quoted is text from the file for a message, cut when it is long.
+// Quoted quotes text from the file for a message, and cuts it if it is long.
 func Quoted(s string) string {
 	const most = 60
 	if utf8.RuneCountInString(s) > most {
@@ -129,8 +129,8 @@ func Quoted(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Mapping decodes the keys of a mapping, in the order of their description, and says which were there. A misspelt
-// key counts, so that it is not reported as missing as well. No value counts as an empty mapping: all its lines may be
+// Mapping decodes the keys of a mapping, in the order of their description, and returns those that it found. A misspelt
+// key counts, so that it is not also reported as missing. No value counts as an empty mapping: all its lines may be
 // commented out.
 func (d *Decoder) Mapping(e Entry) map[string]*yaml.Node {
 	found := map[string]*yaml.Node{}
@@ -173,14 +173,15 @@ func (d *Decoder) Mapping(e Entry) map[string]*yaml.Node {
 	return found
 }
 
-// Extension begins the keys of an extensible mapping that are left alone: for anchors, and for other tools.
+// Extension begins keys that the decoder ignores in an extensible mapping. They are for anchors and other tools.
 const Extension = "x-"
 
-// Present says whether a key that mapping found is there, and not only may be, in what a merge key was meant to bring.
+// Present says whether a key that Mapping returned is really there. Otherwise a merge key may have been meant to bring
+// it.
 func Present(name *yaml.Node) bool { return name != nil && name.Tag != "!!merge" }
 
-// pairs calls do for each key of a mapping that is a plain, new key. It gives back the merge key, which is refused but
-// may have been meant to bring what is missing.
+// pairs calls do for each plain key of a mapping, once. It refuses a merge key, and returns it because it may have been
+// meant to bring missing keys.
 func (d *Decoder) pairs(e Entry, do func(name, val *yaml.Node)) (merged *yaml.Node) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(e.Value.Content) && len(d.Problems) < maxProblems; i += 2 {
@@ -208,7 +209,7 @@ func (d *Decoder) pairs(e Entry, do func(name, val *yaml.Node)) (merged *yaml.No
 	return merged
 }
 
-// Plain refuses a value with an explicit tag: the types are known here, and a tag can only contradict them.
+// Plain refuses a value with an explicit tag: the decoder knows the types, and a tag can only contradict them.
 func (d *Decoder) Plain(e Entry) bool {
 	if e.Value.Style&yaml.TaggedStyle == 0 && e.Value.Tag != "!" {
 		return true
@@ -218,7 +219,7 @@ func (d *Decoder) Plain(e Entry) bool {
 	return false
 }
 
-// unknown explains a key that the mapping e does not have, and gives the one that was probably meant.
+// unknown reports a key that the mapping e does not have, and returns the key that was probably meant.
 func (d *Decoder) unknown(e Entry, name *yaml.Node) (meant string) {
 	known := make([]string, len(e.Keys))
 	for i, k := range e.Keys {
@@ -249,7 +250,7 @@ func (d *Decoder) unknown(e Entry, name *yaml.Node) (meant string) {
 	return meant
 }
 
-// NameText is a key for a message.
+// NameText returns a key for a message.
 func (d *Decoder) NameText(n *yaml.Node) string {
 	if d.hidden[n] {
 		return mask
@@ -257,7 +258,7 @@ func (d *Decoder) NameText(n *yaml.Node) string {
 	return safeName(n.Value)
 }
 
-// List gives the items of a list; nothing at all counts as an empty one, like a mapping.
+// List returns the items of a list. No value counts as an empty list.
 func (d *Decoder) List(e Entry) ([]Entry, bool) {
 	if e.IsNull() {
 		return nil, true
@@ -278,7 +279,7 @@ func (d *Decoder) List(e Entry) ([]Entry, bool) {
 
 func (e Entry) IsNull() bool { return e.Value.Kind == yaml.ScalarNode && e.Value.Tag == "!!null" }
 
-// Resolved follows an alias to what it stands for.
+// Resolved returns the node that an alias stands for, and any other node as it is.
 func Resolved(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -286,7 +287,7 @@ func Resolved(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// under is the path of a key in a mapping.
+// under returns the path of a key in a mapping.
 func under(path, name string) string {
 	if path == "" {
 		return name
@@ -294,7 +295,7 @@ func under(path, name string) string {
 	return path + "." + name
 }
 
-// in begins the message about a key of the mapping at path.
+// in returns the beginning of a message about a key of the mapping at path.
 func in(path string) string {
 	if path == "" {
 		return ""

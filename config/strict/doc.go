@@ -4,12 +4,13 @@
 // it once and reports everything that is wrong in it: each Problem has a line and column, the source line with a caret
 // and, where one can be guessed, the remedy.
 //
-// Problems show no secret. Values of variables are never repeated. A source line is shown up to the first value that
-// its key does not let pass (Key.Show), and *** stands for the rest of it. The limit: a secret that stands where none
-// belongs, as a key or in a value that may be shown, is shown.
+// Problems show no secret. They never repeat values of variables. They show a source line up to the first value that
+// its key hides (Key.Show), and *** for the rest of it. The limit: they show a secret that stands in the wrong place,
+// as a key or in a value that may be shown.
 //
-// Reading is bounded: texts above the caller's limit, nesting deeper than 64 and aliases that expand to more than a
-// quarter of a million values are refused before they cost time. The package has no goroutines and opens no file.
+// Reading is bounded: the decoder refuses texts above the caller's limit, nesting deeper than 64, and aliases that
+// expand to more than a quarter of a million values, before they cost time. The package has no goroutines and opens no
+// file.
 //
 //	source, problem  lines, carets, and the order of problems
 //	redact, guess    which part of a line is shown: of YAML, and of a text that is none

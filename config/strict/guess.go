@@ -8,8 +8,8 @@ import (
 
 var keyLine = regexp.MustCompile(`^((?:[ \t]|- )*)["']?([A-Za-z][A-Za-z0-9_.-]{0,40})(["']?)[ \t]*:(?:[ \t]+|$)`)
 
-// guess opens what can be opened in a line of a file that is not YAML: a key, and its value if no key of that name holds a
-// secret and the key stands where it belongs, as far as the indentation tells.
+// guess returns the parts of a line that may be shown if the file is not YAML. These are a key, and its value if no key
+// of that name holds a secret and the indentation fits the key.
 func (s *source) guess(n int) []stretch {
 	line := string(s.line(n))
 	m := keyLine.FindStringSubmatchIndex(line)
@@ -21,7 +21,7 @@ func (s *source) guess(n int) []stretch {
 	stretches := []stretch{{from: at(m[3]), to: at(m[7]), open: true}}
 	known := everywhere(s.keys, name)
 	if len(known) > 0 && !slices.ContainsFunc(known, func(k Key) bool { return k.Show != Shown }) && !strings.ContainsAny(rest, "{}") {
-		// Another ": ", or in JSON ":, may begin what belongs to another key.
+		// After another ": ", or ": in JSON, the text may belong to another key.
 		value, _, _ := strings.Cut(rest, ": ")
 		value, _, _ = strings.Cut(value, `":`)
 		value, _, _ = strings.Cut(value, " #")
@@ -30,7 +30,7 @@ func (s *source) guess(n int) []stretch {
 	return stretches
 }
 
-// guessValue is the value of a line's key, as far as guess shows it, and its column counted from 0.
+// guessValue returns the part of a key's value that guess shows, and its column, counted from 0.
 func (s *source) guessValue(n int) (at int, value string) {
 	stretches := s.guess(n)
 	if len(stretches) < 2 {
@@ -39,7 +39,7 @@ func (s *source) guessValue(n int) (at int, value string) {
 	return stretches[1].from, strings.TrimRight(string(s.line(n)[stretches[1].from:stretches[1].to]), " \t")
 }
 
-// underKeys says whether all lines that a line is indented under hold nothing but a key that has keys of its own.
+// underKeys says whether every line that a line is indented under has only a key, and one that has keys of its own.
 func (s *source) underKeys(n, indent int) bool {
 	for n--; n >= 1 && indent > 0; n-- {
 		line := string(s.line(n))
@@ -65,7 +65,7 @@ func (s *source) underKeys(n, indent int) bool {
 	return true
 }
 
-// everywhere finds the keys of a name, wherever they stand.
+// everywhere finds all keys of a name, at any depth.
 func everywhere(keys []Key, name string) (found []Key) {
 	for _, k := range keys {
 		if k.Name == name {

@@ -3,16 +3,16 @@ package strict
 import "strings"
 
 // Key describes one key of a mapping. This one description decodes the key, masks its value and gives the hints for its
-// misspellings. Callers make a schema of it and check documentation against it, so all of them know the same keys.
+// misspellings. Callers derive a schema from it and check documentation against it, so all of them know the same keys.
 type Key struct {
 	Name       string
-	Kind       string     // what stands there, in words: "duration"
+	Kind       string     // the type of its value, in words: "duration"
 	Default    string     // the default as one would write it, or "required", or a word for what happens without it
 	Doc        string     // one line
 	Example    string     // a value; mappings have the examples of their keys
 	Show       Visibility // which values are no secret
 	Common     bool       // for the caller: may stand in a second place too
-	Extensible bool       // keys that begin with x- are left alone
+	Extensible bool       // keys that begin with x- are ignored
 	Also       []string   // what it is called elsewhere, for hints
 	Keys       []Key      // the keys of a mapping, or of each mapping in a list
 	Form       Form       // what a good value looks like
@@ -35,20 +35,20 @@ const (
 	None         = "none"
 )
 
-// Form is what can be said of a value without reading it. What is not zero holds for the decoder and the JSON Schema.
+// Form describes good values. The decoder and the JSON Schema both check every field that is not zero.
 type Form struct {
 	Words       []string // the only values
 	Least, Most int      // of a number
 	Length      int      // of text, in characters: at most
 	Pattern     string   // of text, or of the texts in a list; it lets pass what the decoder looks at more closely
-	Names       string   // the same for the names in a mapping of text
+	Names       string   // a pattern of the names in a mapping of text
 	Filled      bool     // a list has items
 	Choice      []string // keys of a mapping, of which no two can stand together
 	Chosen      bool     // and of which one must
 	Needs       string   // another key that must be there too
 }
 
-// Words is the form of a value that is one of some words.
+// Words returns the form of a value that must be one of some words.
 func Words[T ~string](all ...T) Form {
 	var f Form
 	for _, w := range all {
@@ -68,7 +68,7 @@ func (k Key) item(i int) Key {
 	return k
 }
 
-// Find is the key of a name.
+// Find returns the key of a name.
 func Find(keys []Key, name string) (Key, bool) {
 	for _, k := range keys {
 		if k.Name == name {
@@ -78,7 +78,7 @@ func Find(keys []Key, name string) (Key, bool) {
 	return Key{}, false
 }
 
-// NearestKey is the key that somebody meant who wrote name: a slip, or another tool's word for it.
+// NearestKey returns the key that name probably means: name is misspelt, or another tool's word for the key.
 func NearestKey(keys []Key, name string) (Key, bool) {
 	if k, ok := misspelt(keys, name); ok {
 		return k, true
@@ -93,7 +93,7 @@ func NearestKey(keys []Key, name string) (Key, bool) {
 	return Key{}, false
 }
 
-// misspelt is the key of which name is another spelling, or a slip.
+// misspelt returns the key that name is another spelling of, or a misspelling.
 func misspelt(keys []Key, name string) (Key, bool) {
 	names := make([]string, len(keys))
 	for i, k := range keys {
@@ -105,7 +105,7 @@ func misspelt(keys []Key, name string) (Key, bool) {
 	return Find(keys, Nearest(name, names))
 }
 
-// PlainName is a name without what differs between the spellings time_zone, time-zone and timeZone.
+// PlainName returns a name in one form for the spellings time_zone, time-zone and timeZone.
 func PlainName(name string) string {
 	return strings.ToLower(separators.Replace(name))
 }

@@ -2,8 +2,8 @@ package strict
 
 import "strings"
 
-// Nearest is the one of the words that somebody may have meant: equal but for case, or at most two slips away, fewer
-// for short words, where everything is near to everything. It is "" when none is.
+// Nearest returns the word of words that word may have been meant to be: equal except for case, or at most two typing
+// errors away. It allows fewer errors for short words, which are all alike. It returns "" if none is near.
 func Nearest(word string, words []string) string {
 	best, bestSlips := "", 3
 	for _, w := range words {
@@ -24,8 +24,8 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
-// slips counts the letters added, left out, changed or swapped with their neighbour between two words
-// (Damerau–Levenshtein distance in its restricted form).
+// slips counts the typing errors between two words: letters added, left out, changed, or swapped with a neighbour
+// (Damerau–Levenshtein distance, restricted form).
 func slips(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong, or odd, in a text, and where. Its texts hold no secrets and no control
-// characters: they can be written to a terminal as they are.
+// Problem is an error or a warning about a text, with its place. Its strings hold no secrets and no control characters,
+// so they can be written to a terminal as they are.
 type Problem struct {
-	File         string // as it was given to Read
+	File         string // the name that Read got
 	Line, Column int    // 1-based, in characters; 0 = of the file as a whole
 	Message      string // `job "billing": schedule "61 * * * *": …`
 	Source       string // the source line, secrets masked, cut when very long; "" when there is nothing to show
@@ -21,7 +21,7 @@ type Problem struct {
 	Caret int // where in Source the caret stands, 0-based: masking and cutting move it away from Column
 }
 
-// String is the problem in the form of a compiler's message, without a newline at its end:
+// String formats the problem like a compiler's message, without a newline at its end:
 //
 //	table.yaml:14:15: job "billing": schedule "61 * * * *": …
 //	    14 |     schedule: "61 * * * *"
@@ -47,7 +47,7 @@ func (p Problem) String() string {
 // Problems are all problems of one text, sorted by position, none twice.
 type Problems []Problem
 
-// Error is every problem's String, one below the other.
+// Error returns the Strings of all problems, one below the other.
 func (ps Problems) Error() string {
 	texts := make([]string, len(ps))
 	for i, p := range ps {
@@ -56,7 +56,8 @@ func (ps Problems) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// Tidy sorts by position and drops what was found twice, as a value behind an alias is for each of its uses.
+// Tidy sorts by position and drops duplicates: the decoder finds a problem behind an alias once for each use of the
+// alias.
 func Tidy(ps []Problem) []Problem {
 	order := func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
@@ -65,7 +66,7 @@ func Tidy(ps []Problem) []Problem {
 	return slices.CompactFunc(ps, func(a, b Problem) bool { return order(a, b) == 0 })
 }
 
-// Printable is s with everything that a terminal would act on, or not show, written as an escape.
+// Printable returns s with an escape for every character that a terminal would act on or not show.
 func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -17,12 +17,12 @@ import (
 const (
 	maxDepth = 64
 
-	// maxValues bounds the values of a text once every alias is replaced by what it stands for. The largest honest
-	// table has a third of it; a few lines of aliases to lists of aliases have billions.
+	// maxValues bounds the values of a text with every alias expanded. The largest honest table has a third of it; a
+	// few lines of aliases to lists of aliases have billions.
 	maxValues = 250_000
 )
 
-// Read turns a file into a tree, and learns what of it may be shown. A nil tree means that the problem is recorded.
+// Read turns a file into a tree, and finds the parts that may be shown. A nil tree means that the problem is recorded.
 func (d *Decoder) Read(name string, data []byte) *yaml.Node {
 	d.src, d.hidden = newSource(name, "", d.Root), map[*yaml.Node]bool{}
 	if len(data) > d.Subject.Limit {
@@ -57,7 +57,7 @@ func (d *Decoder) Read(name string, data []byte) *yaml.Node {
 // load parses exactly one document.
 func (d *Decoder) load(data []byte) (root *yaml.Node, err error) {
 	defer func() {
-		// The library panics on what it holds for impossible. A text must never end the process that reads it.
+		// The library panics in states that it believes impossible. A text must never end the process that reads it.
 		if r := recover(); r != nil {
 			root, err = nil, errors.New("not valid YAML")
 		}
@@ -104,14 +104,14 @@ func (d *Decoder) empty() {
 	d.File(d.Subject.Begin, "%s is empty", d.Subject.Text)
 }
 
-// isText refuses what no editor writes into YAML, before the YAML library or a terminal sees it. One problem is enough:
-// of a binary file everything is wrong.
+// isText refuses characters that no editor writes into YAML, before the YAML library or a terminal sees them. It
+// records one problem only: in a binary file everything is wrong.
 func (d *Decoder) isText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		d.File("save it as UTF-8", "%s is UTF-16, not UTF-8", d.Subject.Text)
 		return false
 	}
-	// What is not text at all says so, whatever else is in it.
+	// A binary file gets a message of its own, whatever else is in it.
 	binary := !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0
 	line, column := 1, 1
 	for i := 0; i < len(data); {
@@ -143,7 +143,7 @@ func (d *Decoder) isText(data []byte) bool {
 	return true
 }
 
-// bounded refuses aliases that stand inside what they stand for, or expand beyond reason.
+// bounded refuses aliases inside the value that they stand for, and aliases that expand to too many values.
 func (d *Decoder) bounded(root *yaml.Node) bool {
 	const underway = -1
 	sizes := map[*yaml.Node]int{}
@@ -186,7 +186,7 @@ func (d *Decoder) bounded(root *yaml.Node) bool {
 	return culprit == nil
 }
 
-// syntax rewrites an error of the YAML library.
+// syntax records an error of the YAML library in words of this package.
 func (d *Decoder) syntax(err error) {
 	var le *yaml.LoadError
 	if !errors.As(err, &le) || le.Mark.Line < 1 {
@@ -213,7 +213,7 @@ func (d *Decoder) syntax(err error) {
 		why, hint = "a tab cannot be used for indentation", "indent with spaces"
 	} else if at, value := d.src.guessValue(line); value != "" && strings.Contains("*@&!%`", value[:1]) &&
 		!strings.Contains(le.Message, "unknown anchor") {
-		// The most common of all: a schedule without quotes, of which YAML gives up on some later character.
+		// The most common mistake is a schedule without quotes. The YAML library then complains of a later character.
 		column, width = at+1, len([]rune(value))
 		why, hint = fmt.Sprintf("a value that begins with %c must stand in quotes", value[0]), fmt.Sprintf("write %q", value)
 	}
@@ -222,8 +222,8 @@ func (d *Decoder) syntax(err error) {
 
 var keyWithoutColon = regexp.MustCompile(`^[ ]*(?:- +)?([A-Za-z]+) +[^ :][^:]*$`)
 
-// noColon recognizes a key without its colon in the line above the one that the library complains of: "- name a". It has
-// taken the two for a text of two lines.
+// noColon recognizes a key without its colon, such as "- name a", in the line above the one that the library complains
+// of. The library has read the two lines as one text.
 func (d *Decoder) noColon(line int) bool {
 	m := keyWithoutColon.FindStringSubmatchIndex(string(d.src.line(line - 1)))
 	if m == nil {
@@ -237,8 +237,8 @@ func (d *Decoder) noColon(line int) bool {
 	return true
 }
 
-// syntaxErrors are the errors of the YAML library that people make, in words that say what to do. The library's own
-// words are never shown: they speak of its insides, and may repeat what is in the file.
+// syntaxErrors has the common errors of the YAML library, in words that say what to do. The library's own words are
+// never shown: they describe its internals, and may repeat parts of the file.
 var syntaxErrors = []struct {
 	message, context string
 	atStart          bool // the place is where the construct began
@@ -283,12 +283,12 @@ var syntaxErrors = []struct {
 	{message: "comment without preceding whitespace", why: "a comment needs a space before its #"},
 }
 
-// File records a problem of the file as a whole.
+// File records a problem with the file as a whole.
 func (d *Decoder) File(hint, format string, args ...any) {
 	d.problem(0, 0, 0, hint, fmt.Sprintf(format, args...))
 }
 
-// Found gives the problems as an error; nil if there are none.
+// Found returns the problems as an error; nil if there are none.
 func (d *Decoder) Found() error {
 	if len(d.Problems) >= maxProblems {
 		more := fmt.Sprintf("there may be more than these %d problems", maxProblems)

@@ -51,7 +51,7 @@ func (k Key) reveals(value string) bool {
 // redactor decides for every key and value of a file whether it may be shown.
 type redactor struct {
 	src    *source
-	homes  func(name string) []string // where else a key is known
+	homes  func(name string) []string // the other places where a key is known
 	hidden map[*yaml.Node]bool
 }
 
@@ -99,7 +99,8 @@ func (r *redactor) mapping(n *yaml.Node, k Key) {
 			known, ok = misspelt(k.Keys, name.Value)
 			ok = ok && known.Show == Shown && val.Kind == yaml.ScalarNode && len(r.homes(name.Value)) == 0
 		}
-		// The second of two may have lost the line that it stood under: a URL is secret in one mapping and not in another.
+		// The second of two equal keys may have lost the line of its own mapping: a URL is secret in one mapping and
+		// not in another.
 		if ok && (!seen[name.Value] || known.Show != ShownURL) {
 			r.value(val, known)
 		} else {
@@ -109,8 +110,8 @@ func (r *redactor) mapping(n *yaml.Node, k Key) {
 	}
 }
 
-// name shows a key if it looks like one and a colon follows: in {TOKEN=secret} and {TOKEN, secret} everything is a key
-// for YAML, and a tag makes a key of the text after it.
+// name shows a key only if it looks like one and a colon follows. For YAML everything in {TOKEN=secret} and {TOKEN,
+// secret} is a key, and so is the text after a tag.
 func (r *redactor) name(n *yaml.Node) {
 	line := r.src.line(n.Line)
 	at := n.Column - 1
@@ -138,7 +139,7 @@ func (r *redactor) hide(n *yaml.Node) {
 	}
 }
 
-// plain says whether a scalar is written without an anchor or a tag: what was meant as a value may have become one.
+// plain says whether a scalar is written without an anchor or a tag: a typing error may turn a value into one.
 func (r *redactor) plain(n *yaml.Node) bool {
 	line, at := r.src.line(n.Line), n.Column-1
 	return at < 0 || at >= len(line) || line[at] != '&' && line[at] != '!'
@@ -151,7 +152,7 @@ func (r *redactor) anchor(n *yaml.Node) {
 	}
 }
 
-// mark says whether the first line of a scalar or alias may be shown.
+// mark records whether the first line of a scalar or alias may be shown.
 func (r *redactor) mark(n *yaml.Node, open bool) {
 	if line, from := r.src.line(n.Line), n.Column-1; from >= 0 && from <= len(line) {
 		r.add(n.Line, stretch{from: from, to: scalarEnd(line, from, n), open: open})
@@ -160,8 +161,9 @@ func (r *redactor) mark(n *yaml.Node, open bool) {
 
 func (r *redactor) add(line int, s stretch) { r.src.stretches[line] = append(r.src.stretches[line], s) }
 
-// scalarEnd is the column behind a scalar or alias that begins at from. A scalar of several lines ends with its first
-// line, or where the next span begins. It reads no further than needed: a hostile line may have a million scalars.
+// scalarEnd returns the column after a scalar or alias that begins at from. A scalar of several lines ends with its
+// first line, or where the next stretch begins. It reads no further than needed: a hostile line may have a million
+// scalars.
 func scalarEnd(line []rune, from int, n *yaml.Node) int {
 	if n.Kind == yaml.AliasNode {
 		return min(from+1+utf8.RuneCountInString(n.Value), len(line))
@@ -196,7 +198,7 @@ func scalarEnd(line []rune, from int, n *yaml.Node) int {
 
 const quotedStyle = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle
 
-// closingQuote is where the quote that opens at a column closes, or -1.
+// closingQuote returns the column where the quote that opens at a column closes, or -1.
 func closingQuote(line []rune, open int) int {
 	for i := open + 1; i < len(line); i++ {
 		switch {
@@ -212,7 +214,7 @@ func closingQuote(line []rune, open int) int {
 	return -1
 }
 
-// match says where text that stands at a column ends.
+// match says whether text stands at a column, and where it ends.
 func match(line []rune, at int, text string) (end int, ok bool) {
 	for _, r := range text {
 		if at >= len(line) || line[at] != r {
@@ -225,7 +227,7 @@ func match(line []rune, at int, text string) (end int, ok bool) {
 
 var nameLike = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,80}`)
 
-// safeName is a key as it may be shown: the part that looks like a name.
+// safeName returns the part of a key that may be shown: the beginning that looks like a name.
 func safeName(name string) string {
 	if like := nameLike.FindString(name); like != name {
 		return like + mask

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Of a longer line only a window around the caret is shown.
+// A snippet of a longer line shows only a window around the caret.
 const (
 	windowBefore = 60
 	WindowWidth  = 160
 )
 
-// source is a text as it may be shown. A line is shown up to the first character that no stretch opens and
-// that is not YAML's punctuation; mask stands for the rest of it. So a mistake in here hides too much, never too little.
+// source is a text with the parts that may be shown. It shows a line up to the first character that is neither in an
+// open stretch nor YAML's punctuation; mask stands for the rest. So a mistake here hides too much, never too little.
 type source struct {
 	name      string
 	keys      []Key // those at the top level
@@ -36,7 +36,7 @@ func newSource(name, text string, keys []Key) *source {
 	return s
 }
 
-// line gives the characters of a line, counted from 1; none for a line that does not exist.
+// line returns the characters of a line, counted from 1; none for a line that does not exist.
 func (s *source) line(n int) []rune {
 	if n < 1 || n > len(s.lines) {
 		return nil
@@ -44,7 +44,7 @@ func (s *source) line(n int) []rune {
 	return s.lines[n-1]
 }
 
-// clamp moves a position into the file: the YAML library reports the end of a file as a line behind the last.
+// clamp moves a position into the file: the YAML library reports the end of a file as a line after the last.
 func (s *source) clamp(line, column int) (int, int) {
 	if len(s.lines) == 0 {
 		return 1, 1
@@ -57,7 +57,7 @@ func (s *source) clamp(line, column int) (int, int) {
 	return line, max(1, min(column, len(s.lines[line-1])+1))
 }
 
-// visible is how many characters of a line may be shown, and whether a secret may follow. Comments are left out.
+// visible returns how many characters of a line may be shown, and whether a secret may follow. It leaves out comments.
 func (s *source) visible(n int) (end int, secret bool) {
 	line, stretches := s.line(n), s.stretches[n]
 	if s.broken {
@@ -88,8 +88,8 @@ func (s *source) visible(n int) (end int, secret bool) {
 	return at, false
 }
 
-// snippet renders the line around a column and says where in the rendered text the caret goes, and how wide it is. A
-// caret behind the mask stands under an ellipsis.
+// snippet renders the line around a column, and returns the place and width of the caret in the rendered text. A caret
+// after the mask stands under an ellipsis.
 func (s *source) snippet(line, column, width int) (text string, caret, carets int) {
 	from, to := column-1, column-1+max(width, 1)
 	end, secret := s.visible(line)
@@ -143,7 +143,7 @@ func window(line []rune, from, to int) (text string, caret, carets int) {
 	return out.String(), caret, max(1, last-caret)
 }
 
-// problem is a problem with its source line.
+// problem makes a problem with its source line.
 func (s *source) problem(line, column, width int, hint, message string) Problem {
 	p := Problem{File: s.name, Line: line, Column: column, Message: Printable(message), Hint: Printable(hint)}
 	if len(s.lines) > 0 && line > 0 {

@@ -12,13 +12,13 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// timeForm tells how to write a moment.
+// timeForm is the hint for a time.
 const timeForm = "write it like 2026-12-01T00:00:00Z or 2026-12-01T00:00:00+01:00"
 
-// longest bounds every duration: sums of a few cannot overflow, and more is a slip of the pen.
+// longest bounds every duration. Sums of a few cannot overflow, and a longer one is a typing error.
 const longest = 366 * 24 * time.Hour
 
-// WrongKind says that a mapping, list or scalar stands where another is needed.
+// WrongKind records that a mapping, list or scalar stands where another kind is needed.
 func (d *Decoder) WrongKind(e Entry) {
 	at := e.Value
 	if e.IsNull() {
@@ -27,7 +27,7 @@ func (d *Decoder) WrongKind(e Entry) {
 	d.Fail(at, d.Rules.Remedy(e), "%s must be a %s, not %s", e.Path, e.Kind, KindOf(e.Value))
 }
 
-// KindOf names what a node is in the user's words.
+// KindOf names the kind of a node in the user's words.
 func KindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -48,7 +48,7 @@ func KindOf(n *yaml.Node) string {
 	return "text"
 }
 
-// Scalar reads a scalar and fills in its variables. What is wrong with it has been reported when the result is not ok.
+// Scalar reads a scalar and fills in its variables. If the result is not OK, it has recorded a problem.
 func (d *Decoder) Scalar(e Entry, tags ...string) Text {
 	if e.IsNull() {
 		d.Fail(e.At, "give it a value, or remove the key", "%s has no value", e.Path)
@@ -79,7 +79,7 @@ func (d *Decoder) Scalar(e Entry, tags ...string) Text {
 	return t
 }
 
-// wrongScalar says that the value has another type.
+// wrongScalar records that the value has the wrong type.
 func (d *Decoder) wrongScalar(e Entry) {
 	hint := ""
 	isText := e.Kind == KindText || e.Kind == KindTextMap || e.Kind == KindTextList
@@ -105,7 +105,7 @@ func (d *Decoder) wrongScalar(e Entry) {
 	d.Fail(e.Value, hint, "%s must be %s, not %s", e.Path, want, KindOf(e.Value))
 }
 
-// badReference says what is wrong with a variable in a value.
+// badReference records what is wrong with a variable in a value.
 func (d *Decoder) badReference(e Entry, err error) {
 	hint := "write ${NAME} or ${NAME:-default}; for a literal ${ write $${"
 	look := "${"
@@ -125,7 +125,7 @@ func (d *Decoder) badReference(e Entry, err error) {
 	d.problem(line, column, width, hint, d.Scope+e.Path+": "+err.Error())
 }
 
-// placeReference is where a variable stands in a value, if its line shows it, and else where the value does.
+// placeReference returns the place of a variable in a value if its line shows it, and otherwise the place of the value.
 func (d *Decoder) placeReference(e Entry, look string) (line, column, width int) {
 	line, column, width = d.place(e.Value)
 	if src := d.src.line(line); column-1+width <= len(src) && width < 1000 {
@@ -144,7 +144,7 @@ func (d *Decoder) placeReference(e Entry, look string) (line, column, width int)
 // Text reads text.
 func (d *Decoder) Text(e Entry) Text { return d.Scalar(e, "!!str") }
 
-// NonEmpty reads text that says something.
+// NonEmpty reads text and refuses "".
 func (d *Decoder) NonEmpty(e Entry, to *string) Text {
 	t := d.Text(e)
 	if t.OK() && strings.TrimSpace(t.Value) == "" {
@@ -158,7 +158,7 @@ func (d *Decoder) NonEmpty(e Entry, to *string) Text {
 	return t
 }
 
-// Bool reads true or false. A variable can only give text, so that its text counts too.
+// Bool reads true or false. A variable can only give text, so it also accepts their text.
 func (d *Decoder) Bool(e Entry, to *bool) {
 	t := d.Scalar(e, "!!bool", "!!str")
 	if !t.OK() {
@@ -283,15 +283,15 @@ func (d *Decoder) badDuration(t Text) {
 	d.Bad(t, "write "+m[1]+unit, "not a duration")
 }
 
-// Time reads a moment. YAML's own timestamps are taken by their text, so that a date alone is not silently midnight.
+// Time reads a time. It parses the text of YAML's own timestamps itself, so that a date alone is not silently midnight.
 func (d *Decoder) Time(e Entry, to *time.Time) {
 	t := d.Scalar(e, "!!str", "!!timestamp")
 	if !t.OK() {
 		return
 	}
 	v, err := time.Parse(time.RFC3339, t.Value)
-	// In UTC, so that the same moment written with another offset is the same table. The offset may lead out of the
-	// years that can be written.
+	// UTC makes tables equal that write one time with different offsets. The conversion may lead out of the years that
+	// can be written.
 	if v = v.UTC(); err == nil && v.Year() >= 1 && v.Year() <= 9999 {
 		*to = v
 		d.Rules.Note(e, t)
@@ -308,7 +308,7 @@ func (d *Decoder) Time(e Entry, to *time.Time) {
 	d.Bad(t, timeForm, "not a time")
 }
 
-// TextMap reads a mapping of names to text; check says what is wrong with a name, and what to do.
+// TextMap reads a mapping of names to text; check returns what is wrong with a name, and a hint.
 func (d *Decoder) TextMap(e Entry, check func(name string) (why, hint string),
 	each func(name *yaml.Node, t Text)) {
 	if e.IsNull() {

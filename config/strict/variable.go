@@ -31,8 +31,8 @@ type piece struct {
 	optional bool // has a default
 }
 
-// pieces splits a value at its references. As in a shell the default also stands in for a variable that is set but
-// empty; a default ends at the first }, so it cannot hold another reference.
+// pieces splits a value at its references. As in a shell, the default also replaces a variable that is set but empty. A
+// default ends at the first }, so it cannot hold another reference.
 func pieces(value string) ([]piece, error) {
 	var out []piece
 	var literal strings.Builder
@@ -66,7 +66,8 @@ func pieces(value string) ([]piece, error) {
 	return out, nil
 }
 
-// substitute gives the value with its variables filled in, whether it had any, and one error for each that is missing.
+// substitute returns the value with its variables filled in, whether it had any, and one error for each that is
+// missing.
 func substitute(value string, env Env) (result string, opaque bool, errs []error) {
 	if !strings.Contains(value, "${") {
 		return value, false, nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pod reads what runs.
+// pod reads the Pod's containers.
 func (c *cronJob) pod(spec object) {
 	c.rest("Pod", spec, "containers volumes")
 	if spec.get("activeDeadlineSeconds").is() {
@@ -63,10 +63,10 @@ func (c *cronJob) container(o object) {
 	}
 }
 
-// memoryLimit is what a table takes of the quantities of Kubernetes: at least 1Mi.
+// memoryLimit matches the quantities of Kubernetes that a table accepts: at least 1Mi.
 var memoryLimit = regexp.MustCompile(`^([1-9][0-9]{0,6}(Mi|Gi|G)|[1-9][0-9]{1,6}M)$`)
 
-// limits reads those of the resources that are a limit here too; requests are for the scheduler of the cluster.
+// limits reads the limits that a table also has. Requests are for the scheduler of the cluster.
 func (c *cronJob) limits(limits object) {
 	for _, key := range limits.keys() {
 		value := limits.get(key).text()
@@ -81,7 +81,8 @@ func (c *cronJob) limits(limits object) {
 	}
 }
 
-// environment reads the variables. Those whose values are elsewhere are Solotick's to be given.
+// environment reads the variables. If a value is outside of the manifest, Solotick's own environment must have the
+// variable.
 func (c *cronJob) environment(o object) {
 	var elsewhere []string
 	for _, v := range o.get("env").items() {
@@ -107,7 +108,7 @@ func (c *cronJob) environment(o object) {
 	}
 }
 
-// source is where a variable's value comes from, in few words.
+// source says in few words where a variable's value comes from.
 func source(from object) string {
 	for _, key := range from.keys() {
 		of := from.get(key)
@@ -126,10 +127,11 @@ func source(from object) string {
 	return "elsewhere"
 }
 
-// reference is a variable as Kubernetes fills it in; $$( is a literal $(.
+// reference matches a variable that Kubernetes fills in; $$( is a literal $(.
 var reference = regexp.MustCompile(`\$\$|\$\([-._a-zA-Z][-._a-zA-Z0-9]*\)`)
 
-// expand fills in what the manifest knows, as Kubernetes does. What nothing defines stays, as a shell's $(date) must.
+// expand fills in the variables of the manifest, as Kubernetes does. It leaves undefined ones as they are, such as a
+// shell's $(date).
 func (c *cronJob) expand(text string) string {
 	return reference.ReplaceAllStringFunc(text, func(ref string) string {
 		if ref == "$$" {

@@ -13,10 +13,10 @@ import (
 // maxInput bounds one file, in bytes: two thousand CronJobs as kubectl prints them.
 const maxInput = 16 << 20
 
-// Format is what a file holds.
+// Format is the format of a file.
 type Format string
 
-// The formats that can be read.
+// The formats of files.
 const (
 	Crontab    Format = "crontab"
 	Kubernetes Format = "kubernetes"
@@ -28,16 +28,16 @@ type Input struct {
 	Data []byte
 }
 
-// Options say what the files do not. The zero value guesses and leaves open.
+// Options add what the files do not say. The zero value guesses the formats, and leaves the rest of the table open.
 type Options struct {
 	From       Format // "" = guessed for each file
 	UserColumn *bool  // crontab lines name a user before the command, as in /etc/crontab; nil = guessed for each file
 	Service    string // "" = a name to be replaced
-	TimeZone   string // the zone of what names none; "" = open, which is UTC
+	TimeZone   string // the zone of schedules that name none; "" = open, which is UTC
 	Redis      string // URL; "" = open
 }
 
-// Result is a table, and what is to be known about it.
+// Result is a table, with notes about it.
 type Result struct {
 	Table []byte
 	Jobs  int // in the table
@@ -45,21 +45,21 @@ type Result struct {
 	Notes []Note
 }
 
-// Note is one thing that is not the same in the table as it was before.
+// Note is one difference between a job in the file and in the table.
 type Note struct {
 	At    string // file:line
 	Job   string
 	About string // a few words, the same for all notes of the kind
-	Text  string // the whole
+	Text  string // the whole note
 	Lost  bool   // the job is commented out
 }
 
-// Error is why a file cannot be read at all.
+// Error says why a file cannot be read at all.
 type Error struct{ File, Why, Hint string }
 
 func (e *Error) Error() string { return e.File + ": " + e.Why }
 
-// Convert makes one table of all files.
+// Convert makes one table from all files.
 func Convert(files []Input, o Options) (*Result, error) {
 	var all []job
 	kinds := map[Format]bool{}
@@ -111,7 +111,7 @@ func read(f Input, o Options) ([]job, Format, error) {
 	return jobs, kind, err
 }
 
-// isText refuses what is not text at all. A byte here and there that is not UTF-8 is for the reader of the line.
+// isText refuses binary files. It accepts single bytes that are not UTF-8; the reader of the line deals with them.
 func isText(f Input) error {
 	switch {
 	case len(f.Data) > maxInput:
@@ -124,7 +124,7 @@ func isText(f Input) error {
 	return nil
 }
 
-// guess tells what a file holds: manifests say so in their first lines, and crontabs cannot.
+// guess returns the format of a file: manifests name theirs in the first lines, and any other text is a crontab.
 func guess(data []byte) Format {
 	if text := bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff"))); bytes.HasPrefix(text, []byte("{")) {
 		return Kubernetes
@@ -137,13 +137,12 @@ func guess(data []byte) Format {
 	return Crontab
 }
 
-// check holds the table against what will read it. What can be wrong with it is that it is too large, or what the options
-// say.
+// check parses the table as Solotick will. It can only fail because the table is too large, or because of the options.
 func check(r *Result) error {
 	if len(r.Table) > maxTable {
 		return tooLarge(r.Jobs + r.Lost)
 	}
-	anything := func(string) (string, bool) { return "1", true } // references can only come from the options
+	anything := func(string) (string, bool) { return "1", true } // only the options can have variables
 	t, err := config.Parse("the table", r.Table, anything)
 	var problems config.Problems
 	switch {
@@ -164,7 +163,7 @@ func tooLarge(jobs int) error {
 	return &Error{"the table", fmt.Sprintf("%d jobs make it larger than a table may be, 1 MiB", jobs), "import fewer files at once, each for a service of its own"}
 }
 
-// zoneKnown tells whether schedules can be told in that zone.
+// zoneKnown tells whether package schedule knows a time zone.
 func zoneKnown(name string) bool {
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "" && !strings.EqualFold(name, "local")

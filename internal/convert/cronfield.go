@@ -10,7 +10,7 @@ import (
 	"github.com/solotick/solotick/config/schedule"
 )
 
-// cronField is one of the five fields as cron(5) knows it.
+// cronField is one of the five fields of cron(5).
 type cronField struct {
 	low, high int
 	names     []string // of the values from low on
@@ -24,18 +24,18 @@ var cronFields = [5]cronField{
 	{low: 0, high: 7, names: []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}},
 }
 
-// The places of the two fields for days.
+// The indexes of the two day fields.
 const (
 	dayOfMonth = 2
 	dayOfWeek  = 4
 )
 
-// field is a field that was read.
+// field is a parsed field.
 type field struct {
 	was  string // as it was written
 	text string // as a Solotick schedule has it
 	set  uint64 // the values
-	star bool   // begins with *, which is all that cron looks at to tell whether a day field restricts
+	star bool   // begins with *; cron then takes a day field as unrestricted
 }
 
 // full tells whether every value is in the set.
@@ -44,7 +44,7 @@ func (f field) full(place int) bool {
 	return f.set == uint64(1)<<(c.high+1)-uint64(1)<<c.low
 }
 
-// translated is a crontab's schedule in Solotick's words.
+// translated is a crontab's schedule in Solotick's dialect.
 type translated struct {
 	schedule string
 	notes    []note
@@ -62,7 +62,7 @@ func translate(text string) (t translated, err error) {
 		if fields[i], ok = f.read(&t, texts[i]); ok {
 			continue
 		}
-		// Not cron's, but perhaps one of the many dialects that Solotick knows too.
+		// It is not cron's, but perhaps one of the other dialects that Solotick also knows.
 		if _, err := schedule.Parse(text, schedule.Options{}); err != nil {
 			return t, fmt.Errorf("schedule %q: %w", text, err)
 		}
@@ -85,8 +85,8 @@ func (t *translated) note(about, format string, args ...any) {
 	t.notes = append(t.notes, note{about, oneLine(fmt.Sprintf(format, args...))})
 }
 
-// translateKubernetes turns a CronJob's schedule into one with the same ticks. Its dialect differs little: ? stands for *
-// everywhere, and a step may lead out of its field at once.
+// translateKubernetes turns a CronJob's schedule into one with the same ticks. Its dialect differs little: ? stands for
+// * everywhere, and a step may lead out of its field at once.
 func translateKubernetes(text string) string {
 	texts := strings.Fields(text)
 	if len(texts) != len(cronFields) {
@@ -103,7 +103,7 @@ func translateKubernetes(text string) string {
 	return strings.Join(texts, " ")
 }
 
-// translateWord takes the words that stand for a schedule.
+// translateWord translates the words that stand for a schedule.
 func translateWord(text string) (t translated, err error) {
 	switch word := strings.ToLower(text); word {
 	case "@reboot":
@@ -124,9 +124,9 @@ func translateWord(text string) (t translated, err error) {
 	return t, nil
 }
 
-// bothDays keeps what cron means by two restricted fields for days: a day that matches either, unless one of them begins
-// with *. Then it must match both, which a Solotick schedule says only of whole weeks: the days 1-7 that are Mondays are
-// the first Monday.
+// bothDays keeps cron's meaning of two restricted day fields. A day must match either, but both if one of them begins
+// with *. A Solotick schedule can express the latter only for whole weeks: the days 1-7 that are Mondays are the first
+// Monday.
 func bothDays(t *translated, fields []field) error {
 	month, week := &fields[dayOfMonth], &fields[dayOfWeek]
 	if !month.star && !week.star {
@@ -164,7 +164,7 @@ func bothDays(t *translated, fields []field) error {
 	return nil
 }
 
-// wholeWeeks tells which weeks of the month a set of its days is made of: 1 for the days 1-7, 5 for 29-31.
+// wholeWeeks returns the weeks of the month that make up a set of days: 1 for the days 1-7, 5 for 29-31.
 func wholeWeeks(days uint64) (nths []int, ok bool) {
 	for n := 1; n <= 5; n++ {
 		week := uint64(0x7f) << (7*n - 6) & (1<<32 - 1)
@@ -176,7 +176,7 @@ func wholeWeeks(days uint64) (nths []int, ok bool) {
 	return nths, days == 0
 }
 
-// random is a value that cron draws when it reads the crontab: a~b, where both may be left out.
+// random matches a random value that cron picks when it reads the crontab: a~b, where both may be left out.
 var random = regexp.MustCompile(`^([0-9]*)~([0-9]*)$`)
 
 // read reads a field as cron does.
@@ -192,7 +192,7 @@ func (c cronField) read(t *translated, text string) (f field, ok bool) {
 			}
 			t.note("random time", "%q is a value that cron draws anew at every start; here H is one that the job's name decides, for ever", part)
 			parts = append(parts, fmt.Sprintf("H(%d-%d)", low, high))
-			f.set |= 1 << low // which one does not matter: it is one of many
+			f.set |= 1 << low // any one will do: cron's choice is random
 			continue
 		}
 		set, written, ok := c.part(t, part)
@@ -209,7 +209,7 @@ func (c cronField) read(t *translated, text string) (f field, ok bool) {
 	return f, true
 }
 
-// size is the number of values that differ: 7 is Sunday again.
+// size returns the number of different values: 7 is Sunday again.
 func (c cronField) size() int {
 	if c.high == 7 {
 		return 7
@@ -262,7 +262,7 @@ func (c cronField) value(text string) (int, bool) {
 	return int(n), err == nil && int(n) >= c.low && int(n) <= c.high
 }
 
-// bound is an end of a random range.
+// bound reads an end of a random range.
 func (c cronField) bound(text string, otherwise int) (int, bool) {
 	if text == "" {
 		return otherwise, true

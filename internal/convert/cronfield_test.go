@@ -117,7 +117,7 @@ func TestACrontabsScheduleKeepsItsTicks(t *testing.T) {
 		want := v.ticks(from, 40)
 		got, err := translate(text)
 		if err != nil {
-			// What cannot be said is said so, and nothing else.
+			// The only error is that a schedule cannot express the meaning.
 			if !strings.Contains(err.Error(), "a day must match") || !v.starred[2] && !v.starred[4] {
 				t.Errorf("%q: %v", text, err)
 			}

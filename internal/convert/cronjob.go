@@ -9,13 +9,13 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// defaultRetries is what Kubernetes takes for a backoffLimit that is not there.
+// defaultRetries is Kubernetes' default for backoffLimit.
 const defaultRetries = 6
 
-// maxRetries is the highest limit that a table takes.
+// maxRetries is the highest limit that a table accepts.
 const maxRetries = 100
 
-// cronJob is a CronJob that is being read.
+// cronJob is a CronJob while it is read.
 type cronJob struct {
 	job
 	elsewhere map[string]string // variables whose values are not in the manifest, and where they are
@@ -41,7 +41,7 @@ func (m *manifests) cronJob(o object) {
 	m.jobs = append(m.jobs, c.job)
 }
 
-// schedules reads when it runs.
+// schedules reads when the job runs.
 func (c *cronJob) schedules(spec object) {
 	c.schedule = strings.TrimSpace(c.word(spec, "schedule"))
 	c.timeZone = c.word(spec, "timeZone")
@@ -65,7 +65,7 @@ func (c *cronJob) schedules(spec object) {
 	}
 }
 
-// policies reads what happens to a tick.
+// policies reads what happens to a tick in special cases.
 func (c *cronJob) policies(spec object) {
 	switch policy := c.word(spec, "concurrencyPolicy"); policy {
 	case "", "Allow":
@@ -94,7 +94,7 @@ func (c *cronJob) policies(spec object) {
 	}
 }
 
-// attempts reads how often and how long it is tried.
+// attempts reads the retries and the time limit of the job.
 func (c *cronJob) attempts(spec object) {
 	c.retries = defaultRetries
 	if text := c.word(spec, "backoffLimit"); text != "" {
@@ -108,7 +108,7 @@ func (c *cronJob) attempts(spec object) {
 		}
 	}
 	if c.retries > 0 {
-		// A Pod whose node went away is replaced, too.
+		// Kubernetes also replaces a Pod whose node went away.
 		c.guarantee = "at-least-once"
 	}
 	if spec.get("activeDeadlineSeconds").is() {
@@ -124,7 +124,7 @@ func (c *cronJob) attempts(spec object) {
 	}
 }
 
-// word is a scalar's text; another kind of value loses the job.
+// word returns a scalar's text. Another kind of value loses the job.
 func (c *cronJob) word(o object, key string) string {
 	v := o.get(key)
 	if v.is() && v.node.Kind != yaml.ScalarNode {
@@ -134,7 +134,7 @@ func (c *cronJob) word(o object, key string) string {
 	return v.text()
 }
 
-// seconds is a number of seconds.
+// seconds reads a number of seconds.
 func (c *cronJob) seconds(o object, key string) time.Duration {
 	text := c.word(o, key)
 	n, err := strconv.ParseUint(text, 10, 31)
@@ -142,11 +142,11 @@ func (c *cronJob) seconds(o object, key string) time.Duration {
 		c.lose("%s %q is no number of seconds", key, text)
 		return 0
 	}
-	const longest = 366 * 24 * time.Hour // that a table takes
+	const longest = 366 * 24 * time.Hour // that a table accepts
 	return min(time.Duration(n)*time.Second, longest)
 }
 
-// handled are keys that are read, or say something only to Kubernetes.
+// handled has the keys that the import reads, and those that matter only to Kubernetes.
 var handled = map[string]map[string]bool{
 	"CronJob": words("successfulJobsHistoryLimit failedJobsHistoryLimit"),
 	"Job":     words("parallelism completions completionMode manualSelector podReplacementPolicy suspend backoffLimitPerIndex"),
@@ -155,7 +155,7 @@ var handled = map[string]map[string]bool{
 	"container": words("name image imagePullPolicy terminationMessagePath terminationMessagePolicy workingDir envFrom volumeMounts"),
 }
 
-// rest notes what says something and has no place in a table.
+// rest notes the keys that have a value and no place in a table.
 func (c *cronJob) rest(what string, o object, read string) {
 	var left []string
 	known := words(read)

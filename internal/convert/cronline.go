@@ -7,15 +7,15 @@ import (
 
 // entry is one line of a crontab that runs something.
 type entry struct {
-	schedule string // as it stands, five fields or a word that begins with @
+	schedule string // unchanged: five fields or a word that begins with @
 	user     string // "" in a user's own crontab
-	command  string // as it stands, with its %
+	command  string // unchanged, with its %
 }
 
 // assignment is a line that sets a variable: cron reads it before it looks for a schedule.
 var assignment = regexp.MustCompile(`^\s*("[^"]*"|'[^']*'|[^\s="'#]+)\s*=\s*(.*?)\s*$`)
 
-// variableOf reads a line that sets a variable. There is nothing to expand in a crontab.
+// variableOf reads a line that sets a variable. Cron expands nothing in it.
 func variableOf(line string) (variable, bool) {
 	m := assignment.FindStringSubmatch(line)
 	if m == nil {
@@ -57,7 +57,7 @@ func entryOf(line string, userColumn bool) (e entry, ok bool) {
 	if userColumn {
 		e.user, rest = word(rest)
 	}
-	for { // what OpenBSD and FreeBSD put before a command
+	for { // flags of OpenBSD and FreeBSD before a command
 		flag, after := word(rest)
 		if !bsdFlags.MatchString(flag) {
 			break
@@ -79,9 +79,9 @@ func word(s string) (first, rest string) {
 	return s[:end], strings.TrimLeft(s[end:], " \t")
 }
 
-// split applies cron's rule for %: the first one that has no backslash before it ends the command, and what follows is
-// its standard input, with a line break for each further one. The two halves treat backslashes a little differently in
-// every cron since Vixie's, and so here.
+// split applies cron's rule for %. The first % without a backslash before it ends the command. The rest is its standard
+// input, with a line break for each further %. As in every cron since Vixie's, the two parts treat backslashes a little
+// differently.
 func split(text string) (command, stdin string, hasStdin bool) {
 	var b strings.Builder
 	escaped := false
@@ -103,7 +103,7 @@ func split(text string) (command, stdin string, hasStdin bool) {
 	return b.String(), "", false
 }
 
-// input is what cron writes to the command's standard input; its last line is always ended.
+// input returns the text that cron writes to the command's standard input. It always ends with a line break.
 func input(text string) string {
 	var b strings.Builder
 	escaped := false

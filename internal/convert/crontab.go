@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// maxUnread is how many lines that are no entries are reported before a file is taken for something else.
+// maxUnread is how many bad lines are reported. A file with more of them counts as something other than a crontab.
 const maxUnread = 1000
 
-// crontab is a crontab that is being read: the variables set so far hold for the entries below them.
+// crontab is a crontab while it is read. Variables apply to the entries below them.
 type crontab struct {
 	file       string
 	userColumn bool
@@ -27,10 +27,11 @@ type crontab struct {
 	jobs       []job
 	read       int    // entries that were understood
 	unread     int    // lines that were not
-	why        string // the first of them was not
+	why        string // the reason for the first of them
 }
 
-// readCrontab reads all entries. What is not one becomes a job that cannot be carried over, unless there is nothing else.
+// readCrontab reads all entries. A bad line becomes a job that cannot be carried over, unless the file has bad lines
+// only.
 func readCrontab(f Input, userColumn *bool) ([]job, error) {
 	text := strings.TrimPrefix(string(f.Data), "\ufeff")
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -55,7 +56,7 @@ func readCrontab(f Input, userColumn *bool) ([]job, error) {
 	return c.jobs, nil
 }
 
-// readable is what can be read.
+// readable is the hint for a file that is neither.
 const readable = "crontab -l, or kubectl get cronjob -o yaml, gives what can be read"
 
 func (c *crontab) line(number int, line string) {
@@ -63,7 +64,7 @@ func (c *crontab) line(number int, line string) {
 	switch {
 	case trimmed == "":
 		if len(c.jobs) == 0 {
-			c.comments = nil // what stands at the top is about the file
+			c.comments = nil // comments at the top are about the file
 		}
 		return
 	case trimmed[0] == '#':
@@ -71,7 +72,7 @@ func (c *crontab) line(number int, line string) {
 		return
 	}
 	if v, ok := variableOf(line); ok {
-		if zone, rest, ok := zonedEntry(v); ok { // as robfig's cron takes it
+		if zone, rest, ok := zonedEntry(v); ok { // robfig's cron accepts this
 			before := c.zone
 			c.zone = zone
 			c.entry(number, rest)
@@ -84,7 +85,8 @@ func (c *crontab) line(number int, line string) {
 	c.entry(number, line)
 }
 
-// formatComment is the line that explains the columns; it, and what stands above it, is about crontabs in general.
+// formatComment matches the line that explains the columns. This line and the comments above it are about crontabs in
+// general.
 var formatComment = regexp.MustCompile(`(?i)\bdow\b.*\bcommand\b|\buser-name\b`)
 
 func (c *crontab) comment(text string) {
@@ -96,7 +98,7 @@ func (c *crontab) comment(text string) {
 	c.comments = append(c.comments, text)
 }
 
-// zonedEntry takes "CRON_TZ=Europe/Berlin 0 3 * * * command" apart.
+// zonedEntry splits "CRON_TZ=Europe/Berlin 0 3 * * * command".
 func zonedEntry(v variable) (zone, rest string, ok bool) {
 	if v.name != "CRON_TZ" && v.name != "TZ" {
 		return "", "", false
@@ -108,7 +110,7 @@ func zonedEntry(v variable) (zone, rest string, ok bool) {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// set is a line that sets a variable.
+// set handles a line that sets a variable.
 func (c *crontab) set(v variable) {
 	add := func(about, format string, args ...any) {
 		c.pending = append(c.pending, note{about, oneLine(fmt.Sprintf(format, args...))})
@@ -150,7 +152,7 @@ func (c *crontab) set(v variable) {
 	}
 }
 
-// entry is a line that runs something, or ought to.
+// entry handles a line that runs something, or should.
 func (c *crontab) entry(number int, line string) {
 	j := job{at: fmt.Sprintf("%s:%d", c.file, number), comments: c.comments, notes: c.pending, timeZone: c.zone, jitter: c.delay,
 		env: c.env, dir: c.home}
@@ -206,10 +208,10 @@ func (c *crontab) entry(number int, line string) {
 
 var flocked = regexp.MustCompile(`\bflock\s`)
 
-// scheduleLike is a word that is a field of a schedule rather than a command.
+// scheduleLike matches a word that is more likely a field of a schedule than a command.
 var scheduleLike = regexp.MustCompile(`^(\*|[0-9*][-0-9*/,]*)$`)
 
-// wishes are names for a job: what the comment above it says when that is short, or what the command is about.
+// wishes returns names for a job: the comment above it if it is short, or the subject of the command.
 func wishes(comments []string, command string) []string {
 	about := nameOfCommand(command)
 	if len(comments) != 1 || len(comments[0]) > 40 || len(strings.Fields(comments[0])) > 6 {
@@ -223,10 +225,11 @@ func wishes(comments []string, command string) []string {
 
 var userHeading = regexp.MustCompile(`(?i)\buser(-name)?\s+command\b`)
 
-// systemUsers are names that stand in the user column of most machines, and are no commands.
+// systemUsers has common names in the user column that are no commands.
 var systemUsers = words("root www-data nobody daemon postgres mysql redis mail backup munin nagios apache nginx git jenkins bin sys uucp news list man games")
 
-// hasUserColumn guesses the format: by where the file is, by what its comments say, or by what stands in the column.
+// hasUserColumn guesses whether lines have a user column: from the file's path, its comments, or the words in the
+// column.
 func hasUserColumn(file string, lines []string) bool {
 	slashed := strings.ReplaceAll(file, `\`, "/")
 	if strings.HasSuffix(slashed, "etc/crontab") || path.Base(path.Dir(slashed)) == "cron.d" {

@@ -17,7 +17,7 @@ func jobsOf(t *testing.T, text string) []job {
 	return jobs
 }
 
-// What cron's manual says of %, seen by running what came out.
+// The test checks the rules of cron's manual for % by running the converted commands.
 func TestWhatFollowsAPercentSignReachesTheCommand(t *testing.T) {
 	for line, want := range map[string]string{
 		`cat%one%two`:                       "one\ntwo\n",

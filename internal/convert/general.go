@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// general is what is to be known about all jobs together.
+// general returns the notes about all jobs together.
 func general(all []job, kinds map[Format]bool, o Options) []string {
 	var out []string
 	out = append(out, "read the comments that begin so, then check the table with `solotick validate` and `solotick next`.")
@@ -36,12 +36,12 @@ func general(all []job, kinds map[Format]bool, o Options) []string {
 	return out
 }
 
-// changes tells whether the clocks of a zone may change.
+// changes tells whether a zone may have changes of the clocks.
 func changes(zone string) bool {
 	return zone != "" && zone != "UTC" && zone != "GMT" && !strings.HasPrefix(zone, "Etc/")
 }
 
-// daylight says what is different on the two days on which the clocks change.
+// daylight says how ticks differ on the two days on which the clocks change.
 func daylight(kinds map[Format]bool) string {
 	var before []string
 	if kinds[Crontab] {

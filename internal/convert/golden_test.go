@@ -59,7 +59,8 @@ func inputs(t testing.TB) []string {
 	return names
 }
 
-// golden checks what a file becomes: a table that the rest of Solotick reads, with the jobs that were found, and a summary.
+// golden checks what a file becomes: a table that the rest of Solotick reads, with the jobs that were found, and a
+// summary.
 func golden(t *testing.T, name string, data []byte) {
 	t.Helper()
 	o := optioned[name]

@@ -10,14 +10,14 @@ import (
 	"github.com/solotick/solotick/config/schedule"
 )
 
-// job is one row to be written, as far as it is known.
+// job is one job of the table while it is read.
 type job struct {
 	at       string   // file:line
-	was      string   // what it was called there; "" = nothing
-	comments []string // those of the file that stood above it
+	was      string   // its name there; "" = none
+	comments []string // the file's comments above it
 	notes    []note
-	lost     string   // why it cannot be carried over; "" = it is
-	wish     []string // what it may be called, best first
+	lost     string   // why it cannot be carried over; "" = it can
+	wish     []string // possible names, best first
 
 	name        string
 	schedule    string
@@ -37,13 +37,13 @@ type job struct {
 
 type variable struct{ name, value string }
 
-// note is one thing about a job that is to be known.
+// note is a note about a job.
 type note struct{ about, text string }
 
-// unlimited stands for "no limit", which a timeout cannot say.
+// unlimited stands for "no limit", which a timeout cannot express.
 const unlimited = 24 * time.Hour
 
-// What Kubernetes waits between attempts.
+// Kubernetes' waits between attempts.
 const (
 	podBackoff    = 10 * time.Second
 	maxPodBackoff = 6 * time.Minute
@@ -60,7 +60,7 @@ func (j *job) lose(format string, args ...any) {
 	}
 }
 
-// settle checks what takes the whole job, as the table's reader will.
+// settle makes the checks that need the whole job, as package config will.
 func (j *job) settle(o Options) {
 	zone := j.timeZone
 	if zone == "" {
@@ -114,7 +114,7 @@ func short(d time.Duration) string {
 	return s
 }
 
-// oneLine makes text fit for a comment: what would end the line, or act on a terminal, is written out.
+// oneLine makes text safe for a comment: it escapes characters that would end the line or act on a terminal.
 func oneLine(s string) string {
 	var b strings.Builder
 	for _, r := range s {

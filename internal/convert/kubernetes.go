@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// readManifests reads the CronJobs of a file; other objects in it are left out.
+// readManifests reads the CronJobs of a file and skips other objects.
 func readManifests(f Input) ([]job, error) {
 	m := &manifests{file: f.Name, left: budget, other: map[string]int{}}
 	err := m.documents(f.Data, func(o object) error { return m.object(o, 0) })
@@ -32,7 +32,7 @@ func readManifests(f Input) ([]job, error) {
 	return m.jobs, nil
 }
 
-// object reads one object, or those of a list.
+// object reads one object, or the items of a list.
 func (m *manifests) object(o object, depth int) error {
 	kind := o.get("kind").text()
 	switch {
@@ -50,7 +50,7 @@ func (m *manifests) object(o object, depth int) error {
 		return nil
 	case strings.HasSuffix(kind, "List"):
 		for _, item := range o.get("items").items() {
-			// Within a CronJobList the API leaves out what its items are.
+			// Within a CronJobList the API leaves out the kind of the items.
 			if kind == "CronJobList" && !item.get("kind").is() {
 				m.cronJob(item)
 				continue

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxName is the length of the longest name that a table takes.
+// maxName is the length of the longest name that a table accepts.
 const maxName = 63
 
 var notInNames = regexp.MustCompile(`[^a-z0-9.]+`)
 
-// slug makes a valid name of any text; "" when nothing is left.
+// slug turns any text into a valid name; "" if nothing is left.
 func slug(text string) string {
 	s := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-.")
 	if len(s) > maxName {
@@ -22,13 +22,13 @@ func slug(text string) string {
 	return s
 }
 
-// nameAll gives every job the first of its wishes that is valid and free; when none is, the first with a number.
+// nameAll gives every job the first of its wishes that is valid and free. If none is, it adds a number to the first.
 func nameAll(all []job) {
 	taken := map[string]bool{}
 	last := map[string]int{} // the highest number given to a name
 	for i := range all {
 		if all[i].schedule == "" {
-			continue // a line that is no entry needs none
+			continue // a bad line needs no name
 		}
 		wishes := slices.DeleteFunc(slices.Clone(all[i].wish), func(w string) bool { return slug(w) == "" })
 		if len(wishes) == 0 {
@@ -52,7 +52,7 @@ func nameAll(all []job) {
 	}
 }
 
-// The words of a command line that say nothing about what it does.
+// Words of a command line that do not say what it does.
 var (
 	preparing = words("cd test [ [[ export source . sleep set umask ulimit true : mkdir date echo printf")
 	wrapping  = words("nice ionice nohup time timeout sudo env exec chronic setsid flock stdbuf eval command systemd-cat cronlock if then bundle npx")
@@ -73,7 +73,7 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// nameOfCommand is what a shell's command line is about: the first program in it that is no preparation or wrapper.
+// nameOfCommand names a shell's command line after its first program that is no preparation or wrapper.
 func nameOfCommand(line string) string {
 	first := ""
 	for _, part := range joining.Split(line, 20) {
@@ -91,7 +91,7 @@ func nameOfCommand(line string) string {
 	return first
 }
 
-// shellWords splits at the spaces that are outside of quotes.
+// shellWords splits at the spaces outside of quotes.
 func shellWords(line string) []string {
 	var out []string
 	var quote byte
@@ -120,7 +120,7 @@ func shellWords(line string) []string {
 	return out
 }
 
-// head finds the program, behind assignments and wrappers.
+// head finds the program, after assignments and wrappers.
 func head(words []string) (program string, rest []string) {
 	for i := 0; i < len(words); i++ {
 		w := strings.Trim(words[i], `"'(){}!@`)
@@ -134,7 +134,7 @@ func head(words []string) (program string, rest []string) {
 				i = behindLock(words, i)
 			}
 		default:
-			if inner := shellWords(w); len(inner) > 1 { // what a shell is given in quotes
+			if inner := shellWords(w); len(inner) > 1 { // a shell's script in quotes
 				return head(inner)
 			}
 			return base, words[i+1:]
@@ -143,7 +143,7 @@ func head(words []string) (program string, rest []string) {
 	return "", nil
 }
 
-// behindLock is the place of flock's file.
+// behindLock returns the index of flock's file.
 func behindLock(words []string, i int) int {
 	for i++; i < len(words); i++ {
 		if w := words[i]; !strings.HasPrefix(w, "-") && !numeric.MatchString(w) {
@@ -153,7 +153,7 @@ func behindLock(words []string, i int) int {
 	return i
 }
 
-// aboutProgram adds the words that tell one call of a program from another.
+// aboutProgram adds words to a program's name that tell its calls apart.
 func aboutProgram(program string, args []string) string {
 	var plain []string
 	for _, a := range args {
@@ -182,5 +182,5 @@ func aboutProgram(program string, args []string) string {
 	return program
 }
 
-// bare is a path's last part without what only says what language it is written in.
+// bare returns the last part of a path without the extension of a language.
 func bare(p string) string { return extension.ReplaceAllString(path.Base(p), "") }

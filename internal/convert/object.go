@@ -16,8 +16,8 @@ import (
 const (
 	maxDepth = 128
 
-	// budget bounds the steps that the reading of one file takes, a step being a value looked at or 16 bytes of text: a
-	// few lines of aliases to lists of aliases have billions. The largest honest file takes a third of it.
+	// budget bounds the steps of reading one file: a step is a value, or 16 bytes of text. A few lines of aliases to
+	// lists of aliases have billions of values. The largest honest file takes a third of the budget.
 	budget = 10_000_000
 )
 
@@ -31,7 +31,7 @@ type manifests struct {
 
 var errBomb = errors.New("its aliases stand for more than can be read")
 
-// object is a value of a manifest; the zero object is one that is not there.
+// object is a value of a manifest; the zero object stands for a missing one.
 type object struct {
 	all  *manifests
 	node *yaml.Node
@@ -40,7 +40,7 @@ type object struct {
 // documents calls do for each document.
 func (m *manifests) documents(data []byte, do func(object) error) (err error) {
 	defer func() {
-		// The library panics on what it holds for impossible.
+		// The library panics in states that it believes impossible.
 		if r := recover(); r != nil {
 			err = errors.New("not valid YAML")
 		}
@@ -69,13 +69,14 @@ func (m *manifests) documents(data []byte, do func(object) error) (err error) {
 	}
 }
 
-// surrogates are two escapes of JSON that are one character together, or a half of it; the other escapes are YAML's too.
+// surrogates matches two escapes of JSON that together are one character, or half of such a pair. YAML knows the other
+// escapes.
 var surrogates = regexp.MustCompile(`\\\\|\\u[dD][89a-bA-B][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
 
-// joined writes the characters that JSON has in two escapes as themselves.
+// joined replaces pairs of escapes by the character that they stand for.
 func joined(data []byte) []byte {
 	return surrogates.ReplaceAllFunc(data, func(escapes []byte) []byte {
-		if len(escapes) == 2 { // a backslash, so that no u follows one
+		if len(escapes) == 2 { // an escaped backslash: the u after it begins no escape
 			return escapes
 		}
 		var s string
@@ -86,7 +87,7 @@ func joined(data []byte) []byte {
 	})
 }
 
-// syntax says where it is that the text is no YAML.
+// syntax says where the text is not YAML.
 func syntax(err error, data []byte) error {
 	var le *yaml.LoadError
 	why := "not valid YAML"
@@ -102,13 +103,13 @@ func syntax(err error, data []byte) error {
 	return errors.New(why)
 }
 
-// spend takes steps off the budget; false when it is used up.
+// spend takes steps from the budget; false if it is used up.
 func (m *manifests) spend(steps int) bool {
 	m.left -= steps
 	return m.left >= 0
 }
 
-// is tells whether the value is there, and not null.
+// is tells whether the value exists and is not null.
 func (o object) is() bool {
 	return o.node != nil && !(o.node.Kind == yaml.ScalarNode && o.node.Tag == "!!null")
 }
@@ -120,7 +121,7 @@ func (o object) of(n *yaml.Node) object {
 	return object{o.all, n}
 }
 
-// get is the value at a path of keys.
+// get returns the value at a path of keys.
 func (o object) get(path ...string) object {
 	for _, key := range path {
 		if o.node == nil || o.node.Kind != yaml.MappingNode || !o.all.spend(len(o.node.Content)) {
@@ -137,7 +138,7 @@ func (o object) get(path ...string) object {
 	return o
 }
 
-// text is a scalar's text.
+// text returns a scalar's text.
 func (o object) text() string {
 	if !o.is() || o.node.Kind != yaml.ScalarNode || !o.all.spend(1+len(o.node.Value)/16) {
 		return ""
@@ -145,7 +146,7 @@ func (o object) text() string {
 	return o.node.Value
 }
 
-// items are those of a list.
+// items returns the items of a list.
 func (o object) items() []object {
 	if o.node == nil || o.node.Kind != yaml.SequenceNode || !o.all.spend(len(o.node.Content)) {
 		return nil
@@ -157,7 +158,7 @@ func (o object) items() []object {
 	return out
 }
 
-// texts are the items of a list of text.
+// texts returns the items of a list of text.
 func (o object) texts() []string {
 	var out []string
 	for _, item := range o.items() {
@@ -166,7 +167,7 @@ func (o object) texts() []string {
 	return out
 }
 
-// keys are the names in a mapping, in the order of the file.
+// keys returns the keys of a mapping, in the order of the file.
 func (o object) keys() []string {
 	if o.node == nil || o.node.Kind != yaml.MappingNode || !o.all.spend(len(o.node.Content)) {
 		return nil
@@ -178,7 +179,7 @@ func (o object) keys() []string {
 	return out
 }
 
-// empty tells of a value that says nothing: not there, null, "", 0, false, {} or [].
+// empty tells whether a value says nothing: missing, null, "", 0, false, {} or [].
 func (o object) empty() bool {
 	switch {
 	case !o.is():

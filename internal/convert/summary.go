@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// most is how many jobs of one kind are named in a summary.
+// most is how many jobs a line of the summary names.
 const most = 5
 
-// Summary is what somebody reads who made the table: how many jobs there are, each that was not carried over with the
-// reason, and for each kind of note the jobs that have one.
+// Summary returns lines for the user: the number of jobs, each job that was not carried over with the reason, and for
+// each kind of note the jobs that have one.
 func (r *Result) Summary() []string {
 	lines := []string{fmt.Sprintf("note: jobs carried over: %d", r.Jobs)}
 	if r.Lost > 0 {
@@ -54,5 +54,5 @@ func (r *Result) Summary() []string {
 	return lines
 }
 
-// maxShown bounds the jobs that are listed with their reasons; all reasons stand in the table.
+// maxShown bounds the jobs that the summary lists with their reasons. The table has all reasons.
 const maxShown = 50

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// mark begins the comments of the import, to tell them from those that were there before.
+// mark begins the comments of the import. It tells them from the comments of the files.
 const mark = "import: "
 
 // width of a line of comment.
@@ -58,7 +58,7 @@ func write(all []job, files []Input, kinds map[Format]bool, o Options) []byte {
 	}
 	for i, j := range all {
 		if b.Len() > maxTable {
-			break // nobody will read it
+			break // check will refuse a larger table
 		}
 		if i > 0 {
 			b.WriteByte('\n')
@@ -68,7 +68,7 @@ func write(all []job, files []Input, kinds map[Format]bool, o Options) []byte {
 	return b.Bytes()
 }
 
-// writeDefaults writes what cron and Kubernetes take for granted.
+// writeDefaults writes the defaults of cron and Kubernetes.
 func writeDefaults(b *bytes.Buffer, o Options) {
 	b.WriteString("defaults:\n")
 	if o.TimeZone != "" {
@@ -110,7 +110,7 @@ func writeJob(b *bytes.Buffer, j job) {
 	b.Write(indented(prefix, encode(list)))
 }
 
-// node is the job as the table has it: what is the default is left out.
+// node returns the job as YAML, without keys that have their default.
 func (j *job) node() *yaml.Node {
 	m := mapping(scalar("name"), scalar(j.name))
 	add := func(key string, value *yaml.Node) { m.Content = append(m.Content, scalar(key), value) }
@@ -164,12 +164,12 @@ func (j *job) node() *yaml.Node {
 	return m
 }
 
-// literal keeps a table from looking for its own variables in a value.
+// literal escapes ${, so that the table does not read it as a variable.
 func literal(s string) string { return strings.ReplaceAll(s, "${", "$${") }
 
-// scalar is text, in quotes where it needs them.
+// scalar returns text as YAML, quoted if it must be.
 func scalar(s string) *yaml.Node {
-	s = strings.ToValidUTF8(s, "\ufffd") // of a job that is commented out for it
+	s = strings.ToValidUTF8(s, "\ufffd") // such a job is commented out
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if !shows(s) {
 		n.Style = yaml.DoubleQuotedStyle // which has escapes
@@ -177,12 +177,12 @@ func scalar(s string) *yaml.Node {
 	return n
 }
 
-// shows tells of text that every editor shows as it is, its line breaks included.
+// shows tells whether every editor shows the text as it is, with its line breaks.
 func shows(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
 }
 
-// quoted is text in the quotes that leave the most of it as it is, or as a block of lines.
+// quoted returns text in the quotes that need the fewest escapes, or as a block of lines.
 func quoted(s string) *yaml.Node {
 	n := scalar(s)
 	switch s = n.Value; {
@@ -198,7 +198,7 @@ func quoted(s string) *yaml.Node {
 	return n
 }
 
-// blockable tells whether text can stand as it is, without the marks that YAML needs for odd beginnings and ends.
+// blockable tells whether text can be a block without the indicators that YAML needs for unusual beginnings and ends.
 func blockable(s string) bool {
 	return !strings.HasPrefix(s, "\n") && !strings.HasPrefix(s, " ") && !strings.HasSuffix(s, "\n\n") && !strings.Contains(s+"\n", " \n")
 }
@@ -212,12 +212,12 @@ func flow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// encode writes a tree, every scalar on as many lines as it has itself.
+// encode writes a tree without folding long lines.
 func encode(n *yaml.Node) []byte {
 	out, err := yaml.Dump(n, yaml.WithV4Defaults(), yaml.WithLineWidth(-1), yaml.WithQuotePreference(yaml.QuoteDouble),
 		yaml.WithCompactSeqIndent(false))
 	if err != nil {
-		panic(err) // a tree made here is one that can be written
+		panic(err) // a tree made here can always be written
 	}
 	return out
 }
@@ -236,7 +236,7 @@ func indented(prefix string, text []byte) []byte {
 	return b.Bytes()
 }
 
-// comment writes a comment in lines of a readable width.
+// comment writes a comment and wraps its lines.
 func comment(b *bytes.Buffer, indent, mark, text string) {
 	line := indent + "# " + mark
 	room := utf8.RuneCountInString(line)

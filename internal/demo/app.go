@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// receipt is one call that the app got: what the summary is counted by.
+// receipt is one call that the app received. The summary counts these.
 type receipt struct {
 	job, replica, kind string
 	tick               time.Time
 	attempt            int
-	code               int // of the answer; 0 = at work, or the caller went away before it
+	code               int // of the answer; 0 = at work, or the caller has gone
 }
 
-// app is the toy service that the three replicas run beside. It writes down every call.
+// app is the toy service beside the three replicas. It records every call.
 type app struct {
 	addr   string
 	server *http.Server
@@ -81,14 +81,14 @@ func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// receipts are a copy of all calls so far.
+// receipts returns a copy of all calls so far.
 func (a *app) receipts() []receipt {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.calls)
 }
 
-// runner is the replica whose call of a job is at work; "" = none.
+// runner returns the replica whose call of a job is at work; "" = none.
 func (a *app) runner(job string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,7 +10,7 @@ func red(text string) string    { return paint("31", text) }
 func green(text string) string  { return paint("32", text) }
 func yellow(text string) string { return paint("33", text) }
 
-// ofReplica are the colours by which the replicas are told apart.
+// ofReplica has the colours of the replicas.
 var ofReplica = map[string]string{"one": "36", "two": "35", "three": "34"}
 
 func (s *stream) name(replica string) string {
@@ -22,5 +22,5 @@ func (s *stream) name(replica string) string {
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// plain is a line for what is no terminal.
+// plain returns a line without colours, for outputs other than a terminal.
 func plain(line string) string { return escapes.ReplaceAllString(line, "") }

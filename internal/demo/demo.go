@@ -1,8 +1,8 @@
-// Package demo shows what Solotick does to somebody who has a minute: three replicas of a service on this machine, as
-// processes of this very program, a toy app, and now and then a replica that is killed with SIGKILL. One stream of lines
-// says who fired what and who took over, and in the end the app's own receipts are counted. All of it is gone when it ends.
+// Package demo shows in a minute what Solotick does. Three replicas of a service run on this machine, as processes of
+// this program, beside a toy app. Now and then the demo kills a replica with SIGKILL. One stream of lines says which
+// replica fired or took over which tick, and at the end the demo counts the app's receipts. It leaves nothing behind.
 //
-// The store is this process's, so that it outlives every replica; with a real Redis it would be Redis.
+// This process has the embedded store, so that the store outlives every replica, as a real Redis would.
 package demo
 
 import (
@@ -21,28 +21,28 @@ import (
 	"github.com/solotick/solotick/internal/embedded"
 )
 
-// Options are what somebody can choose.
+// Options are the choices of the user.
 type Options struct {
 	Out    io.Writer
 	Colour bool
 	Kill   bool             // replicas are killed now and then
-	Opened func(url string) // is told the address of the status page
+	Opened func(url string) // called with the address of the status page
 }
 
-// replicas are their names. The first one serves the status page that is shown, and is never killed.
+// replicas has the names of the replicas. The first one serves the status page, and is never killed.
 var replicas = []string{"one", "two", "three"}
 
 const (
 	startLimit = 30 * time.Second
 	stopLimit  = 5 * time.Second
-	rest       = 4500 * time.Millisecond // between a kill and the start that follows: others have taken over by then
+	rest       = 4500 * time.Millisecond // between a kill and the next start: others have taken over by then
 	killEvery  = 9 * time.Second         // at least
-	// A job that Redis has never seen must be known for a second before its first tick: ticks are counted from then on,
-	// and up to as long before the end.
+	// Redis must know a new job for a second before its first tick. So the demo counts ticks from then on, and until as
+	// long before the end.
 	settling = 2 * time.Second
 )
 
-// demo is one that runs.
+// demo is a running demo.
 type demo struct {
 	Options
 	app    *app
@@ -54,7 +54,8 @@ type demo struct {
 	kills  int
 }
 
-// Run runs until ctx ends; hard ends an orderly end that takes too long. The error says what kept the demo from running.
+// Run runs until ctx ends. The end of hard cuts short an orderly end that takes too long. The error says what kept the
+// demo from running.
 func Run(ctx, hard context.Context, o Options) (t Tally, err error) {
 	d := &demo{Options: o, events: make(chan event, 100), stream: newStream(o.Out, o.Colour), cut: map[tickOf]bool{}, all: map[string]*replica{}}
 	if d.app, err = serveApp(); err != nil {
@@ -89,7 +90,7 @@ func Run(ctx, hard context.Context, o Options) (t Tally, err error) {
 	from := time.Now().Add(settling)
 	d.stream.from = from
 	err = d.play(ctx)
-	// What is due in this very moment may be fired by nobody because all of them stop; a busy machine is late besides.
+	// All replicas stop now, so ticks due at this moment may stay unfired. A busy machine is late as well.
 	to := time.Now().Add(-settling)
 	d.stop(hard)
 	if err != nil {
@@ -106,13 +107,13 @@ func Run(ctx, hard context.Context, o Options) (t Tally, err error) {
 // prefix begins the name of the demo's directory, before the demo's process id.
 const prefix = "solotick-demo-"
 
-// scratch makes a directory for the table, and removes those of demos that were killed.
+// scratch makes a directory for the table, and removes the directories of killed demos.
 func scratch() (string, error) {
 	old, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
 	for _, dir := range old {
 		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), prefix))
 		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			_ = os.RemoveAll(dir) // perhaps somebody else's
+			_ = os.RemoveAll(dir) // it may belong to another user
 		}
 	}
 	dir := filepath.Join(os.TempDir(), prefix+strconv.Itoa(os.Getpid()))
@@ -182,9 +183,9 @@ func (d *demo) play(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	dead, again := "", time.Time{}
-	// A run of a tick before those that are shown is over by then: its takeover would not be shown either.
+	// By then no run of an earlier tick is left: the stream would not show its takeover.
 	next := d.stream.from.Add(reporting + time.Second)
-	for d.stream.err == nil { // nobody reads it any more
+	for d.stream.err == nil { // until the output fails
 		select {
 		case <-ctx.Done():
 			return nil
@@ -215,8 +216,9 @@ func (d *demo) play(ctx context.Context) error {
 	return nil
 }
 
-// victim is the replica to be killed now: one that runs the job which another is to take up. In the middle of a second no
-// replica has a tick claimed that it has not begun: such a one would be lost with it, see docs/guarantees.md.
+// victim returns the replica to kill now: one that runs the job that another replica will take over. It waits for the
+// middle of a second, when no replica has a claimed tick that it has not begun. Such a tick would be lost, see
+// docs/guarantees.md.
 func (d *demo) victim(now time.Time) string {
 	name := d.app.runner(reported)
 	if middle := now.Nanosecond() / 1e8; name == "" || name == replicas[0] || middle < 3 || middle > 6 {
@@ -251,7 +253,7 @@ func (d *demo) take(e event) {
 	d.stream.take(e)
 }
 
-// stop ends all replicas and reads what they have to say. It may be called twice.
+// stop ends all replicas and reads the rest of their logs. It may be called twice.
 func (d *demo) stop(hard context.Context) {
 	over := make(chan struct{})
 	var stopping sync.WaitGroup

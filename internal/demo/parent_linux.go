@@ -2,5 +2,5 @@ package demo
 
 import "syscall"
 
-// dieWithParent lets a replica not outlive a demo that was itself killed.
+// dieWithParent has the kernel kill a replica when its demo is killed.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }

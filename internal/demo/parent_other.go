@@ -4,5 +4,5 @@ package demo
 
 import "syscall"
 
-// dieWithParent has no means here: replicas outlive a demo that is killed with SIGKILL.
+// dieWithParent does nothing: on this system replicas outlive a demo that is killed with SIGKILL.
 func dieWithParent(*syscall.SysProcAttr) {}

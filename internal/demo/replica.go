@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// event is one line of a replica's log, or what the demo itself did to the replica.
+// event is one line of a replica's log, or an action of the demo on the replica.
 type event struct {
 	Time                  time.Time
 	Msg                   string
@@ -23,11 +23,11 @@ type event struct {
 	Duration, Wait        time.Duration `json:"-"`
 	Attempt, Code         int
 	Err, Addr             string
-	Dead                  string `json:"replica"` // whose run was cut off
+	Dead                  string `json:"replica"` // the replica whose run was cut off
 	from                  string // the replica
 }
 
-// What the demo itself adds to the logs.
+// Messages that the demo itself adds to the logs.
 const (
 	killed = "killed"
 	back   = "started again"
@@ -40,19 +40,19 @@ type replica struct {
 	done chan struct{} // closed when the process is gone and its log is read
 }
 
-// start starts this program once more. It has a process group of its own, so that Ctrl-C in the terminal is the demo's
-// alone to deal with, and on Linux it does not outlive the demo, however that ends.
+// start starts this program as a replica. The replica has a process group of its own, so that Ctrl-C in the terminal
+// reaches only the demo. On Linux it never outlives the demo.
 func start(name, table string, events chan<- event) (*replica, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("starting replica %s: %w", name, err)
 	}
 	r := &replica{name: name, done: make(chan struct{})}
-	// At debug, the log also names who fired a tick elsewhere.
+	// At level debug, the log also names the other replica that fired a tick.
 	r.cmd = exec.Command(program, "run", "-c", table, "--replica", name, "--log-format", "json", "--log-level", "debug")
 	r.cmd.Args[0] = os.Args[0]
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "SOLOTICK_") { // they are about another Redis, and another table
+		if !strings.HasPrefix(v, "SOLOTICK_") { // such variables may name another Redis or table
 			r.cmd.Env = append(r.cmd.Env, v)
 		}
 	}
@@ -79,12 +79,12 @@ func (r *replica) read(log io.Reader, events chan<- event) {
 	for in.Scan() {
 		e, err := parse(in.Bytes())
 		if err != nil {
-			e = event{Time: time.Now(), Level: "ERROR", Msg: in.Text()} // what it says before it has a log
+			e = event{Time: time.Now(), Level: "ERROR", Msg: in.Text()} // an error before the log begins
 		}
 		e.from = r.name
 		events <- e
 	}
-	_, _ = io.Copy(io.Discard, log) // a line beyond all measure must not hold the replica up
+	_, _ = io.Copy(io.Discard, log) // a huge line must not block the replica
 }
 
 // parse reads one line of a log.
@@ -101,13 +101,13 @@ func parse(line []byte) (event, error) {
 	return e.event, nil
 }
 
-// kill ends the process, and whatever it may have started, as a crash does.
+// kill ends the process and everything that it has started, as a crash would.
 func (r *replica) kill() {
-	_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) // gone already is as good
+	_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) // an error means that it has ended already
 	<-r.done
 }
 
-// stop lets it end in order, and kills it when that takes too long.
+// stop ends the replica in order, and kills it if that takes too long.
 func (r *replica) stop(grace time.Duration) {
 	_ = r.cmd.Process.Signal(syscall.SIGTERM)
 	select {

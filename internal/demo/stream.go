@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// gather is how long a tick's line waits for what all replicas say of it: they do within some 25 ms.
+// gather is how long a tick's line waits for the logs of all replicas, which arrive within about 25 ms.
 const gather = 250 * time.Millisecond
 
-// stream turns the replicas' logs into one readable row of lines.
+// stream turns the replicas' logs into one readable sequence of lines.
 type stream struct {
 	out    io.Writer
 	colour bool
 	open   map[tickOf]*row
-	fires  map[tickOf]string  // who fired it last
+	fires  map[tickOf]string  // the replica that fired it last
 	unmet  map[tickOf]reasons // why it was skipped, for the summary
-	runs   map[string]string  // job → who runs it
+	runs   map[string]string  // job → the replica that runs it
 	jobs   int                // width of the longest job's name
 	from   time.Time          // ticks before this are not shown
 	err    error              // of the first line that could not be written
@@ -33,13 +33,13 @@ type tickOf struct {
 
 func (k tickOf) time() time.Time { return time.UnixMilli(k.tick) }
 
-// reasons are those for which replicas did not fire a tick.
+// reasons is a set of reasons for skips of a tick.
 type reasons map[string]bool
 
-// row is a tick that is being gathered.
+// row is a tick whose log lines are being gathered.
 type row struct {
 	first   event
-	due     time.Time // when it is printed
+	due     time.Time // when to print it
 	fired   []event
 	skipped []event
 	ended   []event
@@ -99,7 +99,7 @@ func (s *stream) take(e event) {
 	}
 }
 
-// remember keeps who runs what.
+// remember records which replica runs which job.
 func (s *stream) remember(e event) {
 	switch e.Msg {
 	case "fired":
@@ -117,7 +117,7 @@ func (s *stream) gather(k tickOf, e event) *row {
 	return r
 }
 
-// late is a tick that was fired for another reason than that it was due.
+// late handles a tick that was not fired on schedule.
 func (s *stream) late(k tickOf, e event) {
 	from := s.fires[k]
 	s.fires[k] = e.from
@@ -133,7 +133,7 @@ func (s *stream) late(k tickOf, e event) {
 	}
 }
 
-// flushDue prints the ticks whose time has come, in the order in which they began.
+// flushDue prints the ticks that have waited long enough, in the order in which they began.
 func (s *stream) flushDue(now time.Time) {
 	var due []tickOf
 	for k, r := range s.open {
@@ -175,14 +175,14 @@ func (s *stream) flush(k tickOf) {
 	}
 }
 
-// why is what is said of a tick that nobody fires now.
+// why returns the text for a tick that no replica has fired.
 func (s *stream) why(r *row) string {
 	on := ""
 	if by := s.runs[r.first.Job]; by != "" {
 		on = dim(" on ") + s.name(by)
 	}
 	reason := r.first.Reason
-	for _, e := range r.skipped { // to the others the tick of a queue is one that is taken
+	for _, e := range r.skipped { // the other replicas report a queued tick as fired elsewhere
 		if e.Reason == "queued" || e.Reason == "overlap" {
 			reason = e.Reason
 		}
@@ -199,7 +199,7 @@ func (s *stream) why(r *row) string {
 	}
 }
 
-// verdict adds how a short run ended, where that is worth a word.
+// verdict adds the outcome of a short run, unless it succeeded.
 func (s *stream) verdict(e event, text string) string {
 	switch {
 	case e.Outcome == "succeeded":
@@ -210,11 +210,11 @@ func (s *stream) verdict(e event, text string) string {
 	return text + red(" "+strings.ReplaceAll(e.Outcome, "_", " ")+" "+e.Err)
 }
 
-// finished is the end of a run that was not over at once.
+// finished handles the end of a longer run.
 func (s *stream) finished(e event) {
 	switch {
 	case e.Outcome == "interrupted" && e.Job == reported:
-		// The takeover says so.
+		// The line of the takeover says so.
 	case e.Outcome == "interrupted":
 		s.line(e, red("✗ "+clock(e.Tick)+" died with "+e.Dead)+dim(", is not run again"))
 	case e.Outcome == "succeeded" && e.Attempt > 1:
@@ -259,14 +259,14 @@ func (s *stream) print(line string) {
 	}
 }
 
-// pad fills up what is shorter on the screen than in memory.
+// pad fills text up to a width. shown is text as the terminal shows it, without escapes.
 func pad(text, shown string, width int) string {
 	return text + strings.Repeat(" ", max(width-len([]rune(shown)), 0))
 }
 
 func clock(t time.Time) string { return t.Local().Format("15:04:05") }
 
-// round writes a duration in tenths of a second, or in milliseconds.
+// round rounds a duration to tenths of a second, or to milliseconds.
 func round(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()

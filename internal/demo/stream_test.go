@@ -8,7 +8,7 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-// told is what the stream makes of events, without the times at the beginning.
+// told returns the lines of the stream for events, without the times at the beginning.
 func told(t *testing.T, colour bool, events ...event) string {
 	t.Helper()
 	var out strings.Builder
@@ -55,7 +55,7 @@ func TestALineSaysWhoFiredAndWhoSkipped(t *testing.T) {
 			t.Errorf("%s: got\n%swant\n%s", c.name, got, c.want)
 		}
 	}
-	// A takeover of what was seen to be fired names both.
+	// The takeover of a run whose start was logged names both replicas.
 	got := told(t, false, event{Msg: "fired", Job: reported, from: "two"}, event{Msg: killed, Job: reported, from: "two"},
 		event{Msg: "finished", Job: reported, Outcome: "interrupted", Dead: "two", from: "three"}, event{Msg: "fired", Job: reported, Kind: "takeover", from: "three"})
 	if !strings.HasSuffix(got, "T  send-report    three  ↻ took over T from two, runs it again\n") {

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// job is one job of the demo: how the table has it, and how the app answers it.
+// job is one job of the demo: its keys in the table, and the app's answer.
 type job struct {
 	name     string
 	schedule string
 	policy   string // further keys of the table
-	about    string // what there is to see
+	about    string // what it shows
 	answer   func(r receipt) (code int, after time.Duration)
 }
 
-// everywhere is the job that each replica runs for itself.
+// everywhere is the every-replica job.
 const everywhere = "warm-cache"
 
-// queueing is the job of which one tick may wait for the end of the run.
+// queueing is the job with one tick that may wait for the end of a run.
 const queueing = "resize-images"
 
-// reported is the job that somebody else takes up when its replica is killed.
+// reported is the job that another replica takes over when its replica is killed.
 const reported = "send-report"
 
-// reporting is how long that takes.
+// reporting is how long a run of that job takes.
 const reporting = 3 * time.Second
 
 func jobs() []job {
@@ -55,7 +55,7 @@ func jobs() []job {
 	}
 }
 
-// table is the table of all three replicas. A short ttl finds a dead replica soon.
+// table returns the table of all three replicas. With its short ttl they find a dead replica soon.
 func table(app, redis string) string {
 	t := fmt.Sprintf(`# The table of solotick demo. It lasts as long as the demo does.
 service: demo

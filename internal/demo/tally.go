@@ -8,32 +8,32 @@ import (
 	"github.com/solotick/solotick/config/schedule"
 )
 
-// Tally is what became of the ticks between two moments, counted by what the app got.
+// Tally says what happened to the ticks between two times, counted from the calls that the app received.
 type Tally struct {
 	From, To   time.Time
 	Due        int // ticks of the jobs that run on one replica
 	Once       int // fired once
-	Overlap    int // skipped, or put off for good, because the job still ran
+	Overlap    int // skipped because the job still ran, as overlap or queued
 	CutOff     int // their replica was killed before it could call the app
-	Doubles    int // calls beside the first one for a tick
+	Doubles    int // further calls for a tick after the first one
 	Lost       int // everything else
 	Everywhere int // runs of the job that runs on every replica
 	Retries    int // further attempts
 	Declined   int // calls that the app answered with 409
 	Kills      int
 	Takeovers  int      // runs that were begun again by another replica
-	Wrong      []string // the doubles and the lost ones by name
+	Wrong      []string // the names of doubled and lost ticks
 }
 
-// ledger is what the app got for each tick.
+// ledger holds the app's calls by tick.
 type ledger struct {
 	first map[tickOf]int          // first attempts
 	again map[tickOf]map[int]bool // further attempts
 	every map[string]bool         // tick and replica, of the job that runs on every replica
 }
 
-// count counts. unmet says why replicas skipped a tick, and cut which ticks were found without a replica. Doubles are
-// looked for in all that came, also after the last tick that is counted.
+// count makes a tally from the app's calls. unmet says why replicas skipped a tick, and cut has the ticks whose replica
+// died. count looks for doubles in all calls, also after the last counted tick.
 func count(calls []receipt, unmet map[tickOf]reasons, cut map[tickOf]bool, from, to time.Time) (Tally, error) {
 	t := Tally{From: from, To: to}
 	l := ledger{map[tickOf]int{}, map[tickOf]map[int]bool{}, map[string]bool{}}
@@ -110,10 +110,10 @@ func (t *Tally) take(l *ledger, c receipt) {
 	}
 }
 
-// Kept tells whether the promises were kept.
+// Kept tells whether Solotick has kept its promises.
 func (t Tally) Kept() bool { return t.Doubles == 0 && t.Lost == 0 }
 
-// lines are the summary.
+// lines returns the summary.
 func (t Tally) lines() []string {
 	number := func(what string, n int, more string) string {
 		return fmt.Sprintf("  %-22s %5d  %s", what, n, dim(more))
@@ -132,7 +132,7 @@ func (t Tally) lines() []string {
 		number("fired once", t.Once, ""),
 		number("skipped on purpose", t.Overlap, "the job still ran"),
 		good("doubles", t.Doubles, "fired twice"),
-		good("lost", t.Lost, "fired by nobody, for no reason"),
+		good("lost", t.Lost, "fired by no replica, for no reason"),
 	}
 	if t.CutOff > 0 {
 		lines = append(lines, number("cut off", t.CutOff, "the replica was killed before it could call the app"))

@@ -98,7 +98,7 @@ func TestTicksOutsideOfTheTimeAreNotCounted(t *testing.T) {
 	if got := counted(t, calls, nil, nil); got.Once != got.Due || !got.Kept() {
 		t.Errorf("got %+v", got)
 	}
-	// But for what ought never to be.
+	// Doubles count at any time.
 	if got := counted(t, append(calls, calls[len(calls)-1]), nil, nil); got.Once != got.Due || got.Doubles != 1 {
 		t.Errorf("a double after the last tick that is counted: %+v", got)
 	}

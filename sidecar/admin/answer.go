@@ -13,16 +13,16 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// retryAfter is how many seconds to wait before a request is made again that only the present state of things refused.
+// retryAfter is how many seconds a caller should wait before it repeats a request that only the present state refuses.
 const retryAfter = 1
 
-// answer is what became of a request.
+// answer is the answer to a request that was carried out.
 type answer struct {
 	status int // 0 = 200
 	body   any
 }
 
-// refusal is a request that is not done, and why.
+// refusal is the answer to a request that was not carried out, with the reason.
 type refusal struct {
 	status   int
 	err      string
@@ -32,7 +32,7 @@ type refusal struct {
 
 func (f *refusal) Error() string { return f.err }
 
-// refusalJSON is the body of every answer that is no success, a contract: see docs/api.md.
+// refusalJSON is the body of every answer except successes, a contract: see docs/api.md.
 type refusalJSON struct {
 	Error    string        `json:"error"`
 	Hint     string        `json:"hint,omitempty"`
@@ -46,7 +46,7 @@ type problemJSON struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// asJSON makes a handler of what answers or refuses a request.
+// asJSON turns a function that answers or refuses a request into a handler.
 func asJSON(serve func(*http.Request) (*answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a, err := serve(r)
@@ -58,8 +58,8 @@ func asJSON(serve func(*http.Request) (*answer, error)) http.HandlerFunc {
 	}
 }
 
-// statuses has the status and the hint for each kind of refusal; without a status it is 503. An error that stands here replaces
-// the operator's, which would repeat a name from the path.
+// statuses has the status and the hint for each kind of refusal; without a status it is 503. An error in this table
+// replaces the operator's, which would repeat a name from the path.
 var statuses = map[service.Kind]refusal{
 	service.Invalid:      {status: http.StatusUnprocessableEntity},
 	service.NotAdmitted:  {status: http.StatusUnprocessableEntity},
@@ -81,7 +81,7 @@ var (
 		hint: "GET /v1/runs?job=timer:ID tells whether it has fired"}
 )
 
-// refusing makes a refusal of any error: one of a handler, of the operator, or of Redis.
+// refusing turns any error into a refusal: one of a handler, of the operator, or of Redis.
 func refusing(err error) *refusal {
 	var own *refusal
 	if errors.As(err, &own) {
@@ -108,7 +108,7 @@ func write(w http.ResponseWriter, f *refusal) {
 	send(w, f.status, out)
 }
 
-// send writes a document of ours, of which nothing but a lost connection can fail.
+// send writes a document. Only a lost connection can make it fail.
 func send(w http.ResponseWriter, status int, body any) {
 	text, err := json.Marshal(body)
 	if err != nil {

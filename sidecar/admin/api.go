@@ -10,11 +10,11 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Replica is the replica that the API stands beside.
+// Replica is the replica that serves the API.
 type Replica interface {
 	Table() *config.Table
-	Jobs() []config.Job // the table's, and after them those made through the API
-	// Drain has the replica take no more ticks, and returns when its runs have ended or ctx has.
+	Jobs() []config.Job // the table's, and after them the dynamic ones
+	// Drain makes the replica take no more ticks. It returns when its runs or ctx have ended.
 	Drain(ctx context.Context) error
 }
 
@@ -33,8 +33,8 @@ type api struct {
 	crossOrigin http.CrossOriginProtection
 }
 
-// API serves the status page and the API: to this machine alone, and of browsers only to its own page. Everything in it
-// is bounded but the wait for a drain.
+// API serves the status page and the API, only to this machine, and in browsers only to its own page. Everything in it
+// is bounded except the wait for a drain.
 func API(o Options) http.Handler {
 	a := &api{Options: o, operator: &service.Operator{
 		Store: o.Store, Table: o.Replica.Table, AtWork: o.Replica.Jobs, Limit: operateLimit}}
@@ -64,7 +64,7 @@ func API(o Options) http.Handler {
 // APIServer serves API on the table's admin address.
 func APIServer(o Options) *http.Server { return server(API(o), o.Log) }
 
-// server is a server whose every part is bounded; the number of its connections is so by Listen.
+// server makes a server with limits on everything; Listen limits the number of connections.
 func server(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: attended(h), ConnContext: withGuest,

@@ -13,7 +13,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// documented is a world with what the document tells of.
+// documented is the world of the document's examples.
 func documented(t *testing.T) *world {
 	w := newWorld(t)
 	var err error
@@ -35,7 +35,7 @@ jobs:
 	return w
 }
 
-// Each request of the document is made, one after the other, and answered as is shown there.
+// The test makes each request of the document, one after the other, and expects the answer shown there.
 func TestTheDocumentedRequestsAreAnsweredAsIsShown(t *testing.T) {
 	w := documented(t)
 	text, err := os.ReadFile("../../docs/api.md")
@@ -66,7 +66,7 @@ func TestTheDocumentedRequestsAreAnsweredAsIsShown(t *testing.T) {
 	}
 }
 
-// lasting is an answer without what differs from one time to the next: what is as old as the request, and made-up ids.
+// lasting returns an answer without the values that differ from run to run: the time of the request, and random ids.
 func lasting(t *testing.T, text string) any {
 	t.Helper()
 	text = regexp.MustCompile(`2027-03-28T07:20:0\d\.\d{3}Z`).ReplaceAllString(text, "now")

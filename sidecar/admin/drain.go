@@ -9,17 +9,17 @@ import (
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
-// errStillDraining ends the wait for a drain that goes on.
+// errStillDraining ends the wait for a drain at the caller's timeout. The drain goes on.
 var errStillDraining = errors.New("the caller's time is over")
 
-// drain lets the answer take longer than any other: as long as runs take to end.
+// drain lifts the limit on the time of an answer: the replica answers when its runs have ended.
 func (a *api) drain(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // what has no deadlines needs none lifted
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a writer without deadlines needs no change
 	asJSON(a.drained)(w, r)
 }
 
-// drained has the replica take no more ticks and answers when its runs have ended; or, with a timeout, when that is over:
-// 202, since the drain goes on.
+// drained makes the replica take no more ticks, and answers when its runs have ended. If the caller's timeout passes
+// first, it answers 202, and the drain goes on.
 func (a *api) drained(r *http.Request) (*answer, error) {
 	p, err := parameters(r, "timeout")
 	if err != nil {

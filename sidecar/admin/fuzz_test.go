@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// FuzzAPI sends requests as they come over the wire, among them such as no client of ours sends.
+// FuzzAPI sends requests as they arrive over the wire, also such that no client of ours sends.
 func FuzzAPI(f *testing.F) {
 	const id = `{"id": "d8593ae8-b0c6-432f-9178-700b9b46c624"}`
 	for _, seed := range [][4]string{
@@ -33,7 +33,7 @@ func FuzzAPI(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
-	w := newWorld(f) // one for all: what one request does, the next one finds
+	w := newWorld(f) // one for all requests: each finds the effects of the ones before
 	f.Fuzz(func(t *testing.T, method, target, headers, body string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(method + " " + target + " HTTP/1.1\r\n" + headers + "\r\n\r\n" + body)))
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// methods are the handlers of one path. HEAD is answered as GET is.
+// methods has the handlers of one path. GET also answers HEAD.
 type methods map[string]http.HandlerFunc
 
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -30,13 +30,13 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, &refusal{status: http.StatusMethodNotAllowed, err: "this path does not take that method", hint: "it takes " + strings.Join(allowed, ", ")})
 }
 
-// guard lets through what comes from this machine and, of browsers, from our own page. A browser on this machine runs
-// scripts of all kinds of sites. One of them may have its own name resolve to 127.0.0.1 and so speak to us as to itself,
-// but the request still bears that name; and one may send a request blindly to our name, but a browser says where it
-// comes from, and a body as JSON is not to be had without asking first, which is refused.
+// guard lets through requests to a name of this machine and, from browsers, only those of our own page. A browser on
+// this machine runs scripts of all kinds of sites. A site may have its own name resolve to 127.0.0.1 and so reach us,
+// but the request still bears that name. A site may also send a request blindly to our name, but the browser says where
+// it comes from. For a JSON body the browser first asks for permission, which we refuse.
 //
-// Nor do we answer a job. What one sends is for the app, and gets here by the URL of a dynamic job or a redirect: every
-// replica would do to itself what only who is beside it may ask for.
+// guard also refuses requests of jobs. A job's request is for the app, and gets here only by the URL of a dynamic job
+// or a redirect. Otherwise a job could operate every replica that runs it.
 func (a *api) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -63,7 +63,7 @@ func (a *api) guard(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback tells whether a Host header names this machine; the port is whatever a tunnel made of it.
+// isLoopback tells whether a Host header names this machine. A tunnel may have changed the port, so any port will do.
 func isLoopback(host string) bool {
 	name := host
 	if h, port, err := net.SplitHostPort(host); err == nil {
@@ -81,7 +81,7 @@ func isLoopback(host string) bool {
 	return err == nil && addr.Zone() == "" && addr.IsLoopback() && !addr.Is4In6()
 }
 
-// clean is the only form of a path that is answered.
+// clean returns the one form of a path that the API answers.
 func clean(p string) string {
 	cleaned := path.Clean(p)
 	if strings.HasSuffix(p, "/") && cleaned != "/" {

@@ -42,7 +42,7 @@ func TestPagesOfOtherOriginsDoNothing(t *testing.T) {
 			t.Errorf("%v: %d %s", own, got.Code, got.Body)
 		}
 	}
-	// What is only looked at may be linked to, but no other page can read it.
+	// Other pages may link to a GET, but cannot read its answer.
 	got := w.ask("GET", "/v1/status", "", "Sec-Fetch-Site", "cross-site", "Origin", "http://evil.example")
 	for name := range got.Header() {
 		if strings.HasPrefix(name, "Access-Control-") {

@@ -1,8 +1,8 @@
-// Package admin is what a replica serves over HTTP: metrics and health for the platform, and on an address of its own,
-// for this machine alone, the status page and the API.
+// Package admin is the HTTP side of a replica: metrics and health for the platform, and on a second address, for this
+// machine alone, the status page and the API.
 //
-// Health never waits for Redis, so that a probe says how this process is and not how Redis is: taking the pod out of
-// service, or restarting it, would not bring Redis back. The API asks Redis, and says so when it does not answer.
+// Health never waits for Redis, so that a probe describes this process and not Redis: a restart of the pod, or taking
+// it out of service, would not bring Redis back. The API asks Redis, and says so if it does not answer.
 package admin
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Health is what is asked of a replica's health.
+// Health is the replica's side of the health endpoints.
 type Health interface {
-	Alive() bool    // its clock still looks at its timers
+	Alive() bool    // its clock still runs
 	Ready() error   // why it cannot take ticks; nil when it can
-	Notice() string // what is wrong besides, in a line; "" = nothing
+	Notice() string // another problem, in a line; "" = none
 }
 
 // Server serves /metrics, /healthz and /readyz.
@@ -43,14 +43,14 @@ func Server(r Health, g prometheus.Gatherer, log *slog.Logger) *http.Server {
 	return server(mux, log)
 }
 
-// maxScrapes is how many scrapes are answered at once; one more is refused.
+// maxScrapes is how many scrapes are answered at once. The server refuses one more.
 const maxScrapes = 4
 
-// scraped bounds what scrapes take. What is gathered has several times the size of its text. So one scrape at a time gathers,
-// and lets go of it before the text is sent: a reader may be slow.
+// scraped bounds the memory of scrapes. The gathered metrics have several times the size of their text. So one scrape
+// at a time gathers, and it frees the metrics before it sends the text: a reader may be slow.
 func scraped(text http.Handler) http.Handler {
 	places, gathering := make(chan struct{}, maxScrapes), make(chan struct{}, 1)
-	gather := func(u *unsent, r *http.Request) {
+	gather := func(u *buffered, r *http.Request) {
 		gathering <- struct{}{}
 		defer func() { <-gathering }()
 		text.ServeHTTP(u, r)
@@ -63,24 +63,24 @@ func scraped(text http.Handler) http.Handler {
 			http.Error(w, fmt.Sprintf("%d scrapes are being answered: ask again", maxScrapes), http.StatusServiceUnavailable)
 			return
 		}
-		u := unsent{header: w.Header(), code: http.StatusOK}
+		u := buffered{header: w.Header(), code: http.StatusOK}
 		gather(&u, r)
 		w.WriteHeader(u.code)
 		_, _ = u.WriteTo(w) // or the reader has gone
 	})
 }
 
-// unsent is an answer that is whole before any of it is sent.
-type unsent struct {
+// buffered is an answer that is complete before any of it is sent.
+type buffered struct {
 	bytes.Buffer
 	header http.Header
 	code   int
 }
 
-func (u *unsent) Header() http.Header  { return u.header }
-func (u *unsent) WriteHeader(code int) { u.code = code }
+func (u *buffered) Header() http.Header  { return u.header }
+func (u *buffered) WriteHeader(code int) { u.code = code }
 
-// sayOK answers a probe, and tells whoever looks what is wrong all the same.
+// sayOK answers a probe with ok, and below it with the replica's notice.
 func sayOK(w http.ResponseWriter, r Health) {
 	fmt.Fprintln(w, "ok")
 	if notice := r.Notice(); notice != "" {

@@ -20,7 +20,7 @@ func (well) Alive() bool    { return true }
 func (well) Ready() error   { return nil }
 func (well) Notice() string { return "" }
 
-// unread is an answer that nobody reads for a while.
+// unread is an answer that its client does not read for a while.
 type unread struct {
 	*httptest.ResponseRecorder
 	sent chan<- struct{}
@@ -33,7 +33,8 @@ func (u unread) Write(p []byte) (int, error) {
 	return u.ResponseRecorder.Write(p)
 }
 
-// Four scrapes that nobody read kept four times what is gathered, and a table of a thousand jobs took 160 MiB.
+// Four scrapes with unread answers kept the gathered metrics four times: with a table of a thousand jobs they took 160
+// MiB.
 func TestFewScrapesAreAnsweredAtOnceAndOneGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent, read := make(chan struct{}, maxScrapes), make(chan struct{})

@@ -7,7 +7,8 @@ import (
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
-// setJob keeps a job for all replicas. It cannot be one of the table's: who may talk to the API must not change those.
+// setJob saves a dynamic job for all replicas. It refuses the name of a job in the table: only the table may change
+// that job.
 func (a *api) setJob(r *http.Request) (*answer, error) {
 	name := r.PathValue("job")
 	if err := a.operator.Changeable(name); err != nil {

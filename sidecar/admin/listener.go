@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxConns is how many connections one of the two servers holds. A scraper, the kubelet and a browser need fewer, and
-	// these cost less than a MiB, and an eighth of the descriptors that a process commonly has.
+	// maxConns is how many connections one of the two servers holds. A scraper, the kubelet and a browser need fewer,
+	// and these cost less than a MiB, and an eighth of the descriptors that a process commonly has.
 	maxConns = 32
 
-	// leastStay is how long a connection is waited for before it makes room for another. Without it, those who connect faster
-	// than requests are read would crowd everybody out.
+	// leastStay is how long a connection can be idle before a new one may replace it. Without it, clients that connect
+	// faster than the server reads requests would crowd out all others.
 	leastStay = 10 * time.Millisecond
 
 	// kernelBuffer bounds, in bytes, what the kernel keeps of a connection in each direction: that counts against the
@@ -27,9 +27,9 @@ const (
 )
 
 // Listen listens on an address of the table for one of the servers of this package. The listener holds at most maxConns
-// connections. Beyond that, a new connection closes the one that has waited the longest for its client: for a request, or for
-// an answer to be read. So clients that only hold connections cost the replica neither memory nor descriptors, and keep
-// nobody out. localhost is this machine, whatever the hosts file says.
+// connections. Beyond that, a new connection closes the one that has waited longest for its client: for a request, or
+// for the client to read an answer. So clients that only hold connections cost the replica neither memory nor
+// descriptors, and keep no client out. localhost is this machine, whatever the hosts file says.
 func Listen(addr string) (net.Listener, error) {
 	var l net.Listener
 	var err error
@@ -44,7 +44,7 @@ func Listen(addr string) (net.Listener, error) {
 	return &bounded{Listener: l}, nil
 }
 
-// places are the addresses to listen on: the first that the machine has.
+// places returns the addresses to try; the listener uses the first one that the machine has.
 func places(addr string) []string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || !strings.EqualFold(host, "localhost") {
@@ -53,12 +53,12 @@ func places(addr string) []string {
 	return []string{net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("::1", port)}
 }
 
-// bounded is a listener with few connections.
+// bounded is a listener with a limited number of connections.
 type bounded struct {
 	net.Listener
 
 	mu    sync.Mutex
-	idle  list.List // of *guest that is waited for, to ask or to read its answer; the one that is so for the longest time first
+	idle  list.List // of *guest: idle connections, waiting for their clients; the one idle for the longest time first
 	conns int       // idle or not
 }
 
@@ -69,7 +69,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !b.makeRoom() { // all are answered at this moment
+		if !b.makeRoom() { // all have a request that is being answered
 			c.Close()
 			continue
 		}
@@ -112,7 +112,7 @@ func (b *bounded) makeRoom() bool {
 	}
 }
 
-// guest is a connection of a bounded listener. Its fields are of's to guard.
+// guest is a connection of a bounded listener. The listener's mutex guards its fields.
 type guest struct {
 	net.Conn
 	of    *bounded
@@ -121,10 +121,10 @@ type guest struct {
 	gone  bool
 }
 
-// waits puts a guest behind the other idle ones.
+// waits marks a guest as idle, from now on.
 func (g *guest) waits() { g.since, g.place = time.Now(), g.of.idle.PushBack(g) }
 
-// leaves takes a guest from among the idle ones.
+// leaves marks a guest as not idle.
 func (g *guest) leaves() {
 	if g.place != nil {
 		g.of.idle.Remove(g.place)
@@ -132,7 +132,7 @@ func (g *guest) leaves() {
 	}
 }
 
-// forget makes room for another guest.
+// forget removes a guest, which makes room for another one.
 func (g *guest) forget() {
 	g.leaves()
 	if !g.gone {
@@ -141,7 +141,7 @@ func (g *guest) forget() {
 	}
 }
 
-// Close is called by the server, for a guest that was sent away too.
+// Close closes the connection. The server calls it also for a guest that makeRoom has closed.
 func (g *guest) Close() error {
 	g.of.mu.Lock()
 	g.forget()
@@ -149,7 +149,7 @@ func (g *guest) Close() error {
 	return g.Conn.Close()
 }
 
-// Write waits for the guest to read what was written before, as long as the kernel has no room for more.
+// Write marks the guest as idle while it writes: it may have to wait until the client reads.
 func (g *guest) Write(p []byte) (int, error) {
 	g.of.mu.Lock()
 	answered := g.place == nil && !g.gone
@@ -166,7 +166,7 @@ func (g *guest) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// begins tells whether a request of the guest may be answered: not when the connection was closed since it came.
+// begins tells whether to answer a request of the guest; false if the connection was closed since the request arrived.
 func (g *guest) begins() bool {
 	g.of.mu.Lock()
 	defer g.of.mu.Unlock()
@@ -182,14 +182,14 @@ func (g *guest) ends() {
 	}
 }
 
-// guestKey is where the context of a request has its guest.
+// guestKey is the key of the guest in a request's context.
 type guestKey struct{}
 
 func withGuest(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, guestKey{}, c)
 }
 
-// attended keeps the connection of a request from being taken for idle while its answer is made.
+// attended keeps the connection of a request from counting as idle while the server makes the answer.
 func attended(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g, ok := r.Context().Value(guestKey{}).(*guest); ok {

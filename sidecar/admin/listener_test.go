@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must come.
 const patience = 10 * time.Second
 
-// visitor is one who asks over a connection of its own.
+// visitor is a client with a connection of its own.
 type visitor struct {
 	t    *testing.T
 	conn net.Conn
@@ -35,7 +35,7 @@ func visit(t *testing.T, l net.Listener) *visitor {
 	return &visitor{t: t, conn: c, in: bufio.NewReader(c)}
 }
 
-// asks sends a request and waits for no answer.
+// asks sends a request and does not wait for the answer.
 func (v *visitor) asks() {
 	v.t.Helper()
 	if _, err := io.WriteString(v.conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
@@ -142,7 +142,8 @@ func TestAConnectionThatIsAnsweredIsNotSentAway(t *testing.T) {
 	}
 }
 
-// Thirty-two that ask for the metrics and do not read them kept the kubelet's probes out, which restarts the replica.
+// Thirty-two clients that asked for the metrics and did not read them kept out the kubelet's probes, so that it
+// restarted the replica.
 func TestThoseWhoDoNotReadTheirAnswersKeepNobodyOut(t *testing.T) {
 	writing, large := make(chan struct{}, maxConns), make([]byte, 16<<20) // more than two kernels keep
 	l := open(t, func(w http.ResponseWriter, r *http.Request) {
@@ -251,7 +252,7 @@ func TestNobodyIsWaitedForForEver(t *testing.T) {
 					if _, err := io.Copy(io.Discard, r.Body); err != nil {
 						panic(http.ErrAbortHandler)
 					}
-					_, _ = w.Write(make([]byte, 1<<20)) // or the one who asked has gone
+					_, _ = w.Write(make([]byte, 1<<20)) // or the client has gone
 				})
 				l := piped{conns: make(chan net.Conn, 1)}
 				s := server(w, slog.New(slog.DiscardHandler))

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	someRuns = 100  // are answered when it is not said how many
-	maxRuns  = 1000 // are answered at once
-	deepRuns = 5000 // are looked through for some of each job
+	someRuns = 100  // are answered by default
+	maxRuns  = 1000 // are answered at most
+	deepRuns = 5000 // are read to find the newest of each job
 )
 
 func (a *api) look(r *http.Request) (view.Status, error) {
@@ -57,7 +57,7 @@ func (a *api) replicas(r *http.Request) (*answer, error) {
 	return &answer{body: s.Replicas}, err
 }
 
-// runs answers the newest runs of one job or of all; with each, the newest few of each job.
+// runs answers with the newest runs of one job or of all; with each, the newest few of each job.
 func (a *api) runs(r *http.Request) (*answer, error) {
 	p, err := parameters(r, "job", "limit", "failed", "each")
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// operateLimit is how long a request whose answer was lost is asked for again in Redis.
+// operateLimit is how long a request to Redis whose answer was lost is repeated.
 const operateLimit = 5 * time.Second
 
-// operable is the job that the path names.
+// operable returns the name of the job in the path, if find knows it.
 func operable(r *http.Request, find func(context.Context, string) (config.Job, error)) (string, error) {
 	if _, err := parameters(r); err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func (a *api) trigger(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Log.Info("triggered by hand", "job", job, "id", due.Nonce)
+	a.Log.Info("triggered", "job", job, "id", due.Nonce)
 	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
 }
 
@@ -68,11 +68,11 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 	if err := a.operator.Pause(r.Context(), job, in.Reason, until, false); err != nil {
 		return nil, err
 	}
-	a.Log.Info("paused by hand", "job", job, "reason", in.Reason, "until", view.Stamp(until))
+	a.Log.Info("paused", "job", job, "reason", in.Reason, "until", view.Stamp(until))
 	return &answer{body: view.NewPaused(job, in.Reason, until)}, nil
 }
 
-// until is when a pause ends; zero when it does not by itself.
+// until returns when a pause ends; zero if it lasts until it is resumed.
 func (a *api) until(at, span string) (time.Time, error) {
 	switch {
 	case at != "":
@@ -99,6 +99,6 @@ func (a *api) resume(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Log.Info("resumed by hand", "job", job, "paused", resumed)
+	a.Log.Info("resumed", "job", job, "paused", resumed)
 	return &answer{body: view.Resumed{Job: job, Resumed: resumed}}, nil
 }

@@ -133,7 +133,7 @@ func TestAnOperatorIsToldThatRedisDoesNotAnswer(t *testing.T) {
 	w.refuses(out, 503, "may have been done or not")
 }
 
-func TestWhatIsDoneByHandIsLogged(t *testing.T) {
+func TestOperatorRequestsAreLogged(t *testing.T) {
 	w := newWorld(t)
 	var log bytes.Buffer
 	w.api = API(Options{Replica: w, Name: "app-1", Store: w.store, Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -141,8 +141,8 @@ func TestWhatIsDoneByHandIsLogged(t *testing.T) {
 	w.ask("POST", "/v1/jobs/reports/pause", `{"reason": "two\nwords"}`)
 	w.ask("POST", "/v1/jobs/reports/resume", "")
 	w.ask("POST", "/v1/drain", "")
-	for _, want := range []string{`msg="triggered by hand" job=reports id=` + someID + "\n", `msg="paused by hand" job=reports reason="two words" until=""` + "\n",
-		`msg="resumed by hand" job=reports paused=true` + "\n", `msg="asked to drain"` + "\n"} {
+	for _, want := range []string{`msg=triggered job=reports id=` + someID + "\n", `msg=paused job=reports reason="two words" until=""` + "\n",
+		`msg=resumed job=reports paused=true` + "\n", `msg="asked to drain"` + "\n"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in the log:\n%s", want, log.String())
 		}

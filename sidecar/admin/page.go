@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// The status page: one document with its style and script in it, and nothing of anywhere else.
+// files has the parts of the status page: one document with its style and script in it, which loads nothing else.
 //
 //go:embed page
 var files embed.FS
 
-// page is the document and the policy under which a browser may show it: its own style and script, known by their
-// hashes, and requests to where it came from. Text that got into the page by mistake would be no script, and no script
-// can make a document of text (trusted-types).
+// page is the document and its content security policy. The policy allows the page's own style and script, known by
+// their hashes, and requests to the page's origin. Text that gets into the page by mistake cannot be a script, and no
+// script can turn text into elements (trusted-types).
 type page struct{ html, policy string }
 
 func newPage() page {
@@ -30,7 +30,7 @@ func newPage() page {
 	}
 }
 
-// contents are those of the files of the page that match, in the order of their names.
+// contents returns the contents of the matching files, in the order of their names.
 func contents(pattern string) string {
 	names, err := fs.Glob(files, "page/"+pattern)
 	if err != nil {
@@ -47,7 +47,7 @@ func contents(pattern string) string {
 	return all.String()
 }
 
-// hash names an inline style or script in a policy.
+// hash returns the name of an inline style or script in a policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

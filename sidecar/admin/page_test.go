@@ -22,14 +22,14 @@ func TestThePageIsOneDocumentThatAPolicyHoldsToItself(t *testing.T) {
 	if strings.Contains(policy, "unsafe") {
 		t.Error(policy)
 	}
-	// The hashes are those of what a browser takes for the style and the script.
+	// The hashes are those of the text that a browser reads as the style and the script.
 	for tag, directive := range map[string]string{"style": "style-src ", "script": "script-src "} {
 		parts := regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllStringSubmatch(html, -1)
 		if len(parts) != 1 || !strings.Contains(policy, directive+hash(parts[0][1])+";") {
 			t.Errorf("%d times <%s>, and its hash is not in %s", len(parts), tag, policy)
 		}
 	}
-	// Nothing is loaded from anywhere, and no handler or style stands in an element: none of them would work.
+	// The page loads nothing, and no element has a handler or style: the policy would forbid them.
 	for _, never := range []string{`https?://`, `\bsrc=`, `<link`, `@import`, `url\(`, `\son\w+=`, `\sstyle=`, `innerHTML`, `{{`} {
 		if found := regexp.MustCompile(never).FindString(html); found != "" {
 			t.Errorf("%q is in the page", found)

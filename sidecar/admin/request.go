@@ -17,10 +17,10 @@ import (
 	"github.com/solotick/solotick/internal/text"
 )
 
-// maxBody bounds what is read of a request, in bytes.
+// maxBody bounds the body of a request, in bytes.
 const maxBody = 64 << 10
 
-// parameters reads the query, of which only the names given are known, each at most once.
+// parameters reads the query. It accepts only the known names, each at most once.
 func parameters(r *http.Request, known ...string) (map[string]string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -41,7 +41,7 @@ func parameters(r *http.Request, known ...string) (map[string]string, error) {
 	return values, nil
 }
 
-// read reads the body, which is JSON; nil when there is none.
+// read reads the body, which must be JSON; nil if there is none.
 func read(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	var over *http.MaxBytesError
@@ -60,7 +60,7 @@ func read(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// decode reads the body into a struct: strictly, as a table is read. Without a body the struct stays as it is.
+// decode reads the body into a struct, and refuses unknown keys. Without a body the struct stays as it is.
 func decode(r *http.Request, into any) error {
 	body, err := read(r)
 	if err != nil || body == nil {
@@ -88,7 +88,7 @@ func decode(r *http.Request, into any) error {
 	return f
 }
 
-// instant reads a time of a body.
+// instant reads a time in a body.
 func instant(key, value string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
@@ -98,7 +98,7 @@ func instant(key, value string) (time.Time, error) {
 	return t, nil
 }
 
-// length reads a duration of a body or query.
+// length reads a duration in a body or query.
 func length(key, value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	switch hint := "as 90s, 30m or 2h"; {

@@ -7,7 +7,7 @@ import (
 	"github.com/solotick/solotick/sidecar/admin/view"
 )
 
-// setTimer takes a timer. What it is to send may hold secrets: only who asks for this one timer is shown it again.
+// setTimer sets a timer. Its request may hold secrets: the API shows it only in the answer to a GET of this one timer.
 func (a *api) setTimer(r *http.Request) (*answer, error) {
 	id := r.PathValue("id")
 	body, err := document(r)
@@ -62,7 +62,7 @@ func (a *api) deleteTimer(r *http.Request) (*answer, error) {
 	return &answer{body: view.DeletedTimer{ID: id, Deleted: true}}, nil
 }
 
-// document reads a body that must be there, and be one JSON document, and no parameters beside it.
+// document reads a body, which must be one JSON document, and refuses parameters.
 func document(r *http.Request) ([]byte, error) {
 	if _, err := parameters(r); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func document(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// made is the status of what was set.
+// made returns the status of an answer: 201 if the job or timer was created, otherwise 200.
 func made(created bool) int {
 	if created {
 		return http.StatusCreated

@@ -93,7 +93,8 @@ func TestAJobIsMadeChangedAndDeleted(t *testing.T) {
 	}
 }
 
-// TestWhatWasSetIsReadBackWhole saves a timer and a job, takes them away and puts them back: Redis then keeps the same as before.
+// TestWhatWasSetIsReadBackWhole saves a timer and a job, deletes them and sets them again: Redis then has the same data
+// as before.
 func TestWhatWasSetIsReadBackWhole(t *testing.T) {
 	w := newWorld(t)
 	w.ask("PUT", "/v1/timers/one", `{"after": "1h", "retry": {"limit": 2}, "startRetries": 0, `+target+`}`)
@@ -131,7 +132,8 @@ func TestWhatWasSetIsReadBackWhole(t *testing.T) {
 	}
 }
 
-// TestImpossibleNamesAreTheRequestsFault: who asks for what cannot be is told so, and not that Redis is away.
+// TestImpossibleNamesAreTheRequestsFault: the answer to a request with an impossible name says so, and not that Redis
+// does not answer.
 func TestImpossibleNamesAreTheRequestsFault(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"A%20B", "%00", "a%0Ab", "a%2Fb", "-", "%7B%7D", "%FF", strings.Repeat("x", 300), "a%09b", ":", "timer:"} {
@@ -151,7 +153,7 @@ func TestImpossibleNamesAreTheRequestsFault(t *testing.T) {
 			got := w.ask(c[0], path, body)
 			if got.Code < 400 || got.Code > 499 || !strings.HasPrefix(got.Body.String(), `{"error":"`) {
 				if c[1] == "/v1/runs?job=%s" && name == "timer:" && got.Code == 200 {
-					continue // the history of a timer that nobody set
+					continue // the history of a timer that was never set
 				}
 				t.Errorf("%s %s is answered %d %s", c[0], path, got.Code, got.Body)
 			}

@@ -28,7 +28,7 @@ jobs:
   - {name: warm-cache, schedule: "@hourly", guarantee: every-replica, exec: {command: ["true"]}}
 `
 
-// world is an API with all that it stands upon. Redis' clock stands still on a morning.
+// world is an API with everything that it needs. Redis' clock stands still on a morning.
 type world struct {
 	t     testing.TB
 	mini  *miniredis.Miniredis
@@ -70,7 +70,7 @@ func (w *world) Table() *config.Table            { return w.table }
 func (w *world) Jobs() []config.Job              { return w.table.Jobs }
 func (w *world) Drain(ctx context.Context) error { return w.drain(ctx) }
 
-// ran plays a run of a job, for the tick that many minutes after the morning.
+// ran plays a run of a job, for the tick at the given minute of the morning.
 func (w *world) ran(job string, minute int, e service.Entry) {
 	w.t.Helper()
 	tick := morning.Add(time.Duration(minute) * time.Minute)

@@ -205,7 +205,7 @@ func (o *Operator) Pick(ctx context.Context, names ...string) ([]string, error) 
 	return picked, nil
 }
 
-// Made returns the job of that name outside the table.
+// Made returns the dynamic job of that name.
 func (o *Operator) Made(ctx context.Context, name string) (config.Job, error) {
 	jobs, err := o.Jobs(ctx)
 	if err != nil {
@@ -221,9 +221,9 @@ func (o *Operator) Made(ctx context.Context, name string) (config.Job, error) {
 	return jobs[i], nil
 }
 
-// notMade is the refusal of a name that no job outside the table has.
+// notMade is the refusal of a name that no dynamic job has.
 func (o *Operator) notMade(name string) *Refusal {
-	r := &Refusal{Kind: NotMade, Message: fmt.Sprintf("there is no job %q outside the table", name)}
+	r := &Refusal{Kind: NotMade, Message: fmt.Sprintf("there is no dynamic job %q", name)}
 	if o.AtWork != nil {
 		r.Hint = near(name, o.AtWork())
 	}

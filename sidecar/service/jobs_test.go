@@ -85,5 +85,5 @@ func TestOnlyAJobOutsideTheTableHasADefinitionOfItsOwn(t *testing.T) {
 	_, err := o.Made(t.Context(), "reports")
 	refused(t, err, InTable, `job "reports" is defined in the table: look there`, "")
 	_, err = o.Made(t.Context(), "quite-another")
-	refused(t, err, NotMade, `there is no job "quite-another" outside the table`, "")
+	refused(t, err, NotMade, `there is no dynamic job "quite-another"`, "")
 }

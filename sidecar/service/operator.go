@@ -137,7 +137,7 @@ func (o *Operator) Backfill(ctx context.Context, job string, ticks []time.Time, 
 	return ask(ctx, o, func(ctx context.Context) (int, error) { return backfill(ctx, job, ticks, id) })
 }
 
-// SetJob keeps a job outside the table for all replicas. created tells that there was none of that name.
+// SetJob keeps a dynamic job for all replicas. created tells that there was none of that name.
 func (o *Operator) SetJob(ctx context.Context, j *config.Job) (created bool, err error) {
 	if err := o.Changeable(j.Name); err != nil {
 		return false, err
@@ -156,7 +156,7 @@ func (o *Operator) admits(j *config.Job) error {
 	return nil
 }
 
-// DeleteJob takes a job outside the table away.
+// DeleteJob deletes a dynamic job.
 func (o *Operator) DeleteJob(ctx context.Context, name string) error {
 	if err := o.Changeable(name); err != nil {
 		return err

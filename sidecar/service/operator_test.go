@@ -131,7 +131,7 @@ func TestWhatTheTableDoesNotAllowIsRefused(t *testing.T) {
 
 func TestANameThatNoJobCanHaveIsRefusedWithoutRedis(t *testing.T) {
 	o := &Operator{Table: func() *config.Table { return table(t) }}
-	const notMade = `there is no job "Report" outside the table`
+	const notMade = `there is no dynamic job "Report"`
 	refused(t, o.DeleteJob(t.Context(), "Report"), NotMade, notMade, "")
 	refused(t, o.DeleteTimer(t.Context(), "-x"), NoTimer, `no timer "-x" waits`, "")
 	o.AtWork = func() []config.Job { return o.Table().Jobs }

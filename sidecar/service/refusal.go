@@ -23,7 +23,7 @@ const (
 	Future                   // a backfill ends after now
 	NotAdmitted              // the table does not let a job or timer send such a request
 	NoJob                    // there is no job of that name
-	NotMade                  // there is no job of that name outside the table
+	NotMade                  // there is no dynamic job of that name
 	NoTimer                  // no timer of that id waits
 	InTable                  // a job of the table can only be changed in the table
 	EveryReplica             // a job with this guarantee cannot be run by request

@@ -19,10 +19,10 @@ var shots = flag.String("shots", "", "directory in which to leave pictures of th
 
 var short = []string{"app-1", "app-2", "app-3"}
 
-// noIcon is what the browser says of an icon that it asks for by itself.
+// noIcon is part of the browser's message about an icon that it asks for by itself.
 const noIcon = "/favicon.ico"
 
-// click and typed find their element as a style sheet does; what chromedp does by itself also finds text.
+// click and typed find their element by a CSS selector; chromedp's own actions would also search for text.
 func click(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.Click(chromedp.CSS(selector))
 }
@@ -98,7 +98,7 @@ func TestHostileTextIsShownAndDoesNothing(t *testing.T) {
 	if w.is(`document.querySelector('img, iframe, main b')`) {
 		t.Error("a text became an element")
 	}
-	// What a script would do with it is forbidden, too.
+	// The policy also forbids scripts to turn text into elements or code.
 	for _, attempt := range []string{`document.body.innerHTML = '<p>'`, `document.write('<p>')`, `eval('1')`, `new Function('return 1')()`,
 		`(() => { const s = document.createElement('script'); s.text = 'window.broken = true'; document.body.append(s) })()`} {
 		if _, err := chromedp.Run(w.ctx, chromedp.Evaluate[chromedp.Void](`(() => { `+attempt+`; return window.broken })()`)); err == nil && w.is(`window.broken || !document.querySelector('main')`) {
@@ -111,7 +111,7 @@ func TestTriggerIsClickedAndItsEndIsTold(t *testing.T) {
 	s := newScene(t, false, short...)
 	w := open(t, s, 1280, "light")
 	w.do(click(row("purge-sessions", ".acts button:first-child")))
-	w.shows("#trigger", "Run purge-sessions now?")
+	w.shows("#trigger", "Trigger purge-sessions?")
 	w.do(click("#trigger .main"))
 	w.shows("#toasts", "Triggered purge-sessions")
 	w.shows(row("purge-sessions", ".notes"), "1 manual")
@@ -201,16 +201,16 @@ func TestJobsAreFoundByNameAndState(t *testing.T) {
 	w.do(typed("#search", "sync"))
 	rows(3)
 	w.do(typed("#search", "xyz"))
-	w.shows("#nothing", "No job is like that.")
+	w.shows("#nothing", "No job matches.")
 }
 
 func TestThePageIsUsedByKeyboard(t *testing.T) {
 	s := newScene(t, false, short...)
 	w := open(t, s, 1280, "light")
 	w.do(chromedp.Focus(chromedp.CSS(row("heartbeat", ".acts button:first-child"))), chromedp.KeyEvent("\r"))
-	w.shows("#trigger", "Run heartbeat now?")
+	w.shows("#trigger", "Trigger heartbeat?")
 	w.do(chromedp.KeyEvent("\x1b"))
-	w.until(`!document.getElementById('trigger').open && document.activeElement.getAttribute('aria-label') === 'Run heartbeat'`)
+	w.until(`!document.getElementById('trigger').open && document.activeElement.getAttribute('aria-label') === 'Trigger heartbeat'`)
 	w.do(chromedp.Focus(chromedp.CSS(row("heartbeat", ".what button"))), chromedp.KeyEvent(" "))
 	w.until(`document.activeElement.getAttribute('aria-expanded') === 'true'`)
 	w.shows(row("heartbeat", ".more"), "succeeded")

@@ -21,7 +21,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// hostile is text that somebody may have put where the page shows it.
+// hostile is text that an attacker may have put where the page shows it.
 const hostile = "<img src=x onerror=alert(1)></script><b>\u202egnp.exe\x1b[2J ${x} {{y}}"
 
 // act is a job of the scene. marks has one letter for each of its ticks up to now, the newest last: the replica that
@@ -157,7 +157,7 @@ type run struct {
 	mark byte
 }
 
-// ticks are the newest ticks of a job, n of them, the newest last. Those of the last seconds are left to what runs now.
+// ticks returns the newest n ticks of a job, the newest last. It leaves the ticks of the last seconds to the live runs.
 func (s *scene) ticks(job, n int) []time.Time {
 	next := s.table.Jobs[job].Schedule.Next
 	for back := 10 * time.Minute; ; back *= 2 {
@@ -211,7 +211,7 @@ func (s *scene) past() {
 	}
 }
 
-// present plays what runs, waits and is paused.
+// present plays the live runs, the waiting ticks and the pauses.
 func (s *scene) present() {
 	ctx := s.t.Context()
 	starts := func(job, by string, ago time.Duration) {
@@ -234,7 +234,7 @@ func (s *scene) present() {
 	s.must(err)
 }
 
-// beats sends the heartbeats, and goes on with them.
+// beats sends heartbeats until the test ends.
 func (s *scene) beats(trouble bool) {
 	overlap := map[string]service.Skip{"export-analytics": {Tick: s.now.Add(-50 * time.Second).Truncate(time.Second), Reason: "overlap", At: s.now.Add(-50 * time.Second)}}
 	replicas := []service.Replica{

@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a test waits for what is to be seen.
+// patience is how long a test waits for something to appear.
 const patience = 20 * time.Second
 
 // started is the browser that all tests share.
@@ -27,7 +27,7 @@ var started = sync.OnceValues(func() (context.Context, error) {
 	if !found {
 		return nil, exec.ErrNotFound
 	}
-	// Root has no sandbox; what is looked at here is our own.
+	// The browser has no sandbox as root. The page is our own.
 	ctx, _ := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
 	ctx, _ = chromedp.NewContext(ctx)
 	return ctx, chromedp.Do(ctx)
@@ -50,7 +50,7 @@ type window struct {
 	said []string // by the page's scripts, and by the browser of the page
 }
 
-// open opens a window of that width, light or dark, with the page of the scene.
+// open opens a window of the given width, light or dark, with the scene's page.
 func open(t *testing.T, s *scene, width int64, scheme string) *window {
 	t.Helper()
 	browser, err := started()
@@ -140,7 +140,7 @@ func quote(s string) string {
 	return "`" + strings.NewReplacer("`", "\\`", "\\", "\\\\", "$", "\\$").Replace(s) + "`"
 }
 
-// quiet checks that neither the scripts nor the browser had anything to say but what is expected.
+// quiet checks that the scripts and the browser logged nothing except what is expected.
 func (w *window) quiet(but ...string) {
 	w.t.Helper()
 	w.mu.Lock()

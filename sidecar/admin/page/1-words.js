@@ -1,11 +1,11 @@
-// Words and elements. Whatever comes from outside goes through text(), and into the page as text alone.
+// Words and elements. All text from outside goes through clean(), and into the page only as text.
 
 const $ = id => document.getElementById(id);
 
-// clean leaves nothing that would move, hide or reorder what stands around it.
+// clean removes the characters that would move, hide or reorder the text around them.
 const clean = s => String(s).replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]+/gu, ' ');
 
-// make is an element of a class, with a text or with children.
+// make makes an element of a class, with a text or with children.
 function make(tag, cls, ...children) {
   const e = document.createElement(tag);
   if (cls) e.className = cls;
@@ -13,7 +13,7 @@ function make(tag, cls, ...children) {
   return e;
 }
 
-// Elements are touched only where they change, so that neither a selection nor a screen reader is disturbed.
+// These functions touch an element only if it changes, so as not to disturb a selection or a screen reader.
 function say(e, s) { if (e.textContent !== (s = clean(s))) e.textContent = s; }
 function dress(e, cls) { if (e.className !== cls) e.className = cls; }
 function attr(e, name, value) { if (e.getAttribute(name) !== (value = clean(value))) e.setAttribute(name, value); }
@@ -23,31 +23,31 @@ function fill(e, key, children) {
   e.replaceChildren(...children());
 }
 
-// span is a duration in its one or two largest units.
-function span(ms) {
+// formatDuration writes a duration in its one or two largest units.
+function formatDuration(ms) {
   const s = Math.max(0, Math.floor(ms / 1000)), m = Math.floor(s / 60), h = Math.floor(m / 60);
   if (s < 60) return s + ' s';
   if (m < 60) return m + ' m ' + String(s % 60).padStart(2, '0') + ' s';
   if (h < 48) return h + ' h ' + String(m % 60).padStart(2, '0') + ' m';
   return Math.floor(h / 24) + ' days';
 }
-// rough is a span for what is past, where the smaller unit tells nothing.
-function rough(ms) {
+// formatRoughly writes a duration in its largest unit, for times in the past.
+function formatRoughly(ms) {
   const s = Math.max(0, ms / 1000);
   if (s < 60) return Math.floor(s) + ' s';
   if (s < 3600) return Math.floor(s / 60) + ' m';
   return s < 48 * 3600 ? Math.floor(s / 3600) + ' h' : Math.floor(s / 86400) + ' days';
 }
-const ago = t => rough(clock.now() - t) + ' ago';
+const ago = t => formatRoughly(clock.now() - t) + ' ago';
 function took(ms) {
-  return !ms ? '–' : ms < 1000 ? ms + ' ms' : ms < 60000 ? (ms / 1000).toFixed(1) + ' s' : span(ms);
+  return !ms ? '–' : ms < 1000 ? ms + ' ms' : ms < 60000 ? (ms / 1000).toFixed(1) + ' s' : formatDuration(ms);
 }
 function offset(ms) {
   const sign = ms < 0 ? '−' : '+', abs = Math.abs(ms);
   return sign + (abs < 1000 ? abs.toFixed(1) + ' ms' : (abs / 1000).toFixed(1) + ' s');
 }
-// Moments are in UTC, as Redis', the logs' and the command line's are; the day is left out when it is today's.
-function moment(t) {
+// formatTime writes a time in UTC, as the logs and the command line do. It leaves out the day if it is today.
+function formatTime(t) {
   const iso = new Date(t).toISOString(), today = new Date(clock.now()).toISOString();
   return (iso.slice(0, 10) === today.slice(0, 10) ? '' : iso.slice(0, 10) + ' ') + iso.slice(11, 19);
 }
@@ -55,9 +55,9 @@ const plural = (n, what) => n + ' ' + what + (n === 1 ? '' : 's');
 const when = s => s ? Date.parse(s) : 0;
 const kind = (k, attempt) => k + (attempt > 1 ? ', try ' + attempt : '');
 
-// look is how an outcome looks: good, bad, or neither.
+// look returns the style of an outcome: good, bad, or neither.
 const look = e => e.failed ? 'bad' : e.outcome === 'succeeded' ? 'good' : 'odd';
 const outcome = o => o.replaceAll('_', ' ');
 
-// clock is Redis' time: what it said last, and what has gone by here since.
+// clock is Redis' time: its last answer, plus the time since then.
 const clock = { ahead: 0, now() { return performance.now() + this.ahead; } };

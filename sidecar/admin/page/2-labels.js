@@ -1,9 +1,9 @@
-// Labels: one or two characters that stand for a replica wherever there is no room for its name.
+// Labels: one or two characters that stand for a replica where its name has no room.
 
 const labels = { of: new Map(), key: '', common: '' };
 
-// learn gives every replica that is there a label, from what its name ends with where that tells them apart (app-1, app-2),
-// or else a letter. Those that are gone, and whose runs are still seen, have none.
+// learn gives every replica a label: the end of its name if that tells the replicas apart (app-1, app-2), or else a
+// letter. Replicas that are gone, but still have runs on the page, have none.
 labels.learn = names => {
   const key = names.join(' ');
   if (key === labels.key) return;
@@ -17,6 +17,6 @@ labels.learn = names => {
 };
 labels.get = name => labels.of.get(name) ?? '·';
 
-// short is a name without what it has in common with the others, where it is long: of a pod its last part.
+// short returns a long name without the part that all names have in common: for a pod, its last part.
 labels.short = name => name.length > 16 && labels.common && name.startsWith(labels.common) ? name.slice(labels.common.length)
   : name.length > 24 ? name.slice(0, 10) + '…' + name.slice(-12) : name;

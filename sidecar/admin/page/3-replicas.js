@@ -1,9 +1,9 @@
-// The replicas, and what is wrong with all of them together.
+// The replicas, and problems of all of them together.
 
 const replicaRows = new Map();
 
 function replicaState(r) {
-  if (r.silent) return ['bad', 'silent for ' + rough(clock.now() - when(r.seen))];
+  if (r.silent) return ['bad', 'silent for ' + formatRoughly(clock.now() - when(r.seen))];
   if (r.ready) return ['good', 'ready'];
   return r.notReady === 'draining' ? ['warn', 'draining'] : ['bad', 'not ready'];
 }
@@ -29,7 +29,7 @@ function showReplicas(s) {
       const table = make('span', 'hash' + (differs ? ' differs' : ''), r.table + (differs ? ' differs' : ''));
       return [make('span', '', 'clock ' + offset(r.offsetMs)), ' · ', make('span', '', 'table ', table), ' · ', make('span', '', r.version)];
     });
-    say(why, [r.sameName && 'another process has the same name', r.silent || r.notReady === 'draining' ? '' : r.notReady, r.notReloaded && 'keeps the table before: ' + r.notReloaded].filter(Boolean).join('; '));
+    say(why, [r.sameName && 'another process has the same name', r.silent || r.notReady === 'draining' ? '' : r.notReady, r.notReloaded && 'keeps the previous table: ' + r.notReloaded].filter(Boolean).join('; '));
     why.hidden = !why.textContent;
     return e;
   });
@@ -39,8 +39,8 @@ function showReplicas(s) {
   banner('drift', s.drift && 'warn', 'Tables differ.', () => drift(s));
   const twins = s.replicas.filter(r => r.sameName).map(r => r.replica);
   banner('twins', twins.length > 0 && 'warn', 'Two processes have one name.', () =>
-    [twins.join(', ') + ': each shows as the other. Give each process a name of its own, with --replica or POD_NAME.']);
-  banner('alone', s.replicas.length === 0 && 'warn', 'No replica takes ticks.', () => ['Those of the last day have drained or ended. One that begins is here within seconds.']);
+    [twins.join(', ') + ': the page cannot tell them apart. Give each process a name of its own, with --replica or POD_NAME.']);
+  banner('alone', s.replicas.length === 0 && 'warn', 'No replica takes ticks.', () => ['All replicas of the last day have drained or ended. A replica that starts appears here within seconds.']);
 }
 
 function commonest(list) {
@@ -54,10 +54,10 @@ function drift(s) {
   for (const r of s.replicas) if (!r.silent) by.set(r.table, [...by.get(r.table) ?? [], r.replica]);
   const parts = [...by.entries()].sort((a, b) => b[1].length - a[1].length).flatMap(([hash, names]) =>
     [names.map(labels.short).join(', ') + (names.length === 1 ? ' has ' : ' have '), make('code', '', hash), '; ']);
-  return [...parts.slice(0, -1), '. What is shown below is the table of this replica.'];
+  return [...parts.slice(0, -1), '. The jobs below are those of this replica\'s table.'];
 }
 
-// arrange puts elements into a parent in order, and moves only those that are out of it.
+// arrange puts elements into a parent in order, and moves only those that are out of order.
 function arrange(parent, elements) {
   const focused = document.activeElement;
   elements.forEach((e, i) => { if (parent.children[i] !== e) parent.insertBefore(e, parent.children[i] ?? null); });
@@ -65,7 +65,7 @@ function arrange(parent, elements) {
   if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
 }
 
-// banner shows, changes or takes away one of the banners.
+// banner shows, changes or removes one of the banners.
 const banners = new Map();
 function banner(name, cls, title, parts) {
   let b = banners.get(name);

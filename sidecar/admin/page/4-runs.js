@@ -1,10 +1,10 @@
-// The newest runs of every job: some of each at first, and from then on what is new.
+// The newest runs of every job: first some of each job, and then only new ones.
 
 const shownRuns = 20;
-const keptRuns = 100; // with what was handed over, which is shown with the run that followed
+const keptRuns = 100; // with handovers, which are shown with the run that followed
 const runs = { of: new Map(), known: new Set(), loaded: false };
 
-// take takes runs in, the newest first, and says which of them are new.
+// take adds runs, the newest first, and returns the new ones.
 runs.take = list => {
   const fresh = list.filter(e => !runs.known.has(e.run));
   for (const e of fresh.toReversed()) {
@@ -17,7 +17,7 @@ runs.take = list => {
   return fresh;
 };
 
-// load asks for what is new. When nothing of it is known there may be a gap, and all is asked for anew.
+// load asks for new runs. If none of the answer is known there may be a gap, so it asks for all runs again.
 runs.load = async () => {
   if (runs.loaded) {
     const list = await ask('v1/runs?limit=100');
@@ -33,10 +33,10 @@ runs.load = async () => {
   runs.loaded = true;
 };
 
-// A run of a job that is asked for seldom may have left the history; the job itself still knows its last.
+// The last run of a job that runs seldom may have left the history; the job's state still has it.
 runs.last = job => runs.of.get(job.job) ?? (job.last ? [job.last] : []);
 
-// fold puts what was handed over under what became of its tick. The newest first.
+// fold groups the handovers of a tick under its last entry. The newest comes first.
 function fold(list) {
   const rows = [], of = new Map();
   for (const e of list) {
@@ -63,11 +63,11 @@ function showStrip(strip, job) {
   const key = past.map(e => e.run + e.handed.length).join() + '|' + busy.map(r => r.run + r.replica).join() + labels.key;
   fill(strip, key, () => [...busy.toReversed().map(r => {
     const c = make('i', 'cell busy', labels.get(r.replica));
-    c.title = clean(`running on ${r.replica}, tick ${moment(when(r.tick))}, ${kind(r.kind, r.attempt)}`);
+    c.title = clean(`running on ${r.replica}, tick ${formatTime(when(r.tick))}, ${kind(r.kind, r.attempt)}`);
     return c;
   }), ...past.slice(0, Math.max(0, shownRuns - busy.length)).map(e => {
     const c = make('i', 'cell ' + look(e), labels.get(e.replica));
-    c.title = clean([`${outcome(e.outcome)} on ${e.replica}`, `tick ${moment(when(e.tick))}`, took(e.durationMs), kind(e.kind, e.attempt), handedWords(e)]
+    c.title = clean([`${outcome(e.outcome)} on ${e.replica}`, `tick ${formatTime(when(e.tick))}`, took(e.durationMs), kind(e.kind, e.attempt), handedWords(e)]
       .filter(Boolean).join(', '));
     return c;
   })]);

@@ -1,4 +1,4 @@
-// The jobs: those that failed, or whose run may hang, first.
+// The jobs: first those that failed or whose run may hang.
 
 const rows = new Map();
 let filter = 'all';
@@ -13,10 +13,10 @@ const filters = {
 
 const needsAttention = j => failing(j).length > 0 || j.running.some(r => doubt(r));
 
-// failing are the last runs of a job that failed: one at most, or one for each replica of a job that every replica runs.
+// failing returns the last runs of a job that failed: at most one, or for an every-replica job one per replica.
 const failing = j => (j.results ?? (j.last ? [j.last] : [])).filter(e => e.failed);
 
-// doubt says of a run whose replica may be gone that it may be.
+// doubt says why a run's replica may be gone.
 function doubt(r) {
   if (status.replicas.some(x => x.replica === r.replica && x.silent)) return 'its replica is silent';
   return when(r.leaseEnd) < clock.now() - 2000 ? 'its lease is over' : '';
@@ -37,7 +37,7 @@ function newRow(name) {
     toggle, plan: make('span', 'small plan'),
     outcome: make('span', 'outcome'), lastly: make('span', 'small'),
     strip: make('div', 'strip'), next: make('span', 'next'), nextAt: make('span', 'small'),
-    run: act('Run', () => openTrigger(name)), pause: act('Pause', () => openPause(name)), resume: act('Resume', () => resume(name)),
+    run: act('Trigger', () => openTrigger(name)), pause: act('Pause', () => openPause(name)), resume: act('Resume', () => resume(name)),
     notes: make('div', 'notes'), more: make('div', 'more'),
   };
   r.strip.setAttribute('role', 'img');
@@ -78,7 +78,7 @@ function showJobs() {
 
 function showJob(r, j) {
   const everywhere = j.guarantee === 'every-replica';
-  say(r.plan, j.schedule + (j.timeZone === 'UTC' ? '' : ' · ' + j.timeZone) + (j.dynamic ? ' · made through the API' : ''));
+  say(r.plan, j.schedule + (j.timeZone === 'UTC' ? '' : ' · ' + j.timeZone) + (j.dynamic ? ' · dynamic job' : ''));
   const results = j.results ?? [], bad = failing(j);
   if (results.length > 1) {
     dress(r.outcome, 'outcome ' + look(bad[0] ?? j.last));
@@ -99,26 +99,26 @@ function showJob(r, j) {
   showNext(r, j);
   r.run.hidden = everywhere;
   r.pause.hidden = r.resume.hidden = false;
-  const own = j.paused && !j.paused.all; // what "pause --all" holds, "resume --all" alone lets go on
+  const own = j.paused && !j.paused.all; // only "resume --all" ends a pause of "pause --all"
   r.pause.hidden ||= Boolean(own);
   r.resume.hidden ||= !own;
   showNotes(r.notes, j);
   if (!r.more.hidden) showMore(r, j);
 }
 
-// showNext runs every second, too.
+// showNext also runs every second.
 function showNext(r, j) {
   const t = when(j.next);
-  say(r.next, t ? (t > clock.now() ? 'in ' + span(t - clock.now()) : 'now') : j.suspended ? 'suspended' : j.paused ? 'paused' : 'none');
-  say(r.nextAt, t ? moment(t) : '');
+  say(r.next, t ? (t > clock.now() ? 'in ' + formatDuration(t - clock.now()) : 'now') : j.suspended ? 'suspended' : j.paused ? 'paused' : 'none');
+  say(r.nextAt, t ? formatTime(t) : '');
 }
 
-// showNotes tells what does not fit into the columns: each with a word in front that says what it is.
+// showNotes shows what does not fit into the columns. Each note begins with a word for its kind.
 function showNotes(notes, j) {
   const list = [];
   for (const r of j.running) {
     const why = doubt(r);
-    list.push([why ? 'bad' : 'busy', 'running', `for ${span(clock.now() - when(r.since))} on ${labels.short(r.replica)}` +
+    list.push([why ? 'bad' : 'busy', 'running', `for ${formatDuration(clock.now() - when(r.since))} on ${labels.short(r.replica)}` +
       (r.kind === 'schedule' ? '' : ', ' + kind(r.kind, r.attempt)) + (why ? ': ' + why : '')]);
   }
   if (j.waiting.length) list.push(['busy', 'waiting', waitingWords(j.waiting)]);
@@ -138,7 +138,7 @@ function showNotes(notes, j) {
   });
 }
 
-const pauseWords = p => (p.until ? 'until ' + moment(when(p.until)) : 'until it is resumed') + ': ' + p.reason;
+const pauseWords = p => (p.until ? 'until ' + formatTime(when(p.until)) : 'until it is resumed') + ': ' + p.reason;
 
 function waitingWords(waiting) {
   const count = {};
@@ -146,7 +146,7 @@ function waitingWords(waiting) {
   return Object.entries(count).map(([k, n]) => `${n} ${k}`).join(', ');
 }
 
-// skips are a job's last skips, the newest first, those of one tick for one reason together.
+// skips returns a job's last skips, the newest first. Skips of one tick for one reason share an entry.
 function skips(j) {
   const by = new Map();
   for (const k of j.skips) {
@@ -156,7 +156,7 @@ function skips(j) {
   }
   return [...by.values()];
 }
-const skipWords = k => `${ago(k.at)}: ${k.reason.replaceAll('_', ' ')}, tick ${moment(k.tick)}, by ${k.replicas.toSorted().map(labels.short).join(', ')}`;
+const skipWords = k => `${ago(k.at)}: ${k.reason.replaceAll('_', ' ')}, tick ${formatTime(k.tick)}, by ${k.replicas.toSorted().map(labels.short).join(', ')}`;
 
 function showFilters() {
   for (const [name, [word, test]] of Object.entries(filters)) {

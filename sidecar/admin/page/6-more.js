@@ -1,4 +1,4 @@
-// What is told of one job when it is opened.
+// The details of a job that is opened.
 
 async function expand(r, name) {
   r.more.hidden = !r.more.hidden;
@@ -27,8 +27,8 @@ function showMore(r, j) {
     const fact = (name, ...lines) => lines.forEach((line, i) => dl.append(make('dt', '', i ? '' : name), make('dd', '', line)));
     fact('Guarantee', j.guarantee);
     if (known.length) fact('Skipped', ...known.slice(0, 5).map(skipWords));
-    if (j.waiting.length) fact('Waiting', ...j.waiting.slice(0, 5).map(w => `tick ${moment(when(w.tick))}, ${kind(w.kind, w.attempt)}`));
-    return [dl, make('ol', '', ...list.map(e => make('li', '', make('span', '', moment(when(e.tick))), make('span', 'outcome ' + look(e), outcome(e.outcome)),
+    if (j.waiting.length) fact('Waiting', ...j.waiting.slice(0, 5).map(w => `tick ${formatTime(when(w.tick))}, ${kind(w.kind, w.attempt)}`));
+    return [dl, make('ol', '', ...list.map(e => make('li', '', make('span', '', formatTime(when(e.tick))), make('span', 'outcome ' + look(e), outcome(e.outcome)),
       make('span', '', took(e.durationMs)), make('span', '', kind(e.kind, e.attempt)), make('span', '', e.replica), runWords(e) ? make('span', 'text', runWords(e)) : null)))];
   });
 }

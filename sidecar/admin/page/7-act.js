@@ -1,6 +1,6 @@
-// What is done to jobs, and what came of it.
+// The actions on jobs, and their results.
 
-// act asks for something to be done; the answer, or an error with the words of the replica.
+// act sends an action and returns the answer, or throws an error with the words of the replica.
 async function act(job, verb, body) {
   return ask(`v1/jobs/${encodeURIComponent(job)}/${verb}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
 }
@@ -11,7 +11,7 @@ function toast(text, bad) {
   setTimeout(() => t.remove(), bad ? 12000 : 6000);
 }
 
-// dialog has a form do something; it stays open with the error when that fails.
+// dialog connects a form to an action. It stays open and shows the error if the action fails.
 function dialog(name, send) {
   const d = $(name), form = $(name + '-form'), wrong = form.querySelector('.wrong'), main = form.querySelector('.main');
   form.querySelector('.close').addEventListener('click', () => d.close());
@@ -36,7 +36,7 @@ function dialog(name, send) {
   };
 }
 
-// What was triggered from here is told of when it has ended.
+// triggered has the runs triggered here; announce says how they ended.
 const triggered = new Map();
 let request = '';
 
@@ -46,8 +46,8 @@ const askTrigger = dialog('trigger', async job => {
   return `Triggered ${job}`;
 });
 function openTrigger(job) {
-  request = crypto.randomUUID(); // one for the dialog: sent again after a lost answer, it is the same request
-  askTrigger(job, `Run ${job} now?`);
+  request = crypto.randomUUID(); // one per dialog, so that a repetition after a lost answer is the same request
+  askTrigger(job, `Trigger ${job}?`);
 }
 
 function announce(e) {
@@ -58,7 +58,7 @@ const askPause = dialog('pause', async job => {
   const span = $('pause-for').value, body = { reason: $('pause-reason').value };
   if (span) body.for = span;
   const made = await act(job, 'pause', body);
-  return `Paused ${job} ` + (made.until ? 'until ' + moment(when(made.until)) : 'until it is resumed');
+  return `Paused ${job} ` + (made.until ? 'until ' + formatTime(when(made.until)) : 'until it is resumed');
 });
 function openPause(job) {
   $('pause-reason').value = '';
@@ -70,7 +70,7 @@ async function resume(job) {
     const made = await act(job, 'resume', {});
     toast(made.resumed ? `Resumed ${job}` : `${job} was not paused`);
   } catch (err) {
-    toast(`${job} is not resumed: ${err.message}`, true);
+    toast(`${job} was not resumed: ${err.message}`, true);
   }
   poll();
 }

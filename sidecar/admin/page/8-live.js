@@ -1,11 +1,11 @@
-// Asking the replica again and again, and saying how old what is shown is.
+// Asks the replica again and again, and says how old the shown data is.
 
 const pollEvery = 2000, pollHidden = 30000, patience = 6000;
 let status = null; // the newest answer
 let fresh = 0; // when it came, by performance.now()
 let timer = 0, asking = false, again = false;
 
-// ask is the JSON of an answer. The error of a refusal is in the replica's words.
+// ask returns the JSON of an answer. The error of a refusal is in the replica's words.
 async function ask(path, options = {}) {
   let answer;
   try {
@@ -54,14 +54,14 @@ async function poll() {
 
 let lost = '';
 const age = make('strong', '');
-age.setAttribute('aria-hidden', 'true'); // else it would be read out every second
+age.setAttribute('aria-hidden', 'true'); // otherwise a screen reader would read it every second
 function showLive(trouble) {
   if (trouble !== undefined) lost = trouble;
   document.body.classList.toggle('stale', Boolean(lost && status));
   dress($('live'), 'live ' + (lost ? 'bad' : 'good'));
   say($('live-text'), lost ? 'out of date' : 'live, seen from ' + from);
   banner('lost', lost && 'bad', 'Out of date:', () => [lost + '. ', age]);
-  say(age, status ? `What you see is ${span(performance.now() - fresh)} old.` : 'There is nothing to show yet.');
+  say(age, status ? `What you see is ${formatDuration(performance.now() - fresh)} old.` : 'There is nothing to show yet.');
 }
 
 function show() {
@@ -73,7 +73,7 @@ function show() {
   document.title = (failing ? `(${failing}) ` : '') + clean(status.service) + ' · Solotick';
 }
 
-// Every second: what counts.
+// Updates everything that counts seconds.
 setInterval(() => {
   if (document.hidden || !status) return;
   say($('clock'), new Date(clock.now()).toISOString().slice(0, 19).replace('T', ' ') + ' UTC, by Redis\' clock');
@@ -92,7 +92,7 @@ async function showTimers() {
     try {
       const list = await ask('v1/timers?limit=10');
       $('timers').hidden = list.length === 0;
-      fill($('timer-list'), JSON.stringify(list) + Math.floor(clock.now() / 10000), () => list.map(t => make('li', '', make('span', 'text', t.id), make('span', 'quiet', 'in ' + span(when(t.at) - clock.now())), make('span', '', moment(when(t.at))))));
+      fill($('timer-list'), JSON.stringify(list) + Math.floor(clock.now() / 10000), () => list.map(t => make('li', '', make('span', 'text', t.id), make('span', 'quiet', 'in ' + formatDuration(when(t.at) - clock.now())), make('span', '', formatTime(when(t.at))))));
     } catch (e) {
       $('timers').hidden = true;
     }

@@ -1,5 +1,5 @@
-// Package view is a service as it looks from outside: what Redis knows of its jobs and replicas beside what the table
-// says of them. The command line, the API and the status page show the same look, in the same JSON, which is a contract:
+// Package view shows a service from outside: the state of its jobs and replicas in Redis, next to what the table says.
+// The command line, the API and the status page show the same look, in the same JSON, which is a contract:
 // docs/cli-json.md.
 package view
 
@@ -13,23 +13,23 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Store is where a look is taken; a service.Store is one.
+// Store is where Take reads; a service.Store is one.
 type Store interface {
 	States(ctx context.Context, jobs []string) (map[string]service.JobState, error)
 	Replicas(ctx context.Context) ([]service.Replica, error)
 	Now() (time.Time, bool)
 }
 
-// Look is what one look at Redis tells, beside the table.
+// Look is one reading of the service's state in Redis, with the table.
 type Look struct {
 	Table    *config.Table
-	Jobs     []config.Job // the table's, and after them those made through the API
+	Jobs     []config.Job // the table's, and after them the dynamic ones
 	Now      time.Time    // Redis' time
 	States   map[string]service.JobState
 	Replicas []service.Replica
 }
 
-// Take takes a look at the jobs, in two round trips.
+// Take reads the state of the jobs, in two round trips.
 func Take(ctx context.Context, s Store, t *config.Table, jobs []config.Job) (*Look, error) {
 	names := make([]string, 0, len(jobs))
 	for _, j := range jobs {
@@ -47,7 +47,7 @@ func Take(ctx context.Context, s Store, t *config.Table, jobs []config.Job) (*Lo
 	return &Look{t, jobs, now, states, replicas}, nil
 }
 
-// Next is the next tick that is not held back; zero when there is none.
+// Next returns the next tick that no pause and no suspend skips; zero if there is none.
 func (l *Look) Next(j config.Job) time.Time {
 	after := l.Now
 	for _, p := range []*service.Pause{l.States[j.Name].Paused, l.States[j.Name].PausedAll} {
@@ -65,10 +65,10 @@ func (l *Look) Next(j config.Job) time.Time {
 	return j.Schedule.Next(after)
 }
 
-// Silent tells whether a replica has not been heard of for so long that it is probably gone.
+// Silent tells whether a replica's last heartbeat is so old that the replica is probably gone.
 func (l *Look) Silent(r service.Replica) bool { return l.Now.Sub(r.Seen) > service.HeartbeatTimeout }
 
-// Drift tells whether the replicas that are there have different tables.
+// Drift tells whether the live replicas have different tables.
 func (l *Look) Drift() bool {
 	tables := map[string]bool{}
 	for _, r := range l.Replicas {
@@ -85,7 +85,7 @@ type Skipped struct {
 	Replica string
 }
 
-// Skips are the last skips of a job on each replica, the newest first.
+// Skips returns each replica's last skip of a job, the newest first.
 func (l *Look) Skips(job string) []Skipped {
 	var all []Skipped
 	for _, r := range l.Replicas {
@@ -97,8 +97,8 @@ func (l *Look) Skips(job string) []Skipped {
 	return all
 }
 
-// Results returns the last run on each live replica, for a job that every replica runs. Failed runs come first; within both
-// groups the newest comes first.
+// Results returns the last run of an every-replica job on each live replica. Failed runs come first; within both groups
+// the newest comes first.
 func (l *Look) Results(j config.Job) []service.Entry {
 	var all []service.Entry
 	for _, r := range l.Replicas {
@@ -115,8 +115,8 @@ func (l *Look) Results(j config.Job) []service.Entry {
 	return all
 }
 
-// Last returns the run of a job that was settled last; for a job that every replica runs, the newest run on any replica. It
-// returns nil when there is none.
+// Last returns the run of a job that was settled last; for an every-replica job, the newest run on any replica. It
+// returns nil if there is none.
 func (l *Look) Last(j config.Job) *service.Entry {
 	if j.Guarantee != config.EveryReplica {
 		return l.States[j.Name].Last

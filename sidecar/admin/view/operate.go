@@ -7,7 +7,7 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Triggered is what was made of a request to run a job now.
+// Triggered is the answer to a trigger.
 type Triggered struct {
 	Job    string `json:"job"`
 	Tick   string `json:"tick"`
@@ -15,30 +15,30 @@ type Triggered struct {
 	Result *Entry `json:"result,omitempty"` // of trigger --wait alone
 }
 
-// NewTriggered is what was made due by hand, in JSON.
+// NewTriggered returns the answer to a trigger in JSON.
 func NewTriggered(d lock.Due) Triggered {
 	return Triggered{Job: d.Job, Tick: Stamp(d.Tick), ID: d.Nonce}
 }
 
-// Paused is a job that was paused.
+// Paused is the answer to a pause.
 type Paused struct {
 	Job    string `json:"job"`
 	Reason string `json:"reason"`
 	Until  string `json:"until,omitempty"`
 }
 
-// NewPaused is a pause in JSON. The reason is as it is kept.
+// NewPaused returns the answer to a pause in JSON. The reason is the one in Redis.
 func NewPaused(job, reason string, until time.Time) Paused {
 	return Paused{job, text.OneLine(reason), Stamp(until)}
 }
 
-// Resumed is a job that was to be resumed.
+// Resumed is the answer to a resume.
 type Resumed struct {
 	Job     string `json:"job"`
-	Resumed bool   `json:"resumed"` // whether there was such a pause
+	Resumed bool   `json:"resumed"` // whether the pause existed
 }
 
-// Drained is what a replica has to say of its drain.
+// Drained is a replica's answer to a drain.
 type Drained struct {
 	Drained bool   `json:"drained"` // whether all its runs have ended
 	Replica string `json:"replica"`

@@ -14,8 +14,8 @@ type Settled struct {
 	Handed []service.Entry // the newest first
 }
 
-// Fold groups the handovers of a tick under the entry that settled it. entries may be of several jobs, the newest first. Fold
-// returns at most most results.
+// Fold groups the handovers of a tick under the entry that settled it. entries may be of several jobs, the newest
+// first. Fold returns at most most results.
 func Fold(entries []service.Entry, most int) []Settled {
 	type tickOf struct {
 		job  string
@@ -36,7 +36,7 @@ func Fold(entries []service.Entry, most int) []Settled {
 	return rows[:min(len(rows), most)]
 }
 
-// HandedWords say how often the tick was handed over, by whom, and why the last time.
+// HandedWords says how often the tick was handed over, by which replicas, and the reason of the last handover.
 func (s *Settled) HandedWords() string {
 	if len(s.Handed) == 0 {
 		return ""

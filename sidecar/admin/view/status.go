@@ -8,7 +8,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Stamp is a time as the JSON has it: RFC 3339 in UTC with milliseconds; "" when it is not known.
+// Stamp writes a time for the JSON: RFC 3339 in UTC with milliseconds; "" for the zero time.
 func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -16,7 +16,7 @@ func Stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// Status is a look as `status -o json` and GET /v1/status have it.
+// Status is a look in the JSON of `status -o json` and GET /v1/status.
 type Status struct {
 	Service  string    `json:"service"`
 	Time     string    `json:"time"`
@@ -42,10 +42,10 @@ type Job struct {
 	Paused     *Pause    `json:"paused,omitempty"`    // the job's own pause, or else that of all jobs
 	PausedAll  *Pause    `json:"pausedAll,omitempty"` // that of all jobs
 	Skips      []Skip    `json:"skips"`
-	Results    []Entry   `json:"results,omitempty"` // of a job that every replica runs, its last run on each
+	Results    []Entry   `json:"results,omitempty"` // of an every-replica job: its last run on each replica
 }
 
-// Run is a run that is not over.
+// Run is a live run.
 type Run struct {
 	Tick     string `json:"tick"`
 	Run      string `json:"run"`
@@ -56,7 +56,7 @@ type Run struct {
 	LeaseEnd string `json:"leaseEnd"`
 }
 
-// Waiting is a tick that is to be fired besides the schedule.
+// Waiting is a due member: a tick that waits to be run, beside the schedule.
 type Waiting struct {
 	Tick    string `json:"tick"`
 	Kind    string `json:"kind"`
@@ -71,7 +71,7 @@ type Pause struct {
 	All    bool   `json:"all,omitempty"` // whether it is the pause of all jobs
 }
 
-// newPause is a pause in JSON; nil where there is none.
+// newPause returns a pause in JSON; nil if there is none.
 func newPause(p *service.Pause, all bool) *Pause {
 	if p == nil {
 		return nil
@@ -95,13 +95,13 @@ type Replica struct {
 	OffsetMS float64 `json:"offsetMs"`
 	Ready    bool    `json:"ready"`
 	NotReady string  `json:"notReady,omitempty"`
-	Reload   string  `json:"notReloaded,omitempty"` // why the table that it read last is not in force
+	Reload   string  `json:"notReloaded,omitempty"` // why the last reload failed
 	Silent   bool    `json:"silent"`
 	SameName bool    `json:"sameName,omitempty"` // another process has the same name
 	Seen     string  `json:"seen"`
 }
 
-// Entry is a run that is settled, as the history has it.
+// Entry is a settled run in the history.
 type Entry struct {
 	Job        string `json:"job"`
 	Tick       string `json:"tick"`
@@ -116,12 +116,12 @@ type Entry struct {
 	Detail     string `json:"detail,omitempty"`
 }
 
-// NewEntry is an entry of the history in JSON.
+// NewEntry returns an entry of the history in JSON.
 func NewEntry(e service.Entry) Entry {
 	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended), e.Took.Milliseconds(), e.Detail}
 }
 
-// NewEntries are entries of the history in JSON, in their order; never null.
+// NewEntries returns entries of the history in JSON, in their order; never null.
 func NewEntries(entries []service.Entry) []Entry {
 	rows := make([]Entry, 0, len(entries))
 	for _, e := range entries {
@@ -130,7 +130,7 @@ func NewEntries(entries []service.Entry) []Entry {
 	return rows
 }
 
-// Status is the look in JSON.
+// Status returns the look in JSON.
 func (l *Look) Status() Status {
 	out := Status{l.Table.Service, Stamp(l.Now), l.Table.Hash, l.Drift(), []Job{}, []Replica{}}
 	for _, j := range l.Jobs {
@@ -147,7 +147,7 @@ func (l *Look) Status() Status {
 func (l *Look) job(j config.Job) Job {
 	state, known := l.States[j.Name]
 	schedule := ""
-	if j.Schedule != nil { // where the table cannot be read all that is known is the name
+	if j.Schedule != nil { // without a readable table only the name is known
 		schedule = j.Schedule.String()
 	}
 	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone, Dynamic: j.Dynamic, Guarantee: string(j.Guarantee),

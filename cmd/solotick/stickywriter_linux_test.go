@@ -62,7 +62,7 @@ func TestATerminalIsStillOneBehindTheOutlet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer screen.Close()
-	if _, _, ok := terminal(&outlet{Writer: screen}); !ok {
+	if _, _, ok := terminal(&stickyWriter{Writer: screen}); !ok {
 		t.Error("taken for none")
 	}
 }
