@@ -16,8 +16,10 @@ func TestTicksAreMultiplesOfThePeriodMovedByTheOffset(t *testing.T) {
 	s.judged(t, "lost")
 	s.fire(12)
 	s.judged(t)
-	if got := s.job.ticks(at(2.001), at(11.999)); len(got) != 1 || !got[0].Equal(at(7)) {
-		t.Errorf("got %v", got)
+	for first, from := range map[float64]float64{2: 1, 7: 2.001} {
+		if got := s.job.ticks(at(from), at(from+5)); len(got) != 1 || !got[0].Equal(at(first)) {
+			t.Errorf("from %v got %v", from, got)
+		}
 	}
 	s.fire(5)
 	s.judged(t, "no tick of the job")
