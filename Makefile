@@ -37,7 +37,8 @@ lint: ## formatting, marks of merges, vet, staticcheck, a tidy go.mod, and known
 	.ci/vulns
 
 soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS="-skew 0,2.5s,-2.5s -clock local")
-	go run ./internal/proof/soak -for 10m $(FLAGS)
+	.ci/redis
+	go test ./internal/proof/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 10m -calm $(FLAGS)
 
 nemesis: ## half an hour of killed, stopped and cut off processes: every tick once (FLAGS="-seed 4711", or another -for)
 	.ci/redis

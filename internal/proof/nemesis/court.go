@@ -7,7 +7,7 @@ import (
 
 // look checks one run by itself.
 func (c *court) look(r *run) {
-	if r.tick.UnixNano()%int64(c.job.every) != 0 || r.started() && r.arrived.Before(r.tick.Add(-edge)) {
+	if (r.tick.UnixNano()-int64(c.job.offset))%int64(c.job.every) != 0 || r.started() && r.arrived.Before(r.tick.Add(-c.early())) {
 		c.find("no tick of the job", r)
 	}
 	if c.memory == keepsAll && len(r.settled) != 1 {
@@ -18,6 +18,10 @@ func (c *court) look(r *run) {
 	}
 	if r.started() && r.kind == "handover" {
 		c.handedOver(r)
+	}
+	if c.twice(r) {
+		c.of(c.record.classAt(r.tick)).doubles++
+		c.forbid("double", r)
 	}
 	if c.stale(r) {
 		c.find("started although a newer tick was due", r)
@@ -172,21 +176,16 @@ func (c *court) handedOver(r *run) {
 	}
 }
 
-// order checks what one run owes to those before it. Runs that may lie beside each other owe nothing.
+// order checks what one run owes to those before it. Those that may lie beside each other may be claimed in another order
+// than they arrive in, unless one arrived before the other one's tick.
 func (c *court) order() {
-	if c.job.allow {
-		return
-	}
 	var before []*run
-	for _, r := range c.runs {
-		if !r.started() {
-			continue
-		}
+	for _, r := range started(c.runs) {
 		for _, b := range before {
-			if b.token >= r.token {
+			if b.token >= r.token && (!c.job.allow || b.arrived.Add(c.early()).Before(r.tick)) {
 				c.forbid("token did not grow", r)
 			}
-			if r.arrived.Before(b.ended) && !c.ranOn(b, r.arrived) {
+			if !c.job.allow && r.arrived.Before(b.ended) && !c.ranOn(b, r.arrived) {
 				c.forbid("beside another run", r)
 			}
 		}

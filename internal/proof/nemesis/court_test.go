@@ -159,6 +159,39 @@ func TestATokenThatDoesNotGrowIsFound(t *testing.T) {
 	s.judged(t, "token did not grow")
 }
 
+func TestARunBesideALongOneIsFoundBehindAShortOne(t *testing.T) {
+	s := newScene(slow)
+	s.run(0, .002, 2.5, succeeded)
+	s.run(1, 1.002, 1.1, succeeded)
+	s.run(2, 2.2, 2.3, succeeded)
+	s.fire(3)
+	s.judged(t, "beside another run", "beside another run")
+}
+
+func TestTokensGrowAmongRunsBesideEachOtherOnceOneHasArrivedBeforeTheTickOfAnother(t *testing.T) {
+	s := newScene(job{name: "beside", every: time.Second, allow: true})
+	s.run(0, .002, 2, succeeded)
+	s.run(1, 1.002, 2, succeeded)
+	s.run(2, 2.002, 3, succeeded)
+	s.run(3, 3.002, 4, succeeded)
+	s.requests[1].Arrived = at(1.9) // perhaps later than the next one was claimed
+	s.requests[2].Token = s.requests[1].Token
+	s.judged(t)
+	s.requests[1].Arrived = at(1.6)
+	s.judged(t, "token did not grow")
+}
+
+func TestAReplicaThatFollowsItsOwnClockMayBeEarlyByHalfAPeriod(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2)
+	s.run(3, 2.3, 2.4, succeeded)
+	s.judged(t, "no tick of the job")
+	s.local = true
+	s.judged(t)
+	s.requests[3].Arrived = at(2.1)
+	s.judged(t, "no tick of the job")
+}
+
 func TestWhatIsNoTickOfTheTableIsFound(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 1, 2, 3, 2.5)

@@ -29,12 +29,21 @@
 // run may be forgotten, and a claim may not.
 //
 // What it cannot show: crashes of a whole machine (a killed Redis has handed its writes to the kernel), clocks that are
-// wrong, two faults at the same time, anything rarer than some minutes' strikes. The seed gives the order of the faults, their
-// victims and lengths; which replica wins which tick is up to the machine, so no seed repeats a run exactly.
+// wrong while something is struck, two faults at the same time, anything rarer than some minutes' strikes. The seed gives
+// the order of the faults, their victims and lengths; which replica wins which tick is up to the machine, so no seed
+// repeats a run exactly.
 //
 //	go test ./internal/proof/nemesis -v -for 30m -timeout 60m
 //	go test ./internal/proof/nemesis -v -for 10m -timeout 60m -seed 4711 -run 'TestNemesis/worlds/sentinel'
 //	go test ./internal/proof/nemesis -v -for 2m -run 'TestNemesis/worlds/always' -faults 'Redis stopped'
+//
+// With -calm nothing is struck. One service, on a Redis that forgets nothing, runs more jobs, by every kind of schedule that
+// has a tick within minutes. The judge is the same, and may excuse no tick. Each replica must count as many fires of a job
+// as the app got from it. The replicas' clocks may be wrong: those that follow their own may begin a run before its tick, by
+// half the job's period, and by a second at most.
+//
+//	go test ./internal/proof/nemesis -v -for 10m -timeout 60m -calm
+//	go test ./internal/proof/nemesis -v -for 10m -timeout 60m -calm -skew 0,2.5s,-2.5s -clock local
 //
 // With -artifacts the tables and logs of all replicas are kept.
 package nemesis

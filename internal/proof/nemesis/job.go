@@ -13,17 +13,21 @@ import (
 const ttl = 3 * time.Second
 
 // job is one row of the table, with what the judge needs to know of it. Its ticks are all multiples of every since the
-// Unix epoch: arithmetic of its own, which knows nothing of the product's schedules.
+// Unix epoch, moved by offset: arithmetic of its own, which knows nothing of the product's schedules.
 type job struct {
-	name  string
-	every time.Duration
-	take  time.Duration // how long a run is at work
-	allow bool          // runs may lie beside each other
-	again bool          // a run that was cut short is run again
-	all   bool          // every missed tick is fired late
-	queue bool          // one tick waits for the end of the run
-	fails int           // so many attempts of a run fail before one succeeds
-	ttl   time.Duration // its lease; 0 = ttl
+	name     string
+	every    time.Duration
+	offset   time.Duration
+	schedule string        // that says so; "" = @every
+	take     time.Duration // how long a run is at work
+	allow    bool          // runs may lie beside each other
+	again    bool          // a run that was cut short is run again
+	all      bool          // every missed tick is fired late
+	queue    bool          // one tick waits for the end of the run
+	exec     bool          // a process calls the app
+	fails    int           // so many attempts of a run fail before one succeeds
+	ttl      time.Duration // its lease; 0 = ttl
+	more     string        // a key of the row that means nothing to the judge
 }
 
 // lease is how long the job's lock outlives its replica.
@@ -67,19 +71,23 @@ var allMix = append(slices.Clone(mix),
 // ticks are the job's ticks in [from, to].
 func (j job) ticks(from, to time.Time) []time.Time {
 	var all []time.Time
-	every := int64(j.every)
-	for k := (from.UnixNano() + every - 1) / every; k*every <= to.UnixNano(); k++ {
-		all = append(all, time.Unix(0, k*every).UTC())
+	every, offset := int64(j.every), int64(j.offset)
+	for k := (from.UnixNano() - offset + every - 1) / every; k*every+offset <= to.UnixNano(); k++ {
+		all = append(all, time.Unix(0, k*every+offset).UTC())
 	}
 	return all
 }
 
-// table writes the jobs as a table. redis is the value of its redis key, url what a job calls.
-func table(jobs []job, redis, listen string, url func(j job) string) string {
+// table writes the jobs as a table. redis and clock are the values of its keys, work is what a job does.
+func table(jobs []job, redis, clock, listen string, work func(j job) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nlisten: %q\nadmin: \"\"\nshutdownGrace: 20s\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n", redis, listen, ttl)
+	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nclock: %s\nlisten: %q\nadmin: \"\"\nshutdownGrace: 20s\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n",
+		redis, clock, listen, ttl)
 	for _, j := range jobs {
-		fmt.Fprintf(&b, "  - name: %s\n    schedule: \"@every %s\"\n    http: {url: %q}\n", j.name, j.every, url(j))
+		fmt.Fprintf(&b, "  - name: %s\n    schedule: %q\n    %s\n", j.name, cmp.Or(j.schedule, "@every "+j.every.String()), work(j))
+		if j.more != "" {
+			fmt.Fprintf(&b, "    %s\n", j.more)
+		}
 		if j.allow {
 			b.WriteString("    concurrencyPolicy: Allow\n")
 		}

@@ -91,9 +91,20 @@ func TestATickThatNobodyFiredIsLost(t *testing.T) {
 func TestATickFiredTwiceIsADouble(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 1, 2, 3)
-	s.run(2, 2.5, 2.6, succeeded)
-	s.strike(killed, "r1", 1.9, 2.2) // excuses no double
-	if got := s.judged(t, "double"); got.doubles != 1 {
+	s.strike(killed, "r1", 1.9, 2.2)              // excuses no double
+	for _, arrived := range []float64{2.5, 2.7} { // a third time is the same double
+		s.run(2, arrived, arrived+.1, succeeded)
+		if got := s.judged(t, "double"); got.doubles != 1 {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
+func TestATickThatDoesNotCountMustNotBeFiredTwiceEither(t *testing.T) {
+	s := newScene(brief)
+	s.fire(0, 1, 2, 3, 4)
+	s.run(4, 4.5, 4.6, succeeded)
+	if got := s.judged(t, "double"); got.ticks != 4 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -115,6 +126,30 @@ func TestARunUnderWayExcusesATick(t *testing.T) {
 	if got := s.judged(t); got.overlaps != 2 {
 		t.Errorf("got %+v", got)
 	}
+}
+
+func TestARunThatEndedJustBeforeATickExcusesIt(t *testing.T) {
+	for ended, want := range map[float64][]string{.75: nil, .65: {"lost"}} {
+		s := newScene(slow)
+		s.run(0, .002, ended, succeeded)
+		s.fire(2, 3)
+		s.judged(t, want...)
+	}
+}
+
+func TestARunWithoutAnEndIsStillUnderWay(t *testing.T) {
+	runs := join([]rig.Request{{Run: "a", Arrived: at(0)}, {Run: "a", Attempt: 2, Arrived: at(1), Ended: at(2)}}, nil, at(9))
+	if len(runs) != 2 || !runs[0].ended.Equal(at(9)) || !runs[1].ended.Equal(at(2)) {
+		t.Errorf("got %+v", runs)
+	}
+}
+
+func TestARunUnderWayExcusesNothingWhereRunsMayLieBesideEachOther(t *testing.T) {
+	s := newScene(job{name: "beside", every: time.Second, allow: true})
+	s.run(0, .002, 1.5, succeeded)
+	s.run(2, 2.002, 3.5, succeeded)
+	s.run(3, 3.002, 4.5, succeeded)
+	s.judged(t, "lost")
 }
 
 func TestAClaimantThatWasHeldUpBeforeTheStartOverlapsTheNextTick(t *testing.T) {

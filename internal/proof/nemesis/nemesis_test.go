@@ -4,6 +4,7 @@ import (
 	"flag"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,9 @@ var (
 	length = flag.Duration("for", time.Minute, "how long the nemesis is at work")
 	only   = flag.String("faults", "", "the one class of faults that is at work in the world always")
 	seed   = flag.Uint64("seed", 12, "what the nemesis draws from")
+	calm   = flag.Bool("calm", false, "strike nothing, and judge by the same rules")
+	skews  = flag.String("skew", "0,0,0", "with -calm: by how much the wall clock of each replica is ahead; as many replicas as values")
+	clocks = flag.String("clock", "redis", "with -calm: what the replicas follow, redis or local")
 )
 
 func TestNemesis(t *testing.T) {
@@ -33,6 +37,10 @@ func TestNemesis(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "solotick")
 	if err := rig.Build(root, rig.Package, binary); err != nil {
 		t.Fatal(err)
+	}
+	if *calm {
+		rest(t, root, binary)
+		return
 	}
 	var mu sync.Mutex
 	var rows []row
@@ -62,6 +70,41 @@ func TestNemesis(t *testing.T) {
 		})
 	})
 	t.Logf("\n%s", figures(rows))
+}
+
+// rest leaves a service alone that forgets nothing, and whose replicas may have wrong clocks.
+func rest(t *testing.T, root, binary string) {
+	s := newSingle(t, "always")
+	var paths []path
+	skewed := false
+	for _, text := range strings.Split(*skews, ",") {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatalf("-skew is a list of durations, as 0,2.5s,-2.5s: %v", err)
+		}
+		skewed = skewed || d != 0
+		paths = append(paths, path{redis: s.server.Addr(), skew: d, clock: *clocks})
+	}
+	if skewed {
+		if err := rig.BuildSkewed(root, rig.Package, binary, t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	launched := time.Now()
+	w := newWorld(t, binary, calmMix, s, keepsAll, paths...)
+	for _, r := range w.replicas {
+		switch off, err := r.process.ClockError(launched); {
+		case err != nil:
+			t.Fatal(err)
+		case (off - r.path.skew).Abs() > prompt:
+			t.Fatalf("the clock of %s is off by %s, and should be by %s", r.name, off, r.path.skew)
+		}
+	}
+	v := w.attack(*length, *seed, class{"none", (*world).leaveAlone})
+	t.Logf("\n%s", figures(v.rows("calm")))
+	for _, e := range v.excuses {
+		t.Errorf("excused by %s, although nothing was struck: %s %s", e.cause, e.job, stamp(e.tick))
+	}
 }
 
 // surround attacks a service on one Redis that forgets nothing, by all that can happen to it.

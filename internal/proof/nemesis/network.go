@@ -16,11 +16,13 @@ import (
 	"github.com/solotick/solotick/internal/proof/rig"
 )
 
-// path is a replica's way to Redis.
+// path is a replica's way to Redis, and to the time.
 type path struct {
-	under []string // what the replica is started by
-	host  string   // where its metrics and health are; "" = 127.0.0.1
-	redis string   // host:port of Redis, as the replica sees it
+	under []string      // what the replica is started by
+	host  string        // where its metrics and health are; "" = 127.0.0.1
+	redis string        // host:port of Redis, as the replica sees it
+	skew  time.Duration // by how much the replica's wall clock is ahead
+	clock string        // that it follows: redis or local; "" = redis
 	cut   func() error
 	mend  func() error
 }

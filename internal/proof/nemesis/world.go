@@ -1,9 +1,11 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -84,10 +86,15 @@ func (w *world) start(all ...*replica) {
 	w.t.Helper()
 	for _, r := range all {
 		log := fmt.Sprintf("%s-%d.log", r.name, len(r.logs)+1)
-		process, err := rig.StartReplica(rig.ReplicaOptions{Binary: w.binary, Name: r.name, Dir: w.dir, Log: log, Under: r.path.under, Host: r.path.host},
+		process, err := rig.StartReplica(rig.ReplicaOptions{Binary: w.binary, Name: r.name, Dir: w.dir, Log: log, Under: r.path.under,
+			Host: r.path.host, Skew: r.path.skew},
 			func(listen string) string {
-				return table(w.jobs, w.store.table(r.path.redis), listen,
-					func(j job) string { return r.door.URL(j.name, j.take) + fmt.Sprintf("&fail=%d", j.fails) })
+				return table(w.jobs, w.store.table(r.path.redis), cmp.Or(r.path.clock, "redis"), listen, func(j job) string {
+					if j.exec {
+						return fmt.Sprintf("exec: {command: [%q, %q, %q]}", os.Args[0], callArg, w.app.URL(j.name, j.take))
+					}
+					return fmt.Sprintf("http: {url: %q}", r.door.URL(j.name, j.take)+fmt.Sprintf("&fail=%d", j.fails))
+				})
 			})
 		if err != nil {
 			w.t.Fatal(err)
@@ -154,7 +161,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	}
 	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), record: w.record, from: from, to: to, memory: w.memory}
 	for _, r := range w.replicas {
-		t.replicas = append(t.replicas, r.name)
+		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"
 	}
 	v := judge(t)
 	w.explain(t, v)
