@@ -79,8 +79,16 @@ type replica struct {
 	tries func(execute.Run)                                       // called then, one at a time
 }
 
-// simulate runs f in a bubble with a table, and ends everything afterwards.
+// simulate runs f in a bubble with a table, and ends everything afterwards. Bubbles share nothing and only compute: they run
+// beside each other.
 func simulate(t *testing.T, table string, f func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	inTurn(t, table, f)
+}
+
+// inTurn is simulate for a test that has several worlds, one after the other.
+func inTurn(t *testing.T, table string, f func(w *world)) {
 	t.Helper()
 	parsed := parse(t, table)
 	synctest.Test(t, func(t *testing.T) {
