@@ -242,16 +242,16 @@ func (a *ask) lists(tick time.Time) bool {
 // away when the table changed, or no replica ran then. In all cases the job has missed nothing before.
 func (w *world) changedAfter(l *life, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.sinces, func(b birth) bool {
-		told := l.to < w.plan.Lasts && b.at >= l.to || l.from > 0 && (w.away(-1, l.from, b.at-seconds) || !w.anyRan(l.from, b.at-seconds))
+		told := l.to < w.plan.Lasts && b.at >= l.to || l.from > 0 && (w.away(-1, l.from, b.at-seconds) || !w.anyReached(l.from, b.at-seconds))
 		return b.job == l.Name && b.tick.After(tick) && told && !w.bornWith(b)
 	})
 }
 
-// anyRan tells whether a replica ran for a part of a time.
-func (w *world) anyRan(from, to time.Duration) bool {
+// anyReached tells whether a replica ran for a part of a time, and its place was not kept from Redis for all of that part.
+func (w *world) anyReached(from, to time.Duration) bool {
 	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
 		died, ends := r.diedAt(), r.endsAt()
-		return r.began <= to && (died == 0 || died >= from) && (ends == 0 || ends >= from)
+		return r.began <= to && (died == 0 || died >= from) && (ends == 0 || ends >= from) && !w.away(r.place, max(from, r.began), to)
 	})
 }
 
