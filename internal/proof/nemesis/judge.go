@@ -371,8 +371,13 @@ func (c *court) mayHaveStarted(r *run) bool {
 	return slices.ContainsFunc(c.record.on(r.replica, from, to), func(s strike) bool { return s.harm == refused && s.from.After(from) })
 }
 
-// overlapped tells whether a run of the job was under way at the tick, for the app or, after a strike, for Redis.
+// overlapped tells whether a tick met a run of its job, and under Queue another tick that waited for its end too.
 func (c *court) overlapped(tick time.Time) bool {
+	return c.behindARun(tick) && (!c.job.queue || c.waited(tick))
+}
+
+// behindARun tells whether a run of the job was under way at the tick, for the app or, after a strike, for Redis.
+func (c *court) behindARun(tick time.Time) bool {
 	if c.job.allow {
 		return false
 	}
@@ -387,7 +392,7 @@ func (c *court) overlapped(tick time.Time) bool {
 		if r.kind == "schedule" && (c.record.hit(r.replica, r.tick.Add(-edge), begin) || c.record.gone(r.tick.Add(-edge), begin)) {
 			begin = r.tick // it was claimed, and its replica held up before it could start it
 		}
-		return !begin.Add(-hair).After(tick) && !end.Add(edge).Before(tick) && (!c.job.queue || c.waited(tick))
+		return !begin.Add(-hair).After(tick) && !end.Add(edge).Before(tick)
 	})
 }
 
@@ -414,7 +419,7 @@ func (c *court) slow(tick time.Time, r *run) bool {
 	end := tick.Add(prompt)
 	refuses := slices.ContainsFunc(c.record.strikes, func(s strike) bool { return s.harm == refused && s.touches(tick, tick) })
 	healthy := slices.ContainsFunc(c.replicas, func(name string) bool { return !c.record.touched(name, tick.Add(-edge), end) })
-	return refuses && healthy && r.arrived.After(end) && !c.overlapped(tick) && !c.behindTheUnanswered(tick)
+	return refuses && healthy && r.arrived.After(end) && !c.behindARun(tick) && !c.behindTheUnanswered(tick)
 }
 
 // aftermath is how long after an outage a tick may still be missed, and how long a tick of the outage must be worth firing

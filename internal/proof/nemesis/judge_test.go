@@ -331,6 +331,25 @@ func TestTheFirstOfSomeAttemptsMayHaveStarted(t *testing.T) {
 	s.judged(t, "lost")
 }
 
+// TestATickThatWaitsForADeadRunIsNotLate: under Queue it begins when the run is taken over, whichever apps refuse meanwhile.
+func TestATickThatWaitsForADeadRunIsNotLate(t *testing.T) {
+	for ends, want := range map[string][]string{succeeded: {"started late"}, interrupted: nil} {
+		s := newScene(job{name: "queue", every: 10 * time.Second, take: 200 * time.Millisecond, queue: true})
+		s.replicas = append(s.replicas, "r3")
+		s.from, s.to = at(0), at(10)
+		first := s.run(0, 8.5, 8.7, ends)
+		first.Kind = "catchup"
+		if ends == interrupted {
+			s.strike(killed, "r1", 8.699, 8.9)
+			s.history[0].at = at(12.8)
+		}
+		s.strike(refused, "r2", 9.9, 15)
+		s.run(10, 12.9, 13.1, succeeded).Replica = "r3"
+		s.history[1].replica = "r3"
+		s.judged(t, want...)
+	}
+}
+
 func TestAStrikeOnAnotherReplicaExcusesNothing(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 2, 3)

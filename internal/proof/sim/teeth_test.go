@@ -23,9 +23,9 @@ var teeth = []tooth{
 		{"lock/acquire.lua", "local moved = member == '' and ARGV[3] or h[2] or 0", "local moved = h[2] or 0"},
 	}},
 	{"stretch trust from the reply", "3: trust", "", []edit{
-		{"lock/lease.go", "l.trust.Store(int64(sent + c.TTL - Margin))", "sent = s.boottime()\n\t\tl.trust.Store(int64(sent + c.TTL - Margin))"},
+		{"lock/lease.go", "l.trust.Store(int64(sent + c.TTL - Margin))", "sent = s.redis.Boottime()\n\t\tl.trust.Store(int64(sent + c.TTL - Margin))"},
 		{"lock/acquire.go", "l.trust.Store(int64(sent + c.TTL - Margin))",
-			"sent = q.store.boottime()\n\tl.trust.Store(int64(sent + c.TTL - Margin))"},
+			"sent = q.store.redis.Boottime()\n\tl.trust.Store(int64(sent + c.TTL - Margin))"},
 	}},
 	{"forget the due entry on crash", "2: never lost", "", []edit{
 		{"lock/settle.lua", "if verb ~= 'finish' and (again ~= '' or verb == 'reap') then",
