@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // documented holds the tables of the examples in docs/cli-json.md.

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/lock"
-	"github.com/solotick/solotick/sidecar/admin/view"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // A tick goes round three replicas, and the third one starts it.

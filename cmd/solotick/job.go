@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 func (a *app) jobCommand() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/internal/proof/redistest"
-	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // place has a table and a state directory, where the test starts a replica again and again.

@@ -13,8 +13,8 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
-	"github.com/solotick/solotick/sidecar/admin/view"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // status prints a look as text.

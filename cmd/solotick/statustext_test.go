@@ -13,8 +13,8 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/lock"
-	"github.com/solotick/solotick/sidecar/admin/view"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // crowded is a status in which everything is long.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
-	"github.com/solotick/solotick/sidecar/admin/view"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // lookInterval is how often --wait asks Redis: it reports the end of a run late by up to this.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // errStillDraining ends the wait for a drain at the caller's timeout. The drain goes on.

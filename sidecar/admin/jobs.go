@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // setJob saves a dynamic job for all replicas. It refuses the name of a job in the table: only the table may change

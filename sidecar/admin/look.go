@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/sidecar/admin/view"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 const (

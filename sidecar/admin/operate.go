@@ -7,8 +7,8 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/text"
-	"github.com/solotick/solotick/sidecar/admin/view"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // operateLimit is how long a request to Redis whose answer was lost is repeated.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/solotick/solotick/sidecar/admin/view"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // setTimer sets a timer. Its request may hold secrets: the API shows it only in the answer to a GET of this one timer.
