@@ -19,8 +19,8 @@ type claimer struct {
 	store     *service.Store
 	clock     *clock
 	log       *slog.Logger
-	admission *admission
-	register  *registrar
+	slots     *slots
+	registrar *registrar
 	nudges    *nudges
 	record    *recorder
 }
@@ -29,7 +29,7 @@ type claimer struct {
 // neither, the wake has to go back to the gate.
 func (c *claimer) acquire(w *wake) (*held, skip) {
 	if !w.spec.claims() {
-		if !w.begins() {
+		if !w.startUnclaimed() {
 			return nil, skip{}
 		}
 		run := uuid.NewString()
@@ -58,14 +58,14 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 
 // looksFirst tells whether a wake that has no place asks Redis all the same, once: what is in the way of its tick may be what
 // has the place, and is told to end or made to count only by a question that comes while it is there.
-func (w *wake) looksFirst() bool {
-	return !w.looked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
+func (w *wake) asksWithoutSlot() bool {
+	return !w.asked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
 }
 
 // look asks whether something is in the way of a tick for which there is no place. It returns why the tick is settled, or that nobody
 // could tell while it was worth firing; nothing when the wake is to wait for a place.
-func (c *claimer) look(w *wake) skip {
-	missing := c.admission.missing()
+func (c *claimer) askWithoutSlot(w *wake) skip {
+	missing := c.slots.missing()
 	ctx, stop := c.whileWorth(w)
 	defer stop()
 	l, a, err := c.ask(ctx, w, true)
@@ -77,7 +77,7 @@ func (c *claimer) look(w *wake) skip {
 	case err == nil && a.Code == lock.Early:
 		return c.untilRedis(w) // and looks again
 	case err == nil && a.Code == lock.Free:
-		w.looked = true
+		w.asked = true
 		return skip{}
 	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // where it was not missing
 		return skip{reason: missing, attrs: c.by(a)}
@@ -89,9 +89,9 @@ func (c *claimer) look(w *wake) skip {
 // again and again, since it may be set right, and leaves its place to others meanwhile. It returns superseded or draining; nothing
 // when the wake is to ask again.
 func (c *claimer) untilRedis(w *wake) skip {
-	if w.place != nil {
-		c.admission.leave(w.place)
-		w.place = nil
+	if w.slot != nil {
+		c.slots.release(w.slot)
+		w.slot = nil
 	}
 	ctx, cancel := context.WithCancel(c.accepting)
 	defer cancel()
@@ -112,7 +112,7 @@ func (c *claimer) untilRedis(w *wake) skip {
 
 // ask puts the question, anew when the ticks before this one were not those that this replica knew of.
 func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a lock.Answer, err error) {
-	if err := c.introduce(ctx, w); err != nil {
+	if err := c.ensureRegistered(ctx, w); err != nil {
 		return nil, a, err
 	}
 	for {
@@ -121,7 +121,7 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 		if until := w.worthUntil(); !until.IsZero() {
 			q.Until = c.clock.onRedis(until)
 		}
-		if l, a, err = c.store.Locks.Acquire(ctx, q); err == nil && w.heard(a) {
+		if l, a, err = c.store.Locks.Acquire(ctx, q); err == nil && w.observe(a) {
 			c.nudges.nudge() // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
 		}
 		if err == nil && a.Code == lock.Stale { // too late; or Redis' clock was set, and the claim said until when by the old one
@@ -131,7 +131,7 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 			continue
 		}
 		if err != nil || a.Code != lock.Gap {
-			c.record.book(w.spec, a.Gaps)
+			c.record.countMissed(w.spec, a.Gaps)
 			if late := len(q.Older) - 1; late > 0 && a.Code == lock.Queued {
 				c.log.Warn("firing missed ticks late", "job", q.Job, "ticks", late, "before", stamp(q.Tick))
 			}
@@ -144,9 +144,9 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 const staleRetry = 50 * time.Millisecond
 
 // introduce makes the wake's job known to Redis before it is first asked for: what was missed is told by that.
-func (c *claimer) introduce(ctx context.Context, w *wake) error {
+func (c *claimer) ensureRegistered(ctx context.Context, w *wake) error {
 	for !w.job.isKnown() {
-		if err := c.register.tell(ctx, w.job); err != nil && !pause(ctx, lookEvery/4) {
+		if err := c.registrar.register(ctx, w.job); err != nil && !pause(ctx, lookEvery/4) {
 			return err
 		}
 	}
@@ -218,7 +218,7 @@ func (c *claimer) claim(w *wake) lock.Claim {
 		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: uuid.NewString(), Replica: c.replica, TTL: sp.Lock.TTL,
 		Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period, Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
 		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
-		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint, CheckFirst: w.second, Member: w.member,
+		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint, CheckFirst: w.yields, Member: w.member,
 	}
 	if w.member != "" {
 		return q
@@ -243,7 +243,7 @@ func (c *claimer) addOlder(q *lock.Claim, sp *spec, known *ticks) {
 	if known.ledgerTick.IsZero() {
 		return
 	}
-	from := newestOf(known.maxLedgerTick, known.overlapped, known.since, known.pausedTo)
+	from := newestOf(known.maxLedgerTick, known.overlappedTick, known.since, known.pausedTo)
 	if d := sp.StartingDeadline; d > 0 {
 		from = newestOf(from, c.clock.Now().Add(-d))
 	}

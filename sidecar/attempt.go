@@ -35,7 +35,7 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 		r.record.retrying(w, h, &e, wait)
 		if !pause(ctx, wait) {
 			e.cause = context.Cause(ctx)
-			e.outcome = cutOff(e.cause)
+			e.outcome = outcomeOf(e.cause)
 			return e
 		}
 	}
@@ -73,7 +73,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 // the last one.
 func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Duration, bool) {
 	sp, result := w.spec, e.result
-	if n >= sp.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !sp.repeats(result) || ctx.Err() != nil {
+	if n >= sp.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !sp.mayRepeat(result) || ctx.Err() != nil {
 		return 0, false
 	}
 	wait := sp.Retry.Backoff
@@ -90,7 +90,7 @@ func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Du
 
 // repeats tells whether an attempt that failed so may be made again: of an answer the table says so. What may have run
 // although no answer came, or one that broke off, is not run again, unless the job allows that.
-func (sp *spec) repeats(r execute.Result) bool {
+func (sp *spec) mayRepeat(r execute.Result) bool {
 	switch {
 	case sp.Exec != nil, r.Status == execute.NotStarted:
 		return true

@@ -11,29 +11,29 @@ import (
 
 const (
 	// glance bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed within it.
-	glance = time.Second
+	clockCheckEvery = time.Second
 	// last is what is left to one precise sleep before a tick: Go's timers go off up to a millisecond late.
-	last = 2 * time.Millisecond
+	preciseWindow = 2 * time.Millisecond
 )
 
 // clock is the cluster clock: the time on which ticks come, the same on all replicas. It is what Redis' TIME has reached
 // for certain, by the bounds that round trips give, so that no job starts before its tick, going on by our own clock
 // while Redis is away. It is our own clock before Redis ever answered, beyond service.MaxOffset, and for `clock: local`.
 type clock struct {
-	wall   func() time.Time         // this machine's
-	redis  func() (time.Time, bool) // what Redis' clock has reached; nil for `clock: local`
-	steady func() (time.Time, bool) // the same, but for steps that have not lasted yet
-	asked  func() (time.Time, bool) // Redis' clock, also where it is not believed
-	nap    func(time.Duration)      // sleeps for at most `last`, precisely
+	wall         func() time.Time         // this machine's
+	redis        func() (time.Time, bool) // what Redis' clock has reached; nil for `clock: local`
+	steady       func() (time.Time, bool) // the same, but for steps that have not lasted yet
+	unchecked    func() (time.Time, bool) // Redis' clock, also where it is not believed
+	preciseSleep func(time.Duration)      // sleeps for at most `last`, precisely
 
-	mu     sync.Mutex
-	timers timerHeap
-	kick   chan struct{} // an earlier timer than the one slept for
-	beat   time.Time     // when run looked last, or was about to begin, on the machine's monotonic clock
+	mu      sync.Mutex
+	timers  timerHeap
+	kick    chan struct{} // an earlier timer than the one slept for
+	checked time.Time     // when run looked last, or was about to begin, on the machine's monotonic clock
 }
 
 func newClock(wall func() time.Time, nap func(time.Duration)) *clock {
-	return &clock{wall: wall, nap: nap, kick: make(chan struct{}, 1), beat: time.Now()}
+	return &clock{wall: wall, preciseSleep: nap, kick: make(chan struct{}, 1), checked: time.Now()}
 }
 
 // Now is the cluster clock's time, in UTC.
@@ -50,7 +50,7 @@ func (c *clock) Now() time.Time {
 }
 
 // wild tells whether Redis' time is too far off to be believed.
-func (c *clock) wild() bool {
+func (c *clock) offsetTooLarge() bool {
 	d, ok := c.offset()
 	return ok && d.Abs() > service.MaxOffset
 }
@@ -71,7 +71,7 @@ func (c *clock) offset() (time.Duration, bool) {
 // long after that.
 func (c *clock) slower() time.Time {
 	now := c.Now()
-	if at, ok := c.asked(); ok && at.Before(now) {
+	if at, ok := c.unchecked(); ok && at.Before(now) {
 		return at
 	}
 	return now
@@ -80,7 +80,7 @@ func (c *clock) slower() time.Time {
 // onRedis is an instant of the cluster clock on Redis' clock: the same, except where Redis' is ahead and not believed. Where it
 // is behind, a tick is worth firing until Redis' clock has come there.
 func (c *clock) onRedis(t time.Time) time.Time {
-	at, ok := c.asked()
+	at, ok := c.unchecked()
 	if ahead := at.Sub(c.Now()); ok && ahead > time.Second {
 		return t.Add(ahead)
 	}
@@ -114,10 +114,10 @@ func (c *clock) sleep(ctx context.Context, t time.Time) bool {
 // run calls what is due until ctx ends.
 func (c *clock) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait := glance
+		wait := clockCheckEvery
 		c.mu.Lock()
 		now := c.Now()
-		c.beat = time.Now()
+		c.checked = time.Now()
 		for len(c.timers) > 0 {
 			first := c.timers[0]
 			if left := first.at.Sub(now); left > 0 {
@@ -129,11 +129,11 @@ func (c *clock) run(ctx context.Context) {
 		}
 		c.mu.Unlock()
 
-		if wait <= last {
-			c.nap(wait)
+		if wait <= preciseWindow {
+			c.preciseSleep(wait)
 			continue
 		}
-		timer := time.NewTimer(wait - last)
+		timer := time.NewTimer(wait - preciseWindow)
 		select {
 		case <-timer.C:
 		case <-c.kick:
@@ -149,7 +149,7 @@ func (c *clock) run(ctx context.Context) {
 func (c *clock) alive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Since(c.beat) < 10*glance
+	return time.Since(c.checked) < 10*clockCheckEvery
 }
 
 // timer is what AfterFunc makes.

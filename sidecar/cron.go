@@ -19,11 +19,11 @@ import (
 // Jobs that come due at the same instants share a group, and a group is one job of gocron: a thousand jobs on one second are one
 // timer and one wake. A reload moves jobs between groups and leaves the timers of all others alone.
 type cron struct {
-	wake   func(job string)
-	log    *slog.Logger
-	of     gocron.Scheduler  // nil before it starts
-	groups map[string]*group // by the instants that their jobs have in common
-	in     map[string]*group // by job
+	wake      func(job string)
+	log       *slog.Logger
+	scheduler gocron.Scheduler  // nil before it starts
+	groups    map[string]*group // by the instants that their jobs have in common
+	in        map[string]*group // by job
 }
 
 // group is the jobs that come due at the same instants.
@@ -43,7 +43,7 @@ func (c *cron) start(clock *clock, jobs map[string]*job) error {
 	if err != nil {
 		return fmt.Errorf("making the scheduler: %w", err)
 	}
-	c.of, c.groups, c.in = of, map[string]*group{}, map[string]*group{}
+	c.scheduler, c.groups, c.in = of, map[string]*group{}, map[string]*group{}
 	for _, j := range jobs {
 		c.retime(j)
 	}
@@ -53,17 +53,17 @@ func (c *cron) start(clock *clock, jobs map[string]*job) error {
 
 // stop wakes nobody any more.
 func (c *cron) stop() {
-	if err := c.of.Shutdown(); err != nil {
+	if err := c.scheduler.Shutdown(); err != nil {
 		c.log.Warn("the scheduler did not stop cleanly", "err", err)
 	}
 }
 
 // runs tells whether it has started.
-func (c *cron) runs() bool { return c.of != nil }
+func (c *cron) started() bool { return c.scheduler != nil }
 
 // retime wakes a job on the ticks that it has now.
 func (c *cron) retime(j *job) {
-	if c.of == nil {
+	if c.scheduler == nil {
 		return
 	}
 	sp := j.now()
@@ -107,7 +107,7 @@ func (c *cron) rearm() {
 }
 
 func (c *cron) arm(g *group) {
-	timer, err := c.of.NewJob(gocron.CronJob("", false), gocron.NewTask(c.wakeAll, g), gocron.WithName(g.name),
+	timer, err := c.scheduler.NewJob(gocron.CronJob("", false), gocron.NewTask(c.wakeAll, g), gocron.WithName(g.name),
 		gocron.WithCronImplementation(crontab{&g.series}))
 	if err == nil {
 		g.timer = timer.ID()
@@ -122,7 +122,7 @@ func (c *cron) disarm(g *group) {
 	if g.timer == uuid.Nil {
 		return
 	}
-	if err := c.of.RemoveJob(g.timer); err != nil {
+	if err := c.scheduler.RemoveJob(g.timer); err != nil {
 		c.log.Warn("a timer could not be removed", "job", g.name, "err", err)
 	}
 	g.timer = uuid.Nil

@@ -45,7 +45,7 @@ func TestJobsThatComeDueAtTheSameInstantsShareATimer(t *testing.T) {
 				t.Errorf("a job whose name moves its ticks shares a timer: %v", of)
 			}
 		}
-		if n := len(r.cron.of.Jobs()); n != 5 {
+		if n := len(r.cron.scheduler.Jobs()); n != 5 {
 			t.Errorf("gocron has %d jobs, want one for each group, 5", n)
 		}
 		w.at(20*time.Minute + time.Second)
@@ -86,7 +86,7 @@ func TestAReloadLeavesTheTimersOfOtherJobsAlone(t *testing.T) {
 		if of := r.timersOf(); of["b"] != before["a"] || of["c"] != before["a"] {
 			t.Errorf("the timers are %v, want all %v", of, before["a"])
 		}
-		if n := len(r.cron.of.Jobs()); n != 1 || len(r.cron.groups) != 1 {
+		if n := len(r.cron.scheduler.Jobs()); n != 1 || len(r.cron.groups) != 1 {
 			t.Errorf("gocron has %d jobs for %d groups, want 1: %v", n, len(r.cron.groups), slices.Collect(maps.Keys(r.cron.groups)))
 		}
 		w.at(8*time.Minute + time.Second)

@@ -14,18 +14,18 @@ type deferred struct {
 
 	mu          sync.Mutex
 	busy        map[string]bool
-	left        map[string]leftAlone // by member; service.TimerJobs stands for all timers
+	until       map[string]deferral // by member; service.TimerJobs stands for all timers
 	resumptions int
 }
 
 // leftAlone is a member that is left alone.
-type leftAlone struct {
+type deferral struct {
 	job   string
 	until time.Time // on this machine's clock
 }
 
 func newDeferred(runs *sync.WaitGroup) *deferred {
-	return &deferred{runs: runs, busy: map[string]bool{}, left: map[string]leftAlone{}}
+	return &deferred{runs: runs, busy: map[string]bool{}, until: map[string]deferral{}}
 }
 
 // begin makes the caller the one who is busy with a member, until done is called. Not ok while somebody else is.
@@ -45,7 +45,7 @@ func (d *deferred) begin(member string) (done func(), ok bool) {
 
 // beside does something about a due member beside the looks, unless something is being done about it here: thousands that
 // are too late, a round trip each, would hold up the one behind them that is not.
-func (d *deferred) beside(member string, do func()) {
+func (d *deferred) once(member string, do func()) {
 	done, ok := d.begin(member)
 	if !ok {
 		return
@@ -57,14 +57,14 @@ func (d *deferred) beside(member string, do func()) {
 }
 
 // leave has a member of a job left alone until then.
-func (d *deferred) leave(member, job string, until time.Time) {
+func (d *deferred) deferUntil(member, job string, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.left[member] = leftAlone{job, until}
+	d.until[member] = deferral{job, until}
 }
 
 // heard is how often somebody has resumed something so far.
-func (d *deferred) heard() int {
+func (d *deferred) resumptionCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.resumptions
@@ -72,19 +72,19 @@ func (d *deferred) heard() int {
 
 // leaveInPause is leave for a member that met with a pause, except when somebody has resumed something since heard was asked: that
 // nudge came too early to find the member left alone.
-func (d *deferred) leaveInPause(member, job string, until time.Time, heard int) {
+func (d *deferred) deferPaused(member, job string, until time.Time, before int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.resumptions == heard {
-		d.left[member] = leftAlone{job, until}
+	if d.resumptions == before {
+		d.until[member] = deferral{job, until}
 	}
 }
 
 // leaves tells whether a member, or with service.TimerJobs every timer, is left alone now.
-func (d *deferred) leaves(member string) bool {
+func (d *deferred) isDeferred(member string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, ok := d.left[member]
+	_, ok := d.until[member]
 	return ok
 }
 
@@ -93,9 +93,9 @@ func (d *deferred) resume(job string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.resumptions++
-	for member, l := range d.left {
+	for member, l := range d.until {
 		if job == service.AnyJob || job == l.job {
-			delete(d.left, member)
+			delete(d.until, member)
 		}
 	}
 }
@@ -104,18 +104,18 @@ func (d *deferred) resume(job string) {
 func (d *deferred) expire(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for member, l := range d.left {
+	for member, l := range d.until {
 		if !now.Before(l.until) {
-			delete(d.left, member)
+			delete(d.until, member)
 		}
 	}
 }
 
 // timers is how many of the members that are left alone are timers.
-func (d *deferred) timers() (n int64) {
+func (d *deferred) deferredTimers() (n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, l := range d.left {
+	for _, l := range d.until {
 		if isTimer(l.job) {
 			n++
 		}

@@ -27,12 +27,12 @@ func TestWhatIsLeftAloneIsSoUntilItsTimeOrAResumption(t *testing.T) {
 	now := time.Now()
 	for resumed, want := range map[string][]string{"": {"a1", "b1", "t1"}, "a": {"b1", "t1"}, "b": {"a1", "t1"}, service.AnyJob: nil} {
 		d := newDeferred(&sync.WaitGroup{})
-		d.leave("a1", "a", now.Add(time.Second))
-		d.leave("b1", "b", now.Add(time.Second))
-		d.leave("t1", "timer:t1", now.Add(time.Second))
-		d.leave("late", "a", now)
+		d.deferUntil("a1", "a", now.Add(time.Second))
+		d.deferUntil("b1", "b", now.Add(time.Second))
+		d.deferUntil("t1", "timer:t1", now.Add(time.Second))
+		d.deferUntil("late", "a", now)
 		d.expire(now)
-		if n := d.timers(); n != 1 {
+		if n := d.deferredTimers(); n != 1 {
 			t.Errorf("%d timers are left alone, want 1", n)
 		}
 		if resumed != "" {
@@ -40,7 +40,7 @@ func TestWhatIsLeftAloneIsSoUntilItsTimeOrAResumption(t *testing.T) {
 		}
 		var got []string
 		for _, m := range []string{"a1", "b1", "late", "t1"} {
-			if d.leaves(m) {
+			if d.isDeferred(m) {
 				got = append(got, m)
 			}
 		}
@@ -53,14 +53,14 @@ func TestWhatIsLeftAloneIsSoUntilItsTimeOrAResumption(t *testing.T) {
 // A resumption may be heard while its job is asked for, and the answer still be that it is paused.
 func TestWhatIsResumedMeanwhileIsNotLeftAlone(t *testing.T) {
 	d := newDeferred(&sync.WaitGroup{})
-	heard := d.heard()
+	heard := d.resumptionCount()
 	d.resume("a")
-	d.leaveInPause("a1", "a", time.Now().Add(time.Minute), heard)
-	if d.leaves("a1") {
+	d.deferPaused("a1", "a", time.Now().Add(time.Minute), heard)
+	if d.isDeferred("a1") {
 		t.Error("it is left alone")
 	}
-	d.leaveInPause("a1", "a", time.Now().Add(time.Minute), d.heard())
-	if !d.leaves("a1") {
+	d.deferPaused("a1", "a", time.Now().Add(time.Minute), d.resumptionCount())
+	if !d.isDeferred("a1") {
 		t.Error("it is not left alone")
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // strange is how long due ticks of jobs that this table lacks are left to replicas that may have them.
-const strange = 24 * time.Hour
+const foreignAge = 24 * time.Hour
 
 // dueTicks fires what is due besides the table: ticks handed over, or set free by the end of the run before. Nothing of it
 // changes once the replica is made.
@@ -22,7 +22,7 @@ type dueTicks struct {
 	jobs       func() roster
 	timers     *timers
 	rendezvous *rendezvous
-	admission  *admission
+	slots      *slots
 	deferred   *deferred
 	nudges     *nudges
 	firer      *firer
@@ -43,7 +43,7 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 		sp := j.now()
 		switch {
 		case sp == nil || !sp.claims(): // here: another table may have it, and claim its ticks
-			if d.Age > strange {
+			if d.Age > foreignAge {
 				t.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}
 		case t.takeOne(ctx, j.dueWake(sp, d, t.clock.Now()), waiting[d.Job]):
@@ -56,9 +56,9 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 	all := t.timers.all
 	switch {
-	case t.deferred.leaves(d.Member()), t.deferred.leaves(service.TimerJobs), t.tooSoon(all.dueWake(all.now(), d, t.clock.Now())):
-	case t.rendezvous.standsBack(d):
-		t.deferred.leave(d.Member(), d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
+	case t.deferred.isDeferred(d.Member()), t.deferred.isDeferred(service.TimerJobs), t.deferEarly(all.dueWake(all.now(), d, t.clock.Now())):
+	case t.rendezvous.leavesToOthers(d):
+		t.deferred.deferUntil(d.Member(), d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 	default:
 		t.timers.fire(ctx, d)
 	}
@@ -68,11 +68,11 @@ func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 // whatever else is due of the job has to wait for it.
 func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	switch {
-	case t.ofBefore(ctx, w):
-	case t.drop(ctx, w):
-	case t.rendezvous.standsBack(w.of):
+	case t.dropStale(ctx, w):
+	case t.dropWorthless(ctx, w):
+	case t.rendezvous.leavesToOthers(w.of):
 	case w.spec.ConcurrencyPolicy != config.Allow && waits:
-	case t.deferred.leaves(w.member), t.tooSoon(w):
+	case t.deferred.isDeferred(w.member), t.deferEarly(w):
 	default:
 		t.fire(w)
 		return true
@@ -83,7 +83,7 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 // ofBefore tells whether a tick is none of the job's any more: it waited when the job left the table, and the job is back.
 // That is told by Redis, so until Redis has been asked nothing of the job is fired. What was cut short is run again, and so
 // is what somebody asked for.
-func (t *dueTicks) ofBefore(ctx context.Context, w *wake) bool {
+func (t *dueTicks) dropStale(ctx context.Context, w *wake) bool {
 	back, ok := w.job.cameBack()
 	switch {
 	case w.byHand(), w.kind == kindTakeover:
@@ -97,19 +97,19 @@ func (t *dueTicks) ofBefore(ctx context.Context, w *wake) bool {
 
 // tooSoon tells whether what is due by Redis' clock is not by the cluster clock, which may be another one: it is looked at
 // again when it is. It would keep a slot until then.
-func (t *dueTicks) tooSoon(w *wake) bool {
-	early := w.awake().Sub(t.clock.Now())
+func (t *dueTicks) deferEarly(w *wake) bool {
+	early := w.askAt().Sub(t.clock.Now())
 	if early <= 0 {
 		return false
 	}
 	wait := min(early, lookEvery)
-	t.deferred.leave(w.member, w.of.Job, time.Now().Add(wait))
+	t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(wait))
 	t.nudges.nudgeIn(wait)
 	return true
 }
 
 // drop takes a tick that may not be fired any more out of the due set. It is counted by the replica that does so.
-func (t *dueTicks) drop(ctx context.Context, w *wake) bool {
+func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 	r := t.firer.gate(w)
 	if until := w.worthUntil(); r == "" && !until.IsZero() && !t.clock.Now().Before(until) {
 		r = superseded // a newer tick is due
@@ -117,19 +117,19 @@ func (t *dueTicks) drop(ctx context.Context, w *wake) bool {
 	if r == "" {
 		return false
 	}
-	t.deferred.beside(w.member, func() {
+	t.deferred.once(w.member, func() {
 		ours, gaps, err := t.locks.Drop(ctx, w.of, w.kind != kindTakeover) // which was fired
 		if ours && err == nil {
 			t.firer.record.skipped(w, skip{reason: r})
 		}
-		t.firer.record.book(w.spec, gaps)
+		t.firer.record.countMissed(w.spec, gaps)
 	})
 	return true
 }
 
 // discard takes a tick out of the due set that nobody will ever fire.
 func (t *dueTicks) discard(ctx context.Context, d lock.Due, why string) {
-	t.deferred.beside(d.Member(), func() {
+	t.deferred.once(d.Member(), func() {
 		if ours, _, err := t.locks.Drop(ctx, d, false); ours && err == nil {
 			t.log.Warn("a due tick is dropped", "job", d.Job, "tick", stamp(d.Tick), "kind", d.Kind, "why", why)
 		}
@@ -142,20 +142,20 @@ func (t *dueTicks) fire(w *wake) {
 	if !ok {
 		return
 	}
-	if w.place = t.admission.try(w.spec); w.place == nil {
+	if w.slot = t.slots.tryAcquire(w.spec); w.slot == nil {
 		done()
-		t.nudges.spare()
+		t.nudges.wantSlot()
 		return
 	}
-	heard := t.deferred.heard()
+	resumptions := t.deferred.resumptionCount()
 	t.firer.launch(w, func(why skip) {
 		defer done()
 		switch why.reason {
 		case paused:
-			t.deferred.leaveInPause(w.member, w.of.Job, pauseOver(why, t.clock.Now()), heard)
+			t.deferred.deferPaused(w.member, w.of.Job, pauseOver(why, t.clock.Now()), resumptions)
 		case queued, overlap: // something is in its way that no look shows; its place is another's meanwhile
-			t.deferred.leave(w.member, w.of.Job, time.Now().Add(lookEvery))
-			t.nudges.freed()
+			t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(lookEvery))
+			t.nudges.slotFreed()
 		}
 	})
 }

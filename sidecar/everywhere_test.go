@@ -176,7 +176,7 @@ func TestAJobOnEveryReplicaBeginsByTheTableInForce(t *testing.T) {
 		r := w.replica(0)
 		w.at(30 * time.Second)
 		wk, _ := r.job("minute").take(w.origin().Add(time.Minute))
-		if why := r.firer.enter(&wk); why.reason != "" {
+		if why := r.firer.passGate(&wk); why.reason != "" {
 			t.Fatalf("it may not contend: %s", why.reason)
 		}
 		w.swap(r, table("new"))
@@ -184,6 +184,6 @@ func TestAJobOnEveryReplicaBeginsByTheTableInForce(t *testing.T) {
 			t.Errorf("it begins by %s, or is refused (%s): want it to go back to the gate", wk.spec.HTTP.URL, why.reason)
 		}
 		wk.close(true)
-		r.firer.leave(&wk)
+		r.firer.releaseSlot(&wk)
 	})
 }

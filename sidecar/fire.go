@@ -10,7 +10,7 @@ import (
 type firer struct {
 	*life
 	clock      *clock
-	admission  *admission
+	slots      *slots
 	rendezvous *rendezvous
 	nudges     *nudges
 	record     *recorder
@@ -36,17 +36,17 @@ func (f *firer) launch(w *wake, then func(skip)) {
 func (f *firer) fire(w *wake) skip {
 	// 1. Wake: a moment ahead of the tick, one replica before the others. An earlier one waits; the wake of a drained
 	// replica ends here.
-	leave := sync.OnceFunc(func() { f.leave(w) })
-	defer leave()
-	w.second = f.rendezvous.second(w)
-	if !f.clock.sleep(f.accepting, w.awake()) {
+	releaseSlot := sync.OnceFunc(func() { f.releaseSlot(w) })
+	defer releaseSlot()
+	w.yields = f.rendezvous.yields(w)
+	if !f.clock.sleep(f.accepting, w.askAt()) {
 		return f.record.skipped(w, skip{reason: draining})
 	}
 
 	var h *held
 	for h == nil {
 		// 2. Gate: what needs no Redis. While the app is not ready, or no slot is free, the tick is left to other replicas.
-		if why := f.enter(w); why.reason != "" {
+		if why := f.passGate(w); why.reason != "" {
 			return f.record.skipped(w, why)
 		}
 
@@ -70,8 +70,8 @@ func (f *firer) fire(w *wake) skip {
 	}
 	counted := f.settler.settle(w, h, &end)
 	stop()
-	leave()
-	f.nudges.freed() // for what was due, too
+	releaseSlot()
+	f.nudges.slotFreed() // for what was due, too
 
 	// 7. Count.
 	var why skip
@@ -97,7 +97,7 @@ func (f *firer) gate(w *wake) reason {
 	case w.byHand():
 	case sp.Suspend:
 		return suspended
-	case w.heldBack():
+	case w.isPaused():
 		return paused
 	case !sp.Start.IsZero() && w.tick.Before(sp.Start), !sp.End.IsZero() && !w.tick.Before(sp.End):
 		return outsideWindow
@@ -109,28 +109,28 @@ func (f *firer) gate(w *wake) reason {
 
 // enter waits for a slot while the tick is worth firing and its job is in the table. After each change of the job the wake goes on
 // by the new spec. It returns why the wake may not contend.
-func (f *firer) enter(w *wake) skip {
+func (f *firer) passGate(w *wake) skip {
 	for {
-		if !w.renew() {
+		if !w.refresh() {
 			return skip{reason: superseded}
 		}
 		if r := f.gate(w); r != "" {
 			return skip{reason: r}
 		}
-		if w.place == nil {
-			w.place = f.admission.try(w.spec)
+		if w.slot == nil {
+			w.slot = f.slots.tryAcquire(w.spec)
 		}
-		if w.place != nil {
+		if w.slot != nil {
 			return skip{}
 		}
-		if w.looksFirst() {
-			if why := f.claimer.look(w); why.reason != "" {
+		if w.asksWithoutSlot() {
+			if why := f.claimer.askWithoutSlot(w); why.reason != "" {
 				return why
 			}
 		}
-		r := f.await(w)
+		r := f.awaitSlot(w)
 		switch {
-		case r == "" && w.heldBack(): // a pause began while the tick waited
+		case r == "" && w.isPaused(): // a pause began while the tick waited
 			return skip{reason: paused}
 		case r == "":
 			return skip{}
@@ -143,25 +143,25 @@ func (f *firer) enter(w *wake) skip {
 }
 
 // await waits for the app, or for a slot, and says what was missing to the end.
-func (f *firer) await(w *wake) (r reason) {
+func (f *firer) awaitSlot(w *wake) (r reason) {
 	ctx, cancel := context.WithCancel(f.accepting)
 	defer cancel()
 	defer context.AfterFunc(w.spec.life, cancel)()
 	if until := w.worthUntil(); !until.IsZero() {
 		defer f.clock.AfterFunc(until.Sub(f.clock.Now()), cancel).Stop()
 	}
-	w.place, r = f.admission.enter(ctx, w.spec)
+	w.slot, r = f.slots.acquire(ctx, w.spec)
 	return r
 }
 
 // leave gives the wake's slot back, if it has one. What was due and is refused tells nobody: it would be asked for again at
 // once, by turns with what it made room for.
-func (f *firer) leave(w *wake) {
-	if w.place == nil {
+func (f *firer) releaseSlot(w *wake) {
+	if w.slot == nil {
 		return
 	}
-	f.admission.leave(w.place)
+	f.slots.release(w.slot)
 	if w.member == "" {
-		f.nudges.freed()
+		f.nudges.slotFreed()
 	}
 }

@@ -134,7 +134,7 @@ func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 func TestASlotThatComesFreeInTheMomentOfGivingUpIsNotLost(t *testing.T) {
 	g := gate(1)
 	for range 2000 {
-		first := g.try(plain("a"))
+		first := g.tryAcquire(plain("a"))
 		if first == nil {
 			t.Fatal("the slot is lost")
 		}
@@ -142,15 +142,15 @@ func TestASlotThatComesFreeInTheMomentOfGivingUpIsNotLost(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if p, _ := g.enter(ctx, plain("b")); p != nil {
-				g.leave(p)
+			if p, _ := g.acquire(ctx, plain("b")); p != nil {
+				g.release(p)
 			}
 		}()
 		for _, waiting := g.counts(); waiting == 0; _, waiting = g.counts() {
 			continue
 		}
 		cancel()
-		g.leave(first)
+		g.release(first)
 		<-done
 	}
 	if taken, waiting := g.counts(); taken != 0 || waiting != 0 {

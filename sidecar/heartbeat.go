@@ -27,9 +27,9 @@ type heartbeat struct {
 	spec       func(job string) *spec
 
 	// What follows is of the goroutine that runs.
-	told  bool // what the other replicas see of Redis' clock, since it lies too far from ours
-	beats int
-	twin  time.Time // when another process' heartbeat was last seen under this one's name; zero = never, or not lately
+	reported bool // what the other replicas see of Redis' clock, since it lies too far from ours
+	beats    int
+	twin     time.Time // when another process' heartbeat was last seen under this one's name; zero = never, or not lately
 
 	mu    sync.Mutex
 	skips map[string]service.Skip  // by job, the newest that was not for another replica's fire
@@ -81,7 +81,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 		r.Ready = now.idle.Error()
 	}
 	if now.reloaded != nil {
-		r.Reload = text.OneLine(truncate(inShort(now.reloaded), maxDetail))
+		r.Reload = text.OneLine(truncate(firstProblem(now.reloaded), maxDetail))
 	}
 	return h.store.Beat(ctx, r)
 }
@@ -108,14 +108,14 @@ func (h *heartbeat) hasTwin(ctx context.Context) bool {
 // compare says once, while Redis' clock and ours lie too far apart, how far those of the other replicas are off: that
 // tells whose is wrong.
 func (h *heartbeat) compare(others []service.Replica) {
-	if !h.clock.wild() {
-		h.told = false
+	if !h.clock.offsetTooLarge() {
+		h.reported = false
 		return
 	}
-	if h.told || len(others) == 0 {
+	if h.reported || len(others) == 0 {
 		return
 	}
-	h.told = true
+	h.reported = true
 	offsets := make([]time.Duration, len(others))
 	for i, r := range others {
 		offsets[i] = r.Offset
@@ -127,7 +127,7 @@ func (h *heartbeat) compare(others []service.Replica) {
 }
 
 // inShort is an error; of a table with problems the first, and how many more there are.
-func inShort(err error) string {
+func firstProblem(err error) string {
 	var problems config.Problems
 	if !errors.As(err, &problems) {
 		return err.Error()
@@ -151,7 +151,7 @@ func (h *heartbeat) leave() {
 	_ = h.store.Leave(ctx, h.self.Name) // or it is taken for silent, and forgotten in a day
 }
 
-func (h *heartbeat) note(w *wake, r reason) {
+func (h *heartbeat) noteSkip(w *wake, r reason) {
 	if r == firedElsewhere || isTimer(w.spec.Name) {
 		return
 	}

@@ -13,10 +13,10 @@ import (
 type job struct {
 	name string
 
-	mu    sync.Mutex
-	spec  *spec           // in force; nil once the job has left the table
-	ticks ticks           // what is known of the ticks of that spec
-	holds []service.Pause // of a job that every replica runs: what holds it back, as Redis last said
+	mu     sync.Mutex
+	spec   *spec           // in force; nil once the job has left the table
+	ticks  ticks           // what is known of the ticks of that spec
+	pauses []service.Pause // of a job that every replica runs: what holds it back, as Redis last said
 }
 
 // now is the spec in force; nil once the job has left the table, and of no job.
@@ -54,7 +54,7 @@ func (j *job) put(next *spec, at time.Time) (others bool) {
 }
 
 // has tells whether what is known of ticks is about a spec's. It is called with mu locked.
-func (j *job) has(sp *spec) bool { return j.spec != nil && j.spec.era == sp.era }
+func (j *job) sharesTicks(sp *spec) bool { return j.spec != nil && j.spec.era == sp.era }
 
 // start has ticks from at on be the job's to take.
 func (j *job) start(at time.Time) {
@@ -91,27 +91,27 @@ func (j *job) registerDue() bool {
 }
 
 // introduction is what Redis is told of a job.
-type introduction struct {
+type registration struct {
 	spec    *spec
 	returns bool // see ticks.returns: Redis is told first that nobody claims its ticks
 	before  lock.Before
 }
 
 // introduces gives what Redis is told of the job; not ok when it has left the table.
-func (j *job) introduces(at time.Time) (i introduction, ok bool) {
+func (j *job) registration(at time.Time) (r registration, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.spec == nil {
-		return i, false
+		return r, false
 	}
-	return introduction{j.spec, j.ticks.returns, j.ticks.owes(j.spec, at)}, true
+	return registration{j.spec, j.ticks.returns, j.ticks.before(j.spec, at)}, true
 }
 
 // registeredAs records what Redis answered to an introduction.
-func (j *job) registeredAs(i introduction, l lock.Ledger) {
+func (j *job) registeredAs(r registration, l lock.Ledger) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.has(i.spec) {
+	if j.sharesTicks(r.spec) {
 		j.ticks.registeredAs(l)
 	}
 }
@@ -148,7 +148,7 @@ func (j *job) isKnown() bool {
 func (j *job) known(sp *spec) ticks {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.has(sp) {
+	if !j.sharesTicks(sp) {
 		return ticks{}
 	}
 	return j.ticks

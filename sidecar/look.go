@@ -13,17 +13,17 @@ const lookEvery = time.Second
 // looker looks at the service's runs and due ticks, once a second, for as long as the replica accepts work. It hands what it sees
 // to those who deal with it, one after the other.
 type looker struct {
-	store    *service.Store
-	jobs     func() roster
-	nudges   *nudges   // anybody's
-	deferred *deferred // looks, fires and nudges use it
-	standing standing
-	register *registrar // wakes use it, too
-	takeover takeover
-	dynamic  dynamicJobs
-	due      *dueTicks
-	timers   *timers
-	steps    steps
+	store     *service.Store
+	jobs      func() roster
+	nudges    *nudges   // anybody's
+	deferred  *deferred // looks, fires and nudges use it
+	redis     redisStatus
+	registrar *registrar // wakes use it, too
+	takeover  takeover
+	dynamic   dynamicJobs
+	due       *dueTicks
+	timers    *timers
+	steps     steps
 
 	next time.Time // the loop's alone: when something else comes due, by Redis' time; zero = nothing is known to
 }
@@ -31,9 +31,9 @@ type looker struct {
 func (l *looker) run(ctx context.Context) {
 	for l.wait(ctx) {
 		l.look(ctx)
-		l.standing.announce()
+		l.redis.announce()
 		l.steps.check()
-		if l.standing.up {
+		if l.redis.up {
 			l.steps.catchUp()
 		}
 	}
@@ -42,7 +42,7 @@ func (l *looker) run(ctx context.Context) {
 // wait waits for the next look: a second, or until something is due. False when ctx ended first.
 func (l *looker) wait(ctx context.Context) bool {
 	wait := lookEvery
-	if !l.standing.up { // a restart of Redis cuts all connections, and each look may find only one of them cut
+	if !l.redis.up { // a restart of Redis cuts all connections, and each look may find only one of them cut
 		wait /= 4
 	}
 	if now, ok := l.store.Now(); ok && !l.next.IsZero() {
@@ -60,7 +60,7 @@ func (l *looker) wait(ctx context.Context) bool {
 
 // heard has the looker look at once. It is called when other replicas say that something is due, of the job that was resumed if
 // it is that; of any job when a resumption may not have been heard.
-func (l *looker) heard(resumed string) {
+func (l *looker) onMessage(resumed string) {
 	if resumed != "" {
 		l.deferred.resume(resumed)
 	}
@@ -70,40 +70,40 @@ func (l *looker) heard(resumed string) {
 func (l *looker) look(ctx context.Context) {
 	l.next = time.Time{}
 	l.deferred.expire(time.Now())
-	seen, err := l.store.Look(ctx, l.timers.wanted())
+	seen, err := l.store.Look(ctx, l.timers.limit())
 	if ctx.Err() != nil {
 		return
 	}
-	came := l.standing.answered(err)
+	came := l.redis.answered(err)
 	if err != nil {
 		return
 	}
 	if came {
-		l.standing.checkFitness(ctx)
+		l.redis.checkFitness(ctx)
 	}
-	l.next = l.comesNext(seen)
-	l.timers.unreadable = min(seen.Undecodable, maxStrange)
+	l.next = l.nextLook(seen)
+	l.timers.undecodable = min(seen.Undecodable, maxUndecodable)
 	l.dynamic.take(ctx, seen.Jobs)
-	refused, err := l.register.all(ctx, seen.Born)
-	l.standing.registered(ctx, refused, err)
-	readHolds(ctx, l.store, l.jobs())
-	l.standing.answeredOnce.Store(true)
+	refused, err := l.registrar.registerAll(ctx, seen.Born)
+	l.redis.registered(ctx, refused, err)
+	readPauses(ctx, l.store, l.jobs())
+	l.redis.answeredOnce.Store(true)
 	l.takeover.look(ctx, seen.Runs)
 	l.due.take(ctx, seen.Runs, seen.Due)
 }
 
 // comesNext is when there is something else to take, as far as a look has seen. The next timer is nothing to look for while
 // none can be taken: when thousands come due meanwhile, each would cost a look.
-func (l *looker) comesNext(seen service.Snapshot) time.Time {
+func (l *looker) nextLook(seen service.Snapshot) time.Time {
 	now, _ := l.store.Now()
 	switch {
 	case seen.NextTimer.IsZero() || !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer):
 		return seen.Next
-	case l.deferred.leaves(service.TimerJobs):
+	case l.deferred.isDeferred(service.TimerJobs):
 		return seen.Next
-	case l.timers.room() == 0:
+	case l.timers.free() == 0:
 		if seen.NextTimer.Sub(now) < lookEvery {
-			l.nudges.spare() // whoever makes room says so
+			l.nudges.wantSlot() // whoever makes room says so
 		}
 		return seen.Next
 	}

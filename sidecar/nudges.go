@@ -8,8 +8,8 @@ import (
 
 // nudges have the looker look before its time. Looks, fires, reloads and whoever hears of something due use them.
 type nudges struct {
-	nudged chan struct{} // holds one element while a look is wanted
-	spared atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
+	nudged     chan struct{} // holds one element while a look is wanted
+	slotWanted atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
 
 	mu     sync.Mutex
 	timers map[*time.Timer]bool // of nudgeIn, under way; nil = the replica has ended
@@ -55,14 +55,14 @@ func (n *nudges) stop() {
 }
 
 // spare says that something due was left to other replicas: whoever makes room here has it looked at again.
-func (n *nudges) spare() { n.spared.Store(true) }
+func (n *nudges) wantSlot() { n.slotWanted.Store(true) }
 
 // spareEvery bounds how often a look is made because slots have become free: many may in a short time.
-const spareEvery = 50 * time.Millisecond
+const slotFreedDelay = 50 * time.Millisecond
 
 // freed is called when a slot has become free.
-func (n *nudges) freed() {
-	if n.spared.Swap(false) {
-		n.nudgeIn(spareEvery)
+func (n *nudges) slotFreed() {
+	if n.slotWanted.Swap(false) {
+		n.nudgeIn(slotFreedDelay)
 	}
 }

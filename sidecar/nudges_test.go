@@ -23,15 +23,15 @@ func TestNudgesHaveTheLookerLookOnce(t *testing.T) {
 		if !looked() || looked() {
 			t.Error("two nudges ahead of a look are not one look")
 		}
-		n.freed()
-		if time.Sleep(spareEvery); looked() {
+		n.slotFreed()
+		if time.Sleep(slotFreedDelay); looked() {
 			t.Error("a slot that nobody wants has the looker look")
 		}
-		n.spare()
+		n.wantSlot()
 		for range 3 {
-			n.freed()
+			n.slotFreed()
 		}
-		if time.Sleep(spareEvery - 1); looked() {
+		if time.Sleep(slotFreedDelay - 1); looked() {
 			t.Error("it looks before the bound")
 		}
 		if time.Sleep(time.Nanosecond); !looked() || len(n.timers) != 0 {

@@ -233,11 +233,11 @@ func TestAHeartbeatHasARefusedTableInShort(t *testing.T) {
 		"service: x\njobs: []\nlsten: a\nclok: x\nmaxRuning: 1\n": `table.yaml:3:1: unknown key "lsten", and 2 more problems`,
 	} {
 		_, err := config.Parse("/etc/solotick/table.yaml", []byte(table), func(string) (string, bool) { return "", false })
-		if got := inShort(err); got != want {
+		if got := firstProblem(err); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := inShort(errors.New("no such file")); got != "no such file" {
+	if got := firstProblem(errors.New("no such file")); got != "no such file" {
 		t.Errorf("%q", got)
 	}
 }

@@ -81,7 +81,7 @@ func endedBy(r execute.Result, cause error) outcome {
 	case execute.Declined:
 		return declined
 	case execute.Canceled:
-		return cutOff(cause)
+		return outcomeOf(cause)
 	}
 	return failed
 }
@@ -90,7 +90,7 @@ func endedBy(r execute.Result, cause error) outcome {
 var errTimeout = errors.New("the run took longer than the job's timeout")
 
 // cutOff tells what ended a run from the cause of its context.
-func cutOff(cause error) outcome {
+func outcomeOf(cause error) outcome {
 	switch {
 	case errors.Is(cause, errTimeout):
 		return timedOut
@@ -107,7 +107,7 @@ func cutOff(cause error) outcome {
 // bad tells whether a run that ended so has failed. It is the one answer: the log's level, the history's `failed`, the metric
 // failures_total, and by these the page, the alerts and the notifications go by it. A run that the shutdown cut off has not
 // failed if another replica runs it again.
-func (sp *spec) bad(o outcome) bool {
+func (sp *spec) countsAsFailed(o outcome) bool {
 	switch o {
 	case succeeded, declined, replaced, handedOver:
 		return false

@@ -18,29 +18,29 @@ const notAsked = "it was not asked yet"
 
 // untilReady is how often the app is asked until it says yes for the first time: each second in which nobody has noticed that it
 // is up is one without this replica. From then on it is asked as often as the table says.
-const untilReady = 150 * time.Millisecond
+const probeUntilReady = 150 * time.Millisecond
 
 // probe asks the app whether it is ready. Nothing of it changes once the replica is made.
 type probe struct {
-	prober    func(config.Ready) Prober
-	table     func() *config.Table // in force
-	newTable  <-chan struct{}      // another one is
-	admission *admission
-	nudges    *nudges
-	metrics   *metrics
-	log       *slog.Logger
+	prober   func(config.Ready) Prober
+	table    func() *config.Table // in force
+	newTable <-chan struct{}      // another one is
+	slots    *slots
+	nudges   *nudges
+	metrics  *metrics
+	log      *slog.Logger
 }
 
 // run asks the app whether it is ready, at once and then again and again, until ctx ends.
 func (p *probe) run(ctx context.Context) {
 	var prober Prober
 	var asked *config.Ready
-	var was bool // ready, since this gate is asked
+	var wasReady bool // ready, since this gate is asked
 	for ctx.Err() == nil {
 		gate := p.table().Ready
 		if gate == nil {
 			asked = nil
-			p.appIs("")
+			p.report("")
 			select {
 			case <-p.newTable:
 			case <-ctx.Done():
@@ -48,19 +48,19 @@ func (p *probe) run(ctx context.Context) {
 			continue
 		}
 		if gate != asked {
-			prober, asked, was = p.prober(*gate), gate, false
+			prober, asked, wasReady = p.prober(*gate), gate, false
 		}
 		why := ""
 		if err := prober.Probe(ctx); err != nil {
 			why = err.Error()
 		}
 		if ctx.Err() == nil {
-			p.appIs(why)
+			p.report(why)
 		}
-		was = was || why == ""
+		wasReady = wasReady || why == ""
 		wait := gate.Interval
-		if !was {
-			wait = min(wait, untilReady)
+		if !wasReady {
+			wait = min(wait, probeUntilReady)
 		}
 		t := time.NewTimer(wait)
 		select {
@@ -73,9 +73,9 @@ func (p *probe) run(ctx context.Context) {
 }
 
 // appIs takes in whether the app is ready; why is "" then. It says so when that changes.
-func (p *probe) appIs(why string) {
-	before := p.admission.unreadiness()
-	p.admission.setUnready(why)
+func (p *probe) report(why string) {
+	before := p.slots.unreadiness()
+	p.slots.setUnready(why)
 	p.metrics.appReady.Set(0)
 	if why == "" {
 		p.metrics.appReady.Set(1)

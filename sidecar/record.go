@@ -45,7 +45,7 @@ func (r *recorder) fired(w *wake, h *held) {
 func (r *recorder) skipped(w *wake, why skip) skip {
 	because := why.reason
 	w.close(because != redisError)
-	r.heartbeat.note(w, because)
+	r.heartbeat.noteSkip(w, because)
 	r.metrics.job(w.spec.label).skipped(because)
 	level := slog.LevelInfo
 	switch because {
@@ -86,8 +86,8 @@ func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
 	if o == succeeded {
 		t.lastSuccess.set(seconds(r.clock.Now()))
 	}
-	bad := w.spec.bad(o)
-	if bad {
+	asFailed := w.spec.countsAsFailed(o)
+	if asFailed {
 		level = slog.LevelError
 	}
 	if end.attempt > 1 {
@@ -109,13 +109,13 @@ func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
 		attrs = append(attrs, slog.String("output", last.Output))
 	}
 	r.log.LogAttrs(context.Background(), level, "finished", attrs...)
-	if bad && counted {
+	if asFailed && counted {
 		return
 	}
-	if bad {
+	if asFailed {
 		t.failures.Add(1)
 	}
-	r.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: string(o), Failed: bad})
+	r.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: string(o), Failed: asFailed})
 }
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
@@ -140,7 +140,7 @@ func (r *recorder) interrupted(name, run string, rec lock.Record, detail string)
 
 // book has missed ticks counted of which an answer of Redis has told: once over all replicas, whoever comes first, and beside
 // what the wake has to do.
-func (r *recorder) book(sp *spec, gaps string) {
+func (r *recorder) countMissed(sp *spec, gaps string) {
 	if gaps == "" {
 		return
 	}
@@ -173,7 +173,7 @@ func (r *recorder) book(sp *spec, gaps string) {
 func (r *recorder) entry(w *wake, h *held, end *ended) *service.Entry {
 	e := &service.Entry{
 		Job: w.spec.Name, Tick: w.tick, Run: h.run, Replica: r.replica, Kind: w.kind,
-		Attempt: end.attempt, Outcome: string(end.outcome), Failed: w.spec.bad(end.outcome),
+		Attempt: end.attempt, Outcome: string(end.outcome), Failed: w.spec.countsAsFailed(end.outcome),
 		Ended: r.clock.onRedis(r.clock.Now()), Took: end.took,
 	}
 	if e.Took > 0 {

@@ -47,7 +47,7 @@ func TestARunThatIsAskedForBeginsAtOnceWhateverRedisClockSays(t *testing.T) {
 				w.at(80 * time.Second)
 				w.trigger("rare")
 				for _, r := range w.replicas {
-					if taken, waiting := r.admission.counts(); taken != 0 || waiting != 0 {
+					if taken, waiting := r.slots.counts(); taken != 0 || waiting != 0 {
 						t.Errorf("%s: %d slots are taken, %d wait", r.name, taken, waiting)
 					}
 				}

@@ -8,7 +8,7 @@ import (
 )
 
 // tellAgain is after how long the same trouble is told again: whoever looks at the log need not look far back for it.
-const tellAgain = time.Minute
+const reportAgain = time.Minute
 
 // trouble is what the log says of a Redis that is of no use. The looker alone uses it.
 type trouble struct {
@@ -18,8 +18,8 @@ type trouble struct {
 }
 
 // tell tells what is wrong, and with what: at once if it is something else than before, and then once a minute.
-func (t *trouble) tell(log *slog.Logger, d diagnosis.Diagnosis, with ...any) {
-	if d.Says == t.says && time.Since(t.at) < tellAgain {
+func (t *trouble) report(log *slog.Logger, d diagnosis.Diagnosis, with ...any) {
+	if d.Says == t.says && time.Since(t.at) < reportAgain {
 		return
 	}
 	t.says, t.at = d.Says, time.Now()
@@ -35,4 +35,4 @@ func (t *trouble) tell(log *slog.Logger, d diagnosis.Diagnosis, with ...any) {
 }
 
 // over says that there is none any more.
-func (t *trouble) over() { t.says = "" }
+func (t *trouble) clear() { t.says = "" }

@@ -27,7 +27,7 @@ type registrar struct {
 
 // all tells Redis of the jobs that it has not been told of today. When it has forgotten one it is told of all: data that was lost
 // was lost whole, and each job would pay for it with its next tick. It returns a job that Redis refused, and why.
-func (g *registrar) all(ctx context.Context, born time.Time) (refused string, why error) {
+func (g *registrar) registerAll(ctx context.Context, born time.Time) (refused string, why error) {
 	jobs := g.jobs()
 	all := append(slices.AppendSeq(make([]*job, 0, len(jobs)+1), maps.Values(jobs)), g.timers)
 	if !g.timers.registerDue() && !born.Equal(g.timers.bornAt()) {
@@ -41,15 +41,15 @@ func (g *registrar) all(ctx context.Context, born time.Time) (refused string, wh
 		registering sync.WaitGroup
 		mu          sync.Mutex
 	)
-	slots := make(chan struct{}, registerAtOnce)
+	atOnce := make(chan struct{}, registerAtOnce)
 	for _, j := range all {
 		if !j.registerDue() {
 			continue
 		}
-		slots <- struct{}{}
+		atOnce <- struct{}{}
 		registering.Go(func() {
-			defer func() { <-slots }()
-			if err := g.tell(ctx, j); err != nil && !errors.Is(err, errLeft) {
+			defer func() { <-atOnce }()
+			if err := g.register(ctx, j); err != nil && !errors.Is(err, errLeft) {
 				mu.Lock()
 				defer mu.Unlock()
 				if why == nil || j != g.timers { // a name that readers of the log do not know
@@ -72,19 +72,19 @@ func (g *registrar) all(ctx context.Context, born time.Time) (refused string, wh
 var errLeft = errors.New("the job has left the table")
 
 // tell makes a job known to Redis. One that every replica ran before is back: what was fired meanwhile is not fired again.
-func (g *registrar) tell(ctx context.Context, j *job) error {
-	i, ok := j.introduces(g.now())
+func (g *registrar) register(ctx context.Context, j *job) error {
+	r, ok := j.registration(g.now())
 	if !ok {
 		return errLeft
 	}
-	if i.returns {
+	if r.returns {
 		if _, err := g.store.Register(ctx, j.name, lock.NoTicks); err != nil {
 			return err
 		}
 	}
-	l, err := g.store.RegisterAgain(ctx, j.name, i.spec.fingerprint(), i.before)
+	l, err := g.store.RegisterAgain(ctx, j.name, r.spec.fingerprint(), r.before)
 	if err == nil {
-		j.registeredAs(i, l)
+		j.registeredAs(r, l)
 	}
 	return err
 }

@@ -83,7 +83,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	var retimed []*job
 	for _, sp := range made {
 		s.metrics.add(sp.Name)
-		if s.cron.runs() {
+		if s.cron.started() {
 			s.showNext(sp, at)
 		}
 		if j := next[sp.Name]; j.put(sp, at) {
@@ -100,20 +100,20 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 		}
 		s.cron.leave(name)
 		if j.now().claims() || !j.isKnown() { // else Redis knows that nobody claims its ticks
-			s.looker.register.gone.Store(name, j)
+			s.looker.registrar.gone.Store(name, j)
 		}
 		j.put(nil, at)
 		s.metrics.remove(name)
 		s.heartbeat.forget(name)
 	}
 	s.table.Store(t)
-	s.admission.setLimit(t.MaxRunning)
+	s.slots.setLimit(t.MaxRunning)
 	select {
 	case s.newTable <- struct{}{}:
 	default: // it is about to look
 	}
 	s.looker.nudges.nudge() // so that Redis is told of new jobs now
-	if s.cron.runs() {
+	if s.cron.started() {
 		s.swapped(t, before, next, made, reloaded)
 	}
 	return nil

@@ -208,7 +208,7 @@ func TestAThousandReloadsLeaveNothingBehind(t *testing.T) {
 			w.swap(r, everySecond(n, "latest")+fmt.Sprintf("\n  - {name: extra%d, schedule: '* * * * * *', http: {url: http://127.0.0.1/}}", n))
 			time.Sleep(37 * time.Millisecond)
 		}
-		if n := len(r.cron.of.Jobs()); n != 1 || len(r.cron.groups) != 1 || len(r.cron.in) != 2 {
+		if n := len(r.cron.scheduler.Jobs()); n != 1 || len(r.cron.groups) != 1 || len(r.cron.in) != 2 {
 			t.Errorf("gocron has %d jobs, for %d groups of %d jobs, want one for the group of both", n, len(r.cron.groups), len(r.cron.in))
 		}
 		if n := len(r.metrics.of); n > 5 { // two at work, the timers, and what a fire still holds
@@ -388,7 +388,7 @@ func TestAFullReplicaLeavesTicksToAnother(t *testing.T) {
 			t.Errorf("the other one fired %v", n)
 		}
 		w.at(40*time.Second + 500*time.Millisecond)
-		if taken, waiting := first.admission.counts(); taken != 0 || waiting != 0 {
+		if taken, waiting := first.slots.counts(); taken != 0 || waiting != 0 {
 			t.Errorf("taken %d, waiting %d", taken, waiting)
 		}
 	})

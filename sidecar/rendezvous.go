@@ -29,7 +29,7 @@ func newRendezvous(replica string, store *service.Store) *rendezvous {
 }
 
 // second tells whether another replica is to ask first for a tick: the one whose hash with it is the greatest.
-func (v *rendezvous) second(w *wake) bool {
+func (v *rendezvous) yields(w *wake) bool {
 	peers := v.peers.Load()
 	if peers == nil || w.kind != kindSchedule {
 		return false
@@ -59,7 +59,7 @@ func (v *rendezvous) allIn(list []string) bool {
 }
 
 // justSeen is how long allRefused takes those for all that it saw: a thousand jobs may be refused at one instant.
-const justSeen = 100 * time.Millisecond
+const peersFreshFor = 100 * time.Millisecond
 
 // allRefused tells whether all replicas that take ticks, this one among them, are in a list. Before it says so, it looks for
 // replicas that began since the others' heartbeats were last read.
@@ -69,7 +69,7 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	}
 	v.looking <- struct{}{}
 	defer func() { <-v.looking }()
-	if time.Since(v.seen) >= justSeen {
+	if time.Since(v.seen) >= peersFreshFor {
 		v.look(ctx)
 		v.seen = time.Now()
 	}
@@ -80,7 +80,7 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 const beatEvery = 5 * time.Second
 
 // seenLately is how old the last heartbeat of a replica may be that is taken to be there.
-const seenLately = 2*beatEvery + time.Second
+const peerTimeout = 2*beatEvery + time.Second
 
 // look reads who else has sent a heartbeat lately. When Redis does not say, those seen last are the peers, and it is not ok.
 func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok bool) {
@@ -91,7 +91,7 @@ func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok boo
 	}
 	var taking []string
 	for _, r := range all {
-		if r.Name == v.replica || now.Sub(r.Seen).Abs() >= seenLately { // what was said before Redis' clock was set is not lately
+		if r.Name == v.replica || now.Sub(r.Seen).Abs() >= peerTimeout { // what was said before Redis' clock was set is not lately
 			continue
 		}
 		others = append(others, r)
@@ -109,7 +109,7 @@ const patience = 5 * time.Second
 
 // standsBack tells whether a tick that this replica could not start is left to others: to any that takes ticks, and has not
 // refused it in this round. One that does not come for it in some time may not be able to.
-func (v *rendezvous) standsBack(d lock.Due) bool {
+func (v *rendezvous) leavesToOthers(d lock.Due) bool {
 	switch {
 	case d.Age >= patience:
 		return false

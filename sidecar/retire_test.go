@@ -32,7 +32,7 @@ func TestAWakeThatWaitsIsTheJobsAsItIsNow(t *testing.T) {
 				if n := len(w.started("minute")); n != c.starts {
 					t.Errorf("started %d times, want %d\n%s", n, c.starts, w.log())
 				}
-				if taken, waiting := r.admission.counts(); taken != 0 || waiting != 0 {
+				if taken, waiting := r.slots.counts(); taken != 0 || waiting != 0 {
 					t.Errorf("taken %d, waiting %d", taken, waiting)
 				}
 			})
@@ -84,9 +84,9 @@ func TestAPlaceIsGivenBackByWhatIsRefusedAtTheGate(t *testing.T) {
 		w.at(30 * time.Second)
 		j := r.job("minute")
 		late := j.dueWake(j.now(), lock.Due{Tick: w.origin(), Job: "minute", Kind: "handover", Attempt: 1, Nonce: "x"}, w.origin())
-		late.place = r.admission.try(late.spec)
+		late.slot = r.slots.tryAcquire(late.spec)
 		why := r.firer.fire(late)
-		if taken, _ := r.admission.counts(); why.reason != tooLate || taken != 0 {
+		if taken, _ := r.slots.counts(); why.reason != tooLate || taken != 0 {
 			t.Errorf("refused as %q, %d places taken", why.reason, taken)
 		}
 	})

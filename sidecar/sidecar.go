@@ -46,7 +46,7 @@ type Sidecar struct {
 	clock     *clock
 	log       *slog.Logger
 	metrics   *metrics
-	admission *admission
+	slots     *slots
 	heartbeat *heartbeat
 	firer     *firer
 	looker    *looker
@@ -59,11 +59,11 @@ func New(o Options) (*Sidecar, error) {
 		o.Wall = time.Now
 	}
 	if o.Nap == nil {
-		o.Nap = nap
+		o.Nap = preciseSleep
 	}
 	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor}, store: o.Store, log: o.Log,
-		clock: newClock(o.Wall, o.Nap), admission: &admission{own: map[string]bool{}}}
-	s.clock.asked = s.store.Now
+		clock: newClock(o.Wall, o.Nap), slots: &slots{reservedTaken: map[string]bool{}}}
+	s.clock.unchecked = s.store.Now
 	if o.Table.Clock != "local" {
 		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
 	}
@@ -78,9 +78,9 @@ func New(o Options) (*Sidecar, error) {
 	s.metrics.add(service.TimerJobs)
 	s.metrics.reloaded(o.Wall(), true)
 	if o.Table.Ready != nil {
-		s.admission.unready = notAsked
+		s.slots.unready = notAsked
 	}
-	s.wire(o)
+	s.connect(o)
 	if err := s.use(o.Table, nil); err != nil {
 		return nil, err
 	}
@@ -88,36 +88,36 @@ func New(o Options) (*Sidecar, error) {
 }
 
 // wire makes the parts, and gives each what it needs of the others.
-func (s *Sidecar) wire(o Options) {
+func (s *Sidecar) connect(o Options) {
 	nudges, deferred, timer, peers := newNudges(), newDeferred(&s.runs), newTimerJob(), newRendezvous(o.Replica, s.store)
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status, spec: s.spec,
 		self:  service.Replica{Name: o.Replica, Version: o.Version, Process: o.Process},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	record := &recorder{life: s.life, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log, metrics: s.metrics, heartbeat: s.heartbeat,
 		notify: o.Notify, spec: s.spec}
-	register := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
-	s.firer = &firer{life: s.life, clock: s.clock, admission: s.admission, rendezvous: peers, nudges: nudges, record: record,
-		claimer: &claimer{life: s.life, replica: o.Replica, store: s.store, clock: s.clock, log: s.log, admission: s.admission,
-			register: register, nudges: nudges, record: record},
+	registrar := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
+	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,
+		claimer: &claimer{life: s.life, replica: o.Replica, store: s.store, clock: s.clock, log: s.log, slots: s.slots,
+			registrar: registrar, nudges: nudges, record: record},
 		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record},
 		settler: &settler{life: s.life, replica: o.Replica, clock: s.clock, log: s.log, rendezvous: peers, nudges: nudges,
 			record: record},
 	}
-	timers := &timers{all: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, admission: s.admission,
+	timers := &timers{all: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, slots: s.slots,
 		deferred: deferred, nudges: nudges, firer: s.firer}
 	about := func() []any {
 		return []any{"service", o.Table.Service, "replica", o.Replica, "jobs", len(s.Jobs()), "table", s.Table().Hash}
 	}
-	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, register: register, timers: timers,
-		standing: standing{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about, trouble: trouble{redis: o.Redis}, up: true},
+	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, registrar: registrar, timers: timers,
+		redis:    redisStatus{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about, trouble: trouble{redis: o.Redis}, up: true},
 		takeover: takeover{replica: o.Replica, runs: s.store.Locks.NewWatcher(), log: s.log, spec: s.spec, count: record.interrupted},
 		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
 		due: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers, rendezvous: peers,
-			admission: s.admission, deferred: deferred, nudges: nudges, firer: s.firer},
+			slots: s.slots, deferred: deferred, nudges: nudges, firer: s.firer},
 	}
-	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, admission: s.admission, nudges: nudges, metrics: s.metrics, log: s.log}
+	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, slots: s.slots, nudges: nudges, metrics: s.metrics, log: s.log}
 }
 
 // Run fires ticks until ctx ends, or Drain is called. Then it takes no more of them, gives running jobs the shutdown grace
@@ -135,13 +135,13 @@ func (s *Sidecar) Run(ctx context.Context) error {
 		close(s.drained)
 		return err
 	}
-	s.looker.standing.announce()
+	s.looker.redis.announce()
 	var watching, attending sync.WaitGroup
 	watching.Go(func() { s.looker.run(s.accepting) })
 	watching.Go(func() { s.probe.run(s.accepting) })
 	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
 	attending.Go(func() { s.heartbeat.run(attended, s.accepting.Done()) })
-	attending.Go(func() { s.store.Listen(attended, s.looker.heard) })
+	attending.Go(func() { s.store.Listen(attended, s.looker.onMessage) })
 
 	select {
 	case <-ctx.Done():
@@ -247,7 +247,7 @@ func (s *Sidecar) Ready() error {
 	switch {
 	case s.accepting.Err() != nil:
 		return errDraining
-	case !s.looker.standing.answeredOnce.Load():
+	case !s.looker.redis.answeredOnce.Load():
 		return errNoAnswer
 	}
 	return nil
@@ -262,14 +262,14 @@ func (s *Sidecar) Notice() string {
 }
 
 // status is how the replica fares.
-func (s *Sidecar) status() status { return status{s.Table().Hash, s.contends(), s.LastReload().Err} }
+func (s *Sidecar) status() status { return status{s.Table().Hash, s.whyIdle(), s.LastReload().Err} }
 
 // contends tells why the replica leaves all ticks to others; nil when it does not.
-func (s *Sidecar) contends() error {
+func (s *Sidecar) whyIdle() error {
 	if err := s.Ready(); err != nil {
 		return err
 	}
-	if why := s.admission.unreadiness(); why != "" {
+	if why := s.slots.unreadiness(); why != "" {
 		return fmt.Errorf("the app is not ready: %s", why)
 	}
 	return nil

@@ -15,9 +15,9 @@ type steps struct {
 	setBack func(to time.Time) // has all jobs woken anew
 	launch  func(*wake)
 
-	last    time.Time // the cluster clock at its last check
-	checked time.Time // when that was, on the machine's monotonic clock
-	wild    bool      // Redis' clock and ours lie too far apart
+	last           time.Time // the cluster clock at its last check
+	checked        time.Time // when that was, on the machine's monotonic clock
+	offsetTooLarge bool      // Redis' clock and ours lie too far apart
 }
 
 // begin has a clock that is set back from now on noticed.
@@ -28,21 +28,21 @@ func (s *steps) begin(now time.Time) { s.last, s.checked = now, time.Now() }
 // to it that nothing is fired twice.
 func (s *steps) check() {
 	now, sinceLast := s.clock.Now(), time.Since(s.checked)
-	back := now.Before(s.last.Add(-glance))
+	back := now.Before(s.last.Add(-clockCheckEvery))
 	s.last, s.checked = now, time.Now()
 	if back {
 		s.setBack(now.Add(-sinceLast))
 	} else {
 		for name, j := range s.jobs() {
-			if j.overdue(now.Add(-glance)) { // for what came due since, a timer may be about to wake
+			if j.overdue(now.Add(-clockCheckEvery)) { // for what came due since, a timer may be about to wake
 				s.wake(name)
 			}
 		}
 	}
-	if wild := s.clock.wild(); wild != s.wild {
-		s.wild = wild
+	if tooLarge := s.clock.offsetTooLarge(); tooLarge != s.offsetTooLarge {
+		s.offsetTooLarge = tooLarge
 		offset, _ := s.clock.offset()
-		if wild {
+		if tooLarge {
 			s.log.Error("the clocks of Redis and of this replica lie too far apart: ticks come by this replica's", "offset", offset)
 		} else {
 			s.log.Info("the clocks of Redis and of this replica agree again", "offset", offset)
@@ -54,8 +54,8 @@ func (s *steps) check() {
 func (s *steps) catchUp() {
 	now := s.clock.Now()
 	for _, j := range s.jobs() {
-		if owed, ok := j.owed(now); ok {
-			w := owed // of all that are asked, once a second, the few that owe one go to the heap
+		if missed, ok := j.missedTick(now); ok {
+			w := missed // of all that are asked, once a second, the few that owe one go to the heap
 			s.launch(&w)
 		}
 	}

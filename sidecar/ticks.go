@@ -10,19 +10,19 @@ import (
 // ticks is what a replica knows of a job's ticks. It belongs to one series of them: when the schedule changes, nothing of it
 // holds any more. The job that has it guards it.
 type ticks struct {
-	taken         time.Time // newest that a wake of this replica took
-	settled       time.Time // newest of which this replica knows what became of it
-	ledgerTick    time.Time // newest claimed, as Redis last said: a failover may forget
-	maxLedgerTick time.Time // newest that Redis ever said to be claimed
-	overlapped    time.Time // newest that this replica was refused for a run in its way
-	held          time.Time // newest that this replica was refused for a pause
-	pausedTo      time.Time // end of the last pause, as Redis last said
-	born          time.Time // when Redis' memory of the job began
-	since         time.Time // when Redis first saw this series; zero = not known yet
-	back          time.Time // when the job came back after no replica had it; zero = it never did
-	registered    time.Time // when Redis was last told of the job, on this machine's clock
-	returns       bool      // every replica ran the job before, and Redis has perhaps not been told
-	asking        int       // wakes for ticks of the table that are not closed yet
+	taken          time.Time // newest that a wake of this replica took
+	settled        time.Time // newest of which this replica knows what became of it
+	ledgerTick     time.Time // newest claimed, as Redis last said: a failover may forget
+	maxLedgerTick  time.Time // newest that Redis ever said to be claimed
+	overlappedTick time.Time // newest that this replica was refused for a run in its way
+	pausedTick     time.Time // newest that this replica was refused for a pause
+	pausedTo       time.Time // end of the last pause, as Redis last said
+	born           time.Time // when Redis' memory of the job began
+	since          time.Time // when Redis first saw this series; zero = not known yet
+	back           time.Time // when the job came back after no replica had it; zero = it never did
+	registered     time.Time // when Redis was last told of the job, on this machine's clock
+	returns        bool      // every replica ran the job before, and Redis has perhaps not been told
+	asking         int       // wakes for ticks of the table that are not closed yet
 }
 
 // follow is the knowledge with which the next spec begins. No claim protects a tick that every replica has fired for itself, so the
@@ -59,7 +59,7 @@ func (t *ticks) take(s *series, at time.Time) (time.Time, bool) {
 }
 
 // owe tells whether the newest tick that was taken has come due, nothing is known of it, and no wake asks for it any more.
-func (t *ticks) owe(s *series, at time.Time) bool {
+func (t *ticks) missedTick(s *series, at time.Time) bool {
 	return !t.registered.IsZero() && t.asking == 0 && t.taken.After(newestOf(t.settled, t.since, t.pausedTo)) && !s.due(t.taken).After(at)
 }
 
@@ -74,7 +74,7 @@ func (t *ticks) close(tick time.Time, known bool) {
 // heard records Redis' answer to the claim of a tick. fromTable tells that the claim was not for a due member. True when the answer
 // comes from another ledger than the registered one: Redis has lost its data. The knowledge from before stays until
 // the job is registered again.
-func (t *ticks) heard(tick time.Time, fromTable bool, a lock.Answer) (lost bool) {
+func (t *ticks) observe(tick time.Time, fromTable bool, a lock.Answer) (lost bool) {
 	if !t.born.IsZero() && !a.Born.IsZero() && !a.Born.Equal(t.born) {
 		t.registered = time.Time{}
 		t.settled = newestOf(t.settled, tick)
@@ -88,9 +88,9 @@ func (t *ticks) heard(tick time.Time, fromTable bool, a lock.Answer) (lost bool)
 	}
 	switch {
 	case a.Code == lock.Overlap:
-		t.overlapped = newestOf(t.overlapped, tick)
+		t.overlappedTick = newestOf(t.overlappedTick, tick)
 	case a.Code == lock.Paused && fromTable:
-		t.held = newestOf(t.held, tick)
+		t.pausedTick = newestOf(t.pausedTick, tick)
 	}
 	t.pausedTo = newestOf(t.pausedTo, a.PausedTo)
 	t.maxLedgerTick = newestOf(t.maxLedgerTick, t.ledgerTick)
@@ -107,10 +107,10 @@ func (t *ticks) registeredAs(l lock.Ledger) {
 
 // owes is what Redis is told of the job besides its fingerprint, in case it has lost its data: what this replica knew, and
 // under at-least-once the ticks that came due since and are to be fired late.
-func (t *ticks) owes(sp *spec, at time.Time) lock.Before {
+func (t *ticks) before(sp *spec, at time.Time) lock.Before {
 	b := lock.Before{
 		Born:  t.born,
-		Tick:  newestOf(t.maxLedgerTick, t.overlapped, t.held, t.since, t.pausedTo),
+		Tick:  newestOf(t.maxLedgerTick, t.overlappedTick, t.pausedTick, t.since, t.pausedTo),
 		Again: sp.Guarantee == config.AtLeastOnce,
 	}
 	if sp.Suspend { // it has missed nothing

@@ -61,7 +61,7 @@ func TestATickIsOwedWhenNothingIsKnownOfIt(t *testing.T) {
 	} {
 		known := owes
 		change(&known)
-		if got := known.owe(&specOf(t, "* * * * *", config.AtMostOnce).series, at(6)); got != (name == "") {
+		if got := known.missedTick(&specOf(t, "* * * * *", config.AtMostOnce).series, at(6)); got != (name == "") {
 			t.Errorf("%q: owed: %t", name, got)
 		}
 	}
@@ -78,10 +78,10 @@ func TestASeriesThatComesBackIsAnotherOne(t *testing.T) {
 	j.put(b, midnight.Add(61*time.Second))
 	again := specOf(t, "* * * * *", config.AtMostOnce)
 	j.put(again, midnight.Add(62*time.Second))
-	if second, ok := j.take(midnight.Add(2 * time.Minute)); !ok || !second.renew() {
+	if second, ok := j.take(midnight.Add(2 * time.Minute)); !ok || !second.refresh() {
 		t.Error("the new series has no wake")
 	}
-	if first.renew() {
+	if first.refresh() {
 		t.Error("a wake of the first series goes on with the third")
 	}
 	first.close(true)

@@ -21,10 +21,10 @@ import (
 const timersAtOnce = 256
 
 // maxStrange bounds how many members of another version, which this one cannot read, a look reads past.
-const maxStrange = 1000
+const maxUndecodable = 1000
 
 // nothingMore is a timer's schedule: it has no tick after the one that is due.
-var nothingMore = func() *schedule.Schedule {
+var noMoreTicks = func() *schedule.Schedule {
 	s, err := schedule.Parse("@at 1970-01-01T00:00:00Z", schedule.Options{TimeZone: "UTC"})
 	if err != nil {
 		panic(err)
@@ -34,18 +34,18 @@ var nothingMore = func() *schedule.Schedule {
 
 // timers fires the timers that are due.
 type timers struct {
-	all       *job // stands for all timers: it has no ticks of its own
-	store     *service.Store
-	clock     *clock
-	log       *slog.Logger
-	newSpec   func(config.Job) *spec
-	admission *admission
-	deferred  *deferred
-	nudges    *nudges
-	firer     *firer
+	all      *job // stands for all timers: it has no ticks of its own
+	store    *service.Store
+	clock    *clock
+	log      *slog.Logger
+	newSpec  func(config.Job) *spec
+	slots    *slots
+	deferred *deferred
+	nudges   *nudges
+	firer    *firer
 
-	timing     atomic.Int64 // timers that a fire here is busy with; written by looks and fires
-	unreadable int64        // members of another version, as the last look counted them; the looker's alone
+	firing      atomic.Int64 // timers that a fire here is busy with; written by looks and fires
+	undecodable int64        // members of another version, as the last look counted them; the looker's alone
 }
 
 // newTimerJob makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
@@ -67,7 +67,7 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	timer.Job.Schedule = nothingMore
+	timer.Job.Schedule = noMoreTicks
 	sp := t.newSpec(timer.Job)
 	sp.label = service.TimerJobs
 	known := t.all.known(t.all.now())
@@ -77,16 +77,16 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 // wanted is how many of the timers that are due a look reads, the oldest: as many as this replica can begin, behind
 // those that it is busy with, or has put off, or cannot read, and that may all lie before them. One at least, by which it
 // knows that it leaves something to others.
-func (t *timers) wanted() int64 {
-	if t.deferred.leaves(service.TimerJobs) {
+func (t *timers) limit() int64 {
+	if t.deferred.isDeferred(service.TimerJobs) {
 		return 1
 	}
-	return t.timing.Load() + t.room() + t.unreadable + t.deferred.timers() + 1
+	return t.firing.Load() + t.free() + t.undecodable + t.deferred.deferredTimers() + 1
 }
 
 // room is how many more timers this replica can begin now.
-func (t *timers) room() int64 {
-	return max(min(timersAtOnce-t.timing.Load(), t.admission.room()), 0)
+func (t *timers) free() int64 {
+	return max(min(timersAtOnce-t.firing.Load(), t.slots.free()), 0)
 }
 
 // fire starts a timer that is due, unless a fire here is busy with it already.
@@ -95,41 +95,41 @@ func (t *timers) fire(ctx context.Context, d lock.Due) {
 	if !ok {
 		return
 	}
-	place := t.admission.try(t.all.now())
-	if place == nil {
+	slot := t.slots.tryAcquire(t.all.now())
+	if slot == nil {
 		done()
-		t.nudges.spare()
+		t.nudges.wantSlot()
 		return
 	}
-	if t.timing.Add(1) > timersAtOnce {
-		t.timing.Add(-1)
-		t.admission.leave(place)
+	if t.firing.Add(1) > timersAtOnce {
+		t.firing.Add(-1)
+		t.slots.release(slot)
 		done()
-		t.nudges.spare()
+		t.nudges.wantSlot()
 		return
 	}
 	t.firer.runs.Go(func() {
-		defer t.nudges.freed()
-		defer t.timing.Add(-1)
+		defer t.nudges.slotFreed()
+		defer t.firing.Add(-1)
 		defer done()
 		j, err := t.read(ctx, d)
 		if err != nil {
-			t.admission.leave(place)
-			t.unread(ctx, d, err)
+			t.slots.release(slot)
+			t.explainUnread(ctx, d, err)
 			return
 		}
 		w := j.dueWake(j.now(), d, t.clock.Now())
-		w.place = place
-		heard := t.deferred.heard()
+		w.slot = slot
+		resumptions := t.deferred.resumptionCount()
 		if why := t.firer.fire(w); why.reason == paused { // the pause is that of all timers
-			t.deferred.leaveInPause(service.TimerJobs, service.TimerJobs, pauseOver(why, t.clock.Now()), heard)
+			t.deferred.deferPaused(service.TimerJobs, service.TimerJobs, pauseOver(why, t.clock.Now()), resumptions)
 		}
 	})
 }
 
 // unread deals with a timer that is due and cannot be read. That another replica has just fired it is no reason to say
 // anything, and what only Redis' absence hides is looked at again.
-func (t *timers) unread(ctx context.Context, d lock.Due, err error) {
+func (t *timers) explainUnread(ctx context.Context, d lock.Due, err error) {
 	var problems config.Problems
 	switch {
 	case errors.Is(err, service.ErrNoTimer):
@@ -137,7 +137,7 @@ func (t *timers) unread(ctx context.Context, d lock.Due, err error) {
 			t.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
 		}
 	case errors.As(err, &problems), errors.Is(err, service.ErrBadTimer): // it may be another version's, which can read it
-		t.deferred.leave(d.Member(), d.Job, time.Now().Add(pauseRetry))
+		t.deferred.deferUntil(d.Member(), d.Job, time.Now().Add(pauseRetry))
 		t.log.Warn("a timer that is due cannot be read", "job", d.Job, "err", err)
 	case ctx.Err() == nil:
 		t.log.Debug("a timer that is due was not read", "job", d.Job, "err", err)

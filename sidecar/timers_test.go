@@ -67,8 +67,8 @@ func TestTimersOfOneInstantAreSharedAndEachFiredOnce(t *testing.T) {
 		w.at(time.Minute)
 		w.expect(300, "fires_total")
 		for _, r := range w.replicas {
-			taken, _ := r.admission.counts()
-			if n := r.looker.timers.timing.Load(); n != 0 || taken != 0 {
+			taken, _ := r.slots.counts()
+			if n := r.looker.timers.firing.Load(); n != 0 || taken != 0 {
 				t.Errorf("%s is busy with %d timers, and %d places are taken", r.name, n, taken)
 			}
 		}
@@ -360,8 +360,8 @@ func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
 						w.must(err)
 					}
 				case "no place is free":
-					place := r.admission.try(r.looker.timers.all.now())
-					release = func() { r.firer.leave(&wake{place: place}) }
+					place := r.slots.tryAcquire(r.looker.timers.all.now())
+					release = func() { r.firer.releaseSlot(&wake{slot: place}) }
 				}
 				w.setTimer("first", time.Second, "")
 				for i := range 500 {
@@ -386,10 +386,10 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(0)
-		place := r.admission.try(r.looker.timers.all.now())
+		place := r.slots.tryAcquire(r.looker.timers.all.now())
 		w.setTimer("a", 3500*time.Millisecond, "")
 		w.at(3400 * time.Millisecond)
-		r.firer.leave(&wake{place: place})
+		r.firer.releaseSlot(&wake{slot: place})
 		w.at(10 * time.Second)
 		w.each("timer:a", time.Minute, 3500*time.Millisecond, 3500*time.Millisecond, 10*time.Millisecond)
 	})

@@ -19,10 +19,10 @@ type wake struct {
 	of      lock.Due // the due member that it is for; the zero Due for a tick of the table
 	member  string   // of the due set; "" for a tick of the table
 	claimed bool     // the tick was claimed from the table: here, or before it became due
-	looked  bool     // it has asked whether something is in its way, without a slot to win for
-	second  bool     // another replica is to ask first
-	open    bool     // it counts in ticks.asking
-	place   *place   // the slot that it got before it began; nil = none yet
+	asked   bool     // it has asked whether something is in its way, without a slot to win for
+	yields  bool     // another replica is to ask first
+	asking  bool     // it counts in ticks.asking
+	slot    *slot    // the slot that it got before it began; nil = none yet
 }
 
 // The kinds of wakes, as the job is told them.
@@ -64,10 +64,10 @@ func (j *job) take(at time.Time) (wake, bool) {
 // owed is the wake for a tick that came due and of which this replica does not know what became: no replica was there,
 // or Redis was not. That is looked for all the time, since what hides an outage hides its end as well. The wake then has to be
 // closed.
-func (j *job) owed(at time.Time) (wake, bool) {
+func (j *job) missedTick(at time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spec == nil || !j.spec.claims() || j.spec.Missed == config.Skip || !j.ticks.owe(&j.spec.series, at) {
+	if j.spec == nil || !j.spec.claims() || j.spec.Missed == config.Skip || !j.ticks.missedTick(&j.spec.series, at) {
 		return wake{}, false
 	}
 	return j.tableWake(j.ticks.taken, kindCatchup), true
@@ -76,7 +76,7 @@ func (j *job) owed(at time.Time) (wake, bool) {
 // tableWake is called with mu locked.
 func (j *job) tableWake(tick time.Time, kind string) wake {
 	j.ticks.asking++
-	return wake{job: j, spec: j.spec, tick: tick, due: j.spec.series.due(tick), kind: kind, attempt: 1, open: true}
+	return wake{job: j, spec: j.spec, tick: tick, due: j.spec.series.due(tick), kind: kind, attempt: 1, asking: true}
 }
 
 // dueWake is the wake of a member of the due set. A manual run is due at once: its tick is by Redis' clock, and jitter is for ticks
@@ -94,8 +94,8 @@ func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
 }
 
 // awake is when a wake asks for its tick.
-func (w *wake) awake() time.Time {
-	if w.second {
+func (w *wake) askAt() time.Time {
+	if w.yields {
 		return w.due.Add(-ahead + stagger)
 	}
 	return w.due.Add(-ahead)
@@ -105,10 +105,10 @@ func (w *wake) awake() time.Time {
 func (w *wake) byHand() bool { return w.kind == kindManual || w.kind == kindBackfill }
 
 // renew has the wake go on by the spec in force. False when its job has left the table, or has other ticks now.
-func (w *wake) renew() bool {
+func (w *wake) refresh() bool {
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
-	if !w.job.has(w.spec) {
+	if !w.job.sharesTicks(w.spec) {
 		return false
 	}
 	w.spec = w.job.spec
@@ -117,38 +117,38 @@ func (w *wake) renew() bool {
 
 // close ends the asking of a wake. known says that it is clear what became of its tick.
 func (w *wake) close(known bool) {
-	if !w.open {
+	if !w.asking {
 		return
 	}
-	w.open = false
+	w.asking = false
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
-	if w.job.has(w.spec) { // else nobody asks what became of it
+	if w.job.sharesTicks(w.spec) { // else nobody asks what became of it
 		w.job.ticks.close(w.tick, known)
 	}
 }
 
 // begins tells whether a wake that makes no claim may fire, and then counts its tick as settled. False after a reload: the wake
 // has to pass the gate again, by what the table says now.
-func (w *wake) begins() bool {
+func (w *wake) startUnclaimed() bool {
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
-	if !w.open {
+	if !w.asking {
 		return true
 	}
 	if w.job.spec != w.spec {
 		return false
 	}
-	w.open = false
+	w.asking = false
 	w.job.ticks.close(w.tick, true)
 	return true
 }
 
 // heard records what Redis said of the job's ticks. True when Redis has lost its data.
-func (w *wake) heard(a lock.Answer) (lost bool) {
+func (w *wake) observe(a lock.Answer) (lost bool) {
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
-	return w.job.has(w.spec) && w.job.ticks.heard(w.tick, w.member == "", a)
+	return w.job.sharesTicks(w.spec) && w.job.ticks.observe(w.tick, w.member == "", a)
 }
 
 // worthUntil is the instant after which a wake is not worth firing any more: its starting deadline, or the next tick,

@@ -36,7 +36,7 @@ func (r *Ready) Probe(ctx context.Context) error {
 }
 
 // plainSize bounds what is said of a call or a command that is no job's: such words go into log lines and heartbeats.
-const plainSize = 256
+const oneLineSize = 256
 
 // OneLine makes a text safe for a log line and a heartbeat: one line of at most 256 bytes.
 func OneLine(s string) string {
@@ -46,11 +46,11 @@ func OneLine(s string) string {
 		}
 		return r
 	}, Printable(s))
-	if len(s) <= plainSize {
+	if len(s) <= oneLineSize {
 		return s
 	}
 	const cut = "…"
-	n := plainSize - len(cut)
+	n := oneLineSize - len(cut)
 	for !utf8.RuneStart(s[n]) {
 		n--
 	}

@@ -17,7 +17,7 @@ const (
 type LastWords struct{ text string }
 
 // Hear takes the next line.
-func (l *LastWords) Hear(line string) {
+func (l *LastWords) AddLine(line string) {
 	if strings.ContainsFunc(line, isWord) && (l.text == "" || !isFrame(line)) {
 		l.text = line[:min(len(line), maxLine)]
 	}

@@ -100,7 +100,7 @@ var teeth = []tooth{
 		{"lock/settle.go", "append(slices.Clone(d.Refused), l.claim.Replica)", "slices.Clone(d.Refused)[:0]"},
 	}},
 	{"look at nothing without a place", "3: replaced", "slots", []edit{
-		{"sidecar/acquire.go", "return !w.looked && ", "return false && !w.looked && "},
+		{"sidecar/acquire.go", "return !w.asked && ", "return false && !w.asked && "},
 	}},
 	{"claim until the window ends", "1: superseded", "Redis stalls", []edit{{"sidecar/acquire.go", "q.Until = c.clock.onRedis(until)", "_ = until"}}},
 	{"keep no memo of a trigger", "asked again", "operator", []edit{

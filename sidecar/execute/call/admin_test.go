@@ -38,7 +38,7 @@ func TestTheAdminAddressIsNotCalled(t *testing.T) {
 		}
 		wantStatus(t, New(config.HTTP{URL: other.URL}, o).Execute(t.Context(), aRun()), execute.Succeeded)
 	}
-	w := newWire("", true)
+	w := newTransport("", true)
 	w.admin = netip.MustParseAddrPort("127.0.0.1:9748")
 	for address, refused := range map[string]bool{
 		"127.0.0.1:9748": true, "[::ffff:127.0.0.1]:9748": true, "0.0.0.0:9748": true, "[::]:9748": true,

@@ -248,8 +248,8 @@ func TestACallThatEndsInTheAnswersBodyKeepsCodeAndTail(t *testing.T) {
 		r.ReadByte() // until the caller has gone
 	})
 	e := New(config.HTTP{URL: url}, Options{}).(*caller)
-	dial := e.wire.dial
-	e.wire.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := e.transport.dial
+	e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		return &cancelAfter{Conn: c, text: "step 1", cancel: func() { cancel(errLockLost) }}, err
 	}
@@ -297,7 +297,7 @@ func TestASilentAppIsLeftAtTheTimeoutAndNotEarlier(t *testing.T) {
 func TestAConnectionThatIsNotMadeInTimeIsNotStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(config.HTTP{URL: "http://127.0.0.1:8080"}, Options{}).(*caller)
-		e.wire.dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		e.transport.dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}

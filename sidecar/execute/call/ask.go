@@ -18,16 +18,16 @@ var (
 
 // ask is one call that runs no job, on a connection of its own. Its error names of the URL nothing but the host, and of
 // the answer nothing.
-func (w *wire) ask(ctx context.Context, method string, u *url.URL, h http.Header, body string) (answer, error) {
+func (w *transport) ask(ctx context.Context, method string, u *url.URL, h http.Header, body string) (answer, error) {
 	req := &http.Request{Method: method, URL: u, Host: u.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	if body != "" {
 		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	}
-	a, err := w.call(ctx, req, false, moment{await: context.Cause, sent: func() {}})
+	a, err := w.call(ctx, req, false, beginning{await: context.Cause, sent: func() {}})
 	if err == nil {
 		return a, nil
 	}
-	_, unsent := errors.AsType[*unsentError](err)
+	_, unsent := errors.AsType[*notSentError](err)
 	_, network := errors.AsType[*net.OpError](err)
 	if unsent || network || errors.Is(err, errHeaderSize) || errors.Is(err, errNoAnswer) {
 		return a, err

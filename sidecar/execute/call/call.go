@@ -34,15 +34,15 @@ type Options struct {
 
 // caller is the executor of an http job.
 type caller struct {
-	method  string
-	url     *url.URL
-	host    string      // Host header of the table; "" = that of the URL
-	common  http.Header // sent with every request, to whomever
-	private http.Header // the table's headers: not for those to whom the app redirects
-	body    string
-	success []config.CodeRange
-	wire    *wire
-	bad     error // the URL cannot be used
+	method    string
+	url       *url.URL
+	host      string      // Host header of the table; "" = that of the URL
+	common    http.Header // sent with every request, to whomever
+	private   http.Header // the table's headers: not for those to whom the app redirects
+	body      string
+	success   []config.CodeRange
+	transport *transport
+	badURL    error // the URL cannot be used
 }
 
 // New returns the executor of an http job. What can be prepared is prepared here. A URL that the table's check
@@ -67,12 +67,12 @@ func New(c config.HTTP, o Options) execute.Executor {
 		e.success = []config.CodeRange{{From: 200, To: 299}}
 	}
 	var socket string
-	e.url, socket, e.bad = target(c.URL)
-	if e.bad != nil {
+	e.url, socket, e.badURL = target(c.URL)
+	if e.badURL != nil {
 		return e
 	}
-	e.wire = newWire(socket, o.AllowRemote)
-	e.wire.admin = o.Admin
+	e.transport = newTransport(socket, o.AllowRemote)
+	e.transport.admin = o.Admin
 
 	e.common.Set("User-Agent", agent(o.Version))
 	if e.body != "" {
@@ -90,7 +90,7 @@ func New(c config.HTTP, o Options) execute.Executor {
 			e.host = value
 		case name == "Content-Type":
 			e.common.Set(name, value) // it belongs to the body, and goes where the body goes
-		case !ours(name):
+		case !isReserved(name):
 			e.private.Set(name, value)
 		}
 	}
@@ -107,7 +107,7 @@ func basicAuth(u *url.Userinfo) string {
 
 // ours reports whether the table has no say about a header: it is among what the job is told, it governs the connection
 // and not the call, or it would tell all runs the same.
-func ours(name string) bool {
+func isReserved(name string) bool {
 	switch name {
 	case "Idempotency-Key", "Traceparent", "User-Agent",
 		"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
@@ -139,34 +139,34 @@ func target(raw string) (u *url.URL, socket string, err error) {
 
 // Execute calls the app once, and once more for each redirect it asks for.
 func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
-	if e.bad != nil {
-		return execute.Result{Status: execute.Failed, Err: fmt.Errorf("calling the app: %w", e.bad), Code: -1}
+	if e.badURL != nil {
+		return execute.Result{Status: execute.Failed, Err: fmt.Errorf("calling the app: %w", e.badURL), Code: -1}
 	}
 	if ctx.Err() != nil {
 		return execute.Result{Status: execute.Canceled, Err: fmt.Errorf("calling the app: %w", context.Cause(ctx)), Code: -1}
 	}
 	u := e.url
-	m := moment{await: r.Wait, sent: r.Begun}
+	m := beginning{await: r.Wait, sent: r.Begun}
 	foreign := false // once sent elsewhere, the table's headers stay behind, also on a way back
 	for hops := 0; ; hops++ {
-		keep := hops == 0 && u.Scheme == "http" && e.wire.often()
-		a, err := e.wire.call(ctx, e.request(r, u, foreign), keep, m)
-		m = moment{await: context.Cause, sent: func() {}} // a redirected call has begun before
+		keep := hops == 0 && u.Scheme == "http" && e.transport.callsOften()
+		a, err := e.transport.call(ctx, e.request(r, u, foreign), keep, m)
+		m = beginning{await: context.Cause, sent: func() {}} // a redirected call has begun before
 		if err != nil && hops > 0 {
 			// Who redirects has been asked, and may have begun: that the second address is dead proves nothing.
 			err = fmt.Errorf("redirected to %q: %w", u.Host, err)
-			return broken(ctx, a, err, false)
+			return resultOfBroken(ctx, a, err, false)
 		}
 		if err != nil {
-			_, unsent := errors.AsType[*unsentError](err)
-			return broken(ctx, a, err, unsent)
+			_, unsent := errors.AsType[*notSentError](err)
+			return resultOfBroken(ctx, a, err, unsent)
 		}
 		next := e.redirect(a, u)
 		if next == nil {
-			return e.judge(a, time.Now())
+			return e.resultOf(a, time.Now())
 		}
 		if e.body != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
-			res := e.judge(a, time.Now())
+			res := e.resultOf(a, time.Now())
 			res.Err = fmt.Errorf("%w: it would send the body to another host, or from https to http", res.Err)
 			return res
 		}
@@ -235,7 +235,7 @@ func (e *caller) succeeds(code int) bool {
 }
 
 // judge turns a whole answer into a result. The success codes are asked first: a table may call any answer a success.
-func (e *caller) judge(a answer, now time.Time) execute.Result {
+func (e *caller) resultOf(a answer, now time.Time) execute.Result {
 	res := execute.Result{Status: execute.Failed, Code: a.code, Output: a.body.String()}
 	said := strings.TrimSpace(fmt.Sprintf("the app answered %d %s", a.code, http.StatusText(a.code)))
 	switch {
@@ -272,7 +272,7 @@ func retryAfter(s string, now time.Time) time.Duration {
 }
 
 // broken turns a call without a whole answer into a result.
-func broken(ctx context.Context, a answer, err error, unsent bool) execute.Result {
+func resultOfBroken(ctx context.Context, a answer, err error, unsent bool) execute.Result {
 	res := execute.Result{Status: execute.Failed, Code: -1, Output: a.body.String(), Reason: a.reason()}
 	if a.code != 0 {
 		res.Code = a.code

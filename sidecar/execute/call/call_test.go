@@ -269,8 +269,8 @@ func TestLocalhostNeedsNoNameServiceAndFindsEitherAddress(t *testing.T) {
 		a.Start()
 		_, port, _ := net.SplitHostPort(l.Addr().String())
 		e := New(config.HTTP{URL: "http://LocalHost:" + port}, Options{}).(*caller)
-		dial := e.wire.dial
-		e.wire.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dial := e.transport.dial
+		e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			if strings.Contains(strings.ToLower(address), "localhost") {
 				t.Errorf("a name is looked up: %s", address)
 			}
@@ -317,7 +317,7 @@ func TestNoProxyOfTheEnvironmentIsUsed(t *testing.T) {
 	t.Setenv("http_proxy", proxy.URL)
 	// A name that no name service knows: with a proxy it would be the proxy's to resolve.
 	e := New(config.HTTP{URL: "http://app.invalid/"}, Options{AllowRemote: true}).(*caller)
-	e.wire.dial = func(context.Context, string, string) (net.Conn, error) {
+	e.transport.dial = func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.DNSError{Err: "no such host", Name: "app.invalid", IsNotFound: true}
 	}
 	wantStatus(t, e.Execute(t.Context(), aRun()), execute.NotStarted)

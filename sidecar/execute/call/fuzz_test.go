@@ -24,7 +24,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, said []byte) {
 		e := New(config.HTTP{URL: "http://127.0.0.1:1/"}, Options{}).(*caller)
-		e.wire.dial = func(context.Context, string, string) (net.Conn, error) {
+		e.transport.dial = func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			go func() {
 				defer theirs.Close()

@@ -7,10 +7,10 @@ import (
 )
 
 // keep makes c the idle connection, for idleLimit.
-func (w *wire) keep(c *conn) {
+func (w *transport) keep(c *conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.idle != nil || w.burned { // runs of one job side by side
+	if w.idle != nil || w.keepNone { // runs of one job side by side
 		c.Close()
 		return
 	}
@@ -26,7 +26,7 @@ func (w *wire) keep(c *conn) {
 }
 
 // take hands out the idle connection if there is one that the app has not closed, as far as the kernel has heard.
-func (w *wire) take() *conn {
+func (w *transport) take() *conn {
 	w.mu.Lock()
 	c := w.idle
 	w.idle = nil
@@ -35,7 +35,7 @@ func (w *wire) take() *conn {
 		return nil
 	}
 	c.expiry.Stop()
-	if !quiet(c.Conn) {
+	if !isIdle(c.Conn) {
 		c.Close()
 		return nil
 	}
@@ -44,25 +44,25 @@ func (w *wire) take() *conn {
 
 // often reports whether this call follows the last one so soon that a kept connection would have served it. Only then
 // is one kept: the idle connections of a hundred jobs of every hour would be a burden to the app for nothing.
-func (w *wire) often() bool {
+func (w *transport) callsOften() bool {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	often := !w.burned && now.Sub(w.last) < idleLimit
+	often := !w.keepNone && now.Sub(w.last) < idleLimit
 	w.last = now
 	return often
 }
 
 // burn ends the keeping of connections for good.
-func (w *wire) burn() {
+func (w *transport) stopKeeping() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.burned = true
+	w.keepNone = true
 }
 
 // quiet reports whether nc is open and has nothing to read: neither its end nor, what no HTTP server may send there,
 // words without a request. A connection that cannot be asked is not quiet.
-func quiet(nc net.Conn) bool {
+func isIdle(nc net.Conn) bool {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
 		return false

@@ -22,22 +22,22 @@ func TestAFrequentJobReusesItsConnection(t *testing.T) {
 	k := newCutter(t, 99, serveForEver)
 	e := New(config.HTTP{URL: k.url}, Options{}).(*caller)
 	for range 10 {
-		e.wire.mu.Lock()
-		e.wire.last = time.Now().Add(-time.Second)
-		e.wire.mu.Unlock()
+		e.transport.mu.Lock()
+		e.transport.last = time.Now().Add(-time.Second)
+		e.transport.mu.Unlock()
 		wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 	}
 	if conns, seen := k.counts(); conns != 1 || seen != 10 {
 		t.Errorf("%d connections for %d requests", conns, seen)
 	}
-	e.wire.take().Close()
+	e.transport.take().Close()
 }
 
 func TestARareJobKeepsNoConnection(t *testing.T) {
 	a := newApp(t, nil)
 	e := New(config.HTTP{URL: a.URL}, Options{}).(*caller)
 	for range 3 {
-		e.wire.last = time.Now().Add(-idleLimit)
+		e.transport.last = time.Now().Add(-idleLimit)
 		wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 		if kept(e) != nil || !a.last(t).Close {
 			t.Error("a connection was kept")
@@ -86,7 +86,7 @@ func TestAnIdleConnectionIsClosedWhenItsTimeIsOver(t *testing.T) {
 			r.ReadByte()
 			gone = time.Now()
 		})
-		e.wire.last = time.Now()
+		e.transport.last = time.Now()
 		begin := time.Now()
 		wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 		wg.Wait()
@@ -117,13 +117,13 @@ func TestRunsSideBySideKeepOneConnection(t *testing.T) {
 	})
 	e := New(config.HTTP{URL: a.URL}, Options{}).(*caller)
 	var open atomic.Int32
-	dial := e.wire.dial
-	e.wire.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := e.transport.dial
+	e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		open.Add(1)
 		return &countingConn{c, &open}, err
 	}
-	e.wire.last = time.Now()
+	e.transport.last = time.Now()
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() { wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded) })
@@ -145,7 +145,7 @@ func TestAnAnswerThatMustNotBeFollowedByAnotherEndsItsConnection(t *testing.T) {
 		"other speech": "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
 	} {
 		e := New(config.HTTP{URL: rawApp(t, saying(text))}, Options{}).(*caller)
-		e.wire.last = time.Now()
+		e.transport.last = time.Now()
 		e.Execute(t.Context(), aRun())
 		if kept(e) != nil {
 			t.Errorf("%s: the connection was kept", name)
@@ -157,12 +157,12 @@ func TestAConnectionOfAnEndedContextIsNotKept(t *testing.T) {
 	ctx, cancel := contextWithCause(t)
 	a := newApp(t, func(http.ResponseWriter, *http.Request) {})
 	e := New(config.HTTP{URL: a.URL}, Options{}).(*caller)
-	dial := e.wire.dial
-	e.wire.dial = func(dctx context.Context, network, address string) (net.Conn, error) {
+	dial := e.transport.dial
+	e.transport.dial = func(dctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(dctx, network, address)
 		return &cancelAfter{Conn: c, text: "200 OK", cancel: func() { cancel(errLockLost) }}, err
 	}
-	e.wire.last = time.Now()
+	e.transport.last = time.Now()
 	e.Execute(ctx, aRun())
 	if kept(e) != nil {
 		t.Error("it was kept, with a deadline in the past")

@@ -32,8 +32,8 @@ func (c *openConn) Close() error {
 // app waits for their end.
 func counting(t *testing.T, e *caller) (open *atomic.Int32) {
 	open = &atomic.Int32{}
-	dial := e.wire.dial
-	e.wire.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := e.transport.dial
+	e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -80,10 +80,10 @@ func TestAConnectionThatBecomesNoisyBeforeTheMomentIsClosed(t *testing.T) {
 		close(speak)
 		awaitUnquiet(first)
 	}
-	e.wire.last = time.Now()
+	e.transport.last = time.Now()
 	wantStatus(t, e.Execute(t.Context(), r), execute.Succeeded)
 	if second := kept(e); second != nil {
-		e.wire.take().Close()
+		e.transport.take().Close()
 	}
 	if n := open.Load(); n != 0 {
 		t.Errorf("%d connections are left open", n)
@@ -102,7 +102,7 @@ func TestACanceledCallOnAKeptConnectionIsNotHeldAgainstIt(t *testing.T) {
 	})
 	e := New(config.HTTP{URL: a.URL}, Options{}).(*caller)
 	for i, want := range []execute.Status{execute.Succeeded, execute.Canceled, execute.Succeeded} {
-		e.wire.last = time.Now()
+		e.transport.last = time.Now()
 		of := ctx
 		if i == 2 {
 			of = t.Context()
@@ -112,7 +112,7 @@ func TestACanceledCallOnAKeptConnectionIsNotHeldAgainstIt(t *testing.T) {
 			t.Errorf("after call %d a connection is kept: %t", i+1, kept(e) != nil)
 		}
 	}
-	if c := e.wire.take(); c != nil {
+	if c := e.transport.take(); c != nil {
 		c.Close()
 	}
 }

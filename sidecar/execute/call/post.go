@@ -24,10 +24,10 @@ func Post(ctx context.Context, rawURL, text, version string) (code int, again ti
 	if err != nil {
 		return 0, 0, err
 	}
-	return newWire(socket, true).post(ctx, first, text, version)
+	return newTransport(socket, true).post(ctx, first, text, version)
 }
 
-func (w *wire) post(ctx context.Context, first *url.URL, text, version string) (code int, again time.Duration, err error) {
+func (w *transport) post(ctx context.Context, first *url.URL, text, version string) (code int, again time.Duration, err error) {
 	u := first
 	for hops := 0; ; hops++ {
 		h := http.Header{"User-Agent": {agent(version)}, "Content-Type": {"text/plain; charset=utf-8"}}

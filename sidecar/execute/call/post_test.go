@@ -74,7 +74,7 @@ func TestAPostDoesNotFollowOutOfTLS(t *testing.T) {
 	plain := newApp(t, nil)
 	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusTemporaryRedirect))
 	defer secure.Close()
-	w := newWire("", true)
+	w := newTransport("", true)
 	w.roots = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	u, _, _ := target(secure.URL)
 	if code, _, err := w.post(t.Context(), u, "succeeded", ""); code != 307 || err != nil || plain.count() != 0 {

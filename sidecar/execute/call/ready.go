@@ -32,7 +32,7 @@ func askURL(raw string, version string) func(context.Context) error {
 	if err != nil {
 		return func(context.Context) error { return err }
 	}
-	w := newWire(socket, false)
+	w := newTransport(socket, false)
 	return func(ctx context.Context) error {
 		u := first
 		for hops := 0; ; hops++ {
@@ -60,7 +60,7 @@ func askURL(raw string, version string) func(context.Context) error {
 }
 
 func askTCP(address string) func(context.Context) error {
-	w := newWire("", false)
+	w := newTransport("", false)
 	return func(ctx context.Context) error {
 		nc, err := w.dialURL(ctx, &url.URL{Scheme: "http", Host: address})
 		if err != nil {

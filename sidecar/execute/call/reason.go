@@ -38,7 +38,7 @@ func (a answer) reason() string {
 	case strings.HasPrefix(text, pythonTrace):
 		var last execute.LastWords
 		for line := range strings.Lines(text) {
-			last.Hear(line)
+			last.AddLine(line)
 		}
 		return last.Reason()
 	}

@@ -53,11 +53,11 @@ func TestOnlyThisMachineIsCalledUnlessTheJobAllowsMore(t *testing.T) {
 		"10.0.0.1:80": false, "192.0.2.1:443": false, "[2001:db8::1]:80": false, "[fe80::1%eth0]:80": false,
 		"[::ffff:10.0.0.1]:80": false, "0.0.0.0:80": false, "[::]:80": false, "169.254.169.254:80": false, "": false,
 	} {
-		err := newWire("", false).control(t.Context(), "tcp4", address, nil)
+		err := newTransport("", false).control(t.Context(), "tcp4", address, nil)
 		if (err == nil) != allowed || err != nil && !errors.Is(err, errNotLoopback) {
 			t.Errorf("%s: %v", address, err)
 		}
-		if err := newWire("", true).control(t.Context(), "tcp4", address, nil); err != nil {
+		if err := newTransport("", true).control(t.Context(), "tcp4", address, nil); err != nil {
 			t.Errorf("%s with allowRemote: %v", address, err)
 		}
 	}
@@ -74,8 +74,8 @@ func TestARemoteAddressIsRefusedBeforeAnyPacket(t *testing.T) {
 
 func TestANameIsCheckedByWhatItResolvesTo(t *testing.T) {
 	e := New(config.HTTP{URL: "http://app.internal:80/"}, Options{}).(*caller)
-	d := net.Dialer{ControlContext: e.wire.control, Resolver: &net.Resolver{PreferGo: true, Dial: fakeDNS(t, "192.0.2.7")}}
-	e.wire.dial = d.DialContext
+	d := net.Dialer{ControlContext: e.transport.control, Resolver: &net.Resolver{PreferGo: true, Dial: fakeDNS(t, "192.0.2.7")}}
+	e.transport.dial = d.DialContext
 	res := e.Execute(t.Context(), aRun())
 	wantStatus(t, res, execute.Failed)
 	if !errors.Is(res.Err, errNotLoopback) {
@@ -95,7 +95,7 @@ func TestHTTPSIsSpokenWithoutHTTP2(t *testing.T) {
 	a.StartTLS()
 	defer a.Close()
 	e := New(config.HTTP{URL: a.URL}, Options{}).(*caller)
-	e.wire.roots = a.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	e.transport.roots = a.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	for range 3 {
 		wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 	}
@@ -239,9 +239,9 @@ func TestABodyDoesNotFollowARedirectToAnotherHostOrOutOfTLS(t *testing.T) {
 		{secure.URL, "s3cret", false}, {secure.URL, "", true},
 	} {
 		e := New(config.HTTP{URL: c.from, Body: c.body}, Options{AllowRemote: true}).(*caller)
-		e.wire.roots = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-		dial := e.wire.dial
-		e.wire.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		e.transport.roots = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		dial := e.transport.dial
+		e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			return dial(ctx, network, strings.Replace(address, "app.example", "127.0.0.1", 1))
 		}
 		before := plain.count()
@@ -268,8 +268,8 @@ func TestTheTablesHeadersFollowARedirectOnTheSameServer(t *testing.T) {
 func TestASocketsAppMayRedirectToAPort(t *testing.T) {
 	a := newApp(t, nil)
 	e := New(config.HTTP{URL: "http://unix:/nowhere.sock:/"}, Options{}).(*caller)
-	dial := e.wire.dial
-	e.wire.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := e.transport.dial
+	e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if network != "unix" {
 			return dial(ctx, network, address)
 		}

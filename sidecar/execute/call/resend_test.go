@@ -84,13 +84,13 @@ func (k *cutter) counts() (conns, seen int) {
 func warm(t *testing.T, e *caller) {
 	t.Helper()
 	for range 2 { // the first is no frequent call yet
-		e.wire.last = time.Now()
+		e.transport.last = time.Now()
 		wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 	}
 	if kept(e) == nil {
 		t.Fatal("no connection was kept")
 	}
-	e.wire.last = time.Now()
+	e.transport.last = time.Now()
 }
 
 // cuts are the ways to break a reused connection when a request has come.
@@ -135,10 +135,10 @@ func TestABrokenReusedConnectionGetsNoSecondRequest(t *testing.T) {
 			for _, method := range []string{"POST", "GET"} {
 				k := newCutter(t, 1, cut)
 				e := New(config.HTTP{Method: method, URL: k.url, Body: body}, Options{}).(*caller)
-				e.wire.last = time.Now()
+				e.transport.last = time.Now()
 				wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 				_, before := k.counts()
-				e.wire.last = time.Now()
+				e.transport.last = time.Now()
 				res := e.Execute(t.Context(), aRun())
 				wantStatus(t, res, execute.Failed)
 				if !strings.Contains(res.Err.Error(), "may have started") {
@@ -148,7 +148,7 @@ func TestABrokenReusedConnectionGetsNoSecondRequest(t *testing.T) {
 				if conns != 1 || after-before != 1 {
 					t.Errorf("%s, %s with %d bytes: %d connections, %d requests", name, method, len(body), conns, after-before)
 				}
-				if kept(e) != nil || e.wire.often() {
+				if kept(e) != nil || e.transport.callsOften() {
 					t.Errorf("%s: connections are kept on", name)
 				}
 			}
@@ -193,7 +193,7 @@ func TestAnIdleConnectionThatTheAppClosedCostsNoTick(t *testing.T) {
 		rest := make(chan struct{}, 2)
 		k := newCutter(t, 1, func(c net.Conn, _ *bufio.Reader) int { <-rest; end(c); return 0 })
 		e := New(config.HTTP{URL: k.url, Body: "{}"}, Options{}).(*caller)
-		e.wire.last = time.Now()
+		e.transport.last = time.Now()
 		wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 		c := kept(e)
 		if c == nil {
@@ -202,7 +202,7 @@ func TestAnIdleConnectionThatTheAppClosedCostsNoTick(t *testing.T) {
 		rest <- struct{}{}
 		rest <- struct{}{}
 		awaitUnquiet(c.Conn)
-		e.wire.last = time.Now()
+		e.transport.last = time.Now()
 		wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 		if conns, seen := k.counts(); conns != 2 || seen != 2 {
 			t.Errorf("%s: %d connections, %d requests", name, conns, seen)
@@ -227,10 +227,10 @@ func TestNothingWrittenIsSentOnANewConnection(t *testing.T) {
 	if _, after := k.counts(); after-before != 1 {
 		t.Errorf("%d requests", after-before)
 	}
-	if !e.wire.often() {
+	if !e.transport.callsOften() {
 		t.Error("connections are not kept any more, though nothing was lost")
 	}
-	e.wire.take().Close()
+	e.transport.take().Close()
 }
 
 // halfWriter takes a part of what is written, then fails.
@@ -253,8 +253,8 @@ func TestOnlyAWriteOfNothingIsCertain(t *testing.T) {
 	k := newCutter(t, 9, func(net.Conn, *bufio.Reader) int { return 0 })
 	for part, want := range map[int]execute.Status{0: execute.NotStarted, 1: execute.Failed, 50: execute.Failed} {
 		e := New(config.HTTP{URL: k.url}, Options{}).(*caller)
-		dial := e.wire.dial
-		e.wire.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dial := e.transport.dial
+		e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dial(ctx, network, address)
 			return &halfWriter{c, part}, err
 		}

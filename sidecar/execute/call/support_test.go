@@ -31,7 +31,7 @@ func wantCause(t *testing.T, res execute.Result) {
 func pipeCaller(*testing.T) (*caller, chan net.Conn) {
 	server := make(chan net.Conn, 16)
 	e := New(config.HTTP{URL: "http://127.0.0.1:8080/"}, Options{}).(*caller)
-	e.wire.dial = func(context.Context, string, string) (net.Conn, error) {
+	e.transport.dial = func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		server <- theirs
 		return ours, nil
@@ -41,7 +41,7 @@ func pipeCaller(*testing.T) (*caller, chan net.Conn) {
 
 // kept is the connection that waits for the next call, nil for none.
 func kept(e *caller) *conn {
-	e.wire.mu.Lock()
-	defer e.wire.mu.Unlock()
-	return e.wire.idle
+	e.transport.mu.Lock()
+	defer e.transport.mu.Unlock()
+	return e.transport.idle
 }

@@ -72,7 +72,7 @@ type command struct {
 	rate  rate // of what all runs print
 
 	limits limits
-	untold bool // it is no run, and told of none
+	noRun  bool // it is no run, and told of none
 }
 
 // New returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
@@ -117,7 +117,7 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 		return execute.Result{Status: execute.NotStarted, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
 	}
 	env := slices.Clip(e.env)
-	if !e.untold {
+	if !e.noRun {
 		for _, f := range r.Facts() {
 			env = append(env, f.Env+"="+f.Value)
 		}
@@ -143,10 +143,10 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 	}
 	ctx, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
-	lift := e.limits.impose(cmd.Process.Pid, r.Job, kill)
+	stopLimits := e.limits.enforce(cmd.Process.Pid, r.Job, kill)
 	r.Begun()
 	canceled := endGroup(ctx, cmd.Process.Pid, e.grace)
-	lift()
+	stopLimits()
 	wait(cmd)
 	stdout.close()
 	stderr.close()
@@ -163,7 +163,7 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 		res.Status = execute.Canceled
 		res.Err = fmt.Errorf("the command was stopped: %w", cause)
 	case res.Status == execute.Failed:
-		res.Err = e.limits.blame(res.Err, cmd.ProcessState)
+		res.Err = e.limits.explainExit(res.Err, cmd.ProcessState)
 	}
 	res.Output = words
 	if res.Status != execute.Succeeded {

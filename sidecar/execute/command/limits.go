@@ -50,33 +50,33 @@ func over(what string, used, limit float64, unit string) error {
 // impose holds the command that leads the group pid to the limits. When it is over one it and all that has come of it is
 // to be killed: kill is told why. What impose returns is to be called when the group is gone, before its leader is
 // waited for.
-func (l *limits) impose(pid int, job string, kill context.CancelCauseFunc) (lift func()) {
+func (l *limits) enforce(pid int, job string, kill context.CancelCauseFunc) (stop func()) {
 	if l.Nice != 0 {
-		if err := l.standBack(pid); err != nil {
-			l.complain(job, "the command keeps the niceness of Solotick: a lower one needs CAP_SYS_NICE", err)
+		if err := l.renice(pid); err != nil {
+			l.warnOnce(job, "the command keeps the niceness of Solotick: a lower one needs CAP_SYS_NICE", err)
 		}
 	}
 	if l.Memory == 0 && l.CPU == 0 {
 		return func() {}
 	}
 	if err := l.backstop(pid); err != nil {
-		l.complain(job, "the kernel does not hold the command to its limits: it is only watched", err)
+		l.warnOnce(job, "the kernel does not hold the command to its limits: it is only watched", err)
 	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
+	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		if err := l.watch(pid, stop); err != nil {
+		if err := l.watch(pid, done); err != nil {
 			kill(err)
 		}
 	}()
 	return func() {
-		close(stop)
+		close(done)
 		<-stopped
 	}
 }
 
 // standBack adds to the niceness of the group, as nice(1) does.
-func (l *limits) standBack(pid int) error {
+func (l *limits) renice(pid int) error {
 	own, err := niceness()
 	if err != nil {
 		return err
@@ -84,6 +84,6 @@ func (l *limits) standBack(pid int) error {
 	return unix.Setpriority(unix.PRIO_PGRP, pid, min(max(own+l.Nice, -20), 19))
 }
 
-func (l *limits) complain(job, what string, err error) {
+func (l *limits) warnOnce(job, what string, err error) {
 	l.once.Do(func() { l.log.Warn(what, "job", job, "err", err) })
 }

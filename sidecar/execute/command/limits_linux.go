@@ -140,7 +140,7 @@ func (l *limits) over(tree []load) error {
 // moments were short, or the kernel was faster. Known are the time of all that was waited for, and the most that one of
 // these processes had in memory. The latter is never less than what this process had when it started the command: a
 // child begins with the memory of its parent, and the kernel counts that.
-func (l *limits) blame(err error, state *os.ProcessState) error {
+func (l *limits) explainExit(err error, state *os.ProcessState) error {
 	if state == nil {
 		return err
 	}

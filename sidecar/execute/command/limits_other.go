@@ -28,4 +28,4 @@ func (l *limits) backstop(int) error { return enforceable(l.Resources) }
 
 func (l *limits) watch(int, <-chan struct{}) error { return enforceable(l.Resources) }
 
-func (l *limits) blame(err error, _ *os.ProcessState) error { return err }
+func (l *limits) explainExit(err error, _ *os.ProcessState) error { return err }

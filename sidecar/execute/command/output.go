@@ -35,7 +35,7 @@ func (o *output) line(stream string, line []byte, cut bool) {
 		text += fmt.Sprintf("… (cut: the line is longer than %d KiB)", lineSize>>10)
 	}
 	if logged, leftOut := o.keep(text); logged {
-		o.tellOf(leftOut)
+		o.warnLeftOut(leftOut)
 		// The context of the run is not handed on: the last words of a canceled command are the most wanted.
 		o.log.LogAttrs(context.Background(), slog.LevelInfo, text, slog.String("stream", stream))
 	}
@@ -47,11 +47,11 @@ func (o *output) keep(text string) (logged bool, leftOut int) {
 	defer o.mu.Unlock()
 	o.tail.Write([]byte(text))
 	o.tail.Write([]byte{'\n'})
-	o.last.Hear(text)
+	o.last.AddLine(text)
 	return o.rate.admit(len(text), time.Now())
 }
 
-func (o *output) tellOf(leftOut int) {
+func (o *output) warnLeftOut(leftOut int) {
 	if leftOut > 0 {
 		o.log.Warn("the command prints too much for the log: lines were left out", "lines", leftOut)
 	}
@@ -59,7 +59,7 @@ func (o *output) tellOf(leftOut int) {
 
 // close tells of lines that were left out at the end.
 func (o *output) close() {
-	o.tellOf(o.rate.untold())
+	o.warnLeftOut(o.rate.takeLeftOut())
 }
 
 // words are the tail of what the command said, and what of it all tells why it failed.

@@ -15,24 +15,24 @@ const (
 	lineCost = 200
 
 	// quietTime is how long the log then leaves out every line: many short gaps would be told by as many lines.
-	quietTime = time.Second
+	muteTime = time.Second
 )
 
 // rate bounds what the runs of one job write into the log.
 type rate struct {
-	mu    sync.Mutex
-	spent int       // of logBurst, in bytes, at that time
-	at    time.Time // zero = nothing was written yet
-	quiet time.Time // until then all is left out
-	out   int       // lines that were left out, and not told of
+	mu         sync.Mutex
+	spent      int       // of logBurst, in bytes, at that time
+	at         time.Time // zero = nothing was written yet
+	mutedUntil time.Time // until then all is left out
+	leftOut    int       // lines that were left out, and not told of
 }
 
 // admit tells whether a line of so many bytes goes to the log, and how many were left out before it.
 func (r *rate) admit(size int, now time.Time) (ok bool, leftOut int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now.Before(r.quiet) {
-		r.out++
+	if now.Before(r.mutedUntil) {
+		r.leftOut++
 		return false, 0
 	}
 	if !r.at.IsZero() {
@@ -41,19 +41,19 @@ func (r *rate) admit(size int, now time.Time) (ok bool, leftOut int) {
 	r.at = now
 	if r.spent += size + lineCost; r.spent > logBurst {
 		r.spent -= size + lineCost
-		r.quiet = now.Add(quietTime)
-		r.out++
+		r.mutedUntil = now.Add(muteTime)
+		r.leftOut++
 		return false, 0
 	}
-	leftOut, r.out = r.out, 0
+	leftOut, r.leftOut = r.leftOut, 0
 	return true, leftOut
 }
 
 // untold is how many lines were left out since it was last asked, or a line was admitted.
-func (r *rate) untold() int {
+func (r *rate) takeLeftOut() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := r.out
-	r.out = 0
+	n := r.leftOut
+	r.leftOut = 0
 	return n
 }

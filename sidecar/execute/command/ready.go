@@ -15,7 +15,7 @@ import (
 // soon. Probe returns at most a second later.
 func NewReady(c config.Ready, env []string) *execute.Ready {
 	e := New(config.Exec{Command: c.Exec}, Options{Env: env}).(*command)
-	e.untold = true
+	e.noRun = true
 	e.grace = func(error) time.Duration { return 0 }
 	return &execute.Ready{Timeout: c.Timeout, Ask: func(ctx context.Context) error {
 		res := e.Execute(ctx, execute.Run{})

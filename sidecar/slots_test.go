@@ -11,10 +11,10 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-func gate(limit int) *admission { return &admission{own: map[string]bool{}, limit: limit} }
+func gate(limit int) *slots { return &slots{reservedTaken: map[string]bool{}, limit: limit} }
 
 // counts are how many places are taken, and how many wait for one.
-func (g *admission) counts() (taken, waiting int) {
+func (g *slots) counts() (taken, waiting int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.taken, len(g.waiting)
@@ -25,7 +25,7 @@ func plain(name string) *spec { return &spec{Job: config.Job{Name: name}} }
 func TestWithoutALimitNobodyWaits(t *testing.T) {
 	g := gate(0)
 	for range 3 {
-		if g.try(plain("a")) == nil {
+		if g.tryAcquire(plain("a")) == nil {
 			t.Fatal("it would have to wait")
 		}
 	}
@@ -34,12 +34,12 @@ func TestWithoutALimitNobodyWaits(t *testing.T) {
 func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(1)
-		first := g.try(plain("a"))
+		first := g.tryAcquire(plain("a"))
 		var mu sync.Mutex
 		var order []string
 		for _, name := range []string{"b", "c"} {
 			go func() {
-				p, why := g.enter(t.Context(), plain(name))
+				p, why := g.acquire(t.Context(), plain(name))
 				if why != "" {
 					t.Error(why)
 				}
@@ -47,14 +47,14 @@ func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
 				order = append(order, name)
 				mu.Unlock()
 				time.Sleep(time.Second)
-				g.leave(p)
+				g.release(p)
 			}()
 			synctest.Wait()
 		}
 		if len(order) > 0 {
 			t.Fatalf("%v came in beside the first", order)
 		}
-		g.leave(first)
+		g.release(first)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if len(order) != 2 || order[0] != "b" || order[1] != "c" {
@@ -69,14 +69,14 @@ func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
 func TestWhoGivesUpHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(1)
-		first := g.try(plain("a"))
+		first := g.tryAcquire(plain("a"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if p, why := g.enter(ctx, plain("b")); p != nil || why != noSlot {
+		if p, why := g.acquire(ctx, plain("b")); p != nil || why != noSlot {
 			t.Errorf("got in %v, why %q, want no_slot", p != nil, why)
 		}
-		g.leave(first)
-		if g.try(plain("c")) == nil {
+		g.release(first)
+		if g.tryAcquire(plain("c")) == nil {
 			t.Error("the slot is still taken")
 		}
 	})
@@ -85,26 +85,26 @@ func TestWhoGivesUpHoldsNothing(t *testing.T) {
 func TestAReservedJobHasASlotOfItsOwn(t *testing.T) {
 	g := gate(1)
 	reserved := &spec{Job: config.Job{Name: "r", Reserved: true}}
-	shared := g.try(plain("a"))
-	own := g.try(reserved)
+	shared := g.tryAcquire(plain("a"))
+	own := g.tryAcquire(reserved)
 	if own == nil {
 		t.Fatal("the reserved job has to wait for another")
 	}
-	if g.try(reserved) != nil {
+	if g.tryAcquire(reserved) != nil {
 		t.Error("a second run has one too")
 	}
-	g.leave(shared)
-	second := g.try(reserved)
+	g.release(shared)
+	second := g.tryAcquire(reserved)
 	if second == nil {
 		t.Error("a second run has no slot although one is free")
 	}
-	if g.try(plain("b")) != nil {
+	if g.tryAcquire(plain("b")) != nil {
 		t.Error("more slots than one besides the reserved one")
 	}
-	g.leave(own)
-	g.leave(second)
-	if g.taken != 0 || len(g.own) != 0 {
-		t.Errorf("taken %d, own %v at the end", g.taken, g.own)
+	g.release(own)
+	g.release(second)
+	if g.taken != 0 || len(g.reservedTaken) != 0 {
+		t.Errorf("taken %d, own %v at the end", g.taken, g.reservedTaken)
 	}
 }
 
@@ -112,13 +112,13 @@ func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(2)
 		g.setUnready("starting")
-		if g.try(&spec{Job: config.Job{Name: "r", Reserved: true}}) != nil {
+		if g.tryAcquire(&spec{Job: config.Job{Name: "r", Reserved: true}}) != nil {
 			t.Error("a reserved job is")
 		}
 		var in atomic.Int32
 		for range 3 {
 			go func() {
-				if p, _ := g.enter(t.Context(), plain("a")); p != nil {
+				if p, _ := g.acquire(t.Context(), plain("a")); p != nil {
 					in.Add(1)
 				}
 			}()
@@ -142,22 +142,22 @@ func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 
 func TestRoomIsWhatWouldBeLetIn(t *testing.T) {
 	g := gate(0)
-	if n := g.room(); n < 1<<40 {
+	if n := g.free(); n < 1<<40 {
 		t.Errorf("%d without a limit", n)
 	}
 	g.setLimit(3)
-	g.try(plain("a"))
-	if n := g.room(); n != 2 {
+	g.tryAcquire(plain("a"))
+	if n := g.free(); n != 2 {
 		t.Errorf("%d, want 2", n)
 	}
 	g.setLimit(1)
-	g.try(&spec{Job: config.Job{Name: "r", Reserved: true}})
-	if n := g.room(); n != 0 {
+	g.tryAcquire(&spec{Job: config.Job{Name: "r", Reserved: true}})
+	if n := g.free(); n != 0 {
 		t.Errorf("%d when it is full", n)
 	}
 	g.setLimit(3)
 	g.setUnready("starting")
-	if n := g.room(); n != 0 {
+	if n := g.free(); n != 0 {
 		t.Errorf("%d while the app is not ready", n)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // its pauses are read at each look. Such a replica goes by what it heard last while Redis is away, as it goes on firing.
 
 // readHolds reads the pauses of the jobs that run on every replica.
-func readHolds(ctx context.Context, store *service.Store, jobs roster) {
+func readPauses(ctx context.Context, store *service.Store, jobs roster) {
 	var names []string
 	for name, j := range jobs {
 		if sp := j.now(); sp != nil && !sp.claims() {
@@ -25,31 +25,31 @@ func readHolds(ctx context.Context, store *service.Store, jobs roster) {
 		return
 	}
 	for _, name := range names {
-		jobs[name].hold(states[name])
+		jobs[name].setPauses(states[name])
 	}
 }
 
 // hold records which pauses a job has.
-func (j *job) hold(state service.JobState) {
-	var holds []service.Pause
+func (j *job) setPauses(state service.JobState) {
+	var pauses []service.Pause
 	for _, p := range []*service.Pause{state.Paused, state.PausedAll} {
 		if p != nil {
-			holds = append(holds, *p)
+			pauses = append(pauses, *p)
 		}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.holds = holds
+	j.pauses = pauses
 }
 
 // heldBack tells whether a pause keeps this replica from firing the wake's tick without a claim.
-func (w *wake) heldBack() bool {
+func (w *wake) isPaused() bool {
 	if w.spec.claims() {
 		return false
 	}
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
-	for _, p := range w.job.holds {
+	for _, p := range w.job.pauses {
 		if p.Until.IsZero() || w.tick.Before(p.Until) {
 			return true
 		}

@@ -11,7 +11,7 @@ import (
 
 // standing is how the replica stands with Redis, for the log, the metrics and the readiness. The looker's alone, except where a
 // field says otherwise.
-type standing struct {
+type redisStatus struct {
 	store   *service.Store
 	log     *slog.Logger
 	metrics *metrics
@@ -25,14 +25,14 @@ type standing struct {
 }
 
 // answered says when Redis is of no use, and when it is again. True when it has come: back, or for the first time.
-func (s *standing) answered(err error) (came bool) {
+func (s *redisStatus) answered(err error) (came bool) {
 	came = err == nil && (!s.up || !s.answeredOnce.Load())
 	switch {
 	case err == nil && !s.up:
 		s.log.Info("Redis answers")
-		s.trouble.over()
+		s.trouble.clear()
 	case err != nil:
-		s.trouble.tell(s.log, diagnosis.Of(err))
+		s.trouble.report(s.log, diagnosis.Of(err))
 	}
 	s.up = err == nil
 	s.metrics.redisUp.Set(0)
@@ -43,18 +43,18 @@ func (s *standing) answered(err error) (came bool) {
 }
 
 // registered says when Redis answers and takes no jobs, and when it takes them again: it is a replica, or its user may not write.
-func (s *standing) registered(ctx context.Context, refused string, err error) {
+func (s *redisStatus) registered(ctx context.Context, refused string, err error) {
 	switch {
 	case err != nil:
-		s.trouble.tell(s.log, diagnosis.Of(err), "job", refused)
+		s.trouble.report(s.log, diagnosis.Of(err), "job", refused)
 	case ctx.Err() == nil && s.trouble.says != "":
 		s.log.Info("Redis takes the jobs")
-		s.trouble.over()
+		s.trouble.clear()
 	}
 }
 
 // checkFitness says what is wrong with the Redis that has come: it may be another one than before.
-func (s *standing) checkFitness(ctx context.Context) {
+func (s *redisStatus) checkFitness(ctx context.Context) {
 	problems, err := s.store.CheckServer(ctx)
 	if err != nil {
 		s.log.Warn("Redis could not be checked", "err", err)
@@ -77,7 +77,7 @@ const (
 
 // announce says once that the replica takes ticks. If Redis has not answered before, or has not taken the replica's first
 // registration, announce says once that the replica waits for Redis.
-func (s *standing) announce() {
+func (s *redisStatus) announce() {
 	switch ready := s.answeredOnce.Load() && !s.timers.bornAt().IsZero(); {
 	case ready && s.announced != taking:
 		s.announced = taking

@@ -49,10 +49,10 @@ var (
 
 // unsentError is a failure from before the first byte of the request was handed to the kernel: the job certainly never
 // began.
-type unsentError struct{ err error }
+type notSentError struct{ err error }
 
-func (e *unsentError) Error() string { return e.err.Error() }
-func (e *unsentError) Unwrap() error { return e.err }
+func (e *notSentError) Error() string { return e.err.Error() }
+func (e *notSentError) Unwrap() error { return e.err }
 
 // answer is a whole answer; code is 0 when not even a status line came.
 type answer struct {
@@ -79,21 +79,21 @@ func (a answer) location(from *url.URL) *url.URL {
 }
 
 // wire carries the calls of one job. It holds at most one idle connection.
-type wire struct {
+type transport struct {
 	socket      string // path of the unix socket that plain http://localhost stands for; "" = none
 	allowRemote bool
 	admin       netip.AddrPort // of the replica, and not to be called; zero = none
 	roots       *x509.CertPool // nil = those of the system
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 
-	mu     sync.Mutex
-	last   time.Time // begin of the last call
-	idle   *conn
-	burned bool // a kept connection once broke without an answer: keep none any more
+	mu       sync.Mutex
+	last     time.Time // begin of the last call
+	idle     *conn
+	keepNone bool // a kept connection once broke without an answer: keep none any more
 }
 
-func newWire(socket string, allowRemote bool) *wire {
-	w := &wire{socket: socket, allowRemote: allowRemote}
+func newTransport(socket string, allowRemote bool) *transport {
+	w := &transport{socket: socket, allowRemote: allowRemote}
 	d := &net.Dialer{ControlContext: w.control}
 	if !allowRemote {
 		d.KeepAlive = -1 // probes find dead networks; a loopback has none, and each probe setting is a system call
@@ -104,7 +104,7 @@ func newWire(socket string, allowRemote bool) *wire {
 
 // control refuses what is not on this machine. It runs on each resolved address just before the connect, so neither a
 // name that resolves elsewhere nor a redirect gets around it.
-func (w *wire) control(_ context.Context, network, address string, _ syscall.RawConn) error {
+func (w *transport) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	switch {
 	case network == "unix":
@@ -122,13 +122,13 @@ func (w *wire) control(_ context.Context, network, address string, _ syscall.Raw
 
 // isAdmin tells whether an address is the replica's own admin address. The unspecified one leads to this machine, too, and so
 // does ::1 in any zone.
-func (w *wire) isAdmin(ap netip.AddrPort) bool {
+func (w *transport) isAdmin(ap netip.AddrPort) bool {
 	at, own := ap.Addr().Unmap().WithZone(""), w.admin.Addr().Unmap().WithZone("")
 	return w.admin.IsValid() && ap.Port() == w.admin.Port() && (at == own || at.IsUnspecified())
 }
 
 // moment is what the caller has to say about the begin of a call: when it may be, and that it was.
-type moment struct {
+type beginning struct {
 	await func(context.Context) error // returns when the first byte may be sent, or why it may not
 	sent  func()                      // the request, or a part of it, is on its way
 }
@@ -136,11 +136,11 @@ type moment struct {
 // call writes the request once and reads the answer. When keep is set the connection may come from the last call and
 // be kept for the next one. The connection is there before the moment is waited for. An error that is no unsentError
 // leaves open whether the job began.
-func (w *wire) call(ctx context.Context, req *http.Request, keep bool, m moment) (answer, error) {
+func (w *transport) call(ctx context.Context, req *http.Request, keep bool, m beginning) (answer, error) {
 	req.Close = !keep
 	var raw bytes.Buffer
 	if err := req.Write(&raw); err != nil {
-		return answer{}, &unsentError{err}
+		return answer{}, &notSentError{err}
 	}
 	var kept, c *conn
 	var err error
@@ -149,19 +149,19 @@ func (w *wire) call(ctx context.Context, req *http.Request, keep bool, m moment)
 	}
 	if kept == nil {
 		if c, err = w.connect(ctx, req.URL); err != nil {
-			return answer{}, &unsentError{err}
+			return answer{}, &notSentError{err}
 		}
 	}
 	if err := m.await(ctx); err != nil {
 		cmp.Or(kept, c).Close()
-		return answer{}, &unsentError{err}
+		return answer{}, &notSentError{err}
 	}
 	if kept != nil {
-		if quiet(kept.Conn) {
+		if isIdle(kept.Conn) {
 			a, err := w.exchange(ctx, kept, req, raw.Bytes(), m.sent)
-			if _, unsent := errors.AsType[*unsentError](err); !unsent {
+			if _, unsent := errors.AsType[*notSentError](err); !unsent {
 				if err != nil && a.code == 0 && ctx.Err() == nil {
-					w.burn() // this app and our idleLimit do not go together
+					w.stopKeeping() // this app and our idleLimit do not go together
 				}
 				return a, err
 			}
@@ -169,14 +169,14 @@ func (w *wire) call(ctx context.Context, req *http.Request, keep bool, m moment)
 			kept.Close()
 		}
 		if c, err = w.connect(ctx, req.URL); err != nil {
-			return answer{}, &unsentError{err}
+			return answer{}, &notSentError{err}
 		}
 	}
 	return w.exchange(ctx, c, req, raw.Bytes(), m.sent)
 }
 
 // connect makes a connection that is ready for a request.
-func (w *wire) connect(ctx context.Context, u *url.URL) (*conn, error) {
+func (w *transport) connect(ctx context.Context, u *url.URL) (*conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout,
 		fmt.Errorf("no connection within %s", connectTimeout))
 	defer cancel()
@@ -200,7 +200,7 @@ func (w *wire) connect(ctx context.Context, u *url.URL) (*conn, error) {
 	return c, nil
 }
 
-func (w *wire) dialURL(ctx context.Context, u *url.URL) (net.Conn, error) {
+func (w *transport) dialURL(ctx context.Context, u *url.URL) (net.Conn, error) {
 	if w.socket != "" && u.Scheme == "http" && u.Host == "localhost" {
 		return w.dial(ctx, "unix", w.socket)
 	}
@@ -224,7 +224,7 @@ func (w *wire) dialURL(ctx context.Context, u *url.URL) (net.Conn, error) {
 
 // exchange is one request and one answer on c, which it keeps or closes. The request is written whole before the answer
 // is looked for: the bodies of a table are small, and fit in the buffers of a socket.
-func (w *wire) exchange(ctx context.Context, c *conn, req *http.Request, raw []byte, sent func()) (a answer, err error) {
+func (w *transport) exchange(ctx context.Context, c *conn, req *http.Request, raw []byte, sent func()) (a answer, err error) {
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	clean := false
 	defer func() {
@@ -239,7 +239,7 @@ func (w *wire) exchange(ctx context.Context, c *conn, req *http.Request, raw []b
 	c.left = maxHeader
 	n, werr := c.Write(raw)
 	if werr != nil && n == 0 {
-		return a, &unsentError{werr}
+		return a, &notSentError{werr}
 	}
 	sent()
 	// The rest of a request may be refused while the answer (413, say) is there already.

@@ -29,9 +29,9 @@ func BenchmarkToTheApp(b *testing.B) {
 				toTheApp(b, n, func(url string) func() {
 					e := New(config.HTTP{URL: url, Body: "{}"}, Options{}).(*caller)
 					return func() {
-						e.wire.mu.Lock()
-						e.wire.last = last()
-						e.wire.mu.Unlock()
+						e.transport.mu.Lock()
+						e.transport.last = last()
+						e.transport.mu.Unlock()
 						if res := e.Execute(context.Background(), aRun()); res.Status != execute.Succeeded {
 							b.Error(res.Err)
 						}
