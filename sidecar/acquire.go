@@ -25,8 +25,8 @@ type claimer struct {
 	record    *recorder
 }
 
-// acquire races for the tick, while it is worth firing. It returns the right to fire it, or why this replica is not the one. With
-// neither, the wake has to go back to the gate.
+// acquire races for the tick while it is worth firing. It returns the right to fire it, or why this replica does not
+// fire it. If it returns neither, the wake has to pass the gate again.
 func (c *claimer) acquire(w *wake) (*held, skip) {
 	if !w.spec.claims() {
 		if !w.startUnclaimed() {
@@ -56,14 +56,16 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 	return &held{lease: l, run: l.Run(), token: l.Token}, skip{}
 }
 
-// looksFirst tells whether a wake that has no place asks Redis all the same, once: what is in the way of its tick may be what
-// has the place, and is told to end or made to count only by a question that comes while it is there.
+// asksWithoutSlot tells whether a wake without a slot asks Redis all the same, once. The run in the way of its tick
+// may be the one that holds the slot. A question that comes while that run lasts ends it, or has the tick counted as
+// overlapped.
 func (w *wake) asksWithoutSlot() bool {
 	return !w.asked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
 }
 
-// look asks whether something is in the way of a tick for which there is no place. It returns why the tick is settled, or that nobody
-// could tell while it was worth firing; nothing when the wake is to wait for a place.
+// askWithoutSlot asks whether a run is in the way of a tick for which there is no slot. It returns why the tick is
+// settled, or that Redis gave no answer while the tick was worth firing. It returns nothing if the wake has to wait
+// for a slot.
 func (c *claimer) askWithoutSlot(w *wake) skip {
 	missing := c.slots.missing()
 	ctx, stop := c.whileWorth(w)
@@ -85,9 +87,9 @@ func (c *claimer) askWithoutSlot(w *wake) skip {
 	return c.refused(w, a, err)
 }
 
-// untilRedis waits until a wake's tick is due on Redis' clock, which may be behind, or its job is changed. It looks at the clock
-// again and again, since it may be set right, and leaves its place to others meanwhile. It returns superseded or draining; nothing
-// when the wake is to ask again.
+// untilRedis waits until a wake's tick is due on Redis' clock, which may be behind, or until its job is changed. It
+// looks at that clock again and again, since an operator may set it, and leaves its slot to others meanwhile. It
+// returns superseded or draining; nothing if the wake has to ask again.
 func (c *claimer) untilRedis(w *wake) skip {
 	if w.slot != nil {
 		c.slots.release(w.slot)
@@ -110,7 +112,7 @@ func (c *claimer) untilRedis(w *wake) skip {
 	}
 }
 
-// ask puts the question, anew when the ticks before this one were not those that this replica knew of.
+// ask sends the claim. It asks anew if the ticks before this one were not those that this replica knew.
 func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a lock.Answer, err error) {
 	if err := c.ensureRegistered(ctx, w); err != nil {
 		return nil, a, err
@@ -124,7 +126,7 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 		if l, a, err = c.store.Locks.Acquire(ctx, q); err == nil && w.observe(a) {
 			c.nudges.nudge() // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
 		}
-		if err == nil && a.Code == lock.Stale { // too late; or Redis' clock was set, and the claim said until when by the old one
+		if err == nil && a.Code == lock.Stale { // too late, or Redis' clock was set after q.Until was made
 			if !pause(ctx, staleRetry) {
 				return nil, a, context.Cause(ctx)
 			}
@@ -143,7 +145,8 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 // staleRetry is how soon a claim is made again that came too late by Redis' clock.
 const staleRetry = 50 * time.Millisecond
 
-// introduce makes the wake's job known to Redis before it is first asked for: what was missed is told by that.
+// ensureRegistered makes the wake's job known to Redis before its first claim: Redis counts missed ticks from then
+// on.
 func (c *claimer) ensureRegistered(ctx context.Context, w *wake) error {
 	for !w.job.isKnown() {
 		if err := c.registrar.register(ctx, w.job); err != nil && !pause(ctx, lookEvery/4) {
@@ -153,8 +156,8 @@ func (c *claimer) ensureRegistered(ctx context.Context, w *wake) error {
 	return nil
 }
 
-// whileWorth is a context for as long as a wake's tick is worth firing by its job, which has not changed, on a replica that
-// takes ticks.
+// whileWorth returns a context that lasts while the wake's tick is worth firing, its job has not changed, and the
+// replica takes ticks.
 func (c *claimer) whileWorth(w *wake) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.accepting)
 	stop := context.AfterFunc(w.spec.life, cancel)
@@ -200,10 +203,10 @@ func refusal(w *wake, a lock.Answer) reason {
 	return firedElsewhere
 }
 
-// by names who was there first, where Redis knows.
+// by names the replica that was there first, where Redis knows it.
 func (c *claimer) by(a lock.Answer) []slog.Attr {
 	switch {
-	case a.Holder == "", a.Code == lock.Gone: // of a due member it does not know who has it
+	case a.Holder == "", a.Code == lock.Gone: // Redis does not know who has the due member
 		return nil
 	case a.Holder == c.replica:
 		return []slog.Attr{slog.String("by", "this replica, in an earlier wake")}
@@ -215,10 +218,12 @@ func (c *claimer) by(a lock.Answer) []slog.Attr {
 func (c *claimer) claim(w *wake) lock.Claim {
 	sp := w.spec
 	q := lock.Claim{
-		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: uuid.NewString(), Replica: c.replica, TTL: sp.Lock.TTL,
-		Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period, Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
+		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: uuid.NewString(), Replica: c.replica,
+		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period,
+		Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
 		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
-		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint, CheckFirst: w.yields, Member: w.member,
+		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint,
+		CheckFirst: w.yields, Member: w.member,
 	}
 	if w.member != "" {
 		return q
@@ -238,7 +243,8 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	return q
 }
 
-// addOlder has the claim of a tick make those due that nobody fired before it, and this one after them.
+// addOlder adds the ticks to a claim that no replica fired before it. Redis then makes them due, and the claimed tick
+// after them.
 func (c *claimer) addOlder(q *lock.Claim, sp *spec, known *ticks) {
 	if known.ledgerTick.IsZero() {
 		return

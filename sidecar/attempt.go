@@ -17,8 +17,8 @@ type runner struct {
 	record           *recorder
 }
 
-// attempts runs the job, again when it failed and the table says so, as long as ctx lasts: under the same lock, on the
-// same replica. The timeout is each attempt's own.
+// attempts runs the job, and again if it failed and the table has a retry, as long as ctx lasts. All attempts have
+// the same lock and the same replica; each has the whole timeout.
 func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 	var start time.Time // zero = the job never began
 	for n := 0; ; n++ {
@@ -41,17 +41,17 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 	}
 }
 
-// attempt runs the job once. At the last moment it asks the lease, and not the context alone, whether the job may begin:
-// in a process that stood still the lease's end may be known to nobody yet.
+// attempt runs the job once. At the last moment it asks the lease itself whether the job may begin. If the process
+// stood still, the lease may have ended before ctx.
 func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	early := min(max(0, w.due.Sub(r.clock.Now())), ahead) // that the claim is ahead of its tick is not the job's to pay for
+	early := min(max(0, w.due.Sub(r.clock.Now())), ahead) // the wait until the tick does not count to the timeout
 	ctx, cancel := context.WithTimeoutCause(ctx, early+w.spec.Timeout, errTimeout)
 	defer cancel()
 	result := w.spec.executor.Execute(ctx, execute.Run{
-		Service: r.service, Job: w.spec.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token, Replica: r.replica,
-		Kind: w.kind, Key: w.key(),
+		Service: r.service, Job: w.spec.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token,
+		Replica: r.replica, Kind: w.kind, Key: w.key(),
 		Await: func(ctx context.Context) {
 			r.clock.sleep(ctx, w.due)
 			if !h.Trusted() {
@@ -73,14 +73,15 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 // the last one.
 func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Duration, bool) {
 	sp, result := w.spec, e.result
-	if n >= sp.Retry.Limit || e.outcome != failed && e.outcome != timedOut || !sp.mayRepeat(result) || ctx.Err() != nil {
+	mayRetry := e.outcome == failed || e.outcome == timedOut
+	if n >= sp.Retry.Limit || !mayRetry || !sp.mayRepeat(result) || ctx.Err() != nil {
 		return 0, false
 	}
 	wait := sp.Retry.Backoff
 	for range n {
 		wait = min(2*wait, sp.Retry.MaxBackoff)
 	}
-	wait = wait/2 + rand.N(wait/2+1) // so that what failed together is not tried again together
+	wait = wait/2 + rand.N(wait/2+1) // jobs that failed together are not tried again together
 	if wait >= result.RetryAfter {
 		return wait, true
 	}
@@ -88,8 +89,8 @@ func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Du
 	return result.RetryAfter, next.IsZero() || r.clock.Now().Add(result.RetryAfter).Before(next)
 }
 
-// repeats tells whether an attempt that failed so may be made again: of an answer the table says so. What may have run
-// although no answer came, or one that broke off, is not run again, unless the job allows that.
+// mayRepeat tells whether an attempt that failed may be made again. If the app answered, the table decides. If no
+// answer came, or it broke off, the job may have run: then only the job's guarantee may allow a repetition.
 func (sp *spec) mayRepeat(r execute.Result) bool {
 	switch {
 	case sp.Exec != nil, r.Status == execute.NotStarted:

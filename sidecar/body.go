@@ -8,13 +8,13 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-// An app may refuse an Idempotency-Key that comes again with another body, so the key changes with the body. If the table has
-// changed the body before a run takes over a tick, the digest of the new body follows the tick. In the key of a due member, the
-// digest after a tilde tells with which body the tick was first sent.
+// firstBody precedes, in the key of a due member, the digest of the body with which its tick was first sent. An app may
+// refuse an Idempotency-Key that comes again with another body, so the key changes with the body. If the table has
+// changed the body before a run takes over a tick, the digest of the new body follows the tick.
 const firstBody = "~"
 
-// body is the digest of the job's body; "" for a command. The digest goes to Redis, and a body may hold a secret: sixteen bits
-// are enough to tell two tables apart, and too few to confirm a guess.
+// body is the digest of the job's body; "" for a command. The digest goes to Redis, and a body may hold a secret.
+// Sixteen bits tell two tables apart, but confirm no guess.
 func (sp *spec) body() string {
 	if sp.HTTP == nil || isTimer(sp.Name) { // a timer that has begun is not changed
 		return ""

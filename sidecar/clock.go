@@ -10,19 +10,21 @@ import (
 )
 
 const (
-	// glance bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed within it.
+	// clockCheckEvery bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed
+	// within it.
 	clockCheckEvery = time.Second
-	// last is what is left to one precise sleep before a tick: Go's timers go off up to a millisecond late.
+	// preciseWindow is how long before a tick the precise sleep begins: Go's timers go off up to a millisecond late.
 	preciseWindow = 2 * time.Millisecond
 )
 
-// clock is the cluster clock: the time on which ticks come, the same on all replicas. It is what Redis' TIME has reached
-// for certain, by the bounds that round trips give, so that no job starts before its tick, going on by our own clock
-// while Redis is away. It is our own clock before Redis ever answered, beyond service.MaxOffset, and for `clock: local`.
+// clock is the cluster clock: ticks come by it, at the same time on all replicas. It shows the time that Redis' clock
+// has certainly reached, by the bounds of the round trips, so that no job starts before its tick. While Redis is
+// away, the replica's own clock carries it on. It is the replica's own clock before Redis has answered, if the two
+// differ by more than service.MaxOffset, and with `clock: local`.
 type clock struct {
 	wall         func() time.Time         // this machine's
-	redis        func() (time.Time, bool) // what Redis' clock has reached; nil for `clock: local`
-	steady       func() (time.Time, bool) // the same, but for steps that have not lasted yet
+	redis        func() (time.Time, bool) // the time that Redis' clock has reached; nil for `clock: local`
+	steady       func() (time.Time, bool) // the same, without steps that have not lasted yet
 	unchecked    func() (time.Time, bool) // Redis' clock, also where it is not believed
 	preciseSleep func(time.Duration)      // sleeps for at most `last`, precisely
 
@@ -49,7 +51,7 @@ func (c *clock) Now() time.Time {
 	return at
 }
 
-// wild tells whether Redis' time is too far off to be believed.
+// offsetTooLarge tells whether Redis' time differs too much from this replica's to be believed.
 func (c *clock) offsetTooLarge() bool {
 	d, ok := c.offset()
 	return ok && d.Abs() > service.MaxOffset
@@ -67,8 +69,8 @@ func (c *clock) offset() (time.Duration, bool) {
 	return at.Sub(c.wall().Round(0)), true
 }
 
-// slower is the time on the slower of the cluster clock and Redis': a tick that Redis calls early is worth firing for as
-// long after that.
+// slower is the time on the slower one of the cluster clock and Redis' clock. A tick that is early for Redis stays
+// worth firing by Redis' clock.
 func (c *clock) slower() time.Time {
 	now := c.Now()
 	if at, ok := c.unchecked(); ok && at.Before(now) {
@@ -77,8 +79,8 @@ func (c *clock) slower() time.Time {
 	return now
 }
 
-// onRedis is an instant of the cluster clock on Redis' clock: the same, except where Redis' is ahead and not believed. Where it
-// is behind, a tick is worth firing until Redis' clock has come there.
+// onRedis translates an instant of the cluster clock to Redis' clock. The two differ only if Redis' clock is ahead
+// and not believed. If it is behind, a tick is worth firing until Redis' clock has reached the end.
 func (c *clock) onRedis(t time.Time) time.Time {
 	at, ok := c.unchecked()
 	if ahead := at.Sub(c.Now()); ok && ahead > time.Second {
@@ -111,7 +113,7 @@ func (c *clock) sleep(ctx context.Context, t time.Time) bool {
 	}
 }
 
-// run calls what is due until ctx ends.
+// run calls the functions of due timers until ctx ends.
 func (c *clock) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := clockCheckEvery
@@ -152,7 +154,7 @@ func (c *clock) alive() bool {
 	return time.Since(c.checked) < 10*clockCheckEvery
 }
 
-// timer is what AfterFunc makes.
+// timer is made by AfterFunc.
 type timer struct {
 	clock *clock
 	fn    func()

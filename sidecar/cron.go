@@ -13,11 +13,11 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// cron wakes the jobs on their ticks. No other file knows gocron, nor the clock that gocron asks for. Its methods are called
-// with Sidecar.swapping held, and it alone writes its fields.
+// cron wakes the jobs on their ticks. No other file knows gocron, nor the clock that gocron asks for. Its methods are
+// called with Sidecar.swapping held, and it alone writes its fields.
 //
-// Jobs that come due at the same instants share a group, and a group is one job of gocron: a thousand jobs on one second are one
-// timer and one wake. A reload moves jobs between groups and leaves the timers of all others alone.
+// Jobs that come due at the same instants share a group. A group is one job of gocron, so a thousand jobs on one
+// second need one timer and one wake. A reload moves jobs between groups and leaves all other timers alone.
 type cron struct {
 	wake      func(job string)
 	log       *slog.Logger
@@ -39,7 +39,8 @@ type group struct {
 
 // start wakes jobs from now on.
 func (c *cron) start(clock *clock, jobs map[string]*job) error {
-	of, err := gocron.NewScheduler(gocron.WithClock(gocronClock{clockwork.NewRealClock(), clock}), gocron.WithLocation(time.UTC))
+	cluster := gocronClock{clockwork.NewRealClock(), clock}
+	of, err := gocron.NewScheduler(gocron.WithClock(cluster), gocron.WithLocation(time.UTC))
 	if err != nil {
 		return fmt.Errorf("making the scheduler: %w", err)
 	}
@@ -51,14 +52,14 @@ func (c *cron) start(clock *clock, jobs map[string]*job) error {
 	return nil
 }
 
-// stop wakes nobody any more.
+// stop ends the wakes.
 func (c *cron) stop() {
 	if err := c.scheduler.Shutdown(); err != nil {
 		c.log.Warn("the scheduler did not stop cleanly", "err", err)
 	}
 }
 
-// runs tells whether it has started.
+// started tells whether start was called.
 func (c *cron) started() bool { return c.scheduler != nil }
 
 // retime wakes a job on the ticks that it has now.
@@ -98,7 +99,7 @@ func (c *cron) leave(job string) {
 	c.disarm(g)
 }
 
-// rearm arms all timers for the first instants from now on. gocron does not: what it has armed stays armed.
+// rearm arms all timers for the first instants from now on. gocron leaves an armed timer as it is.
 func (c *cron) rearm() {
 	for _, g := range c.groups {
 		c.disarm(g)
@@ -114,7 +115,8 @@ func (c *cron) arm(g *group) {
 		return
 	}
 	for _, name := range g.names() {
-		c.log.Error("a job has no timer: its ticks are taken late, and of those a second apart only some", "job", name, "err", err)
+		c.log.Error("a job has no timer: its ticks are taken late, and of those a second apart only some",
+			"job", name, "err", err)
 	}
 }
 
@@ -128,7 +130,7 @@ func (c *cron) disarm(g *group) {
 	g.timer = uuid.Nil
 }
 
-// wakeAll is what gocron calls.
+// wakeAll is called by gocron.
 func (c *cron) wakeAll(g *group) {
 	for _, name := range g.names() {
 		c.wake(name)
@@ -155,8 +157,8 @@ func (g *group) names() []string {
 	return slices.AppendSeq(make([]string, 0, len(g.jobs)), maps.Keys(g.jobs))
 }
 
-// instants stands for those at which a job comes due. Where they depend on the job's name, by jitter or an H in its schedule,
-// no other job has the same.
+// instants is a key for the instants at which a job comes due. If they depend on the job's name, by jitter or an H in
+// its schedule, no other job has the same key.
 func (sp *spec) instants() string {
 	if sp.Jitter > 0 || sp.Schedule.ByName() {
 		return sp.Fingerprint + " " + sp.Name
@@ -186,10 +188,11 @@ func (gocronTimer) Chan() <-chan time.Time { return nil }
 // crontab is a series as gocron asks for it.
 type crontab struct{ *series }
 
-// never stands for "no more ticks" towards gocron, which takes a zero Time for one that has passed and asks on for ever.
+// never tells gocron that there are no more ticks. gocron takes a zero Time for one that has passed, and would ask on
+// for ever.
 var never = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Next implements gocron.Cron with the instants at which jobs are to be woken.
+// Next implements gocron.Cron with the instants at which a timer wakes its jobs.
 func (s crontab) Next(last time.Time) time.Time {
 	if !last.Before(never) {
 		return last.Add(time.Hour) // gocron also asks on while it knows the answer already
@@ -200,8 +203,8 @@ func (s crontab) Next(last time.Time) time.Time {
 	}
 	next := s.due(tick).Add(-ahead)
 	if next.Truncate(time.Second).Equal(last.Truncate(time.Second)) {
-		// gocron takes two instants that read the same, to the second, for the two sides of the autumn change, and passes
-		// over the later one. So they read differently.
+		// gocron takes two instants that read the same to the second for the two sides of the autumn change. It drops
+		// the later one. So they have to read differently.
 		next = next.In(time.FixedZone("", 3600))
 		if last.Location() != time.UTC {
 			next = next.UTC()

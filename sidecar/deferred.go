@@ -7,10 +7,10 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// deferred are the due members that this replica is busy with, or leaves alone for a while. Looks, fires and nudges use it at the
-// same time.
+// deferred are the due members that this replica is busy with, or leaves alone for a while. Looks, fires and nudges
+// use it concurrently.
 type deferred struct {
-	runs *sync.WaitGroup // what is under way beside the looks
+	runs *sync.WaitGroup // the fires, and the goroutines of once
 
 	mu          sync.Mutex
 	busy        map[string]bool
@@ -18,7 +18,7 @@ type deferred struct {
 	resumptions int
 }
 
-// leftAlone is a member that is left alone.
+// deferral says until when the replica leaves a member alone.
 type deferral struct {
 	job   string
 	until time.Time // on this machine's clock
@@ -28,7 +28,7 @@ func newDeferred(runs *sync.WaitGroup) *deferred {
 	return &deferred{runs: runs, busy: map[string]bool{}, until: map[string]deferral{}}
 }
 
-// begin makes the caller the one who is busy with a member, until done is called. Not ok while somebody else is.
+// begin marks a member as busy until done is called. Not ok if it is marked already.
 func (d *deferred) begin(member string) (done func(), ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,8 +43,8 @@ func (d *deferred) begin(member string) (done func(), ok bool) {
 	}, true
 }
 
-// beside does something about a due member beside the looks, unless something is being done about it here: thousands that
-// are too late, a round trip each, would hold up the one behind them that is not.
+// once runs do in a goroutine, unless this replica is busy with the member already. Each do takes a round trip:
+// thousands of members that are too late must not hold up the next one.
 func (d *deferred) once(member string, do func()) {
 	done, ok := d.begin(member)
 	if !ok {
@@ -56,22 +56,22 @@ func (d *deferred) once(member string, do func()) {
 	})
 }
 
-// leave has a member of a job left alone until then.
+// deferUntil leaves a member of a job alone until an instant.
 func (d *deferred) deferUntil(member, job string, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.until[member] = deferral{job, until}
 }
 
-// heard is how often somebody has resumed something so far.
+// resumptionCount is the number of resumptions that this replica has heard of so far.
 func (d *deferred) resumptionCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.resumptions
 }
 
-// leaveInPause is leave for a member that met with a pause, except when somebody has resumed something since heard was asked: that
-// nudge came too early to find the member left alone.
+// deferPaused defers a member that met a pause, unless an operator has resumed a job since resumptionCount was
+// before. In that case the nudge came before the member was deferred, and could not end the deferral.
 func (d *deferred) deferPaused(member, job string, until time.Time, before int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,7 +80,7 @@ func (d *deferred) deferPaused(member, job string, until time.Time, before int) 
 	}
 }
 
-// leaves tells whether a member, or with service.TimerJobs every timer, is left alone now.
+// isDeferred tells whether a member is deferred now; service.TimerJobs stands for all timers.
 func (d *deferred) isDeferred(member string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +100,7 @@ func (d *deferred) resume(job string) {
 	}
 }
 
-// expire ends the time of what was left alone until now.
+// expire ends the deferrals that lasted until now.
 func (d *deferred) expire(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +111,7 @@ func (d *deferred) expire(now time.Time) {
 	}
 }
 
-// timers is how many of the members that are left alone are timers.
+// deferredTimers is the number of deferred members that are timers.
 func (d *deferred) deferredTimers() (n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,10 +123,10 @@ func (d *deferred) deferredTimers() (n int64) {
 	return n
 }
 
-// pauseRetry is how long a due tick that met with a pause is left alone, unless somebody resumes the job.
+// pauseRetry is how long the replica leaves a due member alone that met a pause, unless an operator resumes the job.
 const pauseRetry = time.Minute
 
-// pauseOver is until when what met with a pause is left alone, on this machine's clock; now is the cluster clock's.
+// pauseOver is until when to defer a member that met a pause, on this machine's clock; now is the cluster clock's.
 func pauseOver(why skip, now time.Time) time.Time {
 	wait := pauseRetry
 	if !why.until.IsZero() {

@@ -53,9 +53,9 @@ func TestWhatIsLeftAloneIsSoUntilItsTimeOrAResumption(t *testing.T) {
 // A resumption may be heard while its job is asked for, and the answer still be that it is paused.
 func TestWhatIsResumedMeanwhileIsNotLeftAlone(t *testing.T) {
 	d := newDeferred(&sync.WaitGroup{})
-	heard := d.resumptionCount()
+	before := d.resumptionCount()
 	d.resume("a")
-	d.deferPaused("a1", "a", time.Now().Add(time.Minute), heard)
+	d.deferPaused("a1", "a", time.Now().Add(time.Minute), before)
 	if d.isDeferred("a1") {
 		t.Error("it is left alone")
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// strange is how long due ticks of jobs that this table lacks are left to replicas that may have them.
+// foreignAge is how long a replica leaves due members of jobs that its table lacks to replicas that may have them.
 const foreignAge = 24 * time.Hour
 
-// dueTicks fires what is due besides the table: ticks handed over, or set free by the end of the run before. Nothing of it
+// dueTicks fires the due set: ticks that were handed over, or set free by the end of the run before. Nothing of it
 // changes once the replica is made.
 type dueTicks struct {
 	locks      *lock.Store
@@ -28,7 +28,7 @@ type dueTicks struct {
 	firer      *firer
 }
 
-// take fires what a look has seen to be due.
+// take fires the members that a look has found due.
 func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Due) {
 	waiting := map[string]bool{} // jobs whose due ticks have to wait: for the present run, or for an older one
 	for _, r := range runs {
@@ -56,7 +56,8 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 	all := t.timers.all
 	switch {
-	case t.deferred.isDeferred(d.Member()), t.deferred.isDeferred(service.TimerJobs), t.deferEarly(all.dueWake(all.now(), d, t.clock.Now())):
+	case t.deferred.isDeferred(d.Member()), t.deferred.isDeferred(service.TimerJobs):
+	case t.deferEarly(all.dueWake(all.now(), d, t.clock.Now())):
 	case t.rendezvous.leavesToOthers(d):
 		t.deferred.deferUntil(d.Member(), d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 	default:
@@ -64,8 +65,8 @@ func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 	}
 }
 
-// takeOne fires what is due, unless it has to wait or is dropped. waits tells that something of its job is in its way. True when
-// whatever else is due of the job has to wait for it.
+// takeOne fires a due member, unless it has to wait or is dropped. waits tells that a run, or an older member, of its
+// job is in its way. True if the job's other members have to wait for this one.
 func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	switch {
 	case t.dropStale(ctx, w):
@@ -80,9 +81,9 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	return false
 }
 
-// ofBefore tells whether a tick is none of the job's any more: it waited when the job left the table, and the job is back.
-// That is told by Redis, so until Redis has been asked nothing of the job is fired. What was cut short is run again, and so
-// is what somebody asked for.
+// dropStale discards a tick that waited when its job left the table, and returns true if the tick must not fire now.
+// Redis knows when the job came back: before it has answered, no tick of the job fires. Runs that were cut short, and
+// runs by hand, fire all the same.
 func (t *dueTicks) dropStale(ctx context.Context, w *wake) bool {
 	back, ok := w.job.cameBack()
 	switch {
@@ -95,8 +96,8 @@ func (t *dueTicks) dropStale(ctx context.Context, w *wake) bool {
 	return !ok
 }
 
-// tooSoon tells whether what is due by Redis' clock is not by the cluster clock, which may be another one: it is looked at
-// again when it is. It would keep a slot until then.
+// deferEarly defers a member that is due by Redis' clock but not yet by the cluster clock; otherwise it would hold a
+// slot until then.
 func (t *dueTicks) deferEarly(w *wake) bool {
 	early := w.askAt().Sub(t.clock.Now())
 	if early <= 0 {
@@ -108,7 +109,8 @@ func (t *dueTicks) deferEarly(w *wake) bool {
 	return true
 }
 
-// drop takes a tick that may not be fired any more out of the due set. It is counted by the replica that does so.
+// dropWorthless removes a tick from the due set that is not worth firing any more. The replica that removes it counts
+// it.
 func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 	r := t.firer.gate(w)
 	if until := w.worthUntil(); r == "" && !until.IsZero() && !t.clock.Now().Before(until) {
@@ -127,7 +129,7 @@ func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 	return true
 }
 
-// discard takes a tick out of the due set that nobody will ever fire.
+// discard removes a tick from the due set that no replica will ever fire.
 func (t *dueTicks) discard(ctx context.Context, d lock.Due, why string) {
 	t.deferred.once(d.Member(), func() {
 		if ours, _, err := t.locks.Drop(ctx, d, false); ours && err == nil {
@@ -153,7 +155,7 @@ func (t *dueTicks) fire(w *wake) {
 		switch why.reason {
 		case paused:
 			t.deferred.deferPaused(w.member, w.of.Job, pauseOver(why, t.clock.Now()), resumptions)
-		case queued, overlap: // something is in its way that no look shows; its place is another's meanwhile
+		case queued, overlap: // a run is in its way that no look shows; another wake may have the slot
 			t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(lookEvery))
 			t.nudges.slotFreed()
 		}

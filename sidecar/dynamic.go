@@ -12,8 +12,9 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// admitted is the executor of a job or timer of the API. The table in force says at each attempt whether it may be sent:
-// the API asks the table, too, though perhaps another one, and whoever writes to Redis asks nobody.
+// admitted executes a job or timer of the API. At each attempt it asks the table in force whether the call is
+// allowed. The API has asked a table too, but perhaps another one, and a client that writes to Redis directly asks
+// none.
 type admitted struct {
 	execute.Executor
 	job   *config.Job
@@ -32,7 +33,7 @@ type dynamicJobs struct {
 	store    *service.Store
 	log      *slog.Logger
 	put      func([]config.Job) error // puts them to work
-	revision int64                    // of those at work; the looker's alone
+	revision int64                    // of the jobs at work; the looker alone uses it
 }
 
 // take puts the jobs made through the API to work when they have changed since the last look.

@@ -19,7 +19,7 @@ type firer struct {
 	settler    *settler
 }
 
-// launch fires a wake beside all others; then, unless it is nil, is called with why it did not fire.
+// launch fires a wake in a goroutine. Unless then is nil, it is called with the reason why the wake did not fire.
 func (f *firer) launch(w *wake, then func(skip)) {
 	release := f.record.metrics.hold(w.spec.label)
 	f.runs.Go(func() {
@@ -31,11 +31,11 @@ func (f *firer) launch(w *wake, then func(skip)) {
 	})
 }
 
-// fire takes one wake from its tick to a counted outcome, and returns why it did not fire. It is the only way in which a job is
-// ever started. The steps are those of the life of a tick in the design.
+// fire takes one wake from its tick to a counted outcome, and returns why it did not fire. Only fire starts jobs. The
+// numbered steps are those of "The life of a tick" in the design.
 func (f *firer) fire(w *wake) skip {
-	// 1. Wake: a moment ahead of the tick, one replica before the others. An earlier one waits; the wake of a drained
-	// replica ends here.
+	// 1. Wake. A wake asks a moment ahead of its tick; one replica asks first, the others a moment later. If the wake
+	// is early, it waits. If the replica drains meanwhile, the wake ends here.
 	releaseSlot := sync.OnceFunc(func() { f.releaseSlot(w) })
 	defer releaseSlot()
 	w.yields = f.rendezvous.yields(w)
@@ -45,53 +45,57 @@ func (f *firer) fire(w *wake) skip {
 
 	var h *held
 	for h == nil {
-		// 2. Gate: what needs no Redis. While the app is not ready, or no slot is free, the tick is left to other replicas.
+		// 2. Gate. These checks need no Redis. While the app is not ready, or no slot is free, the wake waits, and
+		// other replicas may take the tick.
 		if why := f.passGate(w); why.reason != "" {
 			return f.record.skipped(w, why)
 		}
 
-		// 3. Acquire. If the job was changed meanwhile, or Redis' clock is behind, the gate comes again.
+		// 3. Acquire. One script claims the tick. If the job was changed meanwhile, or Redis' clock is behind, the wake
+		// passes the gate again.
 		var why skip
 		if h, why = f.claimer.acquire(w); why.reason != "" {
 			return f.record.skipped(w, why)
 		}
 	}
 
-	// 4. Trust window: a lease that comes back may be trusted now, and is kept until the run is settled.
+	// 4. Trust window. The lease may be trusted now, and is renewed until the run is settled.
 	kept, stop := h.Keep(f.working)
 	defer stop()
 
-	// 5. Execute on the tick, in a context that ends at the timeout, the lost lock, or the end of the shutdown grace.
+	// 5. Execute. The job starts on the tick, in a context that ends with the timeout, the lock, or the shutdown grace.
 	end := f.runner.attempts(kept, w, h)
 
-	// 6. Finish: outcome and history in one step with the end of the lease. A job that never began goes to another replica.
+	// 6. Finish. One script records outcome and history, and ends the lease. If the job never began, the tick goes to
+	// another replica.
 	if end.outcome == notStarted && f.settler.handover(w, h, &end) {
-		return f.record.skipped(w, skip{reason: startFailed, attrs: []slog.Attr{slog.String("err", end.result.Err.Error())}})
+		return f.record.skipped(w, skip{reason: startFailed,
+			attrs: []slog.Attr{slog.String("err", end.result.Err.Error())}})
 	}
 	counted := f.settler.settle(w, h, &end)
 	stop()
 	releaseSlot()
-	f.nudges.slotFreed() // for what was due, too
+	f.nudges.slotFreed() // releaseSlot does not say so for a due member
 
-	// 7. Count.
+	// 7. Count. The recorder turns the outcome into one log line and one counter.
 	var why skip
 	if end.outcome == notStarted {
 		why = f.record.skipped(w, skip{reason: startFailed})
 	}
 	f.record.finished(w, h, &end, counted)
 
-	// Release after the safety delay, for which shutdown does not wait: the lock expires by itself.
+	// After the safety delay, release the lock. Shutdown does not wait for the delay: the lock expires by itself.
 	if delay := w.spec.safetyDelay(); delay > 0 && pause(f.accepting, delay) {
 		f.settler.release(w, h)
 	}
 	return why
 }
 
-// gate refuses what is not to be fired at all.
+// gate tells why the table or a pause forbids the tick; "" if neither does.
 func (f *firer) gate(w *wake) reason {
 	sp, now := w.spec, f.clock.Now()
 	if sp.claims() {
-		now = f.clock.slower() // what Redis calls early is not too late after that
+		now = f.clock.slower() // a tick that is early for Redis is not too late when Redis gets there
 	}
 	switch {
 	case w.byHand():
@@ -107,8 +111,8 @@ func (f *firer) gate(w *wake) reason {
 	return ""
 }
 
-// enter waits for a slot while the tick is worth firing and its job is in the table. After each change of the job the wake goes on
-// by the new spec. It returns why the wake may not contend.
+// passGate waits for a slot while the tick is worth firing and its job is in the table. After each change of the job,
+// the wake goes on by the new spec. It returns why the wake may not contend.
 func (f *firer) passGate(w *wake) skip {
 	for {
 		if !w.refresh() {
@@ -142,7 +146,7 @@ func (f *firer) passGate(w *wake) skip {
 	}
 }
 
-// await waits for the app, or for a slot, and says what was missing to the end.
+// awaitSlot waits until the app is ready and a slot is free. If the wait ends first, it returns what was missing.
 func (f *firer) awaitSlot(w *wake) (r reason) {
 	ctx, cancel := context.WithCancel(f.accepting)
 	defer cancel()
@@ -154,8 +158,8 @@ func (f *firer) awaitSlot(w *wake) (r reason) {
 	return r
 }
 
-// leave gives the wake's slot back, if it has one. What was due and is refused tells nobody: it would be asked for again at
-// once, by turns with what it made room for.
+// releaseSlot gives the wake's slot back, if it has one. A refused wake of the due set does not trigger another look.
+// Its member is still there, and would be picked up again at once, alternating with the one that got its slot.
 func (f *firer) releaseSlot(w *wake) {
 	if w.slot == nil {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// heartbeat tells in Redis how this replica fares, for those who look at the service from outside, and for the rendezvous.
+// heartbeat reports in Redis how this replica fares, for operators and for the rendezvous.
 type heartbeat struct {
 	store      *service.Store
 	clock      *clock
@@ -26,10 +26,10 @@ type heartbeat struct {
 	status     func() status
 	spec       func(job string) *spec
 
-	// What follows is of the goroutine that runs.
-	reported bool // what the other replicas see of Redis' clock, since it lies too far from ours
+	// The goroutine of run alone uses these.
+	reported bool // compare has logged the others' offsets, since the clocks lie too far apart
 	beats    int
-	twin     time.Time // when another process' heartbeat was last seen under this one's name; zero = never, or not lately
+	twin     time.Time // when another process last used this one's name; zero = never, or not lately
 
 	mu    sync.Mutex
 	skips map[string]service.Skip  // by job, the newest that was not for another replica's fire
@@ -46,8 +46,8 @@ type status struct {
 	reloaded error  // why the table before is still in force; nil = it is not
 }
 
-// run sends heartbeats until ctx ends, and looks who else does: soon again at first, since replicas may have begun at the
-// same moment. That the replica drains is told at once.
+// run sends heartbeats until ctx ends, and reads those of the others. The second one comes early, since replicas may
+// have begun at the same moment. When the replica begins to drain, run reports it at once.
 func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	for ctx.Err() == nil {
 		wait := lookEvery
@@ -73,7 +73,7 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 func (h *heartbeat) beat(ctx context.Context) error {
 	offset, ok := h.clock.offset()
 	if !ok && h.clock.redis != nil {
-		return errNoAnswer // whoever looks would take our clock to be right
+		return errNoAnswer // readers would take our clock to be right
 	}
 	r, now := h.self, h.status()
 	r.Table, r.Offset, r.Skips, r.Ran, r.Twin = now.table, offset, h.skipped(), h.results(), h.hasTwin(ctx)
@@ -86,8 +86,8 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	return h.store.Beat(ctx, r)
 }
 
-// hasTwin tells whether another process sends heartbeats under this one's name, and says so once. What stands there before this
-// process' first heartbeat may be of the one that was here before.
+// hasTwin tells whether another process sends heartbeats under this one's name, and logs it once. A heartbeat from
+// before this process' first one may be that of its predecessor.
 func (h *heartbeat) hasTwin(ctx context.Context) bool {
 	if h.self.Process == "" || h.beats == 0 {
 		return false
@@ -95,7 +95,8 @@ func (h *heartbeat) hasTwin(ctx context.Context) bool {
 	last, ok, err := h.store.BeatOf(ctx, h.self.Name)
 	if err == nil && ok && last.Process != "" && last.Process != h.self.Process {
 		if h.twin.IsZero() {
-			h.log.Warn("another process has the same name: give each its own name with --replica or POD_NAME", "replica", h.self.Name)
+			h.log.Warn("another process has the same name: give each its own name with --replica or POD_NAME",
+				"replica", h.self.Name)
 		}
 		h.twin = time.Now()
 	}
@@ -105,8 +106,8 @@ func (h *heartbeat) hasTwin(ctx context.Context) bool {
 	return !h.twin.IsZero()
 }
 
-// compare says once, while Redis' clock and ours lie too far apart, how far those of the other replicas are off: that
-// tells whose is wrong.
+// compare logs once how far the other replicas' clocks are off, while Redis' clock and ours lie too far apart. Their
+// offsets tell whose clock is wrong.
 func (h *heartbeat) compare(others []service.Replica) {
 	if !h.clock.offsetTooLarge() {
 		h.reported = false
@@ -122,11 +123,13 @@ func (h *heartbeat) compare(others []service.Replica) {
 	}
 	slices.Sort(offsets)
 	offset, _ := h.clock.offset()
-	h.log.Warn("how far the other replicas see Redis' clock off tells whose is wrong", "median", offsets[len(offsets)/2].Round(time.Millisecond),
-		"replicas", len(others), "offset", offset.Round(time.Millisecond))
+	h.log.Warn("how far the other replicas see Redis' clock off tells whose is wrong",
+		"median", offsets[len(offsets)/2].Round(time.Millisecond), "replicas", len(others),
+		"offset", offset.Round(time.Millisecond))
 }
 
-// inShort is an error; of a table with problems the first, and how many more there are.
+// firstProblem is the text of an error. If a table has several problems, it is the first one and the number of the
+// others.
 func firstProblem(err error) string {
 	var problems config.Problems
 	if !errors.As(err, &problems) {
@@ -160,7 +163,7 @@ func (h *heartbeat) noteSkip(w *wake, r reason) {
 	h.skips[w.spec.Name] = service.Skip{Tick: w.tick, Reason: string(r), At: h.clock.Now()}
 }
 
-// forget drops what is kept of a job that has left.
+// forget drops the skips and runs of a job that has left.
 func (h *heartbeat) forget(job string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,10 +179,10 @@ func (h *heartbeat) result(e service.Entry) {
 	h.ran[e.Job] = e
 }
 
-// maxResult bounds what a heartbeat tells of a failure: the history has more.
+// maxResult bounds the text of a failure in a heartbeat: the history has more.
 const maxResult = 200
 
-// results are those of the jobs that run on every replica now.
+// results are the newest runs of the jobs with the guarantee every-replica.
 func (h *heartbeat) results() map[string]service.Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()

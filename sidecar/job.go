@@ -8,15 +8,15 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// job is what a replica keeps under one name, from the table that brings the name to the one that drops it. A reload swaps its
-// spec.
+// job is all that a replica keeps under one name, from the table that adds the name to the one that drops it. A
+// reload swaps its spec.
 type job struct {
 	name string
 
 	mu     sync.Mutex
 	spec   *spec           // in force; nil once the job has left the table
-	ticks  ticks           // what is known of the ticks of that spec
-	pauses []service.Pause // of a job that every replica runs: what holds it back, as Redis last said
+	ticks  ticks           // for the ticks of that spec
+	pauses []service.Pause // only for a job with the guarantee every-replica: its pauses at the last look
 }
 
 // now is the spec in force; nil once the job has left the table, and of no job.
@@ -29,8 +29,8 @@ func (j *job) now() *spec {
 	return j.spec
 }
 
-// put puts another spec in force, nil when the job leaves the table. True when that has another series of ticks, of which those that
-// came due before an instant are not the job's to take.
+// put puts another spec in force, nil if the job leaves the table. True if the new spec has another series of ticks.
+// The job does not take those of its ticks that came due before at.
 func (j *job) put(next *spec, at time.Time) (others bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -53,7 +53,7 @@ func (j *job) put(next *spec, at time.Time) (others bool) {
 	return true
 }
 
-// has tells whether what is known of ticks is about a spec's. It is called with mu locked.
+// sharesTicks tells whether the knowledge in ticks holds for a spec. The caller holds mu.
 func (j *job) sharesTicks(sp *spec) bool { return j.spec != nil && j.spec.era == sp.era }
 
 // start has ticks from at on be the job's to take.
@@ -63,8 +63,9 @@ func (j *job) start(at time.Time) {
 	j.ticks.taken = j.spec.series.newest(at)
 }
 
-// setBack records that the clock was set back, to t or later. What was taken lies in the future then, and only what came
-// due before t counts as taken. A job that every replica runs keeps what it took: no claim would stop a second run.
+// setBack records that the clock was set back, to t or later. The newest tick that was taken then lies in the future,
+// so only the ticks that came due before t count as taken. A job with the guarantee every-replica keeps what it took:
+// no claim would stop a second run.
 func (j *job) setBack(t time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -83,21 +84,22 @@ func (j *job) overdue(t time.Time) bool {
 // registerEvery keeps the ledgers of the table's jobs from expiring.
 const registerEvery = 24 * time.Hour
 
-// registerDue tells whether Redis should be told of the job: at first, and daily, since what nobody registers expires.
+// registerDue tells whether Redis should be told of the job: at first, and daily, since Redis forgets a ledger that
+// no replica registers.
 func (j *job) registerDue() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.ticks.registered.IsZero() || time.Since(j.ticks.registered) >= registerEvery
 }
 
-// introduction is what Redis is told of a job.
+// registration is what Redis is told of a job.
 type registration struct {
 	spec    *spec
-	returns bool // see ticks.returns: Redis is told first that nobody claims its ticks
+	returns bool // see ticks.returns: Redis is told first that the job's ticks are not claimed
 	before  lock.Before
 }
 
-// introduces gives what Redis is told of the job; not ok when it has left the table.
+// registration returns what Redis is told of the job; not ok if it has left the table.
 func (j *job) registration(at time.Time) (r registration, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -107,7 +109,7 @@ func (j *job) registration(at time.Time) (r registration, ok bool) {
 	return registration{j.spec, j.ticks.returns, j.ticks.before(j.spec, at)}, true
 }
 
-// registeredAs records what Redis answered to an introduction.
+// registeredAs records Redis' answer to a registration.
 func (j *job) registeredAs(r registration, l lock.Ledger) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -144,7 +146,7 @@ func (j *job) isKnown() bool {
 	return !j.ticks.since.IsZero()
 }
 
-// known is what is known of a spec's ticks; nothing when the job has others now.
+// known is the knowledge of a spec's ticks; nothing if the job has other ticks now.
 func (j *job) known(sp *spec) ticks {
 	j.mu.Lock()
 	defer j.mu.Unlock()

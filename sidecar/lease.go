@@ -15,7 +15,7 @@ type held struct {
 	token int64
 }
 
-// lease is what fire needs of a lock.Lease.
+// lease is the part of a lock.Lease that fire needs.
 type lease interface {
 	Trusted() bool
 	Keep(context.Context) (context.Context, func())

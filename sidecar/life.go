@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// life is how long a replica takes what is due, and how long it lets run what it has begun.
+// life is how long a replica takes new work, and how long its runs may last.
 type life struct {
 	accepting     context.Context // ends when no more ticks are taken
 	stopAccepting context.CancelFunc

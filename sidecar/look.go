@@ -7,15 +7,16 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// lookEvery is how often a replica looks at what runs and what is due: one round trip, which also reads Redis' time.
+// lookEvery is how often a replica reads the running set and the due set: one round trip, which also reads Redis'
+// time.
 const lookEvery = time.Second
 
-// looker looks at the service's runs and due ticks, once a second, for as long as the replica accepts work. It hands what it sees
-// to those who deal with it, one after the other.
+// looker reads the service's runs and due members once a second, for as long as the replica accepts work. It hands
+// the answer to the parts that deal with it, one after the other.
 type looker struct {
 	store     *service.Store
 	jobs      func() roster
-	nudges    *nudges   // anybody's
+	nudges    *nudges   // all parts use them
 	deferred  *deferred // looks, fires and nudges use it
 	redis     redisStatus
 	registrar *registrar // wakes use it, too
@@ -58,8 +59,8 @@ func (l *looker) wait(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// heard has the looker look at once. It is called when other replicas say that something is due, of the job that was resumed if
-// it is that; of any job when a resumption may not have been heard.
+// onMessage has the looker look at once. Replicas send a message when something is due. resumed is the job whose
+// pause ended, service.AnyJob if a message may have been lost, "" for anything else.
 func (l *looker) onMessage(resumed string) {
 	if resumed != "" {
 		l.deferred.resume(resumed)
@@ -92,8 +93,8 @@ func (l *looker) look(ctx context.Context) {
 	l.due.take(ctx, seen.Runs, seen.Due)
 }
 
-// comesNext is when there is something else to take, as far as a look has seen. The next timer is nothing to look for while
-// none can be taken: when thousands come due meanwhile, each would cost a look.
+// nextLook is when the next member comes due, as far as this look has seen. It leaves out the next timer while no
+// timer can begin here: if thousands come due meanwhile, each would cost a look.
 func (l *looker) nextLook(seen service.Snapshot) time.Time {
 	now, _ := l.store.Now()
 	switch {
@@ -103,7 +104,7 @@ func (l *looker) nextLook(seen service.Snapshot) time.Time {
 		return seen.Next
 	case l.timers.free() == 0:
 		if seen.NextTimer.Sub(now) < lookEvery {
-			l.nudges.wantSlot() // whoever makes room says so
+			l.nudges.wantSlot() // slotFreed nudges then
 		}
 		return seen.Next
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-// metrics hang on a registerer that is handed in. Labels are the job's name and closed sets, and every series is there
-// from the start, so that a rate over one that has just begun is not lost.
+// metrics are registered with the given registerer. Labels are the job's name and closed sets. Every series is there
+// from the start, so that a rate sees its first increment.
 type metrics struct {
 	tallies                     // of each job
 	acquireDuration             prometheus.Histogram
@@ -21,23 +21,29 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, table f
 	m := &metrics{
 		tallies: tallies{of: map[string]*tally{}},
 		acquireDuration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "solotick_acquire_duration_seconds",
-			Help: "From the first question to Redis for a tick to its answer.", Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}}),
-		redisUp:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_redis_up", Help: "1 if Redis answered last time it was asked, about once a second."}),
-		redisFit: prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_redis_fit", Help: "1 if Redis was fit for locks when it was last connected to: a master, not evicting, not too old."}),
+			Help:    "From the first question to Redis for a tick to its answer.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}}),
+		redisUp: newGauge("solotick_redis_up", "1 if Redis answered last time it was asked, about once a second."),
+		redisFit: newGauge("solotick_redis_fit",
+			"1 if Redis was fit for locks when it was last connected to: a master, not evicting, not too old."),
+		appReady: newGauge("solotick_app_ready",
+			"1 if the app was ready when it was last asked, or the table has it not asked."),
+		reloadedWell: newGauge("solotick_table_last_reload_successful",
+			"1 if the table that was read last is in force."),
+		reloadedAt: newGauge("solotick_table_last_reload_success_timestamp_seconds",
+			"When a table was last put in force."),
 	}
-	m.appReady = prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_app_ready", Help: "1 if the app was ready when it was last asked, or the table has it not asked."})
-	m.reloadedWell = prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_table_last_reload_successful", Help: "1 if the table that was read last is in force."})
-	m.reloadedAt = prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_table_last_reload_success_timestamp_seconds", Help: "When a table was last put in force."})
 	offset := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "solotick_clock_offset_seconds",
-		Help: "Redis' time minus this replica's, as estimated; 0 before the first answer, and for clock: local."}, func() float64 {
+		Help: "Redis' time minus this replica's, as estimated; 0 before the first answer, and for clock: local.",
+	}, func() float64 {
 		d, _ := clock.offset()
 		return d.Seconds()
 	})
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_build_info", Help: "1; the version of this binary.",
-		ConstLabels: prometheus.Labels{"version": version}})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_build_info",
+		Help: "1; the version of this binary.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
-	for _, c := range []prometheus.Collector{&m.tallies, m.acquireDuration, m.redisUp, m.redisFit, m.appReady, m.reloadedWell, m.reloadedAt,
-		offset, tableInfo{table}, build} {
+	for _, c := range []prometheus.Collector{&m.tallies, m.acquireDuration, m.redisUp, m.redisFit, m.appReady,
+		m.reloadedWell, m.reloadedAt, offset, tableInfo{table}, build} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -45,10 +51,15 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, table f
 	return m, nil
 }
 
+func newGauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}
+
 // tableInfo is solotick_table_info, of the table in force at each scrape.
 type tableInfo struct{ inForce func() *config.Table }
 
-var tableInfoDesc = prometheus.NewDesc("solotick_table_info", "1; hash tells the tables of replicas apart.", []string{"hash"}, nil)
+var tableInfoDesc = prometheus.NewDesc("solotick_table_info", "1; hash tells the tables of replicas apart.",
+	[]string{"hash"}, nil)
 
 func (tableInfo) Describe(ch chan<- *prometheus.Desc) { ch <- tableInfoDesc }
 
@@ -56,7 +67,7 @@ func (t tableInfo) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(tableInfoDesc, prometheus.GaugeValue, 1, t.inForce().Hash)
 }
 
-// reloaded counts what came of a table.
+// reloaded counts the success or failure of a reload.
 func (m *metrics) reloaded(at time.Time, well bool) {
 	m.reloadedWell.Set(0)
 	if well {

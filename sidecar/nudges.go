@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// nudges have the looker look before its time. Looks, fires, reloads and whoever hears of something due use them.
+// nudges make the looker look before its time. Looks, fires, reloads and messages of other replicas use them.
 type nudges struct {
 	nudged     chan struct{} // holds one element while a look is wanted
 	slotWanted atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
@@ -54,13 +54,14 @@ func (n *nudges) stop() {
 	n.timers = nil
 }
 
-// spare says that something due was left to other replicas: whoever makes room here has it looked at again.
+// wantSlot records that a due member was left to other replicas. The next slot that becomes free here makes the
+// looker look again.
 func (n *nudges) wantSlot() { n.slotWanted.Store(true) }
 
-// spareEvery bounds how often a look is made because slots have become free: many may in a short time.
+// slotFreedDelay is how long the look for a free slot waits: many may become free in a short time.
 const slotFreedDelay = 50 * time.Millisecond
 
-// freed is called when a slot has become free.
+// slotFreed records that a slot has become free.
 func (n *nudges) slotFreed() {
 	if n.slotWanted.Swap(false) {
 		n.nudgeIn(slotFreedDelay)

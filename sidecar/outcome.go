@@ -30,8 +30,8 @@ const (
 	redisError     reason = "redis_error" // no clear answer while the tick was worth firing
 )
 
-var reasons = [...]reason{firedElsewhere, overlap, queued, superseded, paused, suspended, notReady, startFailed, noSlot, tooLate,
-	outsideWindow, draining, redisError}
+var reasons = [...]reason{firedElsewhere, overlap, queued, superseded, paused, suspended, notReady, startFailed, noSlot,
+	tooLate, outsideWindow, draining, redisError}
 
 // outcome says what ended a run.
 type outcome string
@@ -43,22 +43,23 @@ const (
 	lostLock       outcome = "lost_lock"
 	replaced       outcome = "replaced"
 	declined       outcome = "declined"    // the app says that it runs already
-	notStarted     outcome = "not_started" // it could not be started, and nobody is left to hand it to
+	notStarted     outcome = "not_started" // it could not be started, and no replica is left for a handover
 	wasInterrupted outcome = "interrupted" // its replica is gone
 	shutdown       outcome = "shutdown"
 )
 
-// handedOver stands in the history for a tick that this replica could not start and gave to another one. No run has ended
-// by it, so it is none of the outcomes that are counted.
+// handedOver stands in the history for a tick that this replica could not start and gave to another one. It ends no
+// run, so it is not among the counted outcomes.
 const handedOver outcome = service.HandedOver
 
-var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, declined, notStarted, wasInterrupted, shutdown}
+var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, declined, notStarted,
+	wasInterrupted, shutdown}
 
 // skip is why a wake did not fire. Nothing stands against a wake while it has no reason.
 type skip struct {
 	reason reason
-	until  time.Time   // when the pause that it met with ends; zero = nobody knows
-	attrs  []slog.Attr // what the log tells besides
+	until  time.Time   // end of the pause that it met; zero = not known
+	attrs  []slog.Attr // further attributes for the log
 }
 
 // ended is how a run ended.
@@ -73,7 +74,8 @@ type ended struct {
 // cutShort tells whether the run ended before the job did, through no fault of the job.
 func (e *ended) cutShort() bool { return e.outcome == lostLock || e.outcome == shutdown }
 
-// endedBy tells what ended an attempt that began, from the executor's result and the cause of the attempt's context.
+// endedBy tells the outcome of an attempt that began, from the executor's result and the cause of the attempt's
+// context.
 func endedBy(r execute.Result, cause error) outcome {
 	switch r.Status {
 	case execute.Succeeded:
@@ -89,7 +91,7 @@ func endedBy(r execute.Result, cause error) outcome {
 // errTimeout is the cause with which a run's context ends at its timeout.
 var errTimeout = errors.New("the run took longer than the job's timeout")
 
-// cutOff tells what ended a run from the cause of its context.
+// outcomeOf tells the outcome of a run from the cause of its context.
 func outcomeOf(cause error) outcome {
 	switch {
 	case errors.Is(cause, errTimeout):
@@ -104,9 +106,9 @@ func outcomeOf(cause error) outcome {
 	return failed
 }
 
-// bad tells whether a run that ended so has failed. It is the one answer: the log's level, the history's `failed`, the metric
-// failures_total, and by these the page, the alerts and the notifications go by it. A run that the shutdown cut off has not
-// failed if another replica runs it again.
+// countsAsFailed tells whether an outcome means that the run failed. The log's level, the history's `failed`, and the
+// metric failures_total go by it, and through these the page, alerts and notifications. A run that the shutdown cut
+// off has not failed if another replica runs it again.
 func (sp *spec) countsAsFailed(o outcome) bool {
 	switch o {
 	case succeeded, declined, replaced, handedOver:
@@ -117,7 +119,7 @@ func (sp *spec) countsAsFailed(o outcome) bool {
 	return true
 }
 
-// maxDetail bounds what the history keeps of a failure.
+// maxDetail bounds the text of a failure in the history.
 const maxDetail = 512
 
 func truncate(s string, n int) string {

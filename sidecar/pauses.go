@@ -6,10 +6,11 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// A pause of a job that is claimed is Redis' to keep: it refuses the claim. A job that runs on every replica asks nobody, so
-// its pauses are read at each look. Such a replica goes by what it heard last while Redis is away, as it goes on firing.
+// For a job that is claimed, Redis enforces a pause: it refuses the claim. A job with the guarantee every-replica
+// makes no claim, so the replica reads its pauses at each look. While Redis is away, the replica goes by those that
+// it read last.
 
-// readHolds reads the pauses of the jobs that run on every replica.
+// readPauses reads the pauses of the jobs with the guarantee every-replica.
 func readPauses(ctx context.Context, store *service.Store, jobs roster) {
 	var names []string
 	for name, j := range jobs {
@@ -29,7 +30,7 @@ func readPauses(ctx context.Context, store *service.Store, jobs roster) {
 	}
 }
 
-// hold records which pauses a job has.
+// setPauses records which pauses a job has.
 func (j *job) setPauses(state service.JobState) {
 	var pauses []service.Pause
 	for _, p := range []*service.Pause{state.Paused, state.PausedAll} {
@@ -42,7 +43,7 @@ func (j *job) setPauses(state service.JobState) {
 	j.pauses = pauses
 }
 
-// heldBack tells whether a pause keeps this replica from firing the wake's tick without a claim.
+// isPaused tells whether a pause keeps this replica from firing a tick that is not claimed.
 func (w *wake) isPaused() bool {
 	if w.spec.claims() {
 		return false

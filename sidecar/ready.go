@@ -16,8 +16,8 @@ type Prober interface {
 // notAsked is why no wake contends before the app was asked for the first time.
 const notAsked = "it was not asked yet"
 
-// untilReady is how often the app is asked until it says yes for the first time: each second in which nobody has noticed that it
-// is up is one without this replica. From then on it is asked as often as the table says.
+// probeUntilReady is how often the app is asked until its first yes. Until the replica knows that the app is up, it
+// takes no ticks. From then on the table's interval counts.
 const probeUntilReady = 150 * time.Millisecond
 
 // probe asks the app whether it is ready. Nothing of it changes once the replica is made.
@@ -72,7 +72,7 @@ func (p *probe) run(ctx context.Context) {
 	}
 }
 
-// appIs takes in whether the app is ready; why is "" then. It says so when that changes.
+// report records whether the app is ready, in which case why is "". It logs a change.
 func (p *probe) report(why string) {
 	before := p.slots.unreadiness()
 	p.slots.setUnready(why)
@@ -81,7 +81,7 @@ func (p *probe) report(why string) {
 		p.metrics.appReady.Set(1)
 	}
 	if why == "" && before != "" {
-		p.nudges.nudge() // what is due may have waited for this
+		p.nudges.nudge() // due members may have waited for this
 	}
 	switch {
 	case why == "" && before != "" && p.table().Ready != nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// recorder is the one place where outcomes become log lines, counters and pings. The history entry is written by the script
-// that settles the run: see entry. Nothing of it changes once the replica is made.
+// recorder is the one place that turns outcomes into log lines, counters and pings. The script that settles the run
+// writes the history: see entry. Nothing of the recorder changes once the replica is made.
 type recorder struct {
 	*life
 	replica   string
@@ -55,7 +55,8 @@ func (r *recorder) skipped(w *wake, why skip) skip {
 		level = slog.LevelDebug
 	}
 	if r.log.Enabled(context.Background(), level) {
-		r.log.LogAttrs(context.Background(), level, "skipped", append(append(w.attrs(), slog.String("reason", string(because))), why.attrs...)...)
+		attrs := append(w.attrs(), slog.String("reason", string(because)))
+		r.log.LogAttrs(context.Background(), level, "skipped", append(attrs, why.attrs...)...)
 	}
 	return why
 }
@@ -63,16 +64,16 @@ func (r *recorder) skipped(w *wake, why skip) skip {
 // retrying counts an attempt that is to follow.
 func (r *recorder) retrying(w *wake, h *held, e *ended, wait time.Duration) {
 	r.metrics.job(w.spec.label).retries.Add(1)
-	attrs := append(w.attrs(), slog.String("run", h.run), slog.Int("attempt", e.attempt), slog.String("outcome", string(e.outcome)),
-		slog.Duration("wait", wait.Round(time.Millisecond)))
+	attrs := append(w.attrs(), slog.String("run", h.run), slog.Int("attempt", e.attempt),
+		slog.String("outcome", string(e.outcome)), slog.Duration("wait", wait.Round(time.Millisecond)))
 	if e.result.Err != nil {
 		attrs = append(attrs, slog.String("err", e.result.Err.Error()))
 	}
 	r.log.LogAttrs(context.Background(), slog.LevelWarn, "trying again", attrs...)
 }
 
-// finished counts the end of a run. A run that another replica has counted as interrupted has failed already, and does not fail
-// a second time.
+// finished counts the end of a run. If another replica has counted the run as interrupted, it has failed already, and
+// does not fail a second time.
 func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
 	t, o, last := r.metrics.job(w.spec.label), end.outcome, end.result
 	t.ran(o)
@@ -134,12 +135,12 @@ func (r *recorder) interrupted(name, run string, rec lock.Record, detail string)
 		t.ran(wasInterrupted)
 		t.failures.Add(1)
 	}
-	r.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "run", run, "outcome", string(wasInterrupted), "replica", rec.Replica,
-		"err", detail)
+	r.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "run", run, "outcome", string(wasInterrupted),
+		"replica", rec.Replica, "err", detail)
 }
 
-// book has missed ticks counted of which an answer of Redis has told: once over all replicas, whoever comes first, and beside
-// what the wake has to do.
+// countMissed counts the missed ticks in an answer of Redis. The first replica counts them, once for all. It does so
+// in a goroutine, so that the wake goes on.
 func (r *recorder) countMissed(sp *spec, gaps string) {
 	if gaps == "" {
 		return
@@ -160,7 +161,7 @@ func (r *recorder) countMissed(sp *spec, gaps string) {
 		defer cancel()
 		defer context.AfterFunc(r.working, cancel)()
 		switch ours, err := r.locks.Book(ctx, sp.Name, gaps, n); {
-		case err != nil: // whoever asks next will be told of them
+		case err != nil: // the next claim is told of them
 			r.log.Debug("missed ticks are not counted yet", "job", sp.Name, "err", err)
 		case ours && n > 0:
 			r.metrics.job(sp.label).missed.Add(uint64(n))
@@ -169,7 +170,7 @@ func (r *recorder) countMissed(sp *spec, gaps string) {
 	})
 }
 
-// entry is what the history in Redis keeps of a run.
+// entry is the record of a run in the history.
 func (r *recorder) entry(w *wake, h *held, end *ended) *service.Entry {
 	e := &service.Entry{
 		Job: w.spec.Name, Tick: w.tick, Run: h.run, Replica: r.replica, Kind: w.kind,

@@ -9,22 +9,22 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// standing is how the replica stands with Redis, for the log, the metrics and the readiness. The looker's alone, except where a
-// field says otherwise.
+// redisStatus follows how the replica gets on with Redis, for the log, the metrics and the readiness. The looker
+// alone uses it, except for answeredOnce.
 type redisStatus struct {
 	store   *service.Store
 	log     *slog.Logger
 	metrics *metrics
 	timers  *job         // stands for all timers: the first that is registered
-	about   func() []any // what the log tells of the replica
+	about   func() []any // attributes of the replica for the log
 
 	trouble      trouble
 	up           bool
 	answeredOnce atomic.Bool // others ask for it
-	announced    string      // what announce has said last
+	announced    string      // the last text that announce has logged
 }
 
-// answered says when Redis is of no use, and when it is again. True when it has come: back, or for the first time.
+// answered logs when Redis is of no use, and when it is again. True if Redis has come, or come back.
 func (s *redisStatus) answered(err error) (came bool) {
 	came = err == nil && (!s.up || !s.answeredOnce.Load())
 	switch {
@@ -42,7 +42,8 @@ func (s *redisStatus) answered(err error) (came bool) {
 	return came
 }
 
-// registered says when Redis answers and takes no jobs, and when it takes them again: it is a replica, or its user may not write.
+// registered logs when Redis answers but does not take the jobs, and when it takes them again. Such a Redis is a
+// replica, or its user may not write.
 func (s *redisStatus) registered(ctx context.Context, refused string, err error) {
 	switch {
 	case err != nil:
@@ -53,7 +54,7 @@ func (s *redisStatus) registered(ctx context.Context, refused string, err error)
 	}
 }
 
-// checkFitness says what is wrong with the Redis that has come: it may be another one than before.
+// checkFitness logs what is wrong with a Redis that has come: it may be another one than before.
 func (s *redisStatus) checkFitness(ctx context.Context) {
 	problems, err := s.store.CheckServer(ctx)
 	if err != nil {
@@ -69,14 +70,14 @@ func (s *redisStatus) checkFitness(ctx context.Context) {
 	}
 }
 
-// What a replica says of itself when it has started.
+// announce logs one of these when the replica has started.
 const (
 	taking  = "taking ticks"
 	waiting = "waiting for Redis"
 )
 
-// announce says once that the replica takes ticks. If Redis has not answered before, or has not taken the replica's first
-// registration, announce says once that the replica waits for Redis.
+// announce logs once that the replica takes ticks. Before that, it logs once that the replica waits for Redis, if
+// Redis has not answered or has not taken the first registration.
 func (s *redisStatus) announce() {
 	switch ready := s.answeredOnce.Load() && !s.timers.bornAt().IsZero(); {
 	case ready && s.announced != taking:

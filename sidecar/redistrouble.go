@@ -7,17 +7,17 @@ import (
 	"github.com/solotick/solotick/internal/diagnosis"
 )
 
-// tellAgain is after how long the same trouble is told again: whoever looks at the log need not look far back for it.
+// reportAgain is how often the log repeats the same trouble, so that a reader need not look far back for it.
 const reportAgain = time.Minute
 
-// trouble is what the log says of a Redis that is of no use. The looker alone uses it.
+// trouble is a Redis that is of no use, as the log has it. The looker alone uses it.
 type trouble struct {
 	redis string // where Redis is; "" = that is not told
-	says  string // what was told last; "" = there is no trouble
+	says  string // as it was last logged; "" = there is no trouble
 	at    time.Time
 }
 
-// tell tells what is wrong, and with what: at once if it is something else than before, and then once a minute.
+// report logs what is wrong: a new trouble at once, the same one once a minute. with has further attributes.
 func (t *trouble) report(log *slog.Logger, d diagnosis.Diagnosis, with ...any) {
 	if d.Says == t.says && time.Since(t.at) < reportAgain {
 		return
@@ -34,5 +34,5 @@ func (t *trouble) report(log *slog.Logger, d diagnosis.Diagnosis, with ...any) {
 	log.Error("Redis "+d.Says, attrs...)
 }
 
-// over says that there is none any more.
+// clear records that the trouble is over.
 func (t *trouble) clear() { t.says = "" }

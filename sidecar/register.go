@@ -12,7 +12,7 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// registerAtOnce jobs are told to Redis in one burst.
+// registerAtOnce is how many jobs are registered at the same time.
 const registerAtOnce = 100
 
 // registrar tells Redis which jobs there are.
@@ -22,11 +22,12 @@ type registrar struct {
 	now    func() time.Time // the cluster clock's
 	jobs   func() roster
 	timers *job     // stands for all timers
-	gone   sync.Map // written by reloads and looks: claimed jobs that left the table, by name, and that Redis has not been told of
+	gone   sync.Map // by name: jobs that left the table, and that Redis still has; written by reloads and looks
 }
 
-// all tells Redis of the jobs that it has not been told of today. When it has forgotten one it is told of all: data that was lost
-// was lost whole, and each job would pay for it with its next tick. It returns a job that Redis refused, and why.
+// registerAll tells Redis of the jobs that it has not been told of today. If Redis has lost one ledger, it has lost
+// all, and an unregistered job loses its next tick: so it is told of all jobs. registerAll returns a job that Redis
+// refused, and why.
 func (g *registrar) registerAll(ctx context.Context, born time.Time) (refused string, why error) {
 	jobs := g.jobs()
 	all := append(slices.AppendSeq(make([]*job, 0, len(jobs)+1), maps.Values(jobs)), g.timers)
@@ -71,7 +72,8 @@ func (g *registrar) registerAll(ctx context.Context, born time.Time) (refused st
 
 var errLeft = errors.New("the job has left the table")
 
-// tell makes a job known to Redis. One that every replica ran before is back: what was fired meanwhile is not fired again.
+// register makes a job known to Redis. If the job had the guarantee every-replica before, Redis is first told that no
+// claim was made: no tick that fired meanwhile fires again.
 func (g *registrar) register(ctx context.Context, j *job) error {
 	r, ok := j.registration(g.now())
 	if !ok {

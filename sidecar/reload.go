@@ -10,9 +10,9 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Reload puts another table in force, made whole before anything at work is touched. Jobs with the same ticks in both keep
-// their timers; runs go on as they began. With an error, of the load or its own, nothing changes;
-// it is logged, counted and shown.
+// Reload puts another table in force. It prepares everything before it touches a job at work. Jobs with the same
+// ticks in both tables keep their timers, and runs go on as they began. If loading the table failed, or Reload itself
+// fails, nothing changes: the error is logged, counted and shown.
 func (s *Sidecar) Reload(next *config.Table, err error) error {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
@@ -49,7 +49,7 @@ func (s *Sidecar) notReloaded(err error) {
 	}
 }
 
-// SetDynamic says which jobs there are besides the table's. Of two jobs of one name the table's is the one.
+// SetDynamic says which dynamic jobs there are. If the table has a job of the same name, the table's counts.
 func (s *Sidecar) SetDynamic(jobs []config.Job) error {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
@@ -60,8 +60,8 @@ func (s *Sidecar) SetDynamic(jobs []config.Job) error {
 	return nil
 }
 
-// use puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, the job goes on with them: none is
-// lost, and none is fired twice.
+// use puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, it goes on with them:
+// none is lost, and none fires twice.
 func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	if s.accepting.Err() != nil {
 		return errDraining
@@ -99,7 +99,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 			continue
 		}
 		s.cron.leave(name)
-		if j.now().claims() || !j.isKnown() { // else Redis knows that nobody claims its ticks
+		if j.now().claims() || !j.isKnown() { // else Redis knows that its ticks are not claimed
 			s.looker.registrar.gone.Store(name, j)
 		}
 		j.put(nil, at)
@@ -119,7 +119,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	return nil
 }
 
-// swapped says which jobs are at work now that were not, and which are not any more.
+// swapped logs which jobs came, changed and left.
 func (s *Sidecar) swapped(t *config.Table, before, next roster, made []*spec, reloaded bool) {
 	added, changed, removed := []string{}, []string{}, []string{}
 	for _, sp := range made {
@@ -144,8 +144,8 @@ func (s *Sidecar) swapped(t *config.Table, before, next roster, made []*spec, re
 	s.log.Info(msg, "added", added, "changed", changed, "removed", removed, "table", t.Hash, "jobs", len(next))
 }
 
-// setBack has all jobs woken anew after the clock was set back, to t or later: gocron, once armed, is not armed for an
-// earlier instant. What is due before such a timer can go off is woken for here.
+// setBack arms all timers anew after the clock was set back, to t or later: gocron does not move an armed timer to an
+// earlier instant. For ticks that come due before such a timer can go off, setBack wakes the jobs itself.
 func (s *Sidecar) setBack(t time.Time) {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()

@@ -12,15 +12,15 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// rendezvous knows the other replicas, and by rendezvous hashing which one asks first for a tick. The others ask a moment later, and
-// so find most ticks claimed: that spares Redis their scripts, and spreads the runs over the replicas. Nothing but load depends on
-// who is first: replicas that disagree race as they would without it.
+// rendezvous knows the other replicas, and which replica asks first for a tick, by rendezvous hashing. The others ask
+// a moment later and find most ticks claimed. Redis runs fewer scripts, and the runs spread over the replicas. Only
+// load depends on it: replicas that disagree race for the tick as they would without it.
 type rendezvous struct {
 	replica string // this one
 	store   *service.Store
-	peers   atomic.Pointer[[]string] // the others that were seen lately and take ticks; nil = nobody was looked for
+	peers   atomic.Pointer[[]string] // the others that were seen lately and take ticks; nil = not read yet
 
-	looking chan struct{} // holds one element while allRefused looks who they are
+	looking chan struct{} // holds one element while allRefused reads the heartbeats
 	seen    time.Time     // when it last did
 }
 
@@ -28,7 +28,7 @@ func newRendezvous(replica string, store *service.Store) *rendezvous {
 	return &rendezvous{replica: replica, store: store, looking: make(chan struct{}, 1)}
 }
 
-// second tells whether another replica is to ask first for a tick: the one whose hash with it is the greatest.
+// yields tells whether another replica asks first for a tick: the one with the greatest hash.
 func (v *rendezvous) yields(w *wake) bool {
 	peers := v.peers.Load()
 	if peers == nil || w.kind != kindSchedule {
@@ -58,11 +58,12 @@ func (v *rendezvous) allIn(list []string) bool {
 	return others == nil || !slices.ContainsFunc(*others, func(p string) bool { return !slices.Contains(list, p) })
 }
 
-// justSeen is how long allRefused takes those for all that it saw: a thousand jobs may be refused at one instant.
+// peersFreshFor is how long allRefused relies on the peers that it read: a thousand jobs may be refused at one
+// instant.
 const peersFreshFor = 100 * time.Millisecond
 
-// allRefused tells whether all replicas that take ticks, this one among them, are in a list. Before it says so, it looks for
-// replicas that began since the others' heartbeats were last read.
+// allRefused tells whether a list contains all replicas that take ticks, this one among them. Before it says yes, it
+// reads the heartbeats again: replicas may have begun since.
 func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	if !v.allIn(list) {
 		return false
@@ -76,13 +77,14 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	return v.allIn(list)
 }
 
-// beatEvery is how often a replica says in Redis what it is and how it fares. service.HeartbeatTimeout is three times that.
+// beatEvery is how often a replica sends its heartbeat. service.HeartbeatTimeout is three times that.
 const beatEvery = 5 * time.Second
 
-// seenLately is how old the last heartbeat of a replica may be that is taken to be there.
+// peerTimeout is how old the last heartbeat of a replica may be if it counts as a peer.
 const peerTimeout = 2*beatEvery + time.Second
 
-// look reads who else has sent a heartbeat lately. When Redis does not say, those seen last are the peers, and it is not ok.
+// look reads which replicas have sent a heartbeat lately. If Redis does not answer, it is not ok, and the peers stay
+// as they are.
 func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok bool) {
 	all, err := v.store.Replicas(ctx)
 	now, ok := v.store.Now()
@@ -91,7 +93,7 @@ func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok boo
 	}
 	var taking []string
 	for _, r := range all {
-		if r.Name == v.replica || now.Sub(r.Seen).Abs() >= peerTimeout { // what was said before Redis' clock was set is not lately
+		if r.Name == v.replica || now.Sub(r.Seen).Abs() >= peerTimeout { // in the future: Redis' clock was set back
 			continue
 		}
 		others = append(others, r)
@@ -103,12 +105,12 @@ func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok boo
 	return others, true
 }
 
-// patience is how long a tick that replicas have refused is left to another one that takes ticks: longer than those few
-// need that can take it, shorter than a heartbeat tells of one that has died.
+// patience is how long a replica leaves a tick that it has refused to its peers. They need less time to take it, and
+// a dead one's last heartbeat counts for longer than that.
 const patience = 5 * time.Second
 
-// standsBack tells whether a tick that this replica could not start is left to others: to any that takes ticks, and has not
-// refused it in this round. One that does not come for it in some time may not be able to.
+// leavesToOthers tells whether a tick that this replica could not start is left to peers that have not refused it in
+// this round. If none takes it within patience, they may not be able to.
 func (v *rendezvous) leavesToOthers(d lock.Due) bool {
 	switch {
 	case d.Age >= patience:

@@ -15,8 +15,8 @@ import (
 // never changed.
 type roster map[string]*job
 
-// atWork is the table in force and the jobs at work. Reload and SetDynamic write it, with swapping held; anybody reads what is
-// atomic.
+// atWork is the table in force and the jobs at work. Reload and SetDynamic write it, with swapping held. All parts
+// read the atomic fields.
 type atWork struct {
 	table    atomic.Pointer[config.Table]
 	roster   atomic.Pointer[roster]
@@ -24,7 +24,7 @@ type atWork struct {
 	newTable chan struct{} // holds one element when another table is in force than the probe knows
 	executor func(config.Job) execute.Executor
 
-	swapping sync.Mutex   // held by whoever changes what is at work
+	swapping sync.Mutex   // held while jobs are swapped
 	dynamic  []config.Job // the jobs made through the API
 	cron     cron
 }
@@ -32,10 +32,10 @@ type atWork struct {
 // job is the job of that name; nil when there is none.
 func (a *atWork) job(name string) *job { return (*a.roster.Load())[name] }
 
-// spec is what the table says of the job of that name now; nil when there is none.
+// spec is the spec in force of the job of that name; nil if there is none.
 func (a *atWork) spec(name string) *spec { return a.job(name).now() }
 
-// jobs are those at work.
+// jobs are the jobs at work.
 func (a *atWork) jobs() roster { return *a.roster.Load() }
 
 // Table is the table in force.
@@ -48,13 +48,13 @@ func (a *atWork) Jobs() []config.Job {
 	return service.Together(a.Table(), a.dynamic)
 }
 
-// ReloadState is what came of the last reload, or of the start.
+// ReloadState is the result of the last reload, or of the start.
 type ReloadState struct {
 	At  time.Time // on this machine's clock
 	Err error     // why the table before stays in force; nil = it does not
 }
 
-// LastReload tells what came of the last Reload.
+// LastReload returns the result of the last Reload.
 func (a *atWork) LastReload() ReloadState { return *a.reloaded.Load() }
 
 // newSpec makes a spec of a row of the table.

@@ -66,8 +66,10 @@ func (s *series) count(from, to time.Time) int {
 // between are the newest ticks in (from, to), in order, at most `most`.
 func (s *series) between(from, to time.Time, most int) []time.Time {
 	var ticks []time.Time
-	for tick := s.schedule.Last(to.Add(-time.Nanosecond)); tick.After(from) && len(ticks) < most; tick = s.schedule.Last(tick.Add(-time.Nanosecond)) {
+	tick := s.schedule.Last(to.Add(-time.Nanosecond))
+	for tick.After(from) && len(ticks) < most {
 		ticks = append(ticks, tick)
+		tick = s.schedule.Last(tick.Add(-time.Nanosecond))
 	}
 	slices.Reverse(ticks)
 	return ticks

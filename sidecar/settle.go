@@ -25,10 +25,14 @@ type settler struct {
 // mostWait bounds how long a tick waits before another round of attempts to start it.
 const mostWait = time.Minute
 
-// handover gives the tick to another replica: to one that has not refused it in this round, or, when all have, to
-// whichever is first in the next one, after a wait that grows from round to round. False when there is no use in it: there
-// were as many rounds as the job says, a newer tick is due, or nobody would fare better. Without an answer it is asked for
-// once more, and then left to a takeover: giving the tick up would be another question, and might be the one that arrives.
+// handover gives the tick to a replica that has not refused it in this round. If all have refused it, the next round
+// begins, after a wait that grows from round to round, and any replica may take the tick.
+//
+// It returns false if a handover is of no use: the job's rounds are used up, a newer tick is due, or other replicas
+// would fail too.
+//
+// If Redis gives no answer, handover asks once more, and then leaves the run to a takeover. It does not give the tick
+// up: that would be another question, and might be the one that arrives.
 func (s *settler) handover(w *wake, h *held, end *ended) bool {
 	until := w.worthUntil()
 	if end.result.Status == execute.Failed || !w.spec.claims() || !until.IsZero() && !s.clock.Now().Before(until) {
@@ -40,7 +44,8 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 	if all && w.of.Rounds >= w.spec.StartRetries {
 		return false
 	}
-	everybody := all || len(w.of.Refused) > 0 && w.of.Age >= patience // or who has not refused it is full, or does not come
+	// A replica that has not refused the tick, and does not take it, is full or unable.
+	everybody := all || len(w.of.Refused) > 0 && w.of.Age >= patience
 	next, wait := h.Handover, time.Duration(0)
 	if everybody {
 		next, wait = h.NextRound, min(time.Second<<min(w.of.Rounds, 6), mostWait)
@@ -50,7 +55,7 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 	hand := func() error {
 		ctx, cancel := s.afterwards(w)
 		defer cancel()
-		// That the run is not known any more is the answer to a repeated question: it was handed over by the first one.
+		// An answer that the run is not known belongs to a repeated question: the first one has handed it over.
 		_, err := next(ctx, wait, s.record.entry(w, h, &handed).Ending())
 		return err
 	}
@@ -66,9 +71,9 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 	return true
 }
 
-// settle tells Redis that the run is over: ended, never begun, or cut short, in which case it may be run again. Should Redis stay
-// away, a takeover will find the run without a lease. counted tells whether another replica has taken the run for dead before,
-// and has counted it as interrupted.
+// settle tells Redis that the run is over: ended, never begun, or cut short, in which case it may run again. If Redis
+// stays away, a takeover will find the run without a lease. counted tells whether another replica has taken the run
+// for dead, and has counted it as interrupted.
 func (s *settler) settle(w *wake, h *held, end *ended) (counted bool) {
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
@@ -93,7 +98,8 @@ func (s *settler) settle(w *wake, h *held, end *ended) (counted bool) {
 	case err != nil:
 		s.unrecorded(w, h, err)
 	case settled != lock.OK:
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended", append(w.attrs(), slog.String("run", h.run))...)
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended",
+			append(w.attrs(), slog.String("run", h.run))...)
 	}
 	return err == nil && settled == lock.Late
 }
@@ -103,17 +109,18 @@ func (s *settler) unrecorded(w *wake, h *held, err error) {
 		append(w.attrs(), slog.String("run", h.run), slog.String("err", err.Error()))...)
 }
 
-// release deletes the lock early. What goes wrong here costs nothing: the lock expires by itself.
+// release deletes the lock early. A failure costs nothing: the lock expires by itself.
 func (s *settler) release(w *wake, h *held) {
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
 	if err := h.Release(ctx); err != nil {
-		s.log.LogAttrs(ctx, slog.LevelDebug, "the lock was left to expire", append(w.attrs(), slog.String("err", err.Error()))...)
+		s.log.LogAttrs(ctx, slog.LevelDebug, "the lock was left to expire",
+			append(w.attrs(), slog.String("err", err.Error()))...)
 	}
 }
 
-// afterwards is a context for what must still be done when the run is over, however it ended. It lasts as long as the
-// lease would, and while a replica drains to little more than the end of its grace.
+// afterwards is a context for the work that remains when the run is over, however it ended. It lasts as long as the
+// lease would. While the replica drains, it lasts little longer than the grace.
 func (s *settler) afterwards(w *wake) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.spec.Lock.TTL)
 	stop := context.AfterFunc(s.working, func() {

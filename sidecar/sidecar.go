@@ -26,11 +26,11 @@ type Options struct {
 	Process    string
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
-	// Executor makes what runs a job.
+	// Executor makes the executor of a job.
 	Executor func(config.Job) execute.Executor
-	// Prober makes what asks the app whether it is ready.
+	// Prober makes the Prober that asks the app whether it is ready.
 	Prober func(config.Ready) Prober
-	// Notify tells others how runs go; nil tells nobody.
+	// Notify sends pings about runs to other services; nil sends none.
 	Notify *notify.Pinger
 	// Wall is this machine's clock; nil is time.Now.
 	Wall func() time.Time
@@ -38,7 +38,7 @@ type Options struct {
 	Nap func(time.Duration)
 }
 
-// Sidecar is one replica at work. It wires up the parts; none of them knows it.
+// Sidecar is one replica at work. It connects the parts; none of them knows it.
 type Sidecar struct {
 	*life
 	*atWork
@@ -61,8 +61,8 @@ func New(o Options) (*Sidecar, error) {
 	if o.Nap == nil {
 		o.Nap = preciseSleep
 	}
-	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor}, store: o.Store, log: o.Log,
-		clock: newClock(o.Wall, o.Nap), slots: &slots{reservedTaken: map[string]bool{}}}
+	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor},
+		store: o.Store, log: o.Log, clock: newClock(o.Wall, o.Nap), slots: &slots{reservedTaken: map[string]bool{}}}
 	s.clock.unchecked = s.store.Now
 	if o.Table.Clock != "local" {
 		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
@@ -87,43 +87,49 @@ func New(o Options) (*Sidecar, error) {
 	return s, nil
 }
 
-// wire makes the parts, and gives each what it needs of the others.
+// connect makes the parts, and gives each the others that it needs.
 func (s *Sidecar) connect(o Options) {
-	nudges, deferred, timer, peers := newNudges(), newDeferred(&s.runs), newTimerJob(), newRendezvous(o.Replica, s.store)
-	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status, spec: s.spec,
-		self:  service.Replica{Name: o.Replica, Version: o.Version, Process: o.Process},
+	nudges, deferred, timer := newNudges(), newDeferred(&s.runs), newTimerJob()
+	peers := newRendezvous(o.Replica, s.store)
+	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
+		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Process: o.Process},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
-	record := &recorder{life: s.life, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log, metrics: s.metrics, heartbeat: s.heartbeat,
-		notify: o.Notify, spec: s.spec}
+	record := &recorder{life: s.life, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log,
+		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spec: s.spec}
 	registrar := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,
 		claimer: &claimer{life: s.life, replica: o.Replica, store: s.store, clock: s.clock, log: s.log, slots: s.slots,
 			registrar: registrar, nudges: nudges, record: record},
 		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record},
-		settler: &settler{life: s.life, replica: o.Replica, clock: s.clock, log: s.log, rendezvous: peers, nudges: nudges,
-			record: record},
+		settler: &settler{life: s.life, replica: o.Replica, clock: s.clock, log: s.log, rendezvous: peers,
+			nudges: nudges, record: record},
 	}
 	timers := &timers{all: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, slots: s.slots,
 		deferred: deferred, nudges: nudges, firer: s.firer}
 	about := func() []any {
 		return []any{"service", o.Table.Service, "replica", o.Replica, "jobs", len(s.Jobs()), "table", s.Table().Hash}
 	}
-	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, registrar: registrar, timers: timers,
-		redis:    redisStatus{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about, trouble: trouble{redis: o.Redis}, up: true},
-		takeover: takeover{replica: o.Replica, runs: s.store.Locks.NewWatcher(), log: s.log, spec: s.spec, count: record.interrupted},
-		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
+	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, registrar: registrar,
+		timers: timers,
+		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about,
+			trouble: trouble{redis: o.Redis}, up: true},
+		takeover: takeover{replica: o.Replica, runs: s.store.Locks.NewWatcher(), log: s.log, spec: s.spec,
+			count: record.interrupted},
+		dynamic: dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
-		due: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers, rendezvous: peers,
-			slots: s.slots, deferred: deferred, nudges: nudges, firer: s.firer},
+		due: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers,
+			rendezvous: peers, slots: s.slots, deferred: deferred, nudges: nudges, firer: s.firer},
 	}
-	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, slots: s.slots, nudges: nudges, metrics: s.metrics, log: s.log}
+	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, slots: s.slots, nudges: nudges,
+		metrics: s.metrics, log: s.log}
 }
 
-// Run fires ticks until ctx ends, or Drain is called. Then it takes no more of them, gives running jobs the shutdown grace
-// to end, and cancels those that do not. When all are settled it returns, though never before ctx has ended.
+// Run fires ticks until ctx ends or Drain is called. Then it takes no more ticks, gives running jobs the shutdown
+// grace to end, and cancels those that do not. It returns when all runs are settled, but never before ctx has ended.
 func (s *Sidecar) Run(ctx context.Context) error {
-	ticking, stopClock := context.WithCancel(context.Background()) // to the end: fires sleep on it, and health asks for it
+	// The clock runs to the end: fires sleep on it, and Alive asks for it.
+	ticking, stopClock := context.WithCancel(context.Background())
 	var clock sync.WaitGroup
 	clock.Go(func() { s.clock.run(ticking) })
 	defer clock.Wait()
@@ -163,9 +169,9 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	return nil
 }
 
-// Drain has the replica take no more ticks, nor anything else that is due: both go to other replicas. It returns when the
-// runs under way have ended, or been cancelled at the end of the shutdown grace; or with ctx' error when that ends first,
-// which stops nothing. A drained replica stays so until its process ends.
+// Drain makes the replica take no more ticks and no due members: they go to other replicas. It returns when the runs
+// under way have ended, or were cancelled at the end of the shutdown grace. If ctx ends first, Drain returns its
+// error and the replica drains on. A drained replica stays so until its process ends.
 func (s *Sidecar) Drain(ctx context.Context) error {
 	s.stopAccepting()
 	select {
@@ -196,8 +202,8 @@ func (s *Sidecar) stopTimers() {
 	s.cron.stop()
 }
 
-// wake is what cron calls. It returns at once, so that a running job never holds up those that come due with it. The job is
-// looked up by its name, since it may have left the table, or left and come back.
+// wake is called by cron. It returns at once, so that a running job never holds up those that come due with it. It
+// looks the job up by its name, since the job may have left the table, or left and come back.
 func (s *Sidecar) wake(name string) {
 	j := s.job(name)
 	if j == nil {
@@ -219,7 +225,7 @@ func (s *Sidecar) showNext(sp *spec, after time.Time) {
 	s.metrics.job(sp.Name).next.set(next)
 }
 
-// finish waits for the fires under way: for the grace at first, and then for what has been cancelled.
+// finish waits for the fires under way. After the grace it cancels them, and waits for their ends.
 func (s *Sidecar) finish() {
 	done := make(chan struct{})
 	go func() {
@@ -241,8 +247,8 @@ func (s *Sidecar) finish() {
 // Alive tells whether the replica's clock still looks at its timers.
 func (s *Sidecar) Alive() bool { return s.clock.alive() }
 
-// Ready tells why the replica cannot take ticks; nil when it can. Redis must have answered once. That it stays away later
-// is not told here: this decides over the readiness of the whole pod, and Redis is not brought back by ending it.
+// Ready tells why the replica cannot take ticks; nil if it can. Redis must have answered once. If Redis stays away
+// later, the replica stays ready: ending the pod would not bring Redis back.
 func (s *Sidecar) Ready() error {
 	switch {
 	case s.accepting.Err() != nil:
@@ -253,7 +259,8 @@ func (s *Sidecar) Ready() error {
 	return nil
 }
 
-// Notice tells what is wrong although the replica need not be restarted, nor its pod taken out of service; "" = nothing.
+// Notice tells what is wrong although the replica need not be restarted, nor its pod taken out of service; "" =
+// nothing.
 func (s *Sidecar) Notice() string {
 	if s.LastReload().Err == nil {
 		return ""
@@ -264,7 +271,7 @@ func (s *Sidecar) Notice() string {
 // status is how the replica fares.
 func (s *Sidecar) status() status { return status{s.Table().Hash, s.whyIdle(), s.LastReload().Err} }
 
-// contends tells why the replica leaves all ticks to others; nil when it does not.
+// whyIdle tells why the replica leaves all ticks to others; nil if it takes them.
 func (s *Sidecar) whyIdle() error {
 	if err := s.Ready(); err != nil {
 		return err

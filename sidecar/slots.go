@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// admission is where wakes wait before they contend: for the app to be ready, and for a free slot. While one waits here,
-// another replica takes its tick.
+// slots admits wakes: each waits here until the app is ready and a slot is free. While it waits, another replica
+// takes its tick.
 type slots struct {
 	mu            sync.Mutex
 	unready       string // why the app is not ready; "" = it is
@@ -18,7 +18,7 @@ type slots struct {
 	waiting       []*slot         // in the order in which they came
 }
 
-// place is what one wake waits for, and holds once it is let in.
+// slot is what one wake waits for, and then holds.
 type slot struct {
 	spec     *spec
 	why      reason        // why it is not let in; "" = it is
@@ -26,7 +26,7 @@ type slot struct {
 	granted  chan struct{} // closed then; nil if it did not have to wait
 }
 
-// enter waits until a wake of the job may contend. When ctx ends first it says what was missing.
+// acquire waits for a slot for a wake of the job. If ctx ends first, it returns what was missing.
 func (g *slots) acquire(ctx context.Context, sp *spec) (*slot, reason) {
 	g.mu.Lock()
 	p := &slot{spec: sp}
@@ -52,7 +52,7 @@ func (g *slots) acquire(ctx context.Context, sp *spec) (*slot, reason) {
 	return nil, p.why
 }
 
-// try is enter for what does not wait; nil when it would have to.
+// tryAcquire is acquire without the wait; nil if there is no slot.
 func (g *slots) tryAcquire(sp *spec) *slot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,7 +63,7 @@ func (g *slots) tryAcquire(sp *spec) *slot {
 	return p
 }
 
-// missing is what a wake that was not let in waits for.
+// missing is why a wake has got no slot.
 func (g *slots) missing() reason {
 	if g.unreadiness() != "" {
 		return notReady
@@ -71,7 +71,7 @@ func (g *slots) missing() reason {
 	return noSlot
 }
 
-// room is how many more would be let in now.
+// free is the number of slots that tryAcquire would grant now.
 func (g *slots) free() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,7 +84,7 @@ func (g *slots) free() int64 {
 	return int64(max(g.limit-g.taken, 0))
 }
 
-// pass lets a wake in if that is possible.
+// grant gives a wake its slot if one is free and the app is ready.
 func (g *slots) grant(p *slot) {
 	switch sp := p.spec; {
 	case g.unready != "":
@@ -101,7 +101,7 @@ func (g *slots) grant(p *slot) {
 	p.why = ""
 }
 
-// leave gives a place back.
+// release gives a slot back.
 func (g *slots) release(p *slot) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,7 +113,7 @@ func (g *slots) release(p *slot) {
 	g.grantWaiting()
 }
 
-// admit lets in all who can be.
+// grantWaiting gives slots to the wakes that wait, in their order.
 func (g *slots) grantWaiting() {
 	g.waiting = slices.DeleteFunc(g.waiting, func(p *slot) bool {
 		if g.grant(p); p.why != "" {
@@ -124,7 +124,7 @@ func (g *slots) grantWaiting() {
 	})
 }
 
-// setUnready says why the app is not ready; "" when it is.
+// setUnready records why the app is not ready; "" if it is.
 func (g *slots) setUnready(why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// spec is what a table says of a job, ready for work. Once put in force it does not change.
+// spec is a row of the table, or a dynamic job, ready for work. Once in force it does not change.
 type spec struct {
 	config.Job
 	label    string // of its series in the metrics: its name; one for all timers
 	series   series
-	era      int // number of the series of ticks within the job, written by put: specs of one era share what is known of ticks
+	era      int // number of the series of ticks within the job, written by put: specs of one era share job.ticks
 	executor execute.Executor
-	life     context.Context // ends when another spec takes its place, or the job leaves the table
+	life     context.Context // ends when another spec replaces this one, or the job leaves the table
 	end      context.CancelFunc
 }
 
@@ -32,8 +32,8 @@ func (sp *spec) fingerprint() string {
 	return sp.Fingerprint
 }
 
-// sameTicks tells whether what is known of the ticks of one spec holds for those of another: both have the same, and claim
-// them or do not.
+// sameTicks tells whether two specs have the same ticks, and both claim them or both do not. Then what the replica
+// knows of one's ticks holds for the other's.
 func (sp *spec) sameTicks(other *spec) bool {
 	return sp.Fingerprint == other.Fingerprint && sp.claims() == other.claims()
 }

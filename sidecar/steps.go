@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// steps deals with steps of the cluster clock, and with what came due while no timer could wake for it. Its clock and functions
-// do not change once the replica is made; all else is the looker's alone.
+// steps deals with steps of the cluster clock, and with ticks that came due while no timer could wake for them. Its
+// clock and functions do not change once the replica is made. The looker alone uses the rest.
 type steps struct {
 	clock   *clock
 	log     *slog.Logger
@@ -23,9 +23,9 @@ type steps struct {
 // begin has a clock that is set back from now on noticed.
 func (s *steps) begin(now time.Time) { s.last, s.checked = now, time.Now() }
 
-// check deals with steps of the cluster clock that gocron's timers cannot. After a step back the ticks that come
-// again are this replica's to take; else a tick that is due and that no timer woke for is woken for here. The claims see
-// to it that nothing is fired twice.
+// check deals with steps of the cluster clock that gocron's timers cannot follow. After a step back, this replica
+// takes the ticks that come again. Otherwise check wakes for each due tick for which no timer has woken. The claims
+// ensure that no tick fires twice.
 func (s *steps) check() {
 	now, sinceLast := s.clock.Now(), time.Since(s.checked)
 	back := now.Before(s.last.Add(-clockCheckEvery))
@@ -34,7 +34,7 @@ func (s *steps) check() {
 		s.setBack(now.Add(-sinceLast))
 	} else {
 		for name, j := range s.jobs() {
-			if j.overdue(now.Add(-clockCheckEvery)) { // for what came due since, a timer may be about to wake
+			if j.overdue(now.Add(-clockCheckEvery)) { // a timer may be about to wake for later ticks
 				s.wake(name)
 			}
 		}
@@ -43,14 +43,15 @@ func (s *steps) check() {
 		s.offsetTooLarge = tooLarge
 		offset, _ := s.clock.offset()
 		if tooLarge {
-			s.log.Error("the clocks of Redis and of this replica lie too far apart: ticks come by this replica's", "offset", offset)
+			s.log.Error("the clocks of Redis and of this replica lie too far apart: ticks come by this replica's",
+				"offset", offset)
 		} else {
 			s.log.Info("the clocks of Redis and of this replica agree again", "offset", offset)
 		}
 	}
 }
 
-// catchUp wakes for the ticks of which nothing is known although they came due.
+// catchUp wakes for ticks that came due and whose fate is not known.
 func (s *steps) catchUp() {
 	now := s.clock.Now()
 	for _, j := range s.jobs() {

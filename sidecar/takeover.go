@@ -11,8 +11,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// takeover deals with runs whose replica is gone: they are written down as interrupted, once, and under at-least-once they are due
-// again.
+// takeover deals with runs whose replica is gone: it records each as interrupted, once. Under at-least-once the tick
+// becomes due again.
 type takeover struct {
 	replica string // this one
 	runs    *lock.Watcher
@@ -21,7 +21,8 @@ type takeover struct {
 	count   func(job, run string, rec lock.Record, detail string) // counts a run that was taken over
 }
 
-// look takes over the runs that have not changed for the length of their leases, all at once, since a replica may have had many.
+// look takes over the runs that have not changed for the length of their leases, all at once, since a dead replica
+// may have had many.
 func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -29,10 +30,11 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 		all.Go(func() {
 			var detail string
 			rec, ours, err := t.runs.Reap(ctx, r, func(rec lock.Record) lock.Ending {
-				detail = fmt.Sprintf("replica %s stopped renewing its lease at %s: it died, was stopped or lost Redis; replica %s noticed that",
+				detail = fmt.Sprintf("replica %s stopped renewing its lease at %s: "+
+					"it died, was stopped or lost Redis; replica %s noticed that",
 					rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), t.replica)
-				e := service.Entry{Job: r.Job, Tick: rec.Tick, Run: r.Run, Replica: rec.Replica, Kind: rec.Kind, Attempt: rec.Attempt,
-					Outcome: string(wasInterrupted), Failed: true, Detail: detail}
+				e := service.Entry{Job: r.Job, Tick: rec.Tick, Run: r.Run, Replica: rec.Replica, Kind: rec.Kind,
+					Attempt: rec.Attempt, Outcome: string(wasInterrupted), Failed: true, Detail: detail}
 				return e.Ending()
 			})
 			switch {

@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// tally is what this replica counts of one job. The library's vectors keep an object with its labels for each series,
-// which would be most of what a replica with a hundred jobs holds in memory: here a job takes less than a kilobyte, and
-// such objects live for the length of a scrape.
+// tally is what this replica counts of one job. The library's vectors would keep an object with labels for each
+// series: most of the memory of a replica with a hundred jobs. Here a job takes less than a kilobyte, and such
+// objects exist only during a scrape.
 type tally struct {
 	fires, failures, missed, retries, handovers, takeovers atomic.Uint64
 	skips                                                  [len(reasons)]atomic.Uint64
@@ -46,7 +46,7 @@ type histogram struct {
 	bounds []float64
 
 	mu     sync.Mutex
-	counts []uint64 // by bound, not added up; the last is of what lies beyond them
+	counts []uint64 // by bound, not cumulative; the last one counts values above all bounds
 	sum    float64
 }
 
@@ -60,7 +60,7 @@ func newHistogram(bounds []float64) histogram {
 }
 
 func (h *histogram) observe(v float64) {
-	at, _ := slices.BinarySearch(h.bounds, v) // a bound counts what equals it
+	at, _ := slices.BinarySearch(h.bounds, v) // a value that equals a bound counts there
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.counts[at]++
@@ -78,7 +78,7 @@ func (h *histogram) metric(desc *prometheus.Desc, job string) prometheus.Metric 
 	return prometheus.MustNewConstHistogram(desc, n+h.counts[len(h.bounds)], h.sum, upTo, job)
 }
 
-// tallies are those of all jobs, by label.
+// tallies has the tallies of all jobs, by label.
 type tallies struct {
 	mu sync.Mutex
 	of map[string]*tally
@@ -89,17 +89,21 @@ func perJob(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	firesDesc       = perJob("fires_total", "Ticks for which this replica started the job.")
-	skipsDesc       = perJob("skips_total", "Wakes of this replica that did not start the job, by reason.", "reason")
-	runsDesc        = perJob("runs_total", "Runs that ended, by outcome. An interrupted run is counted by the replica that noticed.", "outcome")
-	failuresDesc    = perJob("failures_total", "Runs that failed, as the history shows them.")
-	missedDesc      = perJob("missed_total", "Ticks that no replica fired in time, counted by the replica that claimed the next one.")
-	retriesDesc     = perJob("retries_total", "Failed attempts that were followed by another one in the same run.")
-	handoversDesc   = perJob("handovers_total", "Ticks given to another replica because the job could not be started here.")
+	firesDesc = perJob("fires_total", "Ticks for which this replica started the job.")
+	skipsDesc = perJob("skips_total", "Wakes of this replica that did not start the job, by reason.", "reason")
+	runsDesc  = perJob("runs_total",
+		"Runs that ended, by outcome. An interrupted run is counted by the replica that noticed.", "outcome")
+	failuresDesc = perJob("failures_total", "Runs that failed, as the history shows them.")
+	missedDesc   = perJob("missed_total",
+		"Ticks that no replica fired in time, counted by the replica that claimed the next one.")
+	retriesDesc   = perJob("retries_total", "Failed attempts that were followed by another one in the same run.")
+	handoversDesc = perJob("handovers_total",
+		"Ticks given to another replica because the job could not be started here.")
 	takeoversDesc   = perJob("takeovers_total", "Runs of other replicas that this one found dead and dealt with.")
 	runningDesc     = perJob("running", "Runs of the job on this replica now.")
 	lastFireDesc    = perJob("last_fire_timestamp_seconds", "When this replica last started the job; 0 if it has not.")
-	lastSuccessDesc = perJob("last_success_timestamp_seconds", "When a run of the job on this replica last succeeded; 0 if none has.")
+	lastSuccessDesc = perJob("last_success_timestamp_seconds",
+		"When a run of the job on this replica last succeeded; 0 if none has.")
 	nextDesc        = perJob("next_tick_timestamp_seconds", "When the job's next tick comes due; 0 if it has none.")
 	runDurationDesc = perJob("run_duration_seconds", "How long runs took.")
 	fireDelayDesc   = perJob("fire_delay_seconds", "From the tick to the start of the job.")
@@ -107,8 +111,9 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*tallies) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{firesDesc, skipsDesc, runsDesc, failuresDesc, missedDesc, retriesDesc, handoversDesc, takeoversDesc,
-		runningDesc, lastFireDesc, lastSuccessDesc, nextDesc, runDurationDesc, fireDelayDesc} {
+	for _, d := range []*prometheus.Desc{firesDesc, skipsDesc, runsDesc, failuresDesc, missedDesc, retriesDesc,
+		handoversDesc, takeoversDesc, runningDesc, lastFireDesc, lastSuccessDesc, nextDesc, runDurationDesc,
+		fireDelayDesc} {
 		ch <- d
 	}
 }
@@ -125,7 +130,8 @@ func (a *tallies) Collect(ch chan<- prometheus.Metric) {
 
 func (t *tally) collect(ch chan<- prometheus.Metric, job string) {
 	counter := func(d *prometheus.Desc, c *atomic.Uint64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(c.Load()), append([]string{job}, labels...)...)
+		labels = append([]string{job}, labels...)
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(c.Load()), labels...)
 	}
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, job)
@@ -152,7 +158,7 @@ func (t *tally) collect(ch chan<- prometheus.Metric, job string) {
 	ch <- t.fireDelay.metric(fireDelayDesc, job)
 }
 
-// job is the tally of a job; of one that has left, a tally that nobody sees.
+// job is the tally of a job. If the job has left, it is one that no scrape shows.
 func (a *tallies) job(label string) *tally {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -7,16 +7,16 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// ticks is what a replica knows of a job's ticks. It belongs to one series of them: when the schedule changes, nothing of it
-// holds any more. The job that has it guards it.
+// ticks is what a replica knows of a job's ticks. It belongs to one series of ticks: when the schedule changes, none
+// of it holds any more. The job that owns it guards it.
 type ticks struct {
 	taken          time.Time // newest that a wake of this replica took
-	settled        time.Time // newest of which this replica knows what became of it
-	ledgerTick     time.Time // newest claimed, as Redis last said: a failover may forget
-	maxLedgerTick  time.Time // newest that Redis ever said to be claimed
+	settled        time.Time // newest whose fate this replica knows
+	ledgerTick     time.Time // newest claimed, by Redis' last answer: after a failover it may be older
+	maxLedgerTick  time.Time // newest claimed, by any answer of Redis
 	overlappedTick time.Time // newest that this replica was refused for a run in its way
 	pausedTick     time.Time // newest that this replica was refused for a pause
-	pausedTo       time.Time // end of the last pause, as Redis last said
+	pausedTo       time.Time // end of the last pause, by Redis' last answer
 	born           time.Time // when Redis' memory of the job began
 	since          time.Time // when Redis first saw this series; zero = not known yet
 	back           time.Time // when the job came back after no replica had it; zero = it never did
@@ -25,9 +25,9 @@ type ticks struct {
 	asking         int       // wakes for ticks of the table that are not closed yet
 }
 
-// follow is the knowledge with which the next spec begins. No claim protects a tick that every replica has fired for itself, so the
-// next spec must not take it again; on a clock that was set back, such a tick may lie in the future. A tick that was only taken is
-// free again: a wake may take its tick long before it is due.
+// follow returns the knowledge with which the next spec begins. No claim protects a tick that this replica fired
+// under every-replica, so the next spec must not take it again. If the clock was set back, such a tick may lie in the
+// future. A tick that was only taken is free again: a wake may take its tick long before it is due.
 func (t ticks) follow(before, next *spec, at time.Time) ticks {
 	n := ticks{taken: next.series.newest(at)}
 	if before == nil {
@@ -41,8 +41,9 @@ func (t ticks) follow(before, next *spec, at time.Time) ticks {
 	return n
 }
 
-// take tells which tick is due at an instant: the newest that was not taken before. A late wake passes over older ticks, which
-// the claim then counts as missed. A wake before its time, on a clock that was set back, takes the tick to come, and waits for it.
+// take returns the tick for a wake: the newest one that is due at an instant and was not taken before. A late wake
+// passes over older ticks; its claim counts them as missed. If the clock was set back, a wake may come before its
+// time: it takes the next tick, and waits for it.
 func (t *ticks) take(s *series, at time.Time) (time.Time, bool) {
 	tick := s.newest(at)
 	if !tick.After(t.taken) {
@@ -58,12 +59,14 @@ func (t *ticks) take(s *series, at time.Time) (time.Time, bool) {
 	return tick, true
 }
 
-// owe tells whether the newest tick that was taken has come due, nothing is known of it, and no wake asks for it any more.
+// missedTick tells whether the newest tick that was taken has come due, its fate is not known, and no wake asks for
+// it.
 func (t *ticks) missedTick(s *series, at time.Time) bool {
-	return !t.registered.IsZero() && t.asking == 0 && t.taken.After(newestOf(t.settled, t.since, t.pausedTo)) && !s.due(t.taken).After(at)
+	return !t.registered.IsZero() && t.asking == 0 &&
+		t.taken.After(newestOf(t.settled, t.since, t.pausedTo)) && !s.due(t.taken).After(at)
 }
 
-// close ends the asking of a wake for a tick. known says that it is clear what became of it.
+// close ends the question of a wake for a tick. known tells that the fate of the tick is known.
 func (t *ticks) close(tick time.Time, known bool) {
 	t.asking--
 	if known {
@@ -71,9 +74,9 @@ func (t *ticks) close(tick time.Time, known bool) {
 	}
 }
 
-// heard records Redis' answer to the claim of a tick. fromTable tells that the claim was not for a due member. True when the answer
-// comes from another ledger than the registered one: Redis has lost its data. The knowledge from before stays until
-// the job is registered again.
+// observe records Redis' answer to the claim of a tick. fromTable tells that the claim was not for a due member. True
+// if the answer comes from another ledger than the registered one: Redis has lost its data. In that case the replica
+// keeps its knowledge until the job is registered again.
 func (t *ticks) observe(tick time.Time, fromTable bool, a lock.Answer) (lost bool) {
 	if !t.born.IsZero() && !a.Born.IsZero() && !a.Born.Equal(t.born) {
 		t.registered = time.Time{}
@@ -98,15 +101,15 @@ func (t *ticks) observe(tick time.Time, fromTable bool, a lock.Answer) (lost boo
 	return false
 }
 
-// registeredAs records what Redis answered when it was told of the job.
+// registeredAs records Redis' answer to a registration.
 func (t *ticks) registeredAs(l lock.Ledger) {
 	t.born, t.since, t.back, t.registered, t.ledgerTick, t.returns = l.Born, l.Since, l.Back, time.Now(), l.Tick, false
 	t.maxLedgerTick = newestOf(t.maxLedgerTick, l.Tick)
 	t.settled = newestOf(t.settled, l.Tick)
 }
 
-// owes is what Redis is told of the job besides its fingerprint, in case it has lost its data: what this replica knew, and
-// under at-least-once the ticks that came due since and are to be fired late.
+// before is what this replica knew of the job, which Redis is told in case it has lost its data. Under at-least-once
+// that includes the ticks that came due since and have to be fired late.
 func (t *ticks) before(sp *spec, at time.Time) lock.Before {
 	b := lock.Before{
 		Born:  t.born,

@@ -13,17 +13,17 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Timers are jobs of one tick, made through the API and kept in Redis alone: a replica reads one when it is due, and
-// keeps nothing of those that are not. What is kept of one that was fired goes with the end of its run.
+// Timers are jobs of one tick. The API makes them, and Redis alone keeps them. A replica reads a timer when it is
+// due, and forgets it with the end of its run.
 
-// timersAtOnce bounds the timers that this replica is busy with, so that a flood of them drowns neither it nor the app.
-// What is above is left to other replicas, or for later.
+// timersAtOnce bounds the timers that this replica is busy with, so that a flood of them overwhelms neither it nor
+// the app. It leaves further timers to other replicas, or for later.
 const timersAtOnce = 256
 
-// maxStrange bounds how many members of another version, which this one cannot read, a look reads past.
+// maxUndecodable bounds how many members of another version, which this one cannot decode, a look reads past.
 const maxUndecodable = 1000
 
-// nothingMore is a timer's schedule: it has no tick after the one that is due.
+// noMoreTicks is a timer's schedule: it has no tick after the one that is due.
 var noMoreTicks = func() *schedule.Schedule {
 	s, err := schedule.Parse("@at 1970-01-01T00:00:00Z", schedule.Options{TimeZone: "UTC"})
 	if err != nil {
@@ -50,7 +50,8 @@ type timers struct {
 
 // newTimerJob makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
 func newTimerJob() *job {
-	c := config.Job{Name: service.TimerJobs, Fingerprint: service.TimerJobs, Guarantee: config.AtMostOnce, ConcurrencyPolicy: config.Allow}
+	c := config.Job{Name: service.TimerJobs, Fingerprint: service.TimerJobs, Guarantee: config.AtMostOnce,
+		ConcurrencyPolicy: config.Allow}
 	sp := &spec{Job: c, label: service.TimerJobs}
 	sp.life, sp.end = context.WithCancel(context.Background())
 	return &job{name: service.TimerJobs, spec: sp}
@@ -71,12 +72,13 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 	sp := t.newSpec(timer.Job)
 	sp.label = service.TimerJobs
 	known := t.all.known(t.all.now())
-	return &job{name: d.Job, spec: sp, ticks: ticks{born: known.born, since: known.since, registered: known.registered}}, nil
+	own := ticks{born: known.born, since: known.since, registered: known.registered}
+	return &job{name: d.Job, spec: sp, ticks: own}, nil
 }
 
-// wanted is how many of the timers that are due a look reads, the oldest: as many as this replica can begin, behind
-// those that it is busy with, or has put off, or cannot read, and that may all lie before them. One at least, by which it
-// knows that it leaves something to others.
+// limit is how many due timers the next look reads, oldest first. It adds up the free slots and the timers that may
+// sort before them: those busy here, deferred, or undecodable. One more tells the replica that it leaves timers to
+// others.
 func (t *timers) limit() int64 {
 	if t.deferred.isDeferred(service.TimerJobs) {
 		return 1
@@ -84,7 +86,7 @@ func (t *timers) limit() int64 {
 	return t.firing.Load() + t.free() + t.undecodable + t.deferred.deferredTimers() + 1
 }
 
-// room is how many more timers this replica can begin now.
+// free is how many more timers this replica can begin now.
 func (t *timers) free() int64 {
 	return max(min(timersAtOnce-t.firing.Load(), t.slots.free()), 0)
 }
@@ -127,8 +129,8 @@ func (t *timers) fire(ctx context.Context, d lock.Due) {
 	})
 }
 
-// unread deals with a timer that is due and cannot be read. That another replica has just fired it is no reason to say
-// anything, and what only Redis' absence hides is looked at again.
+// explainUnread deals with a due timer that could not be read. If another replica has just fired it, there is nothing
+// to log. If Redis is away, the next look tries again.
 func (t *timers) explainUnread(ctx context.Context, d lock.Due, err error) {
 	var problems config.Problems
 	switch {
@@ -136,7 +138,7 @@ func (t *timers) explainUnread(ctx context.Context, d lock.Due, err error) {
 		if ours, _, err := t.store.Locks.Drop(ctx, d, false); ours && err == nil {
 			t.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
 		}
-	case errors.As(err, &problems), errors.Is(err, service.ErrBadTimer): // it may be another version's, which can read it
+	case errors.As(err, &problems), errors.Is(err, service.ErrBadTimer): // another version may be able to read it
 		t.deferred.deferUntil(d.Member(), d.Job, time.Now().Add(pauseRetry))
 		t.log.Warn("a timer that is due cannot be read", "job", d.Job, "err", err)
 	case ctx.Err() == nil:

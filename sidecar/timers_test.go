@@ -360,8 +360,8 @@ func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
 						w.must(err)
 					}
 				case "no place is free":
-					place := r.slots.tryAcquire(r.looker.timers.all.now())
-					release = func() { r.firer.releaseSlot(&wake{slot: place}) }
+					slot := r.slots.tryAcquire(r.looker.timers.all.now())
+					release = func() { r.firer.releaseSlot(&wake{slot: slot}) }
 				}
 				w.setTimer("first", time.Second, "")
 				for i := range 500 {
@@ -386,10 +386,10 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(0)
-		place := r.slots.tryAcquire(r.looker.timers.all.now())
+		slot := r.slots.tryAcquire(r.looker.timers.all.now())
 		w.setTimer("a", 3500*time.Millisecond, "")
 		w.at(3400 * time.Millisecond)
-		r.firer.releaseSlot(&wake{slot: place})
+		r.firer.releaseSlot(&wake{slot: slot})
 		w.at(10 * time.Second)
 		w.each("timer:a", time.Minute, 3500*time.Millisecond, 3500*time.Millisecond, 10*time.Millisecond)
 	})

@@ -11,7 +11,7 @@ import (
 // wake is one reason to fire one tick: a timer's, a catch-up's, or a due entry's.
 type wake struct {
 	job     *job
-	spec    *spec     // what it goes by; written by its own fire, in renew
+	spec    *spec     // the spec in force when it was last refreshed; written by its own fire
 	tick    time.Time // nominal
 	due     time.Time // when it came due: tick plus jitter
 	kind    string
@@ -34,10 +34,10 @@ const (
 	kindBackfill = "backfill"
 )
 
-// ahead is how long before its tick a wake claims it, so that the job can start on the tick and not a round trip later.
+// ahead is how long before its tick a wake claims it. So the job starts on the tick, not a round trip later.
 const ahead = 25 * time.Millisecond
 
-// punctual is how late a wake may be that is still none of a missed tick.
+// punctual is how late a wake may be without being a catch-up.
 const punctual = 5 * time.Second
 
 // stagger is how long after the first one the others ask. Both is before the tick.
@@ -61,9 +61,9 @@ func (j *job) take(at time.Time) (wake, bool) {
 	return w, true
 }
 
-// owed is the wake for a tick that came due and of which this replica does not know what became: no replica was there,
-// or Redis was not. That is looked for all the time, since what hides an outage hides its end as well. The wake then has to be
-// closed.
+// missedTick returns a wake for a tick that came due and whose fate this replica does not know: no replica was there,
+// or Redis was not. Replicas check this continuously: a client that hides an outage also hides its end. The wake then
+// has to be closed.
 func (j *job) missedTick(at time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -79,8 +79,8 @@ func (j *job) tableWake(tick time.Time, kind string) wake {
 	return wake{job: j, spec: j.spec, tick: tick, due: j.spec.series.due(tick), kind: kind, attempt: 1, asking: true}
 }
 
-// dueWake is the wake of a member of the due set. A manual run is due at once: its tick is by Redis' clock, and jitter is for ticks
-// of the table.
+// dueWake is the wake for a member of the due set. A manual run is due at once: its tick is by Redis' clock, and only
+// ticks of the table have jitter.
 func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
 	w := &wake{job: j, spec: sp, tick: d.Tick, due: sp.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt,
 		of: d, member: d.Member(), claimed: true}
@@ -93,7 +93,7 @@ func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
 	return w
 }
 
-// awake is when a wake asks for its tick.
+// askAt is when a wake asks for its tick.
 func (w *wake) askAt() time.Time {
 	if w.yields {
 		return w.due.Add(-ahead + stagger)
@@ -101,10 +101,11 @@ func (w *wake) askAt() time.Time {
 	return w.due.Add(-ahead)
 }
 
-// byHand tells whether somebody asked for this run: then neither the table's conditions nor newer ticks are in its way.
+// byHand tells whether an operator asked for this run. Then neither the table's conditions nor newer ticks are in its
+// way.
 func (w *wake) byHand() bool { return w.kind == kindManual || w.kind == kindBackfill }
 
-// renew has the wake go on by the spec in force. False when its job has left the table, or has other ticks now.
+// refresh makes the wake go on by the spec in force. False if its job has left the table, or has other ticks now.
 func (w *wake) refresh() bool {
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
@@ -115,7 +116,7 @@ func (w *wake) refresh() bool {
 	return true
 }
 
-// close ends the asking of a wake. known says that it is clear what became of its tick.
+// close ends the question of a wake. known tells that the fate of its tick is known.
 func (w *wake) close(known bool) {
 	if !w.asking {
 		return
@@ -123,13 +124,13 @@ func (w *wake) close(known bool) {
 	w.asking = false
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
-	if w.job.sharesTicks(w.spec) { // else nobody asks what became of it
+	if w.job.sharesTicks(w.spec) { // otherwise the tick is not the job's any more
 		w.job.ticks.close(w.tick, known)
 	}
 }
 
-// begins tells whether a wake that makes no claim may fire, and then counts its tick as settled. False after a reload: the wake
-// has to pass the gate again, by what the table says now.
+// startUnclaimed tells whether a wake that makes no claim may fire, and then counts its tick as settled. False after
+// a reload: the wake has to pass the gate again, by the new spec.
 func (w *wake) startUnclaimed() bool {
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
@@ -144,7 +145,7 @@ func (w *wake) startUnclaimed() bool {
 	return true
 }
 
-// heard records what Redis said of the job's ticks. True when Redis has lost its data.
+// observe records Redis' answer about the job's ticks. True if Redis has lost its data.
 func (w *wake) observe(a lock.Answer) (lost bool) {
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
@@ -167,14 +168,14 @@ func (w *wake) worthUntil() time.Time {
 	return until
 }
 
-// deadline is when a tick is too late to be started; zero when it never is. A tick that has run before has none, nor has a manual
-// run.
+// deadline is when it is too late to start a tick; zero if it never is. A tick that has run before has no deadline,
+// and neither has a manual run.
 func (w *wake) deadline() time.Time {
 	switch sp := w.spec; {
 	case w.byHand() || w.kind == kindTakeover:
 	case sp.StartingDeadline > 0:
 		return w.tick.Add(sp.StartingDeadline)
-	case sp.Missed == config.Skip && w.member == "": // what is due besides the table was claimed in time
+	case sp.Missed == config.Skip && w.member == "": // a due member was claimed in time
 		return w.due.Add(punctual)
 	}
 	return time.Time{}
