@@ -17,8 +17,8 @@ type Ready struct {
 	Ask     func(context.Context) error // asks once; nil = it is ready
 }
 
-// Probe asks once: nil when the app is ready. The error is that of Ask in one line of at most 256 bytes; when the answer
-// takes longer than the timeout, or ctx ends first, it says so.
+// Probe asks once: nil if the app is ready. Otherwise the error is that of Ask, in one line of at most 256 bytes. It
+// says so if the answer took longer than the timeout, or ctx ended first.
 func (r *Ready) Probe(ctx context.Context) error {
 	timeout := cmp.Or(r.Timeout, time.Second)
 	bounded, cancel := context.WithTimeout(ctx, timeout)
@@ -35,7 +35,7 @@ func (r *Ready) Probe(ctx context.Context) error {
 	return errors.New(OneLine(err.Error()))
 }
 
-// plainSize bounds what is said of a call or a command that is no job's: such words go into log lines and heartbeats.
+// oneLineSize bounds the words of a probe or ping: they go into log lines and heartbeats.
 const oneLineSize = 256
 
 // OneLine makes a text safe for a log line and a heartbeat: one line of at most 256 bytes.

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	maxReason = 300      // characters of a reason: what a line of the history, or an alert, has room for
+	maxReason = 300      // characters of a reason: it has to fit into a line of the history, or an alert
 	maxLine   = 16 << 10 // bytes of a line from which a reason is made
 )
 
-// LastWords keeps the last line of a command's words that tells something: the last one that is no part of a stack trace. If
-// there is none, it keeps the first line.
+// LastWords keeps the last line of a command's words that is not part of a stack trace. If there is none, it keeps
+// the first line.
 type LastWords struct{ text string }
 
-// Hear takes the next line.
+// AddLine adds the next line.
 func (l *LastWords) AddLine(line string) {
 	if strings.ContainsFunc(line, isWord) && (l.text == "" || !isFrame(line)) {
 		l.text = line[:min(len(line), maxLine)]
@@ -41,7 +41,7 @@ var frame = regexp.MustCompile("^(?:" + strings.Join([]string{
 	`\s+(?:at|from|in) `,           // Java, JavaScript, .NET, Ruby
 	`\s*\.\.\. \d+ (?:more|lines)`, // Java, JavaScript
 	`Node\.js v\d`,                 // JavaScript
-	`  (?:errno|code|syscall|address|port|path|dest|hostname): `,                  // JavaScript: what Node lists of an error below its trace
+	`  (?:errno|code|syscall|address|port|path|dest|hostname): `,                  // JavaScript: Node's list below a trace
 	`\s+File ".*", line \d+`,                                                      // Python
 	`\S+:\d+:in [` + "`" + `'][^']*'$`,                                            // Ruby
 	`#\d+ |  thrown in |Stack trace:$`,                                            // PHP

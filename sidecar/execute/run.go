@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Run is what the job is told about this attempt.
+// Run tells the job about this attempt.
 type Run struct {
 	Service, Job string
 	Tick         time.Time // the nominal instant
@@ -19,7 +19,7 @@ type Run struct {
 
 	// Await is called once, when all is ready for the job to begin, and returns when it may; nil = at once.
 	Await func(context.Context)
-	// Started is called once, when the job has begun or may have; nil = nobody wants to know.
+	// Started is called once, when the job has begun or may have; nil = not called.
 	Started func()
 }
 
@@ -65,14 +65,14 @@ func (s Status) String() string {
 	return "status(" + strconv.Itoa(int(s)) + ")"
 }
 
-// Result is what came of an attempt.
+// Result is the result of an attempt.
 type Result struct {
 	Status     Status
-	Err        error         // why, for the log; nil when Succeeded. It holds no header value, body or query of the table
+	Err        error         // why, for the log; nil when Succeeded. Without header values, body and query of the table
 	Code       int           // HTTP status or exit code; -1 when there is none
-	RetryAfter time.Duration // what an answer of 400 or above, but for 409, asked for, at most 24 h; 0 = it asked for nothing
+	RetryAfter time.Duration // Retry-After of an answer of 400 or above, 409 excepted, at most 24 h; 0 = it has none
 	Output     string        // tail of the answer's body, or of stdout and stderr: valid UTF-8, at most MaxOutput bytes
-	Reason     string        // what of these words tells why it did not succeed: one line of at most 300 characters; "" = none
+	Reason     string        // why it did not succeed, from these words: one line, at most 300 characters; "" = none
 }
 
 // Executor runs one attempt. It is safe for concurrent use.
@@ -86,8 +86,8 @@ type Fact struct{ Header, Env, Value string }
 // Stamp writes the tick as the job is told it, and as the log has it.
 func (r Run) Stamp() string { return r.Tick.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Facts lists what both kinds of job are told. The tick is in milliseconds and UTC; the key is the same for all
-// attempts of a tick, and its quotes belong to it (it is a string of HTTP's structured fields).
+// Facts lists the facts that both kinds of job are told. The tick is in milliseconds and UTC. The key is the same for
+// all attempts of a tick. The quotes belong to the key, which is a string of HTTP's structured fields.
 func (r Run) Facts() []Fact {
 	tick := r.Stamp()
 	key := r.Service + "/" + r.Job + "/" + tick

@@ -40,7 +40,7 @@ func (t *Tail) String() string {
 		b = b[1:]
 	}
 	s := Printable(string(b))
-	if len(s) > MaxOutput { // a picture is longer than what it stands for
+	if len(s) > MaxOutput { // the picture of a control character is longer than the character
 		s = s[len(s)-MaxOutput:]
 		for !utf8.RuneStart(s[0]) {
 			s = s[1:]
@@ -49,8 +49,8 @@ func (t *Tail) String() string {
 	return strings.TrimRight(s, "\n")
 }
 
-// Printable makes a job's words safe for terminals and logs: invalid UTF-8 and characters that change the direction of
-// text become U+FFFD, control characters become their pictures (ESC is ␛). Newlines and tabs stay.
+// Printable makes a job's words safe for terminals and logs. Invalid UTF-8, and characters that change the direction
+// of text, become U+FFFD. Control characters become their pictures (ESC is ␛). Newlines and tabs stay.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
