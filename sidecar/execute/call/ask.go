@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// These stand for the parser's errors, which quote what the other side has sent.
+// These replace the parser's errors, which quote the other side's bytes.
 var (
 	errNotHTTP  = errors.New("the answer is not HTTP")
 	errBrokeOff = errors.New("the answer broke off")
@@ -19,7 +19,9 @@ var (
 // ask is one call that runs no job, on a connection of its own. Its error names of the URL nothing but the host, and of
 // the answer nothing.
 func (w *transport) ask(ctx context.Context, method string, u *url.URL, h http.Header, body string) (answer, error) {
-	req := &http.Request{Method: method, URL: u, Host: u.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	req := &http.Request{
+		Method: method, URL: u, Host: u.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
 	if body != "" {
 		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	}

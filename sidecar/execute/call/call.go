@@ -25,7 +25,7 @@ const (
 	maxRetryAfter = 24 * time.Hour // a job must not be put off for ever by one odd answer
 )
 
-// Options is what the table's http entry does not hold.
+// Options are the settings that are not in the table's http entry.
 type Options struct {
 	AllowRemote bool           // call addresses that are not loopback
 	Admin       netip.AddrPort // the replica's own admin address, which is not called, nor redirected to; zero = none
@@ -38,20 +38,23 @@ type caller struct {
 	url       *url.URL
 	host      string      // Host header of the table; "" = that of the URL
 	common    http.Header // sent with every request, to whomever
-	private   http.Header // the table's headers: not for those to whom the app redirects
+	private   http.Header // the table's headers, which a redirect to another host does not get
 	body      string
 	success   []config.CodeRange
 	transport *transport
 	badURL    error // the URL cannot be used
 }
 
-// New returns the executor of an http job. What can be prepared is prepared here. A URL that the table's check
-// would have refused makes every Execute fail.
+// New returns the executor of an http job, and prepares as much of its calls as possible. If the table's check would
+// have refused the URL, every Execute fails.
 //
-// A body without a Content-Type header in the table is announced as JSON when it is JSON, else as plain text.
-// Redirects are followed when they keep the method: 307 and 308, for GET and HEAD also 301, 302 and 303. Another one
-// is the answer, since a POST that becomes a GET of a login page, answered 200, is no success of the job. So is one that
-// would take a body to another host, or from https to http: the table has named who gets it.
+// If the table has no Content-Type header, a body that is JSON is announced as JSON, and any other body as plain
+// text.
+//
+// Redirects are followed if they keep the method: 307 and 308, for GET and HEAD also 301, 302 and 303. Any other
+// redirect is the answer: a POST that becomes a GET of a login page, answered 200, is no success of the job. A
+// redirect is the answer, too, if it would take a body to another host, or from https to http: the table has named
+// the receiver of the body.
 func New(c config.HTTP, o Options) execute.Executor {
 	e := &caller{
 		method:  c.Method,
@@ -105,8 +108,8 @@ func basicAuth(u *url.Userinfo) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password))
 }
 
-// ours reports whether the table has no say about a header: it is among what the job is told, it governs the connection
-// and not the call, or it would tell all runs the same.
+// isReserved reports whether the table may not set a header. Such a header tells the job of its run, governs the
+// connection and not the call, or would be the same for all runs.
 func isReserved(name string) bool {
 	switch name {
 	case "Idempotency-Key", "Traceparent", "User-Agent",
@@ -118,7 +121,7 @@ func isReserved(name string) bool {
 }
 
 // target splits a URL of the table. For a unix socket, http://unix:/run/app.sock:/path, it returns the path of the
-// socket, and the URL http://localhost/path, which is what a server behind a socket sees from other clients too.
+// socket and the URL http://localhost/path. A server behind a socket sees that URL from other clients too.
 func target(raw string) (u *url.URL, socket string, err error) {
 	if rest, ok := strings.CutPrefix(raw, "http://unix:"); ok {
 		rest, path, _ := strings.Cut(rest, ":") // the first colon ends the socket's path, as in nginx
@@ -143,7 +146,8 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 		return execute.Result{Status: execute.Failed, Err: fmt.Errorf("calling the app: %w", e.badURL), Code: -1}
 	}
 	if ctx.Err() != nil {
-		return execute.Result{Status: execute.Canceled, Err: fmt.Errorf("calling the app: %w", context.Cause(ctx)), Code: -1}
+		err := fmt.Errorf("calling the app: %w", context.Cause(ctx))
+		return execute.Result{Status: execute.Canceled, Err: err, Code: -1}
 	}
 	u := e.url
 	m := beginning{await: r.Wait, sent: r.Begun}
@@ -153,7 +157,8 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 		a, err := e.transport.call(ctx, e.request(r, u, foreign), keep, m)
 		m = beginning{await: context.Cause, sent: func() {}} // a redirected call has begun before
 		if err != nil && hops > 0 {
-			// Who redirects has been asked, and may have begun: that the second address is dead proves nothing.
+			// The server that redirects has got the request, and may have begun. A dead second address proves
+			// nothing.
 			err = fmt.Errorf("redirected to %q: %w", u.Host, err)
 			return resultOfBroken(ctx, a, err, false)
 		}
@@ -172,7 +177,9 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 		}
 		if hops == maxRedirects {
 			err := fmt.Errorf("calling the app: given up after %d redirects", maxRedirects)
-			return execute.Result{Status: execute.Failed, Err: err, Code: a.code, Output: a.body.String(), Reason: a.reason()}
+			return execute.Result{
+				Status: execute.Failed, Err: err, Code: a.code, Output: a.body.String(), Reason: a.reason(),
+			}
 		}
 		foreign = foreign || next.Scheme != e.url.Scheme || next.Host != e.url.Host
 		u = next
@@ -234,7 +241,8 @@ func (e *caller) succeeds(code int) bool {
 	return slices.ContainsFunc(e.success, func(r config.CodeRange) bool { return r.From <= code && code <= r.To })
 }
 
-// judge turns a whole answer into a result. The success codes are asked first: a table may call any answer a success.
+// resultOf turns a whole answer into a result. It asks the success codes first: a table may call any answer a
+// success.
 func (e *caller) resultOf(a answer, now time.Time) execute.Result {
 	res := execute.Result{Status: execute.Failed, Code: a.code, Output: a.body.String()}
 	said := strings.TrimSpace(fmt.Sprintf("the app answered %d %s", a.code, http.StatusText(a.code)))
@@ -256,7 +264,8 @@ func (e *caller) resultOf(a answer, now time.Time) execute.Result {
 	return res
 }
 
-// retryAfter reads a Retry-After header, in seconds or as a date, and returns what is left of it at now, 0 for none.
+// retryAfter reads a Retry-After header, in seconds or as a date. It returns the rest of that time at now, 0 for
+// none.
 func retryAfter(s string, now time.Time) time.Duration {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.ParseUint(s, 10, 64); err == nil {
@@ -271,7 +280,7 @@ func retryAfter(s string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
-// broken turns a call without a whole answer into a result.
+// resultOfBroken turns a call without a whole answer into a result.
 func resultOfBroken(ctx context.Context, a answer, err error, unsent bool) execute.Result {
 	res := execute.Result{Status: execute.Failed, Code: -1, Output: a.body.String(), Reason: a.reason()}
 	if a.code != 0 {

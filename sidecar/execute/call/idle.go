@@ -42,8 +42,8 @@ func (w *transport) take() *conn {
 	return c
 }
 
-// often reports whether this call follows the last one so soon that a kept connection would have served it. Only then
-// is one kept: the idle connections of a hundred jobs of every hour would be a burden to the app for nothing.
+// callsOften reports whether this call follows the last one so soon that a kept connection would have served it. Only
+// then is one kept: idle connections of a hundred hourly jobs would burden the app for nothing.
 func (w *transport) callsOften() bool {
 	now := time.Now()
 	w.mu.Lock()
@@ -53,15 +53,15 @@ func (w *transport) callsOften() bool {
 	return often
 }
 
-// burn ends the keeping of connections for good.
+// stopKeeping ends the keeping of connections for good.
 func (w *transport) stopKeeping() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keepNone = true
 }
 
-// quiet reports whether nc is open and has nothing to read: neither its end nor, what no HTTP server may send there,
-// words without a request. A connection that cannot be asked is not quiet.
+// isIdle reports whether nc is open and has nothing to read. An HTTP server may send nothing without a request. If
+// the state of nc cannot be read, nc is not idle.
 func isIdle(nc net.Conn) bool {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {

@@ -11,14 +11,16 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// mostPostRedirects is less than a job may follow: who moves says so once, and a second time for https.
+// mostPostRedirects is less than a job may follow: a server that has moved redirects once, and a second time to
+// https.
 const mostPostRedirects = 3
 
-// Post sends a short text, once, to a URL that may lead anywhere, and returns the code of the answer and what its
-// Retry-After asks for, 0 for nothing. It is no run and carries nothing of one but the text. It does without a proxy.
-// The error is one line of at most 256 bytes that names nothing of the URL but its host.
+// Post sends a short text, once, to a URL that may lead anywhere. It returns the code of the answer and the time in
+// its Retry-After, 0 if it has none. The request belongs to no run, carries only the text, and uses no proxy. The
+// error is one line of at most 256 bytes; of the URL it names only the host.
 //
-// Redirects are followed with method and text, but 303, which asks for neither, and none from https to http.
+// Redirects are followed with method and text. Exceptions are 303, which asks for neither, and a redirect from https
+// to http.
 func Post(ctx context.Context, rawURL, text, version string) (code int, again time.Duration, err error) {
 	first, socket, err := target(rawURL)
 	if err != nil {
@@ -27,7 +29,9 @@ func Post(ctx context.Context, rawURL, text, version string) (code int, again ti
 	return newTransport(socket, true).post(ctx, first, text, version)
 }
 
-func (w *transport) post(ctx context.Context, first *url.URL, text, version string) (code int, again time.Duration, err error) {
+func (w *transport) post(
+	ctx context.Context, first *url.URL, text, version string,
+) (code int, again time.Duration, err error) {
 	u := first
 	for hops := 0; ; hops++ {
 		h := http.Header{"User-Agent": {agent(version)}, "Content-Type": {"text/plain; charset=utf-8"}}

@@ -12,12 +12,12 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// NewReady returns what asks the app as the table says, by a request or by a mere connection. A question that cannot be
-// asked makes every Probe fail. An error names nothing of the URL but its host, and nothing of what the app says. version
-// is for User-Agent; "" = dev.
+// NewReady returns a Ready that asks the app as the table says, by a request or by a mere connection. If the URL
+// cannot be used, every Probe fails. An error names only the host of the URL, and nothing of the app's answer.
+// version is for User-Agent; "" = dev.
 //
-// Each question has a connection of its own. One that is kept would go on answering after the app has closed its
-// listener, as it does when it is about to end, while the jobs of this replica find nobody there.
+// Each question has a connection of its own. An app that is about to end closes its listener first. A kept connection
+// would still answer then, while the jobs of this replica could not connect.
 func NewReady(c config.Ready, version string) *execute.Ready {
 	if c.URL != "" {
 		return &execute.Ready{Timeout: c.Timeout, Ask: askURL(c.URL, version)}
@@ -25,8 +25,8 @@ func NewReady(c config.Ready, version string) *execute.Ready {
 	return &execute.Ready{Timeout: c.Timeout, Ask: askTCP(c.TCP)}
 }
 
-// askURL makes a GET. As with Kubernetes' probes, redirects are followed as long as they stay on the same host, and one
-// that leads elsewhere is an answer like any other from 200 to 399.
+// askURL makes a GET. As with Kubernetes' probes, it follows redirects as long as they stay on the same host. A
+// redirect elsewhere is an answer like any other from 200 to 399.
 func askURL(raw string, version string) func(context.Context) error {
 	first, socket, err := target(raw)
 	if err != nil {

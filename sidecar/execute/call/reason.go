@@ -22,7 +22,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason is what the body of an answer tells of why a call failed, in one line: JSON as it is, the text of a page, the
+// reason makes one line of an answer's body that tells why the call failed: JSON as it is, the text of a page, the
 // first line of anything else.
 func (a answer) reason() string {
 	text := strings.TrimSpace(string(a.head.buf))
@@ -46,7 +46,7 @@ func (a answer) reason() string {
 	return execute.Brief(first)
 }
 
-// markup is what a page has besides its text.
+// markup matches all of a page that is not its text.
 var markup = regexp.MustCompile(`(?is)<script\b.*?(?:</script\s*>|\z)|<style\b.*?(?:</style\s*>|\z)` +
 	`|<!--.*?(?:-->|\z)|</?[a-z!?][^>]*(?:>|\z)`)
 

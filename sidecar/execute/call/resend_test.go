@@ -156,7 +156,7 @@ func TestABrokenReusedConnectionGetsNoSecondRequest(t *testing.T) {
 	}
 }
 
-// The reason for a wire of our own: the same app, called by net/http's Transport, gets the request twice.
+// The reason for a transport of our own: the same app, called by net/http's Transport, gets the request twice.
 func TestTheStandardTransportWouldResend(t *testing.T) {
 	k := newCutter(t, 1, cuts["reads it whole, closes"])
 	transport := &http.Transport{}

@@ -28,15 +28,15 @@ const (
 	// connect hands its tick to one that can.
 	connectTimeout = 10 * time.Second
 
-	// idleLimit is how long a connection may wait for the next call: long enough for a job of every second, shorter
-	// than the keep-alive timeouts of app servers (the shortest in wide use is 2 s), because a server that closes a
-	// connection at the very moment of the next call makes a failure out of a healthy tick.
+	// idleLimit is how long a connection may wait for the next call. It is long enough for a job of every second, and
+	// shorter than the keep-alive timeouts of app servers (the shortest in wide use is 2 s). A server that closes a
+	// connection at the moment of the next call makes a failure out of a healthy tick.
 	idleLimit = 1500 * time.Millisecond
 
 	maxHeader = 64 << 10 // bytes of status line and header, informational answers included
 
-	// maxBody ends the reading of an answer. It is far above what is kept, because closing the connection on an app
-	// that reports its progress in the body may end the job there.
+	// maxBody ends the reading of an answer. It is far more than the part that is kept. An app may report its
+	// progress in the body, and closing the connection may end the job there.
 	maxBody = 1 << 20
 )
 
@@ -47,8 +47,8 @@ var (
 	errNoAnswer    = errors.New("the connection was closed before the answer came")
 )
 
-// unsentError is a failure from before the first byte of the request was handed to the kernel: the job certainly never
-// began.
+// notSentError is a failure from before the first byte of the request was handed to the kernel. The job certainly
+// never began.
 type notSentError struct{ err error }
 
 func (e *notSentError) Error() string { return e.err.Error() }
@@ -78,12 +78,12 @@ func (a answer) location(from *url.URL) *url.URL {
 	return next
 }
 
-// wire carries the calls of one job. It holds at most one idle connection.
+// transport carries the calls of one job. It holds at most one idle connection.
 type transport struct {
 	socket      string // path of the unix socket that plain http://localhost stands for; "" = none
 	allowRemote bool
 	admin       netip.AddrPort // of the replica, and not to be called; zero = none
-	roots       *x509.CertPool // nil = those of the system
+	roots       *x509.CertPool // nil = the system's
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu       sync.Mutex
@@ -102,8 +102,8 @@ func newTransport(socket string, allowRemote bool) *transport {
 	return w
 }
 
-// control refuses what is not on this machine. It runs on each resolved address just before the connect, so neither a
-// name that resolves elsewhere nor a redirect gets around it.
+// control refuses addresses that are not on this machine. It runs on each resolved address just before the connect,
+// so neither a name that resolves elsewhere nor a redirect gets around it.
 func (w *transport) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	switch {
@@ -120,14 +120,14 @@ func (w *transport) control(_ context.Context, network, address string, _ syscal
 	return nil
 }
 
-// isAdmin tells whether an address is the replica's own admin address. The unspecified one leads to this machine, too, and so
-// does ::1 in any zone.
+// isAdmin tells whether an address is the replica's own admin address. The unspecified address leads to this machine,
+// too, and so does ::1 in any zone.
 func (w *transport) isAdmin(ap netip.AddrPort) bool {
 	at, own := ap.Addr().Unmap().WithZone(""), w.admin.Addr().Unmap().WithZone("")
 	return w.admin.IsValid() && ap.Port() == w.admin.Port() && (at == own || at.IsUnspecified())
 }
 
-// moment is what the caller has to say about the begin of a call: when it may be, and that it was.
+// beginning is the caller's part in the begin of a call.
 type beginning struct {
 	await func(context.Context) error // returns when the first byte may be sent, or why it may not
 	sent  func()                      // the request, or a part of it, is on its way
@@ -211,8 +211,8 @@ func (w *transport) dialURL(ctx context.Context, u *url.URL) (net.Conn, error) {
 	if !strings.EqualFold(u.Hostname(), "localhost") {
 		return w.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	}
-	// An image from scratch has no hosts file that says what localhost is, and no name look-up is faster than one. An
-	// app may listen on either address.
+	// An image from scratch has no hosts file with localhost, and no look-up is faster than a constant. An app may
+	// listen on either address.
 	nc, err := w.dial(ctx, "tcp", "127.0.0.1:"+port)
 	if err != nil && ctx.Err() == nil {
 		if nc6, err6 := w.dial(ctx, "tcp", "[::1]:"+port); err6 == nil {
@@ -222,13 +222,15 @@ func (w *transport) dialURL(ctx context.Context, u *url.URL) (net.Conn, error) {
 	return nc, err
 }
 
-// exchange is one request and one answer on c, which it keeps or closes. The request is written whole before the answer
-// is looked for: the bodies of a table are small, and fit in the buffers of a socket.
-func (w *transport) exchange(ctx context.Context, c *conn, req *http.Request, raw []byte, sent func()) (a answer, err error) {
+// exchange sends one request and reads one answer on c, which it then keeps or closes. It writes the whole request
+// before it reads: the bodies of a table are small, and fit in the buffers of a socket.
+func (w *transport) exchange(
+	ctx context.Context, c *conn, req *http.Request, raw []byte, sent func(),
+) (a answer, err error) {
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	clean := false
 	defer func() {
-		// stop says false when the context has ended: then the deadline is, or will be, in the past for ever.
+		// stop returns false if the context has ended: then the deadline is, or will be, in the past for ever.
 		if stop() && clean && !req.Close {
 			w.keep(c)
 		} else {
@@ -257,7 +259,8 @@ func (w *transport) exchange(ctx context.Context, c *conn, req *http.Request, ra
 	}
 	c.left = math.MaxInt64
 	a.code, a.header = resp.StatusCode, resp.Header
-	size, err := io.CopyBuffer(io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, maxBody), make([]byte, execute.MaxOutput))
+	kept, body := io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, maxBody)
+	size, err := io.CopyBuffer(kept, body, make([]byte, execute.MaxOutput))
 	clean = err == nil && werr == nil && size < maxBody && !resp.Close && a.code >= 200 && c.r.Buffered() == 0
 	return a, err
 }
@@ -272,7 +275,7 @@ func readHeader(r *bufio.Reader, req *http.Request) (*http.Response, error) {
 	}
 }
 
-// conn is a connection with a bound on what may be read from it.
+// conn is a connection with a bound on the bytes that may be read from it.
 type conn struct {
 	net.Conn
 	r      *bufio.Reader // reads through the bound
