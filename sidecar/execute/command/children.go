@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// children are the processes that this package has started and will wait for, so that Reap leaves them alone: whoever
-// waits first gets the exit status, and the other one nothing.
+// children are the processes that this package has started and will wait for. Reap leaves them alone: only the first
+// to wait gets the exit status.
 var children struct {
-	// starting is held shared from before the fork until the child is listed, and alone while orphans are looked for:
-	// a child that exits at once must not be taken for an orphan.
+	// starting is held shared from before the fork until the child is listed, and alone during the look for orphans.
+	// Otherwise a child that exits at once could be taken for an orphan.
 	starting sync.RWMutex
 	byPID    sync.Map // int → *exec.Cmd
 }
@@ -25,7 +25,7 @@ func start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// wait waits for cmd and takes it off the list. What came of it stands in its ProcessState.
+// wait waits for cmd and takes it off the list. The exit status is in its ProcessState.
 func wait(cmd *exec.Cmd) {
 	cmd.Wait()
 	// By then the kernel may have given the number to another child of ours.

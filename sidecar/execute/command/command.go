@@ -35,17 +35,17 @@ const (
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// Options is what the table's exec entry does not hold.
+// Options are the settings that are not in the table's exec entry.
 type Options struct {
 	KillGrace time.Duration // from TERM to KILL; 0 = 5 s
-	// Urgent tells of the cause of a context's end that the command must be gone at once: TERM, and KILL after half a
-	// second. nil = no cause is.
+	// Urgent tells whether the command must be gone at once when its context ends with this cause: TERM, and KILL
+	// after half a second. nil = for no cause.
 	Urgent func(cause error) bool
-	Log    *slog.Logger // gets what the command says, line by line, with job, run and stream; nil = nobody does
-	// Resources limit what the command may take of the machine. What is over them is killed with SIGKILL at once, and has
-	// failed. Niceness apart that is possible on Linux alone: elsewhere every Execute fails.
+	Log    *slog.Logger // gets the command's output, line by line, with job, run and stream; nil = discarded
+	// Resources limit the command's use of the machine. If it exceeds one, it is killed with SIGKILL at once, and has
+	// failed. Only Linux can enforce them, niceness excepted: elsewhere every Execute fails.
 	Resources config.Resources
-	Env       []string // base environment, as of os.Environ; the table's comes on top, what the job is told on top of both
+	Env       []string // base environment, as of os.Environ; the table overrides it, the run's facts override both
 }
 
 func (o Options) grace(cause error) time.Duration {
@@ -65,14 +65,14 @@ func (o Options) grace(cause error) time.Duration {
 type command struct {
 	args  []string
 	dir   string
-	env   []string // without what the job is told
+	env   []string // without the facts of the run
 	path  string   // PATH of env
 	grace func(cause error) time.Duration
 	log   *slog.Logger
-	rate  rate // of what all runs print
+	rate  rate // bounds the log lines of all runs
 
 	limits limits
-	noRun  bool // it is no run, and told of none
+	noRun  bool // a readiness probe: the command is told of no run
 }
 
 // New returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
@@ -87,9 +87,9 @@ func New(c config.Exec, o Options) execute.Executor {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		env = append(env, name+"="+c.Env[name])
 	}
-	told := map[string]bool{"TRACEPARENT": true} // of whoever started this process: all runs would be in that trace
+	told := map[string]bool{"TRACEPARENT": true} // that of the parent process: all runs would be in its trace
 	for _, f := range (execute.Run{Token: 1}).Facts() {
-		told[f.Env] = true // a token of somebody else must not pass for ours when the run has none
+		told[f.Env] = true // a foreign token must not pass for ours when the run has none
 	}
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
@@ -107,7 +107,8 @@ func New(c config.Exec, o Options) execute.Executor {
 // Execute starts the command and returns when it and its process group are gone.
 func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 	if ctx.Err() != nil {
-		return execute.Result{Status: execute.Canceled, Err: fmt.Errorf("starting the command: %w", context.Cause(ctx)), Code: -1}
+		err := fmt.Errorf("starting the command: %w", context.Cause(ctx))
+		return execute.Result{Status: execute.Canceled, Err: err, Code: -1}
 	}
 	if err := enforceable(e.limits.Resources); err != nil { // and no other replica would fare better
 		return execute.Result{Status: execute.Failed, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
@@ -139,7 +140,8 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := start(cmd); err != nil {
-		return execute.Result{Status: execute.NotStarted, Err: fmt.Errorf("starting the command: %w", e.explain(path, err)), Code: -1}
+		err = fmt.Errorf("starting the command: %w", e.explain(path, err))
+		return execute.Result{Status: execute.NotStarted, Err: err, Code: -1}
 	}
 	ctx, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
@@ -174,8 +176,9 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 
 // exited reads the status of a process that was waited for.
 func exited(state *os.ProcessState) execute.Result {
-	if state == nil { // somebody else waited for it
-		return execute.Result{Status: execute.Failed, Err: errors.New("the command has run, but its exit code is lost"), Code: -1}
+	if state == nil { // another part of this process waited for it
+		err := errors.New("the command has run, but its exit code is lost")
+		return execute.Result{Status: execute.Failed, Err: err, Code: -1}
 	}
 	ws := state.Sys().(syscall.WaitStatus)
 	switch {
@@ -208,7 +211,7 @@ func (e *command) find() (string, error) {
 	var denied string
 	for _, dir := range filepath.SplitList(e.path) {
 		if !filepath.IsAbs(dir) {
-			continue // like exec.LookPath: what lies in the present directory is not meant
+			continue // like exec.LookPath: the present directory is not searched
 		}
 		file := filepath.Join(dir, name)
 		if info, err := os.Stat(file); err != nil || info.IsDir() {
@@ -225,7 +228,8 @@ func (e *command) find() (string, error) {
 	return "", fmt.Errorf("%q is in no directory of PATH (%s)", name, e.path)
 }
 
-// explain makes the kernel's "no such file or directory" for a script that is there, but whose interpreter is not, say so.
+// explain adds a cause to the kernel's "no such file or directory" if the script is there, but its interpreter is
+// not.
 func (e *command) explain(path string, err error) error {
 	file := path
 	if !filepath.IsAbs(file) {

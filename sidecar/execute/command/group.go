@@ -9,10 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endGroup waits for the process pid, which leads a process group, and ends the group: with SIGTERM, and SIGKILL after
-// the grace for ctx's cause, when ctx ends first, and then reports true; with SIGKILL for what is left when the leader ends by itself. The
-// leader stays a zombie, to be waited for. So its number cannot be given to anybody else meanwhile, and no signal
-// here can hit a stranger.
+// endGroup waits for the process pid, the leader of a process group, and ends the group.
+//
+// If ctx ends first, the group gets SIGTERM, and SIGKILL after the grace for ctx's cause; endGroup reports true. If
+// the leader ends by itself, the rest of the group gets SIGKILL.
+//
+// The leader stays a zombie until the caller waits for it. So its number cannot be given to another process
+// meanwhile, and no signal here can hit a stranger.
 func endGroup(ctx context.Context, pid int, grace func(cause error) time.Duration) (canceled bool) {
 	leaderGone := make(chan struct{})
 	stopped := make(chan bool)
@@ -24,8 +27,8 @@ func endGroup(ctx context.Context, pid int, grace func(cause error) time.Duratio
 	return canceled
 }
 
-// terminate returns when the leader has gone by itself, with false, or when ctx has ended and either no member of the
-// group runs any more or grace is over and all are killed.
+// terminate returns false when the leader has ended by itself. It returns true when ctx has ended, and either no
+// member of the group runs any more, or the grace is over and all are killed.
 func terminate(ctx context.Context, pid int, grace func(cause error) time.Duration, leaderGone <-chan struct{}) bool {
 	select {
 	case <-leaderGone:

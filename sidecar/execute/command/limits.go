@@ -22,7 +22,7 @@ type limits struct {
 	log  *slog.Logger
 	look looks
 
-	once sync.Once // what is amiss is the same for every run
+	once sync.Once // for warnOnce: the reason is the same for every run
 }
 
 // limitError is why a command is killed, or has died, because of its limits.
@@ -39,7 +39,7 @@ func overCPU(used, limit time.Duration) error {
 	return over("CPU", used.Seconds(), limit.Seconds(), "s")
 }
 
-// over rounds what was used up and the limit down, so that the one looks like more than the other.
+// over rounds the used amount up and the limit down, so that the message shows the larger number first.
 func over(what string, used, limit float64, unit string) error {
 	tenths := func(f float64) string { return strconv.FormatFloat(f/10, 'f', -1, 64) }
 	const inexact = 1e-6
@@ -47,9 +47,8 @@ func over(what string, used, limit float64, unit string) error {
 		tenths(math.Ceil(used*10-inexact)), unit, tenths(math.Floor(limit*10+inexact)))}
 }
 
-// impose holds the command that leads the group pid to the limits. When it is over one it and all that has come of it is
-// to be killed: kill is told why. What impose returns is to be called when the group is gone, before its leader is
-// waited for.
+// enforce watches the process group of pid, and calls kill with the reason when the group exceeds a limit. Call stop
+// after the group is gone, and before its leader is waited for.
 func (l *limits) enforce(pid int, job string, kill context.CancelCauseFunc) (stop func()) {
 	if l.Nice != 0 {
 		if err := l.renice(pid); err != nil {
@@ -75,7 +74,7 @@ func (l *limits) enforce(pid int, job string, kill context.CancelCauseFunc) (sto
 	}
 }
 
-// standBack adds to the niceness of the group, as nice(1) does.
+// renice adds to the niceness of the group, as nice(1) does.
 func (l *limits) renice(pid int) error {
 	own, err := niceness()
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 type looks struct{ first, every time.Duration }
 
 const (
-	// firstLook is early, and each further one twice as late up to lookEvery: most programs take their memory first of
-	// all, and a core fills about 3 MiB in a millisecond.
+	// firstLook is early, since most programs take their memory first of all, and a core fills about 3 MiB in a
+	// millisecond. Each further look comes twice as late, up to lookEvery.
 	firstLook = 10 * time.Millisecond
 	lookEvery = 100 * time.Millisecond
 
-	// Looking costs time that grows with the machine's process table. It is kept to a twentieth of one core, at the
-	// price of looking later, but for the least that a limit is worth.
+	// The cost of a look grows with the machine's process table. Looks come less often if they would take more than a
+	// twentieth of one core, but never less often than rarestLook.
 	lookShare  = 20
 	rarestLook = time.Second
 
@@ -38,12 +38,12 @@ func niceness() (int, error) {
 	return 20 - n, err
 }
 
-// backstop has the kernel limit each process by itself. It is above the limits, so that the watch sees first who is over
-// them and the command is ended whole and with a reason; it counts where the watch comes too late.
+// backstop makes the kernel limit each process by itself. These limits are wider, so that the watch is the first to
+// notice: it ends the whole command, and gives a reason. The kernel helps if the watch is too late.
 //
-// Of memory the kernel counts what a process may write to (RLIMIT_DATA), touched or not, stacks of threads and reserves
-// of run-time systems included. An idle JVM has 165 MiB of that and touches 40, an idle node 48 and 6. RLIMIT_AS would
-// count what may not even be written to: hundreds of GiB with node.
+// The kernel counts the memory that a process may write to (RLIMIT_DATA), touched or not, with the stacks of threads
+// and the reserves of run-time systems. An idle JVM has 165 MiB and touches 40, an idle node 48 and 6. RLIMIT_AS
+// would also count memory that may not be written to: hundreds of GiB with node.
 func (l *limits) backstop(pid int) error {
 	var errs []error
 	if l.Memory > 0 {
@@ -63,14 +63,15 @@ func lower(pid, resource int, soft, hard uint64) error {
 	if err := unix.Prlimit(pid, resource, nil, &old); err != nil {
 		return fmt.Errorf("prlimit: %w", err)
 	}
-	if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(soft, old.Cur), Max: min(hard, old.Max)}, nil); err != nil {
+	now := unix.Rlimit{Cur: min(soft, old.Cur), Max: min(hard, old.Max)}
+	if err := unix.Prlimit(pid, resource, &now, nil); err != nil {
 		return fmt.Errorf("prlimit: %w", err)
 	}
 	return nil
 }
 
-// watch returns why the command is to be killed, nil when stop was closed before there was a reason. Those of its
-// processes that have left the group are killed already.
+// watch returns why the command has to be killed, nil if stop was closed first. It has killed the processes by then
+// that have left the group.
 func (l *limits) watch(pid int, stop <-chan struct{}) error {
 	pause, every := firstLook, lookEvery
 	if l.look.first > 0 {
@@ -95,10 +96,10 @@ func (l *limits) watch(pid int, stop <-chan struct{}) error {
 			return &limitError{fmt.Sprintf("its limits cannot be watched: %v", err)}
 		}
 		if look < 2 {
-			// What was forked after the limits were set has inherited them. The rest is found by the first look, and by
-			// the second what the rest has forked during the first.
+			// Processes that were forked after the limits were set have inherited them. The first look finds the
+			// others, and the second one those that they have forked meanwhile.
 			for _, p := range tree {
-				_ = l.backstop(p.pid) // impose has said so if it may not
+				_ = l.backstop(p.pid) // enforce has logged it if it fails
 			}
 		}
 		if over := l.over(tree); over != nil {
@@ -124,8 +125,8 @@ func (l *limits) over(tree []load) error {
 	if l.Memory == 0 || resident <= l.Memory {
 		return nil
 	}
-	// Resident are also the files that the kernel can drop from memory, and pages shared with a parent, counted with each
-	// of its children. To see them takes a walk through the page tables, so it is asked for only now.
+	// The resident size also counts files that the kernel can drop from memory. It counts pages shared with a parent
+	// once for each of its children. The exact size takes a walk through the page tables, so it is read only now.
 	var held int64
 	for _, p := range tree {
 		held += p.held()
@@ -136,10 +137,12 @@ func (l *limits) over(tree []load) error {
 	return nil
 }
 
-// blame adds a limit to why a command has failed when it was over it without the watch having seen that: its last
-// moments were short, or the kernel was faster. Known are the time of all that was waited for, and the most that one of
-// these processes had in memory. The latter is never less than what this process had when it started the command: a
-// child begins with the memory of its parent, and the kernel counts that.
+// explainExit adds a limit to the error of a failed command if the command exceeded it unseen by the watch. Its last
+// moments were short, or the kernel was faster.
+//
+// Two figures are known: the CPU time of all processes that were waited for, and the peak memory of one of them. The
+// peak is never less than this process' memory at the start of the command: a child begins with the memory of its
+// parent, and the kernel counts that.
 func (l *limits) explainExit(err error, state *os.ProcessState) error {
 	if state == nil {
 		return err
@@ -158,7 +161,7 @@ func (l *limits) explainExit(err error, state *os.ProcessState) error {
 	return err
 }
 
-// killStrays kills what has left the group but still descends from it. The rest is for endGroup to kill.
+// killStrays kills the processes that have left the group but still descend from it. endGroup kills the rest.
 func killStrays(pid int, tree []load) {
 	for _, p := range tree {
 		if p.group == pid {

@@ -14,7 +14,7 @@ import (
 // looks is of no use here.
 type looks struct{}
 
-// enforceable refuses what only Linux can do: limits of another process, and a process table that tells what it uses.
+// enforceable refuses limits that only Linux can enforce: they need prlimit, and a process table that shows use.
 func enforceable(r config.Resources) error {
 	if r.Memory != 0 || r.CPU != 0 {
 		return errors.New("resources: memory and cpu are limited on Linux alone")

@@ -15,8 +15,8 @@ import (
 // lineSize is how much is kept of one line; more would let a command without newlines fill the memory.
 const lineSize = 64 << 10
 
-// output takes what one attempt of a command says, on both streams, as lines: each goes to the tail, and to the log unless
-// that were too much for it.
+// output receives the lines that one attempt of a command prints on both streams. Each line goes to the tail, and to
+// the log unless the rate forbids it.
 type output struct {
 	log  *slog.Logger // knows job and run
 	rate *rate        // of the job
@@ -57,12 +57,12 @@ func (o *output) warnLeftOut(leftOut int) {
 	}
 }
 
-// close tells of lines that were left out at the end.
+// close logs how many lines were left out at the end.
 func (o *output) close() {
 	o.warnLeftOut(o.rate.takeLeftOut())
 }
 
-// words are the tail of what the command said, and what of it all tells why it failed.
+// words are the tail of the output, and the line of it that tells why the command failed.
 func (o *output) words() (tail, reason string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -78,7 +78,7 @@ type lines struct {
 	cut    bool
 }
 
-// Write never fails: a command must not get SIGPIPE because of what it said.
+// Write never fails: output must not bring the command a SIGPIPE.
 func (l *lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {

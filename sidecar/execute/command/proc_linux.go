@@ -71,7 +71,7 @@ func readStat(pid string, buf []byte) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// parseStat reads the beginning of /proc/<pid>/stat, "pid (name) state parent group …", and returns what follows. The
+// parseStat reads the beginning of /proc/<pid>/stat, "pid (name) state parent group …", and returns the rest. The
 // name may hold anything, spaces and parentheses included.
 func parseStat(stat []byte) (p process, rest []byte, ok bool) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
@@ -92,7 +92,7 @@ func parseStat(stat []byte) (p process, rest []byte, ok bool) {
 	return p, rest, true
 }
 
-// load is what a process takes of the machine.
+// load is a process with its use of the machine.
 type load struct {
 	process
 	start    uint64        // when it began: with the pid it names a process for good
@@ -171,8 +171,9 @@ func treeOf(leader int) ([]load, error) {
 	return slices.DeleteFunc(all, func(p load) bool { return !in[p.pid] }), nil
 }
 
-// held is the part of the memory that is freed only with the process, each page that n processes share counted as an
-// nth: no files, which the kernel can drop. Without the right or a kernel that tells, it is all that is resident.
+// held is the memory that only the end of the process frees. A page that n processes share counts as an nth; files do
+// not count, since the kernel can drop them. If the kernel does not tell, or this process may not ask, held is all
+// resident memory.
 func (l load) held() int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(l.pid) + "/smaps_rollup")
 	if err != nil {
@@ -188,7 +189,7 @@ func (l load) held() int64 {
 	return n
 }
 
-// parseRollup adds up what counts of /proc/<pid>/smaps_rollup, in bytes.
+// parseRollup adds up the memory in /proc/<pid>/smaps_rollup that the kernel cannot drop, in bytes.
 func parseRollup(text []byte) (sum int64, ok bool) {
 	for line := range bytes.Lines(text) {
 		name, value, _ := bytes.Cut(line, []byte{':'})

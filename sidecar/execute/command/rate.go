@@ -6,25 +6,26 @@ import (
 )
 
 const (
-	// A job may fill the log with so much at once, and with so much a second from then on, in all its runs together: one that
-	// prints in a loop, or much in each run of every second, must not fill the disk or cost its neighbours their lines.
+	// A job may write logBurst bytes to the log at once, and logPerSecond from then on, in all its runs together. A
+	// job that prints in a loop, or much in each run of every second, must not fill the disk or cost its neighbours
+	// their lines.
 	logBurst     = 4 << 20
 	logPerSecond = 64 << 10
 
-	// lineCost is what a line of the log holds besides the text: time, job, run.
+	// lineCost is the size of a log line without its text: time, job, run.
 	lineCost = 200
 
-	// quietTime is how long the log then leaves out every line: many short gaps would be told by as many lines.
+	// muteTime is how long the log then leaves out every line: each gap costs a line of its own.
 	muteTime = time.Second
 )
 
-// rate bounds what the runs of one job write into the log.
+// rate bounds the log lines of the runs of one job.
 type rate struct {
 	mu         sync.Mutex
 	spent      int       // of logBurst, in bytes, at that time
 	at         time.Time // zero = nothing was written yet
 	mutedUntil time.Time // until then all is left out
-	leftOut    int       // lines that were left out, and not told of
+	leftOut    int       // lines that were left out, and not reported yet
 }
 
 // admit tells whether a line of so many bytes goes to the log, and how many were left out before it.
@@ -49,7 +50,7 @@ func (r *rate) admit(size int, now time.Time) (ok bool, leftOut int) {
 	return true, leftOut
 }
 
-// untold is how many lines were left out since it was last asked, or a line was admitted.
+// takeLeftOut returns how many lines were left out since the last call, or since a line was admitted.
 func (r *rate) takeLeftOut() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

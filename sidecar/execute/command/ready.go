@@ -9,10 +9,10 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// NewReady returns what asks the app by the table's command, with env as its environment, as of os.Environ: it is told of
-// no run, since there is none. Of what the command says an error has the last line. When the answer takes longer than the
-// timeout the command is killed at once with its process group: it has nothing to tidy up, and the next question comes
-// soon. Probe returns at most a second later.
+// NewReady returns a Ready that asks the app by the table's command. env is its environment, as of os.Environ; the
+// command is told of no run. An error has the last line that the command printed. If the answer takes longer than the
+// timeout, the command is killed at once with its process group: it has nothing to tidy up, and the next question
+// comes soon. Probe returns at most a second later.
 func NewReady(c config.Ready, env []string) *execute.Ready {
 	e := New(config.Exec{Command: c.Exec}, Options{Env: env}).(*command)
 	e.noRun = true

@@ -13,9 +13,10 @@ import (
 // one system call when there is none.
 const reapEvery = time.Second
 
-// Reap waits for orphans until ctx ends, when this process is PID 1; otherwise that is the work of another process, and
-// it returns at once. Orphans are what commands left behind outside their process groups. The commands themselves it
-// does not touch; a process that starts others in another way than by this package must not call it. log may be nil.
+// Reap waits for orphans until ctx ends if this process is PID 1. Otherwise another process does that, and Reap
+// returns at once. Orphans are the processes that commands left behind outside their process groups. Reap does not
+// touch the commands themselves. A process that also starts others without this package must not call it. log may be
+// nil.
 func Reap(ctx context.Context, log *slog.Logger) {
 	if os.Getpid() != 1 {
 		return
@@ -41,8 +42,8 @@ func reapOrphans(ctx context.Context, log *slog.Logger) {
 	if err != nil || info.Signo == 0 {
 		return
 	}
-	// That is the first zombie only, and may be a command that its Execute is about to wait for: there is no asking
-	// for the next one, but in the process table.
+	// The kernel shows only the first zombie, which may be a command that its Execute is about to wait for. The
+	// others are found in the process table.
 	children.starting.Lock()
 	defer children.starting.Unlock()
 	all, err := processes()
