@@ -1,13 +1,13 @@
-// Package notify tells other services how runs go, so that one of them can miss what should have come: a dead man's
-// switch, spoken to as Healthchecks wants it.
+// Package notify pings other services about runs, so that one of them can notice a missing run: a dead man's switch,
+// in the form that Healthchecks expects.
 //
-// What it guarantees: Send never waits for anything. A job's pings go out one after another, in the order in which they
-// were sent, so that of two runs the later one has the last word. What it keeps is bounded, and so is the time that it
-// spends on a ping. Its log lines name the job and the host, and nothing else of a URL: who knows the rest can ping it.
+// Send never waits. The pings of a job go out one after another, in the order in which they were sent: after two
+// runs, the later one has the last word. The number of waiting pings is bounded, and so is the time spent on each.
+// Log lines name the job and the host, and no other part of a URL: with the rest anyone could ping it.
 //
-// What it does not guarantee: that a ping arrives, or only once. When too many wait the oldest is dropped, after three
-// attempts one is given up, and an attempt whose answer was lost is made again. The receiver's own alarm is what covers
-// that, and the death of this process too: it goes off because nothing came.
+// A ping may not arrive, or arrive twice. If too many wait, the oldest is dropped. After three attempts a ping is
+// given up. An attempt whose answer was lost is made again. The receiver's own alarm covers these cases, and the
+// death of this process too: it goes off because no ping came.
 package notify
 
 import (
@@ -35,28 +35,28 @@ const (
 	firstBackoff   = time.Second // four times as long before the third attempt
 	mostBackoff    = 15 * time.Second
 
-	// flushTime is what is left, at the end of the process, for pings that wait.
+	// flushTime is how long waiting pings may still be sent at the end of the process.
 	flushTime = 2 * time.Second
 
 	// reportEvery keeps the log readable while more is dropped than sent.
 	reportEvery = 10 * time.Second
 )
 
-// Started is the outcome of a run that has only begun. The others are those of the metric runs_total.
+// Started is the outcome of a run that has only begun. The other outcomes are those of the metric runs_total.
 const Started = "started"
 
-// Ping is what there is to tell of a run.
+// Ping reports the start or the end of a run.
 type Ping struct {
 	Job     string
-	To      config.Notify // who wants to hear of which outcome
-	Run     string        // the run's uuid; it goes along as rid, by which the receiver finds the start that belongs to an end
+	To      config.Notify // the receiver for each outcome
+	Run     string        // the run's uuid, sent as rid: by it the receiver matches start and end
 	Outcome string        // Started, or how the run ended; it is the text of the ping
-	Failed  bool          // the run failed: what the outcome "shutdown" does not tell, since under at-least-once it runs again
+	Failed  bool          // the run failed; after "shutdown" it has not if another replica runs it again
 }
 
-// url is who is to hear of the ping, "" = nobody. Neither a success nor a failure is what another run makes up for: the
-// app was busy with it already, a newer tick took its place, another replica runs it again. If none does, the receiver's
-// alarm goes off.
+// url is the receiver of the ping, "" = none. An outcome is neither a success nor a failure if another run makes up
+// for it: the app was busy with the work already, a newer tick took its place, or another replica runs it again. If
+// no run makes up for it, the receiver's alarm goes off.
 func (p Ping) url() string {
 	switch p.Outcome {
 	case Started:
@@ -96,8 +96,8 @@ type Pinger struct {
 	mu       sync.Mutex
 	sending  context.Context // of the calls; nil = Run has not begun, or its ctx has ended
 	waiting  []Ping          // the oldest first
-	busy     map[string]bool // jobs of which a ping is on its way: as many as there are goroutines
-	dropped  int             // since it was last said
+	busy     map[string]bool // jobs with a ping on its way: as many as there are goroutines
+	dropped  int             // since the last log line about it
 	reported time.Time
 }
 
@@ -115,8 +115,8 @@ func New(log *slog.Logger, version string) *Pinger {
 	}
 }
 
-// Send has a ping sent, when somebody wants to hear of it, and returns at once. What is sent before Run waits for it;
-// what is sent after the end of its context is lost. On a nil Pinger it does nothing.
+// Send has a ping sent if it has a receiver, and returns at once. Pings that are sent before Run wait for it. Pings
+// that are sent after the end of Run's context are lost. On a nil Pinger, Send does nothing.
 func (p *Pinger) Send(ping Ping) {
 	if p == nil || ping.url() == "" {
 		return
@@ -131,7 +131,7 @@ func (p *Pinger) Send(ping Ping) {
 	p.start()
 }
 
-// Run sends pings until ctx ends, and those that wait then for at most two seconds more. It is to outlive the runs.
+// Run sends pings until ctx ends, and then the waiting ones for at most two seconds more. It must outlive the runs.
 func (p *Pinger) Run(ctx context.Context) error {
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -191,7 +191,8 @@ func (p *Pinger) serve(ctx context.Context, ping Ping) {
 	for more := true; more; {
 		err := p.deliver(ctx, ping)
 		if err != nil && ctx.Err() == nil {
-			p.log.Warn("a ping did not arrive", "job", ping.Job, "outcome", ping.Outcome, "host", hostOf(ping.url()), "err", err)
+			p.log.Warn("a ping did not arrive",
+				"job", ping.Job, "outcome", ping.Outcome, "host", hostOf(ping.url()), "err", err)
 		}
 		var dropped, left int
 		ping, more, dropped, left = p.done(ctx, ping, err)
@@ -201,12 +202,13 @@ func (p *Pinger) serve(ctx context.Context, ping Ping) {
 	}
 }
 
-// done gives back what serve has sent and takes what it sends next. Now and then it tells how many pings were dropped.
+// done removes the ping that serve has sent, and returns the next one. From time to time it also returns how many
+// pings were dropped.
 func (p *Pinger) done(ctx context.Context, sent Ping, err error) (next Ping, more bool, dropped, left int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.busy, sent.Job)
-	if ctx.Err() != nil { // Run says what is lost
+	if ctx.Err() != nil { // Run logs the lost pings
 		if err != nil {
 			p.dropped++
 		}
@@ -249,7 +251,7 @@ func (p *Pinger) attempt(ctx context.Context, to, text string) (int, time.Durati
 	return p.post(ctx, to, text)
 }
 
-// hostOf is what of a URL may be said.
+// hostOf is the only part of a URL that may be logged.
 func hostOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
