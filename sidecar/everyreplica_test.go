@@ -166,10 +166,9 @@ func TestAReplicaThatWasCutOffDoesNotFireWhatAnotherRanWithoutAClaim(t *testing.
 
 // TestATriggerOutlivesAReplicaThatRunsTheJobByItself: the other one still claims the job's ticks, and runs what somebody asked for.
 func TestATriggerOutlivesAReplicaThatRunsTheJobByItself(t *testing.T) {
-	t.Parallel()
 	tables := []string{rare(""), rare(", guarantee: every-replica")}
 	for i := range tables {
-		inTurn(t, tables[i], func(w *world) {
+		simulate(t, tables[i], func(w *world) {
 			a, b := w.replica(time.Second), w.replica(time.Second)
 			w.at(5 * time.Second)
 			w.swap(a, tables[1-i])

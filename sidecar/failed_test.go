@@ -169,7 +169,6 @@ func TestARunThatWasTakenForDeadFailsOnce(t *testing.T) {
 
 // Whoever wants to hear of failures hears of a run that the end of its replica cut off, if no replica runs it again.
 func TestARunThatTheShutdownCutOffIsToldOfAsAFailure(t *testing.T) {
-	t.Parallel()
 	heard := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { heard <- r.URL.Path }))
 	defer server.Close()
@@ -177,7 +176,7 @@ func TestARunThatTheShutdownCutOffIsToldOfAsAFailure(t *testing.T) {
 	for _, job := range []string{"at-least-once", "at-most-once"} { // the latter is the last one to be told of
 		table := "shutdownGrace: 1s\njobs:\n  - {name: minute, schedule: '* * * * *', exec: {command: [x]}, guarantee: " + job +
 			", notify: {failure: '" + server.URL + "/" + job + "'}}\n"
-		inTurn(t, table, func(w *world) {
+		simulate(t, table, func(w *world) {
 			r := w.replica(50*time.Second, func(r *replica) { r.pings = pings })
 			w.at(2 * time.Second)
 			r.stop()

@@ -84,9 +84,8 @@ func TestWhatIsPastItsDeadlineIsNotFiredLate(t *testing.T) {
 }
 
 func TestThreeReplicasCatchUpOnce(t *testing.T) {
-	t.Parallel()
 	for _, policy := range []string{"latest", "all"} {
-		inTurn(t, `
+		simulate(t, `
 jobs:
   - {name: minute, schedule: "* * * * *", missed: `+policy+`, exec: {command: [x]}}
 `, func(w *world) {
@@ -165,12 +164,11 @@ jobs:
 
 // What waited behind a run that died is not all that was missed meanwhile.
 func TestWhatWasMissedBehindADeadRunIsNotForgotten(t *testing.T) {
-	t.Parallel()
 	for policyOfMissed, want := range map[string][]string{
 		"all":    {"0s schedule", "1m0s catchup", "2m0s catchup", "3m0s catchup", "4m0s schedule", "5m0s schedule"},
 		"latest": {"0s schedule", "3m0s catchup", "4m0s schedule", "5m0s schedule"},
 	} {
-		inTurn(t, policy("missed: "+policyOfMissed+", timeout: 10m"), func(w *world) {
+		simulate(t, policy("missed: "+policyOfMissed+", timeout: 10m"), func(w *world) {
 			first := w.replica(40 * time.Second)
 			w.at(10 * time.Second)
 			first.crash()
@@ -187,9 +185,8 @@ func TestWhatWasMissedBehindADeadRunIsNotForgotten(t *testing.T) {
 
 // A replica that starts while Redis is away does not know what was missed before it has asked.
 func TestAReplicaThatStartsInAnOutageCatchesUp(t *testing.T) {
-	t.Parallel()
 	for i := range 5 {
-		inTurn(t, policy("missed: all"), func(w *world) {
+		simulate(t, policy("missed: all"), func(w *world) {
 			first := w.replica(time.Second)
 			w.at(30 * time.Second)
 			first.stop()

@@ -188,7 +188,6 @@ func TestFailedAttemptsAreRepeatedUnderTheSameLock(t *testing.T) {
 }
 
 func TestRetriesEnd(t *testing.T) {
-	t.Parallel()
 	never := func(d time.Duration) func(*replica) {
 		return func(r *replica) {
 			r.work = func(context.Context, execute.Run) execute.Result {
@@ -196,13 +195,13 @@ func TestRetriesEnd(t *testing.T) {
 			}
 		}
 	}
-	inTurn(t, policy("retry: {limit: 2, backoff: 1s}"), func(w *world) {
+	simulate(t, policy("retry: {limit: 2, backoff: 1s}"), func(w *world) {
 		w.replica(0, never(0))
 		w.at(30 * time.Second)
 		w.expect(2, "retries_total")
 		w.expect(1, "runs_total", "failed")
 	})
-	inTurn(t, policy("retry: {limit: 2, backoff: 1s}"), func(w *world) {
+	simulate(t, policy("retry: {limit: 2, backoff: 1s}"), func(w *world) {
 		w.replica(0, never(time.Hour)) // the next tick is the next try
 		w.at(30 * time.Second)
 		w.expect(0, "retries_total")
@@ -211,9 +210,8 @@ func TestRetriesEnd(t *testing.T) {
 }
 
 func TestWhatMayHaveRunIsNotRepeatedUnderAtMostOnce(t *testing.T) {
-	t.Parallel()
 	for guarantee, want := range map[string]float64{"at-most-once": 0, "at-least-once": 2} {
-		inTurn(t, `
+		simulate(t, `
 jobs:
   - {name: minute, schedule: "* * * * *", http: {url: "http://127.0.0.1/"}, retry: {limit: 2, backoff: 1s}, guarantee: `+guarantee+`}
 `, func(w *world) {
@@ -232,7 +230,6 @@ jobs:
 
 // What an answer says of a second try is the table's to judge: by default what may pass is tried again, and nothing else.
 func TestTheAnswerDecidesWhetherACallIsTriedAgain(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		retry, guarantee string
 		code             int
@@ -246,7 +243,7 @@ func TestTheAnswerDecidesWhetherACallIsTriedAgain(t *testing.T) {
 		{", on: [404, 500-502]", "at-least-once", 503, 0},
 		{"", "at-most-once", 200, 0}, {"", "at-least-once", 200, 2}, // an answer that broke off
 	} {
-		inTurn(t, fmt.Sprintf(`
+		simulate(t, fmt.Sprintf(`
 jobs:
   - {name: minute, schedule: "* * * * *", http: {url: "http://127.0.0.1/"}, retry: {limit: 2, backoff: 1s%s}, guarantee: %s}
 `, c.retry, c.guarantee), func(w *world) {

@@ -79,17 +79,16 @@ type replica struct {
 	tries func(execute.Run)                                       // called then, one at a time
 }
 
-// simulate runs f in a bubble with a table, and ends everything afterwards. Bubbles share nothing and only compute: they run
-// beside each other.
+// besides are the tests that run beside others.
+var besides sync.Map
+
+// simulate runs f in a bubble with a table, and ends everything afterwards. Bubbles share nothing and only compute, so tests
+// run beside each other; those of one test run in turn.
 func simulate(t *testing.T, table string, f func(w *world)) {
 	t.Helper()
-	t.Parallel()
-	inTurn(t, table, f)
-}
-
-// inTurn is simulate for a test that has several worlds, one after the other.
-func inTurn(t *testing.T, table string, f func(w *world)) {
-	t.Helper()
+	if _, is := besides.LoadOrStore(t, true); !is {
+		t.Parallel()
+	}
 	parsed := parse(t, table)
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, redis: miniredis.NewMiniRedis(), table: parsed, began: time.Now()}
