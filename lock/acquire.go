@@ -39,8 +39,8 @@ type Claim struct {
 	// Due is when the tick came due, where that is later than its nominal time: it overlaps with the runs that live then.
 	Due time.Time
 	// Known is the newest claimed tick that the caller has heard of, and Before the tick of the schedule before Tick, or
-	// before the first of Older; zero if there is none. What lies between what was claimed and Tick, and was not
-	// claimed, was missed: the answer tells that in its Gaps.
+	// before the first of Older; zero if there is none. Ticks between the newest claimed one and Tick were missed:
+	// the answer reports them in its Gaps.
 	Known, Before time.Time
 	// Kind, Attempt, Rounds and Deaths travel with the run for whoever takes it over, and with its tick when it is handed
 	// on. A kind is schedule (the default), catchup, handover, takeover, manual, backfill or timer.
@@ -60,12 +60,12 @@ type Claim struct {
 	// Fingerprint is registered should Redis have lost the job's ledger.
 	Fingerprint string
 
-	// CheckFirst says that another replica was to ask first: whether it has is read before anything is asked, and a tick that
-	// is claimed by then costs Redis a tenth of a question. It is for ticks of the table.
+	// CheckFirst says that another replica asks first. Acquire then reads the newest claimed tick before it claims: if the
+	// tick is claimed by then, that costs Redis a tenth of a claim. It is for ticks of the table.
 	CheckFirst bool
 
 	// Until is the instant on Redis' clock from which the tick is not worth a run (zero = it always is): no copy of the claim
-	// that Redis comes to later has an effect. One that nobody wants any more would be in the way of those that somebody does.
+	// that Redis runs later has an effect. A run that is not wanted any more would be in the way of newer ticks.
 	Until time.Time
 	// Look says that the caller has no slot free for a run, and must not win. It learns whether something is in the tick's
 	// way, with all that follows from that, or that nothing is: Free.

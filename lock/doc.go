@@ -1,69 +1,71 @@
-// Package lock lets at most one of many processes fire a tick of a job: one instant of its schedule, named by its nominal
-// time. However clocks differ, however long the job runs, whichever process is killed, stopped or cut off, and even if
-// Redis loses all its data, a tick is claimed once, and whoever holds a [Lease] that is [Lease.Trusted] is the only one
-// who does (under the policy Allow: for that tick).
+// Package lock lets at most one of many processes fire a tick of a job. A tick is one instant of the job's schedule, named
+// by its nominal time. Redis grants each tick once, even if clocks differ, processes die or are cut off, or Redis loses
+// all its data. A process that holds a [Lease] that is [Lease.Trusted] is the only one that does. Under the policy
+// Allow, it is the only one for that tick.
 //
 // # What is not promised
 //
-//   - A process that is paused (SIGSTOP, a garbage collection, a frozen virtual machine) between looking at its lease and
-//     acting on it acts too late. Only what the job writes to can tell: let it refuse a [Lease.Token] smaller than one it
-//     has seen. The token grows with every run, also over the loss of all data (unless Redis' clock is set back as well).
+//   - A process can be paused (SIGSTOP, garbage collection, a frozen virtual machine) after it has looked at its lease. It
+//     then acts too late. Only the system that the job writes to can notice: let it refuse a [Lease.Token] smaller than
+//     one it has seen. The token grows with every run, even if Redis loses all data (unless its clock is set back too).
 //   - A failover of an asynchronously replicated Redis can forget a claim that was just made, and with it that the tick
-//     was fired. Total loss is noticed, partial loss is not.
-//   - A client that resends by itself can deliver a request twice. [New] refuses one that is known to; [NewClient] makes
-//     one that does not. A proxy in between is beyond this package's reach.
-//   - A claimant that dies between the claim and the start of the job loses the tick; the run is recorded as interrupted
-//     by whoever takes it over. The other choice would be to fire some ticks twice.
-//   - A ledger that is new has missed nothing: ticks up to a second after it was made are refused.
-//   - That a tick handed on is run again, and a timer at all, is up to who reads what is due. [Locker] does
-//     not.
+//     was fired. The package notices the loss of all data, but not of a part.
+//   - A client that resends by itself can deliver a request twice. [New] refuses a client that is known to resend, and
+//     [NewClient] makes one that does not. The package cannot control a proxy in between.
+//   - A process that dies between its claim and the start of the job loses the tick. The replica that takes the run over
+//     records it as interrupted. The alternative would be to fire some ticks twice.
+//   - A new ledger has missed nothing: it refuses ticks up to a second after it was made.
+//   - A tick that was handed on, and any timer, only runs if some process reads the due set. [Locker] does not read it.
 //
 // # Why a claim beside the lock
 //
-// A lock says who, and only for as long as it is held. A job of five milliseconds has let go of it before a process whose
-// clock is fifty behind comes to ask, finds the lock free, and fires the same tick again; to hold it longer costs later
-// ticks. A claim says which tick, for good: acquiring compares the tick with the newest claimed one and takes lock and
-// tick in one script. The lock may then outlive the run by a safety delay without harm, since a later tick replaces a
-// lock that only lingers.
+// A lock says who runs, and only while it is held. A job of five milliseconds has released its lock before a process
+// whose clock is fifty milliseconds behind asks. That process finds the lock free and fires the same tick again. Holding
+// every lock longer would cost later ticks. A claim says which tick was taken, for good: one script compares the tick
+// with the newest claimed one, and takes both lock and tick. The lock may then outlive its run by a safety delay without
+// harm, because a later tick replaces a lock that only lingers.
 //
 // # A missing reply is a third answer
 //
-// Neither "held" nor "free" follows from a timeout: the request may have been lost, its reply may, or it may still be on
-// its way. So the claim carries a UUID, and is asked again with the same one until an answer comes; Redis answers the
-// holder as it did before. A copy that is late must not claim for somebody who has given up, nor a tick that a newer one
-// has superseded: a Redis that stood still comes to many copies at once. Every copy therefore says until when (on Redis'
-// clock) it may have an effect; who gives up abandons its UUID at once, now and then up to that moment, and once after it:
-// what a copy has claimed becomes due for the others, and so it does if it was already taken over.
+// After a timeout the lock may be held or free: the request may be lost, its reply may be lost, or it is still on its
+// way. So the claim carries a UUID, and the caller asks again with the same UUID until an answer comes. Redis answers
+// the holder as it did before.
+//
+// Redis may stand still and run many copies of a request at once when it goes on. A late copy must not claim a tick for
+// a caller that has given up, nor a tick that a newer one has superseded. So every copy says until when, on Redis'
+// clock, it may have an effect. A caller that gives up abandons its UUID at once, repeatedly until that moment, and once
+// after it. If a copy has claimed the tick, the tick becomes due for the other replicas, even if the run was taken over.
 //
 // # Trust
 //
-// A lease is trusted until ttl minus [Margin] after the answered request was sent. From the sending, because Redis may
-// have begun the lease at any moment after it; a slow reply does not stretch trust, and one that comes after its own
-// lease is extended before anything runs. On CLOCK_BOOTTIME, because Go's monotonic clock stands still while a machine
-// sleeps. [Lease.Keep] extends in time, and ends the run's context, with [ErrLost] as its cause, before the lease ends.
+// A lease is trusted until ttl minus [Margin] after the answered request was sent. The time of sending counts, because
+// Redis may have begun the lease at any moment after it. So a slow reply does not prolong trust. If a reply comes after
+// its own lease, the caller extends the lease before anything runs. The clock is CLOCK_BOOTTIME, because Go's monotonic
+// clock stands still while a machine sleeps. [Lease.Keep] extends the lease in time. If it cannot, it ends the run's
+// context, with [ErrLost] as the cause, before the lease ends.
 //
 // # Takeover
 //
-// A run leaves its entry in Redis when its process dies. A [Watcher] takes it over when it has seen the entry unchanged for
-// a whole ttl on its own clock. Redis' clock has no say in that: a step of it, or a failover to a server that is ahead,
-// would end all leases at once while every holder trusts its own. Until it is settled or taken over the run is in the way
-// of the next, whether its lock key still exists or not; a tick that was refused for it is set free if it turns out that
-// it never ran.
+// If a process dies, the entries of its runs stay in Redis. A [Watcher] takes a run over when it has seen the run's
+// lease unchanged for a whole ttl on its own clock. It ignores Redis' clock: a step of that clock, or a failover to a
+// server that is ahead, would end all leases at once while their holders still trust them. A run is in the way of the
+// next one until it is settled or taken over, even if its lock key has expired. A tick that was refused because of a run
+// is set free if that run turns out never to have started.
 //
 // # Loss of all data
 //
-// Lock and ledger live and die together, so neither can vouch for the other. A ledger without a birth is not claimed
-// from: it is registered first, and is born with every earlier tick settled. What ran meanwhile learns at its next
-// extension that its lease is lost. A replica that knew the ledger before says what is missing since
-// ([Store.RegisterAgain]): those ticks are counted as missed, and under at-least-once they are due once more.
+// Redis keeps and loses lock and ledger together, so neither can prove the other. A claim without a ledger is refused.
+// The replica registers the job first, and the new ledger counts every earlier tick as settled. A run that lived
+// meanwhile learns at its next extension that its lease is lost. A replica that knew the old ledger reports the ticks
+// since then ([Store.RegisterAgain]). They count as missed; under at-least-once they become due once more.
 //
 // # A tick that comes due while a run lives
 //
-// Whether it overlaps is not known yet: the run may have died, or may turn out never to have begun. So the first refusal
-// writes the tick down behind the run, with the time at which it came due, and the end of the run decides. A run that ended
-// by itself was in the way of every tick that came due after its claim. One that was taken over was in the way of those that
-// came due while it provably lived, which is until one ttl before its lease ended. All others are set free: they become
-// due, as does the one that was waiting under Queue or Replace.
+// It is not known yet whether such a tick overlaps: the run may have died, or never have started. So the first refusal
+// notes the tick and the time at which it came due behind the run, and the end of the run decides. A run that ended by
+// itself overlaps every tick that came due after its claim. A run that was taken over overlaps the ticks that came due
+// while it provably lived, which is until one ttl before its lease ended. All other ticks are set free: they become due,
+// as does the tick that was waiting under Queue or Replace.
 //
 // # What Redis keeps of a job
 //
@@ -78,13 +80,13 @@
 //	stop                       a token: runs whose token is not greater are to end
 //	token last by              newest fencing token; run whose lock may linger; replica that claimed last
 //	overlap handed             newest tick that was settled as an overlap; that went back to the due set
-//	gaps missed                times in which ticks were missed that nobody has counted; how many were counted
+//	gaps missed                times in which ticks were missed and not counted yet; how many were counted
 //	paused pausedAll pausedTo  note of the job's own pause; of that of all jobs; end of the last one
 //	bytes                      of the timers' ledger alone: what the sources of all entries have together
 //	manual done late           newest tick asked for by hand; last history entry; whether a loss of data was made good
 //
-// Beside it stand, for a day, memos by uuid: that a run was taken over, so that its replica can still give back what it never
-// started, and that a request was carried out, so that a copy of it has no effect.
+// Redis also keeps memos by UUID, each for a day. One says that a run was taken over: its replica can still give the tick
+// back if it never started it. Another says that a request was carried out: a copy of it then has no effect.
 //
 // # The life of a run
 //
@@ -98,7 +100,7 @@
 //	      └─── Reap ─────────────────┤    its replica is gone, and its claim has Again
 //	                                 │
 //	                                 ├─── Finish ────────► it ended
-//	                                 ├─── GiveUp ────────► it never began, and is not to
+//	                                 ├─── GiveUp ────────► it never began, and will not
 //	                                 └─── Requeue, Reap ─► it was cut short, and is not run again
 //
 // Each arrow that leaves a live run is one script, settle: it also sets free what waited behind the run.

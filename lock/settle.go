@@ -74,7 +74,7 @@ func (l *Lease) GiveUp(ctx context.Context, e Ending) (Settled, error) {
 }
 
 // abandon gives back what a copy of the claim that was never answered may have claimed. It goes on until it is answered,
-// for a ttl, or until BeginShutdown; after that it is one more try.
+// for a ttl, or until BeginShutdown; after that it makes one more try.
 func (l *Lease) abandon(ctx context.Context) (Settled, error) {
 	ending := l.store.redis.Ending()
 	limit := l.claim.TTL
@@ -106,9 +106,9 @@ func (c *Claim) due() Due {
 // takeovers bounds how many replicas a tick may outlive: a job that kills its replica would kill one after the other.
 const takeovers = 3
 
-// takeover is the due member by which a run that is cut short is run again; "" if it is not to be. It is the same
-// whoever makes it, so that a finish that comes late can take it back: nobody else knows how many attempts there were, so
-// the next one's number lies behind all that there can have been. What somebody asked for by hand stays that.
+// takeover is the due member by which a run that is cut short is run again; "" if it is not to be. Every
+// replica makes the same member, so that a late finish can take it back. Only the run's own replica knows how many attempts
+// there were, so the next attempt's number follows the highest possible one. A manual or backfill run keeps its kind.
 func (c *Claim) takeover(deaths int) string {
 	if !c.Again || c.Deaths+deaths > takeovers {
 		return ""

@@ -27,11 +27,10 @@ const (
 // Timers may be a million, and after an outage all of them are due. But any of them is as good as the next, none waits
 // for another, and one that is taken is gone: it is enough to see the oldest, as many as can be taken.
 //
-// What is due of jobs may have to wait where it is: for a run of its job, for the end of a pause, for a replica that has
-// the job. What waits hides nothing as long as it is seen whole. So all of it is read, and that this is not without
-// bound is seen to where it is added: what is asked for by hand (see ask.lua), and what a claim finds missed, a hundred. Only
-// where many such come together it is more than maxDue; then what was added last is read too. A trigger, or a tick that is
-// handed on, is among that; a few thousand ticks that come to lie between the two wait until what is before them is done.
+// Members of jobs may have to stay in the set: the job runs, is paused, or is unknown here. Reading only the first few would
+// let them hide newer ones, so a look reads all. The writers bound the set: ask.lua bounds requests by operators, and a claim
+// adds at most a hundred missed ticks. If many of these together exceed maxDue, a look also reads the newest members, such as
+// a trigger or a tick that was handed on. A few thousand ticks between the two wait until those before them are done.
 type dueQueue struct {
 	key      string
 	longest  int64            // for which a member can be kept back, in milliseconds

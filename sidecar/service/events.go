@@ -11,13 +11,15 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// AnyJob is what Listen says when it begins to hear: any job may have been resumed before.
+// AnyJob is passed to the callback of Listen each time the subscription is established. Messages sent before that are
+// lost, so any job may have been resumed.
 const AnyJob = "*"
 
 // Listen hears the nudges of the service's replicas until ctx ends. It calls due with the job that was resumed, with ""
 // when something became due now or the dynamic jobs were changed, which the next Look tells apart, and with AnyJob each
 // time that it begins to hear, at first and after its connection was lost. It has the keeper of a run that is to be
-// replaced ask at once. A nudge that is lost, Redis being away say, costs only the time until somebody looks by himself.
+// replaced ask at once. A lost nudge, as when Redis is away, costs only the time
+// until the next Look.
 func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due) {
