@@ -96,8 +96,8 @@ func (s *Store) DeleteTimer(ctx context.Context, id string) (bool, error) {
 	return code == "DELETED", nil
 }
 
-// Timer reads a timer that waits, or is being dealt with. Whoever fires it reads it between Look and the claim: when the
-// claim is won, it was not set anew in between. ErrNoTimer: it was deleted, or dealt with.
+// Timer reads a timer that waits, or is being dealt with. A replica reads it between Look and its claim: if
+// it wins the claim, the timer was not set anew in between. ErrNoTimer: it was deleted, or dealt with.
 // ErrBadTimer: another version may be able to read it.
 func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Time, err error) {
 	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Timer(TimerJob(id)))
@@ -115,8 +115,8 @@ func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Ti
 	return t.Source, t.At, err
 }
 
-// Timers are those that wait, by the time at which they come due, at most limit of them, which is MaxListed at most. Behind
-// more than a thousand that were handed on they are not looked for.
+// Timers are those that wait, by the time at which they come due, at most limit of them, which is MaxListed at most. It
+// reads at most limit+1000 members: if more than 1000 handed-over timers sort first, some waiting ones are left out.
 func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
 	if limit > MaxListed {
 		return nil, fmt.Errorf("reading the timers: %d are more than the %d that are read at once", limit, MaxListed)
