@@ -12,22 +12,25 @@ import (
 )
 
 var (
-	// ErrTooMany is wrapped by the error of a timer, a job or a request by hand that would be one more than the service may have.
+	// ErrTooMany is wrapped by the error of a request that would exceed a limit of the service: on timers, on jobs, or
+	// on requests by hand.
 	ErrTooMany = errors.New("there are too many")
 
 	errTooLarge = fmt.Errorf("its source has more than %d bytes", MaxSource)
 )
 
-// MaxSource bounds what is kept of a timer or a dynamic job, in bytes: scripts hold Redis up for all others.
+// MaxSource bounds what Redis keeps of a timer or a dynamic job, in bytes: while a script handles it, all other clients
+// wait.
 const MaxSource = 64 << 10
 
-// change sends a request that sets or deletes something until it is answered or ctx ends. copied makes the keys and
-// arguments of one copy of it, from the request's id, the number of the copy and until when (ms) it may have an effect.
+// change repeats a request that sets or deletes something until Redis answers it or ctx ends. copied returns the keys
+// and arguments of one copy. It gets the request's id, the number of the copy, and the time (ms) until which the copy
+// may have an effect.
 //
-// A copy that comes late must undo nothing that was done after its sender gave up, and these requests are too many for
-// Redis to remember each. So every copy has a window, by Redis' clock; and where it is not known what became of one, the
-// next is sent, and the call returns, only when its window is over: two timeouts after the end of ctx at most. A second
-// copy is then the only one that there is, and Redis knows the request by its id if the first has had its effect.
+// A late copy must not undo what was done after its sender gave up, and Redis cannot remember so many requests. So each
+// copy has a window, by Redis' clock. If the effect of a copy is unknown, the store waits for the end of its window
+// before it sends the next copy, and before it returns: at most until two timeouts after the end of ctx. So a second
+// copy is then the only one left. If the first copy had its effect, Redis knows the request by its id.
 func (s *Store) change(ctx context.Context, sc *rds.Script, copied func(request string, try int, until int64) (keys []string,
 	args []any)) (code string,
 	n int64, err error) {
@@ -48,14 +51,14 @@ func (s *Store) change(ctx context.Context, sc *rds.Script, copied func(request 
 		switch {
 		case err == nil && parts[0] != string(lock.Stale):
 			return changed(parts)
-		case err == nil: // Redis' clock is not where it was thought to be; by this answer it is known again
+		case err == nil: // the estimate of Redis' clock was wrong; this answer corrects it
 			rds.Sleep(ctx, rds.Backoff(try))
 		case rds.Answered(err):
 			last = err
 			rds.Sleep(ctx, rds.Backoff(try))
 		default:
 			last = err
-			// Half a timeout more is for what is wrong in the estimate of Redis' clock.
+			// Half a timeout more allows for errors in the estimate of Redis' clock.
 			if !s.redis.Outlast(sent + window + s.redis.Timeout()/2) {
 				return "", 0, fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
 			}

@@ -24,28 +24,29 @@ var (
 )
 
 const (
-	// MaxOffset is how far Redis' clock and a replica's may lie apart. Beyond it one of them is wrong, and it may be Redis':
-	// its clock, followed an hour ahead, would claim the hour's ticks at once.
+	// MaxOffset is how far Redis' clock and a replica's may lie apart. Beyond it one of the two is wrong, perhaps
+	// Redis'. A replica that follows a clock one hour ahead would claim the hour's ticks at once.
 	MaxOffset = time.Minute
 	// MaxReason bounds the reason of a pause, in characters.
 	MaxReason = 200
-	// MaxBackfill bounds the ticks of one Backfill: its script holds Redis up for all others.
+	// MaxBackfill bounds the ticks of one Backfill: while its script runs, all other clients of Redis wait.
 	MaxBackfill = 1000
 )
 
-// Pause holds a job back: of its table no tick before until is claimed (with the zero Time none at all until Resume), and
-// what is handed on, taken over or caught up waits. What is asked for by hand passes. Ticks of a pause are settled, not
-// missed. The reason becomes one line of printable characters and may have MaxReason of them. A pause replaces the job's
-// own one before it, and leaves that of PauseWithAll as it is: the job goes on when neither holds it.
+// Pause holds a job back until the given time or, if that is zero, until Resume. No replica claims a tick of the job's
+// table from before that time. Ticks that are handed on, taken over or caught up wait. Requests by hand are run all the
+// same. The ticks of a pause count as settled, not as missed. The reason becomes one line of printable characters and
+// may have MaxReason of them. A new pause replaces the job's own earlier pause, and does not change that of
+// PauseWithAll. The job goes on when neither pause holds it.
 //
-// A lost reply is asked for again until ctx ends. The error wraps ErrUnknownJob, ErrPast, or ErrNoAnswer, after which the
-// job may be paused or not.
+// If a reply is lost, Pause asks again until ctx ends. The error wraps ErrUnknownJob, ErrPast or ErrNoAnswer. After
+// ErrNoAnswer the job may be paused or not.
 func (s *Store) Pause(ctx context.Context, job, reason string, until time.Time) error {
 	return s.pause(ctx, "pause", job, reason, until)
 }
 
-// PauseWithAll sets the second pause of a job, the one that is meant for all jobs of the service. It replaces an earlier pause
-// of PauseWithAll, and does not change the job's own pause.
+// PauseWithAll sets the second pause of a job, the one that is meant for all jobs of the service. It replaces an
+// earlier pause of PauseWithAll, and does not change the job's own pause.
 func (s *Store) PauseWithAll(ctx context.Context, job, reason string, until time.Time) error {
 	return s.pause(ctx, "pauseAll", job, reason, until)
 }
@@ -61,8 +62,9 @@ func (s *Store) pause(ctx context.Context, verb, job, reason string, until time.
 	return err
 }
 
-// Resume ends a job's own pause; false when there was none. Ticks up to now, or to the pause's own end when that has passed,
-// count as settled. Now is Redis' time, or, where the replicas do not believe that, theirs. Errors are those of Pause.
+// Resume ends a job's own pause; false when there was none. Ticks up to now count as settled, or up to the pause's own
+// end if that has passed. Now is Redis' time, or the replicas' time if the replicas do not trust Redis' clock. The
+// errors are those of Pause.
 func (s *Store) Resume(ctx context.Context, job string) (bool, error) {
 	return s.resume(ctx, "resume", job)
 }
@@ -79,10 +81,10 @@ func (s *Store) resume(ctx context.Context, verb, job string) (bool, error) {
 	return n == 1, err
 }
 
-// replicasTime is the time by which most replicas have ticks come where that is not Redis'; zero where it is, or nobody can
-// tell. A step of Redis' clock that has not lasted yet is followed by none of them.
+// replicasTime is the time by which most replicas see ticks come due, if it is not Redis' time. It is zero if it is
+// Redis' time or is not known. No replica follows a step of Redis' clock that has not lasted long enough.
 func (s *Store) replicasTime(ctx context.Context) time.Time {
-	_ = s.Sync(ctx) // if Redis does not answer, neither does it answer the next question
+	_ = s.Sync(ctx) // if Redis does not answer here, it does not answer the next request either
 	replicas, err := s.Replicas(ctx)
 	now, ok := s.Now()
 	if err != nil || !ok {
@@ -107,7 +109,7 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 	switch {
 	case len(offsets) == 0:
 		return time.Time{}
-	case offsets[len(offsets)/2].Abs() > MaxOffset: // they go by their own clocks
+	case offsets[len(offsets)/2].Abs() > MaxOffset: // the replicas follow their own clocks
 		return before.Add(-offsets[len(offsets)/2])
 	case step != 0:
 		return before
@@ -115,12 +117,13 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 	return time.Time{}
 }
 
-// Trigger has some replica run a job now, by hand: also while it is paused, and without taking a tick away from its table.
-// The tick is Redis' time, in milliseconds that no schedule and no other trigger has. id is a UUID and the Nonce of what
-// was added to the due set: asked again with it within a day, nothing is added and the same is returned.
+// Trigger has one replica run a job now, by hand. A paused job runs too, and its table loses no tick. The tick is
+// Redis' time, in milliseconds that no schedule and no other trigger has. id is a UUID, and becomes the Nonce of the
+// due member. If Trigger is called again with the same id within a day, it adds nothing and returns the same.
 //
-// A lost reply is asked for again until ctx ends. The error wraps ErrUnknownJob, ErrTooMany when a hundred triggers of the job
-// wait, or a thousand of all jobs, or ErrNoAnswer, after which the job may be triggered or not.
+// If a reply is lost, Trigger asks again until ctx ends. The error wraps ErrUnknownJob, ErrTooMany or ErrNoAnswer.
+// ErrTooMany: a hundred triggers of the job wait, or a thousand of all jobs. After ErrNoAnswer the job may be triggered
+// or not.
 func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
 	d := lock.Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
 	tick, err := s.operate(ctx, askScript, "triggering", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Memo(id)}, d.Suffix(),
@@ -132,9 +135,9 @@ func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
 	return d, nil
 }
 
-// Backfill has the replicas run a job for each of the ticks (in whole milliseconds, MaxBackfill at most), whether they
-// were fired before or not, and returns how many were added. id is as with Trigger, and so are the errors; ErrTooMany tells
-// that more than 5000 ticks would wait.
+// Backfill has the replicas run a job for each of the ticks, whether they were fired before or not, and returns how
+// many were added. Ticks are whole milliseconds, and MaxBackfill at most. id and the errors are as with Trigger, except
+// that ErrTooMany means that more than 5000 ticks would wait.
 func (s *Store) Backfill(ctx context.Context, job string, ticks []time.Time, id string) (int, error) {
 	return s.backfill(ctx, job, ticks, id, "")
 }
@@ -148,7 +151,7 @@ func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id,
 	if n := len(ticks); n > MaxBackfill {
 		return 0, fmt.Errorf("backfilling job %q: %d ticks are more than %d", job, n, MaxBackfill)
 	}
-	if len(ticks) == 0 { // the script would make one up
+	if len(ticks) == 0 { // without a tick the script would make a trigger
 		return 0, nil
 	}
 	d := lock.Due{Job: job, Kind: "backfill", Key: key, Attempt: 1, Nonce: id}
@@ -160,8 +163,8 @@ func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id,
 	return int(n), err
 }
 
-// operate sends one request of an operator until it is answered or ctx ends. Its id makes that harmless: a copy of what
-// Redis has done before has no effect, however late it comes.
+// operate repeats one request of an operator until Redis answers it or ctx ends. The request's id makes repeating
+// harmless: a late copy of a request that Redis has carried out has no effect.
 func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (int64, error) {
 	err := rds.OneWord("job", job)
 	if _, ok := rds.TimerID(job); ok {

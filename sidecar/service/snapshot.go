@@ -15,23 +15,25 @@ import (
 // Snapshot is what one Look saw.
 type Snapshot struct {
 	Runs      []lock.Running
-	Due       []lock.Due // what is due: timers last, the oldest first otherwise
-	Next      time.Time  // when the first of the others that are no timers' comes due, by Redis' time; zero = there is none
-	NextTimer time.Time  // when the first timer that is not due comes due, likewise
-	// Undecodable is how many members it passed over among the timers that it read: another version wrote them.
+	Due       []lock.Due // due members: timers last, the oldest first otherwise
+	Next      time.Time  // when the first job's member that is not due comes due, by Redis' time; zero = there is none
+	NextTimer time.Time  // when the first timer that is not due comes due, by Redis' time; zero = there is none
+	// Undecodable is how many of the timers' members that it read were skipped, because another version wrote them.
 	Undecodable int64
-	Jobs        int64 // revision of the dynamic jobs; it grows with every change, and is 0 while there never was one
-	// Born is when the ledger that all timers share was made; zero when Redis knows none. Another time than Register answered
-	// for TimerJobs means that Redis has lost its data since: the sooner all jobs are registered again, the fewer ticks
-	// that costs.
+	Jobs        int64 // revision of the dynamic jobs; it grows with every change, and is 0 if there never was one
+	// Born is when the ledger that all timers share was made; zero when Redis knows none. If Register answered another
+	// time for TimerJobs, Redis has lost its data since. The replica should then register all jobs again soon: until
+	// then each job may lose ticks.
 	Born time.Time
 }
 
-// Look reads Redis' time, all runs, what is due, when the next comes due, and how old Redis' memory and the dynamic jobs
-// are, in one round trip, or two (see dueQueue). Of the timers that are due it reads the oldest, and so many: one at least.
+// Look reads Redis' time, all runs, all due members, and when the next ones come due. It also reads when Redis' memory
+// begins, and the revision of the dynamic jobs. It takes one round trip, or two (see dueQueue). Of the due timers it
+// reads the oldest, at most as many as timers says, and at least one.
 func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
-	// Due members are asked for by the latest that Redis' time can be, so that what somebody was nudged for is not missed
-	// by a millisecond, and looked through by the time that comes with them, so that nothing is taken before its own.
+	// The request for due members uses the latest time that Redis' clock can show: a replica must not miss by a
+	// millisecond what a nudge announced. Look then sorts them by the time in the answer, so that it takes no member
+	// before its time.
 	latest, ok := s.redis.Latest()
 	if !ok {
 		if err := s.Sync(ctx); err != nil {
@@ -53,7 +55,7 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	running := pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
 	ofJobs := askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), until, maxDue)
 	ofTimers := askDue(ctx, pipe, s.redis.Keys.DueTimers, math.MaxInt64, until, max(timers, 1))
-	// HGET of what is not there would be an error; and go-redis' own HMGet takes any number for the length of an array.
+	// HGET of a missing field would be an error, and go-redis' own HMGet takes any number for the length of an array.
 	jobs := pipe.Do(ctx, "hmget", s.redis.Keys.Jobs, revision)
 	born := pipe.Do(ctx, "hmget", s.redis.Keys.Ledger(TimerJobs), "born")
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -79,7 +81,7 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	return seen, nil
 }
 
-// field is the only one that was asked for; "" if it is not there.
+// field is the one field that the command asked for; "" if it is missing.
 func field(cmd *redis.Cmd) string {
 	if fields, ok := cmd.Val().([]any); ok && len(fields) == 1 {
 		text, _ := fields[0].(string)
