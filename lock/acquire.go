@@ -13,7 +13,7 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// Policy says what becomes of a tick that comes due while the job's previous run is not over.
+// Policy says what happens to a tick that comes due while the job's previous run is not over.
 type Policy string
 
 const (
@@ -27,55 +27,59 @@ const (
 type Claim struct {
 	Job  string    // one word; one that begins with "timer:" is a timer
 	Tick time.Time // nominal, in whole milliseconds
-	// Run is a random UUID (default: a new one), one per process, job and tick: asked again with it the answer is the same.
-	// A tick that comes back as a due member is another run and takes a new one, and so does a tick that is asked for again
-	// after ErrNoAnswer: what gave the first run back may still be under way.
+	// Run is a random UUID (default: a new one), one per process, job and tick. If the caller asks again with the same
+	// UUID, Redis gives the same answer. A tick that comes back as a due member is another run, and needs a new UUID. A
+	// tick that is asked for again after ErrNoAnswer needs a new one too: the request that gives the first run back may
+	// still be under way.
 	Run     string
 	Replica string // what losers are told
 	TTL     time.Duration
 	Policy  Policy
 	// Period is the smallest distance of the job's ticks. A claim may be early by half of it, and by a second at most.
 	Period time.Duration
-	// Due is when the tick came due, where that is later than its nominal time: it overlaps with the runs that live then.
+	// Due is when the tick came due, if that is later than its nominal time: the tick overlaps with the runs that live
+	// then.
 	Due time.Time
-	// Known is the newest claimed tick that the caller has heard of, and Before the tick of the schedule before Tick, or
-	// before the first of Older; zero if there is none. Ticks between the newest claimed one and Tick were missed:
-	// the answer reports them in its Gaps.
+	// Known is the newest claimed tick that the caller has heard of. Before is the tick of the schedule before Tick, or
+	// before the first of Older; zero if there is none. Ticks between the newest claimed one and Tick were missed: the
+	// answer reports them in its Gaps.
 	Known, Before time.Time
-	// Kind, Attempt, Rounds and Deaths travel with the run for whoever takes it over, and with its tick when it is handed
-	// on. A kind is schedule (the default), catchup, handover, takeover, manual, backfill or timer.
+	// Kind, Attempt, Rounds and Deaths travel with the run to the replica that takes it over, and with its tick when it
+	// is handed on. A kind is schedule (the default), catchup, handover, takeover, manual, backfill or timer.
 	Kind string
 	Key  string // of its Due: it goes where the kind goes
-	// AgainKey is the key of the Due by which a run that was cut short is run again; "" = Key. A run that never started is
-	// handed on under Key.
+	// AgainKey is the key of the Due by which a run that was cut short is run again; "" = Key. A run that never started
+	// is handed on under Key.
 	AgainKey string
 	Attempt  int // from 1
-	Retries  int // how many attempts may follow in the same run: whoever takes it over counts on behind them
+	Retries  int // how many attempts may follow in the same run: a replica that takes it over counts on behind them
 	Rounds   int // how often all replicas have refused to start the tick
 	Deaths   int // how many replicas have died with it
 	// Refused are the replicas that could not start the tick in this round.
 	Refused []string
-	// Again says that a run that is cut short is to be run again: at-least-once.
+	// Again says that a run that is cut short must be run again: at-least-once.
 	Again bool
-	// Fingerprint is registered should Redis have lost the job's ledger.
+	// Fingerprint is registered if Redis has lost the job's ledger.
 	Fingerprint string
 
-	// CheckFirst says that another replica asks first. Acquire then reads the newest claimed tick before it claims: if the
-	// tick is claimed by then, that costs Redis a tenth of a claim. It is for ticks of the table.
+	// CheckFirst says that another replica asks first. Acquire then reads the newest claimed tick before it claims. If
+	// the tick is claimed by then, that read costs Redis a tenth of a claim. CheckFirst is for ticks of the table.
 	CheckFirst bool
 
-	// Until is the instant on Redis' clock from which the tick is not worth a run (zero = it always is): no copy of the claim
-	// that Redis runs later has an effect. A run that is not wanted any more would be in the way of newer ticks.
+	// Until is the instant on Redis' clock from which the tick is not worth a run (zero = it always is). A copy of the
+	// claim that Redis runs after it has no effect: a run that is not wanted any more would be in the way of newer
+	// ticks.
 	Until time.Time
-	// Look says that the caller has no slot free for a run, and must not win. It learns whether something is in the tick's
-	// way, with all that follows from that, or that nothing is: Free.
+	// Look says that the caller has no slot free for a run, and must not win. The script answers whether something is
+	// in the tick's way, with the same effects as for any claim, or that nothing is: Free.
 	Look bool
 
-	// Member of the due set that is the authority for this run; empty, the tick comes from the table.
+	// Member is the member of the due set that authorizes this run; empty = the tick comes from the table.
 	Member string
-	// Older are the ticks between OlderThan, the newest tick claimed as far as the caller knows, and Tick, and last Tick
-	// itself. If there are any, the claim makes them due instead of running Tick at once, so that they are run in order,
-	// and the answer is Queued: only if OlderThan is still right; else it is Gap. With a zero OlderThan that is not asked.
+	// Older are the ticks after OlderThan, up to and including Tick. OlderThan is the newest claimed tick as far as the
+	// caller knows. If there are any, the claim does not run Tick at once: it makes all of them due, so that they are
+	// run in order, and the answer is Queued. If OlderThan is no longer right, the answer is Gap. The script does not
+	// check a zero OlderThan.
 	Older     []Past
 	OlderThan time.Time
 }
@@ -124,7 +128,7 @@ func (c *Claim) check() error {
 	return d.check()
 }
 
-// slot keeps the locks of a job's ticks apart.
+// slot is the part of the lock's key that keeps the locks of a job's ticks apart.
 func (c *Claim) slot() string {
 	if c.Policy == Allow {
 		return ":" + rds.Itoa(rds.Millis(c.Tick))
@@ -132,8 +136,8 @@ func (c *Claim) slot() string {
 	return ""
 }
 
-// tolerance guards the order of ticks, not their precision: zero would cost every replica whose estimate of Redis' time
-// is half a round trip off a second one.
+// tolerance guards the order of ticks, not their precision. A tolerance of zero would cost a second round trip for each
+// replica whose estimate of Redis' time is half a round trip off.
 func (c *Claim) tolerance() time.Duration {
 	if c.Period == 0 {
 		return time.Second
@@ -141,7 +145,7 @@ func (c *Claim) tolerance() time.Duration {
 	return min(time.Second, c.Period/2)
 }
 
-// record is what Redis keeps beside the run, behind tick, token, previous tick and when it was claimed.
+// record is the text that Redis keeps of the run, after tick, token, previous tick and the time of the claim.
 func (c *Claim) record() string {
 	again := 0
 	if c.Again {
@@ -151,7 +155,7 @@ func (c *Claim) record() string {
 		c.Attempt, c.Retries, c.Rounds, c.Deaths, again, c.Replica)
 }
 
-// rest are the arguments that most claims have no use for: a script's time grows with their number.
+// rest are the arguments that most claims do not need: the script's time grows with their number.
 func (c *Claim) rest(channel string) []any {
 	plain := c.Policy != Replace && c.slot() == "" && c.Member == "" && !c.Look && c.OlderThan.IsZero() && len(c.Older) == 0
 	if plain && c.Due.Equal(c.Tick) && c.Before.IsZero() {
@@ -171,28 +175,28 @@ func (c *Claim) rest(channel string) []any {
 	return args
 }
 
-// Acquire claims a tick: one round trip when nothing is wrong. It returns a Lease when this process may run the job now,
-// and no Lease, with Redis' reason in the Answer, when not.
+// Acquire claims a tick: one round trip if nothing is wrong. It returns a Lease if this process may run the job now. If
+// not, it returns no Lease, and Redis' reason in the Answer.
 //
-// A missing reply is neither: the same question is asked again, with the same UUID, until it is answered or ctx ends;
-// too early a question waits for the tick on Redis' clock (with an Until for two seconds at most). The error, when ctx ends
-// first, wraps ErrNoAnswer and the cause of ctx.
+// A missing reply is neither of the two: Acquire asks the same question again, with the same UUID, until Redis answers
+// or ctx ends. A question that comes too early waits for the tick on Redis' clock, with an Until for two seconds at
+// most. If ctx ends first, the error wraps ErrNoAnswer and the cause of ctx.
 //
-// Before a call returns without a lease, although a copy of its request may still be under way, it takes back what one may
-// have claimed: a claim that nobody knows of would cost the tick, and stand in the way of the next. It returns when it has
-// taken it back, or when no copy can have an effect any more (at most TTL after the last one was sent; another TTL, should
-// Redis be away).
+// If Acquire returns without a lease while a copy of its request may still be under way, it first takes back what a
+// copy may have claimed. A claim that no process knows of would cost the tick, and stand in the way of the next one.
+// Acquire returns when it has taken the claim back, or when no copy can have an effect any more. That is at most TTL
+// after it sent the last copy, and another TTL if Redis is away.
 func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 	c.setDefaults()
 	if err := c.check(); err != nil {
 		return nil, Answer{}, fmt.Errorf("acquiring %q: %w", c.Job, err)
 	}
-	if c.CheckFirst && c.Member == "" && s.redis.WaitReplicas() == 0 { // what a failover can forget is not believed
+	if c.CheckFirst && c.Member == "" && s.redis.WaitReplicas() == 0 { // a failover could forget that claim
 		if a, ok := s.claimed(ctx, &c); ok {
 			return nil, a, nil
 		}
 	}
-	asked := c // so that what is only looked at needs no memory of its own
+	asked := c // a copy, so that a claim that is only looked at needs no allocation
 	q := question{store: s, claim: &asked}
 	lease, answer, err := q.ask(ctx)
 	if lease == nil && q.unanswered > 0 {
@@ -204,8 +208,8 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 	return lease, answer, err
 }
 
-// claimed reads whether the tick of a claim has been claimed, and what the script would answer then. Not ok: that is not
-// known, so the script has to be asked.
+// claimed reads whether the tick of a claim has been claimed, and returns what the script would answer then. If ok is
+// false, the read did not tell, and the caller must run the script.
 func (s *Store) claimed(ctx context.Context, c *Claim) (Answer, bool) {
 	reply, err := s.redis.Do(ctx, "hmget", s.redis.Keys.Ledger(c.Job), "tick", "overlap", "pausedTo", "handed", "born", "by", "gaps", "behind")
 	fields, ok := reply.([]any)
@@ -229,8 +233,8 @@ func (s *Store) claimed(ctx context.Context, c *Claim) (Answer, bool) {
 	return a, rds.Millis(c.Tick) <= n[0]
 }
 
-// longestEarly is how long a claim with an Until waits for Redis' clock to reach its tick. When it is further behind, the caller had
-// better see what has become of the tick by then: the clock may be set right meanwhile.
+// longestEarly is how long a claim with an Until waits for Redis' clock to reach its tick. If the clock is further
+// behind, the caller should look at the tick again then: the clock may be set right meanwhile.
 const longestEarly = 2 * time.Second
 
 // question is one claim with all its copies.
@@ -238,7 +242,7 @@ type question struct {
 	store      *Store
 	claim      *Claim
 	unanswered int           // copies that Redis may still run, or has run
-	closed     time.Duration // Boottime after which none of them can have an effect
+	closed     time.Duration // Boottime after which no copy can have an effect
 }
 
 func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
@@ -257,7 +261,7 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 			}
 		case a.Code == Won:
 			return q.won(ctx, a, sent)
-		case a.Code == Lost: // taken over meanwhile: abandoning says that it never started
+		case a.Code == Lost: // taken over meanwhile: abandon says that the run never started
 			q.unanswered++
 			return nil, a, nil
 		case a.Code == Early:
@@ -275,9 +279,9 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 					return nil, a, rds.GaveUp(ctx, last)
 				}
 			}
-		case a.Code == Stale && !q.claim.Until.IsZero(): // the caller knows better what that is by this clock
+		case a.Code == Stale && !q.claim.Until.IsZero(): // the caller judges by this clock what the tick is worth
 			return nil, a, nil
-		case a.Code == Stale: // Redis' clock is not where it was thought to be; by this answer it is known again
+		case a.Code == Stale: // the estimate of Redis' clock was wrong; this answer corrects it
 			if !rds.Sleep(ctx, rds.Backoff(try)) {
 				return nil, a, context.Cause(ctx)
 			}
@@ -290,9 +294,9 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 	}
 }
 
-// send asks once. The copy carries the end of its own window on Redis' clock: sent + ttl - margin, or the moment from which
-// its tick is not worth a run, if that is earlier. A copy that is under way is waited for, within the round trip's timeout,
-// even when ctx ends: an answer costs less than not knowing.
+// send asks once. The copy carries the end of its own window on Redis' clock: sent + ttl - margin, or the claim's Until
+// if that is earlier. send waits for the answer within the timeout of the round trip, even if ctx ends: an answer costs
+// less than not knowing.
 func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error) {
 	s, c := q.store, q.claim
 	redisSent, ok := s.redis.At(sent)
@@ -319,13 +323,13 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 	}
 	if !rds.WithoutEffect(err) {
 		q.unanswered++
-		q.closed = max(q.closed, sent+max(window, 0)+Margin) // a margin for what is wrong in the estimate of Redis' clock
+		q.closed = max(q.closed, sent+max(window, 0)+Margin) // a margin for errors in the estimate of Redis' clock
 	}
 	return Answer{}, err
 }
 
-// won makes a lease of the answer to the copy that was sent at `sent`, and extends it first when that answer came too
-// late to be trusted.
+// won makes a lease of the answer to the copy that was sent at `sent`. If that answer came too late to be trusted, won
+// extends the lease first.
 func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Lease, Answer, error) {
 	c := q.claim
 	l := newLease(q.store, *c)
@@ -338,7 +342,7 @@ func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Leas
 	if err == nil {
 		return l, a, nil
 	}
-	q.unanswered++ // claimed, and not to be started any more
+	q.unanswered++ // claimed, and the run must not start any more
 	q.closed = 0   // it cannot be claimed a second time, so no copy is worth waiting for
 	if errors.Is(err, ErrLost) {
 		a.Code = Lost
@@ -347,18 +351,18 @@ func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Leas
 	return nil, a, err
 }
 
-// abandon gives back what a copy of the claim may have claimed, or may yet claim until the window of the last one is over.
-// It does so at once, a second later, and then less and less often until that end: copies that waited for a Redis that
-// stood still are run when it goes on, and a claim that nobody knows of would be in the way of all ticks until then. Given
-// back, it is not made again: its tick counts as claimed, and its due member is gone. abandon outlives ctx: this is what
-// the end of ctx makes necessary.
+// abandon gives back what a copy of the claim has claimed, or may still claim until the window of the last copy is
+// over. It asks Redis at once, a second later, and then less and less often until that end. If Redis stood still, it
+// runs the waiting copies when it goes on, and a claim that no process knows of would be in the way of all ticks until
+// then. A claim that was given back is not made again: its tick counts as claimed, and its due member is gone. abandon
+// does not end with ctx, because the end of ctx makes it necessary.
 func (q *question) abandon(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	s, l := q.store, newLease(q.store, *q.claim)
-	forgotten := s.redis.WaitReplicas() > 0 // as a failover may: replicas that were waited for have the claim, and perhaps not its end
+	forgotten := s.redis.WaitReplicas() > 0 // a failover may forget the end and not the claim
 	for wait := rds.ClockCheckEvery; ; wait *= 2 {
 		last := s.redis.Boottime() >= q.closed || s.redis.Ending().Err() != nil
-		// When Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
+		// If Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
 		if given, err := l.abandon(ctx); last || err == nil && given != None && !forgotten {
 			return
 		}

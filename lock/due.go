@@ -11,22 +11,23 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// Due is one tick that is to be fired besides the table: handed over, set free by a takeover, asked for. Its member in
-// the due set is new at every enqueue (Nonce), so that a late copy of a claim never pops what was put back after it.
+// Due is one tick that must be fired besides the table: it was handed over, set free by a takeover, or asked for. Each
+// enqueue writes a new member to the due set (Nonce), so that a late copy of a claim never removes a member that was
+// put back after it.
 type Due struct {
 	Tick    time.Time
 	Job     string
 	Kind    string // as a Claim's
-	Key     string // makes another run of it than those before; "" = it is the same to the app
+	Key     string // with a new key the app sees another run than those before; "" = the app sees the same run
 	Attempt int
 	Rounds  int           // how often all replicas have refused to start it
 	Deaths  int           // how many replicas have died with it
 	Nonce   string        // UUID of the run that enqueued it
 	Refused []string      // replicas that could not start it in this round, and leave it to others
-	Age     time.Duration // for how long it has been due, as a Look saw it; no part of the member
+	Age     time.Duration // for how long it had been due when a Look read it; not part of the member
 }
 
-// Member is the due set's text: blank-separated, the tick in milliseconds first.
+// Member is the text in the due set: separated by blanks, the tick in milliseconds first.
 func (d Due) Member() string { return rds.Itoa(rds.Millis(d.Tick)) + d.Suffix() }
 
 // Suffix is what follows the tick in Member.
@@ -38,7 +39,7 @@ func (d Due) Suffix() string {
 	return s
 }
 
-// withKey is a kind as Redis keeps it, with the key behind it where there is one.
+// withKey is a kind as Redis keeps it, followed by the key if there is one.
 func withKey(kind, key string) string {
 	if key == "" {
 		return kind
@@ -46,8 +47,8 @@ func withKey(kind, key string) string {
 	return kind + ":" + key
 }
 
-// ParseDue reads a member. It refuses what Acquire would refuse, and what is not written as Member writes it: a member that
-// can be read and not be claimed would stay due, in the way of all that is due of its job.
+// ParseDue reads a member. It refuses what Acquire would refuse, and what Member would write differently. A member that
+// a replica can read and cannot claim would stay due, in the way of all that is due of its job.
 func ParseDue(member string) (Due, error) {
 	f := strings.Split(member, " ")
 	if len(f) < 7 {
@@ -78,14 +79,15 @@ func ParseDue(member string) (Due, error) {
 	return d, nil
 }
 
-// endOfTime bounds the ticks that are taken for such, in milliseconds: scripts write numbers up to there as they read them.
+// endOfTime bounds the ticks that are accepted, in milliseconds: scripts write numbers below it exactly as they read
+// them.
 const endOfTime = 1e15
 
-// kinds are all that a run can be: how its tick came to be fired.
+// kinds are all kinds of runs: each says why the run's tick was fired.
 var kinds = []string{"schedule", "catchup", "handover", "takeover", "manual", "backfill", "timer"}
 
-// check tells what is wrong with a tick, of a claim and of a due member alike: what is due has to be claimed, and what is
-// claimed may become due.
+// check tells what is wrong with a tick, of a claim and of a due member alike: each due member must be claimed, and
+// each claim may become due.
 func (d *Due) check() error {
 	if err := rds.OneWord("job", d.Job); err != nil {
 		return err
@@ -116,9 +118,10 @@ func (d *Due) check() error {
 	return nil
 }
 
-// Drop removes a member from the due set without running it; false when another replica was faster. If missed is true, its
-// tick becomes a missed one: the replica that books the returned gaps counts it (see Book). After an error the member may have
-// been dropped or not. Of a timer it is for a member whose entry is gone (ErrNoTimer): an entry that is there stays.
+// Drop removes a member from the due set without running it; false when another replica was faster. If missed is true,
+// its tick becomes a missed one: the replica that books the returned gaps counts it (see Book). After an error the
+// member may have been dropped or not. Of timers, Drop only removes a member whose entry is gone (ErrNoTimer): if the
+// entry is there, the member stays.
 func (s *Store) Drop(ctx context.Context, d Due, missed bool) (ours bool, gaps string, err error) {
 	count := 0
 	if missed {

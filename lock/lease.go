@@ -14,13 +14,13 @@ import (
 type Lease struct {
 	store *Store
 	claim Claim
-	// Token is the fencing token: greater than that of every earlier run of the job, even after Redis lost its data. What
-	// the job writes to should refuse a smaller one than it has seen.
+	// Token is the fencing token: greater than that of every earlier run of the job, even after Redis lost its data.
+	// The system that the job writes to should refuse a token smaller than one it has seen.
 	Token int64
 
 	born   time.Time     // when the ledger was born, as the claim saw it
 	trust  atomic.Int64  // Boottime in nanoseconds at which the window closes
-	nudged chan struct{} // ask now whether the run is to be replaced
+	nudged chan struct{} // the keeper must ask now whether a newer run replaces this one
 }
 
 func newLease(s *Store, c Claim) *Lease {
@@ -30,17 +30,17 @@ func newLease(s *Store, c Claim) *Lease {
 // Run is the run's UUID, the value of the lock.
 func (l *Lease) Run() string { return l.claim.Run }
 
-// Trusted tells whether the lease can still be relied on: since the last answered request was sent, less than ttl-Margin
-// has passed, time in suspend included.
+// Trusted tells whether the caller can still rely on the lease: less than ttl-Margin has passed since the last answered
+// request was sent, time in suspend included.
 func (l *Lease) Trusted() bool { return l.remaining() > 0 }
 
 func (l *Lease) remaining() time.Duration {
 	return time.Duration(l.trust.Load()) - l.store.redis.Boottime()
 }
 
-// Verify compares and extends: one round trip. Nil means that the lease is ours and trusted: its window has begun anew
-// at the time the request was sent. ErrReplaced means the same, and that the run is to end for a newer tick; ErrLost that
-// the lease is not to be used any more, any other error (ErrNoAnswer) nothing at all.
+// Verify compares and extends the lease in one round trip. Nil means that the lease is ours and trusted: its window has
+// begun anew at the time the request was sent. ErrReplaced means the same, and that the run must end for a newer tick.
+// After ErrLost the caller must not use the lease any more. Any other error (ErrNoAnswer) says nothing about the lease.
 func (l *Lease) Verify(ctx context.Context) error {
 	c, s := &l.claim, l.store
 	sent := s.redis.Boottime()
@@ -54,7 +54,7 @@ func (l *Lease) Verify(ctx context.Context) error {
 		l.trust.Store(0)
 		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrLost)
 	}
-	l.trust.Store(int64(sent + c.TTL - Margin)) // not from the reply, however late that was
+	l.trust.Store(int64(sent + c.TTL - Margin)) // counted from the sending, however late the reply was
 	switch {
 	case code == "REPLACED":
 		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrReplaced)
@@ -64,13 +64,13 @@ func (l *Lease) Verify(ctx context.Context) error {
 	return nil
 }
 
-// renewal is the time between two extensions: a third of the ttl, less where the margin is most of a short one.
+// renewal is the time between two extensions: a third of the ttl, or less if the margin is most of a short ttl.
 func (l *Lease) renewal() time.Duration { return min(l.claim.TTL/3, (l.claim.TTL-Margin)/2) }
 
-// Keep extends the lease every third of its ttl until stop is called. The context that it returns ends with parent, with
-// ErrLost as its cause when trust runs out, which is before the lease does, and with ErrReplaced when a newer tick is to
-// take this run's place. A run that was told to end keeps its lease until stop, however long it takes to end. stop waits
-// for the keeper to end.
+// Keep extends the lease every third of its ttl until the caller calls stop. The context that it returns ends with
+// parent. It ends with ErrLost as its cause when trust runs out, which is before the lease ends, and with ErrReplaced
+// when a newer tick takes this run's place. A run that was told to end keeps its lease until stop, however long it
+// takes to end. stop waits for the keeper to end.
 func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	keeping, end := context.WithCancel(context.WithoutCancel(parent))
@@ -89,7 +89,7 @@ func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) 
 }
 
 func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
-	// From the beginning of the window, which may lie well before that of the keeper.
+	// The first renewal is counted from the beginning of the window, which may lie well before that of the keeper.
 	next, try := time.Duration(l.trust.Load())-(l.claim.TTL-Margin)+l.renewal(), 0
 	for {
 		now := l.store.redis.Boottime()
@@ -107,7 +107,7 @@ func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
 			}
 			continue
 		}
-		// The answer is of no use after the window, and the run must end then.
+		// An answer after the window is of no use, and the run must end then.
 		tryCtx, cancel := context.WithTimeout(ctx, left)
 		err := l.Verify(tryCtx)
 		cancel()

@@ -15,33 +15,34 @@ type Ledger struct {
 	Born  time.Time // when it was made; ticks up to a second later, which may have been claimed early, count as settled
 	Since time.Time // when the job's series of ticks last changed; nothing before was missed
 	Tick  time.Time // newest tick claimed
-	Back  time.Time // when the job came back after no replica had it; zero = it never did. What is due from before is not fired
+	Back  time.Time // when the job came back after no replica had it; zero = never. Earlier ticks are not fired
 }
 
-// Before is what a replica knew of a job's ledger before it registers the job. If Redis has lost its data since, only this is
-// left of the ledger. The zero value stands for a replica that knew nothing.
+// Before is what a replica knew of a job's ledger before it registers the job. If Redis has lost its data since, the
+// replica's knowledge is all that is left of the ledger. The zero value stands for a replica that knew nothing.
 type Before struct {
-	Born  time.Time // when the ledger was made that it knew
+	Born  time.Time // when the ledger that it knew was made
 	Tick  time.Time // newest tick claimed that it has heard of
 	Again bool      // at-least-once: ticks may be fired again, and none may be lost
-	Owed  []Past    // at-least-once: those of the ticks since then that are to be fired late, in order
+	Owed  []Past    // at-least-once: the ticks since Tick that must be fired late, in order
 }
 
-// NoTicks is the fingerprint of a job whose ticks no replica claims: the job has left the table, or runs on every replica. When
-// its ticks are claimed again, it has missed nothing in between, and ticks that were due before are not fired.
+// NoTicks is the fingerprint of a job whose ticks no replica claims: the job has left the table, or runs on every
+// replica. If replicas claim its ticks again later, the job has missed nothing in between, and no replica fires a tick
+// that was due before.
 const NoTicks = "none"
 
-// Register makes a job's ledger known to Redis. It belongs to the load of a table and not to a claim: a job whose ledger
-// is new cannot fire a tick from before that moment, nor from the second after it. The fingerprint stands for the series
-// of the job's ticks; another one than before starts the series anew. Calling it again changes nothing else and prolongs
-// the ledger's life.
+// Register makes a job's ledger known to Redis. A replica calls it when it loads a table, and not when it claims: a job
+// whose ledger is new cannot fire a tick from before that moment, nor from the second after it. The fingerprint stands
+// for the series of the job's ticks; a changed fingerprint starts the series anew. A repeated call changes nothing else
+// and prolongs the ledger's life.
 func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, error) {
 	return s.RegisterAgain(ctx, job, fingerprint, Before{})
 }
 
-// RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has another ledger now, it has lost its
-// data. Then the ticks since known.Tick become a gap, which is counted as missed; the ticks in known.Owed become due instead.
-// Only the first replica that knew the old ledger does this.
+// RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has another ledger now, Redis
+// has lost its data. Then the ticks since known.Tick become a gap, which is counted as missed; the ticks in known.Owed
+// become due instead. Only the call of the first replica that knew the old ledger has this effect.
 func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
 	if err := rds.OneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)

@@ -32,8 +32,8 @@ func ParseRunning(member string, score float64) (Running, bool) {
 	return Running{Run: run, Job: job, leaseEnd: int64(score)}, ok
 }
 
-// Watcher finds runs whose replica is gone: those whose lease it saw unchanged for a whole ttl on its own clock. Redis'
-// clock has no say, since a step of it, or a failover to a server that is ahead, would end all leases at once.
+// Watcher finds runs whose replica is gone: it has seen their lease unchanged for a whole ttl on its own clock. It
+// ignores Redis' clock: a step of that clock, or a failover to a server that is ahead, would end all leases at once.
 type Watcher struct {
 	store *Store
 	seen  map[string]sighting // by run
@@ -47,8 +47,8 @@ type sighting struct {
 // NewWatcher makes a Watcher that has seen nothing yet.
 func (s *Store) NewWatcher() *Watcher { return &Watcher{store: s, seen: map[string]sighting{}} }
 
-// Unchanged takes what Look saw, and returns the runs whose lease has not moved for at least ttl(job). Those that this process
-// keeps are not among them: it may be about to settle them itself, Redis having been away.
+// Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job). It leaves
+// out the runs whose leases this process keeps: if Redis was away, this process may be about to settle them itself.
 func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) []Running {
 	now := w.store.redis.Boottime()
 	next := make(map[string]sighting, len(runs))
@@ -67,7 +67,7 @@ func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) 
 	return old
 }
 
-// unchangedFor tells for how long this watcher has seen a run's lease as it is in r; zero if it has not.
+// unchangedFor is for how long this watcher has seen a run's lease as it is in r; zero if it has not.
 func (w *Watcher) unchangedFor(r Running) time.Duration {
 	s, ok := w.seen[r.Run]
 	if !ok || s.leaseEnd != r.leaseEnd {
@@ -90,13 +90,13 @@ type Record struct {
 	Retries int
 	Rounds  int
 	Deaths  int
-	Again   bool // it is to be run again when it was cut short
+	Again   bool // the run must be run again if it is cut short
 	Replica string
 }
 
 var errNoRecord = errors.New("no record of the run")
 
-// record reads what is known of a run; errNoRecord when it is over, or its claim was never completed.
+// record reads the record of a run; errNoRecord if the run is over, or its claim was never completed.
 func (s *Store) record(ctx context.Context, r Running) (Record, error) {
 	reply, err := s.redis.Do(ctx, "hget", s.redis.Keys.Ledger(r.Job), "r:"+r.Run)
 	if errors.Is(err, redis.Nil) {
@@ -131,10 +131,13 @@ func ParseRecord(text string) (Record, error) {
 	}, nil
 }
 
-// Reap ends a run whose replica is gone, as far as this watcher can see, and sets free what waited behind it. A run of a
-// claim with Again is due again, as its next attempt. ending makes what is written down from the run's record; its Entry is not empty. False when the
-// run ended or went on by itself, another watcher was faster, or the run's own ttl, which its record tells, is not over
-// yet; and when the reply that it succeeded was lost, in which case only the history knows.
+// Reap ends a run whose replica is gone, as far as this watcher can see, and sets free what waited behind it. If the
+// run's claim had Again, its next attempt becomes due. ending makes the Ending from the run's record, with an Entry
+// that is not empty.
+//
+// Reap returns false if the run ended or went on by itself, if another watcher was faster, or if the run's own ttl,
+// which its record tells, is not over yet. It also returns false if Redis' reply that it succeeded was lost: then only
+// the history tells.
 func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Ending) (Record, bool, error) {
 	s := w.store
 	rec, err := s.record(ctx, r)
@@ -149,7 +152,7 @@ func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Endin
 		Retries: rec.Retries, Deaths: rec.Deaths, Again: rec.Again}
 	var e Ending
 	if known {
-		if e = ending(rec); e.Entry == "" { // which stands for a watcher that saw no record
+		if e = ending(rec); e.Entry == "" { // an empty entry stands for a watcher that saw no record
 			return rec, false, fmt.Errorf("taking over run %s of %q: its ending has no entry", r.Run, r.Job)
 		}
 	}
