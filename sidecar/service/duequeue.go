@@ -12,33 +12,35 @@ import (
 )
 
 const (
-	// longestWait is longer than what is due of a job is ever kept back. What seems to be kept back for longer was added before
-	// Redis' clock was set back, and is due.
+	// longestWait is longer than a due member of a job is ever kept back. If a member seems to be kept back for longer,
+	// it was added before Redis' clock was set back, and is due.
 	longestWait = 2 * time.Minute
-	// maxDue bounds how many members that are no timers' a look reads, from the front.
+	// maxDue bounds how many members of jobs a look reads from the front.
 	maxDue = 5000
-	// newestDue is how many it reads from the back when those were not all.
+	// newestDue is how many members a look reads from the back if there are more than maxDue.
 	newestDue = 1000
 )
 
-// dueQueue is what a look reads of one of the two sets of due members, that of jobs and that of timers: so neither hides the
-// other, however many there are.
+// dueQueue is the part that a look reads of one of the two sets of due members. Jobs and timers have a set each, so
+// that neither hides the other, however many there are.
 //
-// Timers may be a million, and after an outage all of them are due. But any of them is as good as the next, none waits
-// for another, and one that is taken is gone: it is enough to see the oldest, as many as can be taken.
+// A million timers may wait, and after an outage all of them are due. But each is as good as the next, none waits for
+// another, and a timer that was taken is gone. So it is enough to read the oldest, as many as the replica can take.
 //
-// Members of jobs may have to stay in the set: the job runs, is paused, or is unknown here. Reading only the first few would
-// let them hide newer ones, so a look reads all. The writers bound the set: ask.lua bounds requests by operators, and a claim
-// adds at most a hundred missed ticks. If many of these together exceed maxDue, a look also reads the newest members, such as
-// a trigger or a tick that was handed on. A few thousand ticks between the two wait until those before them are done.
+// Members of jobs may have to stay in the set: the job runs, is paused, or is unknown here. If a look read only the
+// first few, they would hide newer ones, so it reads all. The writers bound the set: ask.lua bounds requests by
+// operators, and a claim adds at most a hundred missed ticks. If many of these together exceed maxDue, a look also
+// reads the newest members, such as a trigger or a tick that was handed on. A few thousand ticks between the two wait
+// until those before them are done.
 type dueQueue struct {
 	key      string
-	longest  int64            // for which a member can be kept back, in milliseconds
+	longest  int64            // how long a member can be kept back, in milliseconds
 	due      *redis.ZSliceCmd // the oldest that may be due
-	upcoming *redis.ZSliceCmd // the first that is not
+	upcoming *redis.ZSliceCmd // the first that is not due
 }
 
-// askDue adds to a pipeline what is to be known of a queue: up to count members that are due by a time.
+// askDue adds the reads of a queue to a pipeline: up to count members that are due by until, and the first one after
+// them.
 func askDue(ctx context.Context, pipe redis.Pipeliner, key string, longest, until, count int64) dueQueue {
 	return dueQueue{
 		key:      key,
@@ -48,13 +50,13 @@ func askDue(ctx context.Context, pipe redis.Pipeliner, key string, longest, unti
 	}
 }
 
-// end reads the end of a queue of which maxDue members were not all, as far as these were not part of it.
+// end reads the newest members of a queue that has more than maxDue due, and returns those that were not read yet.
 func (q *dueQueue) end(ctx context.Context, rdb redis.Cmdable, until int64) ([]redis.Z, error) {
 	have := q.due.Val()
 	if len(have) < maxDue {
 		return nil, nil
 	}
-	// Under Rev Redis wants the higher end first, and go-redis hands on Start and Stop as they are.
+	// With Rev, Redis expects the higher end first, and go-redis passes Start and Stop on as they are.
 	newest, err := rdb.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: q.key, Start: until, Stop: 0, ByScore: true, Rev: true, Count: newestDue}).Result()
 	slices.Reverse(newest)
 	last := have[len(have)-1]
@@ -63,8 +65,8 @@ func (q *dueQueue) end(ctx context.Context, rdb redis.Cmdable, until int64) ([]r
 	}), err
 }
 
-// add adds what a queue has at a time, and tells when the next comes due. What another version wrote is left to it; there
-// are so many strange ones.
+// add adds the members of a queue that are due at a time, and returns when the next one comes due. It skips members
+// that another version wrote; strange is their number.
 func (seen *Snapshot) add(q dueQueue, newest []redis.Z, now int64) (next time.Time, strange int64) {
 	for _, z := range slices.Concat(q.due.Val(), newest, q.upcoming.Val()) { // by their times
 		at := int64(z.Score)
@@ -78,7 +80,7 @@ func (seen *Snapshot) add(q dueQueue, newest []redis.Z, now int64) (next time.Ti
 			strange++
 			continue
 		}
-		if at == 0 { // asked for by hand, and due at once whatever becomes of Redis' clock
+		if at == 0 { // asked for by hand, and due at once even if Redis' clock is set
 			at = min(rds.Millis(d.Tick), now)
 		}
 		d.Age = time.Duration(now-at) * time.Millisecond

@@ -11,17 +11,17 @@ import (
 const (
 	// MaxJobs bounds how many dynamic jobs a service may have.
 	MaxJobs = 1000
-	// MaxJobSources bounds what their sources have together, in bytes: with every change each replica reads all of them, in
-	// one round trip, for which half a second is a long time.
+	// MaxJobSources bounds what their sources have together, in bytes. After each change every replica reads all of
+	// them in one round trip, for which half a second is a long time.
 	MaxJobSources = 4 << 20
 )
 
-// SetJob keeps a job for all replicas to read, and nudges them (see Listen). The name is one word without an @; the
-// source is opaque here and has MaxSource bytes at most. created tells that there was none of that name; with the same
-// source nothing changes.
+// SetJob keeps a job that all replicas can read, and nudges them (see Listen). The name is one word without an @ or a
+// colon. The source is opaque here and has MaxSource bytes at most. created tells that there was no job of that name.
+// With the same source nothing changes.
 //
-// A lost reply is asked for again until ctx ends. The error wraps ErrTooMany (of MaxJobs, or MaxJobSources), or ErrNoAnswer, after which the job may be set
-// or not, and will not be by a copy of this request.
+// If a reply is lost, SetJob asks again until ctx ends. The error wraps ErrTooMany (of MaxJobs or MaxJobSources) or
+// ErrNoAnswer. After ErrNoAnswer the job may be set or not, and no copy of this request will set it later.
 func (s *Store) SetJob(ctx context.Context, name string, source []byte) (created bool, err error) {
 	err = jobName(name)
 	if err == nil && len(source) > MaxSource {
@@ -37,8 +37,8 @@ func (s *Store) SetJob(ctx context.Context, name string, source []byte) (created
 	return n == 1, nil
 }
 
-// DeleteJob takes a job away; false when there is none of that name. Its ledger is kept for as long as any: set again, it
-// fires no tick twice. Errors are those of SetJob.
+// DeleteJob deletes a job; false if there is none of that name. Redis keeps its ledger as long as that of any job: if
+// the job is set again, it fires no tick twice. The errors are those of SetJob.
 func (s *Store) DeleteJob(ctx context.Context, name string) (bool, error) {
 	err := jobName(name)
 	code := ""
@@ -60,8 +60,9 @@ func (s *Store) changeJob(ctx context.Context, verb, name string, more ...any) (
 	})
 }
 
-// DynamicJobs are the sources of all jobs that are kept, by name, with their revision: while a Look sees the same, they
-// are the same. It is greater after each change, and 0 when there never was one or Redis lost its data.
+// DynamicJobs returns the sources of all jobs that are kept, by name, with their revision. While Look returns the same
+// revision, the jobs are the same. The revision grows with each change. It is 0 if there never was a job or Redis lost
+// its data.
 func (s *Store) DynamicJobs(ctx context.Context) (rev int64, sources map[string][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
 	defer cancel()
@@ -82,7 +83,7 @@ func (s *Store) DynamicJobs(ctx context.Context) (rev int64, sources map[string]
 	return rds.Number(fields[revision]), sources, nil
 }
 
-// jobName keeps names apart from the fields beside them, and from timers.
+// jobName refuses names that could be those of the other fields of the hash, or of timers.
 func jobName(name string) error {
 	if strings.ContainsAny(name, "@:") {
 		return fmt.Errorf("name %q has a : or an @", name)

@@ -36,7 +36,7 @@ elseif not there then
   return {'NONE', now, 0}
 end
 
--- Greater than any before, also over the loss of all data: who compares it must not take another set of jobs for his own.
+-- Greater than any before, even after a loss of all data: a replica that compares it must notice every other set of jobs.
 revision = string.format('%d', math.max((tonumber(revision) or 0) + 1, now))
 if verb == 'delete' then redis.call('HDEL', jobs, name) end -- first: it is not refused when Redis' memory is full
 redis.call('HSET', jobs, '@revision', revision)

@@ -16,25 +16,25 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// HeartbeatTimeout is after how long without a heartbeat a replica is to be taken for gone: some beats may be lost.
+// HeartbeatTimeout is how long a replica may be silent before others consider it gone: some heartbeats may be lost.
 const HeartbeatTimeout = 15 * time.Second
 
 const (
-	forgotten = 24 * time.Hour // a replica that was silent for so long is not remembered any more
-	maxSkips  = 100            // kept of one replica, and as many results
+	forgotten = 24 * time.Hour // a replica that was silent for longer is forgotten
+	maxSkips  = 100            // kept of one replica, and the same number of results
 )
 
-// Replica is what one replica says of itself.
+// Replica is the report of one replica about itself.
 type Replica struct {
 	Name    string // one word
 	Version string
 	Table   string           // hash of its table
 	Offset  time.Duration    // Redis' clock minus its own, in whole microseconds
-	Ready   string           // why it takes no ticks; "" = it does
-	Reload  string           // why the table that it read last is not in force; "" = it is
-	Skips   map[string]Skip  // job → its newest tick that this replica skipped for more than that another fired it
+	Ready   string           // why it takes no ticks; "" = it takes ticks
+	Reload  string           // why the table that it read last is not in force; "" = that table is in force
+	Skips   map[string]Skip  // job → its newest skipped tick; a tick that another fired is not skipped
 	Ran     map[string]Entry // job that runs on every replica → its newest run on this one
-	Process string           // tells this process from another one of the same name; "" = it does not say
+	Process string           // tells this process from another one of the same name; "" = unknown
 	Twin    bool             // another process has the same name
 	Seen    time.Time        // Redis' time of the heartbeat, as its sender estimates it
 }
@@ -66,8 +66,8 @@ type skipText struct {
 	At     int64  `json:"at"`
 }
 
-// Beat is the heartbeat: it writes down what the replica says, stamped with Redis' time instead of r.Seen. Of its Skips
-// the newest hundred are kept, and of what it Ran as many, those that failed before the others.
+// Beat sends the heartbeat: it writes the replica's report to Redis, stamped with Redis' time instead of r.Seen. It
+// keeps the newest hundred of its Skips, and a hundred of the runs in Ran, failed ones before the others.
 func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err := rds.OneWord("replica", r.Name); err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
@@ -106,7 +106,7 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	return nil
 }
 
-// estimate is Now, asked for first when there was no answer of Redis yet.
+// estimate is Now. If Redis has not answered yet, estimate asks it for its time first.
 func (s *Store) estimate(ctx context.Context) (time.Time, error) {
 	if now, ok := s.Now(); ok {
 		return now, nil
@@ -131,7 +131,7 @@ func (s *Store) BeatOf(ctx context.Context, name string) (r Replica, ok bool, er
 	return Replica{}, false, nil
 }
 
-// Leave takes a replica's heartbeat away: it has ended in order.
+// Leave removes the heartbeat of a replica that has ended in order.
 func (s *Store) Leave(ctx context.Context, name string) error {
 	if _, err := s.redis.Do(ctx, "hdel", s.redis.Keys.Replicas, name); err != nil {
 		return fmt.Errorf("taking the heartbeat of replica %q away: %w", name, err)
@@ -139,8 +139,8 @@ func (s *Store) Leave(ctx context.Context, name string) error {
 	return nil
 }
 
-// Replicas are those whose heartbeat is less than a day old, sorted by name; the others are forgotten. One that was not
-// seen for longer than HeartbeatTimeout has probably ended without saying so.
+// Replicas returns the replicas whose heartbeat is less than a day old, sorted by name, and removes the others. A
+// replica that was silent for longer than HeartbeatTimeout has probably ended without Leave.
 func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	now, err := s.estimate(ctx)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	for name, text := range fields {
 		r, err := parseReplica(name, text)
 		switch {
-		case err != nil: // what another version wrote is left to it
+		case err != nil: // written by another version, and left alone
 		case now.Sub(r.Seen) > forgotten:
 			old = append(old, name)
 		default:
@@ -169,7 +169,7 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 		}
 	}
 	if len(old) > 2 {
-		_, _ = s.redis.Do(ctx, old...) // or the next one who reads
+		_, _ = s.redis.Do(ctx, old...) // if this fails, the next reader removes them
 	}
 	slices.SortFunc(all, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil

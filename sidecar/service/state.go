@@ -13,7 +13,7 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// maxWaiting bounds how much of the due set States and Timers read beside what they look for.
+// maxWaiting bounds how many members of the due set States and Timers read in addition to those they look for.
 const maxWaiting = 1000
 
 // JobState is what Redis knows of a job at one moment.
@@ -22,14 +22,14 @@ type JobState struct {
 	Token     int64     // of the newest run
 	By        string    // replica that claimed last; "" = none did
 	Paused    *Pause    // the job's own pause; nil = there is none
-	PausedAll *Pause    // that of all jobs; nil = there is none
+	PausedAll *Pause    // the pause of all jobs; nil = there is none
 	PausedTo  time.Time // end of the last pause; zero = there was none
 	Running   []RunState
-	Waiting   []lock.Due // what is to be fired besides the table, by the time from which it is due; queued ticks last
-	Last      *Entry     // the run that was settled last; nil = none was
+	Waiting   []lock.Due // due members, by the time from which they are due; queued ticks last
+	Last      *Entry     // the run that was settled last; nil = there is none
 }
 
-// IsPaused tells whether a pause holds the job back, its own or that of all jobs.
+// IsPaused tells whether a pause holds the job back, its own or the pause of all jobs.
 func (s JobState) IsPaused() bool { return s.Paused != nil || s.PausedAll != nil }
 
 // Pause is one of the two pauses that a job can have.
@@ -47,8 +47,8 @@ type RunState struct {
 	lock.Record
 }
 
-// States reads, in one round trip, what Redis knows of the jobs. Those that it does not know are not in the map. Of what
-// waits, but for timers, it sees the first thousand. Times are Redis'.
+// States reads, in one round trip, what Redis knows of the jobs. The map leaves out jobs that Redis does not know.
+// States reads the first thousand due members; timers do not count among them. Times are Redis'.
 func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
 	defer cancel()
@@ -59,7 +59,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState,
 	pipe := rdb.Pipeline()
 	sent := s.redis.Boottime()
 	at := pipe.Time(ctx)
-	// Before the runs: what is claimed in between is seen twice, not never.
+	// The pipeline reads the due set before the runs: if a tick is claimed in between, States sees it twice, not never.
 	due := pipe.ZRange(ctx, s.redis.Keys.DueJobs, 0, maxWaiting-1)
 	running := pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
 	ledgers := make(map[string]*redis.MapStringStringCmd, len(jobs))
@@ -89,7 +89,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState,
 	return states, nil
 }
 
-// readLedger makes a state of what the ledger itself tells.
+// readLedger makes a state of the fields of the ledger.
 func readLedger(fields map[string]string, now time.Time) JobState {
 	state := JobState{Tick: rds.FromMillis(rds.Number(fields["tick"])), Token: rds.Number(fields["token"]), By: fields["by"],
 		PausedTo: rds.FromMillis(rds.Number(fields["pausedTo"]))}
@@ -99,7 +99,7 @@ func readLedger(fields map[string]string, now time.Time) JobState {
 		case !ok:
 		case p.Until.IsZero() || now.Before(p.Until):
 			*held = &p
-		case p.Until.After(state.PausedTo): // over, and nobody has resumed the job
+		case p.Until.After(state.PausedTo): // over, and no operator has resumed the job
 			state.PausedTo = p.Until
 		}
 	}
@@ -116,7 +116,7 @@ func parsePause(note string) Pause {
 	return Pause{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at)), Reason: reason}
 }
 
-// addWaiting adds due members to the jobs that are asked for; what another version wrote is left to it.
+// addWaiting adds due members to the states of their jobs. It leaves alone what another version wrote.
 func addWaiting(states map[string]JobState, members []string) {
 	for _, member := range members {
 		d, err := lock.ParseDue(member)
@@ -127,7 +127,7 @@ func addWaiting(states map[string]JobState, members []string) {
 	}
 }
 
-// addRunning adds the runs to the jobs that are asked for, oldest first.
+// addRunning adds the runs to the states of their jobs, oldest first.
 func addRunning(states map[string]JobState, running []redis.Z, ledgers map[string]*redis.MapStringStringCmd) {
 	for _, z := range running {
 		member, _ := z.Member.(string)

@@ -20,27 +20,27 @@ const (
 	TimerJobs = rds.TimerJobs
 	// MaxTimers bounds how many timers of a service may wait.
 	MaxTimers = 1_000_000
-	// MaxTimerSources bounds what their sources have together, in bytes: they lie in Redis' memory, and when that is full
-	// nothing is fired.
+	// MaxTimerSources bounds what their sources have together, in bytes: Redis keeps them in memory, and no replica can
+	// fire a tick while that memory is full.
 	MaxTimerSources = 256 << 20
 	// MaxListed bounds how many of them Timers reads at once, each with its source.
 	MaxListed = 1000
 )
 
 var (
-	// ErrTimerFired is wrapped by the error of a SetTimer that comes too late: a timer of that id is being fired, or was
-	// within the last day.
+	// ErrTimerFired is wrapped by the error of a SetTimer that comes too late: a timer of that id is being fired, or
+	// was fired within the last day.
 	ErrTimerFired = errors.New("the timer has fired")
-	// ErrNoTimer is wrapped by the error of a Timer that Redis does not know, or not any more.
+	// ErrNoTimer is wrapped by the error of a Timer that Redis does not know, or no longer knows.
 	ErrNoTimer = errors.New("there is no such timer")
 	// ErrBadTimer is wrapped by the error of a Timer whose entry this version cannot read.
 	ErrBadTimer = errors.New("its entry cannot be read")
 )
 
-// TimerJob is what the job of a timer is called in the due set, in claims and in the history.
+// TimerJob is the name of a timer's job in the due set, in claims and in the history.
 func TimerJob(id string) string { return rds.TimerJob(id) }
 
-// TimerID is the id of the timer that a job is; false when it is none.
+// TimerID is the id of the timer that the job belongs to; false if the job is not a timer's.
 func TimerID(job string) (string, bool) { return rds.TimerID(job) }
 
 // TimerState is a timer that waits.
@@ -50,14 +50,14 @@ type TimerState struct {
 	Source []byte
 }
 
-// SetTimer makes a timer come due at a time, in whole milliseconds, or at once if that has passed: as a due member
-// of the job TimerJob(id) and the kind "timer", for whoever claims it. The id is one word. created tells that none of
-// that id was waiting: set again with the same time and source nothing changes, with others it takes the place of the one
-// that waits. The source is opaque here and has MaxSource bytes at most.
+// SetTimer makes a timer come due at a time, in whole milliseconds, or at once if that has passed. It becomes a due
+// member of the job TimerJob(id) and the kind "timer", which any replica can claim. The id is one word. created tells
+// that no timer of that id was waiting. If the waiting timer has the same time and source, nothing changes; if not, the
+// new one takes its place. The source is opaque here and has MaxSource bytes at most.
 //
-// A lost reply is asked for again until ctx ends. The error wraps ErrTimerFired, ErrTooMany (of MaxTimers,
-// or MaxTimerSources), or ErrNoAnswer, after
-// which the timer may be set or not, and will not be by a copy of this request.
+// If a reply is lost, SetTimer asks again until ctx ends. The error wraps ErrTimerFired, ErrTooMany (of MaxTimers or
+// MaxTimerSources) or ErrNoAnswer. After ErrNoAnswer the timer may be set or not, and no copy of this request will set
+// it later.
 func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []byte) (created bool, err error) {
 	err = rds.OneWord("id", id)
 	switch ms := rds.Millis(at); {
@@ -81,9 +81,9 @@ func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []
 	return created, nil
 }
 
-// DeleteTimer takes a timer back; false when none of that id waits: it has fired, or there never was one. A reply that was
-// lost is asked for again until ctx ends, and is the same for ten minutes. The error wraps ErrNoAnswer: the timer may be
-// deleted or not, and will not be by a copy of this request.
+// DeleteTimer takes a timer back; false if no timer of that id waits: it has fired, or there never was one. If a reply
+// is lost, DeleteTimer asks again until ctx ends; for ten minutes Redis gives the same answer. The error wraps
+// ErrNoAnswer: the timer may be deleted or not, and no copy of this request will delete it later.
 func (s *Store) DeleteTimer(ctx context.Context, id string) (bool, error) {
 	err := rds.OneWord("id", id)
 	code := ""
@@ -96,9 +96,9 @@ func (s *Store) DeleteTimer(ctx context.Context, id string) (bool, error) {
 	return code == "DELETED", nil
 }
 
-// Timer reads a timer that waits, or is being dealt with. A replica reads it between Look and its claim: if
-// it wins the claim, the timer was not set anew in between. ErrNoTimer: it was deleted, or dealt with.
-// ErrBadTimer: another version may be able to read it.
+// Timer reads a timer that waits or that a replica is dealing with. A replica reads it between Look and its claim: if
+// it wins the claim, the timer was not set anew in between. ErrNoTimer: the timer was deleted, or a replica has dealt
+// with it. ErrBadTimer: another version may be able to read it.
 func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Time, err error) {
 	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Timer(TimerJob(id)))
 	if errors.Is(err, redis.Nil) {
@@ -115,8 +115,9 @@ func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Ti
 	return t.Source, t.At, err
 }
 
-// Timers are those that wait, by the time at which they come due, at most limit of them, which is MaxListed at most. It
-// reads at most limit+1000 members: if more than 1000 handed-over timers sort first, some waiting ones are left out.
+// Timers returns the timers that wait, by the time at which they come due: at most limit of them, and limit may be
+// MaxListed at most. It reads at most limit+1000 members: if more than 1000 handed-over timers sort first, it leaves
+// some waiting ones out.
 func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
 	if limit > MaxListed {
 		return nil, fmt.Errorf("reading the timers: %d are more than the %d that are read at once", limit, MaxListed)
@@ -134,7 +135,7 @@ func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
 	return found[:min(len(found), max(limit, 0))], nil
 }
 
-// dueTimers are the members of timers that are due first, of those that were handed on too.
+// dueTimers returns the members of the timers that come due first, including those that were handed on.
 func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
 	defer cancel()
@@ -153,7 +154,7 @@ func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
 	return timers, err
 }
 
-// appendTimers adds those of the due members that are timers as they were set, and not handed on.
+// appendTimers adds the timers among the due members that are as they were set, and were not handed on.
 func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []lock.Due) ([]TimerState, error) {
 	args := []any{"mget"}
 	for _, d := range members {
@@ -187,7 +188,7 @@ func (s *Store) timerKeys(id string) []string {
 	return []string{s.redis.Keys.Timer(TimerJob(id)), s.redis.Keys.DueTimers, s.redis.Keys.Ledger(TimerJobs)}
 }
 
-// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, or what is left of a timer.
+// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, or the mark that a timer left.
 func parseTimer(id, text string) (t TimerState, nonce string, err error) {
 	f := strings.SplitN(text, " ", 4)
 	if f[0] == "fired" || f[0] == "deleted" {
