@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// batcher sends what is asked at the same moment as one pipeline: a thousand jobs at one tick are a handful of round
-// trips. A lone call goes out at once; calls that come while the batches are under way wait for the next one. Batches
-// fly on goroutines of their own, which end with the queue: a caller whose context ends, a keeper whose trust is over
-// say, must not be held by a batch that waits for Redis, and a sidecar at rest keeps no goroutine.
+// batcher sends the calls of one moment as one pipeline: a thousand jobs at one tick are a handful of round trips. A
+// lone call goes out at once; calls that come while the batches are under way wait for the next one. Batches fly on
+// goroutines of their own, which end with the queue. So a batch that waits for Redis does not hold a caller whose
+// context ends, for example a keeper whose trust is over. And a sidecar at rest keeps no goroutine.
 type batcher struct {
 	client   redis.UniversalClient
 	key      string // any of the service's, which share a slot
 	timeout  time.Duration
-	replicas int // that must have a promise before it is believed
+	replicas int // that must have a promise before the batcher believes it
 
 	mu      sync.Mutex
 	waiting []*call
@@ -26,7 +26,7 @@ type batcher struct {
 }
 
 const (
-	// maxFlying batches at once: one that is being answered and one that is being written.
+	// maxFlying is how many batches fly at once: Redis answers one while the batcher writes another.
 	maxFlying = 2
 	// maxBatch bounds a pipeline, so that a lease's renewal never waits behind thousands of claims.
 	maxBatch = 200
@@ -38,15 +38,15 @@ type call struct {
 	done   chan struct{}
 }
 
-// noRetryCmd is a command that no client sends twice: some resend by themselves, whatever their MaxRetries, and would then
-// report the second copy's refusal although the first may have run.
+// noRetryCmd is a command that no client sends twice. Some clients resend by themselves, whatever their MaxRetries, and
+// would then report the second copy's refusal although the first may have run.
 type noRetryCmd struct{ *redis.Cmd }
 
-// NoRetry is what the client asks before it resends.
+// NoRetry tells the client not to resend.
 func (noRetryCmd) NoRetry() bool { return true }
 
-// do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx. An error
-// says with NeverSent and WithoutEffect whether the command can have had, or can still have, an effect.
+// do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx.
+// NeverSent and WithoutEffect tell of an error whether the command can have had, or can still have, an effect.
 func (b *batcher) do(ctx context.Context, sc *Script, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &notSentError{err}
@@ -70,14 +70,14 @@ func (b *batcher) do(ctx context.Context, sc *Script, args ...any) (any, error) 
 	}
 }
 
-// flush sends batch after batch until nothing waits.
+// flush sends batch after batch until no call waits.
 func (b *batcher) flush() {
 	for batch := b.next(); len(batch) > 0; batch = b.next() {
 		b.send(batch)
 	}
 }
 
-// next takes the next batch, or, when there is none, gives back the place of the goroutine that asks.
+// next takes the next batch. If there is none, it marks the calling goroutine as ended.
 func (b *batcher) next() []*call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +92,7 @@ func (b *batcher) next() []*call {
 }
 
 func (b *batcher) send(batch []*call) {
-	// The batch carries calls of many contexts, so none of them governs it.
+	// The batch carries calls of many contexts, so none of these contexts governs it.
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
 	if rdb, err := b.server(ctx); err != nil {
@@ -119,8 +119,8 @@ func pipeline(ctx context.Context, rdb redis.UniversalClient, batch []*call) red
 	return pipe
 }
 
-// server is the one that holds the service's keys: in a Cluster the master of their slot, whose clock it is that counts,
-// and whose replicas.
+// server is the server that holds the service's keys. In a Cluster it is the master of their slot: its clock and its
+// replicas count.
 func (b *batcher) server(ctx context.Context) (redis.UniversalClient, error) {
 	c, ok := b.client.(*redis.ClusterClient)
 	if !ok {
@@ -133,8 +133,8 @@ func (b *batcher) server(ctx context.Context) (redis.UniversalClient, error) {
 	return master, nil
 }
 
-// sendPromises sends a batch with promises in it, and believes those that were made only when enough replicas have them. WAIT
-// counts what its own connection wrote before it, and so closes the same pipeline.
+// sendPromises sends a batch with promises in it, and believes a promise only if enough replicas have it. WAIT counts
+// what its own connection wrote before it, and so closes the same pipeline.
 func (b *batcher) sendPromises(ctx context.Context, rdb redis.UniversalClient, batch []*call) {
 	pipe := pipeline(ctx, rdb, batch)
 	patience := b.timeout / 2 // the other half is for the way there and back
@@ -151,12 +151,12 @@ func (b *batcher) sendPromises(ctx context.Context, rdb redis.UniversalClient, b
 	}
 }
 
-// promises tells whether the call runs a script by which somebody is promised something.
+// promises tells whether the call runs a script whose answer can be a promise.
 func (c *call) promises() bool { return c.script != nil && c.script.confirm != Unconfirmed }
 
-// promised tells whether it was.
+// promised tells whether the answer was a promise.
 func (c *call) promised() bool { return c.promises() && c.script.promised(c.cmd.Val()) }
 
-// errUnconfirmed takes the place of an answer that a failover could still forget. It is none: the same question is asked
-// again, which prolongs a claim and counts its replicas anew.
+// errUnconfirmed replaces an answer that a failover could still forget. It is no answer: the caller asks the same
+// question again, which prolongs a claim and counts its replicas anew.
 var errUnconfirmed = errors.New("too few replicas of Redis have confirmed it")

@@ -14,10 +14,10 @@ import (
 	"github.com/solotick/solotick/internal/resp"
 )
 
-// DefaultTimeout is how long one round trip to Redis may take where nothing else is said.
+// DefaultTimeout is how long one round trip to Redis may take if the caller sets no timeout.
 const DefaultTimeout = 500 * time.Millisecond
 
-// NewClient makes a client as the protocol needs it: see lock.NewClient.
+// NewClient makes a client that meets the needs of the protocol: see lock.NewClient.
 func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalClient {
 	if timeout == 0 {
 		timeout = DefaultTimeout
@@ -27,10 +27,11 @@ func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalC
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.ContextTimeoutEnabled = true
 	o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout
-	// Shorter than the request that waits for it: else all that its error says is that time is up, and not what did not answer.
+	// The dial's timeout is shorter than that of the request that waits for it. If not, the error would only say that
+	// time is up, and not which server did not answer.
 	o.DialTimeout = timeout - timeout/8
 	o.Dialer = resp.Guarded(dialer(o))
-	// Bursts share two connections, so the pool is for what is beside them.
+	// Batches share two connections, so the pool is for the other requests.
 	o.PipelinePoolSize = -1
 	o.ReadBufferSize, o.WriteBufferSize = 16<<10, 16<<10
 	o.DisableIdentity = true
@@ -42,8 +43,8 @@ func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalC
 	return client
 }
 
-// dialer opens the connections of a client: by its own Dialer if it has one, else as go-redis itself would. An error says that
-// the connection was never open, after which no request can be under way.
+// dialer opens the connections of a client: with its own Dialer if it has one, else in go-redis' own way. Its error
+// says that the connection was never open, so no request can be under way.
 func dialer(o redis.UniversalOptions) resp.Dial {
 	if o.Dialer != nil {
 		return o.Dialer
@@ -64,14 +65,15 @@ func dialer(o redis.UniversalOptions) resp.Dial {
 	}
 }
 
-// relearning makes a Cluster's client learn anew which node is master of what when one does not answer, or says that it
-// is not the one. By itself the client does so once a minute, for which a dead master would cost every tick.
+// relearning makes a Cluster's client learn anew which node is master of which slots, when a node does not answer, or
+// says that it is not the master. By itself the client does so once a minute, and a dead master would cost every tick
+// until then.
 type relearning struct{ cluster *redis.ClusterClient }
 
 // DialHook changes nothing.
 func (relearning) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook looks at the end of every single request; those by which the client learns are not repeated for their own.
+// ProcessHook looks at the end of every single request, except the requests by which the client learns.
 func (r relearning) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
@@ -94,7 +96,7 @@ func (r relearning) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 func (r relearning) after(ctx context.Context, err error) {
 	var answer redis.Error
 	if err != nil && (!errors.As(err, &answer) || refusedWith(err, "MOVED", "CLUSTERDOWN")) {
-		r.cluster.ReloadState(ctx) // on its own, and not more often than the client bears
+		r.cluster.ReloadState(ctx) // in the background, and no more often than the client allows
 	}
 }
 

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// redisClock estimates Redis TIME from round trips: an answer that carries Redis' time t, asked for at `sent` and read
-// at `received`, says that TIME minus Boottime lies within [t-received, t-sent]. All such intervals are intersected, each
-// grown since by what clocks may drift. One that contradicts the others means that Redis' clock was stepped, or that
-// another Redis answers, and starts anew.
+// redisClock estimates Redis TIME from round trips. An answer with Redis' time t, requested at `sent` and read at
+// `received`, says that TIME minus Boottime lies within [t-received, t-sent]. The clock intersects all such intervals,
+// and widens each by the drift of clocks since then. An interval that contradicts the others starts the estimate anew:
+// Redis' clock was stepped, or another Redis answers.
 type redisClock struct {
 	mu     sync.Mutex
 	taken  bool          // there was an answer
 	at     time.Duration // Boottime of the newest answer
-	lo, hi time.Duration // between these lies TIME since the epoch minus Boottime, then
+	lo, hi time.Duration // the bounds of TIME since the epoch minus Boottime, at that moment
 
 	stepped  bool          // Redis' clock was set lately, by more than SmallStep
 	since    time.Duration // Boottime of the first answer after that
@@ -22,17 +22,17 @@ type redisClock struct {
 }
 
 const (
-	// SmallStep is how far Redis' clock may be set, or another server's differ, to be followed at once.
+	// SmallStep is the largest step of Redis' clock, or difference of another server's clock, that is followed at once.
 	SmallStep = time.Second
-	// patience is how long a greater step must last to be followed: a failover there and back would else claim the ticks
-	// to come, or stand still for what has been.
+	// patience is how long a greater step must last before it is followed. Without it, a failover there and back would
+	// claim the ticks to come, or stop all ticks until the old time is reached again.
 	patience = 10 * time.Second
 )
 
 // drift is how far two undisciplined quartz clocks part: 100 ppm.
 const drift = 10_000
 
-// observe takes one answer in. res is the resolution of t: the true time lies in [t, t+res).
+// observe adds one answer to the estimate. res is the resolution of t: the true time lies in [t, t+res).
 func (c *redisClock) observe(sent, received time.Duration, t time.Time, res time.Duration) {
 	epoch := time.Duration(t.UnixNano())
 	lo, hi := epoch-received, epoch+res-sent
@@ -48,7 +48,7 @@ func (c *redisClock) observe(sent, received time.Duration, t time.Time, res time
 	c.taken, c.at, c.lo, c.hi = true, received, lo, hi
 }
 
-// noteStep takes in an answer that contradicts the ones before: a step, another one, or the way back.
+// noteStep notes an answer that contradicts the ones before: a step, another one, or the way back.
 func (c *redisClock) noteStep(received, lo time.Duration) {
 	switch {
 	case !c.stepping(received):
@@ -62,8 +62,8 @@ func (c *redisClock) noteStep(received, lo time.Duration) {
 // stepping tells whether a step is not followed yet.
 func (c *redisClock) stepping(boot time.Duration) bool { return c.stepped && boot-c.since < patience }
 
-// steady is the time that Redis' clock has certainly reached at a Boottime, or would have but for a step of it that has not
-// lasted yet; false when Redis never answered.
+// steady is the time that Redis' clock has certainly reached at a Boottime. It leaves out a step that has not lasted
+// long enough. It is false if Redis never answered.
 func (c *redisClock) steady(boot time.Duration) (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +74,7 @@ func (c *redisClock) steady(boot time.Duration) (time.Time, bool) {
 	return time.Unix(0, int64(lo-max(boot-seen, 0)/drift+boot)).UTC(), c.taken
 }
 
-// between gives the bounds of Redis' time at a Boottime; false when Redis never answered.
+// between returns the bounds of Redis' time at a Boottime; false when Redis never answered.
 func (c *redisClock) between(boot time.Duration) (lo, hi time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

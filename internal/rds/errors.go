@@ -18,8 +18,8 @@ type notSentError struct{ err error }
 func (e *notSentError) Error() string { return e.err.Error() }
 func (e *notSentError) Unwrap() error { return e.err }
 
-// inFlightError is the end of a caller's context while its request may be anywhere. The cause is the caller's own business:
-// it may wrap an error of another request, of which nothing follows for this one.
+// inFlightError is the end of a caller's context while its request may be anywhere. The context's cause says nothing
+// about this request: it may wrap an error of another request.
 type inFlightError struct{ err error }
 
 func (e *inFlightError) Error() string { return e.err.Error() }
@@ -55,7 +55,7 @@ func refusedWith(err error, words ...string) bool {
 		return false
 	}
 	text := re.Error()
-	if strings.HasPrefix(text, "ERR Error running script") { // so Redis 6 wraps a refusal of the script's first write
+	if strings.HasPrefix(text, "ERR Error running script") { // Redis 6 wraps a refused first write in this way
 		_, text, _ = strings.Cut(text, ": -")
 	}
 	for _, p := range words {
@@ -69,7 +69,8 @@ func refusedWith(err error, words ...string) bool {
 // WithoutEffect tells of an error whether the request has had no effect and can have none later.
 func WithoutEffect(err error) bool { return NeverSent(err) || notRun(err) }
 
-// Answered tells of an error whether the request is no longer under way: it never was, or this is what Redis said to it.
+// Answered tells of an error whether the request is no longer under way: it was never sent, or the error is Redis'
+// answer to it.
 func Answered(err error) bool {
 	var said redis.Error
 	var w *inFlightError

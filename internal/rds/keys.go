@@ -20,16 +20,16 @@ const (
 	timerPrefix = "timer:" // of the job of a single timer
 )
 
-// TimerJob is what the job of a timer is called in the due set, in claims and in the history.
+// TimerJob is the name of a timer's job in the due set, in claims and in the history.
 func TimerJob(id string) string { return timerPrefix + id }
 
-// TimerID is the id of the timer that a job is; false when it is none.
+// TimerID is the id of the timer that the job belongs to; false if the job is not a timer's.
 func TimerID(job string) (string, bool) { return strings.CutPrefix(job, timerPrefix) }
 
-// Lock is the lock of a job, or under Allow of one of its ticks: its slot.
+// Lock is the key of a job's lock or, under Allow, of the lock of one of its ticks, which slot names.
 func (k Keys) Lock(job, slot string) string { return k.Prefix + "lock:" + job + slot }
 
-// Ledger is the job's own, or the one that all timers share.
+// Ledger is the key of the job's own ledger, or of the ledger that all timers share.
 func (k Keys) Ledger(job string) string {
 	if _, ok := TimerID(job); ok {
 		job = TimerJobs
@@ -37,7 +37,7 @@ func (k Keys) Ledger(job string) string {
 	return k.Prefix + "job:" + job
 }
 
-// Due is the set that keeps the due members of a job.
+// Due is the key of the set that keeps the due members of a job.
 func (k Keys) Due(job string) string {
 	if _, ok := TimerID(job); ok {
 		return k.DueTimers
@@ -45,8 +45,9 @@ func (k Keys) Due(job string) string {
 	return k.DueJobs
 }
 
-// Timer is the entry of the timer that a job is.
+// Timer is the key of the entry of the timer that the job belongs to.
 func (k Keys) Timer(job string) string { return k.Prefix + job }
 
-// Memo is what is remembered of a uuid for a day: of a run that was taken over, and of an operator's request.
+// Memo is the key of the memo that Redis keeps of a uuid for a day: of a run that was taken over, or of an operator's
+// request.
 func (k Keys) Memo(uuid string) string { return k.Prefix + "memo:" + uuid }

@@ -60,21 +60,21 @@ func (r *Redis) WaitReplicas() int { return r.batches.replicas }
 // Boottime is the clock of trust windows.
 func (r *Redis) Boottime() time.Duration { return r.boot() }
 
-// BeginShutdown says that the process is about to end: Outlast waits no longer.
+// BeginShutdown says that the process is about to end: Outlast no longer waits.
 func (r *Redis) BeginShutdown() { r.end() }
 
 // Ending ends with BeginShutdown.
 func (r *Redis) Ending() context.Context { return r.ending }
 
-// Now is Redis' time as estimated from the answers so far; false when there was none yet. It goes on by this machine's
-// own clock while Redis is away.
+// Now is Redis' time as estimated from the answers so far; false if there was no answer yet. While Redis is away, it
+// goes on by this machine's own clock.
 func (r *Redis) Now() (time.Time, bool) { return r.At(r.boot()) }
 
-// At is Now for a Boottime.
+// At is Redis' time at a Boottime, estimated as by Now.
 func (r *Redis) At(boot time.Duration) (time.Time, bool) { return r.clock.middle(boot) }
 
-// Reached is the time that Redis' clock has certainly reached, by the same estimate: what is not to begin before an
-// instant waits for this. It lags behind Now by half a round trip at most.
+// Reached is the time that Redis' clock has certainly reached, by the same estimate. A caller that must not begin
+// before an instant waits until Reached shows it. It lags behind Now by half a round trip at most.
 func (r *Redis) Reached() (time.Time, bool) {
 	lo, _, ok := r.clock.between(r.boot())
 	return lo, ok
@@ -115,8 +115,8 @@ func (r *Redis) Observe(sent time.Duration, now time.Time) {
 	r.clock.observe(sent, r.boot(), now, time.Microsecond)
 }
 
-// Server is the server that holds the service's keys: in a Cluster the master of their slot, whose clock it is that counts,
-// and whose replicas.
+// Server is the server that holds the service's keys. In a Cluster it is the master of their slot: its clock and its
+// replicas count.
 func (r *Redis) Server(ctx context.Context) (redis.UniversalClient, error) {
 	return r.batches.server(ctx)
 }
@@ -126,14 +126,14 @@ func (r *Redis) Subscribe(ctx context.Context) *redis.PubSub {
 	return r.batches.client.Subscribe(ctx, r.Keys.Events)
 }
 
-// Do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx. An error
-// says with NeverSent and WithoutEffect whether the command can have had, or can still have, an effect.
+// Do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx.
+// NeverSent and WithoutEffect tell of an error whether the command can have had, or can still have, an effect.
 func (r *Redis) Do(ctx context.Context, args ...any) (any, error) {
 	return r.batches.do(ctx, nil, args...)
 }
 
-// Run sends one script. NOSCRIPT, the answer of a Redis that was restarted or flushed, means "not run", and the source
-// follows.
+// Run sends one script. If Redis answers NOSCRIPT, because it was restarted or flushed, it has not run the script, and
+// Run sends the source.
 func (r *Redis) Run(ctx context.Context, sc *Script, keys []string, args ...any) (reply any, err error) {
 	cmd := make([]any, 0, 3+len(keys)+len(args))
 	cmd = append(cmd, "evalsha", sc.SHA, len(keys))

@@ -11,13 +11,13 @@ type Script struct {
 	confirm     Confirm
 }
 
-// Confirm says which answers of a script are believed only when enough of Redis' replicas have what it wrote.
+// Confirm says which answers of a script are believed only if enough of Redis' replicas have what the script wrote.
 type Confirm int
 
 const (
 	Unconfirmed Confirm = iota // none
-	WhatIsDone                 // those that say OK, SET or DELETED: what an operator asked for is done
-	AllAnswers                 // all: they tell of a job's ticks and runs, which others may have written just before
+	WhatIsDone                 // those that say OK, SET or DELETED: Redis has done what an operator asked for
+	AllAnswers                 // all: they tell of ticks and runs, which another client may have written just before
 )
 
 // NewScript makes a script of its source.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Millis is how scripts see an instant: milliseconds since the Unix epoch; the zero Time is 0.
+// Millis is an instant as scripts see it: milliseconds since the Unix epoch; the zero Time is 0.
 func Millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -16,7 +16,7 @@ func Millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// FromMillis is the instant that Millis made a number of.
+// FromMillis is the instant for which Millis returned the number.
 func FromMillis(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -36,7 +36,8 @@ func Number(text string) int64 {
 	return n
 }
 
-// OneWord guards what Redis keeps separated by blanks: a record that cannot be read could not be taken over.
+// OneWord refuses a text that is not one word. Redis keeps records separated by blanks, and a replica could not take
+// over a run whose record it cannot read.
 func OneWord(what, text string) error {
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' }) {
 		return fmt.Errorf("%s %q is empty or has a blank", what, text)
@@ -57,7 +58,8 @@ func Integer(v any) (int64, error) {
 	return 0, Unexpected(v)
 }
 
-// Unexpected is the error of an answer of another form. It repeats its beginning alone: a hostile one has megabytes.
+// Unexpected is the error of an answer of another form. It repeats only the beginning of the answer: a hostile one has
+// megabytes.
 func Unexpected(reply any) error {
 	switch r := reply.(type) {
 	case string:

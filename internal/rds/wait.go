@@ -18,13 +18,13 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Backoff is the wait between two tries of the same request: short at first, since most losses are a single packet or a
-// reconnect.
+// Backoff is the wait between two tries of the same request. It is short at first, since most losses are a single
+// packet or a reconnect.
 func Backoff(try int) time.Duration {
 	return min(50*time.Millisecond<<min(try, 6), 2*time.Second)
 }
 
-// ClockCheckEvery is the longest that a wait for a Boottime sleeps: timers stand still in suspend.
+// ClockCheckEvery is the longest single sleep of a wait for a Boottime: timers stand still in suspend.
 const ClockCheckEvery = time.Second
 
 // Outlast waits until a Boottime; false when BeginShutdown cut it short.
@@ -37,7 +37,7 @@ func (r *Redis) Outlast(boot time.Duration) bool {
 	return true
 }
 
-// GaveUp says that ctx has ended, and what the last try met with.
+// GaveUp says that ctx has ended, and repeats the error of the last try.
 func GaveUp(ctx context.Context, last error) error {
 	if last == nil {
 		return context.Cause(ctx)
