@@ -1,5 +1,5 @@
-// Package diagnosis says in a person's words why a request to Redis failed, and what to do about it. A Redis that asks for a
-// password does answer, and whoever reads "Redis does not answer" looks for the fault in the network.
+// Package diagnosis says in plain words why a request to Redis failed, and what to do about it. A Redis that asks for a
+// password does answer, and a user who reads "Redis does not answer" looks for the fault in the network.
 package diagnosis
 
 import (
@@ -26,10 +26,10 @@ type Diagnosis struct {
 	Hint   string // what to do; "" = nothing that is known
 }
 
-// maxReason bounds what is repeated of an error: Redis, or what pretends to be one, may send 64 KiB.
+// maxReason bounds how much of an error is repeated: Redis, or a program that pretends to be one, may send 64 KiB.
 const maxReason = 300
 
-// refusals are what Redis answers, by the beginning of its error.
+// refusals are the errors that Redis answers, by their beginning.
 var refusals = []struct{ begins, says, hint string }{
 	{"NOAUTH", "asks for a password", "set redis.passwordFile in the table, and redis.username unless the user is default"},
 	{"WRONGPASS", "refuses the user or the password", "check redis.username and redis.passwordFile in the table, or the URL"},
@@ -87,7 +87,7 @@ func refused(said string) Diagnosis {
 	panic("the last of the refusals has no beginning")
 }
 
-// innermost is what the network said, if it was the network: the error around it repeats what was asked for.
+// innermost is the error of the network, if there is one: the error around it repeats the request.
 func innermost(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -96,7 +96,7 @@ func innermost(err error) error {
 	return err
 }
 
-// handshakeHint is for a TLS handshake that failed, and for a server that ends what was agreed on.
+// handshakeHint is the hint for a TLS handshake that failed, and for a server that breaks the agreed protocol.
 func handshakeHint(err error) string {
 	var (
 		record  tls.RecordHeaderError
@@ -134,7 +134,8 @@ func silenceHint(err error) string {
 	return ""
 }
 
-// oneLine keeps what comes out of Redis from moving the cursor of a terminal, or from adding lines to what is printed.
+// oneLine makes a printable line of a text from Redis, so that it cannot move a terminal's cursor or add lines to the
+// output.
 func oneLine(said string) string {
 	said = text.OneLine(said)
 	if r := []rune(said); len(r) > maxReason {

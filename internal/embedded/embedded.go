@@ -1,7 +1,7 @@
-// Package embedded is the Redis for trying Solotick out on one machine: the first process serves an in-memory store on
-// a loopback port, the others join it. When the serving process ends, one of the others takes its place with an empty
-// store; the ledgers' birth then keeps ticks from firing again. Nothing is kept on disk. There is no password: the store
-// trusts every user of this machine. Each of them can read and change it, and nobody else can.
+// Package embedded is the Redis for trying Solotick out on one machine. The first process serves an in-memory store on
+// a loopback port, and the others join it. When the serving process ends, another takes its place with an empty store;
+// the ledgers' birth then keeps ticks from firing again. The store keeps nothing on disk. It has no password: it trusts
+// every user of this machine. Each of them can read and change it, and no one else can.
 package embedded
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Addr is where the store is served. Fixed, so that processes find each other without being told.
+// Addr is the address of the store. It is fixed, so that processes find each other without being told.
 const Addr = "127.0.0.1:9749"
 
 // standBy is how often a process that has joined tries to serve: a tick that comes due meanwhile is a retry late.
@@ -24,7 +24,8 @@ type Store struct {
 	server *server // nil while another process serves
 }
 
-// Open serves the store at addr, or joins the process that does. What else may listen there is an error.
+// Open serves the store at addr, or joins the process that does. If another program listens there, Open returns an
+// error.
 func Open(addr string) (*Store, error) {
 	s := &Store{addr: addr}
 	for try := 0; ; try++ {
@@ -38,14 +39,15 @@ func Open(addr string) (*Store, error) {
 		if err = greet(addr); err == nil {
 			return s, nil
 		}
-		// The store's process may have ended between the two questions: then it is for this one to serve.
+		// The process that served may have ended between the two questions: then this process must serve.
 		if !errors.Is(err, errGone) || try == maxTries {
 			return nil, fmt.Errorf("joining the embedded store at %s: %w", addr, err)
 		}
 	}
 }
 
-// Addr is where this process serves the store, which tells the port that was asked for as 0; "" when another one serves.
+// Addr is the address at which this process serves the store, with the real port if port 0 was asked for; "" if another
+// process serves.
 func (s *Store) Addr() string {
 	if s.server == nil {
 		return ""
@@ -53,7 +55,7 @@ func (s *Store) Addr() string {
 	return s.server.listener.Addr().String()
 }
 
-// Serving tells whether this process is the one that serves. It must not be asked while Run runs, nor must Addr.
+// Serving tells whether this process serves the store. The caller must not call Serving or Addr while Run runs.
 func (s *Store) Serving() bool { return s.server != nil }
 
 func (s *Store) serve() error {
@@ -64,7 +66,8 @@ func (s *Store) serve() error {
 	return err
 }
 
-// Run stands by to serve should the serving process end, calls took when it did, and stops serving when ctx ends.
+// Run stands by to serve if the serving process ends, and calls took when it has begun to serve. It stops serving when
+// ctx ends.
 func (s *Store) Run(ctx context.Context, took func()) {
 	ticker := time.NewTicker(standBy)
 	defer ticker.Stop()

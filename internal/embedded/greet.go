@@ -29,7 +29,7 @@ var (
 	errStranger = errors.New("another program uses that port")
 )
 
-// greet asks whether it is a store that listens at addr.
+// greet asks whether the program that listens at addr is a store.
 func greet(addr string) error {
 	for try := 0; ; try++ {
 		err := ask(addr)

@@ -13,8 +13,8 @@ import (
 	"github.com/solotick/solotick/internal/resp"
 )
 
-// server is a miniredis behind a listener of its own, which guards each connection: a request without a command, which any
-// program may send, would end the process.
+// server is a miniredis behind a listener of its own, which guards each connection. Any program may send a request
+// without a command, and without the guard that request would end the process.
 type server struct {
 	mini     *miniredis.Miniredis
 	listener net.Listener
@@ -29,7 +29,7 @@ func listen(addr string) (*server, error) {
 	}
 	s := &server{mini: miniredis.NewMiniRedis(), listener: l}
 	s.mini.ClockTTL(true)
-	first, err := s.mini.Dial() // which starts it without a listener
+	first, err := s.mini.Dial() // Dial starts miniredis without a listener
 	if err == nil {
 		_ = first.Close()
 		err = s.mini.Server().Register(hello, func(c *protocol.Peer, _ string, _ []string) { c.WriteInline(welcome) })

@@ -1,12 +1,14 @@
-// Package resp bounds what a Redis can make its client allocate. A client of RESP (versions 2 and 3) makes room for as much
-// as a reply announces before any of it has come: twelve bytes are enough to end the process, and a few more to fill its
-// memory. A guarded connection follows the replies as they come in, and ends before the client has read the first
-// one that announces more than Redis would ever send to Solotick. It keeps nothing of a reply and changes nothing in it.
+// Package resp bounds what a Redis can make its client allocate. A client of RESP (versions 2 and 3) allocates as much
+// as a reply announces before any of the reply has come. Twelve bytes are enough to end the process, and a few more to
+// fill its memory. A guarded connection follows the replies as they come in. It ends before the client has read the
+// first reply that announces more than Redis would ever send to Solotick. It keeps nothing of a reply and changes
+// nothing in it.
 //
-// The messages of a subscription have to have their form, too: go-redis takes that for granted, in goroutines of its own, and
-// eight bytes of another one end the process.
+// A guarded connection also checks the form of a subscription's messages. go-redis relies on that form, in goroutines
+// of its own, and eight bytes of another form end the process.
 //
-// What it does not bound: all that a client keeps of many replies, each within the bounds, and the values in them.
+// The package does not bound how much a client keeps of many replies, each within the bounds. It does not check the
+// values in them.
 package resp
 
 import (
@@ -21,12 +23,13 @@ import (
 	"syscall"
 )
 
-// Error says why a connection was ended: the server sent something that is not a reply of Redis, or one beyond the bounds.
+// Error says why a connection was ended: the server sent bytes that are no reply of Redis, or a reply beyond the
+// bounds.
 type Error struct {
 	Addr string // of the server
 	What string // it sent
-	TLS  bool   // it seems to speak TLS, and was not asked to
-	Said string // by which a Redis refused the connection itself; "" = it did not
+	TLS  bool   // the server seems to speak TLS, and the client does not
+	Said string // the error with which a Redis refused the connection itself; "" = none
 }
 
 func (e *Error) Error() string {
@@ -39,12 +42,13 @@ func (e *Error) Error() string {
 // ErrHandshake is wrapped by the error of a dial whose TLS handshake failed.
 var ErrHandshake = errors.New("TLS handshake")
 
-// conn is a guarded connection. One goroutine at a time may read, as with any that replies are read from; others may write.
+// conn is a guarded connection. Only one goroutine at a time may read, as on any connection that carries replies;
+// others may write.
 type conn struct {
 	net.Conn
 	asked atomic.Bool  // something was written since the scanner last asked
 	stage atomic.Int32 // what the connection is used for, as far as its requests have told
-	owed  atomic.Int64 // answers, to what was written in the stage opening
+	owed  atomic.Int64 // answers to the requests that were written in the stage opening
 	began bool         // something was read
 	scan  scanner
 	ended error // what ended it
@@ -57,7 +61,7 @@ const (
 	subscribed
 )
 
-// rawConn is a conn whose socket can be looked at, by which a pool finds out that an idle connection has ended.
+// rawConn is a conn that gives access to its socket: with it a pool finds out that an idle connection has ended.
 type rawConn struct {
 	*conn
 	syscall.Conn
@@ -115,7 +119,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.began = true
 		c.ended = c.greeted(p[:n])
 	case errors.Is(err, io.EOF):
-		// So a TLS server treats a client that does not speak it.
+		// A TLS server treats a client that does not speak TLS in this way.
 		c.ended = &Error{Addr: c.addr(), What: "nothing", TLS: true}
 	}
 	if c.ended == nil {
@@ -123,7 +127,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.scan.messages = stage == subscribed
 		wrong := c.scan.scan(p[:n], c.granted)
 		if wrong == "" && stage == opening && c.scan.begun() > c.owed.Load() {
-			wrong = "an answer that nobody asked for" // which would be taken for a message, when a subscription follows
+			wrong = "an answer that nobody asked for" // in a subscription it would be taken for a message
 		}
 		if wrong != "" {
 			c.ended = &Error{Addr: c.addr(), What: wrong}
@@ -135,7 +139,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// granted tells whether what begins may be large: what was asked for, and every request.
+// granted tells whether the reply or request that begins may be large: a reply that was asked for, and every request.
 func (c *conn) granted() bool { return c.scan.requests || c.asked.Load() && c.asked.Swap(false) }
 
 func (c *conn) addr() string {
@@ -145,8 +149,8 @@ func (c *conn) addr() string {
 	return "the server"
 }
 
-// greeted looks at the first bytes of a connection, by which a server may say that it is none for this client. A client
-// takes the two errors for an answer to its HELLO, goes on without, and finds the connection closed.
+// greeted looks at the first bytes of a connection, with which a server may refuse this client. The client takes the
+// two errors for an answer to its HELLO, goes on without it, and finds the connection closed.
 func (c *conn) greeted(p []byte) error {
 	line, _, _ := bytes.Cut(p[:min(len(p), maxSaid)], []byte("\r\n"))
 	switch {
@@ -161,10 +165,10 @@ func (c *conn) greeted(p []byte) error {
 
 const (
 	maxSaid  = 300  // bytes kept of a refusal
-	tlsAlert = 0x15 // begins what a TLS server answers to what is no TLS
+	tlsAlert = 0x15 // the first byte of a TLS server's answer to bytes that are no TLS
 )
 
-// Dial is how a client opens a connection.
+// Dial opens a connection of a client.
 type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Guarded guards every connection of dial.

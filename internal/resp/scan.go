@@ -6,42 +6,44 @@ import (
 	"strings"
 )
 
-// What a server may send. The largest answer that Solotick asks for is that of all dynamic jobs, some 5 MiB; a hundred
-// timers with their requests come to 7 MiB.
+// The limits on what a server may send. The largest answer that Solotick asks for is that of all dynamic jobs, some 5
+// MiB; a hundred timers with their requests come to 7 MiB.
 const (
-	// maxBatch bounds, in bytes, what is answered to one write of the client: one request, or a pipeline of them.
+	// maxBatch bounds, in bytes, the answer to one write of the client: one request, or a pipeline of them.
 	maxBatch = 16 << 20
-	// maxReply bounds a reply behind that bound, or one that nobody asked for. A pipeline over ten thousand jobs has as many
-	// replies, each of them small; a nudge is smaller still; one timer has 64 KiB.
+	// maxReply bounds a reply behind that bound, or one that the client did not ask for. A pipeline over ten thousand
+	// jobs has as many replies, each of them small; a nudge is smaller still; one timer has 64 KiB.
 	maxReply = 128 << 10
-	// maxMessage bounds a message of a subscription. A nudge has a hundred bytes, and so has what a Sentinel tells.
+	// maxMessage bounds a message of a subscription. A nudge has a hundred bytes, and so has a message of a Sentinel.
 	maxMessage = 8 << 10
-	// maxLine bounds a line: a word, an error or a number. What Redis says in protected mode has 1 KiB.
+	// maxLine bounds a line: a word, an error or a number. The error of Redis in protected mode has 1 KiB.
 	maxLine = 4 << 10
 	// maxDepth bounds how deep arrays lie in each other: a client reads them by recursion. COMMAND has eight levels.
 	maxDepth = 16
 	// maxDigits bounds an announced length, so that no sum of two overflows.
 	maxDigits = 10
-	// element is what each element counts besides its text: about what a client takes for the smallest one.
+	// element is the size that each element counts in addition to its text: about as much as a client allocates for the
+	// smallest one.
 	element = 64
 )
 
-// kinds are what lines begin with: those that are a value, and headers, which announce how much follows them.
+// kinds are the first bytes of lines: of those that are a value, and of headers, which announce how much follows them.
 var kinds = [256]byte{'+': line, '-': line, ':': line, '_': line, ',': line, '#': line, '(': line,
 	'$': header, '!': header, '=': header, '*': header, '~': header, '>': header, '%': header}
 
 const unknown, line, header = 0, 1, 2
 
-// forms are how the messages of a subscription go on behind their first word: '$' is a text, '?' a text or none, ':' a number.
+// forms are the rest of a subscription's messages, after their first word: '$' is a text, '?' a text or none, ':' a
+// number.
 var forms = map[string]string{"subscribe": "?:", "unsubscribe": "?:", "message": "$$", "pong": "$"}
 
-// maxWord is more than the first word of a message has.
+// maxWord is larger than the first word of any message.
 const maxWord = 16
 
 // scanner follows replies as they come in, in pieces of any size, and keeps nothing of them.
 type scanner struct {
-	requests bool // are what is followed, not replies
-	messages bool // are what is followed: those of a subscription
+	requests bool // it follows requests, not replies
+	messages bool // it follows the messages of a subscription
 
 	replies int64         // that have come
 	total   int64         // elements of the outermost array
@@ -61,8 +63,8 @@ type scanner struct {
 	depth int
 }
 
-// scan follows one more piece. granted is asked for when a reply begins: it tells whether the client has written something
-// since it was last asked. What is returned says what is wrong with the replies; "" = nothing is.
+// scan follows one more piece. It calls granted when a reply begins: granted tells whether the client has written
+// something since its last call. scan returns what is wrong with the replies; "" = nothing is.
 func (s *scanner) scan(p []byte, granted func() bool) (wrong string) {
 	for len(p) > 0 && wrong == "" {
 		switch {
@@ -126,7 +128,7 @@ func (s *scanner) scan(p []byte, granted func() bool) (wrong string) {
 	return wrong
 }
 
-// text takes n more bytes of a line.
+// text reads n more bytes of a line.
 func (s *scanner) text(n int, whole bool) string {
 	s.size += n
 	s.left -= int64(n)
@@ -143,7 +145,7 @@ func (s *scanner) text(n int, whole bool) string {
 
 const tooLarge = "a reply that is too large"
 
-// whole reads the rest of a header that lies in p as a whole, as nearly all do, and returns its size; else 0.
+// whole reads the rest of a header that is complete in p, as nearly all headers are, and returns its size; else 0.
 func (s *scanner) whole(p []byte) int {
 	n := int64(0)
 	for i, b := range p[:min(len(p), maxDigits+1)] {
@@ -159,8 +161,8 @@ func (s *scanner) whole(p []byte) int {
 	return 0
 }
 
-// header takes the next byte of a line that announces a length: digits or -1, and \r\n. A client may read more forms than
-// that; Redis sends no other.
+// header reads the next byte of a line that announces a length: digits or -1, and \r\n. A client may accept more forms
+// than that; Redis sends no other.
 func (s *scanner) header(b byte) string {
 	switch {
 	case b >= '0' && b <= '9' && !s.ended && s.digits < maxDigits:
@@ -181,7 +183,7 @@ func (s *scanner) header(b byte) string {
 	return "a length that is no number"
 }
 
-// announced takes the whole of such a line.
+// announced handles such a line when it is complete.
 func (s *scanner) announced() string {
 	n := s.length
 	if s.requests && s.depth == 0 && (s.kind != '*' || s.negative || n == 0) {
@@ -235,7 +237,7 @@ func (s *scanner) complete() {
 	s.replies++
 }
 
-// begun is how many replies have come, the one included of which only a part has.
+// begun is how many replies have come, including one that has only come in part.
 func (s *scanner) begun() int64 {
 	if s.kind != 0 || s.depth > 0 || s.body > 0 {
 		return s.replies + 1
@@ -245,7 +247,7 @@ func (s *scanner) begun() int64 {
 
 const otherForm = "a message of another form"
 
-// nth is the place that the present value has in the array of a message, from 0; -1 outside of it.
+// nth is the index of the present value in the array of a message, from 0; -1 outside of a message.
 func (s *scanner) nth() int64 {
 	if s.depth != 1 {
 		return -1
@@ -253,7 +255,7 @@ func (s *scanner) nth() int64 {
 	return s.total - s.open[0]
 }
 
-// fits tells whether what begins here may stand at this place of a message.
+// fits tells whether the value that begins here may stand at this place of a message.
 func (s *scanner) fits() bool {
 	nth := s.nth()
 	switch {
@@ -269,7 +271,7 @@ func (s *scanner) fits() bool {
 	return form[nth-1] == s.kind || form[nth-1] == '?' && (s.kind == '$' || s.kind == '_')
 }
 
-// fitsLength tells whether what was announced may have this length, or be no value, at this place of a message.
+// fitsLength tells whether the announced value may have this length, or be absent, at this place of a message.
 func (s *scanner) fitsLength() bool {
 	nth := s.nth()
 	switch {
@@ -281,5 +283,5 @@ func (s *scanner) fitsLength() bool {
 	return true
 }
 
-// form is how a message goes on that begins with the first word.
+// form is the form of a message after its first word.
 func (s *scanner) form() string { return forms[string(s.word[:max(s.written-len("\r\n"), 0)])] }
