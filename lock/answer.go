@@ -6,7 +6,7 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// Code is what Redis said to a claim.
+// Code is Redis' answer to a claim.
 type Code string
 
 const (
@@ -15,19 +15,19 @@ const (
 	Overlap Code = "OVERLAP" // an earlier run of the job is not over
 	Locked  Code = "LOCKED"  // the lock has an owner that the ledger does not know
 	Queued  Code = "QUEUED"  // claimed, and runs when the present run ends, wherever that is
-	Waits   Code = "DUE"     // it was claimed before, and waits: to be started, or for the end of the present run
+	Waits   Code = "DUE"     // it was claimed before, and waits for its start, or for the end of the present run
 	Free    Code = "FREE"    // to a claim with Look: nothing is in the tick's way
 	Paused  Code = "PAUSED"  // the job is paused
 	Held    Code = "HELD"    // a due member has to wait for the present run
 	Gone    Code = "GONE"    // the due member was taken by another
 	Early   Code = "EARLY"   // Redis' clock has not reached the tick
 	Gap     Code = "GAP"     // the list of older ticks was made from a ledger that has moved on
-	Lost    Code = "LOST"    // it had been ours, and is no more
-	Stale   Code = "STALE"   // Redis came to it after the claim's Until, by a clock that may not be where it was thought to be
+	Lost    Code = "LOST"    // it had been ours, and no longer is
+	Stale   Code = "STALE"   // Redis ran the claim after its Until, by a clock that may differ from the estimate
 	unknown Code = "UNKNOWN" // the ledger is new or was lost
 )
 
-// Answer is what Redis said, with what the loser may want to know.
+// Answer is Redis' answer, with what a loser may need to know.
 type Answer struct {
 	Code     Code
 	Now      time.Time // Redis' time; estimated, for a claim with CheckFirst
@@ -36,11 +36,12 @@ type Answer struct {
 	Overlap  time.Time // newest tick that was settled as overlapped
 	PausedTo time.Time // end of the last pause
 	Holder   string    // replica that claimed last
-	Until    time.Time // with Paused: when the pause ends; zero if nobody knows
-	LeaseEnd time.Time // with Overlap and Held: when, by Redis' time, the run in the way loses its lease unless it renews it
-	// Gaps are the times in which ticks were missed that nobody has counted yet (see Store.Book); "" = there are none.
+	Until    time.Time // with Paused: when the pause ends; zero = until it is resumed
+	LeaseEnd time.Time // with Overlap and Held: lease end, by Redis' time, of the run in the way
+	// Gaps are the times in which ticks were missed that no replica has counted yet (see Store.Book); "" = there are
+	// none.
 	Gaps string
-	Born time.Time // when the ledger was made: another one than Register answered has been made since, Redis having lost its data
+	Born time.Time // when the ledger was made; if Register answered another time, Redis has lost its data since
 }
 
 func parseAnswer(parts []any) (Answer, error) {

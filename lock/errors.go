@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	// ErrLost is the cause of a run's context when its lease can no longer be trusted, and what Verify answers when
-	// another run, or none, stands where this one did.
+	// ErrLost is the cause of a run's context when its lease can no longer be trusted. Verify returns it when the lock
+	// belongs to another run, or to none.
 	ErrLost = errors.New("lock lost")
 	// ErrReplaced is the cause of a run's context when a newer tick is to take its place.
 	ErrReplaced = errors.New("replaced by a newer tick")

@@ -11,7 +11,7 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// Interval is a time in which a job's ticks were missed: those after From and before To.
+// Interval is a time in which a job's ticks were missed: the ticks after From and before To.
 type Interval struct{ From, To time.Time }
 
 // ParseGaps reads the gaps of an Answer: `<from ms>-<to ms> `, one after the other.
@@ -27,9 +27,9 @@ func ParseGaps(text string) ([]Interval, error) {
 	return gaps, nil
 }
 
-// Book counts missed ticks once over all replicas. gaps is the text from an Answer, and ticks the number of ticks of the job's
-// schedule in them. It returns true when this call counted them, and false when another replica did. A lost reply is asked
-// for again until ctx ends. The error wraps ErrNoAnswer; the ticks may then be counted or not.
+// Book counts missed ticks once over all replicas. gaps is the text from an Answer, and ticks the number of ticks of
+// the job's schedule in them. It returns true if this call counted them, and false if another replica did. If a reply
+// is lost, Book asks again until ctx ends. The error wraps ErrNoAnswer; the ticks may then be counted or not.
 func (s *Store) Book(ctx context.Context, job, gaps string, ticks int) (bool, error) {
 	id := uuid.NewString()
 	for try := 0; ; try++ {

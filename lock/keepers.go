@@ -2,11 +2,11 @@ package lock
 
 import "sync"
 
-// CheckLeases renews the kept leases of a job at once; of all jobs with "". A run whose lock Redis has lost, or that is to be
-// replaced, then ends now, and not at its next renewal.
+// CheckLeases renews the kept leases of a job at once; with "", those of all jobs. A run whose lock Redis has lost, or
+// that a newer run replaces, then ends now, and not at its next renewal.
 func (s *Store) CheckLeases(job string) { s.kept.nudge(job) }
 
-// keepers are the leases that are being kept, for those who have something to tell them.
+// keepers are the leases that are being kept, so that other goroutines can reach their keepers.
 type keepers struct {
 	mu     sync.Mutex
 	leases map[*Lease]bool
@@ -39,7 +39,7 @@ func (k *keepers) has(run string) bool {
 	return false
 }
 
-// nudge has the leases of a job asked for at once; of all jobs with "".
+// nudge has the keepers of a job ask Redis at once; with "", those of all jobs.
 func (k *keepers) nudge(job string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

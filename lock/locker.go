@@ -9,15 +9,16 @@ import (
 )
 
 // Locker makes gocron's jobs fire each tick once over all processes that share a Store's service. gocron tells a locker
-// the name of a job and not the tick it woke for; TickOf supplies that, and is what keeps a fast clock from firing twice.
+// the name of a job and not the tick it woke for. TickOf supplies the tick, and so keeps a fast clock from firing it
+// twice.
 //
-// gocron does not stop a job whose lock is lost; a job that must stop takes a Lease by itself.
+// gocron does not stop a job whose lock is lost. A job that must stop needs a Lease of its own.
 type Locker struct {
 	Store *Store
-	// TickOf gives the nominal tick that a job wakes for at `now`, Redis' time: for a job every minute,
-	// now.Round(time.Minute). Equal in all processes.
+	// TickOf returns the nominal tick that a job wakes for at `now`, Redis' time: for a job every minute,
+	// now.Round(time.Minute). It must be equal in all processes.
 	TickOf func(job string, now time.Time) time.Time
-	// TTL of the locks; longer than Margin. They are renewed while a job runs.
+	// TTL is the ttl of the locks; longer than Margin. They are renewed while a job runs.
 	TTL time.Duration
 	// SafetyDelay is how long a lock outlives its job.
 	SafetyDelay time.Duration
@@ -27,7 +28,8 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// Register makes jobs known before their first tick; one that is registered by its first Lock does not fire that tick.
+// Register makes jobs known before their first tick. A job that is registered by its first Lock does not fire that
+// tick.
 func (l *Locker) Register(ctx context.Context, jobs ...string) error {
 	for _, job := range jobs {
 		if _, err := l.Store.Register(ctx, job, ""); err != nil {
@@ -37,7 +39,8 @@ func (l *Locker) Register(ctx context.Context, jobs ...string) error {
 	return nil
 }
 
-// Lock claims the present tick of a job. The error tells why this process is not to run it, and gocron skips the run.
+// Lock claims the present tick of a job. If it returns an error, which tells why this process must not run the job,
+// gocron skips the run.
 func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 	now, ok := l.Store.Now()
 	if !ok {
@@ -66,8 +69,8 @@ type lockedJob struct {
 	delay time.Duration
 }
 
-// Unlock settles the run. The lock expires by itself after the safety delay. The context of gocron is over when its
-// scheduler stops, and a release must not fail for that.
+// Unlock settles the run. The lock expires by itself after the safety delay. When a scheduler stops, gocron's context
+// ends, and a release must not fail because of that.
 func (u *lockedJob) Unlock(ctx context.Context) error {
 	u.stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.lease.claim.TTL)

@@ -10,7 +10,7 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// Settled is what became of a settlement.
+// Settled is the result of a settlement.
 type Settled string
 
 const (
@@ -20,16 +20,16 @@ const (
 	moved Settled = "MOVED" // not reaped: its lease was extended meanwhile
 )
 
-// Ending is what is written down of a run that is settled; the zero value is nothing.
+// Ending is what Redis keeps of a run that is settled; the zero value is nothing.
 type Ending struct {
 	At     time.Time // when the run ended, by Redis' clock; zero = just now
 	Entry  string    // of the history; opaque here
 	Failed bool      // the entry is kept among the failures too, which successes do not push out
 }
 
-// Finish writes down that the run is over: its entry goes into the history, its lease is gone, and what waited behind it is
-// set free. The lock lives on for delay, and needs nobody for its end. A Finish whose answer was lost is repeated; the
-// error, when Redis stays away until ctx ends, leaves the run to a takeover.
+// Finish writes down that the run is over: its entry goes into the history, its lease ends, and what waited behind it
+// is set free. The lock lives on for delay, and expires by itself. If an answer is lost, Finish asks again. If Redis
+// stays away until ctx ends, Finish returns an error and leaves the run to a takeover.
 func (l *Lease) Finish(ctx context.Context, delay time.Duration, e Ending) (Settled, error) {
 	if l.claim.Policy == Allow {
 		delay = 0 // a lock per tick protects nothing afterwards
@@ -37,7 +37,7 @@ func (l *Lease) Finish(ctx context.Context, delay time.Duration, e Ending) (Sett
 	return l.settle(ctx, settlement{verb: "finish", delay: delay, ending: e, again: l.claim.takeover(1)})
 }
 
-// Requeue ends a run that was cut short like Finish, and has a claim with Again run again: its next attempt is due at once.
+// Requeue ends a run that was cut short, as Finish does. If its claim has Again, its next attempt is due at once.
 func (l *Lease) Requeue(ctx context.Context, e Ending) (Settled, error) {
 	return l.settle(ctx, settlement{verb: "requeue", ending: e, again: l.claim.takeover(0)})
 }
@@ -45,16 +45,16 @@ func (l *Lease) Requeue(ctx context.Context, e Ending) (Settled, error) {
 // LastAsked stands in Due.Refused before the name of the replica that is asked last in this round, and has not refused yet.
 const LastAsked = "~"
 
-// Handover gives the tick to another replica, because the run could not even be started: it names this one among those that
-// have refused it in this round. The tick becomes due after wait.
+// Handover gives the tick to another replica, because this one could not even start the run. It adds this replica to
+// those that have refused the tick in this round. The tick becomes due after wait.
 func (l *Lease) Handover(ctx context.Context, wait time.Duration, e Ending) (Settled, error) {
 	d := l.claim.due()
 	d.Refused = append(slices.Clone(d.Refused), l.claim.Replica)
 	return l.handOn(ctx, d, wait, e)
 }
 
-// NextRound is Handover for a tick that all replicas have refused. It begins a further round, in which this replica is asked
-// last.
+// NextRound is Handover for a tick that all replicas have refused. It begins a further round, in which this replica is
+// asked last.
 func (l *Lease) NextRound(ctx context.Context, wait time.Duration, e Ending) (Settled, error) {
 	d := l.claim.due()
 	d.Rounds, d.Refused = d.Rounds+1, []string{LastAsked + l.claim.Replica}
@@ -62,19 +62,20 @@ func (l *Lease) NextRound(ctx context.Context, wait time.Duration, e Ending) (Se
 }
 
 func (l *Lease) handOn(ctx context.Context, d Due, wait time.Duration, e Ending) (Settled, error) {
-	if d.Kind == "schedule" || d.Kind == "catchup" { // what was asked for, or is run again, stays that
+	if d.Kind == "schedule" || d.Kind == "catchup" { // a request by hand, or a repeated run, keeps its kind
 		d.Kind = "handover"
 	}
 	return l.settle(ctx, settlement{verb: "handover", ending: e, again: d.Member(), wait: wait})
 }
 
-// GiveUp ends a run that never began, for good. What came due meanwhile was not in its way: it is set free.
+// GiveUp ends a run that never began, for good. It sets free what came due meanwhile, because the run was not in its
+// way.
 func (l *Lease) GiveUp(ctx context.Context, e Ending) (Settled, error) {
 	return l.settle(ctx, settlement{verb: "handover", ending: e})
 }
 
-// abandon gives back what a copy of the claim that was never answered may have claimed. It goes on until it is answered,
-// for a ttl, or until BeginShutdown; after that it makes one more try.
+// abandon gives back what a copy of the claim that was never answered may have claimed. It repeats its request until
+// Redis answers, for at most a ttl, or until BeginShutdown; after that it makes one more try.
 func (l *Lease) abandon(ctx context.Context) (Settled, error) {
 	ending := l.store.redis.Ending()
 	limit := l.claim.TTL
@@ -87,8 +88,8 @@ func (l *Lease) abandon(ctx context.Context) (Settled, error) {
 	return l.settle(ctx, settlement{verb: "abandon", again: l.claim.due().Member()})
 }
 
-// Release deletes the lock before its safety delay has run out; the delay itself is the caller's. Not needed for
-// correctness: Finish made the lock expire.
+// Release deletes the lock before its safety delay has run out; the caller waits for the delay itself. Correctness does
+// not depend on it: Finish made the lock expire.
 func (l *Lease) Release(ctx context.Context) error {
 	c, s := &l.claim, l.store
 	if _, err := s.redis.Run(ctx, releaseScript, []string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job)}, c.Run); err != nil {
@@ -103,12 +104,12 @@ func (c *Claim) due() Due {
 		Rounds: c.Rounds, Deaths: c.Deaths, Nonce: c.Run, Refused: c.Refused}
 }
 
-// takeovers bounds how many replicas a tick may outlive: a job that kills its replica would kill one after the other.
+// takeovers bounds how many replicas may die with a tick: a job that kills its replica would kill one after the other.
 const takeovers = 3
 
-// takeover is the due member by which a run that is cut short is run again; "" if it is not to be. Every
-// replica makes the same member, so that a late finish can take it back. Only the run's own replica knows how many attempts
-// there were, so the next attempt's number follows the highest possible one. A manual or backfill run keeps its kind.
+// takeover is the due member by which a run that is cut short is run again; "" if it must not be. Every replica makes
+// the same member, so that a late finish can take it back. Only the run's own replica knows how many attempts there
+// were, so the next attempt's number follows the highest possible one. A manual or backfill run keeps its kind.
 func (c *Claim) takeover(deaths int) string {
 	if !c.Again || c.Deaths+deaths > takeovers {
 		return ""
@@ -163,10 +164,11 @@ func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, 
 	}
 }
 
-// soon bounds the wait between two tries of what a lease depends on: when Redis is back there may be little left of it.
+// soon bounds the wait between two tries on which a lease depends: when Redis is back, little of the lease may be left.
 const soon = 250 * time.Millisecond
 
-// endedAgo is how long ago a run ended, if that was not just now: ticks that came due since then do not overlap with it.
+// endedAgo is how long ago a run ended, if that was not just now: ticks that came due since then do not overlap with
+// it.
 func (s *Store) endedAgo(c *Claim, at time.Time) time.Duration {
 	now, ok := s.Now()
 	if !ok || at.IsZero() {

@@ -16,11 +16,12 @@ const Margin = time.Second
 // retention is how long Redis keeps the ledger of a job that no replica registers any more.
 const retention = 90 * 24 * time.Hour
 
-// NewClient makes a client as the protocol needs it: no resends behind our back (a request that the client repeats by
-// itself can arrive after its sender gave up), masters alone (a replica knows only earlier claims), every wait bounded by
-// timeout (0 = half a second), small buffers, and on every connection a bound on what a server can make this process
-// allocate. Everything else in o is kept: with a MasterName, Addrs are Sentinels; with IsClusterMode or several Addrs, they
-// are nodes of a Cluster. A Dialer of o's own has to see to TLS by itself.
+// NewClient makes a client that meets the needs of the protocol. It never resends: a request that the client repeats by
+// itself can arrive after its sender gave up. It speaks to masters alone, because a replica knows only earlier claims.
+// timeout bounds each of its waits (0 = half a second). Its buffers are small. On every connection it bounds what a
+// server can make this process allocate. Everything else in o is kept: with a MasterName, Addrs are Sentinels; with
+// IsClusterMode or several Addrs, they are nodes of a Cluster. If o has a Dialer of its own, that Dialer must handle
+// TLS by itself.
 func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalClient {
 	return rds.NewClient(o, timeout)
 }
@@ -29,8 +30,8 @@ func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalC
 type Options struct {
 	// Timeout bounds one round trip (default half a second). The client must not wait longer than that by itself.
 	Timeout time.Duration
-	// WaitReplicas is how many replicas must have confirmed a claim before it is believed (default 0). With fewer
-	// connected nothing is claimed at all.
+	// WaitReplicas is how many replicas must have confirmed a claim before it is believed (default 0). If fewer are
+	// connected, no tick is claimed at all.
 	WaitReplicas int
 	// Boottime is the clock of trust windows (default: the time since boot, time in suspend included). Simulations bring
 	// their own.
@@ -56,12 +57,12 @@ func New(client redis.UniversalClient, service string, o Options) (*Store, error
 // Over makes a Store over what this module's other packages use as well.
 func Over(r *rds.Redis) *Store { return &Store{redis: r} }
 
-// BeginShutdown says that the process is about to end: no Acquire waits any longer for late copies of its claim, and what
-// one of them should still claim is left to a takeover.
+// BeginShutdown says that the process is about to end. No Acquire then waits any longer for late copies of its claim;
+// if such a copy still claims a tick, the run is left to a takeover.
 func (s *Store) BeginShutdown() { s.redis.BeginShutdown() }
 
-// Now is Redis' time as estimated from the answers so far; false when there was none yet. It goes on by this machine's
-// own clock while Redis is away.
+// Now is Redis' time as estimated from the answers so far; false if there was no answer yet. While Redis is away, it
+// goes on by this machine's own clock.
 func (s *Store) Now() (time.Time, bool) { return s.redis.Now() }
 
 // Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.
