@@ -10,7 +10,7 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Entry is what the history keeps of a run that was settled. In Redis it is one field, `run`, of an entry of the streams
+// Entry is the history's record of a run that was settled. In Redis it is one field, `run`, of an entry of the streams
 // `runs` and `failures`, and the field `done` of the job's ledger.
 type Entry struct {
 	Job     string
@@ -21,7 +21,7 @@ type Entry struct {
 	Attempt int           // the last one
 	Outcome string        // one word, opaque here, except HandedOver
 	Ended   time.Time     // zero = not known: the replica was gone
-	Took    time.Duration // with all its attempts, in whole milliseconds; 0 = it never began, or nobody knows
+	Took    time.Duration // with all its attempts, in whole milliseconds; 0 = it never began, or the time is not known
 	Detail  string        // why it failed
 	Failed  bool          // kept in `failures` too, which successes do not push out
 }
@@ -45,7 +45,7 @@ type entryText struct {
 	Failed  bool   `json:"failed,omitempty"`
 }
 
-// Ending is what a settlement writes down when this is the entry of its run.
+// Ending is the lock.Ending that a settlement writes down when this is the entry of its run.
 func (e *Entry) Ending() lock.Ending {
 	var b strings.Builder
 	w := json.NewEncoder(&b)

@@ -15,11 +15,11 @@ import (
 // lost, so any job may have been resumed.
 const AnyJob = "*"
 
-// Listen hears the nudges of the service's replicas until ctx ends. It calls due with the job that was resumed, with ""
-// when something became due now or the dynamic jobs were changed, which the next Look tells apart, and with AnyJob each
-// time that it begins to hear, at first and after its connection was lost. It has the keeper of a run that is to be
-// replaced ask at once. A lost nudge, as when Redis is away, costs only the time
-// until the next Look.
+// Listen receives the nudges of the service's replicas until ctx ends. It calls due with the name of a job that was
+// resumed. It calls due with "" when something became due now or the dynamic jobs were changed; the next Look tells
+// which. It calls due with AnyJob each time that the subscription is established, at first and after its connection was
+// lost. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as when Redis is away, costs only
+// the time until the next Look.
 func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due) {
@@ -31,15 +31,15 @@ func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	}
 }
 
-// silence is how long a channel may be silent before its connection is doubted.
+// silence is how long a channel may be silent before hear checks its connection.
 const silence = 5 * time.Second
 
-// hear listens on one connection for as long as it lasts. True when it was of use: one that is only ever begun is begun
-// anew more and more seldom.
+// hear listens on one connection for as long as it lasts, and returns whether a nudge or a pong came on it. Listen
+// waits longer and longer between connections that brought neither.
 func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 	events := s.redis.Subscribe(ctx)
 	defer events.Close()
-	defer context.AfterFunc(ctx, func() { _ = events.Close() })() // which ends a Receive
+	defer context.AfterFunc(ctx, func() { _ = events.Close() })() // Close ends a Receive
 	asked := false
 	for {
 		m, err := events.ReceiveTimeout(ctx, silence)

@@ -15,14 +15,14 @@ import (
 // historyPage is how many entries are read at once when most of them may be of other jobs.
 const historyPage = 500
 
-// History is what became of the newest runs, of one job or of all ("" = all), at most limit of them, the one that was
-// settled last first. Some ten thousand runs are kept, and as many of those that failed; it reads on until it has enough
-// or all.
+// History returns the newest runs of one job or of all ("" = all), at most limit of them, the one that was settled last
+// first. Redis keeps some ten thousand runs, and as many of those that failed. History reads on until it has enough or
+// has read all.
 func (s *Store) History(ctx context.Context, job string, limit int) ([]Entry, error) {
 	return s.history(ctx, job, limit, s.redis.Keys.Runs, s.redis.Keys.Failures)
 }
 
-// Failures is the History of the runs that failed alone.
+// Failures is History for the runs that failed alone.
 func (s *Store) Failures(ctx context.Context, job string, limit int) ([]Entry, error) {
 	return s.history(ctx, job, limit, s.redis.Keys.Failures)
 }
@@ -47,14 +47,14 @@ func (s *Store) history(ctx context.Context, job string, limit int, streams ...s
 			break
 		}
 		if (job == "" || e.Job == job) && !seen[e.Run] {
-			seen[e.Run] = true // a run is settled once; what failed is in both streams
+			seen[e.Run] = true // a run is settled once; a failed one is in both streams
 			found = append(found, *e)
 		}
 	}
 	return found, nil
 }
 
-// newest takes the newest entry of all sources; nil when there is none left.
+// newest takes the newest entry of all sources; nil if none is left.
 func (s *Store) newest(ctx context.Context, sources []*page) (*Entry, error) {
 	var first *page
 	for _, p := range sources {
@@ -73,10 +73,10 @@ func (s *Store) newest(ctx context.Context, sources []*page) (*Entry, error) {
 	return &e, nil
 }
 
-// page is a place in a stream that is read from its end on.
+// page is a part of a stream that is read backwards, from its end.
 type page struct {
 	key  string
-	next string // bound of what comes next; "" = nothing does
+	next string // bound of the next read; "" = there is none
 	size int
 	read []stored
 }
@@ -86,7 +86,7 @@ type stored struct {
 	entry Entry
 }
 
-// fill reads on when nothing is left.
+// fill reads on if no entry is left.
 func (p *page) fill(ctx context.Context, s *Store) error {
 	for len(p.read) == 0 && p.next != "" {
 		limited, cancel := context.WithTimeout(ctx, s.redis.Timeout())
@@ -115,7 +115,7 @@ func (p *page) take(messages []redis.XMessage) {
 	}
 	for _, m := range messages {
 		text, _ := m.Values["run"].(string)
-		if e, err := parseEntry(text); err == nil { // what another version wrote is left to it
+		if e, err := parseEntry(text); err == nil { // written by another version, and left alone
 			p.read = append(p.read, stored{m.ID, e})
 		}
 	}
@@ -135,7 +135,7 @@ func splitID(id string) (ms, count uint64) {
 	return ms, count
 }
 
-// maxHistory is about how many entries a stream of the history keeps; the script that settles runs has it too.
+// maxHistory is about how many entries a stream of the history keeps; the script that settles runs has the same number.
 const maxHistory = 10000
 
 // AppendHistory writes down the end of a run that had no lease.

@@ -13,7 +13,7 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Operator does what is asked for by hand. The error of each of its methods is a *Refusal.
+// Operator carries out requests by hand. The error of each of its methods is a *Refusal.
 type Operator struct {
 	Store  *Store
 	Table  func() *config.Table // in force on the replica, or else given on the command line
@@ -44,7 +44,7 @@ func (o *Operator) Now() (time.Time, error) {
 // A Field is a part of a request: its name as the caller knows it (--until) and its text as the caller wrote it.
 type Field struct{ Name, Text string }
 
-// CheckPause checks what a pause was asked for with. The text of the reason is one line; an empty text was not given.
+// CheckPause checks the texts of a request to pause. The text of the reason is one line; an empty text was not given.
 func CheckPause(reason, until, length Field) error {
 	switch n := utf8.RuneCountInString(reason.Text); {
 	case n == 0:

@@ -9,13 +9,13 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// CheckServer says what is wrong with the Redis that answers at this moment, in words for a log: its role, what it does when
-// its memory is full, its version, and whether it has the replicas that Options.WaitReplicas asks for. None of it keeps a
-// Store from working, and each of it can cost locks or claims. What the server leaves out of its INFO, as a proxy or the
-// embedded store does, is not judged.
+// CheckServer says what is wrong with the Redis that answers at this moment, in words for a log. It looks at its role,
+// its behaviour when its memory is full, its version, and whether it has the replicas that Options.WaitReplicas asks
+// for. None of these faults keeps a Store from working, and each of them can cost locks or claims. CheckServer does not
+// judge what the server leaves out of its INFO, as a proxy or the embedded store does.
 //
-// A Redis can change under a client that only reconnects, so it is worth asking at each reconnect. The error, when Redis
-// does not answer or forbids INFO, says nothing about its fitness.
+// A Redis can change under a client that only reconnects, so callers should ask again at each reconnect. If Redis does
+// not answer or forbids INFO, the error says nothing about its fitness.
 func (s *Store) CheckServer(ctx context.Context) ([]string, error) {
 	reply, err := s.redis.Do(ctx, "info")
 	if err != nil {
@@ -39,7 +39,7 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// oldest is the first Redis with all that the package asks for. Valkey calls itself a Redis 7.2.4.
+// oldest is the first Redis version with all that the package needs. Valkey calls itself a Redis 7.2.4.
 const oldest = "6.2"
 
 func unfit(info map[string]string, replicas int) []string {
@@ -59,7 +59,7 @@ func unfit(info map[string]string, replicas int) []string {
 	return problems
 }
 
-// older compares the first two numbers of versions. One that is not written in numbers is not older.
+// older compares the first two numbers of versions. A version that is not written in numbers is not older.
 func older(version, than string) bool {
 	var have, want [2]int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &have[0], &have[1]); n != 2 {

@@ -10,8 +10,8 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Store is what a service keeps in Redis: Locks speaks the protocol, and the methods are for all else. It is safe for
-// concurrent use.
+// Store gives access to what a service keeps in Redis: Locks speaks the protocol of locks, and the methods handle all
+// else. It is safe for concurrent use.
 type Store struct {
 	Locks *lock.Store
 	redis *rds.Redis
@@ -26,12 +26,12 @@ func New(client redis.UniversalClient, name string, o lock.Options) (*Store, err
 	return &Store{Locks: lock.Over(r), redis: r}, nil
 }
 
-// Now is Redis' time as estimated from the answers so far; false when there was none yet. It goes on by this machine's
-// own clock while Redis is away.
+// Now is Redis' time as estimated from the answers so far; false if there was no answer yet. While Redis is away, it
+// goes on by this machine's own clock.
 func (s *Store) Now() (time.Time, bool) { return s.redis.Now() }
 
-// Reached is the time that Redis' clock has certainly reached, by the same estimate: what is not to begin before an
-// instant waits for this. It lags behind Now by half a round trip at most.
+// Reached is the time that Redis' clock has certainly reached, by the same estimate. A caller that must not begin
+// before an instant waits until Reached shows it. It lags behind Now by half a round trip at most.
 func (s *Store) Reached() (time.Time, bool) { return s.redis.Reached() }
 
 // Steady is Reached for scheduling: it follows a step of Redis' clock once the step has lasted for ten seconds, and a step of
