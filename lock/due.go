@@ -120,8 +120,8 @@ func (d *Due) check() error {
 
 // Drop removes a member from the due set without running it; false when another replica was faster. If missed is true,
 // its tick becomes a missed one: the replica that books the returned gaps counts it (see Book). After an error the
-// member may have been dropped or not. Of timers, Drop only removes a member whose entry is gone (ErrNoTimer): if the
-// entry is there, the member stays.
+// member may have been dropped or not. A timer's member is only dropped if its entry is gone (ErrNoTimer): if the entry
+// is there, the member stays.
 func (s *Store) Drop(ctx context.Context, d Due, missed bool) (ours bool, gaps string, err error) {
 	count := 0
 	if missed {

@@ -5,9 +5,10 @@
 --       3.. the ticks (ms), in order; none: one tick that no schedule has and that nobody asked for before, due at once
 --           whatever becomes of Redis' clock
 -- returns {OK, now, the tick that was made, or how many members were added}, {UNKNOWN, now}, or {FULL, now, how many may wait}
--- What waits is read by every replica at each look, and by this script, so it has a bound: of a tick that it makes 100 of the
--- job, and 1000 of all jobs, which are those of score 0; of given ticks 5000 together with all else that is due of jobs.
--- The ledger's tick is not moved: what is asked for by hand takes no tick away from the table.
+-- Every replica reads all waiting ticks at each look, and so does this script, so their number has a bound. Ticks that the
+-- script makes have score 0: 100 of them may wait of a job, and 1000 of all jobs. Given ticks may wait as long as there are
+-- at most 5000, together with all else that is due of jobs.
+-- The script does not move the ledger's tick: a request by hand takes no tick away from the table.
 local ledger, due, memo = KEYS[1], KEYS[2], KEYS[3]
 
 local t = redis.call('TIME')

@@ -28,8 +28,8 @@ type Snapshot struct {
 }
 
 // Look reads Redis' time, all runs, all due members, and when the next ones come due. It also reads when Redis' memory
-// begins, and the revision of the dynamic jobs. It takes one round trip, or two (see dueQueue). Of the due timers it
-// reads the oldest, at most as many as timers says, and at least one.
+// begins, and the revision of the dynamic jobs. It takes one round trip, or two (see dueQueue). It reads the oldest of
+// the due timers, at most as many as timers says, and at least one.
 func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	// The request for due members uses the latest time that Redis' clock can show: a replica must not miss by a
 	// millisecond what a nudge announced. Look then sorts them by the time in the answer, so that it takes no member

@@ -25,7 +25,7 @@ type JobState struct {
 	PausedAll *Pause    // the pause of all jobs; nil = there is none
 	PausedTo  time.Time // end of the last pause; zero = there was none
 	Running   []RunState
-	Waiting   []lock.Due // due members, by the time from which they are due; queued ticks last
+	Waiting   []lock.Due // ticks to fire besides the table, by the time from which they are due; queued ticks last
 	Last      *Entry     // the run that was settled last; nil = there is none
 }
 
