@@ -11,7 +11,7 @@
 --   delete: DELETED; NONE: it does not wait, or there never was one
 --   STALE: this copy came too late
 -- The entry is '<due> <copy that set it> <1 if there was none> <source>'. The timer waits while the member that these make is
--- due; after that, it is being dealt with. The member is new at every enqueue, as every other is. What is left of a timer is
+-- due; after that, a replica is dealing with it. The member is new at every enqueue, as every other is. A timer leaves
 -- 'fired - <copy that set it> <1 ..>' for a day (see settle), or 'deleted <request that did so> <copy that set it> <1 ..>' for
 -- ten minutes. The field `bytes` of the ledger is how many bytes the sources of all entries have.
 local timer, due, ledger = KEYS[1], KEYS[2], KEYS[3]
