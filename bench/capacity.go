@@ -31,7 +31,7 @@ const (
 // token or history. Each contender is a store with its own connections, as a replica has. Nothing is run between claim and
 // finish, and the release follows at once, since the safety delay costs time and not capacity.
 //
-// What is measured is Redis, so the contenders must not be what is slow: they live in one process, which has to share the
+// The bench measures Redis, so the contenders must not be slow: they live in one process, which has to share the
 // machine with it. No tick costs goroutines or timers of its own, and the garbage collector, which would look through the
 // stacks of a thousand jobs every time, is made to come less often.
 func (b *bench) capacity() ([]row, error) {

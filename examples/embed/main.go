@@ -154,7 +154,7 @@ func invoice(ctx context.Context, lease *lock.Lease, tick time.Time, name string
 	if !worked {
 		outcome = "interrupted"
 	}
-	// What has begun is settled, also when this program is told to end.
+	// A run that has begun is settled, also when this program is told to end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ttl)
 	defer cancel()
 	_, err := lease.Finish(ctx, time.Second, lock.Ending{Entry: outcome})

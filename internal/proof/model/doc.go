@@ -51,8 +51,8 @@
 // # Replay
 //
 // The model is a twin of the scripts, written by hand. A [Trace] is a random path through its states; the tests of package
-// lock have the real scripts do each of its steps, and compare what they answer and what Redis knows. What the model leaves
-// out on purpose is said there.
+// lock have the real scripts do each of its steps, and compare what they answer and what Redis knows. The
+// tests also list what the model leaves out on purpose.
 //
 // # Mends
 //

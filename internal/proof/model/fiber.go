@@ -294,8 +294,8 @@ func (m *model) abandon(s *state, p at, emit emit) {
 	emit(&next, p.act(actAbandon, 0), false)
 }
 
-// takeBackEarly is an abandon while copies may still have an effect. What is claimed and given back no copy can claim
-// again; nothing known of it, the fiber waits on. It arrives and is answered in one step: one that is under way for longer
+// takeBackEarly is an abandon while copies may still have an effect. After that no copy can
+// claim the tick again. While nothing is known of a copy, the fiber waits. It arrives and is answered in one step: one that is under way for longer
 // is as good as one that is sent later, or as a copy of the last one.
 func (m *model) takeBackEarly(s *state, p at, emit emit) {
 	next := *s

@@ -1,6 +1,6 @@
 package model
 
-// Sizes of the state. What does not fit is reported as a violation, never dropped.
+// Sizes of the state. The model reports a state that does not fit as a violation, and never drops one.
 const (
 	maxReplicas   = 3
 	maxTicks      = 4

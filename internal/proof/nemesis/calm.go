@@ -44,7 +44,7 @@ var calmMix = append(slices.Clone(allMix), []job{
 func (w *world) leaveAlone(until time.Time) {
 	time.Sleep(time.Until(until))
 	for range 8 {
-		// Little begins between two ticks. What does may have been counted on one side alone.
+		// Little begins between two ticks. A run that does may have been counted on one side alone.
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1600 * time.Millisecond)))
 		seen, counted := w.app.Seen(), map[fires]int{}
 		for _, r := range w.replicas {

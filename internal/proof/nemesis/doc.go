@@ -6,7 +6,7 @@
 // is killed and comes back with what it wrote down, is stopped and goes on with what it was asked meanwhile, and Sentinel puts
 // another server into its place.
 //
-// What the judge asks of a tick: that it was fired, and not twice; that a run which was cut short was run again under
+// The judge asks this of a tick: that it was fired, and not twice; that a run which was cut short was run again under
 // at-least-once, and was recorded as interrupted, once, under at-most-once. A tick that was not fired is excused only by a
 // run of its job that was under way (as the app saw it or, after a strike, until Redis heard of its end), by an outage (the
 // nemesis' own record says that there was no Redis, or no replica that was whole), or by a claimant that was struck before it
@@ -28,7 +28,7 @@
 // counted as the limit it is; and on a master with replicas that Sentinels watch, with waitReplicas: 1, where the end of a
 // run may be forgotten, and a claim may not.
 //
-// What it cannot show: crashes of a whole machine (a killed Redis has handed its writes to the kernel), clocks that are
+// It cannot show crashes of a whole machine (a killed Redis has handed its writes to the kernel), clocks that are
 // wrong while something is struck, two faults at the same time, anything rarer than some minutes' strikes. The seed gives
 // the order of the faults, their victims and lengths; which replica wins which tick is up to the machine, so no seed
 // repeats a run exactly.

@@ -76,8 +76,8 @@ func (r *run) end() time.Time {
 	return r.ended
 }
 
-// join makes runs of what the app was asked and what the history holds, in order of their beginning. What the app still
-// works on ends at now. An attempt that follows on a failed one is part of the same run.
+// join makes runs of what the app was asked and what the history holds, in order of their beginning. A run that the
+// app still works on ends at now. An attempt that follows on a failed one is part of the same run.
 func join(requests []rig.Request, history []entry, now time.Time) []*run {
 	byID := map[string]*run{}
 	var all []*run

@@ -91,7 +91,7 @@ func (s *single) drainHolders(w *world, until time.Time) {
 	}
 }
 
-// watched is a master with two replicas, and Sentinels that see to it that there is a master. What is claimed waits for
+// watched is a master with two replicas, and Sentinels that see to it that there is a master. A claim waits for
 // one replica.
 type watched struct {
 	*redistest.Sentinel

@@ -43,7 +43,7 @@ func (d *Door) URL(job string, take time.Duration) string {
 	return fmt.Sprintf("http://%s/%s?take=%s", host, job, take)
 }
 
-// Shut refuses connections from now on. What is at work is answered.
+// Shut refuses connections from now on. Requests at work are answered.
 func (d *Door) Shut() {
 	d.mu.Lock()
 	server, served := d.server, d.served

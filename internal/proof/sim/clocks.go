@@ -39,7 +39,8 @@ func (p phase) far() bool { return p.off.Abs() > surelyNot }
 func (p phase) doubtful() bool { return p.off.Abs() > surelyBelieved && (!p.far() || p.off < 0) }
 
 // steps says in which time less can be asked after Redis' clock was set: until it has caught up with what it was, or until
-// the replicas have noticed that they do not follow it any more. What they cannot hear they do not follow.
+// the replicas have noticed that they do not follow it any more. Replicas cannot follow a clock while Redis
+// does not answer.
 func (w *world) steps(f Fault, now time.Duration) {
 	heard := w.answersAgain(now)
 	to := heard + max(f.By.Abs(), f.For) + recovery

@@ -40,7 +40,7 @@ func text(s string) uint64 {
 	return h
 }
 
-// What a throw is for.
+// A throw is for one of these.
 const (
 	forDelay uint64 = iota + 1
 	forFault

@@ -82,7 +82,7 @@ func (f *fates) oldest(q *call, newest time.Time) {
 	}
 }
 
-// What is said of ticks.
+// The fates of ticks.
 const (
 	fired      = "fired"
 	notStarted = "not started"

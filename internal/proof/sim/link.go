@@ -34,7 +34,7 @@ func newLink(n *network, r *replica, id uint64) *link {
 	return l
 }
 
-// send lets a message travel; a nil one is the end of the stream. What it is about decides its fate.
+// send lets a message travel; a nil one is the end of the stream. The call that it belongs to decides its fate.
 func (l *link) send(way int, message []byte, about *call) {
 	l.mu.Lock()
 	if l.hung {
@@ -78,7 +78,7 @@ func (l *link) sever() {
 	l.network.forget(l)
 }
 
-// reset cuts the connection for both sides. What Redis has not read yet still arrives, or does not.
+// reset cuts the connection for both sides. Messages that Redis has not read yet still arrive, or do not.
 func (l *link) reset() {
 	l.client.fail(syscall.ECONNRESET)
 	if l.network.dice.chance(0.5, forHeld, l.replica.key, l.id, 1) {

@@ -6,7 +6,8 @@ import (
 )
 
 // messages names what a replica sends: by its words, without UUIDs and texts that hold one, and by how often the same was
-// sent before. What several goroutines send at the same instant has no order, and must not need one.
+// sent before. Messages that several goroutines send at the same instant have no order, and must not
+// need one.
 type messages struct {
 	mu   sync.Mutex
 	sent map[uint64]uint64

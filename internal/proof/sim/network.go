@@ -131,7 +131,7 @@ func (n *network) fate(l *link, message uint64) (delay time.Duration, lost, hang
 	delay = n.dice.between(n.far/10, n.far, keys(forDelay)...)
 	here, there := l.replica.weather(), n.world.redis.weather()
 	if here.blackhole || there.blackhole {
-		// What was sent into the void is sent again when it ends, or never.
+		// A message into the void is sent again when the void ends, or never.
 		if n.dice.chance(0.5, keys(forHeld)...) {
 			return delay, true, true
 		}

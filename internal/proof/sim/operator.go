@@ -291,7 +291,7 @@ func (w *world) checkPaused() {
 			if w.redis.claims.forgot(c.won) {
 				continue // the pause had been ended by then, which a failover forgot as well
 			}
-			// What is due waits for the end of the pause, but for a tick that is none of the pause's.
+			// A due tick waits for the end of the pause, unless it lies outside the pause.
 			if h.ends.IsZero() || c.tick.Before(h.ends) && (c.table || w.began.Add(c.won).Before(h.ends)) {
 				w.violatedAt(c.won, "pause", c.job, "tick %s (%s) was claimed at %s, in a pause from %s", stamp(c.tick), c.kind, c.won, h.from)
 			}

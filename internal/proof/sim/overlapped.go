@@ -152,7 +152,7 @@ func livedAt(all []*lived, at time.Duration) *lived {
 	return nil
 }
 
-// firstStarts are the starts of ticks by their schedule. What was cut short and is run again has begun before.
+// firstStarts are the starts of ticks by their schedule. A run that is run again has begun before.
 func (w *world) firstStarts() map[ofTick]*run {
 	starts := map[ofTick]*run{}
 	for _, r := range w.runs {

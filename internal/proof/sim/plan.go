@@ -189,7 +189,7 @@ func (p *Plan) has(kind string) bool {
 	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == kind })
 }
 
-// job is how a job behaves, or a timer. What a reload changes of it is in the versions.
+// job is how a job behaves, or a timer. The versions hold what a reload changes.
 func (p *Plan) job(name string) *Job {
 	if strings.HasPrefix(name, "timer:") {
 		return &timerNature

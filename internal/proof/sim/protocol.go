@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What the checks know of the scripts and of the ledger stands here alone. ARGV is counted from 0.
+// The checks' knowledge of the scripts and of the ledger stands here alone. ARGV is counted from 0.
 
 // acquire: ARGV, and the words of the record among them.
 const (

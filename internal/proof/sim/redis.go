@@ -195,7 +195,7 @@ func (c *call) job() string {
 }
 
 // answered takes the reply to what runs; the answer belongs to it until its replica has read it.
-// What is written to another link than the request's is a nudge.
+// A message on another link than the request's is a nudge.
 func (s *store) answered(l *link, reply []byte) (*call, []byte) {
 	s.mu.Lock()
 	if s.at != l {

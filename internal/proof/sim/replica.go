@@ -125,7 +125,7 @@ func (r *replica) isDead() bool {
 }
 
 // crash ends the process without a goodbye: no byte of it reaches Redis any more but those on their way, and its runs are
-// gone. What is left of it in the bubble talks to nobody.
+// gone. Its goroutines that are left in the bubble reach no one.
 func (r *replica) crash() {
 	r.mu.Lock()
 	r.dead, r.died = true, r.world.now()
