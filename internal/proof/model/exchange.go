@@ -156,7 +156,7 @@ func (m *model) giveUp(s *state, p at, emit emit) {
 	emit(&next, p.act(actGiveUp, 0), false)
 }
 
-// read takes in an answer.
+// read is the step in which a fiber reads an answer.
 func (m *model) read(s *state, p at, emit emit) {
 	f := p.in(s)
 	if m.WaitReplicas && f.phase == asking && f.answer == answerWon && s.standby.find(f.uuid) < 0 {

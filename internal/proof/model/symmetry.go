@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// renaming gives each replica the name of another. Replicas are alike but for the healthy one and those that cannot
+// renaming gives each replica the name of another. Replicas are alike, except the healthy one and those that cannot
 // start the job, so states that differ only by a renaming are one.
 type renaming [maxReplicas]int
 

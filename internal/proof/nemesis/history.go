@@ -27,7 +27,7 @@ func newHistorian(client redis.UniversalClient) *historian {
 	return &historian{client: client, last: "-"}
 }
 
-// run copies until ctx ends. That Redis does not answer is what the nemesis is for.
+// run copies until ctx ends. The nemesis sees to it that Redis does not always answer.
 func (h *historian) run(ctx context.Context) {
 	for t := time.NewTicker(500 * time.Millisecond); ; {
 		select {

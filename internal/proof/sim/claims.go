@@ -127,7 +127,7 @@ func newClaims(w *world) *claims {
 	return c
 }
 
-// ran takes in a script that Redis has run.
+// ran notes a script that Redis has run.
 func (c *claims) ran(q *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,7 +18,7 @@ func (w *world) span(place int, from, to time.Duration, why string) {
 	w.spans = append(w.spans, span{place, from, to, why})
 }
 
-// disturbed tells whether a fault, but for some kinds, lies over any part of a time at a place, or over all.
+// disturbed tells whether a fault, of kinds other than but, lies over any part of a time at a place, or over all.
 func (w *world) disturbed(place int, from, to time.Duration, but ...string) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool {
 		return (s.place == place || s.place == -1) && s.from <= to && from <= s.to && !slices.Contains(but, s.why)
@@ -30,7 +30,7 @@ func (w *world) disturbedBy(why string, place int, at time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool { return s.place == place && s.why == why && s.from <= at && at <= s.to+w.slow() })
 }
 
-// healthy tells whether some replica was well all the time, but for faults of some kinds.
+// healthy tells whether some replica was well all the time, faults of the kinds in but aside.
 func (w *world) healthy(from, to time.Duration, but ...string) bool {
 	for i, r := range w.plan.Replicas {
 		if r.Begins+3*time.Second <= from && !w.disturbed(i, from, to, but...) {

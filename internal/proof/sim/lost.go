@@ -7,9 +7,9 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-// What is fired when nothing stands in the way: a tick that comes due, at once and after a try more; one that waits in
-// the due set, or that nobody asked for in time, after the next look, a way there and back, and two seconds in which one
-// replica stands back.
+// The replicas fire a tick that nothing stands in the way of within these times. prompt is for a tick that comes due: at
+// once, or after one more try. waited is for a tick that waits in the due set, or that no replica asked for in time:
+// after the next look, a way there and back, and two seconds in which one replica stands back.
 const (
 	prompt = 1500 * time.Millisecond
 	waited = 4 * time.Second

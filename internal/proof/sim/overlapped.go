@@ -7,8 +7,8 @@ import (
 	"github.com/solotick/solotick/config/schedule"
 )
 
-// What is left to the ways of messages, and to a claim that is ahead of its tick, around the instant at which a tick comes
-// due.
+// slack is the time around the instant at which a tick comes due that the checks leave to the ways of messages, and to
+// a claim that is ahead of its tick.
 const (
 	slack = 100 * time.Millisecond
 	asked = 1200 * time.Millisecond // in which somebody who is well has asked

@@ -85,7 +85,7 @@ func (w *world) judgeTakeover(c *claim, ttl time.Duration) {
 	}
 }
 
-// judgeReplace: a run that is to be replaced is told at once, wherever it is.
+// judgeReplace: a replica learns at once that its run is replaced, wherever it is.
 func (w *world) judgeReplace(q queued) {
 	by := q.at + w.nudge()
 	place := q.behind.replica.place
