@@ -32,7 +32,7 @@ func (f *firer) launch(w *wake, then func(skip)) {
 }
 
 // fire takes one wake from its tick to a counted outcome, and returns why it did not fire. Only fire starts jobs. The
-// numbered steps are those of "The life of a tick" in the design.
+// numbered steps are the life of a tick.
 func (f *firer) fire(w *wake) skip {
 	// 1. Wake. A wake asks a moment ahead of its tick; one replica asks first, the others a moment later. If the wake
 	// is early, it waits. If the replica drains meanwhile, the wake ends here.

@@ -13,5 +13,7 @@
 //
 // No Executor guarantees that the work stops when Execute returns.
 //
+// The function executor of cmd/solotick chooses the Executor of a job. A third kind also needs a key in package config.
+//
 // These packages know no lock, no store, no schedule and no metrics.
 package execute
