@@ -181,7 +181,7 @@ func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time)
 	}
 	entry := fmt.Sprintf(`{"job":%q,"tick":%d,"run":%q,"replica":"a","kind":"schedule","attempt":1,"outcome":"succeeded","ended":%[2]d,"ms":5}`,
 		job, tick.UnixMilli(), won.Run())
-	if _, err := won.Finish(ctx, time.Second, lock.Ending{At: tick, Entry: entry}); err != nil {
+	if _, err := won.Finish(ctx, time.Second, lock.Ending{At: tick, Entry: entry, Fate: "succeeded"}); err != nil {
 		return err
 	}
 	return won.Release(ctx)

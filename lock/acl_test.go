@@ -271,11 +271,11 @@ func (p *player) catchesUp() error {
 	gaps := ""
 	for _, d := range seen.Due {
 		var dropped bool
-		if dropped, gaps, err = p.Drop(p.ctx, d, true); err != nil || !dropped {
+		if dropped, gaps, err = p.Drop(p.ctx, d, lock.Missed); err != nil || !dropped {
 			return fmt.Errorf("dropping %+v: %v, %w", d, dropped, err)
 		}
 	}
-	if booked, err := p.Book(ctx, job, gaps, 3); err != nil || !booked {
+	if booked, err := p.Book(ctx, job, gaps, []lock.Booking{{Fate: lock.Missed, Ticks: 3, Entry: "{}"}}); err != nil || !booked {
 		return fmt.Errorf("counting what was missed in %q: %v, %w", gaps, booked, err)
 	}
 	return nil
@@ -307,7 +307,7 @@ func (p *player) takesOver() error {
 	if err != nil || len(seen.Due) != 1 {
 		return fmt.Errorf("due after the takeover: %v, %w", seen.Due, err)
 	}
-	dropped, _, err := p.Drop(p.ctx, seen.Due[0], false)
+	dropped, _, err := p.Drop(p.ctx, seen.Due[0], "")
 	if err != nil || !dropped {
 		return fmt.Errorf("dropping: %v, %w", dropped, err)
 	}

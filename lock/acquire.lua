@@ -23,7 +23,8 @@
 -- Times are milliseconds, absolute ones on Redis' clock.
 -- returns {code, now, newest tick claimed before, newest tick settled as overlap, end of the last pause,
 --          replica that claimed last, WON: token; OVERLAP, HELD: lease end of the run that is in the way;
---          PAUSED: the end of the pause that ends last, 0 = until it is resumed; missed ticks that nobody has counted, when the ledger was born}
+--          PAUSED: the end of the pause that ends last, 0 = until it is resumed; `gaps`: what became of ticks that nobody fired
+--          and nobody has counted yet; when the ledger was born}
 -- The record is kept as '<tick> <token> <newest tick claimed before> <when it was claimed> <ARGV 8>', for as long as the run lives.
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
@@ -118,16 +119,18 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   end
   if member ~= '' then return inTheWay('HELD') end
 
-  -- The missed ticks before this one, or before the list, go to `gaps`, and what is claimed here leaves `behind`.
-  local function missed(from, to)
-    if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end
+  -- The ticks that nobody fires go to `gaps` with their fate, and what is claimed here leaves `behind`.
+  local function gap(from, to, fate)
+    if to - from > 1 then gaps = gaps .. string.format('%d-%d%s ', from, to, fate) end
   end
+  local function missed(from, to) gap(from, to, '') end
   local function passOver()
     local upTo = listed and string.match(ARGV[17], '^%d+') or tick
     local from = math.max(newest, tonumber(redis.call('HGET', ledger, 'since') or 0), tonumber(ARGV[10] or 0))
     from = math.max(from, unpaused)
     for _, pause in ipairs(pauses) do                      -- before it, and between the two
       missed(from, pause[1])
+      gap(math.max(from, pause[1] - 1), pause[2] + 1, ':paused')
       from = math.max(from, pause[2])
     end
     if tonumber(ARGV[11] or 0) > from then missed(from, upTo) end
@@ -154,6 +157,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     if full then
       if not stands then passOver() end
       take(ARGV[3])
+      gap(tick - 1, tick + 1, ':overlapped')
       said = redis.pcall('HSET', ledger, 'tick', ARGV[3], 'overlap', ARGV[3], 'gaps', gaps)
       if type(said) == 'number' then keep() end
     else                                                   -- provisional: settle tells whether it was one
@@ -171,8 +175,9 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
       while entries > 100 and string.find(behind, '^%-') do -- a run was in the way of those that came due while it provably lived
         local oldest, itCame = string.match(behind, '(%d+)@(%d+)')
         take(oldest)
-        if began and tonumber(began) <= tonumber(itCame) and tonumber(itCame) <= lived then redis.pcall('HSET', ledger, 'overlap', oldest)
-        else missed(tonumber(oldest) - 1, tonumber(oldest) + 1) end
+        local overlaps = began and tonumber(began) <= tonumber(itCame) and tonumber(itCame) <= lived
+        if overlaps then redis.pcall('HSET', ledger, 'overlap', oldest) end
+        gap(tonumber(oldest) - 1, tonumber(oldest) + 1, overlaps and ':overlapped' or '')
         entries = entries - 1
       end
       if behind ~= before then said = redis.pcall('HSET', ledger, 'behind', behind, 'gaps', gaps) end
@@ -198,7 +203,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     take(ARGV[3])
     if waiting then
       take(waiting)
-      if tonumber(waiting) > tonumber(redis.call('HGET', ledger, 'since') or 0) then missed(tonumber(waiting) - 1, tonumber(waiting) + 1) end
+      if tonumber(waiting) > tonumber(redis.call('HGET', ledger, 'since') or 0) then gap(tonumber(waiting) - 1, tonumber(waiting) + 1, ':replaced') end
     end
     redis.call('HSET', ledger, 'tick', ARGV[3], 'behind', behind .. '+' .. ARGV[3] .. '@' .. came .. ' ', 'by', replica, 'gaps', gaps)
   elseif stands then                                       -- refused to others, whose policy was another one

@@ -1,9 +1,10 @@
--- book: count missed ticks, each once over all replicas, however often the request arrives.
+-- book: count ticks that nobody fired by their fate, each once over all replicas, however often the request arrives.
 --
--- KEYS  1 ledger  2 memo of the request
--- ARGV  1 the gaps that the caller has read  2 how many ticks of the schedule lie in them
+-- KEYS  1 ledger  2 fates of the job  3 runs: the history  4 memo of the request
+-- ARGV  1 the gaps that the caller has read  2 how many missed ticks lie in them  3 how many fates are kept
+--       4.. for each interval with ticks of the schedule: fate, how many ticks, and what is kept of them
 -- returns {OK, now, 1 if this request counted them, else 0}
-local ledger, memo, read = KEYS[1], KEYS[2], ARGV[1]
+local ledger, fates, runs, memo, read = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -14,4 +15,10 @@ if redis.call('GET', memo) then return {'OK', now, 1} end
 if read == '' or string.sub(gaps, 1, #read) ~= read then return {'OK', now, 0} end
 redis.call('HSET', ledger, 'gaps', string.sub(gaps, #read + 1), 'missed', (tonumber(h[2]) or 0) + ARGV[2])
 redis.call('SET', memo, 'booked', 'PX', 86400000)
+for i = 4, #ARGV, 3 do
+  local field = 'fate:' .. ARGV[i]
+  redis.call('HSET', ledger, field, (tonumber(redis.call('HGET', ledger, field)) or 0) + ARGV[i + 1])
+  redis.call('XADD', fates, 'MAXLEN', '~', ARGV[3], '*', 'run', ARGV[i + 2])
+  if ARGV[i] == 'missed' then redis.call('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', ARGV[i + 2]) end
+end
 return {'OK', now, 1}

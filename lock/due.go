@@ -118,17 +118,13 @@ func (d *Due) check() error {
 	return nil
 }
 
-// Drop removes a member from the due set without running it; false when another replica was faster. If missed is true,
-// its tick becomes a missed one: the replica that books the returned gaps counts it (see Book). After an error the
+// Drop removes a member from the due set without running it; false when another replica was faster. Its tick gets the
+// fate, unless that is "": the replica that books the returned gaps counts it (see Book). After an error the
 // member may have been dropped or not. A timer's member is only dropped if its entry is gone (ErrNoTimer): if the entry
 // is there, the member stays.
-func (s *Store) Drop(ctx context.Context, d Due, missed bool) (ours bool, gaps string, err error) {
-	count := 0
-	if missed {
-		count = 1
-	}
+func (s *Store) Drop(ctx context.Context, d Due, fate string) (ours bool, gaps string, err error) {
 	member := d.Member()
-	parts, err := s.redis.Call(ctx, dropScript, 1, []string{s.redis.Keys.Ledger(d.Job), s.redis.Keys.Due(d.Job)}, member, count)
+	parts, err := s.redis.Call(ctx, dropScript, 1, []string{s.redis.Keys.Ledger(d.Job), s.redis.Keys.Due(d.Job)}, member, fate)
 	if err != nil {
 		return false, "", fmt.Errorf("dropping due member %q: %w", member, err)
 	}

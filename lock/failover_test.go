@@ -271,11 +271,11 @@ func promisesOf(w *redisworld.World, run, ends *lock.Lease) []promise {
 			return err
 		}},
 		{"what was missed", func(ctx context.Context, r *redisworld.Replica) error {
-			_, err := r.Book(ctx, job, "1-3 ", 1)
+			_, err := r.Book(ctx, job, "1-3 ", nil)
 			return err
 		}},
 		{"a tick that is dropped", func(ctx context.Context, r *redisworld.Replica) error {
-			_, _, err := r.Drop(ctx, lock.Due{Tick: w.Tick(-10), Job: job, Kind: "backfill", Attempt: 1, Nonce: backfill}, true)
+			_, _, err := r.Drop(ctx, lock.Due{Tick: w.Tick(-10), Job: job, Kind: "backfill", Attempt: 1, Nonce: backfill}, lock.Missed)
 			if err != nil {
 				return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err) // it is not asked for again
 			}

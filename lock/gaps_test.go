@@ -13,14 +13,21 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// wantGaps demands that these times are gaps, as an answer tells them: from and to, by turns.
+// missed books a number of missed ticks.
+func missed(ticks int) []lock.Booking {
+	return []lock.Booking{{Fate: lock.Missed, Ticks: ticks, Entry: "{}"}}
+}
+
+// wantGaps demands that ticks were missed in these times, as an answer tells them: from and to, by turns.
 func wantGaps(w *redisworld.World, text string, want ...time.Time) {
 	w.Helper()
 	got, err := lock.ParseGaps(text)
 	w.Must(err)
 	var all []time.Time
 	for _, g := range got {
-		all = append(all, g.From, g.To)
+		if g.Fate == lock.Missed || g.Fate == lock.Displaced {
+			all = append(all, g.From, g.To)
+		}
 	}
 	if !slices.EqualFunc(all, want, time.Time.Equal) {
 		w.Errorf("the gaps are %v, want %v", all, want)
@@ -28,16 +35,17 @@ func wantGaps(w *redisworld.World, text string, want ...time.Time) {
 }
 
 func TestGapsAreReadAsTheyWereWritten(t *testing.T) {
-	got, err := lock.ParseGaps("10-25 30-1795197400705 ")
-	want := []lock.Interval{{From: time.UnixMilli(10), To: time.UnixMilli(25)}, {From: time.UnixMilli(30), To: time.UnixMilli(1795197400705)}}
-	same := func(a, b lock.Interval) bool { return a.From.Equal(b.From) && a.To.Equal(b.To) }
+	got, err := lock.ParseGaps("10-25 30-1795197400705:paused ")
+	want := []lock.Interval{{time.UnixMilli(10), time.UnixMilli(25), lock.Missed},
+		{time.UnixMilli(30), time.UnixMilli(1795197400705), lock.PausedTick}}
+	same := func(a, b lock.Interval) bool { return a.From.Equal(b.From) && a.To.Equal(b.To) && a.Fate == b.Fate }
 	if err != nil || !slices.EqualFunc(got, want, same) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if got, err := lock.ParseGaps(""); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, text := range []string{"x", "1", "1-", "1-x 2-3", "-"} {
+	for _, text := range []string{"x", "1", "1-", "1-x 2-3", "-", "1-3:"} {
 		if got, err := lock.ParseGaps(text); err == nil {
 			t.Errorf("%q was read as %v", text, got)
 		}
@@ -113,7 +121,8 @@ func TestTicksMissedBeforeAPauseAreInAGap(t *testing.T) {
 		w.Must(err)
 		got := a.Loses(a.Claim(-1000), lock.Fired)
 		all, err := lock.ParseGaps(got.Gaps)
-		if err != nil || len(all) != 1 || !all[0].From.Equal(w.Tick(-5000)) || all[0].To.Sub(before) < -time.Millisecond ||
+		if err != nil || len(all) != 2 || all[1].Fate != lock.PausedTick || !all[1].To.Equal(got.PausedTo.Add(time.Millisecond)) ||
+			!all[1].From.Equal(all[0].To.Add(-time.Millisecond)) || !all[0].From.Equal(w.Tick(-5000)) || all[0].To.Sub(before) < -time.Millisecond ||
 			all[0].To.After(got.PausedTo) {
 			w.Errorf("paused at %s until %s: gaps %v, %v", before, got.PausedTo, all, err)
 		}
@@ -133,7 +142,7 @@ func TestMissedTicksAreCountedOnceOverAllReplicas(t *testing.T) {
 		for i := range 20 {
 			r := w.Replica(fmt.Sprint("replica-", i))
 			all.Go(func() {
-				ours, err := r.Book(w.Context(), job, won.Gaps, 7)
+				ours, err := r.Book(w.Context(), job, won.Gaps, missed(7))
 				if err != nil {
 					w.Error(err)
 				}
@@ -152,7 +161,7 @@ func TestMissedTicksAreCountedOnceOverAllReplicas(t *testing.T) {
 func TestUnansweredCountIsAskedForAgainAndCountsOnce(t *testing.T) {
 	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
 		a, b := w.Replica("a"), w.Replica("b")
-		if _, err := b.Book(w.Context(), "warm", "", 0); err != nil { // Redis knows the script
+		if _, err := b.Book(w.Context(), "warm", "", nil); err != nil { // Redis knows the script
 			w.Fatal(err)
 		}
 		w.Must(w.Admin.HSet(w.Context(), ledger, "gaps", "1-3 5-8 ").Err())
@@ -160,12 +169,12 @@ func TestUnansweredCountIsAskedForAgainAndCountsOnce(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if ours, err := a.Book(w.Context(), job, "1-3 ", 1); !ours || err != nil {
+			if ours, err := a.Book(w.Context(), job, "1-3 ", missed(1)); !ours || err != nil {
 				w.Errorf("%t, %v", ours, err)
 			}
 		}()
 		<-f.Struck()
-		if ours, err := b.Book(w.Context(), job, "5-8 ", 2); err != nil || ours != (w.Field("gaps") == "") {
+		if ours, err := b.Book(w.Context(), job, "5-8 ", missed(2)); err != nil || ours != (w.Field("gaps") == "") {
 			w.Errorf("the other's: %t, %v, %q is left", ours, err, w.Field("gaps"))
 		}
 		<-done
@@ -179,21 +188,20 @@ func TestDroppedTickThatNobodyFiredIsInAGap(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Born()
 		a := w.Replica("a")
-		for i, missed := range []bool{false, true} {
+		for i, fate := range []string{"", lock.Missed, "interrupted"} {
 			l, _ := a.Wins(a.Claim(i + 1))
 			_, err := l.Handover(w.Context(), 0, lock.Ending{})
 			w.Must(err)
 			d := w.Dues()[0]
-			ours, gaps, err := a.Drop(w.Context(), d, missed)
+			ours, gaps, err := a.Drop(w.Context(), d, fate)
 			if !ours || err != nil {
 				w.Fatalf("drop: %t, %v", ours, err)
 			}
-			if missed {
-				wantGaps(w, gaps, w.Tick(i), w.Tick(i+2))
-			} else if gaps != "" {
-				w.Errorf("gaps %q", gaps)
+			all, _ := lock.ParseGaps(gaps)
+			if len(all) != i || i > 0 && (all[i-1].Fate != fate || !all[i-1].From.Equal(w.Tick(i)) || !all[i-1].To.Equal(w.Tick(i+2))) {
+				w.Errorf("the gaps are %+v", all)
 			}
-			ours, again, err := a.Drop(w.Context(), d, missed)
+			ours, again, err := a.Drop(w.Context(), d, fate)
 			if ours || again != gaps || err != nil {
 				w.Errorf("dropped again: %t, %q, %v", ours, again, err)
 			}

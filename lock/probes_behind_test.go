@@ -23,10 +23,10 @@ func (p *prober) probeManyRefused() {
 		}
 		p.isTold(p.claims(Forbid, n), Overlap)
 	}
-	p.demand(p.field("gaps") == "", "overlaps are missed: %s", p.field("gaps"))
+	p.demand(p.missed() == "", "overlaps are missed: %s", p.missed())
 	p.at(nominal(121))
 	p.isTold(p.claims(Forbid, 121), Overlap) // the next one came due when the run may have been dead
-	p.demand(p.field("gaps") == fmt.Sprintf("%d-%d ", nominal(21)-1, nominal(21)+1), "missed: %q", p.field("gaps"))
+	p.demand(p.missed() == fmt.Sprintf("%d-%d ", nominal(21)-1, nominal(21)+1), "missed: %q", p.missed())
 	behind := strings.Fields(p.field("behind"))
 	last := fmt.Sprintf("-%d@%d", nominal(121), nominal(121))
 	p.demand(len(behind) == 100 && behind[99] == last, "%d ticks stand behind a run, and the last is not %s", len(behind), last)
@@ -42,7 +42,7 @@ func (p *prober) probeManyOlder() {
 		p.isTold(p.claims(Forbid, n), Overlap)
 		p.at(nominal(n + 1))
 	}
-	p.demand(p.field("gaps") == "" && p.field("overlap") == rds.Itoa(nominal(2)), "missed: %q, overlap %s", p.field("gaps"), p.field("overlap"))
+	p.demand(p.missed() == "" && p.field("overlap") == rds.Itoa(nominal(2)), "missed: %q, overlap %s", p.missed(), p.field("overlap"))
 	p.do("FLUSHDB")
 	p.older()
 	p.at(nominal(200))
@@ -51,7 +51,7 @@ func (p *prober) probeManyOlder() {
 		p.isTold(p.claims(Forbid, n), Overlap)
 	}
 	want := fmt.Sprintf("%d-%d %d-%d ", nominal(2)-1, nominal(2)+1, nominal(3)-1, nominal(3)+1)
-	p.demand(p.field("gaps") == want && p.field("overlap") == "", "missed: %q, want %q, overlap %s", p.field("gaps"), want, p.field("overlap"))
+	p.demand(p.missed() == want && p.field("overlap") == "", "missed: %q, want %q, overlap %s", p.missed(), want, p.field("overlap"))
 }
 
 // probeListInAPause claims a list of which the first came in a pause, or before.
@@ -82,7 +82,7 @@ func (p *prober) probeListInAPause() {
 			from = 1
 		}
 		want := fmt.Sprintf("%d-%d ", nominal(from), nominal(3))
-		p.demand(p.field("gaps") == want, "the gap is %q, want %q", p.field("gaps"), want)
+		p.demand(p.missed() == want, "the gap is %q, want %q", p.missed(), want)
 	}
 }
 
@@ -104,8 +104,8 @@ func (p *prober) probeListPassedOver() {
 		p.isTold(newest, Overlap)
 		gap, behind := fmt.Sprintf("%d-%d ", nominal(1), nominal(4)), fmt.Sprintf("-%d@%d -%d@%d ", nominal(4), nominal(4)+7, nominal(5),
 			nominal(5)+7)
-		p.demand(p.field("gaps") == gap && p.field("behind") == behind, "of a list, refused were %q, missed %q", p.field("behind"),
-			p.field("gaps"))
+		p.demand(p.missed() == gap && p.field("behind") == behind, "of a list, refused were %q, missed %q", p.field("behind"),
+			p.missed())
 		older := p.claims(policy, 4)
 		older.Older = past(3, 4)
 		if policy == Forbid {
@@ -117,7 +117,7 @@ func (p *prober) probeListPassedOver() {
 			behind = fmt.Sprintf("-%d@%d ", nominal(5), nominal(5)+7)
 			p.demand(p.field("behind") == behind, "%q stands behind the run", p.field("behind"))
 		}
-		p.demand(p.field("gaps") == gap, "missed were %q", p.field("gaps"))
+		p.demand(p.missed() == gap, "missed were %q", p.missed())
 	}
 }
 
@@ -199,14 +199,14 @@ func (p *prober) probeGaps() {
 		claim := p.claims(Forbid, 9)
 		claim.Known, claim.Before = rds.FromMillis(c.known), rds.FromMillis(nominal(8))
 		want := fmt.Sprintf("%d-%d ", c.from, nominal(9))
-		p.demand(p.isTold(claim, Won).Gaps == want && p.field("gaps") == want, "after %s the gap is %q, want %q", what, p.field("gaps"), want)
+		p.demand(p.isTold(claim, Won).Gaps == want && p.field("gaps") == want, "after %s the gap is %q, want %q", what, p.missed(), want)
 	}
 	p.do("FLUSHDB")
 	p.at(nominal(9))
 	p.older()
 	claim := p.claims(Forbid, 9)
 	claim.Known, claim.Before = rds.FromMillis(nominal(8)), rds.FromMillis(nominal(8))
-	p.demand(p.isTold(claim, Won).Gaps == "", "a gap without a tick: %q", p.field("gaps"))
+	p.demand(p.isTold(claim, Won).Gaps == "", "a gap without a tick: %q", p.missed())
 }
 
 // probeHanded tells ticks that wait from those that were fired.
@@ -252,9 +252,9 @@ func (p *prober) probeHanded() {
 	p.settles(run, "handover", run.due().Member(), 0)
 	hears("it was set free", 5, Waits)
 	hears("it was handed on behind the other", 4, Fired)
-	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, p.isDue()[0], 0)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, p.isDue()[0], "")
 	hears("the other was dropped", 5, Waits)
-	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, p.isDue()[0], 0)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, p.isDue()[0], "")
 	hears("it was dropped", 5, Fired)
 
 	run = p.claims(Allow, 6)

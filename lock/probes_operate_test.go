@@ -36,7 +36,8 @@ func (p *prober) probePauses() {
 	p.demand(p.pausing("resume", 0)[2] == int64(1) && p.field("paused") == "", "it was not resumed")
 	p.told("due " + walkJob)
 	gap := fmt.Sprintf("%d-%d ", walkStart, nominal(3)+5)
-	p.demand(p.field("gaps") == gap && p.field("tick") == rds.Itoa(nominal(4)) && p.field("pausedTo") == rds.Itoa(nominal(4)), "resumed: %v",
+	p.demand(p.other() == fmt.Sprintf("%d-%d:paused ", nominal(3)+4, nominal(4)+1), "paused: %q", p.other())
+	p.demand(p.missed() == gap && p.field("tick") == rds.Itoa(nominal(4)) && p.field("pausedTo") == rds.Itoa(nominal(4)), "resumed: %v",
 		p.list("HGETALL", p.ledger()))
 
 	// What was refused is not missed, and what was claimed is not settled anew.
@@ -45,11 +46,11 @@ func (p *prober) probePauses() {
 	p.pausing("pause", 0, 0, "")
 	p.pausing("resume", 0)
 	gap = fmt.Sprintf("%d-%d ", nominal(5), nominal(6))
-	p.demand(p.field("gaps") == gap, "behind a refused tick the gap is %q, want %q", p.field("gaps"), gap)
+	p.demand(p.missed() == gap, "behind a refused tick the gap is %q, want %q", p.missed(), gap)
 	p.do("HSET", p.ledger(), "tick", nominal(9), "pausedTo", nominal(8))
 	p.pausing("pause", 0, 0, "")
 	p.pausing("resume", 0)
-	p.demand(p.field("tick") == rds.Itoa(nominal(9)) && p.field("pausedTo") == rds.Itoa(nominal(8)) && p.field("gaps") == gap, "set back: %v",
+	p.demand(p.field("tick") == rds.Itoa(nominal(9)) && p.field("pausedTo") == rds.Itoa(nominal(8)) && p.missed() == gap, "set back: %v",
 		p.list("HGETALL", p.ledger()))
 }
 
@@ -63,12 +64,13 @@ func (p *prober) probePausesOver() {
 	p.pausing("pause", 0, nominal(7), "two")
 	gaps := fmt.Sprintf("%d-%d ", nominal(1), nominal(2))
 	note := fmt.Sprintf("%d %d two", nominal(7), nominal(5))
-	p.demand(p.field("gaps") == gaps && p.field("tick") == rds.Itoa(nominal(3)-1) && p.field("paused") == note, "paused again: %v",
+	p.demand(p.other() == fmt.Sprintf("%d-%d:paused ", nominal(2)-1, nominal(3)), "paused: %q", p.other())
+	p.demand(p.missed() == gaps && p.field("tick") == rds.Itoa(nominal(3)-1) && p.field("paused") == note, "paused again: %v",
 		p.list("HGETALL", p.ledger()))
 	p.at(nominal(9))
 	p.pausing("resume", 0)
 	gaps += fmt.Sprintf("%d-%d ", nominal(3)-1, nominal(5))
-	p.demand(p.field("tick") == rds.Itoa(nominal(7)-1) && p.field("pausedTo") == rds.Itoa(nominal(7)-1) && p.field("gaps") == gaps,
+	p.demand(p.field("tick") == rds.Itoa(nominal(7)-1) && p.field("pausedTo") == rds.Itoa(nominal(7)-1) && p.missed() == gaps,
 		"resumed late: %v", p.list("HGETALL", p.ledger()))
 	p.pausing("pause", nominal(7)+5, 0, "three") // Redis' clock is ahead
 	p.demand(p.field("paused") == fmt.Sprintf("0 %d three", nominal(7)+5), "paused by the replicas' time: %q", p.field("paused"))
@@ -78,7 +80,7 @@ func (p *prober) probePausesOver() {
 	p.pausing("pause", 0, 0, "four") // it is believed, and then it is not
 	p.pausing("resume", nominal(8)+5)
 	gaps += fmt.Sprintf("%d-%d ", nominal(8), nominal(8)+5)
-	p.demand(p.field("gaps") == gaps, "before a pause that began after its end: %q, want %q", p.field("gaps"), gaps)
+	p.demand(p.missed() == gaps, "before a pause that began after its end: %q, want %q", p.missed(), gaps)
 
 	p.pausing("pause", nominal(8)+6, nominal(10), "five") // by Redis' clock, which is not believed
 	p.at(nominal(11))
@@ -104,19 +106,19 @@ func (p *prober) probeTwoPauses() {
 		p.pausing("pause"+one, 0, nominal(6), "three")
 		p.demand(p.field("paused"+two) == second, "the other pause is %q", p.field("paused"+two))
 		gaps := fmt.Sprintf("%d-%d ", walkStart, nominal(1))
-		p.demand(p.field("gaps") == gaps && p.field("tick") == rds.Itoa(nominal(3)-1), "paused again: %v", p.list("HGETALL", p.ledger()))
+		p.demand(p.missed() == gaps && p.field("tick") == rds.Itoa(nominal(3)-1), "paused again: %v", p.list("HGETALL", p.ledger()))
 		p.at(nominal(5))
 		p.demand(p.pausing("resume"+two, 0)[2] == int64(1) && p.field("paused"+two) == "" && p.field("paused"+one) != "",
 			"resumed: %v", p.list("HGETALL", p.ledger()))
 		p.demand(p.pausing("resume"+two, 0)[2] == int64(0), "resumed twice")
-		p.demand(p.field("gaps") == gaps && p.field("pausedTo") == rds.Itoa(nominal(5)), "one goes on: %v", p.list("HGETALL", p.ledger()))
+		p.demand(p.missed() == gaps && p.field("pausedTo") == rds.Itoa(nominal(5)), "one goes on: %v", p.list("HGETALL", p.ledger()))
 
 		p.at(nominal(8)) // the third has ended, and between it and the fourth the job ran
 		p.pausing("pause"+two, 0, 0, "four")
 		p.at(nominal(9))
 		p.pausing("resume"+two, 0)
 		gaps += fmt.Sprintf("%d-%d ", nominal(6)-1, nominal(8))
-		p.demand(p.field("gaps") == gaps, "between two pauses the gaps are %q, want %q", p.field("gaps"), gaps)
+		p.demand(p.missed() == gaps, "between two pauses the gaps are %q, want %q", p.missed(), gaps)
 	}
 }
 
@@ -151,14 +153,16 @@ func (p *prober) probeClaimsInTwoPauses() {
 		}
 	}
 	late := fmt.Sprintf("%d-%d ", now-1001, now)
-	for _, c := range []struct{ one, two, gaps string }{
-		{note(50, 60), note(now-3000, now-1000), fmt.Sprintf("1-50 59-%d ", now-3000) + late},
-		{note(50, 60), note(55, now-1000), "1-50 " + late}, // one begins in the other
+	for _, c := range []struct{ one, two, gaps, paused string }{
+		{note(50, 60), note(now-3000, now-1000), fmt.Sprintf("1-50 59-%d ", now-3000) + late,
+			fmt.Sprintf("49-60:paused %d-%d:paused ", now-3001, now-1000)},
+		{note(50, 60), note(55, now-1000), "1-50 " + late, fmt.Sprintf("49-60:paused 59-%d:paused ", now-1000)}, // one begins in the other
 	} {
 		for _, both := range [][2]string{{c.one, c.two}, {c.two, c.one}} {
 			got := ask(both[0], both[1], now)
 			p.demand(got.Code == Won && rds.Millis(got.PausedTo) == now-1001, "after both: %s, paused until %s", got.Code, got.PausedTo)
-			p.demand(p.field("gaps") == c.gaps, "the gaps around two pauses are %q, want %q", p.field("gaps"), c.gaps)
+			p.demand(p.missed() == c.gaps, "the gaps around two pauses are %q, want %q", p.missed(), c.gaps)
+			p.demand(p.other() == c.paused, "of the two pauses: %q, want %q", p.other(), c.paused)
 		}
 	}
 }
@@ -237,7 +241,8 @@ func (p *prober) probeManyTriggers() {
 func (p *prober) probeBooking() {
 	p.do("HSET", p.ledger(), "born", 1, "gaps", "10-20 30-40 ", "missed", 3)
 	book := func(id, gaps string, ticks, want int) {
-		got := p.eval(p.scripts.book, []string{p.ledger(), p.keys.Memo(id)}, gaps, ticks)
+		got := p.eval(p.scripts.book, []string{p.ledger(), p.keys.Fates(walkJob), p.keys.Runs, p.keys.Memo(id)}, gaps, ticks, 500, Missed, ticks, "an entry",
+			PausedTick, 1, "another")
 		p.demand(got[0] == "OK" && got[2] == int64(want), "%s counts %q: %v, want %d", id, gaps, got, want)
 	}
 	book("a", "", 7, 0)
@@ -246,20 +251,27 @@ func (p *prober) probeBooking() {
 	book("b", "30-40 ", 4, 1)
 	book("a", "10-20 ", 2, 1)
 	p.demand(p.field("missed") == "9" && p.field("gaps") == "", "counted %s, and %q is left", p.field("missed"), p.field("gaps"))
+	p.demand(p.field("fate:missed") == "6" && p.field("fate:paused") == "2", "the fates are %s missed and %s paused", p.field("fate:missed"), p.field("fate:paused"))
+	p.demand(p.do("XLEN", p.keys.Fates(walkJob)) == int64(4) && p.do("XLEN", p.keys.Runs) == int64(2), "kept %v fates, and %v in the history",
+		p.do("XLEN", p.keys.Fates(walkJob)), p.do("XLEN", p.keys.Runs))
 	p.lasts(p.keys.Memo("a"), 24*time.Hour)
 }
 
 func (p *prober) probeDropping() {
 	p.do("HSET", p.ledger(), "born", 1, "gaps", "1-3 ")
 	gaps := "1-3 "
-	for i, c := range []struct{ missed, there int }{{0, 1}, {1, 1}, {1, 0}} {
+	for i, c := range []struct {
+		fate  string
+		there int
+		gap   string
+	}{{"", 1, ""}, {Missed, 1, "%d-%d "}, {Missed, 0, ""}, {"interrupted", 1, "%d-%d:interrupted "}} {
 		m := fmt.Sprintf("%d j catchup 1 0 0 n", nominal(int64(i)))
 		if c.there == 1 {
 			p.do("ZADD", p.keys.DueJobs, 1, m)
 		}
-		got := p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, m, c.missed)
-		if c.missed == 1 && c.there == 1 {
-			gaps += fmt.Sprintf("%d-%d ", nominal(int64(i))-1, nominal(int64(i))+1)
+		got := p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, m, c.fate)
+		if c.gap != "" {
+			gaps += fmt.Sprintf(c.gap, nominal(int64(i))-1, nominal(int64(i))+1)
 		}
 		p.demand(got[0] == "OK" && got[2] == int64(c.there) && got[3] == gaps && p.field("gaps") == gaps && len(p.isDue()) == 0,
 			"dropped %q: %v, want the gaps %q", m, got, gaps)

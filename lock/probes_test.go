@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,7 +37,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 	}
 	for _, f := range []func(){
 		p.probeLedger, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probePauses,
-		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeNudges,
+		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeEvidenceAndFate, p.probeNudges,
 		p.probeListInAPause, p.probeTwoPauses, p.probeClaimsInTwoPauses, p.probeAsking, p.probeGaps, p.probeBooking,
 		p.probeTwice, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun,
 		p.probeDisplacedOfBefore,
@@ -93,6 +94,19 @@ func (p *prober) isTold(c Claim, want Code) Answer {
 	return a
 }
 
+// missed are the gaps of missed ticks; other are the rest.
+func (p *prober) missed() string { return p.gapsOf(func(fate bool) bool { return !fate }) }
+func (p *prober) other() string  { return p.gapsOf(func(fate bool) bool { return fate }) }
+
+func (p *prober) gapsOf(wanted func(fate bool) bool) (gaps string) {
+	for gap := range strings.FieldsSeq(p.field("gaps")) {
+		if wanted(strings.Contains(gap, ":")) {
+			gaps += gap + " "
+		}
+	}
+	return gaps
+}
+
 // settles ends a run.
 func (p *prober) settles(c Claim, verb, again string, more ...any) []any {
 	keys := p.settleKeys(&fiber{claim: c})
@@ -101,7 +115,7 @@ func (p *prober) settles(c Claim, verb, again string, more ...any) []any {
 		entry = "e"
 	}
 	args := append([]any{verb, c.Run, c.Job, 0, entry, again}, more...)
-	return p.eval(p.scripts.settle, keys, p.withChannel(args)...)
+	return p.eval(p.scripts.settle, keys, p.whole(&fiber{claim: c}, args)...)
 }
 
 func (p *prober) field(name string) string { return p.text("HGET", p.ledger(), name) }
@@ -306,17 +320,18 @@ func (p *prober) probeClaimsInPauses() {
 	ended := rds.Millis(ask(past, now, "").PausedTo)
 	p.demand(ended == now-1001, "a pause whose last instant was %d ended at %d", now-1001, ended)
 	gaps := fmt.Sprintf("1-50 %d-%d ", now-1001, now) // before the pause, and since
-	p.demand(p.field("gaps") == gaps, "the gaps around a pause are %q, want %q", p.field("gaps"), gaps)
+	p.demand(p.missed() == gaps, "the gaps around a pause are %q, want %q", p.missed(), gaps)
+	p.demand(p.other() == fmt.Sprintf("49-%d:paused ", now-1000), "of the pause itself: %q", p.other())
 	ask(rds.Itoa(now-1000)+" "+rds.Itoa(now-500)+" x", now, "") // it began by a clock that was wrong
 	gaps = fmt.Sprintf("1-%d %d-%d ", now-1000, now-1001, now)
-	p.demand(p.field("gaps") == gaps, "the gaps around a pause that began after its end are %q, want %q", p.field("gaps"), gaps)
+	p.demand(p.missed() == gaps, "the gaps around a pause that began after its end are %q, want %q", p.missed(), gaps)
 	p.do("HSET", p.ledger(), "paused", past, "pausedTo", 20, "tick", 0, "gaps", "")
 	p.do("DEL", p.keys.Running)
 	p.do("HDEL", p.ledger(), "runs")
 	c := p.claims(Allow, 1)
 	c.Tick, c.Due = rds.FromMillis(now), rds.FromMillis(now)
 	p.isTold(c, Won)
-	p.demand(p.field("gaps") == "20-50 ", "behind another pause the gap is %q", p.field("gaps"))
+	p.demand(p.missed() == "20-50 ", "behind another pause the gap is %q", p.missed())
 }
 
 // probeTwice has a tick asked for by hand that runs.

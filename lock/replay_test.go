@@ -120,7 +120,7 @@ func (p *replay) does(x model.Step) (answer string, overlapped []int) {
 		parts := p.call(p.scripts.extend, []string{p.lockOf(c), p.ledger(), p.keys.Running}, c.Run, c.Job, c.TTL.Milliseconds())
 		return fmt.Sprint(parts[0]), nil
 	case model.Drops:
-		parts := p.call(p.scripts.drop, []string{p.ledger(), p.keys.Due("j")}, p.members[memberOf(x)], 1)
+		parts := p.call(p.scripts.drop, []string{p.ledger(), p.keys.Due("j")}, p.members[memberOf(x)], Missed)
 		return map[int64]string{0: "GONE", 1: "OK"}[millisOf(parts[2])], nil
 	case model.Expires:
 		key, owner := p.slot(x.Slot), p.sees.Locks[x.Slot]
@@ -245,8 +245,9 @@ func (p *replay) settles(x model.Step) (answer string, overlapped []int) {
 	case model.Reaps:
 		verb, again, entry, leaseEnd = "reap", c.takeover(1), "an entry", p.sees.leases[x.Run]
 	}
-	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.Running, p.keys.Due("j"), p.keys.Runs, p.keys.Memo(c.Run)},
-		verb, c.Run, c.Job, delay, p.keys.Events, entry, again, 0, leaseEnd, p.sees.fields["born"])
+	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.Running, p.keys.Due("j"), p.keys.Runs, p.keys.Memo(c.Run),
+		p.keys.Failures, p.keys.Fates("j")}, verb, c.Run, c.Job, delay, p.keys.Events, entry, again, 0, leaseEnd, p.sees.fields["born"],
+		0, "", 500, verb, 0)
 	told, _ := parts[3].(string)
 	for tick := range strings.FieldsSeq(told) {
 		overlapped = append(overlapped, tickOf(rds.Number(tick)))
@@ -369,9 +370,19 @@ func (p *replay) missed(x model.Step, before map[string]string) (ticks []int) {
 	gaps, err := ParseGaps(added)
 	p.demand(err == nil, "%v", err)
 	for _, g := range gaps {
+		if g.Fate == PausedTick || g.Fate == Overlapped { // the model tells of them otherwise
+			continue
+		}
 		for t := range p.scenario.Ticks + 1 {
 			if at := replayTick(t); at > rds.Millis(g.From) && at < rds.Millis(g.To) {
 				ticks = append(ticks, t)
+			}
+		}
+	}
+	if x.Deed == model.Drops { // what had been counted as interrupted is not counted once more, and that the model does not know
+		for counted := range strings.FieldsSeq(before["counted"]) {
+			if !strings.Contains(p.sees.fields["counted"], counted) {
+				ticks = append(ticks, tickOf(rds.Number(counted)))
 			}
 		}
 	}

@@ -25,6 +25,10 @@ type Ending struct {
 	At     time.Time // when the run ended, by Redis' clock; zero = just now
 	Entry  string    // of the history; opaque here
 	Failed bool      // the entry is kept among the failures too, which successes do not push out
+	// Fate is what becomes of the run's tick if this run is its last. "" = the tick is not one of the job's schedule.
+	Fate string
+	// Again tells that an operator had the tick run once more. It keeps the fate that it had.
+	Again bool
 }
 
 // Finish writes down that the run is over: its entry goes into the history, its lease ends, and what waited behind it
@@ -143,17 +147,21 @@ type settlement struct {
 // settle repeats a settlement until it is answered or ctx ends. Each verb is harmless when it is run twice.
 func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, error) {
 	k := s.redis.Keys
-	keys := []string{k.Lock(c.Job, c.slot()), k.Ledger(c.Job), k.Running, k.Due(c.Job), k.Runs, k.Memo(c.Run), k.Failures}
+	keys := []string{k.Lock(c.Job, c.slot()), k.Ledger(c.Job), k.Running, k.Due(c.Job), k.Runs, k.Memo(c.Run), k.Failures, k.Fates(c.Job)}
 	if _, ok := rds.TimerID(c.Job); ok {
 		keys = append(keys, k.Timer(c.Job))
 	}
-	failed := ""
+	failed, again := "", 0
 	if how.ending.Failed {
 		failed = "failed"
 	}
+	if how.ending.Again {
+		again = 1
+	}
 	for try := 0; ; try++ {
 		parts, err := s.redis.Call(ctx, settleScript, 1, keys, how.verb, c.Run, c.Job, how.delay.Milliseconds(), k.Events, how.ending.Entry,
-			how.again, how.wait.Milliseconds(), how.leaseEnd, rds.Millis(how.born), s.endedAgo(c, how.ending.At).Milliseconds(), failed)
+			how.again, how.wait.Milliseconds(), how.leaseEnd, rds.Millis(how.born), s.endedAgo(c, how.ending.At).Milliseconds(), failed,
+			s.redis.Fates, how.ending.Fate, again)
 		if err == nil {
 			code, _ := parts[0].(string)
 			return Settled(code), nil

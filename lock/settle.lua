@@ -5,27 +5,31 @@
 --   abandon   its replica gave up without a clear answer, and knows that it never started
 --   reap      its replica is gone: a watcher saw the lease unchanged for a whole ttl
 --
--- KEYS  1 lock  2 ledger  3 running  4 due  5 runs  6 memo of the run  7 failures  8 entry of the timer (see timer): given if the
---       run is one's
+-- KEYS  1 lock  2 ledger  3 running  4 due  5 runs  6 memo of the run  7 failures  8 fates of the job  9 entry of the timer (see
+--       timer): given if the run is one's
 -- ARGV  1 verb  2 uuid of the run  3 job  4 how long the lock outlives the run (ms; 0 = delete now)  5 channel of the nudges
 --       6 history entry; '' = none (reap: the watcher saw no record of it)
 --       What follows may be left out:
 --       7 due member that hands the tick on; '' = none (finish: the one a takeover may have added, to be taken back)
 --       8 not before: delay of that member (ms)    9 lease end that the watcher saw (reap)
 --       10 when the ledger was born, as the run's claim saw it (requeue)    11 how long ago the run ended (ms; finish, requeue)
---       12 'failed': the history entry belongs into the failures too
--- returns {OK | LATE | NONE | MOVED, now, newest tick that was set free, ticks that were settled as overlaps}
+--       12 'failed': the history entry belongs into the failures too    13 how many fates are kept
+--       14 fate of the run's tick, should the run be its last; '' = the tick is not of the table
+--       15 '1': an operator has the tick run once more. It keeps its fate; a success ends a row of failures
+-- returns {OK | LATE | NONE | MOVED, now, newest tick that was set free, ticks that were settled as overlaps, how many ticks in a
+--          row had failed before, and with this one: both 0 if the run is not the last of the newest tick}
 --   LATE: it had been reaped; NONE: nothing is known of it; MOVED: the lease was extended meanwhile
 -- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. The
 -- memo of a run that was reaped keeps it, since there may be evidence yet that it never started.
-local lock, ledger, running, due, runs, memo, failures, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local lock, ledger, running, due, runs, memo, failures, fates, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[7] or '', tonumber(ARGV[8]) or 0
 local member, day = uuid .. ' ' .. job, 86400000
+local fate, failed = ARGV[14] or '', ARGV[12] == 'failed'
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind')
-local record, live, behind = h[1], h[2] or '', h[3] or ''
+local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate)
+local record, live, behind, counted = h[1], h[2] or '', h[3] or '', h[4] or ''
 
 local nudge = false                                        -- something became due now
 local function enqueue(m, delay)
@@ -53,9 +57,37 @@ local function recall(kept)
   weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))
 end
 
+-- A tick of the table has one fate, which is counted once: by the step that ends its last run.
+local function keepFate(text)
+  redis.pcall('XADD', fates, 'MAXLEN', '~', ARGV[13], '*', 'run', text)
+end
+local before, after = 0, 0                                 -- ticks in a row that failed
+local function endTick(tick)
+  if fate == '' then return end
+  keepFate(entry)
+  local once = ARGV[15] == '1'
+  if once then                                             -- it keeps the fate that it had
+  elseif string.find(counted, tick .. ' ', 1, true) then   -- before its replica said that it had never started
+    redis.pcall('HSET', ledger, 'counted', (string.gsub(counted, tick .. ' ', '')))
+  else
+    redis.pcall('HSET', ledger, 'fate:' .. fate, (tonumber(h[7]) or 0) + 1)
+  end
+  if tonumber(tick) < (tonumber(h[5]) or 0) then return end -- a newer one tells how the job stands
+  before = tonumber(h[6]) or 0
+  after = before
+  if fate == 'succeeded' then
+    after = 0
+    redis.pcall('HSET', ledger, 'ended', tick, 'lastSuccess', now, 'streak', 0)
+  elseif failed then
+    if not once then after = before + 1 end
+    redis.pcall('HSET', ledger, 'ended', tick, 'lastFailure', now, 'streak', after)
+    if before == 0 then redis.pcall('HSET', ledger, 'failingSince', now) end
+  end
+end
+
 if verb == 'reap' then
   local moved = tonumber(redis.call('ZSCORE', running, member) or -1) ~= tonumber(ARGV[9])
-  if moved or record and entry == '' then return {'MOVED', now, 0, ''} end -- it has a record that the watcher did not see: a failover
+  if moved or record and entry == '' then return {'MOVED', now, 0, '', 0, 0} end -- it has a record that the watcher did not see: a failover
 elseif not record then
   local kept = string.match(redis.call('GET', memo) or '', '^reaped (.*)$')
   local code = kept and 'LATE' or 'NONE'
@@ -63,16 +95,19 @@ elseif not record then
     if again ~= '' and redis.call('ZREM', due, again) == 1 then
       if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end
       forget()
+      endTick(string.match(again, '^%d+'))
     end
   elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
     if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then enqueue(again, wait) end
   elseif code == 'LATE' and again ~= '' then               -- recorded as interrupted, but its replica knows that it never started
     enqueue(again, wait)
     if kept ~= '' then recall(kept) end
+    local tick, kind = string.match(again, '^(%d+) %S+ (%l+)')
+    if kind ~= 'manual' and kind ~= 'backfill' and kind ~= 'timer' then redis.call('HSET', ledger, 'counted', counted .. tick .. ' ') end
   end
   if code == 'LATE' then redis.call('DEL', memo) end
   wake()
-  return {code, now, 0, ''}
+  return {code, now, 0, '', before, after}
 end
 
 -- First, since HDEL is not refused when Redis' memory is full, and after a first write nothing is: a run must be able to end.
@@ -91,6 +126,7 @@ redis.call('ZREM', running, member)
 
 -- The entry, not the lock, is the authority: whoever removes it sees to what came due behind the run.
 local freed, overlapped = 0, ''
+local count, first, last = 0, nil, nil                     -- of the ticks that overlapped
 if behind ~= '' then
   local began, ttl = string.match(record or '', '^%d+ %d+ %d+ (%d+) %S+ (%d+)')
   local ran = verb == 'finish' or verb == 'requeue'
@@ -100,6 +136,7 @@ if behind ~= '' then
   for how, tick, came in string.gmatch(behind, '([-+])(%d+)@(%d+) ') do
     if how == '-' and began and tonumber(began) <= tonumber(came) and tonumber(came) <= lived then -- a true overlap: settled
       overlapped, overlap = overlapped .. tick .. ' ', math.max(overlap, tonumber(tick))
+      count, first, last = count + 1, first or tick, tick
       newest = math.max(newest, tonumber(tick))
     elseif live ~= '' then
       kept = kept .. how .. tick .. '@' .. came .. ' '
@@ -111,13 +148,19 @@ if behind ~= '' then
   end
   if kept == '' then redis.call('HDEL', ledger, 'behind') else redis.call('HSET', ledger, 'behind', kept) end
   redis.call('HSET', ledger, 'tick', newest, 'overlap', overlap)
+  if count > 0 then
+    keepFate(string.format('{"first":%s,"tick":%s,"count":%d,"outcome":"overlapped","behind":"%s","ended":%d}', first, last, count, uuid, now))
+    redis.call('HSET', ledger, 'fate:overlapped', (tonumber(redis.call('HGET', ledger, 'fate:overlapped')) or 0) + count)
+  end
 end
 if freed > 0 then redis.call('HSET', ledger, 'handed', freed) end
-local kept = (verb == 'finish' or again == '') and forget() or ''
+local over = verb == 'finish' or again == ''               -- its tick has ended with this run
+local kept = over and forget() or ''
 if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   local known = redis.call('HMGET', ledger, 'stop', 'tick')
   local token = string.match(record or '', '^%d+ (%d+)')
-  if verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then -- replaced: it is over
+  if verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then
+    over = true                                            -- it was replaced
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
     redis.call('SET', memo, 'reaped ' .. kept, 'PX', day)
   else
@@ -133,8 +176,9 @@ if entry ~= '' then                                        -- history is not wor
   if verb ~= 'handover' or again == '' then                -- a tick that is handed on has not ended
     redis.pcall('HSET', ledger, 'done', entry)
   end
+  if over and record then endTick(string.match(record, '^%d+')) end
   redis.pcall('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', entry)
-  if ARGV[12] == 'failed' then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
+  if failed then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
 end
 wake()
-return {'OK', now, freed, overlapped}
+return {'OK', now, freed, overlapped, before, after}

@@ -392,8 +392,8 @@ func (w *walk) takeGaps(s walkSight) {
 	gaps, err := ParseGaps(s.fields["gaps"])
 	w.demand(err == nil, "%v", err)
 	for _, g := range gaps {
-		if !slices.Contains(w.missed, g) {
-			w.missed = append(w.missed, g)
+		if !slices.Contains(w.gaps, g) {
+			w.gaps = append(w.gaps, g)
 		}
 	}
 }
@@ -415,9 +415,15 @@ func (w *walk) fates(t int64, s walkSight) (fates []string) {
 	if w.overlapped[t] {
 		fates = append(fates, "overlapped")
 	}
-	for _, g := range w.missed {
-		if t > rds.Millis(g.From) && t < rds.Millis(g.To) {
-			fates = append(fates, fmt.Sprintf("missed %d-%d", rds.Millis(g.From), rds.Millis(g.To)))
+	for _, g := range w.gaps {
+		switch {
+		case t <= rds.Millis(g.From) || t >= rds.Millis(g.To):
+		case g.Fate == Overlapped:
+			w.demand(w.overlapped[t], "%s is an overlap in a gap, and no answer told of one", w.name(t))
+		case g.Fate == "interrupted":
+			w.demand(w.begun[t] || len(w.started[t]) > 0, "%s is interrupted in a gap, and never began", w.name(t))
+		default:
+			fates = append(fates, fmt.Sprintf("%s %d-%d", g.Fate, rds.Millis(g.From), rds.Millis(g.To)))
 		}
 	}
 	places := len(s.dueOf(t))
@@ -470,16 +476,23 @@ func (w *walk) checkRest() {
 // countAll has the rest counted, and demands that each missed tick was, once, and somebody was told so.
 func (w *walk) countAll(s walkSight) {
 	if gaps := s.fields["gaps"]; gaps != "" {
-		w.book(&booking{id: "last", gaps: gaps, ticks: w.ticksIn(gaps)})
+		w.book(&booking{id: "last", args: w.bookingOf(gaps)})
 	}
 	all := 0
 	for n := int64(1); n <= w.ticks; n++ {
-		for _, g := range w.missed {
-			if nominal(n) > rds.Millis(g.From) && nominal(n) < rds.Millis(g.To) {
+		for _, g := range w.gaps {
+			if (g.Fate == Missed || g.Fate == Displaced) && nominal(n) > rds.Millis(g.From) && nominal(n) < rds.Millis(g.To) {
 				all++
 			}
 		}
 	}
 	w.demand(w.number("HGET", w.ledger(), "missed") == int64(all), "%d ticks were missed, and %s counted", all,
 		strconv.Quote(w.text("HGET", w.ledger(), "missed")))
+	fates := int64(0)
+	for name, n := range w.look(nil).fields {
+		if strings.HasPrefix(name, "fate:") {
+			fates += rds.Number(n)
+		}
+	}
+	w.demand(fates == w.ticks, "%d ticks have %d fates: %v", w.ticks, fates, w.look(nil).fields)
 }

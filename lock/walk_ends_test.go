@@ -52,25 +52,34 @@ func (w *walk) settlement(x *fiber) []any {
 }
 
 func (w *walk) settleKeys(x *fiber) []string {
-	return []string{w.lockOf(&x.claim), w.ledger(), w.keys.Running, w.keys.DueJobs, w.keys.Runs, w.keys.Memo(x.claim.Run), w.keys.Failures}
+	return []string{w.lockOf(&x.claim), w.ledger(), w.keys.Running, w.keys.DueJobs, w.keys.Runs, w.keys.Memo(x.claim.Run), w.keys.Failures,
+		w.keys.Fates(walkJob)}
 }
 
-// withChannel are the arguments of a settlement with the channel of the nudges among them.
-func (w *walk) withChannel(args []any) []any {
-	return slices.Insert(slices.Clone(args), 4, any(w.keys.Events))
+// whole are the arguments of a settlement with the channel of the nudges among them, and the fate of a tick of the table.
+func (w *walk) whole(x *fiber, args []any) []any {
+	args = slices.Insert(slices.Clone(args), 4, any(w.keys.Events))
+	for _, v := range []any{"", "", 0, 0, 0, 0, ""}[len(args)-5:] {
+		args = append(args, v)
+	}
+	fate := map[any]string{"finish": "succeeded", "requeue": "shutdown", "handover": "not_started", "reap": "interrupted"}[args[0]]
+	if !w.ofTable(x.tick()) || x.claim.Kind == "manual" || x.claim.Kind == "backfill" {
+		fate = ""
+	}
+	return append(args, 500, fate, 0)
 }
 
 // settle sends a settlement for the first time, or a copy of it, and compares what becomes of it with what is to.
 func (w *walk) settle(x *fiber, args []any) []any {
 	before := w.look(x)
 	want := w.settled(x, args, before)
-	parts := w.run(x, w.scripts.settle, w.settleKeys(x), w.withChannel(args)...)
+	parts := w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, args)...)
 	after := w.look(x)
 	w.note("%d %s of %s: %s: %v", w.clock-walkStart, x, w.name(x.tick()), args[0], parts)
 	w.compare(x, args, parts, want, before, after)
 	w.check(after)
 	if w.rng.IntN(3) == 0 { // the reply is lost, and the next copy is answered
-		code := w.run(x, w.scripts.settle, w.settleKeys(x), w.withChannel(args)...)[0]
+		code := w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, args)...)[0]
 		now := w.look(x)
 		w.demand(now.text == after.text, "%s of %s, sent again, was told %v and changed\n%s\nto\n%s", args[0], x, code, after.text, now.text)
 	}
@@ -84,10 +93,10 @@ func (w *walk) reap(x *fiber, score string) {
 
 // reapHastily is the reap of a watcher whose last look is older than the lease, and of one that saw the lease and no record.
 func (w *walk) reapHastily(x *fiber) {
-	parts := w.run(x, w.scripts.settle, w.settleKeys(x), w.withChannel([]any{"reap", x.claim.Run, walkJob, 0, "e", "", 0, 12345, 0})...)
+	parts := w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, []any{"reap", x.claim.Run, walkJob, 0, "e", "", 0, 12345, 0})...)
 	w.demand(parts[0] == "MOVED", "%s was reaped for a lease that had moved: %v", x, parts)
 	if score := w.text("ZSCORE", w.keys.Running, x.claim.Run+" "+walkJob); score != "" {
-		parts = w.run(x, w.scripts.settle, w.settleKeys(x), w.withChannel([]any{"reap", x.claim.Run, walkJob, 0, "", "", 0, score, 0})...)
+		parts = w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, []any{"reap", x.claim.Run, walkJob, 0, "", "", 0, score, 0})...)
 		w.demand(parts[0] == "MOVED", "%s was reaped without its record: %v", x, parts)
 	}
 }

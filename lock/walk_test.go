@@ -103,9 +103,9 @@ type stray struct {
 
 // booking is one request to count missed ticks.
 type booking struct {
-	id, gaps string
-	ticks    int
-	counted  bool // it has counted them
+	id      string
+	args    []any // the gaps first, then how many missed ticks lie in them
+	counted bool  // it has counted them
 }
 
 type set map[int64]bool
@@ -139,7 +139,7 @@ type walk struct {
 	overlapped  set
 	touched     set        // ticks that were claimed or refused
 	pauses      [][2]int64 // first and last instant
-	missed      []Interval // all that were ever in the ledger
+	gaps        []Interval // all that were ever in the ledger
 	evidence    map[string]bool
 	newestToken int64
 }
@@ -299,23 +299,32 @@ func (w *walk) hears(x *fiber, a Answer) {
 	}
 	if a.Gaps != "" && len(w.bookings) < 40 {
 		w.counter++
-		w.bookings = append(w.bookings, &booking{id: fmt.Sprintf("b%04d", w.counter), gaps: a.Gaps, ticks: w.ticksIn(a.Gaps)})
+		w.bookings = append(w.bookings, &booking{id: fmt.Sprintf("b%04d", w.counter), args: w.bookingOf(a.Gaps)})
 	}
 }
 
-// ticksIn counts the ticks of the schedule that lie in gaps.
-func (w *walk) ticksIn(gaps string) int {
+// bookingOf are the arguments by which the ticks in gaps are counted.
+func (w *walk) bookingOf(gaps string) []any {
 	all, err := ParseGaps(gaps)
 	w.demand(err == nil, "%v", err)
-	n := 0
-	for t := int64(1); t <= w.ticks; t++ {
-		for _, g := range all {
+	args := []any{gaps, 0, 500}
+	missed := 0
+	for _, g := range all {
+		n := 0
+		for t := int64(1); t <= w.ticks; t++ {
 			if nominal(t) > rds.Millis(g.From) && nominal(t) < rds.Millis(g.To) {
 				n++
 			}
 		}
+		if n > 0 {
+			args = append(args, g.Fate, n, "an entry")
+		}
+		if g.Fate == Missed || g.Fate == Displaced {
+			missed += n
+		}
 	}
-	return n
+	args[1] = missed
+	return args
 }
 
 // takeWin takes down what a win says.
@@ -338,38 +347,47 @@ func (w *walk) takeWin(x *fiber, a Answer) {
 func (w *walk) book(b *booking) {
 	counted := w.number("HGET", w.ledger(), "missed")
 	gaps := w.text("HGET", w.ledger(), "gaps")
-	ours, _ := w.eval(w.scripts.book, []string{w.ledger(), w.keys.Memo(b.id)}, b.gaps, b.ticks)[2].(int64)
-	w.note("%s counts %d in %q: %d", b.id, b.ticks, b.gaps, ours)
+	ours, _ := w.eval(w.scripts.book, []string{w.ledger(), w.keys.Fates(walkJob), w.keys.Runs, w.keys.Memo(b.id)}, b.args...)[2].(int64)
+	read, _ := b.args[0].(string)
+	w.note("%s counts %v: %d", b.id, b.args, ours)
 	more := w.number("HGET", w.ledger(), "missed") - counted
-	fits := !b.counted && strings.HasPrefix(gaps, b.gaps)
+	fits := !b.counted && strings.HasPrefix(gaps, read)
 	w.demand((ours == 1) == (b.counted || fits), "%s was told %d of the gaps %q", b.id, ours, gaps)
 	if !fits {
 		w.demand(more == 0, "%s has counted %d ticks more", b.id, more)
 		return
 	}
 	b.counted = true
-	w.demand(more == int64(b.ticks) && w.text("HGET", w.ledger(), "gaps") == gaps[len(b.gaps):],
+	w.demand(fmt.Sprint(more) == fmt.Sprint(b.args[1]) && w.text("HGET", w.ledger(), "gaps") == gaps[len(read):],
 		"%s has counted %d of %d, and leaves %q of %q", b.id, more,
-		b.ticks, w.text("HGET", w.ledger(), "gaps"), gaps)
+		b.args[1], w.text("HGET", w.ledger(), "gaps"), gaps)
 }
 
 // dropDue drops a member whose tick is not worth a run any more.
 func (w *walk) dropDue(m string) {
 	d, err := ParseDue(m)
 	w.demand(err == nil, "%v", err)
-	t, missed := rds.Millis(d.Tick), 0
-	if len(w.started[t]) == 0 && !w.begun[t] {
-		missed = 1
+	t, fate := rds.Millis(d.Tick), Missed
+	switch {
+	case !w.ofTable(t):
+		fate = ""
+	case len(w.started[t]) > 0 || w.begun[t]:
+		fate = "interrupted"
 	}
-	gaps := w.text("HGET", w.ledger(), "gaps")
-	parts := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.DueJobs}, m, missed)
+	gaps, counted := w.text("HGET", w.ledger(), "gaps"), w.text("HGET", w.ledger(), "counted")
+	parts := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.DueJobs}, m, fate)
 	w.note("%d %q is dropped: %v", w.clock-walkStart, m, parts)
-	if missed == 1 {
+	switch {
+	case strings.Contains(counted, rds.Itoa(t)+" "): // it had a fate before it became due again
+		w.begun[t] = true
+	case fate == Missed:
 		gaps += fmt.Sprintf("%d-%d ", t-1, t+1)
+	case fate != "":
+		gaps += fmt.Sprintf("%d-%d:%s ", t-1, t+1, fate)
 	}
 	w.demand(parts[2] == int64(1) && parts[3] == gaps && w.text("ZSCORE", w.keys.DueJobs, m) == "", "dropped %q: %v, want the gaps %q", m, parts,
 		gaps)
-	again := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.DueJobs}, m, missed)
+	again := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.DueJobs}, m, fate)
 	w.demand(again[2] == int64(0) && again[3] == gaps, "dropped again: %v", again)
 	w.finished[t] = true
 	w.check(w.look(nil))

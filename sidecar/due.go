@@ -120,11 +120,15 @@ func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 		return false
 	}
 	t.deferred.once(w.member, func() {
-		ours, gaps, err := t.locks.Drop(ctx, w.of, w.kind != kindTakeover) // which was fired
+		fate := lock.Missed
+		if w.kind == kindTakeover { // it was fired
+			fate = string(wasInterrupted)
+		}
+		ours, gaps, err := t.locks.Drop(ctx, w.of, fate)
 		if ours && err == nil {
 			t.firer.record.skipped(w, skip{reason: r})
 		}
-		t.firer.record.countMissed(w.spec, gaps)
+		t.firer.record.book(w.spec, gaps)
 	})
 	return true
 }
@@ -132,7 +136,7 @@ func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 // discard removes a tick from the due set that no replica will ever fire.
 func (t *dueTicks) discard(ctx context.Context, d lock.Due, why string) {
 	t.deferred.once(d.Member(), func() {
-		if ours, _, err := t.locks.Drop(ctx, d, false); ours && err == nil {
+		if ours, _, err := t.locks.Drop(ctx, d, ""); ours && err == nil {
 			t.log.Warn("a due tick is dropped", "job", d.Job, "tick", stamp(d.Tick), "kind", d.Kind, "why", why)
 		}
 	})

@@ -139,9 +139,9 @@ func (r *recorder) interrupted(name, run string, rec lock.Record, detail string)
 		"replica", rec.Replica, "err", detail)
 }
 
-// countMissed counts the missed ticks in an answer of Redis. The first replica counts them, once for all. It does so
-// in a goroutine, so that the wake goes on.
-func (r *recorder) countMissed(sp *spec, gaps string) {
+// book counts ticks that no replica fired, which an answer of Redis told of. The first replica counts them, once for
+// all. It does so in a goroutine, so that the wake goes on.
+func (r *recorder) book(sp *spec, gaps string) {
 	if gaps == "" {
 		return
 	}
@@ -151,21 +151,29 @@ func (r *recorder) countMissed(sp *spec, gaps string) {
 			r.log.Error("missed ticks cannot be counted", "job", sp.Name, "err", err)
 			return
 		}
-		n := 0
+		var bookings []lock.Booking
+		missed := 0
 		var newest time.Time
 		for _, g := range all {
-			n += sp.series.count(g.From, g.To)
-			newest = newestOf(newest, g.To)
+			e := service.Entry{Job: sp.Name, Replica: r.replica, Outcome: g.Fate, Ended: r.clock.onRedis(r.clock.Now())}
+			if e.Count, e.First, e.Tick = sp.series.within(g.From, g.To); e.Count == 0 {
+				continue
+			}
+			if g.Fate == lock.Missed || g.Fate == lock.Displaced {
+				missed += e.Count
+				newest = newestOf(newest, g.To)
+			}
+			bookings = append(bookings, e.Booking())
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), sp.Lock.TTL)
 		defer cancel()
 		defer context.AfterFunc(r.working, cancel)()
-		switch ours, err := r.locks.Book(ctx, sp.Name, gaps, n); {
+		switch ours, err := r.locks.Book(ctx, sp.Name, gaps, bookings); {
 		case err != nil: // the next claim is told of them
 			r.log.Debug("missed ticks are not counted yet", "job", sp.Name, "err", err)
-		case ours && n > 0:
-			r.metrics.job(sp.label).missed.Add(uint64(n))
-			r.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", n, "before", stamp(newest))
+		case ours && missed > 0:
+			r.metrics.job(sp.label).missed.Add(uint64(missed))
+			r.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", missed, "before", stamp(newest))
 		}
 	})
 }

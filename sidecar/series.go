@@ -54,13 +54,15 @@ const maxOlder = 100
 // maxCount bounds the counting of missed ticks: a day of a job every second.
 const maxCount = 86_400
 
-// count is the number of ticks in (from, to), at most maxCount.
-func (s *series) count(from, to time.Time) int {
-	n := 0
+// within tells how many ticks lie in (from, to), at most maxCount, the first of them, and the last.
+func (s *series) within(from, to time.Time) (n int, first, last time.Time) {
 	for tick := s.schedule.Next(from); !tick.IsZero() && tick.Before(to) && n < maxCount; tick = s.schedule.Next(tick) {
-		n++
+		if n == 0 {
+			first = tick
+		}
+		n, last = n+1, tick
 	}
-	return n
+	return n, first, last
 }
 
 // between are the newest ticks in (from, to), in order, at most `most`.

@@ -135,7 +135,7 @@ func (t *timers) explainUnread(ctx context.Context, d lock.Due, err error) {
 	var problems config.Problems
 	switch {
 	case errors.Is(err, service.ErrNoTimer):
-		if ours, _, err := t.store.Locks.Drop(ctx, d, false); ours && err == nil {
+		if ours, _, err := t.store.Locks.Drop(ctx, d, ""); ours && err == nil {
 			t.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
 		}
 	case errors.As(err, &problems), errors.Is(err, service.ErrBadTimer): // another version may be able to read it

@@ -209,7 +209,7 @@ func look(ctx context.Context, s *service.Store) error {
 }
 
 func drop(ctx context.Context, s *service.Store) error {
-	_, _, err := s.Locks.Drop(ctx, lock.Due{Tick: time.UnixMilli(1), Job: redisworld.Job, Kind: "manual", Nonce: "n"}, false)
+	_, _, err := s.Locks.Drop(ctx, lock.Due{Tick: time.UnixMilli(1), Job: redisworld.Job, Kind: "manual", Nonce: "n"}, "")
 	return err
 }
 

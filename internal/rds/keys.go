@@ -26,6 +26,9 @@ func TimerJob(id string) string { return timerPrefix + id }
 // TimerID is the id of the timer that the job belongs to; false if the job is not a timer's.
 func TimerID(job string) (string, bool) { return strings.CutPrefix(job, timerPrefix) }
 
+// Fates is the key of the stream that keeps what became of the job's newest ticks.
+func (k Keys) Fates(job string) string { return k.Prefix + "fates:" + job }
+
 // Lock is the key of a job's lock or, under Allow, of the lock of one of its ticks, which slot names.
 func (k Keys) Lock(job, slot string) string { return k.Prefix + "lock:" + job + slot }
 

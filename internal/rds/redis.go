@@ -17,11 +17,17 @@ type Options struct {
 	WaitReplicas int
 	// Boottime is the clock of trust windows (default Boottime). Simulations bring their own.
 	Boottime func() time.Duration
+	// Fates is about how many fates of each job's ticks Redis keeps (default DefaultFates).
+	Fates int
 }
+
+// DefaultFates is the default of Options.Fates.
+const DefaultFates = 500
 
 // Redis is the Redis of one service. It is safe for concurrent use.
 type Redis struct {
 	Keys    Keys
+	Fates   int // about how many are kept of each job
 	batches batcher
 	clock   redisClock
 	boot    func() time.Duration
@@ -45,7 +51,10 @@ func Open(client redis.UniversalClient, service string, o Options) (*Redis, erro
 	if o.Boottime == nil {
 		o.Boottime = Boottime
 	}
-	r := &Redis{Keys: NewKeys(service), boot: o.Boottime}
+	if o.Fates == 0 {
+		o.Fates = DefaultFates
+	}
+	r := &Redis{Keys: NewKeys(service), Fates: o.Fates, boot: o.Boottime}
 	r.batches = batcher{client: client, key: r.Keys.Running, timeout: o.Timeout, replicas: o.WaitReplicas}
 	r.ending, r.end = context.WithCancel(context.Background())
 	return r, nil

@@ -47,7 +47,7 @@ func (s *Store) history(ctx context.Context, job string, limit int, streams ...s
 			break
 		}
 		if (job == "" || e.Job == job) && !seen[e.Run] {
-			seen[e.Run] = true // a run is settled once; a failed one is in both streams
+			seen[e.Run] = e.Count == 0 // a run is settled once; a failed one is in both streams
 			found = append(found, *e)
 		}
 	}

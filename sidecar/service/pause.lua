@@ -40,6 +40,8 @@ local function finish(over)
   for _, pause in ipairs(pauses) do
     local to = math.min(pause[1], over)                    -- Redis' clock may have been wrong when it began
     if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end
+    local first, last = math.max(from, to - 1), math.min(pause[2], over)
+    if last - first > 0 then gaps = gaps .. string.format('%d-%d:paused ', first, last + 1) end
     from = math.max(from, pause[2])
   end
   redis.call('HSET', ledger, 'tick', string.format('%d', math.max(tick, over)), 'pausedTo', string.format('%d', math.max(pausedTo, over)), 'gaps', gaps)

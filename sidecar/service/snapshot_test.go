@@ -33,7 +33,7 @@ func TestDueMembersAreSeenWhenTheirTimeHasComeAndDroppedOnce(t *testing.T) {
 			w.Fatalf("due: %+v, next %s, %v", ds, seen.Next, err)
 		}
 		for _, want := range []bool{true, false} {
-			if got, _, err := b.Drop(w.Context(), ds[0], false); err != nil || got != want {
+			if got, _, err := b.Drop(w.Context(), ds[0], ""); err != nil || got != want {
 				w.Errorf("drop: %v, %v; want %v", got, err, want)
 			}
 		}

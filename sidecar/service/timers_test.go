@@ -268,7 +268,7 @@ func TestWhatIsLeftOfALostTimerIsDroppedAlone(t *testing.T) {
 		w.Must(w.Admin.Del(w.Context(), timerKey+"x", dueTimers).Err())
 		a.Sets("x", w.Now().Add(time.Hour), "anew", true)
 		w.Must(w.Admin.ZAdd(w.Context(), dueTimers, redis.Z{Score: 1, Member: d.Member()}).Err())
-		if ok, _, err := a.Drop(w.Context(), a.Sees(), false); !ok || err != nil {
+		if ok, _, err := a.Drop(w.Context(), a.Sees(), ""); !ok || err != nil {
 			w.Fatalf("drop: %t, %v", ok, err)
 		}
 		if ds := w.Dues(); len(ds) != 1 || a.Source("x") != "anew" {

@@ -37,17 +37,18 @@ func (w *world) checkFates() {
 		if end == nil {
 			continue // no ledger is left
 		}
+		k := w.keptOf(name)
 		for _, l := range w.lives(name) {
 			if l.Guarantee == config.EveryReplica || l.Suspend || w.away(-1, l.from, l.to) { // Redis never heard of that schedule
 				continue
 			}
-			w.addUp(&l, all, end)
+			w.addUp(&l, all, end, k)
 		}
 	}
 }
 
 // addUp looks at each tick of a life, from the newest to the oldest.
-func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending) {
+func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending, k *kept) {
 	var ticks []time.Time
 	for tick := l.Schedule.Next(w.began); ; tick = l.Schedule.Next(tick) {
 		at, ok := w.dueAt(tick.Add(l.Jitter))
@@ -65,6 +66,7 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending) {
 		switch {
 		case len(said) == 1:
 			w.met["fate: "+said[0].what]++
+			w.judgeKept(l, tick, said[0], k, end)
 			atEnd = false
 		case w.excusedFate(l.Name, tick, said):
 			w.met["fates that a failover forgot"]++

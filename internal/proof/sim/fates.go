@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 )
 
 // fates are what became of ticks, as all that says so tells it. The adder (checkFates) sees to it that each tick of a
@@ -102,8 +103,14 @@ func (c *claims) booked(q *call) {
 	c.bookings[q.request()] = c.world.now()
 	n := 0
 	for _, gap := range strings.Fields(q.args[argGaps]) {
-		from, to, _ := strings.Cut(gap, "-")
-		n += c.fates.gap(q, millis(from), millis(to))
+		from, to, fate := gapText(gap)
+		switch fate {
+		case paused, lock.Displaced, missed:
+			in := c.fates.gap(q, fate, time.UnixMilli(from), time.UnixMilli(to))
+			if fate != paused {
+				n += in
+			}
+		}
 	}
 	if said, _ := strconv.Atoi(q.args[argBooked]); n != said && !c.changed(q.job()) {
 		c.world.violated("fates", q.job(), "%d ticks lie in the gaps %s, and %d are booked", n, q.args[argGaps], said)
@@ -119,14 +126,17 @@ func (c *claims) changed(job string) bool {
 	})
 }
 
-// gap says of the ticks within a gap that they are missed.
-func (f *fates) gap(q *call, from, to time.Time) (n int) {
+// gap says what became of the ticks within a gap.
+func (f *fates) gap(q *call, fate string, from, to time.Time) (n int) {
 	j := row(q.replica.sidecar.Table(), q.job())
 	if j == nil {
 		return 0
 	}
 	for tick := j.Schedule.Next(from); !tick.IsZero() && tick.Before(to); tick = j.Schedule.Next(tick) {
-		f.say(q.job(), missed, tick, "booked by "+q.replica.process)
+		if fate == lock.Displaced {
+			fate = missed
+		}
+		f.say(q.job(), fate, tick, "booked by "+q.replica.process)
 		n++
 	}
 	return n

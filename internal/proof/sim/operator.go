@@ -40,7 +40,7 @@ func newOperator(w *world) (*operator, error) {
 }
 
 func (o *operator) store() (*service.Store, error) {
-	return service.New(o.client, serviceName, lock.Options{WaitReplicas: o.world.plan.Confirms, Boottime: o.world.now})
+	return service.New(o.client, serviceName, lock.Options{Fates: keepAll, WaitReplicas: o.world.plan.Confirms, Boottime: o.world.now})
 }
 
 // do runs one request until it is answered, for at most some seconds.

@@ -122,13 +122,25 @@ func leftover(field string) bool {
 // leftoverTimer tells whether the entry of a timer is more than a mark.
 func leftoverTimer(entry string) bool { return strings.IndexAny(entry, "0123456789") == 0 }
 
+// gapText reads one gap of a ledger: from and to, both exclusive, and the fate of the ticks in it.
+func gapText(gap string) (from, to int64, fate string) {
+	bounds, fate, given := strings.Cut(gap, ":")
+	if !given {
+		fate = missed
+	}
+	first, last, _ := strings.Cut(bounds, "-")
+	a, b := numbers(first), numbers(last)
+	if len(a) != 1 || len(b) != 1 {
+		return 0, 0, fate
+	}
+	return a[0], b[0], fate
+}
+
 // unbooked are the gaps of a ledger that nobody has counted yet: from and to, both exclusive.
 func (s *store) unbooked(job string) (gaps [][2]int64) {
 	for _, gap := range strings.Fields(s.mini.HGet(prefix+"job:"+job, "gaps")) {
-		from, to, _ := strings.Cut(gap, "-")
-		if a, b := numbers(from), numbers(to); len(a) == 1 && len(b) == 1 {
-			gaps = append(gaps, [2]int64{a[0], b[0]})
-		}
+		from, to, _ := gapText(gap)
+		gaps = append(gaps, [2]int64{from, to})
 	}
 	return gaps
 }

@@ -62,7 +62,7 @@ func (w *world) start(place int) error {
 		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}), ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
 	r.key, r.version = text(r.process), v
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
-	store, err := service.New(r.client, serviceName, lock.Options{WaitReplicas: w.plan.Confirms,
+	store, err := service.New(r.client, serviceName, lock.Options{Fates: keepAll, WaitReplicas: w.plan.Confirms,
 		Boottime: func() time.Duration { return r.stall.now(w.now()) }})
 	if err != nil {
 		return err

@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// kept are the fates of a job's ticks as Redis keeps them for those who ask later.
+type kept struct {
+	runs      map[int64][]string // outcomes by tick, in the order in which they were written
+	intervals []interval
+	counted   int64 // by the ledger, over all fates
+}
+
+// interval is an entry for ticks without a run.
+type interval struct {
+	first, last int64
+	count       int64
+	fate        string
+}
+
+// keptOf reads what Redis keeps of a job.
+func (w *world) keptOf(job string) *kept {
+	k := &kept{runs: map[int64][]string{}}
+	fields, _ := w.redis.mini.HKeys(prefix + "job:" + job)
+	for _, f := range fields {
+		if strings.HasPrefix(f, "fate:") {
+			k.counted += numbers(w.redis.mini.HGet(prefix+"job:"+job, f))[0]
+		}
+	}
+	stream, _ := w.redis.mini.Stream(prefix + "fates:" + job)
+	for _, e := range stream {
+		var f struct {
+			Tick, First, Count int64
+			Outcome, Kind      string
+		}
+		if err := json.Unmarshal([]byte(e.Values[1]), &f); err != nil {
+			w.violated("fates", job, "the fates have %q: %v", e.Values, err)
+		}
+		switch {
+		case f.Count > 0:
+			k.intervals = append(k.intervals, interval{f.First, f.Tick, f.Count, f.Outcome})
+		case f.Kind != "backfill":
+			k.runs[f.Tick] = append(k.runs[f.Tick], f.Outcome)
+		}
+	}
+	return k
+}
+
+// of is the fate of a tick: that of its last run or, if it had none, that of the shortest interval in which it lies.
+func (k *kept) of(tick int64) (fate string, run bool) {
+	if outcomes := k.runs[tick]; len(outcomes) > 0 {
+		return outcomes[len(outcomes)-1], true
+	}
+	shortest := interval{}
+	for _, i := range k.intervals {
+		if i.first <= tick && tick <= i.last && (shortest.fate == "" || i.last-i.first < shortest.last-shortest.first) {
+			shortest = i
+		}
+	}
+	return shortest.fate, false
+}
+
+// keepAll is how many fates Redis keeps of a job: all, so that each can be judged.
+const keepAll = 100_000
+
+// isSum tells whether the counters of the ledger are the number of ticks that have a fate.
+func (k *kept) isSum() (sum int64, ok bool) {
+	sum = int64(len(k.runs))
+	for _, i := range k.intervals {
+		sum += i.count
+	}
+	return sum, sum == k.counted
+}
+
+// judgeKept compares the fate of a tick that the trace tells with the one that Redis keeps.
+func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *ending) {
+	if w.forgets() || end.open[tick.UnixMilli()] || slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= said.at }) {
+		return // a failover may have forgotten it; it waits to be run again; Redis has lost what it had kept
+	}
+	got, run := k.of(tick.UnixMilli())
+	ok := false
+	switch said.what {
+	case fired:
+		ok = run || got == "interrupted"
+	case notStarted:
+		ok = run && (got == "not_started" || got == "interrupted") || got == "interrupted"
+	case missed:
+		ok = !run && (got == lock.Missed || got == lock.Displaced)
+	default:
+		ok = !run && got == said.what
+	}
+	w.met["fates that are kept"]++
+	if !ok {
+		w.violatedAt(said.at, "fates", l.Name, "tick %s: %s, and Redis keeps the fate %q", stamp(tick), list([]fate{said}), got)
+	}
+}
+
+// forgets tells whether a failover could forget what a replica was told.
+func (w *world) forgets() bool { return len(w.redis.claims.oblivions) > 0 && w.plan.Confirms == 0 }
+
+// checkKept demands that the fates of a job add up: each tick was counted once.
+func (w *world) checkKept() {
+	if w.plan.Local || w.forgets() {
+		return
+	}
+	for _, name := range w.plan.names() {
+		if sum, ok := w.keptOf(name).isSum(); !ok {
+			w.violated("fates", name, "%d ticks have a fate, and %d were counted", sum, w.keptOf(name).counted)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package lock
+
+import (
+	"fmt"
+
+	"github.com/solotick/solotick/internal/rds"
+)
+
+// probeFates ends runs in all ways, and asks what is kept of their ticks.
+func (p *prober) probeFates() {
+	p.older()
+	kept := func() int64 { n, _ := p.do("XLEN", p.keys.Fates(walkJob)).(int64); return n }
+	stands := func(what string, streak, ended int64, answer []any, before, after int64) {
+		p.demand(p.field("streak") == rds.Itoa(streak) && p.field("ended") == rds.Itoa(nominal(ended)), "%s: %s in a row have failed, up to %s",
+			what, p.field("streak"), p.field("ended"))
+		p.demand(millisOf(answer[4]) == before && millisOf(answer[5]) == after, "%s: %v, want %d before and %d now", what, answer, before, after)
+	}
+	end := func(n int64, how string, again int) []any {
+		p.at(nominal(n))
+		c := p.claims(Forbid, n)
+		p.isTold(c, Won)
+		return p.endsAs(c, how, again)
+	}
+	stands("a success", 0, 1, end(1, "succeeded", 0), 0, 0)
+	stands("a failure", 1, 2, end(2, "failed", 0), 0, 1)
+	since := p.field("failingSince")
+	stands("another one", 2, 3, end(3, "failed", 0), 1, 2)
+	p.demand(since == rds.Itoa(nominal(2)) && p.field("failingSince") == since && p.field("lastFailure") == rds.Itoa(nominal(3)) &&
+		p.field("lastSuccess") == rds.Itoa(nominal(1)), "failing since %s, last %s, succeeded at %s", p.field("failingSince"), p.field("lastFailure"),
+		p.field("lastSuccess"))
+	stands("one that the app has declined", 2, 3, end(4, "declined", 0), 2, 2)
+	p.demand(p.field("fate:succeeded") == "1" && p.field("fate:failed") == "2" && p.field("fate:declined") == "1" && kept() == 4,
+		"four ticks have the fates %v", p.list("HGETALL", p.ledger()))
+
+	once := func(n int64, how string, again int) []any { // by hand
+		c := p.claims(Forbid, n)
+		c.Kind, c.Member = "backfill", fmt.Sprintf("%d j backfill 1 0 0 x%d", nominal(n), kept())
+		c.Run = fmt.Sprintf("once-%d", kept())
+		p.do("ZADD", p.keys.DueJobs, 1, c.Member)
+		p.isTold(c, Won)
+		return p.endsAs(c, how, again)
+	}
+	stands("the tick before fails once more", 2, 3, once(2, "failed", 1), 0, 0)
+	stands("it fails once more", 2, 3, once(3, "failed", 1), 2, 2)
+	stands("an older one succeeds", 0, 3, once(3, "succeeded", 1), 2, 0)
+	p.demand(p.field("fate:failed") == "2" && p.field("fate:succeeded") == "1" && kept() == 7, "what ran once more has the fates %v",
+		p.list("HGETALL", p.ledger()))
+	once(4, "", 0)
+	p.demand(kept() == 7, "a run by hand has a fate")
+}
+
+// endsAs finishes a run.
+func (p *prober) endsAs(c Claim, how string, again int) []any {
+	failed := ""
+	if how == "failed" {
+		failed = how
+	}
+	return p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, "", 0, 0, 0, 0,
+		failed, 500, how, again)
+}
+
+// probeEvidenceAndFate has a run taken over, and then its replica says that it had never started: its tick keeps the fate that was counted.
+func (p *prober) probeEvidenceAndFate() {
+	for _, dropped := range []bool{false, true} {
+		p.do("FLUSHDB")
+		p.older()
+		p.at(nominal(1))
+		c := p.claims(Forbid, 1)
+		p.isTold(c, Won)
+		p.settles(c, "reap", "", 0, p.clock+walkTTL.Milliseconds())
+		p.demand(p.field("fate:interrupted") == "1", "taken over: %v", p.list("HGETALL", p.ledger()))
+		p.settles(c, "abandon", c.due().Member())
+		p.demand(p.field("counted") == rds.Itoa(nominal(1))+" ", "counted is %q", p.field("counted"))
+		if dropped {
+			p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, p.isDue()[0], Missed)
+		} else {
+			d := p.claims(Forbid, 1)
+			d.Run, d.Member, d.Kind = "again", p.isDue()[0], "handover"
+			p.isTold(d, Won)
+			p.endsAs(d, "succeeded", 0)
+		}
+		p.demand(p.field("gaps") == "" && p.field("counted") == "" && p.field("fate:interrupted") == "1" && p.field("fate:succeeded") == "",
+			"it has another fate: %v", p.list("HGETALL", p.ledger()))
+	}
+}
