@@ -2,7 +2,9 @@ package sidecar
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/internal/text"
@@ -24,6 +26,7 @@ type recorder struct {
 	heartbeat *heartbeat
 	notify    *notify.Pinger
 	spec      func(job string) *spec // in force
+	began     time.Time              // when this process did, on this machine's clock
 }
 
 // fired counts the start of a job. It comes from the executor, the moment the job has begun.
@@ -140,8 +143,9 @@ func (r *recorder) interrupted(name, run string, rec lock.Record, detail string)
 }
 
 // book counts ticks that no replica fired, which an answer of Redis told of. The first replica counts them, once for
-// all. It does so in a goroutine, so that the wake goes on.
-func (r *recorder) book(sp *spec, gaps string) {
+// all. It does so in a goroutine, so that the wake goes on. dropped is the due member that this replica has just dropped;
+// nil = none.
+func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 	if gaps == "" {
 		return
 	}
@@ -155,9 +159,12 @@ func (r *recorder) book(sp *spec, gaps string) {
 		missed := 0
 		var newest time.Time
 		for _, g := range all {
-			e := service.Entry{Job: sp.Name, Replica: r.replica, Outcome: g.Fate, Ended: r.clock.onRedis(r.clock.Now())}
+			e := service.Entry{Job: sp.Name, Outcome: g.Fate, Ended: r.clock.onRedis(r.clock.Now())}
 			if e.Count, e.First, e.Tick = sp.series.within(g.From, g.To); e.Count == 0 {
 				continue
+			}
+			if g.Fate == lock.Missed {
+				e.Detail = r.whyMissed(&e, dropped)
 			}
 			if g.Fate == lock.Missed || g.Fate == lock.Displaced {
 				missed += e.Count
@@ -176,6 +183,23 @@ func (r *recorder) book(sp *spec, gaps string) {
 			r.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", missed, "before", stamp(newest))
 		}
 	})
+}
+
+// whyMissed is why no replica fired ticks, as far as this one can tell: "" if it cannot.
+func (r *recorder) whyMissed(e *service.Entry, dropped *lock.Due) string {
+	if dropped != nil && dropped.Tick.Equal(e.Tick) && len(dropped.Refused) > 0 {
+		return "these replicas could not start it: " + strings.ReplaceAll(strings.Join(dropped.Refused, ", "), lock.LastAsked, "")
+	}
+	switch skipped, ok := r.heartbeat.skipOf(e.Job); {
+	case ok && !skipped.Tick.Before(e.First) && !skipped.Tick.After(e.Tick):
+		if words := skipWords[reason(skipped.Reason)]; words != "" {
+			return fmt.Sprintf("replica %s skipped it: %s", r.replica, words)
+		}
+		return ""
+	case r.began.After(e.Tick):
+		return fmt.Sprintf("no replica claimed it before replica %s started", r.replica)
+	}
+	return ""
 }
 
 // entry is the record of a run in the history.

@@ -101,7 +101,7 @@ type Replica struct {
 	Seen     string  `json:"seen"`
 }
 
-// Entry is a settled run in the history.
+// Entry is a settled run in the history, or ticks that no replica fired.
 type Entry struct {
 	Job        string `json:"job"`
 	Tick       string `json:"tick"`
@@ -114,11 +114,14 @@ type Entry struct {
 	Ended      string `json:"ended,omitempty"`
 	DurationMS int64  `json:"durationMs"`
 	Detail     string `json:"detail,omitempty"`
+	First      string `json:"first,omitempty"` // of several ticks: tick is the last one
+	Ticks      int    `json:"ticks,omitempty"` // how many were not fired; 0 = it is a run
 }
 
 // NewEntry returns an entry of the history in JSON.
 func NewEntry(e service.Entry) Entry {
-	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended), e.Took.Milliseconds(), e.Detail}
+	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended), e.Took.Milliseconds(), e.Detail,
+		Stamp(e.First), e.Count}
 }
 
 // NewEntries returns entries of the history in JSON, in their order; never null.
