@@ -35,7 +35,7 @@ func (r *recorder) fired(w *wake, h *held) {
 	t := r.metrics.job(w.spec.label)
 	t.fires.Add(1)
 	if !w.byHand() && w.kind != kindTakeover { // whose ticks are long past
-		t.fireDelay.observe(max(delay, 0).Seconds())
+		r.metrics.fireDelay.Observe(max(delay, 0).Seconds())
 	}
 	t.lastFire.set(seconds(r.clock.Now()))
 	t.running.Add(1)
@@ -82,15 +82,13 @@ func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
 	t.ran(o)
 	if o != notStarted {
 		t.running.Add(-1)
-		t.runDuration.observe(end.took.Seconds())
+		t.runDuration.observe(end.took.Seconds(), h.run, r.clock.Now())
 	}
 	attrs := append(w.attrs(), slog.String("run", h.run), slog.String("outcome", string(o)),
 		slog.Duration("duration", end.took.Round(time.Microsecond)))
 	level := slog.LevelInfo
-	if o == succeeded {
-		t.lastSuccess.set(seconds(r.clock.Now()))
-	}
 	asFailed := w.spec.countsAsFailed(o)
+	t.ended(o, asFailed, r.clock.Now())
 	if asFailed {
 		level = slog.LevelError
 	}

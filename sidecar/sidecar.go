@@ -71,8 +71,9 @@ func New(o Options) (*Sidecar, error) {
 	s.roster.Store(&roster{})
 	s.reloaded.Store(&ReloadState{At: o.Wall()})
 	s.cron = cron{wake: s.wake, log: s.log}
+	timer := newTimerJob()
 	var err error
-	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, s.Table); err != nil {
+	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, o.Store, s.atWork, timer); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	s.metrics.add(service.TimerJobs)
@@ -83,7 +84,7 @@ func New(o Options) (*Sidecar, error) {
 	if o.Table.Ready != nil {
 		s.slots.unready = notAsked
 	}
-	s.connect(o)
+	s.connect(o, timer)
 	if err := s.use(o.Table, nil); err != nil {
 		return nil, err
 	}
@@ -91,8 +92,8 @@ func New(o Options) (*Sidecar, error) {
 }
 
 // connect makes the parts, and gives each the others that it needs.
-func (s *Sidecar) connect(o Options) {
-	nudges, deferred, timer := newNudges(), newDeferred(&s.runs), newTimerJob()
+func (s *Sidecar) connect(o Options, timer *job) {
+	nudges, deferred := newNudges(), newDeferred(&s.runs)
 	peers := newRendezvous(o.Replica, s.store)
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
 		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Process: o.Process},
