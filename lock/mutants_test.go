@@ -401,6 +401,11 @@ var otherMutants = []mutant{
 	{"ask", "there is no end of a backfill", "then return {'FULL', now, 5000} end", "then local full = true end"},
 	{"ask", "a backfill has no size", "5002 - #ARGV", "5000"},
 	{"ask", "a tick of a backfill too few", "5002 - #ARGV", "5001 - #ARGV"},
+	{"ask", "an act is a tick", "local act = acts and table.remove(ARGV)", "local act = acts and ARGV[#ARGV]"},
+	{"ask", "an act is not kept", "if act then redis.pcall('XADD'", "if false then redis.pcall('XADD'"},
+	{"ask", "an act does not tell what it made", ", 'act', act, 'made', string.format('%d', answer))", ", 'act', act, 'made', 0)"},
+	{"ask", "there is no end of acts", "acts, 'MAXLEN', '~', '1000', '*'", "acts, '*'"},
+	{"ask", "a request is not worth more than its act", "if act then redis.pcall('XADD'", "if act then redis.call('XADD'"},
 
 	{"pause", "a job without a ledger is paused", "if not h[1] then return {'UNKNOWN', now} end", ""},
 	{"pause", "a copy that comes late undoes what was done after it", "if before then return {'OK', now, tonumber(before)} end", ""},
@@ -446,6 +451,10 @@ var otherMutants = []mutant{
 	{"pause", "a pause ends before the one before it",
 		"'pausedTo', string.format('%d', math.max(pausedTo, over))", "'pausedTo', string.format('%d', over)"},
 	{"pause", "ticks of a pause can be claimed", "'tick', string.format('%d', math.max(tick, over)), 'pausedTo'", "'pausedTo'"},
+	{"pause", "an act is not kept", "if act and answer == 1 then", "if false then"},
+	{"pause", "what had no effect is an act", "if act and answer == 1 then", "if act then"},
+	{"pause", "there is no end of acts", "acts, 'MAXLEN', '~', '1000', '*'", "acts, '*'"},
+	{"pause", "a request is not worth more than its act", "redis.pcall('XADD'", "redis.call('XADD'"},
 	{"pause", "nobody knows when the pause ended", "'pausedTo', string.format('%d', math.max(pausedTo, over)), ", ""},
 }
 

@@ -265,3 +265,53 @@ func (p *prober) probeDropping() {
 			"dropped %q: %v, want the gaps %q", m, got, gaps)
 	}
 }
+
+// probeActs: a request that had an effect is written down, once, and not at the cost of the request.
+func (p *prober) probeActs() {
+	p.older()
+	kept := func(want ...string) {
+		var got []string
+		entries, _ := p.do("XRANGE", p.keys.Acts, "-", "+").([]any)
+		for _, e := range entries {
+			fields, _ := e.([]any)[1].([]any)
+			act := fmt.Sprint(fields[1])
+			if len(fields) > 3 {
+				act += fmt.Sprint(fields[3])
+			}
+			got = append(got, act)
+		}
+		p.demand(slices.Equal(got, want), "the acts are %q, want %q", got, want)
+	}
+	pause := func(id string, args ...any) []any {
+		return p.eval(p.scripts.pause, []string{p.ledger(), p.keys.Memo(id), p.keys.Acts}, append([]any{p.keys.Events, walkJob}, args...)...)
+	}
+	ask := func(id string, args ...any) []any {
+		return p.eval(p.scripts.ask, []string{p.ledger(), p.keys.DueJobs, p.keys.Memo(id), p.keys.Acts},
+			append([]any{" j manual 1 0 0 " + id, p.keys.Events}, args...)...)
+	}
+	for range 2 {
+		pause("a", "pause", 0, 0, "why", "one")
+		pause("b", "resume", 0, "two")
+		ask("d", nominal(1), nominal(2), "three")
+	}
+	pause("c", "resume", 0, "of what is not paused")
+	p.demand(len(p.isDue()) == 2, "the act is a tick: %q", p.isDue())
+	kept("one", "two", "three2")
+	tick := millisOf(ask("e", "four")[2])
+	kept("one", "two", "three2", "four"+rds.Itoa(tick))
+	for range 1500 {
+		p.do("XADD", p.keys.Acts, "*", "act", "many")
+	}
+	p.at(nominal(1))
+	pause("f", "pause", 0, 0, "why", "five")
+	p.demand(p.do("XLEN", p.keys.Acts).(int64) <= 1200, "a pause leaves too many acts")
+	for range 500 {
+		p.do("XADD", p.keys.Acts, "*", "act", "many")
+	}
+	ask("g", "six")
+	p.demand(p.do("XLEN", p.keys.Acts).(int64) <= 1200, "a trigger leaves too many acts")
+
+	p.do("SET", p.keys.Acts, "no stream")
+	p.demand(pause("h", "resume", 0, "six")[0] == "OK" && ask("i", "seven")[0] == "OK", "a request fails when its act cannot be kept")
+	p.lasts(p.keys.Memo("i"), 24*time.Hour)
+}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
@@ -77,6 +78,15 @@ func (a *app) withOperator(work func(context.Context, *operator) error) error {
 	}
 	defer op.close()
 	return work(ctx, op)
+}
+
+// as returns the operator for requests of that author. all: they are one command for all jobs.
+func (op *operator) as(a author, all bool) *operator {
+	by := service.Author{By: a.by, Reason: a.reason}
+	if all {
+		by.All = uuid.NewString()
+	}
+	return &operator{op.As(by), op.close}
 }
 
 // now returns Redis' time; openOperator has synced, so it is always known.

@@ -21,6 +21,7 @@ const lookInterval = 500 * time.Millisecond
 func (a *app) triggerCommand() *cobra.Command {
 	var (
 		o    output
+		by   author
 		wait bool
 	)
 	c := &cobra.Command{
@@ -40,10 +41,16 @@ With --wait the exit code is 0 only if the run succeeded.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.trigger(ctx, op, args[0], wait, o) })
+			if err := by.check(); err != nil {
+				return err
+			}
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				return a.trigger(ctx, op.as(by, false), args[0], wait, o)
+			})
 		},
 	}
 	o.flag(c)
+	by.flags(c, "events")
 	c.Flags().BoolVar(&wait, "wait", false, "wait for the end of the run and show it")
 	return c
 }

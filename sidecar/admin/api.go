@@ -48,6 +48,7 @@ func API(o Options) http.Handler {
 		"/v1/jobs/{job}/pause":   {"POST": asJSON(a.pause)},
 		"/v1/jobs/{job}/resume":  {"POST": asJSON(a.resume)},
 		"/v1/runs":               {"GET": asJSON(a.runs)},
+		"/v1/events":             {"GET": asJSON(a.events)},
 		"/v1/replicas":           {"GET": asJSON(a.replicas)},
 		"/v1/timers":             {"GET": asJSON(a.timers)},
 		"/v1/timers/{id}":        {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer), "DELETE": asJSON(a.deleteTimer)},

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -23,18 +24,31 @@ func operable(r *http.Request, find func(context.Context, string) (config.Job, e
 	return j.Name, err
 }
 
+// as returns the operator for a request of that author.
+func (a *api) as(by, reason string) (*service.Operator, error) {
+	by, reason = text.OneLine(by), text.OneLine(reason)
+	err := service.CheckAuthor(service.Field{Name: `"by"`, Text: by}, service.Field{Name: "the reason", Text: reason})
+	return a.operator.As(service.Author{By: cmp.Or(by, "api on "+a.Name), Reason: reason}), err
+}
+
 func (a *api) trigger(r *http.Request) (*answer, error) {
 	job, err := operable(r, a.operator.Claimed)
 	if err != nil {
 		return nil, err
 	}
 	in := struct {
-		ID string `json:"id"`
+		ID     string `json:"id"`
+		By     string `json:"by"`
+		Reason string `json:"reason"`
 	}{}
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	due, err := a.operator.Trigger(r.Context(), job, in.ID)
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	due, err := operator.Trigger(r.Context(), job, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +62,7 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	in := struct {
+		By     string `json:"by"`
 		Reason string `json:"reason"`
 		Until  string `json:"until"`
 		For    string `json:"for"`
@@ -65,7 +80,11 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.operator.Pause(r.Context(), job, in.Reason, until, false); err != nil {
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	if err := operator.Pause(r.Context(), job, in.Reason, until, false); err != nil {
 		return nil, err
 	}
 	a.Log.Info("paused", "job", job, "reason", in.Reason, "until", view.Stamp(until))
@@ -92,10 +111,18 @@ func (a *api) resume(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := decode(r, &struct{}{}); err != nil {
+	in := struct {
+		By     string `json:"by"`
+		Reason string `json:"reason"`
+	}{}
+	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	resumed, err := a.operator.Resume(r.Context(), job, false)
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	resumed, err := operator.Resume(r.Context(), job, false)
 	if err != nil {
 		return nil, err
 	}

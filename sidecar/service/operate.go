@@ -57,8 +57,13 @@ func (s *Store) pause(ctx context.Context, verb, job, reason string, until time.
 		return fmt.Errorf("pausing job %q: the reason has %d characters, and at most %d are kept", job, n, MaxReason)
 	}
 	id := uuid.NewString()
-	_, err := s.operate(ctx, pauseScript, "pausing", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id)}, s.redis.Keys.Events,
-		job, verb, rds.Millis(s.replicasTime(ctx)), rds.Millis(until), reason)
+	note := reason
+	if s.author.By != "" {
+		note += "\n" + s.author.By
+	}
+	_, err := s.operate(ctx, pauseScript, "pausing", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id), s.redis.Keys.Acts},
+		s.redis.Keys.Events, job, verb, rds.Millis(s.replicasTime(ctx)), rds.Millis(until), note,
+		s.act(actText{What: "pause", Job: job, Reason: reason, Until: rds.Millis(until)}))
 	return err
 }
 
@@ -76,8 +81,8 @@ func (s *Store) ResumeWithAll(ctx context.Context, job string) (bool, error) {
 
 func (s *Store) resume(ctx context.Context, verb, job string) (bool, error) {
 	id := uuid.NewString()
-	n, err := s.operate(ctx, pauseScript, "resuming", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id)}, s.redis.Keys.Events,
-		job, verb, rds.Millis(s.replicasTime(ctx)))
+	n, err := s.operate(ctx, pauseScript, "resuming", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id), s.redis.Keys.Acts},
+		s.redis.Keys.Events, job, verb, rds.Millis(s.replicasTime(ctx)), s.act(actText{What: "resume", Job: job}))
 	return n == 1, err
 }
 
@@ -126,8 +131,7 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 // or not.
 func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
 	d := lock.Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
-	tick, err := s.operate(ctx, askScript, "triggering", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Memo(id)}, d.Suffix(),
-		s.redis.Keys.Events)
+	tick, err := s.ask(ctx, "triggering", job, id, d.Suffix(), s.redis.Keys.Events, s.act(actText{What: "trigger", Job: job}))
 	if err != nil {
 		return lock.Due{}, err
 	}
@@ -159,8 +163,15 @@ func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id,
 	for _, t := range ticks {
 		args = append(args, rds.Millis(t))
 	}
-	n, err := s.operate(ctx, askScript, "backfilling", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Memo(id)}, args...)
+	args = append(args, s.act(actText{What: "backfill", Job: job, Tick: rds.Millis(ticks[0])}))
+	n, err := s.ask(ctx, "backfilling", job, id, args...)
 	return int(n), err
+}
+
+// ask has ticks of a job made due.
+func (s *Store) ask(ctx context.Context, doing, job, id string, args ...any) (int64, error) {
+	k := s.redis.Keys
+	return s.operate(ctx, askScript, doing, job, id, []string{k.Ledger(job), k.DueJobs, k.Memo(id), k.Acts}, args...)
 }
 
 // operate repeats one request of an operator until Redis answers it or ctx ends. The request's id makes repeating

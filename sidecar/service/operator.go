@@ -21,6 +21,28 @@ type Operator struct {
 	Limit  time.Duration        // how long a request is repeated if its answer was lost
 }
 
+// As returns an Operator whose requests have that author.
+func (o *Operator) As(a Author) *Operator {
+	theirs := *o
+	theirs.Store = o.Store.As(a)
+	return &theirs
+}
+
+// Acts returns the newest acts of operators on one job or, with "", on all. If there are none, it refuses a name that no
+// job has.
+func (o *Operator) Acts(ctx context.Context, job string, limit int) ([]Act, error) {
+	acts, err := o.Store.Acts(ctx, job, limit)
+	if err != nil {
+		return nil, Of(err)
+	}
+	if len(acts) == 0 && job != "" {
+		if _, err := o.Find(ctx, job); err != nil {
+			return nil, err
+		}
+	}
+	return acts, nil
+}
+
 // ask sends a request to Redis, within the operator's limit.
 func ask[T any](ctx context.Context, o *Operator, request func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Limit)

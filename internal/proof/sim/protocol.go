@@ -63,19 +63,26 @@ const (
 	answerTick  = 3
 )
 
-// ask and pause: ARGV. Their answers are a code, now, and what was made. The last of their keys names the request.
+// ask and pause: ARGV. Their answers are a code, now, and what was made.
 const (
 	argSuffix   = 0 // ask: what follows the tick in a due member
-	argBackfill = 2 // ask: the ticks, from here on
+	argBackfill = 2 // ask: the ticks, from here on, and behind them the act
 	argPause    = 2 // pause: pause or resume, or pauseAll or resumeAll
 	argEnds     = 4 // pause: its end
 	answerMade  = 2
 )
 
+// backfilled are the ticks that are asked for; none: the script makes one.
+func (c *call) backfilled() []string { return c.args[argBackfill : len(c.args)-1] }
+
 // request is the id of an operator's request, or of one that counts missed ticks.
 func (c *call) request() string {
-	key := c.keys[len(c.keys)-1]
-	return key[strings.LastIndexByte(key, ':')+1:]
+	for _, key := range c.keys {
+		if id, ok := strings.CutPrefix(key, prefix+"memo:"); ok {
+			return id
+		}
+	}
+	return ""
 }
 
 // timer: ARGV.
