@@ -289,6 +289,12 @@ var settleMutants = []mutant{
 	{"settle", "a tick that is handed on ends its job's last run", "if verb ~= 'handover' or again == '' then  ", "if true then  "},
 	{"settle", "a tick that is given up is not the last run", "if verb ~= 'handover' or again == '' then  ", "if verb ~= 'handover' then  "},
 	{"settle", "the last run is not known", "  redis.pcall('HSET', ledger, 'done', entry)\n", ""},
+	{"settle", "a cancelled run is run again", "if cancelled then  ", "if false then  "},
+	{"settle", "a cancelled run is handed on", "if cancelled then  ", "if cancelled and verb ~= 'handover' then  "},
+	{"settle", "a cancelled claim is given back", "if cancelled then  ", "if cancelled and verb ~= 'abandon' then  "},
+	{"settle", "a cancelled run leaves evidence", "if cancelled then  ", "if cancelled and again ~= '' then  "},
+	{"settle", "a mark outlives its run", "redis.call('HDEL', ledger, 'x:' .. uuid) == 1", "redis.call('HGET', ledger, 'x:' .. uuid)"},
+	{"settle", "all runs are cancelled with one", "redis.call('HDEL', ledger, 'x:' .. uuid) == 1", "string.find(table.concat(redis.call('HKEYS', ledger), ' '), 'x:')"},
 	{"settle", "no history", "redis.pcall('XADD', runs, ", "redis.pcall('XADD', failures, "},
 	{"settle", "no failures", "redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end", "end"},
 	{"settle", "what succeeds is a failure", "if ARGV[12] == 'failed' then redis", "if true then redis"},
@@ -308,6 +314,10 @@ var otherMutants = []mutant{
 	{"extend", "who began later is told to end", "tonumber(string.match(record, '^%d+ (%d+)')) <= stop and", "stop > 0 and"},
 	{"extend", "the entry is not renewed", "redis.call('ZADD', running, 'XX', now + ttl, uuid .. ' ' .. job)", ""},
 	{"extend", "the lock is not renewed", "if owner then redis.call('PEXPIRE', lock, ttl)", "if owner then"},
+	{"extend", "a cancelled run is not told", "if cancelled then return {'CANCELLED', now} end\n", ""},
+	{"extend", "a cancelled run loses its lease", "local owner = redis.call('GET', lock)\n",
+		"local owner = redis.call('GET', lock)\nif cancelled then return {'CANCELLED', now} end\n"},
+	{"extend", "another run is told of a cancel", "'x:' .. uuid)", "'x:' .. string.sub(uuid, 1, 1))"},
 	{"extend", "a missing lock is not restored", "else redis.call('SET', lock, uuid, 'PX', ttl) end", "end"},
 
 	{"release", "no compare of the lock", "redis.call('GET', lock) ~= uuid or ", ""},
@@ -407,6 +417,20 @@ var otherMutants = []mutant{
 	{"ask", "there is no end of acts", "acts, 'MAXLEN', '~', '1000', '*'", "acts, '*'"},
 	{"ask", "a request is not worth more than its act", "if act then redis.pcall('XADD'", "if act then redis.call('XADD'"},
 
+	{"cancel", "a job without a ledger is known", "if not redis.call('HGET', ledger, 'born') then return {'UNKNOWN', now} end\n", ""},
+	{"cancel", "a copy that comes late is answered anew", "if before then return {'OK', now, before} end", ""},
+	{"cancel", "a request is not remembered", "redis.call('SET', memo, answer, 'PX', 86400000)", ""},
+	{"cancel", "a request is remembered for ever", "redis.call('SET', memo, answer, 'PX', 86400000)", "redis.call('SET', memo, answer)"},
+	{"cancel", "what is over is cancelled", "if redis.call('HGET', ledger, 'r:' .. ARGV[i]) then", "do"},
+	{"cancel", "nothing is cancelled", "redis.call('HSET', ledger, 'x:' .. ARGV[i], now)", ""},
+	{"cancel", "only the first run is cancelled", "for i = 3, #ARGV do", "for i = 3, 3 do"},
+	{"cancel", "nobody is told", "redis.pcall('PUBLISH', ARGV[1], 'stop ' .. ARGV[2])", ""},
+	{"cancel", "who had an effect is not said", "table.insert(lived, ARGV[i])", "table.insert(lived, 'x')"},
+	{"cancel", "an act is not kept", "if act then redis.pcall('XADD'", "if false then redis.pcall('XADD'"},
+	{"cancel", "there is no end of acts", "acts, 'MAXLEN', '~', '1000', '*'", "acts, '*'"},
+	{"cancel", "a request is not worth more than its act", "redis.pcall('XADD'", "redis.call('XADD'"},
+	{"cancel", "full memory keeps a run going", "    redis.call('HDEL', ledger, 'x:' .. ARGV[i]) ", "    local _ = nil "},
+
 	{"pause", "a job without a ledger is paused", "if not h[1] then return {'UNKNOWN', now} end", ""},
 	{"pause", "a copy that comes late undoes what was done after it", "if before then return {'OK', now, tonumber(before)} end", ""},
 	{"pause", "a request is not remembered", "redis.call('SET', memo, answer, 'PX', 86400000)", ""},
@@ -460,7 +484,7 @@ var otherMutants = []mutant{
 
 func (s *walkScripts) named(name string) **rds.Script {
 	return map[string]**rds.Script{"acquire": &s.acquire, "extend": &s.extend, "settle": &s.settle, "release": &s.release, "register": &s.register,
-		"book": &s.book, "drop": &s.drop, "ask": &s.ask, "pause": &s.pause}[name]
+		"book": &s.book, "drop": &s.drop, "ask": &s.ask, "pause": &s.pause, "cancel": &s.cancel}[name]
 }
 
 func TestEveryMutantIsNoticed(t *testing.T) {

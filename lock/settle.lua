@@ -88,6 +88,7 @@ else
   end
 end
 redis.call('ZREM', running, member)
+local cancelled = redis.call('HDEL', ledger, 'x:' .. uuid) == 1
 
 -- The entry, not the lock, is the authority: whoever removes it sees to what came due behind the run.
 local freed, overlapped = 0, ''
@@ -117,7 +118,8 @@ local kept = (verb == 'finish' or again == '') and forget() or ''
 if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   local known = redis.call('HMGET', ledger, 'stop', 'tick')
   local token = string.match(record or '', '^%d+ (%d+)')
-  if verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then -- replaced: it is over
+  if cancelled then                                        -- it is over, whether it had started or not
+  elseif verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then -- replaced: it is over
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
     redis.call('SET', memo, 'reaped ' .. kept, 'PX', day)
   else

@@ -86,6 +86,8 @@ func actWords(act service.Act) string {
 	switch {
 	case act.What == "pause":
 		return untilWords(act.Until)
+	case act.What == "cancel":
+		return "run " + strings.Join(act.Runs, ", ")
 	case act.Count > 0:
 		return plural(act.Count, "tick") + " from " + formatTime(act.Tick)
 	case !act.Tick.IsZero():

@@ -110,6 +110,7 @@ var remedies = map[service.Kind]struct {
 	service.Invalid:      {exitUsage, ""},
 	service.NoReason:     {exitUsage, `--reason "database migration"`},
 	service.Future:       {exitUsage, "solotick trigger {} runs the job now"},
+	service.NoRun:        {exitProblem, "solotick history {} shows how its runs ended"},
 	service.NoJob:        {exitUsage, "solotick status shows all jobs"},
 	service.EveryReplica: {exitUsage, ""},
 	service.NotAdmitted:  {exitProblem, ""},

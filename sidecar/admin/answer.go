@@ -67,6 +67,7 @@ var statuses = map[service.Kind]refusal{
 	service.NoJob:        noJob,
 	service.NotMade:      noJob,
 	service.NoTimer:      noTimer,
+	service.NoRun:        {status: http.StatusNotFound, hint: "GET /v1/runs shows how runs ended"},
 	service.InTable:      {status: http.StatusConflict},
 	service.EveryReplica: {status: http.StatusConflict},
 	service.Fired:        {status: http.StatusConflict},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -128,4 +129,29 @@ func (a *api) resume(r *http.Request) (*answer, error) {
 	}
 	a.Log.Info("resumed", "job", job, "paused", resumed)
 	return &answer{body: view.Resumed{Job: job, Resumed: resumed}}, nil
+}
+
+func (a *api) cancel(r *http.Request) (*answer, error) {
+	job, err := operable(r, a.operator.Cancellable)
+	if err != nil {
+		return nil, err
+	}
+	in := struct {
+		Run    string `json:"run"`
+		By     string `json:"by"`
+		Reason string `json:"reason"`
+	}{}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := operator.Cancel(r.Context(), job, text.OneLine(in.Run))
+	if err != nil {
+		return nil, err
+	}
+	a.Log.Info("cancelled", "job", job, "runs", strings.Join(runs, " "))
+	return &answer{body: view.Cancelled{Job: job, Runs: runs}}, nil
 }

@@ -50,11 +50,12 @@ func (s *Store) As(a Author) *Store {
 type Act struct {
 	Author
 	At    time.Time // by Redis' clock
-	What  string    // the verb of the command line: pause, resume, trigger, backfill, apply, rm
+	What  string    // the verb of the command line: pause, resume, trigger, backfill, cancel, apply, rm
 	Jobs  []string  // one, unless All
 	Until time.Time // of a pause; zero = until it is resumed
 	Tick  time.Time // of a trigger: the one that it made; of a backfill: the first
 	Count int       // of a backfill: how many ticks it added
+	Runs  []string  // of a cancel: the UUIDs of the runs
 }
 
 // actText is an Act as Redis keeps it: JSON with times in milliseconds, in the field `act` of an entry of the stream.
@@ -123,6 +124,8 @@ func parseAct(e redis.XMessage) (Act, bool) {
 		Until: rds.FromMillis(t.Until), Tick: rds.FromMillis(t.Tick)}
 	switch made, _ := e.Values["made"].(string); {
 	case made == "":
+	case a.What == "cancel":
+		a.Runs = strings.Fields(made)
 	case a.Tick.IsZero():
 		a.Tick = rds.FromMillis(rds.Number(made))
 	default:

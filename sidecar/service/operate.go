@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -174,10 +175,42 @@ func (s *Store) ask(ctx context.Context, doing, job, id string, args ...any) (in
 	return s.operate(ctx, askScript, doing, job, id, []string{k.Ledger(job), k.DueJobs, k.Memo(id), k.Acts}, args...)
 }
 
+// Cancel has runs of a job end for good, and returns those of them that lived. Their replicas are told at once, or at
+// the next renewal of the lease if the nudge is lost; a command gets TERM, a request is closed. However such a run ends,
+// and whoever records its end, its tick is not run again. runs are UUIDs, as States tells them, so that a copy of the
+// request that comes late does not end a run that began after it. id and the errors are as with Trigger, without
+// ErrTooMany.
+func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string) ([]string, error) {
+	k := s.redis.Keys
+	args := []any{k.Events, job}
+	for _, run := range runs {
+		args = append(args, run)
+	}
+	args = append(args, s.act(actText{What: "cancel", Job: job}))
+	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, []string{k.Ledger(job), k.Memo(id), k.Acts}, args...)
+	if err != nil {
+		return nil, err
+	}
+	lived, ok := made.(string)
+	if !ok {
+		return nil, fmt.Errorf("cancelling job %q: %w", job, rds.Unexpected(made))
+	}
+	return strings.Fields(lived), nil
+}
+
 // operate repeats one request of an operator until Redis answers it or ctx ends. The request's id makes repeating
 // harmless: a late copy of a request that Redis has carried out has no effect.
 func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (int64, error) {
-	err := rds.OneWord("job", job)
+	made, err := s.operateOn(ctx, sc, doing, job, id, keys, args...)
+	if err != nil {
+		return 0, err
+	}
+	return rds.Integer(made)
+}
+
+// operateOn is operate for an answer that is no number.
+func (s *Store) operateOn(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (made any, err error) {
+	err = rds.OneWord("job", job)
 	if _, ok := rds.TimerID(job); ok {
 		err = errors.New("it is a timer")
 	}
@@ -185,32 +218,32 @@ func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id stri
 		err = fmt.Errorf("id %q is no UUID", id)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s job %q: %w", doing, job, err)
+		return nil, fmt.Errorf("%s job %q: %w", doing, job, err)
 	}
 	for try := 0; ; try++ {
 		parts, err := s.redis.Call(ctx, sc, 1, keys, args...)
 		if err == nil {
-			n, err := operated(parts)
+			made, err := operated(parts)
 			if err != nil {
 				err = fmt.Errorf("%s job %q: %w", doing, job, err)
 			}
-			return n, err
+			return made, err
 		}
 		if !rds.Sleep(ctx, rds.Backoff(try)) {
-			return 0, fmt.Errorf("%s job %q: %w: %w", doing, job, lock.ErrNoAnswer, err)
+			return nil, fmt.Errorf("%s job %q: %w: %w", doing, job, lock.ErrNoAnswer, err)
 		}
 	}
 }
 
-// operated reads the answer {code, now, number}.
-func operated(parts []any) (int64, error) {
+// operated reads the answer {code, now, what was made}.
+func operated(parts []any) (any, error) {
 	switch parts[0] {
 	case "UNKNOWN":
-		return 0, ErrUnknownJob
+		return nil, ErrUnknownJob
 	case "PAST":
-		return 0, ErrPast
+		return nil, ErrPast
 	case "FULL":
-		return 0, fmt.Errorf("%w: %d requests wait, which is the limit", ErrTooMany, parts[len(parts)-1])
+		return nil, fmt.Errorf("%w: %d requests wait, which is the limit", ErrTooMany, parts[len(parts)-1])
 	}
-	return rds.Integer(parts[len(parts)-1])
+	return parts[len(parts)-1], nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -118,6 +119,47 @@ func (o *Operator) Trigger(ctx context.Context, job, id string) (lock.Due, error
 	}
 	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) { return o.Store.Trigger(ctx, job, id) })
 }
+
+// Cancel ends the live runs of a job: all, or the one whose UUID begins with run. It returns their UUIDs.
+func (o *Operator) Cancel(ctx context.Context, job, run string) ([]string, error) {
+	if run != "" && len(run) < leastOfRun {
+		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%q is too short for the id of a run: give at least %d characters", run, leastOfRun)}
+	}
+	states, err := o.Store.States(ctx, []string{job})
+	if err != nil {
+		return nil, Of(err)
+	}
+	if _, known := states[job]; !known {
+		return nil, Of(fmt.Errorf("cancelling job %q: %w", job, ErrUnknownJob))
+	}
+	var runs []string
+	for _, r := range states[job].Running {
+		if strings.HasPrefix(r.Run, strings.ToLower(run)) {
+			runs = append(runs, r.Run)
+		}
+	}
+	if run != "" && len(runs) > 1 {
+		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%d runs of job %q begin with %q", len(runs), job, run), Hint: "give more of the id"}
+	}
+	cancelled := []string(nil)
+	if len(runs) > 0 {
+		id := uuid.NewString()
+		cancelled, err = ask(ctx, o, func(ctx context.Context) ([]string, error) { return o.Store.Cancel(ctx, job, runs, id) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(cancelled) > 0:
+		return cancelled, nil
+	case run != "":
+		return nil, &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q that begins with %q is going on", job, run)}
+	}
+	return nil, &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q is going on", job)}
+}
+
+// leastOfRun is how many characters of a run's UUID name it.
+const leastOfRun = 8
 
 // A Moment is a Field that is a time.
 type Moment struct {

@@ -39,6 +39,12 @@ type Resumed struct {
 	Resumed bool   `json:"resumed"` // whether the pause existed
 }
 
+// Cancelled is the answer to a cancel.
+type Cancelled struct {
+	Job  string   `json:"job"`
+	Runs []string `json:"runs"` // that were told to end
+}
+
 // Drained is a replica's answer to a drain.
 type Drained struct {
 	Drained bool   `json:"drained"` // whether all its runs have ended
@@ -57,6 +63,7 @@ type Event struct {
 	Until  string   `json:"until,omitempty"`
 	Tick   string   `json:"tick,omitempty"`
 	Count  int      `json:"count,omitempty"`
+	Runs   []string `json:"runs,omitempty"` // of a cancel
 	Reason string   `json:"reason,omitempty"`
 }
 
@@ -64,7 +71,7 @@ type Event struct {
 func NewEvents(acts []service.Act) []Event {
 	rows := make([]Event, 0, len(acts))
 	for _, a := range acts {
-		e := Event{At: Stamp(a.At), By: a.By, What: a.What, Until: Stamp(a.Until), Tick: Stamp(a.Tick), Count: a.Count, Reason: a.Reason}
+		e := Event{At: Stamp(a.At), By: a.By, What: a.What, Until: Stamp(a.Until), Tick: Stamp(a.Tick), Count: a.Count, Runs: a.Runs, Reason: a.Reason}
 		if e.All = a.All != ""; e.All {
 			e.Jobs = a.Jobs
 		} else {
