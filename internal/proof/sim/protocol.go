@@ -44,6 +44,7 @@ const (
 	argVerb       = 0
 	argRun        = 1
 	argSettledJob = 2
+	argEntry      = 5 // of the history
 	argAgain      = 6 // the due member by which the tick goes on
 
 	answerOverlapped = 3 // the ticks that were settled as overlaps
@@ -85,6 +86,16 @@ func (c *call) request() string {
 	return ""
 }
 
+// cancel: the answer.
+const answerCancelled = 2 // the runs that lived
+
+// outcomeIn is the outcome in an entry of the history.
+func outcomeIn(entry string) string {
+	_, after, _ := strings.Cut(entry, `"outcome":"`)
+	name, _, _ := strings.Cut(after, `"`)
+	return name
+}
+
 // timer: ARGV.
 const argTimer = 1
 
@@ -123,7 +134,7 @@ func numbers(text string) (all []int64) {
 
 // leftover tells whether a field of a ledger may not be there when all runs are over.
 func leftover(field string) bool {
-	return field == "runs" || field == "behind" || strings.HasPrefix(field, "r:")
+	return strings.HasPrefix(field, "x:") || field == "runs" || field == "behind" || strings.HasPrefix(field, "r:")
 }
 
 // leftoverTimer tells whether the entry of a timer is more than a mark.
