@@ -88,7 +88,7 @@ func actWords(act service.Act) string {
 		return untilWords(act.Until)
 	case act.What == "cancel":
 		return "run " + strings.Join(act.Runs, ", ")
-	case act.Count > 0:
+	case act.Count > 0 && act.What != "rerun":
 		return plural(act.Count, "tick") + " from " + formatTime(act.Tick)
 	case !act.Tick.IsZero():
 		return "tick " + formatTime(act.Tick)

@@ -111,6 +111,7 @@ var remedies = map[service.Kind]struct {
 	service.NoReason:     {exitUsage, `--reason "database migration"`},
 	service.Future:       {exitUsage, "solotick trigger {} runs the job now"},
 	service.NoRun:        {exitProblem, "solotick history {} shows how its runs ended"},
+	service.NoFailure:    {exitProblem, "solotick rerun {} --tick TIME runs a given tick again"},
 	service.NoJob:        {exitUsage, "solotick status shows all jobs"},
 	service.EveryReplica: {exitUsage, ""},
 	service.NotAdmitted:  {exitProblem, ""},

@@ -45,6 +45,7 @@ func API(o Options) http.Handler {
 		"/v1/jobs":               {"GET": asJSON(a.jobs)},
 		"/v1/jobs/{job}":         {"GET": asJSON(a.job), "PUT": asJSON(a.setJob), "DELETE": asJSON(a.deleteJob)},
 		"/v1/jobs/{job}/trigger": {"POST": asJSON(a.trigger)},
+		"/v1/jobs/{job}/rerun":   {"POST": asJSON(a.rerun)},
 		"/v1/jobs/{job}/cancel":  {"POST": asJSON(a.cancel)},
 		"/v1/jobs/{job}/pause":   {"POST": asJSON(a.pause)},
 		"/v1/jobs/{job}/resume":  {"POST": asJSON(a.resume)},

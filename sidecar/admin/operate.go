@@ -57,6 +57,45 @@ func (a *api) trigger(r *http.Request) (*answer, error) {
 	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
 }
 
+func (a *api) rerun(r *http.Request) (*answer, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	j, err := a.operator.Claimed(r.Context(), r.PathValue("job"))
+	if err != nil {
+		return nil, err
+	}
+	in := struct {
+		Tick   string `json:"tick"`
+		ID     string `json:"id"`
+		By     string `json:"by"`
+		Reason string `json:"reason"`
+	}{}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	given := service.Moment{Field: service.Field{Name: `"tick"`, Text: in.Tick}}
+	if in.Tick != "" {
+		if given.Time, err = instant("tick", in.Tick); err != nil {
+			return nil, err
+		}
+	}
+	tick, err := operator.TickToRerun(r.Context(), j, given)
+	if err != nil {
+		return nil, err
+	}
+	due, err := operator.Rerun(r.Context(), j.Name, tick, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	a.Log.Info("rerun", "job", j.Name, "tick", view.Stamp(tick), "id", due.Nonce)
+	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
+}
+
 func (a *api) pause(r *http.Request) (*answer, error) {
 	job, err := operable(r, a.operator.Find)
 	if err != nil {

@@ -242,3 +242,21 @@ func TestARunIsCancelledByItsIDOrWithAllOfItsJob(t *testing.T) {
 	w.refuses(w.ask("GET", "/v1/events?job=nobodys", ""), 404, "no job of that name")
 	w.refuses(w.ask("GET", "/v1/events?limit=0", ""), 400, "limit is not a number")
 }
+
+func TestARerunIsOfTheNewestTickThatFailedOrOfTheGivenOne(t *testing.T) {
+	w := newWorld(t)
+	const rerun = "/v1/jobs/reports/rerun"
+	w.refuses(w.ask("POST", rerun, ""), 404, "no failed tick")
+	w.refuses(w.ask("POST", rerun, `{"tick": "2027-03-28T07:16:00Z"}`), 422, "the ticks around it are 2027-03-28T07:15:00Z 2027-03-28T07:20:00Z")
+	w.refuses(w.ask("POST", rerun, `{"tick": "noon"}`), 422, "not a time")
+	w.refuses(w.ask("POST", rerun, `{"id": "x", "tick": "2027-03-28T07:15:00Z"}`), 422, "not a UUID")
+	w.refuses(w.ask("POST", "/v1/jobs/warm-cache/rerun", ""), 409, "every-replica")
+	w.ran("reports", -5, service.Entry{Outcome: "failed", Failed: true})
+	w.mini.SetTime(morning)
+	for range 2 {
+		w.says(w.ask("POST", rerun, `{"id": "`+someID+`"}`), 202, `{"job": "reports", "tick": "2027-03-28T07:15:00.000Z", "id": "`+someID+`"}`)
+	}
+	if waiting := w.state("reports").Waiting; len(waiting) != 1 || waiting[0].Kind != "backfill" || waiting[0].Nonce != someID {
+		t.Errorf("waiting: %+v", waiting)
+	}
+}

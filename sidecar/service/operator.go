@@ -112,12 +112,22 @@ func (o *Operator) Resume(ctx context.Context, job string, all bool) (bool, erro
 // Trigger has one replica run a job now. A request that is repeated with its id triggers nothing more; "" is a new
 // id.
 func (o *Operator) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
-	if id == "" {
-		id = uuid.NewString()
-	} else if _, err := uuid.Parse(id); err != nil || len(id) != len(uuid.Nil.String()) {
-		return lock.Due{}, &Refusal{Kind: Invalid, Message: `"id" is not a UUID`, Hint: "as " + uuid.NewString()}
+	id, err := requestID(id)
+	if err != nil {
+		return lock.Due{}, err
 	}
 	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) { return o.Store.Trigger(ctx, job, id) })
+}
+
+// requestID returns the id of a request, or a new one if it is "".
+func requestID(id string) (string, error) {
+	if id == "" {
+		return uuid.NewString(), nil
+	}
+	if _, err := uuid.Parse(id); err != nil || len(id) != len(uuid.Nil.String()) {
+		return "", &Refusal{Kind: Invalid, Message: `"id" is not a UUID`, Hint: "as " + uuid.NewString()}
+	}
+	return id, nil
 }
 
 // Cancel ends the live runs of a job: all, or the one whose UUID begins with run. It returns their UUIDs.
