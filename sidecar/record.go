@@ -80,7 +80,7 @@ func (r *recorder) retrying(w *wake, h *held, e *ended, wait time.Duration) {
 func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
 	t, o, last := r.metrics.job(w.spec.label), end.outcome, end.result
 	t.ran(o)
-	if o != notStarted {
+	if end.began {
 		t.running.Add(-1)
 		t.runDuration.observe(end.took.Seconds(), h.run, r.clock.Now())
 	}
@@ -126,17 +126,22 @@ func (r *recorder) interrupted(name, run string, rec lock.Record, detail string)
 	if isTimer(name) {
 		label = service.TimerJobs
 	}
-	sp := r.spec(name)
+	sp, o, level := r.spec(name), leftAs(rec), slog.LevelError
+	if rec.Cancelled {
+		level = slog.LevelInfo
+	}
 	if sp != nil {
-		r.notify.Send(notify.Ping{Job: name, To: sp.Notify, Run: run, Outcome: string(wasInterrupted), Failed: true})
+		r.notify.Send(notify.Ping{Job: name, To: sp.Notify, Run: run, Outcome: string(o), Failed: !rec.Cancelled})
 	}
 	if sp != nil || label != name {
 		t := r.metrics.job(label)
 		t.takeovers.Add(1)
-		t.ran(wasInterrupted)
-		t.failures.Add(1)
+		t.ran(o)
+		if !rec.Cancelled {
+			t.failures.Add(1)
+		}
 	}
-	r.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "run", run, "outcome", string(wasInterrupted),
+	r.log.Log(context.Background(), level, "finished", "job", name, "tick", stamp(rec.Tick), "run", run, "outcome", string(o),
 		"replica", rec.Replica, "err", detail)
 }
 
