@@ -78,6 +78,9 @@ func New(o Options) (*Sidecar, error) {
 	}
 	s.metrics.add(service.TimerJobs)
 	s.metrics.reloaded(o.Wall(), true)
+	if err := o.Registerer.Register(jobInfo{s.jobs}); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
 	if o.Table.Ready != nil {
 		s.slots.unready = notAsked
 	}

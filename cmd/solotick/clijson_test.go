@@ -27,6 +27,9 @@ jobs:
     schedule: "0 9 * * *"
     timeZone: Europe/Berlin
     exec: {command: ["true"]}
+    description: sends the invoices of the day before
+    owner: team-billing
+    runbook: https://wiki.example.com/invoices#failed
 `,
 	"bad.yaml": `service: billing
 jobs:

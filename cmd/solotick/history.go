@@ -64,7 +64,7 @@ func (a *app) history(ctx context.Context, op *operator, job string, n int, fail
 		return err
 	}
 	if o == "json" {
-		return a.printJSON(view.NewEntries(entries))
+		return a.printJSON(view.NewEntries(entries, op.Table()))
 	}
 	columns, _, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 6}}

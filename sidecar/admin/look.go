@@ -118,7 +118,7 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		}
 		entries = kept
 	}
-	return &answer{body: view.NewEntries(entries)}, nil
+	return &answer{body: view.NewEntries(entries, a.Replica.Table())}, nil
 }
 
 // number reads a parameter from 1 to most.
