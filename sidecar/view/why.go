@@ -49,10 +49,14 @@ const (
 type WhyStore interface {
 	Store
 	TickRecord(ctx context.Context, job string) (*service.TickRecord, error)
+	Acts(ctx context.Context, job string, limit int) ([]service.Act, error)
 }
 
+// actsRead is how many acts on a job Explain reads to name who paused it or had a tick run again.
+const actsRead = 200
+
 // Explain tells what became of a tick of a job. If at is zero, it tells how the job stands, and what would make it
-// fire. It reads Redis in three round trips.
+// fire. It reads Redis in four round trips.
 func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at time.Time) (*Why, error) {
 	look, err := Take(ctx, s, t, []config.Job{j})
 	if err != nil {
@@ -62,7 +66,11 @@ func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at 
 	if err != nil {
 		return nil, err
 	}
-	x := &explainer{Look: look, job: j, ticks: ticks, state: look.States[j.Name], zone: time.UTC}
+	acts, err := s.Acts(ctx, j.Name, actsRead)
+	if err != nil {
+		return nil, err
+	}
+	x := &explainer{Look: look, job: j, ticks: ticks, acts: acts, state: look.States[j.Name], zone: time.UTC}
 	if zone, err := time.LoadLocation(j.TimeZone); err == nil {
 		x.zone = zone
 	}
@@ -76,6 +84,7 @@ type explainer struct {
 	*Look
 	job   config.Job
 	ticks *service.TickRecord
+	acts  []service.Act // the newest first
 	state service.JobState
 	zone  *time.Location
 }
@@ -225,7 +234,7 @@ func (x *explainer) withoutRun(e *service.Entry) string {
 			b.WriteString("a run of the job was still going on, or another tick was waiting for its end")
 		}
 	case lock.PausedTick:
-		b.WriteString("was not fired: the job was paused")
+		b.WriteString("was not fired: the job was paused" + x.pauseWords(e.First))
 	case lock.Displaced:
 		b.WriteString("was not fired: it waited for the end of a run, and a newer tick took its place")
 	case "interrupted":
@@ -246,9 +255,40 @@ func (x *explainer) withoutRun(e *service.Entry) string {
 func (x *explainer) againWords(at time.Time) string {
 	var b strings.Builder
 	for _, e := range x.ticks.Again(at) {
-		fmt.Fprintf(&b, " An operator had it run again: %s after %s on %s, at %s.", outcomeWords(e.Outcome), length(e.Took), e.Replica, x.clock(e.Ended))
+		fmt.Fprintf(&b, " %s had it run again: %s after %s on %s, at %s.", x.rerunBy(at), outcomeWords(e.Outcome), length(e.Took), e.Replica, x.clock(e.Ended))
 	}
 	return b.String()
+}
+
+// rerunBy names who had a tick run again.
+func (x *explainer) rerunBy(at time.Time) string {
+	for _, a := range x.acts {
+		if (a.What == "rerun" || a.What == "backfill") && a.Tick.Equal(at) && a.By != "" {
+			return a.By
+		}
+	}
+	return "An operator"
+}
+
+// pauseWords tells who had paused the job when a tick came, until when, and why; "" if that is not known any more.
+func (x *explainer) pauseWords(tick time.Time) string {
+	for _, a := range x.acts {
+		if a.What != "pause" || a.At.After(tick) {
+			continue
+		}
+		words := ""
+		if a.By != "" {
+			words += " by " + a.By
+		}
+		if !a.Until.IsZero() {
+			words += " until " + x.clock(a.Until)
+		}
+		if a.Reason != "" {
+			words += " (" + text.OneLine(a.Reason) + ")"
+		}
+		return words
+	}
+	return ""
 }
 
 func (x *explainer) waitWords(d lock.Due) string {
@@ -282,7 +322,11 @@ func (x *explainer) obstacle() string {
 			continue
 		}
 		resume := "solotick resume " + []string{x.job.Name, "--all"}[i]
-		words := "The job is paused since " + x.clock(p.At)
+		words := "The job is paused"
+		if p.By != "" {
+			words += " by " + p.By
+		}
+		words += " since " + x.clock(p.At)
 		if !p.Until.IsZero() {
 			words += " until " + x.clock(p.Until)
 		}

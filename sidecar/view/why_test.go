@@ -17,6 +17,7 @@ type told struct {
 	state    service.JobState
 	replicas []service.Replica
 	ticks    service.TickRecord
+	acts     []service.Act
 }
 
 var ten = time.Date(2026, 11, 23, 10, 0, 30, 0, time.UTC)
@@ -29,6 +30,8 @@ func (s *told) Now() (time.Time, bool)                              { return ten
 func (s *told) TickRecord(context.Context, string) (*service.TickRecord, error) {
 	return &s.ticks, nil
 }
+
+func (s *told) Acts(context.Context, string, int) ([]service.Act, error) { return s.acts, nil }
 
 // at is a time of that day.
 func at(clock string) time.Time {
@@ -78,6 +81,13 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 		{"run again by hand", told{ticks: known(failed, again)}, "09:00:00", "failed",
 			"09:00:00 UTC was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
 				"An operator had it run again: succeeded after 1.0 s on billing-1, at 10:00:01 UTC."},
+		{"run again by somebody", told{ticks: known(failed, again), acts: []service.Act{{Author: service.Author{By: "anna@ops"}, What: "rerun", Tick: at("09:00:00")}}},
+			"09:00:00", "failed", "09:00:00 UTC was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
+				"anna@ops had it run again: succeeded after 1.0 s on billing-1, at 10:00:01 UTC."},
+		{"paused", told{ticks: known(service.Entry{Tick: at("09:10:00"), First: at("09:05:00"), Count: 2, Outcome: "paused"}), acts: []service.Act{
+			{Author: service.Author{By: "bob@ops", Reason: "later"}, What: "pause", At: at("09:06:00")},
+			{Author: service.Author{By: "anna@ops", Reason: "migration"}, What: "pause", At: at("09:01:00"), Until: at("11:00:00")}}}, "09:10:00", "paused",
+			"09:10:00 UTC was not fired: the job was paused by anna@ops until 11:00:00 UTC (migration), with 1 other from 09:05:00 UTC to 09:10:00 UTC."},
 		{"not started", told{ticks: known(notStarted)}, "09:00:00", "not_started", "09:00:00 UTC could not be started by any replica: connection refused."},
 		{"overlapped", told{ticks: known(ran("09:00:00", "succeeded", 0, 6*time.Minute), overlapped)}, "09:05:00", "overlapped",
 			"09:05:00 UTC was skipped: the run of 09:00:00 UTC was still going on on billing-1."},
