@@ -6,6 +6,11 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
+const (
+	defaultFates = 500     // of the lock
+	maxFates     = 100_000 // bounds redis.fates: more than a day of a job every second
+)
+
 // maxWaitReplicas bounds redis.waitReplicas. More than Redis has would stop every job, and ten is more than anyone
 // needs.
 const maxWaitReplicas = 10
@@ -35,6 +40,15 @@ func (d *decoder) redisKeys() []strict.Key {
 			Decode: func(e strict.Entry) { d.Number(e, &d.table.Redis.WaitReplicas) },
 			Form:   strict.Form{Most: maxWaitReplicas},
 			Doc:    "replicas of Redis that must have a claim before its job is run, at most 10; see [redis.md](redis.md)"},
+		{Name: "fates", Kind: strict.KindNumber, Default: "500", Example: "2000",
+			Show: strict.Shown, Also: []string{"history", "historyLimit", "keep"},
+			Decode: func(e strict.Entry) {
+				if d.Number(e, &d.table.Redis.Fates); d.table.Redis.Fates == defaultFates {
+					d.table.Redis.Fates = 0 // so that saying it makes no other table
+				}
+			},
+			Form:   strict.Form{Least: 1, Most: maxFates},
+			Doc:    "about how many fates of each job's ticks Redis keeps for `solotick why`, at most 100000; each takes about 200 bytes"},
 		{Name: "timeout", Kind: strict.KindDuration, Default: "500ms", Example: "1s",
 			Show: strict.Shown,
 			Decode: func(e strict.Entry) {

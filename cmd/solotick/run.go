@@ -97,7 +97,7 @@ func (a *app) run() error {
 	if os.Getpid() == 1 {
 		background.Go(func() { command.Reap(serving, log) })
 	}
-	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas})
+	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas, Fates: t.Redis.Fates})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

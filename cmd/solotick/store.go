@@ -55,7 +55,7 @@ func (a *app) openOperator(ctx context.Context) (*operator, error) {
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log})
-	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas})
+	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas, Fates: t.Redis.Fates})
 	if err != nil {
 		_ = client.Close()
 		return nil, operatorFailure(err)

@@ -95,7 +95,7 @@ func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *endi
 	case fired:
 		ok = run || got == "interrupted"
 	case notStarted:
-		ok = run && (got == "not_started" || got == "interrupted") || got == "interrupted"
+		ok = run && (got == "not_started" || got == "cancelled") || got == "interrupted"
 	case missed:
 		ok = !run && (got == lock.Missed || got == lock.Displaced)
 	default:
