@@ -120,7 +120,7 @@ func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
 }
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
-func (r *recorder) interrupted(name, run string, rec lock.Record, detail string) {
+func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string) {
 	label := name
 	if isTimer(name) {
 		label = service.TimerJobs

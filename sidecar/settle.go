@@ -97,11 +97,11 @@ func (s *settler) settle(w *wake, h *held, end *ended) (counted bool) {
 	switch {
 	case err != nil:
 		s.unrecorded(w, h, err)
-	case settled != lock.OK:
+	case settled.Verdict != lock.OK:
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended",
 			append(w.attrs(), slog.String("run", h.run))...)
 	}
-	return err == nil && settled == lock.Late
+	return err == nil && settled.Verdict == lock.Late
 }
 
 func (s *settler) unrecorded(w *wake, h *held, err error) {
