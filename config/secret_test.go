@@ -30,6 +30,7 @@ jobs:
     notify:
       url: https://h/KANARIENVOGEL
       start: https://h/KANARIENVOGEL
+      change: {url: https://h/KANARIENVOGEL, after: 2, on: [failed]}
     timeout: 10m
   - name: reports
     schedule: "@daily"

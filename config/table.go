@@ -93,6 +93,7 @@ type Job struct {
 	Reserved          bool      // its runs do not count against MaxRunning and never wait for it
 	Resources         Resources // of an exec job; zero = no limits
 	Notify            Notify    // zero = no pings
+	Change            Change    `json:",omitzero"` // notify.change; zero = no messages
 	Fingerprint       string    // 16 hex digits: equal as long as the job is the same series of ticks
 
 	// Dynamic says that the job is not in the table, but kept in Redis.
