@@ -18,7 +18,8 @@ const fullJob = `{
 	"timeout": "600s", "guarantee": "at-least-once", "concurrencyPolicy": "Allow", "missed": "skip",
 	"startingDeadline": "1h0m0s", "startRetries": 7, "retry": {"limit": 3, "backoff": "10s", "maxBackoff": "1m", "on": [503]},
 	"lock": {"ttl": "20s", "safetyDelay": "0s"}, "jitter": "30s",
-	"start": "2026-12-01T01:00:00+01:00", "end": "2027-12-01T00:00:00Z", "suspend": true, "reserved": true
+	"start": "2026-12-01T01:00:00+01:00", "end": "2027-12-01T00:00:00Z", "suspend": true, "reserved": true,
+	"description": "a ${report}", "owner": "team-a", "runbook": "https://wiki/a", "labels": {"tier": "gold", "area": "a"}
 }`
 
 func TestEveryKeyOfADynamicJobEndsUpInItsPlace(t *testing.T) {
@@ -41,6 +42,7 @@ func TestEveryKeyOfADynamicJobEndsUpInItsPlace(t *testing.T) {
 		StartRetries: 7, Retry: Retry{3, 10 * time.Second, time.Minute, []CodeRange{{503, 503}}},
 		Lock: Lock{TTL: 20 * time.Second}, Jitter: 30 * time.Second,
 		Start: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2027, 12, 1, 0, 0, 0, 0, time.UTC), Suspend: true, Reserved: true,
+		Description: "a ${report}", Owner: "team-a", Runbook: "https://wiki/a", Labels: map[string]string{"tier": "gold", "area": "a"},
 	})
 }
 
@@ -55,7 +57,8 @@ func TestADynamicJobIsKeptInOneForm(t *testing.T) {
 		`"timeout":"10m","guarantee":"at-least-once","concurrencyPolicy":"Allow","missed":"skip","startingDeadline":"1h",` +
 		`"startRetries":7,"retry":{"limit":3,"backoff":"10s","maxBackoff":"1m","on":["503"]},` +
 		`"lock":{"ttl":"20s","safetyDelay":"0s"},"jitter":"30s",` +
-		`"start":"2026-12-01T00:00:00Z","end":"2027-12-01T00:00:00Z","suspend":true,"reserved":true}`
+		`"start":"2026-12-01T00:00:00Z","end":"2027-12-01T00:00:00Z","suspend":true,"reserved":true,` +
+		`"description":"a ${report}","owner":"team-a","runbook":"https://wiki/a","labels":{"area":"a","tier":"gold"}}`
 	if string(job.Source) != want {
 		t.Errorf("\n got %s\nwant %s", job.Source, want)
 	}
@@ -87,7 +90,7 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 			"body:1:14: job \"a\": schedule \"61 * * * *\": minute \"61\": 61 is out of range: allowed are 0-59\n" +
 				"body:1:67: job \"a\": unknown key \"url\" | \"url\" belongs under http\n" +
 				"body:1:79: job \"a\": unknown key \"redis\" | allowed here: name, schedule, timeZone, http, timeout, guarantee, " +
-				"concurrencyPolicy, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, reserved"},
+				"concurrencyPolicy, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, reserved, description, owner, runbook, labels"},
 		{"job", "a", "schedule: &s '@daily'\nhttp: {url: *s}", "body:2:13: job \"a\": an alias (*…) is allowed only in the table | write out what it stands for"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("x", MaxSource) + `"}}`, "body: the body is larger than 64 KiB"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("\u200b", MaxSource/6) + `"}}`, "body: job \"a\": as JSON it is larger than 64 KiB"},

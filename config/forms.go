@@ -11,6 +11,9 @@ const (
 	headerNames   = "^[-!#$%&'*+.^_`|~0-9A-Za-z]+$"
 	variableNames = `^[A-Za-z_][A-Za-z0-9_]*$`
 
+	// oneLine matches text without line breaks and other control characters.
+	oneLine = `^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$`
+
 	// durations matches Go's durations, except those that are always refused.
 	durations = `^[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 	moments   = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{1,2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})$`
@@ -32,5 +35,10 @@ var (
 	bodyForm    = strict.Form{Length: maxBody}
 	codesForm   = strict.Form{Pattern: `^([0-9]{3})(?: *- *([0-9]{3}))?$`, Least: 100, Most: 599, Filled: true}
 	programForm = strict.Form{Filled: true}
+	runbookForm = strict.Form{Pattern: webForm.Pattern, Length: 1000}
+	labelsForm  = strict.Form{Names: `^[a-z][a-z0-9_]{0,39}$`, Most: 5, Pattern: oneLine, Length: 100}
 	bytesForm   = strict.Form{Pattern: `^([0-9]{1,19})(k|M|G|Ki|Mi|Gi)?$`, Least: leastMemory}
 )
+
+// lineForm is the form of text that must be one line of at most so many characters.
+func lineForm(most int) strict.Form { return strict.Form{Pattern: oneLine, Length: most} }

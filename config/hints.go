@@ -47,7 +47,7 @@ func wordHint(name, value string, words []string) string {
 var filled = map[string]string{
 	"exec": `{command: ["/bin/tool", "--fast"]}`, "retry": "{limit: 3}", "lock": "{ttl: 30s}", "resources": "{memory: 128Mi}",
 	"sentinel": "{master: mymaster, addrs: [sentinel-0:26379]}", "cluster": "{addrs: [redis-0:6379]}", "tls": "{caFile: /etc/tls/ca.pem}",
-	"defaults": "{timeout: 10m}",
+	"defaults": "{timeout: 10m}", "links": `{logs: "https://logs.example.com/search?q={run}"}`,
 }
 
 // scheduleHint suggests a valid schedule for an invalid one; "" if it cannot tell.
@@ -177,6 +177,8 @@ func (d *decoder) remedy(e strict.Entry) string {
 		return `write a list: ["/bin/tool", "--fast"], or for a shell ["sh", "-c", "…"]`
 	case e.Kind == kindJobs:
 		return "begin each job with a dash: - name: …"
+	case e.Name == "labels":
+		return "write a mapping: {tier: gold}"
 	case e.Kind == strict.KindTextMap:
 		return "write a mapping: {NAME: value}"
 	case e.Kind == strict.KindMapping:

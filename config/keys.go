@@ -45,6 +45,10 @@ func (d *decoder) tableKeys() []strict.Key {
 			Form: strict.Form{Choice: []string{"url", "tcp", "exec"}, Chosen: true}, Decode: d.ready,
 			Also: []string{"readinessProbe", "readiness", "health"},
 			Doc:  "how to ask the app whether it is ready: while it is not, this replica leaves ticks to the others"},
+		{Name: "links", Kind: strict.KindMapping, Default: strict.None, Keys: d.linkKeys(),
+			Also:   []string{"deepLinks", "dashboards"},
+			Decode: func(e strict.Entry) { d.Mapping(e) },
+			Doc:    "where other tools show a run, for the status page"},
 		{Name: "defaults", Kind: strict.KindMapping, Default: strict.None, Keys: d.commonKeys(), Decode: d.defaults,
 			Doc: "values for all jobs that do not set their own: the keys marked *d* below"},
 		{Name: "jobs", Kind: kindJobs, Default: strict.Required, Keys: d.jobKeys(),
@@ -54,7 +58,7 @@ func (d *decoder) tableKeys() []strict.Key {
 }
 
 func (d *decoder) jobKeys() []strict.Key {
-	return []strict.Key{
+	return append([]strict.Key{
 		{Name: "name", Kind: strict.KindText, Default: strict.Required, Example: "send-invoices", Form: nameForm,
 			Show: strict.Shown, Decode: d.name,
 			Doc: "lower-case letters, digits, `-` and `.`, at most 63 characters; unique in the table"},
@@ -139,7 +143,7 @@ func (d *decoder) jobKeys() []strict.Key {
 			Also:   []string{"ping", "webhook", "healthchecks", "onSuccess", "onFailure"},
 			Decode: func(e strict.Entry) { d.noteMapping(e); d.Mapping(e) },
 			Doc:    "URLs to ping when runs start and end, for a dead man's switch; messages for people when something changes"},
-	}
+	}, d.aboutKeys()...)
 }
 
 func (d *decoder) retryKeys() []strict.Key {

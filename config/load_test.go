@@ -67,6 +67,11 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		TLS: &TLS{"/etc/tls/ca.pem", "/etc/tls/tls.crt", "/etc/tls/tls.key", "redis"},
 	})
 
+	equal(t, "links", table.Links, Links{
+		Logs:   "https://logs.example.com/q?run={run}&from={from}&to={to}#live",
+		Traces: "https://traces.example.com/{service}/{job}/{tick}/{replica}",
+	})
+
 	first, second := table.Jobs[0], table.Jobs[1]
 	if first.Schedule == nil || first.Schedule.String() != "0 9 * * MON-FRI" {
 		t.Fatalf("schedule is %v", first.Schedule)
@@ -93,7 +98,10 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		Retry: Retry{4, 2 * time.Second, 20 * time.Second, []CodeRange{{404, 404}, {500, 503}}},
 		Lock:  Lock{TTL: 30 * time.Second}, Jitter: 30 * time.Second,
 		Start: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2027, 11, 30, 23, 0, 0, 0, time.UTC),
-		Notify: Notify{"https://hc.example.com/1/start", "https://hc.example.com/1", "https://hc.example.com/1/fail"},
+		Notify:      Notify{"https://hc.example.com/1/start", "https://hc.example.com/1", "https://hc.example.com/1/fail"},
+		Description: "sends the invoices – before ten", Owner: "team-invoices, #invoices",
+		Runbook: "https://wiki.example.com:8443/invoices?view=plain#failed",
+		Labels:  map[string]string{"tier": "silver", "area": "money", "cost_centre": "4711"},
 	})
 	equal(t, "second job", second, Job{
 		Name: "tidy.up", TimeZone: "Europe/Berlin",
@@ -106,6 +114,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
 		Reserved: true, Resources: Resources{Memory: 64 << 20, CPU: 2 * time.Minute, Nice: -5},
 		Notify: Notify{Success: "https://hc.example.com/ok", Failure: "http://hc.example.com/ping/" + canary},
+		Owner:  "team-billing", Runbook: "http://wiki.example.com/", Labels: map[string]string{"tier": "gold", "area": "money"},
 	})
 }
 

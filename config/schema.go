@@ -76,11 +76,15 @@ func ofKind(k strict.Key) object {
 		job := ofMapping(strict.Key{Keys: k.Keys, Form: k.Form}, false)
 		return object{{"type", []any{"array", "null"}}, {"items", job}}
 	case strict.KindTextMap:
-		return object{
+		out := object{
 			{"type", []any{"object", "null"}},
 			{"propertyNames", object{{"pattern", k.Form.Names}}},
-			{"additionalProperties", object{{"type", "string"}}},
+			{"additionalProperties", textOf(strict.Form{Pattern: k.Form.Pattern, Length: k.Form.Length})},
 		}
+		if k.Form.Most > 0 {
+			out = append(out, field{"maxProperties", k.Form.Most})
+		}
+		return out
 	case strict.KindTextList:
 		return listOf(k, ofText(k.Form))
 	case strict.KindCodes:

@@ -12,6 +12,7 @@ const secretive = `service: billing
 redis:
   url: redis://app:KANARIENVOGEL@redis:6379/0
 ready: {exec: [/bin/ready, "--token=KANARIENVOGEL"]}
+links: {logs: "https://logs/{run}"}
 defaults: {timeout: 5m, notify: {failure: "https://h/KANARIENVOGEL"}}
 jobs:
   - name: invoices
@@ -32,6 +33,10 @@ jobs:
       start: https://h/KANARIENVOGEL
       change: {url: https://h/KANARIENVOGEL, after: 2, on: [failed]}
     timeout: 10m
+    description: sends the invoices
+    owner: team-billing
+    runbook: https://wiki/invoices?token=KANARIENVOGEL
+    labels: {tier: KANARIENVOGEL}
   - name: reports
     schedule: "@daily"
     exec:

@@ -25,6 +25,7 @@ type Table struct {
 	ShutdownGrace time.Duration // default 25s
 	MaxRunning    int           // runs at once on this replica, 0 to 10000; 0 = no limit
 	Ready         *Ready        // nil = the app counts as ready
+	Links         Links         `json:",omitzero"` // of the status page to other tools
 	Jobs          []Job         // in the order of the file
 	Warnings      []Problem     // what is odd but no error, sorted by position
 	Hash          string        // 12 hex digits over the table as written, before its variables; "" when not all of it could be read
@@ -94,7 +95,13 @@ type Job struct {
 	Resources         Resources // of an exec job; zero = no limits
 	Notify            Notify    // zero = no pings
 	Change            Change    `json:",omitzero"` // notify.change; zero = no messages
-	Fingerprint       string    // 16 hex digits: equal as long as the job is the same series of ticks
+	// What people should know of the job. A job without it keeps the hash that it had before these fields came.
+	Description string            `json:",omitempty"` // one line
+	Owner       string            `json:",omitempty"` // one line
+	Runbook     string            `json:",omitempty"` // http(s)://host/path
+	Labels      map[string]string `json:",omitempty"` // with those of defaults; at most 5
+
+	Fingerprint string // 16 hex digits: equal as long as the job is the same series of ticks
 
 	// Dynamic says that the job is not in the table, but kept in Redis.
 	Dynamic bool

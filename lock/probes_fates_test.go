@@ -2,6 +2,7 @@ package lock
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/solotick/solotick/internal/rds"
 )
@@ -73,6 +74,17 @@ func (p *prober) probeFates() {
 	late := p.settles(gone, "finish", "")
 	p.demand(late[0] == "LATE" && millisOf(late[4]) == 0 && millisOf(late[5]) == 0, "who was taken over: %v", late)
 	again("who was taken over", gone, "finish", 0, 0)
+}
+
+// probeAgeOfFates registers a job, of which there are old fates.
+func (p *prober) probeAgeOfFates() {
+	p.at(nominal(2))
+	p.do("XADD", p.keys.Fates(walkJob), fmt.Sprintf("%d-1", p.clock-1001), "run", "old")
+	p.do("XADD", p.keys.Fates(walkJob), fmt.Sprintf("%d-1", p.clock-1000), "run", "young")
+	p.registers("a", 1000)
+	p.demand(p.do("XLEN", p.keys.Fates(walkJob)) == int64(1), "%v fates are left", p.do("XLEN", p.keys.Fates(walkJob)))
+	p.registers("a", 1000_000)
+	p.lasts(p.keys.Fates(walkJob), 1000*time.Second)
 }
 
 // endsAs finishes a run.

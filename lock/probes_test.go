@@ -37,7 +37,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 	}
 	for _, f := range []func(){
 		p.probeLedger, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probePauses,
-		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeEvidenceAndFate, p.probeNudges,
+		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeAgeOfFates, p.probeEvidenceAndFate, p.probeNudges,
 		p.probeListInAPause, p.probeTwoPauses, p.probeClaimsInTwoPauses, p.probeAsking, p.probeGaps, p.probeBooking,
 		p.probeTwice, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun,
 		p.probeDisplacedOfBefore,
@@ -134,7 +134,7 @@ func (p *prober) registers(args ...any) (n [6]int64) {
 	if len(args) > 4 { // of one who knew the ledger
 		args = slices.Insert(slices.Clone(args), 5, any(p.keys.Events))
 	}
-	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.DueJobs}, args...) {
+	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.DueJobs, p.keys.Fates(walkJob)}, args...) {
 		n[i] = millisOf(v)
 	}
 	return n

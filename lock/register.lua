@@ -1,8 +1,8 @@
 -- register: make a job's ledger known, at load, at reload and after UNKNOWN; never at a claim.
 --
--- KEYS  1 ledger  2 due
+-- KEYS  1 ledger  2 due  3 fates of the job
 -- ARGV  1 fingerprint of schedule, zone, window, jitter, suspend; 'none' = no replica claims the job's ticks
---       2 retention of an unused ledger (ms)
+--       2 retention of an unused ledger, and of fates (ms)
 --       What follows may be left out:
 --       3 when the ledger was born that the caller knew before; 0 = it knew none    4 newest claimed tick that it knew of
 --       5 '1': at-least-once    6 channel of the nudges    7.. due members of the ticks since then that are to be fired should Redis have lost its data
@@ -59,4 +59,6 @@ if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
   redis.pcall('PUBLISH', ARGV[6], 'due')
 end
 redis.call('PEXPIRE', ledger, ARGV[2])
+redis.call('PEXPIRE', KEYS[3], ARGV[2])
+redis.call('XTRIM', KEYS[3], 'MINID', string.format('%d', math.max(now - ARGV[2], 0)))
 return {now, tonumber(born), tonumber(since), tonumber(tick), paused or '', tonumber(back)}

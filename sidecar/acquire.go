@@ -133,7 +133,7 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 			continue
 		}
 		if err != nil || a.Code != lock.Gap {
-			c.record.book(w.spec, a.Gaps)
+			c.record.book(w.spec, a.Gaps, nil)
 			if late := len(q.Older) - 1; late > 0 && a.Code == lock.Queued {
 				c.log.Warn("firing missed ticks late", "job", q.Job, "ticks", late, "before", stamp(q.Tick))
 			}

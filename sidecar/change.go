@@ -21,6 +21,7 @@ func (r *recorder) tell(sp *spec, m notify.Message) {
 		return
 	}
 	m.To, m.Service, m.Job, m.At = sp.Change, r.service, sp.Name, r.clock.Now()
+	m.Description, m.Owner, m.Runbook = sp.Description, sp.Owner, sp.Runbook
 	m.Replica = cmp.Or(m.Replica, r.replica)
 	r.notify.Tell(m)
 }

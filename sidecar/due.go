@@ -128,7 +128,7 @@ func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 		if ours && err == nil {
 			t.firer.record.skipped(w, skip{reason: r})
 		}
-		t.firer.record.book(w.spec, gaps)
+		t.firer.record.book(w.spec, gaps, &w.of)
 	})
 	return true
 }

@@ -163,6 +163,14 @@ func (h *heartbeat) noteSkip(w *wake, r reason) {
 	h.skips[w.spec.Name] = service.Skip{Tick: w.tick, Reason: string(r), At: h.clock.Now()}
 }
 
+// skipOf is the newest skip of a job.
+func (h *heartbeat) skipOf(job string) (service.Skip, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	skip, ok := h.skips[job]
+	return skip, ok
+}
+
 // forget drops the skips and runs of a job that has left.
 func (h *heartbeat) forget(job string) {
 	h.mu.Lock()

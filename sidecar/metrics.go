@@ -6,23 +6,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
-// metrics are registered with the given registerer. Labels are the job's name and closed sets. Every series is there
-// from the start, so that a rate sees its first increment.
+// metrics are registered with the given registerer. Labels are the job's name and closed sets. A job has few series, 24
+// with all that usually happens to it. What counts fires, failures and missed ticks is there from the start, so that a
+// rate sees its first increment.
 type metrics struct {
 	tallies                     // of each job
-	acquireDuration             prometheus.Histogram
+	acquireDuration, fireDelay  prometheus.Histogram
 	redisUp, redisFit, appReady prometheus.Gauge
 	reloadedWell, reloadedAt    prometheus.Gauge
 }
 
-func newMetrics(reg prometheus.Registerer, version string, clock *clock, table func() *config.Table) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *service.Store, work *atWork,
+	timers *job) (*metrics, error) {
 	m := &metrics{
 		tallies: tallies{of: map[string]*tally{}},
 		acquireDuration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "solotick_acquire_duration_seconds",
 			Help:    "From the first question to Redis for a tick to its answer.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}}),
+		fireDelay: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "solotick_fire_delay_seconds",
+			Help:    "From a tick to the start of its job.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 60}}),
 		redisUp: newGauge("solotick_redis_up", "1 if Redis answered last time it was asked, about once a second."),
 		redisFit: newGauge("solotick_redis_fit",
 			"1 if Redis was fit for locks when it was last connected to: a master, not evicting, not too old."),
@@ -42,8 +48,9 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, table f
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_build_info",
 		Help: "1; the version of this binary.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
-	for _, c := range []prometheus.Collector{&m.tallies, m.acquireDuration, m.redisUp, m.redisFit, m.appReady,
-		m.reloadedWell, m.reloadedAt, offset, tableInfo{table}, build} {
+	cluster := &standings{store: store, jobs: work.jobs, timers: timers, tallies: &m.tallies, now: clock.Now}
+	for _, c := range []prometheus.Collector{&m.tallies, cluster, m.acquireDuration, m.fireDelay, m.redisUp, m.redisFit,
+		m.appReady, m.reloadedWell, m.reloadedAt, offset, tableInfo{work.Table}, build} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -33,6 +33,19 @@ const (
 var reasons = [...]reason{firedElsewhere, overlap, queued, superseded, paused, suspended, notReady, startFailed, noSlot,
 	tooLate, outsideWindow, draining, redisError}
 
+// skipWords say for people why a replica let a tick go that became a missed one.
+var skipWords = map[reason]string{
+	redisError:    "Redis did not answer",
+	notReady:      "its app was not ready",
+	startFailed:   "it could not start the job",
+	noSlot:        "all its slots were taken",
+	tooLate:       "the starting deadline had passed",
+	superseded:    "a newer tick came due before it could be fired",
+	draining:      "it was draining",
+	suspended:     "the table suspended the job",
+	outsideWindow: "the job's window had ended",
+}
+
 // outcome says what ended a run.
 type outcome string
 

@@ -1,8 +1,11 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -26,6 +29,7 @@ type recorder struct {
 	heartbeat *heartbeat
 	notify    *notify.Pinger
 	spec      func(job string) *spec // in force
+	began     time.Time              // when this process did, on this machine's clock
 }
 
 // fired counts the start of a job. It comes from the executor, the moment the job has begun. run is the context of the
@@ -35,7 +39,7 @@ func (r *recorder) fired(run context.Context, w *wake, h *held) {
 	t := r.metrics.job(w.spec.label)
 	t.fires.Add(1)
 	if !w.byHand() && w.kind != kindTakeover { // whose ticks are long past
-		t.fireDelay.observe(max(delay, 0).Seconds())
+		r.metrics.fireDelay.Observe(max(delay, 0).Seconds())
 	}
 	t.lastFire.set(seconds(r.clock.Now()))
 	t.running.Add(1)
@@ -83,15 +87,13 @@ func (r *recorder) finished(w *wake, h *held, end *ended, settled lock.Settled) 
 	t.ran(o)
 	if o != notStarted {
 		t.running.Add(-1)
-		t.runDuration.observe(end.took.Seconds())
+		t.runDuration.observe(end.took.Seconds(), h.run, r.clock.Now())
 	}
 	attrs := append(w.attrs(), slog.String("run", h.run), slog.String("outcome", string(o)),
 		slog.Duration("duration", end.took.Round(time.Microsecond)))
 	level := slog.LevelInfo
-	if o == succeeded {
-		t.lastSuccess.set(seconds(r.clock.Now()))
-	}
 	asFailed := w.spec.countsAsFailed(o)
+	t.ended(o, asFailed, r.clock.Now())
 	if asFailed {
 		level = slog.LevelError
 	}
@@ -148,8 +150,9 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 }
 
 // book counts ticks that no replica fired, which an answer of Redis told of. The first replica counts them, once for
-// all. It does so in a goroutine, so that the wake goes on.
-func (r *recorder) book(sp *spec, gaps string) {
+// all. It does so in a goroutine, so that the wake goes on. dropped is the due member that this replica has just dropped;
+// nil = none.
+func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 	if gaps == "" {
 		return
 	}
@@ -163,9 +166,13 @@ func (r *recorder) book(sp *spec, gaps string) {
 		missed := notify.Message{Event: config.TicksMissed}
 		var newest time.Time
 		for _, g := range all {
-			e := service.Entry{Job: sp.Name, Replica: r.replica, Outcome: g.Fate, Ended: r.clock.onRedis(r.clock.Now())}
+			e := service.Entry{Job: sp.Name, Outcome: g.Fate, Ended: r.clock.onRedis(r.clock.Now())}
 			if e.Count, e.First, e.Tick = sp.series.within(g.From, g.To); e.Count == 0 {
 				continue
+			}
+			if g.Fate == lock.Missed {
+				e.Detail = r.whyMissed(&e, dropped)
+				missed.Detail = cmp.Or(e.Detail, missed.Detail)
 			}
 			if g.Fate == lock.Missed || g.Fate == lock.Displaced {
 				if missed.Count == 0 || e.First.Before(missed.First) {
@@ -188,6 +195,23 @@ func (r *recorder) book(sp *spec, gaps string) {
 			r.tell(sp, missed)
 		}
 	})
+}
+
+// whyMissed is why no replica fired ticks, as far as this one can tell: "" if it cannot.
+func (r *recorder) whyMissed(e *service.Entry, dropped *lock.Due) string {
+	if dropped != nil && dropped.Tick.Equal(e.Tick) && len(dropped.Refused) > 0 {
+		return "these replicas could not start it: " + strings.ReplaceAll(strings.Join(dropped.Refused, ", "), lock.LastAsked, "")
+	}
+	switch skipped, ok := r.heartbeat.skipOf(e.Job); {
+	case ok && !skipped.Tick.Before(e.First) && !skipped.Tick.After(e.Tick):
+		if words := skipWords[reason(skipped.Reason)]; words != "" {
+			return fmt.Sprintf("replica %s skipped it: %s", r.replica, words)
+		}
+		return ""
+	case r.began.After(e.Tick):
+		return fmt.Sprintf("no replica claimed it before replica %s started", r.replica)
+	}
+	return ""
 }
 
 // entry is the record of a run in the history.

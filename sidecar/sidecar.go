@@ -71,16 +71,20 @@ func New(o Options) (*Sidecar, error) {
 	s.roster.Store(&roster{})
 	s.reloaded.Store(&ReloadState{At: o.Wall()})
 	s.cron = cron{wake: s.wake, log: s.log}
+	timer := newTimerJob()
 	var err error
-	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, s.Table); err != nil {
+	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, o.Store, s.atWork, timer); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	s.metrics.add(service.TimerJobs)
 	s.metrics.reloaded(o.Wall(), true)
+	if err := o.Registerer.Register(jobInfo{s.jobs}); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
 	if o.Table.Ready != nil {
 		s.slots.unready = notAsked
 	}
-	s.connect(o)
+	s.connect(o, timer)
 	if err := s.use(o.Table, nil); err != nil {
 		return nil, err
 	}
@@ -88,14 +92,14 @@ func New(o Options) (*Sidecar, error) {
 }
 
 // connect makes the parts, and gives each the others that it needs.
-func (s *Sidecar) connect(o Options) {
-	nudges, deferred, timer := newNudges(), newDeferred(&s.runs), newTimerJob()
+func (s *Sidecar) connect(o Options, timer *job) {
+	nudges, deferred := newNudges(), newDeferred(&s.runs)
 	peers := newRendezvous(o.Replica, s.store)
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
 		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Process: o.Process},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log,
-		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spec: s.spec}
+		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spec: s.spec, began: time.Now()}
 	registrar := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,
 		claimer: &claimer{life: s.life, replica: o.Replica, store: s.store, clock: s.clock, log: s.log, slots: s.slots,

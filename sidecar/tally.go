@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // tally is what this replica counts of one job. The library's vectors would keep an object with labels for each
@@ -19,20 +21,48 @@ type tally struct {
 	skips                                                  [len(reasons)]atomic.Uint64
 	runs                                                   [len(outcomes)]atomic.Uint64
 	running                                                atomic.Int64
-	lastFire, lastSuccess, next                            gauge
-	runDuration, fireDelay                                 histogram
+	lastFire, next                                         gauge
+	runDuration                                            histogram
+
+	mu  sync.Mutex
+	own service.Standing // how the job fares on this replica, which is what is shown of a job that every replica runs
 
 	held int         // fires under way, under the lock of the tallies
 	left atomic.Bool // the job has left: its tally goes with the last of these
 }
 
-func newTally() *tally {
-	return &tally{runDuration: newHistogram(runBounds), fireDelay: newHistogram(delayBounds)}
-}
-
 func (t *tally) skipped(r reason) { t.skips[slices.Index(reasons[:], r)].Add(1) }
 
 func (t *tally) ran(o outcome) { t.runs[slices.Index(outcomes[:], o)].Add(1) }
+
+// ended records when a run here succeeded or failed.
+func (t *tally) ended(o outcome, asFailed bool, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case o == succeeded:
+		t.own.LastSuccess, t.own.FailingSince, t.own.Streak = at, time.Time{}, 0
+	case asFailed:
+		if t.own.LastFailure = at; t.own.Streak == 0 {
+			t.own.FailingSince = at
+		}
+		t.own.Streak++
+	}
+}
+
+// restarted records that the job has other ticks from now on.
+func (t *tally) restarted(at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.own.Since = at
+}
+
+// standing is how the job fares on this replica.
+func (t *tally) standing() service.Standing {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.own
+}
 
 // gauge is a figure that is set; the zero value shows 0.
 type gauge struct{ bits atomic.Uint64 }
@@ -41,41 +71,40 @@ func (g *gauge) set(v float64) { g.bits.Store(math.Float64bits(v)) }
 
 func (g *gauge) value() float64 { return math.Float64frombits(g.bits.Load()) }
 
-// histogram counts seconds by upper bounds, which are in order.
+// runBounds tell short runs from long ones. The limit of series per job has room for one. How long runs usually take is
+// their sum by their count.
+var runBounds = [...]float64{60}
+
+// histogram counts seconds by runBounds.
 type histogram struct {
-	bounds []float64
-
 	mu     sync.Mutex
-	counts []uint64 // by bound, not cumulative; the last one counts values above all bounds
+	counts [len(runBounds) + 1]uint64 // by bound, not cumulative; the last one counts values above all bounds
 	sum    float64
+	newest prometheus.Exemplar // the value that came last, with its run; no labels = none came
 }
 
-var (
-	runBounds   = []float64{.005, .05, .25, 1, 5, 30, 120, 600, 3600}
-	delayBounds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 60}
-)
-
-func newHistogram(bounds []float64) histogram {
-	return histogram{bounds: bounds, counts: make([]uint64, len(bounds)+1)}
-}
-
-func (h *histogram) observe(v float64) {
-	at, _ := slices.BinarySearch(h.bounds, v) // a value that equals a bound counts there
+func (h *histogram) observe(v float64, run string, at time.Time) {
+	i, _ := slices.BinarySearch(runBounds[:], v) // a value that equals a bound counts there
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.counts[at]++
+	h.counts[i]++
 	h.sum += v
+	h.newest = prometheus.Exemplar{Value: v, Labels: prometheus.Labels{"run": run}, Timestamp: at}
 }
 
 func (h *histogram) metric(desc *prometheus.Desc, job string) prometheus.Metric {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	upTo, n := make(map[float64]uint64, len(h.bounds)), uint64(0)
-	for i, bound := range h.bounds {
+	upTo, n := make(map[float64]uint64, len(runBounds)), uint64(0)
+	for i, bound := range runBounds {
 		n += h.counts[i]
 		upTo[bound] = n
 	}
-	return prometheus.MustNewConstHistogram(desc, n+h.counts[len(h.bounds)], h.sum, upTo, job)
+	m := prometheus.MustNewConstHistogram(desc, n+h.counts[len(runBounds)], h.sum, upTo, job)
+	if h.newest.Labels == nil {
+		return m
+	}
+	return prometheus.MustNewMetricWithExemplars(m, h.newest)
 }
 
 // tallies has the tallies of all jobs, by label.
@@ -102,18 +131,14 @@ var (
 	takeoversDesc   = perJob("takeovers_total", "Runs of other replicas that this one found dead and dealt with.")
 	runningDesc     = perJob("running", "Runs of the job on this replica now.")
 	lastFireDesc    = perJob("last_fire_timestamp_seconds", "When this replica last started the job; 0 if it has not.")
-	lastSuccessDesc = perJob("last_success_timestamp_seconds",
-		"When a run of the job on this replica last succeeded; 0 if none has.")
 	nextDesc        = perJob("next_tick_timestamp_seconds", "When the job's next tick comes due; 0 if it has none.")
 	runDurationDesc = perJob("run_duration_seconds", "How long runs took.")
-	fireDelayDesc   = perJob("fire_delay_seconds", "From the tick to the start of the job.")
 )
 
 // Describe implements prometheus.Collector.
 func (*tallies) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{firesDesc, skipsDesc, runsDesc, failuresDesc, missedDesc, retriesDesc,
-		handoversDesc, takeoversDesc, runningDesc, lastFireDesc, lastSuccessDesc, nextDesc, runDurationDesc,
-		fireDelayDesc} {
+		handoversDesc, takeoversDesc, runningDesc, lastFireDesc, nextDesc, runDurationDesc} {
 		ch <- d
 	}
 }
@@ -129,33 +154,36 @@ func (a *tallies) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (t *tally) collect(ch chan<- prometheus.Metric, job string) {
-	counter := func(d *prometheus.Desc, c *atomic.Uint64, labels ...string) {
+	counter := func(d *prometheus.Desc, n uint64, labels ...string) {
 		labels = append([]string{job}, labels...)
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(c.Load()), labels...)
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	rare := func(d *prometheus.Desc, c *atomic.Uint64, labels ...string) {
+		if n := c.Load(); n > 0 {
+			counter(d, n, labels...)
+		}
 	}
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, job)
 	}
-	counter(firesDesc, &t.fires)
+	counter(firesDesc, t.fires.Load())
 	for i, r := range reasons {
-		counter(skipsDesc, &t.skips[i], string(r))
+		rare(skipsDesc, &t.skips[i], string(r))
 	}
 	for i, o := range outcomes {
-		counter(runsDesc, &t.runs[i], string(o))
+		rare(runsDesc, &t.runs[i], string(o))
 	}
-	counter(failuresDesc, &t.failures)
-	counter(missedDesc, &t.missed)
-	counter(retriesDesc, &t.retries)
-	counter(handoversDesc, &t.handovers)
-	counter(takeoversDesc, &t.takeovers)
+	counter(failuresDesc, t.failures.Load())
+	counter(missedDesc, t.missed.Load())
+	rare(retriesDesc, &t.retries)
+	rare(handoversDesc, &t.handovers)
+	rare(takeoversDesc, &t.takeovers)
 	gauge(runningDesc, float64(t.running.Load()))
 	gauge(lastFireDesc, t.lastFire.value())
-	gauge(lastSuccessDesc, t.lastSuccess.value())
 	if !t.left.Load() {
 		gauge(nextDesc, t.next.value())
 	}
 	ch <- t.runDuration.metric(runDurationDesc, job)
-	ch <- t.fireDelay.metric(fireDelayDesc, job)
 }
 
 // job is the tally of a job. If the job has left, it is one that no scrape shows.
@@ -169,10 +197,11 @@ func (a *tallies) find(label string) *tally {
 	if t := a.of[label]; t != nil {
 		return t
 	}
-	return newTally()
+	return &tally{}
 }
 
-// add makes all series of a job appear, at zero unless they are there already.
+// add makes the series of a job appear, at zero unless they are there already. Those of what is rare come with its first
+// event.
 func (a *tallies) add(label string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

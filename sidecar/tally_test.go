@@ -1,26 +1,43 @@
 package sidecar
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 )
 
 func TestAHistogramCountsAsTheLibrarysDoes(t *testing.T) {
-	ours := newHistogram(delayBounds)
-	theirs := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", Buckets: delayBounds})
-	for _, v := range []float64{0, .0009, .001, .0011, .3, 1, 60, 61, 1e9} {
-		ours.observe(v)
+	var ours histogram
+	theirs := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "x", Buckets: runBounds[:]})
+	for _, v := range []float64{0, .9, 1e9, 1, 61, 60, 1.1} {
+		ours.observe(v, "run", time.Unix(1, 0))
 		theirs.Observe(v)
 	}
-	got, want := written(t, ours.metric(fireDelayDesc, "x")), written(t, theirs)
+	got, want := written(t, ours.metric(runDurationDesc, "x")), written(t, theirs)
 	if got.GetSampleCount() != want.GetSampleCount() || got.GetSampleSum() != want.GetSampleSum() || len(got.Bucket) != len(want.Bucket) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 	for i, b := range want.Bucket {
 		if g := got.Bucket[i]; g.GetUpperBound() != b.GetUpperBound() || g.GetCumulativeCount() != b.GetCumulativeCount() {
 			t.Errorf("bucket %d: got %v, want %v", i, g, b)
+		}
+	}
+}
+
+func TestAHistogramNamesTheNewestRun(t *testing.T) {
+	var h histogram
+	for i, v := range []float64{70, 2, .5, 3} {
+		h.observe(v, fmt.Sprint("run", i), time.Unix(int64(i), 0))
+	}
+	for _, b := range written(t, h.metric(runDurationDesc, "x")).Bucket {
+		switch e := b.GetExemplar(); {
+		case b.GetUpperBound() != 60 && e != nil:
+			t.Errorf("the bucket %v has an exemplar: %v", b.GetUpperBound(), e)
+		case b.GetUpperBound() == 60 && (e.GetValue() != 3 || len(e.Label) != 1 || e.Label[0].GetValue() != "run3"):
+			t.Errorf("the exemplar is %v", e)
 		}
 	}
 }

@@ -175,7 +175,8 @@ func TestOutcomesOfTheExecutorAreCounted(t *testing.T) {
 				w.at(time.Second)
 				w.expect(1, "runs_total", want)
 				w.expect(1, "fires_total")
-				if got := r.value("last_success_timestamp_seconds"); (got != 0) != (want == "succeeded") {
+				r.shows(1, "ticks_total", "minute", want)
+				if got := r.value("last_success_timestamp_seconds", "minute"); (got != 0) != (want == "succeeded") {
 					t.Errorf("last_success_timestamp_seconds = %v", got)
 				}
 			})

@@ -363,14 +363,19 @@ func (w *world) started(job string) map[time.Time][]start {
 	return by
 }
 
-// value is the sum of a metric's series on this replica that have these label values.
+// value is the sum of a metric's series on this replica that have these label values. What is rare has no series before
+// its first event.
 func (r *replica) value(name string, labels ...string) float64 {
 	r.world.t.Helper()
 	families, err := r.registry.Gather()
 	if err != nil {
 		r.world.t.Fatal(err)
 	}
-	sum, found := 0.0, false
+	sum, found := 0.0, slices.Contains(perJobMetrics(), "solotick_"+name)
+	for _, l := range labels {
+		found = found && (r.job(l) != nil || l == service.TimerJobs || slices.Contains(reasons[:], reason(l)) ||
+			slices.Contains(outcomes[:], outcome(l)) || slices.Contains(service.Fates[:], l))
+	}
 	for _, f := range families {
 		for _, m := range f.Metric {
 			if f.GetName() == "solotick_"+name && !slices.ContainsFunc(labels, func(l string) bool { return !hasLabel(m, l) }) {
@@ -383,6 +388,21 @@ func (r *replica) value(name string, labels ...string) float64 {
 		r.world.t.Fatalf("no series solotick_%s %v", name, labels)
 	}
 	return sum
+}
+
+// perJobMetrics are the names of the metrics that have the label job.
+func perJobMetrics() []string {
+	ch := make(chan *prometheus.Desc, 100)
+	(*tallies)(nil).Describe(ch)
+	(*standings)(nil).Describe(ch)
+	close(ch)
+	var names []string
+	for d := range ch {
+		_, name, _ := strings.Cut(d.String(), `fqName: "`)
+		name, _, _ = strings.Cut(name, `"`)
+		names = append(names, name)
+	}
+	return names
 }
 
 func hasLabel(m *dto.Metric, value string) bool {

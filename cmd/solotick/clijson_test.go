@@ -27,6 +27,9 @@ jobs:
     schedule: "0 9 * * *"
     timeZone: Europe/Berlin
     exec: {command: ["true"]}
+    description: sends the invoices of the day before
+    owner: team-billing
+    runbook: https://wiki.example.com/invoices#failed
 `,
 	"bad.yaml": `service: billing
 jobs:
@@ -89,7 +92,7 @@ func examples(t *testing.T) map[string]example {
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all := examples(t)
 	want := []string{"backfill", "drain", "history", "job apply", "job get", "job list", "job rm", "next", "pause", "resume", "status",
-		"timer get", "timer list", "timer rm", "timer set", "trigger", "validate", "version"}
+		"timer get", "timer list", "timer rm", "timer set", "trigger", "validate", "version", "why"}
 	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)
 	}

@@ -28,7 +28,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Use:   "history [JOB]",
 		Short: "Show the newest runs and how they ended",
 		Long: `Show the newest runs of one job, or of all jobs, and how they ended, the newest first. Redis keeps about ten thousand runs,
-and about ten thousand failed runs. JOB may be a job that is no longer in the table.`,
+and about ten thousand failed runs. Missed ticks have rows too. JOB may be a job that is no longer in the table.`,
 		Example: `  solotick history -c table.yaml
   solotick history -c table.yaml send-invoices -n 50
   solotick history -c table.yaml --failed -o json`,
@@ -64,13 +64,16 @@ func (a *app) history(ctx context.Context, op *operator, job string, n int, fail
 		return err
 	}
 	if o == "json" {
-		return a.printJSON(view.NewEntries(entries))
+		return a.printJSON(view.NewEntries(entries, op.Table()))
 	}
 	columns, _, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 6}}
 	g.add("TICK (UTC)", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
 	for _, e := range view.Fold(entries, n) {
 		g.add(formatTime(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took), ago(op.now(), e.Ended), e.Replica)
+		if e.Count > 1 {
+			g.note(fmt.Sprintf("%d ticks, the first at %s", e.Count, formatTime(e.First)))
+		}
 		if e.Detail != "" {
 			g.note(e.Detail)
 		}

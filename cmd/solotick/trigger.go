@@ -68,7 +68,7 @@ func (a *app) trigger(ctx context.Context, op *operator, name string, wait bool,
 	if err != nil {
 		return err
 	}
-	made := view.NewEntry(*entry)
+	made := view.NewEntry(*entry, op.Table())
 	result.Result = &made
 	if err := a.printTriggered(result, o); err != nil {
 		return err

@@ -38,9 +38,9 @@ const (
 // Form describes good values. The decoder and the JSON Schema both check every field that is not zero.
 type Form struct {
 	Words       []string // the only values
-	Least, Most int      // of a number
-	Length      int      // of text, in characters: at most
-	Pattern     string   // of text, or of the texts in a list; it lets pass what the decoder looks at more closely
+	Least, Most int      // of a number; Most also of the texts in a mapping
+	Length      int      // of text, or of the texts in a mapping, in characters: at most
+	Pattern     string   // of text, or of the texts in a list or mapping; it lets pass what the decoder looks at more closely
 	Names       string   // a pattern of the names in a mapping of text
 	Filled      bool     // a list has items
 	Choice      []string // keys of a mapping, of which no two can stand together

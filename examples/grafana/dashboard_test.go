@@ -29,6 +29,9 @@ listen: %q
 jobs:
   - {name: often, schedule: "@every 1s", exec: {command: ["true"]}}
   - {name: failing, schedule: "@every 1s", exec: {command: ["false"]}}
+  - {name: long, schedule: "@every 1s", exec: {command: [sleep, "600"]}, timeout: 1h}
+  - {name: everywhere, schedule: "@every 1s", exec: {command: ["true"]}, guarantee: every-replica}
+  - {name: failing-everywhere, schedule: "@every 1s", exec: {command: ["false"]}, guarantee: every-replica}
 `
 
 type dashboard struct {
@@ -92,7 +95,7 @@ func TestEveryQueryOfTheDashboardGivesSeries(t *testing.T) {
 			}
 			check(t, p, "panel "+panel.Title, target.Expr, wanted)
 			for _, name := range regexp.MustCompile(`\bsolotick_\w+`).FindAllString(target.Expr, -1) {
-				name = strings.TrimSuffix(name, "_bucket")
+				name = family(name)
 				used[name] = true
 				if exposed[name] == nil {
 					t.Errorf("panel %s: no replica exposes %s", panel.Title, name)
@@ -106,6 +109,28 @@ func TestEveryQueryOfTheDashboardGivesSeries(t *testing.T) {
 			t.Errorf("no panel shows %s", name)
 		}
 	}
+}
+
+// family is the name of the metric to which a series of a histogram belongs.
+func family(name string) string {
+	return regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
+}
+
+// rare are the metrics that only appear with their first event, with their labels as documented.
+func rare(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	doc, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(solotick_\\w+)` \\| \\w+ \\| (\\w+) \\| .*first event.*$").FindAllSubmatch(doc, -1) {
+		found[string(row[1])] = map[string]bool{"service": true, string(row[2]): true}
+	}
+	if len(found) == 0 {
+		t.Error("docs/metrics.md names no metric that appears with its first event")
+	}
+	return found
 }
 
 // prometheus is one that scrapes a replica at work, and what that exposes: each metric with its labels.
@@ -138,6 +163,9 @@ scrape_configs:
   - {job_name: solotick, honor_labels: true, static_configs: [{targets: [%q], labels: {service: billing}}]}
 `, listen))
 
+	for _, name := range []string{"solotick_skips_total", "solotick_runs_total"} { // which begin with the first of their events
+		check(t, p, name, name, []string{"job"})
+	}
 	answer, err := http.Get("http://" + listen + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -148,9 +176,11 @@ scrape_configs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	exposed = map[string]map[string]bool{}
+	exposed = rare(t)
 	for name, f := range families {
-		exposed[name] = map[string]bool{"service": true}
+		if exposed[name] == nil {
+			exposed[name] = map[string]bool{"service": true}
+		}
 		for _, m := range f.Metric {
 			for _, l := range m.Label {
 				exposed[name][l.GetName()] = true
@@ -199,7 +229,7 @@ func matchers(t *testing.T, title, expr string, exposed map[string]map[string]bo
 	t.Helper()
 	for _, m := range regexp.MustCompile(`(\w+){([^}]*)}`).FindAllStringSubmatch(expr, -1) {
 		for _, l := range regexp.MustCompile(`(\w+)\s*[=!]~?=?"`).FindAllStringSubmatch(m[2], -1) {
-			if !exposed[strings.TrimSuffix(m[1], "_bucket")][l[1]] {
+			if !exposed[family(m[1])][l[1]] {
 				t.Errorf("panel %s: %s has no label %s", title, m[1], l[1])
 			}
 		}

@@ -63,7 +63,7 @@ func TestARealPrometheusScrapesReplicasAndRaisesTheAlarm(t *testing.T) {
 
 	t.Run("targets are up, and relabelled in Kubernetes", func(t *testing.T) { targets(t, p, listen) })
 	t.Run("every exposed name gives series", func(t *testing.T) { names(t, p, listen[0]) })
-	t.Run("every rule is evaluated, and the memory fills", func(t *testing.T) { evaluated(t, p) })
+	t.Run("every rule is evaluated", func(t *testing.T) { evaluated(t, p) })
 	t.Run("a failed reload and a lost lock raise the alarm", func(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, replicas[0].Name+".yaml"), []byte("service: [\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -169,6 +169,7 @@ func targets(t *testing.T, p *promtest.Server, listen []string) {
 // names asks for each name that a replica exposes, with the label `job` as the replica gave it, and looks for those that the rules
 // use and nobody exposes.
 func names(t *testing.T, p *promtest.Server, listen string) {
+	appears(t, p, `solotick_skips_total{service="billing", instance="`+listen+`"}`) // which begins with the first skip
 	answer, err := http.Get("http://" + listen + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -228,18 +229,6 @@ func evaluated(t *testing.T, p *promtest.Server) {
 		return n == want && len(bad) == 0
 	}); err != nil {
 		t.Fatalf("%v: %d rules wanted, not ok: %q", err, want, bad)
-	}
-	for _, g := range rules.Groups {
-		for _, r := range g.Rules {
-			if r.Record == "" {
-				continue
-			}
-			job := "often"
-			if strings.Contains(r.Record, "last_bad") {
-				job = "failing"
-			}
-			appears(t, p, fmt.Sprintf(`%s{service="billing", job=%q} > time() - 10`, r.Record, job))
-		}
 	}
 }
 

@@ -169,6 +169,8 @@ func TestNoFormOfAnAnswerEndsTheProcess(t *testing.T) {
 	}{
 		"a look": {to: "HMGET", ask: look,
 			attacks: []string{":-1\r\n", ":9000000000000\r\n", "+9000000000000\r\n", "*0\r\n", ":1\r\n"}},
+		"standings": {to: "HMGET", ask: standings,
+			attacks: []string{":-1\r\n", "*0\r\n", "*1\r\n$1\r\n1\r\n", "+9000000000000\r\n", "*22\r\n" + strings.Repeat(":-1\r\n", 22)}},
 		"a drop":           {to: "EVALSHA", ask: drop, attacks: []string{"*2\r\n$2\r\nOK\r\n:1\r\n", "*0\r\n", ":-1\r\n"}},
 		"a timer":          {to: "GET", ask: timer, attacks: []string{"*1\r\n$1\r\na\r\n", ":1\r\n", "$0\r\n\r\n"}},
 		"a list of timers": {to: "MGET", ask: list, attacks: []string{"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"}},
@@ -205,6 +207,11 @@ func TestNoFormOfAnAnswerEndsTheProcess(t *testing.T) {
 
 func look(ctx context.Context, s *service.Store) error {
 	_, err := s.Look(ctx, 1)
+	return err
+}
+
+func standings(ctx context.Context, s *service.Store) error {
+	_, err := s.Standings(ctx, []string{redisworld.Job})
 	return err
 }
 

@@ -40,18 +40,19 @@ func API(o Options) http.Handler {
 		Store: o.Store, Table: o.Replica.Table, AtWork: o.Replica.Jobs, Limit: operateLimit}}
 	mux := http.NewServeMux()
 	for path, methods := range map[string]methods{
-		"/{$}":                   {"GET": newPage().ServeHTTP},
-		"/v1/status":             {"GET": asJSON(a.status)},
-		"/v1/jobs":               {"GET": asJSON(a.jobs)},
-		"/v1/jobs/{job}":         {"GET": asJSON(a.job), "PUT": asJSON(a.setJob), "DELETE": asJSON(a.deleteJob)},
-		"/v1/jobs/{job}/trigger": {"POST": asJSON(a.trigger)},
-		"/v1/jobs/{job}/pause":   {"POST": asJSON(a.pause)},
-		"/v1/jobs/{job}/resume":  {"POST": asJSON(a.resume)},
-		"/v1/runs":               {"GET": asJSON(a.runs)},
-		"/v1/replicas":           {"GET": asJSON(a.replicas)},
-		"/v1/timers":             {"GET": asJSON(a.timers)},
-		"/v1/timers/{id}":        {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer), "DELETE": asJSON(a.deleteTimer)},
-		"/v1/drain":              {"POST": a.drain},
+		"/{$}":                        {"GET": newPage().ServeHTTP},
+		"/v1/status":                  {"GET": asJSON(a.status)},
+		"/v1/jobs":                    {"GET": asJSON(a.jobs)},
+		"/v1/jobs/{job}":              {"GET": asJSON(a.job), "PUT": asJSON(a.setJob), "DELETE": asJSON(a.deleteJob)},
+		"/v1/jobs/{job}/ticks/{tick}": {"GET": asJSON(a.tick)},
+		"/v1/jobs/{job}/trigger":      {"POST": asJSON(a.trigger)},
+		"/v1/jobs/{job}/pause":        {"POST": asJSON(a.pause)},
+		"/v1/jobs/{job}/resume":       {"POST": asJSON(a.resume)},
+		"/v1/runs":                    {"GET": asJSON(a.runs)},
+		"/v1/replicas":                {"GET": asJSON(a.replicas)},
+		"/v1/timers":                  {"GET": asJSON(a.timers)},
+		"/v1/timers/{id}":             {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer), "DELETE": asJSON(a.deleteTimer)},
+		"/v1/drain":                   {"POST": a.drain},
 	} {
 		mux.Handle(path, methods)
 	}

@@ -25,7 +25,7 @@ type Health interface {
 // Server serves /metrics, /healthz and /readyz.
 func Server(r Health, g prometheus.Gatherer, log *slog.Logger) *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", scraped(promhttp.HandlerFor(g, promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", scraped(promhttp.HandlerFor(g, promhttp.HandlerOpts{EnableOpenMetrics: true})))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !r.Alive() {
 			http.Error(w, "the scheduler's clock has stopped", http.StatusServiceUnavailable)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -100,3 +101,23 @@ func TestAFifthScrapeAtOnceIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestAScraperThatWantsOpenMetricsIsToldTheRun(t *testing.T) {
+	h := prometheus.MustNewConstHistogram(prometheus.NewDesc("took_seconds", "How long.", nil, nil), 1, 2, map[float64]uint64{60: 1})
+	r := prometheus.NewRegistry()
+	r.MustRegister(constant{prometheus.MustNewMetricWithExemplars(h, prometheus.Exemplar{Value: 2, Labels: prometheus.Labels{"run": "0190-run"}})})
+	for accept, want := range map[string]bool{"application/openmetrics-text; version=1.0.0": true, "text/plain": false} {
+		q, out := httptest.NewRequest("GET", "/metrics", nil), httptest.NewRecorder()
+		q.Header.Set("Accept", accept)
+		Server(well{}, r, slog.New(slog.DiscardHandler)).Handler.ServeHTTP(out, q)
+		if told := strings.Contains(out.Body.String(), `took_seconds_bucket{le="60.0"} 1 # {run="0190-run"} 2`); told != want || out.Code != http.StatusOK {
+			t.Errorf("%s: %d\n%s", accept, out.Code, out.Body)
+		}
+	}
+}
+
+// constant is a collector of one metric.
+type constant struct{ metric prometheus.Metric }
+
+func (c constant) Describe(ch chan<- *prometheus.Desc) { ch <- c.metric.Desc() }
+func (c constant) Collect(ch chan<- prometheus.Metric) { ch <- c.metric }

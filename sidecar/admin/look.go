@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/service"
@@ -52,6 +53,26 @@ func (a *api) job(r *http.Request) (*answer, error) {
 	return &answer{body: view.WholeJob{Job: l.Status().Jobs[0], Definition: view.Definition(j)}}, nil
 }
 
+// tick answers what became of a tick; "now" stands for the job as it stands.
+func (a *api) tick(r *http.Request) (*answer, error) {
+	j, err := a.operator.Find(r.Context(), r.PathValue("job"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	var at time.Time
+	if text := r.PathValue("tick"); text != "now" {
+		if at, err = time.Parse(time.RFC3339, text); err != nil {
+			return nil, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("%q is not a time as in RFC 3339", text),
+				hint: "2026-11-23T08:00:00Z, or now"}
+		}
+	}
+	w, err := view.Explain(r.Context(), a.Store, a.Replica.Table(), j, at)
+	return &answer{body: w}, err
+}
+
 func (a *api) replicas(r *http.Request) (*answer, error) {
 	s, err := a.look(r)
 	return &answer{body: s.Replicas}, err
@@ -97,7 +118,7 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		}
 		entries = kept
 	}
-	return &answer{body: view.NewEntries(entries)}, nil
+	return &answer{body: view.NewEntries(entries, a.Replica.Table())}, nil
 }
 
 // number reads a parameter from 1 to most.

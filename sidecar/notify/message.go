@@ -34,6 +34,9 @@ type Message struct {
 	Count        int           // of ticks that were missed
 	After        time.Duration // StartedLate: since the tick came due; TakesTooLong: since the run began
 	Detail       string        // why it failed
+	Description  string        // what the job is for
+	Owner        string        // whom to call
+	Runbook      string        // what to do; a URL
 	At           time.Time     // when this became known
 }
 
@@ -81,27 +84,31 @@ func (m Message) id() string {
 
 // message is a Message as JSON. Its fields are a contract: docs/table.md lists them.
 type message struct {
-	ID       string       `json:"id"`
-	Event    config.Event `json:"event"`
-	Service  string       `json:"service"`
-	Job      string       `json:"job"`
-	Tick     string       `json:"tick"`
-	Run      string       `json:"run,omitempty"`
-	Replica  string       `json:"replica"`
-	Outcome  string       `json:"outcome,omitempty"`
-	Failures int          `json:"failures,omitempty"`
-	First    string       `json:"first,omitempty"`
-	Count    int          `json:"count,omitempty"`
-	Seconds  float64      `json:"seconds,omitempty"`
-	Detail   string       `json:"detail,omitempty"`
-	Text     string       `json:"text"`
-	At       string       `json:"at"`
+	ID          string       `json:"id"`
+	Event       config.Event `json:"event"`
+	Service     string       `json:"service"`
+	Job         string       `json:"job"`
+	Tick        string       `json:"tick"`
+	Run         string       `json:"run,omitempty"`
+	Replica     string       `json:"replica"`
+	Outcome     string       `json:"outcome,omitempty"`
+	Failures    int          `json:"failures,omitempty"`
+	First       string       `json:"first,omitempty"`
+	Count       int          `json:"count,omitempty"`
+	Seconds     float64      `json:"seconds,omitempty"`
+	Detail      string       `json:"detail,omitempty"`
+	Description string       `json:"description,omitempty"`
+	Owner       string       `json:"owner,omitempty"`
+	Runbook     string       `json:"runbook,omitempty"`
+	Text        string       `json:"text"`
+	At          string       `json:"at"`
 }
 
 // written is the message in the form that its receiver wants.
 func (m Message) written() (kind, body string) {
 	data := message{m.id(), m.Event, m.Service, m.Job, stamp(m.Tick), m.Run, m.Replica, m.Outcome, m.Failures, stamp(m.First), m.Count,
-		m.After.Round(time.Millisecond).Seconds(), m.Detail, m.text(), stamp(m.At)}
+		m.After.Round(time.Millisecond).Seconds(), m.Detail,
+		m.Description, m.Owner, m.Runbook, m.text(), stamp(m.At)}
 	switch m.To.Format {
 	case config.Slack:
 		return "application/json", encoded(map[string]string{"text": unmarked.Replace(m.text())})
@@ -158,7 +165,14 @@ func (m Message) text() string {
 	case config.TakesTooLong:
 		said = fmt.Sprintf("%s has run for %s on %s, and still runs.", job, m.After.Round(time.Millisecond), m.Replica)
 	}
-	return said + " See: solotick history " + m.Job
+	said += " See: solotick history " + m.Job
+	if m.Runbook != "" {
+		said += " and " + m.Runbook
+	}
+	if m.Owner != "" {
+		said += " (owner: " + m.Owner + ")"
+	}
+	return said
 }
 
 func stamp(t time.Time) string {

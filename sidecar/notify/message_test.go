@@ -73,6 +73,10 @@ func TestAMessageSaysWhatHappenedInEachFormat(t *testing.T) {
 	ids := map[string]bool{}
 	for i, m := range messages(config.Change{Format: config.JSON}) {
 		text := said[i] + " See: solotick history invoices"
+		if i == 0 {
+			m.Description, m.Owner, m.Runbook = "sends invoices", "team-billing", "https://wiki.example.com/invoices"
+			text += " and https://wiki.example.com/invoices (owner: team-billing)"
+		}
 		r, err := m.request(time.Now())
 		var got map[string]any
 		if err != nil || r.url != m.To.URL || len(r.header) != 1 || r.header.Get("Content-Type") != "application/json" || json.Unmarshal([]byte(r.body), &got) != nil {
@@ -81,7 +85,8 @@ func TestAMessageSaysWhatHappenedInEachFormat(t *testing.T) {
 		want := map[string]any{"id": m.id(), "event": string(m.Event), "service": "shop", "job": "invoices", "tick": "2026-11-23T09:00:00.000Z",
 			"replica": "shop-1", "text": text, "at": "2026-11-23T09:00:01.500Z"}
 		for name, v := range map[string]any{"run": m.Run, "outcome": m.Outcome, "failures": float64(m.Failures), "count": float64(m.Count),
-			"first": stamp(m.First), "seconds": m.After.Seconds(), "detail": m.Detail} {
+			"first": stamp(m.First), "seconds": m.After.Seconds(), "detail": m.Detail, "description": m.Description, "owner": m.Owner,
+			"runbook": m.Runbook} {
 			if v != "" && v != 0.0 {
 				want[name] = v
 			}

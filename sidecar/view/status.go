@@ -43,6 +43,11 @@ type Job struct {
 	PausedAll  *Pause    `json:"pausedAll,omitempty"` // that of all jobs
 	Skips      []Skip    `json:"skips"`
 	Results    []Entry   `json:"results,omitempty"` // of an every-replica job: its last run on each replica
+
+	Description string            `json:"description,omitempty"`
+	Owner       string            `json:"owner,omitempty"`
+	Runbook     string            `json:"runbook,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
 }
 
 // Run is a live run.
@@ -54,6 +59,7 @@ type Run struct {
 	Attempt  int    `json:"attempt"`
 	Since    string `json:"since"`
 	LeaseEnd string `json:"leaseEnd"`
+	Links    Links  `json:"links,omitzero"`
 }
 
 // Waiting is a due member: a tick that waits to be run, beside the schedule.
@@ -101,7 +107,7 @@ type Replica struct {
 	Seen     string  `json:"seen"`
 }
 
-// Entry is a settled run in the history.
+// Entry is a settled run in the history, or ticks that no replica fired.
 type Entry struct {
 	Job        string `json:"job"`
 	Tick       string `json:"tick"`
@@ -114,18 +120,22 @@ type Entry struct {
 	Ended      string `json:"ended,omitempty"`
 	DurationMS int64  `json:"durationMs"`
 	Detail     string `json:"detail,omitempty"`
+	First      string `json:"first,omitempty"` // of several ticks: tick is the last one
+	Ticks      int    `json:"ticks,omitempty"` // how many were not fired; 0 = it is a run
+	Links      Links  `json:"links,omitzero"`
 }
 
-// NewEntry returns an entry of the history in JSON.
-func NewEntry(e service.Entry) Entry {
-	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended), e.Took.Milliseconds(), e.Detail}
+// NewEntry returns an entry of the history in JSON, with the links of the table.
+func NewEntry(e service.Entry, t *config.Table) Entry {
+	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended), e.Took.Milliseconds(), e.Detail,
+		Stamp(e.First), e.Count, linksOf(t, e)}
 }
 
-// NewEntries returns entries of the history in JSON, in their order; never null.
-func NewEntries(entries []service.Entry) []Entry {
+// NewEntries returns entries of the history in JSON, in their order, with the links of the table; never null.
+func NewEntries(entries []service.Entry, t *config.Table) []Entry {
 	rows := make([]Entry, 0, len(entries))
 	for _, e := range entries {
-		rows = append(rows, NewEntry(e))
+		rows = append(rows, NewEntry(e, t))
 	}
 	return rows
 }
@@ -152,16 +162,18 @@ func (l *Look) job(j config.Job) Job {
 	}
 	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone, Dynamic: j.Dynamic, Guarantee: string(j.Guarantee),
 		Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
-		Running: []Run{}, Waiting: []Waiting{}, Skips: []Skip{}}
+		Running: []Run{}, Waiting: []Waiting{}, Skips: []Skip{},
+		Description: j.Description, Owner: j.Owner, Runbook: j.Runbook, Labels: j.Labels}
 	if e := l.Last(j); e != nil {
-		last := NewEntry(*e)
+		last := NewEntry(*e, l.Table)
 		out.Last = &last
 	}
 	if results := l.Results(j); len(results) > 0 {
-		out.Results = NewEntries(results)
+		out.Results = NewEntries(results, l.Table)
 	}
 	for _, r := range state.Running {
-		out.Running = append(out.Running, Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd)})
+		out.Running = append(out.Running, Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd),
+			liveLinks(l.Table, j.Name, r, l.Now)})
 	}
 	for _, w := range state.Waiting {
 		out.Waiting = append(out.Waiting, Waiting{Stamp(w.Tick), w.Kind, w.Attempt})

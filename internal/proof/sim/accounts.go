@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -234,16 +235,20 @@ func (w *world) checkMetrics() {
 		if err != nil {
 			w.violated("5: never silently", "", "%v", err)
 		}
+		got := map[[3]string]float64{} // what has not occurred has no series
 		for _, f := range families {
 			switch f.GetName() {
 			case "solotick_fires_total", "solotick_skips_total", "solotick_runs_total", "solotick_running":
 				for _, m := range f.Metric {
 					k := [3]string{f.GetName(), label(m, "job"), label(m, "reason") + label(m, "outcome")}
-					got := m.GetCounter().GetValue() + m.GetGauge().GetValue()
-					if got != want[k] && (!r.left[k[1]] || got > want[k]) { // what has left is counted from nothing when it is back
-						w.violated("5: never silently", k[1], "%s counts %s %s as %v, and its log has %v", r.process, k[0], k[2], got, want[k])
-					}
+					got[k] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+					want[k] += 0
 				}
+			}
+		}
+		for _, k := range slices.SortedFunc(maps.Keys(want), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
+			if got[k] != want[k] && (!r.left[k[1]] || got[k] > want[k]) { // what has left is counted from nothing when it is back
+				w.violated("5: never silently", k[1], "%s counts %s %s as %v, and its log has %v", r.process, k[0], k[2], got[k], want[k])
 			}
 		}
 	}

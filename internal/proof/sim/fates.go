@@ -162,6 +162,13 @@ func (w *world) ranAgain(c *claim) bool {
 	})
 }
 
+// claimedSince tells whether the tick of a run was claimed again when that run was over.
+func (w *world) claimedSince(c *claim) bool {
+	return slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
+		return o.job == c.job && o.tick.Equal(c.tick) && o.won >= c.settled && o.kind != "manual" && o.kind != "backfill"
+	})
+}
+
 // runs are the starts, and the claims that never came to one.
 func runs(w *world) (all []fate) {
 	started := map[string]bool{}
@@ -177,6 +184,11 @@ func runs(w *world) (all []fate) {
 		}
 		if c.how == "handover" && c.member == "" || c.how == "reap" && !c.back && !w.ranAgain(c) {
 			all = append(all, fate{c.job, notStarted, c.tick, c.settled, c.how})
+		}
+		if c.how == "reap" && c.back && !w.claimedSince(c) {
+			if end := w.endOf(c.job); end != nil && !end.open[c.tick.UnixMilli()] { // it was counted when it was taken over, and dropped then
+				all = append(all, fate{c.job, notStarted, c.tick, c.settled, c.how})
+			}
 		}
 	}
 	return all

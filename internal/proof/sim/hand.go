@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 import "time"
 
 // checkAttempts: no two starts for a tick have the same number.
@@ -21,12 +23,20 @@ func (w *world) checkAttempts() {
 			continue
 		}
 		w.met["attempts with a number that was there"]++
-		if w.excusedDouble(b) || w.lostAfter(b) <= r.start {
+		if w.excusedDouble(b) || w.lostAfter(b) <= r.start || w.lostBefore(b) {
 			continue
 		}
 		w.violatedAt(r.start, "attempts", r.Job, "tick %s was started as attempt %d by %s at %s and by %s at %s", stamp(r.Tick), r.Attempt,
 			b.replica.process, b.start, r.replica.process, r.start)
 	}
+}
+
+// lostBefore tells whether a run of the same tick lost its lock with all data before a run began. Then the tick may be run again for
+// two reasons: that run was cut short, and a replica that had not heard of its claim has claimed it anew.
+func (w *world) lostBefore(r *run) bool {
+	return slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {
+		return c.job == r.Job && c.tick.Equal(r.Tick) && c.how == "lost" && c.settled < r.start
+	})
 }
 
 // excusedDouble tells whether a failover has forgotten the claim of a run, with nobody to confirm it.

@@ -58,9 +58,10 @@ func TestThePageFitsEveryWidthInLightAndDark(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.do(click(row("send-invoices", ".what button")), click(row("export-analytics", ".what button")))
+		w.do(click(row("send-invoices", ".what button")), click(row("export-analytics", ".what button")), click(row("sync-ledger", ".what button")))
 		w.shows(row("send-invoices", ".more"), "succeeded")
 		w.shows(row("export-analytics", ".more"), "overlap")
+		w.shows(row("sync-ledger", ".more"), "team-ledger")
 		if !w.is(`document.documentElement.scrollWidth <= innerWidth`) {
 			t.Errorf("%s scrolls sideways", c.name)
 		}
@@ -105,6 +106,29 @@ func TestHostileTextIsShownAndDoesNothing(t *testing.T) {
 			t.Errorf("the page allows %s", attempt)
 		}
 	}
+}
+
+func TestAnOpenRowTellsWhatTheJobIsForAndWhomToCall(t *testing.T) {
+	s := newScene(t, false, short...)
+	w := open(t, s, 1280, "light")
+	w.do(click(row("sync-ledger", ".what button")), click(row("poll-mailbox", ".what button")))
+	for _, text := range []string{"Description\nbooks <b>it</b>", "Owner\nteam-ledger, #ledger", "Runbook\nhttps://wiki.example.com/ledger?a=<b>#fails", "Labels\ntier: gold"} {
+		w.shows(row("sync-ledger", ".more dl"), text)
+	}
+	leads := func(selector, text, url string) {
+		t.Helper()
+		if !w.is(fmt.Sprintf(`(a => a?.innerText === %s && a.href === %s && a.target === '_blank' && a.rel === 'noopener noreferrer')(document.querySelector(%s))`, quote(text), quote(url), quote(selector))) {
+			t.Errorf("%s does not lead to %s", selector, url)
+		}
+	}
+	leads(row("sync-ledger", ".more dd a"), "https://wiki.example.com/ledger?a=<b>#fails", "https://wiki.example.com/ledger?a=%3Cb%3E#fails")
+	w.shows(row("sync-ledger", ".more ol"), "succeeded")
+	leads(row("sync-ledger", ".more li a"), "logs", "https://logs.example.com/sync-ledger?q="+s.state("sync-ledger").Last.Run)
+	leads(row("poll-mailbox", ".more dd a"), "logs", "https://logs.example.com/poll-mailbox?q="+s.state("poll-mailbox").Running[0].Run)
+	if labels := w.text(row("poll-mailbox", ".more dl")); strings.Contains(labels, "Description") || strings.Contains(labels, "Labels") {
+		t.Errorf("of a job of which nothing is told: %s", labels)
+	}
+	w.quiet(noIcon)
 }
 
 func TestTriggerIsClickedAndItsEndIsTold(t *testing.T) {

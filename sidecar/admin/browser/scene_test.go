@@ -33,7 +33,7 @@ type act struct {
 
 var acts = []act{
 	{"send-invoices", `schedule: "0 9 * * MON-FRI", timeZone: Europe/Berlin`, "1213113211232123112f"},
-	{"sync-ledger", `schedule: "*/5 * * * *"`, "1232112321f1ff2f1fff"},
+	{"sync-ledger", `schedule: "*/5 * * * *", description: "books <b>it</b>", owner: "team-ledger, #ledger", runbook: "https://wiki.example.com/ledger?a=<b>#fails", labels: {tier: gold}`, "1232112321f1ff2f1fff"},
 	{"rebuild-search-index", `schedule: "0 * * * *"`, "1232t1121321132i12t1"},
 	{"expire-carts", `schedule: "*/10 * * * *"`, "12321223112321312121"},
 	{"charge-subscriptions", `schedule: "15 * * * *", guarantee: at-least-once`, "11232f21321213231212"},
@@ -87,7 +87,7 @@ func newScene(t *testing.T, trouble bool, names ...string) *scene {
 	s.rdb = lock.NewClient(redis.UniversalOptions{Addrs: []string{s.mini.Addr()}}, 10*time.Second)
 	t.Cleanup(func() { _ = s.rdb.Close() })
 	var text strings.Builder
-	text.WriteString("service: billing\njobs:\n")
+	text.WriteString("service: billing\nlinks: {logs: \"https://logs.example.com/{job}?q={run}\"}\njobs:\n")
 	for _, a := range acts {
 		fmt.Fprintf(&text, "  - {name: %s, %s, http: {url: \"http://127.0.0.1:8080/jobs\"}}\n", a.name, a.keys)
 	}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/view"
+)
+
+func (a *app) whyCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use:   "why JOB [TIME]",
+		Short: "Tell what became of a tick, or how a job stands",
+		Long: `Tell what became of the tick of JOB at TIME: who fired it, how it ended, or why no replica fired it. Without TIME, tell how
+the job stands, and what would make it fire. TIME is as in RFC 3339, or "2006-01-02 15:04" or "15:04" in the job's time
+zone, with or without seconds; "15:04" is the last one that has come. Redis keeps the newest fates of each job, about
+500 by default.`,
+		Example: `  solotick why -c table.yaml send-invoices
+  solotick why -c table.yaml send-invoices 09:00
+  solotick why -c table.yaml send-invoices 2026-11-23T08:00:00Z -o json`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if len(args) != 2 {
+				if err := oneJob(c, args); err != nil {
+					return err
+				}
+			}
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				j, err := op.Find(ctx, args[0])
+				if err != nil {
+					return operatorFailure(err)
+				}
+				var at time.Time
+				if len(args) == 2 {
+					if at, err = tickArgument(args[1], j, op.now()); err != nil {
+						return err
+					}
+				}
+				w, err := view.Explain(ctx, op.Store, op.Table(), j, at)
+				if err != nil {
+					return operatorFailure(err)
+				}
+				if o == "json" {
+					return a.printJSON(w)
+				}
+				_, err = fmt.Fprintln(a.out, w.Text)
+				return err
+			})
+		},
+	}
+	o.flag(c)
+	return c
+}
+
+// tickArgument reads the time of a tick as an operator writes it. A time of day is the last one that has come.
+func tickArgument(value string, j config.Job, now time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, value); err == nil {
+		return t, nil
+	}
+	zone, err := time.LoadLocation(j.TimeZone)
+	if err != nil { // the table names a variable that is not set here
+		zone = time.UTC
+	}
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
+		if t, err := time.ParseInLocation(layout, value, zone); err == nil {
+			return t, nil
+		}
+	}
+	for _, layout := range []string{"15:04", "15:04:05"} {
+		clock, err := time.Parse(layout, value)
+		if err != nil {
+			continue
+		}
+		today := now.In(zone)
+		at := func(daysAgo int) time.Time {
+			return time.Date(today.Year(), today.Month(), today.Day()-daysAgo, clock.Hour(), clock.Minute(), clock.Second(), 0, zone)
+		}
+		if t := at(0); !t.After(now) {
+			return t, nil
+		}
+		return at(1), nil
+	}
+	return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("%q is not the time of a tick", value),
+		hint: fmt.Sprintf("solotick why %s 09:00, or as in RFC 3339: %s", j.Name, now.UTC().Format(time.RFC3339))}
+}

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/solotick/solotick/config/strict"
+)
+
+// Links says where other tools show a run; "" = nowhere.
+type Links struct{ Logs, Traces Link }
+
+// Link is the URL of a page about a run, with names in braces in place of what differs from run to run.
+type Link string
+
+// placeholders are the names that a Link can have in braces.
+var placeholders = []string{"service", "job", "run", "tick", "from", "to", "replica"}
+
+var (
+	placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
+	inHost      = regexp.MustCompile(`^[^/?#]*://[^/?#\\]*\{`)
+)
+
+// Fill puts values in place of the names in braces. Each value is escaped, so it stays within its part of the path, the
+// query or the fragment. Fill returns "" if a value is missing. It also does so for a value of dots alone: no escaping
+// keeps a browser from taking that for a step up in the path.
+func (l Link) Fill(values map[string]string) string {
+	whole := true
+	filled := placeholder.ReplaceAllStringFunc(string(l), func(name string) string {
+		value := values[name[1:len(name)-1]]
+		whole = whole && strings.Trim(value, ".") != ""
+		return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") // a + is a blank in a query alone
+	})
+	if !whole {
+		return ""
+	}
+	return filled
+}
+
+func (d *decoder) linkKeys() []strict.Key {
+	key := func(name, example, doc string, to *Link, also ...string) strict.Key {
+		return strict.Key{Name: name, Kind: strict.KindText, Default: strict.None, Example: example, Doc: doc, Form: webForm,
+			Show: strict.Shown, Also: also, Decode: func(e strict.Entry) { d.link(e, to) }}
+	}
+	return []strict.Key{
+		key("logs", `"https://logs.example.com/search?q={run}&from={from}&to={to}"`, "page with the log of a run",
+			&d.table.Links.Logs, "log", "logging"),
+		key("traces", `"https://traces.example.com/{service}/{job}?from={from}&to={to}"`, "page with the traces of a run",
+			&d.table.Links.Traces, "trace", "tracing"),
+	}
+}
+
+func (d *decoder) link(e strict.Entry, to *Link) {
+	t := d.Text(e)
+	if !t.OK() {
+		return
+	}
+	before := len(d.Problems)
+	d.checkPlaceholders(t)
+	if why, hint := checkOpenURL(placeholder.ReplaceAllString(t.Value, "x")); why != "" {
+		if t.Opaque {
+			hint = "check the values of its variables"
+		}
+		d.Bad(t, hint, "%s", why)
+	}
+	if len(d.Problems) == before {
+		*to = Link(t.Value)
+	}
+}
+
+func (d *decoder) checkPlaceholders(t strict.Text) {
+	hint := "allowed are {" + strings.Join(placeholders, "}, {") + "}"
+	for _, m := range placeholder.FindAllStringSubmatch(t.Value, -1) {
+		if !slices.Contains(placeholders, m[1]) {
+			shown := ""
+			if !t.Opaque {
+				shown = " " + strict.Quoted(m[0])
+			}
+			d.Bad(t, hint, "unknown placeholder%s", shown)
+		}
+	}
+	if strings.ContainsAny(placeholder.ReplaceAllString(t.Value, ""), "{}") {
+		d.Bad(t, "for a brace of the URL itself write %7B or %7D", "has a brace that is not part of a placeholder")
+	}
+	if inHost.MatchString(t.Value) {
+		d.Bad(t, "put it into the path or the query", "a placeholder cannot stand in the host")
+	}
+}

@@ -1,0 +1,57 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/config"
+)
+
+func TestTheInfoOfAJobFollowsTheTable(t *testing.T) {
+	const told = "\njobs:\n" +
+		`  - {name: told, schedule: "0 9 * * *", timeZone: Europe/Berlin, exec: {command: [x]}, owner: 'team "a"', runbook: "https://wiki/a", labels: {tier: gold}}` + "\n"
+	simulate(t, told, func(w *world) {
+		r := w.replica(time.Second)
+		infos := func(want ...string) {
+			t.Helper()
+			var got []string
+			for _, line := range regexp.MustCompile(`(?m)^solotick_job_info(\{.*\} 1)$`).FindAllStringSubmatch(string(r.exposition()), -1) {
+				got = append(got, line[1])
+			}
+			if strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("the infos are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+		first := `{guarantee="at-most-once",job="told",owner="team \"a\"",runbook="https://wiki/a",schedule="0 9 * * *",time_zone="Europe/Berlin"} 1`
+		infos(first)
+		w.at(time.Second)
+		infos(first)
+		w.swap(r, strings.Replace(told, `'team "a"'`, "b", 1)+"  - {name: bare, schedule: '@every 1h', guarantee: every-replica, exec: {command: [x]}}\n")
+		infos(strings.Replace(first, `team \"a\"`, "b", 1), `{guarantee="every-replica",job="bare",owner="",runbook="",schedule="@every 1h",time_zone="UTC"} 1`)
+		w.swap(r, "\njobs: []\n")
+		infos()
+	})
+}
+
+// TestNoLabelOfAJobHasTheNameOfALabelOfTheMetrics, so that a tool can put both on one series.
+func TestNoLabelOfAJobHasTheNameOfALabelOfTheMetrics(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		names := map[string]bool{}
+		for _, m := range regexp.MustCompile(`[{,]([a-z_]+)="`).FindAllStringSubmatch(string(w.replica(0).exposition()), -1) {
+			names[m[1]] = true
+		}
+		if len(names) < 8 {
+			t.Errorf("the metrics have the labels %v", names)
+		}
+		for name := range names {
+			_, err := config.ParseJob("a", fmt.Appendf(nil, `{schedule: "@daily", http: {url: "http://127.0.0.1/"}, labels: {%s: x}}`, name))
+			if problems := (config.Problems{}); !errors.As(err, &problems) {
+				t.Errorf("a job can have the label %s: %v", name, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package sidecar
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// standings shows how each job fares in the cluster. Redis knows it, so every replica shows the same, also right after a
+// restart. Redis only knows the runs of ticks that are claimed. Of timers, and of a job that every replica runs, it knows
+// the pauses, and each replica shows its own runs.
+type standings struct {
+	store   *service.Store
+	jobs    func() roster
+	timers  *job // stands for all timers
+	tallies *tallies
+	now     func() time.Time // the cluster clock's
+
+	mu    sync.Mutex
+	asked time.Time // when Redis was last asked
+	known map[string]service.Standing
+}
+
+// standingsFresh is for how long Redis is not asked again, however many scrapes come.
+const standingsFresh = 5 * time.Second
+
+var (
+	lastSuccessDesc = perJob("last_success_timestamp_seconds", "When a run of the job last succeeded; 0 if none has.")
+	lastFailureDesc = perJob("last_failure_timestamp_seconds", "When a run of the job last failed; 0 if none has.")
+	streakDesc      = perJob("consecutive_failures", "Ticks in a row that failed; 0 if the newest one did not.")
+	successDueDesc  = perJob("success_due_timestamp_seconds",
+		"When the second tick since the job last succeeded comes due; 0 while it need not succeed.")
+	jobPausedDesc = perJob("job_paused", "1 if the job is paused.")
+	fatesDesc     = perJob("ticks_total", "Ticks of the job in the cluster, by what became of them.", "fate")
+)
+
+// Describe implements prometheus.Collector.
+func (*standings) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{lastSuccessDesc, lastFailureDesc, streakDesc, successDueDesc, jobPausedDesc, fatesDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (a *standings) Collect(ch chan<- prometheus.Metric) {
+	jobs, now := a.jobs(), a.now()
+	known := a.read(append(slices.Collect(maps.Keys(jobs)), service.TimerJobs))
+	for name, j := range jobs {
+		if sp := j.now(); sp != nil {
+			st, ok := known[name]
+			a.collect(ch, sp, &st, ok, now)
+		}
+	}
+	st, ok := known[service.TimerJobs]
+	a.collect(ch, a.timers.now(), &st, ok, now)
+}
+
+// collect shows one job. st is what Redis knows of it; nothing unless known.
+func (a *standings) collect(ch chan<- prometheus.Metric, sp *spec, st *service.Standing, known bool, now time.Time) {
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, sp.label)
+	}
+	runs := *st
+	if !sp.hasFates() {
+		runs = a.tallies.job(sp.label).standing()
+		runs.Paused, runs.PausedTo = st.Paused, st.PausedTo
+	}
+	if known || !sp.hasFates() {
+		gauge(lastSuccessDesc, timestamp(runs.LastSuccess))
+		gauge(lastFailureDesc, timestamp(runs.LastFailure))
+		gauge(streakDesc, float64(runs.Streak))
+	}
+	if !known {
+		return
+	}
+	paused := 0.0
+	if st.Paused {
+		paused = 1
+	}
+	gauge(jobPausedDesc, paused)
+	gauge(successDueDesc, timestamp(sp.successDue(&runs, now)))
+	if !sp.hasFates() {
+		return
+	}
+	for i, fate := range service.Fates {
+		if st.Fates[i] > 0 || fate == string(failed) || fate == lock.Missed { // by these, trouble is told: they are there at zero
+			ch <- prometheus.MustNewConstMetric(fatesDesc, prometheus.CounterValue, float64(st.Fates[i]), sp.label, fate)
+		}
+	}
+}
+
+// hasFates tells whether Redis knows what becomes of the job's ticks.
+func (sp *spec) hasFates() bool { return sp.claims() && sp.label != service.TimerJobs }
+
+// read asks Redis how the jobs fare, unless it did so lately. While Redis does not answer, what it said last holds.
+func (a *standings) read(jobs []string) map[string]service.Standing {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.asked.IsZero() && time.Since(a.asked) < standingsFresh {
+		return a.known
+	}
+	all, err := a.store.Standings(context.Background(), jobs)
+	a.asked = time.Now()
+	if err != nil {
+		return a.known
+	}
+	known := make(map[string]service.Standing, len(jobs))
+	for i, name := range jobs {
+		st, before := all[i], a.known[name]
+		// Redis may have lost its data. What has succeeded has, all the same.
+		st.LastSuccess, st.LastFailure = newestOf(st.LastSuccess, before.LastSuccess), newestOf(st.LastFailure, before.LastFailure)
+		known[name] = st
+	}
+	a.known = known
+	return known
+}
+
+// timestamp is an instant as metrics show it: 0 for none.
+func timestamp(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return seconds(t)
+}
+
+// successDue is when the second tick comes due since the job last succeeded; if it never has, since it has been failing.
+// Ticks that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and
+// end. Zero = the job need not succeed: it is paused, suspended or over, or nothing is known of its runs.
+func (sp *spec) successDue(st *service.Standing, now time.Time) time.Time {
+	from := st.LastSuccess
+	if from.IsZero() {
+		from = st.FailingSince
+	}
+	if from.IsZero() || sp.Suspend || st.Paused || sp.series.schedule == nil {
+		return time.Time{}
+	}
+	from = newestOf(from, st.Since, st.PausedTo)
+	if from.After(now) { // Redis' clock was set back
+		from = now
+	}
+	first := sp.series.after(newestOf(from, sp.Start.Add(-time.Nanosecond)))
+	if first.IsZero() {
+		return first
+	}
+	second := sp.series.schedule.Next(first)
+	if !sp.End.IsZero() && !second.Before(sp.End) {
+		return time.Time{}
+	}
+	return sp.series.due(second)
+}

@@ -1,0 +1,398 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/text"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// Why tells what became of a tick, or how a job stands, in the JSON of `why -o json` and GET /v1/jobs/{job}/ticks/{tick}.
+type Why struct {
+	Job        string `json:"job"`
+	Tick       string `json:"tick,omitempty"` // "" = it is about the job as it stands
+	Fate       string `json:"fate"`
+	Text       string `json:"text"` // for people
+	Next       string `json:"next,omitempty"`
+	First      string `json:"first,omitempty"` // of several ticks with this fate
+	Last       string `json:"last,omitempty"`
+	Ticks      int    `json:"ticks,omitempty"` // how many
+	Run        string `json:"run,omitempty"`
+	Replica    string `json:"replica,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Attempt    int    `json:"attempt,omitempty"`
+	DelayMS    int64  `json:"delayMs,omitempty"` // from the tick to the start of its last run
+	DurationMS int64  `json:"durationMs,omitempty"`
+	Detail     string `json:"detail,omitempty"`
+}
+
+// What a Why can tell of a tick besides its fate.
+const (
+	noTick    = "no_tick"   // the schedule has no such tick
+	future    = "future"    // it has not come due
+	running   = "running"   // a run of it lives
+	waiting   = "waiting"   // it waits for its run
+	unclaimed = "unclaimed" // it has come due, and no replica has claimed it
+	unknown   = "unknown"   // Redis knows nothing of it, any more or yet
+	suspended = "suspended"
+	everyone  = "every_replica"
+	stands    = "stands" // how the job stands
+)
+
+// WhyStore is where Explain reads; a service.Store is one.
+type WhyStore interface {
+	Store
+	TickRecord(ctx context.Context, job string) (*service.TickRecord, error)
+}
+
+// Explain tells what became of a tick of a job. If at is zero, it tells how the job stands, and what would make it
+// fire. It reads Redis in three round trips.
+func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at time.Time) (*Why, error) {
+	look, err := Take(ctx, s, t, []config.Job{j})
+	if err != nil {
+		return nil, err
+	}
+	ticks, err := s.TickRecord(ctx, j.Name)
+	if err != nil {
+		return nil, err
+	}
+	x := &explainer{Look: look, job: j, ticks: ticks, state: look.States[j.Name], zone: time.UTC}
+	if zone, err := time.LoadLocation(j.TimeZone); err == nil {
+		x.zone = zone
+	}
+	if at.IsZero() {
+		return x.stands(), nil
+	}
+	return x.tick(at), nil
+}
+
+type explainer struct {
+	*Look
+	job   config.Job
+	ticks *service.TickRecord
+	state service.JobState
+	zone  *time.Location
+}
+
+// tick explains one tick.
+func (x *explainer) tick(at time.Time) *Why {
+	w := &Why{Job: x.job.Name, Tick: Stamp(at)}
+	say := func(fate, words string, args ...any) *Why {
+		w.Fate, w.Text = fate, strings.TrimSpace(x.clock(at)+" "+fmt.Sprintf(words, args...))
+		return w
+	}
+	e := x.ticks.Fate(at)
+	switch {
+	case x.job.Guarantee == config.EveryReplica:
+		return say(everyone, "is fired by each replica for itself, and has no fate of its own: solotick history %s shows the runs.", x.job.Name)
+	case e != nil && e.Count == 0:
+		x.ran(w, e)
+		return say(e.Outcome, "%s%s", x.runWords(e), x.againWords(at))
+	case !x.hasTick(at):
+		next := x.job.Schedule.Next(at)
+		w.Next = Stamp(next)
+		if next.IsZero() {
+			return say(noTick, "is no tick of %q, and there is none after it.", x.job.Schedule)
+		}
+		return say(noTick, "is no tick of %q: the next is %s.", x.job.Schedule, x.clock(next))
+	case e != nil:
+		w.First, w.Last, w.Ticks, w.Detail = Stamp(e.First), Stamp(e.Tick), e.Count, e.Detail
+		return say(e.Outcome, "%s%s", x.withoutRun(e), x.againWords(at))
+	}
+	for _, r := range x.state.Running {
+		if r.Tick.Equal(at) && r.Kind != "manual" {
+			w.Run, w.Replica, w.Kind, w.Attempt = r.Run, r.Replica, r.Kind, r.Attempt
+			return say(running, "is running on %s since %s.", r.Replica, x.clock(r.Since))
+		}
+	}
+	for _, d := range x.state.Waiting {
+		if d.Tick.Equal(at) && d.Kind != "manual" {
+			w.Kind, w.Attempt = d.Kind, d.Attempt
+			return say(waiting, "waits for its run: %s.", x.waitWords(d))
+		}
+	}
+	for _, b := range x.ticks.Behind {
+		if b.Tick.Equal(at) {
+			return say(waiting, "came due while %s was still going on. It is fired only if that run turns out to have been dead.", x.presentRun())
+		}
+	}
+	for _, g := range x.ticks.Gaps {
+		if at.After(g.From) && at.Before(g.To) {
+			return say(g.Fate, "%s", x.withoutRun(&service.Entry{Outcome: g.Fate, Count: 1, First: at, Tick: at}))
+		}
+	}
+	switch {
+	case x.job.Suspend:
+		return say(suspended, "is not fired: the table suspends the job.")
+	case at.After(x.Now):
+		return say(future, "has not come yet: it is due in %s. %s", length(at.Sub(x.Now)), x.obstacle())
+	case x.ticks.Born.IsZero():
+		return say(unknown, "is not known: Redis does not know the job. A replica makes it known when it starts.")
+	case !at.After(x.ticks.Since):
+		return say(unknown, "came before Redis knew the job with this schedule, at %s. Nothing is kept of it.", x.clock(x.ticks.Since))
+	case at.After(x.ticks.Newest):
+		return say(unclaimed, "has come due, and no replica has claimed it. %s", x.obstacle())
+	case len(x.ticks.Fates) > 0 && at.Before(x.ticks.Fates[0].Tick):
+		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.", x.clock(x.ticks.Fates[0].Tick))
+	}
+	return say(unknown, "was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data.")
+}
+
+// hasTick tells whether the job's schedule has a tick at an instant.
+func (x *explainer) hasTick(at time.Time) bool {
+	return x.job.Schedule != nil && x.job.Schedule.Next(at.Add(-time.Nanosecond)).Equal(at)
+}
+
+// ran fills in what is known of a run.
+func (x *explainer) ran(w *Why, e *service.Entry) {
+	w.Run, w.Replica, w.Kind, w.Attempt, w.DurationMS, w.Detail = e.Run, e.Replica, e.Kind, e.Attempt, e.Took.Milliseconds(), e.Detail
+	if d := started(e).Sub(e.Tick); e.Took > 0 && d > 0 {
+		w.DelayMS = d.Milliseconds()
+	}
+}
+
+func started(e *service.Entry) time.Time { return e.Ended.Add(-e.Took) }
+
+// runWords tells of a run.
+func (x *explainer) runWords(e *service.Entry) string {
+	var b strings.Builder
+	switch {
+	case e.Outcome == "not_started":
+		b.WriteString("could not be started by any replica")
+	case e.Took == 0:
+		fmt.Fprintf(&b, "was claimed by %s, and ended as %s", e.Replica, e.Outcome)
+	default:
+		fmt.Fprintf(&b, "was fired by %s", e.Replica)
+		if late := started(e).Sub(e.Tick); late >= time.Millisecond {
+			fmt.Fprintf(&b, " %s late", length(late))
+		}
+		switch e.Kind {
+		case "catchup":
+			b.WriteString(" (a tick that had been missed or had waited)")
+		case "handover":
+			b.WriteString(" (another replica could not start it)")
+		case "takeover":
+			b.WriteString(" (once more, because its first run was cut short)")
+		}
+		b.WriteString(", and ")
+		if e.Attempt > 1 {
+			fmt.Fprintf(&b, "attempt %d ", e.Attempt)
+		}
+		fmt.Fprintf(&b, "%s after %s", outcomeWords(e.Outcome), length(e.Took))
+	}
+	if e.Detail != "" {
+		b.WriteString(": " + text.OneLine(e.Detail))
+	}
+	return b.String() + "."
+}
+
+// outcomeWords says an outcome as a verb.
+func outcomeWords(outcome string) string {
+	switch outcome {
+	case "timed_out":
+		return "timed out"
+	case "lost_lock":
+		return "lost its lock"
+	case "declined":
+		return "was declined by the app, which was at this work already,"
+	case "replaced":
+		return "was replaced by a newer tick"
+	case "interrupted":
+		return "was interrupted"
+	case "shutdown":
+		return "was cut short by a shutdown"
+	case "cancelled":
+		return "was cancelled"
+	}
+	return outcome
+}
+
+// withoutRun tells of ticks that no replica fired.
+func (x *explainer) withoutRun(e *service.Entry) string {
+	var b strings.Builder
+	switch e.Outcome {
+	case lock.Overlapped:
+		b.WriteString("was skipped: ")
+		if run := x.ticks.Run(e.Behind); run != nil {
+			fmt.Fprintf(&b, "the run of %s was still going on on %s", x.clock(run.Tick), run.Replica)
+		} else {
+			b.WriteString("a run of the job was still going on, or another tick was waiting for its end")
+		}
+	case lock.PausedTick:
+		b.WriteString("was not fired: the job was paused")
+	case lock.Displaced:
+		b.WriteString("was not fired: it waited for the end of a run, and a newer tick took its place")
+	case "interrupted":
+		b.WriteString("was started, and its run was cut short. It was not run again, because the job was suspended or its window had ended")
+	default:
+		b.WriteString("was missed")
+	}
+	if others := e.Count - 1; others > 0 {
+		fmt.Fprintf(&b, ", with %s from %s to %s", plural(others, "other"), x.clock(e.First), x.clock(e.Tick))
+	}
+	if e.Detail != "" {
+		b.WriteString(": " + text.OneLine(e.Detail))
+	}
+	return b.String() + "."
+}
+
+// againWords tells of the runs of a tick that an operator asked for.
+func (x *explainer) againWords(at time.Time) string {
+	var b strings.Builder
+	for _, e := range x.ticks.Again(at) {
+		fmt.Fprintf(&b, " An operator had it run again: %s after %s on %s, at %s.", outcomeWords(e.Outcome), length(e.Took), e.Replica, x.clock(e.Ended))
+	}
+	return b.String()
+}
+
+func (x *explainer) waitWords(d lock.Due) string {
+	switch d.Kind {
+	case "handover":
+		return "these replicas could not start it: " + strings.ReplaceAll(strings.Join(d.Refused, ", "), lock.LastAsked, "")
+	case "takeover":
+		return "its run was cut short, and it is run again"
+	case "backfill":
+		return "an operator asked for it"
+	}
+	if run := x.presentRun(); run != "" {
+		return run + " is still going on"
+	}
+	return "a replica takes it next"
+}
+
+// presentRun names the oldest run of the job; "" if there is none.
+func (x *explainer) presentRun() string {
+	if len(x.state.Running) == 0 {
+		return ""
+	}
+	r := x.state.Running[0]
+	return fmt.Sprintf("the run of %s on %s", x.clock(r.Tick), r.Replica)
+}
+
+// obstacle is what keeps the job from firing now; "" if nothing does.
+func (x *explainer) obstacle() string {
+	for i, p := range []*service.Pause{x.state.Paused, x.state.PausedAll} {
+		if p == nil {
+			continue
+		}
+		resume := "solotick resume " + []string{x.job.Name, "--all"}[i]
+		words := "The job is paused since " + x.clock(p.At)
+		if !p.Until.IsZero() {
+			words += " until " + x.clock(p.Until)
+		}
+		if p.Reason != "" {
+			words += ": " + text.OneLine(p.Reason)
+		}
+		if p.Until.IsZero() {
+			return words + ". It fires again after " + resume + "."
+		}
+		return words + ". " + resume + " ends the pause at once."
+	}
+	live, ready := 0, 0
+	var why string
+	for _, r := range x.Replicas {
+		switch {
+		case x.Silent(r):
+		case r.Ready == "":
+			live, ready = live+1, ready+1
+		default:
+			live, why = live+1, r.Name+": "+text.OneLine(r.Ready)
+		}
+	}
+	switch {
+	case live == 0:
+		return "No replica is running: nothing fires until one starts."
+	case ready == 0:
+		return fmt.Sprintf("No replica takes ticks (%s).", why)
+	}
+	for _, k := range x.Skips(x.job.Name) {
+		if k.Tick.After(x.ticks.Newest) {
+			return fmt.Sprintf("Replica %s skipped %s: %s.", k.Replica, x.clock(k.Tick), k.Reason)
+		}
+	}
+	return ""
+}
+
+// stands tells how the job stands.
+func (x *explainer) stands() *Why {
+	w := &Why{Job: x.job.Name, Fate: stands, Next: Stamp(x.Next(x.job))}
+	var all []string
+	say := func(words string, args ...any) { all = append(all, fmt.Sprintf(words, args...)) }
+	switch {
+	case x.job.Suspend:
+		say("The table suspends %s: it has no ticks until suspend is removed.", x.job.Name)
+	case x.job.Guarantee == config.EveryReplica:
+		say("Each replica fires %s for itself: solotick history %[1]s shows the runs.", x.job.Name)
+	case x.ticks.Born.IsZero():
+		say("Redis does not know %s yet. A replica makes it known when it starts.", x.job.Name)
+	}
+	for _, r := range x.state.Running {
+		say("The run of %s is going on on %s since %s.", x.clock(r.Tick), r.Replica, x.clock(r.Since))
+	}
+	if n := len(x.ticks.Fates); n > 0 {
+		last := x.ticks.Fates[n-1]
+		words := x.withoutRun(&last)
+		if last.Count == 0 {
+			words = x.runWords(&last)
+		}
+		say("The last tick, %s, %s", x.clock(last.Tick), words)
+		if i := lastSuccess(x.ticks.Fates); last.Failed && i >= 0 {
+			say("The last success was %s.", x.clock(x.ticks.Fates[i].Tick))
+		}
+	}
+	if o := x.obstacle(); o != "" {
+		all = append(all, o)
+	}
+	if next := x.Next(x.job); !next.IsZero() {
+		say("The next tick is %s, in %s.", x.clock(next), length(next.Sub(x.Now)))
+	} else if !x.job.Suspend && !x.state.IsPaused() {
+		say("There is no further tick.")
+	}
+	w.Text = strings.Join(all, " ")
+	return w
+}
+
+func lastSuccess(fates []service.Entry) int {
+	for i, e := range slices.Backward(fates) {
+		if e.Outcome == "succeeded" {
+			return i
+		}
+	}
+	return -1
+}
+
+// clock writes an instant in the job's zone: without the date if it is today's, with the zone's name unless it is UTC.
+func (x *explainer) clock(t time.Time) string {
+	local, now := t.In(x.zone), x.Now.In(x.zone)
+	layout := "15:04:05"
+	if local.YearDay() != now.YearDay() || local.Year() != now.Year() {
+		layout = "2006-01-02 15:04:05"
+	}
+	return local.Format(layout + " MST")
+}
+
+// length writes a duration for a sentence.
+func length(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 24*time.Hour:
+		return d.Round(time.Second).String()
+	}
+	return plural(int(d/(24*time.Hour)), "day")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,134 @@
+package view_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
+)
+
+// told is a store that knows what a test tells it, at ten o'clock.
+type told struct {
+	state    service.JobState
+	replicas []service.Replica
+	ticks    service.TickRecord
+}
+
+var ten = time.Date(2026, 11, 23, 10, 0, 30, 0, time.UTC)
+
+func (s *told) States(context.Context, []string) (map[string]service.JobState, error) {
+	return map[string]service.JobState{"j": s.state}, nil
+}
+func (s *told) Replicas(context.Context) ([]service.Replica, error) { return s.replicas, nil }
+func (s *told) Now() (time.Time, bool)                              { return ten, true }
+func (s *told) TickRecord(context.Context, string) (*service.TickRecord, error) {
+	return &s.ticks, nil
+}
+
+// at is a time of that day.
+func at(clock string) time.Time {
+	t, err := time.Parse("15:04:05", clock)
+	if err != nil {
+		panic(err)
+	}
+	return time.Date(2026, 11, 23, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+}
+
+func ran(tick, outcome string, delay, took time.Duration) service.Entry {
+	return service.Entry{Job: "j", Tick: at(tick), Run: "run-" + tick, Replica: "billing-1", Kind: "schedule", Attempt: 1, Outcome: outcome,
+		Took: took, Ended: at(tick).Add(delay + took)}
+}
+
+func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
+	every, err := schedule.Parse("*/5 * * * *", schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := []service.Replica{{Name: "billing-1", Seen: ten}}
+	since := at("06:00:00")
+	known := func(fates ...service.Entry) service.TickRecord {
+		return service.TickRecord{Born: since, Since: since, Newest: at("09:55:00"), Fates: fates}
+	}
+	retried := ran("09:00:00", "succeeded", 41*time.Millisecond, 3200*time.Millisecond)
+	retried.Attempt = 2
+	failed := ran("09:00:00", "failed", 0, time.Second)
+	failed.Detail, failed.Failed = "the app answered 500: boom", true
+	overlapped := service.Entry{Tick: at("09:05:00"), First: at("09:05:00"), Count: 1, Outcome: "overlapped", Behind: "run-09:00:00"}
+	missed := service.Entry{Tick: at("09:35:00"), First: at("09:05:00"), Count: 7, Outcome: "missed", Detail: "replica billing-1 skipped it: Redis did not answer"}
+	again := ran("09:00:00", "succeeded", time.Hour, time.Second)
+	again.Kind = "backfill"
+	notStarted := ran("09:00:00", "not_started", 0, 0)
+	notStarted.Detail = "connection refused"
+
+	for _, c := range []struct {
+		what string
+		told told
+		tick string
+		fate string
+		text string
+	}{
+		{"fired", told{ticks: known(retried)}, "09:00:00", "succeeded",
+			"09:00:00 UTC was fired by billing-1 41 ms late, and attempt 2 succeeded after 3.2 s."},
+		{"failed", told{ticks: known(failed)}, "09:00:00", "failed", "09:00:00 UTC was fired by billing-1, and failed after 1.0 s: the app answered 500: boom."},
+		{"run again by hand", told{ticks: known(failed, again)}, "09:00:00", "failed",
+			"09:00:00 UTC was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
+				"An operator had it run again: succeeded after 1.0 s on billing-1, at 10:00:01 UTC."},
+		{"not started", told{ticks: known(notStarted)}, "09:00:00", "not_started", "09:00:00 UTC could not be started by any replica: connection refused."},
+		{"overlapped", told{ticks: known(ran("09:00:00", "succeeded", 0, 6*time.Minute), overlapped)}, "09:05:00", "overlapped",
+			"09:05:00 UTC was skipped: the run of 09:00:00 UTC was still going on on billing-1."},
+		{"missed", told{ticks: known(missed)}, "09:10:00", "missed",
+			"09:10:00 UTC was missed, with 6 others from 09:05:00 UTC to 09:35:00 UTC: replica billing-1 skipped it: Redis did not answer."},
+		{"a run in a gap", told{ticks: known(missed, ran("09:10:00", "succeeded", 0, time.Second))}, "09:10:00", "succeeded",
+			"09:10:00 UTC was fired by billing-1, and succeeded after 1.0 s."},
+		{"the shortest interval", told{ticks: known(overlapped, missed)}, "09:05:00", "overlapped",
+			"09:05:00 UTC was skipped: a run of the job was still going on, or another tick was waiting for its end."},
+		{"counted twice", told{ticks: known(ran("09:00:00", "interrupted", 0, 0), ran("09:00:00", "succeeded", time.Minute, time.Second))}, "09:00:00", "succeeded",
+			"09:00:00 UTC was fired by billing-1 1m0s late, and succeeded after 1.0 s."},
+		{"no tick", told{ticks: known()}, "09:03:00", "no_tick", `09:03:00 UTC is no tick of "*/5 * * * *": the next is 09:05:00 UTC.`},
+		{"running", told{ticks: known(), state: service.JobState{Running: []service.RunState{{Run: "r", Since: at("09:50:00"),
+			Record: lock.Record{Tick: at("09:50:00"), Replica: "billing-2", Kind: "schedule"}}}}}, "09:50:00", "running",
+			"09:50:00 UTC is running on billing-2 since 09:50:00 UTC."},
+		{"handed over", told{ticks: known(), state: service.JobState{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "handover", Refused: []string{"a", "~b"}}}}},
+			"09:50:00", "waiting", "09:50:00 UTC waits for its run: these replicas could not start it: a, b."},
+		{"behind a run", told{ticks: service.TickRecord{Born: since, Since: since, Newest: at("09:50:00"), Behind: []service.Behind{{Tick: at("09:55:00")}}},
+			state: service.JobState{Running: []service.RunState{{Record: lock.Record{Tick: at("09:50:00"), Replica: "billing-2"}}}}}, "09:55:00", "waiting",
+			"09:55:00 UTC came due while the run of 09:50:00 UTC on billing-2 was still going on. It is fired only if that run turns out to have been dead."},
+		{"not counted yet", told{ticks: service.TickRecord{Born: since, Since: since, Newest: at("09:55:00"),
+			Gaps: []lock.Interval{{From: at("09:00:00"), To: at("09:55:00"), Fate: "missed"}}}}, "09:20:00", "missed", "09:20:00 UTC was missed."},
+		{"still to come", told{ticks: known(), replicas: ready}, "10:05:00", "future", "10:05:00 UTC has not come yet: it is due in 4m30s."},
+		{"nobody is there", told{ticks: known()}, "10:00:00", "unclaimed",
+			"10:00:00 UTC has come due, and no replica has claimed it. No replica is running: nothing fires until one starts."},
+		{"nobody is ready", told{ticks: known(), replicas: []service.Replica{{Name: "billing-1", Seen: ten, Ready: "the app answered 503"}}}, "10:00:00", "unclaimed",
+			"10:00:00 UTC has come due, and no replica has claimed it. No replica takes ticks (billing-1: the app answered 503)."},
+		{"it is paused", told{ticks: known(), replicas: ready, state: service.JobState{Paused: &service.Pause{At: at("09:58:00"), Until: at("11:00:00"), Reason: "migration"}}},
+			"10:00:00", "unclaimed", "10:00:00 UTC has come due, and no replica has claimed it. " +
+				"The job is paused since 09:58:00 UTC until 11:00:00 UTC: migration. solotick resume j ends the pause at once."},
+		{"before it was known", told{ticks: known()}, "05:55:00", "unknown",
+			"05:55:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC. Nothing is kept of it."},
+		{"too long ago", told{ticks: known(ran("09:50:00", "succeeded", 0, time.Second))}, "08:00:00", "unknown",
+			"08:00:00 UTC is too long ago: Redis keeps the newest fates of each job, here from 09:50:00 UTC on."},
+		{"Redis knows nothing", told{}, "09:00:00", "unknown",
+			"09:00:00 UTC is not known: Redis does not know the job. A replica makes it known when it starts."},
+		{"how it stands", told{ticks: known(ran("09:50:00", "succeeded", 0, time.Second), failed), replicas: ready}, "", "stands",
+			"The last tick, 09:00:00 UTC, was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
+				"The last success was 09:50:00 UTC. The next tick is 10:05:00 UTC, in 4m30s."},
+	} {
+		j := config.Job{Name: "j", Schedule: every, TimeZone: "UTC"}
+		var tick time.Time
+		if c.tick != "" {
+			tick = at(c.tick)
+		}
+		w, err := view.Explain(t.Context(), &c.told, &config.Table{}, j, tick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Fate != c.fate || w.Text != c.text {
+			t.Errorf("%s: %s:\n%s\nwant %s:\n%s", c.what, w.Fate, w.Text, c.fate, c.text)
+		}
+	}
+}
