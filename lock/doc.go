@@ -75,6 +75,7 @@
 //	                           when the job came back after no replica had it
 //	tick                       newest tick that was claimed, or settled, by the table
 //	r:<uuid>                   record of a run; it exists exactly while the run lives
+//	x:<uuid>                   an operator has cancelled this run; until it is settled
 //	runs                       the runs that live, oldest first (not of timers)
 //	behind                     ticks that came due while runs lived: `-<tick>@<due> ` refused, `+<tick>@<due> ` waiting
 //	stop                       a token: runs whose token is not greater are to end

@@ -12,6 +12,8 @@ var (
 	ErrLost = errors.New("lock lost")
 	// ErrReplaced is the cause of a run's context when a newer tick is to take its place.
 	ErrReplaced = errors.New("replaced by a newer tick")
+	// ErrCancelled is the cause of a run's context when an operator has cancelled the run.
+	ErrCancelled = errors.New("cancelled by an operator")
 	// ErrNoAnswer is wrapped by the error of a call that ended without a clear answer. Nothing follows from it: neither
 	// that the lock is held nor that it is free.
 	ErrNoAnswer = rds.ErrNoAnswer

@@ -2,14 +2,14 @@
 --
 -- KEYS  1 lock  2 ledger  3 running
 -- ARGV  1 uuid of the run  2 job  3 ttl (ms)
--- returns {OK | LOST | REPLACED, now}
+-- returns {OK | LOST | REPLACED | CANCELLED, now}
 local lock, ledger, running = KEYS[1], KEYS[2], KEYS[3]
 local uuid, job, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'stop')
-local record, stop = h[1], tonumber(h[2]) or 0
+local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'stop', 'x:' .. uuid)
+local record, stop, cancelled = h[1], tonumber(h[2]) or 0, h[3]
 local owner = redis.call('GET', lock)
 
 if not record or owner and owner ~= uuid then return {'LOST', now} end
@@ -18,4 +18,5 @@ if owner then redis.call('PEXPIRE', lock, ttl)
 else redis.call('SET', lock, uuid, 'PX', ttl) end -- gone, Redis' clock having jumped; while the run is ours nobody can have claimed
 redis.call('ZADD', running, 'XX', now + ttl, uuid .. ' ' .. job)
 -- A run that is told to end keeps its lease until it has.
+if cancelled then return {'CANCELLED', now} end
 return {tonumber(string.match(record, '^%d+ (%d+)')) <= stop and 'REPLACED' or 'OK', now}

@@ -39,7 +39,8 @@ func (l *Lease) remaining() time.Duration {
 }
 
 // Verify compares and extends the lease in one round trip. Nil means that the lease is ours and trusted: its window has
-// begun anew at the time the request was sent. ErrReplaced means the same, and that the run must end for a newer tick.
+// begun anew at the time the request was sent. ErrReplaced means the same, and that the run must end for a newer tick;
+// ErrCancelled, that it must end because an operator has cancelled it.
 // After ErrLost the caller must not use the lease any more. Any other error (ErrNoAnswer) says nothing about the lease.
 func (l *Lease) Verify(ctx context.Context) error {
 	c, s := &l.claim, l.store
@@ -50,7 +51,7 @@ func (l *Lease) Verify(ctx context.Context) error {
 		return fmt.Errorf("extending the lease of %q: %w: %w", c.Job, ErrNoAnswer, err)
 	}
 	code, _ := parts[0].(string)
-	if code != "OK" && code != "REPLACED" {
+	if code != "OK" && code != "REPLACED" && code != "CANCELLED" {
 		l.trust.Store(0)
 		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrLost)
 	}
@@ -58,6 +59,8 @@ func (l *Lease) Verify(ctx context.Context) error {
 	switch {
 	case code == "REPLACED":
 		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrReplaced)
+	case code == "CANCELLED":
+		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrCancelled)
 	case !l.Trusted():
 		return fmt.Errorf("extending the lease of %q: %w: it came after the lease", c.Job, ErrNoAnswer)
 	}
@@ -68,9 +71,9 @@ func (l *Lease) Verify(ctx context.Context) error {
 func (l *Lease) renewal() time.Duration { return min(l.claim.TTL/3, (l.claim.TTL-Margin)/2) }
 
 // Keep extends the lease every third of its ttl until the caller calls stop. The context that it returns ends with
-// parent. It ends with ErrLost as its cause when trust runs out, which is before the lease ends, and with ErrReplaced
-// when a newer tick takes this run's place. A run that was told to end keeps its lease until stop, however long it
-// takes to end. stop waits for the keeper to end.
+// parent. It ends with ErrLost as its cause when trust runs out, which is before the lease ends, with ErrReplaced when a
+// newer tick takes this run's place, and with ErrCancelled when an operator has cancelled the run. A run that was told to
+// end keeps its lease until stop, however long it takes to end. stop waits for the keeper to end.
 func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	keeping, end := context.WithCancel(context.WithoutCancel(parent))
@@ -114,7 +117,7 @@ func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
 		switch {
 		case err == nil:
 			next, try = now+l.renewal(), 0
-		case errors.Is(err, ErrReplaced):
+		case errors.Is(err, ErrReplaced), errors.Is(err, ErrCancelled):
 			lose(err) // and renew on
 			next, try = now+l.renewal(), 0
 		case errors.Is(err, ErrLost):

@@ -3,6 +3,7 @@
 package lock
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -276,4 +277,152 @@ func (p *prober) probeDropping() {
 		p.demand(got[0] == "OK" && got[2] == int64(c.there) && got[3] == gaps && p.field("gaps") == gaps && len(p.isDue()) == 0,
 			"dropped %q: %v, want the gaps %q", m, got, gaps)
 	}
+}
+
+// probeActs: a request that had an effect is written down, once, and not at the cost of the request.
+func (p *prober) probeActs() {
+	p.older()
+	kept := p.kept
+	pause := func(id string, args ...any) []any {
+		return p.eval(p.scripts.pause, []string{p.ledger(), p.keys.Memo(id), p.keys.Acts}, append([]any{p.keys.Events, walkJob}, args...)...)
+	}
+	ask := func(id string, args ...any) []any {
+		return p.eval(p.scripts.ask, []string{p.ledger(), p.keys.DueJobs, p.keys.Memo(id), p.keys.Acts},
+			append([]any{" j manual 1 0 0 " + id, p.keys.Events}, args...)...)
+	}
+	for range 2 {
+		pause("a", "pause", 0, 0, "why", "one")
+		pause("b", "resume", 0, "two")
+		ask("d", nominal(1), nominal(2), "three")
+	}
+	pause("c", "resume", 0, "of what is not paused")
+	p.demand(len(p.isDue()) == 2, "the act is a tick: %q", p.isDue())
+	kept("one", "two", "three2")
+	tick := millisOf(ask("e", "four")[2])
+	kept("one", "two", "three2", "four"+rds.Itoa(tick))
+	for range 1500 {
+		p.do("XADD", p.keys.Acts, "*", "act", "many")
+	}
+	p.at(nominal(1))
+	pause("f", "pause", 0, 0, "why", "five")
+	p.demand(p.do("XLEN", p.keys.Acts).(int64) <= 1200, "a pause leaves too many acts")
+	for range 500 {
+		p.do("XADD", p.keys.Acts, "*", "act", "many")
+	}
+	ask("g", "six")
+	p.demand(p.do("XLEN", p.keys.Acts).(int64) <= 1200, "a trigger leaves too many acts")
+
+	p.do("SET", p.keys.Acts, "no stream")
+	p.demand(pause("h", "resume", 0, "six")[0] == "OK" && ask("i", "seven")[0] == "OK", "a request fails when its act cannot be kept")
+	p.lasts(p.keys.Memo("i"), 24*time.Hour)
+}
+
+// kept demands that these acts are kept, each with what its script made.
+func (p *prober) kept(want ...string) {
+	var got []string
+	entries, _ := p.do("XRANGE", p.keys.Acts, "-", "+").([]any)
+	for _, e := range entries {
+		fields, _ := e.([]any)[1].([]any)
+		act := fmt.Sprint(fields[1])
+		if len(fields) > 3 {
+			act += fmt.Sprint(fields[3])
+		}
+		got = append(got, act)
+	}
+	p.demand(slices.Equal(got, want), "the acts are %q, want %q", got, want)
+}
+
+// cancelling has an operator cancel runs of the job.
+func (p *prober) cancelling(id, act string, runs ...Claim) []any {
+	args := []any{p.keys.Events, walkJob}
+	for _, c := range runs {
+		args = append(args, c.Run)
+	}
+	return p.eval(p.scripts.cancel, []string{p.ledger(), p.keys.Memo(id), p.keys.Acts}, append(args, act)...)
+}
+
+// verified is what the keeper of a run is told.
+func (p *prober) verified(c Claim) any {
+	return p.eval(p.scripts.extend, []string{p.lockOf(&c), p.ledger(), p.keys.Running}, c.Run, walkJob, walkTTL.Milliseconds())[0]
+}
+
+// probeCancel: a cancelled run ends for good, whoever ends it, and no other does.
+func (p *prober) probeCancel() {
+	p.demand(p.cancelling("a", "act", p.claims(Forbid, 1))[0] == string(unknown), "runs of a job without a ledger were cancelled")
+	p.older()
+	p.at(nominal(60))
+	over := p.claims(Allow, 1)
+	p.isTold(over, Won)
+	p.settles(over, "finish", "")
+	p.demand(p.cancelling("a", "act", over)[2] == "" && p.field("x:"+over.Run) == "", "a run that is over was cancelled")
+	p.kept()
+	p.told()
+	for n, verb := range []string{"finish", "requeue", "handover", "abandon", "reap", "reap"} {
+		c, other := p.claims(Allow, int64(2+2*n)), p.claims(Allow, int64(3+2*n))
+		p.isTold(c, Won)
+		p.isTold(other, Won)
+		again := c.due().Member()
+		if n == 5 {
+			again = ""
+		}
+		id := fmt.Sprint("b", n)
+		for range 2 {
+			p.demand(p.cancelling(id, "act"+id, over, c)[2] == c.Run, "the answer does not name the run")
+		}
+		p.told("stop " + walkJob)
+		p.lasts(p.keys.Memo(id), 24*time.Hour)
+		p.do("PEXPIRE", p.lockOf(&c), 5000)
+		p.demand(p.verified(c) == "CANCELLED" && p.verified(other) == "OK", "told %v and %v", p.verified(c), p.verified(other))
+		p.lasts(p.lockOf(&c), walkTTL)
+		p.demand(p.settles(c, verb, again, 0, p.number("ZSCORE", p.keys.Running, c.Run+" "+walkJob))[0] == "OK", "%s fails", verb)
+		p.demand(len(p.isDue()) == 0 && p.field("x:"+c.Run) == "" && p.field("r:"+c.Run) == "", "%s of a cancelled run leaves %v, due %q", verb,
+			p.list("HGETALL", p.ledger()), p.isDue())
+		p.demand(p.text("GET", p.keys.Memo(c.Run)) == "", "%s of a cancelled run leaves evidence", verb)
+		p.demand(p.cancelling(id, "act"+id, over, c)[2] == c.Run, "asked again, another answer")
+		if verb != "finish" { // of the other run nothing is known but that it goes on
+			p.settles(other, "handover", other.due().Member(), 0)
+			p.demand(len(p.isDue()) == 1, "another run was cancelled too")
+			p.do("DEL", p.keys.DueJobs)
+			p.forget()
+		}
+	}
+	p.demand(p.do("XLEN", p.keys.Acts) == int64(6), "%v acts", p.do("XLEN", p.keys.Acts))
+	byHand := p.claims(Allow, 30)
+	byHand.Kind, byHand.Member = "manual", fmt.Sprintf("%d j manual 1 0 0 m", nominal(30))
+	p.do("ZADD", p.keys.DueJobs, 1, byHand.Member)
+	p.isTold(byHand, Won)
+	p.cancelling("m", "act", byHand)
+	p.settles(byHand, "abandon", byHand.due().Member())
+	p.demand(p.field("fate:cancelled") == "2", "of those that had not started, %s have a fate", p.field("fate:cancelled")) // handed over and given back
+	p.forget()
+	p.do("DEL", p.keys.Acts)
+	two := []Claim{p.claims(Allow, 20), p.claims(Allow, 21)}
+	for _, c := range two {
+		p.isTold(c, Won)
+	}
+	p.demand(p.cancelling("c", "act", two...)[2] == two[0].Run+" "+two[1].Run, "the answer does not name both")
+	p.demand(p.verified(two[0]) == "CANCELLED" && p.verified(two[1]) == "CANCELLED", "one of two goes on")
+	p.told("stop " + walkJob)
+	for range 1500 {
+		p.do("XADD", p.keys.Acts, "*", "act", "many")
+	}
+	p.cancelling("d", "act", two...)
+	p.demand(p.do("XLEN", p.keys.Acts).(int64) <= 1200, "a cancel leaves too many acts")
+	p.do("SET", p.keys.Acts, "no stream")
+	p.demand(p.cancelling("e", "act", two...)[0] == "OK", "a request fails when its act cannot be kept")
+	p.forget()
+}
+
+// probeCancelInFullMemory: a run that fills Redis, say, can be cancelled.
+func (p *prober) probeCancelInFullMemory() {
+	if _, err := p.rdb.Do(context.Background(), "CONFIG", "GET", "maxmemory").Result(); err != nil {
+		return // it has no bound on its memory
+	}
+	p.older()
+	p.at(nominal(2))
+	c := p.claims(Forbid, 1)
+	p.isTold(c, Won)
+	p.do("CONFIG", "SET", "maxmemory", 1)
+	defer p.do("CONFIG", "SET", "maxmemory", 0)
+	p.demand(p.cancelling("a", "act", c)[2] == c.Run && p.verified(c) == "CANCELLED", "it goes on")
 }

@@ -63,9 +63,9 @@ local function keepFate(text)
   redis.pcall('XADD', fates, 'MAXLEN', '~', ARGV[13], '*', 'run', text)
 end
 local before, after = 0, 0                                 -- ticks in a row that failed
-local function endTick(tick)
+local function endTick(tick, text)
   if fate == '' then return end
-  keepFate(entry)
+  keepFate(text)
   local once = ARGV[15] == '1'
   if once then                                             -- it keeps the fate that it had
   elseif string.find(counted, tick .. ' ', 1, true) then   -- before its replica said that it had never started
@@ -98,7 +98,7 @@ elseif not record then
     if again ~= '' and redis.call('ZREM', due, again) == 1 then
       if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end
       forget()
-      endTick(string.match(again, '^%d+'))
+      endTick(string.match(again, '^%d+'), entry)
     end
   elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
     if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then enqueue(again, wait) end
@@ -126,6 +126,7 @@ else
   end
 end
 redis.call('ZREM', running, member)
+local cancelled = redis.call('HDEL', ledger, 'x:' .. uuid) == 1
 
 -- The entry, not the lock, is the authority: whoever removes it sees to what came due behind the run.
 local freed, overlapped = 0, ''
@@ -157,12 +158,19 @@ if behind ~= '' then
   end
 end
 if freed > 0 then redis.call('HSET', ledger, 'handed', freed) end
-local over = verb == 'finish' or again == ''               -- its tick has ended with this run
+local over, ending = verb == 'finish' or again == '', entry -- its tick has ended with this run, and so
 local kept = over and forget() or ''
 if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   local known = redis.call('HMGET', ledger, 'stop', 'tick')
   local token = string.match(record or '', '^%d+ (%d+)')
-  if verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then
+  if cancelled then                                        -- it is over, whether it had started or not
+    over = true
+    local kind = string.match(record or '', '^%d+ %d+ %d+ %d+ %S+ %d+ (%l+)')
+    if (verb == 'abandon' or verb == 'handover') and kind and kind ~= 'manual' and kind ~= 'backfill' and kind ~= 'timer' then
+      fate, h[7] = 'cancelled', redis.call('HGET', ledger, 'fate:cancelled')
+      ending = string.format('{"tick":%s,"run":"%s","outcome":"cancelled","ended":%d}', string.match(record, '^%d+'), uuid, now)
+    end
+  elseif verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then
     over = true                                            -- it was replaced
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
     redis.call('SET', memo, 'reaped ' .. kept, 'PX', day)
@@ -175,11 +183,11 @@ end
 if redis.call('GET', lock) == uuid then
   if ARGV[4] == '0' then redis.call('DEL', lock) else redis.call('PEXPIRE', lock, ARGV[4]) end
 end
+if over and record then endTick(string.match(record, '^%d+'), ending) end
 if entry ~= '' then                                        -- history is not worth a failed finish
   if verb ~= 'handover' or again == '' then                -- a tick that is handed on has not ended
     redis.pcall('HSET', ledger, 'done', entry)
   end
-  if over and record then endTick(string.match(record, '^%d+')) end
   redis.pcall('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', entry)
   if failed then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
 end

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/solotick/solotick/internal/rds"
 )
 
@@ -91,22 +89,30 @@ type Record struct {
 	Rounds  int
 	Deaths  int
 	Again   bool // the run must be run again if it is cut short
-	Replica string
+	// Cancelled tells, of a run that is taken over, that an operator has cancelled it.
+	Cancelled bool
+	Replica   string
 }
 
 var errNoRecord = errors.New("no record of the run")
 
 // record reads the record of a run; errNoRecord if the run is over, or its claim was never completed.
 func (s *Store) record(ctx context.Context, r Running) (Record, error) {
-	reply, err := s.redis.Do(ctx, "hget", s.redis.Keys.Ledger(r.Job), "r:"+r.Run)
-	if errors.Is(err, redis.Nil) {
-		return Record{}, errNoRecord
-	}
+	reply, err := s.redis.Do(ctx, "hmget", s.redis.Keys.Ledger(r.Job), "r:"+r.Run, "x:"+r.Run)
 	if err != nil {
 		return Record{}, fmt.Errorf("reading the record of run %s of %q: %w", r.Run, r.Job, err)
 	}
-	text, _ := reply.(string)
-	return ParseRecord(text)
+	fields, _ := reply.([]any)
+	if len(fields) != 2 {
+		return Record{}, fmt.Errorf("reading the record of run %s of %q: %w", r.Run, r.Job, rds.Unexpected(reply))
+	}
+	text, ok := fields[0].(string)
+	if !ok {
+		return Record{}, errNoRecord
+	}
+	rec, err := ParseRecord(text)
+	rec.Cancelled = fields[1] != nil
+	return rec, err
 }
 
 // ParseRecord reads what the ledger keeps of a run.

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -27,8 +28,12 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 		e := r.attempt(ctx, w, h, w.attempt+n, &start)
 		if start.IsZero() {
 			e.outcome = notStarted
+			if errors.Is(e.cause, lock.ErrCancelled) {
+				e.outcome = cancelled
+			}
 			return e
 		}
+		e.began = true
 		e.took = time.Since(start)
 		wait, again := r.retryIn(ctx, w, &e, n)
 		if !again {

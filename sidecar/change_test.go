@@ -115,6 +115,9 @@ func TestEachChangeIsToldOnceByThreeReplicas(t *testing.T) {
 				t.Errorf("%d runs", n)
 			}
 		})
+		if len(got) == 4 {
+			slices.Sort(got[2:]) // the claim of the late tick and the counting of those before it are one instant
+		}
 		wantTold(t, got, "failed failed 1", "recovered succeeded 5", "late 20:00 60", "missed 18:00 to 19:00 2")
 	}
 }

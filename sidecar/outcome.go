@@ -55,6 +55,7 @@ const (
 	timedOut       outcome = "timed_out"
 	lostLock       outcome = "lost_lock"
 	replaced       outcome = "replaced"
+	cancelled      outcome = "cancelled"   // by an operator
 	declined       outcome = "declined"    // the app says that it runs already
 	notStarted     outcome = "not_started" // it could not be started, and no replica is left for a handover
 	wasInterrupted outcome = "interrupted" // its replica is gone
@@ -65,7 +66,7 @@ const (
 // run, so it is not among the counted outcomes.
 const handedOver outcome = service.HandedOver
 
-var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, declined, notStarted,
+var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, cancelled, declined, notStarted,
 	wasInterrupted, shutdown}
 
 // skip is why a wake did not fire. Nothing stands against a wake while it has no reason.
@@ -78,6 +79,7 @@ type skip struct {
 // ended is how a run ended.
 type ended struct {
 	outcome outcome
+	began   bool           // the job was started
 	result  execute.Result // of the last attempt
 	cause   error          // why the last attempt's context ended, if it did
 	attempt int            // the last one
@@ -113,6 +115,8 @@ func outcomeOf(cause error) outcome {
 		return lostLock
 	case errors.Is(cause, lock.ErrReplaced):
 		return replaced
+	case errors.Is(cause, lock.ErrCancelled):
+		return cancelled
 	case errors.Is(cause, errShutdown):
 		return shutdown
 	}
@@ -124,7 +128,7 @@ func outcomeOf(cause error) outcome {
 // off has not failed if another replica runs it again.
 func (sp *spec) countsAsFailed(o outcome) bool {
 	switch o {
-	case succeeded, declined, replaced, handedOver:
+	case succeeded, declined, replaced, cancelled, handedOver:
 		return false
 	case shutdown:
 		return sp.Guarantee != config.AtLeastOnce

@@ -85,7 +85,7 @@ func (r *recorder) retrying(w *wake, h *held, e *ended, wait time.Duration) {
 func (r *recorder) finished(w *wake, h *held, end *ended, settled lock.Settled) {
 	t, o, last := r.metrics.job(w.spec.label), end.outcome, end.result
 	t.ran(o)
-	if o != notStarted {
+	if end.began {
 		t.running.Add(-1)
 		t.runDuration.observe(end.took.Seconds(), h.run, r.clock.Now())
 	}
@@ -134,18 +134,23 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 	if isTimer(name) {
 		label = service.TimerJobs
 	}
-	sp := r.spec(name)
+	sp, o, level := r.spec(name), leftAs(rec.Record), slog.LevelError
+	if rec.Cancelled {
+		level = slog.LevelInfo
+	}
 	if sp != nil {
-		r.notify.Send(notify.Ping{Job: name, To: sp.Notify, Run: run, Outcome: string(wasInterrupted), Failed: true})
-		r.turned(sp, rec.Streak, &service.Entry{Tick: rec.Tick, Run: run, Replica: rec.Replica, Outcome: string(wasInterrupted), Detail: detail})
+		r.notify.Send(notify.Ping{Job: name, To: sp.Notify, Run: run, Outcome: string(o), Failed: !rec.Cancelled})
+		r.turned(sp, rec.Streak, &service.Entry{Tick: rec.Tick, Run: run, Replica: rec.Replica, Outcome: string(o), Detail: detail})
 	}
 	if sp != nil || label != name {
 		t := r.metrics.job(label)
 		t.takeovers.Add(1)
-		t.ran(wasInterrupted)
-		t.failures.Add(1)
+		t.ran(o)
+		if !rec.Cancelled {
+			t.failures.Add(1)
+		}
 	}
-	r.log.Error("finished", "job", name, "tick", stamp(rec.Tick), "run", run, "outcome", string(wasInterrupted),
+	r.log.Log(context.Background(), level, "finished", "job", name, "tick", stamp(rec.Tick), "run", run, "outcome", string(o),
 		"replica", rec.Replica, "err", detail)
 }
 

@@ -34,7 +34,7 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 					"it died, was stopped or lost Redis; replica %s noticed that",
 					rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), t.replica)
 				e := service.Entry{Job: r.Job, Tick: rec.Tick, Run: r.Run, Replica: rec.Replica, Kind: rec.Kind,
-					Attempt: rec.Attempt, Outcome: string(wasInterrupted), Failed: true, Detail: detail}
+					Attempt: rec.Attempt, Outcome: string(leftAs(rec)), Failed: !rec.Cancelled, Detail: detail}
 				return e.Ending()
 			})
 			switch {
@@ -45,6 +45,14 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 			}
 		})
 	}
+}
+
+// leftAs is the outcome of a run that its replica left: nobody waits for a cancelled one.
+func leftAs(rec lock.Record) outcome {
+	if rec.Cancelled {
+		return cancelled
+	}
+	return wasInterrupted
 }
 
 // defaultTTL is the lease of a job that this table lacks, until its record tells.

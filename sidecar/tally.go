@@ -71,8 +71,8 @@ func (g *gauge) set(v float64) { g.bits.Store(math.Float64bits(v)) }
 
 func (g *gauge) value() float64 { return math.Float64frombits(g.bits.Load()) }
 
-// runBounds tell short runs from long ones. The limit of series per job has room for one. How long runs usually take is
-// their sum by their count.
+// runBounds tell short runs from long ones. The limit of series per job has room for one bound. How long runs usually take
+// is their sum by their count.
 var runBounds = [...]float64{60}
 
 // histogram counts seconds by runBounds.

@@ -16,6 +16,7 @@ import (
 func (a *app) backfillCommand() *cobra.Command {
 	var (
 		o        output
+		by       author
 		from, to string
 		dry      bool
 		anew     bool
@@ -41,6 +42,9 @@ from its store, and does the work only for ticks that it has not seen. To have t
 			if err := o.check(); err != nil {
 				return err
 			}
+			if err := by.check(); err != nil {
+				return err
+			}
 			if from == "" || to == "" {
 				return &failure{code: exitUsage, err: errors.New("backfill needs --from and --to"), hint: c.CommandPath() + " --help"}
 			}
@@ -53,11 +57,12 @@ from its store, and does the work only for ticks that it has not seen. To have t
 				if err != nil {
 					return err
 				}
-				return a.backfill(ctx, op, j.Name, ticks, dry, anew, o)
+				return a.backfill(ctx, op.as(by, false), j.Name, ticks, dry, anew, o)
 			})
 		},
 	}
 	o.flag(c)
+	by.flags(c, "events")
 	c.Flags().StringVar(&from, "from", "", "first `time`, inclusive, RFC 3339")
 	c.Flags().StringVar(&to, "to", "", "last `time`, exclusive, RFC 3339")
 	c.Flags().BoolVar(&anew, "new-keys", false, "give each tick a new Idempotency-Key, so that the app does the work again")

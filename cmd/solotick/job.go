@@ -36,6 +36,7 @@ only send requests to the replica's own machine. Commands, requests to other hos
 func (a *app) jobApplyCommand() *cobra.Command {
 	var (
 		o    output
+		by   author
 		file string
 	)
 	c := &cobra.Command{
@@ -51,14 +52,18 @@ ${…} in the file is plain text, not a variable.`,
 			if err := o.check(); err != nil {
 				return err
 			}
+			if err := by.check(); err != nil {
+				return err
+			}
 			j, err := a.readJob(file)
 			if err != nil {
 				return err
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.applyJob(ctx, op, j, o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.applyJob(ctx, op.as(by, false), j, o) })
 		},
 	}
 	o.flag(c)
+	by.flags(c, "events")
 	c.Flags().StringVarP(&file, "file", "f", "", "`file` with the job; - is standard input")
 	return c
 }
@@ -218,7 +223,10 @@ func (a *app) getJob(ctx context.Context, op *operator, name string) error {
 }
 
 func (a *app) jobRmCommand() *cobra.Command {
-	var o output
+	var (
+		o  output
+		by author
+	)
 	c := &cobra.Command{
 		Use:               "rm NAME",
 		Short:             "Delete a dynamic job",
@@ -230,10 +238,14 @@ func (a *app) jobRmCommand() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.rmJob(ctx, op, args[0], o) })
+			if err := by.check(); err != nil {
+				return err
+			}
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.rmJob(ctx, op.as(by, false), args[0], o) })
 		},
 	}
 	o.flag(c)
+	by.flags(c, "events")
 	return c
 }
 

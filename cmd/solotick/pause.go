@@ -8,16 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
 // pauseFlags say what to pause, why and for how long.
 type pauseFlags struct {
-	all           bool
-	reason, until string
-	span          time.Duration
+	author
+	all   bool
+	until string
+	span  time.Duration
 }
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -51,20 +51,22 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 				if err != nil {
 					return err
 				}
-				return a.pause(ctx, op, jobs, f, o)
+				return a.pause(ctx, op.as(f.author, f.all), jobs, f, o)
 			})
 		},
 	}
 	o.flag(c)
 	c.Flags().BoolVar(&f.all, "all", false, "all jobs, with the dynamic ones")
-	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf("why: `text` of at most %d characters, shown by status", service.MaxReason))
+	f.author.flags(c, "status and events")
 	c.Flags().StringVar(&f.until, "until", "", "end of the pause: `time`, RFC 3339 (default: until it is resumed)")
 	c.Flags().DurationVar(&f.span, "for", 0, "length of the pause: `duration` as 90m or 2h")
 	return c
 }
 
 func (f *pauseFlags) check(c *cobra.Command) error {
-	f.reason = text.OneLine(f.reason)
+	if err := f.author.check(); err != nil {
+		return err
+	}
 	length := service.Field{Name: "--for"}
 	if c.Flags().Changed("for") {
 		length.Text = f.span.String()

@@ -6,12 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
 	var (
 		o   output
+		by  author
 		all bool
 	)
 	c := &cobra.Command{
@@ -28,16 +30,20 @@ other: if one of them is still set, the job stays paused, and a note says so.`,
 			if err := o.check(); err != nil {
 				return err
 			}
+			if err := by.check(); err != nil {
+				return err
+			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				jobs, err := op.pick(ctx, c, args, all)
 				if err != nil {
 					return err
 				}
-				return a.resume(ctx, op, jobs, all, o)
+				return a.resume(ctx, op.as(by, all), jobs, all, o)
 			})
 		},
 	}
 	o.flag(c)
+	by.flags(c, "events")
 	c.Flags().BoolVar(&all, "all", false, "end the pause of pause --all, for all jobs")
 	return c
 }
@@ -61,6 +67,14 @@ func (a *app) resume(ctx context.Context, op *operator, jobs []string, all bool,
 	return a.printEach(rows, o, failed)
 }
 
+// ofWords says whose pause it is; "" if that is not known.
+func ofWords(p *service.Pause) string {
+	if p.By == "" {
+		return ""
+	}
+	return " of " + p.By
+}
+
 // noteStillPaused names the jobs that another pause still holds: the operator has resumed them and expects them to run.
 func (a *app) noteStillPaused(ctx context.Context, op *operator, jobs []string) {
 	states, err := op.Store.States(ctx, jobs)
@@ -70,10 +84,10 @@ func (a *app) noteStillPaused(ctx context.Context, op *operator, jobs []string) 
 	for _, job := range jobs {
 		state := states[job]
 		if p := state.Paused; p != nil {
-			fmt.Fprintf(a.err, "note: %s stays paused %s by its own pause: %s\n", job, untilWords(p.Until), p.Reason)
+			fmt.Fprintf(a.err, "note: %s stays paused %s by its own pause%s: %s\n", job, untilWords(p.Until), ofWords(p), p.Reason)
 		}
 		if p := state.PausedAll; p != nil {
-			fmt.Fprintf(a.err, "note: %s stays paused %s by pause --all: %s\n", job, untilWords(p.Until), p.Reason)
+			fmt.Fprintf(a.err, "note: %s stays paused %s by pause --all%s: %s\n", job, untilWords(p.Until), ofWords(p), p.Reason)
 		}
 	}
 }

@@ -77,7 +77,8 @@ is fired by exactly one replica.`,
 	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand(),
 		a.backfillCommand(), a.drainCommand(), a.importCommand(), a.schemaCommand(), a.demoCommand())
 	// These work without a table.
-	for _, c := range []*cobra.Command{a.statusCommand(), a.historyCommand(), a.whyCommand(), a.triggerCommand(), a.pauseCommand(), a.resumeCommand(),
+	for _, c := range []*cobra.Command{a.statusCommand(), a.whyCommand(), a.historyCommand(), a.eventsCommand(), a.triggerCommand(),
+		a.rerunCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(),
 		a.timerCommand(), a.jobCommand()} {
 		c.PersistentFlags().StringVar(&a.service, "service", "", "`name` of the service, instead of a table; needs --redis")
 		root.AddCommand(c)

@@ -44,7 +44,7 @@ func seed(hash string) (*seeded, error) {
 	by := s.manualRun()
 	_, err := s.at("07:19:00").Backfill(s.ctx, "send-invoices", []time.Time{morning.Add(-17 * time.Hour)}, "3a1e6c58-90ab-4cde-8f01-23456789ab03")
 	s.must(err)
-	s.must(s.at("07:19:30").Pause(s.ctx, "send-invoices", "database migration", morning.Add(12*time.Hour)))
+	s.must(s.at("07:19:30").As(service.Author{By: "anna@ops"}).Pause(s.ctx, "send-invoices", "database migration", morning.Add(12*time.Hour)))
 	s.must(s.at("07:05:00").Pause(s.ctx, "tidy-up", "fills the \x1b[2Jdisk", time.Time{}))
 	now := s.at("07:20:00")
 	overlap := service.Skip{Tick: morning.Add(7*time.Hour + time.Minute), Reason: "overlap", At: morning.Add(7*time.Hour + time.Minute)}

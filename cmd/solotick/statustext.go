@@ -88,10 +88,10 @@ func (s status) jobNotes(j config.Job) []string {
 		notes = append(notes, "no replica has registered it")
 	}
 	if p := state.Paused; p != nil {
-		notes = append(notes, fmt.Sprintf("paused %s, %s: %s", ago(s.Now, p.At), untilWords(p.Until), p.Reason))
+		notes = append(notes, fmt.Sprintf("paused %s%s, %s: %s", byWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
 	}
 	if p := state.PausedAll; p != nil {
-		notes = append(notes, fmt.Sprintf("paused by pause --all %s, %s: %s", ago(s.Now, p.At), untilWords(p.Until), p.Reason))
+		notes = append(notes, fmt.Sprintf("paused by pause --all%s %s, %s: %s", ofWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
 	}
 	for _, r := range state.Running {
 		notes = append(notes, fmt.Sprintf("running on %s%s for %s: tick %s, %s", r.Replica, s.doubt(r), formatDuration(s.Now.Sub(r.Since)),
@@ -106,6 +106,14 @@ func (s status) jobNotes(j config.Job) []string {
 		notes = append(notes, fmt.Sprintf("%s: %s", e.Outcome, e.Detail))
 	}
 	return append(notes, s.skipNotes(j.Name)...)
+}
+
+// byWords says who paused a job; "" if that is not known.
+func byWords(p *service.Pause) string {
+	if p.By == "" {
+		return ""
+	}
+	return "by " + p.By + " "
 }
 
 // resultWords sums up the last runs of an every-replica job: their outcome, or how many failed.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
@@ -79,6 +80,15 @@ func (a *app) withOperator(work func(context.Context, *operator) error) error {
 	return work(ctx, op)
 }
 
+// as returns the operator for requests of that author. all: they are one command for all jobs.
+func (op *operator) as(a author, all bool) *operator {
+	by := service.Author{By: a.by, Reason: a.reason}
+	if all {
+		by.All = uuid.NewString()
+	}
+	return &operator{op.As(by), op.close}
+}
+
 // now returns Redis' time; openOperator has synced, so it is always known.
 func (op *operator) now() time.Time {
 	now, _ := op.Now()
@@ -100,6 +110,8 @@ var remedies = map[service.Kind]struct {
 	service.Invalid:      {exitUsage, ""},
 	service.NoReason:     {exitUsage, `--reason "database migration"`},
 	service.Future:       {exitUsage, "solotick trigger {} runs the job now"},
+	service.NoRun:        {exitProblem, "solotick history {} shows how its runs ended"},
+	service.NoFailure:    {exitProblem, "solotick rerun {} --tick TIME runs a given tick again"},
 	service.NoJob:        {exitUsage, "solotick status shows all jobs"},
 	service.EveryReplica: {exitUsage, ""},
 	service.NotAdmitted:  {exitProblem, ""},

@@ -21,7 +21,8 @@ const lookInterval = 500 * time.Millisecond
 func (a *app) triggerCommand() *cobra.Command {
 	var (
 		o    output
-		wait bool
+		by   author
+		wait waitFlags
 	)
 	c := &cobra.Command{
 		Use:   "trigger JOB",
@@ -30,9 +31,9 @@ func (a *app) triggerCommand() *cobra.Command {
 run has a tick of its own. If the job is already running, the manual run waits for its end. At most 100 triggers of a
 job can wait.
 
-With --wait the exit code is 0 only if the run succeeded.`,
+With --wait the exit code is 0 only if the run succeeded. While the run has not begun, notes say what it waits for.`,
 		Example: `  solotick trigger -c table.yaml send-invoices
-  solotick trigger -c table.yaml send-invoices --wait
+  solotick trigger -c table.yaml send-invoices --wait --timeout 10m
   solotick trigger -c table.yaml send-invoices -o json`,
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -40,15 +41,24 @@ With --wait the exit code is 0 only if the run succeeded.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.trigger(ctx, op, args[0], wait, o) })
+			if err := by.check(); err != nil {
+				return err
+			}
+			if err := wait.check(); err != nil {
+				return err
+			}
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				return a.trigger(ctx, op.as(by, false), args[0], wait, o)
+			})
 		},
 	}
 	o.flag(c)
-	c.Flags().BoolVar(&wait, "wait", false, "wait for the end of the run and show it")
+	by.flags(c, "events")
+	wait.flags(c)
 	return c
 }
 
-func (a *app) trigger(ctx context.Context, op *operator, name string, wait bool, o output) error {
+func (a *app) trigger(ctx context.Context, op *operator, name string, wait waitFlags, o output) error {
 	if _, err := op.Claimed(ctx, name); err != nil {
 		return err
 	}
@@ -59,24 +69,7 @@ func (a *app) trigger(ctx context.Context, op *operator, name string, wait bool,
 	if o != "json" {
 		fmt.Fprintf(a.out, "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
-	a.warnIfNoReplica(ctx, op)
-	result := view.NewTriggered(due)
-	if !wait {
-		return a.printTriggered(result, o)
-	}
-	entry, err := await(ctx, op.Store, due)
-	if err != nil {
-		return err
-	}
-	made := view.NewEntry(*entry, op.Table())
-	result.Result = &made
-	if err := a.printTriggered(result, o); err != nil {
-		return err
-	}
-	if entry.Outcome != succeeded {
-		return &failure{code: exitProblem} // the output says why
-	}
-	return nil
+	return a.asked(ctx, op, due, nil, wait, o)
 }
 
 // succeeded is the outcome of a run without a failure.
@@ -120,7 +113,7 @@ func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error)
 	for gone := 0; ; {
 		// The history comes first: if its newest run of the tick will be repeated, the state read after it shows the
 		// repetition.
-		history, err := r.History(ctx, due.Job, 100)
+		history, err := r.History(ctx, due.Job, historyOfWait)
 		var states map[string]service.JobState
 		if err == nil {
 			states, err = r.States(ctx, []string{due.Job})

@@ -67,6 +67,8 @@ var statuses = map[service.Kind]refusal{
 	service.NoJob:        noJob,
 	service.NotMade:      noJob,
 	service.NoTimer:      noTimer,
+	service.NoRun:        {status: http.StatusNotFound, hint: "GET /v1/runs shows how runs ended"},
+	service.NoFailure:    {status: http.StatusNotFound, hint: `{"tick": "2027-03-28T07:00:00Z"} runs a given tick again`},
 	service.InTable:      {status: http.StatusConflict},
 	service.EveryReplica: {status: http.StatusConflict},
 	service.Fired:        {status: http.StatusConflict},

@@ -22,7 +22,11 @@ func (a *api) setJob(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	created, err := a.operator.SetJob(r.Context(), j)
+	operator, err := a.as("", "")
+	if err != nil {
+		return nil, err
+	}
+	created, err := operator.SetJob(r.Context(), j)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +39,11 @@ func (a *api) deleteJob(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	name := r.PathValue("job")
-	if err := a.operator.DeleteJob(r.Context(), name); err != nil {
+	operator, err := a.as("", "")
+	if err != nil {
+		return nil, err
+	}
+	if err := operator.DeleteJob(r.Context(), name); err != nil {
 		return nil, err
 	}
 	a.Log.Info("job deleted", "job", name)

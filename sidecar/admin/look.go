@@ -121,6 +121,23 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 	return &answer{body: view.NewEntries(entries, a.Replica.Table())}, nil
 }
 
+// events answers with the newest acts of operators.
+func (a *api) events(r *http.Request) (*answer, error) {
+	p, err := parameters(r, "job", "limit")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := number(p, "limit", someRuns, maxRuns)
+	if err != nil {
+		return nil, err
+	}
+	acts, err := a.operator.Acts(r.Context(), p["job"], limit)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{body: view.NewEvents(acts)}, nil
+}
+
 // number reads a parameter from 1 to most.
 func number(p map[string]string, name string, otherwise, most int) (int, error) {
 	text, given := p[name]

@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -23,22 +25,74 @@ func operable(r *http.Request, find func(context.Context, string) (config.Job, e
 	return j.Name, err
 }
 
+// as returns the operator for a request of that author.
+func (a *api) as(by, reason string) (*service.Operator, error) {
+	by, reason = text.OneLine(by), text.OneLine(reason)
+	err := service.CheckAuthor(service.Field{Name: `"by"`, Text: by}, service.Field{Name: "the reason", Text: reason})
+	return a.operator.As(service.Author{By: cmp.Or(by, "api on "+a.Name), Reason: reason}), err
+}
+
 func (a *api) trigger(r *http.Request) (*answer, error) {
 	job, err := operable(r, a.operator.Claimed)
 	if err != nil {
 		return nil, err
 	}
 	in := struct {
-		ID string `json:"id"`
+		ID     string `json:"id"`
+		By     string `json:"by"`
+		Reason string `json:"reason"`
 	}{}
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	due, err := a.operator.Trigger(r.Context(), job, in.ID)
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	due, err := operator.Trigger(r.Context(), job, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	a.Log.Info("triggered", "job", job, "id", due.Nonce)
+	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
+}
+
+func (a *api) rerun(r *http.Request) (*answer, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	j, err := a.operator.Claimed(r.Context(), r.PathValue("job"))
+	if err != nil {
+		return nil, err
+	}
+	in := struct {
+		Tick   string `json:"tick"`
+		ID     string `json:"id"`
+		By     string `json:"by"`
+		Reason string `json:"reason"`
+	}{}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	given := service.Moment{Field: service.Field{Name: `"tick"`, Text: in.Tick}}
+	if in.Tick != "" {
+		if given.Time, err = instant("tick", in.Tick); err != nil {
+			return nil, err
+		}
+	}
+	tick, err := operator.TickToRerun(r.Context(), j, given)
+	if err != nil {
+		return nil, err
+	}
+	due, err := operator.Rerun(r.Context(), j.Name, tick, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	a.Log.Info("rerun", "job", j.Name, "tick", view.Stamp(tick), "id", due.Nonce)
 	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
 }
 
@@ -48,6 +102,7 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	in := struct {
+		By     string `json:"by"`
 		Reason string `json:"reason"`
 		Until  string `json:"until"`
 		For    string `json:"for"`
@@ -65,7 +120,11 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.operator.Pause(r.Context(), job, in.Reason, until, false); err != nil {
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	if err := operator.Pause(r.Context(), job, in.Reason, until, false); err != nil {
 		return nil, err
 	}
 	a.Log.Info("paused", "job", job, "reason", in.Reason, "until", view.Stamp(until))
@@ -92,13 +151,46 @@ func (a *api) resume(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := decode(r, &struct{}{}); err != nil {
+	in := struct {
+		By     string `json:"by"`
+		Reason string `json:"reason"`
+	}{}
+	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	resumed, err := a.operator.Resume(r.Context(), job, false)
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	resumed, err := operator.Resume(r.Context(), job, false)
 	if err != nil {
 		return nil, err
 	}
 	a.Log.Info("resumed", "job", job, "paused", resumed)
 	return &answer{body: view.Resumed{Job: job, Resumed: resumed}}, nil
+}
+
+func (a *api) cancel(r *http.Request) (*answer, error) {
+	job, err := operable(r, a.operator.Cancellable)
+	if err != nil {
+		return nil, err
+	}
+	in := struct {
+		Run    string `json:"run"`
+		By     string `json:"by"`
+		Reason string `json:"reason"`
+	}{}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	operator, err := a.as(in.By, in.Reason)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := operator.Cancel(r.Context(), job, text.OneLine(in.Run))
+	if err != nil {
+		return nil, err
+	}
+	a.Log.Info("cancelled", "job", job, "runs", strings.Join(runs, " "))
+	return &answer{body: view.Cancelled{Job: job, Runs: runs}}, nil
 }

@@ -207,3 +207,56 @@ func TestADrainMayTakeLongerThanAnyOtherAnswer(t *testing.T) {
 		t.Errorf("after five times the limit: %s", got.Status)
 	}
 }
+
+func TestARunIsCancelledByItsIDOrWithAllOfItsJob(t *testing.T) {
+	w := newWorld(t)
+	const one, two = "5e4d3c2b-1a09-4f8e-8d7c-6b5a49382705", "5e4d3c2b-ffff-4f8e-8d7c-6b5a49382705"
+	const cancel = "/v1/jobs/reports/cancel"
+	w.refuses(w.ask("POST", cancel, ""), 404, "no run of job")
+	l := w.runs("reports", one)
+	w.refuses(w.ask("POST", cancel, `{"run": "5e4d"}`), 422, "too short")
+	w.refuses(w.ask("POST", cancel, `{"run": "00000000"}`), 404, "no run of job")
+	if err := l.Verify(t.Context()); err != nil {
+		t.Errorf("cancelled by what was refused: %v", err)
+	}
+	w.says(w.ask("POST", cancel, `{"run": "5E4D3C2B", "by": "anna", "reason": "why"}`), 200, `{"job": "reports", "runs": ["`+one+`"]}`)
+	if err := l.Verify(t.Context()); !errors.Is(err, lock.ErrCancelled) {
+		t.Errorf("not cancelled: %v", err)
+	}
+	w.mini.SetTime(morning.Add(time.Second))
+	other, _, err := w.store.Locks.Acquire(t.Context(), lock.Claim{Job: "reports", Tick: morning.Add(time.Second), Run: two, Policy: lock.Allow,
+		Replica: "app-2", TTL: 15 * time.Second})
+	if err != nil || other == nil {
+		t.Fatal(err)
+	}
+	w.refuses(w.ask("POST", cancel, `{"run": "5e4d3c2b"}`), 422, "2 runs of job")
+	w.says(w.ask("POST", cancel, ""), 200, `{"job": "reports", "runs": ["`+one+`", "`+two+`"]}`)
+	w.refuses(w.ask("POST", "/v1/jobs/warm-cache/cancel", ""), 409, "a pause keeps it from its next ticks")
+	w.refuses(w.ask("POST", "/v1/jobs/new-one/cancel", ""), 503, "not known to Redis")
+	w.refuses(w.ask("POST", "/v1/jobs/report/cancel", ""), 404, "did you mean")
+	w.refuses(w.ask("POST", cancel, `{"by": "`+strings.Repeat("x", service.MaxBy+1)+`"}`), 422, "101 characters")
+	events := w.ask("GET", "/v1/events?limit=1", "").Body.String()
+	if !strings.Contains(events, `"by":"api on app-1","what":"cancel","job":"reports","runs":["`+one+`","`+two+`"]`) {
+		t.Errorf("the events are %s", events)
+	}
+	w.refuses(w.ask("GET", "/v1/events?job=nobodys", ""), 404, "no job of that name")
+	w.refuses(w.ask("GET", "/v1/events?limit=0", ""), 400, "limit is not a number")
+}
+
+func TestARerunIsOfTheNewestTickThatFailedOrOfTheGivenOne(t *testing.T) {
+	w := newWorld(t)
+	const rerun = "/v1/jobs/reports/rerun"
+	w.refuses(w.ask("POST", rerun, ""), 404, "no failed tick")
+	w.refuses(w.ask("POST", rerun, `{"tick": "2027-03-28T07:16:00Z"}`), 422, "the ticks around it are 2027-03-28T07:15:00Z 2027-03-28T07:20:00Z")
+	w.refuses(w.ask("POST", rerun, `{"tick": "noon"}`), 422, "not a time")
+	w.refuses(w.ask("POST", rerun, `{"id": "x", "tick": "2027-03-28T07:15:00Z"}`), 422, "not a UUID")
+	w.refuses(w.ask("POST", "/v1/jobs/warm-cache/rerun", ""), 409, "every-replica")
+	w.ran("reports", -5, service.Entry{Outcome: "failed", Failed: true})
+	w.mini.SetTime(morning)
+	for range 2 {
+		w.says(w.ask("POST", rerun, `{"id": "`+someID+`"}`), 202, `{"job": "reports", "tick": "2027-03-28T07:15:00.000Z", "id": "`+someID+`"}`)
+	}
+	if waiting := w.state("reports").Waiting; len(waiting) != 1 || waiting[0].Kind != "backfill" || waiting[0].Nonce != someID {
+		t.Errorf("waiting: %+v", waiting)
+	}
+}

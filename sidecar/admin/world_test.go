@@ -86,6 +86,16 @@ func (w *world) ran(job string, minute int, e service.Entry) {
 	}
 }
 
+// runs has a run of a job go on.
+func (w *world) runs(job, run string) *lock.Lease {
+	w.t.Helper()
+	l, a, err := w.store.Locks.Acquire(w.t.Context(), lock.Claim{Job: job, Tick: morning, Run: run, Policy: lock.Allow, Replica: "app-2", TTL: 15 * time.Second})
+	if err != nil || l == nil {
+		w.t.Fatalf("acquiring %s: %+v, %v", job, a, err)
+	}
+	return l
+}
+
 // ask asks the API as curl would. A header without a value is left out.
 func (w *world) ask(method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))

@@ -58,7 +58,8 @@ type Ping struct {
 }
 
 // url is the receiver of the ping, "" = none. An outcome is neither a success nor a failure if another run makes up
-// for it: the app was busy with the work already, a newer tick took its place, or another replica runs it again. If
+// for it: the app was busy with the work already, a newer tick took its place, or another replica runs it again. The same
+// holds for a cancelled run: an operator knows of it. If
 // no run makes up for it, the receiver's alarm goes off.
 func (p Ping) url() string {
 	switch p.Outcome {

@@ -1,6 +1,6 @@
 -- ask: make ticks of a job due because somebody asked for them, once however often the request arrives.
 --
--- KEYS  1 ledger  2 due  3 memo of the request
+-- KEYS  1 ledger  2 due  3 memo of the request  4 acts of operators: if it is given, the last of ARGV is the act to be kept there
 -- ARGV  1 what follows the tick in a due member  2 channel of the nudges
 --       3.. the ticks (ms), in order; none: one tick that no schedule has and that nobody asked for before, due at once
 --           whatever becomes of Redis' clock
@@ -9,7 +9,8 @@
 -- script makes have score 0: 100 of them may wait of a job, and 1000 of all jobs. Given ticks may wait as long as there are
 -- at most 5000, together with all else that is due of jobs.
 -- The script does not move the ledger's tick: a request by hand takes no tick away from the table.
-local ledger, due, memo = KEYS[1], KEYS[2], KEYS[3]
+local ledger, due, memo, acts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local act = acts and table.remove(ARGV)
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -36,5 +37,6 @@ else
   redis.call('HSET', ledger, 'manual', string.format('%d', answer))
 end
 redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)
+if act then redis.pcall('XADD', acts, 'MAXLEN', '~', '1000', '*', 'act', act, 'made', string.format('%d', answer)) end
 if waiting < 20 then redis.pcall('PUBLISH', ARGV[2], 'due') end -- behind more it waits anyway, and each nudge has all of them read
 return {'OK', now, answer}

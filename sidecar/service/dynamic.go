@@ -56,7 +56,9 @@ const revision = "@revision"
 
 func (s *Store) changeJob(ctx context.Context, verb, name string, more ...any) (code string, n int64, err error) {
 	return s.change(ctx, dynamicScript, func(request string, _ int, until int64) ([]string, []any) {
-		return []string{s.redis.Keys.Jobs, s.redis.Keys.Memo(request)}, append([]any{verb, name, until, s.redis.Keys.Events}, more...)
+		what := map[string]string{"set": "apply", "delete": "rm"}[verb]
+		args := append([]any{verb, name, until, s.redis.Keys.Events}, more...)
+		return []string{s.redis.Keys.Jobs, s.redis.Keys.Memo(request), s.redis.Keys.Acts}, append(args, s.act(actText{What: what, Job: name}))
 	})
 }
 

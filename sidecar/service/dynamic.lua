@@ -1,6 +1,6 @@
 -- dynamic: set or delete a job that is kept in Redis.
 --
--- KEYS  1 jobs  2 memo of the request
+-- KEYS  1 jobs  2 memo of the request  3 acts of operators: if it is given, the last of ARGV is the act to be kept there
 -- ARGV  1 verb: set | delete  2 name of the job  3 until: after this Redis time this copy has no effect  4 channel of the nudges
 --       set: 5 source  6 how many jobs there may be  7 how many bytes their sources may have together
 -- returns {code, now, number}
@@ -8,7 +8,8 @@
 --   delete: DELETED; NONE: there was none
 --   STALE: this copy came too late
 -- The field '@revision', which no job's name can be, grows with every change.
-local jobs, memo, verb, name, source = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[5]
+local act = KEYS[3] and table.remove(ARGV)
+local jobs, memo, acts, verb, name, source = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[5]
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -42,5 +43,6 @@ if verb == 'delete' then redis.call('HDEL', jobs, name) end -- first: it is not 
 redis.call('HSET', jobs, '@revision', revision)
 if verb == 'set' then redis.call('HSET', jobs, name, source) end
 redis.call('SET', memo, code .. ' ' .. number, 'PX', 86400000)
+if act then redis.pcall('XADD', acts, 'MAXLEN', '~', '1000', '*', 'act', act) end
 redis.pcall('PUBLISH', ARGV[4], 'jobs')
 return {code, now, number}

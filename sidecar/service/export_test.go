@@ -4,6 +4,7 @@ package service
 var (
 	AskSHA     = askScript.SHA
 	PauseSHA   = pauseScript.SHA
+	CancelSHA  = cancelScript.SHA
 	TimerSHA   = timerScript.SHA
 	DynamicSHA = dynamicScript.SHA
 )

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -159,12 +160,23 @@ func near(name string, jobs []config.Job) string {
 	return ""
 }
 
-// Claimed returns the job of that name if its ticks are claimed in Redis. Only such a job can be run by request.
+// Claimed returns the job of that name if its ticks are claimed in Redis. Only such a job can be run or cancelled by
+// request.
 func (o *Operator) Claimed(ctx context.Context, name string) (config.Job, error) {
 	j, err := o.Find(ctx, name)
 	if err == nil && j.Guarantee == config.EveryReplica {
 		err = &Refusal{Kind: EveryReplica,
 			Message: fmt.Sprintf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", name)}
+	}
+	return j, err
+}
+
+// Cancellable is Claimed for a job whose runs are to be cancelled.
+func (o *Operator) Cancellable(ctx context.Context, name string) (config.Job, error) {
+	j, err := o.Claimed(ctx, name)
+	var r *Refusal
+	if errors.As(err, &r) && r.Kind == EveryReplica {
+		r.Hint = "a pause keeps it from its next ticks"
 	}
 	return j, err
 }

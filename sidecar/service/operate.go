@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -57,8 +58,13 @@ func (s *Store) pause(ctx context.Context, verb, job, reason string, until time.
 		return fmt.Errorf("pausing job %q: the reason has %d characters, and at most %d are kept", job, n, MaxReason)
 	}
 	id := uuid.NewString()
-	_, err := s.operate(ctx, pauseScript, "pausing", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id)}, s.redis.Keys.Events,
-		job, verb, rds.Millis(s.replicasTime(ctx)), rds.Millis(until), reason)
+	note := reason
+	if s.author.By != "" {
+		note += "\n" + s.author.By
+	}
+	_, err := s.operate(ctx, pauseScript, "pausing", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id), s.redis.Keys.Acts},
+		s.redis.Keys.Events, job, verb, rds.Millis(s.replicasTime(ctx)), rds.Millis(until), note,
+		s.act(actText{What: "pause", Job: job, Reason: reason, Until: rds.Millis(until)}))
 	return err
 }
 
@@ -76,8 +82,8 @@ func (s *Store) ResumeWithAll(ctx context.Context, job string) (bool, error) {
 
 func (s *Store) resume(ctx context.Context, verb, job string) (bool, error) {
 	id := uuid.NewString()
-	n, err := s.operate(ctx, pauseScript, "resuming", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id)}, s.redis.Keys.Events,
-		job, verb, rds.Millis(s.replicasTime(ctx)))
+	n, err := s.operate(ctx, pauseScript, "resuming", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id), s.redis.Keys.Acts},
+		s.redis.Keys.Events, job, verb, rds.Millis(s.replicasTime(ctx)), s.act(actText{What: "resume", Job: job}))
 	return n == 1, err
 }
 
@@ -126,8 +132,7 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 // or not.
 func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
 	d := lock.Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
-	tick, err := s.operate(ctx, askScript, "triggering", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Memo(id)}, d.Suffix(),
-		s.redis.Keys.Events)
+	tick, err := s.ask(ctx, "triggering", job, id, d.Suffix(), s.redis.Keys.Events, s.act(actText{What: "trigger", Job: job}))
 	if err != nil {
 		return lock.Due{}, err
 	}
@@ -159,14 +164,53 @@ func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id,
 	for _, t := range ticks {
 		args = append(args, rds.Millis(t))
 	}
-	n, err := s.operate(ctx, askScript, "backfilling", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Memo(id)}, args...)
+	args = append(args, s.act(actText{What: "backfill", Job: job, Tick: rds.Millis(ticks[0])}))
+	n, err := s.ask(ctx, "backfilling", job, id, args...)
 	return int(n), err
+}
+
+// ask has ticks of a job made due.
+func (s *Store) ask(ctx context.Context, doing, job, id string, args ...any) (int64, error) {
+	k := s.redis.Keys
+	return s.operate(ctx, askScript, doing, job, id, []string{k.Ledger(job), k.DueJobs, k.Memo(id), k.Acts}, args...)
+}
+
+// Cancel has runs of a job end for good, and returns those of them that lived. Their replicas are told at once, or at
+// the next renewal of the lease if the nudge is lost; a command gets TERM, a request is closed. However such a run ends,
+// and whoever records its end, its tick is not run again. runs are UUIDs, as States tells them, so that a copy of the
+// request that comes late does not end a run that began after it. id and the errors are as with Trigger, without
+// ErrTooMany.
+func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string) ([]string, error) {
+	k := s.redis.Keys
+	args := []any{k.Events, job}
+	for _, run := range runs {
+		args = append(args, run)
+	}
+	args = append(args, s.act(actText{What: "cancel", Job: job}))
+	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, []string{k.Ledger(job), k.Memo(id), k.Acts}, args...)
+	if err != nil {
+		return nil, err
+	}
+	lived, ok := made.(string)
+	if !ok {
+		return nil, fmt.Errorf("cancelling job %q: %w", job, rds.Unexpected(made))
+	}
+	return strings.Fields(lived), nil
 }
 
 // operate repeats one request of an operator until Redis answers it or ctx ends. The request's id makes repeating
 // harmless: a late copy of a request that Redis has carried out has no effect.
 func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (int64, error) {
-	err := rds.OneWord("job", job)
+	made, err := s.operateOn(ctx, sc, doing, job, id, keys, args...)
+	if err != nil {
+		return 0, err
+	}
+	return rds.Integer(made)
+}
+
+// operateOn is operate for an answer that is no number.
+func (s *Store) operateOn(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (made any, err error) {
+	err = rds.OneWord("job", job)
 	if _, ok := rds.TimerID(job); ok {
 		err = errors.New("it is a timer")
 	}
@@ -174,32 +218,32 @@ func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id stri
 		err = fmt.Errorf("id %q is no UUID", id)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s job %q: %w", doing, job, err)
+		return nil, fmt.Errorf("%s job %q: %w", doing, job, err)
 	}
 	for try := 0; ; try++ {
 		parts, err := s.redis.Call(ctx, sc, 1, keys, args...)
 		if err == nil {
-			n, err := operated(parts)
+			made, err := operated(parts)
 			if err != nil {
 				err = fmt.Errorf("%s job %q: %w", doing, job, err)
 			}
-			return n, err
+			return made, err
 		}
 		if !rds.Sleep(ctx, rds.Backoff(try)) {
-			return 0, fmt.Errorf("%s job %q: %w: %w", doing, job, lock.ErrNoAnswer, err)
+			return nil, fmt.Errorf("%s job %q: %w: %w", doing, job, lock.ErrNoAnswer, err)
 		}
 	}
 }
 
-// operated reads the answer {code, now, number}.
-func operated(parts []any) (int64, error) {
+// operated reads the answer {code, now, what was made}.
+func operated(parts []any) (any, error) {
 	switch parts[0] {
 	case "UNKNOWN":
-		return 0, ErrUnknownJob
+		return nil, ErrUnknownJob
 	case "PAST":
-		return 0, ErrPast
+		return nil, ErrPast
 	case "FULL":
-		return 0, fmt.Errorf("%w: %d requests wait, which is the limit", ErrTooMany, parts[len(parts)-1])
+		return nil, fmt.Errorf("%w: %d requests wait, which is the limit", ErrTooMany, parts[len(parts)-1])
 	}
-	return rds.Integer(parts[len(parts)-1])
+	return parts[len(parts)-1], nil
 }

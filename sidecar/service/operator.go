@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -19,6 +20,28 @@ type Operator struct {
 	Table  func() *config.Table // in force on the replica, or else given on the command line
 	AtWork func() []config.Job  // the jobs at work on the replica; nil: there is no replica
 	Limit  time.Duration        // how long a request is repeated if its answer was lost
+}
+
+// As returns an Operator whose requests have that author.
+func (o *Operator) As(a Author) *Operator {
+	theirs := *o
+	theirs.Store = o.Store.As(a)
+	return &theirs
+}
+
+// Acts returns the newest acts of operators on one job or, with "", on all. If there are none, it refuses a name that no
+// job has.
+func (o *Operator) Acts(ctx context.Context, job string, limit int) ([]Act, error) {
+	acts, err := o.Store.Acts(ctx, job, limit)
+	if err != nil {
+		return nil, Of(err)
+	}
+	if len(acts) == 0 && job != "" {
+		if _, err := o.Find(ctx, job); err != nil {
+			return nil, err
+		}
+	}
+	return acts, nil
 }
 
 // ask sends a request to Redis, within the operator's limit.
@@ -89,13 +112,64 @@ func (o *Operator) Resume(ctx context.Context, job string, all bool) (bool, erro
 // Trigger has one replica run a job now. A request that is repeated with its id triggers nothing more; "" is a new
 // id.
 func (o *Operator) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
-	if id == "" {
-		id = uuid.NewString()
-	} else if _, err := uuid.Parse(id); err != nil || len(id) != len(uuid.Nil.String()) {
-		return lock.Due{}, &Refusal{Kind: Invalid, Message: `"id" is not a UUID`, Hint: "as " + uuid.NewString()}
+	id, err := requestID(id)
+	if err != nil {
+		return lock.Due{}, err
 	}
 	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) { return o.Store.Trigger(ctx, job, id) })
 }
+
+// requestID returns the id of a request, or a new one if it is "".
+func requestID(id string) (string, error) {
+	if id == "" {
+		return uuid.NewString(), nil
+	}
+	if _, err := uuid.Parse(id); err != nil || len(id) != len(uuid.Nil.String()) {
+		return "", &Refusal{Kind: Invalid, Message: `"id" is not a UUID`, Hint: "as " + uuid.NewString()}
+	}
+	return id, nil
+}
+
+// Cancel ends the live runs of a job: all, or the one whose UUID begins with run. It returns their UUIDs.
+func (o *Operator) Cancel(ctx context.Context, job, run string) ([]string, error) {
+	if run != "" && len(run) < leastOfRun {
+		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%q is too short for the id of a run: give at least %d characters", run, leastOfRun)}
+	}
+	states, err := o.Store.States(ctx, []string{job})
+	if err != nil {
+		return nil, Of(err)
+	}
+	if _, known := states[job]; !known {
+		return nil, Of(fmt.Errorf("cancelling job %q: %w", job, ErrUnknownJob))
+	}
+	var runs []string
+	for _, r := range states[job].Running {
+		if strings.HasPrefix(r.Run, strings.ToLower(run)) {
+			runs = append(runs, r.Run)
+		}
+	}
+	if run != "" && len(runs) > 1 {
+		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%d runs of job %q begin with %q", len(runs), job, run), Hint: "give more of the id"}
+	}
+	cancelled := []string(nil)
+	if len(runs) > 0 {
+		id := uuid.NewString()
+		cancelled, err = ask(ctx, o, func(ctx context.Context) ([]string, error) { return o.Store.Cancel(ctx, job, runs, id) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(cancelled) > 0:
+		return cancelled, nil
+	case run != "":
+		return nil, &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q that begins with %q is going on", job, run)}
+	}
+	return nil, &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q is going on", job)}
+}
+
+// leastOfRun is how many characters of a run's UUID name it.
+const leastOfRun = 8
 
 // A Moment is a Field that is a time.
 type Moment struct {

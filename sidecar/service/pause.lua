@@ -3,12 +3,13 @@
 -- A job may be held by two pauses, its own (`paused`) and that of all jobs (`pausedAll`). Neither replaces, lifts or ends the
 -- other: the job goes on when neither holds it.
 --
--- KEYS  1 ledger  2 memo of the request
+-- KEYS  1 ledger  2 memo of the request  3 acts of operators: if it is given, the last of ARGV is the act to be kept there
 -- ARGV  1 channel of the nudges  2 job  3 pause | resume, of the job's own; pauseAll | resumeAll, of that of all jobs
 --       4 the replicas' time where they do not believe Redis' clock (ms; 0 = they do)
---       pause: 5 end (ms; 0 = until it is resumed)  6 reason: one line, may be empty
+--       pause: 5 end (ms; 0 = until it is resumed)  6 reason: one line, may be empty; behind a line feed who pauses
 -- returns {OK, now, 1, or 0 when there was no such pause to end}, {PAST, now} when the end has been reached, or {UNKNOWN, now}
-local ledger, memo = KEYS[1], KEYS[2]
+local ledger, memo, acts = KEYS[1], KEYS[2], KEYS[3]
+local act = acts and table.remove(ARGV)
 local verb = string.match(ARGV[3], '^%l+')
 local own = verb == ARGV[3]
 local field, other = own and 'paused' or 'pausedAll', own and 'pausedAll' or 'paused'
@@ -64,4 +65,5 @@ else
   answer = 0
 end
 redis.call('SET', memo, answer, 'PX', 86400000)
+if act and answer == 1 then redis.pcall('XADD', acts, 'MAXLEN', '~', '1000', '*', 'act', act) end -- not worth a failed request
 return {'OK', now, answer}

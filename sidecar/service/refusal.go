@@ -22,6 +22,8 @@ const (
 	NoReason                 // a pause has no reason
 	Future                   // a backfill ends after now
 	NotAdmitted              // the table does not let a job or timer send such a request
+	NoRun                    // the job has no such run, or none at all
+	NoFailure                // no tick of the job failed
 	NoJob                    // there is no job of that name
 	NotMade                  // there is no dynamic job of that name
 	NoTimer                  // no timer of that id waits

@@ -11,6 +11,8 @@ var (
 	askSource string
 	//go:embed pause.lua
 	pauseSource string
+	//go:embed cancel.lua
+	cancelSource string
 	//go:embed timer.lua
 	timerSource string
 	//go:embed dynamic.lua
@@ -18,6 +20,7 @@ var (
 
 	askScript     = rds.NewScript(askSource, rds.WhatIsDone)
 	pauseScript   = rds.NewScript(pauseSource, rds.WhatIsDone)
+	cancelScript  = rds.NewScript(cancelSource, rds.WhatIsDone)
 	timerScript   = rds.NewScript(timerSource, rds.WhatIsDone)
 	dynamicScript = rds.NewScript(dynamicSource, rds.WhatIsDone)
 )

@@ -37,6 +37,7 @@ type Pause struct {
 	Until  time.Time // zero = until it is resumed
 	At     time.Time // when it was paused
 	Reason string    // one line
+	By     string    // who paused it; "" = not known
 }
 
 // RunState is one run that is not settled. Its replica may have died: then a takeover follows LeaseEnd.
@@ -109,11 +110,12 @@ func readLedger(fields map[string]string, now time.Time) JobState {
 	return state
 }
 
-// parsePause reads `<end ms, 0 = none> <at ms> <reason>`.
+// parsePause reads `<end ms, 0 = none> <at ms> <reason>` and, behind a line feed, who paused.
 func parsePause(note string) Pause {
 	end, rest, _ := strings.Cut(note, " ")
-	at, reason, _ := strings.Cut(rest, " ")
-	return Pause{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at)), Reason: reason}
+	at, rest, _ := strings.Cut(rest, " ")
+	reason, by, _ := strings.Cut(rest, "\n")
+	return Pause{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at)), Reason: reason, By: by}
 }
 
 // addWaiting adds due members to the states of their jobs. It leaves alone what another version wrote.

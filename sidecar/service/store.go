@@ -13,8 +13,9 @@ import (
 // Store gives access to what a service keeps in Redis: Locks speaks the protocol of locks, and the methods handle all
 // else. It is safe for concurrent use.
 type Store struct {
-	Locks *lock.Store
-	redis *rds.Redis
+	Locks  *lock.Store
+	redis  *rds.Redis
+	author Author // of the requests by hand
 }
 
 // New makes a Store over a client of lock.NewClient. Options and errors are those of lock.New.

@@ -38,13 +38,17 @@ func (s *Store) TickRecord(ctx context.Context, job string) (*TickRecord, error)
 		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
 	}
 	pipe := rdb.Pipeline()
-	ledger := pipe.HMGet(ctx, s.redis.Keys.Ledger(job), "born", "since", "tick", "behind", "gaps")
+	ledger := pipe.Do(ctx, "hmget", s.redis.Keys.Ledger(job), "born", "since", "tick", "behind", "gaps") // HMGet takes any number for a length
 	fates := pipe.XRevRangeN(ctx, s.redis.Keys.Fates(job), "+", "-", maxHistory)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
 	}
+	values, ok := ledger.Val().([]any)
+	if !ok || len(values) != 5 {
+		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, rds.Unexpected(ledger.Val()))
+	}
 	field := func(i int) string {
-		text, _ := ledger.Val()[i].(string)
+		text, _ := values[i].(string)
 		return text
 	}
 	at := func(i int) time.Time { return rds.FromMillis(rds.Number(field(i))) }

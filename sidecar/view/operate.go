@@ -5,6 +5,7 @@ import (
 
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Triggered is the answer to a trigger.
@@ -38,9 +39,48 @@ type Resumed struct {
 	Resumed bool   `json:"resumed"` // whether the pause existed
 }
 
+// Cancelled is the answer to a cancel.
+type Cancelled struct {
+	Job  string   `json:"job"`
+	Runs []string `json:"runs"` // that were told to end
+}
+
 // Drained is a replica's answer to a drain.
 type Drained struct {
 	Drained bool   `json:"drained"` // whether all its runs have ended
 	Replica string `json:"replica"`
 	TookMS  int64  `json:"tookMs"`
+}
+
+// Event is a request by hand that had an effect.
+type Event struct {
+	At     string   `json:"at"`
+	By     string   `json:"by,omitempty"`
+	What   string   `json:"what"`
+	Job    string   `json:"job,omitempty"`
+	All    bool     `json:"all,omitempty"`  // whether it was a command for all jobs
+	Jobs   []string `json:"jobs,omitempty"` // of such a command
+	Until  string   `json:"until,omitempty"`
+	Tick   string   `json:"tick,omitempty"`
+	Count  int      `json:"count,omitempty"`
+	Runs   []string `json:"runs,omitempty"` // of a cancel
+	Reason string   `json:"reason,omitempty"`
+}
+
+// NewEvents returns acts in JSON, in their order; never null.
+func NewEvents(acts []service.Act) []Event {
+	rows := make([]Event, 0, len(acts))
+	for _, a := range acts {
+		e := Event{At: Stamp(a.At), By: a.By, What: a.What, Until: Stamp(a.Until), Tick: Stamp(a.Tick), Count: a.Count, Runs: a.Runs, Reason: a.Reason}
+		if a.What == "rerun" {
+			e.Count = 0 // which is always one
+		}
+		if e.All = a.All != ""; e.All {
+			e.Jobs = a.Jobs
+		} else {
+			e.Job = a.Jobs[0]
+		}
+		rows = append(rows, e)
+	}
+	return rows
 }

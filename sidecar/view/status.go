@@ -75,6 +75,7 @@ type Pause struct {
 	At     string `json:"at"`
 	Until  string `json:"until,omitempty"`
 	All    bool   `json:"all,omitempty"` // whether it is the pause of all jobs
+	By     string `json:"by,omitempty"`  // who paused the job
 }
 
 // newPause returns a pause in JSON; nil if there is none.
@@ -82,7 +83,7 @@ func newPause(p *service.Pause, all bool) *Pause {
 	if p == nil {
 		return nil
 	}
-	return &Pause{p.Reason, Stamp(p.At), Stamp(p.Until), all}
+	return &Pause{p.Reason, Stamp(p.At), Stamp(p.Until), all, p.By}
 }
 
 // Skip is a replica's last skip of a job.

@@ -16,6 +16,7 @@ func (w *world) check() {
 	w.checkOverlap()
 	w.checkLost()
 	w.checkPaused()
+	w.checkCancelled()
 	w.checkPrompt()
 	w.checkSettled()
 	w.checkHistory()

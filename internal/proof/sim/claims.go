@@ -62,8 +62,11 @@ type claim struct {
 	how     string        // finish, requeue, handover, abandon, reap, lost, forgotten
 	told    time.Duration // when its replica read that it is settled
 	undone  []settlement  // that a failover forgot
-	back    bool          // it never started, and so its tick is due again as it was, maybe after it was reaped
-	trust   time.Duration // until when its replica may rely on it, by the answers that it has read
+
+	cancelled time.Duration // when an operator cancelled it; 0: nobody did, or a failover forgot that
+	outcome   string        // that its end was recorded with
+	back      bool          // it never started, and so its tick is due again as it was, maybe after it was reaped
+	trust     time.Duration // until when its replica may rely on it, by the answers that it has read
 }
 
 // settlement is one end of a run.
@@ -139,6 +142,8 @@ func (c *claims) ran(q *call) {
 		c.ended(q, code)
 	case "pause", "ask":
 		c.operated(q, code)
+	case "cancel":
+		c.cancel(q, code)
 	case "timer":
 		c.timed(q, code)
 	case "book":
@@ -146,7 +151,7 @@ func (c *claims) ran(q *call) {
 	case "register":
 		c.registered(q)
 	case "extend":
-		if cl := c.by[q.run()]; cl != nil && (code == "OK" || code == "REPLACED") {
+		if cl := c.by[q.run()]; cl != nil && (code == "OK" || code == "REPLACED" || code == "CANCELLED") {
 			cl.renewed = c.world.now()
 		}
 		if code != "OK" && len(q.args) > argExtendedJob {
@@ -281,7 +286,7 @@ func (c *claims) ended(q *call, code string) {
 	case code == "OK" && cl.settled == 0:
 		cl.settled, cl.how, cl.back = c.world.now(), verb, verb == "abandon"
 		if len(q.args) > argAgain {
-			cl.member = q.args[argAgain]
+			cl.member, cl.outcome = q.args[argAgain], outcomeIn(q.args[argEntry])
 		}
 	}
 }

@@ -37,6 +37,7 @@ var classes = [...]class{
 	{"stands still as it starts", (*Plan).startsLate},
 	{"edits", (*Plan).edits},
 	{"queues", (*Plan).queues},
+	{"cancels", (*Plan).cancels},
 }
 
 // share is how many of a hundred seeds each class has.
@@ -298,6 +299,29 @@ func (p *Plan) operators(r *rand.Rand) {
 		}
 		at += time.Second + upTo(r, 2*time.Second)
 		p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: job, ID: id})
+	}
+}
+
+// cancels: runs of one job, which take long, are cancelled, some of them as their replicas die or before they start.
+func (p *Plan) cancels(r *rand.Rand) {
+	p.willing(r)
+	j := &p.Jobs[0]
+	j.Period = time.Duration(pick(r, 3, 5, 7)) * time.Second
+	j.Guarantee, j.Policy = pick(r, "at-most-once", "at-least-once", "at-least-once"), pick(r, "Forbid", "Forbid", "Allow", "Queue", "Replace")
+	j.busy(r)
+	j.Jitter, j.Suspend, j.TTL = min(j.Jitter, j.Period/4), false, time.Duration(pick(r, 3, 15))*time.Second
+	if r.IntN(3) == 0 {
+		j.Retries, j.Backoff, j.Ends = 5, time.Second, "fails"
+	}
+	for at := 8 * time.Second; at < 30*time.Second; at += 500*time.Millisecond + upTo(r, 4*time.Second) {
+		p.Orders = append(p.Orders, Order{At: at, Kind: "cancel", Job: j.Name})
+		switch r.IntN(6) {
+		case 0:
+			p.Orders = append(p.Orders, Order{At: at - time.Second, Kind: "trigger", Job: j.Name})
+		case 1: // it is cancelled when nobody is left to hear of it, or as it ends
+			p.Faults = append(p.Faults, Fault{At: at - 100*time.Millisecond + upTo(r, 200*time.Millisecond), Kind: pick(r, "crash", "crash", "stop"),
+				Replica: -1, For: 4 * time.Second})
+		}
 	}
 }
 

@@ -124,6 +124,9 @@ func (c *claims) rewind(from time.Duration) {
 	now := c.world.now()
 	c.oblivions = append(c.oblivions, oblivion{from, now})
 	for _, cl := range c.all {
+		if cl.cancelled >= from {
+			cl.cancelled = 0
+		}
 		switch {
 		case cl.won >= from:
 			cl.settled, cl.how = now, "forgotten"

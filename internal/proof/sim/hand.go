@@ -93,13 +93,13 @@ func (j *judged) judgeTriggers() {
 				break
 			}
 			c := mine[i]
-			if c.how == "finish" && !w.wasStarted(c.run) && w.refused[c.run] == 0 && w.well(&c) {
+			if c.how == "finish" && !w.wasStarted(c.run) && w.refused[c.run] == 0 && w.well(&c) && c.cancelled == 0 {
 				w.violatedAt(c.won, "2: never lost", j.Name, "the run that was asked for at %s was claimed by %s, which was well, and not started",
 					t.at, c.replica.process)
 			}
 			if again := (c.how == "reap" || c.how == "requeue") && c.again && !w.replaced(&c) && c.deaths < takeovers &&
-				!w.redis.claims.late[c.run]; !again && c.how != "abandon" &&
-				(c.how != "handover" || c.member == "" || j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0) {
+				!w.redis.claims.late[c.run]; !again && (c.how != "abandon" || c.cancelled != 0) &&
+				(c.how != "handover" || c.member == "" || c.cancelled != 0 || j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0) {
 				break
 			}
 			from, known = max(c.settled, j.first), c.settled

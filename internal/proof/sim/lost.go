@@ -217,16 +217,22 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 	to := w.plan.Lasts
 	switch c.how {
 	case "finish":
-		if !w.wasStarted(c.run) && w.refused[c.run] == 0 && w.well(c) {
+		if !w.wasStarted(c.run) && w.refused[c.run] == 0 && w.well(c) && c.cancelled == 0 {
 			w.violatedAt(c.won, "2: never lost", j.Name, "tick %s was claimed by %s, which was well, and not started", stamp(c.tick), c.replica.process)
 		}
 		return
 	case "handover":
+		if c.cancelled != 0 {
+			return
+		}
 		if j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0 {
 			return // it may be refused until it is given up
 		}
 		to = j.handedUntil(c, at)
 	case "abandon":
+		if c.cancelled != 0 {
+			return
+		}
 		to = j.handedUntil(c, at)
 		if c.kind == "takeover" {
 			to = w.plan.Lasts
@@ -251,9 +257,9 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 	}
 }
 
-// replaced tells whether a run was told to end for a newer tick.
+// replaced tells whether a run was told to end, for a newer tick or by an operator.
 func (w *world) replaced(c *claim) bool {
-	return slices.ContainsFunc(w.redis.claims.queued, func(q queued) bool {
+	return c.cancelled != 0 || slices.ContainsFunc(w.redis.claims.queued, func(q queued) bool {
 		return q.job == c.job && q.policy == string(config.Replace) && q.at >= c.won && q.at <= c.settled
 	})
 }

@@ -129,6 +129,8 @@ func (w *world) order(o Order) {
 		w.operator.trigger(o.Job, o.ID)
 	case "backfill":
 		w.operator.backfill(o.Job, w.now())
+	case "cancel":
+		w.operator.cancel(o.Job)
 	case "resume":
 		w.operator.resume(o.Job, all)
 	case "pause":

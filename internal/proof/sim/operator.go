@@ -159,8 +159,8 @@ func (c *claims) operated(q *call, code string) {
 	d := done{at: now}
 	if q.name == "ask" {
 		d.job, d.ticks = strings.Fields(q.args[argSuffix])[0], q.reply[answerMade]
-		if len(q.args) > argBackfill {
-			d.ticks = strings.Join(q.args[argBackfill:], " ")
+		if ticks := q.backfilled(); len(ticks) > 0 {
+			d.ticks = strings.Join(ticks, " ")
 		}
 	} else {
 		d.verb, d.job = q.args[argPause], q.job()
@@ -196,7 +196,7 @@ func (q *call) ofAll() bool { return strings.HasSuffix(q.args[argPause], "All") 
 // askedAgain: the id of a request makes it safe to ask again. A copy of what was done before has no effect. The claims are
 // locked.
 func (c *claims) askedAgain(q *call, was, d done) {
-	if q.name != "ask" || len(q.args) > argBackfill {
+	if q.name != "ask" || len(q.backfilled()) > 0 {
 		return
 	}
 	c.world.met["asked again"]++

@@ -44,6 +44,7 @@ const (
 	argVerb       = 0
 	argRun        = 1
 	argSettledJob = 2
+	argEntry      = 5 // of the history
 	argAgain      = 6 // the due member by which the tick goes on
 
 	answerOverlapped = 3 // the ticks that were settled as overlaps
@@ -63,19 +64,36 @@ const (
 	answerTick  = 3
 )
 
-// ask and pause: ARGV. Their answers are a code, now, and what was made. The last of their keys names the request.
+// ask and pause: ARGV. Their answers are a code, now, and what was made.
 const (
 	argSuffix   = 0 // ask: what follows the tick in a due member
-	argBackfill = 2 // ask: the ticks, from here on
+	argBackfill = 2 // ask: the ticks, from here on, and behind them the act
 	argPause    = 2 // pause: pause or resume, or pauseAll or resumeAll
 	argEnds     = 4 // pause: its end
 	answerMade  = 2
 )
 
+// backfilled are the ticks that are asked for; none: the script makes one.
+func (c *call) backfilled() []string { return c.args[argBackfill : len(c.args)-1] }
+
 // request is the id of an operator's request, or of one that counts missed ticks.
 func (c *call) request() string {
-	key := c.keys[len(c.keys)-1]
-	return key[strings.LastIndexByte(key, ':')+1:]
+	for _, key := range c.keys {
+		if id, ok := strings.CutPrefix(key, prefix+"memo:"); ok {
+			return id
+		}
+	}
+	return ""
+}
+
+// cancel: the answer.
+const answerCancelled = 2 // the runs that lived
+
+// outcomeIn is the outcome in an entry of the history.
+func outcomeIn(entry string) string {
+	_, after, _ := strings.Cut(entry, `"outcome":"`)
+	name, _, _ := strings.Cut(after, `"`)
+	return name
 }
 
 // timer: ARGV.
@@ -116,7 +134,7 @@ func numbers(text string) (all []int64) {
 
 // leftover tells whether a field of a ledger may not be there when all runs are over.
 func leftover(field string) bool {
-	return field == "runs" || field == "behind" || strings.HasPrefix(field, "r:")
+	return strings.HasPrefix(field, "x:") || field == "runs" || field == "behind" || strings.HasPrefix(field, "r:")
 }
 
 // leftoverTimer tells whether the entry of a timer is more than a mark.

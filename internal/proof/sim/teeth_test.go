@@ -128,6 +128,13 @@ var teeth = []tooth{
 	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/settle.go", "if pause(ctx, 3*lock.Margin) {", "if true {"}}},
 	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "then full = true end", "then full = false end"}}},
 	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "local full = queues and waiting", "local full = queues"}}},
+	{"run again what was cancelled", "cancelled", "cancels", []edit{{"lock/settle.lua", "if cancelled then  ", "if false then  "}}},
+	{"tell nobody of a cancel", "cancelled", "cancels", []edit{
+		{"sidecar/service/cancel.lua", "redis.pcall('PUBLISH', ARGV[1], 'stop ' .. ARGV[2])", ""},
+	}},
+	{"take a cancelled run for one that lost its lock", "cancelled", "cancels", []edit{
+		{"sidecar/outcome.go", "		return cancelled\n", "		return lostLock\n"},
+	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) &&", "if now-s.since >= 2*ttl(r.Job) &&"}}},
 }
 

@@ -184,7 +184,7 @@ func (w *world) canceled(n int, cause error) {
 
 // cutOff tells whether a run's context may end for that: a reload is no reason.
 func cutOff(cause error) bool {
-	return errors.Is(cause, lock.ErrLost) || errors.Is(cause, lock.ErrReplaced) || strings.Contains(cause.Error(), "timeout") ||
+	return errors.Is(cause, lock.ErrLost) || errors.Is(cause, lock.ErrReplaced) || errors.Is(cause, lock.ErrCancelled) || strings.Contains(cause.Error(), "timeout") ||
 		strings.Contains(cause.Error(), "grace")
 }
 

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -157,6 +158,42 @@ func TestTriggerIsClickedAndItsEndIsTold(t *testing.T) {
 	}
 	w.shows("#toasts", "purge-sessions failed on app-2 after 1.5 s")
 	w.shows("#attention", "purge-sessions")
+	w.quiet(noIcon)
+}
+
+func TestCancelAndRerunAreClicked(t *testing.T) {
+	s := newScene(t, false, short...)
+	w := open(t, s, 1280, "light")
+	tick := time.Now().Truncate(time.Second)
+	l, a, err := s.store.Locks.Acquire(t.Context(), lock.Claim{Job: "purge-sessions", Tick: tick, Replica: "app-2", TTL: 15 * time.Second, Policy: lock.Allow})
+	if err != nil || l == nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	w.shows(row("purge-sessions", ".notes"), "on app-2")
+	w.do(click(row("purge-sessions", ".acts button:nth-child(5)")))
+	w.shows("#cancel", "Cancel the run of purge-sessions?")
+	w.do(typed("#cancel-reason", "it hangs"), click("#cancel .main"))
+	w.shows("#toasts", "Cancelled 1 run of purge-sessions")
+	if err := l.Verify(t.Context()); !errors.Is(err, lock.ErrCancelled) {
+		t.Errorf("not cancelled: %v", err)
+	}
+	failed := service.Entry{Job: "purge-sessions", Tick: tick, Run: l.Run(), Replica: "app-2", Kind: "schedule", Attempt: 1, Outcome: "failed",
+		Failed: true, Took: 1500 * time.Millisecond, Ended: time.Now()}
+	if _, err := l.Finish(t.Context(), 0, failed.Ending()); err != nil {
+		t.Fatal(err)
+	}
+	w.shows("#attention", "purge-sessions")
+	w.do(click(row("purge-sessions", ".acts button:nth-child(4)")))
+	w.shows("#rerun", "Rerun purge-sessions, tick ")
+	w.do(click("#rerun .main"))
+	w.shows("#toasts", "Rerunning purge-sessions, tick ")
+	if waiting := s.state("purge-sessions").Waiting; len(waiting) != 1 || waiting[0].Kind != "backfill" || !waiting[0].Tick.Equal(tick) {
+		t.Errorf("waiting in Redis: %+v", waiting)
+	}
+	acts, err := s.store.Acts(t.Context(), "purge-sessions", 9)
+	if err != nil || len(acts) != 2 || acts[1].What != "cancel" || acts[1].Reason != "it hangs" {
+		t.Errorf("the acts are %+v, %v", acts, err)
+	}
 	w.quiet(noIcon)
 }
 

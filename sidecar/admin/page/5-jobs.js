@@ -37,7 +37,7 @@ function newRow(name) {
     toggle, plan: make('span', 'small plan'),
     outcome: make('span', 'outcome'), lastly: make('span', 'small'),
     strip: make('div', 'strip'), next: make('span', 'next'), nextAt: make('span', 'small'),
-    run: act('Trigger', () => openTrigger(name)), pause: act('Pause', () => openPause(name)), resume: act('Resume', () => resume(name)),
+    run: act('Trigger', () => openTrigger(name)), rerun: act('Rerun', () => openRerun(name)), cancel: act('Cancel run', () => openCancel(name)), pause: act('Pause', () => openPause(name)), resume: act('Resume', () => resume(name)),
     notes: make('div', 'notes'), more: make('div', 'more'),
   };
   r.strip.setAttribute('role', 'img');
@@ -49,7 +49,7 @@ function newRow(name) {
   };
   const recent = cell('cell', 'recent', r.strip);
   r.row = make('div', 'job', cell('rowheader', 'what', toggle, r.plan), cell('cell', 'last', r.outcome, r.lastly), recent,
-    cell('cell', 'next', r.next, r.nextAt), cell('cell', 'acts', r.run, r.pause, r.resume), r.notes, r.more);
+    cell('cell', 'next', r.next, r.nextAt), cell('cell', 'acts', r.run, r.pause, r.resume, r.rerun, r.cancel), r.notes, r.more);
   r.notes.setAttribute('role', 'cell');
   r.more.setAttribute('role', 'cell');
   r.row.setAttribute('role', 'row');
@@ -98,6 +98,8 @@ function showJob(r, j) {
   showStrip(r.strip, j);
   showNext(r, j);
   r.run.hidden = everywhere;
+  r.rerun.hidden = everywhere || !j.last?.failed;
+  r.cancel.hidden = everywhere || j.running.length === 0;
   r.pause.hidden = r.resume.hidden = false;
   const own = j.paused && !j.paused.all; // only "resume --all" ends a pause of "pause --all"
   r.pause.hidden ||= Boolean(own);
@@ -138,7 +140,7 @@ function showNotes(notes, j) {
   });
 }
 
-const pauseWords = p => (p.until ? 'until ' + formatTime(when(p.until)) : 'until it is resumed') + ': ' + p.reason;
+const pauseWords = p => (p.by ? `by ${p.by} ` : '') + (p.until ? 'until ' + formatTime(when(p.until)) : 'until it is resumed') + ': ' + p.reason;
 
 function waitingWords(waiting) {
   const count = {};

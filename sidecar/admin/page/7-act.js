@@ -50,6 +50,30 @@ function openTrigger(job) {
   askTrigger(job, `Trigger ${job}?`);
 }
 
+// rerunTick is the tick that the open dialog is about.
+let rerunTick = '';
+const askRerun = dialog('rerun', async job => {
+  const made = await act(job, 'rerun', { id: request, tick: rerunTick });
+  triggered.set(job + ' ' + made.tick, true);
+  return `Rerunning ${job}, tick ${formatTime(when(made.tick))}`;
+});
+function openRerun(job) {
+  const failed = status.jobs.find(j => j.job === job)?.last;
+  if (!failed) return;
+  request = crypto.randomUUID();
+  rerunTick = failed.tick;
+  askRerun(job, `Rerun ${job}, tick ${formatTime(when(failed.tick))}?`);
+}
+
+const askCancel = dialog('cancel', async job => {
+  const made = await act(job, 'cancel', { reason: $('cancel-reason').value });
+  return `Cancelled ${plural(made.runs.length, 'run')} of ${job}`;
+});
+function openCancel(job) {
+  $('cancel-reason').value = '';
+  askCancel(job, `Cancel the run of ${job}?`);
+}
+
 function announce(e) {
   if (e.outcome !== 'handed_over' && triggered.delete(e.job + ' ' + e.tick)) toast(`${e.job} ${outcome(e.outcome)} on ${e.replica}` + (e.durationMs ? ` after ${took(e.durationMs)}` : ''), e.failed);
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/sidecar/view"
+)
+
+func (a *app) cancelCommand() *cobra.Command {
+	var (
+		o   output
+		by  author
+		run string
+	)
+	c := &cobra.Command{
+		Use:   "cancel JOB",
+		Short: "End the runs of a job that are going on",
+		Long: `End the runs of a job that are going on, or one of them: the request to the app is closed, a command gets TERM, and KILL
+after its grace. A cancelled run is not retried or run again, also under guarantee: at-least-once, and does not count as
+failed. The next ticks of the job are run as usual: to stop them too, pause the job.
+
+The command does not wait for the end of the runs, which comes within a second or so; "solotick history" shows it. An app
+may go on with its work after the request was closed. Runs of timers, and of jobs with guarantee: every-replica, cannot be
+cancelled.`,
+		Example: `  solotick cancel -c table.yaml send-invoices
+  solotick cancel -c table.yaml send-invoices --run 5e4d3c2b --reason "fills the disk"`,
+		Args:              oneJob,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if err := by.check(); err != nil {
+				return err
+			}
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				return a.cancel(ctx, op.as(by, false), args[0], run, o)
+			})
+		},
+	}
+	o.flag(c)
+	by.flags(c, "events")
+	c.Flags().StringVar(&run, "run", "", "only the run with this `id`, or the first 8 characters of it")
+	return c
+}
+
+func (a *app) cancel(ctx context.Context, op *operator, name, run string, o output) error {
+	if _, err := op.Cancellable(ctx, name); err != nil {
+		return err
+	}
+	runs, err := op.Cancel(ctx, name, run)
+	if err != nil {
+		return err
+	}
+	if o == "json" {
+		return a.printJSON(view.Cancelled{Job: name, Runs: runs})
+	}
+	for _, r := range runs {
+		fmt.Fprintf(a.out, "cancelled %s: run %s\n", name, r)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
+)
+
+// maxActs bounds -n: about as many acts as Redis keeps.
+const maxActs = 1000
+
+func (a *app) eventsCommand() *cobra.Command {
+	var (
+		o output
+		n int
+	)
+	c := &cobra.Command{
+		Use:   "events [JOB]",
+		Short: "Show who paused, triggered or cancelled what, and why",
+		Long: `Show the newest requests by hand that had an effect, for one job or for all jobs, the newest first: who made them, when and
+why. Redis keeps about a thousand. Runs of the schedule are in "solotick history".`,
+		Example: `  solotick events -c table.yaml
+  solotick events -c table.yaml send-invoices -n 50
+  solotick events -c table.yaml -o json`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if n < 1 || n > maxActs {
+				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxActs), hint: "-n 20"}
+			}
+			if len(args) > 1 {
+				return oneJob(c, args)
+			}
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				return a.events(ctx, op, strings.Join(args, ""), n, o)
+			})
+		},
+	}
+	o.flag(c)
+	c.Flags().IntVarP(&n, "count", "n", 20, "at most `number` requests")
+	return c
+}
+
+func (a *app) events(ctx context.Context, op *operator, job string, n int, o output) error {
+	acts, err := op.Acts(ctx, job, n)
+	if err != nil {
+		return err
+	}
+	if o == "json" {
+		return a.printJSON(view.NewEvents(acts))
+	}
+	columns, _, _ := terminal(a.out)
+	g := grid{width: columns, names: []int{1, 3}}
+	g.add("TIME (UTC)", "BY", "WHAT", "JOB", "")
+	for _, act := range acts {
+		what, whose := act.What, act.Jobs[0]
+		if act.All != "" {
+			what += " --all"
+			if job == "" {
+				whose = "(" + plural(len(act.Jobs), "job") + ")"
+			}
+		}
+		by := act.By
+		if by == "" {
+			by = "-"
+		}
+		g.add(formatTime(act.At.Truncate(time.Second)), by, what, whose, actWords(act))
+		if act.Reason != "" {
+			g.note(act.Reason)
+		}
+	}
+	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))
+	return err
+}
+
+// actWords says what a request was about, besides its job.
+func actWords(act service.Act) string {
+	switch {
+	case act.What == "pause":
+		return untilWords(act.Until)
+	case act.What == "cancel":
+		return "run " + strings.Join(act.Runs, ", ")
+	case act.Count > 0 && act.What != "rerun":
+		return plural(act.Count, "tick") + " from " + formatTime(act.Tick)
+	case !act.Tick.IsZero():
+		return "tick " + formatTime(act.Tick)
+	}
+	return ""
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
+)
+
+func (a *app) rerunCommand() *cobra.Command {
+	var (
+		o    output
+		by   author
+		wait waitFlags
+		tick string
+	)
+	c := &cobra.Command{
+		Use:   "rerun JOB",
+		Short: "Run a tick that failed again",
+		Long: `Run a tick of the job's schedule again, on one of the replicas, even if the job is paused: the newest tick that failed, or
+the one of --tick. The run has the tick's own Idempotency-Key.
+
+rerun runs one past tick under its own key, trigger runs the job now under a new tick, and backfill runs all ticks of a range.
+
+With --wait the exit code is 0 only if the run succeeded.`,
+		Example: `  solotick rerun -c table.yaml send-invoices
+  solotick rerun -c table.yaml send-invoices --tick 2027-03-28T07:00:00Z --wait --timeout 5m`,
+		Args:              oneJob,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if err := by.check(); err != nil {
+				return err
+			}
+			if err := wait.check(); err != nil {
+				return err
+			}
+			given := service.Moment{Field: service.Field{Name: "--tick", Text: tick}}
+			if tick != "" {
+				var err error
+				if given.Time, err = instant("tick", tick); err != nil {
+					return err
+				}
+			}
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				return a.rerun(ctx, op.as(by, false), args[0], given, wait, o)
+			})
+		},
+	}
+	o.flag(c)
+	by.flags(c, "events")
+	wait.flags(c)
+	c.Flags().StringVar(&tick, "tick", "", "`time` of the tick, RFC 3339 (default: the newest tick that failed)")
+	return c
+}
+
+func (a *app) rerun(ctx context.Context, op *operator, name string, given service.Moment, wait waitFlags, o output) error {
+	j, err := op.Claimed(ctx, name)
+	if err != nil {
+		return err
+	}
+	tick, err := op.TickToRerun(ctx, j, given)
+	if err != nil {
+		return err
+	}
+	before, err := op.Store.History(ctx, name, historyOfWait)
+	if err != nil {
+		return operatorFailure(err)
+	}
+	due, err := op.Rerun(ctx, name, tick, "")
+	if err != nil {
+		return err
+	}
+	if o != "json" {
+		fmt.Fprintf(a.out, "rerunning %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
+	}
+	return a.asked(ctx, op, due, before, wait, o)
+}

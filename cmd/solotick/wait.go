@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/internal/text"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
+)
+
+// waitFlags say whether to wait for the end of a run, and for how long.
+type waitFlags struct {
+	wait    bool
+	timeout time.Duration
+	given   func() bool // whether there is a timeout
+}
+
+func (f *waitFlags) flags(c *cobra.Command) {
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the end of the run and show it")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "longest `duration` of --wait, such as 90s or 10m (default: no limit)")
+	f.given = func() bool { return c.Flags().Changed("timeout") }
+}
+
+func (f *waitFlags) check() error {
+	switch {
+	case f.given() && !f.wait:
+		return &failure{code: exitUsage, err: errors.New("--timeout requires --wait"), hint: fmt.Sprintf("--wait --timeout %s", f.timeout)}
+	case f.given() && f.timeout <= 0:
+		return &failure{code: exitUsage, err: fmt.Errorf("--timeout %s is not a positive duration", f.timeout), hint: "--timeout 10m"}
+	}
+	return nil
+}
+
+// historyOfWait is how many runs of the job --wait looks through for the end of the one that it waits for.
+const historyOfWait = 100
+
+// errWaited is why a wait ends at its timeout.
+var errWaited = errors.New("the time is over")
+
+// asked tells how a request for a run goes on, and waits for the end of the run if that is wanted. before is the
+// history of the job from before the request.
+func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []service.Entry, wait waitFlags, o output) error {
+	a.warnIfNoReplica(ctx, op)
+	result := view.NewTriggered(due)
+	if !wait.wait {
+		return a.printTriggered(result, o)
+	}
+	if wait.timeout > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, wait.timeout, errWaited)
+		defer cancel()
+		ctx = limited
+	}
+	w := &waiting{store: op.Store, due: due, now: op.now, out: a.err, began: time.Now(), before: map[string]bool{}}
+	for _, e := range before {
+		w.before[e.Run] = true
+	}
+	entry, err := await(ctx, w, due)
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errWaited) {
+			return &failure{code: exitCannot, err: fmt.Errorf("no longer waiting after %s; %s", wait.timeout, w.stands()),
+				hint: fmt.Sprintf("solotick history %s", due.Job)}
+		}
+		return err
+	}
+	made := view.NewEntry(*entry, op.Table())
+	result.Result = &made
+	if err := a.printTriggered(result, o); err != nil {
+		return err
+	}
+	if entry.Outcome != succeeded {
+		return &failure{code: exitProblem} // the output says why
+	}
+	return nil
+}
+
+// quiet is for how long a wait says nothing: most runs begin at once.
+const quiet = 2 * time.Second
+
+// followed is the part of the store that shows what a run waits for.
+type followed interface {
+	records
+	Replicas(ctx context.Context) ([]service.Replica, error)
+}
+
+// waiting are the records for await. It leaves out the runs from before the request, and says what the run waits for
+// when that has changed.
+type waiting struct {
+	store  followed
+	due    lock.Due
+	now    func() time.Time // Redis' time
+	out    io.Writer
+	began  time.Time
+	before map[string]bool // runs
+	said   string
+}
+
+func (w *waiting) History(ctx context.Context, job string, limit int) ([]service.Entry, error) {
+	history, err := w.store.History(ctx, job, limit)
+	return slices.DeleteFunc(history, func(e service.Entry) bool { return w.before[e.Run] }), err
+}
+
+func (w *waiting) States(ctx context.Context, jobs []string) (map[string]service.JobState, error) {
+	states, err := w.store.States(ctx, jobs)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.say("Redis does not answer")
+		}
+		return states, err
+	}
+	state := states[w.due.Job]
+	if i := w.runOf(state); i >= 0 {
+		r := state.Running[i]
+		w.say(fmt.Sprintf("running on %s since %s UTC", r.Replica, r.Since.UTC().Format(time.TimeOnly)))
+	} else if slices.ContainsFunc(state.Waiting, func(d lock.Due) bool { return d.Tick.Equal(w.due.Tick) }) {
+		if replicas, err := w.store.Replicas(ctx); err == nil {
+			w.say("waiting: " + w.why(state, replicas))
+		}
+	}
+	return states, nil
+}
+
+// runOf is the index of the run that is waited for among those that are live; -1 if it is not among them.
+func (w *waiting) runOf(state service.JobState) int {
+	return slices.IndexFunc(state.Running, func(r service.RunState) bool { return r.Tick.Equal(w.due.Tick) && !w.before[r.Run] })
+}
+
+// why says what keeps the run from its beginning.
+func (w *waiting) why(state service.JobState, replicas []service.Replica) string {
+	replicas = slices.DeleteFunc(slices.Clone(replicas), func(r service.Replica) bool { return w.now().Sub(r.Seen) > service.HeartbeatTimeout })
+	ready := slices.IndexFunc(replicas, func(r service.Replica) bool { return r.Ready == "" })
+	switch {
+	case len(replicas) == 0:
+		return "no replica is running"
+	case ready < 0:
+		return "no replica is ready: " + replicas[0].Ready
+	case len(state.Running) > 0:
+		r := state.Running[0]
+		return fmt.Sprintf("the run %s on %s is still going on", r.Run, r.Replica)
+	}
+	return "no ready replica has taken it; all slots may be taken"
+}
+
+func (w *waiting) say(what string) {
+	if what != w.said && time.Since(w.began) >= quiet {
+		w.said = what
+		fmt.Fprintf(w.out, "note: %s\n", text.OneLine(what))
+	}
+}
+
+// stands says what has become of the run when nobody waits for it any more.
+func (w *waiting) stands() string {
+	if w.said == "" {
+		return "the run goes on"
+	}
+	return "the run goes on or still waits: " + text.OneLine(w.said)
+}

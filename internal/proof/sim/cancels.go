@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// cancel ends the live runs of a job.
+func (o *operator) cancel(job string) {
+	id := uuid.NewString()
+	o.do(func(ctx context.Context, s *service.Store) error {
+		states, err := s.States(ctx, []string{job})
+		if err != nil {
+			return err
+		}
+		var runs []string
+		for _, r := range states[job].Running {
+			runs = append(runs, r.Run)
+		}
+		if len(runs) == 0 {
+			o.world.note(nil, "operator", job, "", "", "nothing runs")
+			return nil
+		}
+		_, err = s.Cancel(ctx, job, runs, id)
+		return err
+	})
+}
+
+// cancel records which runs an operator's script has cancelled. The claims are locked.
+func (c *claims) cancel(q *call, code string) {
+	if code != "OK" || len(q.reply) <= answerCancelled {
+		return
+	}
+	for _, run := range strings.Fields(q.reply[answerCancelled]) {
+		if cl := c.by[run]; cl != nil && cl.settled == 0 && cl.cancelled == 0 {
+			cl.cancelled = c.world.now()
+			c.world.note(nil, "cancel", cl.job, stamp(cl.tick), run, "")
+		}
+	}
+}
+
+// cancelWithin is how long after a cancel a run has ended, if its replica and Redis are well.
+const cancelWithin = 2 * time.Second
+
+// checkCancelled: the tick of a cancelled run is not run again, and a run whose replica and Redis are well ends at once.
+func (w *world) checkCancelled() {
+	for _, c := range w.redis.claims.all {
+		if c.cancelled == 0 || w.lostAllBetween(c.won, w.plan.Lasts) {
+			continue
+		}
+		w.met["runs that were cancelled"]++
+		w.judgeCancelled(c)
+		for _, n := range w.redis.claims.all {
+			if n.job == c.job && n.tick.Equal(c.tick) && n.won > c.cancelled && n.kind != "backfill" &&
+				(c.kind != "backfill" || n.parent == c.run) && !w.redis.claims.forgot(c.won) {
+				w.violatedAt(n.won, "cancelled", c.job, "the run of tick %s was cancelled at %s, ended by %s, and was claimed again at %s (%s)",
+					stamp(c.tick), c.cancelled, c.how, n.won, n.kind)
+			}
+		}
+	}
+}
+
+// judgeCancelled: a replica that is well hears of the cancel at once, and ends its run as cancelled.
+func (w *world) judgeCancelled(c *claim) {
+	by, place := c.cancelled+cancelWithin, c.replica.place
+	if by > w.plan.Lasts || c.replica.began+recovery > c.cancelled || w.disturbed(place, c.cancelled-recovery, by) ||
+		w.disturbed(-1, c.cancelled-recovery, by) || w.plan.job(c.job).Ignores || w.redis.claims.unread(c) {
+		return
+	}
+	w.met["cancelled in good times"]++
+	switch {
+	case c.settled == 0 || c.settled > by:
+		w.violatedAt(c.cancelled, "cancelled", c.job, "the run of tick %s on %s, which was well, was cancelled at %s, and had not ended by %s",
+			stamp(c.tick), c.replica.process, c.cancelled, by)
+	case c.outcome == "cancelled":
+		w.met["ended as cancelled"]++
+	case c.outcome == "lost_lock" || c.outcome == "interrupted" || c.outcome == "shutdown":
+		w.violatedAt(c.cancelled, "cancelled", c.job, "the run of tick %s on %s, which was well, was cancelled at %s, and ended as %s",
+			stamp(c.tick), c.replica.process, c.cancelled, c.outcome)
+	}
+}
+
+// unread tells whether the replica of a run had not yet read that it is its own, or had only just, when the run was cancelled: it
+// has no keeper yet that the nudge could reach.
+func (c *claims) unread(cl *claim) bool {
+	for _, a := range c.asks {
+		if a.run == cl.run && a.code == "WON" && a.read != 0 && a.read < cl.cancelled {
+			return false
+		}
+	}
+	return true
+}

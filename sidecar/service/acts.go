@@ -1,0 +1,135 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/text"
+)
+
+// MaxBy bounds the name of an operator, in characters.
+const MaxBy = 100
+
+// Author is who makes a request by hand, and why. The texts become one line of printable characters.
+type Author struct {
+	By     string // a name, such as anna@ops; "" = not known
+	Reason string // "" = none was given; a pause has its own
+	All    string // id that the requests of one command for all jobs share; "" = the command named its jobs
+}
+
+// CheckAuthor checks the texts of an author. Each is one line; an empty text was not given.
+func CheckAuthor(by, reason Field) error {
+	for _, f := range []struct {
+		Field
+		most int
+	}{{by, MaxBy}, {reason, MaxReason}} {
+		if n := utf8.RuneCountInString(f.Text); n > f.most {
+			return &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s has %d characters, at most %d are kept", f.Name, n, f.most)}
+		}
+	}
+	return nil
+}
+
+// As returns a Store whose requests by hand have that author.
+func (s *Store) As(a Author) *Store {
+	theirs := *s
+	theirs.author = Author{text.OneLine(a.By), text.OneLine(a.Reason), a.All}
+	return &theirs
+}
+
+// Act is a request by hand that had an effect. The script that had it wrote the act down, so there is one act per
+// request, however often the request arrived.
+type Act struct {
+	Author
+	At    time.Time // by Redis' clock
+	What  string    // the verb of the command line: pause, resume, trigger, rerun, backfill, cancel, apply, rm
+	Jobs  []string  // one, unless All
+	Until time.Time // of a pause; zero = until it is resumed
+	Tick  time.Time // of a trigger: the one that it made; of a rerun; of a backfill: the first
+	Count int       // of a backfill: how many ticks it added
+	Runs  []string  // of a cancel: the UUIDs of the runs
+}
+
+// actText is an Act as Redis keeps it: JSON with times in milliseconds, in the field `act` of an entry of the stream.
+// The id of the entry is its time. The field `made` is the answer of the script, if the answer tells more.
+type actText struct {
+	What   string `json:"what"`
+	Job    string `json:"job"`
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	All    string `json:"all,omitempty"`
+	Until  int64  `json:"until,omitempty"`
+	Tick   int64  `json:"tick,omitempty"`
+}
+
+// act is what a script writes down of a request.
+func (s *Store) act(t actText) string {
+	t.By, t.Reason, t.All = s.author.By, cmp.Or(t.Reason, s.author.Reason), s.author.All
+	var b strings.Builder
+	w := json.NewEncoder(&b)
+	w.SetEscapeHTML(false)
+	_ = w.Encode(t) // never fails
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// mostActs is more than Redis keeps of them: the scripts trim to a thousand, and not at each act.
+const mostActs = 5000
+
+// Acts returns the newest acts of operators on one job or on all ("" = all), at most limit of them, the newest first.
+// Redis keeps about a thousand. The requests of one command for all jobs are one act.
+func (s *Store) Acts(ctx context.Context, job string, limit int) ([]Act, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
+	defer cancel()
+	rdb, err := s.redis.Server(ctx)
+	var entries []redis.XMessage
+	if err == nil {
+		entries, err = rdb.XRevRangeN(ctx, s.redis.Keys.Acts, "+", "-", mostActs).Result()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the acts of operators: %w", err)
+	}
+	var acts []Act
+	for _, e := range entries {
+		a, ok := parseAct(e)
+		switch last := len(acts) - 1; {
+		case !ok || job != "" && a.Jobs[0] != job: // the first: written by another version
+		case last >= 0 && a.All != "" && acts[last].All == a.All:
+			acts[last].Jobs = append([]string{a.Jobs[0]}, acts[last].Jobs...)
+		case len(acts) == limit:
+			return acts, nil
+		default:
+			acts = append(acts, a)
+		}
+	}
+	return acts, nil
+}
+
+// parseAct reads one entry of the stream; false if another version wrote it.
+func parseAct(e redis.XMessage) (Act, bool) {
+	var t actText
+	written, _ := e.Values["act"].(string)
+	if err := json.Unmarshal([]byte(written), &t); err != nil || t.Job == "" {
+		return Act{}, false
+	}
+	ms, _ := splitID(e.ID)
+	a := Act{Author: Author{t.By, t.Reason, t.All}, At: time.UnixMilli(int64(ms)), What: t.What, Jobs: []string{t.Job},
+		Until: rds.FromMillis(t.Until), Tick: rds.FromMillis(t.Tick)}
+	switch made, _ := e.Values["made"].(string); {
+	case made == "":
+	case a.What == "cancel":
+		a.Runs = strings.Fields(made)
+	case a.Tick.IsZero():
+		a.Tick = rds.FromMillis(rds.Number(made))
+	default:
+		a.Count = int(rds.Number(made))
+	}
+	return a, true
+}

@@ -1,0 +1,86 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/lock"
+)
+
+// Rerun has one replica run a tick of a job again, under its own idempotency key: it is a Backfill of one tick. id and
+// the errors are as with Trigger.
+func (s *Store) Rerun(ctx context.Context, job string, tick time.Time, id string) (lock.Due, error) {
+	d := lock.Due{Tick: tick, Job: job, Kind: "backfill", Attempt: 1, Nonce: id}
+	_, err := s.ask(ctx, "rerunning", job, id, d.Suffix(), s.redis.Keys.Events, rds.Millis(tick),
+		s.act(actText{What: "rerun", Job: job, Tick: rds.Millis(tick)}))
+	return d, err
+}
+
+// Rerun has one replica run a tick again. A request that is repeated with its id asks for nothing more; "" is a new id.
+func (o *Operator) Rerun(ctx context.Context, job string, tick time.Time, id string) (lock.Due, error) {
+	id, err := requestID(id)
+	if err != nil {
+		return lock.Due{}, err
+	}
+	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) { return o.Store.Rerun(ctx, job, tick, id) })
+}
+
+// searchedRuns is how many runs of a job are searched for the tick to be run again.
+const searchedRuns = 5000
+
+// TickToRerun returns the tick that a rerun is about: the given one, or else the newest that failed. Runs by hand do not
+// count for that: they are no runs of the schedule.
+func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment) (time.Time, error) {
+	history, err := o.Store.History(ctx, j.Name, searchedRuns)
+	if err != nil {
+		return time.Time{}, Of(err)
+	}
+	if given.IsZero() {
+		return newestFailed(j.Name, history)
+	}
+	for _, e := range history {
+		if e.Tick.Equal(given.Time) {
+			return e.Tick, nil
+		}
+	}
+	now, err := o.Now()
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case given.After(now):
+		return time.Time{}, &Refusal{Kind: Future, Subject: j.Name,
+			Message: fmt.Sprintf("%s is yet to come: Redis' clock is at %s", given, now.UTC().Format("2006-01-02T15:04:05.000Z"))}
+	case j.Schedule == nil:
+		return time.Time{}, &Refusal{Kind: Partial, Message: fmt.Sprintf("the schedule of job %q is not known here, and its history has no run of %s", j.Name, given)}
+	case j.Schedule.Last(given.Time).Equal(given.Time):
+		return given.UTC(), nil
+	}
+	around := "the ticks around it are"
+	for _, t := range []time.Time{j.Schedule.Last(given.Time), j.Schedule.Next(given.Time)} {
+		if !t.IsZero() {
+			around += " " + t.Format(time.RFC3339)
+		}
+	}
+	return time.Time{}, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s is no tick of job %q", given, j.Name), Hint: around}
+}
+
+// newestFailed returns the newest tick whose last run by the schedule failed. The history has its newest entry first.
+func newestFailed(job string, history []Entry) (newest time.Time, err error) {
+	seen := map[int64]bool{}
+	for _, e := range history {
+		if e.Kind == "manual" || e.Kind == "backfill" || e.Outcome == HandedOver || seen[e.Tick.UnixMilli()] {
+			continue
+		}
+		seen[e.Tick.UnixMilli()] = true
+		if e.Failed && e.Tick.After(newest) {
+			newest = e.Tick
+		}
+	}
+	if newest.IsZero() {
+		err = &Refusal{Kind: NoFailure, Subject: job, Message: fmt.Sprintf("the history has no failed tick of job %q", job)}
+	}
+	return newest, err
+}
