@@ -37,6 +37,7 @@ func sections() []struct {
 		{"jobs.lock", blank.lockKeys()},
 		{"jobs.resources", blank.resourceKeys()},
 		{"jobs.notify", blank.notifyKeys()},
+		{"jobs.notify.change", blank.changeKeys()},
 	}
 }
 
@@ -134,9 +135,10 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 	check("", http+"    LINE", blank.jobKeys())
 	check("", http+"    lock:\n      LINE", blank.lockKeys())
 	check("", http+"    retry:\n      LINE", blank.retryKeys())
+	check("", http+"    notify:\n      change:\n        urlFile: /f\n        LINE", blank.changeKeys())
 	check("", http+"      LINE", blank.httpKeys())
 	check("", exec+"    resources:\n      LINE", blank.resourceKeys())
-	if tried < 24 {
+	if tried < 29 {
 		t.Errorf("only %d defaults were tried", tried)
 	}
 }
@@ -159,7 +161,7 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 		"defaults:\n" + examples("  ", blank.commonKeys()) +
 		"jobs:\n  -\n" + examples("    ", blank.jobKeys()) + "    http:\n" + examples("      ", blank.httpKeys()) +
 		"    lock:\n" + examples("      ", blank.lockKeys()) + "    retry:\n" + examples("      ", blank.retryKeys()) +
-		"    notify:\n" + examples("      ", blank.notifyKeys()) +
+		"    notify:\n" + examples("      ", blank.notifyKeys()) + "      change:\n" + examples("        ", blank.changeKeys()[1:]) +
 		"  - name: other\n    schedule: \"@daily\"\n    exec:\n" + examples("      ", blank.execKeys()) +
 		"    resources:\n" + examples("      ", blank.resourceKeys())
 	table, err := parse("table.yaml", []byte(text), env, testNow)

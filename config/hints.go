@@ -30,6 +30,9 @@ func wordHint(name, value string, words []string) string {
 	if name == "guarantee" && strict.PlainName(value) == "exactlyonce" {
 		return "no scheduler can promise that: at-most-once never runs a tick twice, at-least-once repeats a run that was cut short"
 	}
+	if name == "on" && (value == string(StartedLate) || value == string(TakesTooLong)) {
+		return fmt.Sprintf("it needs a duration: write %s: 5m beside on", value)
+	}
 	near := otherWords[name][strict.PlainName(value)]
 	if near == "" {
 		near = strict.Nearest(value, words)
@@ -240,6 +243,9 @@ func (d *decoder) homes(name string) []string {
 		if _, ok := strict.Find(defaults.Keys, name); ok {
 			out = append(out, "under defaults")
 		}
+	}
+	if len(out) > 1 { // few tables have messages, and nobody looks for another key there
+		out = slices.DeleteFunc(out, func(home string) bool { return home == "under change" })
 	}
 	return out
 }

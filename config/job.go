@@ -148,6 +148,7 @@ func (d *decoder) checkJob() {
 	d.checkRemote()
 	d.checkResources()
 	d.checkEffect()
+	d.finishChange()
 	d.odd()
 	d.job.Fingerprint = d.job.fingerprint()
 	d.job.Content = d.job.content()
@@ -278,7 +279,7 @@ func (d *decoder) checkRemote() {
 // checkEffect warns of keys that have no effect because of the job's other keys.
 func (d *decoder) checkEffect() {
 	j := d.job
-	for _, k := range []string{"lock", "concurrencyPolicy", "missed", "startRetries"} {
+	for _, k := range []string{"lock", "concurrencyPolicy", "missed", "startRetries", "notify.change"} {
 		if j.own(k) && j.Guarantee == EveryReplica {
 			d.Warn(j.at[k].Node, "", "%s has no effect: with guarantee every-replica there is no lock", k)
 		}

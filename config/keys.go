@@ -142,7 +142,7 @@ func (d *decoder) jobKeys() []strict.Key {
 		{Name: "notify", Kind: strict.KindMapping, Default: strict.None, Common: true, Keys: d.notifyKeys(),
 			Also:   []string{"ping", "webhook", "healthchecks", "onSuccess", "onFailure"},
 			Decode: func(e strict.Entry) { d.noteMapping(e); d.Mapping(e) },
-			Doc:    "URLs to ping when runs start and end, for a dead man's switch"},
+			Doc:    "URLs to ping when runs start and end, for a dead man's switch; messages for people when something changes"},
 	}, d.aboutKeys()...)
 }
 

@@ -29,6 +29,10 @@ func (d *decoder) notifyKeys() []strict.Key {
 			func(n *Notify) *string { return &n.Success }, "onSuccess", "succeeded", "ok"),
 		ping("failure", "https://hc.example.com/ping/1/fail", "told when a run failed, timed out, lost its lock, was interrupted or could not be started; `\"\"` = none",
 			func(n *Notify) *string { return &n.Failure }, "onFailure", "failed", "fail", "error"),
+		{Name: "change", Kind: strict.KindMapping, Default: strict.None, Common: true, Keys: d.changeKeys(),
+			Also: []string{"changes", "alert", "alerts", "message", "messages"}, Form: strict.Form{Choice: []string{"url", "urlFile"}},
+			Decode: d.change,
+			Doc:    "messages for people: one for each change of how the job stands, from one replica; each of its keys falls back to `defaults` alone"},
 	}
 }
 

@@ -86,7 +86,7 @@ func ofKind(k strict.Key) object {
 		}
 		return out
 	case strict.KindTextList:
-		return listOf(k, textOf(k.Form))
+		return listOf(k, ofText(k.Form))
 	case strict.KindCodes:
 		return listOf(k, object{{"anyOf", []any{integerOf(k.Form), textOf(k.Form)}}})
 	case strict.KindDuration, strict.KindTime:
@@ -98,10 +98,15 @@ func ofKind(k strict.Key) object {
 	case strict.KindBool:
 		return object{{"anyOf", []any{object{{"type", "boolean"}}, variable}}}
 	}
-	if len(k.Form.Words) > 0 {
-		return object{{"anyOf", []any{object{{"enum", k.Form.Words}}, variable}}}
+	return ofText(k.Form)
+}
+
+// ofText describes text that is one of some words, or has another form.
+func ofText(f strict.Form) object {
+	if len(f.Words) > 0 {
+		return object{{"anyOf", []any{object{{"enum", f.Words}}, ref("variable")}}}
 	}
-	return textOf(k.Form)
+	return textOf(f)
 }
 
 // ofMapping describes a mapping. With mayBeEmpty it may also be null, as a key with nothing under it is.

@@ -31,6 +31,7 @@ jobs:
     notify:
       url: https://h/KANARIENVOGEL
       start: https://h/KANARIENVOGEL
+      change: {url: https://h/KANARIENVOGEL, after: 2, on: [failed]}
     timeout: 10m
     description: sends the invoices
     owner: team-billing

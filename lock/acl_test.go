@@ -194,8 +194,8 @@ func (p *player) wins(c lock.Claim) (*lock.Lease, error) {
 func (p *player) settled(settle func(context.Context) (lock.Settled, error)) error {
 	ctx, cancel := context.WithTimeout(p.ctx, p.limit)
 	defer cancel()
-	if got, err := settle(ctx); err != nil || got != lock.OK {
-		return fmt.Errorf("settling: %s, %w", got, err)
+	if got, err := settle(ctx); err != nil || got.Verdict != lock.OK {
+		return fmt.Errorf("settling: %s, %w", got.Verdict, err)
 	}
 	return nil
 }

@@ -363,7 +363,7 @@ func (q *question) abandon(ctx context.Context) {
 	for wait := rds.ClockCheckEvery; ; wait *= 2 {
 		last := s.redis.Boottime() >= q.closed || s.redis.Ending().Err() != nil
 		// If Redis stays away, the lease runs out by itself and a takeover records the run as interrupted.
-		if given, err := l.abandon(ctx); last || err == nil && given != None && !forgotten {
+		if given, err := l.abandon(ctx); last || err == nil && given.Verdict != None && !forgotten {
 			return
 		}
 		_ = s.redis.Outlast(min(q.closed, s.redis.Boottime()+wait))

@@ -38,8 +38,8 @@ func TestClusterClientDoesNotResendBehindOurBack(t *testing.T) {
 		if err := l.Verify(w.Context()); !errors.Is(err, lock.ErrNoAnswer) || sent.N() != 1 {
 			w.Errorf("sent %d times: %v", sent.N(), err)
 		}
-		if got, err := l.Finish(w.Context(), 0, lock.Ending{Entry: "succeeded"}); err != nil || got != lock.OK {
-			w.Errorf("finish: %s, %v", got, err)
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{Entry: "succeeded"}); err != nil || got.Verdict != lock.OK {
+			w.Errorf("finish: %s, %v", got.Verdict, err)
 		}
 	}, "--cluster-enabled", "yes")
 }

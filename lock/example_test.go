@@ -52,7 +52,7 @@ func Example() {
 	}
 	stop()
 	settled, err := lease.Finish(ctx, time.Second, lock.Ending{Entry: "succeeded"}) // the lock outlives the run by a second
-	fmt.Println("finished:", settled, err)
+	fmt.Println("finished:", settled.Verdict, err)
 
 	claim.Replica = "replica-2"
 	_, answer, err = store.Acquire(ctx, claim)

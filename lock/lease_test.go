@@ -201,8 +201,8 @@ func TestStolenLockEndsTheRunAndIsLeftToTheThief(t *testing.T) {
 		}
 		a.Loses(c, lock.Lost) // asked again; it never started, as far as this call knows
 		w.DueTicks(1)
-		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got != lock.None {
-			w.Errorf("finish: %s, %v", got, err)
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got.Verdict != lock.None {
+			w.Errorf("finish: %s, %v", got.Verdict, err)
 		}
 		w.Must(l.Release(w.Context()))
 		b.Loses(b.Claim(2), lock.Locked)
@@ -238,11 +238,11 @@ func TestRunThatWasTakenOverIsToldSoEvenWhenItsKeyIsFree(t *testing.T) {
 		if w.Owner() != "" || w.Runs() != 0 {
 			w.Errorf("%s", w.Dump())
 		}
-		if got, err := l.Finish(w.Context(), 0, lock.Ending{Entry: "succeeded"}); err != nil || got != lock.Late {
-			w.Errorf("finish: %s, %v", got, err)
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{Entry: "succeeded"}); err != nil || got.Verdict != lock.Late {
+			w.Errorf("finish: %s, %v", got.Verdict, err)
 		}
-		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got != lock.None {
-			w.Errorf("finish again: %s, %v", got, err)
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got.Verdict != lock.None {
+			w.Errorf("finish again: %s, %v", got.Verdict, err)
 		}
 	})
 }
@@ -259,8 +259,8 @@ func TestLossOfAllDataInMidRunFiresNothingTwice(t *testing.T) {
 		if err := w.Ended(ctx); !errors.Is(err, lock.ErrLost) {
 			w.Errorf("cause: %v", err)
 		}
-		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got != lock.None {
-			w.Errorf("finish: %s, %v", got, err)
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got.Verdict != lock.None {
+			w.Errorf("finish: %s, %v", got.Verdict, err)
 		}
 		w.Pass(time.Second) // ticks of the second after the loss count as settled
 		c := b.Claim(0)

@@ -93,8 +93,8 @@ func TestRunThatIsCutShortAfterALossIsRunAgainOnce(t *testing.T) {
 			w.Errorf("verified: %v", err)
 		}
 		a.Proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
-		if got, err := l.Requeue(w.Context(), lock.Ending{}); err != nil || got != lock.None {
-			w.Fatalf("requeue: %s, %v", got, err)
+		if got, err := l.Requeue(w.Context(), lock.Ending{}); err != nil || got.Verdict != lock.None {
+			w.Fatalf("requeue: %s, %v", got.Verdict, err)
 		}
 		ds := w.Dues()
 		if len(ds) != 1 || !ds[0].Tick.Equal(w.Tick(1)) || ds[0].Kind != "takeover" || ds[0].Attempt != 4 {
@@ -124,8 +124,8 @@ func TestRequeueThatIsRepeatedAddsNothing(t *testing.T) {
 				run, _ := b.Wins(b.ClaimOf(d))
 				b.Finishes(run, 0)
 			}
-			if got, err := l.Requeue(w.Context(), lock.Ending{}); got != lock.None || err != nil {
-				w.Errorf("requeued again: %s, %v", got, err)
+			if got, err := l.Requeue(w.Context(), lock.Ending{}); got.Verdict != lock.None || err != nil {
+				w.Errorf("requeued again: %s, %v", got.Verdict, err)
 			}
 			if members := w.Admin.ZRange(w.Context(), dueSet, 0, -1).Val(); len(members) != 0 {
 				w.Errorf("due: %q", members)

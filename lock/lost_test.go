@@ -64,8 +64,8 @@ func TestUnansweredFinishIsRepeatedAndCountsOnce(t *testing.T) {
 		b.Loses(b.Claim(2), lock.Overlap)
 		a.Proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
 		got, err := l.Finish(w.Context(), time.Second, lock.Ending{Entry: "succeeded"})
-		if err != nil || got != lock.OK && got != lock.None {
-			w.Fatalf("finish: %s, %v", got, err)
+		if err != nil || got.Verdict != lock.OK && got.Verdict != lock.None {
+			w.Fatalf("finish: %s, %v", got.Verdict, err)
 		}
 		n, err := w.Admin.XLen(w.Context(), "solotick:{svc}:runs").Result()
 		if err != nil || n != 1 {
@@ -75,6 +75,41 @@ func TestUnansweredFinishIsRepeatedAndCountsOnce(t *testing.T) {
 			w.Errorf("after finish: %s", w.Dump())
 		}
 		b.Wins(b.Claim(3))
+	})
+}
+
+// The settlement that decides how the job stands is told so, even if its first answer was lost, and nobody else is.
+func TestASettlementTellsHowManyTicksInARowHaveFailed(t *testing.T) {
+	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {
+		a, b := w.Replica("a"), w.Replica("b")
+		for n, c := range []struct {
+			fate string
+			want lock.Streak
+		}{{"succeeded", lock.Streak{}}, {"failed", lock.Streak{Now: 1}}, {"failed", lock.Streak{Before: 1, Now: 2}}, {"declined", lock.Streak{Before: 2, Now: 2}},
+			{"succeeded", lock.Streak{Before: 2}}} {
+			l, _ := a.Wins(a.Claim(n + 1))
+			if c.fate != "declined" { // which changes nothing, so nothing is kept of it for a repeated question
+				a.Proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
+			}
+			got, err := l.Finish(w.Context(), 0, lock.Ending{Entry: c.fate, Fate: c.fate, Failed: c.fate == "failed"})
+			if err != nil || got.Streak != c.want {
+				w.Errorf("tick %d, %s: %+v, %v, want %+v", n+1, c.fate, got, err, c.want)
+			}
+		}
+		l, _ := a.Wins(a.Claim(6))
+		watch := b.NewWatcher()
+		for _, r := range b.Unchanged(watch, w.TTL) {
+			rec, ok, err := watch.Reap(w.Context(), r, func(lock.Record) lock.Ending {
+				return lock.Ending{Entry: "interrupted", Fate: "interrupted", Failed: true}
+			})
+			if err != nil || !ok || rec.Streak != (lock.Streak{Now: 1}) {
+				w.Errorf("taken over: %+v, %v, %v", rec, ok, err)
+			}
+		}
+		a.Proxy.On(lossy.Script(lock.SettleSHA), 1, loss)
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{Entry: "failed", Fate: "failed", Failed: true}); err != nil || got.Streak != (lock.Streak{}) {
+			w.Errorf("the replica that was taken over is told %+v, %v", got, err)
+		}
 	})
 }
 

@@ -48,6 +48,32 @@ func (p *prober) probeFates() {
 		p.list("HGETALL", p.ledger()))
 	once(4, "", 0)
 	p.demand(kept() == 7, "a run by hand has a fate")
+
+	again := func(what string, c Claim, verb string, before, after int64) {
+		a := p.settles(c, verb, "")
+		p.demand(a[0] == "NONE" && millisOf(a[4]) == before && millisOf(a[5]) == after, "%s asks again: %v, want %d and %d", what, a, before, after)
+	}
+	ends := func(n int64, how string) Claim {
+		p.at(nominal(n))
+		c := p.claims(Forbid, n)
+		p.isTold(c, Won)
+		p.endsAs(c, how, 0)
+		return c
+	}
+	bad := ends(5, "failed")
+	again("who has failed", bad, "finish", 0, 1)
+	good := ends(6, "succeeded")
+	again("who has succeeded", good, "finish", 1, 0)
+	again("who has failed, when a newer tick has ended,", bad, "finish", 0, 0)
+
+	p.at(nominal(7))
+	gone := p.claims(Forbid, 7)
+	p.isTold(gone, Won)
+	p.settles(gone, "reap", "", 0, p.clock+walkTTL.Milliseconds(), 0, 0, "failed")
+	p.demand(p.field("streak") == "1", "taken over: %v", p.list("HGETALL", p.ledger()))
+	late := p.settles(gone, "finish", "")
+	p.demand(late[0] == "LATE" && millisOf(late[4]) == 0 && millisOf(late[5]) == 0, "who was taken over: %v", late)
+	again("who was taken over", gone, "finish", 0, 0)
 }
 
 // probeAgeOfFates registers a job, of which there are old fates.

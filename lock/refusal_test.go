@@ -137,8 +137,8 @@ func TestRunEndsInOrderWhenRedisMemoryIsFull(t *testing.T) {
 		w.Must(l.Verify(w.Context()))
 		ctx, cancel = context.WithTimeout(w.Context(), a.Timeout)
 		defer cancel()
-		if got, err := l.Finish(ctx, time.Minute, lock.Ending{Entry: "succeeded"}); err != nil || got != lock.OK {
-			w.Fatalf("finish: %s, %v", got, err)
+		if got, err := l.Finish(ctx, time.Minute, lock.Ending{Entry: "succeeded"}); err != nil || got.Verdict != lock.OK {
+			w.Fatalf("finish: %s, %v", got.Verdict, err)
 		}
 		if w.Runs() != 0 || w.Field("overlap") != fmtInt(w.Tick(2).UnixMilli()) {
 			w.Errorf("%s", w.Dump())

@@ -11,14 +11,24 @@ import (
 )
 
 // Settled is the result of a settlement.
-type Settled string
+type Settled struct {
+	Verdict
+	Streak
+}
+
+// Verdict says what Redis knew of a run that was to be settled.
+type Verdict string
 
 const (
-	OK    Settled = "OK"
-	Late  Settled = "LATE"  // the run had been taken over before
-	None  Settled = "NONE"  // nothing is known of the run: settled before, or lost with Redis' data
-	moved Settled = "MOVED" // not reaped: its lease was extended meanwhile
+	OK    Verdict = "OK"
+	Late  Verdict = "LATE"  // the run had been taken over before
+	None  Verdict = "NONE"  // nothing is known of the run: settled before, or lost with Redis' data
+	moved Verdict = "MOVED" // not reaped: its lease was extended meanwhile
 )
+
+// Streak is how many ticks of a job in a row had failed before a run was settled, and how many have now. The settlement
+// that decides how the job stands has it, and no other: in all others both are 0.
+type Streak struct{ Before, Now int }
 
 // Ending is what Redis keeps of a run that is settled; the zero value is nothing.
 type Ending struct {
@@ -163,13 +173,23 @@ func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, 
 			how.again, how.wait.Milliseconds(), how.leaseEnd, rds.Millis(how.born), s.endedAgo(c, how.ending.At).Milliseconds(), failed,
 			s.redis.Fates, how.ending.Fate, again)
 		if err == nil {
-			code, _ := parts[0].(string)
-			return Settled(code), nil
+			return settled(parts)
 		}
 		if !rds.Sleep(ctx, min(rds.Backoff(try), soon)) {
-			return "", fmt.Errorf("settling (%s) the run of %q: %w: %w", how.verb, c.Job, ErrNoAnswer, err)
+			return Settled{}, fmt.Errorf("settling (%s) the run of %q: %w: %w", how.verb, c.Job, ErrNoAnswer, err)
 		}
 	}
+}
+
+// settled reads the answer of settle.lua.
+func settled(parts []any) (Settled, error) {
+	if len(parts) < 6 {
+		return Settled{}, fmt.Errorf("the answer to a settlement has %d parts", len(parts))
+	}
+	code, _ := parts[0].(string)
+	before, err := rds.Integer(parts[4])
+	now, err2 := rds.Integer(parts[5])
+	return Settled{Verdict(code), Streak{int(before), int(now)}}, cmp.Or(err, err2)
 }
 
 // soon bounds the wait between two tries on which a lease depends: when Redis is back, little of the lease may be left.

@@ -17,7 +17,8 @@
 --       14 fate of the run's tick, should the run be its last; '' = the tick is not of the table
 --       15 '1': an operator has the tick run once more. It keeps its fate; a success ends a row of failures
 -- returns {OK | LATE | NONE | MOVED, now, newest tick that was set free, ticks that were settled as overlaps, how many ticks in a
---          row had failed before, and with this one: both 0 if the run is not the last of the newest tick}
+--          row had failed before, and with this one: both 0 if the run is not the last of the newest tick. The question that is
+--          repeated is told the same, until a newer tick ends}
 --   LATE: it had been reaped; NONE: nothing is known of it; MOVED: the lease was extended meanwhile
 -- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. The
 -- memo of a run that was reaped keeps it, since there may be evidence yet that it never started.
@@ -28,7 +29,7 @@ local fate, failed = ARGV[14] or '', ARGV[12] == 'failed'
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate)
+local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, 'endedBy')
 local record, live, behind, counted = h[1], h[2] or '', h[3] or '', h[4] or ''
 
 local nudge = false                                        -- something became due now
@@ -77,10 +78,10 @@ local function endTick(tick, text)
   after = before
   if fate == 'succeeded' then
     after = 0
-    redis.pcall('HSET', ledger, 'ended', tick, 'lastSuccess', now, 'streak', 0)
+    redis.pcall('HSET', ledger, 'ended', tick, 'lastSuccess', now, 'streak', 0, 'endedBy', verb .. ' ' .. uuid .. ' ' .. before)
   elseif failed then
     if not once then after = before + 1 end
-    redis.pcall('HSET', ledger, 'ended', tick, 'lastFailure', now, 'streak', after)
+    redis.pcall('HSET', ledger, 'ended', tick, 'lastFailure', now, 'streak', after, 'endedBy', verb .. ' ' .. uuid .. ' ' .. before)
     if before == 0 then redis.pcall('HSET', ledger, 'failingSince', now) end
   end
 end
@@ -91,6 +92,8 @@ if verb == 'reap' then
 elseif not record then
   local kept = string.match(redis.call('GET', memo) or '', '^reaped (.*)$')
   local code = kept and 'LATE' or 'NONE'
+  local by, was = string.match(h[8] or '', '^(%l+ %S+) (%d+)$')
+  if code == 'NONE' and by == verb .. ' ' .. uuid then before, after = tonumber(was), tonumber(h[6]) end -- the answer was lost
   if verb == 'finish' then                                 -- the takeover is not needed any more
     if again ~= '' and redis.call('ZREM', due, again) == 1 then
       if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end

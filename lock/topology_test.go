@@ -116,8 +116,8 @@ func playHandover(w *redisworld.World, a, b *redisworld.Replica) {
 	for job := ""; job != service.AnyJob; job = <-heard {
 	}
 	l, _ := a.Wins(a.Claim(3))
-	if got, err := l.Handover(w.Context(), 0, lock.Ending{Entry: "handed_over"}); err != nil || got != lock.OK {
-		w.Fatalf("handover: %s, %v", got, err)
+	if got, err := l.Handover(w.Context(), 0, lock.Ending{Entry: "handed_over"}); err != nil || got.Verdict != lock.OK {
+		w.Fatalf("handover: %s, %v", got.Verdict, err)
 	}
 	<-heard
 	seen, err := b.Service.Look(w.Context(), 10)
@@ -174,8 +174,8 @@ func playBurst(w *redisworld.World, a, b *redisworld.Replica) {
 					return
 				}
 				won.Add(1)
-				if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got != lock.OK {
-					w.Errorf("finish: %s, %v", got, err)
+				if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got.Verdict != lock.OK {
+					w.Errorf("finish: %s, %v", got.Verdict, err)
 				}
 			})
 		}

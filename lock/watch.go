@@ -137,6 +137,12 @@ func ParseRecord(text string) (Record, error) {
 	}, nil
 }
 
+// Reaped is a run that Reap has ended.
+type Reaped struct {
+	Record
+	Streak Streak
+}
+
 // Reap ends a run whose replica is gone, as far as this watcher can see, and sets free what waited behind it. If the
 // run's claim had Again, its next attempt becomes due. ending makes the Ending from the run's record, with an Entry
 // that is not empty.
@@ -144,26 +150,26 @@ func ParseRecord(text string) (Record, error) {
 // Reap returns false if the run ended or went on by itself, if another watcher was faster, or if the run's own ttl,
 // which its record tells, is not over yet. It also returns false if Redis' reply that it succeeded was lost: then only
 // the history tells.
-func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Ending) (Record, bool, error) {
+func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Ending) (Reaped, bool, error) {
 	s := w.store
 	rec, err := s.record(ctx, r)
 	if err != nil && !errors.Is(err, errNoRecord) {
-		return Record{}, false, err
+		return Reaped{}, false, err
 	}
 	known := err == nil
 	if d := w.unchangedFor(r); d == 0 || known && d < rec.TTL {
-		return Record{}, false, nil
+		return Reaped{}, false, nil
 	}
 	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Key: rec.Key, Attempt: rec.Attempt,
 		Retries: rec.Retries, Deaths: rec.Deaths, Again: rec.Again}
 	var e Ending
 	if known {
 		if e = ending(rec); e.Entry == "" { // an empty entry stands for a watcher that saw no record
-			return rec, false, fmt.Errorf("taking over run %s of %q: its ending has no entry", r.Run, r.Job)
+			return Reaped{Record: rec}, false, fmt.Errorf("taking over run %s of %q: its ending has no entry", r.Run, r.Job)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 4*s.redis.Timeout())
 	defer cancel()
 	settled, err := s.settle(ctx, &c, settlement{verb: "reap", ending: e, again: c.takeover(1), leaseEnd: r.leaseEnd})
-	return rec, known && settled == OK, err
+	return Reaped{rec, settled.Streak}, known && settled.Verdict == OK, err
 }

@@ -56,7 +56,7 @@ func TestOneWatcherOfThreeTakesADeadRunOver(t *testing.T) {
 				w.Errorf("record: %+v", rec)
 			}
 			rec.Tick, rec.Prev, rec.Claimed = want.Tick, want.Prev, want.Claimed
-			if rec != want {
+			if rec.Record != want {
 				w.Errorf("record: %+v, want %+v", rec, want)
 			}
 		}

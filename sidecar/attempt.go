@@ -21,6 +21,8 @@ type runner struct {
 // attempts runs the job, and again if it failed and the table has a retry, as long as ctx lasts. All attempts have
 // the same lock and the same replica; each has the whole timeout.
 func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
+	ctx, over := context.WithCancel(ctx)
+	defer over()
 	var start time.Time // zero = the job never began
 	for n := 0; ; n++ {
 		e := r.attempt(ctx, w, h, w.attempt+n, &start)
@@ -49,6 +51,7 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 // attempt runs the job once. At the last moment it asks the lease itself whether the job may begin. If the process
 // stood still, the lease may have ended before ctx.
 func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
+	run := ctx
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	early := min(max(0, w.due.Sub(r.clock.Now())), ahead) // the wait until the tick does not count to the timeout
@@ -66,7 +69,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 		Started: func() {
 			if start.IsZero() {
 				*start = time.Now()
-				r.record.fired(w, h)
+				r.record.fired(run, w, h)
 			}
 		},
 	})

@@ -72,7 +72,7 @@ func (f *firer) fire(w *wake) skip {
 		return f.record.skipped(w, skip{reason: startFailed,
 			attrs: []slog.Attr{slog.String("err", end.result.Err.Error())}})
 	}
-	counted := f.settler.settle(w, h, &end)
+	settled := f.settler.settle(w, h, &end)
 	stop()
 	releaseSlot()
 	f.nudges.slotFreed() // releaseSlot does not say so for a due member
@@ -82,7 +82,7 @@ func (f *firer) fire(w *wake) skip {
 	if !end.began {
 		why = f.record.skipped(w, skip{reason: startFailed})
 	}
-	f.record.finished(w, h, &end, counted)
+	f.record.finished(w, h, &end, settled)
 
 	// After the safety delay, release the lock. Shutdown does not wait for the delay: the lock expires by itself.
 	if delay := w.spec.safetyDelay(); delay > 0 && pause(f.accepting, delay) {

@@ -35,7 +35,7 @@ type unlocked struct {
 func (unlocked) Trusted() bool                                      { return true }
 func (unlocked) Keep(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 func (u unlocked) Finish(ctx context.Context, _ time.Duration, e lock.Ending) (lock.Settled, error) {
-	return lock.OK, u.note(ctx, e)
+	return lock.Settled{Verdict: lock.OK}, u.note(ctx, e)
 }
 func (u unlocked) Requeue(ctx context.Context, e lock.Ending) (lock.Settled, error) {
 	return u.Finish(ctx, 0, e)
@@ -44,7 +44,7 @@ func (u unlocked) GiveUp(ctx context.Context, e lock.Ending) (lock.Settled, erro
 	return u.Finish(ctx, 0, e)
 }
 func (unlocked) Handover(context.Context, time.Duration, lock.Ending) (lock.Settled, error) {
-	return "", errors.New("a job that runs on every replica is not handed over")
+	return lock.Settled{}, errors.New("a job that runs on every replica is not handed over")
 }
 func (u unlocked) NextRound(ctx context.Context, wait time.Duration, e lock.Ending) (lock.Settled, error) {
 	return u.Handover(ctx, wait, e)

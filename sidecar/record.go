@@ -1,12 +1,14 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
@@ -18,6 +20,7 @@ import (
 // writes the history: see entry. Nothing of the recorder changes once the replica is made.
 type recorder struct {
 	*life
+	service   string
 	replica   string
 	locks     *lock.Store
 	clock     *clock
@@ -29,8 +32,9 @@ type recorder struct {
 	began     time.Time              // when this process did, on this machine's clock
 }
 
-// fired counts the start of a job. It comes from the executor, the moment the job has begun.
-func (r *recorder) fired(w *wake, h *held) {
+// fired counts the start of a job. It comes from the executor, the moment the job has begun. run is the context of the
+// run with all its attempts.
+func (r *recorder) fired(run context.Context, w *wake, h *held) {
 	delay := r.clock.Now().Sub(w.due)
 	t := r.metrics.job(w.spec.label)
 	t.fires.Add(1)
@@ -42,6 +46,7 @@ func (r *recorder) fired(w *wake, h *held) {
 	r.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(), slog.String("run", h.run),
 		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
 	r.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: notify.Started})
+	r.started(run, w, h, delay)
 }
 
 // skipped counts a wake that did not fire.
@@ -77,7 +82,7 @@ func (r *recorder) retrying(w *wake, h *held, e *ended, wait time.Duration) {
 
 // finished counts the end of a run. If another replica has counted the run as interrupted, it has failed already, and
 // does not fail a second time.
-func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
+func (r *recorder) finished(w *wake, h *held, end *ended, settled lock.Settled) {
 	t, o, last := r.metrics.job(w.spec.label), end.outcome, end.result
 	t.ran(o)
 	if end.began {
@@ -111,7 +116,10 @@ func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
 		attrs = append(attrs, slog.String("output", last.Output))
 	}
 	r.log.LogAttrs(context.Background(), level, "finished", attrs...)
-	if asFailed && counted {
+	if settled.Before != settled.Now {
+		r.turned(w.spec, settled.Streak, r.entry(w, h, end))
+	}
+	if asFailed && settled.Verdict == lock.Late {
 		return
 	}
 	if asFailed {
@@ -121,17 +129,18 @@ func (r *recorder) finished(w *wake, h *held, end *ended, counted bool) {
 }
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
-func (r *recorder) interrupted(name, run string, rec lock.Record, detail string) {
+func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string) {
 	label := name
 	if isTimer(name) {
 		label = service.TimerJobs
 	}
-	sp, o, level := r.spec(name), leftAs(rec), slog.LevelError
+	sp, o, level := r.spec(name), leftAs(rec.Record), slog.LevelError
 	if rec.Cancelled {
 		level = slog.LevelInfo
 	}
 	if sp != nil {
 		r.notify.Send(notify.Ping{Job: name, To: sp.Notify, Run: run, Outcome: string(o), Failed: !rec.Cancelled})
+		r.turned(sp, rec.Streak, &service.Entry{Tick: rec.Tick, Run: run, Replica: rec.Replica, Outcome: string(o), Detail: detail})
 	}
 	if sp != nil || label != name {
 		t := r.metrics.job(label)
@@ -159,7 +168,7 @@ func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 			return
 		}
 		var bookings []lock.Booking
-		missed := 0
+		missed := notify.Message{Event: config.TicksMissed}
 		var newest time.Time
 		for _, g := range all {
 			e := service.Entry{Job: sp.Name, Outcome: g.Fate, Ended: r.clock.onRedis(r.clock.Now())}
@@ -168,9 +177,13 @@ func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 			}
 			if g.Fate == lock.Missed {
 				e.Detail = r.whyMissed(&e, dropped)
+				missed.Detail = cmp.Or(e.Detail, missed.Detail)
 			}
 			if g.Fate == lock.Missed || g.Fate == lock.Displaced {
-				missed += e.Count
+				if missed.Count == 0 || e.First.Before(missed.First) {
+					missed.First = e.First
+				}
+				missed.Count, missed.Tick = missed.Count+e.Count, newestOf(missed.Tick, e.Tick)
 				newest = newestOf(newest, g.To)
 			}
 			bookings = append(bookings, e.Booking())
@@ -181,9 +194,10 @@ func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 		switch ours, err := r.locks.Book(ctx, sp.Name, gaps, bookings); {
 		case err != nil: // the next claim is told of them
 			r.log.Debug("missed ticks are not counted yet", "job", sp.Name, "err", err)
-		case ours && missed > 0:
-			r.metrics.job(sp.label).missed.Add(uint64(missed))
-			r.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", missed, "before", stamp(newest))
+		case ours && missed.Count > 0:
+			r.metrics.job(sp.label).missed.Add(uint64(missed.Count))
+			r.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", missed.Count, "before", stamp(newest))
+			r.tell(sp, missed)
 		}
 	})
 }

@@ -72,9 +72,9 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 }
 
 // settle tells Redis that the run is over: ended, never begun, or cut short, in which case it may run again. If Redis
-// stays away, a takeover will find the run without a lease. counted tells whether another replica has taken the run
-// for dead, and has counted it as interrupted.
-func (s *settler) settle(w *wake, h *held, end *ended) (counted bool) {
+// stays away, a takeover will find the run without a lease. The result is zero if Redis gave no answer. If it is Late,
+// another replica has taken the run for dead, and has counted it as interrupted.
+func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
 	entry := s.record.entry(w, h, end)
@@ -97,11 +97,11 @@ func (s *settler) settle(w *wake, h *held, end *ended) (counted bool) {
 	switch {
 	case err != nil:
 		s.unrecorded(w, h, err)
-	case settled != lock.OK:
+	case settled.Verdict != lock.OK:
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended",
 			append(w.attrs(), slog.String("run", h.run))...)
 	}
-	return err == nil && settled == lock.Late
+	return settled
 }
 
 func (s *settler) unrecorded(w *wake, h *held, err error) {

@@ -98,7 +98,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
 		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Process: o.Process},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
-	record := &recorder{life: s.life, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log,
+	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log,
 		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spec: s.spec, began: time.Now()}
 	registrar := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,

@@ -18,7 +18,7 @@ type takeover struct {
 	runs    *lock.Watcher
 	log     *slog.Logger
 	spec    func(job string) *spec
-	count   func(job, run string, rec lock.Record, detail string) // counts a run that was taken over
+	count   func(job, run string, rec lock.Reaped, detail string) // counts a run that was taken over
 }
 
 // look takes over the runs that have not changed for the length of their leases, all at once, since a dead replica

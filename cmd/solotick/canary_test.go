@@ -26,7 +26,8 @@ redis: {url: %[1]q, timeout: 2s}
 listen: "127.0.0.1:0"
 admin: "127.0.0.1:0"
 %[3]s
-defaults: {notify: {url: "http://127.0.0.1:1/canary-ping", failure: "%[2]s/canary-failure?key=canary-query"}}
+defaults: {notify: {url: "http://127.0.0.1:1/canary-ping", failure: "%[2]s/canary-failure?key=canary-query",
+  change: {url: "%[2]s/canary-change?key=canary-query", repeat: 1, long: 1ms}}}
 jobs:
   - name: answered
     schedule: "@every 1s"

@@ -5,6 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -55,5 +58,74 @@ func TestOthersAreToldHowRunsGo(t *testing.T) {
 	r.stop()
 	if strings.Contains(strings.Join(r.raw, "\n"), "key") {
 		t.Error("the log shows a ping's URL")
+	}
+}
+
+// changing is a table with a job that always fails, and tells so by files.
+const changing = `
+service: shop
+redis: {url: %q, timeout: 2s}
+listen: ""
+admin: ""
+jobs:
+  - name: badly
+    schedule: "@every 1s"
+    exec: {command: ["false"]}
+    notify: {change: {urlFile: %[2]q, secretFile: %[3]q, after: 2, format: cloudevents}}
+`
+
+func TestThreeReplicasTellOnceThatAJobFails(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	heard := make(chan string, 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if id := r.Header.Get("webhook-id"); r.Header.Get("webhook-signature") == "" || !strings.Contains(string(body), `"id":"`+id+`"`) {
+			t.Errorf("%v %s", r.Header, body)
+		}
+		heard <- string(body)
+	}))
+	defer server.Close()
+	url, secret := filepath.Join(t.TempDir(), "url"), filepath.Join(t.TempDir(), "secret")
+	for path, text := range map[string]string{url: server.URL + "/canary\n", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var replicas []*replica
+	for n := range 3 {
+		replicas = append(replicas, launch(t, fmt.Sprintf(changing, s.URL(), url, secret), nil, "--replica", fmt.Sprint("r", n)))
+	}
+	var first string
+	select {
+	case first = <-heard:
+	case <-time.After(patience):
+		t.Fatal("nobody was told")
+	}
+	if !strings.Contains(first, `"type":"dev.solotick.job.failed"`) || !strings.Contains(first, `"failures":2`) {
+		t.Errorf("told %s", first)
+	}
+	ends := func() int {
+		answer, err := s.Ask("XLEN solotick:{shop}:runs")
+		n, err2 := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(answer, ":")))
+		if err != nil || err2 != nil {
+			t.Fatalf("%s, %v", answer, err)
+		}
+		return n
+	}
+	for began, limit := ends(), time.Now().Add(patience); ends() < began+3; { // further failures change nothing
+		if time.Now().After(limit) {
+			t.Fatal("the job runs no more")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, r := range replicas {
+		r.stop()
+		if strings.Contains(strings.Join(r.raw, "\n"), "canary") {
+			t.Error("the log shows a message's URL")
+		}
+	}
+	if len(heard) > 0 {
+		t.Errorf("told once more: %s", <-heard)
 	}
 }

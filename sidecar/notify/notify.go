@@ -1,13 +1,16 @@
-// Package notify pings other services about runs, so that one of them can notice a missing run: a dead man's switch,
-// in the form that Healthchecks expects.
+// Package notify tells other services about runs, in two ways. A Ping goes out for each run, so that a service can
+// notice a missing one: a dead man's switch, in the form that Healthchecks expects. A Message is for people, and goes
+// out when something changes.
 //
-// Send never waits. The pings of a job go out one after another, in the order in which they were sent: after two
-// runs, the later one has the last word. The number of waiting pings is bounded, and so is the time spent on each.
-// Log lines name the job and the host, and no other part of a URL: with the rest anyone could ping it.
+// Send and Tell never wait. The pings of a job go out one after another, in the order in which they were sent: after two
+// runs, the later one has the last word. So do its messages, beside its pings. The number that waits is bounded, and so
+// is the time spent on each. Log lines name the job and the host, and no other part of a URL: with the rest anyone could
+// ping it.
 //
 // A ping may not arrive, or arrive twice. If too many wait, the oldest is dropped. After three attempts a ping is
 // given up. An attempt whose answer was lost is made again. The receiver's own alarm covers these cases, and the
-// death of this process too: it goes off because no ping came.
+// death of this process too: it goes off because no ping came. The same can happen to a message, and no alarm covers it:
+// a receiver can tell by its id that it came twice.
 package notify
 
 import (
@@ -74,6 +77,31 @@ func (p Ping) url() string {
 	return ""
 }
 
+// lane has the pings of a job in their order.
+func (p Ping) lane() string { return p.Job }
+
+func (p Ping) request(time.Time) (request, error) {
+	return request{url: withRun(p.url(), p.Run), body: p.Outcome}, nil
+}
+
+func (p Ping) lost() (string, []any) {
+	return "a ping did not arrive", []any{"job", p.Job, "outcome", p.Outcome}
+}
+
+// note is what waits to be sent: a Ping or a Message.
+type note interface {
+	lane() string                           // notes of one lane go out one after another
+	request(now time.Time) (request, error) // made anew for each attempt; no part of the error is a secret
+	lost() (message string, attrs []any)    // the log line if it did not arrive
+}
+
+// request is one attempt to send a note.
+type request struct {
+	url    string
+	header http.Header // beside the usual ones
+	body   string
+}
+
 // withRun adds the run to the query, and leaves the rest as it was written.
 func withRun(raw, run string) string {
 	rid := "rid=" + url.QueryEscape(run)
@@ -87,17 +115,17 @@ func withRun(raw, run string) string {
 	return raw + "&" + rid
 }
 
-// Pinger sends pings. While none waits it has no goroutine, timer or connection.
+// Pinger sends pings and messages. While none waits it has no goroutine, timer or connection.
 type Pinger struct {
 	log  *slog.Logger
-	post func(ctx context.Context, url, text string) (code int, again time.Duration, err error)
+	post func(ctx context.Context, r request) (code int, again time.Duration, err error)
 
 	workers sync.WaitGroup
 
 	mu       sync.Mutex
 	sending  context.Context // of the calls; nil = Run has not begun, or its ctx has ended
-	waiting  []Ping          // the oldest first
-	busy     map[string]bool // jobs with a ping on its way: as many as there are goroutines
+	waiting  []note          // the oldest first
+	busy     map[string]bool // lanes with a note on its way: as many as there are goroutines
 	dropped  int             // since the last log line about it
 	reported time.Time
 }
@@ -110,8 +138,8 @@ func New(log *slog.Logger, version string) *Pinger {
 	return &Pinger{
 		log:  log,
 		busy: map[string]bool{},
-		post: func(ctx context.Context, url, text string) (int, time.Duration, error) {
-			return call.Post(ctx, url, text, version)
+		post: func(ctx context.Context, r request) (int, time.Duration, error) {
+			return call.PostWith(ctx, r.url, r.header, r.body, version)
 		},
 	}
 }
@@ -119,7 +147,16 @@ func New(log *slog.Logger, version string) *Pinger {
 // Send has a ping sent if it has a receiver, and returns at once. Pings that are sent before Run wait for it. Pings
 // that are sent after the end of Run's context are lost. On a nil Pinger, Send does nothing.
 func (p *Pinger) Send(ping Ping) {
-	if p == nil || ping.url() == "" {
+	if ping.url() != "" {
+		p.add(ping)
+	}
+}
+
+// Tell has a message sent as Send does a ping.
+func (p *Pinger) Tell(m Message) { p.add(m) }
+
+func (p *Pinger) add(n note) {
+	if p == nil {
 		return
 	}
 	p.mu.Lock()
@@ -128,7 +165,7 @@ func (p *Pinger) Send(ping Ping) {
 		p.waiting = slices.Delete(p.waiting, 0, 1)
 		p.dropped++
 	}
-	p.waiting = append(p.waiting, ping)
+	p.waiting = append(p.waiting, n)
 	p.start()
 }
 
@@ -160,60 +197,60 @@ func (p *Pinger) Run(ctx context.Context) error {
 	return nil
 }
 
-// start begins with a ping, if there is one to begin with. The lock is held.
+// start begins with a note, if there is one to begin with. The lock is held.
 func (p *Pinger) start() bool {
 	if p.sending == nil || len(p.busy) == mostAtOnce {
 		return false
 	}
-	ping, ok := p.next()
+	n, ok := p.next()
 	if ok {
 		ctx := p.sending
-		p.workers.Go(func() { p.serve(ctx, ping) })
+		p.workers.Go(func() { p.serve(ctx, n) })
 	}
 	return ok
 }
 
-// next takes the oldest ping of a job that has none on its way. The lock is held.
-func (p *Pinger) next() (Ping, bool) {
-	i := slices.IndexFunc(p.waiting, func(w Ping) bool { return !p.busy[w.Job] })
+// next takes the oldest note of a lane that has none on its way. The lock is held.
+func (p *Pinger) next() (note, bool) {
+	i := slices.IndexFunc(p.waiting, func(n note) bool { return !p.busy[n.lane()] })
 	if i < 0 {
-		return Ping{}, false
+		return nil, false
 	}
-	ping := p.waiting[i]
+	n := p.waiting[i]
 	if p.waiting = slices.Delete(p.waiting, i, i+1); len(p.waiting) == 0 {
 		p.waiting = nil // a burst may have made it large
 	}
-	p.busy[ping.Job] = true
-	return ping, true
+	p.busy[n.lane()] = true
+	return n, true
 }
 
-// serve sends a ping, and then others for as long as there are any.
-func (p *Pinger) serve(ctx context.Context, ping Ping) {
+// serve sends a note, and then others for as long as there are any.
+func (p *Pinger) serve(ctx context.Context, n note) {
 	for more := true; more; {
-		err := p.deliver(ctx, ping)
+		host, err := p.deliver(ctx, n)
 		if err != nil && ctx.Err() == nil {
-			p.log.Warn("a ping did not arrive",
-				"job", ping.Job, "outcome", ping.Outcome, "host", hostOf(ping.url()), "err", err)
+			message, attrs := n.lost()
+			p.log.Warn(message, append(attrs, "host", host, "err", err)...)
 		}
 		var dropped, left int
-		ping, more, dropped, left = p.done(ctx, ping, err)
+		n, more, dropped, left = p.done(ctx, n, err)
 		if dropped > 0 {
 			p.log.Warn("pings were dropped: too many wait", "pings", dropped, "waiting", left)
 		}
 	}
 }
 
-// done removes the ping that serve has sent, and returns the next one. From time to time it also returns how many
-// pings were dropped.
-func (p *Pinger) done(ctx context.Context, sent Ping, err error) (next Ping, more bool, dropped, left int) {
+// done removes the note that serve has sent, and returns the next one. From time to time it also returns how many
+// notes were dropped.
+func (p *Pinger) done(ctx context.Context, sent note, err error) (next note, more bool, dropped, left int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.busy, sent.Job)
+	delete(p.busy, sent.lane())
 	if ctx.Err() != nil { // Run logs the lost pings
 		if err != nil {
 			p.dropped++
 		}
-		return Ping{}, false, 0, 0
+		return nil, false, 0, 0
 	}
 	if now := time.Now(); p.dropped > 0 && now.Sub(p.reported) >= reportEvery {
 		dropped, left = p.dropped, len(p.waiting)
@@ -223,33 +260,39 @@ func (p *Pinger) done(ctx context.Context, sent Ping, err error) (next Ping, mor
 	return next, more, dropped, left
 }
 
-// deliver makes up to three attempts, and returns why the last one failed.
-func (p *Pinger) deliver(ctx context.Context, ping Ping) error {
-	to, backoff := withRun(ping.url(), ping.Run), firstBackoff
+// deliver makes up to three attempts, and returns why the last one failed, and the host that it was for.
+func (p *Pinger) deliver(ctx context.Context, what note) (host string, err error) {
+	backoff := firstBackoff
 	for n := 1; ; n++ {
-		code, again, err := p.attempt(ctx, to, ping.Outcome)
-		if err == nil && code >= 200 && code < 300 {
-			return nil
+		var code int
+		var again time.Duration
+		var r request
+		if r, err = what.request(time.Now()); err == nil {
+			code, again, err = p.attempt(ctx, r)
 		}
+		if err == nil && code >= 200 && code < 300 {
+			return "", nil
+		}
+		host = hostOf(r.url)
 		if err == nil {
 			err = errors.New(strings.TrimSpace(fmt.Sprintf("it answered %d %s", code, http.StatusText(code))))
 		}
 		if n == attempts || code != 0 && code != http.StatusTooManyRequests && code < 500 {
-			return err
+			return host, err
 		}
 		select {
 		case <-time.After(min(max(backoff, again), mostBackoff)):
 		case <-ctx.Done():
-			return err
+			return host, err
 		}
 		backoff *= 4
 	}
 }
 
-func (p *Pinger) attempt(ctx context.Context, to, text string) (int, time.Duration, error) {
+func (p *Pinger) attempt(ctx context.Context, r request) (int, time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, attemptTimeout, fmt.Errorf("no answer within %s", attemptTimeout))
 	defer cancel()
-	return p.post(ctx, to, text)
+	return p.post(ctx, r)
 }
 
 // hostOf is the only part of a URL that may be logged.

@@ -38,7 +38,8 @@ type receiver struct {
 	top int // most at once
 }
 
-func (r *receiver) post(ctx context.Context, url, text string) (int, time.Duration, error) {
+func (r *receiver) post(ctx context.Context, q request) (int, time.Duration, error) {
+	url, text := q.url, q.body
 	r.mu.Lock()
 	r.got = append(r.got, url+" "+text)
 	r.now++

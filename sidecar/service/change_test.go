@@ -215,8 +215,8 @@ func TestUnansweredEndOfATimersRunForgetsIt(t *testing.T) {
 		a.Sets("y", w.Tick(0), "source", true)
 		l, _ := a.Wins(a.ClaimOf(a.Sees()))
 		a.Proxy.On(w.Script("../../lock/settle.lua"), 1, loss)
-		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); got != lock.OK && got != lock.None || err != nil {
-			w.Errorf("finish: %s, %v", got, err)
+		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); got.Verdict != lock.OK && got.Verdict != lock.None || err != nil {
+			w.Errorf("finish: %s, %v", got.Verdict, err)
 		}
 		if a.Source("y") != "" {
 			w.Error("its source is kept")

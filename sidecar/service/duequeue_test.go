@@ -136,8 +136,8 @@ func TestTimerThatIsHandedOnStaysAmongTimers(t *testing.T) {
 		a := w.Replica("a")
 		a.Sets("x", w.Tick(0), "source", true)
 		l, _ := a.Wins(a.ClaimOf(a.Sees()))
-		if got, err := l.Handover(w.Context(), time.Minute, lock.Ending{}); got != lock.OK || err != nil {
-			w.Fatalf("handover: %s, %v", got, err)
+		if got, err := l.Handover(w.Context(), time.Minute, lock.Ending{}); got.Verdict != lock.OK || err != nil {
+			w.Fatalf("handover: %s, %v", got.Verdict, err)
 		}
 		z, err := w.Admin.ZRangeWithScores(w.Context(), dueTimers, 0, -1).Result()
 		if err != nil || len(z) != 1 || z[0].Score != float64(w.Now().Add(time.Minute).UnixMilli()) {

@@ -17,8 +17,8 @@ func settles(r *redisworld.Replica, n int, outcome string) {
 	l, _ := r.Wins(r.Claim(n))
 	e := r.World.Entry(l, outcome)
 	e.Failed, e.Ended = outcome != "succeeded", r.World.Now().Truncate(time.Millisecond)
-	if got, err := l.Finish(r.World.Context(), 0, e.Ending()); err != nil || got != lock.OK {
-		r.World.Fatalf("finish: %s, %v", got, err)
+	if got, err := l.Finish(r.World.Context(), 0, e.Ending()); err != nil || got.Verdict != lock.OK {
+		r.World.Fatalf("finish: %s, %v", got.Verdict, err)
 	}
 }
 

@@ -63,8 +63,8 @@ func TestStatesShowWhatRunsWaitsAndWasPaused(t *testing.T) {
 
 		e := w.Entry(l, "failed")
 		e.Failed, e.Ended, e.Took, e.Detail = true, w.Now().Truncate(time.Millisecond).UTC(), 3*time.Second, "exit code 1"
-		if got, err := l.Finish(w.Context(), 0, e.Ending()); got != lock.OK || err != nil {
-			w.Fatalf("finish: %s, %v", got, err)
+		if got, err := l.Finish(w.Context(), 0, e.Ending()); got.Verdict != lock.OK || err != nil {
+			w.Fatalf("finish: %s, %v", got.Verdict, err)
 		}
 		e.Tick = e.Tick.UTC()
 		states := read()

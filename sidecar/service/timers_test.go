@@ -175,8 +175,8 @@ func TestTimerThatIsHandedOnKeepsItsSource(t *testing.T) {
 		}
 		l, _ := a.Wins(a.ClaimOf(a.Sees()))
 		between("claimed")
-		if got, err := l.Handover(w.Context(), 0, lock.Ending{}); got != lock.OK || err != nil {
-			w.Fatalf("handover: %s, %v", got, err)
+		if got, err := l.Handover(w.Context(), 0, lock.Ending{}); got.Verdict != lock.OK || err != nil {
+			w.Fatalf("handover: %s, %v", got.Verdict, err)
 		}
 		between("handed over")
 		d := b.Sees()
@@ -186,8 +186,8 @@ func TestTimerThatIsHandedOnKeepsItsSource(t *testing.T) {
 		c := b.ClaimOf(d)
 		c.Again = true
 		l, _ = b.Wins(c)
-		if got, err := l.Requeue(w.Context(), lock.Ending{}); got != lock.OK || err != nil {
-			w.Fatalf("requeue: %s, %v", got, err)
+		if got, err := l.Requeue(w.Context(), lock.Ending{}); got.Verdict != lock.OK || err != nil {
+			w.Fatalf("requeue: %s, %v", got.Verdict, err)
 		}
 		between("requeued")
 		c = b.ClaimOf(b.Sees())
@@ -233,8 +233,8 @@ func TestTimersOfOneLedgerAreRunsOfTheirOwn(t *testing.T) {
 			w.Errorf("recorded as %q", record)
 		}
 		b.Finishes(leases[1], time.Minute)
-		if got, err := leases[2].GiveUp(w.Context(), lock.Ending{}); got != lock.OK || err != nil {
-			w.Errorf("give up: %s, %v", got, err)
+		if got, err := leases[2].GiveUp(w.Context(), lock.Ending{}); got.Verdict != lock.OK || err != nil {
+			w.Errorf("give up: %s, %v", got.Verdict, err)
 		}
 		w.Must(leases[3].Verify(w.Context()))
 		a.Reaps(2)

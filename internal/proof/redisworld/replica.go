@@ -173,8 +173,8 @@ func (w *World) Entry(l *lock.Lease, outcome string) service.Entry {
 func (r *Replica) Finishes(l *lock.Lease, delay time.Duration) {
 	r.World.Helper()
 	e := r.World.Entry(l, "succeeded")
-	if got, err := l.Finish(r.World.Context(), delay, e.Ending()); err != nil || got != lock.OK {
-		r.World.Fatalf("finish: %s, %v", got, err)
+	if got, err := l.Finish(r.World.Context(), delay, e.Ending()); err != nil || got.Verdict != lock.OK {
+		r.World.Fatalf("finish: %s, %v", got.Verdict, err)
 	}
 }
 

@@ -18,7 +18,7 @@ type tooth struct {
 var teeth = []tooth{
 	{"drop the compare", "6: accounts", "", []edit{{"lock/settle.lua", "elseif not record then", "elseif false then"}}},
 	{"keep what a timer was to do", "6: accounts", "timers", []edit{{"lock/settle.lua",
-		"(verb == 'finish' or again == '') and forget()", "(again == '') and forget()"}}},
+		"local kept = over and forget()", "local kept = again == '' and forget()"}}},
 	{"drop the claim", "1: never twice", "", []edit{
 		{"lock/acquire.lua", "local moved = member == '' and ARGV[3] or h[2] or 0", "local moved = h[2] or 0"},
 	}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -22,23 +23,31 @@ const mostPostRedirects = 3
 // Redirects are followed with method and text. Exceptions are 303, which asks for neither, and a redirect from https
 // to http.
 func Post(ctx context.Context, rawURL, text, version string) (code int, again time.Duration, err error) {
+	return PostWith(ctx, rawURL, nil, text, version)
+}
+
+// PostWith is Post with headers, of which Content-Type replaces that of a text.
+func PostWith(
+	ctx context.Context, rawURL string, more http.Header, body, version string,
+) (code int, again time.Duration, err error) {
 	first, socket, err := target(rawURL)
 	if err != nil {
 		return 0, 0, err
 	}
-	return newTransport(socket, true).post(ctx, first, text, version)
+	return newTransport(socket, true).post(ctx, first, more, body, version)
 }
 
 func (w *transport) post(
-	ctx context.Context, first *url.URL, text, version string,
+	ctx context.Context, first *url.URL, more http.Header, body, version string,
 ) (code int, again time.Duration, err error) {
 	u := first
 	for hops := 0; ; hops++ {
 		h := http.Header{"User-Agent": {agent(version)}, "Content-Type": {"text/plain; charset=utf-8"}}
+		maps.Copy(h, more)
 		if first.User != nil && u.Scheme == first.Scheme && u.Host == first.Host {
 			h.Set("Authorization", basicAuth(first.User))
 		}
-		a, err := w.ask(ctx, http.MethodPost, u, h, text)
+		a, err := w.ask(ctx, http.MethodPost, u, h, body)
 		if err != nil && ctx.Err() != nil {
 			return 0, 0, context.Cause(ctx)
 		}

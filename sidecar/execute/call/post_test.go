@@ -77,7 +77,7 @@ func TestAPostDoesNotFollowOutOfTLS(t *testing.T) {
 	w := newTransport("", true)
 	w.roots = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	u, _, _ := target(secure.URL)
-	if code, _, err := w.post(t.Context(), u, "succeeded", ""); code != 307 || err != nil || plain.count() != 0 {
+	if code, _, err := w.post(t.Context(), u, nil, "succeeded", ""); code != 307 || err != nil || plain.count() != 0 {
 		t.Errorf("%d, %v", code, err)
 	}
 }

@@ -1,0 +1,223 @@
+package notify
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/config"
+)
+
+// Message tells people of a change.
+type Message struct {
+	To           config.Change
+	Event        config.Event
+	Service, Job string
+	Replica      string        // that ran the job, or noticed the change
+	Tick         time.Time     // of ticks that were missed: the last one
+	Run          string        // uuid; "" = ticks were missed
+	Outcome      string        // of the run, if it has ended
+	Failures     int           // ticks in a row that have failed; of Recovered: that had
+	First        time.Time     // of ticks that were missed
+	Count        int           // of ticks that were missed
+	After        time.Duration // StartedLate: since the tick came due; TakesTooLong: since the run began
+	Detail       string        // why it failed
+	Description  string        // what the job is for
+	Owner        string        // whom to call
+	Runbook      string        // what to do; a URL
+	At           time.Time     // when this became known
+}
+
+// lane has the messages of a job in their order. A receiver that hangs delays no ping. No job's name has a blank.
+func (m Message) lane() string { return m.Job + " change" }
+
+func (m Message) lost() (string, []any) {
+	return "a message did not arrive", []any{"job", m.Job, "event", string(m.Event)}
+}
+
+func (m Message) request(now time.Time) (request, error) {
+	to := m.To.URL
+	if m.To.URLFile != "" {
+		var err error
+		if to, err = content(m.To.URLFile); err != nil {
+			return request{}, err
+		}
+	}
+	kind, body := m.written()
+	h := http.Header{"Content-Type": {kind}}
+	if m.To.SecretFile == "" {
+		return request{to, h, body}, nil
+	}
+	secrets, err := content(m.To.SecretFile)
+	if err != nil {
+		return request{url: to}, err
+	}
+	id, at := m.id(), strconv.FormatInt(now.Unix(), 10)
+	signature, err := sign(secrets, id+"."+at+"."+body)
+	if err != nil {
+		return request{url: to}, fmt.Errorf("%s: %w", m.To.SecretFile, err)
+	}
+	h.Set("Webhook-Id", id)
+	h.Set("Webhook-Timestamp", at)
+	h.Set("Webhook-Signature", signature)
+	return request{to, h, body}, nil
+}
+
+// id is the same for each attempt to send the message, and for no other message.
+func (m Message) id() string {
+	of := cmp.Or(m.Run, stamp(m.First)+" "+stamp(m.Tick))
+	sum := sha256.Sum256([]byte(strings.Join([]string{m.Service, m.Job, string(m.Event), of}, "\n")))
+	return "msg_" + hex.EncodeToString(sum[:16])
+}
+
+// message is a Message as JSON. Its fields are a contract: docs/table.md lists them.
+type message struct {
+	ID          string       `json:"id"`
+	Event       config.Event `json:"event"`
+	Service     string       `json:"service"`
+	Job         string       `json:"job"`
+	Tick        string       `json:"tick"`
+	Run         string       `json:"run,omitempty"`
+	Replica     string       `json:"replica"`
+	Outcome     string       `json:"outcome,omitempty"`
+	Failures    int          `json:"failures,omitempty"`
+	First       string       `json:"first,omitempty"`
+	Count       int          `json:"count,omitempty"`
+	Seconds     float64      `json:"seconds,omitempty"`
+	Detail      string       `json:"detail,omitempty"`
+	Description string       `json:"description,omitempty"`
+	Owner       string       `json:"owner,omitempty"`
+	Runbook     string       `json:"runbook,omitempty"`
+	Text        string       `json:"text"`
+	At          string       `json:"at"`
+}
+
+// written is the message in the form that its receiver wants.
+func (m Message) written() (kind, body string) {
+	data := message{m.id(), m.Event, m.Service, m.Job, stamp(m.Tick), m.Run, m.Replica, m.Outcome, m.Failures, stamp(m.First), m.Count,
+		m.After.Round(time.Millisecond).Seconds(), m.Detail,
+		m.Description, m.Owner, m.Runbook, m.text(), stamp(m.At)}
+	switch m.To.Format {
+	case config.Slack:
+		return "application/json", encoded(map[string]string{"text": unmarked.Replace(m.text())})
+	case config.CloudEvents:
+		return "application/cloudevents+json", encoded(struct {
+			Version string  `json:"specversion"`
+			ID      string  `json:"id"`
+			Source  string  `json:"source"`
+			Type    string  `json:"type"`
+			Time    string  `json:"time"`
+			Kind    string  `json:"datacontenttype"`
+			Data    message `json:"data"`
+		}{"1.0", data.ID, "/solotick/" + m.Service + "/" + m.Job, "dev.solotick.job." + string(m.Event), data.At, "application/json", data})
+	}
+	return "application/json", encoded(data)
+}
+
+// unmarked escapes what Slack would take for markup, as it asks for.
+var unmarked = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+func encoded(v any) string {
+	var b bytes.Buffer
+	w := json.NewEncoder(&b)
+	w.SetEscapeHTML(false)
+	_ = w.Encode(v) // never fails
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// text says what happened, and what to do.
+func (m Message) text() string {
+	job, why := m.Job+" of "+m.Service, m.Outcome
+	if m.Detail != "" {
+		why += ": " + m.Detail
+	}
+	said := ""
+	switch m.Event {
+	case config.Failed:
+		said = fmt.Sprintf("%s has failed (%s).", job, why)
+		if m.Failures > 1 {
+			said = fmt.Sprintf("%s has failed %d times in a row (%s).", job, m.Failures, why)
+		}
+	case config.Recovered:
+		said = fmt.Sprintf("%s succeeds again. Before, it had failed %d times in a row.", job, m.Failures)
+		if m.Failures == 1 {
+			said = job + " succeeds again. Before, it had failed once."
+		}
+	case config.TicksMissed:
+		said = fmt.Sprintf("No replica fired %d ticks of %s, from %s to %s.", m.Count, job, stamp(m.First), stamp(m.Tick))
+		if m.Count == 1 {
+			said = fmt.Sprintf("No replica fired the tick of %s at %s.", job, stamp(m.Tick))
+		}
+	case config.StartedLate:
+		said = fmt.Sprintf("%s began %s late, on %s.", job, m.After.Round(time.Millisecond), m.Replica)
+	case config.TakesTooLong:
+		said = fmt.Sprintf("%s has run for %s on %s, and still runs.", job, m.After.Round(time.Millisecond), m.Replica)
+	}
+	said += " See: solotick history " + m.Job
+	if m.Runbook != "" {
+		said += " and " + m.Runbook
+	}
+	if m.Owner != "" {
+		said += " (owner: " + m.Owner + ")"
+	}
+	return said
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// mostInFile is more than a URL or a few secrets need.
+const mostInFile = 16 << 10
+
+// content reads a file with a URL or secrets.
+func content(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostInFile))
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(data))
+	if text == "" {
+		return "", fmt.Errorf("%s is empty", path)
+	}
+	return text, nil
+}
+
+var errSecret = errors.New("not a secret of Standard Webhooks: whsec_ and the base64 of 24 to 64 bytes")
+
+// sign makes the signatures of Standard Webhooks 1.0.0, one for each of the secrets: while one secret replaces another,
+// both are valid.
+func sign(secrets, signed string) (string, error) {
+	var all []string
+	for secret := range strings.FieldsSeq(secrets) {
+		coded, marked := strings.CutPrefix(secret, "whsec_")
+		key, err := base64.StdEncoding.DecodeString(coded)
+		if !marked || err != nil || len(key) < 24 || len(key) > 64 {
+			return "", errSecret
+		}
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(signed))
+		all = append(all, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	return strings.Join(all, " "), nil
+}
