@@ -47,8 +47,8 @@ func (d *decoder) redisKeys() []strict.Key {
 					d.table.Redis.Fates = 0 // so that saying it makes no other table
 				}
 			},
-			Form:   strict.Form{Least: 1, Most: maxFates},
-			Doc:    "about how many fates of each job's ticks Redis keeps for `solotick why`, at most 100000; each takes about 200 bytes"},
+			Form: strict.Form{Least: 1, Most: maxFates},
+			Doc:  "about how many fates of each job's ticks Redis keeps for `solotick why`, at most 100000; each takes about 200 bytes"},
 		{Name: "timeout", Kind: strict.KindDuration, Default: "500ms", Example: "1s",
 			Show: strict.Shown,
 			Decode: func(e strict.Entry) {
