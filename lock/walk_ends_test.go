@@ -59,9 +59,7 @@ func (w *walk) settleKeys(x *fiber) []string {
 // whole are the arguments of a settlement with the channel of the nudges among them, and the fate of a tick of the table.
 func (w *walk) whole(x *fiber, args []any) []any {
 	args = slices.Insert(slices.Clone(args), 4, any(w.keys.Events))
-	for _, v := range []any{"", "", 0, 0, 0, 0, ""}[len(args)-5:] {
-		args = append(args, v)
-	}
+	args = append(args, []any{"", "", 0, 0, 0, 0, ""}[len(args)-5:]...)
 	fate := map[any]string{"finish": "succeeded", "requeue": "shutdown", "handover": "not_started", "reap": "interrupted"}[args[0]]
 	if !w.ofTable(x.tick()) || x.claim.Kind == "manual" || x.claim.Kind == "backfill" {
 		fate = ""
