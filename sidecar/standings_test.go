@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,12 +157,12 @@ const maxSeries = 24
 
 func TestAJobHasFewSeries(t *testing.T) {
 	simulate(t, strings.Replace(minutely, "40s", "20m", 1), func(w *world) {
-		var last time.Duration
-		fails := false
+		var last atomic.Int64 // how long a run takes
+		var fails atomic.Bool
 		work := func(r *replica) {
 			r.work = func(ctx context.Context, _ execute.Run) execute.Result {
-				pause(ctx, last)
-				if fails {
+				pause(ctx, time.Duration(last.Load()))
+				if fails.Load() {
 					return execute.Result{Status: execute.Failed, Err: errors.New("no"), Code: 1}
 				}
 				return execute.Result{Status: execute.Succeeded}
@@ -179,11 +180,12 @@ func TestAJobHasFewSeries(t *testing.T) {
 			t.Errorf("a job that is new has %d series:\n%s", len(atFirst), strings.Join(atFirst, "\n"))
 		}
 		w.at(30 * time.Second)
-		fails = true
+		fails.Store(true)
 		w.at(90 * time.Second)
-		fails, last = false, 90*time.Second
+		fails.Store(false)
+		last.Store(int64(90 * time.Second))
 		w.at(270 * time.Second)
-		last = 0
+		last.Store(0)
 		w.at(400 * time.Second)
 		other := w.replica(0, work)
 		w.at(1000 * time.Second)
