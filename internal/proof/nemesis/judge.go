@@ -386,7 +386,8 @@ func (c *court) behindARun(tick time.Time) bool {
 			return false
 		}
 		begin, end := r.begin(), r.ended
-		if !r.started() || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) {
+		refusedMeanwhile := slices.ContainsFunc(c.record.on(r.replica, r.begin(), r.end()), func(s strike) bool { return s.harm == refused })
+		if !r.started() || refusedMeanwhile || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) { // it goes on, and the app does not see that
 			end = r.end()
 		}
 		if r.kind == "schedule" && (c.record.hit(r.replica, r.tick.Add(-edge), begin) || c.record.gone(r.tick.Add(-edge), begin)) {

@@ -311,3 +311,20 @@ func TestAStruckClaimantIsNoExcuseForATickThatOutlivesTheNextOne(t *testing.T) {
 		s.judged(t, c.want...)
 	}
 }
+
+func TestARunWhoseLastAttemptsFindNoAppIsInTheWay(t *testing.T) {
+	for _, struck := range []bool{true, false} {
+		s := newScene(retrying)
+		s.to = at(19)
+		s.run(0, .002, 1, failed).Failed = true
+		s.history[0].attempt, s.history[0].at = 3, at(12)
+		if !struck {
+			s.judged(t, "lost")
+			continue
+		}
+		s.strike(refused, s.requests[0].Replica, 2, 13)
+		if got := s.judged(t); got.overlaps != 1 || got.lost != 0 {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
