@@ -67,7 +67,7 @@ func (j *judged) judgeLostRuns(lost time.Duration) {
 			continue
 		}
 		for _, r := range w.runs {
-			if r.ID != c.run || r.end == 0 || r.end < lost || !errors.Is(r.cause, lock.ErrLost) || w.away(r.replica.place, r.end, r.end+j.Lock.TTL-2*recovery) { // the rest is too short to connect again
+			if r.ID != c.run || r.end == 0 || r.end < lost || !errors.Is(r.cause, lock.ErrLost) || w.away(r.replica.place, r.end, r.end+j.Lock.TTL) {
 				continue
 			}
 			w.met["lost its lock by a loss"]++
