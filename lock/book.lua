@@ -14,7 +14,7 @@ local gaps = h[1] or ''
 if redis.call('GET', memo) then return {'OK', now, 1} end
 if read == '' or string.sub(gaps, 1, #read) ~= read then return {'OK', now, 0} end
 local day = math.floor(now / 86400000)
-local today = tonumber(string.match(h[3] or '', '^' .. day .. ' (%d+)$')) or 0
+local today = string.match(h[3] or '', '^' .. day .. ' (%d+)$') or 0
 redis.call('HSET', ledger, 'gaps', string.sub(gaps, #read + 1), 'missed', (tonumber(h[2]) or 0) + ARGV[2],
   'missedToday', day .. ' ' .. today + ARGV[2])
 redis.call('SET', memo, 'booked', 'PX', 86400000)
