@@ -68,6 +68,19 @@ func TestTheHealthOfAJobIsWhatAPersonShouldKnowFirst(t *testing.T) {
 	}
 }
 
+func TestARunByHandIsNotTheLastOfTheSchedule(t *testing.T) {
+	for kind, want := range map[string]bool{"schedule": true, "handover": true, "manual": false, "backfill": false} {
+		l, j := healthLook(t, service.JobState{Last: &service.Entry{Kind: kind}})
+		if got := l.LastScheduled(j); (got != nil) != want {
+			t.Errorf("the last run was one of kind %s, and the last one of the schedule is %v", kind, got)
+		}
+	}
+	l, j := healthLook(t, service.JobState{Last: &service.Entry{Kind: "schedule"}, Scheduled: &service.Entry{Kind: "takeover"}})
+	if got := l.LastScheduled(j); got.Kind != "takeover" {
+		t.Errorf("it is %v", got)
+	}
+}
+
 func TestATickIsOverdueWhenItsJitterAndSomePatienceAreOver(t *testing.T) {
 	l, j := healthLook(t, service.JobState{Tick: at(-5)})
 	for _, c := range []struct {
