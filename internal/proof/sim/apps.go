@@ -56,12 +56,12 @@ func (w *world) checkApps() {
 				continue
 			}
 			for tick := l.Schedule.Next(w.began); ; tick = l.Schedule.Next(tick) {
-				due := w.dueOf(l.Job, tick)
+				due, ok := w.dueAt(w.began.Add(w.dueOf(l.Job, tick)))
 				by := due + answers + 10*w.plan.Far
 				if by > min(l.to, w.plan.Lasts-time.Second) {
 					break
 				}
-				if w.asksApps(&l, tick, due, by, runs) {
+				if ok && w.asksApps(&l, tick, due, by, runs) {
 					w.met["ticks while apps refuse"]++
 					if s := starts[ofTick{name, tick.UnixMilli()}]; s == nil || s.start > by {
 						w.violatedAt(due, "2: apps that refuse", name,
