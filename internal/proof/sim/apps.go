@@ -80,14 +80,14 @@ func (w *world) checkAskedOnce() {
 	}
 	type round struct {
 		ofTick
-		n int
+		n, attempt int // with a takeover, all replicas are asked anew
 	}
 	refused := map[round]map[int]bool{} // places
 	for _, c := range w.redis.claims.all {
 		if c.kind == "manual" || c.kind == "backfill" {
 			continue // of one tick there may be several
 		}
-		k := round{ofTick{c.job, c.tick.UnixMilli()}, c.rounds}
+		k := round{ofTick{c.job, c.tick.UnixMilli()}, c.rounds, c.attempt}
 		if refused[k][c.replica.place] {
 			w.met["asked again for what was refused"]++
 			if place := w.askable(c, refused[k]); place >= 0 {
