@@ -228,6 +228,13 @@ func TestTheScreenOfWatchHoldsWhatMattersAndNoMore(t *testing.T) {
 		s.away = &outage{s.Now.Add(3 * time.Second), errors.New("reading the state of 33 jobs: i/o timeout")}
 	}
 	none := func(s *status) { s.Replicas = nil }
+	crowd := func(s *status) { // none of which is ready, and some of which were killed
+		for n := range 40 {
+			s.Replicas = append(s.Replicas, service.Replica{Name: fmt.Sprintf("billing-6c7d8e9f0a-x%02d9q", n), Table: "fedcba987654",
+				Seen: s.Now.Add(-time.Duration(n%2*(n+20)) * time.Second), Ready: "the app is not ready"})
+		}
+		s.prefix = commonPrefix(s.Replicas)
+	}
 	for name, c := range map[string]struct {
 		s    status
 		rows int
@@ -237,6 +244,7 @@ func TestTheScreenOfWatchHoldsWhatMattersAndNoMore(t *testing.T) {
 		"watch-80x24-gone":    {many(gone), 24},
 		"watch-80x24-away":    {many(away), 24},
 		"watch-80x24-none":    {many(none), 24},
+		"watch-80x24-crowd":   {many(crowd), 24},
 		"watch-80x12":         {many(), 12},
 		"watch-120x40":        {on(night(t, 28), 120), 40},
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,8 @@ func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 	s.Replicas[1].Twin = true
 	shows("2 replicas  failed  ", "  failed on app-3 5s ago\n",
 		"\n  ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME\n")
+	add("failed", "exit code 3")
+	shows("  failed on app-1, app-3 5s ago: exit code 3\n")
 	s.States["warm"] = service.JobState{Paused: &service.Pause{Reason: "incident", At: now}}
 	shows("  PAUSED\n", "  paused 0s ago, until it is resumed: incident\n")
 }
@@ -214,6 +217,38 @@ func TestSpansAndOffsetsAreShort(t *testing.T) {
 		1040 * time.Millisecond: "1.0s", 90 * time.Second: "1m30s"} {
 		if got := took(d); got != want {
 			t.Errorf("a run of %s: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestAClockTellsTheDateUnlessItIsToday(t *testing.T) {
+	now := morning.Add(time.Hour)
+	for want, at := range map[string]time.Time{
+		"00:00:00":            morning,
+		"23:59:59.25":         morning.Add(24*time.Hour - 750*time.Millisecond).In(time.FixedZone("", 7200)),
+		"2027-03-27 23:59:59": morning.Add(-time.Second),
+		"2026-03-28 01:00:00": now.AddDate(-1, 0, 0),
+	} {
+		if got := formatClock(now, at); got != want {
+			t.Errorf("%s: %q, want %q", at, got, want)
+		}
+	}
+}
+
+func TestTextIsWrappedBetweenWords(t *testing.T) {
+	for _, c := range []struct {
+		said  string
+		width int
+		want  []string
+	}{
+		{"", 10, []string{""}},
+		{"one two  three", 0, []string{"one two three"}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"one two three", 6, []string{"one", "two", "three"}},
+		{"äöü abcdefgh ij", 4, []string{"äöü", "abcd", "efgh", "ij"}},
+	} {
+		if got := wrap(c.said, c.width); !slices.Equal(got, c.want) {
+			t.Errorf("%q in %d columns: %q", c.said, c.width, got)
 		}
 	}
 }

@@ -197,21 +197,35 @@ func (s status) restWords(rest []config.Job) string {
 	return fmt.Sprintf("%d more: %s", len(rest), strings.Join(words, ", "))
 }
 
-// replicaBrief returns one line for all replicas that are ready, and one for each with which something is wrong.
+// replicaBrief returns one line for all replicas that are ready, one for each with which something is wrong, and one for all
+// that are silent, probably for good.
 func (s status) replicaBrief() []string {
 	if len(s.Replicas) == 0 {
 		return s.replicaLines()
 	}
-	var ready, others []string
+	var (
+		lines, ready, silent []string
+		seen                 time.Time // of the silent ones, the last time
+	)
+	add := func(c colour, said string) { lines = append(lines, s.in(c).paint(cut(text.OneLine(said), s.width))) }
 	for _, r := range s.Replicas {
-		var wrong []string
 		switch {
 		case s.Silent(r):
-			wrong = append(wrong, "SILENT, last seen "+ago(s.Now, r.Seen))
-		case r.Ready != "":
-			wrong = append(wrong, "not ready: "+r.Ready)
-		default:
+			silent = append(silent, s.replica(r.Name))
+			if r.Seen.After(seen) {
+				seen = r.Seen
+			}
+		case r.Ready == "":
 			ready = append(ready, s.replica(r.Name))
+		}
+	}
+	if len(ready) > 0 {
+		add("", fmt.Sprintf("%s ready: %s", plural(len(ready), "replica"), strings.Join(ready, ", ")))
+	}
+	for _, r := range s.Replicas {
+		var wrong []string
+		if r.Ready != "" {
+			wrong = append(wrong, "not ready: "+r.Ready)
 		}
 		if s.Twins(r) {
 			wrong = append(wrong, sameName)
@@ -219,14 +233,12 @@ func (s status) replicaBrief() []string {
 		if r.Reload != "" {
 			wrong = append(wrong, "keeps the previous table: "+r.Reload)
 		}
-		if len(wrong) > 0 {
-			line := cut(text.OneLine(fmt.Sprintf("%s %s", s.replica(r.Name), strings.Join(wrong, "; "))), s.width)
-			others = append(others, s.in(yellow).paint(line))
+		if len(wrong) > 0 && !s.Silent(r) {
+			add(yellow, s.replica(r.Name)+" "+strings.Join(wrong, "; "))
 		}
 	}
-	var lines []string
-	if len(ready) > 0 {
-		lines = append(lines, cut(text.OneLine(fmt.Sprintf("%s ready: %s", plural(len(ready), "replica"), strings.Join(ready, ", "))), s.width))
+	if len(silent) > 0 {
+		add(yellow, fmt.Sprintf("%s SILENT, last seen %s: %s", plural(len(silent), "replica"), ago(s.Now, seen), strings.Join(silent, ", ")))
 	}
-	return append(append(lines, others...), slices.DeleteFunc(s.tableNotes(), func(line string) bool { return line == "" })...)
+	return append(lines, slices.DeleteFunc(s.tableNotes(), func(line string) bool { return line == "" })...)
 }
