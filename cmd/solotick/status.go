@@ -2,81 +2,141 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
 // fastestWatch bounds the load of a forgotten --watch on Redis.
 const fastestWatch = 500 * time.Millisecond
 
+// statusFlags say what solotick status shows, and how.
+type statusFlags struct {
+	job                        []string // at most one; none = all jobs
+	failed, wide, check, watch bool
+	interval                   time.Duration
+	output                     output
+}
+
 func (a *app) statusCommand() *cobra.Command {
-	var (
-		o        output
-		watch    bool
-		interval time.Duration
-	)
+	var f statusFlags
 	c := &cobra.Command{
-		Use:   "status",
+		Use:   "status [JOB]",
 		Short: "Show the state of all jobs and replicas",
-		Long: `Show for each job its last run, its next tick, its running and waiting ticks, its pauses and its last skips. Show for each
-replica its version, table, clock offset and readiness. Times are by Redis' clock. The next ticks are those of the table given
-here.`,
+		Long: `Show how the service fares, in one line; then its jobs, those that need a person first: failing, overdue, missed, never run.
+The columns show the last run of the schedule, and notes below a job what else matters: since when it fails, a newer run by
+hand, pauses, running and waiting ticks, new skips. Then show for each replica its version, table, clock offset and
+readiness. With JOB, show all about one job. Times are UTC, by Redis' clock. The next ticks are those of the table given
+here.
+
+With --check, show only the first line and the jobs that fail or are overdue. The exit code is 1 if there is such a job or
+no replica is ready, 3 if Redis cannot be reached, and else 0. With JOB, only this job and the replicas count.
+
+Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
 		Example: `  solotick status -c table.yaml
+  solotick status -c table.yaml send-invoices
+  solotick status -c table.yaml --failed
+  solotick status -c table.yaml --check
   solotick status -c table.yaml --watch --interval 5s
   solotick status -c table.yaml -o json`,
-		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return oneJob(c, args)
+			}
+			f.job = args
+			_, _, isTerminal := terminal(a.out)
+			if err := f.refused(isTerminal, c.Flags().Changed("interval")); err != nil {
 				return err
 			}
-			_, _, isTerminal := terminal(a.out)
-			switch {
-			case !watch && c.Flags().Changed("interval"):
-				return &failure{code: exitUsage, err: errors.New("--interval needs --watch"), hint: "solotick status --watch --interval 5s"}
-			case watch && (o == "json" || !isTerminal):
-				return &failure{code: exitUsage, err: errors.New("--watch needs a terminal"), hint: "solotick status -o json"}
-			case interval < fastestWatch:
-				return &failure{code: exitUsage, err: fmt.Errorf("--interval %s is shorter than %s", interval, fastestWatch), hint: "--interval 2s"}
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				if watch {
-					a.watch(ctx, op, interval)
-					return nil
+				if f.watch {
+					return a.watch(ctx, op, f)
 				}
-				return a.status(ctx, op, o)
+				return a.status(ctx, op, f)
 			})
 		},
 	}
-	o.flag(c)
-	c.Flags().BoolVar(&watch, "watch", false, "draw the status again and again until interrupted")
-	c.Flags().DurationVar(&interval, "interval", 2*time.Second, "with --watch: `duration` from one drawing to the next")
+	f.output.flag(c)
+	c.Flags().BoolVar(&f.failed, "failed", false, "only jobs that need a person: failing, overdue, missed")
+	c.Flags().BoolVar(&f.wide, "wide", false, "whole names of replicas, and schedules, owners and run ids; lines may be wider than the terminal")
+	c.Flags().BoolVar(&f.check, "check", false, "only what is bad, as lines and as exit code: for scripts and probes")
+	c.Flags().BoolVar(&f.watch, "watch", false, "draw the status again and again until interrupted, as much as fits on the terminal")
+	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "with --watch: `duration` from one drawing to the next")
 	return c
 }
 
-func (a *app) status(ctx context.Context, op *operator, o output) error {
-	look, err := op.look(ctx)
+// refused is the failure of flags that do not go together.
+func (f *statusFlags) refused(isTerminal, hasInterval bool) error {
+	usage := func(hint, why string, args ...any) error {
+		return &failure{code: exitUsage, err: fmt.Errorf(why, args...), hint: hint}
+	}
+	switch {
+	case f.output.check() != nil:
+		return f.output.check()
+	case f.failed && len(f.job) > 0:
+		return usage("solotick status --failed", "--failed and JOB both say which jobs to show")
+	case f.watch && f.check:
+		return usage("solotick status --check", "--watch never ends, so it has no exit code for --check")
+	case !f.watch && hasInterval:
+		return usage("solotick status --watch --interval 5s", "--interval needs --watch")
+	case f.watch && (f.output == "json" || !isTerminal):
+		return usage("solotick status -o json", "--watch needs a terminal")
+	case f.interval < fastestWatch:
+		return usage("--interval 2s", "--interval %s is shorter than %s", f.interval, fastestWatch)
+	}
+	return nil
+}
+
+func (a *app) status(ctx context.Context, op *operator, f statusFlags) error {
+	look, err := op.look(ctx, f.job...)
 	if err != nil {
 		return operatorFailure(err)
 	}
-	if o == "json" {
-		return a.printJSON(look.Status())
+	s := a.showing(look, f)
+	if f.output == "json" {
+		err = a.printJSON(s.json())
+	} else {
+		_, err = fmt.Fprintln(a.out, strings.Join(s.lines(), "\n"))
 	}
-	columns, _, _ := terminal(a.out)
-	_, err = fmt.Fprint(a.out, status{look}.text(columns))
+	if err == nil && f.check && s.bad() {
+		return &failure{code: exitProblem}
+	}
 	return err
 }
 
-// look takes a look at all jobs.
-func (op *operator) look(ctx context.Context) (*view.Look, error) {
+// look takes a look at all jobs. It fails if there is no job of one of the given names.
+func (op *operator) look(ctx context.Context, names ...string) (*view.Look, error) {
 	all, err := op.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range names {
+		if slices.ContainsFunc(all, func(j config.Job) bool { return j.Name == name }) {
+			continue
+		}
+		j, err := op.Find(ctx, name) // without a table any name may be one
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, j)
+	}
 	return view.Take(ctx, op.Store, op.Table(), all)
+}
+
+// json returns the status in JSON, with the jobs that are to be shown.
+func (s status) json() view.Status {
+	out := s.Status()
+	shown := map[string]bool{}
+	for _, j := range s.jobs() {
+		shown[j.Name] = true
+	}
+	out.Jobs = slices.DeleteFunc(out.Jobs, func(j view.Job) bool { return !shown[j.Job] })
+	return out
 }

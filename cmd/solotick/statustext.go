@@ -2,10 +2,9 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,42 +17,201 @@ import (
 )
 
 // status prints a look as text.
-type status struct{ *view.Look }
-
-// shownSkips is how many different skips of a job are shown.
-const shownSkips = 3
-
-// text returns the status, at most width characters wide (0 = no limit).
-func (s status) text(width int) string {
-	lines := []string{cut(fmt.Sprintf("%s at %s UTC: %s, %s", s.Table.Service, formatTime(s.Now.Truncate(time.Second)),
-		plural(len(s.Jobs), "job"), plural(len(s.Replicas), "replica")), width), ""}
-	lines = append(lines, s.jobLines(width)...)
-	lines = append(lines, "")
-	lines = append(lines, s.replicaLines(width)...)
-	return strings.Join(lines, "\n") + "\n"
+type status struct {
+	*view.Look
+	statusFlags
+	width     int // of the terminal; 0 = no limit
+	colourful bool
+	prefix    string  // that all names of replicas have in common, and that is left out
+	away      *outage // since the look; nil = the look is the newest there can be
 }
 
-func (s status) jobLines(width int) []string {
-	g := grid{width: width, names: []int{0, 2}}
-	g.add("JOB", "LAST TICK", "BY", "OUTCOME", "TOOK", "NEXT", "NOW")
-	for _, j := range s.Jobs {
-		tick, by, outcome, lasted := "-", "-", "-", "-"
-		if e := s.Last(j); e != nil {
-			tick, by, outcome, lasted = ago(s.Now, e.Tick), e.Replica, e.Outcome, took(e.Took)
+// showing returns the status with which to print a look.
+func (a *app) showing(l *view.Look, f statusFlags) status {
+	s := status{Look: l, statusFlags: f}
+	columns, _, isTerminal := terminal(a.out)
+	s.colourful = isTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if !f.wide {
+		s.width, s.prefix = columns, commonPrefix(l.Replicas)
+	}
+	return s
+}
+
+const (
+	shownSkips = 3  // how many different skips of a job are shown
+	longName   = 16 // from this length on, replicas lose what their names have in common
+)
+
+// commonPrefix returns what the names of all replicas begin with, up to a dash: of pods, the name of their ReplicaSet. It
+// returns "" for short names.
+func commonPrefix(replicas []service.Replica) string {
+	if len(replicas) < 2 {
+		return ""
+	}
+	common, longest := replicas[0].Name, 0
+	for _, r := range replicas {
+		longest = max(longest, len(r.Name))
+		for !strings.HasPrefix(r.Name, common) {
+			common = common[:len(common)-1]
 		}
-		if all := s.Results(j); len(all) > 1 {
-			by, outcome = plural(len(all), "replica"), resultWords(all)
+	}
+	if longest < longName {
+		return ""
+	}
+	return common[:strings.LastIndexByte(common, '-')+1]
+}
+
+// replica returns the name by which a replica is shown.
+func (s status) replica(name string) string {
+	if short := strings.TrimPrefix(name, s.prefix); short != "" {
+		return short
+	}
+	return name
+}
+
+// jobs returns the jobs that are shown, those that need a person first.
+func (s status) jobs() []config.Job {
+	return slices.DeleteFunc(s.ByNeed(), func(j config.Job) bool {
+		return len(s.job) > 0 && !slices.Contains(s.job, j.Name) || s.failed && !s.needsPerson(j)
+	})
+}
+
+func (s status) needsPerson(j config.Job) bool {
+	return slices.Contains([]view.Health{view.Failing, view.Overdue, view.Missed}, s.Health(j))
+}
+
+// isBad tells whether a job is one for which --check exits with 1.
+func (s status) isBad(j config.Job) bool {
+	return slices.Contains([]view.Health{view.Failing, view.Overdue}, s.Health(j))
+}
+
+// bad tells whether --check exits with 1.
+func (s status) bad() bool {
+	return s.Summary().Ready == 0 || slices.ContainsFunc(s.jobs(), s.isBad)
+}
+
+// lines returns the status, each line at most as wide as the terminal.
+func (s status) lines() []string {
+	lines := s.head()
+	add := func(more []string) { lines = append(append(lines, ""), more...) }
+	jobs := s.jobs()
+	switch {
+	case s.check:
+		if jobs = slices.DeleteFunc(jobs, func(j config.Job) bool { return !s.isBad(j) }); len(jobs) > 0 {
+			add(s.jobLines(jobs, s.jobNotes))
 		}
-		next := "-"
-		if t := s.Next(j); !t.IsZero() {
-			next = "in " + formatDuration(t.Sub(s.Now))
+	case len(s.job) > 0:
+		add(s.card(jobs[0]))
+	case s.failed && len(jobs) == 0:
+		add(wrap("No job needs a person: none is failing or overdue, and none missed its newest tick.", s.width))
+	case s.failed:
+		add(s.jobLines(jobs, s.jobNotes))
+	default:
+		add(s.jobLines(jobs, s.jobNotes))
+		add(s.replicaLines())
+	}
+	return lines
+}
+
+// head returns the first lines: how the service fares.
+func (s status) head() []string {
+	sum := s.Summary()
+	var lines []string
+	if s.away != nil {
+		lines = s.banner(red, s.away.words(s.Now))
+		sum.Text = strings.TrimSuffix(sum.Text, " · Redis ok")
+	}
+	lines = append(lines, s.banner(healthColour(sum, len(s.Replicas)), sum.Text)...)
+	if sum.Ready == 0 {
+		lines = append(lines, s.banner(red, "No replica is ready: nothing is fired.")...)
+	}
+	if s.check {
+		return lines
+	}
+	return append(lines, cut(fmt.Sprintf("%s at %s UTC: %s, %s", s.Table.Service, formatTime(s.Now.Truncate(time.Second)),
+		plural(len(s.Jobs), "job"), plural(len(s.Replicas), "replica")), s.width))
+}
+
+// banner returns text that is not cut, in a colour.
+func (s status) banner(c colour, said string) []string {
+	lines := wrap(said, s.width)
+	for i := range lines {
+		lines[i] = s.in(c).paint(lines[i])
+	}
+	return lines
+}
+
+// healthColour returns the colour of a summary.
+func healthColour(sum view.Summary, replicas int) colour {
+	switch {
+	case sum.Bad():
+		return red
+	case sum.MissedToday > 0 || sum.Ready < replicas:
+		return yellow
+	}
+	return green
+}
+
+// in returns the colour if colours are wanted.
+func (s status) in(c colour) colour {
+	if !s.colourful {
+		return ""
+	}
+	return c
+}
+
+// jobLines returns a row for each job, and beneath it its notes.
+func (s status) jobLines(jobs []config.Job, notes func(config.Job) []string) []string {
+	g := grid{width: s.width, names: []int{0, 2}}
+	cells := []string{"JOB", "LAST TICK", "BY", "OUTCOME", "TOOK", "NEXT", "NOW"}
+	if s.wide {
+		cells = append(cells, "SCHEDULE", "OWNER", "RUN")
+	}
+	g.add(cells...)
+	for _, j := range jobs {
+		g.add(s.row(j)...)
+		switch {
+		case s.isBad(j):
+			g.colour(s.in(red))
+		case s.needsPerson(j):
+			g.colour(s.in(yellow))
 		}
-		g.add(j.Name, tick, by, outcome, lasted, next, s.stateWords(j))
-		for _, note := range s.jobNotes(j) {
+		for _, note := range notes(j) {
 			g.note(note)
 		}
 	}
 	return g.lines()
+}
+
+// row returns the columns of a job. A run by hand is not in them: it says nothing about the schedule.
+func (s status) row(j config.Job) []string {
+	tick, by, outcome, lasted, run := "-", "-", "-", "-", "-"
+	if e := s.LastScheduled(j); e != nil {
+		tick, by, outcome, lasted, run = ago(s.Now, e.Tick), s.replica(e.Replica), e.Outcome, took(e.Took), e.Run
+	}
+	if all := s.Results(j); len(all) > 1 {
+		by, outcome = plural(len(all), "replica"), resultWords(all)
+	}
+	next := "-"
+	if t := s.Next(j); !t.IsZero() {
+		next = "in " + formatDuration(t.Sub(s.Now))
+	}
+	cells := []string{j.Name, tick, by, outcome, lasted, next, s.stateWords(j)}
+	if s.wide {
+		cells = append(cells, scheduleWords(j), cmp.Or(j.Owner, "-"), cmp.Or(run, "-"))
+	}
+	return cells
+}
+
+// scheduleWords returns a job's schedule, with its zone unless that is UTC.
+func scheduleWords(j config.Job) string {
+	switch {
+	case j.Schedule == nil: // without a readable table only the name is known
+		return "-"
+	case j.TimeZone == "" || j.TimeZone == "UTC":
+		return j.Schedule.String()
+	}
+	return j.Schedule.String() + " " + j.TimeZone
 }
 
 // stateWords returns what the job does now, in few words.
@@ -63,7 +221,7 @@ func (s status) stateWords(j config.Job) string {
 	case j.Guarantee == config.EveryReplica && !state.IsPaused() && !j.Suspend:
 		return "on every replica"
 	case len(state.Running) > 0:
-		running := "running " + formatDuration(s.Now.Sub(state.Running[0].Since))
+		running := "running " + formatDuration(s.Now.Sub(state.Running[0].Since)) + s.doubt(state.Running[0])
 		if state.IsPaused() {
 			running = "PAUSED, " + running
 		}
@@ -72,40 +230,138 @@ func (s status) stateWords(j config.Job) string {
 		return "PAUSED"
 	case j.Suspend:
 		return "suspended"
+	case !s.Overdue(j).IsZero():
+		return "OVERDUE"
 	case len(state.Waiting) > 0:
 		return "waiting"
+	case state.Streak > 0:
+		return "failing " + formatDuration(s.Now.Sub(state.FailingSince))
 	case !known:
 		return "unknown"
 	}
 	return "idle"
 }
 
-// jobNotes returns the lines below a job: whatever does not fit into the columns.
+// jobNotes returns the lines below a job: whatever does not fit into the columns, what tells most first.
 func (s status) jobNotes(j config.Job) []string {
 	state, known := s.States[j.Name]
 	var notes []string
-	if !known && j.Guarantee != config.EveryReplica {
-		notes = append(notes, "no replica has registered it")
+	if state.Streak > 0 {
+		notes = append(notes, s.failingWords(state))
 	}
-	if p := state.Paused; p != nil {
-		notes = append(notes, fmt.Sprintf("paused %s%s, %s: %s", byWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
+	if results := s.Results(j); len(results) > 0 {
+		notes = append(notes, s.resultNotes(results)...)
+	} else if e := s.LastScheduled(j); e != nil && e.Detail != "" {
+		notes = append(notes, fmt.Sprintf("%s: %s", e.Outcome, e.Detail))
 	}
-	if p := state.PausedAll; p != nil {
-		notes = append(notes, fmt.Sprintf("paused by pause --all%s %s, %s: %s", ofWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
+	if t := s.Overdue(j); !t.IsZero() {
+		notes = append(notes, fmt.Sprintf("overdue: tick %s came due %s, and no replica runs it", formatClock(s.Now, t), ago(s.Now, t)))
+	}
+	if missed := s.missed(j); missed != nil {
+		notes = append(notes, s.missedWords(missed))
+	}
+	if e := s.byHand(j); e != nil {
+		note := "by hand: " + s.runWords(e)
+		if e.Detail != "" {
+			note += ": " + e.Detail
+		}
+		notes = append(notes, note)
 	}
 	for _, r := range state.Running {
-		notes = append(notes, fmt.Sprintf("running on %s%s for %s: tick %s, %s", r.Replica, s.doubt(r), formatDuration(s.Now.Sub(r.Since)),
-			formatTime(r.Tick), kindWords(r.Kind, r.Attempt)))
+		notes = append(notes, "running on "+s.liveWords(r))
 	}
 	if len(state.Waiting) > 0 {
 		notes = append(notes, "waiting: "+waitingWords(state.Waiting))
 	}
-	if results := s.Results(j); len(results) > 0 {
-		notes = append(notes, s.resultNotes(results)...)
-	} else if e := s.Last(j); e != nil && e.Detail != "" {
-		notes = append(notes, fmt.Sprintf("%s: %s", e.Outcome, e.Detail))
+	for _, p := range s.pauseNotes(state) {
+		notes = append(notes, "paused "+p)
 	}
-	return append(notes, s.skipNotes(j.Name)...)
+	if !known && j.Guarantee != config.EveryReplica {
+		notes = append(notes, "no replica has registered it")
+	}
+	for _, k := range s.skipNotes(j) {
+		notes = append(notes, "skipped "+k)
+	}
+	return notes
+}
+
+// failingWords tells how long the ticks of a job have failed.
+func (s status) failingWords(state service.JobState) string {
+	success := "no success known"
+	if !state.LastSuccess.IsZero() {
+		success = "last success " + ago(s.Now, state.LastSuccess)
+	}
+	return fmt.Sprintf("failing since %s, %d in a row, %s", formatClock(s.Now, state.FailingSince.Truncate(time.Second)), state.Streak, success)
+}
+
+// missed returns the ticks that were last found missed; nil if the schedule has run since.
+func (s status) missed(j config.Job) *service.Entry {
+	missed, run := s.States[j.Name].Missed, s.LastScheduled(j)
+	if missed == nil || run != nil && !run.Tick.Before(missed.Tick) {
+		return nil
+	}
+	return missed
+}
+
+// missedWords tells which ticks were missed, and why.
+func (s status) missedWords(missed *service.Entry) string {
+	words := fmt.Sprintf("missed tick %s", formatClock(s.Now, missed.Tick))
+	if missed.Count > 1 {
+		words = fmt.Sprintf("missed %d ticks, %s to %s", missed.Count, formatClock(s.Now, missed.First), formatClock(s.Now, missed.Tick))
+	}
+	if missed.Detail != "" {
+		words += ": " + missed.Detail
+	}
+	return words
+}
+
+// byHand returns the run that ended last if somebody asked for it; nil if the last run is one of the schedule.
+func (s status) byHand(j config.Job) *service.Entry {
+	if e := s.Last(j); e != nil && (e.Kind == "manual" || e.Kind == "backfill") {
+		return e
+	}
+	return nil
+}
+
+// runWords tells of a run that has ended.
+func (s status) runWords(e *service.Entry) string {
+	words := fmt.Sprintf("%s on %s", e.Outcome, s.replica(e.Replica))
+	if e.Took > 0 {
+		words += " after " + took(e.Took)
+	}
+	if !e.Ended.IsZero() { // else its replica was gone
+		words += ", " + ago(s.Now, e.Ended)
+	}
+	words += ", " + kindWords(e.Kind, e.Attempt)
+	if e.Kind == "backfill" {
+		words += " of tick " + formatClock(s.Now, e.Tick)
+	}
+	if s.wide {
+		words += ", run " + e.Run
+	}
+	return words
+}
+
+// liveWords tells of a run that has not ended.
+func (s status) liveWords(r service.RunState) string {
+	words := fmt.Sprintf("%s%s for %s: tick %s, %s", s.replica(r.Replica), s.doubt(r), formatDuration(s.Now.Sub(r.Since)), formatTime(r.Tick),
+		kindWords(r.Kind, r.Attempt))
+	if s.wide {
+		words += ", run " + r.Run
+	}
+	return words
+}
+
+// pauseNotes tells of the pauses of a job.
+func (s status) pauseNotes(state service.JobState) []string {
+	var notes []string
+	if p := state.Paused; p != nil {
+		notes = append(notes, fmt.Sprintf("%s%s, %s: %s", byWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
+	}
+	if p := state.PausedAll; p != nil {
+		notes = append(notes, fmt.Sprintf("by pause --all%s %s, %s: %s", ofWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
+	}
+	return notes
 }
 
 // byWords says who paused a job; "" if that is not known.
@@ -134,16 +390,29 @@ func resultWords(results []service.Entry) string {
 	return "mixed"
 }
 
-// resultNotes returns a line for each replica whose last run failed or has a detail.
+// resultNotes returns a line for each replica whose last run failed or has a detail. Replicas that say the same share one.
 func (s status) resultNotes(results []service.Entry) []string {
-	var notes []string
-	for _, e := range results {
+	type said struct{ outcome, detail string }
+	var (
+		order []said
+		by    = map[said][]string{}
+		ended = map[said]time.Time{}
+	)
+	for _, e := range results { // the newest of those that failed first
 		if !e.Failed && e.Detail == "" {
 			continue
 		}
-		note := fmt.Sprintf("%s on %s %s", e.Outcome, e.Replica, ago(s.Now, e.Ended))
-		if e.Detail != "" {
-			note += ": " + e.Detail
+		k := said{e.Outcome, e.Detail}
+		if by[k] == nil {
+			order, ended[k] = append(order, k), e.Ended
+		}
+		by[k] = append(by[k], s.replica(e.Replica))
+	}
+	var notes []string
+	for _, k := range order {
+		note := fmt.Sprintf("%s on %s %s", k.outcome, strings.Join(by[k], ", "), ago(s.Now, ended[k]))
+		if k.detail != "" {
+			note += ": " + k.detail
 		}
 		notes = append(notes, note)
 	}
@@ -176,8 +445,8 @@ func waitingWords(waiting []lock.Due) string {
 	return strings.Join(words, ", ")
 }
 
-// skipNotes returns the job's newest skips. Skips of one tick for one reason share a line.
-func (s status) skipNotes(job string) []string {
+// skipNotes returns the job's newest skips after its last run. Skips of one tick for one reason share a line.
+func (s status) skipNotes(j config.Job) []string {
 	type skip struct {
 		tick   time.Time
 		reason string
@@ -185,56 +454,63 @@ func (s status) skipNotes(job string) []string {
 	var order []skip
 	by := map[skip][]string{}
 	at := map[skip]time.Time{}
-	for _, k := range s.Skips(job) {
+	last := s.Last(j)
+	for _, k := range s.Skips(j.Name) {
+		if last != nil && !k.At.After(last.Ended) {
+			continue
+		}
 		key := skip{k.Tick, k.Reason}
 		if by[key] == nil {
 			order = append(order, key)
 			at[key] = k.At
 		}
-		by[key] = append(by[key], k.Replica)
+		by[key] = append(by[key], s.replica(k.Replica))
 	}
 	var notes []string
 	for _, k := range order[:min(len(order), shownSkips)] {
 		slices.Sort(by[k])
-		notes = append(notes, fmt.Sprintf("skipped %s: %s, tick %s, by %s", ago(s.Now, at[k]), k.reason, formatTime(k.tick), strings.Join(by[k], ", ")))
+		notes = append(notes, fmt.Sprintf("%s: %s, tick %s, by %s", ago(s.Now, at[k]), k.reason, formatTime(k.tick), strings.Join(by[k], ", ")))
 	}
 	return notes
 }
 
-func (s status) replicaLines(width int) []string {
+const sameName = "ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME"
+
+func (s status) replicaLines() []string {
 	if len(s.Replicas) == 0 {
-		return []string{"No replica takes ticks: all replicas of the last day have drained or ended, or there were none."}
+		return wrap("No replica takes ticks: all replicas of the last day have drained or ended, or there were none.", s.width)
 	}
-	g := grid{width: width, names: []int{0, 1}}
+	g := grid{width: s.width, names: []int{0, 1}}
 	g.add("REPLICA", "VERSION", "TABLE", "OFFSET", "SEEN", "READY")
 	for _, r := range s.Replicas {
-		ready := "yes"
+		ready, c := "yes", colour("")
 		switch {
 		case s.Silent(r):
-			ready = "SILENT"
+			ready, c = "SILENT", yellow
 		case r.Ready != "":
-			ready = "NO"
+			ready, c = "NO", yellow
 		}
 		g.add(r.Name, r.Version, r.Table, offset(r.Offset), ago(s.Now, r.Seen), ready)
+		g.colour(s.in(c))
 		if r.Ready != "" {
 			g.note("not ready: " + r.Ready)
 		}
 		if s.Twins(r) {
-			g.note("ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME")
+			g.note(sameName)
 		}
 		if r.Reload != "" {
 			g.note("keeps the previous table: " + r.Reload)
 		}
 	}
-	return append(g.lines(), s.tableNotes(width)...)
+	return append(g.lines(), s.tableNotes()...)
 }
 
 // tableNotes names the tables of the replicas, if they differ from each other or from the one given here.
-func (s status) tableNotes(width int) []string {
+func (s status) tableNotes() []string {
 	by := map[string][]string{}
 	for _, r := range s.Replicas {
 		if !s.Silent(r) {
-			by[r.Table] = append(by[r.Table], r.Name)
+			by[r.Table] = append(by[r.Table], s.replica(r.Name))
 		}
 	}
 	var notes []string
@@ -244,49 +520,11 @@ func (s status) tableNotes(width int) []string {
 			return cmp.Or(cmp.Compare(len(by[b]), len(by[a])), cmp.Compare(a, b))
 		})
 		for _, hash := range hashes {
-			notes = append(notes, cut("  "+text.OneLine(fmt.Sprintf("%s: %s", hash, strings.Join(by[hash], ", "))), width))
+			notes = append(notes, cut("  "+text.OneLine(fmt.Sprintf("%s: %s", hash, strings.Join(by[hash], ", "))), s.width))
 		}
 	}
 	if len(by) > 0 && by[s.Table.Hash] == nil && s.Table.Hash != "" {
-		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s). The next ticks are from this table.", s.Table.Hash), width))
+		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s). The next ticks are from this table.", s.Table.Hash), s.width))
 	}
 	return notes
-}
-
-// watch draws the status on the terminal's alternate screen until ctx ends. While Redis does not answer it keeps the
-// last one.
-func (a *app) watch(ctx context.Context, op *operator, interval time.Duration) {
-	fmt.Fprint(a.out, "\x1b[?1049h\x1b[?25l")
-	defer fmt.Fprint(a.out, "\x1b[?25h\x1b[?1049l")
-	var last *view.Look
-	for {
-		look, err := op.look(ctx)
-		if err == nil {
-			last = look
-		}
-		columns, rows, _ := terminal(a.out)
-		text := ""
-		if last != nil {
-			text = status{last}.text(columns)
-		}
-		draw(a.out, text, err, columns, rows)
-		select {
-		case <-time.After(interval):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// draw replaces the text on a terminal without flicker, and cuts it to the terminal's height.
-func draw(out io.Writer, page string, trouble error, columns, rows int) {
-	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
-	if trouble != nil {
-		lines = append([]string{cut("OUT OF DATE: "+text.OneLine(trouble.Error()), columns)}, lines...)
-	}
-	if rows > 1 && len(lines) > rows {
-		more := len(lines) - rows + 1
-		lines = append(lines[:rows-1], "… "+plural(more, "more line"))
-	}
-	fmt.Fprint(out, "\x1b[H"+strings.Join(lines, "\x1b[K\n")+"\x1b[K\x1b[J")
 }

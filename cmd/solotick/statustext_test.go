@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +20,7 @@ import (
 // crowded is a status in which everything is long.
 func crowded() status {
 	now := morning.Add(9 * time.Hour)
-	s := status{&view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]service.JobState{}}}
+	s := status{Look: &view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]service.JobState{}}}
 	for n := range 3 {
 		pod := fmt.Sprintf("billing-api-deployment-5d9c7b6f8d-x%dz9q", n)
 		s.Replicas = append(s.Replicas, service.Replica{Name: pod, Version: "v1.2.3-rc.1", Table: fmt.Sprintf("%012d", n/2), Seen: now, Offset: 123 * time.Millisecond,
@@ -37,9 +37,14 @@ func crowded() status {
 	return s
 }
 
+// textOf returns a status as it is printed on a terminal of that width, with the names of replicas shortened as there.
+func textOf(s status, width int) string {
+	return strings.Join(on(s, width).lines(), "\n") + "\n"
+}
+
 func TestStatusFitsTheTerminalAndKeepsNamesApart(t *testing.T) {
 	for _, width := range []int{80, 100, 120} {
-		text := crowded().text(width)
+		text := textOf(crowded(), width)
 		names := map[string]bool{}
 		for line := range strings.Lines(text) {
 			line = strings.TrimRight(line, "\n")
@@ -57,7 +62,7 @@ func TestStatusFitsTheTerminalAndKeepsNamesApart(t *testing.T) {
 			t.Errorf("at width %d there are the names %v", width, names)
 		}
 	}
-	wide := crowded().text(0)
+	wide := textOf(crowded(), 0)
 	if !strings.Contains(wide, "send-the-monthly-invoices-to-all-customers-of-the-region-2  26h00m ago") {
 		t.Errorf("without a terminal nothing is shortened:\n%s", wide)
 	}
@@ -65,7 +70,7 @@ func TestStatusFitsTheTerminalAndKeepsNamesApart(t *testing.T) {
 
 func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 	now := morning.Add(time.Hour)
-	s := status{&view.Look{Table: &config.Table{Service: "billing"}, Now: now, States: map[string]service.JobState{"warm": {}}}}
+	s := status{Look: &view.Look{Table: &config.Table{Service: "billing"}, Now: now, States: map[string]service.JobState{"warm": {}}}}
 	yearly, err := schedule.Parse("@yearly", schedule.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +83,7 @@ func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 	}
 	shows := func(words ...string) {
 		t.Helper()
-		text := s.text(0)
+		text := textOf(s, 0)
 		for _, w := range words {
 			if !strings.Contains(text, w) {
 				t.Errorf("no %q in\n%s", w, text)
@@ -96,6 +101,8 @@ func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 	s.Replicas[1].Twin = true
 	shows("2 replicas  failed  ", "  failed on app-3 5s ago\n",
 		"\n  ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME\n")
+	add("failed", "exit code 3")
+	shows("  failed on app-1, app-3 5s ago: exit code 3\n")
 	s.States["warm"] = service.JobState{Paused: &service.Pause{Reason: "incident", At: now}}
 	shows("  PAUSED\n", "  paused 0s ago, until it is resumed: incident\n")
 }
@@ -116,26 +123,6 @@ func TestARunWhoseReplicaMayBeGoneIsDoubted(t *testing.T) {
 	}
 }
 
-func TestADrawingFillsTheTerminalAndNoMore(t *testing.T) {
-	for _, c := range []struct {
-		text    string
-		trouble error
-		rows    int
-		want    string
-	}{
-		{"a\nb\n", nil, 24, "\x1b[Ha\x1b[K\nb\x1b[K\x1b[J"},
-		{"a\nb\n", nil, 2, "\x1b[Ha\x1b[K\nb\x1b[K\x1b[J"},
-		{"a\nb\nc\nd\n", nil, 3, "\x1b[Ha\x1b[K\nb\x1b[K\n… 2 more lines\x1b[K\x1b[J"},
-		{"a\n", errors.New("gone\x1b[2J"), 24, "\x1b[HOUT OF DATE: gone [2J\x1b[K\na\x1b[K\x1b[J"},
-	} {
-		var out bytes.Buffer
-		draw(&out, c.text, c.trouble, 80, c.rows)
-		if out.String() != c.want {
-			t.Errorf("%q: %q, want %q", c.text, out.String(), c.want)
-		}
-	}
-}
-
 func TestWatchDrawsAgainAndLeavesTheTerminalAsItWas(t *testing.T) {
 	s, err := seed("0123456789ab")
 	if err != nil {
@@ -145,15 +132,49 @@ func TestWatchDrawsAgainAndLeavesTheTerminalAsItWas(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var out drawings
 	out.after(2, func() { s.mini.SetError("ERR out of order") })
-	out.after(4, cancel)
+	out.after(4, func() { s.mini.SetError("") })
+	out.after(6, cancel)
 	a := &app{out: &out}
-	a.watch(ctx, newOperator(s.at("07:20:00"), &config.Table{Service: "billing"}, nil), time.Millisecond)
+	if err := a.watch(ctx, newOperator(s.at("07:20:00"), &config.Table{Service: "billing"}, nil), statusFlags{interval: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
 	text := out.String()
-	if !strings.HasPrefix(text, "\x1b[?1049h\x1b[?25l\x1b[Hbilling at 2027-03-28 07:20:0") || !strings.HasSuffix(text, "\x1b[?25h\x1b[?1049l") {
+	const before, after = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H0 of 0 failing · ", "\x1b[?7h\x1b[?25h\x1b[?1049l"
+	if !strings.HasPrefix(text, before) || !strings.HasSuffix(text, after) {
 		t.Errorf("drawn: %q", text)
 	}
-	if !strings.Contains(text, "\x1b[HOUT OF DATE: reading the dynamic jobs: ERR out of order\x1b[K\nbilling at ") {
-		t.Errorf("while Redis is out of order: %q", text)
+	screens := strings.Split(text, "\x1b[H")[1:]
+	if len(screens) != 6 || strings.Contains(screens[1], "OUT OF DATE") || strings.Contains(screens[4], "OUT OF DATE") {
+		t.Fatalf("%d screens: %q", len(screens), screens)
+	}
+	for _, during := range screens[2:4] {
+		if !strings.HasPrefix(during, "OUT OF DATE: Redis answers with an error since 07:20:00: ERR out of order. The last known state:\x1b[K\n"+
+			"0 of 0 failing · 0 overdue · 0 missed today · 1/2 replicas ready · 1 silent\x1b[K\nbilling at ") {
+			t.Errorf("while Redis is out of order: %q", during)
+		}
+	}
+}
+
+func TestWatchOfAJobEndsWithTheJob(t *testing.T) {
+	s, err := seed("0123456789ab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	op := newOperator(s.at("07:20:00"), &config.Table{Service: "billing"}, nil)
+	made := []byte(`{"schedule": "@yearly", "http": {"url": "http://127.0.0.1:8080/"}}`)
+	if _, err := op.Store.SetJob(t.Context(), "made", made); err != nil {
+		t.Fatal(err)
+	}
+	var out drawings
+	out.after(1, func() { _, err = op.Store.DeleteJob(t.Context(), "made") })
+	a := &app{out: &out}
+	failure := a.watch(t.Context(), op, statusFlags{job: []string{"made"}, interval: time.Millisecond})
+	if err != nil || failure == nil || failure.Error() != `there is no job "made"` {
+		t.Errorf("deleted: %v; watched: %v", err, failure)
+	}
+	if !strings.Contains(out.String(), "\nmade: never ran\x1b[K\n") {
+		t.Errorf("drawn: %q", out.String())
 	}
 }
 
@@ -196,6 +217,38 @@ func TestSpansAndOffsetsAreShort(t *testing.T) {
 		1040 * time.Millisecond: "1.0s", 90 * time.Second: "1m30s"} {
 		if got := took(d); got != want {
 			t.Errorf("a run of %s: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestAClockTellsTheDateUnlessItIsToday(t *testing.T) {
+	now := morning.Add(time.Hour)
+	for want, at := range map[string]time.Time{
+		"00:00:00":            morning,
+		"23:59:59.25":         morning.Add(24*time.Hour - 750*time.Millisecond).In(time.FixedZone("", 7200)),
+		"2027-03-27 23:59:59": morning.Add(-time.Second),
+		"2026-03-28 01:00:00": now.AddDate(-1, 0, 0),
+	} {
+		if got := formatClock(now, at); got != want {
+			t.Errorf("%s: %q, want %q", at, got, want)
+		}
+	}
+}
+
+func TestTextIsWrappedBetweenWords(t *testing.T) {
+	for _, c := range []struct {
+		said  string
+		width int
+		want  []string
+	}{
+		{"", 10, []string{""}},
+		{"one two  three", 0, []string{"one two three"}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"one two three", 6, []string{"one", "two", "three"}},
+		{"äöü abcdefgh ij", 4, []string{"äöü", "abcd", "efgh", "ij"}},
+	} {
+		if got := wrap(c.said, c.width); !slices.Equal(got, c.want) {
+			t.Errorf("%q in %d columns: %q", c.said, c.width, got)
 		}
 	}
 }

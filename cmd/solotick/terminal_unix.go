@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"os"
+	"os/signal"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,4 +24,11 @@ func terminal(out io.Writer) (columns, rows int, ok bool) {
 		return 0, 0, false
 	}
 	return int(size.Col), int(size.Row), true
+}
+
+// resizes returns a channel that gets a signal when the terminal is resized, until stop is called.
+func resizes() (resized <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, unix.SIGWINCH)
+	return c, func() { signal.Stop(c) }
 }

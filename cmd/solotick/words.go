@@ -12,6 +12,14 @@ import (
 // formatTime writes a time in UTC, with a fraction only if there is one.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999") }
 
+// formatClock writes a time in UTC, without the date if it is that of now.
+func formatClock(now, t time.Time) string {
+	if now.UTC().Format(time.DateOnly) == t.UTC().Format(time.DateOnly) {
+		return t.UTC().Format("15:04:05.999")
+	}
+	return formatTime(t)
+}
+
 // formatDuration writes a duration in its one or two largest units.
 func formatDuration(d time.Duration) string {
 	switch d = max(d, 0); {
@@ -73,12 +81,48 @@ func cut(line string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
+// wrap breaks text between words into lines of at most width characters, and longer words within; 0 is no limit.
+func wrap(said string, width int) []string {
+	line, lines := "", []string(nil)
+	for _, word := range strings.Fields(said) {
+		if line != "" && width > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+		for r := []rune(line); width > 0 && len(r) > width; r = []rune(line) {
+			lines, line = append(lines, string(r[:width])), string(r[width:])
+		}
+	}
+	return append(lines, line)
+}
+
+// colour is the escape sequence that begins a colour on a terminal; "" = no colour.
+type colour string
+
+const (
+	red    colour = "\x1b[31m"
+	yellow colour = "\x1b[33m"
+	green  colour = "\x1b[32m"
+)
+
+// paint colours a line that has its final width.
+func (c colour) paint(line string) string {
+	if c == "" {
+		return line
+	}
+	return string(c) + line + "\x1b[0m"
+}
+
 // grid is a table in columns two blanks apart, with notes beneath its rows.
 type grid struct {
-	width int   // of the terminal; 0 = no limit
-	names []int // columns whose cells may be shortened in the middle
-	rows  [][]string
-	notes map[int][]string // row → lines beneath it
+	width   int   // of the terminal; 0 = no limit
+	names   []int // columns whose cells may be shortened in the middle
+	rows    [][]string
+	notes   map[int][]string // row → lines beneath it
+	colours map[int]colour   // of rows
 }
 
 // add adds a row. It removes control characters: text from Redis must not move the cursor of a terminal.
@@ -97,6 +141,14 @@ func (g *grid) note(said string) {
 	g.notes[i] = append(g.notes[i], "  "+text.OneLine(said))
 }
 
+// colour colours the last row.
+func (g *grid) colour(c colour) {
+	if g.colours == nil {
+		g.colours = map[int]colour{}
+	}
+	g.colours[len(g.rows)-1] = c
+}
+
 // lines returns the aligned rows, at most as wide as the terminal.
 func (g *grid) lines() []string {
 	widths := g.widths()
@@ -107,7 +159,7 @@ func (g *grid) lines() []string {
 			cell = shorten(cell, widths[c])
 			b.WriteString(cell + strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell)+2))
 		}
-		lines = append(lines, cut(strings.TrimRight(b.String(), " "), g.width))
+		lines = append(lines, g.colours[i].paint(cut(strings.TrimRight(b.String(), " "), g.width)))
 		for _, note := range g.notes[i] {
 			lines = append(lines, cut(note, g.width))
 		}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/text"
+	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
+)
+
+const (
+	shownTicks = 3  // how many next ticks of a job are shown
+	factIndent = 16 // columns before a fact
+)
+
+// card is all about one job: a line for each fact, wrapped to the width of the terminal.
+type card struct {
+	status
+	lines []string
+}
+
+// fact adds a fact, unless there is nothing to say. It removes control characters: text from Redis must not move the cursor of
+// a terminal.
+func (c *card) fact(name, said string) {
+	if said = text.OneLine(said); said == "" {
+		return
+	}
+	for _, line := range wrap(said, max(0, c.width-factIndent)) {
+		c.lines = append(c.lines, fmt.Sprintf("%-*s%s", factIndent, name, line))
+		name = ""
+	}
+}
+
+// card returns all about one job, without what may hold a secret: paths, arguments, headers and bodies.
+func (s status) card(j config.Job) []string {
+	state := s.States[j.Name]
+	s.wide, s.prefix = true, ""
+	c := &card{status: s}
+	health := s.Health(j)
+	title := text.OneLine(fmt.Sprintf("%s: %s", j.Name, strings.ReplaceAll(string(health), "_", " ")))
+	switch {
+	case s.isBad(j):
+		title = s.in(red).paint(cut(title, s.width))
+	case health == view.Missed:
+		title = s.in(yellow).paint(cut(title, s.width))
+	}
+	c.lines = append(c.lines, title, "")
+
+	c.fact("description", j.Description)
+	c.fact("owner", j.Owner)
+	c.fact("runbook", j.Runbook)
+	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
+		c.fact("label", name+": "+j.Labels[name])
+	}
+	c.settings(j)
+
+	c.fact("now", s.stateWords(j))
+	if state.Streak > 0 {
+		c.fact("failing since", fmt.Sprintf("%s, %d in a row", c.when(state.FailingSince.Truncate(time.Second)), state.Streak))
+	}
+	if j.Guarantee != config.EveryReplica { // each replica has its own
+		c.fact("last success", c.when(state.LastSuccess.Truncate(time.Second)))
+		c.fact("last failure", c.when(state.LastFailure.Truncate(time.Second)))
+	}
+	c.runs(j)
+	for _, r := range state.Running {
+		c.fact("running", "on "+s.liveWords(r))
+	}
+	if len(state.Waiting) > 0 {
+		c.fact("waiting", fmt.Sprintf("%s, the first for tick %s", waitingWords(state.Waiting), formatTime(state.Waiting[0].Tick)))
+	}
+	if t := s.Overdue(j); !t.IsZero() {
+		c.fact("overdue", fmt.Sprintf("tick %s, and no replica runs it", c.when(t)))
+	}
+	if state.Missed != nil {
+		c.fact("missed", fmt.Sprintf("%s; %d today", strings.TrimPrefix(s.missedWords(state.Missed), "missed "), state.MissedToday))
+	}
+	for _, p := range s.pauseNotes(state) {
+		c.fact("paused", p)
+	}
+	for _, k := range s.skipNotes(j) {
+		c.fact("skipped", k)
+	}
+	c.next(j)
+	c.advice(j)
+	return c.lines
+}
+
+// settings adds what the table says of the job.
+func (c *card) settings(j config.Job) {
+	if j.Schedule == nil { // without a readable table only the name is known
+		return
+	}
+	c.fact("schedule", scheduleWords(j))
+	switch {
+	case j.HTTP != nil:
+		if u, err := url.Parse(j.HTTP.URL); err == nil {
+			c.fact("calls", fmt.Sprintf("%s %s", j.HTTP.Method, u.Host))
+		}
+	case j.Exec != nil && len(j.Exec.Command) > 0:
+		said := j.Exec.Command[0]
+		if n := len(j.Exec.Command) - 1; n > 0 {
+			said += ", with " + plural(n, "argument")
+		}
+		c.fact("runs", said)
+	}
+	all := []string{"guarantee " + string(j.Guarantee), "missed " + string(j.Missed), "concurrencyPolicy " + string(j.ConcurrencyPolicy),
+		"timeout " + j.Timeout.String()}
+	for _, set := range []struct {
+		is   bool
+		said string
+	}{
+		{j.StartingDeadline > 0, "startingDeadline " + j.StartingDeadline.String()},
+		{j.Retry.Limit > 0, fmt.Sprintf("retry limit %d, backoff %s", j.Retry.Limit, j.Retry.Backoff)},
+		{j.Jitter > 0, "jitter " + j.Jitter.String()},
+		{j.Reserved, "reserved"},
+		{j.Suspend, "suspend"},
+		{j.Dynamic, "dynamic"},
+	} {
+		if set.is {
+			all = append(all, set.said)
+		}
+	}
+	c.fact("settings", strings.Join(all, "; "))
+}
+
+// when writes an instant, and how long ago it was.
+func (c *card) when(t time.Time) string {
+	if t.IsZero() {
+		return "none known"
+	}
+	return fmt.Sprintf("%s (%s)", formatTime(t), ago(c.Now, t))
+}
+
+// runs adds the last runs of the job: that of the schedule, of an every-replica job on each replica, and a newer one by hand.
+func (c *card) runs(j config.Job) {
+	add := func(name string, e *service.Entry) {
+		if e != nil {
+			c.fact(name, fmt.Sprintf("%s: %s", formatTime(e.Tick), c.runWords(e)))
+			c.fact("", e.Detail)
+		}
+	}
+	if results := c.Results(j); len(results) > 0 {
+		for _, e := range results {
+			add("last tick", &e)
+		}
+		return
+	}
+	add("last tick", c.LastScheduled(j))
+	add("by hand", c.byHand(j))
+}
+
+// next adds the next ticks, also in the zone of the schedule.
+func (c *card) next(j config.Job) {
+	zone, err := time.LoadLocation(j.TimeZone)
+	name := "next"
+	for t, n := c.Next(j), 0; !t.IsZero() && n < shownTicks; t, n = j.Schedule.Next(t), n+1 {
+		said := fmt.Sprintf("%s (in %s)", formatTime(t), formatDuration(t.Sub(c.Now)))
+		if err == nil && j.TimeZone != "UTC" && j.TimeZone != "" {
+			said += ", " + t.In(zone).Format("Mon 15:04:05 MST")
+		}
+		c.fact(name, said)
+		name = ""
+	}
+	if name != "" {
+		c.fact("next", "none")
+	}
+}
+
+// advice adds the commands that tell more, or mend it.
+func (c *card) advice(j config.Job) {
+	state, name := c.States[j.Name], text.OneLine(j.Name)
+	c.lines = append(c.lines, "")
+	advise := func(command, why string) {
+		c.lines = append(c.lines, cut(fmt.Sprintf("%-40s  %s", "solotick "+command, why), c.width))
+	}
+	advise("why "+name, "its last tick, and what keeps it from firing")
+	if c.Health(j) == view.Failing {
+		advise("history "+name+" --failed", "how its runs failed")
+	}
+	if state.Streak > 0 {
+		advise("rerun "+name, "run the tick that failed again")
+	}
+	if len(state.Running) > 0 {
+		advise("cancel "+name, "end its run")
+	}
+	if state.Paused != nil {
+		advise("resume "+name, "end its pause")
+	}
+}
