@@ -145,6 +145,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	}
 	to := time.Now()
 	time.Sleep(w.calm())
+	told := time.Now()
 	w.end()
 	if err := history.read(ctx); err != nil {
 		w.t.Fatal(err)
@@ -156,10 +157,15 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	for _, l := range left {
 		w.t.Errorf("left behind in Redis: %s", l)
 	}
+	kept, err := ledgers(ctx, w.store.client(), w.jobs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	for _, odd := range w.app.Odd() {
 		w.t.Error(odd)
 	}
-	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), record: w.record, from: from, to: to, memory: w.memory}
+	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), ledgers: kept, record: w.record, from: from, to: to, left: told,
+		memory: w.memory}
 	for _, r := range w.replicas {
 		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"
 	}
