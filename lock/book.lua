@@ -8,17 +8,23 @@ local ledger, fates, runs, memo, read = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'gaps', 'missed')
+local h = redis.call('HMGET', ledger, 'gaps', 'missed', 'missedToday')
 local gaps = h[1] or ''
 
 if redis.call('GET', memo) then return {'OK', now, 1} end
 if read == '' or string.sub(gaps, 1, #read) ~= read then return {'OK', now, 0} end
-redis.call('HSET', ledger, 'gaps', string.sub(gaps, #read + 1), 'missed', (tonumber(h[2]) or 0) + ARGV[2])
+local day = math.floor(now / 86400000)
+local today = string.match(h[3] or '', '^' .. day .. ' (%d+)$') or 0
+redis.call('HSET', ledger, 'gaps', string.sub(gaps, #read + 1), 'missed', (tonumber(h[2]) or 0) + ARGV[2],
+  'missedToday', day .. ' ' .. today + ARGV[2])
 redis.call('SET', memo, 'booked', 'PX', 86400000)
 for i = 4, #ARGV, 3 do
   local field = 'fate:' .. ARGV[i]
   redis.call('HSET', ledger, field, (tonumber(redis.call('HGET', ledger, field)) or 0) + ARGV[i + 1])
   redis.call('XADD', fates, 'MAXLEN', '~', ARGV[3], '*', 'run', ARGV[i + 2])
-  if ARGV[i] == 'missed' then redis.call('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', ARGV[i + 2]) end
+  if ARGV[i] == 'missed' then
+    redis.call('HSET', ledger, 'lastMissed', ARGV[i + 2])
+    redis.call('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', ARGV[i + 2])
+  end
 end
 return {'OK', now, 1}

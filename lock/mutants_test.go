@@ -316,6 +316,7 @@ var settleMutants = []mutant{
 	{"settle", "overlaps have no fate", "  if count > 0 then\n", "  if false then\n"},
 	{"settle", "of several overlaps one is counted", "'fate:overlapped')) or 0) + count)", "'fate:overlapped')) or 0) + 1)"},
 	{"settle", "an older tick tells how the job stands", "if tonumber(tick) < (tonumber(h[5]) or 0) then return end", ""},
+	{"settle", "how the newest tick ended is not kept", "  redis.pcall('HSET', ledger, 'scheduled', text)\n", ""},
 	{"settle", "a success does not end a row of failures", "'lastSuccess', now, 'streak', 0, ", "'lastSuccess', now, "},
 	{"settle", "no failure follows another", "after = before + 1 end", "after = 1 end"},
 	{"settle", "a row of failures begins with its last", "if before == 0 then redis.pcall('HSET', ledger, 'failingSince'", "if true then redis.pcall('HSET', ledger, 'failingSince'"},
@@ -414,6 +415,9 @@ var otherMutants = []mutant{
 	{"book", "missed ticks are not in the history", "  if ARGV[i] == 'missed' then", "  if false then"},
 	{"book", "all that was not fired is in the history", "  if ARGV[i] == 'missed' then", "  if true then"},
 	{"book", "newer gaps go uncounted", "string.sub(gaps, #read + 1)", "''"},
+	{"book", "what was missed yesterday was missed today", "'^' .. day .. ' (%d+)$'", "'^%d+ (%d+)$'"},
+	{"book", "the day's count begins anew", "day .. ' ' .. today + ARGV[2]", "day .. ' ' .. ARGV[2]"},
+	{"book", "what was missed last is not told", "    redis.call('HSET', ledger, 'lastMissed', ARGV[i + 2])\n", ""},
 	{"book", "the count begins anew", "(tonumber(h[2]) or 0) + ARGV[2]", "ARGV[2]"},
 
 	{"drop", "a member stays due", "redis.call('ZREM', due, member)", "redis.call('ZSCORE', due, member) and 1 or 0"},

@@ -18,11 +18,16 @@ func (p *prober) probeFates() {
 			what, p.field("streak"), p.field("ended"))
 		p.demand(millisOf(answer[4]) == before && millisOf(answer[5]) == after, "%s: %v, want %d before and %d now", what, answer, before, after)
 	}
+	newest := "" // run of the schedule that is to be kept
 	end := func(n int64, how string, again int) []any {
 		p.at(nominal(n))
 		c := p.claims(Forbid, n)
+		newest = c.Run
 		p.isTold(c, Won)
 		return p.endsAs(c, how, again)
+	}
+	shows := func(what string) {
+		p.demand(p.field("scheduled") == "entry "+newest, "%s: the last run of the schedule is %q, want that of %s", what, p.field("scheduled"), newest)
 	}
 	stands("a success", 0, 1, end(1, "succeeded", 0), 0, 0)
 	stands("a failure", 1, 2, end(2, "failed", 0), 0, 1)
@@ -31,7 +36,9 @@ func (p *prober) probeFates() {
 	p.demand(since == rds.Itoa(nominal(2)) && p.field("failingSince") == since && p.field("lastFailure") == rds.Itoa(nominal(3)) &&
 		p.field("lastSuccess") == rds.Itoa(nominal(1)), "failing since %s, last %s, succeeded at %s", p.field("failingSince"), p.field("lastFailure"),
 		p.field("lastSuccess"))
+	shows("a failure")
 	stands("one that the app has declined", 2, 3, end(4, "declined", 0), 2, 2)
+	shows("one that the app has declined")
 	p.demand(p.field("fate:succeeded") == "1" && p.field("fate:failed") == "2" && p.field("fate:declined") == "1" && kept() == 4,
 		"four ticks have the fates %v", p.list("HGETALL", p.ledger()))
 
@@ -44,12 +51,15 @@ func (p *prober) probeFates() {
 		return p.endsAs(c, how, again)
 	}
 	stands("the tick before fails once more", 2, 3, once(2, "failed", 1), 0, 0)
+	shows("an older tick once more")
 	stands("it fails once more", 2, 3, once(3, "failed", 1), 2, 2)
 	stands("an older one succeeds", 0, 3, once(3, "succeeded", 1), 2, 0)
 	p.demand(p.field("fate:failed") == "2" && p.field("fate:succeeded") == "1" && kept() == 7, "what ran once more has the fates %v",
 		p.list("HGETALL", p.ledger()))
+	newest = "once-6"
 	once(4, "", 0)
 	p.demand(kept() == 7, "a run by hand has a fate")
+	shows("a run by hand")
 
 	again := func(what string, c Claim, verb string, before, after int64) {
 		a := p.settles(c, verb, "")

@@ -256,6 +256,17 @@ func (p *prober) probeBooking() {
 	p.demand(p.do("XLEN", p.keys.Fates(walkJob)) == int64(4) && p.do("XLEN", p.keys.Runs) == int64(2), "kept %v fates, and %v in the history",
 		p.do("XLEN", p.keys.Fates(walkJob)), p.do("XLEN", p.keys.Runs))
 	p.lasts(p.keys.Memo("a"), 24*time.Hour)
+
+	const day = 86_400_000
+	today := func(want int64) {
+		p.demand(p.field("missedToday") == fmt.Sprintf("%d %d", p.clock/day, want), "missed today: %q, want %d", p.field("missedToday"), want)
+	}
+	today(6)
+	p.demand(p.field("lastMissed") == "an entry", "missed last: %q", p.field("lastMissed"))
+	p.at((p.clock/day + 1) * day)
+	p.do("HSET", p.ledger(), "gaps", "50-60 ")
+	book("c", "50-60 ", 5, 1)
+	today(5)
 }
 
 func (p *prober) probeDropping() {

@@ -74,6 +74,7 @@ local function endTick(tick, text)
     redis.pcall('HSET', ledger, 'fate:' .. fate, (tonumber(h[7]) or 0) + 1)
   end
   if tonumber(tick) < (tonumber(h[5]) or 0) then return end -- a newer one tells how the job stands
+  redis.pcall('HSET', ledger, 'scheduled', text)
   before = tonumber(h[6]) or 0
   after = before
   if fate == 'succeeded' then

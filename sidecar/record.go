@@ -43,6 +43,7 @@ func (r *recorder) fired(run context.Context, w *wake, h *held) {
 	}
 	t.lastFire.set(seconds(r.clock.Now()))
 	t.running.Add(1)
+	t.began(service.RunState{Run: h.run, Since: r.clock.onRedis(r.clock.Now()), Record: lock.Record{Tick: w.tick, Replica: r.replica, Kind: w.kind, Attempt: w.attempt}})
 	r.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(), slog.String("run", h.run),
 		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
 	r.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: notify.Started})
@@ -93,7 +94,8 @@ func (r *recorder) finished(w *wake, h *held, end *ended, settled lock.Settled) 
 		slog.Duration("duration", end.took.Round(time.Microsecond)))
 	level := slog.LevelInfo
 	asFailed := w.spec.countsAsFailed(o)
-	t.ended(o, asFailed, r.clock.Now())
+	entry := r.entry(w, h, end)
+	t.ended(entry, o, asFailed, r.clock.Now())
 	if asFailed {
 		level = slog.LevelError
 	}
@@ -117,7 +119,7 @@ func (r *recorder) finished(w *wake, h *held, end *ended, settled lock.Settled) 
 	}
 	r.log.LogAttrs(context.Background(), level, "finished", attrs...)
 	if settled.Before != settled.Now {
-		r.turned(w.spec, settled.Streak, r.entry(w, h, end))
+		r.turned(w.spec, settled.Streak, entry)
 	}
 	if asFailed && settled.Verdict == lock.Late {
 		return

@@ -4,13 +4,15 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
-// redisStatus follows how the replica gets on with Redis, for the log, the metrics and the readiness. The looker
-// alone uses it, except for answeredOnce.
+// redisStatus follows how the replica gets on with Redis, for the log, the metrics, the readiness and the page. The looker
+// alone uses it, except for answeredOnce and shown.
 type redisStatus struct {
 	store   *service.Store
 	log     *slog.Logger
@@ -20,8 +22,9 @@ type redisStatus struct {
 
 	trouble      trouble
 	up           bool
-	answeredOnce atomic.Bool // others ask for it
-	announced    string      // the last text that announce has logged
+	answeredOnce atomic.Bool                  // others ask for it
+	shown        atomic.Pointer[view.Trouble] // likewise; nil = Redis is of use
+	announced    string                       // the last text that announce has logged
 }
 
 // answered logs when Redis is of no use, and when it is again. True if Redis has come, or come back.
@@ -30,9 +33,9 @@ func (s *redisStatus) answered(err error) (came bool) {
 	switch {
 	case err == nil && !s.up:
 		s.log.Info("Redis answers")
-		s.trouble.clear()
+		s.clear()
 	case err != nil:
-		s.trouble.report(s.log, diagnosis.Of(err))
+		s.report(diagnosis.Of(err))
 	}
 	s.up = err == nil
 	s.metrics.redisUp.Set(0)
@@ -47,11 +50,30 @@ func (s *redisStatus) answered(err error) (came bool) {
 func (s *redisStatus) registered(ctx context.Context, refused string, err error) {
 	switch {
 	case err != nil:
-		s.trouble.report(s.log, diagnosis.Of(err), "job", refused)
+		s.report(diagnosis.Of(err), "job", refused)
 	case ctx.Err() == nil && s.trouble.says != "":
 		s.log.Info("Redis takes the jobs")
-		s.trouble.clear()
+		s.clear()
 	}
+}
+
+// report tells the log and the page what is wrong. with has further attributes for the log.
+func (s *redisStatus) report(d diagnosis.Diagnosis, with ...any) {
+	s.trouble.report(s.log, d, with...)
+	since, ok := s.store.Now()
+	if !ok {
+		since = time.Now()
+	}
+	if before := s.shown.Load(); before != nil {
+		since = before.Since
+	}
+	s.shown.Store(&view.Trouble{Since: since, Diagnosis: d})
+}
+
+// clear records that the trouble is over.
+func (s *redisStatus) clear() {
+	s.trouble.clear()
+	s.shown.Store(nil)
 }
 
 // checkFitness logs what is wrong with a Redis that has come: it may be another one than before.

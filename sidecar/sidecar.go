@@ -13,6 +13,7 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // Options of a Sidecar. All but Redis, Process, Notify, Wall and Nap are required.
@@ -272,11 +273,17 @@ func (s *Sidecar) Notice() string {
 	return "the table in force is not what its file says: the log and solotick status tell why"
 }
 
-// status is how the replica fares.
-func (s *Sidecar) status() status { return status{s.Table().Hash, s.whyIdle(), s.LastReload().Err} }
+// RedisTrouble tells why Redis is of no use to the replica; nil if it is of use.
+func (s *Sidecar) RedisTrouble() *view.Trouble { return s.looker.redis.shown.Load() }
 
-// whyIdle tells why the replica leaves all ticks to others; nil if it takes them.
-func (s *Sidecar) whyIdle() error {
+// OwnRuns is what this replica itself ran of a job.
+func (s *Sidecar) OwnRuns(job string) service.OwnRuns { return s.metrics.job(job).ownRuns() }
+
+// status is how the replica fares.
+func (s *Sidecar) status() status { return status{s.Table().Hash, s.WhyIdle(), s.LastReload().Err} }
+
+// WhyIdle tells why the replica leaves all ticks to others; nil if it takes them.
+func (s *Sidecar) WhyIdle() error {
 	if err := s.Ready(); err != nil {
 		return err
 	}

@@ -24,8 +24,9 @@ type tally struct {
 	lastFire, next                                         gauge
 	runDuration                                            histogram
 
-	mu  sync.Mutex
-	own service.Standing // how the job fares on this replica, which is what is shown of a job that every replica runs
+	mu   sync.Mutex
+	own  service.Standing // how the job fares on this replica, which is what is shown of a job that every replica runs
+	here service.OwnRuns  // shown while Redis does not answer
 
 	held int         // fires under way, under the lock of the tallies
 	left atomic.Bool // the job has left: its tally goes with the last of these
@@ -35,10 +36,19 @@ func (t *tally) skipped(r reason) { t.skips[slices.Index(reasons[:], r)].Add(1) 
 
 func (t *tally) ran(o outcome) { t.runs[slices.Index(outcomes[:], o)].Add(1) }
 
-// ended records when a run here succeeded or failed.
-func (t *tally) ended(o outcome, asFailed bool, at time.Time) {
+// began records a run that has begun here.
+func (t *tally) began(r service.RunState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.here.Running = append(t.here.Running, r)
+}
+
+// ended records that a run here ended, and when it succeeded or failed.
+func (t *tally) ended(e *service.Entry, o outcome, asFailed bool, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.here.Running = slices.DeleteFunc(t.here.Running, func(r service.RunState) bool { return r.Run == e.Run })
+	t.here.Last = e
 	switch {
 	case o == succeeded:
 		t.own.LastSuccess, t.own.FailingSince, t.own.Streak = at, time.Time{}, 0
@@ -62,6 +72,13 @@ func (t *tally) standing() service.Standing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.own
+}
+
+// ownRuns is what this replica ran of the job.
+func (t *tally) ownRuns() service.OwnRuns {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return service.OwnRuns{Running: slices.Clone(t.here.Running), Last: t.here.Last}
 }
 
 // gauge is a figure that is set; the zero value shows 0.

@@ -113,7 +113,8 @@ func (a *app) run() error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: where(t.Redis, address), Replica: replica, Version: buildVersion(),
+	at := where(t.Redis, address)
+	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
 		Process: uuid.NewString(), Log: log, Registerer: registry, Executor: executor(log, own), Prober: prober, Notify: pinger})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
@@ -124,7 +125,7 @@ func (a *app) run() error {
 		a.state.keep(source, log)
 	}
 	serve(serving, &background, health, servesHealth, admin.Server(s, registry, log), log)
-	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Store: store, Log: log})
+	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Log: log})
 	serve(serving, &background, own, servesAdmin, api, log)
 	a.reloadWhenTold(serving, &background, s, log)
 	background.Go(func() { returnMemory(serving) })

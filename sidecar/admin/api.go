@@ -8,6 +8,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // Replica is the replica that serves the API.
@@ -16,12 +17,19 @@ type Replica interface {
 	Jobs() []config.Job // the table's, and after them the dynamic ones
 	// Drain makes the replica take no more ticks. It returns when its runs or ctx have ended.
 	Drain(ctx context.Context) error
+
+	// What the replica knows without Redis.
+	WhyIdle() error // why it leaves all ticks to others; nil = it takes them
+	RedisTrouble() *view.Trouble
+	OwnRuns(job string) service.OwnRuns
 }
 
 // Options of the API. All are required.
 type Options struct {
 	Replica Replica
 	Name    string // the replica's
+	Version string
+	Redis   string // where it is
 	Store   *service.Store
 	Log     *slog.Logger
 }
@@ -53,6 +61,7 @@ func API(o Options) http.Handler {
 		"/v1/events":                  {"GET": asJSON(a.events)},
 		"/v1/runs":                    {"GET": asJSON(a.runs)},
 		"/v1/replicas":                {"GET": asJSON(a.replicas)},
+		"/v1/replica":                 {"GET": asJSON(a.self)},
 		"/v1/timers":                  {"GET": asJSON(a.timers)},
 		"/v1/timers/{id}":             {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer), "DELETE": asJSON(a.deleteTimer)},
 		"/v1/drain":                   {"POST": a.drain},

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"log/slog"
 	"os"
 	"reflect"
 	"regexp"
@@ -10,7 +11,9 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // documented is the world of the document's examples.
@@ -32,6 +35,11 @@ jobs:
 	if err := w.store.Beat(t.Context(), service.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash, Offset: 1250 * time.Microsecond}); err != nil {
 		t.Fatal(err)
 	}
+	w.api = API(Options{Replica: w, Name: "app-1", Version: "v1.2.3", Redis: "redis:6379", Store: w.store, Log: slog.New(slog.DiscardHandler)})
+	w.trouble = &view.Trouble{Since: morning.Add(-10 * time.Minute), Diagnosis: diagnosis.Diagnosis{Says: "does not answer", Reason: "dial tcp 10.0.0.7:6379: i/o timeout"}}
+	tick := morning.Add(-20 * time.Minute)
+	w.own = map[string]service.OwnRuns{"send-invoices": {Last: &service.Entry{Job: "send-invoices", Tick: tick, Run: "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02",
+		Replica: "app-1", Kind: "schedule", Attempt: 1, Outcome: "succeeded", Ended: tick.Add(2 * time.Second), Took: 1870 * time.Millisecond}}}
 	return w
 }
 
@@ -60,7 +68,7 @@ func TestTheDocumentedRequestsAreAnsweredAsIsShown(t *testing.T) {
 		path, _, _ := strings.Cut(target, "?")
 		asked[method+" "+regexp.MustCompile(`/(timers|jobs)/[-\w]+`).ReplaceAllString(path, "/$1/{}")] = true
 	}
-	for _, endpoint := range []string{"GET /v1/status", "GET /v1/replicas", "GET /v1/runs", "GET /v1/events", "POST /v1/jobs/{}/trigger", "POST /v1/jobs/{}/rerun", "POST /v1/jobs/{}/cancel", "POST /v1/jobs/{}/pause", "POST /v1/jobs/{}/resume",
+	for _, endpoint := range []string{"GET /v1/status", "GET /v1/replica", "GET /v1/replicas", "GET /v1/runs", "GET /v1/events", "POST /v1/jobs/{}/trigger", "POST /v1/jobs/{}/rerun", "POST /v1/jobs/{}/cancel", "POST /v1/jobs/{}/pause", "POST /v1/jobs/{}/resume",
 		"PUT /v1/timers/{}", "GET /v1/timers/{}", "DELETE /v1/timers/{}", "GET /v1/timers", "PUT /v1/jobs/{}", "GET /v1/jobs/{}",
 		"DELETE /v1/jobs/{}", "POST /v1/drain"} {
 		if !asked[endpoint] {

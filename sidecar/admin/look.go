@@ -78,6 +78,27 @@ func (a *api) replicas(r *http.Request) (*answer, error) {
 	return &answer{body: s.Replicas}, err
 }
 
+// self answers with what this replica knows itself, while Redis may not answer.
+func (a *api) self(r *http.Request) (*answer, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	table := a.Replica.Table()
+	now, ok := a.Store.Now()
+	if !ok {
+		now = time.Now()
+	}
+	self := view.Self{Replica: a.Name, Service: table.Service, Version: a.Version, Table: table.Hash, Time: view.Stamp(now), Ready: true,
+		Redis: view.NewRedis(a.Redis, a.Replica.RedisTrouble()), Jobs: []view.OwnJob{}}
+	if err := a.Replica.WhyIdle(); err != nil {
+		self.Ready, self.NotReady = false, err.Error()
+	}
+	for _, j := range a.Replica.Jobs() {
+		self.Jobs = append(self.Jobs, view.NewOwnJob(table, j, a.Replica.OwnRuns(j.Name), now))
+	}
+	return &answer{body: self}, nil
+}
+
 // runs answers with the newest runs of one job or of all; with each, the newest few of each job.
 func (a *api) runs(r *http.Request) (*answer, error) {
 	p, err := parameters(r, "job", "limit", "failed", "each")

@@ -17,6 +17,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 const someTable = `
@@ -36,6 +37,10 @@ type world struct {
 	api   http.Handler
 	drain func(context.Context) error
 	table *config.Table
+
+	idle    error
+	trouble *view.Trouble
+	own     map[string]service.OwnRuns
 }
 
 var morning = time.Date(2027, 3, 28, 7, 20, 0, 0, time.UTC)
@@ -69,6 +74,11 @@ func newWorld(t testing.TB) *world {
 func (w *world) Table() *config.Table            { return w.table }
 func (w *world) Jobs() []config.Job              { return w.table.Jobs }
 func (w *world) Drain(ctx context.Context) error { return w.drain(ctx) }
+func (w *world) WhyIdle() error                  { return w.idle }
+func (w *world) RedisTrouble() *view.Trouble     { return w.trouble }
+func (w *world) OwnRuns(job string) service.OwnRuns {
+	return w.own[job]
+}
 
 // ran plays a run of a job, for the tick at the given minute of the morning.
 func (w *world) ran(job string, minute int, e service.Entry) {

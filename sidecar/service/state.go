@@ -27,6 +27,16 @@ type JobState struct {
 	Running   []RunState
 	Waiting   []lock.Due // ticks to fire besides the table, by the time from which they are due; queued ticks last
 	Last      *Entry     // the run that was settled last; nil = there is none
+
+	// How the ticks of the schedule fare, leaving out runs by hand.
+	Since        time.Time // when Redis first saw the present series of ticks
+	Scheduled    *Entry    // the run that ended the newest tick; nil = none did
+	Missed       *Entry    // the ticks that were last found missed; nil = there are none
+	MissedToday  int64     // ticks that were found missed in the present day of UTC
+	Streak       int64     // ticks in a row that failed; 0 = the newest did not
+	FailingSince time.Time // when the first tick of the streak failed; zero = there is no streak
+	LastSuccess  time.Time // zero = none is known to have succeeded
+	LastFailure  time.Time // zero = none is known to have failed
 }
 
 // IsPaused tells whether a pause holds the job back, its own or the pause of all jobs.
@@ -38,6 +48,12 @@ type Pause struct {
 	At     time.Time // when it was paused
 	Reason string    // one line
 	By     string    // who paused it; "" = not known
+}
+
+// OwnRuns is what a replica itself ran of a job.
+type OwnRuns struct {
+	Running []RunState // without the ends of their leases
+	Last    *Entry     // the run that ended last; nil = none did
 }
 
 // RunState is one run that is not settled. Its replica may have died: then a takeover follows LeaseEnd.
@@ -75,7 +91,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState,
 	states := map[string]JobState{}
 	for job, ledger := range ledgers {
 		if fields := ledger.Val(); fields["born"] != "" {
-			states[job] = readLedger(fields, at.Val())
+			states[job] = readLedger(job, fields, at.Val())
 		}
 	}
 	addWaiting(states, due.Val())
@@ -91,7 +107,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState,
 }
 
 // readLedger makes a state of the fields of the ledger.
-func readLedger(fields map[string]string, now time.Time) JobState {
+func readLedger(job string, fields map[string]string, now time.Time) JobState {
 	state := JobState{Tick: rds.FromMillis(rds.Number(fields["tick"])), Token: rds.Number(fields["token"]), By: fields["by"],
 		PausedTo: rds.FromMillis(rds.Number(fields["pausedTo"]))}
 	for field, held := range map[string]**Pause{"paused": &state.Paused, "pausedAll": &state.PausedAll} {
@@ -104,10 +120,29 @@ func readLedger(fields map[string]string, now time.Time) JobState {
 			state.PausedTo = p.Until
 		}
 	}
-	if e, err := parseEntry(fields["done"]); err == nil {
-		state.Last = &e
+	state.Last = readEntry(job, fields["done"])
+	state.Scheduled = readEntry(job, fields["scheduled"])
+	state.Missed = readEntry(job, fields["lastMissed"])
+	day, count, _ := strings.Cut(fields["missedToday"], " ")
+	if rds.Number(day) == now.UnixMilli()/(24*time.Hour).Milliseconds() {
+		state.MissedToday = rds.Number(count)
+	}
+	at := func(field string) time.Time { return rds.FromMillis(rds.Number(fields[field])) }
+	state.Since, state.LastSuccess, state.LastFailure = at("since"), at("lastSuccess"), at("lastFailure")
+	if state.Streak = rds.Number(fields["streak"]); state.Streak > 0 { // the scripts leave the beginning of the last one
+		state.FailingSince = at("failingSince")
 	}
 	return state
+}
+
+// readEntry reads an entry that the ledger keeps; nil if there is none. Entries that a script writes do not name the job.
+func readEntry(job, text string) *Entry {
+	e, err := parseEntry(text)
+	if err != nil {
+		return nil
+	}
+	e.Job = job
+	return &e
 }
 
 // parsePause reads `<end ms, 0 = none> <at ms> <reason>` and, behind a line feed, who paused.

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,6 +74,63 @@ func TestStatesShowWhatRunsWaitsAndWasPaused(t *testing.T) {
 		}
 		if len(states["other"].Running) != 1 || len(states["idle"].Running) != 0 || len(states["idle"].Waiting) != 0 {
 			w.Errorf("the other jobs: %+v", states)
+		}
+	})
+}
+
+func TestStatesTellHowTheTicksOfTheScheduleFare(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		read := func() service.JobState {
+			w.Helper()
+			states, err := a.Service.States(w.Context(), []string{job})
+			w.Must(err)
+			return states[job]
+		}
+		ends := func(c lock.Claim, outcome string) *service.Entry {
+			w.Helper()
+			l, _ := a.Wins(c)
+			e := w.Entry(l, outcome)
+			e.Kind, e.Failed, e.Tick = c.Kind, outcome == "failed", e.Tick.UTC()
+			if got, err := l.Finish(w.Context(), 0, e.Ending()); got.Verdict != lock.OK || err != nil {
+				w.Fatalf("finish: %s, %v", got.Verdict, err)
+			}
+			return &e
+		}
+		if s := read(); s.Scheduled != nil || s.Missed != nil || s.MissedToday != 0 || s.Streak != 0 || s.Since.IsZero() {
+			w.Errorf("at first: %+v", s)
+		}
+		began := w.Now().Add(-2 * time.Second)
+		bad := ends(a.Claim(1), "failed")
+		if s := read(); s.Streak != 1 || s.FailingSince.Before(began) || s.LastFailure.Before(began) || !s.LastSuccess.IsZero() || *s.Scheduled != *bad {
+			w.Errorf("it failed: %+v", s)
+		}
+		d, err := a.Service.Trigger(w.Context(), job, uuid.NewString())
+		w.Must(err)
+		manual := a.Claim(2)
+		manual.Tick, manual.Kind, manual.Member = d.Tick, "manual", d.Member()
+		by := ends(manual, "succeeded")
+		if s := read(); s.Streak != 1 || *s.Scheduled != *bad || *s.Last != *by {
+			w.Errorf("a run by hand succeeded: %+v", s)
+		}
+		good := ends(a.Claim(3), "succeeded")
+		if s := read(); s.Streak != 0 || !s.FailingSince.IsZero() || s.LastSuccess.Before(began) || *s.Scheduled != *good {
+			w.Errorf("it succeeded: %+v", s)
+		}
+
+		w.Must(w.Admin.HSet(w.Context(), ledger, "gaps", "10-20 ").Err())
+		gone := service.Entry{Job: job, Tick: w.Tick(2).UTC(), First: w.Tick(1).UTC(), Count: 2, Outcome: lock.Missed, Detail: "why"}
+		if ours, err := a.Service.Locks.Book(w.Context(), job, "10-20 ", []lock.Booking{gone.Booking()}); !ours || err != nil {
+			w.Fatalf("booking: %t, %v", ours, err)
+		}
+		if s := read(); s.MissedToday != 2 || s.Missed == nil || *s.Missed != gone {
+			w.Errorf("two were missed: %+v", s)
+		}
+		day := w.Now().UnixMilli()/86_400_000 - 1
+		w.Must(w.Admin.HSet(w.Context(), ledger, "missedToday", fmt.Sprintf("%d 2", day)).Err())
+		if s := read(); s.MissedToday != 0 || s.Missed == nil {
+			w.Errorf("two were missed yesterday: %+v", s)
 		}
 	})
 }

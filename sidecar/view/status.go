@@ -24,25 +24,37 @@ type Status struct {
 	Drift    bool      `json:"drift"`
 	Jobs     []Job     `json:"jobs"`
 	Replicas []Replica `json:"replicas"`
+	Summary  Summary   `json:"summary"`
 }
 
 // Job is one job of a Status.
 type Job struct {
-	Job        string    `json:"job"`
-	Schedule   string    `json:"schedule"`
-	TimeZone   string    `json:"timeZone"`
-	Dynamic    bool      `json:"dynamic"`
-	Guarantee  string    `json:"guarantee"`
-	Registered bool      `json:"registered"`
-	Suspended  bool      `json:"suspended"`
-	Next       string    `json:"next,omitempty"`
-	Last       *Entry    `json:"last,omitempty"`
-	Running    []Run     `json:"running"`
-	Waiting    []Waiting `json:"waiting"`
-	Paused     *Pause    `json:"paused,omitempty"`    // the job's own pause, or else that of all jobs
-	PausedAll  *Pause    `json:"pausedAll,omitempty"` // that of all jobs
-	Skips      []Skip    `json:"skips"`
-	Results    []Entry   `json:"results,omitempty"` // of an every-replica job: its last run on each replica
+	Job        string `json:"job"`
+	Schedule   string `json:"schedule"`
+	TimeZone   string `json:"timeZone"`
+	Dynamic    bool   `json:"dynamic"`
+	Guarantee  string `json:"guarantee"`
+	Registered bool   `json:"registered"`
+	Suspended  bool   `json:"suspended"`
+	Next       string `json:"next,omitempty"`
+	Last       *Entry `json:"last,omitempty"`
+
+	Health        Health `json:"health"`
+	LastScheduled *Entry `json:"lastScheduled,omitempty"` // Last may be a run by hand
+	Failures      int64  `json:"failures,omitempty"`      // ticks in a row that failed
+	FailingSince  string `json:"failingSince,omitempty"`
+	LastSuccess   string `json:"lastSuccess,omitempty"` // of a tick of the schedule
+	LastFailure   string `json:"lastFailure,omitempty"`
+	Overdue       string `json:"overdue,omitempty"`     // the tick that no replica runs
+	Missed        *Entry `json:"missed,omitempty"`      // the ticks that were last found missed
+	MissedToday   int64  `json:"missedToday,omitempty"` // how many were, in the present day of UTC
+
+	Running   []Run     `json:"running"`
+	Waiting   []Waiting `json:"waiting"`
+	Paused    *Pause    `json:"paused,omitempty"`    // the job's own pause, or else that of all jobs
+	PausedAll *Pause    `json:"pausedAll,omitempty"` // that of all jobs
+	Skips     []Skip    `json:"skips"`
+	Results   []Entry   `json:"results,omitempty"` // of an every-replica job: its last run on each replica
 
 	Description string            `json:"description,omitempty"`
 	Owner       string            `json:"owner,omitempty"`
@@ -58,7 +70,7 @@ type Run struct {
 	Kind     string `json:"kind"`
 	Attempt  int    `json:"attempt"`
 	Since    string `json:"since"`
-	LeaseEnd string `json:"leaseEnd"`
+	LeaseEnd string `json:"leaseEnd,omitempty"`
 	Links    Links  `json:"links,omitzero"`
 }
 
@@ -143,7 +155,7 @@ func NewEntries(entries []service.Entry, t *config.Table) []Entry {
 
 // Status returns the look in JSON.
 func (l *Look) Status() Status {
-	out := Status{l.Table.Service, Stamp(l.Now), l.Table.Hash, l.Drift(), []Job{}, []Replica{}}
+	out := Status{l.Table.Service, Stamp(l.Now), l.Table.Hash, l.Drift(), []Job{}, []Replica{}, l.Summary()}
 	for _, j := range l.Jobs {
 		out.Jobs = append(out.Jobs, l.job(j))
 	}
@@ -155,6 +167,25 @@ func (l *Look) Status() Status {
 	return out
 }
 
+// runs returns live runs of a job in JSON.
+func (l *Look) runs(job string, live []service.RunState) []Run {
+	runs := make([]Run, 0, len(live))
+	for _, r := range live {
+		runs = append(runs, Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd),
+			liveLinks(l.Table, job, r, l.Now)})
+	}
+	return runs
+}
+
+// entry returns an entry of the history in JSON; nil if there is none.
+func (l *Look) entry(e *service.Entry) *Entry {
+	if e == nil {
+		return nil
+	}
+	shown := NewEntry(*e, l.Table)
+	return &shown
+}
+
 func (l *Look) job(j config.Job) Job {
 	state, known := l.States[j.Name]
 	schedule := ""
@@ -163,18 +194,13 @@ func (l *Look) job(j config.Job) Job {
 	}
 	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone, Dynamic: j.Dynamic, Guarantee: string(j.Guarantee),
 		Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
-		Running: []Run{}, Waiting: []Waiting{}, Skips: []Skip{},
+		Running: l.runs(j.Name, state.Running), Waiting: []Waiting{}, Skips: []Skip{},
+		Health: l.Health(j), Failures: state.Streak, FailingSince: Stamp(state.FailingSince), LastSuccess: Stamp(state.LastSuccess),
+		LastFailure: Stamp(state.LastFailure), Overdue: Stamp(l.Overdue(j)), MissedToday: state.MissedToday,
 		Description: j.Description, Owner: j.Owner, Runbook: j.Runbook, Labels: j.Labels}
-	if e := l.Last(j); e != nil {
-		last := NewEntry(*e, l.Table)
-		out.Last = &last
-	}
+	out.Last, out.LastScheduled, out.Missed = l.entry(l.Last(j)), l.entry(l.LastScheduled(j)), l.entry(state.Missed)
 	if results := l.Results(j); len(results) > 0 {
 		out.Results = NewEntries(results, l.Table)
-	}
-	for _, r := range state.Running {
-		out.Running = append(out.Running, Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd),
-			liveLinks(l.Table, j.Name, r, l.Now)})
 	}
 	for _, w := range state.Waiting {
 		out.Waiting = append(out.Waiting, Waiting{Stamp(w.Tick), w.Kind, w.Attempt})

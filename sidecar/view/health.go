@@ -1,0 +1,155 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// Health is what a person should know of a job first.
+type Health string
+
+// The healths, what is worst first.
+const (
+	Failing  Health = "failing"   // its newest tick failed; an every-replica job: its last run on some live replica
+	Overdue  Health = "overdue"   // a tick came due, no replica runs it, and nothing explains that
+	Missed   Health = "missed"    // its newest tick was missed
+	NeverRan Health = "never_ran" // no run of it is known, nor need it be paused or suspended
+	OK       Health = "ok"
+)
+
+var healths = []Health{Failing, Overdue, Missed, NeverRan, OK}
+
+// patience is how long after a tick came due a replica may take to claim it before the tick is called overdue.
+const patience = 10 * time.Second
+
+// Health tells what a person should know of the job first.
+func (l *Look) Health(j config.Job) Health {
+	state, held := l.States[j.Name], j.Suspend || l.States[j.Name].IsPaused()
+	last := l.Last(j)
+	switch run := l.LastScheduled(j); {
+	case l.fails(j):
+		return Failing
+	case !l.Overdue(j).IsZero():
+		return Overdue
+	case state.Missed != nil && !held && (run == nil || run.Tick.Before(state.Missed.Tick)):
+		return Missed
+	case last == nil && run == nil && !held && len(state.Running) == 0:
+		return NeverRan
+	}
+	return OK
+}
+
+// fails tells whether the job's newest tick failed. A run by hand says nothing of that, unless there is no other.
+func (l *Look) fails(j config.Job) bool {
+	if j.Guarantee == config.EveryReplica {
+		return slices.ContainsFunc(l.Results(j), func(e service.Entry) bool { return e.Failed })
+	}
+	state := l.States[j.Name]
+	return state.Streak > 0 || state.Scheduled == nil && state.Last != nil && state.Last.Failed
+}
+
+// LastScheduled returns the run that ended the newest tick of the schedule; nil if there is none. Last may be a run by hand.
+func (l *Look) LastScheduled(j config.Job) *service.Entry {
+	if j.Guarantee == config.EveryReplica {
+		return l.Last(j)
+	}
+	state := l.States[j.Name]
+	if state.Scheduled == nil && state.Last != nil && state.Last.Kind != "manual" && state.Last.Kind != "backfill" {
+		return state.Last // by a version that did not keep the other one
+	}
+	return state.Scheduled
+}
+
+// Overdue returns the tick that came due and that no replica runs, although nothing holds it back; zero if there is none.
+func (l *Look) Overdue(j config.Job) time.Time {
+	state, known := l.States[j.Name]
+	if !known || j.Suspend || j.Schedule == nil || j.Guarantee == config.EveryReplica || state.IsPaused() || len(state.Running) > 0 {
+		return time.Time{}
+	}
+	for _, w := range state.Waiting { // it was claimed, and no replica could start it
+		if w.Kind != "manual" && w.Kind != "backfill" && l.Now.Sub(w.Tick) > patience+j.Jitter {
+			return w.Tick
+		}
+	}
+	from := state.Tick
+	for _, t := range []time.Time{state.Since, state.PausedTo} {
+		if t.After(from) {
+			from = t
+		}
+	}
+	tick := j.Schedule.Next(from)
+	if tick.IsZero() || l.Now.Sub(tick.Add(schedule.Jitter(j.Name, tick, j.Jitter))) <= patience {
+		return time.Time{}
+	}
+	return tick
+}
+
+// ByNeed returns the jobs, those that need a person first. Jobs with the same health keep their order.
+func (l *Look) ByNeed() []config.Job {
+	jobs := slices.Clone(l.Jobs)
+	rank := make(map[string]int, len(jobs))
+	for _, j := range jobs {
+		rank[j.Name] = slices.Index(healths, l.Health(j))
+	}
+	slices.SortStableFunc(jobs, func(a, b config.Job) int { return rank[a.Name] - rank[b.Name] })
+	return jobs
+}
+
+// Summary says in one line how the service fares, with the numbers in it.
+type Summary struct {
+	Text        string `json:"text"`
+	Failing     int    `json:"failingJobs"`
+	Overdue     int    `json:"overdueJobs"`
+	NeverRan    int    `json:"neverRanJobs"`
+	MissedToday int64  `json:"missedToday"`  // ticks that were found missed in the present day of UTC
+	Live        int    `json:"liveReplicas"` // that are not silent
+	Ready       int    `json:"readyReplicas"`
+}
+
+// Bad tells whether somebody should look after the service: a job fails or is overdue, or no replica would fire a tick.
+func (s *Summary) Bad() bool { return s.Failing > 0 || s.Overdue > 0 || s.Ready == 0 }
+
+// Summary sums the look up. A job that fails and is overdue counts as both.
+func (l *Look) Summary() Summary {
+	var s Summary
+	for _, j := range l.Jobs {
+		if l.fails(j) {
+			s.Failing++
+		}
+		if !l.Overdue(j).IsZero() {
+			s.Overdue++
+		}
+		if l.Health(j) == NeverRan {
+			s.NeverRan++
+		}
+		s.MissedToday += l.States[j.Name].MissedToday
+	}
+	silent := 0
+	for _, r := range l.Replicas {
+		switch {
+		case l.Silent(r):
+			silent++
+		case r.Ready == "":
+			s.Ready++
+			fallthrough
+		default:
+			s.Live++
+		}
+	}
+	parts := []string{fmt.Sprintf("%d of %d failing", s.Failing, len(l.Jobs)), fmt.Sprintf("%d overdue", s.Overdue),
+		fmt.Sprintf("%d missed today", s.MissedToday), fmt.Sprintf("%d/%d replicas ready", s.Ready, s.Live)}
+	if silent > 0 {
+		parts = append(parts, fmt.Sprintf("%d silent", silent))
+	}
+	if l.Drift() {
+		parts = append(parts, "tables differ")
+	}
+	s.Text = strings.Join(append(parts, "Redis ok"), " · ")
+	return s
+}
