@@ -19,6 +19,7 @@ import (
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // hostile is text that an attacker may have put where the page shows it.
@@ -126,6 +127,10 @@ func newScene(t *testing.T, trouble bool, names ...string) *scene {
 func (s *scene) Table() *config.Table        { return s.table }
 func (s *scene) Jobs() []config.Job          { return s.table.Jobs }
 func (s *scene) Drain(context.Context) error { return nil }
+
+func (s *scene) WhyIdle() error                 { return nil }
+func (s *scene) RedisTrouble() *view.Trouble    { return nil }
+func (s *scene) OwnRuns(string) service.OwnRuns { return service.OwnRuns{} }
 
 func (s *scene) must(err error) {
 	if err != nil {
