@@ -381,7 +381,7 @@ const lateAtOnce = 101
 // Redis could not be told how the runs went on that were under way, nor tell of the ticks behind them.
 func (a *audit) withoutRedis(tick time.Time) []string {
 	for _, r := range a.runs {
-		if r.begin().After(a.stop.ends) || r.end().Before(a.stop.begins.Add(-edge)) {
+		if r.begin().After(a.stop.holds) || r.end().Before(a.stop.begins.Add(-edge)) {
 			continue
 		}
 		if r.tick.Equal(tick) {
