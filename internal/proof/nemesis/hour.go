@@ -101,21 +101,21 @@ var script = []chapter{
 	{"replica killed", 2, (*hour).killReplica, (*audit).behindAStrike},
 	{"replica stalled", 12, (*hour).stallReplica, nil}, // as above
 	{"job paused", 23, (*hour).pauseJob, (*audit).inThePause},
-	{"window", 31, (*hour).lookAtTheWindow, nil}, // the schedule has no ticks outside
-	{"slots full", 32, (*hour).fillSlots, (*audit).withoutSlot},
-	{"Redis stopped", 39, (*hour).stopRedis, (*audit).withoutRedis},
-	{"Redis emptied", 50, (*hour).emptyRedis, (*audit).afterTheEmptying},
-	{"table reloaded", 55, (*hour).reloadTable, nil}, // the ticks are those of each table in its time
+	{"window", 30, (*hour).lookAtTheWindow, nil}, // the schedule has no ticks outside
+	{"slots full", 31, (*hour).fillSlots, (*audit).withoutSlot},
+	{"Redis stopped", 40, (*hour).stopRedis, (*audit).withoutRedis},
+	{"Redis emptied", 51, (*hour).emptyRedis, (*audit).afterTheEmptying},
+	{"table reloaded", 56, (*hour).reloadTable, nil}, // the ticks are those of each table in its time
 }
 
 // newHour makes the world of the hour.
 func newHour(t testing.TB, binary string, length time.Duration) *hour {
 	s := newSingle(t, "always")
-	h := &hour{store: s, unit: length / 60, history: newHistorian(s.client())}
+	h := &hour{store: s, unit: max(length/60, time.Second).Truncate(time.Second), history: newHistorian(s.client())}
 	p := path{redis: s.server.Addr()}
 	h.world = prepare(t, binary, nil, s, keepsAll, p, p, p)
 	h.world.table = h.tableOf
-	h.began = time.Now().Truncate(time.Second).Add(3*time.Second + 500*time.Millisecond)
+	h.began = time.Now().Truncate(time.Second).Add(5*time.Second + 500*time.Millisecond)
 	h.plans = h.rows()
 	h.changed = true
 	h.plans = append(h.plans, h.rows()[slices.IndexFunc(h.rows(), func(j hourJob) bool { return j.name == theAdded })])
@@ -168,15 +168,15 @@ func (h *hour) rows() []hourJob {
 		{job{name: theSkipping, schedule: "@every 2s", take: 100 * time.Millisecond}, succeeded, "missed: skip", false},
 		{job{name: theLong, schedule: each, take: 2300 * time.Millisecond}, succeeded, "concurrencyPolicy: Forbid", false},
 		{job{name: "queue", schedule: "@every 2s", take: 2700 * time.Millisecond, queue: true}, succeeded, "concurrencyPolicy: Queue", false},
-		{job{name: "beside", schedule: "@every 3s", take: 4 * time.Second, allow: true}, succeeded, "concurrencyPolicy: Allow", false},
+		{job{name: "beside", schedule: "@every 2s", take: 2500 * time.Millisecond, allow: true}, succeeded, "concurrencyPolicy: Allow", false},
 		{job{name: "fails", schedule: "*/5 * * * * *", take: 50 * time.Millisecond, fails: 9}, failed, "", false},
 		{job{name: "times-out", schedule: "@every 5s", take: time.Minute}, timedOut, "timeout: 1s", false},
 		{job{name: "declines", schedule: "2-59/5 * * * * *", take: 50 * time.Millisecond}, declined, "", false},
 		{job{name: theEvery, schedule: "*/5 * * * * *"}, succeeded, "guarantee: every-replica", false},
-		{job{name: theWindowed, schedule: each}, succeeded, "start: " + second(24) + "; end: " + second(30), false},
+		{job{name: theWindowed, schedule: each}, succeeded, "start: " + second(24) + "; end: " + second(29), false},
 	}
 	for n := range hogs {
-		rows = append(rows, hourJob{job{name: fmt.Sprint(theHog, n+1), schedule: "@at " + second(32), take: hogTakes * h.unit}, succeeded, "timeout: 2h", true})
+		rows = append(rows, hourJob{job{name: fmt.Sprint(theHog, n+1), schedule: "@at " + second(31), take: hogTakes * h.unit}, succeeded, "timeout: 2h", true})
 	}
 	if !h.changed {
 		return append(rows, two, held, squeezed)
@@ -189,7 +189,14 @@ func (h *hour) rows() []hourJob {
 // moment is when a unit begins. It lies between two seconds, and so between two ticks.
 func (h *hour) moment(unit int) time.Time { return h.began.Add(time.Duration(unit) * h.unit) }
 
-func (h *hour) until(unit int) { time.Sleep(time.Until(h.moment(unit))) }
+// until waits for a moment, or, if that is past, for one between two ticks.
+func (h *hour) until(unit int) {
+	if wait := time.Until(h.moment(unit)); wait >= 0 {
+		time.Sleep(wait)
+	} else {
+		h.betweenTicks()
+	}
+}
 
 // betweenTicks waits for the next moment that lies between two ticks.
 func (h *hour) betweenTicks() {
@@ -238,11 +245,12 @@ func (h *hour) look(ctx context.Context) {
 func (h *hour) killReplica() {
 	r := h.runner()
 	before, run := h.newest(theLong), h.last(theLong, r.name)
-	over := h.record.begin(killed, r.name)
+	over, struck := h.record.begin(killed, r.name), time.Now()
 	r.process.Kill()
 	time.Sleep(3 * h.unit)
 	h.start(r)
 	over()
+	time.Sleep(time.Until(struck.Add(ttl + dying)))
 	h.until(11)
 	h.why(theLong, run.Tick, interrupted, r.name)
 	h.why(theLong, before.Tick.Add(time.Second), overlapped, "the run of "+clockOf(before.Tick), "still going on on "+before.Replica)
@@ -301,7 +309,7 @@ func (h *hour) pauseJob() {
 	h.pause.ends = time.Now()
 	h.solotick("resume", theHeld, "--by", "anna@ops")
 	h.pause.over = time.Now()
-	h.until(30)
+	h.until(29)
 	h.why(theHeld, h.pause.ends.Truncate(time.Second), paused, "paused by anna@ops", "moving house")
 }
 
@@ -321,30 +329,25 @@ func (a *audit) inThePause(tick time.Time) []string {
 func (h *hour) lookAtTheWindow() {
 	h.why(theWindowed, h.moment(24).Truncate(time.Second), succeeded, "succeeded")
 	h.why(theWindowed, h.moment(24).Truncate(time.Second).Add(-time.Second), noTick, "is no tick")
-	h.why(theWindowed, h.moment(30).Truncate(time.Second), noTick, "is no tick")
+	h.why(theWindowed, h.moment(29).Truncate(time.Second), noTick, "is no tick")
 }
 
-// fillSlots lets long runs take the slot of each replica that is not reserved.
+// fillSlots lets long runs take the slot of each replica that is not reserved. The first of them begin at once, and the last one
+// when another job has given its slot back.
 func (h *hour) fillSlots() {
-	h.until(32 + hogTakes + 1)
-	for _, q := range h.app.Seen() {
-		if !strings.HasPrefix(q.Job, theHog) {
-			continue
-		}
-		if h.full.begins.IsZero() || q.Arrived.Before(h.full.begins) {
-			h.full.begins = q.Arrived
-		}
-		if q.Arrived.After(h.full.holds) {
-			h.full.holds = q.Arrived
-		}
-		if h.full.ends.IsZero() || q.Ended.Before(h.full.ends) {
-			h.full.ends = q.Ended
-		}
-		if q.Ended.After(h.full.over) {
-			h.full.over = q.Ended
-		}
+	var runs []rig.Request
+	h.check(rig.Until(hogTakes*h.unit+patience, "the end of the long runs", func() bool {
+		runs = slices.DeleteFunc(h.app.Seen(), func(q rig.Request) bool { return !strings.HasPrefix(q.Job, theHog) || q.Ended.IsZero() })
+		return len(runs) == hogs
+	}))
+	by := func(at func(q rig.Request) time.Time) (first, last time.Time) {
+		slices.SortFunc(runs, func(a, b rig.Request) int { return at(a).Compare(at(b)) })
+		return at(runs[0]), at(runs[hogs-1])
 	}
-	h.why(theSqueezed, h.full.ends.Truncate(time.Second).Add(-time.Second), missed, "was missed", "slots were taken")
+	h.full.begins, h.full.holds = by(func(q rig.Request) time.Time { return q.Arrived })
+	h.full.ends, h.full.over = by(func(q rig.Request) time.Time { return q.Ended })
+	h.betweenTicks()
+	h.why(theSqueezed, h.full.holds.Truncate(time.Second).Add(time.Second), missed, "was missed", "slots were taken")
 }
 
 // withoutSlot expects of a job without a slot that its ticks are missed, and of the newest one that it is fired late.
@@ -365,12 +368,12 @@ func (h *hour) stopRedis() {
 	h.stop.begins = time.Now()
 	h.store.server.Freeze()
 	h.stop.holds = time.Now()
-	h.until(43)
+	h.until(44)
 	h.stop.ends = time.Now()
 	h.store.server.Thaw()
 	h.stop.over = time.Now().Add(recovery)
 	over()
-	h.until(49)
+	h.until(50)
 	h.why("second", h.stop.ends.Truncate(time.Second).Add(-time.Second), missed, "was missed", "Redis did not answer")
 }
 
@@ -424,9 +427,10 @@ func (h *hour) emptyRedis() {
 	h.empty.holds = time.Now()
 	time.Sleep(recovery)
 	over()
-	h.until(54)
+	h.until(55)
 	h.look(ctx) // for the moment from which on the new ledgers have ticks
 	h.why("second", h.empty.begins.Truncate(time.Second).Add(-5*time.Second), unknownTick, "before Redis knew the job")
+	h.why("second", h.empty.begins.Truncate(time.Second).Add(time.Second), missed, "was missed")
 }
 
 // afterTheEmptying expects of ticks until the new ledger begins that they are missed: it begins with them settled. Under
@@ -463,7 +467,7 @@ func (h *hour) reloadTable() {
 	}
 	h.reload.holds = time.Now()
 	h.reload.ends, h.reload.over = h.reload.holds, h.reload.holds.Add(time.Second) // the ledger of a new job has none in its first second
-	h.until(58)
+	h.until(59)
 	old := h.reload.over.Truncate(time.Second).Add(time.Second)
 	if old.Second()%2 == 1 {
 		old = old.Add(time.Second)
