@@ -273,7 +273,7 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 				return nil, a, context.Cause(ctx)
 			}
 		case a.Code == unknown:
-			if _, err := q.store.RegisterAgain(ctx, q.claim.Job, q.claim.Fingerprint, Before{Again: q.claim.Again}); err != nil {
+			if _, err := q.store.RegisterAgain(ctx, q.claim.Job, q.claim.Fingerprint, q.claim.before()); err != nil {
 				last = err
 				if !rds.Sleep(ctx, rds.Backoff(try)) {
 					return nil, a, rds.GaveUp(ctx, last)
@@ -292,6 +292,16 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 			return nil, a, nil
 		}
 	}
+}
+
+// before is what a claim that found no ledger says of the lost one. Under at-least-once, the new ledger goes on where the
+// claim stands: it must not settle the very tick that is asked for.
+func (c *Claim) before() Before {
+	b := Before{Again: c.Again, Tick: c.Known}
+	if c.Before.After(c.Known) {
+		b.Tick = c.Before
+	}
+	return b
 }
 
 // send asks once. The copy carries the end of its own window on Redis' clock: sent + ttl - margin, or the claim's Until

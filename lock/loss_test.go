@@ -79,6 +79,33 @@ func playOwed(w *redisworld.World, newcomer bool) {
 	w.DueTicks()
 }
 
+// TestAClaimThatFindsNoLedgerWinsItsTickUnderAtLeastOnce, also if a replica that knew the old ledger has asked before the
+// tick came due, and is heard after the claim: it owes nothing.
+func TestAClaimThatFindsNoLedgerWinsItsTickUnderAtLeastOnce(t *testing.T) {
+	for name, passedOver := range map[string]bool{"the tick before was fired": false, "the tick before was missed": true} {
+		t.Run(name, func(t *testing.T) {
+			redisworld.OnEvery(t, func(w *redisworld.World) {
+				a, b := w.Replica("a"), w.Replica("b")
+				before := registers(a, "x", lock.Before{})
+				w.Must(w.Admin.FlushAll(w.Context()).Err())
+				w.Pass(20 * time.Millisecond)
+				known, gaps := w.Tick(-8000), []time.Time{}
+				c := b.Claim(-1000)
+				if passedOver {
+					known, gaps = w.Tick(-15000), []time.Time{w.Tick(-15000), w.Tick(-8000 + 1)}
+					c.Before = w.Tick(-8000)
+				}
+				c.Again, c.Known, c.Fingerprint = true, known, "x"
+				l, _ := b.Wins(c)
+				registers(a, "x", lock.Before{Born: before.Born, Tick: known, Again: true})
+				wantGaps(w, w.Field("gaps"), gaps...)
+				b.Finishes(l, 0)
+				w.DueTicks()
+			})
+		})
+	}
+}
+
 // TestRunThatIsCutShortAfterALossIsRunAgainOnce: its replica goes on, and is the only one who knows of it.
 func TestRunThatIsCutShortAfterALossIsRunAgainOnce(t *testing.T) {
 	redisworld.OnEveryLoss(t, func(w *redisworld.World, loss lossy.Action) {

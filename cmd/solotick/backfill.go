@@ -39,10 +39,7 @@ from its store, and does the work only for ticks that it has not seen. To have t
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			if err := by.check(); err != nil {
+			if err := check(o, &by); err != nil {
 				return err
 			}
 			if from == "" || to == "" {

@@ -30,10 +30,7 @@ cancelled.`,
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			if err := by.check(); err != nil {
+			if err := check(o, &by); err != nil {
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {

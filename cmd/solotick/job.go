@@ -49,10 +49,7 @@ ${…} in the file is plain text, not a variable.`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			if err := by.check(); err != nil {
+			if err := check(o, &by); err != nil {
 				return err
 			}
 			j, err := a.readJob(file)
@@ -235,10 +232,7 @@ func (a *app) jobRmCommand() *cobra.Command {
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			if err := by.check(); err != nil {
+			if err := check(o, &by); err != nil {
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.rmJob(ctx, op.as(by, false), args[0], o) })

@@ -31,13 +31,7 @@ With --wait the exit code is 0 only if the run succeeded.`,
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			if err := by.check(); err != nil {
-				return err
-			}
-			if err := wait.check(); err != nil {
+			if err := check(o, &by, &wait); err != nil {
 				return err
 			}
 			given := service.Moment{Field: service.Field{Name: "--tick", Text: tick}}

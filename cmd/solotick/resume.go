@@ -27,10 +27,7 @@ other: if one of them is still set, the job stays paused, and a note says so.`,
   solotick resume -c table.yaml --all`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			if err := by.check(); err != nil {
+			if err := check(o, &by); err != nil {
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {

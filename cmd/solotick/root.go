@@ -168,3 +168,13 @@ func (o output) check() error {
 	}
 	return nil
 }
+
+// check returns what is wrong with the first of a command's flags that cannot be used.
+func check(flags ...interface{ check() error }) error {
+	for _, f := range flags {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

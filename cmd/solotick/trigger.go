@@ -38,13 +38,7 @@ With --wait the exit code is 0 only if the run succeeded. While the run has not 
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			if err := by.check(); err != nil {
-				return err
-			}
-			if err := wait.check(); err != nil {
+			if err := check(o, &by, &wait); err != nil {
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {

@@ -56,12 +56,12 @@ func (w *world) checkApps() {
 				continue
 			}
 			for tick := l.Schedule.Next(w.began); ; tick = l.Schedule.Next(tick) {
-				due := w.dueOf(l.Job, tick)
+				due, ok := w.dueAt(w.began.Add(w.dueOf(l.Job, tick)))
 				by := due + answers + 10*w.plan.Far
 				if by > min(l.to, w.plan.Lasts-time.Second) {
 					break
 				}
-				if w.asksApps(&l, tick, due, by, runs) {
+				if ok && w.asksApps(&l, tick, due, by, runs) {
 					w.met["ticks while apps refuse"]++
 					if s := starts[ofTick{name, tick.UnixMilli()}]; s == nil || s.start > by {
 						w.violatedAt(due, "2: apps that refuse", name,
@@ -80,14 +80,14 @@ func (w *world) checkAskedOnce() {
 	}
 	type round struct {
 		ofTick
-		n int
+		n, attempt int // with a takeover, all replicas are asked anew
 	}
 	refused := map[round]map[int]bool{} // places
 	for _, c := range w.redis.claims.all {
 		if c.kind == "manual" || c.kind == "backfill" {
 			continue // of one tick there may be several
 		}
-		k := round{ofTick{c.job, c.tick.UnixMilli()}, c.rounds}
+		k := round{ofTick{c.job, c.tick.UnixMilli()}, c.rounds, c.attempt}
 		if refused[k][c.replica.place] {
 			w.met["asked again for what was refused"]++
 			if place := w.askable(c, refused[k]); place >= 0 {

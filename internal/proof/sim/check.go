@@ -137,7 +137,7 @@ func (w *world) judgeAgain(before, r *run) {
 		return
 	}
 	now, _ := w.redis.claims.of(r.ID)
-	if now.again && w.lostAllBetween(cl.won, now.won) {
+	if now.again && w.lostAllBetween(min(cl.won, now.won), max(cl.won, now.won)) {
 		w.met["fired again after a loss of data"]++
 		return
 	}

@@ -67,7 +67,8 @@ func (j *judged) judgeLostRuns(lost time.Duration) {
 			continue
 		}
 		for _, r := range w.runs {
-			if r.ID != c.run || r.end == 0 || r.end < lost || !errors.Is(r.cause, lock.ErrLost) || w.away(r.replica.place, r.end, r.end+j.Lock.TTL) {
+			if r.ID != c.run || r.end == 0 || r.end < lost || !errors.Is(r.cause, lock.ErrLost) || w.away(r.replica.place, r.end, r.end+j.Lock.TTL) ||
+				w.silent(r.end, r.end+j.Lock.TTL) {
 				continue
 			}
 			w.met["lost its lock by a loss"]++
@@ -98,6 +99,14 @@ func (w *world) knewIt(job string, from, to time.Duration) bool {
 		died := r.diedAt()
 		told := slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool { return i.replica == r && i.job == job && i.at < from })
 		return told && r.began < from-recovery && (died == 0 || died > to) && (r.endsAt() == 0 || r.endsAt() > to)
+	})
+}
+
+// silent tells whether Redis answered nobody all of a time, but for its last second: a connection may wait as long before it is
+// made anew.
+func (w *world) silent(from, to time.Duration) bool {
+	return slices.ContainsFunc(w.spans, func(s span) bool {
+		return (s.why == "redis void" || s.why == "redis refuses") && s.from <= from && to-time.Second <= s.to-recovery
 	})
 }
 

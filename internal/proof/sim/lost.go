@@ -64,7 +64,7 @@ func (j *judged) judgeTicks() {
 		if ok && at > j.last-prompt {
 			break
 		}
-		if ok && at > j.first {
+		if ok && at > j.first && w.cameDue(j.Job, tick) > j.first { // by its jitter it may come due before the job is known
 			w.met["ticks"]++
 			if j.first > 6*time.Second {
 				w.met["ticks after a reload"]++
