@@ -277,27 +277,35 @@ func (h *hour) stallReplica() {
 // that ticks that came meanwhile waited for nothing: they overlapped, were missed, or were fired late.
 func (a *audit) behindAStrike(tick time.Time) []string {
 	for _, s := range a.record.strikes {
-		if s.target == theRedis {
-			continue
-		}
-		for _, r := range a.runs {
-			cut := r.replica == s.target && !r.begin().After(s.to) && !r.end().Before(s.from.Add(-edge))
-			switch {
-			case !cut:
-			case !r.tick.Equal(tick):
-				if !a.job.allow && tick.After(r.tick) && !tick.After(r.end().Add(edge)) {
-					return []string{a.plan.ends, overlapped, missed}
-				}
-			case a.job.again:
-				return []string{a.plan.ends}
-			case r.started() && r.arrived.Before(s.from) && (s.harm == killed && r.left || s.harm == stopped && r.ended.After(s.from)):
-				return []string{interrupted}
-			default: // claimed, and perhaps not begun
-				return []string{a.plan.ends, interrupted, missed}
-			}
+		own, behind := a.concerned(tick, s.from, s.to, func(r *run) bool { return r.replica == s.target })
+		switch {
+		case own == nil && behind:
+			return []string{a.plan.ends, overlapped, missed}
+		case own == nil:
+		case a.job.again:
+			return []string{a.plan.ends}
+		case own.started() && own.arrived.Before(s.from) && (s.harm == killed && own.left || s.harm == stopped && own.ended.After(s.from)):
+			return []string{interrupted}
+		default: // claimed, and perhaps not begun
+			return []string{a.plan.ends, interrupted, missed}
 		}
 	}
 	return nil
+}
+
+// concerned finds the run of a tick that was under way within [from, to], and tells whether the tick came behind another one that
+// was. Only those count to which something happened then.
+func (a *audit) concerned(tick, from, to time.Time, happened func(r *run) bool) (own *run, behind bool) {
+	for _, r := range a.runs {
+		switch {
+		case r.begin().After(to) || r.end().Before(from.Add(-edge)) || !happened(r):
+		case r.tick.Equal(tick):
+			own = r
+		case !a.job.allow && tick.After(r.tick) && !tick.After(r.end().Add(edge)):
+			behind = true
+		}
+	}
+	return own, behind
 }
 
 // pauseJob pauses a job for four units.
@@ -383,16 +391,12 @@ const lateAtOnce = 101
 // withoutRedis expects of ticks that they are missed, unless they are the newest one or, under missed: all, among the newest.
 // Redis could not be told how the runs went on that were under way, nor tell of the ticks behind them.
 func (a *audit) withoutRedis(tick time.Time) []string {
-	for _, r := range a.runs {
-		if r.begin().After(a.stop.holds) || r.end().Before(a.stop.begins.Add(-edge)) {
-			continue
-		}
-		if r.tick.Equal(tick) {
-			return []string{a.plan.ends, interrupted, lostLock}
-		}
-		if !a.job.allow && tick.After(r.tick) && !tick.After(r.end().Add(edge)) {
-			return []string{a.plan.ends, missed, overlapped}
-		}
+	own, behind := a.concerned(tick, a.stop.begins, a.stop.holds, func(*run) bool { return true })
+	switch {
+	case own != nil:
+		return []string{a.plan.ends, interrupted, lostLock}
+	case behind:
+		return []string{a.plan.ends, missed, overlapped}
 	}
 	if !a.stop.perhaps(tick) {
 		return nil

@@ -306,6 +306,16 @@ func TestARunThatRedisDidNotHearOfMayBeInterrupted(t *testing.T) {
 	b.audited(t)
 	b.without(missed, 2)
 	b.audited(t, "missed, where the script expects succeeded")
+	b = newBooks(theLong, succeeded)
+	b.course.stop = stretch{at(1.4), at(1.5), at(1.8), at(1.9)}
+	b.strike(stalled, theRedis, 1.4, 1.9)
+	b.drop(0)
+	b.drop(1)
+	b.lasts(b.young, 0, .002, 1.2, succeeded) // just before
+	b.lasts(b.young, 1, 1.201, 1.7, lostLock)
+	b.audited(t)
+	b.course.stop, b.record.strikes = stretch{}, nil
+	b.audited(t, "lost_lock, where the script expects succeeded")
 }
 
 func TestAnEmptyRedisBeginsWithTicksThatWereMissed(t *testing.T) {
