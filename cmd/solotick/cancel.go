@@ -17,9 +17,9 @@ func (a *app) cancelCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "cancel JOB",
-		Short: "End the runs of a job that are going on",
-		Long: `End the runs of a job that are going on, or one of them: the request to the app is closed, a command gets TERM, and KILL
-after its grace. A cancelled run is not retried or run again, also under guarantee: at-least-once, and does not count as
+		Short: "End the live runs of a job",
+		Long: `End the live runs of a job, or one of them: the request to the app is closed, a command gets TERM, and KILL after its
+grace. A cancelled run is neither retried nor run again, even under guarantee: at-least-once, and does not count as
 failed. The next ticks of the job are run as usual: to stop them too, pause the job.
 
 The command does not wait for the end of the runs, which comes within a second or so; "solotick history" shows it. An app

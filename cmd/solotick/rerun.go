@@ -19,7 +19,7 @@ func (a *app) rerunCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "rerun JOB",
-		Short: "Run a tick that failed again",
+		Short: "Run a failed tick again",
 		Long: `Run a tick of the job's schedule again, on one of the replicas, even if the job is paused: the newest tick that failed, or
 the one of --tick. The run has the tick's own Idempotency-Key.
 
