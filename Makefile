@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build test proof lint soak bench nemesis model sim
+.PHONY: build test proof lint soak bench nemesis hour model sim
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
@@ -43,6 +43,10 @@ soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS=
 nemesis: ## half an hour of killed, stopped and cut off processes: every tick once (FLAGS="-seed 4711", or another -for)
 	.ci/redis
 	go test ./internal/proof/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m -seed $$(date +%s) $(FLAGS)
+
+hour: ## an hour of all that can become of a tick: each has one fate, and the right one (FLAGS="-for 6m")
+	.ci/redis
+	go test ./internal/proof/nemesis -run TestScriptedHour -count=1 -v -timeout 3h -for 60m $(FLAGS)
 
 bench: ## delays, round trips, capacity and size beside a plain gocron + redsync (FLAGS="-h" lists the parts)
 	cd bench && go run . $(FLAGS)

@@ -45,6 +45,13 @@ const (
 	perhapsStarted   cause = "may have been started"
 )
 
+// cause is also why a tick may lack its fate, have another one, or have two.
+const (
+	notCounted  cause = "was missed, and no newer tick came due"
+	neverBegun  cause = "its run was taken for dead, and had never begun"
+	forgotFates cause = "Redis forgot its fate"
+)
+
 // bounds says how many of a thousand ticks of a class each cause may excuse, and how many where there are few ticks: a
 // strike at the moment of a tick meets all jobs that are due then, and the ticks of a short run may all lie in an outage.
 // Three runs of half an hour, with 25,000 to 29,000 ticks and at most 1,900 in a class of the world always, have shown at
@@ -57,6 +64,9 @@ var bounds = map[cause]struct{ perMille, few int }{
 	behindUnanswered: {10, 8},
 	behindHandedOn:   {10, 8},
 	perhapsStarted:   {10, 20}, // an app's door that closed at a full ten seconds met 13 jobs
+	notCounted:       {2, 4},
+	neverBegun:       {10, 8},
+	forgotFates:      {20, 16},
 }
 
 // trial is all that the judge is told.
@@ -64,9 +74,11 @@ type trial struct {
 	jobs     []job
 	requests []rig.Request
 	history  []entry
+	ledgers  map[string]*ledger // of all jobs; nil = nobody has read them, and no fate is judged
 	record   *record
 	replicas []string
 	from, to time.Time // of the ticks that count
+	left     time.Time // when the replicas were told to end
 	memory   memory
 	local    bool // replicas follow their own clocks, which may be wrong
 }
@@ -122,6 +134,7 @@ type verdict struct {
 	byClass  map[string]*tally
 	findings []finding
 	excuses  []excuse
+	fates    account
 }
 
 func (v *verdict) of(class string) *tally {
@@ -141,6 +154,7 @@ func (c *court) excuse(why cause, tick time.Time) {
 		t.interrupted++
 	case behindUnanswered:
 		t.overlaps++
+	case notCounted, neverBegun, forgotFates: // those of its fate, in an account of their own
 	default:
 		t.excused++
 	}
@@ -175,7 +189,7 @@ func (v *verdict) find(what string, r *run) {
 
 // judge settles what became of every tick and of every run.
 func judge(t trial) *verdict {
-	v := &verdict{byClass: map[string]*tally{}}
+	v := &verdict{byClass: map[string]*tally{}, fates: account{byName: map[string]int{}}}
 	for _, p := range t.record.phases {
 		v.of(p.class)
 	}
@@ -231,6 +245,9 @@ func (c *court) hear() {
 		t := c.of(c.record.classAt(tick))
 		t.ticks++
 		c.settle(t, tick, c.byTick[tick])
+	}
+	if c.ledgers != nil {
+		c.weigh()
 	}
 }
 
@@ -381,20 +398,23 @@ func (c *court) behindARun(tick time.Time) bool {
 	if c.job.allow {
 		return false
 	}
-	return slices.ContainsFunc(c.runs, func(r *run) bool {
-		if r.outcome() == notStarted || r.tick.Equal(tick) {
-			return false
-		}
-		begin, end := r.begin(), r.ended
-		refusedMeanwhile := slices.ContainsFunc(c.record.on(r.replica, r.begin(), r.end()), func(s strike) bool { return s.harm == refused })
-		if !r.started() || refusedMeanwhile || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) { // it goes on, and the app does not see that
-			end = r.end()
-		}
-		if r.kind == "schedule" && (c.record.hit(r.replica, r.tick.Add(-edge), begin) || c.record.gone(r.tick.Add(-edge), begin)) {
-			begin = r.tick // it was claimed, and its replica held up before it could start it
-		}
-		return !begin.Add(-hair).After(tick) && !end.Add(edge).Before(tick)
-	})
+	return slices.ContainsFunc(c.runs, func(r *run) bool { return c.inTheWay(r, tick) })
+}
+
+// inTheWay tells whether that run was under way at the tick.
+func (c *court) inTheWay(r *run, tick time.Time) bool {
+	if r.outcome() == notStarted || r.tick.Equal(tick) {
+		return false
+	}
+	begin, end := r.begin(), r.ended
+	refusedMeanwhile := slices.ContainsFunc(c.record.on(r.replica, r.begin(), r.end()), func(s strike) bool { return s.harm == refused })
+	if !r.started() || refusedMeanwhile || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) { // it goes on, and the app does not see that
+		end = r.end()
+	}
+	if r.kind == "schedule" && (c.record.hit(r.replica, r.tick.Add(-edge), begin) || c.record.gone(r.tick.Add(-edge), begin)) {
+		begin = r.tick // it was claimed, and its replica held up before it could start it
+	}
+	return !begin.Add(-hair).After(tick) && !end.Add(edge).Before(tick)
 }
 
 // behindTheUnanswered tells whether a claim of an older tick may have been unanswered at the tick: until the claimant, or a

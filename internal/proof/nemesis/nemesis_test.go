@@ -44,10 +44,12 @@ func TestNemesis(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var rows []row
+	fates := map[string]account{}
 	judged := func(world string, v *verdict) {
 		mu.Lock()
 		defer mu.Unlock()
 		rows = append(rows, v.rows(world)...)
+		fates[world] = v.fates
 	}
 	t.Run("worlds", func(t *testing.T) {
 		t.Run("always", func(t *testing.T) {
@@ -69,7 +71,7 @@ func TestNemesis(t *testing.T) {
 				class{"master stopped", s.failOver((*redistest.Server).Freeze, (*redistest.Server).Thaw)}))
 		})
 	})
-	t.Logf("\n%s", figures(rows))
+	t.Logf("\n%s\n%s", figures(rows), fateFigures(fates))
 }
 
 // rest leaves a service alone that forgets nothing, and whose replicas may have wrong clocks.
@@ -101,7 +103,7 @@ func rest(t *testing.T, root, binary string) {
 		}
 	}
 	v := w.attack(*length, *seed, class{"none", (*world).leaveAlone})
-	t.Logf("\n%s", figures(v.rows("calm")))
+	t.Logf("\n%s\n%s", figures(v.rows("calm")), fateFigures(map[string]account{"calm": v.fates}))
 	for _, e := range v.excuses {
 		t.Errorf("excused by %s, although nothing was struck: %s %s", e.cause, e.job, stamp(e.tick))
 	}
@@ -147,6 +149,11 @@ func surround(t *testing.T, binary string) *verdict {
 	if sum := total(v.rows("")); sum.fired == 0 || sum.takeovers == 0 || sum.handovers == 0 || sum.late == 0 || sum.drained == 0 {
 		t.Errorf("this run shows nothing: %d ticks fired, %d late, %d takeovers, %d handovers, %d runs on a replica that drained", sum.fired,
 			sum.late, sum.takeovers, sum.handovers, sum.drained)
+	}
+	for _, fate := range []string{succeeded, overlapped, missed, interrupted} {
+		if v.fates.byName[fate] == 0 {
+			t.Errorf("this run shows nothing of fates: no tick is %s", fate)
+		}
 	}
 	return v
 }

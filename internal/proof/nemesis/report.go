@@ -61,6 +61,14 @@ func (w *world) story(t trial, f finding) string {
 				e.kind, e.attempt, e.outcome, e.detail)
 		}
 	}
+	if l := t.ledgers[f.job]; l != nil {
+		for _, k := range l.fates {
+			if near(k.tick) || k.run == "" && k.first.Before(f.tick.Add(2*ttl)) && k.tick.After(f.tick.Add(-2*ttl)) {
+				fmt.Fprintf(&b, "  fate %s: %s, tick %s of %d from %s, run %s, behind %s\n", clock(k.at), k.what, clock(k.tick), k.count, clock(k.first),
+					k.run, k.behind)
+			}
+		}
+	}
 	for _, s := range t.record.strikes {
 		if s.touches(f.tick.Add(-2*ttl), f.tick.Add(2*ttl)) {
 			fmt.Fprintf(&b, "  nemesis: %s %s from %s to %s\n", s.target, s.harm, clock(s.from), clock(s.to))

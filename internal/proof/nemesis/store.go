@@ -42,7 +42,9 @@ func inMemory(t testing.TB) string {
 }
 
 func (s *single) client() redis.UniversalClient { return s.rdb }
-func (s *single) table(addr string) string      { return "{url: redis://" + addr + "/0}" }
+func (s *single) table(addr string) string {
+	return fmt.Sprintf("{url: redis://%s/0, fates: %d}", addr, keptFates)
+}
 
 // killRedis kills the server, which comes back with what it wrote down.
 func (s *single) killRedis(w *world, until time.Time) {
@@ -110,7 +112,7 @@ func newWatched(t testing.TB) *watched {
 
 func (s *watched) client() redis.UniversalClient { return s.rdb }
 func (s *watched) table(string) string {
-	return fmt.Sprintf("{sentinel: {master: %s, addrs: [%s]}, waitReplicas: 1}", redistest.MasterName, strings.Join(s.Addrs(), ", "))
+	return fmt.Sprintf("{sentinel: {master: %s, addrs: [%s]}, waitReplicas: 1, fates: %d}", redistest.MasterName, strings.Join(s.Addrs(), ", "), keptFates)
 }
 
 // failOver takes the master away, so that another one takes its place: by a kill, or by a stop, after which it goes on with

@@ -36,6 +36,7 @@ type world struct {
 	replicas []*replica
 	store    store
 	memory   memory
+	table    func(r *replica, listen string) string // of a replica, which listens there
 }
 
 // store is the Redis of a world.
@@ -57,7 +58,16 @@ type replica struct {
 // newWorld starts one replica for each path.
 func newWorld(t testing.TB, binary string, jobs []job, s store, m memory, paths ...path) *world {
 	t.Helper()
+	w := prepare(t, binary, jobs, s, m, paths...)
+	w.start(w.replicas...)
+	return w
+}
+
+// prepare makes a world whose replicas have not been started yet.
+func prepare(t testing.TB, binary string, jobs []job, s store, m memory, paths ...path) *world {
+	t.Helper()
 	w := &world{t: t, dir: t.ArtifactDir(), binary: binary, jobs: jobs, record: &record{}, store: s, memory: m}
+	w.table = w.tableOfJobs
 	var err error
 	if w.app, err = rig.StartApp(); err != nil {
 		t.Fatal(err)
@@ -77,8 +87,17 @@ func newWorld(t testing.TB, binary string, jobs []job, s store, m memory, paths 
 			}
 		})
 	}
-	w.start(w.replicas...)
 	return w
+}
+
+// tableOfJobs is the table of a replica that has the world's jobs.
+func (w *world) tableOfJobs(r *replica, listen string) string {
+	return table(w.jobs, w.store.table(r.path.redis), cmp.Or(r.path.clock, "redis"), listen, func(j job) string {
+		if j.exec {
+			return fmt.Sprintf("exec: {command: [%q, %q, %q]}", os.Args[0], callArg, w.app.URL(j.name, j.take))
+		}
+		return fmt.Sprintf("http: {url: %q}", r.door.URL(j.name, j.take)+fmt.Sprintf("&fail=%d", j.fails))
+	})
 }
 
 // start begins a life of replicas, and returns when they are ready.
@@ -88,14 +107,7 @@ func (w *world) start(all ...*replica) {
 		log := fmt.Sprintf("%s-%d.log", r.name, len(r.logs)+1)
 		process, err := rig.StartReplica(rig.ReplicaOptions{Binary: w.binary, Name: r.name, Dir: w.dir, Log: log, Under: r.path.under,
 			Host: r.path.host, Skew: r.path.skew},
-			func(listen string) string {
-				return table(w.jobs, w.store.table(r.path.redis), cmp.Or(r.path.clock, "redis"), listen, func(j job) string {
-					if j.exec {
-						return fmt.Sprintf("exec: {command: [%q, %q, %q]}", os.Args[0], callArg, w.app.URL(j.name, j.take))
-					}
-					return fmt.Sprintf("http: {url: %q}", r.door.URL(j.name, j.take)+fmt.Sprintf("&fail=%d", j.fails))
-				})
-			})
+			func(listen string) string { return w.table(r, listen) })
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -145,6 +157,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	}
 	to := time.Now()
 	time.Sleep(w.calm())
+	told := time.Now()
 	w.end()
 	if err := history.read(ctx); err != nil {
 		w.t.Fatal(err)
@@ -156,10 +169,15 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	for _, l := range left {
 		w.t.Errorf("left behind in Redis: %s", l)
 	}
+	kept, err := ledgers(ctx, w.store.client(), w.jobs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	for _, odd := range w.app.Odd() {
 		w.t.Error(odd)
 	}
-	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), record: w.record, from: from, to: to, memory: w.memory}
+	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), ledgers: kept, record: w.record, from: from, to: to, left: told,
+		memory: w.memory}
 	for _, r := range w.replicas {
 		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"
 	}

@@ -28,7 +28,8 @@ type Request struct {
 }
 
 // App is a server on the loopback interface that writes down what it is asked. POST /<job>?take=<duration> is answered
-// after that time, by 200, or earlier when the caller goes. With &fail=<n> the first n attempts are answered by 500.
+// after that time, by 200, or earlier when the caller goes. With &fail=<n> the first n attempts are answered by 500. With
+// &decline=true it answers 409, which says that it is at this work already.
 type App struct {
 	front *Door
 
@@ -113,8 +114,11 @@ func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.seen[at].Ended, a.seen[at].Left, a.seen[at].Failed = ended, !stayed, stayed && fail
 	}
 	a.mu.Unlock()
-	if fail {
+	switch {
+	case fail:
 		w.WriteHeader(http.StatusInternalServerError)
+	case r.URL.Query().Get("decline") == "true":
+		w.WriteHeader(http.StatusConflict)
 	}
 }
 

@@ -110,6 +110,20 @@ func TestACallerThatGoesHasLeft(t *testing.T) {
 	}
 }
 
+func TestACallIsDeclinedAsItIsToldTo(t *testing.T) {
+	app := startApp(t)
+	for decline, want := range map[string]int{"true": http.StatusConflict, "false": http.StatusOK} {
+		answer, err := http.Post(app.URL("job", 0)+"&decline="+decline, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("decline=%s: answered %s", decline, answer.Status)
+		}
+	}
+}
+
 func TestTheFirstAttemptsFailAsTheyAreToldTo(t *testing.T) {
 	app := startApp(t)
 	for _, fail := range []string{"1", "2"} { // the attempt is the second

@@ -19,7 +19,7 @@ import (
 // Replica is one `solotick run`.
 type Replica struct {
 	*Process
-	listen string
+	Listen string // address of metrics and health
 }
 
 // ReplicaOptions say what is run.
@@ -60,13 +60,13 @@ func StartReplica(o ReplicaOptions, table func(listen string) string) (*Replica,
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{Process: p, listen: listen}, nil
+	return &Replica{Process: p, Listen: listen}, nil
 }
 
 // Ready waits until the replica says that it is.
 func (r *Replica) Ready(limit time.Duration) error {
 	err := Until(limit, r.Name+" to be ready", func() bool {
-		answer, err := http.Get("http://" + r.listen + "/readyz")
+		answer, err := http.Get("http://" + r.Listen + "/readyz")
 		if err != nil {
 			return r.Ended()
 		}
@@ -110,7 +110,7 @@ type Sample struct {
 
 // Metrics scrapes the replica.
 func (r *Replica) Metrics() ([]Sample, error) {
-	answer, err := http.Get("http://" + r.listen + "/metrics")
+	answer, err := http.Get("http://" + r.Listen + "/metrics")
 	if err != nil {
 		return nil, fmt.Errorf("scraping %s: %w", r.Name, err)
 	}
