@@ -122,6 +122,13 @@ func (p *replay) does(x model.Step) (answer string, overlapped []int) {
 	case model.Drops:
 		parts := p.call(p.scripts.drop, []string{p.ledger(), p.keys.Due("j")}, p.members[memberOf(x)], Missed)
 		return map[int64]string{0: "GONE", 1: "OK"}[millisOf(parts[2])], nil
+	case model.Cancels:
+		parts := p.call(p.scripts.cancel, []string{p.ledger(), p.keys.Memo("cancel")}, p.keys.Events, walkJob, string(x.Run))
+		return fmt.Sprint(parts[0]), nil
+	case model.Asks:
+		d := Due{Job: walkJob, Kind: "backfill", Attempt: 1, Nonce: string(model.Operator)}
+		parts := p.call(p.scripts.ask, []string{p.ledger(), p.keys.Due("j"), p.keys.Memo("rerun")}, d.Suffix(), p.keys.Events, replayTick(x.Tick))
+		return fmt.Sprint(parts[0]), nil
 	case model.Expires:
 		key, owner := p.slot(x.Slot), p.sees.Locks[x.Slot]
 		if owner == model.Foreign || p.sees.leases[owner] != "" {
@@ -171,7 +178,7 @@ var policyOf = map[model.Policy]Policy{model.Forbid: Forbid, model.Allow: Allow,
 func replicaName(n int) string { return fmt.Sprint("r", n) }
 
 func memberOf(x model.Step) model.Member {
-	return model.Member{Tick: x.Tick, Attempt: x.Attempt, Nonce: x.Nonce}
+	return model.Member{Tick: x.Tick, Attempt: x.Attempt, Nonce: x.Nonce, ByHand: x.ByHand}
 }
 
 func (p *replay) slot(tick int) string {
@@ -311,6 +318,10 @@ func (p *replay) command(cmd ...any) any {
 		p.seesRun(z)
 	}
 	p.demand(len(p.sees.Running) == len(strings.Fields(p.sees.fields["runs"])), "running %v, and %q in the ledger", p.sees.Running, p.sees.fields["runs"])
+	for field := range p.sees.fields {
+		run, ok := strings.CutPrefix(field, "x:")
+		p.demand(!ok || p.sees.leases[model.Run(run)] != "", "%s is cancelled, and does not live", run)
+	}
 	for _, text := range due.Val() {
 		p.seesDue(text)
 	}
@@ -340,7 +351,8 @@ func (p *replay) seesRun(z redis.Z) {
 	rec, err := ParseRecord(f["r:"+name])
 	p.demand(err == nil && strings.Contains(f["runs"], name+" "), "%s runs: %v, among the runs %q", name, err, f["runs"])
 	p.sees.leases[run] = rds.Itoa(int64(z.Score))
-	e := model.Entry{Run: run, Tick: tickOf(rds.Millis(rec.Tick)), Attempt: rec.Attempt - 1, ToEnd: rec.Token <= rds.Number(f["stop"])}
+	e := model.Entry{Run: run, Tick: tickOf(rds.Millis(rec.Tick)), Attempt: rec.Attempt - 1, ToEnd: rec.Token <= rds.Number(f["stop"]),
+		Cancelled: f["x:"+name] != "", ByHand: rec.Kind == "backfill"}
 	if rec.Policy == Allow {
 		e.Slot = e.Tick
 	}
@@ -352,7 +364,7 @@ func (p *replay) seesRun(z redis.Z) {
 func (p *replay) seesDue(text string) {
 	d, err := ParseDue(text)
 	p.demand(err == nil, "%v", err)
-	m := model.Member{Tick: tickOf(rds.Millis(d.Tick)), Attempt: d.Attempt - 1, Nonce: model.Run(d.Nonce)}
+	m := model.Member{Tick: tickOf(rds.Millis(d.Tick)), Attempt: d.Attempt - 1, Nonce: model.Run(d.Nonce), ByHand: d.Kind == "backfill"}
 	p.members[m] = text
 	if len(d.Refused) > 0 {
 		m.Avoids = int(rds.Number(strings.TrimPrefix(d.Refused[0], "r")))

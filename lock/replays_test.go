@@ -41,6 +41,9 @@ func replayWorld(seed uint64) model.Scenario {
 		c.Faults[f] = uint8(rng.IntN(3))
 	}
 	c.Faults[model.Extension] = 3
+	for _, f := range []model.Fault{model.CancelAsked, model.RerunAsked} { // one request, whose memo Redis keeps
+		c.Faults[f] = min(c.Faults[f], 1)
+	}
 	c.Faults[model.Freeze] = 0 // the clock waits for a healthy replica alone, and none is
 	switch c.RedisFault {
 	case model.Flush:
@@ -78,7 +81,7 @@ func TestReplaysOfTheModelMeetTheSameAnswers(t *testing.T) {
 		"acquire EARLY", "acquire FIRED", "acquire FREE", "acquire GONE", "acquire HELD", "acquire LOCKED", "acquire LOST",
 		"acquire OVERLAP", "acquire QUEUED", "acquire STALE", "acquire WON", "extend LOST", "extend OK", "extend REPLACED",
 		"finish LOST", "finish OK", "requeue LOST", "requeue OK", "handover LOST", "handover OK", "abandon LOST", "abandon OK",
-		"reap OK", "drop OK", "expire", "steal", "replicate", "fail over", "lose data", "step clock",
+		"reap OK", "drop OK", "extend CANCELLED", "cancel OK", "ask OK", "expire", "steal", "replicate", "fail over", "lose data", "step clock",
 	} {
 		if met[what] == 0 {
 			t.Errorf("never %q: these replays show nothing of it", what)
@@ -120,6 +123,15 @@ var shownMutants = []string{
 	"settle: an overlap of a run that began later is counted",
 	"settle: a tick is set free beside a run",
 	"settle: a replaced run is run again",
+	"settle: a cancelled run is run again",
+	"settle: a cancelled run is handed on",
+	"settle: a cancelled claim is given back",
+	"settle: a cancelled run leaves evidence",
+	"extend: a cancelled run is not told",
+	"extend: a cancelled run loses its lease",
+	"cancel: what is over is cancelled",
+	"ask: a request is not remembered",
+	"acquire: a backfill fills the queue",
 	"register: ticks claimed early are open",
 }
 

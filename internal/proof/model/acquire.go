@@ -18,10 +18,11 @@ const (
 	answerReplaced
 	answerLocked
 	answerFree
+	answerCancelled
 )
 
 var answerNames = [...]string{"-", "WON", "FIRED", "OVERLAP", "QUEUED", "HELD", "GONE", "STALE", "EARLY", "OK", "LOST",
-	"REPLACED", "LOCKED", "FREE"}
+	"REPLACED", "LOCKED", "FREE", "CANCELLED"}
 
 func (a answer) String() string { return answerNames[a] }
 
@@ -94,6 +95,9 @@ func (m *model) answerAgain(s *state, c claim) answer {
 	return answerWon
 }
 
+// waits tells whether the run of a due member waits for the end of others.
+func (m *model) waits(attempt uint8) bool { return attempt&byHand == 0 || m.has(HandWaits) }
+
 // pop claims by a due member.
 func (m *model) pop(s *state, c claim) answer {
 	rd := &s.redis
@@ -103,11 +107,14 @@ func (m *model) pop(s *state, c claim) answer {
 		return answerGone
 	case !m.has(DueBypass) && rd.claimed >= c.tick:
 		return answerFired
-	case m.inTheWay(rd, c.policy, c.tick):
+	case m.waits(c.attempt) && m.inTheWay(rd, c.policy, c.tick):
 		return answerHeld
 	case c.look:
 		return answerFree
-	case m.lockedOut(rd, c.policy, c.tick):
+	case m.waits(c.attempt) && m.lockedOut(rd, c.policy, c.tick):
+		if rd.find(rd.lock[slotOf(c.policy, c.tick)]) >= 0 { // under Allow, the same tick runs already
+			return answerHeld
+		}
 		return answerLocked
 	}
 	s.removeDue(i)
@@ -130,6 +137,9 @@ func (m *model) behind(s *state, c claim) answer {
 	}
 	s.marks[c.tick] |= refused
 	if c.policy == Queue && m.has(OneWaits) {
+		if rd.waits == 0 && !rd.dueOfTable(false) {
+			s.violate(PlaceTaken)
+		}
 		m.passOver(s, c.tick)
 		rd.refused &^= 1 << c.tick
 		rd.claimed = c.tick
@@ -146,7 +156,7 @@ func (m *model) behind(s *state, c claim) answer {
 
 // queueFull tells whether a tick waits already, behind the run or in the due set. A list finds room all the same.
 func (m *model) queueFull(rd *store, tick uint8) bool {
-	return !m.lists(rd, tick) && (rd.waits != 0 || m.has(DueWaits) && rd.due[0].tick != 0)
+	return !m.lists(rd, tick) && (rd.waits != 0 || m.has(DueWaits) && rd.dueOfTable(!m.has(HandAside)))
 }
 
 // lists tells whether a claim makes older ticks due as well.
@@ -184,7 +194,7 @@ func (m *model) wait(s *state, c claim) {
 	if m.lists(rd, c.tick) {
 		m.claimList(s, c)
 	} else {
-		if c.policy == Queue && rd.due[0].tick != 0 {
+		if c.policy == Queue && rd.dueOfTable(false) {
 			s.violate(QueueTwice)
 		}
 		m.passOver(s, c.tick)
@@ -243,6 +253,9 @@ func (m *model) take(s *state, c claim) {
 			rd.refused &^= 1 << c.tick
 		}
 	}
+	if s.marks[kept(c.tick, c.attempt)]&calledOff != 0 {
+		s.violate(CancelledAgain)
+	}
 	slot := slotOf(c.policy, c.tick)
 	if rd.lock[slot] == foreign {
 		s.violate(ForeignLock)
@@ -257,7 +270,7 @@ func (m *model) take(s *state, c claim) {
 	s.addEntry(entry{uuid: c.uuid, tick: c.tick, attempt: c.attempt, window: c.window, slot: uint8(slot),
 		began: s.now, renewed: s.now})
 	if s.fromOrphan {
-		s.marks[c.tick] |= diedAtStart
+		s.marks[kept(c.tick, c.attempt)] |= diedAtStart
 	} else if f := s.live(c.uuid); f != nil {
 		f.claimed = true
 		if c.policy != Allow && m.mixed() {

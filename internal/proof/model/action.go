@@ -39,6 +39,10 @@ const (
 	actNoSlot
 	actDrop
 	actCount
+	actCancels
+	actCancelled
+	actAsks
+	actAsked
 )
 
 // action is one step, to be told in a counterexample or replayed. what depends on the kind.
@@ -91,6 +95,14 @@ func (a action) ofTheWorld() (string, bool) {
 		return fmt.Sprintf("%c CRASHES", 'A'+a.replica), true
 	case actRestart:
 		return fmt.Sprintf("%c restarts", 'A'+a.replica), true
+	case actCancels:
+		return fmt.Sprintf("an OPERATOR cancels the run for T%d", a.what), true
+	case actCancelled:
+		return "Redis runs the operator's cancel", true
+	case actAsks:
+		return fmt.Sprintf("an OPERATOR asks for a rerun of T%d", a.what), true
+	case actAsked:
+		return "Redis runs the operator's request for a rerun", true
 	case actReplicate:
 		return "the standby of Redis catches up", true
 	case actRedisFails:
@@ -175,13 +187,21 @@ func (rd *store) describe() string {
 	}
 	for _, e := range rd.running {
 		if e.uuid != 0 {
-			text += fmt.Sprintf(", running T%d attempt %d", e.tick, e.attempt+1)
+			text += fmt.Sprintf(", running T%d %s", e.tick, attemptText(e.attempt))
 		}
 	}
 	for _, d := range rd.due {
 		if d.tick != 0 {
-			text += fmt.Sprintf(", due T%d attempt %d", d.tick, d.attempt+1)
+			text += fmt.Sprintf(", due T%d %s", d.tick, attemptText(d.attempt))
 		}
+	}
+	return text
+}
+
+func attemptText(attempt uint8) string {
+	text := fmt.Sprintf("attempt %d", attempt&^byHand+1)
+	if attempt&byHand != 0 {
+		text += " by hand"
 	}
 	return text
 }

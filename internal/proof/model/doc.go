@@ -9,8 +9,9 @@
 // replies are lost, overtake one another, or arrive when nobody waits for them. Replicas crash, restart, stall beyond
 // their window, have no slot free, and cannot start the job. In a rollout they ask with two policies, and a reload
 // changes the policy of all. Redis fails over, loses its data, its clock steps, or it stands still and later runs what it
-// received before. Somebody who knows nothing of the protocol takes the lock. A [Scenario] says how often each of these
-// may happen.
+// received before. Somebody who knows nothing of the protocol takes the lock. An operator cancels a live run, or asks for a
+// rerun of a tick that was claimed. When the reply is lost, that request comes once more, at any later time. A [Scenario]
+// says how often each of these may happen.
 //
 // Time is no number. Redis' clock counts the ticks that have come, and, where a scenario has a tolerance, knows that the
 // next one is near. Replicas with a wrong clock wake at any time before their tick. A lease ends at any moment after the
@@ -28,19 +29,25 @@
 //   - No tick of the table is claimed when the next one is due.
 //   - No tick has two fates: it is fired, an overlap or missed, once.
 //   - No lock of somebody else is taken.
+//   - A cancelled run is not due again, however it ends, and a cancel ends no other run.
+//   - A rerun is started once for one request, under at-least-once each attempt once. It does not start beside a run, not
+//     even, under Allow, beside one of its own tick. A world shows the limit of this: the run of the tick began under
+//     another policy. No tick is skipped for a rerun that only waits.
 //
 // Checked where nothing more happens unless something fails: no tick is lost or settled without a fate, and no
-// at-least-once run remains unfinished.
+// at-least-once run remains unfinished. That holds for a rerun and for the tick that it repeats, each by itself.
 //
 // # What is not modelled
 //
-//   - Several jobs, real durations, livelock; pause, trigger, backfill; a register while it runs, and what at-least-once
-//     owes after a loss of data. A lost ledger is registered again in the step that loses it.
+//   - Several jobs, real durations, livelock; pause, trigger, backfill of several ticks; a register while it runs, and
+//     what at-least-once owes after a loss of data. A lost ledger is registered again in the step that loses it.
 //   - The token, the history, nudges, and who claimed last. A stop by token is a mark on the runs that it is for.
 //   - Jitter: a tick is due when it comes. The schedules of all replicas are the same.
 //   - How missed ticks are booked: here they are counted in the step that writes them down.
 //   - GAP and UNKNOWN: the list of older ticks is always right, and the ledger is always there. The claimant would ask again.
 //   - DUE: it is FIRED here.
+//   - What the one script that runs a request decides alone: what became of a cancel is told again, a cancel that finds no
+//     run changes nothing, a rerun leaves the fate of its tick as it is. The tests of package lock see to that.
 //   - How long a lock lingers: one without a run may go at any moment, so that it costs no tick here whether the next
 //     claim knows it (`last` in the ledger) or waits for its end.
 //   - The safety delay after a run that was cut short, backoff, and the rounds of refusals: what is due can be had at once,

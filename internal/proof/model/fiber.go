@@ -131,7 +131,7 @@ func (m *model) poll(s *state, p at, emit emit) {
 	policy := m.policyOf(p.replica, s.now)
 	for _, d := range s.redis.due {
 		switch {
-		case d.tick == 0, m.inTheWay(&s.redis, policy, d.tick), m.lockedOut(&s.redis, policy, d.tick):
+		case d.tick == 0, m.waits(d.attempt) && (m.inTheWay(&s.redis, policy, d.tick) || m.lockedOut(&s.redis, policy, d.tick)):
 			continue
 		case m.standsBack(s, d, p.replica), !m.has(DueBypass) && s.redis.claimed >= d.tick:
 			continue
@@ -201,14 +201,17 @@ func (m *model) run(s *state, p at, emit emit) {
 	next := *s
 	f := p.in(&next)
 	f.finish(completed)
-	next.marks[f.tick] |= finished
+	next.marks[kept(f.tick, f.attempt)] |= finished
 	emit(&next, p.act(actJobEnds, 0), false)
 
-	if f := p.in(s); !f.trusted() || f.extension == extensionLost || f.extension == extensionReplaced {
+	if f := p.in(s); !f.trusted() || f.extension >= extensionLost {
 		next := *s
 		o := cutShort
-		if f.extension == extensionReplaced {
+		switch f.extension {
+		case extensionReplaced:
 			o = replaced
+		case extensionCancelled:
+			o = cancelled
 		}
 		p.in(&next).finish(o)
 		emit(&next, p.act(actCancel, 0), false)
@@ -256,6 +259,9 @@ func (m *model) extendKept(s *state, p at, window uint8, emit emit) {
 		f.extension = extended
 	case answerReplaced:
 		f.extension = extensionReplaced
+		f.close(window)
+	case answerCancelled:
+		f.extension = extensionCancelled
 		f.close(window)
 	default:
 		f.extension = extensionLost

@@ -29,6 +29,9 @@ func (c Scenario) hollow(r Result) error {
 			return fmt.Errorf("%s: %d × %s was to strike, and %d did", c.Name, n, Fault(f), r.Applied[f])
 		}
 	}
+	if c.Faults[RerunAsked] > 0 && r.Starts[0] == 0 {
+		return fmt.Errorf("%s: no tick was run by hand", c.Name)
+	}
 	for t := 1; t <= c.Ticks; t++ {
 		if r.Starts[t] == 0 {
 			return fmt.Errorf("%s: T%d was never started", c.Name, t)

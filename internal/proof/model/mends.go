@@ -43,6 +43,12 @@ const (
 	Look
 	DropCounts
 	DueWaits
+	Cancel
+	Named
+	SoftCancel
+	AskedOnce
+	HandWaits
+	HandAside
 	numberOfMends = iota
 
 	// AllMends is the protocol as it is.
@@ -83,6 +89,12 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"Look", "a wake without a free slot asks all the same, and must not win"},
 	{"DropCounts", "a due member that is dropped is written down as missed in the same step"},
 	{"DueWaits", "under Queue a tick that is due counts as the one that waits"},
+	{"Cancel", "a run that an operator has cancelled is over, whoever settles it and how"},
+	{"Named", "a cancel names its run, and touches no other"},
+	{"SoftCancel", "a cancel tells the run to end, and does not settle it"},
+	{"AskedOnce", "a request for a rerun is remembered, and has an effect once"},
+	{"HandWaits", "a tick that is run by hand waits for runs as any other"},
+	{"HandAside", "a tick that is due by hand takes no place in the queue"},
 }
 
 // MendNamed finds a mend by its name; the error lists the names there are.

@@ -79,6 +79,15 @@ var counterexamples = []struct {
 	{DropCounts, "drop/forbid crash+refusal", NoFate},
 	{Memo, "memo/allow stall2", TickLost},
 	{DueWaits, "overtaken/queue", QueueTwice},
+	{Cancel, "cancel/forbid/amo/T1 stall+stray", CancelledAgain},
+	{Cancel, "cancel/forbid/alo/T1 crash+extend", CancelledAgain},
+	{Cancel, "cancel/forbid/amo/T1 refusal", CancelledAgain},
+	{Named, "cancel/forbid/amo extend", StoppedForNothing},
+	{SoftCancel, "cancel/forbid/amo extend", RunsOverlap},
+	{AskedOnce, "rerun/forbid/amo", FiredTwice},
+	{HandWaits, "rerun/forbid/amo", RunsOverlap},
+	{HandWaits, "rerun/allow/amo/T1 crash", TickBeside},
+	{HandAside, "rerun/queue/R1 T3", PlaceTaken},
 }
 
 func TestEachMendLeftOutIsFound(t *testing.T) {

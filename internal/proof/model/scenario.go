@@ -30,21 +30,23 @@ const (
 type Fault uint8
 
 const (
-	Crash     Fault = iota // of a replica, without goodbye
-	Restart                // of a crashed replica
-	Loss                   // of a request or of a reply
-	Stray                  // the sender times out, and its request arrives later, or never
-	Stall                  // a trust window closes before its holder acts: SIGSTOP, a garbage collection, Redis away
-	Refusal                // the job cannot be started
-	Extension              // no fault, but bounded like one: the keeper extends the lease
-	Redis                  // see RedisFault
-	Theft                  // somebody else takes the lock for a while
-	Freeze                 // Redis stops; after the next tick has come, it runs what it got before
+	Crash       Fault = iota // of a replica, without goodbye
+	Restart                  // of a crashed replica
+	Loss                     // of a request or of a reply
+	Stray                    // the sender times out, and its request arrives later, or never
+	Stall                    // a trust window closes before its holder acts: SIGSTOP, a garbage collection, Redis away
+	Refusal                  // the job cannot be started
+	Extension                // no fault, but bounded like one: the keeper extends the lease
+	Redis                    // see RedisFault
+	Theft                    // somebody else takes the lock for a while
+	Freeze                   // Redis stops; after the next tick has come, it runs what it got before
+	CancelAsked              // no fault: an operator has a live run end for good
+	RerunAsked               // no fault: an operator has a tick run again
 	kindsOfFault
 )
 
 var faultNames = [kindsOfFault]string{"crash", "restart", "loss", "stray", "stall", "refusal", "extension", "redis fault", "theft",
-	"freeze"}
+	"freeze", "cancel", "rerun"}
 
 func (f Fault) String() string { return faultNames[f] }
 

@@ -125,6 +125,44 @@ var learned = []Scenario{
 	{Name: "memo/allow stall2", Policy: Allow, Strict: true, Faults: Faults{Stall: 2}},
 }
 
+// operated are worlds in which an operator cancels a run, or has a tick run again.
+var operated = []Scenario{
+	{small: true, Name: "cancel/forbid/amo crash", Strict: true, Faults: Faults{Crash: 1, CancelAsked: 1}},
+	{small: true, Name: "cancel/forbid/amo extend", Strict: true, Faults: Faults{Extension: 1, CancelAsked: 1}},
+	{small: true, Name: "cancel/forbid/amo/T1 stall+stray", Ticks: 1, Strict: true, Faults: Faults{Stall: 1, Stray: 1, CancelAsked: 1}},
+	{small: true, Name: "cancel/forbid/amo/T1 refusal", Ticks: 1, Strict: true, Faults: Faults{Refusal: 1, CancelAsked: 1}},
+	{small: true, Name: "cancel/forbid/alo/T1 crash+extend", Ticks: 1, AtLeastOnce: true, Strict: true,
+		Faults: Faults{Crash: 1, Extension: 1, CancelAsked: 1}},
+	{small: true, Name: "cancel/forbid/alo/T1 stall", Ticks: 1, AtLeastOnce: true, Strict: true, Faults: Faults{Stall: 1, CancelAsked: 1}},
+	{small: true, Name: "cancel/replace/amo extend", Policy: Replace, Strict: true, Faults: Faults{Extension: 1, CancelAsked: 1}},
+	{Name: "cancel/forbid/amo refusal", Strict: true, Faults: Faults{Refusal: 1, CancelAsked: 1}},
+	{Name: "cancel/forbid/amo T3 crash", Ticks: 3, Strict: true, Faults: Faults{Crash: 1, CancelAsked: 1}},
+	{Name: "cancel/forbid/alo crash+stall", AtLeastOnce: true, Strict: true, Faults: Faults{Crash: 1, Stall: 1, CancelAsked: 1}},
+	{Name: "cancel/queue/amo crash+extend", Policy: Queue, Strict: true, Faults: Faults{Crash: 1, Extension: 1, CancelAsked: 1}},
+	{Name: "cancel/replace/alo crash+extend", Policy: Replace, AtLeastOnce: true, Strict: true,
+		Faults: Faults{Crash: 1, Extension: 1, CancelAsked: 1}},
+	{Name: "cancel/allow/alo crash+extend", Policy: Allow, AtLeastOnce: true, Faults: Faults{Crash: 1, Extension: 1, CancelAsked: 1}},
+
+	{small: true, Name: "rerun/forbid/amo", Strict: true, Faults: Faults{RerunAsked: 1}},
+	{small: true, Name: "rerun/forbid/amo/T1 crash", Ticks: 1, Strict: true, Faults: Faults{Crash: 1, RerunAsked: 1}},
+	{small: true, Name: "rerun/forbid/alo/T1 crash", Ticks: 1, AtLeastOnce: true, Strict: true, Faults: Faults{Crash: 1, RerunAsked: 1}},
+	{small: true, Name: "rerun/queue/R1 T3", Replicas: 1, Ticks: 3, Policy: Queue, Strict: true, Faults: Faults{RerunAsked: 1}},
+	{small: true, Name: "rerun/replace/R1 T3", Replicas: 1, Ticks: 3, Policy: Replace, Strict: true, Faults: Faults{RerunAsked: 1}},
+	{small: true, Name: "rerun/allow/amo/T1 crash", Ticks: 1, Policy: Allow, Strict: true, Faults: Faults{Crash: 1, RerunAsked: 1}},
+	{small: true, Name: "rerun/all/R1", Replicas: 1, Ticks: 3, Begin: 1, MissedAll: true, Faults: Faults{RerunAsked: 1}},
+	{small: true, Name: "rerun/reload forbid+allow (limit)", After: Allow, Reload: 2, Only: TickBeside,
+		Faults: Faults{RerunAsked: 1}, IsLimit: true},
+	{small: true, Name: "rerun/cancel/alo/T1", Ticks: 1, AtLeastOnce: true, Strict: true, Faults: Faults{CancelAsked: 1, RerunAsked: 1}},
+	{Name: "rerun/forbid/amo crash", Strict: true, Faults: Faults{Crash: 1, RerunAsked: 1}},
+	{Name: "rerun/forbid/amo crash+stall", Strict: true, Faults: Faults{Crash: 1, Stall: 1, RerunAsked: 1}},
+	{Name: "rerun/forbid/alo crash", AtLeastOnce: true, Strict: true, Faults: Faults{Crash: 1, RerunAsked: 1}},
+	{Name: "rerun/forbid/alo/T1 stall", Ticks: 1, AtLeastOnce: true, Strict: true, Faults: Faults{Stall: 1, RerunAsked: 1}},
+	{Name: "rerun/forbid/amo stray+refusal", Ticks: 1, Strict: true, Faults: Faults{Stray: 1, Refusal: 1, RerunAsked: 1}},
+	{Name: "rerun/queue/amo crash", Policy: Queue, Strict: true, Faults: Faults{Crash: 1, RerunAsked: 1}},
+	{Name: "rerun/replace/amo extend", Policy: Replace, Strict: true, Faults: Faults{Extension: 1, RerunAsked: 1}},
+	{Name: "rerun/allow/amo crash", Policy: Allow, Strict: true, Faults: Faults{Crash: 1, RerunAsked: 1}},
+}
+
 // mixedFaults strike while two policies are about.
 var mixedFaults = []struct {
 	name   string
@@ -205,6 +243,7 @@ func Pairs() []Scenario {
 	}
 	all = append(all, special...)
 	all = append(all, learned...)
+	all = append(all, operated...)
 	return append(all, mixed()...)
 }
 

@@ -22,7 +22,7 @@ type Result struct {
 	Depth     int               // steps to the last one
 	Complete  bool              // all states were seen
 	Applied   Faults            // how often each kind of fault struck at most
-	Starts    [maxTicks + 1]int // steps in which the job was started, by tick
+	Starts    [maxTicks + 1]int // steps in which the job was started, by tick; 0 = by hand
 	Needless  int               // steps in which a run's finish was answered, and the run stayed due again
 	Violation Violation         // None if no promise was broken
 	Trace     []string          // a shortest way to the violation
@@ -134,7 +134,8 @@ func (s *search) expand(st *state, n int32, next *level) {
 func (s *search) count(from, to *state, a action) {
 	switch a.kind {
 	case actStart:
-		s.result.Starts[a.what]++
+		f := &to.fibers[a.replica][a.fiber]
+		s.result.Starts[kept(f.tick, f.attempt)]++
 	case actArrive:
 		f := &to.fibers[a.replica][a.fiber]
 		if f.phase == finishing && f.outcome == completed && to.redis.findDue(f.tick, f.attempt+1, f.uuid) >= 0 {

@@ -14,6 +14,9 @@ func (m *model) extend(s *state, u uuid, slot int, window uint8) answer {
 	e.renewed = s.now
 	told := m.isReplaced(rd, *e)
 	m.noteStop(s, *e, told)
+	if e.calledOff {
+		return answerCancelled
+	}
 	if told {
 		return answerReplaced
 	}
@@ -49,16 +52,16 @@ func (m *model) finish(s *state, z stray) answer {
 		rd.forget(u)
 		return answerLost
 	}
-	e := s.removeEntry(i)
+	e := m.remove(s, i)
 	requeued := z.outcome == cutShort && m.AtLeastOnce && m.has(Requeue)
 	if requeued {
 		if m.isReplaced(rd, e) {
-			s.marks[z.tick] |= finished
-		} else {
+			s.marks[kept(z.tick, z.attempt)] |= finished
+		} else if !m.isOver(e) {
 			m.runAgain(s, z.tick, z.attempt, u)
 		}
 	} else if z.outcome == replaced {
-		s.marks[z.tick] |= finished
+		s.marks[kept(z.tick, z.attempt)] |= finished
 	}
 	if requeued || e.slot != 0 { // else the lock stays for its safety delay
 		rd.unlock(int(e.slot), u)
@@ -75,9 +78,11 @@ func (m *model) handover(s *state, z stray, avoid uint8) answer {
 		m.takeBack(s, u, z.attempt, avoid)
 		return answerLost
 	}
-	e := s.removeEntry(i)
+	e := m.remove(s, i)
 	rd.unlock(int(e.slot), u)
-	m.addDue(s, due{tick: z.tick, attempt: z.attempt, nonce: u, avoid: avoid})
+	if !m.isOver(e) {
+		m.addDue(s, due{tick: z.tick, attempt: z.attempt, nonce: u, avoid: avoid})
+	}
 	m.wake(s, e, handingOver)
 	return answerOK
 }
@@ -92,23 +97,36 @@ func (m *model) takeBack(s *state, u uuid, attempt, avoid uint8) {
 // reap is settle.lua for the verb reap: the takeover of a run whose lease is over.
 func (m *model) reap(s *state, i int) {
 	rd := &s.redis
-	e := s.removeEntry(i)
+	e := m.remove(s, i)
 	rd.unlock(int(e.slot), e.uuid)
 	if !m.has(PerRun) && rd.newest != e.uuid {
 		return // the ledger speaks of another run by now
 	}
-	replaced := m.isReplaced(rd, e)
+	replaced, over := m.isReplaced(rd, e), m.isOver(e)
 	switch {
+	case over:
 	case replaced:
-		s.marks[e.tick] |= finished | superseded
+		s.marks[kept(e.tick, e.attempt)] |= finished | superseded
 	case m.AtLeastOnce:
 		m.runAgain(s, e.tick, e.attempt, e.uuid)
 	}
-	if !m.hasRerun(e.attempt) && !replaced || !m.has(OneRerun) {
+	if !over && (!m.hasRerun(e.attempt) && !replaced || !m.has(OneRerun)) {
 		m.remember(s, interrupted{e.uuid, e.tick})
 	}
 	m.wake(s, e, dead)
 }
+
+// remove takes a run out of the entries that settle then sees to.
+func (m *model) remove(s *state, i int) entry {
+	e := s.removeEntry(i)
+	if e.calledOff {
+		s.marks[kept(e.tick, e.attempt)] |= finished | calledOff
+	}
+	return e
+}
+
+// isOver tells whether a run is over for good, since an operator has cancelled it.
+func (m *model) isOver(e entry) bool { return e.calledOff && m.has(Cancel) }
 
 // unlock is a compare-and-delete.
 func (rd *store) unlock(slot int, u uuid) {
@@ -118,11 +136,13 @@ func (rd *store) unlock(slot int, u uuid) {
 }
 
 // hasRerun tells whether a run that is cut short in this attempt is run again.
-func (m *model) hasRerun(attempt uint8) bool { return m.AtLeastOnce && attempt+1 < m.MaxAttempts }
+func (m *model) hasRerun(attempt uint8) bool {
+	return m.AtLeastOnce && attempt&^byHand+1 < m.MaxAttempts
+}
 
 func (m *model) runAgain(s *state, tick, attempt uint8, nonce uuid) {
 	if !m.hasRerun(attempt) {
-		s.marks[tick] |= finished
+		s.marks[kept(tick, attempt)] |= finished
 		return
 	}
 	m.addDue(s, due{tick: tick, attempt: attempt + 1, nonce: nonce})

@@ -28,6 +28,20 @@ func (u uuid) owner() (replica, fiber int) {
 // foreign is an owner of a lock who is none of ours.
 const foreign uuid = 255
 
+// byOperator is the nonce of the due member that an operator has asked for.
+const byOperator uuid = 254
+
+// byHand is added to the attempt of a run that an operator has asked for, and to that of its repetitions.
+const byHand uint8 = 4
+
+// kept is where it is kept what became of a tick: of its run by hand at 0, which is no tick.
+func kept(tick, attempt uint8) uint8 {
+	if attempt&byHand != 0 {
+		return 0
+	}
+	return tick
+}
+
 // phase is where a fiber stands between its wake and the end of its run.
 type phase uint8
 
@@ -46,6 +60,8 @@ const (
 	dropping          // without DropCounts: has taken a member out of the due set, and not yet counted its tick
 	done              //
 	dead              // its replica has crashed
+	cancelling        // no phase of a fiber: the operator that cancels
+	askingFor         // likewise: the one that asks for a rerun
 )
 
 // request is the state of a fiber's request.
@@ -66,6 +82,7 @@ const (
 	extended
 	extensionLost
 	extensionReplaced
+	extensionCancelled
 )
 
 // outcome is what a finish reports.
@@ -76,6 +93,7 @@ const (
 	completed
 	cutShort // by its own replica: lock lost, shutdown
 	replaced
+	cancelled // by an operator
 )
 
 // fiber is what one replica does about one tick, or about the due member that it popped last.
@@ -135,15 +153,16 @@ type heard struct {
 
 // entry is a run in `running`.
 type entry struct {
-	uuid    uuid
-	tick    uint8
-	attempt uint8
-	window  uint8 // the window of the request that set its lease
-	jumped  bool  // Redis' clock has stepped over its end
-	slot    uint8 // where it took its lock
-	began   uint8 // newest tick that had come when it was claimed
-	renewed uint8 // newest tick that had come when its lease was last renewed
-	toEnd   bool  // a newer tick has come that replaces it
+	uuid      uuid
+	tick      uint8
+	attempt   uint8
+	window    uint8 // the window of the request that set its lease
+	jumped    bool  // Redis' clock has stepped over its end
+	slot      uint8 // where it took its lock
+	began     uint8 // newest tick that had come when it was claimed
+	renewed   uint8 // newest tick that had come when its lease was last renewed
+	toEnd     bool  // a newer tick has come that replaces it
+	calledOff bool  // an operator has cancelled it
 }
 
 // due is a member of the due set.
@@ -172,6 +191,7 @@ type store struct {
 	evidence [maxEvidence]interrupted
 	running  [maxEntries]entry // by UUID
 	due      [maxEntries]due   // by tick, attempt, nonce
+	asked    bool              // the memo of the request for a rerun
 }
 
 // stray is a copy of a request that its sender no longer waits for.
@@ -198,6 +218,7 @@ const (
 	missed                       // counted as missed
 	superseded                   // in the queue, by a newer tick
 	refused                      // as an overlap, at least once
+	calledOff                    // its run was cancelled, and is over
 )
 
 // state is the whole world. It consists of bytes only, so that it can be hashed and packed as such.
@@ -209,8 +230,10 @@ type state struct {
 	now            uint8 // newest tick that has come on Redis' clock
 	near           bool  // the next one is so near that it can be claimed
 	left           Faults
-	starts         [maxTicks + 1]uint8 // by tick: two bits for each of four attempts
-	marks          [maxTicks + 1]mark
+	cancel         wish
+	rerun          wish
+	starts         [maxTicks + 1]uint8 // by tick, or 0 (see kept): two bits for each of four attempts
+	marks          [maxTicks + 1]mark  // likewise
 	violation      Violation
 	fromOrphan     bool  // while a stray copy of a crashed replica is run
 	heard          heard // while a request is run: what its answer says
@@ -218,7 +241,7 @@ type state struct {
 
 // live is the fiber that still works under a UUID, nil if none does.
 func (s *state) live(u uuid) *fiber {
-	if u == 0 || u == foreign {
+	if u == 0 || u >= byOperator {
 		return nil
 	}
 	r, i := u.owner()

@@ -28,6 +28,7 @@ func (m *model) successors(s *state, emit emit) {
 	m.takeOver(s, emit)
 	m.failRedis(s, emit)
 	m.steal(s, emit)
+	m.operate(s, emit)
 }
 
 // readFinalAnswer is a partial order: reading an answer that can only end its fiber commutes with everything else, so

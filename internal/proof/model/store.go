@@ -72,6 +72,9 @@ func (m *model) addDue(s *state, d due) {
 		list[i] = d
 		return
 	}
+	if s.marks[kept(d.tick, d.attempt)]&calledOff != 0 {
+		s.violate(CancelledAgain)
+	}
 	n := slices.Index(list[:], due{})
 	if n < 0 {
 		s.violate(Overflow)
@@ -93,6 +96,11 @@ func sortDue(list *[maxEntries]due) {
 			list[j-1], list[j] = list[j], list[j-1]
 		}
 	}
+}
+
+// dueOfTable tells whether anything is due that nobody has asked for by hand; any: by hand or not.
+func (rd *store) dueOfTable(any bool) bool {
+	return slices.ContainsFunc(rd.due[:], func(d due) bool { return d.tick != 0 && (any || d.attempt&byHand == 0) })
 }
 
 // isDueFrom tells whether a run has handed its tick on.

@@ -31,7 +31,7 @@ func (c Scenario) keeps(p renaming) bool {
 }
 
 func (p renaming) uuid(u uuid) uuid {
-	if u == 0 || u == foreign {
+	if u == 0 || u >= byOperator {
 		return u
 	}
 	r, i := u.owner()
@@ -45,6 +45,7 @@ func (p renaming) state(s *state) state {
 	}
 	p.store(&next.redis)
 	p.store(&next.standby)
+	next.cancel.run = p.uuid(next.cancel.run)
 	for r := range next.fibers {
 		for i := range next.fibers[r] {
 			f := &next.fibers[r][i]

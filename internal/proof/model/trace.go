@@ -11,7 +11,7 @@ import (
 // Deed is what a step of a trace asks of Redis, or does to it.
 type Deed uint8
 
-// The deeds: those up to Drops are requests.
+// The deeds: those up to Asks are requests.
 const (
 	Acquires Deed = iota
 	Extends
@@ -21,6 +21,8 @@ const (
 	Abandons  // a run that was given up before it started
 	Reaps     // a run whose replica is gone
 	Drops     // a due member that is not worth a run any more
+	Cancels   // a run, for an operator
+	Asks      // for a rerun of a tick, for an operator
 	Expires   // a lock ends, or is released
 	Steals    // a lock, for somebody else
 	Replicates
@@ -29,7 +31,7 @@ const (
 	StepsClock
 )
 
-var deedNames = [...]string{"acquire", "extend", "finish", "requeue", "handover", "abandon", "reap", "drop", "expire", "steal",
+var deedNames = [...]string{"acquire", "extend", "finish", "requeue", "handover", "abandon", "reap", "drop", "cancel", "ask", "expire", "steal",
 	"replicate", "fail over", "lose data", "step clock"}
 
 func (d Deed) String() string { return deedNames[d] }
@@ -39,6 +41,9 @@ type Run string
 
 // Foreign owns a lock and is no run.
 const Foreign Run = "foreign"
+
+// Operator is the nonce of the due member that an operator has asked for.
+const Operator Run = "operator"
 
 // Store is what Redis knows after a step, as far as a script can tell. Ticks and replicas count from 1, 0 = none.
 type Store struct {
@@ -57,13 +62,15 @@ type Entry struct {
 	Run                    Run
 	Tick, Attempt, Slot    int
 	BeganUpTo, RenewedUpTo int // newest tick of OpenUpTo that had come when it was claimed, and when its lease was last renewed
-	ToEnd                  bool
+	ToEnd, Cancelled       bool
+	ByHand                 bool // an operator has asked for it
 }
 
 // Member is a member of the due set.
 type Member struct {
 	Tick, Attempt int
 	Nonce         Run
+	ByHand        bool
 	Avoids        int // replica that could not start it
 }
 
@@ -77,6 +84,7 @@ type Step struct {
 	Run           Run
 	Replica       int
 	Tick, Attempt int
+	ByHand        bool
 	Again         bool
 	Policy        Policy
 	Popped        bool // its authority is the due member with this tick, attempt and Nonce
@@ -171,10 +179,12 @@ func (m *model) stepOf(s *state, a action) (step Step, ok bool) {
 func (m *model) request(step *Step, a action) {
 	z := a.request
 	step.Run, step.Nonce, step.Replica = z.uuid.run(), z.nonce.run(), int(z.replica)+1
-	step.Tick, step.Attempt, step.Again = int(z.tick), int(z.attempt), m.hasRerun(z.attempt)
+	step.Tick, step.Attempt, step.Again = int(z.tick), int(z.attempt&^byHand), m.hasRerun(z.attempt)
+	step.ByHand = z.attempt&byHand != 0
 	step.Policy, step.Popped, step.InTime, step.Look = z.policy, z.from == dueFiber, a.inTime, z.look
 	step.Deed, step.Answer = m.deed(z), answer(a.what).String()
-	if z.phase == dead || z.phase == dropping { // nothing can have come before
+	switch z.phase {
+	case dead, dropping, cancelling, askingFor: // nothing can have come before, or it makes no difference
 		step.Answer = answerOK.String()
 	}
 }
@@ -196,6 +206,10 @@ func (m *model) deed(z stray) Deed {
 		return Reaps
 	case dropping:
 		return Drops
+	case cancelling:
+		return Cancels
+	case askingFor:
+		return Asks
 	}
 	return Abandons
 }
@@ -206,6 +220,8 @@ func (u uuid) run() Run {
 		return ""
 	case foreign:
 		return Foreign
+	case byOperator:
+		return Operator
 	}
 	r, i := u.owner()
 	return Run(fmt.Sprintf("%s/%d", at{r, i}.act(0, 0).who(), int(u-1)%uuidsPerFiber))
@@ -228,12 +244,13 @@ func (m *model) storeOf(rd *store) Store {
 	}
 	for _, e := range rd.running {
 		if e.uuid != 0 {
-			s.Running = append(s.Running, Entry{e.uuid.run(), int(e.tick), int(e.attempt), int(e.slot), int(e.began), int(e.renewed), e.toEnd})
+			s.Running = append(s.Running, Entry{e.uuid.run(), int(e.tick), int(e.attempt &^ byHand), int(e.slot), int(e.began), int(e.renewed), e.toEnd,
+				e.calledOff, e.attempt&byHand != 0})
 		}
 	}
 	for _, d := range rd.due {
 		if d.tick != 0 {
-			s.Due = append(s.Due, Member{int(d.tick), int(d.attempt), d.nonce.run(), int(d.avoid)})
+			s.Due = append(s.Due, Member{int(d.tick), int(d.attempt &^ byHand), d.nonce.run(), d.attempt&byHand != 0, int(d.avoid)})
 		}
 	}
 	s.Sort()

@@ -25,6 +25,9 @@ const (
 	FreedBeside
 	StoppedForNothing
 	NotStopped
+	CancelledAgain
+	TickBeside
+	PlaceTaken
 )
 
 var violations = [...]string{
@@ -49,23 +52,28 @@ var violations = [...]string{
 	FreedBeside:       "waiting tick set free beside a run",
 	StoppedForNothing: "run told to end for nothing",
 	NotStopped:        "replaced run told to go on",
+	CancelledAgain:    "cancelled run is due or claimed again",
+	TickBeside:        "tick run by hand beside its own run",
+	PlaceTaken:        "tick skipped under Queue although none waits",
 }
 
 func (v Violation) String() string { return violations[v] }
 
 // noteStart counts the start of a fiber's job.
 func (m *model) noteStart(s *state, f *fiber) {
-	shift := 2 * min(f.attempt, 3)
-	before := s.starts[f.tick] >> shift & 3
+	at, shift := kept(f.tick, f.attempt), 2*min(f.attempt&^byHand, 3)
+	before := s.starts[at] >> shift & 3
 	if before < 3 {
-		s.starts[f.tick] += 1 << shift
+		s.starts[at] += 1 << shift
 	}
 	switch {
 	case s.startsBeside(f):
 		s.violate(RunsOverlap)
-	case s.marks[f.tick]&(missed|overlapped) != 0:
+	case s.besideItself(f):
+		s.violate(TickBeside)
+	case s.marks[at]&(missed|overlapped) != 0:
 		s.violate(SkippedAndFired)
-	case !m.AtLeastOnce && s.startsOf(f.tick) > 1:
+	case !m.AtLeastOnce && s.startsOf(at) > 1:
 		s.violate(FiredTwice)
 	case before > 0:
 		s.violate(AttemptTwice)
@@ -100,10 +108,18 @@ func (m *model) brokenAtRest(s *state) Violation {
 	if m.Only != None && m.Only != NoFate || m.outOfUUIDs(s) || !m.someoneCanStart(s) {
 		return None
 	}
+	if s.redis.asked {
+		switch started, k := s.startsOf(0) > 0, s.marks[0]; {
+		case !started && k&(diedAtStart|superseded|calledOff) == 0:
+			return TickLost
+		case started && m.AtLeastOnce && k&finished == 0:
+			return RunLost
+		}
+	}
 	for t := uint8(1); int(t) <= m.Ticks; t++ {
 		started := s.startsOf(t) > 0
 		switch {
-		case !started && !m.Strict && t <= s.redis.claimed && s.marks[t]&(overlapped|missed|diedAtStart|superseded) == 0:
+		case !started && !m.Strict && t <= s.redis.claimed && s.marks[t]&(overlapped|missed|diedAtStart|superseded|calledOff) == 0:
 			return NoFate
 		case !started && !m.excused(s, t):
 			return TickLost
@@ -119,7 +135,7 @@ func (m *model) excused(s *state, tick uint8) bool {
 	k := s.marks[tick]
 	asked := k&refused != 0
 	switch {
-	case k&(overlapped|diedAtStart|superseded) != 0:
+	case k&(overlapped|diedAtStart|superseded|calledOff) != 0:
 		return true
 	case k&missed != 0 && (!m.Strict || asked):
 		return true
@@ -229,6 +245,19 @@ func (s *state) startsBeside(f *fiber) bool {
 			}
 			both := f.policy != Allow && g.policy != Allow
 			if both || f.older[r]>>i&1 == 1 || g.older[replica]>>fiber&1 == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// besideItself tells whether a run starts by hand while another trusted one of its tick is there, or the other way round.
+func (s *state) besideItself(f *fiber) bool {
+	for r := range s.fibers {
+		for i := range s.fibers[r] {
+			g := &s.fibers[r][i]
+			if g != f && s.alive[r] && g.phase == running && g.tick == f.tick && g.trusted() && f.trusted() && (f.attempt|g.attempt)&byHand != 0 {
 				return true
 			}
 		}
