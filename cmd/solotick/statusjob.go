@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -98,36 +97,9 @@ func (c *card) settings(j config.Job) {
 		return
 	}
 	c.fact("schedule", scheduleWords(j))
-	switch {
-	case j.HTTP != nil:
-		if u, err := url.Parse(j.HTTP.URL); err == nil {
-			c.fact("calls", fmt.Sprintf("%s %s", j.HTTP.Method, u.Host))
-		}
-	case j.Exec != nil && len(j.Exec.Command) > 0:
-		said := j.Exec.Command[0]
-		if n := len(j.Exec.Command) - 1; n > 0 {
-			said += ", with " + plural(n, "argument")
-		}
-		c.fact("runs", said)
-	}
-	all := []string{"guarantee " + string(j.Guarantee), "missed " + string(j.Missed), "concurrencyPolicy " + string(j.ConcurrencyPolicy),
-		"timeout " + j.Timeout.String()}
-	for _, set := range []struct {
-		is   bool
-		said string
-	}{
-		{j.StartingDeadline > 0, "startingDeadline " + j.StartingDeadline.String()},
-		{j.Retry.Limit > 0, fmt.Sprintf("retry limit %d, backoff %s", j.Retry.Limit, j.Retry.Backoff)},
-		{j.Jitter > 0, "jitter " + j.Jitter.String()},
-		{j.Reserved, "reserved"},
-		{j.Suspend, "suspend"},
-		{j.Dynamic, "dynamic"},
-	} {
-		if set.is {
-			all = append(all, set.said)
-		}
-	}
-	c.fact("settings", strings.Join(all, "; "))
+	what, said, _ := strings.Cut(view.Target(j), " ")
+	c.fact(what, said)
+	c.fact("settings", view.Settings(j))
 }
 
 // when writes an instant, and how long ago it was.

@@ -50,7 +50,7 @@ func (a *api) job(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{body: view.WholeJob{Job: l.Status().Jobs[0], Definition: view.Definition(j)}}, nil
+	return &answer{body: view.WholeJob{Job: l.Status().Jobs[0], Target: view.Target(j), Settings: view.Settings(j), Definition: view.Definition(j)}}, nil
 }
 
 // tick answers what became of a tick; "now" stands for the job as it stands.

@@ -26,9 +26,12 @@ func NewWholeTimer(id string, at time.Time, source []byte) WholeTimer {
 	return WholeTimer{NewTimer(id, at), source}
 }
 
-// WholeJob is a job in JSON. A dynamic job has its definition, with which it can be created again.
+// WholeJob is a job in JSON, with what it calls or runs and its settings, in words. A dynamic job has its definition, with
+// which it can be created again.
 type WholeJob struct {
 	Job
+	Target     string          `json:"target,omitempty"`
+	Settings   string          `json:"settings"`
 	Definition json.RawMessage `json:"definition,omitempty"`
 }
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -34,31 +32,19 @@ func typed(selector, text string) chromedp.Action[chromedp.Void] {
 
 func TestThePageFitsEveryWidthInLightAndDark(t *testing.T) {
 	pods := []string{"billing-api-deployment-5d9c7b6f8d-x2z9q", "billing-api-deployment-5d9c7b6f8d-k7wlm", "billing-api-deployment-5d9c7b6f8d-9bnht"}
-	trouble, calm, longNames := newScene(t, true, short...), newScene(t, false, short...), newScene(t, true, pods...)
+	inTrouble, isCalm, longNames := newScene(t, trouble, short...), newScene(t, calm, short...), newScene(t, trouble, pods...)
 	for _, c := range []struct {
 		name, scheme string
 		width        int64
 		of           *scene
 	}{
-		{"light", "light", 1280, trouble}, {"dark", "dark", 1280, trouble}, {"phone", "light", 360, trouble},
-		{"readme", "light", 1280, calm}, {"pods", "dark", 1280, longNames}, {"pods-phone", "dark", 360, longNames}, {"tablet", "light", 768, longNames},
+		{"light", "light", 1280, inTrouble}, {"dark", "dark", 1280, inTrouble}, {"phone", "light", 360, inTrouble},
+		{"readme", "light", 1280, isCalm}, {"pods", "dark", 1280, longNames}, {"pods-phone", "dark", 360, longNames}, {"tablet", "light", 768, longNames},
 		{"narrow", "light", 1060, longNames}, {"window", "light", 1061, longNames},
 	} {
 		w := open(t, c.of, c.width, c.scheme)
 		w.until(`document.getElementById('clock').innerText.includes('UTC')`)
-		if *shots != "" {
-			take := chromedp.FullScreenshot(100)
-			if c.name == "readme" {
-				take = chromedp.CaptureScreenshot()
-			}
-			png, err := chromedp.Run(w.ctx, take)
-			if err == nil {
-				err = os.WriteFile(filepath.Join(*shots, c.name+".png"), png, 0o644)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+		w.picture(c.name, c.name != "readme")
 		w.do(click(row("send-invoices", ".what button")), click(row("export-analytics", ".what button")), click(row("sync-ledger", ".what button")))
 		w.shows(row("send-invoices", ".more"), "succeeded")
 		w.shows(row("export-analytics", ".more"), "overlap")
@@ -70,11 +56,34 @@ func TestThePageFitsEveryWidthInLightAndDark(t *testing.T) {
 	}
 }
 
+// TestEachMoodFitsEveryWidth leaves pictures of what is first seen in each mood.
+func TestEachMoodFitsEveryWidth(t *testing.T) {
+	for _, m := range []mood{allOK, failing, noRedis, unready} {
+		s := newScene(t, m, short...)
+		for _, width := range []int64{390, 1280, 1920} {
+			for _, scheme := range []string{"light", "dark"} {
+				w := open(t, s, width, scheme)
+				w.picture(fmt.Sprintf("%s-%d-%s", m, width, scheme), false)
+				if !w.is(`document.documentElement.scrollWidth <= innerWidth`) {
+					t.Errorf("%s at %d scrolls sideways", m, width)
+				}
+				if clipped := w.said(`[...document.querySelectorAll('p, li, h1, h2, button, .text, .small, .outcome, .next, .name')].filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1 &&
+					getComputedStyle(e).overflowX !== 'visible').map(e => e.innerText).join('; ')`); clipped != "" {
+					t.Errorf("%s at %d clips %q", m, width, clipped)
+				}
+				if small := w.said(`[...document.querySelectorAll('button, summary, #search')].filter(e => innerWidth < 600 && e.offsetParent && e.getBoundingClientRect().height < 44).map(e => e.innerText).join('; ')`); small != "" {
+					t.Errorf("%s at %d has buttons that are too small for a finger: %q", m, width, small)
+				}
+			}
+		}
+	}
+}
+
 func TestThePageTellsWhatIsTheMatter(t *testing.T) {
-	w := open(t, newScene(t, true, short...), 1280, "light")
+	w := open(t, newScene(t, trouble, short...), 1280, "light")
 	for selector, text := range map[string]string{
 		"#banners": "Tables differ.", "#service": "billing", "#live": "live, seen from app-1",
-		"#replicas li:nth-child(1)": "ready", "#replicas li:nth-child(2)": "app not ready: http://127.0.0.1:8080/readyz answered 503", "#replicas li:nth-child(3)": "silent for 4 m",
+		"#health": "failing", "#well": "1 replica is ready", "#unwell li:nth-child(1)": "app not ready: http://127.0.0.1:8080/readyz answered 503", "#unwell li:nth-child(2)": "silent for 4 m",
 		"#attention": "send-invoices", row("poll-mailbox", ".notes"): "its replica is silent", row("expire-carts", ".notes"): "database migration, ask #ops",
 		row("export-analytics", ".notes"): "1 manual", row("vat-report", ".notes"): "2 backfill", row("new-feature-rollout", ".notes"): "no replica has registered it",
 		row("legacy-sync", ".next"): "suspended", row("sitemap", ".next"): "paused", row("yearly-report", ".last"): "never ran", row("warm-cache", ".last"): "on every replica",
@@ -93,8 +102,98 @@ func TestThePageTellsWhatIsTheMatter(t *testing.T) {
 	}
 }
 
+func TestTheFirstLineTellsHowTheServiceFares(t *testing.T) {
+	for m, want := range map[mood]string{
+		allOK: "good 0 of 30 failing · 0 overdue · 0 missed today · 3/3 replicas ready · Redis ok", failing: "bad 10 of 30 failing", unready: "bad 0 of 30 failing · 0 overdue · 0 missed today · 0/3 replicas ready",
+	} {
+		w := open(t, newScene(t, m, short...), 1280, "light")
+		cls, text, _ := strings.Cut(want, " ")
+		w.shows("#health", text)
+		if !w.is(`document.getElementById('health').className === 'health ` + cls + `'`) {
+			t.Errorf("%s: the first line does not look %s", m, cls)
+		}
+		if m == failing && !w.is(`document.querySelectorAll('#attention .job').length === 10`) {
+			t.Error("those that fail are not the first")
+		}
+		if m == unready {
+			w.shows("#banners", "No replica is ready: nothing is fired. app-1: app not ready")
+		}
+	}
+}
+
+func TestWhileRedisIsAwayThePageTellsWhatTheReplicaKnows(t *testing.T) {
+	s := newScene(t, noRedis, short...)
+	w := open(t, s, 1280, "light") // it has never seen the jobs
+	w.shows("#banners", "Nothing is fired while Redis is away. Redis does not answer, since ")
+	w.shows("#banners", "i/o timeout (is it running")
+	w.shows("#service", "billing")
+	w.shows("#own", "What app-1 knows itself")
+	w.shows("#own-list", "export-analytics\nrunning here since ")
+	w.shows("#own-list", "usage-metering\nfailed here, tick ")
+	s.findRedis()
+	w.until(`document.getElementById('banners').innerText === '' && document.getElementById('own').hidden && document.querySelectorAll('.job').length === 30`)
+	s.loseRedis()
+	w.shows("#banners", "Nothing is fired while Redis is away.")
+	w.shows("#banners", "What you see is ")
+}
+
+func TestARowSaysWhyItIsUrgent(t *testing.T) {
+	s := newScene(t, failing, short...)
+	w := open(t, s, 1280, "light")
+	w.shows(row("send-invoices", ".notes"), "failing\nsince ")
+	w.shows(row("send-invoices", ".notes"), ", 3 in a row, last success ")
+	w.shows(row("send-invoices", ".next"), " CE")
+	w.shows(row("send-invoices", ".next"), " UTC")
+	if text := w.text(row("heartbeat", ".next")); strings.Count(text, ":") != 2 {
+		t.Errorf("a job in UTC has another local time: %q", text)
+	}
+}
+
+func TestAnOpenRowTellsAllOfItsTicks(t *testing.T) {
+	s := newScene(t, failing, short...)
+	if _, err := s.store.Cancel(t.Context(), "export-analytics", []string{s.state("export-analytics").Running[0].Run}, "d8593ae8-b0c6-432f-9178-700b9b46c629"); err != nil {
+		t.Fatal(err)
+	}
+	w := open(t, s, 1280, "light")
+	w.do(click(row("send-invoices", ".what button")), click(row("export-analytics", ".what button")))
+	w.shows(row("send-invoices", ".more ol"), "2 ticks before ended the same way, since ")
+	w.shows(row("send-invoices", ".more dl"), "guarantee at-most-once; missed latest; concurrencyPolicy Forbid")
+	w.shows(row("send-invoices", ".more dl"), "calls POST 127.0.0.1:8080")
+	w.shows(row("send-invoices", ".more dl"), "Now\n")
+	w.shows(row("send-invoices", ".more li:first-child"), s.state("send-invoices").Last.Run[:8])
+	w.do(click(row("send-invoices", ".more li:first-child .tick")))
+	w.shows(row("send-invoices", ".more li:first-child .told"), "attempt 3 failed after ")
+	w.picture("opened", false)
+	w.do(click(row("send-invoices", ".more li:first-child .again button")))
+	w.shows("#rerun", "Rerun send-invoices, tick ")
+	w.do(click("#rerun .close"))
+	w.shows(row("export-analytics", ".more dl"), "cancel by ")
+	w.do(click(row("export-analytics", ".more dd button")))
+	w.shows("#cancel", "Cancel run "+s.state("export-analytics").Running[0].Run[:8]+" of export-analytics?")
+	w.do(click("#cancel .close"), click("#events summary"))
+	w.shows("#event-list", "export-analytics\n")
+	w.quiet(noIcon)
+}
+
+func TestTheAddressHoldsWhatIsSeen(t *testing.T) {
+	s := newScene(t, failing, short...)
+	w := open(t, s, 1280, "light")
+	w.do(click(row("send-invoices", ".what button")), click("[data-filter=attention]"), typed("#search", "send"))
+	w.until(`location.hash === '#job=send-invoices&filter=attention&q=send'`)
+	w.do(click(row("send-invoices", ".what button")))
+	w.until(`location.hash === '#filter=attention&q=send'`)
+	s.url += "/#job=send-invoices&q=send"
+	other := open(t, s, 1280, "light")
+	other.until(`document.querySelectorAll('.job').length === 3 && document.getElementById('search').value === 'send'`)
+	other.shows(row("send-invoices", ".more"), "Settings")
+	if _, err := chromedp.Run(other.ctx, chromedp.Evaluate[string](`location.hash = '#filter=attention'`)); err != nil {
+		t.Fatal(err)
+	}
+	other.until(`document.querySelectorAll('.job').length === 10 && !document.querySelector('[aria-expanded=true]')`)
+}
+
 func TestHostileTextIsShownAndDoesNothing(t *testing.T) {
-	w := open(t, newScene(t, true, short...), 1280, "light")
+	w := open(t, newScene(t, trouble, short...), 1280, "light")
 	w.shows(row("send-invoices", ".notes"), "<img src=x onerror=alert(1)></script><b> gnp.exe [2J ${x} {{y}}")
 	w.shows(row("sitemap", ".notes"), "<img src=x onerror=alert(1)></script>")
 	if w.is(`document.querySelector('img, iframe, main b')`) {
@@ -110,7 +209,7 @@ func TestHostileTextIsShownAndDoesNothing(t *testing.T) {
 }
 
 func TestAnOpenRowTellsWhatTheJobIsForAndWhomToCall(t *testing.T) {
-	s := newScene(t, false, short...)
+	s := newScene(t, calm, short...)
 	w := open(t, s, 1280, "light")
 	w.do(click(row("sync-ledger", ".what button")), click(row("poll-mailbox", ".what button")))
 	for _, text := range []string{"Description\nbooks <b>it</b>", "Owner\nteam-ledger, #ledger", "Runbook\nhttps://wiki.example.com/ledger?a=<b>#fails", "Labels\ntier: gold"} {
@@ -133,7 +232,7 @@ func TestAnOpenRowTellsWhatTheJobIsForAndWhomToCall(t *testing.T) {
 }
 
 func TestTriggerIsClickedAndItsEndIsTold(t *testing.T) {
-	s := newScene(t, false, short...)
+	s := newScene(t, calm, short...)
 	w := open(t, s, 1280, "light")
 	w.do(click(row("purge-sessions", ".acts button:first-child")))
 	w.shows("#trigger", "Trigger purge-sessions?")
@@ -157,12 +256,15 @@ func TestTriggerIsClickedAndItsEndIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.shows("#toasts", "purge-sessions failed on app-2 after 1.5 s")
-	w.shows("#attention", "purge-sessions")
+	w.shows(row("purge-sessions", ".notes"), "by hand\nfailed on app-2")
+	if w.is(`document.querySelector('#attention').innerText.includes('purge-sessions')`) {
+		t.Error("a run by hand makes the schedule look bad")
+	}
 	w.quiet(noIcon)
 }
 
 func TestCancelAndRerunAreClicked(t *testing.T) {
-	s := newScene(t, false, short...)
+	s := newScene(t, calm, short...)
 	w := open(t, s, 1280, "light")
 	tick := time.Now().Truncate(time.Second)
 	l, a, err := s.store.Locks.Acquire(t.Context(), lock.Claim{Job: "purge-sessions", Tick: tick, Replica: "app-2", TTL: 15 * time.Second, Policy: lock.Allow})
@@ -198,7 +300,7 @@ func TestCancelAndRerunAreClicked(t *testing.T) {
 }
 
 func TestPauseAndResumeAreClicked(t *testing.T) {
-	s := newScene(t, false, short...)
+	s := newScene(t, calm, short...)
 	w := open(t, s, 360, "dark")
 	w.do(click(row("usage-metering", ".acts button:nth-child(2)")))
 	w.shows("#pause", "Pause usage-metering")
@@ -223,7 +325,7 @@ func TestPauseAndResumeAreClicked(t *testing.T) {
 }
 
 func TestAnErrorIsShownWhereItWasAskedFor(t *testing.T) {
-	s := newScene(t, false, short...)
+	s := newScene(t, calm, short...)
 	w := open(t, s, 1280, "light")
 	w.do(click(row("new-feature-rollout", ".acts button:first-child")), click("#trigger .main"))
 	w.shows("#trigger .wrong", "the job is not known to Redis")
@@ -234,7 +336,7 @@ func TestAnErrorIsShownWhereItWasAskedFor(t *testing.T) {
 }
 
 func TestThePageSaysThatItIsOutOfDateAndComesBack(t *testing.T) {
-	s := newScene(t, false, short...)
+	s := newScene(t, calm, short...)
 	w := open(t, s, 1280, "light")
 	s.away.Store(true)
 	w.shows("#banners", "Out of date: the replica does not answer. What you see is ")
@@ -248,7 +350,7 @@ func TestThePageSaysThatItIsOutOfDateAndComesBack(t *testing.T) {
 }
 
 func TestJobsAreFoundByNameAndState(t *testing.T) {
-	w := open(t, newScene(t, false, short...), 1280, "light")
+	w := open(t, newScene(t, calm, short...), 1280, "light")
 	rows := func(n int) {
 		t.Helper()
 		w.until(fmt.Sprintf(`document.querySelectorAll('.job').length === %d`, n))
@@ -266,7 +368,7 @@ func TestJobsAreFoundByNameAndState(t *testing.T) {
 }
 
 func TestThePageIsUsedByKeyboard(t *testing.T) {
-	s := newScene(t, false, short...)
+	s := newScene(t, calm, short...)
 	w := open(t, s, 1280, "light")
 	w.do(chromedp.Focus(chromedp.CSS(row("heartbeat", ".acts button:first-child"))), chromedp.KeyEvent("\r"))
 	w.shows("#trigger", "Trigger heartbeat?")

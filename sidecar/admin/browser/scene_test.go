@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin"
 	"github.com/solotick/solotick/sidecar/service"
@@ -65,6 +66,30 @@ var acts = []act{
 	{"heartbeat", `schedule: "@every 10s"`, "12312312312312312312"},
 }
 
+// mood is how a service fares.
+type mood string
+
+const (
+	calm    mood = "calm"    // a few jobs have failed at times
+	trouble mood = "trouble" // one replica has another table, one is gone, and somebody writes hostile text
+	allOK   mood = "all ok"
+	failing mood = "ten failing"
+	unready mood = "nobody ready"
+	noRedis mood = "no Redis"
+)
+
+// marks are those of an act in a mood.
+func (m mood) marks(n int, marks string) string {
+	if m == calm || m == trouble || m == noRedis {
+		return marks
+	}
+	marks = strings.NewReplacer("f", "1", "t", "2", "i", "3").Replace(marks)
+	if m == failing && len(marks) > 3 && n%3 == 0 {
+		return marks[:len(marks)-3] + "fff"
+	}
+	return marks
+}
+
 // scene is a service in every state, and its status page.
 type scene struct {
 	t      *testing.T
@@ -76,13 +101,15 @@ type scene struct {
 	store  *service.Store
 	now    time.Time
 	url    string
+	mood   mood
 	away   atomic.Bool // the page's server answers nothing
+	redis  atomic.Pointer[view.Trouble]
 }
 
-// newScene plays the scene: with trouble, one replica has another table, one is gone, and somebody writes hostile text.
-func newScene(t *testing.T, trouble bool, names ...string) *scene {
-	s := &scene{t: t, mini: miniredis.RunT(t), names: names, now: time.Now().UTC(), remark: "no such customer"}
-	if trouble {
+// newScene plays the scene.
+func newScene(t *testing.T, m mood, names ...string) *scene {
+	s := &scene{t: t, mini: miniredis.RunT(t), names: names, now: time.Now().UTC(), remark: "no such customer", mood: m}
+	if m == trouble {
 		s.remark = hostile
 	}
 	s.rdb = lock.NewClient(redis.UniversalOptions{Addrs: []string{s.mini.Addr()}}, 10*time.Second)
@@ -97,21 +124,29 @@ func newScene(t *testing.T, trouble bool, names ...string) *scene {
 	s.must(err)
 	born := s.at(-5 * 365 * 24 * time.Hour)
 	for _, a := range acts {
-		if a.name != "new-feature-rollout" && a.name != "warm-cache" {
+		if a.marks != "" {
 			_, err := born.Locks.Register(t.Context(), a.name, "")
 			s.must(err)
 		}
 	}
 	_, err = born.Locks.Register(t.Context(), service.TimerJobs, "")
 	s.must(err)
+	_, err = s.at(-time.Hour).Locks.Register(t.Context(), "yearly-report", "")
+	s.must(err)
 	s.past()
 	s.present()
-	s.mini.SetTime(time.Time{}) // from now on it runs
+	s.mini.SetTime(s.now)
+	if m == calm || m == noRedis {
+		s.mini.SetTime(time.Time{}) // from now on it runs; else no tick comes due any more, which nobody would fire
+	}
 	s.store, err = service.New(s.rdb, "billing", lock.Options{Timeout: 10 * time.Second})
 	s.must(err)
 	_, err = s.store.SetTimer(t.Context(), "invoice-4711-reminder", s.now.Add(26*time.Hour), []byte("{}"))
 	s.must(err)
-	s.beats(trouble)
+	s.beats()
+	if m == noRedis {
+		s.loseRedis()
+	}
 	api := admin.API(admin.Options{Replica: s, Name: names[0], Store: s.store, Log: slog.New(slog.DiscardHandler)})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.away.Load() {
@@ -128,9 +163,31 @@ func (s *scene) Table() *config.Table        { return s.table }
 func (s *scene) Jobs() []config.Job          { return s.table.Jobs }
 func (s *scene) Drain(context.Context) error { return nil }
 
-func (s *scene) WhyIdle() error                 { return nil }
-func (s *scene) RedisTrouble() *view.Trouble    { return nil }
-func (s *scene) OwnRuns(string) service.OwnRuns { return service.OwnRuns{} }
+func (s *scene) WhyIdle() error              { return nil }
+func (s *scene) RedisTrouble() *view.Trouble { return s.redis.Load() }
+
+// OwnRuns are those of a replica that runs one job, and has run another.
+func (s *scene) OwnRuns(job string) service.OwnRuns {
+	tick := s.now.Add(-time.Minute).Truncate(time.Minute)
+	switch job {
+	case "export-analytics":
+		return service.OwnRuns{Running: []service.RunState{{Run: "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02", Since: tick, Record: lock.Record{Tick: tick, Kind: "schedule", Attempt: 1, Replica: s.names[0]}}}}
+	case "usage-metering":
+		return service.OwnRuns{Last: &service.Entry{Job: job, Tick: tick, Outcome: "failed", Failed: true, Replica: s.names[0], Ended: tick, Kind: "schedule", Attempt: 1}}
+	}
+	return service.OwnRuns{}
+}
+
+// loseRedis has Redis answer nothing of use, as the replica knows.
+func (s *scene) loseRedis() {
+	s.mini.SetError("LOADING Redis is loading the dataset in memory")
+	s.redis.Store(&view.Trouble{Since: s.now.Add(-4 * time.Minute), Diagnosis: diagnosis.Diagnosis{Says: "does not answer", Reason: "i/o timeout", Hint: "is it running, and does a firewall let it through?"}})
+}
+
+func (s *scene) findRedis() {
+	s.mini.SetError("")
+	s.redis.Store(nil)
+}
 
 func (s *scene) must(err error) {
 	if err != nil {
@@ -180,9 +237,10 @@ func (s *scene) ticks(job, n int) []time.Time {
 func (s *scene) past() {
 	var all []run
 	for n, a := range acts {
-		ticks := s.ticks(n, len(a.marks))
+		marks := s.mood.marks(n, a.marks)
+		ticks := s.ticks(n, len(marks))
 		for i := range ticks {
-			all = append(all, run{a.name, ticks[i], i, a.marks[i]})
+			all = append(all, run{a.name, ticks[i], i, marks[i]})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b run) int { return a.tick.Compare(b.tick) })
@@ -240,20 +298,27 @@ func (s *scene) present() {
 }
 
 // beats sends heartbeats until the test ends.
-func (s *scene) beats(trouble bool) {
+func (s *scene) beats() {
 	overlap := map[string]service.Skip{"export-analytics": {Tick: s.now.Add(-50 * time.Second).Truncate(time.Second), Reason: "overlap", At: s.now.Add(-50 * time.Second)}}
 	replicas := []service.Replica{
 		{Name: s.names[0], Version: "v1.4.0", Table: s.table.Hash, Offset: 1250 * time.Microsecond, Skips: overlap},
 		{Name: s.names[1], Version: "v1.4.0", Table: s.table.Hash, Offset: -340 * time.Microsecond, Skips: overlap},
 		{Name: s.names[2], Version: "v1.4.0", Table: s.table.Hash, Offset: 4120 * time.Microsecond, Ready: "draining"},
 	}
-	if trouble {
+	switch s.mood {
+	case allOK, failing, noRedis:
+		replicas[2].Ready = ""
+	case unready:
+		for i := range replicas {
+			replicas[i].Ready = "app not ready: http://127.0.0.1:8080/readyz answered 503"
+		}
+	case trouble:
 		replicas[1].Table, replicas[1].Ready = "7be0c2d19a44", "app not ready: http://127.0.0.1:8080/readyz answered 503"
 		replicas[1].Offset = -2900 * time.Millisecond
 		replicas[2].Ready = ""
 		s.must(s.at(-4*time.Minute).Beat(s.t.Context(), replicas[2]))
 		replicas = replicas[:2]
-		s.mini.SetTime(time.Time{})
+		s.mini.SetTime(s.now)
 	}
 	beat := func() error {
 		for _, r := range replicas {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -46,8 +47,8 @@ type window struct {
 	t   *testing.T
 	ctx context.Context
 
-	mu   sync.Mutex
-	said []string // by the page's scripts, and by the browser of the page
+	mu    sync.Mutex
+	heard []string // from the page's scripts, and by the browser of the page
 }
 
 // open opens a window of the given width, light or dark, with the scene's page.
@@ -77,12 +78,12 @@ func open(t *testing.T, s *scene, width int64, scheme string) *window {
 	go func() {
 		for m := range messages {
 			w.mu.Lock()
-			w.said = append(w.said, m.String()+" "+m.URL)
+			w.heard = append(w.heard, m.String()+" "+m.URL)
 			w.mu.Unlock()
 		}
 	}()
 	w.do(chromedp.Navigate(s.url))
-	w.until(`document.querySelectorAll('#rest .job').length > 20`)
+	w.until(`document.querySelector('.job, #own:not([hidden]) li')`)
 	return w
 }
 
@@ -129,7 +130,32 @@ func (w *window) shows(selector, text string) {
 
 func (w *window) text(selector string) string {
 	w.t.Helper()
-	v, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](`document.querySelector(`+quote(selector)+`).innerText`))
+	return w.said(`document.querySelector(` + quote(selector) + `).innerText`)
+}
+
+// picture leaves a picture of the window, or of the whole page, if pictures are wanted.
+func (w *window) picture(name string, whole bool) {
+	w.t.Helper()
+	if *shots == "" {
+		return
+	}
+	take := chromedp.CaptureScreenshot()
+	if whole {
+		take = chromedp.FullScreenshot(100)
+	}
+	png, err := chromedp.Run(w.ctx, take)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*shots, strings.ReplaceAll(name, " ", "-")+".png"), png, 0o644)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// said evaluates a script's text.
+func (w *window) said(script string) string {
+	w.t.Helper()
+	v, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](script))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -145,7 +171,7 @@ func (w *window) quiet(but ...string) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, m := range w.said {
+	for _, m := range w.heard {
 		if !slices.ContainsFunc(but, func(words string) bool { return strings.Contains(m, words) }) {
 			w.t.Errorf("the browser says: %s", m)
 		}

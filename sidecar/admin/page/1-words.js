@@ -9,7 +9,7 @@ const clean = s => String(s).replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]+/gu
 function make(tag, cls, ...children) {
   const e = document.createElement(tag);
   if (cls) e.className = cls;
-  e.append(...children.filter(c => c != null && c !== '').map(c => c instanceof Node ? c : clean(c)));
+  e.append(...children.filter(c => c != null && c !== '' && c !== false).map(c => c instanceof Node ? c : clean(c)));
   return e;
 }
 
@@ -50,6 +50,19 @@ function offset(ms) {
 function formatTime(t) {
   const iso = new Date(t).toISOString(), today = new Date(clock.now()).toISOString();
   return (iso.slice(0, 10) === today.slice(0, 10) ? '' : iso.slice(0, 10) + ' ') + iso.slice(11, 19);
+}
+const zones = new Map();
+// local writes a time in a job's zone; '' for UTC, and for a zone that the browser does not know.
+function local(t, zone) {
+  if (!t || !zone || zone === 'UTC') return '';
+  if (!zones.has(zone)) {
+    let f = null;
+    try {
+      f = new Intl.DateTimeFormat('en-GB', { timeZone: zone, weekday: 'short', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'short' });
+    } catch (e) { /* it stays unknown */ }
+    zones.set(zone, f);
+  }
+  return zones.get(zone)?.format(t) ?? '';
 }
 const plural = (n, what) => n + ' ' + what + (n === 1 ? '' : 's');
 const when = s => s ? Date.parse(s) : 0;

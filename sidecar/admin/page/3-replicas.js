@@ -11,7 +11,8 @@ function replicaState(r) {
 function showReplicas(s) {
   labels.learn(s.replicas.map(r => r.replica));
   const usual = commonest(s.replicas.filter(r => !r.silent).map(r => r.table));
-  const rows = s.replicas.map(r => {
+  const unwell = [], well = [];
+  for (const r of s.replicas) {
     let e = replicaRows.get(r.replica);
     if (!e) {
       e = make('li', '', make('span', 'mark'), make('span', 'name', r.replica), make('span', 'tag'), make('div', 'facts'), make('p', 'why'));
@@ -31,16 +32,22 @@ function showReplicas(s) {
     });
     say(why, [r.sameName && 'another process has the same name', r.silent || r.notReady === 'draining' ? '' : r.notReady, r.notReloaded && 'keeps the previous table: ' + r.notReloaded].filter(Boolean).join('; '));
     why.hidden = !why.textContent;
-    return e;
-  });
-  arrange($('replicas'), rows);
+    (e.classList.length > 1 ? unwell : well).push(e);
+  }
+  arrange($('unwell'), unwell);
+  arrange($('replicas'), well);
+  $('well').hidden = well.length === 0;
+  say($('well').firstChild, `${well.length === 1 ? '1 replica is' : well.length + ' replicas are'} ready: ` +
+    well.map(e => `${e.children[0].textContent} ${labels.short(e.children[1].textContent)}`).join(' · '));
   [...$('legend').querySelectorAll('.cell')].forEach((c, i) => say(c, labels.get(s.replicas[i % s.replicas.length]?.replica)));
   for (const name of replicaRows.keys()) if (!s.replicas.some(r => r.replica === name)) replicaRows.delete(name);
   banner('drift', s.drift && 'warn', 'Tables differ.', () => drift(s));
   const twins = s.replicas.filter(r => r.sameName).map(r => r.replica);
   banner('twins', twins.length > 0 && 'warn', 'Two processes have one name.', () =>
     [twins.join(', ') + ': the page cannot tell them apart. Give each process a name of its own, with --replica or POD_NAME.']);
-  banner('alone', s.replicas.length === 0 && 'warn', 'No replica takes ticks.', () => ['All replicas of the last day have drained or ended. A replica that starts appears here within seconds.']);
+  banner('unready', s.replicas.length > 0 && s.summary.readyReplicas === 0 && 'bad', 'No replica is ready: nothing is fired.', () =>
+    [s.replicas.map(r => `${labels.short(r.replica)}: ${r.silent ? replicaState(r)[1] : r.notReady}`).join('; ')]);
+  banner('alone', s.replicas.length === 0 && 'bad', 'No replica takes ticks.', () => ['All replicas of the last day have drained or ended. A replica that starts appears here within seconds.']);
 }
 
 function commonest(list) {

@@ -37,7 +37,7 @@ runs.load = async () => {
 runs.last = job => runs.of.get(job.job) ?? (job.last ? [job.last] : []);
 
 // fold groups the handovers of a tick under its last entry. The newest comes first.
-function fold(list) {
+function fold(list, most = shownRuns) {
   const rows = [], of = new Map();
   for (const e of list) {
     const known = of.get(e.tick);
@@ -49,7 +49,18 @@ function fold(list) {
     of.set(e.tick, row);
     rows.push(row);
   }
-  return rows.slice(0, shownRuns);
+  return rows.slice(0, most);
+}
+
+// collapse puts runs that failed in the same way, one after the other, under the newest of them.
+function collapse(rows) {
+  const all = [];
+  for (const e of rows) {
+    const newer = all.at(-1);
+    if (newer && e.failed && !e.handed.length && newer.outcome === e.outcome && newer.detail === e.detail) newer.same.push(e);
+    else all.push({ ...e, same: [] });
+  }
+  return all.slice(0, shownRuns);
 }
 function handedWords(row) {
   if (row.handed.length === 0) return '';

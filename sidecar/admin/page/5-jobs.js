@@ -1,4 +1,4 @@
-// The jobs: first those that failed or whose run may hang.
+// The jobs: first those that need a person.
 
 const rows = new Map();
 let filter = 'all';
@@ -11,10 +11,17 @@ const filters = {
   paused: ['Paused', j => j.paused || j.suspended],
 };
 
-const needsAttention = j => failing(j).length > 0 || j.running.some(r => doubt(r));
+// urgency orders the jobs: those below 3 need a person.
+const urgencies = { failing: 0, overdue: 1, missed: 2, never_ran: 3 };
+const urgency = j => Math.min(urgencies[j.health] ?? 4, j.running.some(r => doubt(r)) ? 1 : 4);
+const needsAttention = j => urgency(j) < 3;
+
+// scheduled returns the last run of the schedule; of an every-replica job, of any replica.
+const scheduled = j => j.lastScheduled ?? (j.results ? j.last : undefined);
+const byHand = e => e?.kind === 'manual' || e?.kind === 'backfill';
 
 // failing returns the last runs of a job that failed: at most one, or for an every-replica job one per replica.
-const failing = j => (j.results ?? (j.last ? [j.last] : [])).filter(e => e.failed);
+const failing = j => (j.results ?? [scheduled(j)]).filter(e => e?.failed);
 
 // doubt says why a run's replica may be gone.
 function doubt(r) {
@@ -23,9 +30,9 @@ function doubt(r) {
 }
 
 function newRow(name) {
-  const toggle = make('button', '', name);
-  toggle.type = 'button';
-  toggle.setAttribute('aria-expanded', 'false');
+  const toggleButton = make('button', '', name);
+  toggleButton.type = 'button';
+  toggleButton.setAttribute('aria-expanded', 'false');
   const act = (label, run) => {
     const b = make('button', '', label);
     b.type = 'button';
@@ -34,10 +41,10 @@ function newRow(name) {
     return b;
   };
   const r = {
-    toggle, plan: make('span', 'small plan'),
+    toggle: toggleButton, plan: make('span', 'small plan'),
     outcome: make('span', 'outcome'), lastly: make('span', 'small'),
-    strip: make('div', 'strip'), next: make('span', 'next'), nextAt: make('span', 'small'),
-    run: act('Trigger', () => openTrigger(name)), rerun: act('Rerun', () => openRerun(name)), cancel: act('Cancel run', () => openCancel(name)), pause: act('Pause', () => openPause(name)), resume: act('Resume', () => resume(name)),
+    strip: make('div', 'strip'), next: make('span', 'next'), nextLocal: make('span', 'small'), nextAt: make('span', 'small'),
+    run: act('Trigger', () => openTrigger(name)), rerun: act('Rerun', () => openRerun(name, scheduled(status.jobs.find(j => j.job === name))?.tick)), cancel: act('Cancel run', () => openCancel(name)), pause: act('Pause', () => openPause(name)), resume: act('Resume', () => resume(name)),
     notes: make('div', 'notes'), more: make('div', 'more'),
   };
   r.strip.setAttribute('role', 'img');
@@ -48,13 +55,13 @@ function newRow(name) {
     return c;
   };
   const recent = cell('cell', 'recent', r.strip);
-  r.row = make('div', 'job', cell('rowheader', 'what', toggle, r.plan), cell('cell', 'last', r.outcome, r.lastly), recent,
-    cell('cell', 'next', r.next, r.nextAt), cell('cell', 'acts', r.run, r.pause, r.resume, r.rerun, r.cancel), r.notes, r.more);
+  r.row = make('div', 'job', cell('rowheader', 'what', toggleButton, r.plan), cell('cell', 'last', r.outcome, r.lastly), recent,
+    cell('cell', 'next', r.next, r.nextLocal, r.nextAt), cell('cell', 'acts', r.run, r.pause, r.resume, r.rerun, r.cancel), r.notes, r.more);
   r.notes.setAttribute('role', 'cell');
   r.more.setAttribute('role', 'cell');
   r.row.setAttribute('role', 'row');
   r.row.dataset.job = name;
-  toggle.addEventListener('click', () => expand(r, name));
+  toggleButton.addEventListener('click', () => toggle(r, name));
   return r;
 }
 
@@ -63,12 +70,13 @@ function showJobs() {
   for (const [name, r] of rows) if (!here.has(name)) { r.row.remove(); rows.delete(name); }
   const wanted = $('search').value.trim().toLowerCase();
   const first = [], others = [];
-  for (const j of status.jobs) {
+  for (const j of status.jobs.toSorted((a, b) => urgency(a) - urgency(b))) {
     let r = rows.get(j.job);
     if (!r) rows.set(j.job, r = newRow(j.job));
     if (!filters[filter][1](j) || !j.job.includes(wanted)) continue;
     showJob(r, j);
     (needsAttention(j) ? first : others).push(r.row);
+    if (opened.has(j.job) && r.more.hidden) expand(r, j.job);
   }
   arrange($('attention'), first);
   arrange($('rest'), others);
@@ -79,17 +87,17 @@ function showJobs() {
 function showJob(r, j) {
   const everywhere = j.guarantee === 'every-replica';
   say(r.plan, j.schedule + (j.timeZone === 'UTC' ? '' : ' · ' + j.timeZone) + (j.dynamic ? ' · dynamic job' : ''));
-  const results = j.results ?? [], bad = failing(j);
+  const results = j.results ?? [], bad = failing(j), last = scheduled(j);
   if (results.length > 1) {
-    dress(r.outcome, 'outcome ' + look(bad[0] ?? j.last));
-    say(r.outcome, bad.length && bad.length < results.length ? `failed on ${bad.length} of ${results.length}` : outcome((bad[0] ?? j.last).outcome));
+    dress(r.outcome, 'outcome ' + look(bad[0] ?? last));
+    say(r.outcome, bad.length && bad.length < results.length ? `failed on ${bad.length} of ${results.length}` : outcome((bad[0] ?? last).outcome));
     attr(r.lastly, 'title', results.map(e => outcome(e.outcome) + ' on ' + e.replica).join(', '));
-    say(r.lastly, `${ago(when(j.last.tick))} · on ${plural(results.length, 'replica')}`);
-  } else if (j.last) {
-    dress(r.outcome, 'outcome ' + look(j.last));
-    say(r.outcome, outcome(j.last.outcome));
-    attr(r.lastly, 'title', 'on ' + j.last.replica);
-    say(r.lastly, `${ago(when(j.last.tick))} · ${took(j.last.durationMs)} · ${labels.short(j.last.replica)}` + (j.last.attempt > 1 ? `, try ${j.last.attempt}` : ''));
+    say(r.lastly, `${ago(when(last.tick))} · on ${plural(results.length, 'replica')}`);
+  } else if (last) {
+    dress(r.outcome, 'outcome ' + look(last));
+    say(r.outcome, outcome(last.outcome));
+    attr(r.lastly, 'title', 'on ' + last.replica);
+    say(r.lastly, `${ago(when(last.tick))} · ${took(last.durationMs)} · ${labels.short(last.replica)}` + (last.attempt > 1 ? `, try ${last.attempt}` : ''));
   } else {
     dress(r.outcome, 'outcome none');
     say(r.outcome, everywhere ? 'on every replica' : 'never ran');
@@ -98,7 +106,7 @@ function showJob(r, j) {
   showStrip(r.strip, j);
   showNext(r, j);
   r.run.hidden = everywhere;
-  r.rerun.hidden = everywhere || !j.last?.failed;
+  r.rerun.hidden = everywhere || !last?.failed;
   r.cancel.hidden = everywhere || j.running.length === 0;
   r.pause.hidden = r.resume.hidden = false;
   const own = j.paused && !j.paused.all; // only "resume --all" ends a pause of "pause --all"
@@ -112,12 +120,18 @@ function showJob(r, j) {
 function showNext(r, j) {
   const t = when(j.next);
   say(r.next, t ? (t > clock.now() ? 'in ' + formatDuration(t - clock.now()) : 'now') : j.suspended ? 'suspended' : j.paused ? 'paused' : 'none');
-  say(r.nextAt, t ? formatTime(t) : '');
+  say(r.nextLocal, local(t, j.timeZone));
+  say(r.nextAt, t ? formatTime(t) + ' UTC' : '');
 }
 
 // showNotes shows what does not fit into the columns. Each note begins with a word for its kind.
 function showNotes(notes, j) {
-  const list = [];
+  const list = [], last = scheduled(j), missed = j.missed;
+  if (j.failures) list.push(['bad', 'failing', failingWords(j)]);
+  for (const e of failing(j).slice(0, 3)) if (e.detail) list.push(['', 'error', (j.results?.length > 1 ? labels.short(e.replica) + ': ' : '') + e.detail, 'failed']);
+  if (j.overdue) list.push(['bad', 'overdue', `tick ${formatTime(when(j.overdue))} came due ${ago(when(j.overdue))}, and no replica runs it`]);
+  if (missed && !(when(last?.tick) > when(missed.tick))) list.push(['warn', 'missed', missedWords(missed)]);
+  if (byHand(j.last)) list.push([j.last.failed ? 'bad' : '', 'by hand', `${outcome(j.last.outcome)} on ${labels.short(j.last.replica)}, ${ago(when(j.last.tick))}` + (j.last.detail ? ': ' + j.last.detail : '')]);
   for (const r of j.running) {
     const why = doubt(r);
     list.push([why ? 'bad' : 'busy', 'running', `for ${formatDuration(clock.now() - when(r.since))} on ${labels.short(r.replica)}` +
@@ -128,8 +142,7 @@ function showNotes(notes, j) {
   if (j.pausedAll) list.push(['warn', 'paused', 'by pause --all, ' + pauseWords(j.pausedAll)]);
   if (j.suspended) list.push(['', 'suspended', 'in the table']);
   if (!j.registered && j.guarantee !== 'every-replica') list.push(['warn', 'unknown', 'no replica has registered it']);
-  for (const e of failing(j).slice(0, 3)) if (e.detail) list.push(['', 'error', (j.results?.length > 1 ? labels.short(e.replica) + ': ' : '') + e.detail, 'failed']);
-  for (const k of skips(j).slice(0, 1)) if (k.at > when(j.last?.tick)) list.push(['', 'skipped', skipWords(k)]);
+  for (const k of skips(j).slice(0, 1)) if (k.at > when(j.last?.ended ?? j.last?.tick)) list.push(['', 'skipped', skipWords(k)]);
   while (notes.children.length > list.length) notes.lastElementChild.remove();
   list.forEach(([cls, word, text, extra], i) => {
     const n = notes.children[i] ?? notes.appendChild(make('p', '', make('span', ''), make('span', 'text')));
@@ -140,6 +153,8 @@ function showNotes(notes, j) {
   });
 }
 
+const failingWords = j => `since ${formatTime(when(j.failingSince))}, ${j.failures} in a row, ` + (j.lastSuccess ? `last success ${ago(when(j.lastSuccess))}` : 'no success known');
+const missedWords = m => (m.ticks > 1 ? `${m.ticks} ticks, ${formatTime(when(m.first))} to ${formatTime(when(m.tick))}` : `tick ${formatTime(when(m.tick))}`) + (m.detail ? ': ' + m.detail : '');
 const pauseWords = p => (p.by ? `by ${p.by} ` : '') + (p.until ? 'until ' + formatTime(when(p.until)) : 'until it is resumed') + ': ' + p.reason;
 
 function waitingWords(waiting) {
@@ -167,7 +182,7 @@ function showFilters() {
       b = make('button', '');
       b.type = 'button';
       b.dataset.filter = name;
-      b.addEventListener('click', () => { filter = name; showJobs(); });
+      b.addEventListener('click', () => { filter = name; showJobs(); remember(); });
       $('filters').append(b);
     }
     const n = status.jobs.filter(test).length;

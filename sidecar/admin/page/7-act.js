@@ -50,28 +50,30 @@ function openTrigger(job) {
   askTrigger(job, `Trigger ${job}?`);
 }
 
-// rerunTick is the tick that the open dialog is about.
-let rerunTick = '';
+// about is the tick that the open dialog is about, or the run; '' = all runs of the job.
+let about = '';
 const askRerun = dialog('rerun', async job => {
-  const made = await act(job, 'rerun', { id: request, tick: rerunTick });
+  const made = await act(job, 'rerun', { id: request, tick: about });
   triggered.set(job + ' ' + made.tick, true);
   return `Rerunning ${job}, tick ${formatTime(when(made.tick))}`;
 });
-function openRerun(job) {
-  const failed = status.jobs.find(j => j.job === job)?.last;
-  if (!failed) return;
+function openRerun(job, tick) {
+  if (!tick) return;
   request = crypto.randomUUID();
-  rerunTick = failed.tick;
-  askRerun(job, `Rerun ${job}, tick ${formatTime(when(failed.tick))}?`);
+  about = tick;
+  askRerun(job, `Rerun ${job}, tick ${formatTime(when(tick))}?`);
 }
 
 const askCancel = dialog('cancel', async job => {
-  const made = await act(job, 'cancel', { reason: $('cancel-reason').value });
+  const body = { reason: $('cancel-reason').value };
+  if (about) body.run = about;
+  const made = await act(job, 'cancel', body);
   return `Cancelled ${plural(made.runs.length, 'run')} of ${job}`;
 });
-function openCancel(job) {
+function openCancel(job, run = '') {
   $('cancel-reason').value = '';
-  askCancel(job, `Cancel the run of ${job}?`);
+  about = run;
+  askCancel(job, run ? `Cancel run ${run.slice(0, 8)} of ${job}?` : `Cancel the run of ${job}?`);
 }
 
 function announce(e) {

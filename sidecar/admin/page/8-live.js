@@ -46,8 +46,10 @@ async function poll() {
   } catch (e) {
     trouble = e.message;
   }
+  const own = trouble && await ask('v1/replica').catch(() => null);
   asking = false;
   showLive(trouble);
+  showOwn(own);
   timer = setTimeout(poll, again ? 0 : document.hidden ? pollHidden : pollEvery);
   again = false;
 }
@@ -61,16 +63,70 @@ function showLive(trouble) {
   dress($('live'), 'live ' + (lost ? 'bad' : 'good'));
   say($('live-text'), lost ? 'out of date' : 'live, seen from ' + from);
   banner('lost', lost && 'bad', 'Out of date:', () => [lost + '. ', age]);
-  say(age, status ? `What you see is ${formatDuration(performance.now() - fresh)} old.` : 'There is nothing to show yet.');
+  say(age, status ? `What you see is ${formatDuration(performance.now() - fresh)} old.` : 'The jobs have not been read yet.');
 }
 
 function show() {
+  const first = $('main').hidden;
   $('main').hidden = false;
   say($('service'), status.service);
+  showHealth(status.summary);
   showReplicas(status);
   showJobs();
-  const failing = status.jobs.filter(needsAttention).length;
-  document.title = (failing ? `(${failing}) ` : '') + clean(status.service) + ' · Solotick';
+  if (first) document.querySelector('.job [aria-expanded=true]')?.scrollIntoView({ block: 'center' });
+  const urgent = status.jobs.filter(needsAttention).length;
+  document.title = (urgent ? `(${urgent}) ` : '') + clean(status.service) + ' · Solotick';
+}
+
+function showHealth(s) {
+  const bad = s.failingJobs || s.overdueJobs || !s.readyReplicas, warn = s.missedToday || s.readyReplicas < status.replicas.length;
+  dress($('health'), 'health ' + (bad ? 'bad' : warn ? 'warn' : 'good'));
+  say($('health'), s.text);
+}
+
+// showOwn shows what the replica knows itself while Redis is away.
+function showOwn(own) {
+  const away = own && !own.redis.ok, r = own?.redis;
+  $('own').hidden = !away;
+  if (away && !status) {
+    clock.ahead = Date.parse(own.time) - performance.now();
+    say($('service'), own.service);
+  }
+  banner('redis', away && 'bad', 'Nothing is fired while Redis is away.', () => [`Redis ${r.address ? 'at ' + r.address + ' ' : ''}${r.says}, since ${formatTime(when(r.since))} UTC.`,
+    r.error ? ` ${r.error}` : '', r.hint ? ` (${r.hint})` : '']);
+  if (!away) return;
+  say($('own-title'), `What ${own.replica} knows itself`);
+  const known = j => j.running.length ? 0 : j.last ? 1 : 2; // first what it has to do with
+  fill($('own-list'), JSON.stringify(own.jobs), () => own.jobs.toSorted((a, b) => known(a) - known(b)).map(j => make('li', '', make('span', 'name text', j.job), make('span', j.last && !j.running.length ? 'outcome ' + look(j.last) : '',
+    j.running.length ? `running here since ${formatTime(when(j.running[0].since))}` : j.last ? `${outcome(j.last.outcome)} here, tick ${formatTime(when(j.last.tick))}` : 'not run here yet'),
+    make('span', 'quiet', j.suspended ? 'suspended' : j.next ? `next tick ${formatTime(when(j.next))}` : 'no next tick'))));
+}
+
+// The address holds which jobs are opened, the filter and the search, so that others can be sent what one sees.
+function remember() {
+  const p = new URLSearchParams();
+  for (const name of opened) p.append('job', name);
+  if (filter !== 'all') p.set('filter', filter);
+  if ($('search').value) p.set('q', $('search').value);
+  history.replaceState(null, '', p.size ? '#' + p : location.pathname + location.search);
+}
+function recall() {
+  const p = new URLSearchParams(location.hash.slice(1)), wanted = new Set(p.getAll('job'));
+  filter = p.get('filter') in filters ? p.get('filter') : 'all';
+  $('search').value = p.get('q') ?? '';
+  for (const name of opened) if (!wanted.has(name)) {
+    opened.delete(name);
+    if (rows.has(name)) close(rows.get(name));
+  }
+  wanted.forEach(name => opened.add(name));
+  if (status) showJobs();
+}
+
+async function showEvents() {
+  if (!$('events').open) return;
+  const list = await ask('v1/events?limit=50').catch(() => []);
+  fill($('event-list'), JSON.stringify(list) + Math.floor(clock.now() / 10000), () => list.length
+    ? list.map(e => make('li', '', make('span', 'name text', e.job), make('span', 'text', eventWords(e)))) : [make('li', 'quiet', 'Nobody has asked for anything.')]);
 }
 
 // Updates everything that counts seconds.
@@ -97,15 +153,23 @@ async function showTimers() {
       $('timers').hidden = true;
     }
   }
+  showEvents();
   setTimeout(showTimers, 10000);
 }
 
 document.addEventListener('visibilitychange', () => { if (!document.hidden) poll(); });
-$('search').addEventListener('input', () => { if (status) showJobs(); });
+$('search').addEventListener('input', () => {
+  if (status) showJobs();
+  remember();
+});
+$('events').addEventListener('toggle', showEvents);
+addEventListener('hashchange', recall);
 document.addEventListener('keydown', e => {
   if (e.key === '/' && !e.target.closest('input, select, dialog')) {
     e.preventDefault();
     $('search').focus();
   }
 });
+$('well').open = innerWidth > 600;
+recall();
 poll().then(showTimers);

@@ -1,0 +1,53 @@
+package view
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/solotick/solotick/config"
+)
+
+// Target returns what a job calls or runs, without what may hold a secret: paths, arguments, headers and bodies. It is "" if
+// that is not known.
+func Target(j config.Job) string {
+	switch {
+	case j.HTTP != nil:
+		if u, err := url.Parse(j.HTTP.URL); err == nil {
+			return fmt.Sprintf("calls %s %s", j.HTTP.Method, u.Host)
+		}
+	case j.Exec != nil && len(j.Exec.Command) > 0:
+		said := "runs " + j.Exec.Command[0]
+		switch n := len(j.Exec.Command) - 1; n {
+		case 0:
+			return said
+		case 1:
+			return said + ", with 1 argument"
+		default:
+			return fmt.Sprintf("%s, with %d arguments", said, n)
+		}
+	}
+	return ""
+}
+
+// Settings returns the settings of a job that decide what becomes of its ticks, as the table names them.
+func Settings(j config.Job) string {
+	all := []string{"guarantee " + string(j.Guarantee), "missed " + string(j.Missed), "concurrencyPolicy " + string(j.ConcurrencyPolicy),
+		"timeout " + j.Timeout.String()}
+	for _, set := range []struct {
+		is   bool
+		said string
+	}{
+		{j.StartingDeadline > 0, "startingDeadline " + j.StartingDeadline.String()},
+		{j.Retry.Limit > 0, fmt.Sprintf("retry limit %d, backoff %s", j.Retry.Limit, j.Retry.Backoff)},
+		{j.Jitter > 0, "jitter " + j.Jitter.String()},
+		{j.Reserved, "reserved"},
+		{j.Suspend, "suspend"},
+		{j.Dynamic, "dynamic"},
+	} {
+		if set.is {
+			all = append(all, set.said)
+		}
+	}
+	return strings.Join(all, "; ")
+}
