@@ -112,6 +112,9 @@ func TestTheFirstLineTellsHowTheServiceFares(t *testing.T) {
 		if !w.is(`document.getElementById('health').className === 'health ` + cls + `'`) {
 			t.Errorf("%s: the first line does not look %s", m, cls)
 		}
+		if m == allOK && !w.is(`document.querySelector('#rest .job').dataset.job === 'warm-cache'`) {
+			t.Error("those that never ran are not the first of those that are well")
+		}
 		if m == failing && !w.is(`document.querySelectorAll('#attention .job').length === 10`) {
 			t.Error("those that fail are not the first")
 		}
@@ -257,6 +260,7 @@ func TestTriggerIsClickedAndItsEndIsTold(t *testing.T) {
 	}
 	w.shows("#toasts", "purge-sessions failed on app-2 after 1.5 s")
 	w.shows(row("purge-sessions", ".notes"), "by hand\nfailed on app-2")
+	w.shows(row("purge-sessions", ".last"), "succeeded") // by the schedule
 	if w.is(`document.querySelector('#attention').innerText.includes('purge-sessions')`) {
 		t.Error("a run by hand makes the schedule look bad")
 	}
