@@ -23,6 +23,11 @@
 // excuse a share of a class' ticks, from one of a hundred to, for an outage, two of five. The test reports the shares, and fails
 // above that.
 //
+// At the end it is asked of each tick that Redis knew the job for whether Redis keeps one fate of it (fates.go): that of its last
+// run, as the app, the history and the strikes tell it, or that of a row of ticks without a run, which were missed, or overlapped
+// with a run that was in the way. A row counts its ticks, and the counters are the sums of the entries. A tick may lack its fate
+// if it was missed and no newer one came due, and on a Redis that forgets; it may have two if its first run had never begun.
+//
 // Three services are attacked at the same time: on a Redis that writes each command down before it answers, where all of
 // this must hold; on one that does so each second, where a crash may forget a claim, so that what follows from that is
 // counted as the limit it is; and on a master with replicas that Sentinels watch, with waitReplicas: 1, where the end of a
