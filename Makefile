@@ -10,7 +10,7 @@ build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
 
 # Those that take the longest begin first, so that none of them is left alone at the end.
-LONGEST = ./sidecar ./cmd/solotick ./lock ./internal/proof/sim
+LONGEST = ./internal/proof/nemesis ./sidecar ./cmd/solotick ./lock ./internal/proof/sim
 
 test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd and chromium when they are missing and it may
 	.ci/redis
