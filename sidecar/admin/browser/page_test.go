@@ -170,7 +170,10 @@ func TestAnOpenRowTellsAllOfItsTicks(t *testing.T) {
 	w.do(click(row("send-invoices", ".more li:first-child .again button")))
 	w.shows("#rerun", "Rerun send-invoices, tick ")
 	w.do(click("#rerun .close"))
-	w.shows(row("export-analytics", ".more dl"), "cancel by ")
+	w.shows(row("export-analytics", ".more dl"), "ago: cancel")
+	if strings.Contains(w.text("body"), "undefined") {
+		t.Error("something is shown that is not known")
+	}
 	w.do(click(row("export-analytics", ".more dd button")))
 	w.shows("#cancel", "Cancel run "+s.state("export-analytics").Running[0].Run[:8]+" of export-analytics?")
 	w.do(click("#cancel .close"), click("#events summary"))

@@ -49,7 +49,7 @@ async function why(r, j, tick) {
 
 const runWords = e => [e.detail, e.same.length && `${plural(e.same.length, 'tick')} before ended the same way, since ${formatTime(when(e.same.at(-1).tick))}`,
   handedWords(e)].filter(Boolean).join('; ');
-const eventWords = e => [`${ago(when(e.at))}: ${e.what} by ${e.by}`, e.until && 'until ' + formatTime(when(e.until)), e.tick && 'tick ' + formatTime(when(e.tick)), e.reason].filter(Boolean).join(', ');
+const eventWords = e => [`${ago(when(e.at))}: ${e.what}${e.by ? ' by ' + e.by : ''}`, e.until && 'until ' + formatTime(when(e.until)), e.tick && 'tick ' + formatTime(when(e.tick)), e.reason].filter(Boolean).join(', ');
 
 // link leads to another site, in a tab of its own. That site learns nothing of this page.
 function link(url, text) {
