@@ -157,7 +157,7 @@ func (c *card) advice(j config.Job) {
 		advise("history "+name+" --failed", "how its runs failed")
 	}
 	if state.Streak > 0 {
-		advise("rerun "+name, "run the tick that failed again")
+		advise("rerun "+name, "run the failed tick again")
 	}
 	if len(state.Running) > 0 {
 		advise("cancel "+name, "end its run")
