@@ -365,3 +365,95 @@ func TestTicksAfterThoseThatCountAreJudgedIfTheyHaveAFate(t *testing.T) {
 	k.says(5, "on_the_moon")
 	k.weighed(t, "its run succeeded, and its fate is on_the_moon")
 }
+
+func TestTheShortestRowIsTheTicksOwn(t *testing.T) {
+	k := keeps(brief)
+	k.strike(stalled, theRedis, .5, 2.9)
+	k.unfired(1)
+	k.unfired(2)
+	k.row(missed, 1, 1).first = at(.5)
+	k.ledger.fates[2].tick = at(2)
+	k.ledger.fates[2].count = 1 // it is of the first one alone: the other one lies in a shorter row
+	k.row(missed, 2, 2)
+	k.weighed(t, "the fate of no tick")
+	k.ledger.fates[2].first = at(1)
+	k.weighed(t)
+	slices.Reverse(k.ledger.fates) // whichever is read first
+	k.weighed(t)
+}
+
+func TestOnlyARedisThatForgetsMayCountARowWrongly(t *testing.T) {
+	k := keeps(brief)
+	k.strike(away, theRedis, .5, 2.9)
+	k.unfired(1)
+	k.unfired(2)
+	k.row(missed, 1, 2).count = 3
+	k.ledger.counted[missed] = 3
+	k.weighed(t, "a row of fates counts other ticks than it has")
+	k.memory = forgets
+	k.weighed(t)
+	k.record.strikes[0].harm = stalled
+	k.weighed(t, "a row of fates counts other ticks than it has")
+}
+
+func TestACounterWithoutAnEntryIsFound(t *testing.T) {
+	k := keeps(brief)
+	k.ledger.counted[paused] = 2
+	k.weighed(t, "0 ticks are paused, and 2 are counted")
+}
+
+func TestTwoFatesAreNoExcuseForAWrongOne(t *testing.T) {
+	k := keeps(again)
+	k.strike(stopped, "r1", .9, 1.4)
+	k.says(1, interrupted)
+	k.history[1].outcome = interrupted
+	k.ends(1, 1.5, 1.6, succeeded)
+	k.ledger.counted[succeeded]--
+	k.requests = slices.Delete(k.requests, 1, 2)
+	last := &k.ledger.fates[len(k.ledger.fates)-1]
+	last.what, k.ledger.counted = failed, map[string]int{succeeded: 3, interrupted: 1}
+	k.weighed(t, "more than one fate")
+}
+
+func TestAGapHoldsOnlyTheTicksBetweenItsBounds(t *testing.T) {
+	k := keeps(brief)
+	k.unfired(3)
+	k.strike(stalled, theRedis, 2.5, 5)
+	k.left = at(3.5)
+	k.ledger.gaps = []gap{{at(2), at(3)}}
+	k.weighed(t, "no fate")
+	k.ledger.gaps = []gap{{at(3), at(4)}}
+	k.weighed(t, "no fate")
+	k.ledger.gaps = []gap{{at(2), at(3.001)}}
+	k.weighed(t)
+}
+
+func TestOnlyASuccessMayBeSaidAfterTheTakeover(t *testing.T) {
+	k := keeps(brief)
+	k.strike(stopped, "r1", 1.001, 1.1)
+	k.history[1].outcome = interrupted
+	k.says(1, declined)
+	k.weighed(t, "declined, and the history has another end of the run")
+}
+
+func TestATickIsNotSurelyOverlapped(t *testing.T) {
+	behind := func(j job) *kept {
+		k := keeps(j)
+		for tick := range 4 {
+			k.unfired(float64(tick))
+		}
+		k.ends(0, .002, 1.8, succeeded)
+		k.row(missed, 1, 1)
+		k.ends(2, 2.002, 2.1, succeeded)
+		k.ends(3, 3.002, 3.1, succeeded)
+		return k
+	}
+	behind(slow).weighed(t, "missed, and a run was in its way")
+	beside, queued := slow, slow
+	beside.allow, queued.queue = true, true
+	behind(beside).weighed(t)
+	behind(queued).weighed(t)
+	k := behind(slow)
+	k.strike(stopped, "r1", 1.1, 1.2)
+	k.weighed(t)
+}
