@@ -28,8 +28,8 @@ func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
 		form   string
 		figure any
 	}{
-		{"a run is cancelled when that trust ends, %s before the lease does", Margin},
-		{"After %s such runs a tick whose replica dies is left alone", takeovers},
+		{"the replica ends the run when that trust ends, %s before the lease does", Margin},
+		{"If the replica has died in %s runs of a tick, the tick is not run again", takeovers},
 		{"is refused for %s after it was fired", fired},
 		{"Redis has never seen must come at least %s after the first replica registered it", newLedger},
 		{"Under `at-most-once`, ticks up to that moment, and those that come within %s after it, count as settled", newLedger},
