@@ -59,7 +59,7 @@
 //	slots, and whether the app is ready       slots            fires, looks, Reload, probe
 //	due members busy here, or deferred        deferred         looks, fires, messages
 //	timers busy here                          timers.firing    looks, fires
-//	whether a look is wanted                  nudges           looks, fires, Reload, probe, messages
+//	whether a look is wanted, and who waits   nudges           looks, fires, Reload, probe, messages
 //	how Redis answered the last looks         redisStatus      looker
 //	the revision of the dynamic jobs          dynamicJobs      looker
 //	the clock at the last look                steps            looker
