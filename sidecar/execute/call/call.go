@@ -30,6 +30,7 @@ type Options struct {
 	AllowRemote bool           // call addresses that are not loopback
 	Admin       netip.AddrPort // the replica's own admin address, which is not called, nor redirected to; zero = none
 	Version     string         // for User-Agent; "" = dev
+	Servers     *Servers       // shared by all jobs; nil = the job shares no connections
 }
 
 // caller is the executor of an http job.
@@ -76,6 +77,9 @@ func New(c config.HTTP, o Options) execute.Executor {
 	}
 	e.transport = newTransport(socket, o.AllowRemote)
 	e.transport.admin = o.Admin
+	if o.Servers != nil {
+		e.transport.server = o.Servers.get(serverName{e.url.Host, socket, o.AllowRemote})
+	}
 
 	e.common.Set("User-Agent", agent(o.Version))
 	if e.body != "" {
