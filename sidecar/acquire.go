@@ -142,6 +142,29 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 	}
 }
 
+// claimed asks which of the wakes' ticks are claimed already. An answer without a Code says that it is not known of any
+// claim.
+func (c *claimer) claimed(wakes []yielding) ([]lock.Answer, error) {
+	ticks := make([]lock.TickOf, len(wakes))
+	for i, w := range wakes {
+		ticks[i] = lock.TickOf{Job: w.spec.Name, Tick: w.tick}
+	}
+	asked := time.Now()
+	answers, err := c.store.Locks.Claimed(c.accepting, ticks)
+	took := time.Since(asked).Seconds()
+	for i, a := range answers {
+		if a.Code == "" {
+			continue
+		}
+		c.record.metrics.acquireDuration.Observe(took)
+		if wakes[i].observe(a) {
+			c.nudges.nudge()
+		}
+		c.record.book(wakes[i].spec, a.Gaps, nil)
+	}
+	return answers, err
+}
+
 // staleRetry is how soon a claim is made again that came too late by Redis' clock.
 const staleRetry = 50 * time.Millisecond
 
@@ -223,7 +246,7 @@ func (c *claimer) claim(w *wake) lock.Claim {
 		Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
 		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
 		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint,
-		CheckFirst: w.yields, Member: w.member,
+		Member: w.member,
 	}
 	if w.member != "" {
 		return q

@@ -19,7 +19,7 @@ import (
 // Jobs that come due at the same instants share a group. A group is one job of gocron, so a thousand jobs on one
 // second need one timer and one wake. A reload moves jobs between groups and leaves all other timers alone.
 type cron struct {
-	wake      func(job string)
+	wake      func(jobs ...string)
 	log       *slog.Logger
 	scheduler gocron.Scheduler  // nil before it starts
 	groups    map[string]*group // by the instants that their jobs have in common
@@ -132,9 +132,7 @@ func (c *cron) disarm(g *group) {
 
 // wakeAll is called by gocron.
 func (c *cron) wakeAll(g *group) {
-	for _, name := range g.names() {
-		c.wake(name)
-	}
+	c.wake(g.names()...)
 }
 
 func (g *group) add(job string) {

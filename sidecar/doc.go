@@ -14,6 +14,7 @@
 //
 //	timer (cron.go)        due member (due.go)      missed tick (steps.go)
 //	     │ job.take              │ takeOne               │ job.missedTick
+//	     ├─▶ yield: others ask first ──────────────────▶ skipped          (yield.go)
 //	     └───────────────────────┼───────────────────────┘
 //	                             ▼ fire.go
 //	              ┌─▶ passGate: table, app, slot ──────▶ skipped
@@ -30,8 +31,9 @@
 //
 // # Who starts wakes
 //
-// Jobs that come due at the same instants share one timer of gocron. It wakes them one after the other, and each wake
-// fires in a goroutine of its own.
+// Jobs that come due at the same instants share one timer of gocron, which wakes them together. Each wake whose turn it
+// is to ask fires in a goroutine of its own. The others share one goroutine, and one look at the claims of the other
+// replicas.
 //
 // The looker reads the running set and the due set once a second, or sooner after a nudge. It hands the answer to
 // dynamicJobs, registrar, takeover, dueTicks and timers, in this order. Then steps looks for ticks that no timer could

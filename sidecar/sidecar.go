@@ -207,19 +207,22 @@ func (s *Sidecar) stopTimers() {
 	s.cron.stop()
 }
 
-// wake is called by cron. It returns at once, so that a running job never holds up those that come due with it. It
-// looks the job up by its name, since the job may have left the table, or left and come back.
-func (s *Sidecar) wake(name string) {
-	j := s.job(name)
-	if j == nil {
-		return
+// wake is called by cron with jobs that come due together. It returns at once, so that a running job never holds up
+// others. It looks the jobs up by their names, since a job may have left the table, or left and come back.
+func (s *Sidecar) wake(names ...string) {
+	at := s.clock.Now().Add(ahead)
+	wakes := make([]*wake, 0, len(names))
+	for _, name := range names {
+		j := s.job(name)
+		if j == nil {
+			continue
+		}
+		if w, ok := j.take(at); ok {
+			s.showNext(w.spec, w.due)
+			wakes = append(wakes, &w)
+		}
 	}
-	w, ok := j.take(s.clock.Now().Add(ahead))
-	if !ok {
-		return
-	}
-	s.showNext(w.spec, w.due)
-	s.firer.launch(&w, nil)
+	s.firer.launchTogether(wakes)
 }
 
 func (s *Sidecar) showNext(sp *spec, after time.Time) {
