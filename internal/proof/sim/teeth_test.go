@@ -135,7 +135,7 @@ var teeth = []tooth{
 	{"take a cancelled run for one that lost its lock", "cancelled", "cancels", []edit{
 		{"sidecar/outcome.go", "		return cancelled\n", "		return lostLock\n"},
 	}},
-	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) &&", "if now-s.since >= 2*ttl(r.Job) &&"}}},
+	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if (now-s.since >= ttl(r.Job) ||", "if (now-s.since >= 2*ttl(r.Job) ||"}}},
 }
 
 func (f tooth) ofScripts() bool {
