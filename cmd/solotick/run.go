@@ -79,8 +79,8 @@ func (a *app) run() error {
 	replica, free := a.ownName(replica, t.Service)
 	defer free()
 	process := uuid.NewString()
-	dead, leave := a.holdInstance(t.Service, replica, process, log)
-	defer leave()
+	dead, place := a.holdInstance(t.Service, replica, process, log)
+	defer place.Close()
 
 	ctx, stop := a.signals(log)
 	defer stop()
@@ -139,6 +139,7 @@ func (a *app) run() error {
 	if err := s.Run(ctx); err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
+	_ = place.Leave() // or the file stays, and names a process of which no run is left
 	log.Info("stopped")
 	return nil
 }

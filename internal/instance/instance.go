@@ -38,7 +38,7 @@ var (
 	ErrUnsupported = errors.New("this system does not tell which processes are dead")
 )
 
-// file is the name of the file. It is never replaced, since the lock is on the file and not on its name.
+// file is the name of the file. The lock is on the file and not on its name: it counts while the file has the name.
 const file = "instance"
 
 // remembered bounds the processes in the file. A run of an older one has long been taken over.
@@ -81,5 +81,31 @@ func write(f *os.File, boot string, all []Process) error {
 	return err
 }
 
-// Close gives the instance up: the next one to hold it takes this process for dead.
-func (i *Instance) Close() error { return i.file.Close() }
+// Close gives the instance up as a crash does: the next one to hold it takes this process for dead. A nil Instance is
+// held by nobody.
+func (i *Instance) Close() error {
+	if i == nil {
+		return nil
+	}
+	return i.file.Close()
+}
+
+// Leave gives the instance up at an orderly end. It removes the file, since this process has left nothing that the next
+// one would have to know.
+func (i *Instance) Leave() error {
+	if i == nil {
+		return nil
+	}
+	var err error
+	if hasName(i.file) {
+		err = os.Remove(i.file.Name())
+	}
+	return errors.Join(err, i.file.Close())
+}
+
+// hasName tells whether a file that is open still has its name.
+func hasName(f *os.File) bool {
+	named, err := os.Stat(f.Name())
+	open, err2 := f.Stat()
+	return err == nil && err2 == nil && os.SameFile(named, open)
+}

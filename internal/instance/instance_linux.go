@@ -22,6 +22,9 @@ const (
 	pause = 10 * time.Millisecond
 )
 
+// errLeft says that the file was removed before this process had the lock on it.
+var errLeft = errors.New("another process has just left it")
+
 // Hold makes this process, which has the id, the one that holds the instance of a directory, which it makes. It returns
 // ErrHeld if another one does. If it returns any other error, nothing is known of the instance, either.
 func Hold(dir, id string) (*Instance, error) {
@@ -33,20 +36,28 @@ func Hold(dir, id string) (*Instance, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, file), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
+	for try := 1; ; try++ {
+		f, err := os.OpenFile(filepath.Join(dir, file), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		dead, err := take(f, boot, id)
+		if err == nil {
+			return &Instance{Dead: dead, file: f}, nil
+		}
+		err = errors.Join(fmt.Errorf("%s: %w", f.Name(), err), f.Close())
+		if !errors.Is(err, errLeft) || try == tries {
+			return nil, err
+		}
 	}
-	dead, err := take(f, boot, id)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", f.Name(), err), f.Close())
-	}
-	return &Instance{Dead: dead, file: f}, nil
 }
 
 func take(f *os.File, boot, id string) (dead []Process, err error) {
 	if err := lock(f); err != nil {
 		return nil, err
+	}
+	if !hasName(f) { // another process has just left
+		return nil, errLeft
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {

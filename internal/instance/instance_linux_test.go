@@ -53,6 +53,52 @@ func TestWhoHoldsAnInstanceKnowsThatThoseBeforeAreDead(t *testing.T) {
 	}
 }
 
+func TestAProcessThatEndsInOrderLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	_ = hold(t, dir, "one").Close()
+	two := hold(t, dir, "two")
+	wants(t, two, "one")
+	if err := two.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+	three := hold(t, dir, "three")
+	wants(t, three)
+	// One that has lost its file leaves that of another one alone.
+	if err := os.Remove(three.file.Name()); err != nil {
+		t.Fatal(err)
+	}
+	four := hold(t, dir, "four")
+	if err := three.Leave(); err != nil {
+		t.Error(err)
+	}
+	_ = four.Close()
+	wants(t, hold(t, dir, "five"), "four")
+	var none *Instance
+	if err := errors.Join(none.Leave(), none.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A lock on a file that has lost its name keeps nobody away from the one that has it now.
+func TestAFileThatWasRemovedIsNotHeld(t *testing.T) {
+	dir := t.TempDir()
+	one := hold(t, dir, "one")
+	late, err := os.OpenFile(one.file.Name(), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if err := one.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if dead, err := take(late, "boot", "late"); !errors.Is(err, errLeft) {
+		t.Errorf("%v, %v", dead, err)
+	}
+}
+
 func TestAProcessThatLivesIsNotBelievedToBeDead(t *testing.T) {
 	dir := t.TempDir()
 	one := hold(t, dir, "one")

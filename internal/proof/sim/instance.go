@@ -78,14 +78,15 @@ func (r *replica) hold(node string) error {
 	return nil
 }
 
-// leave gives the instance up, as the kernel does when a process has ended.
-func (r *replica) leave() {
+// leave gives the instance up: as the kernel does when a process has crashed, or as one does that ends in order. Of both
+// the first counts.
+func (r *replica) leave(how func(*instance.Instance) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.instance != nil {
-		_ = r.instance.Close() // it was only locked
-		r.instance = nil
+	if err := how(r.instance); err != nil {
+		r.world.violated("instance", "", "%s: %v", r.process, err)
 	}
+	r.instance = nil
 }
 
 // impose starts an impostor of a replica for a time, in which the replica stays the one that all else happens to.
@@ -111,8 +112,8 @@ func (w *world) impose(r *replica, f Fault, now time.Duration) {
 	})
 }
 
-// checkDead: a run is taken over before its lease is over only if its process is dead, and another one has its place. Then it
-// is taken over at once.
+// checkDead: a run is taken over before its lease is over only if its process is dead, and another one has its place. Then
+// it is taken over at once.
 func (w *world) checkDead() {
 	for _, c := range w.redis.claims.all {
 		if c.how != "reap" {
@@ -123,7 +124,7 @@ func (w *world) checkDead() {
 			w.judgeInPlace(c, next)
 			continue
 		}
-		if unseen := c.settled - c.renewed; unseen < w.plan.ttl(c.job) {
+		if unseen := c.settled - c.renewed; unseen < w.plan.ttl(c.job) && !w.plan.has(failsOver) { // which forgets renewals
 			w.violatedAt(c.settled, "taken for dead", c.job, "the run of tick %s on %s was taken over %s after it was renewed",
 				stamp(c.tick), c.replica.process, unseen)
 		}

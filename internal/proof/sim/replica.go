@@ -102,7 +102,7 @@ func (w *world) startAt(place int, node string) error {
 	w.note(r, "starts", "", "", "", "")
 	go func() {
 		defer close(r.done)
-		defer r.leave()
+		defer r.leave((*instance.Instance).Leave)
 		if err := s.Run(ctx); err != nil {
 			w.violated("run", "", "%s: %v", r.process, err)
 		}
@@ -143,7 +143,7 @@ func (r *replica) crash() {
 	r.dead, r.died = true, r.world.now()
 	r.mu.Unlock()
 	close(r.ended)
-	r.leave()
+	r.leave((*instance.Instance).Close)
 	r.stall.free()
 	r.world.network.cut(r)
 }
