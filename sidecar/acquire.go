@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -16,6 +14,7 @@ import (
 type claimer struct {
 	*life
 	replica   string
+	process   string // its UUID
 	store     *service.Store
 	clock     *clock
 	log       *slog.Logger
@@ -32,7 +31,7 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 		if !w.startUnclaimed() {
 			return nil, skip{}
 		}
-		run := uuid.NewString()
+		run := lock.NewRun(c.process)
 		return &held{lease: unlocked{c.store.AppendHistory}, run: run}, skip{}
 	}
 	if until := w.worthUntil(); !until.IsZero() && !c.clock.slower().Before(until) { // the process stood still
@@ -241,7 +240,7 @@ func (c *claimer) by(a lock.Answer) []slog.Attr {
 func (c *claimer) claim(w *wake) lock.Claim {
 	sp := w.spec
 	q := lock.Claim{
-		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: uuid.NewString(), Replica: c.replica,
+		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: lock.NewRun(c.process), Replica: c.replica,
 		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period,
 		Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
 		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,

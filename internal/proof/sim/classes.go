@@ -38,6 +38,7 @@ var classes = [...]class{
 	{"edits", (*Plan).edits},
 	{"queues", (*Plan).queues},
 	{"cancels", (*Plan).cancels},
+	{restartsInPlace, (*Plan).inPlace},
 }
 
 // share is how many of a hundred seeds each class has.
