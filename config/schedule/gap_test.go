@@ -74,7 +74,7 @@ func TestMinGapIsTheSmallestDistanceOfTwoTicks(t *testing.T) {
 // through.
 func gapBySets(s *Schedule) time.Duration {
 	c, first := s.series.(*clocked), max(s.first, gapEra)
-	return time.Duration(min(c.calendar.gap(first, s.last), c.gapAtChanges(first, s.last))) * time.Second
+	return time.Duration(c.gapBySets(first, s.last)) * time.Second
 }
 
 func TestMinGapOfAWindowCountsItsTicksOnly(t *testing.T) {
