@@ -68,6 +68,7 @@ func (d *decoder) jobs(e strict.Entry) {
 	if !ok || len(items) < len(e.Value.Content) {
 		d.broken("")
 	}
+	d.table.Jobs = slices.Grow(d.table.Jobs, len(items))
 	for i, item := range items {
 		d.job = d.base.clone()
 		d.Scope = fmt.Sprintf("jobs[%d]: ", i)
