@@ -21,7 +21,7 @@ func every(t *testing.T, expr string, jitter time.Duration) *job {
 		t.Fatal(err)
 	}
 	c := config.Job{Name: "j", Schedule: s, Jitter: jitter}
-	return &job{name: c.Name, spec: &spec{Job: c, series: newSeries(&c)}, ticks: ticks{taken: midnight}}
+	return &job{name: c.Name, spec: &spec{Job: &c, series: newSeries(&c)}, ticks: ticks{taken: midnight}}
 }
 
 func TestATimersWakeTakesTheNominalTick(t *testing.T) {
