@@ -127,3 +127,25 @@ func TestMinGapAgreesWithAllTicks(t *testing.T) {
 		}
 	}
 }
+
+// asked counts how often a series is asked for a tick.
+type asked struct {
+	series
+	times int
+}
+
+func (a *asked) after(u int64) (int64, bool) {
+	a.times++
+	return a.series.after(u)
+}
+
+func TestMinGapIsMeasuredOnce(t *testing.T) {
+	s := mustParse(t, "@every 90s", Options{})
+	a := &asked{series: s.series}
+	s.series = a
+	first := s.MinGap()
+	measured := a.times
+	if again := s.MinGap(); again != first || measured == 0 || a.times != measured {
+		t.Errorf("%v and %v, after %d questions and %d", first, again, measured, a.times)
+	}
+}
