@@ -135,8 +135,8 @@ func (h jsonHash) table(t *Table) jsonHash {
 	return h.text("]" + others)
 }
 
-// digits returns the first n hex digits.
-func (h jsonHash) digits(n int) string { return hex.EncodeToString(h.Sum(nil))[:n] }
+// digits returns the first n hex digits, an even number.
+func (h jsonHash) digits(n int) string { return hex.EncodeToString(h.Sum(nil)[:n/2]) }
 
 // digest returns the first hex digits of a hash of v.
 func digest(v any, digits int) string { return newJSONHash().json(v).digits(digits) }
