@@ -241,7 +241,7 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	sp := w.spec
 	q := lock.Claim{
 		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: lock.NewRun(c.process), Replica: c.replica,
-		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period,
+		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period(),
 		Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
 		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
 		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint,
@@ -259,7 +259,7 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	if len(q.Older) > 0 {
 		first = q.Older[0].Tick
 	}
-	if first.Sub(q.Known) > sp.series.period { // else there is no tick in between
+	if first.Sub(q.Known) > sp.series.period() { // else there is no tick in between
 		q.Before = sp.series.schedule.Last(first.Add(-time.Nanosecond))
 	}
 	return q

@@ -31,9 +31,9 @@
 //
 // # Who starts wakes
 //
-// Jobs that come due at the same instants share one timer of gocron, which wakes them together. Each wake whose turn it
-// is to ask fires in a goroutine of its own. The others share one goroutine, and one look at the claims of the other
-// replicas.
+// All jobs share one timer of gocron, which goes off at the next instant at which any of them comes due, and wakes those
+// that are due together. Each wake whose turn it is to ask fires in a goroutine of its own. The others share one goroutine,
+// and one look at the claims of the other replicas.
 //
 // The looker reads the running set and the due set once a second, or sooner after a nudge. It hands the answer to
 // dynamicJobs, registrar, takeover, dueTicks and timers, in this order. Then steps looks for ticks that no timer could
@@ -55,7 +55,7 @@
 //	what is known of a job's ticks            job.ticks        put, timers, wakes, registrar, steps
 //	pauses of jobs on every replica           job.pauses       looker (readPauses)
 //	the table in force, the jobs at work      atWork           Reload, SetDynamic
-//	which jobs share a timer                  cron             Reload, SetDynamic; steps after the clock was set back
+//	when the timer wakes which jobs           cron             Reload, SetDynamic; steps after the clock was set back
 //	jobs that left, to be deregistered        registrar.gone   Reload, SetDynamic, looker
 //	a wake under way                          wake             its own fire
 //	slots, and whether the app is ready       slots            fires, looks, Reload, probe

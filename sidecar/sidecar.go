@@ -115,7 +115,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	timers := &timers{all: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, slots: s.slots,
 		deferred: deferred, nudges: nudges, firer: s.firer}
 	about := func() []any {
-		return []any{"service", o.Table.Service, "replica", o.Replica, "jobs", len(s.Jobs()), "table", s.Table().Hash}
+		return []any{"service", o.Table.Service, "replica", o.Replica, "jobs", len(s.jobs()), "table", s.Table().Hash}
 	}
 	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, registrar: registrar,
 		timers: timers,

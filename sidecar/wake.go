@@ -63,7 +63,7 @@ func (j *job) take(at time.Time) (wake, bool) {
 func (j *job) missedTick(at time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spec == nil || !j.spec.claims() || j.spec.Missed == config.Skip || !j.ticks.missedTick(&j.spec.series, at) {
+	if j.spec == nil || !j.ticks.missedTick(&j.spec.series, at) || !j.spec.claims() || j.spec.Missed == config.Skip {
 		return wake{}, false
 	}
 	return j.tableWake(j.ticks.taken, kindCatchup), true

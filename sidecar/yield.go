@@ -44,7 +44,10 @@ func (f *firer) launchTogether(wakes []*wake) {
 // ticks nobody has claimed go the way of all wakes, through fire. Only in a herd the first replica may not have got to a
 // tick yet: while it goes on claiming others, this replica looks again.
 func (f *firer) yield(wakes []yielding) {
-	first := wakes[0].askAt()
+	first := time.Time{} // when the first replica asks for the last of them
+	for _, w := range wakes {
+		first = newestOf(first, w.askAt())
+	}
 	for _, n := range yieldLooks {
 		if len(wakes) == 0 || !f.clock.sleep(f.accepting, first.Add(time.Duration(n)*stagger)) {
 			break

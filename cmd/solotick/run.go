@@ -134,7 +134,7 @@ func (a *app) run() error {
 	serve(serving, &background, health, servesHealth, admin.Server(s, registry, log), log)
 	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Log: log})
 	serve(serving, &background, own, servesAdmin, api, log)
-	a.reloadWhenTold(serving, &background, s, log)
+	a.reloadWhenTold(serving, &background, s, source, log)
 	background.Go(func() { returnMemory(serving) })
 	if err := s.Run(ctx); err != nil {
 		return &failure{code: exitCannot, err: err}
