@@ -38,8 +38,10 @@ type Watcher struct {
 	// timeout: one that lives on would run beside the repetition of its run. Set it before the first use.
 	Dead func(run string) bool
 
-	store *Store
-	seen  map[string]sighting // by run
+	store   *Store
+	seen    map[string]sighting // by run
+	learned bool                // of what other watchers have seen
+	told    map[string]int64    // the lease ends, by run, that may stand in Redis as seen
 }
 
 type sighting struct {
@@ -48,7 +50,9 @@ type sighting struct {
 }
 
 // NewWatcher makes a Watcher that has seen nothing yet.
-func (s *Store) NewWatcher() *Watcher { return &Watcher{store: s, seen: map[string]sighting{}} }
+func (s *Store) NewWatcher() *Watcher {
+	return &Watcher{store: s, seen: map[string]sighting{}, told: map[string]int64{}}
+}
 
 // Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job), and those
 // that are Dead. It leaves out the runs whose leases this process keeps: if Redis was away, this process may be about to

@@ -43,7 +43,10 @@ func (t *takeover) isDead(run string) bool { return t.died[lock.Node(run)] }
 func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	for _, r := range t.runs.Unchanged(runs, t.ttl) {
+	t.warn(t.runs.Learn(ctx, runs))
+	old := t.runs.Unchanged(runs, t.ttl)
+	all.Go(func() { t.warn(t.runs.Tell(ctx, runs, t.ttl)) })
+	for _, r := range old {
 		all.Go(func() {
 			var detail string
 			rec, ours, err := t.runs.Reap(ctx, r, func(rec lock.Record) lock.Ending {
@@ -59,6 +62,13 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 				t.count(r.Job, r.Run, rec, detail)
 			}
 		})
+	}
+}
+
+// warn logs that watchers could not tell each other what they see: then each goes by itself.
+func (t *takeover) warn(err error) {
+	if err != nil {
+		t.log.Debug("runs are watched without the other replicas", "err", err)
 	}
 }
 

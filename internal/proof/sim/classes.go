@@ -39,6 +39,7 @@ var classes = [...]class{
 	{"queues", (*Plan).queues},
 	{"cancels", (*Plan).cancels},
 	{restartsInPlace, (*Plan).inPlace},
+	{watchersRestart, (*Plan).restarts},
 }
 
 // share is how many of a hundred seeds each class has.

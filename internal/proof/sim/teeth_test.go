@@ -145,6 +145,10 @@ var teeth = []tooth{
 		{"sidecar/takeover.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
 	}},
 	{"wait for the leases of the dead", "prompt", restartsInPlace, []edit{{"sidecar/takeover.go", "t.runs.Dead = t.isDead", "_ = t.isDead"}}},
+	{"learn nothing from other watchers", "prompt", watchersRestart, []edit{{"lock/sightings.go", "		w.seen[r.Run] = s\n", ""}}},
+	{"tell more than was seen", "taken for dead", watchersRestart, []edit{
+		{"lock/sightings.go", "r.leaseEnd, seen.Milliseconds()", "r.leaseEnd, 2*seen.Milliseconds()"},
+	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if (now-s.since >= ttl(r.Job) ||", "if (now-s.since >= 2*ttl(r.Job) ||"}}},
 }
 
