@@ -28,6 +28,7 @@ type ReplicaOptions struct {
 	Name   string
 	Redis  string        // URL; "" = the table names it
 	Dir    string        // takes table and log
+	State  string        // its --state-dir; "" = none
 	Skew   time.Duration // of the wall clock; other than 0 it takes a binary by BuildSkewed
 	Level  string        // of the log; "" = info
 	Log    string        // name of the log's file in Dir; "" = Name.log
@@ -55,6 +56,9 @@ func StartReplica(o ReplicaOptions, table func(listen string) string) (*Replica,
 		"--log-level", cmp.Or(o.Level, "info"))
 	if o.Redis != "" {
 		argv = append(argv, "--redis", o.Redis)
+	}
+	if o.State != "" {
+		argv = append(argv, "--state-dir", o.State)
 	}
 	p, err := Launch(o.Name, filepath.Join(o.Dir, cmp.Or(o.Log, o.Name+".log")), env, argv...)
 	if err != nil {
