@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build test proof lint soak bench nemesis hour model sim
+.PHONY: build test proof lint soak bench faults benchmarks nemesis hour model sim
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
@@ -48,8 +48,17 @@ hour: ## an hour of all that can become of a tick: each has one fate, and the ri
 	.ci/redis
 	go test ./internal/proof/nemesis -run TestScriptedHour -count=1 -v -timeout 3h -for 60m $(FLAGS)
 
-bench: ## delays, round trips, capacity and size beside a plain gocron + redsync (FLAGS="-h" lists the parts)
+bench: ## delays, costs, crowds, timers and size beside what is built without Solotick (FLAGS="-h" lists the parts)
+	.ci/redis
 	cd bench && go run . $(FLAGS)
+
+faults: ## ticks doubled, lost, late and early under faults, of Solotick and of six contenders (FLAGS="-faults calm,crash")
+	.ci/redis
+	cd bench && go run . -only faults $(FLAGS)
+
+benchmarks: ## both, and docs/benchmarks.md anew, in 20 minutes on two quiet cores
+	.ci/redis
+	cd bench && go run . -all -write $(FLAGS)
 
 model: ## the protocol's model in full: every pair of faults, and three at once (FLAGS="-h" lists the options)
 	go run ./internal/proof/model/modelcheck $(FLAGS)

@@ -8,138 +8,212 @@ import (
 	"github.com/solotick/solotick/internal/proof/rig"
 )
 
-// The share of the other side's delay that ours may be at most.
-const delayTarget = 0.75
+// herds are the sizes whose delays are measured, with the targets of each.
+var herds = []struct {
+	jobs, replicas, ticks int
+	p99, cpu, redis       []target
+}{
+	{jobs: 1, replicas: replicas, ticks: 15, p99: []target{ratioAtMost(0.4)}},
+	{jobs: 100, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.3)}, cpu: []target{ratioAtMost(0.6)}, redis: []target{ratioAtMost(1)}},
+	{jobs: 1000, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.4), oursAtMost(150)}, cpu: []target{ratioAtMost(0.6)}, redis: []target{ratioAtMost(1)}},
+	{jobs: 100, replicas: 10, ticks: 6, p99: []target{ratioAtMost(0.4)}, redis: []target{ratioAtMost(1)}},
+}
 
-// delays are what one side took from the tick to the first request for it, and what went wrong.
-type delays struct {
-	took            []time.Duration
+// furtherReplica is what one more replica may cost Redis, in µs of CPU per job and tick.
+const furtherReplica = 3
+
+// round is what one side did in one round.
+type sideRound struct {
+	took            []time.Duration // from each tick to its first request
 	doubles, losses int
+	spent           reading
+	ticks           float64 // of all jobs together
+	replicas        int
 }
 
-// delay measures how long after a tick the app is called, with one job and with a hundred on the same second.
-func (b *bench) delay() ([]row, error) {
-	var rows []row
-	for _, size := range []struct{ jobs, ticks int }{{1, 21}, {100, 10}} {
-		var ours, theirs []delays
+// delay measures how long after a tick the app is called, and what that costs. The sides take turns.
+func (b *bench) delay() (part, error) {
+	var p part
+	perReplicas := map[int][]float64{} // Redis CPU of 100 jobs, by replicas
+	for _, h := range herds {
+		var ours, theirs []sideRound
 		for range b.rounds {
-			o, err := b.oneDelay(true, size.jobs, size.ticks)
-			if err != nil {
-				return nil, err
+			for _, side := range []struct {
+				contender contender
+				rounds    *[]sideRound
+			}{{solotick, &ours}, {redsync, &theirs}} {
+				r, err := b.oneRound(side.contender, setting{replicas: h.replicas, jobs: herd(h.jobs, 1)}, 1, b.few(h.ticks))
+				if err != nil {
+					return p, err
+				}
+				*side.rounds = append(*side.rounds, r)
 			}
-			t, err := b.oneDelay(false, size.jobs, size.ticks)
-			if err != nil {
-				return nil, err
-			}
-			ours, theirs = append(ours, o), append(theirs, t)
 		}
-		rows = append(rows, compare(size.jobs, ours, theirs)...)
+		about := fmt.Sprintf("%d jobs, %d replicas", h.jobs, h.replicas)
+		if h.jobs == 1 {
+			about = fmt.Sprintf("1 job, %d replicas", h.replicas)
+		}
+		p.Rows = append(p.Rows, delays(about, ours, theirs, h.p99)...)
+		if h.jobs > 1 {
+			p.Rows = append(p.Rows, costs(about, ours, theirs, h.cpu, h.redis)...)
+		}
+		if h.jobs == 100 {
+			perReplicas[h.replicas] = each(ours, sideRound.redisCPU)
+		}
 	}
-	return rows, nil
+	var further []float64
+	for i, few := range perReplicas[replicas] {
+		further = append(further, (perReplicas[10][i]-few)/(10-replicas))
+	}
+	p.Rows = append(p.Rows, row{What: "100 jobs: Redis CPU per job and tick for each further replica", Unit: "µs", Ours: of(further),
+		Targets: []target{oursAtMost(furtherReplica)}, Note: "between 3 and 10 replicas"})
+	return p, nil
 }
 
-// oneDelay starts one side's replicas and watches so many ticks of so many jobs.
-func (b *bench) oneDelay(solotick bool, jobs, ticks int) (delays, error) {
-	redis, err := rig.StartRedis(b.dir)
+// oneRound starts a contender's replicas and watches so many ticks of its jobs, which come every so many seconds.
+func (b *bench) oneRound(c contender, s setting, every, ticks int) (r sideRound, err error) {
+	w, err := b.open(c, s)
 	if err != nil {
-		return delays{}, err
+		return r, err
 	}
-	defer func() { _ = redis.Stop(grace) }()
-	app, err := rig.StartApp()
+	defer func() {
+		if closeErr := w.close(); err == nil {
+			err = closeErr
+		}
+	}()
+	jobs := len(w.seats[0].jobs)
+	begin := half(2 * time.Second) // connections are open, and the first ticks over
+	end := begin.Add(time.Duration(ticks*every) * time.Second)
+	if err := b.sleep(begin); err != nil {
+		return r, err
+	}
+	before, err := w.read()
 	if err != nil {
-		return delays{}, err
+		return r, err
 	}
-	defer app.Close()
-
-	var stop func() error
-	if solotick {
-		_, stop, err = b.solotick(redis, func(listen string) string {
-			return table(jobs, "* * * * * *", listen, func(job string) string { return app.URL(job, take) })
-		}, replicas)
-	} else {
-		stop, err = b.peers(redis, jobs, app.URL("%s", take))
+	w.app.Forget()
+	if err := b.sleep(end); err != nil {
+		return r, err
 	}
+	after, err := w.read()
 	if err != nil {
-		return delays{}, err
+		return r, err
 	}
-	begin := half(3 * time.Second) // connections are open, and the first ticks over
-	end := begin.Add(time.Duration(ticks) * time.Second)
-	if err = b.sleep(begin); err == nil {
-		app.Forget()
-		err = b.sleep(end.Add(time.Second)) // what comes very late still counts
+	if err := b.sleep(end.Add(time.Second)); err != nil { // what comes very late still counts
+		return r, err
 	}
-	seen := app.Seen()
-	if stopErr := stop(); err == nil {
-		err = stopErr
-	}
-	return settle(seen, begin, end, jobs), err
+	r = settle(w.app.Seen(), begin, end, jobs*ticks)
+	r.spent, r.replicas = after.since(before), len(w.seats)
+	return r, nil
 }
 
-// settle finds the first request for each tick. The tick is the second that the request came after, or just before: the
-// other side does not say.
-func settle(seen []rig.Request, begin, end time.Time, jobs int) delays {
+// settle finds the first request for each tick. The tick is the second that the request came after, or just before.
+func settle(seen []rig.Request, begin, end time.Time, due int) sideRound {
 	type tickOf struct {
 		job  string
 		tick time.Time
 	}
 	first := map[tickOf]time.Duration{}
-	var d delays
-	for _, r := range seen {
-		tick := r.Arrived.Add(100 * time.Millisecond).Truncate(time.Second)
+	r := sideRound{ticks: float64(due)}
+	for _, q := range seen {
+		tick := q.Arrived.Add(100 * time.Millisecond).Truncate(time.Second)
 		if tick.Before(begin) || tick.After(end) {
 			continue
 		}
-		if _, ok := first[tickOf{r.Job, tick}]; ok {
-			d.doubles++
+		if _, ok := first[tickOf{q.Job, tick}]; ok {
+			r.doubles++
 			continue
 		}
-		first[tickOf{r.Job, tick}] = r.Arrived.Sub(tick)
+		first[tickOf{q.Job, tick}] = q.Arrived.Sub(tick)
 	}
 	for _, took := range first {
-		d.took = append(d.took, took)
+		r.took = append(r.took, took)
 	}
-	d.losses = jobs*int(end.Sub(begin)/time.Second) - len(first)
-	return d
+	r.losses = due - len(first)
+	return r
 }
 
-// compare puts both sides' quantiles over all rounds beside each other, with the spread of the rounds' ratios.
-func compare(jobs int, ours, theirs []delays) []row {
+// delays puts both sides' quantiles over all rounds beside each other, with the spread of the rounds.
+func delays(about string, ours, theirs []sideRound, p99 []target) []row {
 	var rows []row
-	for _, q := range []float64{.5, .99} {
-		var ratios []float64
-		for i := range ours {
-			ratios = append(ratios, float64(quantile(ours[i].took, q))/float64(quantile(theirs[i].took, q)))
+	o, t := pooled(ours), pooled(theirs)
+	for _, q := range []float64{.5, .99, .999} {
+		r := row{What: fmt.Sprintf("%s: tick to request, p%g", about, q*100), Unit: "ms"}
+		if float64(len(o))*(1-q) < .99 && q > .99 {
+			r.NotRun = fmt.Sprintf("%d ticks are too few for it", len(o))
+			rows = append(rows, r)
+			continue
 		}
-		o, t := quantile(all(ours).took, q), quantile(all(theirs).took, q)
-		ratio := float64(o) / float64(t)
-		rows = append(rows, row{
-			what: fmt.Sprintf("tick to request, %d jobs, p%g", jobs, q*100), ours: ms(o), theirs: ms(t), ratio: fmt.Sprintf("%.2f", ratio),
-			target: fmt.Sprintf("≤ %.2f", delayTarget), missed: ratio > delayTarget,
-			note: fmt.Sprintf("rounds %.2f–%.2f, %d ticks a side", slices.Min(ratios), slices.Max(ratios), len(all(ours).took)),
-		})
+		quantiles := func(rounds []sideRound) []float64 {
+			return each(rounds, func(r sideRound) float64 { return quantile(r.took, q) })
+		}
+		ourRounds, theirRounds := quantiles(ours), quantiles(theirs)
+		r.Ours, r.Theirs = around(quantile(o, q), ourRounds), around(quantile(t, q), theirRounds)
+		if ratios := ratio(ourRounds, theirRounds); ratios != nil && quantile(t, q) != 0 {
+			r.Ratio = &figure{round(quantile(o, q) / quantile(t, q)), ratios.Low, ratios.High}
+		}
+		if q == .99 {
+			r.Targets = p99
+			r.Note = fmt.Sprintf("%d ticks a side", len(o))
+		}
+		rows = append(rows, r)
 	}
-	o, t := all(ours), all(theirs)
+	count := func(what string, number func(sideRound) float64) row {
+		return row{What: about + ": " + what, Ours: one(sum(each(ours, number))), Theirs: one(sum(each(theirs, number))), Targets: []target{oursAtMost(0)}}
+	}
 	return append(rows,
-		row{what: fmt.Sprintf("ticks fired twice, %d jobs", jobs), ours: fmt.Sprint(o.doubles), theirs: fmt.Sprint(t.doubles), target: "0", missed: o.doubles > 0},
-		row{what: fmt.Sprintf("ticks lost, %d jobs", jobs), ours: fmt.Sprint(o.losses), theirs: fmt.Sprint(t.losses), target: "0", missed: o.losses > 0})
+		count("ticks doubled", func(r sideRound) float64 { return float64(r.doubles) }),
+		count("ticks lost", func(r sideRound) float64 { return float64(r.losses) }))
 }
 
-func all(rounds []delays) (d delays) {
-	for _, r := range rounds {
-		d.took = append(d.took, r.took...)
-		d.doubles += r.doubles
-		d.losses += r.losses
+// costs is what both sides spent, per job and tick.
+func costs(about string, ours, theirs []sideRound, cpu, redis []target) []row {
+	beside := func(what, unit string, number func(sideRound) float64, targets ...target) row {
+		return compared(about+": "+what, unit, each(ours, number), each(theirs, number), targets...)
 	}
-	return d
+	return []row{
+		beside("CPU of a replica per job and tick", "µs", sideRound.replicaCPU, cpu...),
+		beside("Redis CPU per job and tick", "µs", sideRound.redisCPU, redis...),
+		beside("Redis commands per job and tick", "", func(r sideRound) float64 { return r.spent.commands / r.ticks }),
+		beside("Redis reads per job and tick", "", func(r sideRound) float64 { return r.spent.reads / r.ticks }),
+		beside("Redis bytes per job and tick", "", func(r sideRound) float64 { return r.spent.bytes / r.ticks }),
+	}
 }
 
-// quantile of durations that need not be sorted; q is within [0, 1].
-func quantile(d []time.Duration, q float64) time.Duration {
+func (r sideRound) replicaCPU() float64 {
+	return micros(r.spent.replicas) / r.ticks / float64(r.replicas)
+}
+func (r sideRound) redisCPU() float64 { return micros(r.spent.redis) / r.ticks }
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func each[T any](of []T, number func(T) float64) []float64 {
+	numbers := make([]float64, len(of))
+	for i, v := range of {
+		numbers[i] = number(v)
+	}
+	return numbers
+}
+
+func sum(v []float64) (total float64) {
+	for _, x := range v {
+		total += x
+	}
+	return total
+}
+
+func pooled(rounds []sideRound) (took []time.Duration) {
+	for _, r := range rounds {
+		took = append(took, r.took...)
+	}
+	return took
+}
+
+// quantile in ms of durations that need not be sorted; q is within [0, 1].
+func quantile(d []time.Duration, q float64) float64 {
 	if len(d) == 0 {
 		return 0
 	}
 	d = slices.Sorted(slices.Values(d))
-	return d[min(int(q*float64(len(d))), len(d)-1)]
+	return float64(d[min(int(q*float64(len(d))), len(d)-1)]) / float64(time.Millisecond)
 }
-
-func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }

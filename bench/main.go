@@ -1,15 +1,18 @@
-// Bench compares Solotick with what a Go team would write instead (gocron and a redsync locker, in ./peer), and with
-// redis-benchmark, in one run on one machine. Absolute figures are the machine's; what counts are the ratios, of rounds
-// that take turns, with their spread. It starts every server that it needs on the loopback interface, wants redis-server
-// and redis-benchmark on the PATH and nothing else at work, and takes about eight minutes.
+// Bench measures Solotick beside what a team would build instead (./peer), in one run on one machine, and writes
+// docs/benchmarks.md. Absolute figures are the machine's; what counts are the ratios, of rounds that take turns, with
+// their spread. It starts every server that it needs on the loopback interface. It wants redis-server and
+// redis-benchmark on the PATH, node and npm for one contender, two cores, and nothing else at work.
 //
-//	go run .                        everything
-//	go run . -only capacity,trips   a part: delay, trips, capacity, size
+//	go run .                     everything but the faults
+//	go run . -only faults        a part, or several: -only delay,crowd
+//	go run . -all -write         everything, and docs/benchmarks.* anew
+//	go run . -all -quick         a short look at each part: see that it works
 //
-// The exit code is 1 when a target is missed.
+// Each row is compared with the committed one in docs/benchmarks.json. The exit code is 1 when a target is missed.
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -26,54 +29,82 @@ import (
 	"github.com/solotick/solotick/internal/proof/rig"
 )
 
-// row is one figure of the result.
-type row struct {
-	what, ours, theirs, ratio, target string
-	missed                            bool
-	note                              string
-}
-
 // bench is one run.
 type bench struct {
 	ctx    context.Context
 	dir    string // for binaries, tables and logs
 	root   string // of the product's module
 	rounds int
-	ours   string // binary as it is released
-	peer   string
+	quick  bool
+	only   []string // faults; none = all
+	// Programs: as released, and with a clock that can be wrong.
+	ours, oursSkewed, peer, peerSkewed, crowdProgram string
 }
 
-var parts = []struct {
+// measurements are the parts of the document, in its order.
+var measurements []measurement
+
+type measurement struct {
 	name string
-	run  func(*bench) ([]row, error)
-}{
-	{"delay", (*bench).delay},
-	{"trips", (*bench).trips},
-	{"capacity", (*bench).capacity},
-	{"size", (*bench).size},
+	run  func(*bench) (part, error)
+}
+
+func init() { // a variable's initializer must not refer to what refers to it
+	measurements = []measurement{
+		{"delay", (*bench).delay},
+		{"others", (*bench).others},
+		{"trips", (*bench).trips},
+		{"capacity", (*bench).capacity},
+		{"crowd", (*bench).crowd},
+		{"timers", (*bench).timers},
+		{"size", (*bench).size},
+		{"faults", (*bench).faults},
+		{"gate", (*bench).gate},
+	}
 }
 
 func main() {
 	b := &bench{}
-	only := flag.String("only", "", "parts to run, separated by commas: delay, trips, capacity, size; all if empty")
+	names := make([]string, len(measurements))
+	for i, m := range measurements {
+		names[i] = m.name
+	}
+	only := flag.String("only", "", "parts to run, separated by commas: "+strings.Join(names, ", "))
+	everything := flag.Bool("all", false, "run the faults, too")
+	write := flag.Bool("write", false, "write docs/benchmarks.json, docs/benchmarks.md and the charts")
+	render := flag.Bool("render", false, "measure nothing: write docs/benchmarks.md and the charts from docs/benchmarks.json")
+	faults := flag.String("faults", "", "faults of the part of that name, separated by commas; all if empty")
 	flag.IntVar(&b.rounds, "rounds", 3, "how often the sides take turns")
+	flag.BoolVar(&b.quick, "quick", false, "one round, and few of everything: to see that it works")
 	flag.Parse()
-	wanted := strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
+	list := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
+	wanted := list(*only)
+	b.only = list(*faults)
 	for _, w := range wanted {
-		if !slices.ContainsFunc(parts, func(p struct {
-			name string
-			run  func(*bench) ([]row, error)
-		}) bool {
-			return p.name == w
-		}) {
+		if !slices.Contains(names, w) {
 			fmt.Fprintf(os.Stderr, "error: there is no part %q\n", w)
 			os.Exit(2)
 		}
 	}
+	if len(wanted) == 0 {
+		wanted = slices.DeleteFunc(names, func(n string) bool { return n == "faults" && !*everything })
+	}
+	for _, key := range b.only {
+		if _, ok := faultOf(key); !ok || *write {
+			fmt.Fprintf(os.Stderr, "error: there is no fault %q, or it was to be written without the others\n", key)
+			os.Exit(2)
+		}
+	}
+	if *render {
+		wanted, *write = nil, true
+	}
+	if b.quick {
+		b.rounds = 1
+	}
 	var stop func()
 	b.ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	missed, err := b.run(wanted)
+	missed, err := b.run(wanted, *write)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(3)
@@ -83,51 +114,102 @@ func main() {
 	}
 }
 
-// run does the parts, and writes what came of each as soon as it is known.
-func (b *bench) run(wanted []string) (missed bool, err error) {
-	if b.dir, err = os.MkdirTemp("", "solotick-bench-"); err != nil {
+// run does the parts, shows what came of each as soon as it is known, and compares it with what is committed.
+func (b *bench) run(wanted []string, write bool) (missed bool, err error) {
+	began := time.Now()
+	if err := b.prepare(slices.Contains(wanted, "faults")); err != nil {
 		return false, err
 	}
 	defer os.RemoveAll(b.dir)
-	b.ours, b.peer = filepath.Join(b.dir, "solotick"), filepath.Join(b.dir, "peer")
-	if b.root, err = rig.Root(); err != nil {
+	file := filepath.Join(b.root, "docs", "benchmarks.json")
+	committed, err := load(file)
+	if err != nil {
 		return false, err
 	}
-	if err := release(b.root, b.ours); err != nil {
-		return false, err
-	}
-	if err := rig.Build("", "./peer", b.peer, "-ldflags", "-s -w"); err != nil {
-		return false, err
-	}
-	for _, p := range parts {
-		if len(wanted) > 0 && !slices.Contains(wanted, p.name) {
+	now := committed
+	env := b.environment()
+	for _, m := range measurements {
+		if !slices.Contains(wanted, m.name) {
 			continue
 		}
-		began := time.Now()
-		rows, err := p.run(b)
+		partBegan := time.Now()
+		p, err := m.run(b)
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", p.name, err)
+			return false, fmt.Errorf("%s: %w", m.name, err)
 		}
-		fmt.Printf("\n%s (%s)\n", p.name, time.Since(began).Round(time.Second))
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "what\tours\ttheirs\tratio\ttarget\tverdict\tnote")
-		for _, r := range rows {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.what, r.ours, r.theirs, r.ratio, r.target, r.verdict(), r.note)
-			missed = missed || r.missed
-		}
-		w.Flush()
+		p.Name, p.Taken = m.name, env
+		fmt.Printf("\n%s (%s)\n", p.Name, time.Since(partBegan).Round(time.Second))
+		missed = show(p, committed.part(p.Name)) || missed
+		now = now.with(p)
+	}
+	fmt.Printf("\nall: %s\n", time.Since(began).Round(time.Second))
+	if write {
+		return missed, publish(b.root, now)
 	}
 	return missed, nil
 }
 
-func (r row) verdict() string {
-	switch {
-	case r.target == "":
-		return ""
-	case r.missed:
-		return "MISSED"
+// show prints a part, and how far it is from the committed one.
+func show(p, committed part) (missed bool) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	if len(p.Rows) > 0 {
+		fmt.Fprintln(w, "what\tours\ttheirs\tratio\trounds\ttarget\tverdict\tsince the committed one\tnote")
 	}
-	return "met"
+	for _, r := range p.Rows {
+		deviation := ""
+		if was, ok := committed.row(r.What); ok {
+			text, beyond := r.deviation(was)
+			if deviation = text; beyond {
+				deviation += " !"
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", strings.TrimSpace(r.What+" "+paren(r.Unit)), r.Ours, r.Theirs, r.Ratio, r.judged().spread(),
+			r.target(), r.verdict(), deviation, r.Note)
+		missed = missed || r.missed()
+	}
+	w.Flush()
+	return showFaults(p.Faults, committed.Faults) || missed
+}
+
+func paren(unit string) string {
+	if unit == "" {
+		return ""
+	}
+	return "(" + unit + ")"
+}
+
+// prepare builds the programs. Those with a clock that can be wrong take a while, and only faults need them.
+func (b *bench) prepare(skewed bool) (err error) {
+	if b.dir, err = os.MkdirTemp("", "solotick-bench-"); err != nil {
+		return err
+	}
+	if b.root, err = rig.Root(); err != nil {
+		return err
+	}
+	at := func(name string) string { return filepath.Join(b.dir, name) }
+	b.ours, b.oursSkewed, b.peer, b.peerSkewed, b.crowdProgram = at("solotick"), at("solotick-skewed"), at("peer"), at("peer-skewed"), at("crowd")
+	if err := release(b.root, b.ours); err != nil {
+		return err
+	}
+	here := filepath.Join(b.root, "bench")
+	for _, program := range []struct{ pkg, out string }{{"./peer", b.peer}, {"./crowd", b.crowdProgram}} {
+		if err := rig.Build(here, program.pkg, program.out, "-ldflags", "-s -w"); err != nil {
+			return err
+		}
+	}
+	if !skewed {
+		return nil
+	}
+	for _, program := range []struct{ dir, pkg, out string }{{b.root, rig.Package, b.oursSkewed}, {here, "./peer", b.peerSkewed}} {
+		scratch := program.out + ".source"
+		if err := os.Mkdir(scratch, 0o700); err != nil {
+			return err
+		}
+		if err := rig.BuildSkewed(program.dir, program.pkg, program.out, scratch); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // release makes the binary that is shipped, by the flags of the Makefile, and copies it to the file out: a build beside
@@ -157,7 +239,40 @@ func release(root, out string) error {
 	return f.Close()
 }
 
-// sleep waits until t; false when the run was interrupted.
+// environment says where this run is measured.
+func (b *bench) environment() environment {
+	said := func(name string, args ...string) string {
+		out, err := exec.Command(name, args...).Output()
+		return cmp.Or(strings.TrimSpace(string(out)), strings.TrimSpace(fmt.Sprint(name, " is missing: ", err)))
+	}
+	field := func(file, key string) string {
+		text, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(text)) {
+			if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
+				return strings.TrimSpace(v)
+			}
+		}
+		return "unknown"
+	}
+	redis := said("redis-server", "--version")
+	if _, after, ok := strings.Cut(redis, "v="); ok {
+		redis, _, _ = strings.Cut(after, " ")
+	}
+	return environment{Date: time.Now().UTC().Truncate(time.Second), Version: said("git", "-C", b.root, "describe", "--tags", "--always", "--dirty"),
+		CPU: field("/proc/cpuinfo", "model name"), Cores: cores(), Memory: field("/proc/meminfo", "MemTotal"),
+		Kernel: said("uname", "-r"), Go: strings.TrimPrefix(said("go", "env", "GOVERSION"), "go"), Redis: redis,
+		Node: strings.TrimPrefix(said("node", "--version"), "v")}
+}
+
+// few is n, or less in a quick look.
+func (b *bench) few(n int) int {
+	if b.quick {
+		return min(n, 3)
+	}
+	return n
+}
+
+// sleep waits until t; the error is that the run was interrupted.
 func (b *bench) sleep(t time.Time) error {
 	select {
 	case <-time.After(time.Until(t)):

@@ -10,69 +10,52 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/solotick/solotick/internal/proof/rig"
 )
 
 // trips counts what a tick costs in calls to Redis: at most one for each loser, one for the winner before the run and two
 // after it. Scripts are counted, as MONITOR shows them and INFO commandstats adds them up. The once-a-second look at what
 // runs and what is due sends none, and so is left out by itself.
-func (b *bench) trips() ([]row, error) {
-	const jobs, ticks = 5, 20
+func (b *bench) trips() (part, error) {
+	const jobs = 5
+	ticks := b.few(15)
 	names, err := scripts(b.root)
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	redis, err := rig.StartRedis(b.dir)
+	w, err := b.open(solotick, setting{replicas: replicas, jobs: herd(jobs, 1)})
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	defer func() { _ = redis.Stop(grace) }()
-	app, err := rig.StartApp()
+	defer func() { _ = w.close() }()
+	if err := b.sleep(half(3 * time.Second)); err != nil {
+		return part{}, err
+	}
+	before, err := w.redis.CommandStats()
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	defer app.Close()
-	_, stop, err := b.solotick(redis, func(listen string) string {
-		return table(jobs, "* * * * * *", listen, func(job string) string { return app.URL(job, take) })
-	}, replicas)
+	w.app.Forget()
+	calls, err := monitor(w.redis.Addr(), names, time.Duration(ticks)*time.Second)
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	defer func() { _ = stop() }()
-
-	if err := b.sleep(half(4 * time.Second)); err != nil {
-		return nil, err
-	}
-	before, err := redis.CommandStats()
+	fires := float64(w.app.Count())
+	after, err := w.redis.CommandStats()
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	app.Forget()
-	calls, err := monitor(redis.Addr(), names, ticks*time.Second)
-	if err != nil {
-		return nil, err
-	}
-	fires := float64(app.Count())
-	after, err := redis.CommandStats()
-	if err != nil {
-		return nil, err
+	if fires != float64(jobs*ticks) {
+		return part{}, fmt.Errorf("the app was called %g times for %d ticks", fires, jobs*ticks)
 	}
 	total := float64(after["evalsha"].Calls + after["eval"].Calls - before["evalsha"].Calls - before["eval"].Calls)
-	if fires != jobs*ticks {
-		return nil, fmt.Errorf("the app was called %g times for %d ticks", fires, jobs*ticks)
+	atMost := func(what string, got, limit float64, note string) row {
+		return row{What: what, Ours: one(got), Targets: []target{oursAtMost(limit)}, Note: note}
 	}
-	losers := (float64(calls["acquire"]+calls["claimed"]) - fires) / fires / (replicas - 1)
-	exactly := func(what string, got, want float64, note string) row {
-		return row{what: what, ours: fmt.Sprintf("%.2f", got), target: fmt.Sprintf("%g", want), missed: got != want, note: note}
-	}
-	return []row{
-		{what: "calls per tick, loser", ours: fmt.Sprintf("%.2f", losers), target: "≤ 1", missed: losers > 1,
-			note: "a look at all ledgers of the group, or acquire, less the winner's"},
-		exactly("calls per tick, winner, after the run", float64(calls["settle"]+calls["release"]+calls["extend"])/fires, 2, "settle, release"),
-		{what: "calls per tick, all", ours: fmt.Sprintf("%.2f", total/fires), target: fmt.Sprintf("≤ %d", replicas+2), missed: total/fires > replicas+2,
-			note: fmt.Sprintf("INFO commandstats, %d ticks; MONITOR: %v", jobs*ticks, calls)},
-	}, nil
+	return part{Rows: []row{
+		atMost("calls per tick, loser", (float64(calls["acquire"]+calls["claimed"])-fires)/fires/(replicas-1), 1, "a look at all ledgers of the moment, or acquire, less the winner's"),
+		atMost("calls per tick, winner, after the run", float64(calls["settle"]+calls["release"]+calls["extend"])/fires, 2, "settle, release"),
+		atMost("calls per tick, all replicas", total/fires, replicas+2, fmt.Sprintf("%d jobs, %d replicas, %d ticks", jobs, replicas, jobs*ticks)),
+	}}, nil
 }
 
 // scripts are the names of the protocol's scripts by the hash that Redis knows them by.

@@ -1,83 +1,127 @@
-// Peer is one replica of what a Go team would write without Solotick: gocron, a locker around redsync, and net/http.
+// Peer is one replica of what a team would build without Solotick. Each kind is one file: gocron with a redsync locker
+// (redsync.go), SET NX with a delay (setnx.go), and a sorted set of due jobs (zset.go). BullMQ is beside it, in bullmq/.
+//
+// A replica names itself, and the tick that it believes to fire, in the headers that Solotick sends: the app can then
+// tell doubled ticks from late ones. That is all that these programs share with Solotick.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
-	"github.com/go-co-op/gocron/v2"
-	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 )
 
+// lease is the time after which a lock ends by itself: above the longest run, and that of Solotick by default.
+const lease = 15 * time.Second
+
+// job is one row of the file that -jobs names.
+type job struct {
+	Name   string `json:"name"`
+	Every  int    `json:"every"`  // seconds, a divisor of 60
+	Offset int    `json:"offset"` // of its ticks, in seconds
+	URL    string `json:"url"`    // "" calls nothing
+}
+
+func (j job) period() time.Duration { return time.Duration(j.Every) * time.Second }
+
+// tick is the newest tick of the job by this machine's clock. A timer may fire a moment too soon.
+func (j job) tick() time.Time {
+	offset := time.Duration(j.Offset) * time.Second
+	return time.Now().Add(10*time.Millisecond - offset).Truncate(j.period()).Add(offset)
+}
+
+// replica is what a kind is given.
+type replica struct {
+	redis *redis.Client
+	jobs  []job
+	call  func(ctx context.Context, j job, tick time.Time) error
+}
+
+// kinds start a replica; stop ends it when its runs have ended.
+var kinds = map[string]func(*replica) (stop func() error, err error){
+	"redsync": func(r *replica) (func() error, error) { return r.gocron(plainLocker{newRedsync(r.redis)}) },
+	"held":    func(r *replica) (func() error, error) { return r.gocron(heldLocker{newRedsync(r.redis)}) },
+	"keyed":   func(r *replica) (func() error, error) { return r.gocron(newKeyedLocker(r)) },
+	"setnx":   (*replica).setNX,
+	"zset":    (*replica).sortedSet,
+}
+
 func main() {
+	kind := flag.String("kind", "redsync", "redsync, held, keyed, setnx or zset")
 	addr := flag.String("redis", "", "host:port")
-	url := flag.String("url", "", "what a job calls, with one %s for its name")
-	jobs := flag.Int("jobs", 1, "jobs, all of them every second")
+	file := flag.String("jobs", "", "file of jobs, as JSON")
+	name := flag.String("name", "peer", "name of the replica")
+	replicas := flag.Int("replicas", 1, "replicas in this process, each with its own connections")
 	flag.Parse()
-	if err := run(*addr, *url, *jobs); err != nil {
+	if err := run(*kind, *addr, *file, *name, *replicas); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(addr, url string, jobs int) error {
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	defer client.Close()
-	cron, err := gocron.NewScheduler(gocron.WithDistributedLocker(&locker{redsync.New(goredis.NewPool(client))}))
+func run(kind, addr, file, name string, replicas int) error {
+	start, ok := kinds[kind]
+	if !ok {
+		return fmt.Errorf("there is no kind %q", kind)
+	}
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	// Connections enough for all jobs at once, as a program that has so many would keep.
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = jobs, jobs
-	caller := &http.Client{Transport: transport}
-	for i := range jobs {
-		name := fmt.Sprintf("job-%d", i)
-		_, err := cron.NewJob(gocron.CronJob("* * * * * *", true), gocron.NewTask(post, caller, fmt.Sprintf(url, name)), gocron.WithName(name))
+	var jobs []job
+	if err := json.Unmarshal(text, &jobs); err != nil {
+		return fmt.Errorf("reading %s: %w", file, err)
+	}
+	ctx, done := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer done()
+	for range replicas {
+		client := redis.NewClient(&redis.Options{Addr: addr})
+		defer client.Close()
+		stop, err := start(&replica{redis: client, jobs: jobs, call: caller(name, len(jobs))})
 		if err != nil {
 			return err
 		}
+		defer func() {
+			if err := stop(); err != nil {
+				fmt.Fprintln(os.Stderr, "stopping:", err)
+			}
+		}()
 	}
-	cron.Start()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	<-ctx.Done()
-	return cron.Shutdown()
+	return nil
 }
 
-func post(c *http.Client, url string) error {
-	answer, err := c.Post(url, "", nil)
-	if err != nil {
+// caller posts to the app, with connections enough for all jobs at once, as a program that has so many would keep.
+func caller(name string, jobs int) func(context.Context, job, time.Time) error {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = jobs, jobs
+	client := &http.Client{Transport: transport}
+	return func(ctx context.Context, j job, tick time.Time) error {
+		if j.URL == "" {
+			return nil
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, j.URL, strings.NewReader(""))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Solotick-Tick", tick.UTC().Format(time.RFC3339Nano))
+		req.Header.Set("Solotick-Replica", name)
+		answer, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		_, err = io.Copy(io.Discard, answer.Body)
 		return err
 	}
-	defer answer.Body.Close()
-	_, err = io.Copy(io.Discard, answer.Body)
-	return err
-}
-
-// locker is redsync behind gocron's interface: one try, one key per job, released when the job is over.
-type locker struct{ rs *redsync.Redsync }
-
-func (l *locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
-	m := l.rs.NewMutex(key, redsync.WithTries(1), redsync.WithExpiry(8*time.Second))
-	if err := m.LockContext(ctx); err != nil {
-		return nil, err
-	}
-	return &locked{m}, nil
-}
-
-type locked struct{ m *redsync.Mutex }
-
-func (l *locked) Unlock(ctx context.Context) error {
-	_, err := l.m.UnlockContext(ctx)
-	return err
 }

@@ -10,10 +10,13 @@ import (
 	"time"
 )
 
-// Redis is a redis-server of one's own, without persistence.
+// Redis is a redis-server of one's own, without persistence if it is not started otherwise.
 type Redis struct {
 	*Process
 	Port int
+
+	dir  string
+	args []string
 }
 
 // StartRedis starts a redis-server on a free port; dir takes its log and its working files.
@@ -22,21 +25,30 @@ func StartRedis(dir string, args ...string) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting redis-server: %w", err)
 	}
-	argv := append([]string{"redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "",
-		"--appendonly", "no"}, args...)
-	p, err := Launch("redis-server", filepath.Join(dir, fmt.Sprintf("redis-%d.log", port)), nil, argv...)
-	if err != nil {
+	r := &Redis{Port: port, dir: dir, args: args}
+	if err := r.Restart(); err != nil {
 		return nil, err
 	}
-	r := &Redis{Process: p, Port: port}
+	return r, nil
+}
+
+// Restart starts the server again on its port, with what it has written down, after it was killed.
+func (r *Redis) Restart() error {
+	argv := append([]string{"redis-server", "--port", strconv.Itoa(r.Port), "--bind", "127.0.0.1", "--dir", r.dir, "--save", "",
+		"--appendonly", "no"}, r.args...)
+	p, err := Launch("redis-server", filepath.Join(r.dir, fmt.Sprintf("redis-%d.log", r.Port)), nil, argv...)
+	if err != nil {
+		return err
+	}
+	r.Process = p
 	if err := Until(10*time.Second, "redis-server", func() bool {
 		_, err := r.Ask("PING")
 		return err == nil && !p.Ended()
 	}); err != nil {
 		_ = p.Stop(time.Second)
-		return nil, err
+		return err
 	}
-	return r, nil
+	return nil
 }
 
 // Addr is host:port.
@@ -81,6 +93,21 @@ func (r *Redis) Ask(command string) (string, error) {
 		return string(body), nil
 	}
 	return "", fmt.Errorf("asking Redis %q: unexpected answer %q", command, head)
+}
+
+// Info reads the fields of one section of INFO.
+func (r *Redis) Info(section string) (map[string]string, error) {
+	text, err := r.Ask("INFO " + section)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]string{}
+	for _, line := range strings.Split(text, "\r\n") {
+		if k, v, ok := strings.Cut(line, ":"); ok {
+			fields[k] = v
+		}
+	}
+	return fields, nil
 }
 
 // CommandStat is one line of INFO commandstats.

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/internal/proof/rig"
+)
+
+// job is one row of a contender's table.
+type job struct {
+	Name   string `json:"name"`
+	Every  int    `json:"every"`  // seconds, a divisor of 60
+	Offset int    `json:"offset"` // of its ticks, in seconds
+	URL    string `json:"url"`
+}
+
+// seat is what one replica is started with, and started again after a crash.
+type seat struct {
+	name  string
+	redis string // host:port
+	jobs  []job
+	skew  time.Duration // of its wall clock
+	dir   string        // takes table, log and state
+}
+
+// contender is one of those that are compared.
+type contender struct {
+	key  string // in figures and file names
+	name string // in the document
+	// start starts a replica; ready, if it is not nil, waits until the replica takes ticks.
+	start func(*bench, seat) (p *rig.Process, ready func() error, err error)
+	// missing tells what this machine lacks to run it; "" is nothing.
+	missing func(*bench) string
+}
+
+var (
+	solotick = contender{key: "solotick", name: "Solotick", start: (*bench).startSolotick}
+	redsync  = peer("redsync", "gocron + redsync")
+	// contenders are all of them, as they stand in tables.
+	contenders = []contender{
+		solotick, redsync,
+		peer("held", "the same, lock held for 1 s"),
+		peer("keyed", "the same, a key per tick"),
+		peer("setnx", "SET NX EX, 1 s delay, DEL"),
+		peer("zset", "sorted set with a running set"),
+		{key: "bullmq", name: "BullMQ job schedulers", start: (*bench).startBullMQ, missing: (*bench).bullMQLacks},
+	}
+)
+
+// peer is a contender of the program in ./peer.
+func peer(kind, name string) contender {
+	return contender{key: kind, name: name, start: func(b *bench, s seat) (*rig.Process, func() error, error) {
+		file, err := writeJobs(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := rig.Launch(s.name, filepath.Join(s.dir, s.name+".log"), skewed(s), pick(s, b.peer, b.peerSkewed),
+			"-kind", kind, "-redis", s.redis, "-jobs", file, "-name", s.name)
+		return p, nil, err
+	}}
+}
+
+func (b *bench) startSolotick(s seat) (*rig.Process, func() error, error) {
+	state := filepath.Join(s.dir, s.name+".state")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, nil, err
+	}
+	r, err := rig.StartReplica(rig.ReplicaOptions{Binary: pick(s, b.ours, b.oursSkewed), Name: s.name, Redis: "redis://" + s.redis + "/0",
+		Dir: s.dir, State: state, Skew: s.skew}, func(listen string) string { return table(s.jobs, listen) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.Process, func() error { return r.Ready(time.Minute) }, nil
+}
+
+// table is Solotick's. Each tick is to be fired, if late, as those contenders do it that can.
+func table(jobs []job, listen string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "service: bench\nlisten: %q\nadmin: \"\"\ndefaults: {missed: all}\njobs:\n", listen)
+	for _, j := range jobs {
+		fmt.Fprintf(&b, "  - {name: %s, schedule: \"%d-59/%d * * * * *\", http: {url: %q}}\n", j.Name, j.Offset, j.Every, j.URL)
+	}
+	return b.String()
+}
+
+func (b *bench) startBullMQ(s seat) (*rig.Process, func() error, error) {
+	file, err := writeJobs(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := rig.Launch(s.name, filepath.Join(s.dir, s.name+".log"), skewed(s), "node", filepath.Join(b.bullMQ(), "worker.mjs"), s.redis, file, s.name)
+	return p, nil, err
+}
+
+func (b *bench) bullMQ() string { return filepath.Join(b.root, "bench", "peer", "bullmq") }
+
+// bullMQLacks installs BullMQ by its lock file, unless that is done.
+func (b *bench) bullMQLacks() string {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return program + " is missing"
+		}
+	}
+	installed, err := os.Stat(filepath.Join(b.bullMQ(), "node_modules", ".package-lock.json"))
+	if locked, lockErr := os.Stat(filepath.Join(b.bullMQ(), "package-lock.json")); err == nil && lockErr == nil && installed.ModTime().After(locked.ModTime()) {
+		return ""
+	}
+	npm := exec.CommandContext(b.ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	npm.Dir = b.bullMQ()
+	if text, err := npm.CombinedOutput(); err != nil {
+		return fmt.Sprintf("npm ci in bench/peer/bullmq: %v: %.300s", err, strings.Join(strings.Fields(string(text)), " "))
+	}
+	return ""
+}
+
+func writeJobs(s seat) (string, error) {
+	text, err := json.Marshal(s.jobs)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(s.dir, s.name+".json")
+	return file, os.WriteFile(file, text, 0o600)
+}
+
+func skewed(s seat) []string {
+	if s.skew == 0 {
+		return nil
+	}
+	return []string{rig.SkewVariable + "=" + s.skew.String()}
+}
+
+// pick chooses the binary whose clock can be wrong only where it is.
+func pick(s seat, normal, skewed string) string {
+	if s.skew != 0 {
+		return skewed
+	}
+	return normal
+}
+
+const (
+	replicas = 3
+	grace    = 30 * time.Second
+	// take is how long the app is at work for each call: long enough that a contender who is late finds the job running,
+	// short enough that one who is later still finds it over.
+	take = 5 * time.Millisecond
+)
+
+// world is one contender at work: its replicas, a Redis of their own, and the app that they call.
+type world struct {
+	b         *bench
+	contender contender
+	redis     *rig.Redis
+	app       *rig.App
+	seats     []seat
+	processes []*rig.Process // by seat
+}
+
+// setting says what a world is made of.
+type setting struct {
+	replicas int
+	jobs     func(*rig.App) []job
+	skews    []time.Duration // by seat; those that it lacks are 0
+	redis    *rig.Redis      // nil = one of its own
+	address  string          // of Redis, as the replicas see it; "" = its own
+}
+
+// herd is so many jobs on the same seconds.
+func herd(n, every int) func(*rig.App) []job {
+	return func(app *rig.App) []job {
+		jobs := make([]job, n)
+		for i := range jobs {
+			name := fmt.Sprintf("job-%d", i)
+			jobs[i] = job{Name: name, Every: every, URL: app.URL(name, take)}
+		}
+		return jobs
+	}
+}
+
+// open starts a world. Its replicas take ticks when it returns, or will within a moment.
+func (b *bench) open(c contender, s setting) (w *world, err error) {
+	w = &world{b: b, contender: c, redis: s.redis}
+	defer func() {
+		if err != nil {
+			_ = w.close()
+		}
+	}()
+	dir, err := os.MkdirTemp(b.dir, c.key+"-")
+	if err != nil {
+		return nil, err
+	}
+	if w.redis == nil {
+		if w.redis, err = rig.StartRedis(dir); err != nil {
+			return nil, err
+		}
+	}
+	if w.app, err = rig.StartApp(); err != nil {
+		return nil, err
+	}
+	jobs := s.jobs(w.app)
+	var waits []func() error
+	for i := range s.replicas {
+		at := seat{name: fmt.Sprintf("%s-%d", c.key, i), redis: s.address, jobs: jobs, dir: dir}
+		if at.redis == "" {
+			at.redis = w.redis.Addr()
+		}
+		if i < len(s.skews) {
+			at.skew = s.skews[i]
+		}
+		p, ready, err := c.start(b, at)
+		if err != nil {
+			return nil, err
+		}
+		w.seats, w.processes = append(w.seats, at), append(w.processes, p)
+		if ready != nil {
+			waits = append(waits, ready)
+		}
+	}
+	for _, ready := range waits {
+		if err := ready(); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// restart starts the replica of a seat again.
+func (w *world) restart(i int) error {
+	p, _, err := w.contender.start(w.b, w.seats[i])
+	if err == nil {
+		w.processes[i] = p
+	}
+	return err
+}
+
+// close ends the replicas in good order, then Redis and the app.
+func (w *world) close() error {
+	err := rig.StopAll(grace, w.processes...)
+	if w.app != nil {
+		w.app.Close()
+	}
+	if w.redis != nil {
+		err = errors.Join(err, w.redis.Stop(grace))
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/solotick/solotick/internal/proof/rig"
+)
+
+// reading is what replicas and their Redis have used so far.
+type reading struct {
+	replicas, redis        time.Duration // CPU, of user and system
+	commands, reads, bytes float64       // of Redis: commands include those of scripts, reads are of sockets
+}
+
+func (r reading) since(was reading) reading {
+	return reading{r.replicas - was.replicas, r.redis - was.redis, r.commands - was.commands, r.reads - was.reads, r.bytes - was.bytes}
+}
+
+// read reads the meters of a world.
+func (w *world) read() (reading, error) { return readMeters(w.redis, w.processes...) }
+
+func readMeters(redis *rig.Redis, processes ...*rig.Process) (r reading, err error) {
+	for _, p := range processes {
+		used, err := cpu(p.Pid())
+		if err != nil {
+			return r, err
+		}
+		r.replicas += used
+	}
+	if r.redis, err = cpu(redis.Pid()); err != nil {
+		return r, err
+	}
+	stats, err := redis.Info("stats")
+	if err != nil {
+		return r, err
+	}
+	sum := func(names ...string) (total float64) {
+		for _, name := range names {
+			v, convErr := strconv.ParseFloat(stats[name], 64)
+			if convErr != nil && err == nil {
+				err = fmt.Errorf("reading INFO stats: %s: %w", name, convErr)
+			}
+			total += v
+		}
+		return total
+	}
+	r.commands = sum("total_commands_processed")
+	r.reads = sum("total_reads_processed")
+	r.bytes = sum("total_net_input_bytes", "total_net_output_bytes")
+	return r, err
+}
+
+// cpu is the time that the threads of a process have used so far, to the nanosecond. Linux forgets that of a thread that
+// has ended, which those of Go and node do not.
+func cpu(pid int) (total time.Duration, err error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err == nil && len(threads) == 0 {
+		err = errors.New("there is none: the process has ended, or this Linux is built without it")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the schedstat of process %d: %w", pid, err)
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it has just ended
+		}
+		if err != nil {
+			return 0, err
+		}
+		used, _, _ := strings.Cut(string(text), " ")
+		ns, err := strconv.ParseInt(used, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading %s: %w", thread, err)
+		}
+		total += time.Duration(ns)
+	}
+	return total, nil
+}
+
+// memory is what a process holds of memory in MiB: VmRSS is now, VmHWM was the most.
+func memory(pid int, field string) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == field+":" {
+			kib, err := strconv.ParseFloat(f[1], 64)
+			return kib / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("reading /proc/%d/status: no %s", pid, field)
+}
