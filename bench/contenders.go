@@ -169,6 +169,7 @@ type setting struct {
 	skews    []time.Duration // by seat; those that it lacks are 0
 	redis    *rig.Redis      // nil = one of its own
 	address  string          // of Redis, as the replicas see it; "" = its own
+	warm     time.Duration   // before ticks are measured
 }
 
 // herd is so many jobs on the same seconds.
