@@ -22,7 +22,6 @@ type point struct {
 	Commands float64 `json:"commands"`
 	Reads    float64 `json:"reads"`
 	Bytes    float64 `json:"bytes"`
-	Lost     int     `json:"lost"`
 }
 
 // crowds are the sizes. A thousand jobs of fifty replicas on each second are more than two cores can do: they tick less

@@ -166,7 +166,7 @@ func delays(about string, ours, theirs []sideRound, p99 []target) []row {
 		count("ticks lost", func(r sideRound) float64 { return float64(r.losses) }))
 }
 
-// costs is what both sides spent, per job and tick.
+// costs is what both sides spent, per job and tick: first CPU of both and Redis' commands, which are the steadiest.
 func costs(about string, ours, theirs []sideRound, cpu, redis []target) []row {
 	beside := func(what, unit string, number func(sideRound) float64, targets ...target) row {
 		return compared(about+": "+what, unit, each(ours, number), each(theirs, number), targets...)
