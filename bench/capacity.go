@@ -165,7 +165,16 @@ func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time)
 	first := int(tick.UnixMilli()) % len(stores)
 	for i := range stores {
 		at := (first + i) % len(stores)
-		lease, _, err := stores[at].Acquire(ctx, lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: askers[at], CheckFirst: i > 0})
+		if i > 0 { // another replica has asked first
+			seen, err := stores[at].Claimed(ctx, []lock.TickOf{{Job: job, Tick: tick}})
+			switch {
+			case err != nil:
+				return err
+			case seen[0].Code != "":
+				continue
+			}
+		}
+		lease, _, err := stores[at].Acquire(ctx, lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: askers[at]})
 		switch {
 		case err != nil:
 			return err

@@ -5,7 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
+	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -63,42 +66,77 @@ func (t *Table) hash(references [][2]string) string {
 		Reserved                    bool
 		Resources                   Resources
 	}
-	open := []any{t.Service, t.Clock, t.ShutdownGrace, t.MaxRunning}
-	for _, j := range t.Jobs {
-		open = append(open, job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
+	open := newJSONHash()
+	open.text("[").json(t.Service).text(",").json(t.Clock).text(",").json(t.ShutdownGrace).text(",").json(t.MaxRunning)
+	for i := range t.Jobs {
+		j := &t.Jobs[i]
+		open.text(",").json(job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
 			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Resources})
 	}
-	shared := t.whole()
+	open.text("]")
+	shared, secret := *t, newJSONHash()
 	shared.Listen, shared.Admin = "", ""
 	if len(references) == 0 {
-		return digest(open, 8) + digest(shared, 4)
+		secret.table(&shared)
+	} else {
+		secret.text("[").table(&shared).text(",").json(references).text("]")
 	}
-	return digest(open, 8) + digest([]any{shared, references}, 4)
-}
-
-// whole returns everything that a table says, with its secrets.
-func (t *Table) whole() Table {
-	whole := *t
-	whole.Warnings, whole.Hash = nil, ""
-	whole.Jobs = slices.Clone(t.Jobs)
-	for i := range whole.Jobs {
-		whole.Jobs[i].Schedule = nil // the fingerprint stands for it
-	}
-	return whole
+	return open.digits(8) + secret.digits(4)
 }
 
 // Equal says whether two tables have the same hash, the same values and the same order of jobs, so that a reload has
 // nothing to do. Unlike Hash, which contains only 16 bits of the secrets, Equal compares every value.
 func (t *Table) Equal(other *Table) bool {
-	return t.Hash == other.Hash && digest(t.whole(), 64) == digest(other.whole(), 64)
+	return t.Hash == other.Hash && newJSONHash().table(t).digits(64) == newJSONHash().table(other).digits(64)
 }
 
-// digest returns the first hex digits of a hash of v. It is stable because JSON sorts the keys of a mapping.
-func digest(v any, digits int) string {
+// jsonHash is a hash of JSON. It is stable because JSON sorts the keys of a mapping. The JSON comes in parts: that of a
+// table with thousands of jobs has megabytes.
+type jsonHash struct{ hash.Hash }
+
+func newJSONHash() jsonHash { return jsonHash{sha256.New()} }
+
+func (h jsonHash) text(s string) jsonHash {
+	_, _ = io.WriteString(h, s) // no hash refuses it
+	return h
+}
+
+func (h jsonHash) json(v any) jsonHash {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("config: a table that cannot be written as JSON: %v", err))
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])[:digits]
+	_, _ = h.Write(data)
+	return h
 }
+
+// table adds everything that a table says, with its secrets.
+func (h jsonHash) table(t *Table) jsonHash {
+	whole := *t
+	whole.Warnings, whole.Hash, whole.Jobs = nil, "", nil
+	data, err := json.Marshal(whole)
+	const jobs, others = "null", `,"Warnings":null,"Hash":""}` // the jobs come before the last two fields
+	before, ok := strings.CutSuffix(string(data), jobs+others)
+	if err != nil || !ok {
+		panic(fmt.Sprintf("config: a table that cannot be written as JSON: %v", err))
+	}
+	if t.Jobs == nil {
+		return h.text(string(data))
+	}
+	h.text(before).text("[")
+	for i := range t.Jobs {
+		if i > 0 {
+			h.text(",")
+		}
+		job := t.Jobs[i]
+		job.Schedule = nil // the fingerprint stands for it
+		h.json(&job)
+	}
+	return h.text("]" + others)
+}
+
+// digits returns the first n hex digits, an even number.
+func (h jsonHash) digits(n int) string { return hex.EncodeToString(h.Sum(nil)[:n/2]) }
+
+// digest returns the first hex digits of a hash of v.
+func digest(v any, digits int) string { return newJSONHash().json(v).digits(digits) }

@@ -68,6 +68,7 @@ func (d *decoder) jobs(e strict.Entry) {
 	if !ok || len(items) < len(e.Value.Content) {
 		d.broken("")
 	}
+	d.table.Jobs = slices.Grow(d.table.Jobs, len(items))
 	for i, item := range items {
 		d.job = d.base.clone()
 		d.Scope = fmt.Sprintf("jobs[%d]: ", i)
@@ -171,7 +172,7 @@ func (d *decoder) finishSchedule() {
 	if !expr.OK() {
 		return
 	}
-	s, err := schedule.Parse(expr.Value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
+	s, err := d.schedules.Parse(expr.Value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
 	if err != nil {
 		opaque := expr.Opaque
 		for _, k := range []string{"timeZone", "start", "end", "name"} {
@@ -402,10 +403,7 @@ func nearestZone(name string) string {
 	return ""
 }
 
-func isZone(name string) bool {
-	_, err := time.LoadLocation(name)
-	return err == nil && name != "" && name != "Local"
-}
+func isZone(name string) bool { return name != "" && name != "Local" && schedule.IsZone(name) }
 
 func (d *decoder) ttl(e strict.Entry) {
 	d.Duration(e, &d.job.Lock.TTL, func(v time.Duration) string {

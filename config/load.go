@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/config/strict"
 )
 
@@ -90,6 +91,7 @@ type decoder struct {
 	job  *draft // the job being decoded
 
 	names        map[string]int // line of the job that has a name
+	schedules    schedule.Pool
 	redisTimeout strict.Text
 	unset        []unsetVariable
 }

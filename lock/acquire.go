@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,10 +60,6 @@ type Claim struct {
 	Again bool
 	// Fingerprint is registered if Redis has lost the job's ledger.
 	Fingerprint string
-
-	// CheckFirst says that another replica asks first. Acquire then reads the newest claimed tick before it claims. If
-	// the tick is claimed by then, that read costs Redis a tenth of a claim. CheckFirst is for ticks of the table.
-	CheckFirst bool
 
 	// Until is the instant on Redis' clock from which the tick is not worth a run (zero = it always is). A copy of the
 	// claim that Redis runs after it has no effect: a run that is not wanted any more would be in the way of newer
@@ -191,13 +186,7 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 	if err := c.check(); err != nil {
 		return nil, Answer{}, fmt.Errorf("acquiring %q: %w", c.Job, err)
 	}
-	if c.CheckFirst && c.Member == "" && s.redis.WaitReplicas() == 0 { // a failover could forget that claim
-		if a, ok := s.claimed(ctx, &c); ok {
-			return nil, a, nil
-		}
-	}
-	asked := c // a copy, so that a claim that is only looked at needs no allocation
-	q := question{store: s, claim: &asked}
+	q := question{store: s, claim: &c}
 	lease, answer, err := q.ask(ctx)
 	if lease == nil && q.unanswered > 0 {
 		q.abandon(ctx)
@@ -206,31 +195,6 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 		err = fmt.Errorf("acquiring %q: %w: %w", c.Job, ErrNoAnswer, err)
 	}
 	return lease, answer, err
-}
-
-// claimed reads whether the tick of a claim has been claimed, and returns what the script would answer then. If ok is
-// false, the read did not tell, and the caller must run the script.
-func (s *Store) claimed(ctx context.Context, c *Claim) (Answer, bool) {
-	reply, err := s.redis.Do(ctx, "hmget", s.redis.Keys.Ledger(c.Job), "tick", "overlap", "pausedTo", "handed", "born", "by", "gaps", "behind")
-	fields, ok := reply.([]any)
-	if err != nil || !ok || len(fields) != 8 {
-		return Answer{}, false
-	}
-	var n [5]int64
-	for i := range n {
-		if fields[i] != nil { // most have no overlap and no pause behind them
-			n[i], _ = rds.Integer(fields[i])
-		}
-	}
-	a := Answer{Code: Fired, Prev: rds.FromMillis(n[0]), Overlap: rds.FromMillis(n[1]), PausedTo: rds.FromMillis(n[2]), Born: rds.FromMillis(n[4])}
-	a.Holder, _ = fields[5].(string)
-	a.Gaps, _ = fields[6].(string)
-	behind, _ := fields[7].(string)
-	if rds.Millis(c.Tick) == n[3] || strings.Contains(behind, rds.Itoa(rds.Millis(c.Tick))+"@") {
-		a.Code = Waits
-	}
-	a.Now, _ = s.Now()
-	return a, rds.Millis(c.Tick) <= n[0]
 }
 
 // longestEarly is how long a claim with an Until waits for Redis' clock to reach its tick. If the clock is further

@@ -30,7 +30,7 @@ const (
 // Answer is Redis' answer, with what a loser may need to know.
 type Answer struct {
 	Code     Code
-	Now      time.Time // Redis' time; estimated, for a claim with CheckFirst
+	Now      time.Time // Redis' time
 	Prev     time.Time // newest tick claimed before this call; zero if none
 	Token    int64     // with Won: the run's fencing token
 	Overlap  time.Time // newest tick that was settled as overlapped

@@ -47,7 +47,9 @@
 // # Takeover
 //
 // If a process dies, the entries of its runs stay in Redis. A [Watcher] takes a run over when it has seen the run's
-// lease unchanged for a whole ttl on its own clock. It ignores Redis' clock: a step of that clock, or a failover to a
+// lease unchanged for a whole ttl on its own clock, or when its caller knows that the run's process is dead
+// ([Watcher.Dead], [NewRun]). Watchers tell each other what they have seen, so that one that is new need not begin at
+// zero ([Watcher.Learn], [Watcher.Tell]). A watcher ignores Redis' clock: a step of that clock, or a failover to a
 // server that is ahead, would end all leases at once while their holders still trust them. A run is in the way of the
 // next one until it is settled or taken over, even if its lock key has expired. A tick that was refused because of a run
 // is set free if that run turns out never to have started.

@@ -322,18 +322,15 @@ func TestWhatIsPromisedIsConfirmedByAReplicaOfRedisAlsoWhenItIsAskedForAgain(t *
 	}
 }
 
-// TestClaimWithCheckFirstAsksTheScriptWhereReplicasAreWaitedFor has a replica believe nothing that another master might not know.
-func TestClaimWithCheckFirstAsksTheScriptWhereReplicasAreWaitedFor(t *testing.T) {
+// A failover could forget the claim: the script, which waits for replicas, has to be asked.
+func TestNothingIsClaimedWhereReplicasAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	p := redisworld.NewPair(t)
 	p.Born()
 	a, b := p.Contender("a", 1), p.Contender("b", 1)
 	a.Wins(a.Claim(1))
-	reads := b.Proxy.Count(lossy.Command("hmget"))
-	c := b.Claim(1)
-	c.CheckFirst = true
-	b.Loses(c, lock.Fired)
-	if reads.N() != 0 {
-		t.Error("it has read the ledger, and believed it")
+	answers, err := b.Claimed(t.Context(), []lock.TickOf{{Job: redisworld.Job, Tick: p.Tick(1)}})
+	if err != nil || len(answers) != 1 || answers[0].Code != "" {
+		t.Errorf("it has read the ledger, and believed it: %+v, %v", answers, err)
 	}
 }

@@ -420,6 +420,18 @@ var otherMutants = []mutant{
 	{"book", "what was missed last is not told", "    redis.call('HSET', ledger, 'lastMissed', ARGV[i + 2])\n", ""},
 	{"book", "the count begins anew", "(tonumber(h[2]) or 0) + ARGV[2]", "ARGV[2]"},
 
+	{"claimed", "the newest claimed tick is not claimed", "tonumber(ARGV[i]) <=", "tonumber(ARGV[i]) <"},
+	{"claimed", "all ticks are claimed", "and h or 0", "and h or h"},
+	{"claimed", "the answer is of the first tick", "ARGV[i]", "ARGV[1]"},
+	{"claimed", "the ledger is the first one", "'HMGET', ledger", "'HMGET', KEYS[1]"},
+	{"claimed", "the time is not Redis'", "t[1] * 1000", "t[1] * 1000 + 1"},
+	{"claimed", "nobody is told what overlapped", "'overlap'", "'none'"},
+	{"claimed", "nobody is told of a pause", "'pausedTo'", "'none'"},
+	{"claimed", "a tick that was handed on was fired", "'handed'", "'none'"},
+	{"claimed", "the ledger has no age", "'born'", "'none'"},
+	{"claimed", "nobody is told who claimed", "'by'", "'none'"},
+	{"claimed", "nobody is told of gaps", "'gaps'", "'none'"},
+	{"claimed", "a tick that stands behind a run was fired", "'behind'", "'none'"},
 	{"drop", "a member stays due", "redis.call('ZREM', due, member)", "redis.call('ZSCORE', due, member) and 1 or 0"},
 	{"drop", "what is dropped still waits", "if there == 1 and tick == h[2] then redis.call('HDEL', ledger, 'handed') end", ""},
 	{"drop", "what another has dropped is missed", "elseif there == 1 and fate ~= '' then", "elseif fate ~= '' then"},
@@ -532,7 +544,7 @@ var otherMutants = []mutant{
 }
 
 func (s *walkScripts) named(name string) **rds.Script {
-	return map[string]**rds.Script{"acquire": &s.acquire, "extend": &s.extend, "settle": &s.settle, "release": &s.release, "register": &s.register,
+	return map[string]**rds.Script{"acquire": &s.acquire, "claimed": &s.claimed, "extend": &s.extend, "settle": &s.settle, "release": &s.release, "register": &s.register,
 		"book": &s.book, "drop": &s.drop, "ask": &s.ask, "pause": &s.pause, "cancel": &s.cancel}[name]
 }
 

@@ -36,7 +36,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 		return err
 	}
 	for _, f := range []func(){
-		p.probeLedger, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probePauses,
+		p.probeLedger, p.probeClaimed, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probePauses,
 		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeAgeOfFates, p.probeEvidenceAndFate, p.probeNudges,
 		p.probeListInAPause, p.probeTwoPauses, p.probeClaimsInTwoPauses, p.probeAsking, p.probeGaps, p.probeBooking,
 		p.probeTwice, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun,
@@ -82,9 +82,38 @@ func (p *prober) claims(policy Policy, n int64) Claim {
 }
 
 func (p *prober) asks(c Claim, until int64) Answer {
+	reads := p.reads(c)
 	keys, args := p.question(&c, until)
 	a, err := parseAnswer(p.eval(p.scripts.acquire, keys, args...))
 	p.demand(err == nil, "%s: %v", c.Run, err)
+	if again := a.Code == Won; c.Member == "" && !again {
+		want := Answer{}
+		if (a.Code == Fired || a.Code == Waits) && !c.Tick.After(a.Prev) {
+			want = a
+		}
+		p.demand(reads == want, "%s would be told %+v, and reads %+v", c.Run, want, reads)
+	}
+	return a
+}
+
+// probeClaimed asks for ticks of a ledger that has all that a loser is told of.
+func (p *prober) probeClaimed() {
+	p.older()
+	p.do("HSET", p.ledger(), "tick", nominal(5), "by", "r", "overlap", nominal(3), "pausedTo", nominal(2), "gaps", "1-3 ",
+		"behind", fmt.Sprintf("-%d@%d ", nominal(4), nominal(4)))
+	p.isTold(p.claims(Forbid, 5), Fired)
+	p.isTold(p.claims(Forbid, 4), Waits)
+}
+
+// reads is what a replica that only looks at claims is told of a claim's tick, here of the second one of two.
+func (p *prober) reads(c Claim) Answer {
+	parts := p.eval(p.scripts.claimed, []string{p.ledger() + "-none", p.ledger()}, farFuture, rds.Millis(c.Tick))
+	p.demand(len(parts) == 3 && millisOf(parts[0]) == p.clock, "asked for two claims, at %d: %v", p.clock, parts)
+	a, err := parseClaimed(parts[2], c.Tick)
+	p.demand(err == nil, "%s: %v", c.Run, err)
+	if a.Code != "" {
+		a.Now = rds.FromMillis(p.clock)
+	}
 	return a
 }
 

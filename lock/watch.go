@@ -30,11 +30,18 @@ func ParseRunning(member string, score float64) (Running, bool) {
 	return Running{Run: run, Job: job, leaseEnd: int64(score)}, ok
 }
 
-// Watcher finds runs whose replica is gone: it has seen their lease unchanged for a whole ttl on its own clock. It
-// ignores Redis' clock: a step of that clock, or a failover to a server that is ahead, would end all leases at once.
+// Watcher finds runs whose replica is gone: it has seen their lease unchanged for a whole ttl on its own clock, or it
+// knows that their process is dead. It ignores Redis' clock: a step of that clock, or a failover to a server that is
+// ahead, would end all leases at once.
 type Watcher struct {
-	store *Store
-	seen  map[string]sighting // by run
+	// Dead tells of runs whose process is certainly dead; nil = of none. Nothing must be said of a process on a mere
+	// timeout: one that lives on would run beside the repetition of its run. Set it before the first use.
+	Dead func(run string) bool
+
+	store   *Store
+	seen    map[string]sighting // by run
+	learned bool                // of what other watchers have seen
+	told    map[string]int64    // the lease ends, by run, that may stand in Redis as seen
 }
 
 type sighting struct {
@@ -43,10 +50,13 @@ type sighting struct {
 }
 
 // NewWatcher makes a Watcher that has seen nothing yet.
-func (s *Store) NewWatcher() *Watcher { return &Watcher{store: s, seen: map[string]sighting{}} }
+func (s *Store) NewWatcher() *Watcher {
+	return &Watcher{store: s, seen: map[string]sighting{}, told: map[string]int64{}}
+}
 
-// Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job). It leaves
-// out the runs whose leases this process keeps: if Redis was away, this process may be about to settle them itself.
+// Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job), and those
+// that are Dead. It leaves out the runs whose leases this process keeps: if Redis was away, this process may be about to
+// settle them itself.
 func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) []Running {
 	now := w.store.redis.Boottime()
 	next := make(map[string]sighting, len(runs))
@@ -56,7 +66,7 @@ func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) 
 		if !ok || s.leaseEnd != r.leaseEnd {
 			s = sighting{leaseEnd: r.leaseEnd, since: now}
 		}
-		if now-s.since >= ttl(r.Job) && !w.store.kept.has(r.Run) {
+		if (now-s.since >= ttl(r.Job) || w.isDead(r)) && !w.store.kept.has(r.Run) {
 			old = append(old, r)
 		}
 		next[r.Run] = s
@@ -64,6 +74,8 @@ func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) 
 	w.seen = next
 	return old
 }
+
+func (w *Watcher) isDead(r Running) bool { return w.Dead != nil && w.Dead(r.Run) }
 
 // unchangedFor is for how long this watcher has seen a run's lease as it is in r; zero if it has not.
 func (w *Watcher) unchangedFor(r Running) time.Duration {
@@ -147,8 +159,8 @@ type Reaped struct {
 // run's claim had Again, its next attempt becomes due. ending makes the Ending from the run's record, with an Entry
 // that is not empty.
 //
-// Reap returns false if the run ended or went on by itself, if another watcher was faster, or if the run's own ttl,
-// which its record tells, is not over yet. It also returns false if Redis' reply that it succeeded was lost: then only
+// Reap returns false if the run ended or went on by itself, if another watcher was faster, or if the run is not Dead, and
+// its own ttl, which its record tells, is not over yet. It also returns false if Redis' reply that it succeeded was lost: then only
 // the history tells.
 func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Ending) (Reaped, bool, error) {
 	s := w.store
@@ -157,7 +169,7 @@ func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Endin
 		return Reaped{}, false, err
 	}
 	known := err == nil
-	if d := w.unchangedFor(r); d == 0 || known && d < rec.TTL {
+	if d := w.unchangedFor(r); !w.isDead(r) && (d == 0 || known && d < rec.TTL) {
 		return Reaped{}, false, nil
 	}
 	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Key: rec.Key, Attempt: rec.Attempt,

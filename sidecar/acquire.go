@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -16,6 +14,7 @@ import (
 type claimer struct {
 	*life
 	replica   string
+	process   string // its UUID
 	store     *service.Store
 	clock     *clock
 	log       *slog.Logger
@@ -32,7 +31,7 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 		if !w.startUnclaimed() {
 			return nil, skip{}
 		}
-		run := uuid.NewString()
+		run := lock.NewRun(c.process)
 		return &held{lease: unlocked{c.store.AppendHistory}, run: run}, skip{}
 	}
 	if until := w.worthUntil(); !until.IsZero() && !c.clock.slower().Before(until) { // the process stood still
@@ -142,6 +141,29 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 	}
 }
 
+// claimed asks which of the wakes' ticks are claimed already. An answer without a Code says that it is not known of any
+// claim.
+func (c *claimer) claimed(wakes []yielding) ([]lock.Answer, error) {
+	ticks := make([]lock.TickOf, len(wakes))
+	for i, w := range wakes {
+		ticks[i] = lock.TickOf{Job: w.spec.Name, Tick: w.tick}
+	}
+	asked := time.Now()
+	answers, err := c.store.Locks.Claimed(c.accepting, ticks)
+	took := time.Since(asked).Seconds()
+	for i, a := range answers {
+		if a.Code == "" {
+			continue
+		}
+		c.record.metrics.acquireDuration.Observe(took)
+		if wakes[i].observe(a) {
+			c.nudges.nudge()
+		}
+		c.record.book(wakes[i].spec, a.Gaps, nil)
+	}
+	return answers, err
+}
+
 // staleRetry is how soon a claim is made again that came too late by Redis' clock.
 const staleRetry = 50 * time.Millisecond
 
@@ -218,12 +240,12 @@ func (c *claimer) by(a lock.Answer) []slog.Attr {
 func (c *claimer) claim(w *wake) lock.Claim {
 	sp := w.spec
 	q := lock.Claim{
-		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: uuid.NewString(), Replica: c.replica,
-		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period,
+		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: lock.NewRun(c.process), Replica: c.replica,
+		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Period: sp.series.period(),
 		Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(),
 		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
 		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint,
-		CheckFirst: w.yields, Member: w.member,
+		Member: w.member,
 	}
 	if w.member != "" {
 		return q
@@ -237,7 +259,7 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	if len(q.Older) > 0 {
 		first = q.Older[0].Tick
 	}
-	if first.Sub(q.Known) > sp.series.period { // else there is no tick in between
+	if first.Sub(q.Known) > sp.series.period() { // else there is no tick in between
 		q.Before = sp.series.schedule.Last(first.Add(-time.Nanosecond))
 	}
 	return q

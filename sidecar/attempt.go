@@ -61,7 +61,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 		Service: r.service, Job: w.spec.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token,
 		Replica: r.replica, Kind: w.kind, Key: w.key(),
 		Await: func(ctx context.Context) {
-			r.clock.sleep(ctx, w.due)
+			r.clock.sleepPrecisely(ctx, w.due)
 			if !h.Trusted() {
 				lose(lock.ErrLost)
 			}

@@ -77,7 +77,7 @@ func TestAHandoverWithAnotherBodyHasTheKey(t *testing.T) {
 func TestAShutdownHandsOnWhichBodyWasSent(t *testing.T) {
 	a := &spec{}
 	for own, want := range map[string]string{"": "", "3a1e6c58": "3a1e6c58/"} {
-		a.Job = parse(t, sending("a")).Jobs[0]
+		a.Job = &parse(t, sending("a")).Jobs[0]
 		w := &wake{spec: a}
 		w.of.Key = own
 		if w.key() != own {
@@ -85,7 +85,7 @@ func TestAShutdownHandsOnWhichBodyWasSent(t *testing.T) {
 		}
 		w.of.Key = w.againKey()
 		b := &spec{}
-		b.Job = parse(t, sending("b")).Jobs[0]
+		b.Job = &parse(t, sending("b")).Jobs[0]
 		next := &wake{spec: b, of: w.of}
 		if w.key() != own || next.key() != want+b.body() || next.againKey() != w.of.Key {
 			t.Errorf("after %q the keys are %q and %q, and %q is handed on", w.of.Key, w.key(), next.key(), next.againKey())

@@ -13,7 +13,8 @@ const (
 	// clockCheckEvery bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed
 	// within it.
 	clockCheckEvery = time.Second
-	// preciseWindow is how long before a tick the precise sleep begins: Go's timers go off up to a millisecond late.
+	// preciseWindow is how long before a tick the precise sleep begins: Go's timers go off up to a millisecond late. Go's
+	// runtime stays awake as long as a precise sleep lasts, so only the start of a job is worth one.
 	preciseWindow = 2 * time.Millisecond
 )
 
@@ -96,14 +97,23 @@ func (c *clock) AfterFunc(d time.Duration, f func()) *timer {
 	return t
 }
 
-// sleep waits until the cluster clock has reached t; false when ctx ended first. It needs run to be running.
-func (c *clock) sleep(ctx context.Context, t time.Time) bool {
+// sleep waits until the cluster clock has reached t, and up to a millisecond longer; false when ctx ended first. It needs
+// run to be running.
+func (c *clock) sleep(ctx context.Context, t time.Time) bool { return c.sleepUntil(ctx, t, false) }
+
+// sleepPrecisely is sleep without the millisecond.
+func (c *clock) sleepPrecisely(ctx context.Context, t time.Time) bool {
+	return c.sleepUntil(ctx, t, true)
+}
+
+func (c *clock) sleepUntil(ctx context.Context, t time.Time, precise bool) bool {
 	left := t.Sub(c.Now())
 	if left <= 0 || ctx.Err() != nil {
 		return ctx.Err() == nil
 	}
 	reached := make(chan struct{})
-	timer := c.AfterFunc(left, func() { close(reached) })
+	timer := &timer{clock: c, fn: func() { close(reached) }, index: -1, precise: precise}
+	timer.Reset(left)
 	select {
 	case <-reached:
 		return true
@@ -116,14 +126,14 @@ func (c *clock) sleep(ctx context.Context, t time.Time) bool {
 // run calls the functions of due timers until ctx ends.
 func (c *clock) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait := clockCheckEvery
+		wait, precise := clockCheckEvery, false
 		c.mu.Lock()
 		now := c.Now()
 		c.checked = time.Now()
 		for len(c.timers) > 0 {
 			first := c.timers[0]
 			if left := first.at.Sub(now); left > 0 {
-				wait = min(wait, left)
+				wait, precise = min(wait, left), first.precise
 				break
 			}
 			heap.Pop(&c.timers)
@@ -131,11 +141,14 @@ func (c *clock) run(ctx context.Context) {
 		}
 		c.mu.Unlock()
 
-		if wait <= preciseWindow {
+		if precise && wait <= preciseWindow {
 			c.preciseSleep(wait)
 			continue
 		}
-		timer := time.NewTimer(wait - preciseWindow)
+		if precise {
+			wait -= preciseWindow
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-c.kick:
@@ -156,10 +169,11 @@ func (c *clock) alive() bool {
 
 // timer is made by AfterFunc.
 type timer struct {
-	clock *clock
-	fn    func()
-	at    time.Time
-	index int // in the heap; -1 = not armed
+	clock   *clock
+	fn      func()
+	at      time.Time
+	index   int // in the heap; -1 = not armed
+	precise bool
 }
 
 // Stop tells whether the timer was still armed.

@@ -1,9 +1,9 @@
 package sidecar
 
 import (
+	"container/heap"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,27 +14,28 @@ import (
 )
 
 // cron wakes the jobs on their ticks. No other file knows gocron, nor the clock that gocron asks for. Its methods are
-// called with Sidecar.swapping held, and it alone writes its fields.
+// called with Sidecar.swapping held, except those that gocron calls.
 //
-// Jobs that come due at the same instants share a group. A group is one job of gocron, so a thousand jobs on one
-// second need one timer and one wake. A reload moves jobs between groups and leaves all other timers alone.
+// Jobs that come due at the same instants share a group. All groups share one job of gocron, which goes off at the next
+// instant of any group: a job of gocron takes a kilobyte, and each of thousands of jobs may have instants of its own.
 type cron struct {
-	wake      func(job string)
+	wake      func(jobs ...string)
 	log       *slog.Logger
 	scheduler gocron.Scheduler  // nil before it starts
+	timer     uuid.UUID         // gocron's name for its job
 	groups    map[string]*group // by the instants that their jobs have in common
 	in        map[string]*group // by job
+
+	agenda agenda
 }
 
 // group is the jobs that come due at the same instants.
 type group struct {
 	key    string    // in cron.groups
-	name   string    // of the first of its jobs
-	series series    // that job's
-	timer  uuid.UUID // gocron's name for it; uuid.Nil = it has none
-
-	mu   sync.Mutex // jobs are read when the timer goes off
-	jobs map[string]bool
+	series series    // of one of its jobs
+	jobs   []string  // guarded by the agenda
+	at     time.Time // when they are woken next; guarded by the agenda
+	index  int       // in the agenda
 }
 
 // start wakes jobs from now on.
@@ -44,11 +45,14 @@ func (c *cron) start(clock *clock, jobs map[string]*job) error {
 	if err != nil {
 		return fmt.Errorf("making the scheduler: %w", err)
 	}
-	c.scheduler, c.groups, c.in = of, map[string]*group{}, map[string]*group{}
+	c.groups, c.in = map[string]*group{}, make(map[string]*group, len(jobs))
+	c.agenda.now = clock.Now
 	for _, j := range jobs {
-		c.retime(j)
+		c.join(j)
 	}
+	c.scheduler = of
 	of.Start()
+	c.arm()
 	return nil
 }
 
@@ -67,22 +71,29 @@ func (c *cron) retime(j *job) {
 	if c.scheduler == nil {
 		return
 	}
+	if c.join(j) {
+		c.disarm()
+		c.arm()
+	}
+}
+
+// join puts a job into the group of its instants. True if it is to be woken before the timer goes off.
+func (c *cron) join(j *job) (earlier bool) {
 	sp := j.now()
 	key := sp.instants()
 	if g := c.in[j.name]; g != nil && g.key == key {
-		return
+		return false
 	}
 	c.leave(j.name)
 	g := c.groups[key]
 	if g == nil {
-		g = &group{key: key, name: j.name, series: sp.series, jobs: map[string]bool{}}
+		g = &group{key: key, series: sp.series}
 		c.groups[key] = g
+		earlier = c.agenda.add(g)
 	}
 	c.in[j.name] = g
-	g.add(j.name)
-	if g.timer == uuid.Nil {
-		c.arm(g)
-	}
+	c.agenda.join(g, j.name)
+	return earlier
 }
 
 // leave wakes a job no more. A timer that goes off at this moment calls wake all the same.
@@ -92,69 +103,149 @@ func (c *cron) leave(job string) {
 		return
 	}
 	delete(c.in, job)
-	if g.remove(job) > 0 {
-		return
+	if c.agenda.leave(g, job) == 0 {
+		delete(c.groups, g.key)
 	}
-	delete(c.groups, g.key)
-	c.disarm(g)
 }
 
-// rearm arms all timers for the first instants from now on. gocron leaves an armed timer as it is.
+// rearm arms the timer for the first instant from now on. gocron leaves an armed timer as it is.
 func (c *cron) rearm() {
-	for _, g := range c.groups {
-		c.disarm(g)
-		c.arm(g)
-	}
+	c.disarm()
+	c.agenda.reset()
+	c.arm()
 }
 
-func (c *cron) arm(g *group) {
-	timer, err := c.scheduler.NewJob(gocron.CronJob("", false), gocron.NewTask(c.wakeAll, g), gocron.WithName(g.name),
-		gocron.WithCronImplementation(crontab{&g.series}))
-	if err == nil {
-		g.timer = timer.ID()
+func (c *cron) arm() {
+	timer, err := c.scheduler.NewJob(gocron.CronJob("", false), gocron.NewTask(c.wakeDue),
+		gocron.WithCronImplementation(crontab{&c.agenda}))
+	if err != nil {
+		c.log.Error("no job has a timer: ticks are taken late, and of those a second apart only some", "err", err)
 		return
 	}
-	for _, name := range g.names() {
-		c.log.Error("a job has no timer: its ticks are taken late, and of those a second apart only some",
-			"job", name, "err", err)
-	}
+	c.timer = timer.ID()
+	c.wakeDue() // those that came due meanwhile
 }
 
-func (c *cron) disarm(g *group) {
-	if g.timer == uuid.Nil {
+func (c *cron) disarm() {
+	if c.timer == uuid.Nil {
 		return
 	}
-	if err := c.scheduler.RemoveJob(g.timer); err != nil {
-		c.log.Warn("a timer could not be removed", "job", g.name, "err", err)
+	if err := c.scheduler.RemoveJob(c.timer); err != nil {
+		c.log.Warn("a timer could not be removed", "err", err)
 	}
-	g.timer = uuid.Nil
+	c.timer = uuid.Nil
 }
 
-// wakeAll is called by gocron.
-func (c *cron) wakeAll(g *group) {
-	for _, name := range g.names() {
-		c.wake(name)
+// wakeDue is called by gocron when the timer goes off, after it has asked for the next instant.
+func (c *cron) wakeDue() { c.wake(c.agenda.take()...) }
+
+// agenda is the groups by the instants at which they are woken. It is a heap: the next one comes first. The timer uses
+// it as well as cron.
+type agenda struct {
+	now func() time.Time // the cluster clock's
+
+	mu     sync.Mutex
+	groups []*group
+	due    []*group  // their instants have come
+	armed  time.Time // when the timer goes off; zero = it was not armed yet
+}
+
+// add puts a group on the agenda. True if it comes before the instant for which the timer is armed.
+func (a *agenda) add(g *group) (earlier bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g.at = g.series.wakeAfter(a.now())
+	heap.Push(a, g)
+	return g.at.Before(a.armed)
+}
+
+func (a *agenda) join(g *group, job string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g.jobs = append(g.jobs, job)
+}
+
+// leave takes a job out of its group, and tells how many are left there. A group without any leaves the agenda.
+func (a *agenda) leave(g *group, job string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g.jobs = slices.DeleteFunc(g.jobs, func(name string) bool { return name == job })
+	if len(g.jobs) == 0 {
+		heap.Remove(a, g.index)
 	}
-}
-
-func (g *group) add(job string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.jobs[job] = true
-}
-
-// remove takes a job out and tells how many are left.
-func (g *group) remove(job string) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.jobs, job)
 	return len(g.jobs)
 }
 
-func (g *group) names() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.AppendSeq(make([]string, 0, len(g.jobs)), maps.Keys(g.jobs))
+// reset finds the instants of all groups anew, from now on.
+func (a *agenda) reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	for _, g := range a.groups {
+		g.at = g.series.wakeAfter(now)
+	}
+	heap.Init(a)
+}
+
+// after notes which groups are due: the instants up to last have come, and those up to now. It returns the next instant,
+// for which the timer is armed.
+func (a *agenda) after(last time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := a.now(); now.After(last) {
+		last = now // gocron passes over instants before now
+	}
+	for len(a.groups) > 0 && !a.groups[0].at.After(last) {
+		g := a.groups[0]
+		a.due = append(a.due, g)
+		g.at = g.series.wakeAfter(last)
+		heap.Fix(a, 0)
+	}
+	a.armed = never
+	if len(a.groups) > 0 {
+		a.armed = a.groups[0].at
+	}
+	return a.armed
+}
+
+// take returns the jobs of the groups that are due.
+func (a *agenda) take() (jobs []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, g := range a.due {
+		jobs = append(jobs, g.jobs...)
+	}
+	a.due = nil
+	return jobs
+}
+
+// The agenda implements heap.Interface for its own methods.
+func (a *agenda) Len() int           { return len(a.groups) }
+func (a *agenda) Less(i, j int) bool { return a.groups[i].at.Before(a.groups[j].at) }
+func (a *agenda) Swap(i, j int) {
+	a.groups[i], a.groups[j] = a.groups[j], a.groups[i]
+	a.groups[i].index, a.groups[j].index = i, j
+}
+func (a *agenda) Push(x any) {
+	g := x.(*group)
+	g.index = len(a.groups)
+	a.groups = append(a.groups, g)
+}
+func (a *agenda) Pop() any {
+	last := len(a.groups) - 1
+	g := a.groups[last]
+	a.groups[last] = nil
+	a.groups = a.groups[:last]
+	return g
+}
+
+// wakeAfter is the first instant after t at which a timer wakes the jobs.
+func (s *series) wakeAfter(t time.Time) time.Time {
+	tick := s.after(t.Add(ahead))
+	if tick.IsZero() {
+		return never
+	}
+	return s.due(tick).Add(-ahead)
 }
 
 // instants is a key for the instants at which a job comes due. If they depend on the job's name, by jitter or an H in
@@ -185,30 +276,23 @@ type gocronTimer struct{ *timer }
 // Chan implements clockwork.Timer as a timer of time.AfterFunc does.
 func (gocronTimer) Chan() <-chan time.Time { return nil }
 
-// crontab is a series as gocron asks for it.
-type crontab struct{ *series }
+// crontab is an agenda as gocron asks for it.
+type crontab struct{ *agenda }
 
 // never tells gocron that there are no more ticks. gocron takes a zero Time for one that has passed, and would ask on
 // for ever.
 var never = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Next implements gocron.Cron with the instants at which a timer wakes its jobs.
-func (s crontab) Next(last time.Time) time.Time {
+// Next implements gocron.Cron with the instants at which the timer wakes jobs.
+func (c crontab) Next(last time.Time) time.Time {
 	if !last.Before(never) {
 		return last.Add(time.Hour) // gocron also asks on while it knows the answer already
 	}
-	tick := s.after(last.Add(ahead))
-	if tick.IsZero() {
-		return never
-	}
-	next := s.due(tick).Add(-ahead)
-	if next.Truncate(time.Second).Equal(last.Truncate(time.Second)) {
+	next := c.after(last)
+	if next.Format(time.DateTime) == last.Format(time.DateTime) {
 		// gocron takes two instants that read the same to the second for the two sides of the autumn change. It drops
 		// the later one. So they have to read differently.
 		next = next.In(time.FixedZone("", 3600))
-		if last.Location() != time.UTC {
-			next = next.UTC()
-		}
 	}
 	return next
 }

@@ -5,19 +5,22 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 )
 
-// timersOf tells by job which timer of gocron wakes it.
-func (r *replica) timersOf() map[string]uuid.UUID {
+// groupsOf tells by job with which group it wakes.
+func (r *replica) groupsOf() map[string]*group {
 	r.swapping.Lock()
 	defer r.swapping.Unlock()
-	of := map[string]uuid.UUID{}
-	for name, g := range r.cron.in {
-		of[name] = g.timer
+	return maps.Clone(r.cron.in)
+}
+
+// crontabOf is what gocron is given for some series, at an instant that does not pass.
+func crontabOf(at time.Time, all ...*series) crontab {
+	a := &agenda{now: func() time.Time { return at }}
+	for _, s := range all {
+		a.add(&group{series: *s})
 	}
-	return of
+	return crontab{a}
 }
 
 const grouped = `
@@ -31,22 +34,22 @@ jobs:
   - {name: hashed2, schedule: "H 3 * * *", exec: {command: [x]}}
 `
 
-func TestJobsThatComeDueAtTheSameInstantsShareATimer(t *testing.T) {
+func TestJobsThatComeDueAtTheSameInstantsShareAGroup(t *testing.T) {
 	simulate(t, grouped, func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(time.Second)
-		of := r.timersOf()
+		of := r.groupsOf()
 		if of["a"] != of["b"] || of["a"] != of["c"] {
-			t.Errorf("jobs with the same ticks have timers of their own: %v", of)
+			t.Errorf("jobs with the same ticks have groups of their own: %v", of)
 		}
-		alone := []uuid.UUID{of["shaken1"], of["shaken2"], of["hashed1"], of["hashed2"]}
-		for i, timer := range alone {
-			if timer == of["a"] || slices.Contains(alone[:i], timer) || timer == uuid.Nil {
-				t.Errorf("a job whose name moves its ticks shares a timer: %v", of)
+		alone := []*group{of["shaken1"], of["shaken2"], of["hashed1"], of["hashed2"]}
+		for i, g := range alone {
+			if g == of["a"] || slices.Contains(alone[:i], g) || g == nil {
+				t.Errorf("a job whose name moves its ticks shares a group: %v", of)
 			}
 		}
-		if n := len(r.cron.scheduler.Jobs()); n != 5 {
-			t.Errorf("gocron has %d jobs, want one for each group, 5", n)
+		if n := len(r.cron.scheduler.Jobs()); n != 1 || len(r.cron.agenda.groups) != 5 {
+			t.Errorf("gocron has %d jobs for %d groups, want 1 for 5", n, len(r.cron.agenda.groups))
 		}
 		w.at(20*time.Minute + time.Second)
 		for _, name := range []string{"a", "b"} {
@@ -58,7 +61,7 @@ func TestJobsThatComeDueAtTheSameInstantsShareATimer(t *testing.T) {
 	})
 }
 
-func TestAReloadLeavesTheTimersOfOtherJobsAlone(t *testing.T) {
+func TestAReloadLeavesTheGroupsOfOtherJobsAlone(t *testing.T) {
 	const odd, even = `schedule: "1/2 * * * *"`, `schedule: "*/2 * * * *"`
 	table := func(b string, more ...string) string {
 		text := "\njobs:\n  - {name: a, " + even + ", exec: {command: [x]}}\n"
@@ -70,23 +73,23 @@ func TestAReloadLeavesTheTimersOfOtherJobsAlone(t *testing.T) {
 	simulate(t, table(even), func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(time.Second)
-		before := r.timersOf()
+		before := r.groupsOf()
 		w.swap(r, table(odd)) // b leaves the group of a
-		moved := r.timersOf()
+		moved := r.groupsOf()
 		if moved["a"] != before["a"] || moved["b"] == before["b"] {
 			t.Errorf("before %v, afterwards %v", before, moved)
 		}
 		w.swap(r, table(odd, "c")) // c joins that of b
-		joined := r.timersOf()
+		joined := r.groupsOf()
 		if joined["b"] != moved["b"] || joined["c"] != moved["b"] || joined["a"] != before["a"] {
 			t.Errorf("before %v, afterwards %v", moved, joined)
 		}
 		w.at(2*time.Minute + time.Second)
 		w.swap(r, table(even, "c")) // and nobody is left there
-		if of := r.timersOf(); of["b"] != before["a"] || of["c"] != before["a"] {
-			t.Errorf("the timers are %v, want all %v", of, before["a"])
+		if of := r.groupsOf(); of["b"] != before["a"] || of["c"] != before["a"] {
+			t.Errorf("the groups are %v, want all %v", of, before["a"])
 		}
-		if n := len(r.cron.scheduler.Jobs()); n != 1 || len(r.cron.groups) != 1 {
+		if n := len(r.cron.scheduler.Jobs()); n != 1 || len(r.cron.agenda.groups) != 1 || len(r.cron.groups) != 1 {
 			t.Errorf("gocron has %d jobs for %d groups, want 1: %v", n, len(r.cron.groups), slices.Collect(maps.Keys(r.cron.groups)))
 		}
 		w.at(8*time.Minute + time.Second)
@@ -96,4 +99,46 @@ func TestAReloadLeavesTheTimersOfOtherJobsAlone(t *testing.T) {
 			t.Errorf("b was started %d times, want 4", n)
 		}
 	})
+}
+
+// gocron drops an instant that reads like the one before, to the second, in whatever zone each of them is.
+func TestNoInstantReadsLikeTheOneBefore(t *testing.T) {
+	hourly := every(t, "@hourly", 0).spec.series
+	began := midnight.Add(-ahead)
+	east := time.FixedZone("", 3600)
+	for what, last := range map[string]time.Time{
+		"an hour before, told an hour ahead": began.In(east),
+		"an hour before":                     began,
+		"in the same second":                 began.Add(time.Hour - time.Millisecond),
+		"in the same second, an hour ahead":  began.Add(time.Hour - time.Millisecond).In(east),
+	} {
+		next := crontabOf(last, &hourly).Next(last)
+		if !next.Equal(began.Add(time.Hour)) || next.Format(time.DateTime) == last.Format(time.DateTime) {
+			t.Errorf("after %s, %s, comes %s", what, last, next)
+		}
+	}
+}
+
+// An instant that gocron passes over is not lost: a timer woke late, or another one was armed meanwhile.
+func TestAllGroupsWhoseInstantsHaveComeAreDue(t *testing.T) {
+	minutely, hourly := every(t, "* * * * *", 0).spec.series, every(t, "30 * * * *", 0).spec.series
+	timer := crontabOf(midnight, &minutely, &hourly)
+	timer.groups[0].jobs, timer.groups[1].jobs = []string{"minutely"}, []string{"hourly"}
+	at := midnight
+	timer.now = func() time.Time { return at }
+	if next := timer.Next(at); !next.Equal(midnight.Add(time.Minute-ahead)) || timer.take() != nil {
+		t.Fatalf("the first instant is %s", next)
+	}
+	at = midnight.Add(time.Hour)
+	if next := timer.Next(midnight.Add(time.Minute - ahead)); !next.Equal(at.Add(time.Minute - ahead)) {
+		t.Errorf("after an hour the next instant is %s", next)
+	}
+	if due := timer.take(); len(due) != 2 || timer.take() != nil {
+		t.Errorf("after an hour, %v are due", due)
+	}
+	at = midnight // set back, by less than a step: the timer goes off all the same
+	timer.Next(midnight.Add(time.Hour + time.Minute - ahead))
+	if due := timer.take(); len(due) != 1 || due[0] != "minutely" {
+		t.Errorf("%v are due", due)
+	}
 }

@@ -14,6 +14,7 @@
 //
 //	timer (cron.go)        due member (due.go)      missed tick (steps.go)
 //	     │ job.take              │ takeOne               │ job.missedTick
+//	     ├─▶ yield: others ask first ──────────────────▶ skipped          (yield.go)
 //	     └───────────────────────┼───────────────────────┘
 //	                             ▼ fire.go
 //	              ┌─▶ passGate: table, app, slot ──────▶ skipped
@@ -30,8 +31,9 @@
 //
 // # Who starts wakes
 //
-// Jobs that come due at the same instants share one timer of gocron. It wakes them one after the other, and each wake
-// fires in a goroutine of its own.
+// All jobs share one timer of gocron, which goes off at the next instant at which any of them comes due, and wakes those
+// that are due together. Each wake whose turn it is to ask fires in a goroutine of its own. The others share one goroutine,
+// and one look at the claims of the other replicas.
 //
 // The looker reads the running set and the due set once a second, or sooner after a nudge. It hands the answer to
 // dynamicJobs, registrar, takeover, dueTicks and timers, in this order. Then steps looks for ticks that no timer could
@@ -53,13 +55,13 @@
 //	what is known of a job's ticks            job.ticks        put, timers, wakes, registrar, steps
 //	pauses of jobs on every replica           job.pauses       looker (readPauses)
 //	the table in force, the jobs at work      atWork           Reload, SetDynamic
-//	which jobs share a timer                  cron             Reload, SetDynamic; steps after the clock was set back
+//	when the timer wakes which jobs           cron             Reload, SetDynamic; steps after the clock was set back
 //	jobs that left, to be deregistered        registrar.gone   Reload, SetDynamic, looker
 //	a wake under way                          wake             its own fire
 //	slots, and whether the app is ready       slots            fires, looks, Reload, probe
 //	due members busy here, or deferred        deferred         looks, fires, messages
 //	timers busy here                          timers.firing    looks, fires
-//	whether a look is wanted                  nudges           looks, fires, Reload, probe, messages
+//	whether a look is wanted, and who waits   nudges           looks, fires, Reload, probe, messages
 //	how Redis answered the last looks         redisStatus      looker
 //	the revision of the dynamic jobs          dynamicJobs      looker
 //	the clock at the last look                steps            looker

@@ -34,6 +34,8 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 	for _, r := range runs {
 		waiting[r.Job] = true
 	}
+	awaited := map[string]bool{}
+	defer t.nudges.awaitEnds(awaited)
 	for _, d := range dues {
 		if isTimer(d.Job) {
 			t.takeTimer(ctx, d)
@@ -48,6 +50,8 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 			}
 		case t.takeOne(ctx, j.dueWake(sp, d, t.clock.Now()), waiting[d.Job]):
 			waiting[d.Job] = true
+		case waiting[d.Job]:
+			awaited[d.Job] = true
 		}
 	}
 }

@@ -166,3 +166,25 @@ jobs:
 		}
 	})
 }
+
+// Looks come once a second, and the claim of the next tick may always come before them.
+func TestADueTickThatWaitsForARunBeginsWhenTheRunEnds(t *testing.T) {
+	simulate(t, `
+jobs:
+  - {name: slow, schedule: "@every 10s", concurrencyPolicy: Queue, exec: {command: [x]}}
+`, func(w *world) {
+		w.replica(5250 * time.Millisecond)
+		w.at(12 * time.Second) // during the run of the second tick
+		first := w.origin()
+		_, err := w.redis.ZAdd(dueSet, 0, fmt.Sprintf("%d slow catchup 1 0 0 x", first.Add(-time.Hour).UnixMilli()))
+		w.must(err)
+		w.at(18 * time.Second)
+		starts := w.started("slow")[first.Add(-time.Hour)]
+		if len(starts) != 1 {
+			t.Fatalf("started as %+v\n%s", starts, w.log())
+		}
+		if late := starts[0].at.Sub(w.origin().Add(15250 * time.Millisecond)); late < 0 || late > 50*time.Millisecond {
+			t.Errorf("it began %s after the end of the run before it", late)
+		}
+	})
+}

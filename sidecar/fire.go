@@ -34,11 +34,10 @@ func (f *firer) launch(w *wake, then func(skip)) {
 // fire takes one wake from its tick to a counted outcome, and returns why it did not fire. Only fire starts jobs. The
 // numbered steps are the life of a tick.
 func (f *firer) fire(w *wake) skip {
-	// 1. Wake. A wake asks a moment ahead of its tick; one replica asks first, the others a moment later. If the wake
-	// is early, it waits. If the replica drains meanwhile, the wake ends here.
+	// 1. Wake. A wake asks a moment ahead of its tick. If it is early, it waits. If the replica drains meanwhile, the
+	// wake ends here.
 	releaseSlot := sync.OnceFunc(func() { f.releaseSlot(w) })
 	defer releaseSlot()
-	w.yields = f.rendezvous.yields(w)
 	if !f.clock.sleep(f.accepting, w.askAt()) {
 		return f.record.skipped(w, skip{reason: draining})
 	}

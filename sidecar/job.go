@@ -78,7 +78,7 @@ func (j *job) setBack(t time.Time) {
 func (j *job) overdue(t time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.spec != nil && j.spec.series.newest(t).After(j.ticks.taken)
+	return j.spec != nil && j.ticks.overdue(&j.spec.series, t)
 }
 
 // registerEvery keeps the ledgers of the table's jobs from expiring.
@@ -86,10 +86,10 @@ const registerEvery = 24 * time.Hour
 
 // registerDue tells whether Redis should be told of the job: at first, and daily, since Redis forgets a ledger that
 // no replica registers.
-func (j *job) registerDue() bool {
+func (j *job) registerDue(at time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ticks.registered.IsZero() || time.Since(j.ticks.registered) >= registerEvery
+	return j.ticks.registered.IsZero() || at.Sub(j.ticks.registered) >= registerEvery
 }
 
 // registration is what Redis is told of a job.

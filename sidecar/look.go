@@ -84,12 +84,12 @@ func (l *looker) look(ctx context.Context) {
 	}
 	l.next = l.nextLook(seen)
 	l.timers.undecodable = min(seen.Undecodable, maxUndecodable)
+	l.takeover.look(ctx, seen.Runs) // before a new process registers its jobs, which may be many
 	l.dynamic.take(ctx, seen.Jobs)
 	refused, err := l.registrar.registerAll(ctx, seen.Born)
 	l.redis.registered(ctx, refused, err)
 	readPauses(ctx, l.store, l.jobs())
 	l.redis.answeredOnce.Store(true)
-	l.takeover.look(ctx, seen.Runs)
 	l.due.take(ctx, seen.Runs, seen.Due)
 }
 

@@ -11,8 +11,9 @@ type nudges struct {
 	nudged     chan struct{} // holds one element while a look is wanted
 	slotWanted atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
 
-	mu     sync.Mutex
-	timers map[*time.Timer]bool // of nudgeIn, under way; nil = the replica has ended
+	mu      sync.Mutex
+	timers  map[*time.Timer]bool // of nudgeIn, under way; nil = the replica has ended
+	awaited map[string]bool      // jobs of which the last look has seen a due member that waits for the end of a run
 }
 
 func newNudges() *nudges {
@@ -65,5 +66,22 @@ const slotFreedDelay = 50 * time.Millisecond
 func (n *nudges) slotFreed() {
 	if n.slotWanted.Swap(false) {
 		n.nudgeIn(slotFreedDelay)
+	}
+}
+
+// awaitEnds records the jobs of which a due member waits for the end of a run, as a look has seen them.
+func (n *nudges) awaitEnds(jobs map[string]bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.awaited = jobs
+}
+
+// runEnded has the looker look at once if a due member has waited for the end of this run. Otherwise the next tick of
+// a job whose runs fill most of the time would be claimed first, again and again.
+func (n *nudges) runEnded(job string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.awaited[job] {
+		n.nudge()
 	}
 }

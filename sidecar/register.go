@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -30,23 +28,21 @@ type registrar struct {
 // refused, and why.
 func (g *registrar) registerAll(ctx context.Context, born time.Time) (refused string, why error) {
 	jobs := g.jobs()
-	all := append(slices.AppendSeq(make([]*job, 0, len(jobs)+1), maps.Values(jobs)), g.timers)
-	if !g.timers.registerDue() && !born.Equal(g.timers.bornAt()) {
+	if !g.timers.registerDue(time.Now()) && !born.Equal(g.timers.bornAt()) {
 		g.log.Warn("Redis has lost its data: registering all jobs anew")
 		g.store.CheckLeases("")
-		for _, j := range all {
+		g.timers.forget()
+		for _, j := range jobs {
 			j.forget()
 		}
 	}
+	due := g.due(jobs)
 	var (
 		registering sync.WaitGroup
 		mu          sync.Mutex
 	)
 	atOnce := make(chan struct{}, registerAtOnce)
-	for _, j := range all {
-		if !j.registerDue() {
-			continue
-		}
+	for _, j := range due {
 		atOnce <- struct{}{}
 		registering.Go(func() {
 			defer func() { <-atOnce }()
@@ -68,6 +64,21 @@ func (g *registrar) registerAll(ctx context.Context, born time.Time) (refused st
 		return "", nil
 	}
 	return refused, why
+}
+
+// due are the jobs that Redis is to be told of.
+func (g *registrar) due(jobs roster) []*job {
+	var due []*job
+	at := time.Now()
+	for _, j := range jobs {
+		if j.registerDue(at) {
+			due = append(due, j)
+		}
+	}
+	if g.timers.registerDue(at) {
+		due = append(due, g.timers)
+	}
+	return due
 }
 
 var errLeft = errors.New("the job has left the table")

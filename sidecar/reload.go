@@ -66,14 +66,23 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	if s.accepting.Err() != nil {
 		return errDraining
 	}
-	before, next, reloaded := s.jobs(), roster{}, t != s.Table()
+	before, next, reloaded := s.jobs(), make(roster, len(t.Jobs)), t != s.Table()
 	var made []*spec
-	for _, c := range service.Together(t, dynamic) {
+	rows := t.Jobs
+	if len(dynamic) > 0 {
+		rows = service.Together(t, dynamic)
+	}
+	for i := range rows {
+		c := &rows[i]
 		j := before[c.Name]
 		if j == nil {
 			j = &job{name: c.Name}
 		}
 		if now := j.now(); now == nil || now.Content != c.Content {
+			if s.cron.started() { // else the spec of one job would keep all rows of its table
+				row := *c
+				c = &row
+			}
 			made = append(made, s.newSpec(c))
 		}
 		next[c.Name] = j

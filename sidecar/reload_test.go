@@ -208,7 +208,7 @@ func TestAThousandReloadsLeaveNothingBehind(t *testing.T) {
 			w.swap(r, everySecond(n, "latest")+fmt.Sprintf("\n  - {name: extra%d, schedule: '* * * * * *', http: {url: http://127.0.0.1/}}", n))
 			time.Sleep(37 * time.Millisecond)
 		}
-		if n := len(r.cron.scheduler.Jobs()); n != 1 || len(r.cron.groups) != 1 || len(r.cron.in) != 2 {
+		if n := len(r.cron.scheduler.Jobs()); n != 1 || len(r.cron.agenda.groups) != 1 || len(r.cron.groups) != 1 || len(r.cron.in) != 2 {
 			t.Errorf("gocron has %d jobs, for %d groups of %d jobs, want one for the group of both", n, len(r.cron.groups), len(r.cron.in))
 		}
 		if n := len(r.metrics.of); n > 5 { // two at work, the timers, and what a fire still holds

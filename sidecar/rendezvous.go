@@ -28,24 +28,27 @@ func newRendezvous(replica string, store *service.Store) *rendezvous {
 	return &rendezvous{replica: replica, store: store, looking: make(chan struct{}, 1)}
 }
 
-// yields tells whether another replica asks first for a tick: the one with the greatest hash.
-func (v *rendezvous) yields(w *wake) bool {
+// first is the replica that asks first for a tick: the one with the greatest hash.
+func (v *rendezvous) first(w *wake) string {
 	peers := v.peers.Load()
-	if peers == nil || w.kind != kindSchedule {
-		return false
+	if peers == nil || w.kind != kindSchedule || !w.spec.claims() {
+		return v.replica
 	}
-	own := weight(w, v.replica)
+	first, most := v.replica, weight(w, v.replica)
 	for _, p := range *peers {
-		if weight(w, p) > own {
-			return true
+		if x := weight(w, p); x > most {
+			first, most = p, x
 		}
 	}
-	return false
+	return first
 }
 
 func weight(w *wake, replica string) uint64 {
+	text := make([]byte, 0, 128)
+	text = append(append(append(append(text, replica...), ' '), w.spec.Name...), ' ')
+	text = strconv.AppendInt(text, w.tick.UnixMilli(), 36)
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(replica + " " + w.spec.Name + " " + strconv.FormatInt(w.tick.UnixMilli(), 36))) // never fails
+	_, _ = h.Write(text) // never fails
 	x := h.Sum64()
 	x ^= x >> 33 // FNV's high bits know little of the last bytes
 	x *= 0xff51afd7ed558ccd

@@ -57,11 +57,11 @@ type ReloadState struct {
 // LastReload returns the result of the last Reload.
 func (a *atWork) LastReload() ReloadState { return *a.reloaded.Load() }
 
-// newSpec makes a spec of a row of the table.
-func (a *atWork) newSpec(c config.Job) *spec {
-	sp := &spec{Job: c, label: c.Name, series: newSeries(&c), executor: a.executor(c)}
+// newSpec makes a spec of a row of the table. The row must not change.
+func (a *atWork) newSpec(c *config.Job) *spec {
+	sp := &spec{Job: c, label: c.Name, series: newSeries(c), executor: a.executor(*c)}
 	if c.Dynamic {
-		sp.executor = admitted{sp.executor, &sp.Job, a.Table}
+		sp.executor = admitted{sp.executor, c, a.Table}
 	}
 	sp.life, sp.end = context.WithCancel(context.Background())
 	return sp

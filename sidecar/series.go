@@ -15,12 +15,15 @@ type series struct {
 	schedule *schedule.Schedule
 	job      string
 	jitter   time.Duration
-	period   time.Duration // smallest distance of the ticks
 }
 
 func newSeries(j *config.Job) series {
-	return series{schedule: j.Schedule, job: j.Name, jitter: j.Jitter, period: j.Schedule.MinGap()}
+	return series{schedule: j.Schedule, job: j.Name, jitter: j.Jitter}
 }
+
+// period is the smallest distance of the ticks. It is measured when the first one is claimed: at the start, thousands of
+// jobs would take seconds.
+func (s *series) period() time.Duration { return s.schedule.MinGap() }
 
 // due is the instant at which a tick comes due.
 func (s *series) due(tick time.Time) time.Time {

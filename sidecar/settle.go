@@ -94,6 +94,7 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	if w.member != "" {
 		s.nudges.nudge() // there may be more for this job
 	}
+	s.nudges.runEnded(w.spec.Name)
 	switch {
 	case err != nil:
 		s.unrecorded(w, h, err)

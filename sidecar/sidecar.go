@@ -16,15 +16,18 @@ import (
 	"github.com/solotick/solotick/sidecar/view"
 )
 
-// Options of a Sidecar. All but Redis, Process, Notify, Wall and Nap are required.
+// Options of a Sidecar. All but Redis, Process, Died, Notify, Wall and Nap are required.
 type Options struct {
 	Table   *config.Table
 	Store   *service.Store
 	Redis   string // where Redis is, for the log
 	Replica string // name of this replica: one word
 	Version string
-	// Process tells this process from another one that has the same name, about which it warns; "" is not compared.
-	Process    string
+	// Process is a random UUID of this process, by which its runs are known as its own (see lock.NewRun). It also tells
+	// the process from another one that has the same name, about which it warns; "" is not compared.
+	Process string
+	// Died are the nodes (see lock.Node) of processes that are certainly dead: their runs are taken over at once.
+	Died       []string
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 	// Executor makes the executor of a job.
@@ -103,7 +106,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spec: s.spec, began: time.Now()}
 	registrar := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,
-		claimer: &claimer{life: s.life, replica: o.Replica, store: s.store, clock: s.clock, log: s.log, slots: s.slots,
+		claimer: &claimer{life: s.life, replica: o.Replica, process: o.Process, store: s.store, clock: s.clock, log: s.log, slots: s.slots,
 			registrar: registrar, nudges: nudges, record: record},
 		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record},
 		settler: &settler{life: s.life, replica: o.Replica, clock: s.clock, log: s.log, rendezvous: peers,
@@ -112,15 +115,14 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	timers := &timers{all: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, slots: s.slots,
 		deferred: deferred, nudges: nudges, firer: s.firer}
 	about := func() []any {
-		return []any{"service", o.Table.Service, "replica", o.Replica, "jobs", len(s.Jobs()), "table", s.Table().Hash}
+		return []any{"service", o.Table.Service, "replica", o.Replica, "jobs", len(s.jobs()), "table", s.Table().Hash}
 	}
 	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, registrar: registrar,
 		timers: timers,
 		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about,
 			trouble: trouble{redis: o.Redis}, up: true},
-		takeover: takeover{replica: o.Replica, runs: s.store.Locks.NewWatcher(), log: s.log, spec: s.spec,
-			count: record.interrupted},
-		dynamic: dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
+		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
+		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
 		due: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers,
@@ -207,19 +209,22 @@ func (s *Sidecar) stopTimers() {
 	s.cron.stop()
 }
 
-// wake is called by cron. It returns at once, so that a running job never holds up those that come due with it. It
-// looks the job up by its name, since the job may have left the table, or left and come back.
-func (s *Sidecar) wake(name string) {
-	j := s.job(name)
-	if j == nil {
-		return
+// wake is called by cron with jobs that come due together. It returns at once, so that a running job never holds up
+// others. It looks the jobs up by their names, since a job may have left the table, or left and come back.
+func (s *Sidecar) wake(names ...string) {
+	at := s.clock.Now().Add(ahead)
+	wakes := make([]*wake, 0, len(names))
+	for _, name := range names {
+		j := s.job(name)
+		if j == nil {
+			continue
+		}
+		if w, ok := j.take(at); ok {
+			s.showNext(w.spec, w.due)
+			wakes = append(wakes, &w)
+		}
 	}
-	w, ok := j.take(s.clock.Now().Add(ahead))
-	if !ok {
-		return
-	}
-	s.showNext(w.spec, w.due)
-	s.firer.launch(&w, nil)
+	s.firer.launchTogether(wakes)
 }
 
 func (s *Sidecar) showNext(sp *spec, after time.Time) {

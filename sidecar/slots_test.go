@@ -20,7 +20,7 @@ func (g *slots) counts() (taken, waiting int) {
 	return g.taken, len(g.waiting)
 }
 
-func plain(name string) *spec { return &spec{Job: config.Job{Name: name}} }
+func plain(name string) *spec { return &spec{Job: &config.Job{Name: name}} }
 
 func TestWithoutALimitNobodyWaits(t *testing.T) {
 	g := gate(0)
@@ -84,7 +84,7 @@ func TestWhoGivesUpHoldsNothing(t *testing.T) {
 
 func TestAReservedJobHasASlotOfItsOwn(t *testing.T) {
 	g := gate(1)
-	reserved := &spec{Job: config.Job{Name: "r", Reserved: true}}
+	reserved := &spec{Job: &config.Job{Name: "r", Reserved: true}}
 	shared := g.tryAcquire(plain("a"))
 	own := g.tryAcquire(reserved)
 	if own == nil {
@@ -112,7 +112,7 @@ func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(2)
 		g.setUnready("starting")
-		if g.tryAcquire(&spec{Job: config.Job{Name: "r", Reserved: true}}) != nil {
+		if g.tryAcquire(&spec{Job: &config.Job{Name: "r", Reserved: true}}) != nil {
 			t.Error("a reserved job is")
 		}
 		var in atomic.Int32
@@ -151,7 +151,7 @@ func TestRoomIsWhatWouldBeLetIn(t *testing.T) {
 		t.Errorf("%d, want 2", n)
 	}
 	g.setLimit(1)
-	g.tryAcquire(&spec{Job: config.Job{Name: "r", Reserved: true}})
+	g.tryAcquire(&spec{Job: &config.Job{Name: "r", Reserved: true}})
 	if n := g.free(); n != 0 {
 		t.Errorf("%d when it is full", n)
 	}

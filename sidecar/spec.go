@@ -12,7 +12,7 @@ import (
 
 // spec is a row of the table, or a dynamic job, ready for work. Once in force it does not change.
 type spec struct {
-	config.Job
+	*config.Job
 	label    string // of its series in the metrics: its name; one for all timers
 	series   series
 	era      int // number of the series of ticks within the job, written by put: specs of one era share job.ticks

@@ -240,13 +240,13 @@ func TestTheSecondTickAfterASuccessIsDue(t *testing.T) {
 		"a clock that was ahead":   {"schedule: '@daily'", service.Standing{LastSuccess: now.Add(100 * 24 * time.Hour)}, now.Add(48 * time.Hour)},
 	} {
 		table := parse(t, "jobs:\n  - {name: job, exec: {command: [x]}, timeZone: UTC, "+c.job+"}\n")
-		sp := &spec{Job: table.Jobs[0], series: newSeries(&table.Jobs[0])}
+		sp := &spec{Job: &table.Jobs[0], series: newSeries(&table.Jobs[0])}
 		if got := sp.successDue(&c.st, now); !got.Equal(c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 	jittered := &parse(t, "jobs:\n  - {name: job, exec: {command: [x]}, schedule: '@hourly', jitter: 30m}\n").Jobs[0]
-	sp := &spec{Job: *jittered, series: newSeries(jittered)}
+	sp := &spec{Job: jittered, series: newSeries(jittered)}
 	if got, want := sp.successDue(&service.Standing{LastSuccess: at(0.9)}, now), sp.series.due(at(2)); !got.Equal(want) {
 		t.Errorf("with jitter: %s, want %s", got, want)
 	}

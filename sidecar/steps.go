@@ -11,7 +11,7 @@ type steps struct {
 	clock   *clock
 	log     *slog.Logger
 	jobs    func() roster
-	wake    func(job string)
+	wake    func(jobs ...string)
 	setBack func(to time.Time) // has all jobs woken anew
 	launch  func(*wake)
 

@@ -14,25 +14,43 @@ import (
 // takeover deals with runs whose replica is gone: it records each as interrupted, once. Under at-least-once the tick
 // becomes due again.
 type takeover struct {
-	replica string // this one
+	replica string          // this one
+	died    map[string]bool // nodes of the earlier processes in this one's place
 	runs    *lock.Watcher
 	log     *slog.Logger
 	spec    func(job string) *spec
 	count   func(job, run string, rec lock.Reaped, detail string) // counts a run that was taken over
 }
 
-// look takes over the runs that have not changed for the length of their leases, all at once, since a dead replica
-// may have had many.
+// newTakeover makes the takeover of a replica, before which the processes with these nodes have died in its place.
+func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Logger, spec func(string) *spec,
+	count func(job, run string, rec lock.Reaped, detail string)) takeover {
+	t := takeover{replica: replica, died: map[string]bool{}, runs: locks.NewWatcher(), log: log, spec: spec, count: count}
+	for _, node := range died {
+		t.died[node] = true
+	}
+	if len(died) > 0 {
+		t.runs.Dead = t.isDead
+	}
+	return t
+}
+
+// isDead tells whether a run is that of an earlier process in this one's place.
+func (t *takeover) isDead(run string) bool { return t.died[lock.Node(run)] }
+
+// look takes over the runs that have not changed for the length of their leases, or whose process is dead. It does so
+// all at once, since a dead replica may have had many.
 func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	for _, r := range t.runs.Unchanged(runs, t.ttl) {
+	t.warn(t.runs.Learn(ctx, runs))
+	old := t.runs.Unchanged(runs, t.ttl)
+	all.Go(func() { t.warn(t.runs.Tell(ctx, runs, t.ttl)) })
+	for _, r := range old {
 		all.Go(func() {
 			var detail string
 			rec, ours, err := t.runs.Reap(ctx, r, func(rec lock.Record) lock.Ending {
-				detail = fmt.Sprintf("replica %s stopped renewing its lease at %s: "+
-					"it died, was stopped or lost Redis; replica %s noticed that",
-					rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), t.replica)
+				detail = t.detail(r, rec)
 				e := service.Entry{Job: r.Job, Tick: rec.Tick, Run: r.Run, Replica: rec.Replica, Kind: rec.Kind,
 					Attempt: rec.Attempt, Outcome: string(leftAs(rec)), Failed: !rec.Cancelled, Detail: detail}
 				return e.Ending()
@@ -45,6 +63,22 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 			}
 		})
 	}
+}
+
+// warn logs that watchers could not tell each other what they see: then each goes by itself.
+func (t *takeover) warn(err error) {
+	if err != nil {
+		t.log.Debug("runs are watched without the other replicas", "err", err)
+	}
+}
+
+// detail tells how it was noticed that the replica of a run is gone.
+func (t *takeover) detail(r lock.Running, rec lock.Record) string {
+	if t.isDead(r.Run) {
+		return fmt.Sprintf("the process of replica %s ended during the run; replica %s was restarted in its place", rec.Replica, t.replica)
+	}
+	return fmt.Sprintf("replica %s stopped renewing its lease at %s: it died, was stopped or lost Redis; replica %s noticed that",
+		rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), t.replica)
 }
 
 // leftAs is the outcome of a run that its replica left: nobody waits for a cancelled one.

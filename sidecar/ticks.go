@@ -23,6 +23,23 @@ type ticks struct {
 	registered     time.Time // when Redis was last told of the job, on this machine's clock
 	returns        bool      // every replica ran the job before, and Redis has perhaps not been told
 	asking         int       // wakes for ticks of the table that are not closed yet
+	next           upcoming
+}
+
+// upcoming is when the first tick after a taken one comes due. It saves a search through the calendar: all jobs are asked
+// for it once a second.
+type upcoming struct {
+	known bool
+	taken time.Time // the tick before it
+	due   time.Time // zero = no more ticks
+}
+
+// overdue tells whether a tick that came due by an instant was not taken.
+func (t *ticks) overdue(s *series, at time.Time) bool {
+	if !t.next.known || !t.next.taken.Equal(t.taken) {
+		t.next = upcoming{true, t.taken, s.due(s.schedule.Next(t.taken))}
+	}
+	return !t.next.due.IsZero() && !t.next.due.After(at)
 }
 
 // follow returns the knowledge with which the next spec begins. No claim protects a tick that this replica fired
@@ -62,8 +79,8 @@ func (t *ticks) take(s *series, at time.Time) (time.Time, bool) {
 // missedTick tells whether the newest tick that was taken has come due, its fate is not known, and no wake asks for
 // it.
 func (t *ticks) missedTick(s *series, at time.Time) bool {
-	return !t.registered.IsZero() && t.asking == 0 &&
-		t.taken.After(newestOf(t.settled, t.since, t.pausedTo)) && !s.due(t.taken).After(at)
+	return t.taken.After(t.settled) && t.taken.After(t.since) && t.taken.After(t.pausedTo) &&
+		!t.registered.IsZero() && t.asking == 0 && !s.due(t.taken).After(at)
 }
 
 // close ends the question of a wake for a tick. known tells that the fate of the tick is known.

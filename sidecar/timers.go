@@ -38,7 +38,7 @@ type timers struct {
 	store    *service.Store
 	clock    *clock
 	log      *slog.Logger
-	newSpec  func(config.Job) *spec
+	newSpec  func(*config.Job) *spec
 	slots    *slots
 	deferred *deferred
 	nudges   *nudges
@@ -50,7 +50,7 @@ type timers struct {
 
 // newTimerJob makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
 func newTimerJob() *job {
-	c := config.Job{Name: service.TimerJobs, Fingerprint: service.TimerJobs, Guarantee: config.AtMostOnce,
+	c := &config.Job{Name: service.TimerJobs, Fingerprint: service.TimerJobs, Guarantee: config.AtMostOnce,
 		ConcurrencyPolicy: config.Allow}
 	sp := &spec{Job: c, label: service.TimerJobs}
 	sp.life, sp.end = context.WithCancel(context.Background())
@@ -69,7 +69,7 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 		return nil, err
 	}
 	timer.Job.Schedule = noMoreTicks
-	sp := t.newSpec(timer.Job)
+	sp := t.newSpec(&timer.Job)
 	sp.label = service.TimerJobs
 	known := t.all.known(t.all.now())
 	own := ticks{born: known.born, since: known.since, registered: known.registered}

@@ -20,7 +20,6 @@ type wake struct {
 	member  string   // of the due set; "" for a tick of the table
 	claimed bool     // the tick was claimed from the table: here, or before it became due
 	asked   bool     // it has asked whether something is in its way, without a slot to win for
-	yields  bool     // another replica is to ask first
 	asking  bool     // it counts in ticks.asking
 	slot    *slot    // the slot that it got before it began; nil = none yet
 }
@@ -39,9 +38,6 @@ const ahead = 25 * time.Millisecond
 
 // punctual is how late a wake may be without being a catch-up.
 const punctual = 5 * time.Second
-
-// stagger is how long after the first one the others ask. Both is before the tick.
-const stagger = ahead / 2
 
 // take tells which tick a timer woke for, which gocron does not: see ticks.take. The wake then has to be closed.
 func (j *job) take(at time.Time) (wake, bool) {
@@ -67,7 +63,7 @@ func (j *job) take(at time.Time) (wake, bool) {
 func (j *job) missedTick(at time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spec == nil || !j.spec.claims() || j.spec.Missed == config.Skip || !j.ticks.missedTick(&j.spec.series, at) {
+	if j.spec == nil || !j.ticks.missedTick(&j.spec.series, at) || !j.spec.claims() || j.spec.Missed == config.Skip {
 		return wake{}, false
 	}
 	return j.tableWake(j.ticks.taken, kindCatchup), true
@@ -94,12 +90,7 @@ func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
 }
 
 // askAt is when a wake asks for its tick.
-func (w *wake) askAt() time.Time {
-	if w.yields {
-		return w.due.Add(-ahead + stagger)
-	}
-	return w.due.Add(-ahead)
-}
+func (w *wake) askAt() time.Time { return w.due.Add(-ahead) }
 
 // byHand tells whether an operator asked for this run. Then neither the table's conditions nor newer ticks are in its
 // way.

@@ -65,6 +65,7 @@ type replica struct {
 	pings    *notify.Pinger
 	says     func(string) // called with a message ahead of its line in the log
 	process  string       // "" = it does not say
+	died     []string     // nodes of processes that it knows to be dead
 
 	mu    sync.Mutex
 	skew  time.Duration // its machine's clock minus the bubble's
@@ -147,7 +148,7 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 		w.t.Fatal(err)
 	}
 	r.Sidecar, err = New(Options{
-		Table: w.table, Store: store, Redis: "redis:6379", Replica: r.name, Version: "test", Process: r.process, Registerer: r.registry,
+		Table: w.table, Store: store, Redis: "redis:6379", Replica: r.name, Version: "test", Process: r.process, Died: r.died, Registerer: r.registry,
 		Log:      slog.New(speech{slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug}), r.says}),
 		Executor: func(config.Job) execute.Executor { return r },
 		Prober:   func(config.Ready) Prober { return r },

@@ -26,9 +26,10 @@ func executor(log *slog.Logger, admin net.Listener) func(config.Job) execute.Exe
 		own = admin.Addr().(*net.TCPAddr).AddrPort()
 	}
 	env := environment()
+	servers := &call.Servers{}
 	return func(c config.Job) execute.Executor {
 		if c.HTTP != nil {
-			return call.New(*c.HTTP, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion()})
+			return call.New(*c.HTTP, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(), Servers: servers})
 		}
 		return command.New(*c.Exec, command.Options{Log: log, Env: env, Urgent: lockLost, Resources: c.Resources})
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -17,8 +18,13 @@ import (
 // it the same, so that it never reads half a change.
 const lookAtTable = time.Second
 
-// reloadWhenTold reloads the table whenever its file changes or SIGHUP arrives, until ctx ends.
-func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, log *slog.Logger) {
+// reloadWhenTold reloads the table whenever its file changes or SIGHUP arrives, until ctx ends. source is the content of
+// the file that the table in force was read from; nil if that was another file.
+func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, source []byte, log *slog.Logger) {
+	inForce := sha256.Sum256(source)
+	if source == nil {
+		inForce = [sha256.Size]byte{}
+	}
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
 	changed := make(chan struct{}, 1)
@@ -35,6 +41,10 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 		for {
 			select {
 			case <-changed:
+				// The first report comes even if the file is as it was. To read thousands of jobs takes as long as the start.
+				if found, err := config.ReadFile(a.config); err == nil && sha256.Sum256(found) == inForce {
+					continue
+				}
 			case <-told:
 				log.Info("SIGHUP: reading the table")
 			case <-ctx.Done():
@@ -43,8 +53,10 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 			before := s.Table()
 			t, source, err := a.load()
 			if s.Reload(t, err) != nil {
+				inForce = [sha256.Size]byte{}
 				continue
 			}
+			inForce = sha256.Sum256(source)
 			a.state.keep(source, log)
 			if s.Table() != before {
 				warn(log, t)

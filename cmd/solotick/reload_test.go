@@ -109,6 +109,28 @@ func TestSIGHUPReadsTheTableAgain(t *testing.T) {
 	r.stop()
 }
 
+// The first look at the file finds it as it was loaded: to read a large table again would take as long as the start.
+func TestATableIsNotReadTwiceAtTheStart(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r := launch(t, fmt.Sprintf(saying, s.URL(), "said"), nil)
+	r.await("taking ticks")
+	_, before := r.get("/metrics")
+	said := 0
+	r.awaitLine("five ticks, one a second", func(l line) bool {
+		if l.is("said") {
+			said++
+		}
+		return said == 5
+	})
+	_, now := r.get("/metrics")
+	const name = "solotick_table_last_reload_success_timestamp_seconds"
+	if figure(t, now, name) != figure(t, before, name) {
+		t.Error("the table was read again, although nothing had changed")
+	}
+	r.stop()
+}
+
 // hash returns the table's hash in the metrics.
 func hash(metrics string) string {
 	_, after, _ := strings.Cut(metrics, `solotick_table_info{hash="`)

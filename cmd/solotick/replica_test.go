@@ -61,7 +61,7 @@ func launch(t *testing.T, table string, env []string, args ...string) *replica {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("solotick", append([]string{"run", "-c", path, "--log-format", "json"}, args...)...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + os.DevNull}, env...) // no place to come back to
 	return start(t, cmd)
 }
 

@@ -41,6 +41,10 @@ The table is reloaded when its file changes, and at SIGHUP; a table with problem
 replica keeps a copy of the table in force in that directory. If it starts again with the same directory while the table has
 problems, it goes on with the copy, and says so in its log, health and status. Without a copy, it refuses to start.
 
+A replica that is killed and started again in the same place takes over the runs that it left at once, and not only when
+their leases are over. The place is the directory of --state-dir; without it, a directory of the service and the replica's
+name below $XDG_RUNTIME_DIR/solotick or /run/solotick. Give each replica a directory of its own.
+
 On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the table's shutdownGrace to end. A second signal
 ends it at once. A SIGTERM within one second of another SIGTERM is ignored.`,
 		Example: `  solotick run -c table.yaml
@@ -50,7 +54,7 @@ ends it at once. A SIGTERM within one second of another SIGTERM is ignored.`,
 		RunE:              func(*cobra.Command, []string) error { return a.run() },
 	}
 	c.Flags().StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
-		"`directory` for the last good table, which survives restarts (env SOLOTICK_STATE_DIR)")
+		"`directory` of this replica for what survives restarts: the last good table (env SOLOTICK_STATE_DIR)")
 	return c
 }
 
@@ -74,6 +78,9 @@ func (a *app) run() error {
 	}
 	replica, free := a.ownName(replica, t.Service)
 	defer free()
+	process := uuid.NewString()
+	dead, place := a.holdInstance(t.Service, replica, process, log)
+	defer place.Close()
 
 	ctx, stop := a.signals(log)
 	defer stop()
@@ -115,7 +122,7 @@ func (a *app) run() error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	at := where(t.Redis, address)
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
-		Process: uuid.NewString(), Log: log, Registerer: registry, Executor: executor(log, own), Prober: prober, Notify: pinger})
+		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own), Prober: prober, Notify: pinger})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
@@ -127,11 +134,12 @@ func (a *app) run() error {
 	serve(serving, &background, health, servesHealth, admin.Server(s, registry, log), log)
 	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Log: log})
 	serve(serving, &background, own, servesAdmin, api, log)
-	a.reloadWhenTold(serving, &background, s, log)
+	a.reloadWhenTold(serving, &background, s, source, log)
 	background.Go(func() { returnMemory(serving) })
 	if err := s.Run(ctx); err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
+	_ = place.Leave() // or the file stays, and names a process of which no run is left
 	log.Info("stopped")
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -12,7 +13,7 @@ import (
 var version string
 
 // buildVersion returns the version of this binary. Outside of releases it is the version of the module, or "dev".
-func buildVersion() string {
+var buildVersion = sync.OnceValue(func() string {
 	if version != "" {
 		return version
 	}
@@ -20,7 +21,7 @@ func buildVersion() string {
 		return info.Main.Version
 	}
 	return "dev"
-}
+})
 
 func (a *app) versionCommand() *cobra.Command {
 	var o output

@@ -110,8 +110,10 @@ func (c *calendar) days(y int, m time.Month) uint32 {
 	if c.month>>m&1 == 0 || !c.hasYear(y) {
 		return 0
 	}
-	first := int(time.Date(y, m, 1, 0, 0, 0, 0, time.UTC).Weekday())
-	length := time.Date(y, m+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	start := daysTo(y, m, 1)
+	const thursday = 4 // 1 January 1970
+	first := int((start%7 + thursday + 7) % 7)
+	length := int(daysTo(y, m+1, 1) - start)
 	every := uint32(1)<<length<<1 - 2
 	byMonth := uint32(c.dayOfMonth)
 	for _, r := range c.dayOfMonthRules {
@@ -217,6 +219,17 @@ func atLeast(set uint64, n int) int { return bits.TrailingZeros64(set &^ (1<<n -
 // below returns the largest member below n; -1 if there is none.
 func below(set uint64, n int) int { return bits.Len64(set&(1<<n-1)) - 1 }
 
-func midnight(y int, m time.Month, d int) int64 {
-	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix()
+// midnight returns the wall second at which a day begins.
+func midnight(y int, m time.Month, d int) int64 { return daysTo(y, m, d) * day }
+
+// daysTo returns how many days lie between 1 January 1970 and a day from the year 0 on. The month may be the 13th. Here
+// a year begins in March, so that the leap day is its last, and five months in a row have 153 days.
+func daysTo(y int, m time.Month, d int) int64 {
+	const cycle = 146097         // days of 400 years, which keep the years from being negative
+	const epoch = 719468 + cycle // 1 January 1970, counted from 1 March of the year -400
+	years, months := int64(y)+400, int64(m-time.March)
+	if months < 0 {
+		years, months = years-1, months+12
+	}
+	return years*365 + years/4 - years/100 + years/400 + (153*months+2)/5 + int64(d) - 1 - epoch
 }

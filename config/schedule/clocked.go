@@ -1,7 +1,5 @@
 package schedule
 
-import "time"
-
 // clocked puts the wall-clock times of a calendar into real time.
 //
 // Every tick lies in one stretch of constant offset. A stretch has its own ticks, whose wall clock it shows. A fixed
@@ -14,13 +12,13 @@ import "time"
 // repetition is over before the next change.
 type clocked struct {
 	calendar calendar
-	zone     *time.Location
+	zone     *zone
 	fixed    bool
 }
 
 func (c *clocked) after(u int64) (int64, bool) {
 	for {
-		s := stretchAt(c.zone, u+1)
+		s := c.zone.at(u + 1)
 		from := u + 1 + s.offset
 		if c.fixed {
 			from = max(from, s.start+s.before)
@@ -54,7 +52,7 @@ func (c *clocked) after(u int64) (int64, bool) {
 
 func (c *clocked) notAfter(u int64) (int64, bool) {
 	for {
-		s := stretchAt(c.zone, u)
+		s := c.zone.at(u)
 		low := s.start + s.offset
 		if c.fixed {
 			low = max(low, s.start+s.before)

@@ -3,7 +3,6 @@ package schedule
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/netresearch/go-cron"
 )
@@ -14,7 +13,7 @@ var libraryParser = cron.MustNewParser(cron.Second | cron.Minute | cron.Hour | c
 	cron.Year | cron.Extended | cron.DowOrDom)
 
 // parseFields reads five, six or seven fields.
-func parseFields(words []string, zone *time.Location, job string) (series, error) {
+func parseFields(words []string, zone *zone, job string) (series, error) {
 	switch len(words) {
 	case 5:
 		words = append(append([]string{"0"}, words...), "*")

@@ -15,27 +15,63 @@ const walked = 1000
 // unbounded is longer than any distance of two ticks. A product with a day's seconds does not overflow.
 const unbounded = 1 << 40
 
-// MinGap returns the smallest distance of two successive ticks; 0 when there are fewer than two.
+// MinGap returns the smallest distance of two successive ticks; 0 when there are fewer than two. It measures once.
 //
-// It counts ticks from 2020 on, unless the schedule has fewer than two of those. It walks through the first ticks, so
-// that the result for a short window is exact. For more ticks it takes the smallest distance on the wall clock from the
-// sets of days, hours, minutes and seconds. It then compares the ticks around every change of the zone's offset up to
-// 2199: a day may have 23 hours there, and a skipped tick may move between two others. For a long window that leaves
-// out some times of the year, the result may be less than the true distance, never more.
+// It counts ticks from 2020 on, unless the schedule has fewer than two of those. It walks through the ticks of a short
+// window, so that the result is exact. For more ticks it takes the smallest distance on the wall clock from the sets of
+// days, hours, minutes and seconds. It then compares the ticks around every change of the zone's offset up to 2199: a
+// day may have 23 hours there, and a skipped tick may move between two others. For a long window that leaves out some
+// times of the year, the result may be less than the true distance, never more.
 func (s *Schedule) MinGap() time.Duration {
+	s.measured.Do(func() { s.minGap = s.measure() })
+	return s.minGap
+}
+
+func (s *Schedule) measure() time.Duration {
 	first := max(s.first, gapEra)
-	gap, ticks := s.walk(first)
+	c, _ := s.series.(*clocked)
+	gap, ticks := int64(unbounded), walked
+	if c == nil || !c.hasMany(first, s.last) {
+		gap, ticks = s.walk(first)
+	}
 	if ticks < 2 {
 		first = s.first
 		gap, ticks = s.walk(first)
 	}
-	if c, ok := s.series.(*clocked); ok && ticks == walked {
-		gap = min(gap, c.calendar.gap(first, s.last), c.gapAtChanges(first, s.last))
+	if c != nil && ticks == walked {
+		gap = min(gap, c.gapBySets(first, s.last))
 	}
 	if gap == unbounded {
 		return 0
 	}
 	return time.Duration(gap) * time.Second
+}
+
+// hasMany tells whether there are certainly at least walked ticks: then none has to be walked through. It counts the
+// ticks of months in which the zone's offset does not change.
+func (c *clocked) hasMany(first, last int64) bool {
+	of := &c.calendar
+	daily := bits.OnesCount64(of.second) * bits.OnesCount64(of.minute) * bits.OnesCount64(of.hour)
+	y, m, _ := time.Unix(first+day, 0).UTC().Date()
+	for n := 0; n < walked; {
+		if y, m = of.monthAfter(y, m); y > lastYear {
+			return false
+		}
+		// A wall clock is less than a day ahead of UTC or behind.
+		start, end := midnight(y, m, 1)-day, midnight(y, m+1, 1)+day
+		if end > last {
+			return false
+		}
+		if c.zone.at(start).end > end {
+			n += daily * bits.OnesCount32(of.days(y, m))
+		}
+	}
+	return true
+}
+
+// gapBySets returns the smallest distance of two ticks, or less, without walking through them.
+func (c *clocked) gapBySets(first, last int64) int64 {
+	return c.gapAtChanges(c.calendar.gap(first, last), first, last)
 }
 
 // walk goes through the ticks from first on and returns how many it saw and their smallest distance.
@@ -97,13 +133,17 @@ func (c *calendar) closestDays(from, to int64) int64 {
 	return gap
 }
 
-// gapAtChanges returns the smallest distance of successive ticks around the zone's changes of offset.
-func (c *clocked) gapAtChanges(first, last int64) int64 {
-	gap := int64(unbounded)
+// gapAtChanges returns the smallest distance of successive ticks around the zone's changes of offset, or gap if that is
+// smaller: the smallest distance on the wall clock.
+func (c *clocked) gapAtChanges(gap, first, last int64) int64 {
+	changes := c.zone.stretches[c.zone.index(first)+1 : c.zone.index(last-1)+1]
+	least := c.leastGap(gap, changes)
 	across := func(u int64) { // the last tick before u and the first that is not
-		a, before := c.notAfter(u - 1)
-		b, after := c.after(u - 1)
-		if before && after && a >= first && b <= last {
+		b, ok := c.after(u - 1)
+		if !ok || b > last || b-u >= gap {
+			return
+		}
+		if a, ok := c.notAfter(u - 1); ok && a >= first {
 			gap = min(gap, b-a)
 		}
 	}
@@ -112,8 +152,11 @@ func (c *clocked) gapAtChanges(first, last int64) int64 {
 		days            [3]bool
 	}
 	seen := map[change]bool{}
-	for s := stretchAt(c.zone, first); s.end < last; {
-		s = stretchAt(c.zone, s.end)
+	for i := range changes {
+		s := &changes[i]
+		if gap <= least {
+			break
+		}
 		across(s.start)
 		skipped := s.offset - s.before
 		if !c.fixed || skipped <= 0 {
@@ -140,4 +183,18 @@ func (c *clocked) gapAtChanges(first, last int64) int64 {
 		}
 	}
 	return gap
+}
+
+// leastGap returns a bound of what gapAtChanges can find. A fixed schedule shows each of its times once. So two ticks
+// are as far apart as on the wall clock, less the difference of their offsets. Of a schedule that follows elapsed time,
+// ticks can be a second apart: it shows times of the wall clock again.
+func (c *clocked) leastGap(gap int64, changes []stretch) int64 {
+	if !c.fixed || len(changes) == 0 {
+		return 1
+	}
+	low, high := changes[0].before, changes[0].before
+	for i := range changes {
+		low, high = min(low, changes[i].offset), max(high, changes[i].offset)
+	}
+	return gap - (high - low)
 }

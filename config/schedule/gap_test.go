@@ -74,7 +74,7 @@ func TestMinGapIsTheSmallestDistanceOfTwoTicks(t *testing.T) {
 // through.
 func gapBySets(s *Schedule) time.Duration {
 	c, first := s.series.(*clocked), max(s.first, gapEra)
-	return time.Duration(min(c.calendar.gap(first, s.last), c.gapAtChanges(first, s.last))) * time.Second
+	return time.Duration(c.gapBySets(first, s.last)) * time.Second
 }
 
 func TestMinGapOfAWindowCountsItsTicksOnly(t *testing.T) {
@@ -125,5 +125,27 @@ func TestMinGapAgreesWithAllTicks(t *testing.T) {
 		if got := gapBySets(s); got != want {
 			t.Errorf("seed %d: %q in %s: without walking %v, not %v", seed, text, name, got, want)
 		}
+	}
+}
+
+// asked counts how often a series is asked for a tick.
+type asked struct {
+	series
+	times int
+}
+
+func (a *asked) after(u int64) (int64, bool) {
+	a.times++
+	return a.series.after(u)
+}
+
+func TestMinGapIsMeasuredOnce(t *testing.T) {
+	s := mustParse(t, "@every 90s", Options{})
+	a := &asked{series: s.series}
+	s.series = a
+	first := s.MinGap()
+	measured := a.times
+	if again := s.MinGap(); again != first || measured == 0 || a.times != measured {
+		t.Errorf("%v and %v, after %d questions and %d", first, again, measured, a.times)
 	}
 }

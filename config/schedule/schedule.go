@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // a scratch image has no zone files
 )
@@ -23,6 +24,9 @@ type Schedule struct {
 	series series
 	// The window, in Unix seconds, both ends included.
 	first, last int64
+
+	measured sync.Once
+	minGap   time.Duration // once measured
 }
 
 // series is an endless row of ticks, in Unix seconds.
@@ -157,7 +161,7 @@ func checkText(text string) error {
 }
 
 // parseSeries reads an expression of either kind: a word that begins with @, or fields.
-func parseSeries(text string, zone *time.Location, job string) (series, error) {
+func parseSeries(text string, zone *zone, job string) (series, error) {
 	words := strings.Fields(text)
 	if strings.HasPrefix(text, "@") {
 		s, fields, err := parseDescriptor(words)

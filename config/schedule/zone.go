@@ -2,15 +2,15 @@ package schedule
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
 // loadZone loads a time zone by a name that means the same on all replicas.
-func loadZone(name string) (*time.Location, error) {
-	if name == "" {
-		return time.UTC, nil
-	}
+func loadZone(name string) (*zone, error) {
 	folder, _, _ := strings.Cut(strings.ToLower(name), "/")
 	switch folder {
 	case "local", "localtime", "posixrules":
@@ -19,12 +19,70 @@ func loadZone(name string) (*time.Location, error) {
 		// Debian ships these copies. The first counts leap seconds, unlike Unix time, and Go embeds neither.
 		return nil, fmt.Errorf("time zone %q is no IANA name: leave %q out", name, folder+"/")
 	}
-	zone, err := time.LoadLocation(name)
+	z, err := findZone(name)
 	if err != nil {
 		return nil, fmt.Errorf("time zone %q is unknown: write an IANA name such as Europe/Berlin", name)
 	}
-	return zone, nil
+	return z, nil
 }
+
+// IsZone says whether there is a time zone of that name. Not every zone fits a schedule.
+func IsZone(name string) bool {
+	_, err := findZone(name)
+	return err == nil
+}
+
+// zone is a time zone as schedules use it: its stretches of constant offset, in order, from the oldest tick to the
+// newest.
+type zone struct{ stretches []stretch }
+
+// zones has the zones that were asked for, by name. A table has thousands of jobs and few zones, and a zone takes
+// 20 KiB.
+var zones sync.Map
+
+// findZone returns the zone of a name; "" is UTC. It keeps the zones of names that are written in the one way in which
+// a file can be named, so that it keeps no more than there are files.
+func findZone(name string) (*zone, error) {
+	if known, ok := zones.Load(name); ok {
+		return known.(*zone), nil
+	}
+	location, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, err
+	}
+	z := newZone(location)
+	if name == "" || path.Clean(name) == name {
+		zones.Store(name, z)
+	}
+	return z, nil
+}
+
+func newZone(location *time.Location) *zone {
+	z := &zone{}
+	for u := int64(oldestTick); u != distantFuture; {
+		s := stretchAt(location, u)
+		z.stretches = append(z.stretches, s)
+		u = s.end
+	}
+	z.stretches = slices.Clip(z.stretches)
+	return z
+}
+
+// index returns the place of the stretch that contains u.
+func (z *zone) index(u int64) int {
+	low, high := 0, len(z.stretches)-1
+	for low < high {
+		if middle := (low + high) / 2; z.stretches[middle].end <= u {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// at returns the stretch that contains u.
+func (z *zone) at(u int64) *stretch { return &z.stretches[z.index(u)] }
 
 // stretch is a time over which a zone's offset from UTC does not change, in Unix seconds.
 type stretch struct {
@@ -41,8 +99,8 @@ const (
 
 // stretchAt returns the stretch that contains u. It joins stretches of the same offset: Go ends one at every turn of
 // the year, and some changes of a zone affect only its name.
-func stretchAt(zone *time.Location, u int64) stretch {
-	t := time.Unix(u, 0).In(zone)
+func stretchAt(location *time.Location, u int64) stretch {
+	t := time.Unix(u, 0).In(location)
 	offset := offsetAt(t)
 	s := stretch{start: distantPast, end: distantFuture, offset: offset, before: offset}
 	start, end := bounds(t)

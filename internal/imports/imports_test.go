@@ -36,6 +36,8 @@ var rules = []rule{
 		why: "it knows the product by its command line, its table and its headers alone"},
 	{from: "lock", never: []string{module, "github.com/prometheus", "log/slog", "os"},
 		why: "the lock is useful alone; it knows keys, tokens and ticks, not cron words"},
+	{from: "internal/instance", never: []string{module, "net", "log/slog"},
+		why: "it knows a directory and the processes that held it, and neither replicas nor their runs"},
 	{from: "internal/rds", never: []string{module + "lock", module + "sidecar", module + "config", "log/slog", "os"},
 		why: "it carries requests to Redis, and knows neither ticks nor jobs"},
 	{from: "sidecar/execute", never: []string{module + "lock", module + "sidecar", "github.com/redis"},

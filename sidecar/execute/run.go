@@ -83,6 +83,9 @@ type Executor interface {
 // Fact is one thing the job is told, under its two names: the header of a call and the environment of a command.
 type Fact struct{ Header, Env, Value string }
 
+// RunVariable is the variable that tells a command its run.
+const RunVariable = "SOLOTICK_RUN"
+
 // Stamp writes the tick as the job is told it, and as the log has it.
 func (r Run) Stamp() string { return r.Tick.UTC().Format("2006-01-02T15:04:05.000Z") }
 
@@ -100,7 +103,7 @@ func (r Run) Facts() []Fact {
 		Fact{"Solotick-Service", "SOLOTICK_SERVICE", r.Service},
 		Fact{"Solotick-Job", "SOLOTICK_JOB", r.Job},
 		Fact{"Solotick-Tick", "SOLOTICK_TICK", tick},
-		Fact{"Solotick-Run", "SOLOTICK_RUN", r.ID},
+		Fact{"Solotick-Run", RunVariable, r.ID},
 		Fact{"Solotick-Attempt", "SOLOTICK_ATTEMPT", strconv.Itoa(r.Attempt)},
 		Fact{"Solotick-Replica", "SOLOTICK_REPLICA", r.Replica},
 		Fact{"Solotick-Kind", "SOLOTICK_KIND", r.Kind},

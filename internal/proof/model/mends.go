@@ -49,6 +49,7 @@ const (
 	AskedOnce
 	HandWaits
 	HandAside
+	Place
 	numberOfMends = iota
 
 	// AllMends is the protocol as it is.
@@ -95,6 +96,7 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"AskedOnce", "a request for a rerun is remembered, and has an effect once"},
 	{"HandWaits", "a tick that is run by hand waits for runs as any other"},
 	{"HandAside", "a tick that is due by hand takes no place in the queue"},
+	{"Place", "a replica that was restarted takes only the runs of earlier processes in its own place for dead"},
 }
 
 // MendNamed finds a mend by its name; the error lists the names there are.

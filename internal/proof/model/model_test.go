@@ -88,6 +88,7 @@ var counterexamples = []struct {
 	{HandWaits, "rerun/forbid/amo", RunsOverlap},
 	{HandWaits, "rerun/allow/amo/T1 crash", TickBeside},
 	{HandAside, "rerun/queue/R1 T3", PlaceTaken},
+	{Place, "instance/forbid/alo/T1 crash+restart", RunsOverlap},
 }
 
 func TestEachMendLeftOutIsFound(t *testing.T) {

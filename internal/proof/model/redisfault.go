@@ -21,7 +21,7 @@ func (m *model) takeOver(s *state, emit emit) {
 		return
 	}
 	for i, e := range s.redis.running {
-		if e.uuid == 0 || !m.leaseLooksOver(s, e) {
+		if e.uuid == 0 || !m.leaseLooksOver(s, e) && !m.looksLeft(s, e) {
 			continue
 		}
 		next := *s
@@ -38,6 +38,14 @@ func (m *model) leaseLooksOver(s *state, e entry) bool {
 		return !s.covered(e)
 	}
 	return (!s.covered(e) || e.jumped) && s.redis.lock[e.slot] != e.uuid
+}
+
+// looksLeft tells whether a replica that was restarted takes a run for one that an earlier process left in its place. The
+// runs of a process that is dead are covered by no window: each may be taken over as soon as the process has died.
+func (m *model) looksLeft(s *state, e entry) bool {
+	owner, _ := e.uuid.owner()
+	restarted := s.left[Restart] < m.Faults[Restart]
+	return restarted && !m.has(Place) && s.alive[owner]
 }
 
 func (m *model) failRedis(s *state, emit emit) {

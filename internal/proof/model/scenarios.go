@@ -122,6 +122,8 @@ var learned = []Scenario{
 	{Name: "drop/forbid T3 crash", Ticks: 3, Drops: true, Faults: Faults{Crash: 1}},
 	{Name: "drop/replace T3 crash", Ticks: 3, Policy: Replace, Drops: true, Faults: Faults{Crash: 1}},
 	{Name: "drop/forbid stray+refusal", Drops: true, Faults: Faults{Stray: 1, Refusal: 1}},
+	{small: true, Name: "instance/forbid/alo/T1 crash+restart", Replicas: 3, Ticks: 1, AtLeastOnce: true, Healthy: nobody,
+		Faults: Faults{Crash: 1, Restart: 1}},
 	{Name: "memo/allow stall2", Policy: Allow, Strict: true, Faults: Faults{Stall: 2}},
 }
 

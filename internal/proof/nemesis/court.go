@@ -100,9 +100,22 @@ func (c *court) takenOver(r *run) {
 		return
 	}
 	c.of(c.record.classAt(death)).takeovers++
-	if c.memory == keepsAll && c.late(death, reaped) { // how long clients take to find another master is not in the record
+	switch {
+	case c.memory != keepsAll: // how long clients take to find another master is not in the record
+	case c.late(death, reaped):
 		c.find("taken over late", r)
+	case c.lateInPlace(r, death, reaped):
+		c.find("taken over late in its place", r)
 	}
+}
+
+// lateInPlace tells whether a run was left to another replica, or to its lease, although the next process of its replica was
+// ready, which knew that the one before was dead. A process says that it is ready when it has looked around once.
+func (c *court) lateInPlace(r *run, death, reaped time.Time) bool {
+	return slices.ContainsFunc(c.record.on(r.replica, death, reaped), func(s strike) bool {
+		return s.harm == crashed && s.from.Equal(death) && s.to.Add(edge).Before(reaped) &&
+			len(c.record.on(r.replica, death, s.to)) == 1 && len(c.record.on(theRedis, death.Add(-recovery), reaped)) == 0
+	})
 }
 
 // death is when a run lost its replica: the first strike on it while the run was under way that its lease cannot have
@@ -112,9 +125,9 @@ func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 	for _, s := range c.record.on(r.replica, r.begin(), reaped) {
 		switch {
 		case s.harm == refused || s.harm == drained:
-		case s.harm == killed && s.from.Before(r.begin().Add(-edge)): // this was a life of the replica before
-		case s.from.After(reaped.Add(c.job.lease()/3 + edge - c.job.lease())): // renewed as late as that, it would not have been given up yet
-		case r.started() && (s.harm == killed || s.to.Sub(s.from) >= c.job.lease()-c.job.lease()/3-edge): // or it was renewed after that
+		case s.harm.kills() && s.from.Before(r.begin().Add(-edge)): // this was a life of the replica before
+		case s.harm != crashed && s.from.After(reaped.Add(c.job.lease()/3+edge-c.job.lease())): // renewed as late as that, it would not have been given up yet
+		case r.started() && (s.harm.kills() || s.to.Sub(s.from) >= c.job.lease()-c.job.lease()/3-edge): // or it was renewed after that
 			return s.from, true
 		default:
 			at, ok = s.from, true

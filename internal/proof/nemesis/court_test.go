@@ -17,6 +17,41 @@ func TestADeadRunExcusesTicksUntilItIsTakenOver(t *testing.T) {
 	}
 }
 
+func TestAReplicaThatIsBackInItsPlaceTakesItsOwnRunsOverAtOnce(t *testing.T) {
+	for reaped, want := range map[float64][]string{
+		.9: nil, 1.4: nil, // before it said that it was ready, and as it did
+		1.6: {"taken over late in its place"},
+		4.5: {"taken over late in its place"}, // by another one, when the lease was over
+		.4:  {"taken over from a replica that nothing had happened to"},
+	} {
+		s := newScene(again)
+		s.to = at(0)
+		s.run(0, .002, .5, interrupted)
+		s.history[0].at = at(reaped)
+		s.strike(crashed, "r1", .5, 1.2)
+		next := s.run(0, 6, 6.1, succeeded)
+		next.Attempt, next.Kind = 2, "takeover"
+		t.Run(at(reaped).Format("05.0"), func(t *testing.T) { s.judged(t, want...) })
+	}
+	s := newScene(slow)
+	s.to = at(0)
+	s.run(0, .002, .5, interrupted)
+	s.history[0].at = at(.9)
+	s.strike(killed, "r1", .5, 1.2) // it is in another place
+	s.judged(t, "taken over from a replica that nothing had happened to")
+}
+
+func TestARedisThatIsAwayExcusesThatAReplicaInItsPlaceTookNothingOver(t *testing.T) {
+	s := newScene(brief)
+	s.to = at(0)
+	s.run(0, .002, .5, interrupted)
+	s.history[0].at = at(2)
+	s.strike(crashed, "r1", .5, 1.2)
+	s.judged(t, "taken over late in its place")
+	s.strike(away, theRedis, .6, 1.9)
+	s.judged(t)
+}
+
 func TestARunThatEndedAndWasTakenOverFromAHealthyReplicaIsFound(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 1, 2, 3)

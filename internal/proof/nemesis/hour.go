@@ -284,7 +284,7 @@ func (a *audit) behindAStrike(tick time.Time) []string {
 		case own == nil:
 		case a.job.again:
 			return []string{a.plan.ends}
-		case own.started() && own.arrived.Before(s.from) && (s.harm == killed && own.left || s.harm == stopped && own.ended.After(s.from)):
+		case own.started() && own.arrived.Before(s.from) && (s.harm.kills() && own.left || s.harm == stopped && own.ended.After(s.from)):
 			return []string{interrupted}
 		default: // claimed, and perhaps not begun
 			return []string{a.plan.ends, interrupted, missed}

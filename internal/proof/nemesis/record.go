@@ -10,7 +10,8 @@ import (
 type harm string
 
 const (
-	killed  harm = "killed"  // a replica: from SIGKILL until the next process is ready
+	killed  harm = "killed"  // a replica: from SIGKILL until the next process is ready, in a new place
+	crashed harm = "crashed" // a replica: the same in its old place, where it is known that the process before is dead
 	stopped harm = "stopped" // a replica: from SIGSTOP to SIGCONT
 	cut     harm = "cut"     // a replica: no way to Redis
 	refused harm = "refused" // a replica: its app takes no connections
@@ -18,6 +19,9 @@ const (
 	away    harm = "away"    // Redis: no server that takes writes
 	stalled harm = "stalled" // Redis: from SIGSTOP to SIGCONT
 )
+
+// kills tells whether a harm ends the process at once.
+func (h harm) kills() bool { return h == killed || h == crashed }
 
 // theRedis is the target of what is done to Redis; the others are names of replicas.
 const theRedis = "redis"

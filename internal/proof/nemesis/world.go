@@ -53,12 +53,16 @@ type replica struct {
 	door    *rig.Door
 	process *rig.Replica
 	logs    []string
+	state   string // its state directory; "" = it has none
 }
 
 // newWorld starts one replica for each path.
 func newWorld(t testing.TB, binary string, jobs []job, s store, m memory, paths ...path) *world {
 	t.Helper()
 	w := prepare(t, binary, jobs, s, m, paths...)
+	for _, r := range w.replicas {
+		r.state = t.TempDir()
+	}
 	w.start(w.replicas...)
 	return w
 }
@@ -106,7 +110,7 @@ func (w *world) start(all ...*replica) {
 	for _, r := range all {
 		log := fmt.Sprintf("%s-%d.log", r.name, len(r.logs)+1)
 		process, err := rig.StartReplica(rig.ReplicaOptions{Binary: w.binary, Name: r.name, Dir: w.dir, Log: log, Under: r.path.under,
-			Host: r.path.host, Skew: r.path.skew},
+			Host: r.path.host, Skew: r.path.skew, State: r.state},
 			func(listen string) string { return w.table(r, listen) })
 		if err != nil {
 			w.t.Fatal(err)

@@ -28,12 +28,12 @@ type ReplicaOptions struct {
 	Name   string
 	Redis  string        // URL; "" = the table names it
 	Dir    string        // takes table and log
-	State  string        // its --state-dir; "" = none
 	Skew   time.Duration // of the wall clock; other than 0 it takes a binary by BuildSkewed
 	Level  string        // of the log; "" = info
 	Log    string        // name of the log's file in Dir; "" = Name.log
 	Under  []string      // command line that the replica is started by, as ip netns exec
 	Host   string        // IP address for metrics and health; "" = 127.0.0.1
+	State  string        // its state directory, in which restarts are noticed; "" = they are not
 }
 
 // StartReplica starts one. The table is handed in as a function of the address to listen on, which each replica needs for
@@ -48,17 +48,17 @@ func StartReplica(o ReplicaOptions, table func(listen string) string) (*Replica,
 	if err := os.WriteFile(path, []byte(table(listen)), 0o600); err != nil {
 		return nil, fmt.Errorf("starting replica %s: %w", o.Name, err)
 	}
-	var env []string
+	env := []string{"XDG_RUNTIME_DIR=" + os.DevNull} // below which there are no directories
 	if o.Skew != 0 {
-		env = []string{SkewVariable + "=" + o.Skew.String()}
+		env = append(env, SkewVariable+"="+o.Skew.String())
 	}
 	argv := append(slices.Clone(o.Under), o.Binary, "run", "-c", path, "--replica", o.Name, "--log-format", "json",
 		"--log-level", cmp.Or(o.Level, "info"))
-	if o.Redis != "" {
-		argv = append(argv, "--redis", o.Redis)
-	}
 	if o.State != "" {
 		argv = append(argv, "--state-dir", o.State)
+	}
+	if o.Redis != "" {
+		argv = append(argv, "--redis", o.Redis)
 	}
 	p, err := Launch(o.Name, filepath.Join(o.Dir, cmp.Or(o.Log, o.Name+".log")), env, argv...)
 	if err != nil {

@@ -38,6 +38,8 @@ var classes = [...]class{
 	{"edits", (*Plan).edits},
 	{"queues", (*Plan).queues},
 	{"cancels", (*Plan).cancels},
+	{restartsInPlace, (*Plan).inPlace},
+	{watchersRestart, (*Plan).restarts},
 }
 
 // share is how many of a hundred seeds each class has.

@@ -73,7 +73,7 @@ func (w *world) strike(f Fault) {
 	}
 	calm := func(x *weather) { *x = weather{} }
 	switch f.Kind {
-	case "crash":
+	case "crash", crashInPlace:
 		r.crash()
 		w.end(r)
 		over(func() { w.begin(r.place) })
@@ -96,6 +96,8 @@ func (w *world) strike(f Fault) {
 				w.begin(r.place)
 			}
 		})
+	case impostor, impostorStalled, impostorCut:
+		w.impose(r, f, now)
 	case "stall":
 		r.stall.begin(now)
 		over(r.stall.end)

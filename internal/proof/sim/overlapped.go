@@ -78,7 +78,8 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 				stamp(waited[in]), stamp(tick), stamp(in.claim.tick), in.claim.replica.process, in.from, in.to, s.start)
 		case l.Guarantee == config.AtLeastOnce && w.forgotten(due) < s.start:
 			w.met["an overlap that was lost with all data"]++
-		case w.disturbed(-1, due, due+asked) && s.replica.began > due: // memory was full: it could not be written for who came later
+		case w.disturbed(-1, due, due+asked) && (s.replica.began > due || w.disturbed(s.replica.place, due, due+asked, redisFull)):
+			// Memory was full: it could not be written down for a replica that came later, or was away.
 			w.met["an overlap that could not be written"]++
 		default:
 			w.violatedAt(due, "3: skipped for good", l.Name,

@@ -17,6 +17,7 @@ const seconds = 3 * time.Second
 // checkPrompt: what has to happen soon when nothing else is wrong.
 func (w *world) checkPrompt() {
 	for i, c := range w.redis.claims.all {
+		w.judgeWatchers(c)
 		switch c.how {
 		case "handover":
 			w.judgeHandover(c, w.redis.claims.all[i+1:])

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/instance"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/execute"
@@ -37,6 +38,10 @@ type replica struct {
 	done     chan struct{}
 	ended    chan struct{} // closed when it is dead: its runs vanish with it
 
+	uuid     string             // of the process; "" = it holds no instance
+	before   []string           // nodes of processes that it knows to be dead
+	instance *instance.Instance // nil = it does not hold it
+
 	sidecar *sidecar.Sidecar
 	version int             // of the table that it began with
 	left    map[string]bool // jobs that left its table at some time
@@ -52,7 +57,10 @@ type replica struct {
 }
 
 // start begins one more process at a place.
-func (w *world) start(place int) error {
+func (w *world) start(place int) error { return w.startAt(place, "") }
+
+// startAt begins it on another node, which has the place's name and not its directory; "" = on the place's.
+func (w *world) startAt(place int, node string) error {
 	w.mu.Lock()
 	w.processes[place]++
 	n, v := w.processes[place], w.files[place]
@@ -67,8 +75,11 @@ func (w *world) start(place int) error {
 	if err != nil {
 		return err
 	}
+	if err := r.hold(node); err != nil {
+		return err
+	}
 	s, err := sidecar.New(sidecar.Options{
-		Table: w.tables[v], Store: store, Replica: r.name, Version: "sim", Registerer: r.registry,
+		Table: w.tables[v], Store: store, Replica: r.name, Version: "sim", Process: r.uuid, Died: r.before, Registerer: r.registry,
 		Log:      slog.New(&journal{replica: r}),
 		Executor: func(j config.Job) execute.Executor { return &executor{replica: r, job: w.plan.job(j.Name)} },
 		Prober:   func(config.Ready) sidecar.Prober { return prober{r} },
@@ -91,6 +102,7 @@ func (w *world) start(place int) error {
 	w.note(r, "starts", "", "", "", "")
 	go func() {
 		defer close(r.done)
+		defer r.leave((*instance.Instance).Leave)
 		if err := s.Run(ctx); err != nil {
 			w.violated("run", "", "%s: %v", r.process, err)
 		}
@@ -131,6 +143,7 @@ func (r *replica) crash() {
 	r.dead, r.died = true, r.world.now()
 	r.mu.Unlock()
 	close(r.ended)
+	r.leave((*instance.Instance).Close)
 	r.stall.free()
 	r.world.network.cut(r)
 }

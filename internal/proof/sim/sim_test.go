@@ -131,7 +131,8 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"answers to WAIT of too few", "failovers with waitReplicas", "claimed from the table", "skipped for good", "waited for the end of a run",
 	"to be replaced", "overlapped", "ticks while apps refuse", "asked again", "left and returned", "timers", "owed after a loss",
 	"ended while it drained", "failed while it drained", "run by hand again", "ticks of every replica", "fate: fired", "fate: overlapped",
-	"fate: missed", "fate: paused", "fate: not started", "ticks in good times", "pauses that somebody was told of"}
+	"fate: missed", "fate: paused", "fate: not started", "ticks in good times", "pauses that somebody was told of",
+	"taken over in place", "instances that were not held", "waited for watchers that are restarted"}
 
 // most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that excuses
 // more than that has lost its object.

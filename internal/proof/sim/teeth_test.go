@@ -135,7 +135,21 @@ var teeth = []tooth{
 	{"take a cancelled run for one that lost its lock", "cancelled", "cancels", []edit{
 		{"sidecar/outcome.go", "		return cancelled\n", "		return lostLock\n"},
 	}},
-	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if now-s.since >= ttl(r.Job) &&", "if now-s.since >= 2*ttl(r.Job) &&"}}},
+	{"believe that whoever has a place was followed by oneself", "taken for dead", restartsInPlace, []edit{
+		{"internal/instance/instance_linux.go", "			return ErrHeld\n", "			return nil\n"},
+	}},
+	{"tell processes by the names of their replicas", "taken for dead", restartsInPlace, []edit{
+		{"sidecar/acquire.go", "lock.NewRun(c.process)", "lock.NewRun(uuid.NewSHA1(uuid.Nil, []byte(c.replica)).String())"},
+		{"sidecar/acquire.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
+		{"sidecar/takeover.go", "t.died[node] = true", "t.died[lock.Node(uuid.NewSHA1(uuid.Nil, []byte(replica)).String())] = node != \"\""},
+		{"sidecar/takeover.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
+	}},
+	{"wait for the leases of the dead", "prompt", restartsInPlace, []edit{{"sidecar/takeover.go", "t.runs.Dead = t.isDead", "_ = t.isDead"}}},
+	{"learn nothing from other watchers", "prompt", watchersRestart, []edit{{"lock/sightings.go", "		w.seen[r.Run] = s\n", ""}}},
+	{"tell more than was seen", "taken for dead", watchersRestart, []edit{
+		{"lock/sightings.go", "r.leaseEnd, seen.Milliseconds()", "r.leaseEnd, 2*seen.Milliseconds()"},
+	}},
+	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if (now-s.since >= ttl(r.Job) ||", "if (now-s.since >= 2*ttl(r.Job) ||"}}},
 }
 
 func (f tooth) ofScripts() bool {

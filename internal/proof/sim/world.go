@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ type world struct {
 	spans      []span
 	files      map[int]int // which version of the table's file each place has
 	swapped    []swapped
+	instances  string         // directory of the instances; "" = none has been held
 	met        map[string]int // what the checks met with, so that none of them can be empty unseen
 }
 
@@ -132,6 +134,9 @@ func (w *world) play() {
 	_ = w.operator.client.Close()
 	_ = w.redis.dials.Close()
 	w.redis.mini.Close()
+	if w.instances != "" {
+		_ = os.RemoveAll(w.instances) // or it stays, and nothing depends on it
+	}
 	time.Sleep(3 * time.Second) // the client looks once a second whether a network that was away is back, and then ends
 }
 

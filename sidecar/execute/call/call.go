@@ -30,6 +30,7 @@ type Options struct {
 	AllowRemote bool           // call addresses that are not loopback
 	Admin       netip.AddrPort // the replica's own admin address, which is not called, nor redirected to; zero = none
 	Version     string         // for User-Agent; "" = dev
+	Servers     *Servers       // shared by all jobs; nil = the job shares no connections
 }
 
 // caller is the executor of an http job.
@@ -37,8 +38,9 @@ type caller struct {
 	method    string
 	url       *url.URL
 	host      string      // Host header of the table; "" = that of the URL
-	common    http.Header // sent with every request, to whomever
-	private   http.Header // the table's headers, which a redirect to another host does not get
+	agent     []string    // User-Agent
+	content   []string    // Content-Type of the body; nil = none
+	private   http.Header // the table's other headers, which a redirect to another host does not get; nil = none
 	body      string
 	success   []config.CodeRange
 	transport *transport
@@ -58,8 +60,7 @@ type caller struct {
 func New(c config.HTTP, o Options) execute.Executor {
 	e := &caller{
 		method:  c.Method,
-		common:  http.Header{},
-		private: http.Header{},
+		agent:   []string{agent(o.Version)},
 		body:    c.Body,
 		success: c.SuccessCodes,
 	}
@@ -76,13 +77,18 @@ func New(c config.HTTP, o Options) execute.Executor {
 	}
 	e.transport = newTransport(socket, o.AllowRemote)
 	e.transport.admin = o.Admin
+	if o.Servers != nil {
+		e.transport.server = o.Servers.get(serverName{e.url.Host, socket, o.AllowRemote})
+	}
 
-	e.common.Set("User-Agent", agent(o.Version))
 	if e.body != "" {
-		e.common.Set("Content-Type", "text/plain; charset=utf-8")
+		e.content = []string{"text/plain; charset=utf-8"}
 		if json.Valid([]byte(e.body)) {
-			e.common.Set("Content-Type", "application/json")
+			e.content = []string{"application/json"}
 		}
+	}
+	if e.url.User != nil || len(c.Headers) > 0 {
+		e.private = http.Header{}
 	}
 	if u := e.url.User; u != nil {
 		e.private.Set("Authorization", basicAuth(u))
@@ -92,7 +98,7 @@ func New(c config.HTTP, o Options) execute.Executor {
 		case name == "Host":
 			e.host = value
 		case name == "Content-Type":
-			e.common.Set(name, value) // it belongs to the body, and goes where the body goes
+			e.content = []string{value} // it belongs to the body, and goes where the body goes
 		case !isReserved(name):
 			e.private.Set(name, value)
 		}
@@ -188,9 +194,10 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 
 func (e *caller) request(r execute.Run, u *url.URL, foreign bool) *http.Request {
 	facts := r.Facts()
-	h := make(http.Header, len(facts)+len(e.common)+len(e.private))
-	for name, values := range e.common {
-		h[name] = values
+	h := make(http.Header, len(facts)+2+len(e.private))
+	h["User-Agent"] = e.agent
+	if e.content != nil {
+		h["Content-Type"] = e.content
 	}
 	host := u.Host
 	if !foreign {

@@ -1,63 +1,119 @@
 package call
 
 import (
+	"maps"
 	"net"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 )
 
-// keep makes c the idle connection, for idleLimit.
-func (w *transport) keep(c *conn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.idle != nil || w.keepNone { // runs of one job side by side
+// Servers are the servers that jobs call. Jobs that call the same one share its idle connections. The zero value is
+// ready for use.
+type Servers struct {
+	mu sync.Mutex
+	of map[serverName]*server
+}
+
+// serverName tells servers apart. Jobs share a connection only if each of them may have made it.
+type serverName struct {
+	host, socket string
+	allowRemote  bool
+}
+
+// sweepAbove is how many servers may be known before those that were not called lately are forgotten: each timer may
+// have a server of its own.
+const sweepAbove = 100
+
+// get returns the server of a name.
+func (all *Servers) get(name serverName) *server {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if s := all.of[name]; s != nil {
+		return s
+	}
+	if len(all.of) >= sweepAbove {
+		maps.DeleteFunc(all.of, func(_ serverName, s *server) bool { return s.isForgettable() })
+	}
+	if all.of == nil {
+		all.of = map[serverName]*server{}
+	}
+	s := &server{}
+	all.of[name] = s
+	return s
+}
+
+// server is what is known of one server.
+type server struct {
+	mu       sync.Mutex
+	last     time.Time // begin of the last call
+	idle     []*conn   // newest last
+	keepNone bool      // a kept connection once broke without an answer: keep none any more
+}
+
+// isForgettable tells whether a server has nothing that a later call would need.
+func (s *server) isForgettable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.keepNone && len(s.idle) == 0 && time.Since(s.last) >= idleLimit
+}
+
+// keep keeps c for the next call, for idleLimit.
+func (s *server) keep(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keepNone {
 		c.Close()
 		return
 	}
-	w.idle = c
+	s.idle = append(s.idle, c)
 	c.expiry = time.AfterFunc(idleLimit, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.idle == c {
-			w.idle = nil
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if i := slices.Index(s.idle, c); i >= 0 {
+			s.idle = slices.Delete(s.idle, i, i+1)
 			c.Close()
 		}
 	})
 }
 
-// take hands out the idle connection if there is one that the app has not closed, as far as the kernel has heard.
-func (w *transport) take() *conn {
-	w.mu.Lock()
-	c := w.idle
-	w.idle = nil
-	w.mu.Unlock()
-	if c == nil {
-		return nil
-	}
-	c.expiry.Stop()
-	if !isIdle(c.Conn) {
+// take hands out an idle connection if there is one that the app has not closed, as far as the kernel has heard.
+func (s *server) take() *conn {
+	for {
+		s.mu.Lock()
+		n := len(s.idle)
+		if n == 0 {
+			s.mu.Unlock()
+			return nil
+		}
+		c := s.idle[n-1]
+		s.idle = slices.Delete(s.idle, n-1, n)
+		s.mu.Unlock()
+		c.expiry.Stop()
+		if isIdle(c.Conn) {
+			return c
+		}
 		c.Close()
-		return nil
 	}
-	return c
 }
 
-// callsOften reports whether this call follows the last one so soon that a kept connection would have served it. Only
-// then is one kept: idle connections of a hundred hourly jobs would burden the app for nothing.
-func (w *transport) callsOften() bool {
+// callsOften tells whether this call follows the last one so soon that a kept connection would have served it. Only
+// then is one kept: idle connections of hourly jobs would burden the app for nothing.
+func (s *server) callsOften() bool {
 	now := time.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	often := !w.keepNone && now.Sub(w.last) < idleLimit
-	w.last = now
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	often := !s.keepNone && now.Sub(s.last) < idleLimit
+	s.last = now
 	return often
 }
 
 // stopKeeping ends the keeping of connections for good.
-func (w *transport) stopKeeping() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.keepNone = true
+func (s *server) stopKeeping() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keepNone = true
 }
 
 // isIdle reports whether nc is open and has nothing to read. An HTTP server may send nothing without a request. If

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,43 +97,83 @@ func TestAnIdleConnectionIsClosedWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
-// countingConn counts the connections that are open.
-type countingConn struct {
-	net.Conn
-	open *atomic.Int32
-}
-
-func (c *countingConn) Close() error {
-	c.open.Add(-1)
-	return c.Conn.Close()
-}
-
-func TestRunsSideBySideKeepOneConnection(t *testing.T) {
+func TestRunsSideBySideKeepAConnectionEach(t *testing.T) {
 	const n = 8
 	var inside sync.WaitGroup
-	inside.Add(n)
 	a := newApp(t, func(http.ResponseWriter, *http.Request) {
 		inside.Done()
 		inside.Wait()
 	})
 	e := New(config.HTTP{URL: a.URL}, Options{}).(*caller)
-	var open atomic.Int32
+	open := counting(t, e)
+	var made atomic.Int32
 	dial := e.transport.dial
 	e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := dial(ctx, network, address)
-		open.Add(1)
-		return &countingConn{c, &open}, err
+		made.Add(1)
+		return dial(ctx, network, address)
 	}
 	e.transport.last = time.Now()
-	var wg sync.WaitGroup
-	for range n {
-		wg.Go(func() { wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded) })
+	for range 2 {
+		inside.Add(n)
+		var wg sync.WaitGroup
+		for range n {
+			wg.Go(func() { wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded) })
+		}
+		wg.Wait()
 	}
-	wg.Wait()
-	if kept(e) == nil || open.Load() != 1 {
-		t.Errorf("%d connections are open", open.Load())
+	if made.Load() != n || open.Load() != n {
+		t.Errorf("%d connections were made, %d are open", made.Load(), open.Load())
 	}
-	kept(e).Close()
+	for c := e.transport.take(); c != nil; c = e.transport.take() {
+		c.Close()
+	}
+}
+
+func TestJobsShareTheConnectionsToTheirServer(t *testing.T) {
+	one, other := newCutter(t, 99, serveForEver), newCutter(t, 99, serveForEver)
+	servers := &Servers{}
+	call := func(url string, remote bool) {
+		e := New(config.HTTP{URL: url}, Options{Servers: servers, AllowRemote: remote}).(*caller)
+		wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
+		t.Cleanup(func() {
+			if c := e.transport.take(); c != nil {
+				c.Close()
+			}
+		})
+	}
+	call(one.url, false) // the first is no frequent call yet
+	for range 5 {
+		call(one.url, false)
+	}
+	if conns, seen := one.counts(); conns != 2 || seen != 6 {
+		t.Errorf("%d connections for %d requests", conns, seen)
+	}
+	call(other.url, false)
+	if conns, _ := other.counts(); conns != 1 {
+		t.Errorf("%d connections to another server", conns)
+	}
+	call(one.url, true)
+	if conns, _ := one.counts(); conns != 3 {
+		t.Errorf("a job that may call other machines has used the connection of one that may not: %d connections", conns)
+	}
+}
+
+func TestServersThatAreNotCalledAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := &Servers{}
+		broken := servers.get(serverName{host: "broken"})
+		broken.stopKeeping()
+		for i := range 10 * sweepAbove {
+			servers.get(serverName{host: strconv.Itoa(i)}).callsOften()
+			time.Sleep(time.Second)
+		}
+		if n := len(servers.of); n > sweepAbove {
+			t.Errorf("%d servers are known", n)
+		}
+		if servers.get(serverName{host: "broken"}) != broken {
+			t.Error("it is forgotten that a server breaks kept connections")
+		}
+	})
 }
 
 func TestAnAnswerThatMustNotBeFollowedByAnotherEndsItsConnection(t *testing.T) {

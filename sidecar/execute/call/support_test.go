@@ -39,9 +39,12 @@ func pipeCaller(*testing.T) (*caller, chan net.Conn) {
 	return e, server
 }
 
-// kept is the connection that waits for the next call, nil for none.
+// kept is the connection that the next call gets, nil for none.
 func kept(e *caller) *conn {
 	e.transport.mu.Lock()
 	defer e.transport.mu.Unlock()
-	return e.transport.idle
+	if n := len(e.transport.idle); n > 0 {
+		return e.transport.idle[n-1]
+	}
+	return nil
 }

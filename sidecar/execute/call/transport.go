@@ -16,7 +16,6 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -78,22 +77,18 @@ func (a answer) location(from *url.URL) *url.URL {
 	return next
 }
 
-// transport carries the calls of one job. It holds at most one idle connection.
+// transport carries the calls of one job.
 type transport struct {
+	*server            // that the job calls
 	socket      string // path of the unix socket that plain http://localhost stands for; "" = none
 	allowRemote bool
 	admin       netip.AddrPort // of the replica, and not to be called; zero = none
 	roots       *x509.CertPool // nil = the system's
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
-
-	mu       sync.Mutex
-	last     time.Time // begin of the last call
-	idle     *conn
-	keepNone bool // a kept connection once broke without an answer: keep none any more
 }
 
 func newTransport(socket string, allowRemote bool) *transport {
-	w := &transport{socket: socket, allowRemote: allowRemote}
+	w := &transport{server: &server{}, socket: socket, allowRemote: allowRemote}
 	d := &net.Dialer{ControlContext: w.control}
 	if !allowRemote {
 		d.KeepAlive = -1 // probes find dead networks; a loopback has none, and each probe setting is a system call

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/solotick/solotick/internal/proof/redistest"
+)
+
+// endless is a table with two jobs that never end; the parameter is Redis' URL. Their leases last fifteen seconds.
+const endless = `
+service: shop
+redis: {url: %q, timeout: 2s}
+listen: ""
+admin: ""
+jobs:
+  - name: once
+    schedule: "@every 1s"
+    exec: {command: ["sh", "-c", "echo once; sleep 600"]}
+  - name: again
+    schedule: "@every 4s" # so that no tick comes due beside the restart, which could be fired before the repetition
+    guarantee: at-least-once
+    exec: {command: ["sh", "-c", "echo again $SOLOTICK_ATTEMPT; sleep 600"]}
+`
+
+// soon is how long after its start a replica has gone on where the process before it was killed.
+const soon = time.Second
+
+// at is when a line was logged.
+func (l line) at(t *testing.T) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, l.text("time"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// said is the number of lines of that kind so far.
+func (r *replica) said(msg string, attrs ...string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.lines {
+		if l.is(msg, attrs...) {
+			n++
+		}
+	}
+	return n
+}
+
+// goesOn checks that a replica which is started now goes on with both jobs of endless soon.
+func goesOn(t *testing.T, start func() *replica) {
+	t.Helper()
+	began := time.Now()
+	r := start()
+	for _, what := range []string{"once", "again 2"} {
+		l, from := r.await(what), began
+		if tick, err := time.Parse(time.RFC3339Nano, l.text("tick")); err != nil || tick.After(began) { // it came due later
+			from = tick
+		}
+		took := l.at(t).Sub(from)
+		t.Logf("%q came %s after the restart, %s after it was due", what, l.at(t).Sub(began), took)
+		if took > soon*raceMemory {
+			t.Errorf("%q came %s after the restart, or its tick", what, took)
+		}
+	}
+	for _, job := range []string{"once", "again"} {
+		l := r.await("finished", "job", job, "outcome", "interrupted", "replica", "one")
+		if want := "the process of replica one ended during the run; replica one was restarted in its place"; l.text("err") != want {
+			t.Errorf("told as %q", l.text("err"))
+		}
+	}
+	r.kill()
+}
+
+func TestAReplicaThatIsKilledAndRestartedInItsPlaceGoesOnWithinASecond(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	p.write(fmt.Sprintf(endless, s.URL()))
+	r := p.start()
+	r.await("once")
+	r.await("again 1")
+	r.kill()
+	goesOn(t, p.start)
+}
+
+func TestWithoutAStateDirectoryThePlaceIsThatOfTheNameBelowTheRuntimeDirectory(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	runtime := t.TempDir()
+	start := func() *replica {
+		return launch(t, fmt.Sprintf(endless, s.URL()), []string{"XDG_RUNTIME_DIR=" + runtime}, "--replica", "one")
+	}
+	r := start()
+	r.await("once")
+	r.await("again 1")
+	r.kill()
+	goesOn(t, start)
+	if kept, err := filepath.Glob(filepath.Join(runtime, "solotick", "*", "*")); err != nil || len(kept) != 1 || filepath.Base(kept[0]) != "instance" {
+		t.Errorf("it keeps %v, %v", kept, err)
+	}
+}
+
+// takesNothing checks that a replica which looks around for three seconds takes no run over.
+func takesNothing(t *testing.T, r *replica) {
+	t.Helper()
+	for _, tick := range []int{1, 2, 3} {
+		r.awaitLine(fmt.Sprint("overlap ", tick), func(l line) bool {
+			return l.is("skipped", "job", "once", "reason", "overlap") && r.said("skipped", "job", "once", "reason", "overlap") >= tick
+		})
+	}
+	if n := r.said("finished"); n > 0 {
+		t.Errorf("it has ended %d runs", n)
+	}
+}
+
+func TestASecondProcessInThePlaceOfOneThatLivesTakesNothingOver(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	p.write(fmt.Sprintf(endless, s.URL()))
+	first := p.start()
+	first.await("once")
+	first.await("again 1")
+	second := p.start()
+	l := second.await("restarts in place are not noticed: runs that a crash cuts short are taken over when their leases are over",
+		"level", "WARN", "dir", p.state)
+	if !strings.HasSuffix(l.text("err"), "another process has it") {
+		t.Errorf("told as %v", l)
+	}
+	takesNothing(t, second)
+	if n := first.said("finished"); n > 0 {
+		t.Errorf("%d runs of the first have ended", n)
+	}
+}
+
+func TestAfterARebootNothingIsTakenOverAtOnce(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	p.write(fmt.Sprintf(endless, s.URL()))
+	r := p.start()
+	r.await("once")
+	r.await("again 1")
+	r.kill()
+	file := filepath.Join(p.state, "instance")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, processes, _ := strings.Cut(string(text), "\n")
+	if err := os.WriteFile(file, []byte("01234567-89ab-cdef-0123-456789abcdef\n"+processes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	takesNothing(t, p.start())
+}
+
+func TestADirectoryThatCannotBeMadeIsToldOfOnlyIfItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		asked string
+		env   []string
+		level string
+	}{
+		{"no", []string{"XDG_RUNTIME_DIR=" + file}, "DEBUG"},
+		{"yes", []string{"SOLOTICK_STATE_DIR=" + filepath.Join(file, "state")}, "WARN"},
+	} {
+		r := launch(t, fmt.Sprintf(endless, s.URL()), c.env, "--replica", "one-"+c.asked, "--log-level", "debug")
+		r.await("restarts in place are not noticed: runs that a crash cuts short are taken over when their leases are over", "level", c.level)
+		r.await("taking ticks")
+		r.kill()
+	}
+}
+
+// lives tells whether a process is there, and is no zombie.
+func lives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(after, "Z") && !strings.HasPrefix(after, "X")
+}
+
+func TestWhatACommandOfAKilledReplicaLeftRunningIsKilledByTheNextOne(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Fatal(err)
+	}
+	s := redistest.Start(t)
+	p := newPlace(t)
+	p.write(fmt.Sprintf(`
+service: shop
+redis: {url: %q, timeout: 2s}
+listen: ""
+admin: ""
+jobs:
+  - name: tree
+    schedule: "@every 1s"
+    exec: {command: ["sh", "-c", "setsid sleep 601 & echo daemon $!; sleep 600 & echo child $!; wait"]}
+`, s.URL()))
+	pidOf := func(r *replica, what string) int {
+		word, isIt := "", func(l line) bool { return strings.HasPrefix(l.text("msg"), what+" ") }
+		word = strings.TrimPrefix(r.awaitLine(what, isIt).text("msg"), what+" ")
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Kill(pid, syscall.SIGKILL) }) // most have ended
+		return pid
+	}
+	r := p.start()
+	daemon, child := pidOf(r, "daemon"), pidOf(r, "child")
+	r.kill()
+	if !lives(child) {
+		t.Fatal("the child ended with the replica: this test shows nothing")
+	}
+	next := p.start()
+	next.await("killed what the commands of a dead process had left running", "groups", "1")
+	for late := time.Now().Add(patience); lives(child); time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("the child runs on")
+		}
+	}
+	if !lives(daemon) {
+		t.Error("the daemon, which has a session of its own, was killed")
+	}
+	pidOf(next, "daemon")
+	own := pidOf(next, "child")
+	next.kill()
+	// Another boot, another machine: nothing is known of what runs here.
+	if err := os.Remove(filepath.Join(p.state, "instance")); err != nil {
+		t.Fatal(err)
+	}
+	last := p.start()
+	last.await("taking ticks")
+	if !lives(own) {
+		t.Error("the child of a process of which nothing is known was killed")
+	}
+}

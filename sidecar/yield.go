@@ -1,0 +1,99 @@
+package sidecar
+
+import (
+	"time"
+
+	"github.com/solotick/solotick/lock"
+)
+
+// stagger is how long after the first replica the others ask. Both is before the tick.
+const stagger = ahead / 2
+
+// yieldLooks is when a replica looks for the claims of others, in staggers after the first replica asks. The last look
+// is a tenth of a second after the tick: then the first replica may have no slot left.
+var yieldLooks = [...]int{1, 4, 10}
+
+// herd is how many ticks must be left for a replica to look again. It asks for fewer at once: the first replica may have
+// no slot for them.
+const herd = 50
+
+// yielding is a wake for whose tick another replica asks first.
+type yielding struct {
+	*wake
+	first string // that replica
+	hold  func() // keeps the job's tally until it is called
+}
+
+// launchTogether fires wakes of jobs that come due at the same time. It leaves the first question for a tick to the
+// replica whose turn it is. For most of these ticks this replica then has to do nothing: see yield.
+func (f *firer) launchTogether(wakes []*wake) {
+	var others []yielding
+	for _, w := range wakes {
+		if first := f.rendezvous.first(w); first != f.rendezvous.replica {
+			others = append(others, yielding{w, first, f.record.metrics.hold(w.spec.label)})
+		} else {
+			f.launch(w, nil)
+		}
+	}
+	if len(others) > 0 {
+		f.runs.Go(func() { f.yield(others) })
+	}
+}
+
+// yield looks together for all wakes which ticks the other replicas have claimed, and skips those. The wakes whose
+// ticks nobody has claimed go the way of all wakes, through fire. Only in a herd the first replica may not have got to a
+// tick yet: while it goes on claiming others, this replica looks again.
+func (f *firer) yield(wakes []yielding) {
+	first := time.Time{} // when the first replica asks for the last of them
+	for _, w := range wakes {
+		first = newestOf(first, w.askAt())
+	}
+	for _, n := range yieldLooks {
+		if len(wakes) == 0 || !f.clock.sleep(f.accepting, first.Add(time.Duration(n)*stagger)) {
+			break
+		}
+		wakes = f.skipClaimed(wakes)
+	}
+	f.launchIf(wakes, func(yielding) bool { return true })
+}
+
+// skipClaimed skips the wakes whose ticks other replicas have claimed. It returns those of a herd for which it is too
+// early to ask, and launches the others.
+func (f *firer) skipClaimed(wakes []yielding) []yielding {
+	wakes = f.launchIf(wakes, func(w yielding) bool { return !f.canLose(w.wake) })
+	answers, err := f.claimer.claimed(wakes)
+	if err != nil {
+		answers = make([]lock.Answer, len(wakes)) // fire asks again
+	}
+	claims := map[string]bool{} // the replicas that claim ticks now
+	var rest []yielding
+	for i, a := range answers {
+		if a.Code == "" {
+			rest = append(rest, wakes[i])
+			continue
+		}
+		claims[a.Holder] = true
+		f.record.skipped(wakes[i].wake, f.claimer.refused(wakes[i].wake, a, nil))
+		wakes[i].hold()
+	}
+	return f.launchIf(rest, func(w yielding) bool { return len(rest) < herd || !claims[w.first] })
+}
+
+// canLose tells whether nothing but a claim of another replica could keep a wake from its tick. Any other reason is
+// for fire to find.
+func (f *firer) canLose(w *wake) bool {
+	return w.refresh() && f.gate(w) == "" && w.job.isKnown() && f.slots.free() > 0
+}
+
+// launchIf launches those of the wakes that a condition holds for, and returns the others.
+func (f *firer) launchIf(wakes []yielding, condition func(yielding) bool) (others []yielding) {
+	for _, w := range wakes {
+		if !condition(w) {
+			others = append(others, w)
+			continue
+		}
+		f.launch(w.wake, nil)
+		w.hold()
+	}
+	return others
+}

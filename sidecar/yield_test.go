@@ -1,0 +1,124 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// herdTable has n jobs with one schedule.
+func herdTable(n int, schedule string) string {
+	var b strings.Builder
+	b.WriteString("jobs:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - {name: j%d, schedule: %q, exec: {command: [x]}}\n", i, schedule)
+	}
+	return b.String()
+}
+
+// scriptCounter counts the scripts that a replica sends.
+type scriptCounter struct {
+	redis.Hook
+	n atomic.Int64
+}
+
+func (*scriptCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *scriptCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.count(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (c *scriptCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.count(cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+func (c *scriptCounter) count(cmds ...redis.Cmder) {
+	for _, cmd := range cmds {
+		if cmd.Name() == "evalsha" {
+			c.n.Add(1)
+		}
+	}
+}
+
+// allStarted demands that each job of a herd was started once for the tick, at most so late.
+func (w *world) allStarted(jobs int, tick time.Time, late time.Duration) {
+	w.t.Helper()
+	for i := range jobs {
+		job := fmt.Sprintf("j%d", i)
+		if s := w.started(job)[tick]; len(s) != 1 || s[0].at.Sub(tick) > late {
+			w.t.Fatalf("tick %s of %s was started as %+v", stamp(tick), job, s)
+		}
+	}
+}
+
+// losersAsk plays a herd's first tick on three replicas that know of each other, and returns how many scripts they sent that
+// the runs did not need.
+func (w *world) losersAsk(jobs int, far time.Duration) (scripts int64) {
+	for range 3 {
+		w.replica(5*time.Millisecond, func(r *replica) { r.far = far })
+	}
+	w.at(50 * time.Second)
+	counters := make([]*scriptCounter, len(w.replicas))
+	for i, r := range w.replicas {
+		counters[i] = &scriptCounter{}
+		r.client.AddHook(counters[i])
+	}
+	w.at(65 * time.Second)
+	w.allStarted(jobs, w.origin().Add(time.Minute), time.Second)
+	for _, c := range counters {
+		scripts += c.n.Load()
+	}
+	return scripts - 3*int64(jobs) // acquire, settle and release
+}
+
+func TestLosersLookAtAllClaimsAtOnce(t *testing.T) {
+	simulate(t, herdTable(120, "* * * * *"), func(w *world) {
+		if n := w.losersAsk(120, 0); n > 20 {
+			t.Errorf("losers have sent %d scripts for 120 ticks", n)
+		}
+	})
+}
+
+// A herd's claims take longer than a stagger.
+func TestLosersLookAgainWhileAHerdIsClaimed(t *testing.T) {
+	simulate(t, herdTable(600, "* * * * *"), func(w *world) {
+		if n := w.losersAsk(600, 5*time.Millisecond); n > 30 {
+			t.Errorf("losers have sent %d scripts for 600 ticks", n)
+		}
+	})
+}
+
+func TestInAHerdAReplicaThatIsGoneCostsNoTime(t *testing.T) {
+	simulate(t, herdTable(300, "* * * * *"), func(w *world) {
+		for range 3 {
+			w.replica(5 * time.Millisecond)
+		}
+		w.at(57 * time.Second)
+		w.replicas[0].crash()
+		w.at(65 * time.Second)
+		w.allStarted(300, w.origin().Add(time.Minute), 2*time.Millisecond)
+	})
+}
+
+func TestInAHerdAReplicaThatIsFullCostsATenthOfASecond(t *testing.T) {
+	table := herdTable(300, "* * * * *")
+	simulate(t, "maxRunning: 5\n"+table, func(w *world) {
+		w.replica(10 * time.Millisecond) // takes a fifth of a second for its share
+		w.reload(table)
+		w.replica(5 * time.Millisecond)
+		w.replica(5 * time.Millisecond)
+		w.at(time.Minute + 10*time.Second)
+		w.allStarted(300, w.origin().Add(time.Minute), 102*time.Millisecond)
+	})
+}
