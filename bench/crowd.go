@@ -36,6 +36,9 @@ func (b *bench) crowd() (part, error) {
 	for _, c := range crowds {
 		first := map[string]point{}
 		for _, n := range crowdReplicas {
+			if b.quick && (c.jobs > 100 || n > 10) {
+				continue
+			}
 			var both []point
 			for _, side := range []string{solotick.key, redsync.key} {
 				pt, err := b.oneCrowd(side, c.jobs, n, c.every, c.ticks)
