@@ -47,7 +47,7 @@ func (d *drawing) done() string {
 
 // delayChart shows the delays of both sides, each pair on a scale of its own: they differ by three orders of magnitude.
 func delayChart(p part) string {
-	const left, bar, line = 210.0, 330.0, 52.0
+	const left, bar, line = 170.0, 330.0, 52.0
 	var rows []row
 	for _, h := range herds {
 		about := fmt.Sprintf("%d jobs, %d replicas", h.jobs, h.replicas)

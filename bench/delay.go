@@ -42,7 +42,7 @@ func (b *bench) delay() (part, error) {
 				contender contender
 				rounds    *[]sideRound
 			}{{solotick, &ours}, {redsync, &theirs}} {
-				r, err := b.oneRound(side.contender, setting{replicas: h.replicas, jobs: herd(h.jobs, 1)}, 1, b.few(h.ticks))
+				r, err := b.oneRound(side.contender, setting{replicas: h.replicas, jobs: herd(h.jobs, 1), warm: 2 * time.Second}, 1, b.few(h.ticks))
 				if err != nil {
 					return p, err
 				}
@@ -82,7 +82,7 @@ func (b *bench) oneRound(c contender, s setting, every, ticks int) (r sideRound,
 		}
 	}()
 	jobs := len(w.seats[0].jobs)
-	begin := half(2 * time.Second) // connections are open, and the first ticks over
+	begin := half(s.warm) // connections are open, and the first ticks over
 	end := begin.Add(time.Duration(ticks*every) * time.Second)
 	if err := b.sleep(begin); err != nil {
 		return r, err
@@ -107,7 +107,7 @@ func (b *bench) oneRound(c contender, s setting, every, ticks int) (r sideRound,
 	return r, nil
 }
 
-// settle finds the first request for each tick. The tick is the second that the request came after, or just before.
+// settle finds the first request for each tick that lies between begin and end.
 func settle(seen []rig.Request, begin, end time.Time, due int) sideRound {
 	type tickOf struct {
 		job  string
@@ -116,15 +116,15 @@ func settle(seen []rig.Request, begin, end time.Time, due int) sideRound {
 	first := map[tickOf]time.Duration{}
 	r := sideRound{ticks: float64(due)}
 	for _, q := range seen {
-		tick := q.Arrived.Add(100 * time.Millisecond).Truncate(time.Second)
-		if tick.Before(begin) || tick.After(end) {
+		if q.Tick.Before(begin) || q.Tick.After(end) {
 			continue
 		}
-		if _, ok := first[tickOf{q.Job, tick}]; ok {
+		at := tickOf{q.Job, q.Tick.UTC()}
+		if _, ok := first[at]; ok {
 			r.doubles++
 			continue
 		}
-		first[tickOf{q.Job, tick}] = q.Arrived.Sub(tick)
+		first[at] = q.Arrived.Sub(q.Tick)
 	}
 	for _, took := range first {
 		r.took = append(r.took, took)
@@ -166,7 +166,7 @@ func delays(about string, ours, theirs []sideRound, p99 []target) []row {
 		count("ticks lost", func(r sideRound) float64 { return float64(r.losses) }))
 }
 
-// costs is what both sides spent, per job and tick.
+// costs is what both sides spent, per job and tick: first CPU of both and Redis' commands, which are the steadiest.
 func costs(about string, ours, theirs []sideRound, cpu, redis []target) []row {
 	beside := func(what, unit string, number func(sideRound) float64, targets ...target) row {
 		return compared(about+": "+what, unit, each(ours, number), each(theirs, number), targets...)

@@ -9,11 +9,13 @@ import (
 
 func TestTheFirstRequestOfATickCountsAndTheSecondIsADouble(t *testing.T) {
 	begin := time.Date(2026, 12, 1, 12, 0, 0, 5e8, time.UTC)
-	at := func(ms int) rig.Request {
-		return rig.Request{Job: "job-0", Arrived: begin.Add(time.Duration(ms-500) * time.Millisecond)}
+	request := func(tick, arrived int) rig.Request { // in ms after 12:00:00
+		at := begin.Truncate(time.Second)
+		return rig.Request{Job: "job-0", Tick: at.Add(time.Duration(tick) * time.Millisecond), Arrived: at.Add(time.Duration(arrived) * time.Millisecond)}
 	}
 	// Ticks 1, 2 and 3 are within; 2 is fired twice, 3 never, and 4 comes after the end.
-	d := settle([]rig.Request{at(700), at(990), at(2010), at(2400), at(4000)}, begin, begin.Add(3*time.Second), 3)
+	d := settle([]rig.Request{request(0, 700), request(1000, 990), request(2000, 2010), request(2000, 2400), request(4000, 4000)},
+		begin, begin.Add(3*time.Second), 3)
 	if d.doubles != 1 || d.losses != 1 || len(d.took) != 2 {
 		t.Errorf("got %+v", d)
 	}

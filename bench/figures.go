@@ -155,7 +155,10 @@ func (r row) target() string {
 		} else if r.Unit != "" {
 			unit = " " + r.Unit
 		}
-		words = append(words, fmt.Sprintf("%s %g%s", sign, t.Limit, unit))
+		if t.Limit == 0 {
+			sign, unit = "", ""
+		}
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %g%s", sign, t.Limit, unit)))
 	}
 	return strings.Join(words, ", ")
 }

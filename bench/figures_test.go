@@ -57,7 +57,7 @@ func TestWhatIsWorseIsListed(t *testing.T) {
 		}},
 	}}
 	got := strings.Join(p.worse(), "\n")
-	want := "dearer: 3, the other side 2\nfewer per second: 2, the other side 3\nRedis killed: 2 late (gocron + redsync 0)"
+	want := "dearer: 3 against 2\nfewer per second: 2 against 3\nRedis killed: 2 late (gocron + redsync 0)"
 	if got != want {
 		t.Errorf("got\n%s\nand not\n%s", got, want)
 	}

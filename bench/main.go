@@ -95,6 +95,10 @@ func main() {
 			os.Exit(2)
 		}
 	}
+	if b.quick && *write {
+		fmt.Fprintln(os.Stderr, "error: figures of a quick look are not written")
+		os.Exit(2)
+	}
 	if *render {
 		wanted, *write = nil, true
 	}

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // others runs every contender once with a hundred jobs on one second, every other second: some of them hold a lock for a
 // second, and should not suffer for it. What they do in common with redsync is measured in rounds, by delay.
@@ -15,7 +18,7 @@ func (b *bench) others() (part, error) {
 				continue
 			}
 		}
-		r, err := b.oneRound(c, setting{replicas: replicas, jobs: herd(jobs, every)}, every, ticks)
+		r, err := b.oneRound(c, setting{replicas: replicas, jobs: herd(jobs, every), warm: 4 * time.Second}, every, ticks)
 		if err != nil {
 			return p, fmt.Errorf("%s: %w", c.name, err)
 		}

@@ -188,7 +188,7 @@ func (p published) worse() (list []string) {
 				behind = !r.More && r.Ratio.Low > 1 || r.More && r.Ratio.High < 1
 			}
 			if behind {
-				list = append(list, fmt.Sprintf("%s: %s, the other side %s", r.What, r.with(r.Ours), r.with(r.Theirs)))
+				list = append(list, fmt.Sprintf("%s: %s against %s", r.What, r.with(r.Ours), r.with(r.Theirs)))
 			}
 		}
 	}

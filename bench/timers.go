@@ -23,7 +23,7 @@ import (
 const (
 	pending     = 1_000_000 // a service's limit
 	dueAtOnce   = 50_000    // of them come due together, and are claimed while the others wait
-	calledAtAll = 20_000    // timers that call the app
+	calledAtAll = 10_000    // timers that call the app
 	setters     = 200       // callers at once
 	apiConns    = 16        // connections to one replica's API, which takes 32
 )
