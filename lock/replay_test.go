@@ -41,6 +41,7 @@ type replay struct {
 	members  map[model.Member]string // texts of all due members that there ever were
 	before   model.Store             // what the model knew before the step
 	sees     redisSight
+	watched  string // the lease end that the watcher of a late takeover has seen
 }
 
 const (
@@ -129,6 +130,9 @@ func (p *replay) does(x model.Step) (answer string, overlapped []int) {
 		d := Due{Job: walkJob, Kind: "backfill", Attempt: 1, Nonce: string(model.Operator)}
 		parts := p.call(p.scripts.ask, []string{p.ledger(), p.keys.Due("j"), p.keys.Memo("rerun")}, d.Suffix(), p.keys.Events, replayTick(x.Tick))
 		return fmt.Sprint(parts[0]), nil
+	case model.Watches:
+		p.command("PING")
+		p.watched = p.sees.leases[x.Run]
 	case model.Expires:
 		key, owner := p.slot(x.Slot), p.sees.Locks[x.Slot]
 		if owner == model.Foreign || p.sees.leases[owner] != "" {
@@ -251,6 +255,9 @@ func (p *replay) settles(x model.Step) (answer string, overlapped []int) {
 		verb, again = "abandon", c.due().Member()
 	case model.Reaps:
 		verb, again, entry, leaseEnd = "reap", c.takeover(1), "an entry", p.sees.leases[x.Run]
+		if x.Late {
+			leaseEnd = p.watched
+		}
 	}
 	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.Running, p.keys.Due("j"), p.keys.Runs, p.keys.Memo(c.Run),
 		p.keys.Failures, p.keys.Fates("j")}, verb, c.Run, c.Job, delay, p.keys.Events, entry, again, 0, leaseEnd, p.sees.fields["born"],

@@ -19,10 +19,11 @@ const (
 	answerLocked
 	answerFree
 	answerCancelled
+	answerMoved
 )
 
 var answerNames = [...]string{"-", "WON", "FIRED", "OVERLAP", "QUEUED", "HELD", "GONE", "STALE", "EARLY", "OK", "LOST",
-	"REPLACED", "LOCKED", "FREE", "CANCELLED"}
+	"REPLACED", "LOCKED", "FREE", "CANCELLED", "MOVED"}
 
 func (a answer) String() string { return answerNames[a] }
 
@@ -91,6 +92,7 @@ func (m *model) answerAgain(s *state, c claim) answer {
 	if m.has(Refresh) {
 		e := &rd.running[rd.find(c.uuid)]
 		e.window, e.jumped, e.renewed = max(e.window, c.window), false, s.now
+		s.moveLease(c.uuid)
 	}
 	return answerWon
 }

@@ -31,6 +31,7 @@ const (
 	actAbandon
 	actExpire
 	actReap
+	actReapLeft
 	actCrash
 	actRestart
 	actReplicate
@@ -43,6 +44,9 @@ const (
 	actCancelled
 	actAsks
 	actAsked
+	actWatch
+	actBelieve
+	actReapLate
 )
 
 // action is one step, to be told in a counterexample or replayed. what depends on the kind.
@@ -91,6 +95,14 @@ func (a action) ofTheWorld() (string, bool) {
 		return "SOMEBODY ELSE takes the lock", true
 	case actReap:
 		return fmt.Sprintf("the run for T%d is taken over", a.what), true
+	case actReapLeft:
+		return fmt.Sprintf("a restarted replica takes the run for T%d for a dead process' one: it is taken over", a.what), true
+	case actWatch:
+		return fmt.Sprintf("a WATCHER has seen the lease of the run for T%d unchanged, sends its takeover", a.what), true
+	case actBelieve:
+		return fmt.Sprintf("another watcher believes the same of the present lease of the run for T%d", a.what), true
+	case actReapLate:
+		return fmt.Sprintf("Redis runs the takeover of the run for T%d: %s", a.request.tick, answer(a.what)), true
 	case actCrash:
 		return fmt.Sprintf("%c CRASHES", 'A'+a.replica), true
 	case actRestart:

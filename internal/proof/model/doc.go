@@ -9,7 +9,7 @@
 // replies are lost, overtake one another, or arrive when nobody waits for them. Replicas crash, restart, stall beyond
 // their window, have no slot free, and cannot start the job. In a rollout they ask with two policies, and a reload
 // changes the policy of all. Redis fails over, loses its data, its clock steps, or it stands still and later runs what it
-// received before. Somebody who knows nothing of the protocol takes the lock. An operator cancels a live run, or asks for a
+// received before. A takeover is under way while the run's lease is renewed. Somebody who knows nothing of the protocol takes the lock. An operator cancels a live run, or asks for a
 // rerun of a tick that was claimed. When the reply is lost, that request comes once more, at any later time. A [Scenario]
 // says how often each of these may happen.
 //
@@ -17,6 +17,14 @@
 // next one is near. Replicas with a wrong clock wake at any time before their tick. A lease ends at any moment after the
 // trust window of the request that set it has closed, which is all that the margin between the two promises. The windows
 // of a live replica close by a stall, those of a dead one at once.
+//
+// So a dead run may be taken over from the crash on, before a restart and after it, and copies of its requests that come
+// later find that. A process that knows that the one before it is dead does nothing that is not tried anyway. What is to be
+// shown is that no other run is taken for a dead one (Place). There are no names: an impostor is a replica that lives.
+//
+// How long a watcher has seen a lease is no number either: for a whole ttl, or not. A fault keeps its takeover from
+// arriving at once. Meanwhile the lease may be renewed; then the takeover must have no effect (SameEnd), and whoever
+// goes on with what that watcher saw must begin again (Sightings). How times of several watchers add up is not modelled.
 //
 // Checked in every state:
 //
@@ -54,6 +62,7 @@
 //     except by the replica that refused it last.
 //   - When a due member is worth firing no more, except in scenarios with Drops.
 //   - That only the newest 100 refused ticks are kept.
+//   - A failover that brings back a lease end which a watcher has seen.
 //
 // # Replay
 //

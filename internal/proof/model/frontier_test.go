@@ -30,7 +30,7 @@ func walks(t *testing.T, f func(*model, *state)) {
 	for _, policy := range []Policy{Forbid, Allow, Queue} {
 		c := Scenario{Replicas: 3, Ticks: 3, Policy: policy, AtLeastOnce: policy == Allow, Healthy: nobody, Skew: true,
 			Faults: Faults{Crash: 1, Restart: 1, Stray: 2, Stall: 2, Refusal: 2, Extension: 1, Redis: 1, Theft: 1,
-				CancelAsked: 1, RerunAsked: 1}}
+				CancelAsked: 1, RerunAsked: 1, LateReap: 1}}
 		m := newModel(c, AllMends)
 		for range 20 {
 			for _, s := range walk(m, rng, 60) {

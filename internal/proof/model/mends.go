@@ -50,6 +50,8 @@ const (
 	HandWaits
 	HandAside
 	Place
+	SameEnd
+	Sightings
 	numberOfMends = iota
 
 	// AllMends is the protocol as it is.
@@ -97,6 +99,8 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"HandWaits", "a tick that is run by hand waits for runs as any other"},
 	{"HandAside", "a tick that is due by hand takes no place in the queue"},
 	{"Place", "a replica that was restarted takes only the runs of earlier processes in its own place for dead"},
+	{"SameEnd", "a takeover leaves a run alone whose lease has another end than its watcher saw"},
+	{"Sightings", "what another watcher has seen of a lease counts only while the lease has that very end"},
 }
 
 // MendNamed finds a mend by its name; the error lists the names there are.

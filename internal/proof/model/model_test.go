@@ -89,6 +89,10 @@ var counterexamples = []struct {
 	{HandWaits, "rerun/allow/amo/T1 crash", TickBeside},
 	{HandAside, "rerun/queue/R1 T3", PlaceTaken},
 	{Place, "instance/forbid/alo/T1 crash+restart", RunsOverlap},
+	{Place, "forbid/amo crash+restart", FreedBeside},
+	{SameEnd, "latereap/forbid/alo/T1 stall", RunsOverlap},
+	{SameEnd, "latereap/forbid/amo stall", FreedBeside},
+	{Sightings, "latereap/forbid/alo/T1 stall", RunsOverlap},
 }
 
 func TestEachMendLeftOutIsFound(t *testing.T) {

@@ -15,21 +15,59 @@ func (m *model) expireLocks(s *state, emit emit) {
 	}
 }
 
-// takeOver reaps runs whose lease is over, if there is somebody to do it.
+// takeOver reaps runs whose lease is over, if there is somebody to do it. The watcher looks and reaps in one step, unless
+// its takeover is late.
 func (m *model) takeOver(s *state, emit emit) {
+	m.takeOverLate(s, emit)
 	if s.alive == [maxReplicas]bool{} {
 		return
 	}
 	for i, e := range s.redis.running {
-		if e.uuid == 0 || !m.leaseLooksOver(s, e) && !m.looksLeft(s, e) {
+		over := m.leaseLooksOver(s, e)
+		if e.uuid == 0 || !over && !m.looksLeft(s, e) {
 			continue
 		}
 		next := *s
 		m.reap(&next, i)
 		next.redis.tidy()
 		z := stray{phase: dead, uuid: e.uuid, tick: e.tick, attempt: e.attempt}
+		if !over {
+			emit(&next, action{kind: actReapLeft, what: e.tick}.running(z, true), false)
+			continue
+		}
 		emit(&next, action{kind: actReap, what: e.tick}.running(z, true), false)
+		if s.left[LateReap] > 0 && s.sighted.run == 0 {
+			next := *s
+			next.left[LateReap]--
+			next.sighted = sighting{run: e.uuid}
+			emit(&next, action{kind: actWatch, what: e.tick}.running(stray{phase: watching, uuid: e.uuid, tick: e.tick}, true), true)
+		}
 	}
+}
+
+// takeOverLate is the takeover of a run that a watcher has seen before. Redis compares the lease end that it saw. Without
+// Sightings another watcher believes the same of the present lease end, and has Redis compare that one.
+func (m *model) takeOverLate(s *state, emit emit) {
+	i := s.redis.find(s.sighted.run)
+	if i < 0 {
+		return
+	}
+	e := s.redis.running[i]
+	if s.sighted.moved && !m.has(Sightings) {
+		next := *s
+		next.sighted.moved = false
+		emit(&next, action{kind: actBelieve, what: e.tick}, false)
+	}
+	next := *s
+	next.sighted = sighting{}
+	a := answerMoved
+	if !s.sighted.moved || !m.has(SameEnd) {
+		a = answerOK
+		m.reap(&next, i)
+		next.redis.tidy()
+	}
+	z := stray{phase: dead, uuid: e.uuid, tick: e.tick, attempt: e.attempt}
+	emit(&next, action{kind: actReapLate, what: uint8(a)}.running(z, true), false)
 }
 
 // leaseLooksOver is true to the watcher's own clock, or, without Settle, to Redis' clock.

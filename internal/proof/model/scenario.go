@@ -42,11 +42,12 @@ const (
 	Freeze                   // Redis stops; after the next tick has come, it runs what it got before
 	CancelAsked              // no fault: an operator has a live run end for good
 	RerunAsked               // no fault: an operator has a tick run again
+	LateReap                 // a watcher has seen that a lease is over, and its takeover is under way for a while
 	kindsOfFault
 )
 
 var faultNames = [kindsOfFault]string{"crash", "restart", "loss", "stray", "stall", "refusal", "extension", "redis fault", "theft",
-	"freeze", "cancel", "rerun"}
+	"freeze", "cancel", "rerun", "late reap"}
 
 func (f Fault) String() string { return faultNames[f] }
 

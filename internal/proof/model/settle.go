@@ -12,6 +12,7 @@ func (m *model) extend(s *state, u uuid, slot int, window uint8) answer {
 	}
 	e := &rd.running[i]
 	e.renewed = s.now
+	s.moveLease(u)
 	told := m.isReplaced(rd, *e)
 	m.noteStop(s, *e, told)
 	if e.calledOff {

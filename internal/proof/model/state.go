@@ -62,6 +62,7 @@ const (
 	dead              // its replica has crashed
 	cancelling        // no phase of a fiber: the operator that cancels
 	askingFor         // likewise: the one that asks for a rerun
+	watching          // likewise: a watcher whose takeover comes later
 )
 
 // request is the state of a fiber's request.
@@ -208,6 +209,12 @@ type stray struct {
 	orphan        bool // its replica has crashed
 }
 
+// sighting is a lease that a watcher has seen unchanged for a whole ttl, while its takeover is under way.
+type sighting struct {
+	run   uuid // 0 = none
+	moved bool // the lease has another end by now
+}
+
 // mark is what the checker remembers of a tick.
 type mark uint8
 
@@ -232,6 +239,7 @@ type state struct {
 	left           Faults
 	cancel         wish
 	rerun          wish
+	sighted        sighting
 	starts         [maxTicks + 1]uint8 // by tick, or 0 (see kept): two bits for each of four attempts
 	marks          [maxTicks + 1]mark  // likewise
 	violation      Violation

@@ -29,7 +29,17 @@ func (s *state) removeEntry(i int) entry {
 	e := list[i]
 	copy(list[i:], list[i+1:])
 	list[maxEntries-1] = entry{}
+	if s.sighted.run == e.uuid { // a takeover that comes now finds no run
+		s.sighted = sighting{}
+	}
 	return e
+}
+
+// moveLease notes that a run's lease has got another end.
+func (s *state) moveLease(u uuid) {
+	if s.sighted.run == u {
+		s.sighted.moved = true
+	}
 }
 
 // sortEntries keeps equal sets equal; what is not used stays at the end.

@@ -45,7 +45,7 @@ func (p renaming) state(s *state) state {
 	}
 	p.store(&next.redis)
 	p.store(&next.standby)
-	next.cancel.run = p.uuid(next.cancel.run)
+	next.cancel.run, next.sighted.run = p.uuid(next.cancel.run), p.uuid(next.sighted.run)
 	for r := range next.fibers {
 		for i := range next.fibers[r] {
 			f := &next.fibers[r][i]

@@ -11,7 +11,7 @@ import (
 // Deed is what a step of a trace asks of Redis, or does to it.
 type Deed uint8
 
-// The deeds: those up to Asks are requests.
+// The deeds: those up to Watches are requests.
 const (
 	Acquires Deed = iota
 	Extends
@@ -23,6 +23,7 @@ const (
 	Drops     // a due member that is not worth a run any more
 	Cancels   // a run, for an operator
 	Asks      // for a rerun of a tick, for an operator
+	Watches   // a lease: a takeover that comes late has seen its end in this step
 	Expires   // a lock ends, or is released
 	Steals    // a lock, for somebody else
 	Replicates
@@ -31,7 +32,7 @@ const (
 	StepsClock
 )
 
-var deedNames = [...]string{"acquire", "extend", "finish", "requeue", "handover", "abandon", "reap", "drop", "cancel", "ask", "expire", "steal",
+var deedNames = [...]string{"acquire", "extend", "finish", "requeue", "handover", "abandon", "reap", "drop", "cancel", "ask", "watch", "expire", "steal",
 	"replicate", "fail over", "lose data", "step clock"}
 
 func (d Deed) String() string { return deedNames[d] }
@@ -91,7 +92,8 @@ type Step struct {
 	Nonce         Run
 	InTime        bool // its window is open
 	Look          bool
-	Slot          int // of Expire and Steal
+	Late          bool // a takeover whose watcher has seen the lease in an earlier step
+	Slot          int  // of Expire and Steal
 
 	Now  int  // newest tick that has come on Redis' clock
 	Near bool // the next one is within the tolerance
@@ -136,9 +138,9 @@ func (m *model) anyOf(s state, rng *rand.Rand) (next state, by action) {
 	m.successors(&s, func(succ *state, a action, fault bool) {
 		weight := 4
 		switch {
-		case a.kind == actExtend:
+		case a.kind == actExtend || a.kind == actWatch:
 			weight = 12
-		case fault || a.kind == actClock || a.kind == actNear || a.kind == actExpire || a.kind == actReplicate || a.kind == actJobEnds:
+		case fault || a.kind == actClock || a.kind == actNear || a.kind == actExpire || a.kind == actReplicate || a.kind == actJobEnds || a.kind == actReapLate:
 			weight = 1
 		}
 		if all += weight; rng.IntN(all) < weight {
@@ -183,8 +185,12 @@ func (m *model) request(step *Step, a action) {
 	step.ByHand = z.attempt&byHand != 0
 	step.Policy, step.Popped, step.InTime, step.Look = z.policy, z.from == dueFiber, a.inTime, z.look
 	step.Deed, step.Answer = m.deed(z), answer(a.what).String()
-	switch z.phase {
-	case dead, dropping, cancelling, askingFor: // nothing can have come before, or it makes no difference
+	step.Late = a.kind == actReapLate
+	switch {
+	case step.Late:
+	case z.phase == watching:
+		step.Answer = ""
+	case z.phase == dead, z.phase == dropping, z.phase == cancelling, z.phase == askingFor: // nothing can have come before, or it makes no difference
 		step.Answer = answerOK.String()
 	}
 }
@@ -210,6 +216,8 @@ func (m *model) deed(z stray) Deed {
 		return Cancels
 	case askingFor:
 		return Asks
+	case watching:
+		return Watches
 	}
 	return Abandons
 }
