@@ -51,7 +51,8 @@ func (w *Watcher) Learn(ctx context.Context, runs []Running) error {
 	return nil
 }
 
-// learn takes over what another watcher told of a run: a lease end, and the milliseconds for which it was the same.
+// learn takes over what another watcher told of a run: a lease end, and the milliseconds for which it was the same. The lease
+// may have been renewed since the Look. Then the takeover finds another lease end.
 func (w *Watcher) learn(r Running, text string, now time.Duration) {
 	leaseEnd, ms, _ := strings.Cut(text, " ")
 	end, err := strconv.ParseInt(leaseEnd, 10, 64)

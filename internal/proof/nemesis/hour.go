@@ -268,7 +268,7 @@ func (h *hour) stallReplica() {
 	h.until(22)
 	h.why(theLong, run.Tick, interrupted, r.name)
 	h.why("fails", h.newest("fails").Tick, failed, "500")
-	h.why("times-out", h.newest("times-out").Tick.Add(-5*time.Second), timedOut, "timed out")
+	h.why("times-out", h.unharmed("times-out").Tick, timedOut, "timed out")
 	h.why("declines", h.newest("declines").Tick, declined, "declined by the app")
 	h.why(theEvery, h.newest(theEvery).Tick, everyone, "each replica")
 }
@@ -524,6 +524,18 @@ func (h *hour) newest(job string) rig.Request {
 	all := slices.DeleteFunc(h.app.Seen(), func(q rig.Request) bool { return q.Job != job || q.Ended.IsZero() })
 	if len(all) == 0 {
 		h.t.Fatalf("%s never ran", job)
+	}
+	return all[len(all)-1]
+}
+
+// unharmed is the newest request of a job that was over two seconds ago, and during which its replica was not struck.
+func (h *hour) unharmed(job string) rig.Request {
+	all := slices.DeleteFunc(h.app.Seen(), func(q rig.Request) bool {
+		return q.Job != job || q.Ended.IsZero() || time.Since(q.Ended) < 2*time.Second ||
+			h.record.touched(q.Replica, q.Arrived.Add(-edge), q.Ended.Add(edge))
+	})
+	if len(all) == 0 {
+		h.t.Fatalf("%s never ran without harm", job)
 	}
 	return all[len(all)-1]
 }
