@@ -53,7 +53,7 @@ var teeth = []tooth{
 			"f.settler.handover(w, h, &end) {\n\t\tf.record.skipped(w, skip{reason: startFailed})\n\t\treturn"},
 	}},
 	{"sleep through a tick", "5: never silently", "", []edit{
-		{"sidecar/sidecar.go", "	s.firer.launch(&w, nil)\n", "	if w.tick.Unix()%20 != 0 {\n\t\ts.firer.launch(&w, nil)\n\t}\n"},
+		{"sidecar/sidecar.go", "			wakes = append(wakes, &w)\n", "			if w.tick.Unix()%20 != 0 {\n\t\t\t\twakes = append(wakes, &w)\n\t\t\t}\n"},
 	}},
 	{"claim in a pause", "pause", "", []edit{
 		{"lock/acquire.lua", "if kept then return answer('PAUSED', kept) end", ""},
