@@ -31,7 +31,7 @@ func around(value float64, rounds []float64) *figure {
 // one is a number that was measured once.
 func one(v float64) *figure { return around(v, []float64{v}) }
 
-// round keeps four digits: the file is to be read, too.
+// round keeps four digits: people read the file.
 func round(v float64) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return v

@@ -9,7 +9,7 @@ import (
 	"github.com/solotick/solotick/internal/proof/rig"
 )
 
-// tries is how often the gate measures at most. What is dearer stays dearer; a busy machine does not stay so unlucky.
+// tries is how often the gate measures at most. A change that costs more fails each time; a busy machine does not.
 const tries = 3
 
 // It takes less than a minute unless something is worse. Ratios are compared, so a slow machine does not matter.

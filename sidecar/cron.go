@@ -77,7 +77,7 @@ func (c *cron) retime(j *job) {
 	}
 }
 
-// join puts a job into the group of its instants. True if it is to be woken before the timer goes off.
+// join puts a job into the group of its instants. True if its next instant comes before the timer goes off.
 func (c *cron) join(j *job) (earlier bool) {
 	sp := j.now()
 	key := sp.instants()

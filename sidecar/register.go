@@ -66,7 +66,7 @@ func (g *registrar) registerAll(ctx context.Context, born time.Time) (refused st
 	return refused, why
 }
 
-// due are the jobs that Redis is to be told of.
+// due are the jobs that Redis must be told of.
 func (g *registrar) due(jobs roster) []*job {
 	var due []*job
 	at := time.Now()
