@@ -253,3 +253,32 @@ func TestNoSlipOfThePenShowsASecretOfTheAPI(t *testing.T) {
 		})
 	}
 }
+
+// A decoder keeps nothing of a timer for the next one.
+func TestTimersAreDecodedAlikeByADecoderThatWasUsed(t *testing.T) {
+	bodies := []string{
+		`{"at": "2026-11-20T14:00:00Z", "http": {"url": "http://localhost/x"}}`,
+		`{"after": "1h", "http": {"url": "http://localhost/y", "method": "PUT", "headers": {"A": "b"}, "body": "${X}", "successCodes": ["200-204"]}, "timeout": "1s",
+			"guarantee": "at-least-once", "retry": {"limit": 2, "backoff": "1s", "maxBackoff": "2s", "on": ["500-599"]}, "startRetries": 7}`,
+		`{"at": "2001-01-01T00:00:00Z", "http": {"url": "http://localhost/x", "body": "z"}, "retry": {"limit": 1, "on": [409]}}`,
+	}
+	fresh := func() *timerDecoder { return timerDecoders.New().(*timerDecoder) }
+	parse := func(d *timerDecoder, body string) (Timer, Job, []Problem) {
+		timer := d.parse("a", []byte(body), testNow)
+		if err := d.Found(); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		return *timer, d.job.Job, d.Warnings
+	}
+	for _, before := range bodies {
+		for _, body := range bodies {
+			used := fresh()
+			parse(used, before)
+			gotTimer, gotJob, gotWarnings := parse(used, body)
+			timer, job, warnings := parse(fresh(), body)
+			equal(t, "timer", gotTimer, timer)
+			equal(t, "job", gotJob, job)
+			equal(t, "warnings", gotWarnings, warnings)
+		}
+	}
+}

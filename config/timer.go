@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -38,6 +39,23 @@ var timerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$`)
 // IsTimerID says whether a timer can have that id.
 func IsTimerID(id string) bool { return len(id) <= maxTimerID && timerID.MatchString(id) }
 
+// timerDecoder decodes one timer after the other. What its keys are is most of the work, and is done once.
+type timerDecoder struct {
+	*decoder
+	at    time.Time
+	after time.Duration
+}
+
+// timerDecoders are those that are not in use.
+var timerDecoders = sync.Pool{New: func() any {
+	d := &timerDecoder{decoder: newDecoder(theTimer, time.Time{})}
+	d.Root = d.timerKeys(&d.at, &d.after)
+	return d
+}}
+
+var theTimer = strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin with at: or after:, and http:", Limit: MaxSource,
+	Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
+
 // timerKeys are the keys of a job that make sense for a single run, and at and after.
 func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 	out := []strict.Key{
@@ -71,11 +89,18 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 // ParseTimer decodes a timer of the given id, in JSON or YAML, as strictly as a job. after counts from now. The error
 // is always a Problems, whose File is "body".
 func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
-	of := strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin with at: or after:, and http:", Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
-	var at time.Time
-	var after time.Duration
-	d := newDecoder(of, now)
-	d.Root = d.timerKeys(&at, &after)
+	d := timerDecoders.Get().(*timerDecoder)
+	t := d.parse(id, data, now)
+	if err := d.Found(); err != nil {
+		return nil, err // and the decoder, which has seen problems, is not used again
+	}
+	t.Job = d.job.Job
+	timerDecoders.Put(d)
+	return t, nil
+}
+
+func (d *timerDecoder) parse(id string, data []byte, now time.Time) *Timer {
+	d.now, d.Warnings = now, nil
 	d.begin("timer", id)
 	d.job.Name, d.job.Dynamic, d.job.ConcurrencyPolicy = "timer:"+id, true, Allow
 	root, found := d.document(data, "http")
@@ -87,20 +112,16 @@ func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 	}
 	if root != nil {
 		d.checkJob()
-		d.checkMoment(root, found, at)
+		d.checkMoment(root, found, d.at)
 	}
 	if found["after"] != nil {
-		at = now.Add(after)
+		d.at = now.Add(d.after)
 	}
-	t := &Timer{ID: id, At: at.UTC().Truncate(time.Millisecond)}
+	t := &Timer{ID: id, At: d.at.UTC().Truncate(time.Millisecond)}
 	if len(d.Problems) == 0 {
 		t.Source = d.canonical(root, field{"at", t.At.Format(time.RFC3339Nano)})
 	}
-	if err := d.Found(); err != nil {
-		return nil, err
-	}
-	t.Job = d.job.Job
-	return t, nil
+	return t
 }
 
 // checkMoment checks that the timer has one time, and that it is not too far away.
