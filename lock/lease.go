@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,22 +79,25 @@ func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) 
 	ctx, cancel := context.WithCancelCause(parent)
 	keeping, end := context.WithCancel(context.WithoutCancel(parent))
 	done := make(chan struct{})
-	l.store.kept.add(l)
-	go func() {
+	// The first renewal is counted from the beginning of the window, which may lie well before that of the keeper.
+	first := time.Duration(l.trust.Load()) - (l.claim.TTL - Margin) + l.renewal()
+	begun := l.store.kept.add(l, min(first-l.store.redis.Boottime(), rds.ClockCheckEvery), func() {
 		defer close(done)
 		defer l.store.kept.remove(l)
-		l.keep(keeping, cancel)
-	}()
-	return ctx, func() {
+		l.keep(keeping, first, cancel)
+	})
+	return ctx, sync.OnceFunc(func() {
 		end()
-		<-done
+		if begun() {
+			<-done
+		}
 		cancel(context.Canceled)
-	}
+	})
 }
 
-func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
-	// The first renewal is counted from the beginning of the window, which may lie well before that of the keeper.
-	next, try := time.Duration(l.trust.Load())-(l.claim.TTL-Margin)+l.renewal(), 0
+// keep extends the lease until ctx ends, for the first time at a Boottime.
+func (l *Lease) keep(ctx context.Context, next time.Duration, lose context.CancelCauseFunc) {
+	try := 0
 	for {
 		now := l.store.redis.Boottime()
 		left := l.remaining()
