@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -36,11 +37,11 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 	}
 	awaited := map[string]bool{}
 	defer t.nudges.awaitEnds(awaited)
-	for _, d := range dues {
-		if isTimer(d.Job) {
-			t.takeTimer(ctx, d)
-			continue
-		}
+	jobs := slices.IndexFunc(dues, func(d lock.Due) bool { return isTimer(d.Job) })
+	if jobs < 0 {
+		jobs = len(dues)
+	}
+	for _, d := range dues[:jobs] {
 		j := t.jobs()[d.Job]
 		sp := j.now()
 		switch {
@@ -54,18 +55,49 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 			awaited[d.Job] = true
 		}
 	}
+	t.takeTimers(ctx, dues[jobs:])
+}
+
+// turn is how long a timer that is due is left to the replica that asks first for it.
+const turn = 2 * stagger
+
+// takeTimers fires timers that are due while slots are free, first those that this replica asks first for. Of thousands
+// that are due at once, the other replicas begin with other ones.
+func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
+	var others []lock.Due
+	wait := time.Duration(0) // until the turns of all others are over
+	for _, d := range dues {
+		switch {
+		case t.rendezvous.firstFor(d.Job, d.Tick) == t.rendezvous.replica:
+			t.takeTimer(ctx, d)
+		case d.Age < turn:
+			wait = max(wait, turn-d.Age)
+		default:
+			others = append(others, d)
+		}
+	}
+	for _, d := range others {
+		t.takeTimer(ctx, d)
+	}
+	if wait > 0 {
+		t.nudges.nudgeIn(wait)
+	}
 }
 
 // takeTimer fires a timer that is due, unless it has to wait.
 func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
+	if t.timers.free() == 0 {
+		t.nudges.wantSlot()
+		return
+	}
 	all := t.timers.all
+	w := all.dueWake(all.now(), d, t.clock.Now())
 	switch {
-	case t.deferred.isDeferred(d.Member()), t.deferred.isDeferred(service.TimerJobs):
-	case t.deferEarly(all.dueWake(all.now(), d, t.clock.Now())):
+	case t.deferred.isDeferred(w.member), t.deferred.isDeferred(service.TimerJobs), t.deferEarly(w):
 	case t.rendezvous.leavesToOthers(d):
-		t.deferred.deferUntil(d.Member(), d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
+		t.deferred.deferUntil(w.member, d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 	default:
-		t.timers.fire(ctx, d)
+		t.timers.fire(ctx, w)
 	}
 }
 

@@ -28,25 +28,41 @@ func newRendezvous(replica string, store *service.Store) *rendezvous {
 	return &rendezvous{replica: replica, store: store, looking: make(chan struct{}, 1)}
 }
 
-// first is the replica that asks first for a tick: the one with the greatest hash.
+// first is the replica that asks first for the tick of a wake.
 func (v *rendezvous) first(w *wake) string {
-	peers := v.peers.Load()
-	if peers == nil || w.kind != kindSchedule || !w.spec.claims() {
+	if w.kind != kindSchedule || !w.spec.claims() {
 		return v.replica
 	}
-	first, most := v.replica, weight(w, v.replica)
+	return v.firstFor(w.spec.Name, w.tick)
+}
+
+// firstFor is the replica that asks first for a tick: the one with the greatest hash.
+func (v *rendezvous) firstFor(job string, tick time.Time) string {
+	peers := v.peers.Load()
+	if peers == nil {
+		return v.replica
+	}
+	first, most := v.replica, weight(job, tick, v.replica)
 	for _, p := range *peers {
-		if x := weight(w, p); x > most {
+		if x := weight(job, tick, p); x > most {
 			first, most = p, x
 		}
 	}
 	return first
 }
 
-func weight(w *wake, replica string) uint64 {
+// taking is how many replicas take ticks, this one among them.
+func (v *rendezvous) taking() int {
+	if peers := v.peers.Load(); peers != nil {
+		return 1 + len(*peers)
+	}
+	return 1
+}
+
+func weight(job string, tick time.Time, replica string) uint64 {
 	text := make([]byte, 0, 128)
-	text = append(append(append(append(text, replica...), ' '), w.spec.Name...), ' ')
-	text = strconv.AppendInt(text, w.tick.UnixMilli(), 36)
+	text = append(append(append(append(text, replica...), ' '), job...), ' ')
+	text = strconv.AppendInt(text, tick.UnixMilli(), 36)
 	h := fnv.New64a()
 	_, _ = h.Write(text) // never fails
 	x := h.Sum64()

@@ -113,7 +113,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 			nudges: nudges, record: record},
 	}
 	timers := &timers{all: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, slots: s.slots,
-		deferred: deferred, nudges: nudges, firer: s.firer}
+		deferred: deferred, nudges: nudges, firer: s.firer, rendezvous: peers}
 	about := func() []any {
 		return []any{"service", o.Table.Service, "replica", o.Replica, "jobs", len(s.jobs()), "table", s.Table().Hash}
 	}

@@ -20,6 +20,9 @@ import (
 // the app. It leaves further timers to other replicas, or for later.
 const timersAtOnce = 256
 
+// maxRead bounds the timers that a look reads for the free slots of all replicas: 4,096 are about 300 kB.
+const maxRead = 16 * timersAtOnce
+
 // maxUndecodable bounds how many members of another version, which this one cannot decode, a look reads past.
 const maxUndecodable = 1000
 
@@ -34,15 +37,16 @@ var noMoreTicks = func() *schedule.Schedule {
 
 // timers fires the timers that are due.
 type timers struct {
-	all      *job // stands for all timers: it has no ticks of its own
-	store    *service.Store
-	clock    *clock
-	log      *slog.Logger
-	newSpec  func(*config.Job) *spec
-	slots    *slots
-	deferred *deferred
-	nudges   *nudges
-	firer    *firer
+	all        *job // stands for all timers: it has no ticks of its own
+	store      *service.Store
+	clock      *clock
+	log        *slog.Logger
+	newSpec    func(*config.Job) *spec
+	slots      *slots
+	deferred   *deferred
+	nudges     *nudges
+	firer      *firer
+	rendezvous *rendezvous
 
 	firing      atomic.Int64 // timers that a fire here is busy with; written by looks and fires
 	undecodable int64        // members of another version, as the last look counted them; the looker's alone
@@ -76,14 +80,15 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 	return &job{name: d.Job, spec: sp, ticks: own}, nil
 }
 
-// limit is how many due timers the next look reads, oldest first. It adds up the free slots and the timers that may
-// sort before them: those busy here, deferred, or undecodable. One more tells the replica that it leaves timers to
-// others.
+// limit is how many due timers the next look reads, oldest first. It adds up what all replicas are busy with and have
+// slots for, as if each were as busy and as free as this one, and the timers that may sort before: those deferred, or
+// undecodable. One more tells the replica that it leaves timers to others.
 func (t *timers) limit() int64 {
 	if t.deferred.isDeferred(service.TimerJobs) {
 		return 1
 	}
-	return t.firing.Load() + t.free() + t.undecodable + t.deferred.deferredTimers() + 1
+	all := min((t.firing.Load()+t.free())*int64(t.rendezvous.taking()), maxRead)
+	return all + t.undecodable + t.deferred.deferredTimers() + 1
 }
 
 // free is how many more timers this replica can begin now.
@@ -91,37 +96,29 @@ func (t *timers) free() int64 {
 	return max(min(timersAtOnce-t.firing.Load(), t.slots.free()), 0)
 }
 
-// fire starts a timer that is due, unless a fire here is busy with it already.
-func (t *timers) fire(ctx context.Context, d lock.Due) {
-	done, ok := t.deferred.begin(d.Member())
+// fire starts a timer that is due, unless a fire here is busy with it already. Its wake is one of all timers.
+func (t *timers) fire(ctx context.Context, w *wake) {
+	done, ok := t.deferred.begin(w.member)
 	if !ok {
 		return
 	}
-	slot := t.slots.tryAcquire(t.all.now())
-	if slot == nil {
+	if w.slot = t.slots.tryAcquire(w.spec); w.slot == nil {
 		done()
 		t.nudges.wantSlot()
 		return
 	}
-	if t.firing.Add(1) > timersAtOnce {
-		t.firing.Add(-1)
-		t.slots.release(slot)
-		done()
-		t.nudges.wantSlot()
-		return
-	}
+	t.firing.Add(1)
 	t.firer.runs.Go(func() {
 		defer t.nudges.slotFreed()
 		defer t.firing.Add(-1)
 		defer done()
-		j, err := t.read(ctx, d)
+		j, err := t.read(ctx, w.of)
 		if err != nil {
-			t.slots.release(slot)
-			t.explainUnread(ctx, d, err)
+			t.slots.release(w.slot)
+			t.explainUnread(ctx, w.of, err)
 			return
 		}
-		w := j.dueWake(j.now(), d, t.clock.Now())
-		w.slot = slot
+		w.job, w.spec = j, j.now()
 		resumptions := t.deferred.resumptionCount()
 		if why := t.firer.fire(w); why.reason == paused { // the pause is that of all timers
 			t.deferred.deferPaused(service.TimerJobs, service.TimerJobs, pauseOver(why, t.clock.Now()), resumptions)

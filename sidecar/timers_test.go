@@ -75,6 +75,46 @@ func TestTimersOfOneInstantAreSharedAndEachFiredOnce(t *testing.T) {
 	})
 }
 
+// Each replica begins with other timers of a flood, so that few claims are lost.
+func TestReplicasShareAFloodOfTimers(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		for range 3 {
+			w.replica(time.Millisecond, func(r *replica) { r.far = time.Millisecond })
+		}
+		w.at(10 * time.Second) // they have seen each other
+		const many = 6 * timersAtOnce
+		for i := range many {
+			w.setTimer(fmt.Sprintf("t%d", i), 20*time.Second, "")
+		}
+		w.at(time.Minute)
+		for i := range many {
+			w.each(fmt.Sprintf("timer:t%d", i), time.Minute, 20*time.Second, 20*time.Second, time.Second)
+		}
+		if n := w.sum("skips_total", "@timers"); n > many/2 {
+			t.Errorf("%v claims of %d timers were lost", n, many)
+		}
+	})
+}
+
+// A replica that is gone delays the timers that it was to ask for first by its turn.
+func TestTimersDoNotWaitForAReplicaThatIsGone(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		for range 3 {
+			w.replica(time.Millisecond)
+		}
+		w.at(10 * time.Second) // they have seen each other
+		for i := range 100 {
+			w.setTimer(fmt.Sprintf("t%d", i), 20*time.Second, "")
+		}
+		w.at(19 * time.Second)
+		w.replicas[0].crash()
+		w.at(time.Minute)
+		for i := range 100 {
+			w.each(fmt.Sprintf("timer:t%d", i), time.Minute, 20*time.Second, 20*time.Second, turn+10*time.Millisecond)
+		}
+	})
+}
+
 func TestATimerOfADeadReplicaIsRunAgainWhenItAsksForThat(t *testing.T) {
 	for more, want := range map[string]int{"": 1, `, "guarantee": "at-least-once"`: 2} {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
