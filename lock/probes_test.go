@@ -5,6 +5,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -103,12 +104,29 @@ func (p *prober) probeClaimed() {
 		"behind", fmt.Sprintf("-%d@%d ", nominal(4), nominal(4)))
 	p.isTold(p.claims(Forbid, 5), Fired)
 	p.isTold(p.claims(Forbid, 4), Waits)
+	waits := fmt.Sprintf("+%d@%d ", nominal(5), nominal(5))
+	for field, value := range map[string]any{"": "", "overlap": nominal(5), "pausedTo": nominal(2), "handed": nominal(5), "gaps": "1-3 ", "behind": waits} {
+		p.do("DEL", p.ledger())
+		p.older()
+		p.do("HSET", p.ledger(), "tick", nominal(5), "by", "r", "gaps", "")
+		if field != "" { // all else is as in most ledgers
+			p.do("HSET", p.ledger(), field, value)
+		}
+		want := Fired
+		if field == "handed" || field == "behind" {
+			want = Waits
+		}
+		p.isTold(p.claims(Forbid, 5), want)
+		p.isTold(p.claims(Forbid, 4), Fired)
+	}
 }
 
 // reads is what a replica that only looks at claims is told of a claim's tick, here of the second one of two.
 func (p *prober) reads(c Claim) Answer {
 	parts := p.eval(p.scripts.claimed, []string{p.ledger() + "-none", p.ledger()}, farFuture, rds.Millis(c.Tick))
 	p.demand(len(parts) == 3 && millisOf(parts[0]) == p.clock, "asked for two claims, at %d: %v", p.clock, parts)
+	shared := p.eval(p.scripts.claimed, []string{p.ledger() + "-none", p.ledger()}, rds.Millis(c.Tick))
+	p.demand(reflect.DeepEqual(shared, append([]any{parts[0], int64(0)}, parts[2])), "asked for one tick of two jobs: %v, and of one: %v", shared, parts)
 	a, err := parseClaimed(parts[2], c.Tick)
 	p.demand(err == nil, "%s: %v", c.Run, err)
 	if a.Code != "" {
