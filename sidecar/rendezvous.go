@@ -28,19 +28,25 @@ func newRendezvous(replica string, store *service.Store) *rendezvous {
 	return &rendezvous{replica: replica, store: store, looking: make(chan struct{}, 1)}
 }
 
-// first is the replica that asks first for a tick: the one with the greatest hash.
-func (v *rendezvous) first(w *wake) string {
+// first is the replica that asks first for a tick: the one with the greatest hash. second tells whether this replica has
+// the second greatest.
+func (v *rendezvous) first(w *wake) (first string, second bool) {
 	peers := v.peers.Load()
 	if peers == nil || w.kind != kindSchedule || !w.spec.claims() {
-		return v.replica
+		return v.replica, false
 	}
-	first, most := v.replica, weight(w, v.replica)
+	own, greater := weight(w, v.replica), 0
+	first, most := v.replica, own
 	for _, p := range *peers {
-		if x := weight(w, p); x > most {
+		x := weight(w, p)
+		if x > own {
+			greater++
+		}
+		if x > most {
 			first, most = p, x
 		}
 	}
-	return first
+	return first, greater == 1
 }
 
 func weight(w *wake, replica string) uint64 {
