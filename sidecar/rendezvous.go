@@ -95,7 +95,7 @@ const peerTimeout = 2*beatEvery + time.Second
 // look reads which replicas have sent a heartbeat lately. If Redis does not answer, it is not ok, and the peers stay
 // as they are.
 func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok bool) {
-	all, err := v.store.Replicas(ctx)
+	all, err := v.store.Heartbeats(ctx)
 	now, ok := v.store.Now()
 	if err != nil || !ok {
 		return nil, false
