@@ -35,6 +35,9 @@ func (s *Store) Claimed(ctx context.Context, ticks []TickOf) ([]Answer, error) {
 		for i, t := range some {
 			keys[i], args[i] = s.redis.Keys.Ledger(t.Job), rds.Millis(t.Tick)
 		}
+		for n := len(args); n > 1 && args[n-1] == args[n-2]; n-- { // mostly, all of a moment
+			args = args[:n-1]
+		}
 		parts, err := s.redis.Call(ctx, claimedScript, 0, keys, args...)
 		if err == nil && len(parts) != len(some)+1 {
 			err = rds.Unexpected(parts)
@@ -56,6 +59,11 @@ func (s *Store) Claimed(ctx context.Context, ticks []TickOf) ([]Answer, error) {
 }
 
 func parseClaimed(reply any, tick time.Time) (Answer, error) {
+	if text, short := reply.(string); short {
+		born, holder, _ := strings.Cut(text, " ")
+		ms, err := rds.Integer(born)
+		return Answer{Code: Fired, Prev: tick, Holder: holder, Born: rds.FromMillis(ms)}, err
+	}
 	fields, claimed := reply.([]any)
 	if !claimed {
 		return Answer{}, nil

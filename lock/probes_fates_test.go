@@ -105,8 +105,8 @@ func (p *prober) endsAs(c Claim, how string, again int) []any {
 	if how == "failed" {
 		failed = how
 	}
-	return p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, "", 0, 0, 0, 0,
-		failed, 500, how, again)
+	return p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, 500, how, 0, 0, 0,
+		failed, "", 0, again)
 }
 
 // probeEvidenceAndFate has a run taken over, and then its replica says that it had never started: its tick keeps the fate that was counted.

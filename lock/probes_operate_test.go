@@ -424,6 +424,20 @@ func (p *prober) probeCancel() {
 	p.forget()
 }
 
+// probeMarks: a cancelled run takes its mark along, also as the last of its job. No other run ends by that mark.
+func (p *prober) probeMarks() {
+	p.older()
+	p.at(nominal(60))
+	cancelled, other := p.claims(Allow, 1), p.claims(Allow, 2)
+	p.isTold(cancelled, Won)
+	p.isTold(other, Won)
+	p.cancelling("a", "act", cancelled)
+	p.settles(other, "handover", other.due().Member(), 0)
+	p.demand(len(p.isDue()) == 1, "a run was cancelled with another")
+	p.settles(cancelled, "finish", "")
+	p.demand(p.field("runs") == "" && p.field("x:"+cancelled.Run) == "", "the last run leaves its mark")
+}
+
 // probeCancelInFullMemory: a run that fills Redis, say, can be cancelled.
 func (p *prober) probeCancelInFullMemory() {
 	if _, err := p.rdb.Do(context.Background(), "CONFIG", "GET", "maxmemory").Result(); err != nil {

@@ -5,6 +5,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeAgeOfFates, p.probeEvidenceAndFate, p.probeNudges,
 		p.probeListInAPause, p.probeTwoPauses, p.probeClaimsInTwoPauses, p.probeAsking, p.probeGaps, p.probeBooking,
 		p.probeTwice, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun,
-		p.probeDisplacedOfBefore, p.probeActs, p.probeCancel, p.probeCancelInFullMemory,
+		p.probeDisplacedOfBefore, p.probeActs, p.probeCancel, p.probeMarks, p.probeCancelInFullMemory,
 		p.probeManyRefused, p.probeManyOlder, p.probeManyTriggers, // the slow ones last: few mutants need them
 	} {
 		p.do("FLUSHDB")
@@ -103,12 +104,29 @@ func (p *prober) probeClaimed() {
 		"behind", fmt.Sprintf("-%d@%d ", nominal(4), nominal(4)))
 	p.isTold(p.claims(Forbid, 5), Fired)
 	p.isTold(p.claims(Forbid, 4), Waits)
+	waits := fmt.Sprintf("+%d@%d ", nominal(5), nominal(5))
+	for field, value := range map[string]any{"": "", "overlap": nominal(5), "pausedTo": nominal(2), "handed": nominal(5), "gaps": "1-3 ", "behind": waits} {
+		p.do("DEL", p.ledger())
+		p.older()
+		p.do("HSET", p.ledger(), "tick", nominal(5), "by", "r", "gaps", "")
+		if field != "" { // all else is as in most ledgers
+			p.do("HSET", p.ledger(), field, value)
+		}
+		want := Fired
+		if field == "handed" || field == "behind" {
+			want = Waits
+		}
+		p.isTold(p.claims(Forbid, 5), want)
+		p.isTold(p.claims(Forbid, 4), Fired)
+	}
 }
 
 // reads is what a replica that only looks at claims is told of a claim's tick, here of the second one of two.
 func (p *prober) reads(c Claim) Answer {
 	parts := p.eval(p.scripts.claimed, []string{p.ledger() + "-none", p.ledger()}, farFuture, rds.Millis(c.Tick))
 	p.demand(len(parts) == 3 && millisOf(parts[0]) == p.clock, "asked for two claims, at %d: %v", p.clock, parts)
+	shared := p.eval(p.scripts.claimed, []string{p.ledger() + "-none", p.ledger()}, rds.Millis(c.Tick))
+	p.demand(reflect.DeepEqual(shared, append([]any{parts[0], int64(0)}, parts[2])), "asked for one tick of two jobs: %v, and of one: %v", shared, parts)
 	a, err := parseClaimed(parts[2], c.Tick)
 	p.demand(err == nil, "%s: %v", c.Run, err)
 	if a.Code != "" {
@@ -403,7 +421,7 @@ func (p *prober) probeLease() {
 	p.do("DEL", p.lockOf(&c))
 	p.isTold(c, Won)
 	renewed("asked again for what had expired")
-	p.eval(p.scripts.settle, p.settleKeys(x), "finish", c.Run, walkJob, 20_000, p.keys.Events, "")
+	p.eval(p.scripts.settle, p.settleKeys(x), "finish", c.Run, walkJob, 20_000, p.keys.Events, "", 500, "")
 	p.lasts(p.lockOf(&c), 20*time.Second)
 	p.demand(p.text("GET", p.lockOf(&c)) == c.Run, "the lock does not linger")
 	p.isTold(p.claims(Forbid, 2), Won)
@@ -454,7 +472,7 @@ func (p *prober) probeEvidence() {
 
 	keys := p.settleKeys(&fiber{claim: p.claims(Forbid, 51)}) // a claim that broke off, and left no record
 	p.do("ZADD", p.keys.Running, 7, "u9 j")
-	got := p.eval(p.scripts.settle, keys, "reap", "u9", "j", 0, p.keys.Events, "", "", 0, 7)
+	got := p.eval(p.scripts.settle, keys, "reap", "u9", "j", 0, p.keys.Events, "", 500, "", 7)
 	p.demand(got[0] == "OK" && p.text("ZSCORE", p.keys.Running, "u9 j") == "", "what has no record is not cleaned up: %v", got)
 }
 
@@ -480,7 +498,7 @@ func (p *prober) probeHistory() {
 	for i, failed := range []string{"", "failed"} {
 		c := p.claims(Forbid, int64(i+1))
 		p.isTold(c, Won)
-		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, "", 0, 0, 0, 0, failed)
+		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, 500, "", 0, 0, 0, failed)
 		runs, _ := p.do("XLEN", p.keys.Runs).(int64)
 		failures, _ := p.do("XLEN", p.keys.Failures).(int64)
 		p.demand(runs == int64(i+1) && failures == int64(i), "%d runs and %d failures", runs, failures)
@@ -493,7 +511,7 @@ func (p *prober) probeHistory() {
 		if again != "" {
 			again = c.due().Member()
 		}
-		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "handover", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, again, 0, 0)
+		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "handover", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, 500, "", 0, 0, 0, "", again)
 		p.demand((p.field("done") == last) == (again != ""), "after a handover to %q the last one is %q", again, p.field("done"))
 	}
 }

@@ -260,8 +260,8 @@ func (p *replay) settles(x model.Step) (answer string, overlapped []int) {
 		}
 	}
 	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.Running, p.keys.Due("j"), p.keys.Runs, p.keys.Memo(c.Run),
-		p.keys.Failures, p.keys.Fates("j")}, verb, c.Run, c.Job, delay, p.keys.Events, entry, again, 0, leaseEnd, p.sees.fields["born"],
-		0, "", 500, verb, 0)
+		p.keys.Failures, p.keys.Fates("j")}, verb, c.Run, c.Job, delay, p.keys.Events, entry, 500, verb, leaseEnd, p.sees.fields["born"],
+		0, "", again, 0, 0)
 	told, _ := parts[3].(string)
 	for tick := range strings.FieldsSeq(told) {
 		overlapped = append(overlapped, tickOf(rds.Number(tick)))

@@ -161,17 +161,10 @@ func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, 
 	if _, ok := rds.TimerID(c.Job); ok {
 		keys = append(keys, k.Timer(c.Job))
 	}
-	failed, again := "", 0
-	if how.ending.Failed {
-		failed = "failed"
-	}
-	if how.ending.Again {
-		again = 1
-	}
 	for try := 0; ; try++ {
-		parts, err := s.redis.Call(ctx, settleScript, 1, keys, how.verb, c.Run, c.Job, how.delay.Milliseconds(), k.Events, how.ending.Entry,
-			how.again, how.wait.Milliseconds(), how.leaseEnd, rds.Millis(how.born), s.endedAgo(c, how.ending.At).Milliseconds(), failed,
-			s.redis.Fates, how.ending.Fate, again)
+		args := []any{how.verb, c.Run, c.Job, how.delay.Milliseconds(), k.Events, how.ending.Entry, s.redis.Fates, how.ending.Fate}
+		args = append(args, how.rest(s.endedAgo(c, how.ending.At))...)
+		parts, err := s.redis.Call(ctx, settleScript, 1, keys, args...)
 		if err == nil {
 			return settled(parts)
 		}
@@ -179,6 +172,22 @@ func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, 
 			return Settled{}, fmt.Errorf("settling (%s) the run of %q: %w: %w", how.verb, c.Job, ErrNoAnswer, err)
 		}
 	}
+}
+
+// rest are the arguments that most settlements do not need. ago is how long ago the run ended.
+func (how *settlement) rest(ago time.Duration) []any {
+	e := &how.ending
+	if how.verb == "finish" && ago == 0 && !e.Failed && how.again == "" && !e.Again {
+		return nil
+	}
+	failed, again := "", 0
+	if e.Failed {
+		failed = "failed"
+	}
+	if e.Again {
+		again = 1
+	}
+	return []any{how.leaseEnd, rds.Millis(how.born), ago.Milliseconds(), failed, how.again, how.wait.Milliseconds(), again}
 }
 
 // settled reads the answer of settle.lua.

@@ -8,13 +8,13 @@
 -- KEYS  1 lock  2 ledger  3 running  4 due  5 runs  6 memo of the run  7 failures  8 fates of the job  9 entry of the timer (see
 --       timer): given if the run is one's
 -- ARGV  1 verb  2 uuid of the run  3 job  4 how long the lock outlives the run (ms; 0 = delete now)  5 channel of the nudges
---       6 history entry; '' = none (reap: the watcher saw no record of it)
+--       6 history entry; '' = none (reap: the watcher saw no record of it)    7 how many fates are kept
+--       8 fate of the run's tick, should the run be its last; '' = the tick is not of the table
 --       What follows may be left out:
---       7 due member that hands the tick on; '' = none (finish: the one a takeover may have added, to be taken back)
---       8 not before: delay of that member (ms)    9 lease end that the watcher saw (reap)
---       10 when the ledger was born, as the run's claim saw it (requeue)    11 how long ago the run ended (ms; finish, requeue)
---       12 'failed': the history entry belongs into the failures too    13 how many fates are kept
---       14 fate of the run's tick, should the run be its last; '' = the tick is not of the table
+--       9 lease end that the watcher saw (reap)    10 when the ledger was born, as the run's claim saw it (requeue)
+--       11 how long ago the run ended (ms; finish, requeue)    12 'failed': the history entry belongs into the failures too
+--       13 due member that hands the tick on; '' = none (finish: the one a takeover may have added, to be taken back)
+--       14 not before: delay of that member (ms)
 --       15 '1': an operator has the tick run once more. It keeps its fate; a success ends a row of failures
 -- returns {OK | LATE | NONE | MOVED, now, newest tick that was set free, ticks that were settled as overlaps, how many ticks in a
 --          row had failed before, and with this one: both 0 if the run is not the last of the newest tick. The question that is
@@ -23,14 +23,14 @@
 -- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. The
 -- memo of a run that was reaped keeps it, since there may be evidence yet that it never started.
 local lock, ledger, running, due, runs, memo, failures, fates, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[7] or '', tonumber(ARGV[8]) or 0
+local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[13] or '', ARGV[14] or 0
 local member, day = uuid .. ' ' .. job, 86400000
-local fate, failed = ARGV[14] or '', ARGV[12] == 'failed'
+local fate, failed = ARGV[8], ARGV[12] == 'failed'
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, 'endedBy')
-local record, live, behind, counted = h[1], h[2] or '', h[3] or '', h[4] or ''
+local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, 'x:' .. uuid)
+local record, live, behind, counted, cancelled = h[1], h[2] or '', h[3] or '', h[4] or '', h[8]
 
 local nudge = false                                        -- something became due now
 local function enqueue(m, delay)
@@ -60,7 +60,12 @@ end
 
 -- A tick of the table has one fate, which is counted once: by the step that ends its last run.
 local function keepFate(text)
-  redis.pcall('XADD', fates, 'MAXLEN', '~', ARGV[13], '*', 'run', text)
+  redis.pcall('XADD', fates, 'MAXLEN', '~', ARGV[7], '*', 'run', text)
+end
+local notes = {}                                           -- fields of the ledger, each followed by its value, for one HSET
+local function note(field, value) notes[#notes + 1], notes[#notes + 2] = field, value end
+local function writeNotes()
+  if #notes > 0 then redis.pcall('HSET', ledger, unpack(notes)) end
 end
 local before, after = 0, 0                                 -- ticks in a row that failed
 local function endTick(tick, text)
@@ -69,22 +74,27 @@ local function endTick(tick, text)
   local once = ARGV[15] == '1'
   if once then                                             -- it keeps the fate that it had
   elseif string.find(counted, tick .. ' ', 1, true) then   -- before its replica said that it had never started
-    redis.pcall('HSET', ledger, 'counted', (string.gsub(counted, tick .. ' ', '')))
+    note('counted', (string.gsub(counted, tick .. ' ', '')))
   else
-    redis.pcall('HSET', ledger, 'fate:' .. fate, (tonumber(h[7]) or 0) + 1)
+    note('fate:' .. fate, (tonumber(h[7]) or 0) + 1)
   end
   if tonumber(tick) < (tonumber(h[5]) or 0) then return end -- a newer one tells how the job stands
-  redis.pcall('HSET', ledger, 'scheduled', text)
+  note('scheduled', text)
   before = tonumber(h[6]) or 0
   after = before
   if fate == 'succeeded' then
     after = 0
-    redis.pcall('HSET', ledger, 'ended', tick, 'lastSuccess', now, 'streak', 0, 'endedBy', verb .. ' ' .. uuid .. ' ' .. before)
+    note('lastSuccess', now)
   elseif failed then
     if not once then after = before + 1 end
-    redis.pcall('HSET', ledger, 'ended', tick, 'lastFailure', now, 'streak', after, 'endedBy', verb .. ' ' .. uuid .. ' ' .. before)
-    if before == 0 then redis.pcall('HSET', ledger, 'failingSince', now) end
+    note('lastFailure', now)
+    if before == 0 then note('failingSince', now) end
+  else
+    return
   end
+  note('ended', tick)
+  note('streak', after)
+  note('endedBy', verb .. ' ' .. uuid .. ' ' .. before)
 end
 
 if verb == 'reap' then
@@ -93,13 +103,14 @@ if verb == 'reap' then
 elseif not record then
   local kept = string.match(redis.call('GET', memo) or '', '^reaped (.*)$')
   local code = kept and 'LATE' or 'NONE'
-  local by, was = string.match(h[8] or '', '^(%l+ %S+) (%d+)$')
+  local by, was = string.match(redis.call('HGET', ledger, 'endedBy') or '', '^(%l+ %S+) (%d+)$')
   if code == 'NONE' and by == verb .. ' ' .. uuid then before, after = tonumber(was), tonumber(h[6]) end -- the answer was lost
   if verb == 'finish' then                                 -- the takeover is not needed any more
     if again ~= '' and redis.call('ZREM', due, again) == 1 then
       if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end
       forget()
       endTick(string.match(again, '^%d+'), entry)
+      writeNotes()
     end
   elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
     if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then enqueue(again, wait) end
@@ -117,9 +128,9 @@ end
 -- First, since HDEL is not refused when Redis' memory is full, and after a first write nothing is: a run must be able to end.
 if live == uuid .. ' ' then
   live = ''
-  redis.call('HDEL', ledger, 'r:' .. uuid, 'runs')
+  redis.call('HDEL', ledger, 'r:' .. uuid, 'runs', 'x:' .. uuid)
 else
-  redis.call('HDEL', ledger, 'r:' .. uuid)
+  redis.call('HDEL', ledger, 'r:' .. uuid, 'x:' .. uuid)
   local at = string.find(live, uuid, 1, true)
   if at then
     live = string.sub(live, 1, at - 1) .. string.sub(live, at + #uuid + 1)
@@ -127,7 +138,6 @@ else
   end
 end
 redis.call('ZREM', running, member)
-local cancelled = redis.call('HDEL', ledger, 'x:' .. uuid) == 1
 
 -- The entry, not the lock, is the authority: whoever removes it sees to what came due behind the run.
 local freed, overlapped = 0, ''
@@ -186,11 +196,10 @@ if redis.call('GET', lock) == uuid then
 end
 if over and record then endTick(string.match(record, '^%d+'), ending) end
 if entry ~= '' then                                        -- history is not worth a failed finish
-  if verb ~= 'handover' or again == '' then                -- a tick that is handed on has not ended
-    redis.pcall('HSET', ledger, 'done', entry)
-  end
+  if verb ~= 'handover' or again == '' then note('done', entry) end -- a tick that is handed on has not ended
   redis.pcall('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', entry)
   if failed then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
 end
+writeNotes()
 wake()
 return {'OK', now, freed, overlapped, before, after}

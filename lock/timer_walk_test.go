@@ -260,7 +260,7 @@ func (w *timerWalk) settle(x *shooter, verb string, score any) string {
 	if verb == "reap" {
 		entry = "e"
 	}
-	code, _ := w.run(w.scripts.settle, keys, verb, c.Run, c.Job, 0, w.keys.Events, entry, again, 0, score, 1)
+	code, _ := w.run(w.scripts.settle, keys, verb, c.Run, c.Job, 0, w.keys.Events, entry, 500, "", score, 1, 0, "", again)
 	w.note("%s of %s: %s: %s", x.uuid, c.Job, verb, code)
 	x.settled = true
 	switch {

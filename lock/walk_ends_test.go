@@ -56,15 +56,20 @@ func (w *walk) settleKeys(x *fiber) []string {
 		w.keys.Fates(walkJob)}
 }
 
-// whole are the arguments of a settlement with the channel of the nudges among them, and the fate of a tick of the table.
+// whole are the arguments of a settlement as the script wants them, with the channel of the nudges, and the fate of a tick
+// of the table. args are the verb, run, job, delay and entry; then what may be left out: the due member that hands the tick
+// on, its delay, the lease end that a watcher saw, the birth of the ledger, how long ago the run ended, and whether it failed.
 func (w *walk) whole(x *fiber, args []any) []any {
-	args = slices.Insert(slices.Clone(args), 4, any(w.keys.Events))
-	args = append(args, []any{"", "", 0, 0, 0, 0, ""}[len(args)-5:]...)
 	fate := map[any]string{"finish": "succeeded", "requeue": "shutdown", "handover": "not_started", "reap": "interrupted"}[args[0]]
 	if !w.ofTable(x.tick()) || x.claim.Kind == "manual" || x.claim.Kind == "backfill" {
 		fate = ""
 	}
-	return append(args, 500, fate, 0)
+	whole := append(slices.Insert(slices.Clone(args[:5]), 4, any(w.keys.Events)), 500, fate)
+	if len(args) == 5 {
+		return whole
+	}
+	rest := slices.Concat(args[5:], []any{"", 0, 0, 0, 0, ""}[len(args)-5:])
+	return append(whole, rest[2], rest[3], rest[4], rest[5], rest[0], rest[1], 0)
 }
 
 // settle sends a settlement for the first time, or a copy of it, and compares what becomes of it with what is to.

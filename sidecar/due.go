@@ -67,8 +67,9 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 	var others []lock.Due
 	wait := time.Duration(0) // until the turns of all others are over
 	for _, d := range dues {
+		first, _ := t.rendezvous.firstFor(d.Job, d.Tick)
 		switch {
-		case t.rendezvous.firstFor(d.Job, d.Tick) == t.rendezvous.replica:
+		case first == t.rendezvous.replica:
 			t.takeTimer(ctx, d)
 		case d.Age < turn:
 			wait = max(wait, turn-d.Age)

@@ -28,27 +28,33 @@ func newRendezvous(replica string, store *service.Store) *rendezvous {
 	return &rendezvous{replica: replica, store: store, looking: make(chan struct{}, 1)}
 }
 
-// first is the replica that asks first for the tick of a wake.
-func (v *rendezvous) first(w *wake) string {
+// first is the replica that asks first for the tick of a wake. second tells whether this replica asks second.
+func (v *rendezvous) first(w *wake) (first string, second bool) {
 	if w.kind != kindSchedule || !w.spec.claims() {
-		return v.replica
+		return v.replica, false
 	}
 	return v.firstFor(w.spec.Name, w.tick)
 }
 
-// firstFor is the replica that asks first for a tick: the one with the greatest hash.
-func (v *rendezvous) firstFor(job string, tick time.Time) string {
+// firstFor is the replica that asks first for a tick: the one with the greatest hash. second tells whether this replica
+// has the second greatest.
+func (v *rendezvous) firstFor(job string, tick time.Time) (first string, second bool) {
 	peers := v.peers.Load()
 	if peers == nil {
-		return v.replica
+		return v.replica, false
 	}
-	first, most := v.replica, weight(job, tick, v.replica)
+	own, greater := weight(job, tick, v.replica), 0
+	first, most := v.replica, own
 	for _, p := range *peers {
-		if x := weight(job, tick, p); x > most {
+		x := weight(job, tick, p)
+		if x > own {
+			greater++
+		}
+		if x > most {
 			first, most = p, x
 		}
 	}
-	return first
+	return first, greater == 1
 }
 
 // taking is how many replicas take ticks, this one among them.
@@ -105,7 +111,7 @@ const peerTimeout = 2*beatEvery + time.Second
 // look reads which replicas have sent a heartbeat lately. If Redis does not answer, it is not ok, and the peers stay
 // as they are.
 func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok bool) {
-	all, err := v.store.Replicas(ctx)
+	all, err := v.store.Heartbeats(ctx)
 	now, ok := v.store.Now()
 	if err != nil || !ok {
 		return nil, false

@@ -29,7 +29,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 		for i := range 600 {
 			wk.tick = w.origin().Add(time.Duration(i) * time.Second)
 			for _, r := range w.replicas {
-				if r.firer.rendezvous.first(wk) == r.name {
+				if first, _ := r.firer.rendezvous.first(wk); first == r.name {
 					turns++
 				}
 			}
@@ -70,7 +70,8 @@ func TestOnlyPunctualTicksAreLeftToOthers(t *testing.T) {
 		for _, kind := range []string{kindCatchup, kindTakeover, kindManual} {
 			for i := range 100 {
 				r := w.replicas[0]
-				if r.firer.rendezvous.first(&wake{spec: r.spec("minute"), kind: kind, tick: w.origin().Add(time.Duration(i) * time.Minute)}) != r.name {
+				wk := &wake{spec: r.spec("minute"), kind: kind, tick: w.origin().Add(time.Duration(i) * time.Minute)}
+				if first, _ := r.firer.rendezvous.first(wk); first != r.name {
 					t.Fatalf("a %s is left to others", kind)
 				}
 			}

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/lock"
@@ -9,9 +10,15 @@ import (
 // stagger is how long after the first replica the others ask. Both is before the tick.
 const stagger = ahead / 2
 
-// yieldLooks is when a replica looks for the claims of others, in staggers after the first replica asks. The last look
-// is a tenth of a second after the tick: then the first replica may have no slot left.
-var yieldLooks = [...]int{1, 4, 10}
+// A replica looks for the claims of others so many staggers after the first replica asks.
+const (
+	secondLooks = 1 // the replica that asks second
+	othersLook  = 2 // all others, at the tick itself: mostly, two before them have asked by then
+)
+
+// herdLooks is when a replica looks again in a herd. The last look is a tenth of a second after the tick: then the first
+// replica may have no slot left.
+var herdLooks = [...]int{4, 10}
 
 // herd is how many ticks must be left for a replica to look again. It asks for fewer at once: the first replica may have
 // no slot for them.
@@ -20,8 +27,9 @@ const herd = 50
 // yielding is a wake for whose tick another replica asks first.
 type yielding struct {
 	*wake
-	first string // that replica
-	hold  func() // keeps the job's tally until it is called
+	first  string // that replica
+	second bool   // this replica asks second
+	hold   func() // keeps the job's tally until it is called
 }
 
 // launchTogether fires wakes of jobs that come due at the same time. It leaves the first question for a tick to the
@@ -29,8 +37,8 @@ type yielding struct {
 func (f *firer) launchTogether(wakes []*wake) {
 	var others []yielding
 	for _, w := range wakes {
-		if first := f.rendezvous.first(w); first != f.rendezvous.replica {
-			others = append(others, yielding{w, first, f.record.metrics.hold(w.spec.label)})
+		if first, second := f.rendezvous.first(w); first != f.rendezvous.replica {
+			others = append(others, yielding{w, first, second, f.record.metrics.hold(w.spec.label)})
 		} else {
 			f.launch(w, nil)
 		}
@@ -41,25 +49,38 @@ func (f *firer) launchTogether(wakes []*wake) {
 }
 
 // yield looks together for all wakes which ticks the other replicas have claimed, and skips those. The wakes whose
-// ticks nobody has claimed go the way of all wakes, through fire. Only in a herd the first replica may not have got to a
-// tick yet: while it goes on claiming others, this replica looks again.
+// ticks nobody has claimed go the way of all wakes, through fire. If all replicas looked at the same time, and the first
+// one were slow or gone, all would ask; so one of them looks before the others. Only in a herd the first replica may not
+// have got to a tick yet: while it goes on claiming others, this replica looks again.
 func (f *firer) yield(wakes []yielding) {
-	first := time.Time{} // when the first replica asks for the last of them
+	first := time.Time{}                 // when the first replica asks for the last of them
+	var seconds, others, rest []yielding // rest was looked at
 	for _, w := range wakes {
 		first = newestOf(first, w.askAt())
-	}
-	for _, n := range yieldLooks {
-		if len(wakes) == 0 || !f.clock.sleep(f.accepting, first.Add(time.Duration(n)*stagger)) {
-			break
+		if w.second {
+			seconds = append(seconds, w)
+		} else {
+			others = append(others, w)
 		}
-		wakes = f.skipClaimed(wakes)
 	}
-	f.launchIf(wakes, func(yielding) bool { return true })
+	sleep := func(staggers int) bool { return f.clock.sleep(f.accepting, first.Add(time.Duration(staggers)*stagger)) }
+	if len(seconds) > 0 && sleep(secondLooks) {
+		rest, seconds = f.skipClaimed(seconds, len(others)), nil
+	}
+	if len(others) > 0 && sleep(othersLook) {
+		rest, others = append(rest, f.skipClaimed(others, len(rest))...), nil
+	}
+	for _, n := range herdLooks {
+		if len(rest) > 0 && sleep(n) {
+			rest = f.skipClaimed(rest, 0)
+		}
+	}
+	f.launchIf(slices.Concat(seconds, others, rest), func(yielding) bool { return true }) // none of the first two, unless it drains
 }
 
 // skipClaimed skips the wakes whose ticks other replicas have claimed. It returns those of a herd for which it is too
-// early to ask, and launches the others.
-func (f *firer) skipClaimed(wakes []yielding) []yielding {
+// early to ask, and launches the others. unseen is how many more wakes of the herd there are.
+func (f *firer) skipClaimed(wakes []yielding, unseen int) []yielding {
 	wakes = f.launchIf(wakes, func(w yielding) bool { return !f.canLose(w.wake) })
 	answers, err := f.claimer.claimed(wakes)
 	if err != nil {
@@ -76,7 +97,7 @@ func (f *firer) skipClaimed(wakes []yielding) []yielding {
 		f.record.skipped(wakes[i].wake, f.claimer.refused(wakes[i].wake, a, nil))
 		wakes[i].hold()
 	}
-	return f.launchIf(rest, func(w yielding) bool { return len(rest) < herd || !claims[w.first] })
+	return f.launchIf(rest, func(w yielding) bool { return len(rest)+unseen < herd || !claims[w.first] })
 }
 
 // canLose tells whether nothing but a claim of another replica could keep a wake from its tick. Any other reason is

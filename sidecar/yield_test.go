@@ -99,6 +99,32 @@ func TestLosersLookAgainWhileAHerdIsClaimed(t *testing.T) {
 	})
 }
 
+// The ticks of the replica that is gone are asked for by one of the others, and not by all of them.
+func TestOneReplicaAsksForTheTicksOfOneThatIsGone(t *testing.T) {
+	const jobs, replicas = 40, 6
+	simulate(t, herdTable(jobs, "* * * * *"), func(w *world) {
+		for range replicas {
+			w.replica(5 * time.Millisecond)
+		}
+		w.at(57 * time.Second)
+		counters := make([]*scriptCounter, replicas-1)
+		for i, r := range w.replicas[1:] {
+			counters[i] = &scriptCounter{}
+			r.client.AddHook(counters[i])
+		}
+		w.replicas[0].crash()
+		w.at(65 * time.Second)
+		w.allStarted(jobs, w.origin().Add(time.Minute), 2*time.Millisecond)
+		scripts := int64(-3 * jobs) // acquire, settle and release
+		for _, c := range counters {
+			scripts += c.n.Load()
+		}
+		if most := int64(2 * (replicas - 1)); scripts > most {
+			t.Errorf("losers have sent %d scripts for %d ticks, and two looks of each are %d", scripts, jobs, most)
+		}
+	})
+}
+
 func TestInAHerdAReplicaThatIsGoneCostsNoTime(t *testing.T) {
 	simulate(t, herdTable(300, "* * * * *"), func(w *world) {
 		for range 3 {

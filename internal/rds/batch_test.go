@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/solotick/solotick/internal/proof/lossy"
 	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/internal/rds"
 )
@@ -57,6 +58,34 @@ func TestThousandCallsAtOnceAreAHandfulOfRoundTrips(t *testing.T) {
 		keys, err := w.Admin.Keys(w.Context(), "solotick:{svc}:job:job*").Result()
 		if err != nil || len(keys) != 1000 {
 			w.Errorf("%d registered, %v", len(keys), err)
+		}
+	})
+}
+
+func TestCallsAtOnceSendAScriptsSourceOnce(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		a := w.SlowReplica("a", time.Minute)
+		w.Must(a.Sync(w.Context()))
+		w.Must(w.Admin.ScriptFlush(w.Context()).Err())
+		sources := a.Proxy.Count(lossy.Command("eval"))
+		release := a.Occupy(500 * time.Millisecond)
+		var wg sync.WaitGroup
+		for i := range 500 {
+			wg.Go(func() {
+				if l, err := a.Register(w.Context(), fmt.Sprint("job", i), ""); err != nil || l.Born.IsZero() {
+					w.Errorf("%+v, %v", l, err)
+				}
+			})
+		}
+		wg.Wait()
+		release()
+		if sources.N() != 1 {
+			w.Errorf("the source was sent %d times", sources.N())
+		}
+		w.Must(w.Admin.ScriptFlush(w.Context()).Err()) // as a restart does
+		if l, err := a.Register(w.Context(), "after", ""); err != nil || l.Born.IsZero() || sources.N() != 2 {
+			w.Errorf("%+v, %v, and %d sources", l, err, sources.N())
 		}
 	})
 }

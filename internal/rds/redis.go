@@ -29,6 +29,7 @@ type Redis struct {
 	Keys    Keys
 	Fates   int // about how many are kept of each job
 	batches batcher
+	sources sources
 	clock   redisClock
 	boot    func() time.Duration
 
@@ -141,8 +142,9 @@ func (r *Redis) Do(ctx context.Context, args ...any) (any, error) {
 	return r.batches.do(ctx, nil, args...)
 }
 
-// Run sends one script. If Redis answers NOSCRIPT, because it was restarted or flushed, it has not run the script, and
-// Run sends the source.
+// Run sends one script. If Redis answers NOSCRIPT, because it was restarted or flushed, it has not run the script. Then
+// one call sends the source, and those of the same moment wait for that: a thousand claims at one tick would be many
+// megabytes of it.
 func (r *Redis) Run(ctx context.Context, sc *Script, keys []string, args ...any) (reply any, err error) {
 	cmd := make([]any, 0, 3+len(keys)+len(args))
 	cmd = append(cmd, "evalsha", sc.SHA, len(keys))
@@ -150,12 +152,24 @@ func (r *Redis) Run(ctx context.Context, sc *Script, keys []string, args ...any)
 		cmd = append(cmd, k)
 	}
 	cmd = append(cmd, args...)
-	reply, err = r.batches.do(ctx, sc, cmd...)
-	if refusedWith(err, "NOSCRIPT") {
-		cmd[0], cmd[1] = "eval", sc.Source
+	for {
+		before := r.sources.sent(sc)
 		reply, err = r.batches.do(ctx, sc, cmd...)
+		if !refusedWith(err, "NOSCRIPT") {
+			return reply, err
+		}
+		if send, wait := r.sources.begin(sc, before); send {
+			defer r.sources.end(sc)
+			cmd[0], cmd[1] = "eval", sc.Source
+			return r.batches.do(ctx, sc, cmd...)
+		} else if wait != nil {
+			select {
+			case <-wait:
+			case <-ctx.Done():
+				return nil, &notSentError{context.Cause(ctx)}
+			}
+		}
 	}
-	return reply, err
 }
 
 // Call runs a script whose answer is an array with Redis' time in milliseconds at index nowAt, and observes it.

@@ -24,7 +24,8 @@ const (
 	maxSkips  = 100            // kept of one replica, and the same number of results
 )
 
-// Replica is the report of one replica about itself.
+// Replica is the report of one replica about itself. All replicas read each other's heartbeats all the time, and an
+// operator alone reads Skips and Ran, which may be long: Redis keeps these two apart.
 type Replica struct {
 	Name    string // one word
 	Version string
@@ -48,16 +49,21 @@ type Skip struct {
 
 // replicaText is a Replica as Redis keeps it, in the field of its name: JSON with times in milliseconds.
 type replicaText struct {
-	Version string               `json:"version"`
-	Table   string               `json:"table"`
-	Offset  int64                `json:"us"` // microseconds
-	Ready   string               `json:"ready,omitempty"`
-	Reload  string               `json:"reload,omitempty"`
-	Skips   map[string]skipText  `json:"skips,omitempty"`
-	Ran     map[string]entryText `json:"ran,omitempty"`
-	Process string               `json:"process,omitempty"`
-	Twin    bool                 `json:"twin,omitempty"`
-	Seen    int64                `json:"seen"`
+	Version    string `json:"version"`
+	Table      string `json:"table"`
+	Offset     int64  `json:"us"` // microseconds
+	Ready      string `json:"ready,omitempty"`
+	Reload     string `json:"reload,omitempty"`
+	Process    string `json:"process,omitempty"`
+	Twin       bool   `json:"twin,omitempty"`
+	Seen       int64  `json:"seen"`
+	reportText        // written by older versions
+}
+
+// reportText is what Redis keeps of a Replica apart, in a field of its name too: JSON with times in milliseconds.
+type reportText struct {
+	Skips map[string]skipText  `json:"skips,omitempty"`
+	Ran   map[string]entryText `json:"ran,omitempty"`
 }
 
 type skipText struct {
@@ -77,7 +83,28 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
 	t := replicaText{Version: r.Version, Table: r.Table, Offset: r.Offset.Microseconds(), Ready: r.Ready, Reload: r.Reload,
-		Skips: map[string]skipText{}, Ran: map[string]entryText{}, Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
+		Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
+	text, err := json.Marshal(t)
+	if err == nil {
+		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, string(text))
+	}
+	if err == nil {
+		err = s.report(ctx, r)
+	}
+	if err != nil {
+		return fmt.Errorf("sending a heartbeat: %w", err)
+	}
+	return nil
+}
+
+// report writes what Redis keeps apart of a heartbeat. If there is nothing, it removes what an earlier process of the
+// same name has written.
+func (s *Store) report(ctx context.Context, r Replica) error {
+	if len(r.Skips)+len(r.Ran) == 0 {
+		_, err := s.redis.Do(ctx, "hdel", s.redis.Keys.Reports, r.Name)
+		return err
+	}
+	t := reportText{Skips: map[string]skipText{}, Ran: map[string]entryText{}}
 	jobs := slices.Collect(maps.Keys(r.Skips))
 	slices.SortFunc(jobs, func(a, b string) int { return cmp.Or(r.Skips[b].At.Compare(r.Skips[a].At), cmp.Compare(a, b)) })
 	for _, job := range jobs[:min(len(jobs), maxSkips)] {
@@ -98,12 +125,9 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	}
 	text, err := json.Marshal(t)
 	if err == nil {
-		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, string(text))
+		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Reports, r.Name, string(text))
 	}
-	if err != nil {
-		return fmt.Errorf("sending a heartbeat: %w", err)
-	}
-	return nil
+	return err
 }
 
 // estimate is Now. If Redis has not answered yet, estimate asks it for its time first.
@@ -133,8 +157,10 @@ func (s *Store) BeatOf(ctx context.Context, name string) (r Replica, ok bool, er
 
 // Leave removes the heartbeat of a replica that has ended in order.
 func (s *Store) Leave(ctx context.Context, name string) error {
-	if _, err := s.redis.Do(ctx, "hdel", s.redis.Keys.Replicas, name); err != nil {
-		return fmt.Errorf("taking the heartbeat of replica %q away: %w", name, err)
+	for _, key := range []string{s.redis.Keys.Replicas, s.redis.Keys.Reports} {
+		if _, err := s.redis.Do(ctx, "hdel", key, name); err != nil {
+			return fmt.Errorf("taking the heartbeat of replica %q away: %w", name, err)
+		}
 	}
 	return nil
 }
@@ -142,6 +168,33 @@ func (s *Store) Leave(ctx context.Context, name string) error {
 // Replicas returns the replicas whose heartbeat is less than a day old, sorted by name, and removes the others. A
 // replica that was silent for longer than HeartbeatTimeout has probably ended without Leave.
 func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
+	all, err := s.Heartbeats(ctx)
+	if err != nil || len(all) == 0 {
+		return all, err
+	}
+	ask := []any{"hmget", s.redis.Keys.Reports}
+	for _, r := range all {
+		ask = append(ask, r.Name)
+	}
+	reply, err := s.redis.Do(ctx, ask...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the replicas: %w", err)
+	}
+	texts, _ := reply.([]any)
+	if len(texts) != len(all) {
+		return nil, fmt.Errorf("reading the replicas: %w", rds.Unexpected(reply))
+	}
+	for i, text := range texts {
+		var t reportText
+		if text, there := text.(string); there && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
+			all[i].add(t)
+		}
+	}
+	return all, nil
+}
+
+// Heartbeats is Replicas without their Skips and Ran. Replicas of older versions may have them all the same.
+func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	now, err := s.estimate(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
@@ -157,7 +210,7 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}
 	var all []Replica
-	old := []any{"hdel", s.redis.Keys.Replicas}
+	var old []any
 	for name, text := range fields {
 		r, err := parseReplica(name, text)
 		switch {
@@ -168,8 +221,9 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 			all = append(all, r)
 		}
 	}
-	if len(old) > 2 {
-		_, _ = s.redis.Do(ctx, old...) // if this fails, the next reader removes them
+	if len(old) > 0 {
+		_, _ = s.redis.Do(ctx, append([]any{"hdel", s.redis.Keys.Reports}, old...)...)
+		_, _ = s.redis.Do(ctx, append([]any{"hdel", s.redis.Keys.Replicas}, old...)...) // if this fails, the next reader removes them
 	}
 	slices.SortFunc(all, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
@@ -183,11 +237,15 @@ func parseReplica(name, text string) (Replica, error) {
 	r := Replica{Name: name, Version: t.Version, Table: t.Table, Offset: time.Duration(t.Offset) * time.Microsecond,
 		Ready: t.Ready, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
 		Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}
+	r.add(t.reportText)
+	return r, nil
+}
+
+func (r *Replica) add(t reportText) {
 	for job, e := range t.Ran {
 		r.Ran[job] = e.entry()
 	}
 	for job, k := range t.Skips {
 		r.Skips[job] = Skip{rds.FromMillis(k.Tick), k.Reason, rds.FromMillis(k.At)}
 	}
-	return r, nil
 }

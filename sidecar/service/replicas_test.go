@@ -39,10 +39,35 @@ func TestAReplicasHeartbeatIsReadAsItWasSent(t *testing.T) {
 	})
 }
 
+func TestWhatOperatorsReadIsKeptApartFromHeartbeats(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		skipped := service.Replica{Name: "z", Skips: map[string]service.Skip{job: {Tick: w.Tick(1).UTC(), Reason: "overlap", At: w.Tick(1).UTC()}}}
+		w.Must(a.Service.Beat(w.Context(), skipped))
+		if beats, err := a.Service.Heartbeats(w.Context()); err != nil || len(beats) != 1 || len(beats[0].Skips) != 0 {
+			w.Errorf("%+v, %v", beats, err)
+		}
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "z"})) // another process of that name
+		if all, err := a.Service.Replicas(w.Context()); err != nil || len(all) != 1 || len(all[0].Skips) != 0 {
+			w.Errorf("of the process before it: %+v, %v", all, err)
+		}
+		w.Must(a.Service.Beat(w.Context(), skipped))
+		w.Must(a.Service.Leave(w.Context(), "z"))
+		if n := w.Admin.Exists(w.Context(), "solotick:{svc}:replicas", "solotick:{svc}:reports").Val(); n != 0 {
+			w.Errorf("%d keys are left", n)
+		}
+		old := fmt.Sprintf(`{"skips":{"j":{"tick":1,"reason":"overlap","at":2}},"seen":%d}`, w.Now().UnixMilli())
+		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:replicas", "old", old).Err())
+		if all, err := a.Service.Replicas(w.Context()); err != nil || len(all) != 1 || all[0].Skips["j"].Reason != "overlap" {
+			w.Errorf("of an older version: %+v, %v", all, err)
+		}
+	})
+}
+
 func TestSilentReplicasAreSeenForADay(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
 		a := w.Replica("a")
-		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "old"}))
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "old", Skips: map[string]service.Skip{job: {}}}))
 		w.Pass(24*time.Hour - time.Second)
 		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "young"}))
 		if got, err := a.Service.Replicas(w.Context()); err != nil || len(got) != 2 {
@@ -55,6 +80,9 @@ func TestSilentReplicasAreSeenForADay(t *testing.T) {
 		}
 		if n := w.Admin.HLen(w.Context(), "solotick:{svc}:replicas").Val(); n != 1 {
 			w.Errorf("%d are kept", n)
+		}
+		if n := w.Admin.HLen(w.Context(), "solotick:{svc}:reports").Val(); n != 0 {
+			w.Errorf("%d are kept of what operators read", n)
 		}
 	})
 }
