@@ -52,9 +52,10 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	pipe := rdb.Pipeline()
 	sent := s.redis.Boottime()
 	at := pipe.Time(ctx)
-	running := pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
 	ofJobs := askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), until, maxDue)
 	ofTimers := askDue(ctx, pipe, s.redis.Keys.DueTimers, math.MaxInt64, until, max(timers, 1))
+	// After the due members: if a run takes one of them meanwhile, the others are seen to wait for it.
+	running := pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
 	// HGET of a missing field would be an error, and go-redis' own HMGet takes any number for the length of an array.
 	jobs := pipe.Do(ctx, "hmget", s.redis.Keys.Jobs, revision)
 	born := pipe.Do(ctx, "hmget", s.redis.Keys.Ledger(TimerJobs), "born")

@@ -1,8 +1,11 @@
 package service_test
 
 import (
+	"context"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/internal/rds"
@@ -78,4 +81,54 @@ func TestALookTellsWhenRedisMemoryBegan(t *testing.T) {
 			w.Errorf("born %v, %v in a Redis that has lost its data", seen.Born, err)
 		}
 	})
+}
+
+// between does something after each command of a pipeline.
+type between struct{ then func(redis.Cmder) }
+
+func (between) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (between) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (b between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if err := next(ctx, []redis.Cmder{cmd}); err != nil {
+				return err
+			}
+			b.then(cmd)
+		}
+		return nil
+	}
+}
+
+// A look is not one step for Redis. When a run takes a due member in the midst of it, the next one must not seem to wait
+// for nothing.
+func TestALookSeesTheRunThatWaitsWhileItReads(t *testing.T) {
+	for _, after := range []string{dueSet, running} {
+		t.Run(after, func(t *testing.T) {
+			redisworld.OnEvery(t, func(w *redisworld.World) {
+				w.Born()
+				for n := 1; n <= 2; n++ {
+					d := lock.Due{Tick: w.Tick(n), Job: job, Kind: "catchup", Attempt: 1, Nonce: "nonce"}
+					w.Must(w.Admin.Do(w.Context(), "ZADD", dueSet, n, d.Member()).Err())
+				}
+				a, b := w.Replica("a"), w.Replica("b")
+				w.Must(b.Sync(w.Context()))
+				dues := w.Dues()
+				took := false
+				b.Client.AddHook(between{func(cmd redis.Cmder) {
+					if args := cmd.Args(); !took && len(args) > 1 && args[1] == after {
+						took = true
+						a.Wins(a.ClaimOf(dues[0]))
+					}
+				}})
+				seen, err := b.Service.Look(w.Context(), 10)
+				if err != nil || !took {
+					w.Fatalf("%v; the run began: %v", err, took)
+				}
+				if len(seen.Due) == 1 && len(seen.Runs) == 0 {
+					w.Errorf("%+v seems to wait for no run", seen.Due)
+				}
+			})
+		})
+	}
 }

@@ -285,8 +285,9 @@ func (c *claims) ended(q *call, code string) {
 		cl.back = len(q.args) > argAgain && q.args[argAgain] != ""
 	case code == "OK" && cl.settled == 0:
 		cl.settled, cl.how, cl.back = c.world.now(), verb, verb == "abandon"
+		cl.outcome = outcomeIn(q.args[argEntry])
 		if len(q.args) > argAgain {
-			cl.member, cl.outcome = q.args[argAgain], outcomeIn(q.args[argEntry])
+			cl.member = q.args[argAgain]
 		}
 	}
 }

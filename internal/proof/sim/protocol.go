@@ -44,8 +44,8 @@ const (
 	argVerb       = 0
 	argRun        = 1
 	argSettledJob = 2
-	argEntry      = 5 // of the history
-	argAgain      = 6 // the due member by which the tick goes on
+	argEntry      = 5  // of the history
+	argAgain      = 12 // the due member by which the tick goes on; often left out
 
 	answerOverlapped = 3 // the ticks that were settled as overlaps
 )
