@@ -32,19 +32,21 @@ type yielding struct {
 	hold   func() // keeps the job's tally until it is called
 }
 
-// launchTogether fires wakes of jobs that come due at the same time. It leaves the first question for a tick to the
-// replica whose turn it is. For most of these ticks this replica then has to do nothing: see yield.
+// launchTogether fires wakes of one moment. It leaves the first question for a tick to the replica whose turn it is. For
+// most of these ticks this replica then has to do nothing: see yield. A wake whose tick is still to come, because the
+// clock was set back, keeps no other waiting.
 func (f *firer) launchTogether(wakes []*wake) {
-	var others []yielding
+	others, now := map[time.Time][]yielding{}, f.clock.Now() // by when the first replica asks
 	for _, w := range wakes {
 		if first, second := f.rendezvous.first(w); first != f.rendezvous.replica {
-			others = append(others, yielding{w, first, second, f.record.metrics.hold(w.spec.label)})
+			at := newestOf(w.askAt(), now)
+			others[at] = append(others[at], yielding{w, first, second, f.record.metrics.hold(w.spec.label)})
 		} else {
 			f.launch(w, nil)
 		}
 	}
-	if len(others) > 0 {
-		f.runs.Go(func() { f.yield(others) })
+	for at, w := range others {
+		f.runs.Go(func() { f.yield(w, at) })
 	}
 }
 
@@ -52,18 +54,18 @@ func (f *firer) launchTogether(wakes []*wake) {
 // ticks nobody has claimed go the way of all wakes, through fire. If all replicas looked at the same time, and the first
 // one were slow or gone, all would ask; so one of them looks before the others. Only in a herd the first replica may not
 // have got to a tick yet: while it goes on claiming others, this replica looks again.
-func (f *firer) yield(wakes []yielding) {
-	first := time.Time{}                 // when the first replica asks for the last of them
+func (f *firer) yield(wakes []yielding, firstAsks time.Time) {
 	var seconds, others, rest []yielding // rest was looked at
 	for _, w := range wakes {
-		first = newestOf(first, w.askAt())
 		if w.second {
 			seconds = append(seconds, w)
 		} else {
 			others = append(others, w)
 		}
 	}
-	sleep := func(staggers int) bool { return f.clock.sleep(f.accepting, first.Add(time.Duration(staggers)*stagger)) }
+	sleep := func(staggers int) bool {
+		return f.clock.sleep(f.accepting, firstAsks.Add(time.Duration(staggers)*stagger))
+	}
 	if len(seconds) > 0 && sleep(secondLooks) {
 		rest, seconds = f.skipClaimed(seconds, len(others)), nil
 	}

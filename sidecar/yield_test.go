@@ -125,6 +125,23 @@ func TestOneReplicaAsksForTheTicksOfOneThatIsGone(t *testing.T) {
 	})
 }
 
+// After the clock was set back, the wakes of a job may come a tick ahead of their time. They must not keep those of other
+// jobs waiting.
+func TestAWakeThatIsAheadOfItsTickKeepsNoOtherWaiting(t *testing.T) {
+	simulate(t, herdTable(8, "*/2 * * * * *")+"  - {name: ahead, schedule: \"*/2 * * * * *\", timeout: 1s, exec: {command: [x]}}\n", func(w *world) {
+		r := w.replica(0)
+		other := w.replica(0)
+		w.at(11 * time.Second) // they have seen each other
+		r.wake("ahead")
+		w.at(13 * time.Second)
+		other.crash()
+		w.at(20 * time.Second)
+		for i := range 8 {
+			w.each(fmt.Sprintf("j%d", i), 2*time.Second, 14*time.Second, 18*time.Second, 10*time.Millisecond)
+		}
+	})
+}
+
 func TestInAHerdAReplicaThatIsGoneCostsNoTime(t *testing.T) {
 	simulate(t, herdTable(300, "* * * * *"), func(w *world) {
 		for range 3 {
