@@ -41,6 +41,7 @@ func TestAKeeperBeginsWhenThereIsSomethingToDo(t *testing.T) {
 					t.Error("its lease is kept for ever")
 				}
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				switch {
 				case c.begun == 0 && len(times) > 0, c.begun > 0 && (len(times) != 1 || times[0] != c.begun):
 					t.Errorf("it began at %v, want at %v", times, c.begun)
