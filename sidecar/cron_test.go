@@ -1,9 +1,16 @@
 package sidecar
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -206,5 +213,90 @@ func TestATickWithinTheMomentAfterAReloadIsInTime(t *testing.T) {
 				w.each("other", time.Minute, time.Minute, 2*time.Minute, 10*time.Millisecond)
 			})
 		}
+	}
+}
+
+// gocron asks for the next instant also when it knows of one already, or when one has passed. Whatever the clock says each
+// time that it is asked, no wake comes late for that.
+func TestNoInstantIsPassedOverByAClockThatSteps(t *testing.T) {
+	const step, period = 40 * time.Millisecond, 2 * time.Second // a timer is armed by two readings of the clock
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		dice := rand.New(rand.NewPCG(1, 13))
+		clock := newClock(func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Now().Add(time.Duration(dice.Int64N(int64(step))))
+		}, time.Sleep)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { clock.run(ctx) })
+		defer running.Wait()
+		defer cancel()
+
+		jobs := map[string]*job{}
+		for i := range 10 {
+			j := every(t, "@every 2s", 1900*time.Millisecond)
+			j.name = fmt.Sprint("j", i)
+			j.spec.Name, j.spec.series.job = j.name, j.name
+			j.start(time.Now())
+			jobs[j.name] = j
+		}
+		last := map[string]time.Time{}
+		var late []string
+		c := &cron{log: slog.New(slog.DiscardHandler), wake: func(upTo time.Time, names ...string) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, name := range names {
+				j := jobs[name]
+				w, ok := j.take(upTo)
+				if d := time.Since(w.due.Add(-ahead)); !ok || d > 2*step || !last[name].IsZero() && w.tick.Sub(last[name]) != period {
+					late = append(late, fmt.Sprintf("%s %t: %s after its time, %s after the one before", name, ok, d, w.tick.Sub(last[name])))
+				}
+				last[name] = w.tick
+			}
+		}}
+		if err := c.start(clock, jobs); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		c.stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(last) != len(jobs) || len(late) > 0 {
+			t.Errorf("%d jobs were woken, and wrongly so %d times:\n%s", len(last), len(late), strings.Join(late[:min(len(late), 10)], "\n"))
+		}
+	})
+}
+
+// The order is that of the instants, whatever groups left in between.
+func TestGroupsAreDueInTheirOrder(t *testing.T) {
+	now := midnight
+	a := &agenda{now: func() time.Time { return now }}
+	groups := make([]*group, 60)
+	for i := range groups {
+		minute := (i*37 + 1) % len(groups)
+		groups[i] = &group{series: every(t, fmt.Sprintf("%d * * * *", minute), 0).spec.series}
+		a.add(groups[i])
+		a.join(groups[i], fmt.Sprint(minute))
+	}
+	now = midnight.Add(30*time.Minute + time.Second)
+	a.reset()
+	for _, g := range groups {
+		if name := g.jobs[0]; strings.ContainsAny(name[len(name)-1:], "1258") {
+			a.leave(g, name)
+		}
+	}
+	for range a.Len() {
+		a.after(a.groups[0].at)
+	}
+	want := []string{}
+	for minute := 31; minute <= 90; minute++ {
+		if name := fmt.Sprint(minute % 60); !strings.ContainsAny(name[len(name)-1:], "1258") {
+			want = append(want, name)
+		}
+	}
+	if _, due := a.take(); !slices.Equal(due, want) {
+		t.Errorf("due are %v, want %v", due, want)
 	}
 }
