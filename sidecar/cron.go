@@ -19,7 +19,7 @@ import (
 // Jobs that come due at the same instants share a group. All groups share one job of gocron, which goes off at the next
 // instant of any group: a job of gocron takes a kilobyte, and each of thousands of jobs may have instants of its own.
 type cron struct {
-	wake      func(jobs ...string)
+	wake      func(upTo time.Time, jobs ...string)
 	log       *slog.Logger
 	scheduler gocron.Scheduler  // nil before it starts
 	timer     uuid.UUID         // gocron's name for its job
@@ -68,9 +68,6 @@ func (c *cron) started() bool { return c.scheduler != nil }
 
 // retime wakes a job on the ticks that it has now.
 func (c *cron) retime(j *job) {
-	if c.scheduler == nil {
-		return
-	}
 	if c.join(j) {
 		c.disarm()
 		c.arm()
@@ -137,7 +134,10 @@ func (c *cron) disarm() {
 }
 
 // wakeDue is called by gocron when the timer goes off, after it has asked for the next instant.
-func (c *cron) wakeDue() { c.wake(c.agenda.take()...) }
+func (c *cron) wakeDue() {
+	upTo, jobs := c.agenda.take()
+	c.wake(upTo, jobs...)
+}
 
 // agenda is the groups by the instants at which they are woken. It is a heap: the next one comes first. The timer uses
 // it as well as cron.
@@ -147,6 +147,7 @@ type agenda struct {
 	mu     sync.Mutex
 	groups []*group
 	due    []*group  // their instants have come
+	dueTo  time.Time // the instants of those are not after it; zero = there are none
 	armed  time.Time // when the timer goes off; zero = it was not armed yet
 }
 
@@ -197,7 +198,7 @@ func (a *agenda) after(last time.Time) time.Time {
 	}
 	for len(a.groups) > 0 && !a.groups[0].at.After(last) {
 		g := a.groups[0]
-		a.due = append(a.due, g)
+		a.due, a.dueTo = append(a.due, g), newestOf(a.dueTo, last)
 		g.at = g.series.wakeAfter(last)
 		heap.Fix(a, 0)
 	}
@@ -208,15 +209,17 @@ func (a *agenda) after(last time.Time) time.Time {
 	return a.armed
 }
 
-// take returns the jobs of the groups that are due.
-func (a *agenda) take() (jobs []string) {
+// take returns the jobs of the groups that are due, and up to when their ticks come due. That may be later than the clock
+// says, if it was set back a little since the timer went off.
+func (a *agenda) take() (upTo time.Time, jobs []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, g := range a.due {
 		jobs = append(jobs, g.jobs...)
 	}
-	a.due = nil
-	return jobs
+	upTo = newestOf(a.dueTo, a.now()).Add(ahead)
+	a.due, a.dueTo = nil, time.Time{}
+	return upTo, jobs
 }
 
 // The agenda implements heap.Interface for its own methods.

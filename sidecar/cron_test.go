@@ -1,9 +1,16 @@
 package sidecar
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -126,19 +133,170 @@ func TestAllGroupsWhoseInstantsHaveComeAreDue(t *testing.T) {
 	timer.groups[0].jobs, timer.groups[1].jobs = []string{"minutely"}, []string{"hourly"}
 	at := midnight
 	timer.now = func() time.Time { return at }
-	if next := timer.Next(at); !next.Equal(midnight.Add(time.Minute-ahead)) || timer.take() != nil {
+	takes := func(upTo time.Duration, want ...string) {
+		t.Helper()
+		to, due := timer.take()
+		slices.Sort(due)
+		if !slices.Equal(due, want) || !to.Equal(midnight.Add(upTo)) {
+			t.Errorf("up to %s, %v are due, want %v up to %s", to.Sub(midnight), due, want, upTo)
+		}
+	}
+	if next := timer.Next(at); !next.Equal(midnight.Add(time.Minute - ahead)) {
 		t.Fatalf("the first instant is %s", next)
 	}
+	takes(ahead)
 	at = midnight.Add(time.Hour)
 	if next := timer.Next(midnight.Add(time.Minute - ahead)); !next.Equal(at.Add(time.Minute - ahead)) {
 		t.Errorf("after an hour the next instant is %s", next)
 	}
-	if due := timer.take(); len(due) != 2 || timer.take() != nil {
-		t.Errorf("after an hour, %v are due", due)
-	}
+	takes(time.Hour+ahead, "hourly", "minutely")
+	takes(time.Hour + ahead)
 	at = midnight // set back, by less than a step: the timer goes off all the same
 	timer.Next(midnight.Add(time.Hour + time.Minute - ahead))
-	if due := timer.take(); len(due) != 1 || due[0] != "minutely" {
-		t.Errorf("%v are due", due)
+	takes(time.Hour+time.Minute, "minutely")
+	takes(ahead)
+}
+
+// Two parts see a step forward, or the end of a suspend: the timer, and the looker that wakes for what is overdue.
+func TestAClockThatIsSetForwardHasNoTickTakenAhead(t *testing.T) {
+	for _, first := range []string{"timer", "looker"} {
+		t.Run(first, func(t *testing.T) {
+			simulate(t, "clock: local"+grouped, func(w *world) {
+				r := w.replica(0)
+				w.at(10300 * time.Millisecond)
+				r.set(52 * time.Second)
+				if first == "looker" {
+					r.looker.nudges.nudge()
+				}
+				w.at(90 * time.Second) // Redis, whose clock is behind, has called the tick early until then
+				for _, job := range []string{"a", "b", "c"} {
+					if n := len(w.started(job)); n != 1 {
+						t.Errorf("%d ticks of %s were started", n, job)
+					}
+					if next := r.value("next_tick_timestamp_seconds", job); next != seconds(w.origin().Add(3*time.Minute)) {
+						t.Errorf("the next tick of %s is in %g s", job, next-seconds(w.origin()))
+					}
+				}
+			})
+		})
+	}
+}
+
+// A timer is armed for instants a moment ahead of the ticks, so it comes too late for a tick within that moment.
+func TestATickWithinTheMomentAfterAStartIsInTime(t *testing.T) {
+	for _, before := range []time.Duration{40 * time.Millisecond, 24 * time.Millisecond, time.Millisecond, 0} {
+		simulate(t, minutely, func(w *world) {
+			first := w.replica(0) // Redis knows the job
+			w.at(30 * time.Second)
+			first.stop()
+			<-first.done
+			w.at(time.Minute - before)
+			w.replica(0)
+			w.at(2*time.Minute + time.Second)
+			w.each("minute", time.Minute, time.Minute, 2*time.Minute, 10*time.Millisecond)
+		})
+	}
+}
+
+func TestATickWithinTheMomentAfterAReloadIsInTime(t *testing.T) {
+	table := func(schedule string) string {
+		return "\njobs:\n  - {name: changed, schedule: '" + schedule + "', exec: {command: [x]}}\n  - {name: other, schedule: '* * * * *', exec: {command: [x]}}"
+	}
+	for _, before := range []time.Duration{40 * time.Millisecond, 24 * time.Millisecond, time.Millisecond} {
+		for _, schedule := range []string{"* * * * *", "0-30 * * * *"} { // in the group of the other job, and in its own
+			simulate(t, table("@hourly"), func(w *world) {
+				r := w.replica(0)
+				w.at(time.Minute - before)
+				w.swap(r, table(schedule))
+				w.at(2*time.Minute + time.Second)
+				w.each("changed", time.Minute, time.Minute, 2*time.Minute, 10*time.Millisecond)
+				w.each("other", time.Minute, time.Minute, 2*time.Minute, 10*time.Millisecond)
+			})
+		}
+	}
+}
+
+// gocron asks for the next instant also when it knows of one already, or when one has passed. Whatever the clock says each
+// time that it is asked, no wake comes late for that.
+func TestNoInstantIsPassedOverByAClockThatSteps(t *testing.T) {
+	const step, period = 40 * time.Millisecond, 2 * time.Second // a timer is armed by two readings of the clock
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		dice := rand.New(rand.NewPCG(1, 13))
+		clock := newClock(func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Now().Add(time.Duration(dice.Int64N(int64(step))))
+		}, time.Sleep)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { clock.run(ctx) })
+		defer running.Wait()
+		defer cancel()
+
+		jobs := map[string]*job{}
+		for i := range 10 {
+			j := every(t, "@every 2s", 1900*time.Millisecond)
+			j.name = fmt.Sprint("j", i)
+			j.spec.Name, j.spec.series.job = j.name, j.name
+			j.start(time.Now())
+			jobs[j.name] = j
+		}
+		last := map[string]time.Time{}
+		var late []string
+		c := &cron{log: slog.New(slog.DiscardHandler), wake: func(upTo time.Time, names ...string) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, name := range names {
+				j := jobs[name]
+				w, ok := j.take(upTo)
+				if d := time.Since(w.due.Add(-ahead)); !ok || d > 2*step || !last[name].IsZero() && w.tick.Sub(last[name]) != period {
+					late = append(late, fmt.Sprintf("%s %t: %s after its time, %s after the one before", name, ok, d, w.tick.Sub(last[name])))
+				}
+				last[name] = w.tick
+			}
+		}}
+		if err := c.start(clock, jobs); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		c.stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(last) != len(jobs) || len(late) > 0 {
+			t.Errorf("%d jobs were woken, and wrongly so %d times:\n%s", len(last), len(late), strings.Join(late[:min(len(late), 10)], "\n"))
+		}
+	})
+}
+
+// The order is that of the instants, whatever groups left in between.
+func TestGroupsAreDueInTheirOrder(t *testing.T) {
+	now := midnight
+	a := &agenda{now: func() time.Time { return now }}
+	groups := make([]*group, 60)
+	for i := range groups {
+		minute := (i*37 + 1) % len(groups)
+		groups[i] = &group{series: every(t, fmt.Sprintf("%d * * * *", minute), 0).spec.series}
+		a.add(groups[i])
+		a.join(groups[i], fmt.Sprint(minute))
+	}
+	now = midnight.Add(30*time.Minute + time.Second)
+	a.reset()
+	for _, g := range groups {
+		if name := g.jobs[0]; strings.ContainsAny(name[len(name)-1:], "1258") {
+			a.leave(g, name)
+		}
+	}
+	for range a.Len() {
+		a.after(a.groups[0].at)
+	}
+	want := []string{}
+	for minute := 31; minute <= 90; minute++ {
+		if name := fmt.Sprint(minute % 60); !strings.ContainsAny(name[len(name)-1:], "1258") {
+			want = append(want, name)
+		}
+	}
+	if _, due := a.take(); !slices.Equal(due, want) {
+		t.Errorf("due are %v, want %v", due, want)
 	}
 }

@@ -201,8 +201,10 @@ func (h *heartbeat) results() map[string]service.Entry {
 	return maps.Clone(h.ran)
 }
 
+// skipped are the newest skips of the jobs. A wake that still waited when its job left is skipped afterwards.
 func (h *heartbeat) skipped() map[string]service.Skip {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	maps.DeleteFunc(h.skips, func(name string, _ service.Skip) bool { return h.spec(name) == nil })
 	return maps.Clone(h.skips)
 }

@@ -81,6 +81,13 @@ func (j *job) overdue(t time.Time) bool {
 	return j.spec != nil && j.ticks.overdue(&j.spec.series, t)
 }
 
+// staysClaimed tells whether the job's ticks are claimed, and were so before its ticks last changed.
+func (j *job) staysClaimed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.spec.claims() && !j.ticks.returns
+}
+
 // registerEvery keeps the ledgers of the table's jobs from expiring.
 const registerEvery = 24 * time.Hour
 

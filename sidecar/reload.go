@@ -102,7 +102,12 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	}
 	s.roster.Store(&next)
 	for _, j := range retimed {
-		s.cron.retime(j)
+		if s.cron.started() {
+			s.cron.retime(j)
+			if j.staysClaimed() { // else the claim of a wake before may be under way, or a run without one
+				s.wakeAhead(j)
+			}
+		}
 	}
 	for name, j := range before {
 		if next[name] != nil {
@@ -166,9 +171,7 @@ func (s *Sidecar) setBack(t time.Time) {
 		j.setBack(t)
 	}
 	s.cron.rearm()
-	for name, j := range s.jobs() {
-		if j.overdue(s.clock.Now().Add(ahead)) {
-			s.wake(name)
-		}
+	for _, j := range s.jobs() {
+		s.wakeAhead(j)
 	}
 }

@@ -32,6 +32,9 @@ func TestAWakeThatWaitsIsTheJobsAsItIsNow(t *testing.T) {
 				if n := len(w.started("minute")); n != c.starts {
 					t.Errorf("started %d times, want %d\n%s", n, c.starts, w.log())
 				}
+				if skips := r.heartbeat.skipped(); len(skips) > 0 != (name == "suspended") {
+					t.Errorf("skips that are told: %v", skips)
+				}
 				if taken, waiting := r.slots.counts(); taken != 0 || waiting != 0 {
 					t.Errorf("taken %d, waiting %d", taken, waiting)
 				}

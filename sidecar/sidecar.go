@@ -199,7 +199,13 @@ func (s *Sidecar) start() error {
 		j.start(now)
 		s.showNext(j.now(), now)
 	}
-	return s.cron.start(s.clock, s.jobs())
+	if err := s.cron.start(s.clock, s.jobs()); err != nil {
+		return err
+	}
+	for _, j := range s.jobs() {
+		s.wakeAhead(j)
+	}
+	return nil
 }
 
 // stopTimers stops the jobs' timers. Jobs are not swapped any more.
@@ -209,22 +215,29 @@ func (s *Sidecar) stopTimers() {
 	s.cron.stop()
 }
 
-// wake is called by cron with jobs that come due together. It returns at once, so that a running job never holds up
-// others. It looks the jobs up by their names, since a job may have left the table, or left and come back.
-func (s *Sidecar) wake(names ...string) {
-	at := s.clock.Now().Add(ahead)
+// wake is called by cron with jobs that come due together, for their ticks up to an instant. It returns at once, so that a
+// running job never holds up others. It looks the jobs up by their names, since a job may have left the table, or left
+// and come back.
+func (s *Sidecar) wake(upTo time.Time, names ...string) {
 	wakes := make([]*wake, 0, len(names))
 	for _, name := range names {
 		j := s.job(name)
 		if j == nil {
 			continue
 		}
-		if w, ok := j.take(at); ok {
+		if w, ok := j.take(upTo); ok {
 			s.showNext(w.spec, w.due)
 			wakes = append(wakes, &w)
 		}
 	}
 	s.firer.launchTogether(wakes)
+}
+
+// wakeAhead wakes a job for a tick that comes due too soon for a timer that is armed now.
+func (s *Sidecar) wakeAhead(j *job) {
+	if upTo := s.clock.Now().Add(ahead); j.overdue(upTo) {
+		s.wake(upTo, j.name)
+	}
 }
 
 func (s *Sidecar) showNext(sp *spec, after time.Time) {

@@ -11,7 +11,7 @@ type steps struct {
 	clock   *clock
 	log     *slog.Logger
 	jobs    func() roster
-	wake    func(jobs ...string)
+	wake    func(upTo time.Time, jobs ...string)
 	setBack func(to time.Time) // has all jobs woken anew
 	launch  func(*wake)
 
@@ -35,7 +35,7 @@ func (s *steps) check() {
 	} else {
 		for name, j := range s.jobs() {
 			if j.overdue(now.Add(-clockCheckEvery)) { // a timer may be about to wake for later ticks
-				s.wake(name)
+				s.wake(now, name)
 			}
 		}
 	}

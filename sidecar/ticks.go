@@ -58,18 +58,11 @@ func (t ticks) follow(before, next *spec, at time.Time) ticks {
 	return n
 }
 
-// take returns the tick for a wake: the newest one that is due at an instant and was not taken before. A late wake
-// passes over older ticks; its claim counts them as missed. If the clock was set back, a wake may come before its
-// time: it takes the next tick, and waits for it.
-func (t *ticks) take(s *series, at time.Time) (time.Time, bool) {
-	tick := s.newest(at)
+// take returns the tick for a wake: the newest one that comes due up to an instant, unless it was taken before. A late
+// wake passes over older ticks; its claim counts them as missed.
+func (t *ticks) take(s *series, upTo time.Time) (time.Time, bool) {
+	tick := s.newest(upTo)
 	if !tick.After(t.taken) {
-		if s.due(t.taken).After(at) {
-			return time.Time{}, false
-		}
-		tick = s.schedule.Next(t.taken)
-	}
-	if tick.IsZero() {
 		return time.Time{}, false
 	}
 	t.taken = tick

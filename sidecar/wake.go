@@ -40,18 +40,18 @@ const ahead = 25 * time.Millisecond
 const punctual = 5 * time.Second
 
 // take tells which tick a timer woke for, which gocron does not: see ticks.take. The wake then has to be closed.
-func (j *job) take(at time.Time) (wake, bool) {
+func (j *job) take(upTo time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.spec == nil {
 		return wake{}, false
 	}
-	tick, ok := j.ticks.take(&j.spec.series, at)
+	tick, ok := j.ticks.take(&j.spec.series, upTo)
 	if !ok {
 		return wake{}, false
 	}
 	w := j.tableWake(tick, kindSchedule)
-	if at.Sub(w.due) > punctual {
+	if upTo.Sub(w.due) > punctual {
 		w.kind = kindCatchup
 	}
 	return w, true

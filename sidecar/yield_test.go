@@ -125,19 +125,29 @@ func TestOneReplicaAsksForTheTicksOfOneThatIsGone(t *testing.T) {
 	})
 }
 
-// After the clock was set back, the wakes of a job may come a tick ahead of their time. They must not keep those of other
-// jobs waiting.
+// If the clock was set back since a timer went off, a wake comes ahead of its time. It must not keep those of other jobs
+// waiting.
 func TestAWakeThatIsAheadOfItsTickKeepsNoOtherWaiting(t *testing.T) {
-	simulate(t, herdTable(8, "*/2 * * * * *")+"  - {name: ahead, schedule: \"*/2 * * * * *\", timeout: 1s, exec: {command: [x]}}\n", func(w *world) {
+	simulate(t, herdTable(8, "*/2 * * * * *")+"  - {name: ahead, schedule: \"*/2 * * * * *\", exec: {command: [x]}}\n", func(w *world) {
 		r := w.replica(0)
 		other := w.replica(0)
-		w.at(11 * time.Second) // they have seen each other
-		r.wake("ahead")
-		w.at(13 * time.Second)
+		w.at(13 * time.Second) // they have seen each other
 		other.crash()
+		var wakes []*wake
+		for name, j := range r.jobs() {
+			tick := w.origin().Add(14 * time.Second)
+			if name == "ahead" {
+				tick = tick.Add(2 * time.Second)
+			}
+			if wake, ok := j.take(tick); ok {
+				wakes = append(wakes, &wake)
+			}
+		}
+		r.firer.launchTogether(wakes)
 		w.at(20 * time.Second)
+		w.each("ahead", 2*time.Second, 16*time.Second, 18*time.Second, 100*time.Millisecond)
 		for i := range 8 {
-			w.each(fmt.Sprintf("j%d", i), 2*time.Second, 14*time.Second, 18*time.Second, 10*time.Millisecond)
+			w.each(fmt.Sprintf("j%d", i), 2*time.Second, 14*time.Second, 18*time.Second, 100*time.Millisecond)
 		}
 	})
 }
