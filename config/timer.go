@@ -39,7 +39,7 @@ var timerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$`)
 // IsTimerID says whether a timer can have that id.
 func IsTimerID(id string) bool { return len(id) <= maxTimerID && timerID.MatchString(id) }
 
-// timerDecoder decodes one timer after the other. What its keys are is most of the work, and is done once.
+// timerDecoder decodes one timer after the other. Describing its keys is most of the work, and is done once.
 type timerDecoder struct {
 	*decoder
 	at    time.Time
