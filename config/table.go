@@ -92,6 +92,7 @@ type Job struct {
 	Jitter            time.Duration // 0 = none
 	Start, End        time.Time     // zero = no bound
 	Suspend           bool
+	Observe           bool      `json:",omitzero"` // its ticks are taken, and nothing is called
 	Reserved          bool      // its runs do not count against MaxRunning and never wait for it
 	Resources         Resources // of an exec job; zero = no limits
 	Notify            Notify    // zero = no pings

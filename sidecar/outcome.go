@@ -57,6 +57,7 @@ const (
 	replaced       outcome = "replaced"
 	cancelled      outcome = "cancelled"   // by an operator
 	declined       outcome = "declined"    // the app says that it runs already
+	observed       outcome = "observed"    // nothing was called: the job is observed only
 	notStarted     outcome = "not_started" // it could not be started, and no replica is left for a handover
 	wasInterrupted outcome = "interrupted" // its replica is gone
 	shutdown       outcome = "shutdown"
@@ -66,7 +67,7 @@ const (
 // run, so it is not among the counted outcomes.
 const handedOver outcome = service.HandedOver
 
-var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, cancelled, declined, notStarted,
+var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, cancelled, declined, observed, notStarted,
 	wasInterrupted, shutdown}
 
 // skip is why a wake did not fire. Nothing stands against a wake while it has no reason.
@@ -97,6 +98,8 @@ func endedBy(r execute.Result, cause error) outcome {
 		return succeeded
 	case execute.Declined:
 		return declined
+	case execute.Observed:
+		return observed
 	case execute.Canceled:
 		return outcomeOf(cause)
 	}
@@ -128,7 +131,7 @@ func outcomeOf(cause error) outcome {
 // off has not failed if another replica runs it again.
 func (sp *spec) countsAsFailed(o outcome) bool {
 	switch o {
-	case succeeded, declined, replaced, cancelled, handedOver:
+	case succeeded, declined, observed, replaced, cancelled, handedOver:
 		return false
 	case shutdown:
 		return sp.Guarantee != config.AtLeastOnce

@@ -46,7 +46,7 @@ func (r *recorder) fired(run context.Context, w *wake, h *held) {
 	t.began(service.RunState{Run: h.run, Since: r.clock.onRedis(r.clock.Now()), Record: lock.Record{Tick: w.tick, Replica: r.replica, Kind: w.kind, Attempt: w.attempt}})
 	r.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(), slog.String("run", h.run),
 		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
-	r.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: notify.Started})
+	r.ping(w.spec, h.run, notify.Started, false)
 	r.started(run, w, h, delay)
 }
 
@@ -127,7 +127,14 @@ func (r *recorder) finished(w *wake, h *held, end *ended, settled lock.Settled) 
 	if asFailed {
 		t.failures.Add(1)
 	}
-	r.notify.Send(notify.Ping{Job: w.spec.Name, To: w.spec.Notify, Run: h.run, Outcome: string(o), Failed: asFailed})
+	r.ping(w.spec, h.run, string(o), asFailed)
+}
+
+// ping tells other services of a run. They watch for the work itself, so a job that is observed only sends none.
+func (r *recorder) ping(sp *spec, run, outcome string, failed bool) {
+	if !sp.observed {
+		r.notify.Send(notify.Ping{Job: sp.Name, To: sp.Notify, Run: run, Outcome: outcome, Failed: failed})
+	}
 }
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
@@ -141,7 +148,7 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 		level = slog.LevelInfo
 	}
 	if sp != nil {
-		r.notify.Send(notify.Ping{Job: name, To: sp.Notify, Run: run, Outcome: string(o), Failed: !rec.Cancelled})
+		r.ping(sp, run, string(o), !rec.Cancelled)
 		r.turned(sp, rec.Streak, &service.Entry{Tick: rec.Tick, Run: run, Replica: rec.Replica, Outcome: string(o), Detail: detail})
 	}
 	if sp != nil || label != name {

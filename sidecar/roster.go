@@ -23,6 +23,7 @@ type atWork struct {
 	reloaded atomic.Pointer[ReloadState]
 	newTable chan struct{} // holds one element when another table is in force than the probe knows
 	executor func(config.Job) execute.Executor
+	observe  bool // this replica calls no job: see Options
 
 	swapping sync.Mutex   // held while jobs are swapped
 	dynamic  []config.Job // the jobs made through the API
@@ -59,9 +60,14 @@ func (a *atWork) LastReload() ReloadState { return *a.reloaded.Load() }
 
 // newSpec makes a spec of a row of the table. The row must not change.
 func (a *atWork) newSpec(c *config.Job) *spec {
-	sp := &spec{Job: c, label: c.Name, series: newSeries(c), executor: a.executor(*c)}
-	if c.Dynamic {
-		sp.executor = admitted{sp.executor, c, a.Table}
+	sp := &spec{Job: c, label: c.Name, series: newSeries(c)}
+	switch {
+	case a.observe || c.Observe:
+		sp.executor, sp.observed = execute.Observer{}, true
+	case c.Dynamic:
+		sp.executor = admitted{a.executor(*c), c, a.Table}
+	default:
+		sp.executor = a.executor(*c)
 	}
 	sp.life, sp.end = context.WithCancel(context.Background())
 	return sp

@@ -32,6 +32,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Executor makes the executor of a job.
 	Executor func(config.Job) execute.Executor
+	// Observe takes the ticks of all jobs, calls none, and sends no pings.
+	Observe bool
 	// Prober makes the Prober that asks the app whether it is ready.
 	Prober func(config.Ready) Prober
 	// Notify sends pings about runs to other services; nil sends none.
@@ -65,7 +67,7 @@ func New(o Options) (*Sidecar, error) {
 	if o.Nap == nil {
 		o.Nap = preciseSleep
 	}
-	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor},
+	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor, observe: o.Observe},
 		store: o.Store, log: o.Log, clock: newClock(o.Wall, o.Nap), slots: &slots{reservedTaken: map[string]bool{}}}
 	s.clock.unchecked = s.store.Now
 	if o.Table.Clock != "local" {

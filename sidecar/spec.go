@@ -17,6 +17,7 @@ type spec struct {
 	series   series
 	era      int // number of the series of ticks within the job, written by put: specs of one era share job.ticks
 	executor execute.Executor
+	observed bool            // nothing is called
 	life     context.Context // ends when another spec replaces this one, or the job leaves the table
 	end      context.CancelFunc
 }

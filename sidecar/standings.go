@@ -132,13 +132,13 @@ func timestamp(t time.Time) float64 {
 
 // successDue is when the second tick comes due since the job last succeeded; if it never has, since it has been failing.
 // Ticks that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and
-// end. Zero = the job need not succeed: it is paused, suspended or over, or nothing is known of its runs.
+// end. Zero = the job need not succeed: it is paused, suspended, observed or over, or nothing is known of its runs.
 func (sp *spec) successDue(st *service.Standing, now time.Time) time.Time {
 	from := st.LastSuccess
 	if from.IsZero() {
 		from = st.FailingSince
 	}
-	if from.IsZero() || sp.Suspend || st.Paused || sp.series.schedule == nil {
+	if from.IsZero() || sp.Suspend || sp.observed || st.Paused || sp.series.schedule == nil {
 		return time.Time{}
 	}
 	from = newestOf(from, st.Since, st.PausedTo)

@@ -65,7 +65,8 @@ type replica struct {
 	pings    *notify.Pinger
 	says     func(string) // called with a message ahead of its line in the log
 	process  string       // "" = it does not say
-	died     []string     // nodes of processes that it knows to be dead
+	observes bool
+	died     []string // nodes of processes that it knows to be dead
 
 	mu    sync.Mutex
 	skew  time.Duration // its machine's clock minus the bubble's
@@ -151,6 +152,7 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 		Table: w.table, Store: store, Redis: "redis:6379", Replica: r.name, Version: "test", Process: r.process, Died: r.died, Registerer: r.registry,
 		Log:      slog.New(speech{slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug}), r.says}),
 		Executor: func(config.Job) execute.Executor { return r },
+		Observe:  r.observes,
 		Prober:   func(config.Ready) Prober { return r },
 		Notify:   r.pings,
 		Wall:     r.wall,

@@ -32,6 +32,7 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
+	var observe bool
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run one replica: claim ticks in Redis and run their jobs",
@@ -45,20 +46,26 @@ A replica that is killed and started again in the same place takes over the runs
 their leases are over. The place is the directory of --state-dir; without it, a directory of the service and the replica's
 name below $XDG_RUNTIME_DIR/solotick or /run/solotick. Give each replica a directory of its own.
 
+With --observe, the replica takes ticks as ever, but calls no job and sends no pings: run it so beside the old cron, and see in
+history, status and metrics what it would have fired. Start all replicas of the service with it, or none: a tick that an observing
+replica takes is not fired by the others.
+
 On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the table's shutdownGrace to end. A second signal
 ends it at once. A SIGTERM within one second of another SIGTERM is ignored.`,
 		Example: `  solotick run -c table.yaml
-  solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one`,
+  solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one
+  solotick run -c table.yaml --observe`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return a.run() },
+		RunE:              func(*cobra.Command, []string) error { return a.run(observe) },
 	}
+	c.Flags().BoolVar(&observe, "observe", false, "take the ticks of all jobs, but call none")
 	c.Flags().StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
 		"`directory` of this replica for what survives restarts: the last good table (env SOLOTICK_STATE_DIR)")
 	return c
 }
 
-func (a *app) run() error {
+func (a *app) run(observe bool) error {
 	log, err := a.logger()
 	if err != nil {
 		return err
@@ -122,7 +129,7 @@ func (a *app) run() error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	at := where(t.Redis, address)
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
-		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own), Prober: prober, Notify: pinger})
+		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own), Observe: observe, Prober: prober, Notify: pinger})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

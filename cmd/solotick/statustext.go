@@ -238,6 +238,8 @@ func (s status) stateWords(j config.Job) string {
 		return "failing " + formatDuration(s.Now.Sub(state.FailingSince))
 	case !known:
 		return "unknown"
+	case j.Observe:
+		return "observed"
 	}
 	return "idle"
 }

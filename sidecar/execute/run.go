@@ -46,6 +46,7 @@ const (
 	Failed                       // a clear failure, or no clear answer: it may have run, and Err says so
 	Declined                     // the app answered 409: it says that it runs already
 	NotStarted                   // it certainly never began
+	Observed                     // nothing was called, since the table or a flag says so
 	Canceled                     // the context ended first; context.Cause says why
 )
 
@@ -59,6 +60,8 @@ func (s Status) String() string {
 		return "declined"
 	case NotStarted:
 		return "not_started"
+	case Observed:
+		return "observed"
 	case Canceled:
 		return "canceled"
 	}

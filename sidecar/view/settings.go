@@ -43,6 +43,7 @@ func Settings(j config.Job) string {
 		{j.Jitter > 0, "jitter " + j.Jitter.String()},
 		{j.Reserved, "reserved"},
 		{j.Suspend, "suspend"},
+		{j.Observe, "observe"},
 		{j.Dynamic, "dynamic"},
 	} {
 		if set.is {

@@ -176,6 +176,8 @@ func (x *explainer) runWords(e *service.Entry) string {
 		b.WriteString("could not be started by any replica")
 	case e.Took == 0:
 		fmt.Fprintf(&b, "was claimed by %s, and ended as %s", e.Replica, e.Outcome)
+	case e.Outcome == "observed":
+		fmt.Fprintf(&b, "was taken by %s, which called nothing, because the job is observed only", e.Replica)
 	default:
 		fmt.Fprintf(&b, "was fired by %s", e.Replica)
 		if late := started(e).Sub(e.Tick); late >= time.Millisecond {
