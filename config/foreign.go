@@ -41,7 +41,7 @@ func (d *decoder) foreign(content string, root *yaml.Node) bool {
 
 // toImport returns the command that converts the file into a table.
 func (d *decoder) toImport() string {
-	return "make a table from it: solotick import " + d.path + " > table.yaml"
+	return "make a table from it: solotick import " + d.Name() + " > table.yaml"
 }
 
 var (

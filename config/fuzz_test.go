@@ -28,6 +28,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(secretive))
 	f.Add([]byte("jobs:\n  -    \n"))
+	f.Add([]byte(directoryHead + "-- \"a.yaml\" 11\nservice: a\n-- \"b.yaml\" 9\njobs: [5]\n"))
 	for _, seed := range []string{
 		"admin: \"[::1]:0\"\nmaxRunning: 3\nready: {exec: [a, b], interval: 1s}\nservice: s\njobs: []\n",
 		"service: s\nready: {tcp: \":1\", url: http://unix:/a:/b}\nadmin: localhost\n",

@@ -130,15 +130,15 @@ var ownHeaders = map[string]string{
 }
 
 func (d *decoder) headers(e strict.Entry) {
-	lines := map[string]int{}
+	before := map[string]*yaml.Node{}
 	d.TextMap(e, checkHeaderName, func(name *yaml.Node, t strict.Text) {
 		canonical := http.CanonicalHeaderKey(name.Value)
-		if line := lines[canonical]; line > 0 {
-			d.Fail(name, "", "%s %q: the same header is already set in line %d; case makes no difference",
-				e.Path, d.NameText(name), line)
+		if other := before[canonical]; other != nil {
+			d.Fail(name, "", "%s %q: the same header is already set in %s; case makes no difference",
+				e.Path, d.NameText(name), d.Place(other, name))
 			return
 		}
-		lines[canonical] = name.Line
+		before[canonical] = name
 		if strings.ContainsFunc(t.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 			d.Bad(t, "a file or variable that ends in a newline is the usual cause",
 				"a header's value cannot hold line breaks or control characters")

@@ -342,11 +342,11 @@ func (d *decoder) name(e strict.Entry) {
 	if !t.OK() {
 		return
 	}
-	if line, taken := d.names[t.Value]; taken {
-		d.Bad(t, "", "there is a job of that name already, in line %d", line)
+	if other, taken := d.names[t.Value]; taken {
+		d.Bad(t, "", "there is a job of that name already, in %s", d.Place(other, t.Node))
 		return
 	}
-	d.names[t.Value] = t.Node.Line
+	d.names[t.Value] = t.Node
 }
 
 func (d *decoder) schedule(e strict.Entry) {

@@ -32,19 +32,26 @@ func Load(path string, env Env) (*Table, error) {
 	return Parse(path, data, env)
 }
 
-// ReadFile reads the file of a table for Parse. It reads at most one byte more than Parse accepts, so that Parse
-// refuses a file that is too large.
+// ReadFile reads the file of a table for Parse. If path is a directory, it reads all its files, as one text. It reads
+// hardly more than Parse accepts, so that Parse refuses a file that is too large.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the table: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the table: %w", err)
 	}
 	return data, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return readDirectory(path)
+	}
+	return io.ReadAll(io.LimitReader(f, maxSize+1))
 }
 
 // Parse is Load for bytes; name stands for the file in positions. Its error is always a Problems. It reads the clock
@@ -64,8 +71,7 @@ func parse(name string, data []byte, env Env, now time.Time) (*Table, error) {
 // decode returns the table as far as it could be read, and an error with all its problems. The table is nil if the text
 // is not YAML.
 func (d *decoder) decode(name string, data []byte) (*Table, error) {
-	d.path = name
-	root := d.Read(name, data)
+	root := d.read(name, data)
 	if root == nil {
 		return nil, d.Found()
 	}
@@ -80,17 +86,40 @@ func (d *decoder) decode(name string, data []byte) (*Table, error) {
 	return d.table, d.Found()
 }
 
+// read returns the tree of a file, or of all files of a directory.
+func (d *decoder) read(name string, data []byte) *yaml.Node {
+	files, err := filesOf(name, data)
+	if err == nil && files == nil {
+		return d.Read(name, data)
+	}
+	d.Begin(name)
+	size := 0
+	for _, f := range files {
+		size += len(f.Data)
+	}
+	switch {
+	case err != nil:
+		d.File("", "%v", err)
+	case len(files) == 0:
+		d.File("a table in a directory is in files whose names end in .yaml or .yml", "the directory has no table")
+	case size > maxSize:
+		d.File(d.Subject.TooLarge, "the files together are larger than %s", d.Subject.Most)
+	default:
+		return d.ReadAll(files, "jobs")
+	}
+	return nil
+}
+
 // decoder fills in a table, or one job.
 type decoder struct {
 	*strict.Decoder
-	path  string // of the file, for hints
 	now   time.Time
 	table *Table
 
 	base draft  // what defaults says
 	job  *draft // the job being decoded
 
-	names        map[string]int // line of the job that has a name
+	names        map[string]*yaml.Node // where a job has that name
 	schedules    schedule.Pool
 	redisTimeout strict.Text
 	unset        []unsetVariable
@@ -98,7 +127,7 @@ type decoder struct {
 
 func newDecoder(of strict.Subject, now time.Time) *decoder {
 	d := &decoder{
-		Decoder: &strict.Decoder{Subject: of}, now: now, names: map[string]int{},
+		Decoder: &strict.Decoder{Subject: of}, now: now, names: map[string]*yaml.Node{},
 		base: draft{Job: defaultJob(), at: map[string]strict.Text{}},
 		table: &Table{
 			Listen:        ":9747",

@@ -43,7 +43,11 @@ var topLevel = regexp.MustCompile(`^["']?([A-Za-z][A-Za-z0-9_.-]*)["']?[ \t]*:`)
 // replicas and to pause a job.
 func salvage(name string, data []byte, env Env, now time.Time) *Table {
 	text := ""
-	if len(data) <= maxSize {
+	if files, err := filesOf(name, data); err == nil && files != nil {
+		for _, f := range files {
+			text += string(f.Data) + "\n"
+		}
+	} else if len(data) <= maxSize {
 		text = string(data)
 	}
 	var kept strings.Builder

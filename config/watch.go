@@ -3,8 +3,9 @@ package config
 import (
 	"context"
 	"crypto/sha256"
-	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -20,6 +21,8 @@ import (
 // last step, unless its writer pauses for longer than every. For the same reason it misses no write: a reported file
 // had not changed for that long, so that a later change has a later time, however coarse the file system's clock is.
 // Watch reports a change at the latest two looks after its end.
+//
+// If path is a directory, Watch looks at each of its files: those that belong to the table.
 //
 // Watch also reports a file that is gone or cannot be read: loading it then fails and says why. The first report comes
 // after the first two looks, whatever they see, because the file may have changed between its loading and the first
@@ -44,7 +47,7 @@ func watch(ctx context.Context, path string, every time.Duration, digest func(pa
 		now := lookAt(path)
 		settled := now.same(before)
 		before = now
-		if !settled || now.same(known) || now.info != nil && !now.info.Mode().IsRegular() {
+		if !settled || now.same(known) || now.isPipe() {
 			continue
 		}
 		found := digest(path)
@@ -59,10 +62,12 @@ func watch(ctx context.Context, path string, every time.Duration, digest func(pa
 	}
 }
 
-// look is the metadata of a file. The zero value equals that of no file.
+// look is the metadata of a file, or of a directory and its files. The zero value equals that of no file.
 type look struct {
-	info os.FileInfo
-	err  string // why the metadata cannot be read
+	info  os.FileInfo
+	err   string // why the metadata cannot be read
+	names []string
+	files []look // of names
 }
 
 func lookAt(path string) look {
@@ -70,28 +75,47 @@ func lookAt(path string) look {
 	if err != nil {
 		return look{err: err.Error()}
 	}
+	l := look{info: info}
+	if info.IsDir() {
+		if l.names, err = tableFiles(path); err != nil {
+			return look{err: err.Error()}
+		}
+		for _, name := range l.names {
+			l.files = append(l.files, lookAtFile(filepath.Join(path, name)))
+		}
+	}
+	return l
+}
+
+func lookAtFile(path string) look {
+	info, err := os.Stat(path)
+	if err != nil {
+		return look{err: err.Error()}
+	}
 	return look{info: info}
 }
+
+// isPipe tells whether the path is neither a file nor a directory.
+func (l look) isPipe() bool { return l.info != nil && !l.info.Mode().IsRegular() && !l.info.IsDir() }
 
 func (l look) same(other look) bool {
 	if l.info == nil || other.info == nil {
 		return l.info == nil && other.info == nil && l.err == other.err
 	}
+	if l.info.IsDir() && other.info.IsDir() {
+		return slices.Equal(l.names, other.names) && slices.EqualFunc(l.files, other.files, look.same)
+	}
 	return os.SameFile(l.info, other.info) && l.info.Size() == other.info.Size() &&
 		l.info.ModTime().Equal(other.info.ModTime()) && l.info.Mode() == other.info.Mode()
 }
 
-// digestFile returns a hash of a file's content, or the error of reading it. It is never empty.
+// digestFile returns a hash of the content of a file, or of all files of a directory, or the error of reading it. It is
+// never empty.
 func digestFile(path string) string {
-	f, err := os.Open(path)
+	data, err := readFile(path)
 	if err != nil {
 		return err.Error()
 	}
-	defer f.Close()
-	h := sha256.New()
-	// Parse refuses a larger file, so the rest does not matter.
-	if _, err := io.Copy(h, io.LimitReader(f, maxSize+1)); err != nil {
-		return err.Error()
-	}
-	return string(h.Sum(nil))
+	h := sha256.Sum256(data)
+	return string(h[:])
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -241,9 +242,10 @@ func TestAFileThatDisappearsIsReportedAndSoIsItsReturn(t *testing.T) {
 
 func TestWhatIsNoFileIsLeftAlone(t *testing.T) {
 	w := &watcher{t: t}
-	dir := t.TempDir()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	w.must(syscall.Mkfifo(pipe, 0o600))
 	synctest.Test(t, func(t *testing.T) {
-		go Watch(t.Context(), dir, time.Second, func() { w.reports = append(w.reports, "a folder") })
+		go Watch(t.Context(), pipe, time.Second, func() { w.reports = append(w.reports, "a pipe") })
 		w.wait(time.Minute)
 		w.expect()
 	})

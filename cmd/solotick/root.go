@@ -66,7 +66,7 @@ is fired by exactly one replica.`,
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.warnOfPassword(c) }
 	root.CompletionOptions.DisableDefaultCmd = true // completionCommand replaces it
 	flags := root.PersistentFlags()
-	flags.StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"), "`file` with the table (env SOLOTICK_CONFIG)")
+	flags.StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"), "`file` with the table, or a directory of such files (env SOLOTICK_CONFIG)")
 	flags.StringVar(&a.redis, "redis", os.Getenv(redisVariable), "`URL` of Redis, instead of the table's (env SOLOTICK_REDIS_URL)")
 	flags.StringVar(&a.replica, "replica", os.Getenv(replicaVariable), "`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
 	flags.StringVar(&a.logFormat, "log-format", "text", "`format` of the log: text or json")

@@ -50,6 +50,9 @@ type Rules struct {
 	Foreign func(content string, root *yaml.Node) bool                             // the text, or its tree, is of another format: the problem is recorded
 }
 
+// Name is the name of the file that is read.
+func (d *Decoder) Name() string { return d.src.name }
+
 // Again makes d decode the text that other has read.
 func (d *Decoder) Again(other *Decoder) { d.src, d.hidden = other.src, other.hidden }
 
@@ -183,7 +186,7 @@ func Present(name *yaml.Node) bool { return name != nil && name.Tag != "!!merge"
 // pairs calls do for each plain key of a mapping, once. It refuses a merge key, and returns it because it may have been
 // meant to bring missing keys.
 func (d *Decoder) pairs(e Entry, do func(name, val *yaml.Node)) (merged *yaml.Node) {
-	seen := map[string]int{}
+	seen := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(e.Value.Content) && len(d.Problems) < maxProblems; i += 2 {
 		name, val := e.Value.Content[i], Resolved(e.Value.Content[i+1])
 		at := name
@@ -196,11 +199,11 @@ func (d *Decoder) pairs(e Entry, do func(name, val *yaml.Node)) (merged *yaml.No
 			d.Fail(at, "", "%sa key must be plain text", in(e.Path))
 		case name.Tag != "!!str":
 			d.Fail(at, "put it in quotes", "%sa key must be text, not %s", in(e.Path), KindOf(name))
-		case seen[name.Value] > 0:
-			d.Fail(at, "", "%sduplicate key %q: it is already set in line %d",
-				in(e.Path), d.NameText(name), seen[name.Value])
+		case seen[name.Value] != nil:
+			d.Fail(at, "", "%sduplicate key %q: it is already set in %s",
+				in(e.Path), d.NameText(name), d.Place(seen[name.Value], at))
 		default:
-			seen[name.Value] = name.Line
+			seen[name.Value] = name
 			if d.Plain(Entry{Path: under(e.Path, d.NameText(name)), At: name, Value: name}) {
 				do(name, val)
 			}

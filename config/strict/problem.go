@@ -56,11 +56,11 @@ func (ps Problems) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// Tidy sorts by position and drops duplicates: the decoder finds a problem behind an alias once for each use of the
+// Tidy sorts by file and position and drops duplicates: the decoder finds a problem behind an alias once for each use of the
 // alias.
 func Tidy(ps []Problem) []Problem {
 	order := func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	}
 	slices.SortStableFunc(ps, order)
 	return slices.CompactFunc(ps, func(a, b Problem) bool { return order(a, b) == 0 })

@@ -22,9 +22,14 @@ const (
 	maxValues = 250_000
 )
 
+// Begin forgets the text that was read before. What is said of a text as a whole has the new name.
+func (d *Decoder) Begin(name string) {
+	d.src, d.hidden = newSource(name, "", d.Root), map[*yaml.Node]bool{}
+}
+
 // Read turns a file into a tree, and finds the parts that may be shown. A nil tree means that the problem is recorded.
 func (d *Decoder) Read(name string, data []byte) *yaml.Node {
-	d.src, d.hidden = newSource(name, "", d.Root), map[*yaml.Node]bool{}
+	d.Begin(name)
 	if len(data) > d.Subject.Limit {
 		d.File(d.Subject.TooLarge, "%s is larger than %s", d.Subject.Text, d.Subject.Most)
 		return nil

@@ -19,6 +19,7 @@ type source struct {
 	keys      []Key // those at the top level
 	lines     [][]rune
 	stretches map[int][]stretch // by line, sorted; the redactor sets them
+	parts     []part            // the files, if it was joined of several
 	broken    bool              // the YAML could not be read: there are no stretches, each line is judged alone
 }
 
@@ -145,7 +146,8 @@ func window(line []rune, from, to int) (text string, caret, carets int) {
 
 // problem makes a problem with its source line.
 func (s *source) problem(line, column, width int, hint, message string) Problem {
-	p := Problem{File: s.name, Line: line, Column: column, Message: Printable(message), Hint: Printable(hint)}
+	name, n := s.partOf(line)
+	p := Problem{File: name, Line: n, Column: column, Message: Printable(message), Hint: Printable(hint)}
 	if len(s.lines) > 0 && line > 0 {
 		p.Source, p.Caret, p.Width = s.snippet(line, column, width)
 	}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/solotick/solotick/config/strict"
+)
+
+// A table can be a directory of files. All of them are read as one text, which begins with this line. Then comes each file
+// after a line with its name and its size in bytes, so that a copy of the text is as exact as the files, and readable.
+const directoryHead = "# solotick: the files of a directory, each below its name and size\n"
+
+// readDirectory returns the files of a directory as one text.
+func readDirectory(dir string) ([]byte, error) {
+	names, err := tableFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	all := bytes.NewBufferString(directoryHead)
+	for _, name := range names {
+		data, err := readRegular(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(all, "-- %q %d\n", name, len(data))
+		all.Write(data)
+		if all.Len() > 2*maxSize {
+			break // Parse refuses it
+		}
+	}
+	return all.Bytes(), nil
+}
+
+// tableFiles returns the names of the files of a directory that belong to the table, sorted: those that end in .yaml or .yml.
+// Names that begin with a dot are those of editors, and of the directories behind the links of a mounted ConfigMap.
+func tableFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name()
+		if ext := filepath.Ext(name); (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// readRegular reads a regular file, up to one byte more than Parse accepts.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")} // a pipe would wait for its writer
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxSize+1))
+}
+
+var errDamaged = errors.New("the copy of the directory is damaged")
+
+// filesOf returns the files in a text of readDirectory; nil if it is no such text. name is that of the directory.
+func filesOf(name string, data []byte) (files []strict.File, err error) {
+	rest, ok := bytes.CutPrefix(data, []byte(directoryHead))
+	if !ok {
+		return nil, nil
+	}
+	files = []strict.File{}
+	for len(rest) > 0 {
+		line, after, _ := bytes.Cut(rest, []byte("\n"))
+		var file string
+		var size int
+		if n, err := fmt.Sscanf(string(line), "-- %q %d", &file, &size); n != 2 || err != nil || size < 0 || size > len(after) {
+			return nil, errDamaged
+		}
+		files = append(files, strict.File{Name: filepath.Join(name, file), Data: after[:size]})
+		rest = after[size:]
+	}
+	return files, nil
+}
