@@ -230,6 +230,9 @@ func TestJSONThatIsBrokenShowsNoNeighbour(t *testing.T) {
 
 // TestNoSlipOfThePenShowsASecretOfTheAPI breaks bodies at every place in many ways, as the table's test does.
 func TestNoSlipOfThePenShowsASecretOfTheAPI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it computes for long")
+	}
 	for i, text := range secretiveBodies {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()

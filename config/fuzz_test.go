@@ -164,6 +164,9 @@ func checkTable(t *testing.T, table *Table) {
 
 // TestHostileFilesEndSoon gives megabytes of what makes parsers of YAML slow or large.
 func TestHostileFilesEndSoon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it computes for long")
+	}
 	fill := func(begin, unit string) string {
 		return begin + strings.Repeat(unit, (maxSize-16-len(begin))/len(unit))
 	}

@@ -67,6 +67,9 @@ func said(t *testing.T, text string) string {
 // TestNoSlipOfThePenShowsASecret breaks the table at every place in many ways: whatever a typing error makes of it, no
 // message shows what was meant to be secret.
 func TestNoSlipOfThePenShowsASecret(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it computes for long")
+	}
 	parsed(t, secretive)
 	for _, insert := range inserts {
 		t.Run(fmt.Sprintf("%q", insert), func(t *testing.T) {

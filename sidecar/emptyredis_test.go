@@ -142,6 +142,7 @@ func TestARunThatLostItsLockWithRedisDataIsRunAgainUnderAtLeastOnce(t *testing.T
 
 // TestAfterALossOfDataTheTicksOfAPauseAreNeitherFiredNorMissed: nor are those of a time in which the job was suspended.
 func TestAfterALossOfDataTheTicksOfAPauseAreNeitherFiredNorMissed(t *testing.T) {
+	long(t)
 	for _, keys := range []string{"guarantee: at-least-once, missed: all", "guarantee: at-least-once", "missed: all"} {
 		for _, suspended := range []bool{false, true} {
 			simulate(t, policy(keys), func(w *world) {

@@ -91,6 +91,7 @@ func TestAReplicaThatDiesInARunLeavesEachTickOneFate(t *testing.T) {
 
 // A replica asks, Redis does what it is asked, and the answer is lost; the tick before found Redis away.
 func TestAnAnswerThatIsLostLeavesEachTickOneFate(t *testing.T) {
+	long(t)
 	policies(t, func(t *testing.T, policy, missed, table string) {
 		for _, d := range []time.Duration{0, 4 * time.Second} {
 			for lost := 12 * time.Second; lost <= 21*time.Second; lost += 3 * time.Second {
@@ -221,6 +222,7 @@ func TestMissedTicksOnBothSidesOfAPauseAreCounted(t *testing.T) {
 
 // TestTicksBehindADeadRunAreFiredOrCounted: they are more than are fired late.
 func TestTicksBehindADeadRunAreFiredOrCounted(t *testing.T) {
+	long(t)
 	const table = "jobs:\n  - {name: s, schedule: '@every 1s', timeout: 1h, missed: all, lock: {ttl: 5m}, exec: {command: [x]}}"
 	simulate(t, table, func(w *world) {
 		a := w.replica(time.Hour)

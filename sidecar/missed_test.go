@@ -113,6 +113,7 @@ jobs:
 }
 
 func TestTheCatchingUpOfAllIsBounded(t *testing.T) {
+	long(t)
 	simulate(t, `
 jobs:
   - {name: second, schedule: "@every 1s", missed: all, exec: {command: [x]}}
@@ -216,6 +217,7 @@ func TestTicksOfAPauseThatEndedByItselfAreNotCaughtUp(t *testing.T) {
 
 // Redis lost its data, and a job with frequent ticks was registered anew by its own claim before anybody looked.
 func TestALossOfDataIsNoticedForAllJobs(t *testing.T) {
+	long(t)
 	simulate(t, `
 jobs:
   - {name: rare, schedule: "*/5 * * * *", exec: {command: [x]}}

@@ -82,6 +82,7 @@ func TestSkewedClocksFireEachTickOnceAndOnTime(t *testing.T) {
 
 // Redis calls each tick early until its own clock has reached it, and only then is it worth firing or not.
 func TestReplicasAllAheadOfRedisLoseNothing(t *testing.T) {
+	long(t)
 	for name, c := range map[string]struct {
 		clock string
 		skew  time.Duration

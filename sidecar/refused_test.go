@@ -23,6 +23,7 @@ func (r *replica) comesBack() {
 }
 
 func TestOfFiveAppsTheOneThatIsUpStartsEveryTickOfFortyJobs(t *testing.T) {
+	long(t)
 	for _, guarantee := range []string{"at-most-once", "at-least-once"} {
 		t.Run(guarantee, func(t *testing.T) {
 			table := "jobs:\n"

@@ -201,6 +201,7 @@ func TestATableThatCannotBeUsedChangesNothing(t *testing.T) {
 }
 
 func TestAThousandReloadsLeaveNothingBehind(t *testing.T) {
+	long(t)
 	simulate(t, everySecond(0, "latest"), func(w *world) {
 		r := w.replica(10 * time.Millisecond)
 		w.at(time.Second)

@@ -7,6 +7,7 @@ import (
 
 // Replicas that know of each other take turns: most ticks are asked for once, and each replica has its share.
 func TestReplicasTakeTurns(t *testing.T) {
+	long(t)
 	simulate(t, seconds3, func(w *world) {
 		for range 3 {
 			w.replica(5 * time.Millisecond)
@@ -42,6 +43,7 @@ func TestReplicasTakeTurns(t *testing.T) {
 
 // A replica that is gone, and was to be first, costs no time: the others ask before the tick.
 func TestAReplicaThatIsGoneCostsNoTime(t *testing.T) {
+	long(t)
 	simulate(t, seconds3, func(w *world) {
 		for range 3 {
 			w.replica(5 * time.Millisecond)

@@ -77,6 +77,7 @@ func TestTimersOfOneInstantAreSharedAndEachFiredOnce(t *testing.T) {
 
 // Each replica begins with other timers of a flood, so that few claims are lost.
 func TestReplicasShareAFloodOfTimers(t *testing.T) {
+	long(t)
 	simulate(t, noJobs, func(w *world) {
 		for range 3 {
 			w.replica(time.Millisecond, func(r *replica) { r.far = time.Millisecond })
@@ -184,6 +185,7 @@ func TestTimersWaitForTheAppAndForSlots(t *testing.T) {
 }
 
 func TestTheOldestTimersAreFiredFirst(t *testing.T) {
+	long(t)
 	simulate(t, gated+"maxRunning: 5"+noJobs, func(w *world) {
 		app := &fakeApp{}
 		w.replica(time.Second, func(r *replica) { r.app = app })
@@ -211,6 +213,7 @@ func TestTheOldestTimersAreFiredFirst(t *testing.T) {
 }
 
 func TestTimersThatCannotBeReadHideNoneBehindThem(t *testing.T) {
+	long(t)
 	simulate(t, noJobs, func(w *world) {
 		w.replica(time.Millisecond)
 		w.at(0)
@@ -225,6 +228,7 @@ func TestTimersThatCannotBeReadHideNoneBehindThem(t *testing.T) {
 }
 
 func TestTimersDoNotHoldUpWhatIsDueOfJobs(t *testing.T) {
+	long(t)
 	simulate(t, "maxRunning: 4"+minutely+"  - {name: other, schedule: \"@yearly\", reserved: true, exec: {command: [x]}}\n", func(w *world) {
 		r := w.replica(time.Second)
 		w.at(10 * time.Second)
@@ -384,6 +388,7 @@ func TestWhatIsNotTakenAmongTimersHidesNoneBehindIt(t *testing.T) {
 
 // TestTimersThatCannotBeTakenCostNoLooks has one come due every ten milliseconds.
 func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
+	long(t)
 	for _, why := range []string{"the app is not ready", "they are paused", "no place is free"} {
 		t.Run(why, func(t *testing.T) {
 			simulate(t, gated+"maxRunning: 1"+noJobs, func(w *world) {

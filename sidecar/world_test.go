@@ -109,6 +109,14 @@ func simulate(t *testing.T, table string, f func(w *world)) {
 	})
 }
 
+// long marks a test that only computes, for many seconds under the race detector. make test plays it without.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not with -short: it computes for long")
+	}
+}
+
 func parse(t *testing.T, table string) *config.Table {
 	t.Helper()
 	parsed, err := config.Parse("table.yaml", []byte("service: test\n"+table), func(string) (string, bool) { return "", false })

@@ -92,6 +92,7 @@ func TestLosersLookAtAllClaimsAtOnce(t *testing.T) {
 
 // A herd's claims take longer than a stagger.
 func TestLosersLookAgainWhileAHerdIsClaimed(t *testing.T) {
+	long(t)
 	simulate(t, herdTable(600, "* * * * *"), func(w *world) {
 		if n := w.losersAsk(600, 5*time.Millisecond); n > 30 {
 			t.Errorf("losers have sent %d scripts for 600 ticks", n)
@@ -153,6 +154,7 @@ func TestAWakeThatIsAheadOfItsTickKeepsNoOtherWaiting(t *testing.T) {
 }
 
 func TestInAHerdAReplicaThatIsGoneCostsNoTime(t *testing.T) {
+	long(t)
 	simulate(t, herdTable(300, "* * * * *"), func(w *world) {
 		for range 3 {
 			w.replica(5 * time.Millisecond)
@@ -165,6 +167,7 @@ func TestInAHerdAReplicaThatIsGoneCostsNoTime(t *testing.T) {
 }
 
 func TestInAHerdAReplicaThatIsFullCostsATenthOfASecond(t *testing.T) {
+	long(t)
 	table := herdTable(300, "* * * * *")
 	simulate(t, "maxRunning: 5\n"+table, func(w *world) {
 		w.replica(10 * time.Millisecond) // takes a fifth of a second for its share

@@ -73,9 +73,6 @@ func loaded(redis, app string, n int) string {
 }
 
 func TestAThousandReloadsLoseNothingAndLeaveNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
 	t.Parallel()
 	s := redistest.Start(t)
 	app := &receipts{got: map[string]map[time.Time]int{}}

@@ -158,6 +158,9 @@ func (d dice) changeOf(zone *time.Location) time.Time {
 }
 
 func TestNextAndLastAgreeWithTheReferenceInAllTheWorld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it computes for long")
+	}
 	zones := zoneNames()
 	// These have the odd changes: half hours, midnights, lost days, changes of two hours and of seconds.
 	odd := []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Pacific/Apia",

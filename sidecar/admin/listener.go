@@ -18,8 +18,12 @@ const (
 	maxConns = 32
 
 	// leastStay is how long a connection can be idle before a new one may replace it. Without it, clients that connect
-	// faster than the server reads requests would crowd out all others.
+	// faster than the server reads requests would crowd out all others. It begins when the server begins to read, and
+	// again when the first bytes have come: on a busy machine, more time than this passes before either.
 	leastStay = 10 * time.Millisecond
+
+	// unreadWait is how long makeRoom waits before it looks again, while the server has read of no idle connection.
+	unreadWait = time.Millisecond
 
 	// kernelBuffer bounds, in bytes, what the kernel keeps of a connection in each direction: that counts against the
 	// container's memory, too.
@@ -57,9 +61,10 @@ func places(addr string) []string {
 type bounded struct {
 	net.Listener
 
-	mu    sync.Mutex
-	idle  list.List // of *guest: idle connections, waiting for their clients; the one idle for the longest time first
-	conns int       // idle or not
+	mu     sync.Mutex
+	idle   list.List // of *guest: idle connections, waiting for their clients; the one idle for the longest time first
+	conns  int       // idle or not
+	unread int       // connections from which the server has not begun to read; they are not in idle
 }
 
 // Accept returns the next connection that there is room for.
@@ -77,16 +82,20 @@ func (b *bounded) Accept() (net.Conn, error) {
 			_ = tcp.SetReadBuffer(kernelBuffer)
 			_ = tcp.SetWriteBuffer(kernelBuffer)
 		}
-		g := &guest{Conn: c, of: b}
-		b.mu.Lock()
-		b.conns++
-		g.waits()
-		b.mu.Unlock()
-		return g, nil
+		return b.take(c), nil
 	}
 }
 
-// makeRoom closes connections until there is room for one more. It is false when none of them is idle.
+// take counts a connection that there is room for.
+func (b *bounded) take(c net.Conn) *guest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.conns++
+	b.unread++
+	return &guest{Conn: c, of: b}
+}
+
+// makeRoom closes connections until there is room for one more. It is false when all have a request that is answered.
 func (b *bounded) makeRoom() bool {
 	for {
 		b.mu.Lock()
@@ -95,9 +104,13 @@ func (b *bounded) makeRoom() bool {
 		case b.conns < maxConns:
 			b.mu.Unlock()
 			return true
-		case oldest == nil:
+		case oldest == nil && b.unread == 0:
 			b.mu.Unlock()
 			return false
+		case oldest == nil:
+			b.mu.Unlock()
+			time.Sleep(unreadWait)
+			continue
 		}
 		g := oldest.Value.(*guest)
 		wait := leastStay - time.Since(g.since)
@@ -118,7 +131,30 @@ type guest struct {
 	of    *bounded
 	since time.Time     // it is idle
 	place *list.Element // among the idle ones; nil while it is not
+	asked bool          // the server has begun to read
 	gone  bool
+}
+
+// Read marks the guest as idle when the server begins to read, and anew when the first bytes have come.
+func (g *guest) Read(p []byte) (int, error) {
+	g.of.mu.Lock()
+	first := !g.asked && !g.gone
+	if first {
+		g.asked = true
+		g.of.unread--
+		g.waits()
+	}
+	g.of.mu.Unlock()
+	n, err := g.Conn.Read(p)
+	if first && n > 0 {
+		g.of.mu.Lock()
+		if g.place != nil {
+			g.leaves()
+			g.waits()
+		}
+		g.of.mu.Unlock()
+	}
+	return n, err
 }
 
 // waits marks a guest as idle, from now on.
@@ -138,6 +174,9 @@ func (g *guest) forget() {
 	if !g.gone {
 		g.gone = true
 		g.of.conns--
+		if !g.asked {
+			g.of.unread--
+		}
 	}
 }
 

@@ -172,22 +172,26 @@ func TestThoseWhoDoNotReadTheirAnswersKeepNobodyOut(t *testing.T) {
 
 func TestAConnectionHasAMomentToAskBeforeItMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const busy = time.Second // until the server begins to read
 		b := &bounded{}
 		var all []*guest
-		for range maxConns {
+		for i := range maxConns {
 			mine, theirs := net.Pipe()
 			defer theirs.Close()
-			g := &guest{Conn: mine, of: b}
-			b.conns++
-			g.waits()
+			defer mine.Close()
+			g := b.take(mine)
 			all = append(all, g)
+			time.AfterFunc(busy+time.Duration(i)*time.Microsecond, func() { _, _ = g.Read(make([]byte, 1)) })
+			if i == 1 { // its first bytes come at the end of its stay, when the server is busy again
+				time.AfterFunc(busy+leastStay-time.Millisecond, func() { _, _ = theirs.Write([]byte("G")) })
+			}
 		}
-		time.AfterFunc(leastStay/2, func() { all[0].begins() }) // its request has come
+		time.AfterFunc(busy+leastStay/2, func() { all[0].begins() }) // its request has come
 		begun := time.Now()
-		if !b.makeRoom() || time.Since(begun) != leastStay {
-			t.Errorf("there was room after %s, want %s", time.Since(begun), leastStay)
+		if !b.makeRoom() || (time.Since(begun)-busy-leastStay).Abs() > unreadWait {
+			t.Errorf("there was room after %s, want %s", time.Since(begun), busy+leastStay)
 		}
-		if all[0].gone || !all[1].gone || all[2].gone {
+		if all[0].gone || all[1].gone || !all[2].gone || all[3].gone {
 			t.Error("the oldest that is idle is not the one that went")
 		}
 	})
@@ -197,9 +201,11 @@ func TestARequestOfAConnectionThatWasSentAwayIsNotDone(t *testing.T) {
 	b := &bounded{}
 	mine, theirs := net.Pipe()
 	defer theirs.Close()
-	g := &guest{Conn: mine, of: b}
-	b.conns++
-	g.waits()
+	g := b.take(mine)
+	go func() { _, _ = io.WriteString(theirs, "GET /") }()
+	if _, err := g.Read(make([]byte, 5)); err != nil || b.idle.Len() != 1 {
+		t.Fatalf("read with %v, %d are idle", err, b.idle.Len())
+	}
 	if !g.begins() || b.idle.Len() != 0 {
 		t.Error("a request of a connection that is there does not begin")
 	}
@@ -212,8 +218,13 @@ func TestARequestOfAConnectionThatWasSentAwayIsNotDone(t *testing.T) {
 	}
 	g.ends()
 	_ = g.Close() // as the server does, once more
-	if b.conns != 0 || b.idle.Len() != 0 {
-		t.Errorf("%d connections are counted, %d of them idle", b.conns, b.idle.Len())
+	if b.conns != 0 || b.idle.Len() != 0 || b.unread != 0 {
+		t.Errorf("%d connections are counted, %d of them idle, %d unread", b.conns, b.idle.Len(), b.unread)
+	}
+	unread := b.take(mine)
+	_ = unread.Close()
+	if b.conns != 0 || b.unread != 0 {
+		t.Errorf("%d connections are counted, %d of them unread, after one that ended unread", b.conns, b.unread)
 	}
 }
 

@@ -44,13 +44,16 @@ func build(t *testing.T, edits []edit) string {
 		replace[at] = filepath.Join(dir, fmt.Sprintf("%d%s", len(replace), filepath.Ext(file)))
 		write(t, replace[at], apply(t, at, all))
 	}
+	faults := filepath.Join(dir, "fault.go")
+	write(t, faults, faultSource)
+	replace[filepath.Join(root, "internal/proof/fault/fault.go")] = faults
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		t.Fatal(err)
 	}
 	list, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
 	write(t, list, string(overlay))
-	goes(t, root, "test", "-c", "-trimpath", "-ldflags=-s", "-modfile", quick(t, root), "-overlay", list, "-o", binary, "./internal/proof/sim")
+	goes(t, root, "test", "-c", "-vet=off", "-trimpath", "-ldflags=-s", "-modfile", quick(t, root), "-overlay", list, "-o", binary, "./internal/proof/sim")
 	return binary
 }
 
@@ -60,7 +63,7 @@ const (
 	sep        = "\x1f"
 )
 
-// editable lets one binary play the faults of all scripts: only those of Go need one of their own.
+// editable lets one binary play the faults of all scripts.
 var editable = []edit{
 	{"internal/rds/script.go", "import (", "import (\n\"os\"\n\"strings\""},
 	{"internal/rds/script.go", "func NewScript(source string, confirm Confirm) *Script {",
