@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/solotick/solotick/internal/demo"
 )
@@ -27,7 +28,7 @@ func toyApp(ctx context.Context, background *sync.WaitGroup, log *slog.Logger) f
 		toy := &demo.Toy{Began: func(c *demo.Call) {
 			log.Info("the toy app is called", "job", c.Job, "tick", c.Tick.UTC().Format("2006-01-02T15:04:05.000Z"), "replica", c.Replica)
 		}}
-		serve(ctx, background, l, "the toy app, for trying out on one machine", &http.Server{Handler: toy}, log)
+		serve(ctx, background, l, "the toy app, for trying out on one machine", &http.Server{Handler: toy, ReadHeaderTimeout: 5 * time.Second}, log)
 		return l.Addr().String(), nil
 	})
 }
