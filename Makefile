@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build test proof lint soak bench faults benchmarks nemesis hour model sim
+.PHONY: build test proof lint soak bench faults benchmarks nemesis hour model sim recording screenshot
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
@@ -71,3 +71,10 @@ model: ## the protocol's model in full: every pair of faults, and three at once 
 SEEDS ?= 100000
 sim: ## whole replicas in simulated time under a seeded nemesis, SEEDS of them (FLAGS="-from=4711 -v")
 	go test ./internal/proof/sim -run TestSeeds -count=1 -v -timeout 0 -long -seeds=$(SEEDS) $(FLAGS)
+
+recording: ## docs/demo.svg anew: a real run of the demo, recorded in half a minute
+	go run ./docs/record
+
+screenshot: ## docs/status-page.png anew, by a headless Chromium
+	.ci/chromium
+	dir=$$(mktemp -d) && (cd sidecar/admin/browser && go test ./... -count=1 -run TestThePageFitsEveryWidth -shots $$dir) && mv $$dir/readme.png docs/status-page.png && rm -r $$dir

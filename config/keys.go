@@ -199,7 +199,8 @@ func (d *decoder) httpKeys() []strict.Key {
 		{Name: "url", Kind: strict.KindText, Default: strict.Required, Example: "http://unix:/run/app.sock:/tidy", Form: webForm,
 			Show: strict.ShownURL, Also: []string{"uri", "target", "endpoint"},
 			Decode: d.httpURL,
-			Doc:    "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket"},
+			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket; beside `redis.url: embedded` also " +
+				"`http://embedded/jobs/NAME`, a toy app inside the replica"},
 		{Name: "headers", Kind: strict.KindTextMap, Default: strict.None, Example: `{Authorization: "Bearer ${TOKEN}"}`, Form: strict.Form{Names: headerNames},
 			Show: strict.ShownNames, Also: []string{"header"},
 			Decode: d.headers,

@@ -174,7 +174,7 @@ type Lock struct {
 // HTTP is a request that runs a job.
 type HTTP struct {
 	Method       string // default POST
-	URL          string // http(s)://host/path, or http://unix:/run/app.sock:/path for a unix socket
+	URL          string // http(s)://host/path, http://unix:/run/app.sock:/path for a unix socket, or see Job.CallsToy
 	Headers      map[string]string
 	Body         string
 	SuccessCodes []CodeRange // default 200-299

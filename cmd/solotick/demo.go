@@ -46,6 +46,7 @@ The exit code is 1 if a tick was fired twice or lost.`,
 	f.DurationVar(&length, "for", 0, "end after this `time` (default at Ctrl-C)")
 	f.BoolVar(&noKill, "no-kill", false, "let all replicas live")
 	f.BoolVar(&open, "open", false, "open the status page in the browser")
+	c.AddCommand(a.demoAppCommand())
 	return c
 }
 

@@ -122,7 +122,7 @@ jobs:
 	}
 }
 
-func TestAProgramOnThePortOfTheEmbeddedStoreIsAClearError(t *testing.T) {
+func TestProgramsOnAllPortsOfTheEmbeddedStoreAreAClearError(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -133,8 +133,9 @@ redis: {url: embedded}
 listen: ""
 admin: ""
 jobs: []
-`, []string{embeddedVariable + "=" + addr})
-	r.await("error: joining the embedded store at " + addr + ": another program uses that port")
+`, []string{embeddedVariable + "=" + addr + "," + addr})
+	uses := addr + ": another program uses that port"
+	r.await("error: opening the embedded store at " + uses + ", at " + uses)
 	r.await("hint: end the other program, or name a Redis with --redis redis://HOST:6379/0")
 	if code := r.wait(); code != exitCannot {
 		t.Errorf("exit code %d, want %d", code, exitCannot)

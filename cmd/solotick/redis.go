@@ -16,8 +16,9 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// embeddedAddr is the address of the embedded store. Tests set another one, so that they never meet a store in use.
-var embeddedAddr = embedded.Addr
+// embeddedAddrs are the addresses at which the embedded store can be. Tests set others, so that they never meet a store
+// in use.
+var embeddedAddrs = embedded.Addrs
 
 // redisURL returns the URL of the flag or else of the table; "" means the table's Sentinels or Cluster. There is no
 // default: each replica would connect to a Redis of its own and fire every tick.
@@ -35,11 +36,7 @@ func (a *app) redisURL(t *config.Table) (string, error) {
 // connect makes a client for the address, or if it is "" for the table's Sentinels or Cluster. It sends nothing yet.
 func connect(c config.Redis, address string) (redis.UniversalClient, error) {
 	if address == config.Embedded {
-		if c.WaitReplicas > 0 {
-			return nil, &failure{code: exitCannot, err: errors.New("the table has redis.waitReplicas, and the embedded store has no replicas"),
-				hint: "remove waitReplicas to try the table out on one machine"}
-		}
-		return lock.NewClient(redis.UniversalOptions{Addrs: []string{embeddedAddr}}, c.Timeout), nil
+		return connectEmbedded(c, embedded.Find(embeddedAddrs...))
 	}
 	o, err := servers(c, address)
 	if err != nil {
@@ -61,6 +58,15 @@ func connect(c config.Redis, address string) (redis.UniversalClient, error) {
 		}
 	}
 	return lock.NewClient(o, c.Timeout), nil
+}
+
+// connectEmbedded makes a client for the embedded store at an address.
+func connectEmbedded(c config.Redis, at string) (redis.UniversalClient, error) {
+	if c.WaitReplicas > 0 {
+		return nil, &failure{code: exitCannot, err: errors.New("the table has redis.waitReplicas, and the embedded store has no replicas"),
+			hint: "remove waitReplicas to try the table out on one machine"}
+	}
+	return lock.NewClient(redis.UniversalOptions{Addrs: []string{at}}, c.Timeout), nil
 }
 
 // servers returns the client options for the address, or if it is "" for the table's Sentinels or Cluster.

@@ -221,7 +221,7 @@ func TestTheFlagTakesNoAddressThatTheTableRefuses(t *testing.T) {
 		}
 	}
 	for address, want := range map[string]string{
-		config.Embedded:                        embeddedAddr,
+		config.Embedded:                        embeddedAddrs[0],
 		"redis://h":                            "h:6379",
 		"rediss://u:p%3Aw@h.example:6380/2":    "h.example:6380",
 		"redis://[::1]/0":                      "[::1]:6379",

@@ -9,13 +9,14 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/diagnosis"
+	"github.com/solotick/solotick/internal/embedded"
 )
 
 // where names the place of Redis, as the address or else the table has it, without a user or password.
 func where(c config.Redis, address string) string {
 	switch {
 	case address == config.Embedded:
-		return embeddedAddr
+		return embedded.Find(embeddedAddrs...)
 	case address != "":
 		u, err := url.Parse(address)
 		if err != nil {

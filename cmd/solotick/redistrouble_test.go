@@ -171,7 +171,7 @@ func TestWhereRedisIsIsToldWithoutSecrets(t *testing.T) {
 		"redis://u:hunter2@h:6379/0":           "h:6379",
 		"redis://u:hunter2@h":                  "h",
 		"unix://:hunter2@/run/redis.sock?db=2": "/run/redis.sock",
-		config.Embedded:                        embeddedAddr,
+		config.Embedded:                        embeddedAddrs[0],
 		"":                                     "master m of Sentinels a:1, b:2",
 	} {
 		if got := where(table, address); got != want {

@@ -51,13 +51,17 @@ history, status and metrics what it would have fired. Start all replicas of the 
 replica takes is not fired by the others.
 
 On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the table's shutdownGrace to end. A second signal
-ends it at once. A SIGTERM within one second of another SIGTERM is ignored.`,
+ends it at once. A SIGTERM within one second of another SIGTERM is ignored.
+
+A table with redis.url: embedded is for trying out on one machine. For it the log begins at level debug, so that each
+replica also says which ticks another one has fired. A job of it can call http://embedded/jobs/NAME, a toy app inside the
+replica.`,
 		Example: `  solotick run -c table.yaml
   solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one
   solotick run -c table.yaml --observe`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return a.run(observe) },
+		RunE:              func(c *cobra.Command, _ []string) error { return a.run(observe, c.Flag("log-level").Changed) },
 	}
 	c.Flags().BoolVar(&observe, "observe", false, "take the ticks of all jobs, but call none")
 	c.Flags().StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
@@ -65,7 +69,8 @@ ends it at once. A SIGTERM within one second of another SIGTERM is ignored.`,
 	return c
 }
 
-func (a *app) run(observe bool) error {
+// run runs one replica, which calls no job if it only observes. told says that the user chose the level of the log.
+func (a *app) run(observe, told bool) error {
 	log, err := a.logger()
 	if err != nil {
 		return err
@@ -78,6 +83,14 @@ func (a *app) run(observe bool) error {
 	address, err := a.redisURL(t)
 	if err != nil {
 		return err
+	}
+	if (t.Redis.URL == config.Embedded || address == config.Embedded) && !told {
+		// Such a table is for trying out, and its user wants to see that the other replicas skip a tick. At level info,
+		// only the replica that fires it says so.
+		a.logLevel = "debug"
+		if log, err = a.logger(); err != nil {
+			return err
+		}
 	}
 	replica, err := a.replicaName(address == config.Embedded)
 	if err != nil {
@@ -97,17 +110,12 @@ func (a *app) run(observe bool) error {
 	serving, end := context.WithCancel(context.Background())
 	defer end()
 
-	client, err := connect(t.Redis, address)
+	client, at, err := a.store(serving, &background, t.Redis, address, log)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	redis.SetLogger(redisLog{log})
-	if address == config.Embedded {
-		if err := serveEmbedded(serving, &background, log); err != nil {
-			return err
-		}
-	}
 	if os.Getpid() == 1 {
 		background.Go(func() { command.Reap(serving, log) })
 	}
@@ -127,9 +135,12 @@ func (a *app) run(observe bool) error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	at := where(t.Redis, address)
+	toy := toyApp(serving, &background, log)
+	if observe {
+		log.Warn("observing: ticks are taken, and no job is called")
+	}
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
-		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own), Observe: observe, Prober: prober, Notify: pinger})
+		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, toy), Observe: observe, Prober: prober, Notify: pinger})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
@@ -151,23 +162,42 @@ func (a *app) run(observe bool) error {
 	return nil
 }
 
-// serveEmbedded serves or joins the embedded store until ctx ends.
-func serveEmbedded(ctx context.Context, background *sync.WaitGroup, log *slog.Logger) error {
-	store, err := embedded.Open(embeddedAddr)
+// store returns a client for Redis, and the place of Redis in words. It serves or joins the embedded store first, if
+// that is the address.
+func (a *app) store(ctx context.Context, background *sync.WaitGroup, c config.Redis, address string, log *slog.Logger) (redis.UniversalClient, string, error) {
+	if address != config.Embedded {
+		client, err := connect(c, address)
+		return client, where(c, address), err
+	}
+	at, err := serveEmbedded(ctx, background, log)
 	if err != nil {
-		return &failure{code: exitCannot, err: err, hint: "end the other program, or name a Redis with --redis redis://HOST:6379/0"}
+		return nil, "", err
+	}
+	client, err := connectEmbedded(c, at)
+	return client, at, err
+}
+
+// serveEmbedded serves or joins the embedded store until ctx ends. It returns the store's address.
+func serveEmbedded(ctx context.Context, background *sync.WaitGroup, log *slog.Logger) (at string, err error) {
+	store, err := embedded.Open(embeddedAddrs...)
+	if err != nil {
+		return "", &failure{code: exitCannot, err: err, hint: "end the other program, or name a Redis with --redis redis://HOST:6379/0"}
+	}
+	at = store.At()
+	if usual := embeddedAddrs[0]; at != usual && store.Serving() {
+		log.Info("another program uses "+usual+", so the embedded store takes another port", "addr", at)
 	}
 	if store.Serving() {
-		log.Info("serving the embedded store, for trying out on one machine", "addr", embeddedAddr)
+		log.Info("serving the embedded store, for trying out on one machine", "addr", at)
 	} else {
-		log.Info("joined the embedded store of another process", "addr", embeddedAddr)
+		log.Info("joined the embedded store of another process", "addr", at)
 	}
 	background.Go(func() {
 		store.Run(ctx, func() {
-			log.Info("serving the embedded store from now on: the process that did has ended", "addr", embeddedAddr)
+			log.Info("serving the embedded store from now on: the process that did has ended", "addr", at)
 		})
 	})
-	return nil
+	return at, nil
 }
 
 // sameSignal is the time after a SIGTERM in which a second one counts as the same. timeout(1) and tini -g signal a

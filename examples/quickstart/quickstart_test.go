@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,17 +19,45 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"golang.org/x/sys/unix"
 )
 
 // patience is how long a test waits for what must come; the first `go run` may have to compile everything.
 const patience = 2 * time.Minute
 
-// insideVariable marks the process that has a network of its own.
-const insideVariable = "QUICKSTART_INSIDE"
+// insideVariable marks the process that has a network of its own, and binaryVariable names its solotick.
+const (
+	insideVariable = "QUICKSTART_INSIDE"
+	binaryVariable = "QUICKSTART_BINARY"
+)
 
-// alone runs the test in a network namespace of its own, where nobody sits on the fixed ports of the embedded store and
-// of the app. It returns true in there. Where namespaces may not be made, that is the network of this machine.
+// built builds the program once for all tests.
+var built = sync.OnceValues(func() (file string, err error) {
+	file = filepath.Join(scratch, "solotick")
+	if out, err := exec.Command("go", "build", "-o", file, "../../cmd/solotick").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return file, nil
+})
+
+// scratch is a directory for built.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "quickstart"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(scratch)
+	os.Exit(code)
+}
+
+// sharing is for tests that must share the network of this machine.
+var sharing sync.Mutex
+
+// alone runs the test in a network namespace of its own, where nobody sits on the ports of the embedded store. It returns true in there. Where namespaces may not be made, that is the network of this machine.
 func alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideVariable) != "" {
@@ -37,11 +66,19 @@ func alone(t *testing.T) bool {
 		}
 		return true
 	}
+	t.Parallel()
+	file, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, network := range []string{"own", "shared"} {
 		cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), insideVariable+"="+network)
+		cmd.Env = append(os.Environ(), insideVariable+"="+network, binaryVariable+"="+file)
 		if network == "own" {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+		} else {
+			sharing.Lock()
+			defer sharing.Unlock()
 		}
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
@@ -84,12 +121,12 @@ type terminal struct {
 	more  chan struct{} // closed and made anew at every line
 }
 
-// open runs a command line of the README.
-func open(t *testing.T, command string) *terminal {
+// open runs a command line of a user, with an environment.
+func open(t *testing.T, env []string, command ...string) *terminal {
 	t.Helper()
 	c := &terminal{t: t, done: make(chan struct{}), more: make(chan struct{})}
-	c.cmd = exec.Command("sh", "-c", "exec "+command)
-	c.cmd.Dir = "../.."
+	c.cmd = exec.Command(command[0], command[1:]...)
+	c.cmd.Dir, c.cmd.Env = "../..", env
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a terminal's foreground job, so that Ctrl-C reaches all of it
 	out, err := c.cmd.StderrPipe()
 	if err != nil {
@@ -192,54 +229,134 @@ func firstCommand(t *testing.T) string {
 	return line
 }
 
+// bare is the environment of one who has the binary and nothing else: no go, no sh, no home.
+var bare = []string{"PATH="}
+
+const table = "examples/quickstart/table.yaml"
+
 func TestTheFirstCommandOfTheREADMEFiresEachTickOnceInOneTerminalAndInThree(t *testing.T) {
 	if !alone(t) {
 		return
 	}
 	command := firstCommand(t)
-	if want := "go run ./cmd/solotick run -c examples/quickstart/table.yaml"; command != want {
+	if want := "go run ./cmd/solotick run -c " + table; command != want {
 		t.Fatalf("the README's first command is %q, want %q", command, want)
 	}
-	first := open(t, command)
+	first := open(t, os.Environ(), strings.Fields(command)...)
 	first.await(0, `msg="serving the embedded store`)
-	first.await(0, `msg=finished job=hello .* outcome=succeeded`)
-	first.await(0, `msg="hello from \S+" job=hello`)
-	first.await(0, `msg=finished job=call-app .* outcome=succeeded .* code=200`)
-	first.await(0, `msg="app: \S+ called for the tick `)
+	name := first.replica()
+	first.await(0, `msg="the toy app is called" job=hello tick=\S+ replica=`+name+`$`)
+	first.await(0, `msg=finished job=hello .* outcome=succeeded .* code=200`)
 
-	all := []*terminal{first, open(t, command), open(t, command)}
-	for _, c := range all[1:] {
-		from := c.await(0, `msg="joined the embedded store`)
-		c.await(from, `msg=fired job=(hello|call-app)`)
-	}
+	solotick := os.Getenv(binaryVariable)
+	all := []*terminal{first, open(t, bare, solotick, "run", "-c", table), open(t, bare, solotick, "run", "-c", table)}
+	share(t, all)
 
-	// Ctrl-C in the first terminal: another one serves the store, and starts the app again.
-	first.mu.Lock()
-	seen := len(first.lines)
-	first.mu.Unlock()
-	first.await(seen, `msg=(finished|skipped) job=call-app`) // the next tick is seconds away
+	// Ctrl-C in the first terminal: another one serves the store, and ticks go on.
 	first.interrupt()
 	heir := make(chan *terminal, 2)
 	for _, c := range all[1:] {
 		go func() {
-			if c.find(0, `msg="app: listening on `) > 0 {
+			if c.find(0, `msg="serving the embedded store from now on`) > 0 {
 				heir <- c
 			}
 		}()
 	}
 	select {
 	case c := <-heir:
-		c.await(0, `msg="app: \S+ called for the tick `)
+		c.await(c.seen(), `msg=(finished|skipped) job=hello .*(code=200|by=)`)
 	case <-time.After(patience):
-		t.Fatalf("nobody started the app again within %s", patience)
+		t.Fatalf("nobody serves the store within %s", patience)
 	}
 	for _, c := range all[1:] {
 		c.interrupt()
 	}
 	eachTickOnce(t, all)
-	if conn, err := net.Dial("tcp", "127.0.0.1:9750"); err == nil {
-		conn.Close()
-		t.Error("the app has outlived the replicas")
+}
+
+// A port that another program has is no reason to send a newcomer away. The program here listens and says nothing.
+func TestTheQuickstartRunsWhereItsPortsAreTaken(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	for _, port := range []string{"9747", "9748", "9749", "8080"} {
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+	}
+	solotick := os.Getenv(binaryVariable)
+	first := open(t, bare, solotick, "run", "-c", table)
+	first.await(0, `msg="another program uses 127.0.0.1:9749, so the embedded store takes another port" addr=127.0.0.1:19749$`)
+	first.await(0, `msg="serving the embedded store, for trying out on one machine" addr=127.0.0.1:19749$`)
+	second := open(t, bare, solotick, "run", "-c", table)
+	second.await(0, `msg="joined the embedded store of another process" addr=127.0.0.1:19749$`)
+	share(t, []*terminal{first, second})
+
+	// The other verbs find the store, too.
+	out, err := exec.Command(solotick, "status", "-c", "../../"+table).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), second.replica()) {
+		t.Errorf("status: %v\n%s", err, out)
+	}
+	first.interrupt()
+	second.interrupt()
+	eachTickOnce(t, []*terminal{first, second})
+}
+
+// With a Redis of one's own, the three are three replicas as well.
+func TestThreeTerminalsWithARedisAreThreeReplicas(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	redis := miniredis.RunT(t)
+	solotick := os.Getenv(binaryVariable)
+	var all []*terminal
+	names := map[string]bool{}
+	for range 3 {
+		c := open(t, bare, solotick, "run", "-c", table, "--redis", "redis://"+redis.Addr())
+		names[c.replica()] = true
+		all = append(all, c)
+	}
+	if len(names) != 3 {
+		t.Errorf("the three replicas have the names %v", names)
+	}
+	share(t, all)
+	for _, c := range all {
+		c.interrupt()
+	}
+	eachTickOnce(t, all)
+}
+
+// replica is the name under which a terminal takes ticks.
+func (c *terminal) replica() string {
+	c.t.Helper()
+	at := c.await(0, `msg="taking ticks"`)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return regexp.MustCompile(`replica=(\S+)`).FindStringSubmatch(c.lines[at-1])[1]
+}
+
+// seen is how many lines there are.
+func (c *terminal) seen() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.lines)
+}
+
+// share waits until each has fired a tick, and has said of another one who fired it.
+func share(t *testing.T, all []*terminal) {
+	t.Helper()
+	for _, c := range all {
+		from := c.await(0, `msg="taking ticks"`)
+		c.await(from, `msg=fired job=hello`)
+		var others []string
+		for _, o := range all {
+			if o != c {
+				others = append(others, regexp.QuoteMeta(o.replica()))
+			}
+		}
+		c.await(from, `msg=skipped job=hello .*reason=fired_elsewhere by=(`+strings.Join(others, "|")+`)$`)
 	}
 }
 
@@ -250,12 +367,12 @@ func eachTickOnce(t *testing.T, all []*terminal) {
 	times := map[string]int{}
 	for _, c := range all {
 		for _, l := range c.lines {
-			if m := fired.FindStringSubmatch(l); m != nil {
+			if m := fired.FindStringSubmatch(l); m != nil && !strings.Contains(l, " kind=") {
 				times[fmt.Sprintf("%s at %s", m[1], m[2])]++
 			}
 		}
 	}
-	if len(times) < 6 {
+	if len(times) < len(all) {
 		t.Errorf("only %d ticks were fired", len(times))
 	}
 	for tick, n := range times {

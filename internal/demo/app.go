@@ -5,28 +5,19 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
 
-// receipt is one call that the app received. The summary counts these.
-type receipt struct {
-	job, replica, kind string
-	tick               time.Time
-	attempt            int
-	code               int // of the answer; 0 = at work, or the caller has gone
-}
-
-// app is the toy service beside the three replicas. It records every call.
+// app is the toy app beside the three replicas. It records every call; the summary counts these.
 type app struct {
 	addr   string
 	server *http.Server
 	jobs   map[string]job
 
 	mu    sync.Mutex
-	calls []receipt
+	calls []Call
+	at    map[*Call]int     // the place in calls of each call at work
 	busy  map[string]string // job → replica whose call is at work
 }
 
@@ -35,54 +26,52 @@ func serveApp() (*app, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serving the toy app: %w", err)
 	}
-	a := &app{addr: l.Addr().String(), jobs: map[string]job{}, busy: map[string]string{}}
+	a := &app{addr: l.Addr().String(), jobs: map[string]job{}, at: map[*Call]int{}, busy: map[string]string{}}
 	for _, j := range jobs() {
 		a.jobs[j.name] = j
 	}
-	a.server = &http.Server{Handler: a}
+	a.server = &http.Server{Handler: &Toy{Answer: a.answer, Began: a.began, Ended: a.ended}}
 	go func() { _ = a.server.Serve(l) }() // ends with close
 	return a, nil
 }
 
 func (a *app) close() { _ = a.server.Close() }
 
-func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := r.Header
-	tick, err := time.Parse(time.RFC3339Nano, h.Get("Solotick-Tick"))
-	attempt, err2 := strconv.Atoi(h.Get("Solotick-Attempt"))
-	j, known := a.jobs[strings.TrimPrefix(r.URL.Path, "/")]
-	if err != nil || err2 != nil || !known {
-		http.Error(w, "no call of a job", http.StatusBadRequest)
+func (a *app) answer(c Call) (code int, after time.Duration) {
+	if !a.counts(c) {
+		return http.StatusBadRequest, 0
+	}
+	return a.jobs[c.Job].answer(c)
+}
+
+// counts tells whether a call is one of a replica. People may call too, with curl.
+func (a *app) counts(c Call) bool { return a.jobs[c.Job].name != "" && !c.Tick.IsZero() }
+
+func (a *app) began(c *Call) {
+	if !a.counts(*c) {
 		return
 	}
-	c := receipt{job: j.name, replica: h.Get("Solotick-Replica"), kind: h.Get("Solotick-Kind"), tick: tick, attempt: attempt}
 	a.mu.Lock()
-	at := len(a.calls)
-	a.calls = append(a.calls, c)
-	a.busy[j.name] = c.replica
-	a.mu.Unlock()
+	defer a.mu.Unlock()
+	a.at[c] = len(a.calls)
+	a.calls = append(a.calls, *c)
+	a.busy[c.Job] = c.Replica
+}
 
-	code, after := j.answer(c)
-	t := time.NewTimer(after)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-r.Context().Done():
-		code = 0
-	}
+func (a *app) ended(c *Call) {
 	a.mu.Lock()
-	a.calls[at].code = code
-	if a.busy[j.name] == c.replica {
-		delete(a.busy, j.name)
+	defer a.mu.Unlock()
+	if at, counted := a.at[c]; counted {
+		a.calls[at].Code = c.Code
+		delete(a.at, c)
 	}
-	a.mu.Unlock()
-	if code != 0 {
-		w.WriteHeader(code)
+	if a.busy[c.Job] == c.Replica {
+		delete(a.busy, c.Job)
 	}
 }
 
 // receipts returns a copy of all calls so far.
-func (a *app) receipts() []receipt {
+func (a *app) receipts() []Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.calls)

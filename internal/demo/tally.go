@@ -34,11 +34,11 @@ type ledger struct {
 
 // count makes a tally from the app's calls. unmet says why replicas skipped a tick, and cut has the ticks whose replica
 // died. count looks for doubles in all calls, also after the last counted tick.
-func count(calls []receipt, unmet map[tickOf]reasons, cut map[tickOf]bool, from, to time.Time) (Tally, error) {
+func count(calls []Call, unmet map[tickOf]reasons, cut map[tickOf]bool, from, to time.Time) (Tally, error) {
 	t := Tally{From: from, To: to}
 	l := ledger{map[tickOf]int{}, map[tickOf]map[int]bool{}, map[string]bool{}}
 	for _, c := range calls {
-		if !c.tick.Before(from) {
+		if !c.Tick.Before(from) {
 			t.take(&l, c)
 		}
 	}
@@ -70,43 +70,43 @@ func count(calls []receipt, unmet map[tickOf]reasons, cut map[tickOf]bool, from,
 }
 
 // take counts one call.
-func (t *Tally) take(l *ledger, c receipt) {
-	k := tickOf{c.job, c.tick.UnixMilli()}
+func (t *Tally) take(l *ledger, c Call) {
+	k := tickOf{c.Job, c.Tick.UnixMilli()}
 	counted := func(n *int) {
-		if !c.tick.After(t.To) {
+		if !c.Tick.After(t.To) {
 			*n++
 		}
 	}
 	double := false
-	if c.code == http.StatusConflict {
+	if c.Code == http.StatusConflict {
 		counted(&t.Declined)
 	}
 	switch {
-	case c.job == everywhere:
-		id := fmt.Sprint(k, c.replica)
+	case c.Job == everywhere:
+		id := fmt.Sprint(k, c.Replica)
 		if double = l.every[id]; !double {
 			counted(&t.Everywhere)
 		}
 		l.every[id] = true
-	case c.attempt == 1:
+	case c.Attempt == 1:
 		double = l.first[k] > 0
 		l.first[k]++
 	default:
 		if l.again[k] == nil {
 			l.again[k] = map[int]bool{}
 		}
-		switch double = l.again[k][c.attempt]; {
+		switch double = l.again[k][c.Attempt]; {
 		case double:
-		case c.kind == "takeover":
+		case c.Kind == "takeover":
 			counted(&t.Takeovers)
 		default:
 			counted(&t.Retries)
 		}
-		l.again[k][c.attempt] = true
+		l.again[k][c.Attempt] = true
 	}
 	if double {
 		t.Doubles++
-		t.Wrong = append(t.Wrong, fmt.Sprintf("double: %s at %s by %s", c.job, clock(c.tick), c.replica))
+		t.Wrong = append(t.Wrong, fmt.Sprintf("double: %s at %s by %s", c.Job, clock(c.Tick), c.Replica))
 	}
 }
 

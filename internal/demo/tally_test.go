@@ -8,9 +8,9 @@ import (
 var start0 = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // calls are those of an app for which everything went well from second 0 to 20.
-func goodCalls(skip func(job string, second int) bool) []receipt {
+func goodCalls(skip func(job string, second int) bool) []Call {
 	every := map[string]int{"heartbeat": 1, "sync-stock": 4, queueing: 6, reported: 5, "charge-cards": 8, "import-feed": 9}
-	var calls []receipt
+	var calls []Call
 	for job, n := range every {
 		first := int(start0.Unix()) % n
 		if first > 0 {
@@ -18,14 +18,14 @@ func goodCalls(skip func(job string, second int) bool) []receipt {
 		}
 		for s := first; s <= 20; s += n {
 			if !skip(job, s) {
-				calls = append(calls, receipt{job: job, replica: "one", tick: start0.Add(time.Duration(s) * time.Second), attempt: 1, code: 200})
+				calls = append(calls, Call{Job: job, Replica: "one", Tick: start0.Add(time.Duration(s) * time.Second), Attempt: 1, Code: 200})
 			}
 		}
 	}
 	return calls
 }
 
-func counted(t *testing.T, calls []receipt, unmet map[tickOf]reasons, cut map[tickOf]bool) Tally {
+func counted(t *testing.T, calls []Call, unmet map[tickOf]reasons, cut map[tickOf]bool) Tally {
 	t.Helper()
 	got, err := count(calls, unmet, cut, start0, start0.Add(20*time.Second))
 	if err != nil {
@@ -46,13 +46,13 @@ func TestEachTickThatTheAppGotOnceIsCountedOnce(t *testing.T) {
 func TestWhatTheAppGotTwiceIsADouble(t *testing.T) {
 	calls := goodCalls(none)
 	again := calls[0]
-	again.replica = "two"
+	again.Replica = "two"
 	if got := counted(t, append(calls, again), nil, nil); got.Doubles != 1 || got.Once != got.Due || got.Kept() {
 		t.Errorf("a tick that was fired twice: %+v", got)
 	}
-	warm := receipt{job: everywhere, replica: "one", tick: start0, attempt: 1}
+	warm := Call{Job: everywhere, Replica: "one", Tick: start0, Attempt: 1}
 	other := warm
-	other.replica = "two"
+	other.Replica = "two"
 	if got := counted(t, append(calls, warm, other), nil, nil); got.Doubles != 0 || got.Everywhere != 2 {
 		t.Errorf("one run on each of two replicas: %+v", got)
 	}
@@ -60,7 +60,7 @@ func TestWhatTheAppGotTwiceIsADouble(t *testing.T) {
 		t.Errorf("two runs on one replica: %+v", got)
 	}
 	second := calls[0]
-	second.attempt = 2
+	second.Attempt = 2
 	if got := counted(t, append(calls, second), nil, nil); got.Doubles != 0 || got.Retries != 1 {
 		t.Errorf("a second attempt: %+v", got)
 	}
@@ -85,7 +85,7 @@ func TestWhatTheAppNeverGotIsLostUnlessThereWasAReason(t *testing.T) {
 	if got := counted(t, calls, nil, map[tickOf]bool{k: true}); got.CutOff != 1 || !got.Kept() {
 		t.Errorf("its replica was killed: %+v", got)
 	}
-	taken := receipt{job: "heartbeat", replica: "two", kind: "takeover", tick: start0.Add(3 * time.Second), attempt: 2, code: 200}
+	taken := Call{Job: "heartbeat", Replica: "two", Kind: "takeover", Tick: start0.Add(3 * time.Second), Attempt: 2, Code: 200}
 	if got := counted(t, append(calls, taken), nil, nil); got.Once != got.Due || got.Takeovers != 1 || !got.Kept() {
 		t.Errorf("taken over before the first call: %+v", got)
 	}
@@ -93,8 +93,8 @@ func TestWhatTheAppNeverGotIsLostUnlessThereWasAReason(t *testing.T) {
 
 func TestTicksOutsideOfTheTimeAreNotCounted(t *testing.T) {
 	calls := append(goodCalls(none),
-		receipt{job: "heartbeat", tick: start0.Add(-time.Second), attempt: 1}, receipt{job: "heartbeat", tick: start0.Add(-time.Second), attempt: 1},
-		receipt{job: "heartbeat", tick: start0.Add(21 * time.Second), attempt: 1})
+		Call{Job: "heartbeat", Tick: start0.Add(-time.Second), Attempt: 1}, Call{Job: "heartbeat", Tick: start0.Add(-time.Second), Attempt: 1},
+		Call{Job: "heartbeat", Tick: start0.Add(21 * time.Second), Attempt: 1})
 	if got := counted(t, calls, nil, nil); got.Once != got.Due || !got.Kept() {
 		t.Errorf("got %+v", got)
 	}

@@ -5,15 +5,19 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 	"syscall"
 	"time"
 )
 
-// Addr is the address of the store. It is fixed, so that processes find each other without being told.
-const Addr = "127.0.0.1:9749"
+// Addrs are the addresses at which the store can be, the usual one first. They are fixed, so that processes find each
+// other without being told. The others are for machines on which another program has the usual port.
+var Addrs = []string{"127.0.0.1:9749", "127.0.0.1:19749", "127.0.0.1:29749"}
 
 // standBy is how often a process that has joined tries to serve: a tick that comes due meanwhile is a retry late.
 const standBy = 200 * time.Millisecond
@@ -24,26 +28,78 @@ type Store struct {
 	server *server // nil while another process serves
 }
 
-// Open serves the store at addr, or joins the process that does. If another program listens there, Open returns an
-// error.
-func Open(addr string) (*Store, error) {
-	s := &Store{addr: addr}
+// Open joins the store at one of the addresses, or serves it at the first address that is free. If other programs have
+// all of them, Open returns an error.
+//
+// It asks at all addresses before it serves at one. Otherwise there would be two stores, and each tick would be fired
+// twice, when a program has left the usual port since the store was opened at another one.
+func Open(addrs ...string) (*Store, error) {
 	for try := 0; ; try++ {
-		err := s.serve()
-		if err == nil {
+		at, free, err := look(addrs)
+		if err != nil {
+			return nil, err
+		}
+		if at != "" {
+			return &Store{addr: at}, nil
+		}
+		s := &Store{addr: free}
+		if err = s.serve(); err == nil {
 			return s, nil
 		}
-		if !errors.Is(err, syscall.EADDRINUSE) {
+		// Another process may have begun to serve since: then this process must join it.
+		if !errors.Is(err, syscall.EADDRINUSE) || try == maxTries {
 			return nil, fmt.Errorf("opening the embedded store: %w", err)
 		}
-		if err = greet(addr); err == nil {
-			return s, nil
+	}
+}
+
+// look returns the address of the store. If there is none, it returns the first address that is free.
+func look(addrs []string) (at, free string, err error) {
+	var taken []string
+	for _, addr := range addrs {
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			_ = l.Close()
+			free = cmp.Or(free, addr)
+			continue
 		}
-		// The process that served may have ended between the two questions: then this process must serve.
-		if !errors.Is(err, errGone) || try == maxTries {
-			return nil, fmt.Errorf("joining the embedded store at %s: %w", addr, err)
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return "", "", fmt.Errorf("opening the embedded store: %w", err)
+		}
+		err = greet(addr)
+		switch {
+		case err == nil:
+			return addr, "", nil
+		case errors.Is(err, errGone): // between the two questions
+			free = cmp.Or(free, addr)
+		case errors.Is(err, errSilent) && marked(addr): // with a second store, its replicas would fire again when it goes on
+			return "", "", fmt.Errorf("joining the embedded store at %s: the process that serves it is stopped: %w", addr, err)
+		default:
+			taken = append(taken, fmt.Sprintf("%s: %s", addr, err))
 		}
 	}
+	if free == "" {
+		return "", "", fmt.Errorf("opening the embedded store at %s", strings.Join(taken, ", at "))
+	}
+	return "", free, nil
+}
+
+// Find returns the address of the store; without one, it returns the first of the addresses.
+func Find(addrs ...string) string {
+	for _, addr := range addrs {
+		if greet(addr) == nil {
+			return addr
+		}
+	}
+	return addrs[0]
+}
+
+// At is the address of the store, wherever it is served.
+func (s *Store) At() string {
+	if s.server != nil {
+		return s.Addr()
+	}
+	return s.addr
 }
 
 // Addr is the address at which this process serves the store, with the real port if port 0 was asked for; "" if another

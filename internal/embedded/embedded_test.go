@@ -42,9 +42,9 @@ type process struct {
 	end  func() // and waits
 }
 
-func start(t *testing.T, addr string) *process {
+func start(t *testing.T, addrs ...string) *process {
 	t.Helper()
-	s, err := Open(addr)
+	s, err := Open(addrs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +214,66 @@ func TestAnotherProgramAtTheAddressIsAnError(t *testing.T) {
 				t.Errorf("got error %v, want one that names %s and has %q", err, addr, c.want)
 			}
 		})
+	}
+}
+
+// silent listens and accepts nobody.
+func silent(t *testing.T) string {
+	t.Helper()
+	l := anywhere(t)
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+func TestTheStoreTakesTheNextAddressThatIsFree(t *testing.T) {
+	t.Parallel()
+	web := stranger(t, func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 400 Bad Request\r\n\r\n") })
+	addrs := []string{web, silent(t), freeAddr(t)}
+	if got := Find(addrs...); got != web {
+		t.Errorf("there is no store, and Find says %s, want the first of %v", got, addrs)
+	}
+	first := start(t, addrs...)
+	<-first.took
+	second := start(t, addrs...)
+	if first.At() != addrs[2] || second.At() != addrs[2] || second.Serving() {
+		t.Errorf("the store is at %s and %s, want %s", first.At(), second.At(), addrs[2])
+	}
+	if got := Find(addrs...); got != addrs[2] {
+		t.Errorf("Find says %s, want %s", got, addrs[2])
+	}
+}
+
+// The program that had the usual port has ended meanwhile. A second store would fire each tick again.
+func TestAStoreAtALaterAddressIsJoinedAlthoughAnEarlierOneIsFree(t *testing.T) {
+	addrs := []string{freeAddr(t), freeAddr(t)}
+	start(t, addrs[1])
+	second := start(t, addrs...)
+	if second.Serving() || second.At() != addrs[1] {
+		t.Errorf("it serves %v at %s", second.Serving(), second.At())
+	}
+}
+
+func TestManyThatStartAtOnceWhereAPortIsTakenHaveOneStore(t *testing.T) {
+	t.Parallel()
+	addrs := []string{stranger(t, func(net.Conn) {}), freeAddr(t), freeAddr(t)}
+	stores := make([]*Store, 8)
+	errs := make([]error, len(stores))
+	var all sync.WaitGroup
+	for i := range stores {
+		all.Go(func() { stores[i], errs[i] = Open(addrs...) })
+	}
+	all.Wait()
+	for i, s := range stores {
+		if errs[i] != nil {
+			t.Error(errs[i])
+			continue
+		}
+		if s.Serving() {
+			defer s.server.close()
+		}
+		if s.At() != stores[0].At() {
+			t.Errorf("stores at %s and at %s", stores[0].At(), s.At())
+		}
 	}
 }
 

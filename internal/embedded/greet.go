@@ -27,6 +27,7 @@ const (
 var (
 	errGone     = errors.New("nobody listens there any more")
 	errStranger = errors.New("another program uses that port")
+	errSilent   = fmt.Errorf("the program that uses that port does not answer within %s", greetLimit)
 )
 
 // greet asks whether the program that listens at addr is a store.
@@ -46,7 +47,7 @@ func ask(addr string) error {
 		return errGone
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errSilent, err)
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(greetLimit)); err != nil {
@@ -59,7 +60,7 @@ func ask(addr string) error {
 	var slow net.Error
 	switch {
 	case errors.As(err, &slow) && slow.Timeout():
-		return fmt.Errorf("the program that uses that port does not answer within %s", greetLimit)
+		return errSilent
 	case err != nil:
 		return errStranger
 	case strings.TrimRight(string(answer), "\r\n") != "+"+welcome:

@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 type server struct {
 	mini     *miniredis.Miniredis
 	listener net.Listener
+	mark     io.Closer
 	serving  sync.WaitGroup
 }
 
@@ -27,7 +29,7 @@ func listen(addr string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{mini: miniredis.NewMiniRedis(), listener: l}
+	s := &server{mini: miniredis.NewMiniRedis(), listener: l, mark: mark(l.Addr().String())}
 	s.mini.ClockTTL(true)
 	first, err := s.mini.Dial() // Dial starts miniredis without a listener
 	if err == nil {
@@ -60,6 +62,7 @@ func (s *server) accept(to *protocol.Server) {
 // close ends the store and the connections to it.
 func (s *server) close() {
 	_ = s.listener.Close()
+	_ = s.mark.Close()
 	s.serving.Wait()
 	s.mini.Close()
 }

@@ -32,14 +32,15 @@ func typed(selector, text string) chromedp.Action[chromedp.Void] {
 
 func TestThePageFitsEveryWidthInLightAndDark(t *testing.T) {
 	pods := []string{"billing-api-deployment-5d9c7b6f8d-x2z9q", "billing-api-deployment-5d9c7b6f8d-k7wlm", "billing-api-deployment-5d9c7b6f8d-9bnht"}
-	inTrouble, isCalm, longNames := newScene(t, trouble, short...), newScene(t, calm, short...), newScene(t, trouble, pods...)
+	inTrouble, longNames := newScene(t, trouble, short...), newScene(t, trouble, pods...)
+	isCalm := newScene(t, calm, short...) // the last to be made and the first to be seen: nobody fires its ticks, and they would be overdue
 	for _, c := range []struct {
 		name, scheme string
 		width        int64
 		of           *scene
 	}{
-		{"light", "light", 1280, inTrouble}, {"dark", "dark", 1280, inTrouble}, {"phone", "light", 360, inTrouble},
-		{"readme", "light", 1280, isCalm}, {"pods", "dark", 1280, longNames}, {"pods-phone", "dark", 360, longNames}, {"tablet", "light", 768, longNames},
+		{"readme", "light", 1280, isCalm}, {"light", "light", 1280, inTrouble}, {"dark", "dark", 1280, inTrouble}, {"phone", "light", 360, inTrouble},
+		{"pods", "dark", 1280, longNames}, {"pods-phone", "dark", 360, longNames}, {"tablet", "light", 768, longNames},
 		{"narrow", "light", 1060, longNames}, {"window", "light", 1061, longNames},
 	} {
 		w := open(t, c.of, c.width, c.scheme)

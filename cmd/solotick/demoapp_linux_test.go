@@ -1,0 +1,178 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// byHand calls a job of a toy app by hand, and returns the code of the answer; 0 = there was none.
+func byHand(t *testing.T, url string, header ...string) int {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, url, nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := (&http.Client{Timeout: patience}).Do(r)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body)
+	return answer.StatusCode
+}
+
+func TestTheToyAppPrintsItsCalls(t *testing.T) {
+	t.Parallel()
+	d := openShow(t, "solotick", "demo", "app", "--listen", "127.0.0.1:0")
+	app := d.await(`^serving the toy app: POST (http://127\.0\.0\.1:\d+)/jobs/NAME$`)[0]
+	if text := fetch(t, app+"/readyz"); text != "ok\n" {
+		t.Errorf("/readyz says %q", text)
+	}
+	r := launch(t, `
+service: toy
+redis: {url: embedded}
+listen: ""
+admin: ""
+jobs:
+  - {name: hello, schedule: "@every 1s", http: {url: "`+app+`/jobs/hello"}}
+`, []string{embeddedVariable + "=" + freeAddr(t)}, "--replica", "one")
+	d.await(`^\d\d:\d\d:\d\d hello: called by replica one for the tick 20\S+Z$`)
+	r.await("finished", "job", "hello", "outcome", "succeeded", "code", "200")
+	r.kill()
+
+	for _, c := range []struct {
+		path string
+		code int
+		says string
+	}{
+		{"/jobs/a", 200, `a: called, but by no replica$`},
+		{"/jobs/b?code=503", 503, `b: answered 503$`},
+		{"/jobs/c?take=1ms&code=204", 204, `c: answered 204$`},
+		{"/jobs/d?take=soon", 400, ""},
+		{"/jobs/d?code=100", 400, ""},
+		{"/jobs/", 404, ""},
+		{"/", 404, ""},
+	} {
+		if code := byHand(t, app+c.path); code != c.code {
+			t.Errorf("%s: answered %d, want %d", c.path, code, c.code)
+		}
+		if c.says != "" {
+			d.await(c.says)
+		}
+	}
+
+	// It ends the calls under way, and then itself.
+	over := make(chan int, 1)
+	go func() { over <- byHand(t, app+"/jobs/long?take=700ms") }()
+	d.await(`long: called`)
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-over; code != http.StatusOK {
+		t.Errorf("the call under way was answered %d", code)
+	}
+	d.end(0)
+}
+
+func TestTheToyAppSaysThatItsCallerHasGone(t *testing.T) {
+	t.Parallel()
+	d := openShow(t, "solotick", "demo", "app", "--listen", "127.0.0.1:0", "--token", "secret")
+	app := d.await(`POST (\S+)/jobs/NAME$`)[0]
+	if code := byHand(t, app+"/jobs/a"); code != http.StatusUnauthorized {
+		t.Errorf("without the token: %d", code)
+	}
+	if code := byHand(t, app+"/jobs/a", "Authorization", "Bearer secret"); code != http.StatusOK {
+		t.Errorf("with the token: %d", code)
+	}
+	d.await(`a: called`)
+	c, err := net.DialTimeout("tcp", strings.TrimPrefix(app, "http://"), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(c, "POST /jobs/b?take=1h HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\nContent-Length: 0\r\n\r\n")
+	d.await(`b: called`)
+	c.Close()
+	d.await(`b: the caller has gone$`)
+	_ = d.cmd.Process.Signal(syscall.SIGINT)
+	d.end(0)
+}
+
+func TestATakenPortStopsTheToyAppOnlyIfItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	usual, err := net.Listen("tcp", "127.0.0.1:8080")
+	if err == nil {
+		defer usual.Close()
+	} // otherwise another program has it
+	d := openShow(t, "solotick", "demo", "app")
+	d.await(`^another program uses 127\.0\.0\.1:8080, so the toy app takes another port$`)
+	app := d.await(`^serving the toy app: POST (\S+)/jobs/NAME$`)[0]
+	if code := byHand(t, app+"/jobs/a"); code != http.StatusOK {
+		t.Errorf("it answers %d", code)
+	}
+	out, err := exec.Command("solotick", "demo", "app", "--listen", strings.TrimPrefix(app, "http://")).CombinedOutput()
+	exit, _ := err.(*exec.ExitError)
+	if exit == nil || exit.ExitCode() != exitCannot || !strings.Contains(string(out), "address already in use\nhint: solotick demo app --listen 127.0.0.1:0\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	_ = d.cmd.Process.Signal(syscall.SIGINT)
+	d.end(0)
+}
+
+// Each replica serves its own, and tells in its log who called it.
+func TestAReplicaServesTheToyAppOfATrial(t *testing.T) {
+	t.Parallel()
+	table := `
+service: quickstart
+redis: {url: embedded}
+listen: ""
+admin: ""
+jobs:
+  - {name: hello, schedule: "@every 1s", http: {url: "http://embedded/jobs/hello?code=202"}}
+`
+	env := []string{embeddedVariable + "=" + freeAddr(t)}
+	r := launch(t, table, env, "--replica", "one")
+	r.await("serving the toy app, for trying out on one machine")
+	r.await("the toy app is called", "job", "hello", "replica", "one")
+	r.await("finished", "job", "hello", "outcome", "succeeded", "code", "202")
+	other := launch(t, table, env, "--replica", "two", "--log-level", "info")
+	other.await("the toy app is called", "job", "hello", "replica", "two")
+	// Only the first one was not told how much to say.
+	awaitAny(t, []*replica{r}, "a skip", func(l line) bool { return l.is("skipped", "reason", "fired_elsewhere", "by", "two") })
+	other.kill()
+	r.kill()
+	for _, l := range other.lines {
+		if l.is("skipped", "reason", "fired_elsewhere") {
+			t.Errorf("at --log-level info: %v", l)
+		}
+	}
+}
+
+func TestATableWithoutATrialHasNoToyApp(t *testing.T) {
+	t.Parallel()
+	r := launch(t, `
+service: quickstart
+redis: {url: embedded}
+listen: ""
+admin: ""
+jobs:
+  - {name: hello, schedule: "@every 1s", http: {url: "http://127.0.0.1:1/"}}
+  - {name: named, schedule: "@every 1s", allowRemote: true, http: {url: "http://embedded/"}}
+`, []string{embeddedVariable + "=" + freeAddr(t)})
+	r.await("taking ticks")
+	r.kill()
+	for _, l := range r.lines {
+		if strings.HasPrefix(l.text("msg"), "serving the toy app") {
+			t.Errorf("%v", l)
+		}
+	}
+}
