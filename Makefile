@@ -4,10 +4,20 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build test proof lint soak bench faults benchmarks nemesis hour model sim
+.PHONY: build completions release-snapshot test proof lint soak bench faults benchmarks nemesis hour model sim
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
+
+completions: build ## the scripts that complete command lines, in bin/completions; GOOS and GOARCH must be those of this machine
+	mkdir -p bin/completions
+	bin/solotick completion bash >bin/completions/solotick.bash
+	bin/solotick completion fish >bin/completions/solotick.fish
+	bin/solotick completion zsh >bin/completions/_solotick
+
+release-snapshot: ## all files of a release in dist/, but what needs the network: it is neither signed nor published, and has no image
+	go tool -modfile=packaging/go.mod goreleaser release --snapshot --clean --skip=sign
+	cd packaging && go test -count=1 ./... -dist ../dist
 
 # Those that take the longest begin first, so that none of them is left alone at the end.
 LONGEST = ./internal/proof/nemesis ./sidecar ./cmd/solotick ./lock ./internal/proof/sim

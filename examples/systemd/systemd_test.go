@@ -16,7 +16,8 @@ import (
 	"github.com/solotick/solotick/internal/proof/rig"
 )
 
-const installed = "/usr/local/bin/solotick"
+// installed is a name without a directory: systemd finds it in /usr/local/bin, and where the packages put it, in /usr/bin.
+const installed = "solotick"
 
 // unit are the settings of the file, by name; of one that stands there twice, both.
 func unit(t *testing.T) map[string][]string {
@@ -76,7 +77,7 @@ func TestSystemdTakesTheUnitAndFindsItConfined(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "solotick.service")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), installed, build(t))), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "="+installed+" ", "="+build(t)+" ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// What it does not know it warns of, and does not count as an error.
