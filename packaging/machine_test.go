@@ -65,6 +65,9 @@ func newMachine(t *testing.T, own ...string) *machine {
 	for _, d := range append([]string{"/dev", "/proc"}, own...) {
 		mount(d, m.root+d, "", unix.MS_BIND|unix.MS_REC, "")
 	}
+	if err := os.Mkdir(m.root+"/files", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return m
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -246,5 +247,54 @@ func TestGoreleaserBuildsAsMakeDoes(t *testing.T) {
 		BuildDetails: config.BuildDetails{Env: b.Env, Flags: b.Flags, Ldflags: b.Ldflags, Tags: b.Tags}}
 	if !reflect.DeepEqual(b, known) {
 		t.Errorf("the build is %+v, want %+v", b, known)
+	}
+}
+
+// The page says so. Only goreleaser can tell.
+func TestGoreleaserMakesTheBinaryOfMake(t *testing.T) {
+	if *dist == "" {
+		t.Skip("without -dist there is no binary of goreleaser: make release-snapshot runs this")
+	}
+	theirs, err := filepath.Glob(filepath.Join(*dist, "solotick_linux_"+runtime.GOARCH+"_*", "solotick"))
+	if err != nil || len(theirs) != 1 {
+		t.Fatalf("the binaries of goreleaser are %s, %v", theirs, err)
+	}
+	makeTarget(t, "build", "VERSION=v"+theRelease(t).version)
+	var content [2][]byte
+	for i, file := range []string{filepath.Join(repository, "bin", "solotick"), theirs[0]} {
+		if content[i], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(content[0], content[1]) {
+		t.Error("make build and goreleaser make different binaries")
+	}
+}
+
+func TestGoreleaserMakesAllFiles(t *testing.T) {
+	if *dist == "" {
+		t.Skip("without -dist there are no files of goreleaser: make release-snapshot runs this")
+	}
+	text, err := os.ReadFile(filepath.Join(*dist, "checksums.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for line := range strings.Lines(string(text)) {
+		got = append(got, strings.Fields(line)[1])
+	}
+	for _, system := range []string{"darwin", "linux"} {
+		for _, arch := range []string{"amd64", "arm64"} {
+			for _, ending := range []string{"cdx.json", "deb", "rpm", "tar.gz"} {
+				if system == "linux" || ending == "cdx.json" || ending == "tar.gz" {
+					want = append(want, "solotick_"+theRelease(t).version+"_"+system+"_"+arch+"."+ending)
+				}
+			}
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the files are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
