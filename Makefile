@@ -15,20 +15,23 @@ completions: build ## the scripts that complete command lines, in bin/completion
 	bin/solotick completion fish >bin/completions/solotick.fish
 	bin/solotick completion zsh >bin/completions/_solotick
 
-release-snapshot: ## all files of a release in dist/, but what needs the network: it is neither signed nor published, and has no image
+release-snapshot: ## all files of a release in dist/, tried out; nothing is signed or published, and there is no image
+	.ci/rpm
 	go tool -modfile=packaging/go.mod goreleaser release --snapshot --clean --skip=sign
 	cd packaging && go test -count=1 ./... -dist ../dist
 
 # Those that take the longest begin first, so that none of them is left alone at the end.
 LONGEST = ./internal/proof/nemesis ./sidecar ./cmd/solotick ./lock ./internal/proof/sim
 
-test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd and chromium when they are missing and it may
+test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd, rpm and chromium when they are missing and it may
 	.ci/redis
 	.ci/prometheus
 	.ci/systemd
 	go test -race -timeout 20m $(LONGEST) ./...
 	cd bench && go vet ./... && go test -timeout 5m ./...
 	cd examples/check && go vet ./... && go test -timeout 5m ./...
+	.ci/rpm
+	cd packaging && go vet ./... && go test -count=1 -timeout 5m ./...
 	.ci/chromium
 	cd sidecar/admin/browser && go vet ./... && go test -timeout 5m ./...
 
@@ -38,11 +41,12 @@ proof: ## the long proofs, without the race detector: mutants of scripts, replay
 	go test -timeout 20m -run 'Mutant|Replay' ./lock
 	go test -timeout 40m ./internal/proof/model/... ./internal/proof/sim
 
-lint: ## formatting, marks of merges, vet, staticcheck, a tidy go.mod, and known vulnerabilities
+lint: ## formatting, marks of merges, vet, staticcheck, the workflows, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }
 	@! grep -rnE --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .
 	go vet ./...
 	go tool -modfile=.ci/tools/go.mod staticcheck ./...
+	go tool -modfile=.ci/tools/go.mod actionlint
 	go mod tidy -diff
 	.ci/vulns
 

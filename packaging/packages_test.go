@@ -61,6 +61,11 @@ func checkInstalled(t *testing.T, m *machine, format string, listed []string) {
 			t.Errorf("the package has %s besides", file)
 		}
 	}
+	for _, secret := range []string{"environment", "redis-password"} {
+		if mode := want["/etc/solotick/"+secret]; mode != "-rw-------" {
+			t.Errorf("the file %s of secrets has the mode %q", secret, mode)
+		}
+	}
 	if got := m.run(t, "solotick", "version"); !strings.HasPrefix(got, "solotick v"+theRelease(t).version+" (go") {
 		t.Errorf("the version is %q", got)
 	}
