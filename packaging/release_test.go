@@ -199,7 +199,10 @@ func makeArchive(t *testing.T, c config.Archive, binary, out string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	compressed := gzip.NewWriter(f)
+	compressed, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	archive := tar.NewWriter(compressed)
 	add := func(file, name string, mode os.FileMode) {
 		content, err := os.ReadFile(file)
