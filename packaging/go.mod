@@ -2,6 +2,8 @@ module github.com/solotick/solotick/packaging
 
 go 1.26.3
 
+// goreleaser 2.16 is the newest one: 2.17 imports go.digitalxero.dev/go-msix, which not every proxy serves, and 2.18 asks
+// for Go 1.27. Tests of nfpm import that module too, so `go mod tidy` needs -e here.
 tool (
 	github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 	github.com/goreleaser/goreleaser/v2

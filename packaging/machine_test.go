@@ -23,9 +23,9 @@ type machine struct {
 // newMachine mounts a machine. The directories that are named, absolute, are this machine's own: changes there are real.
 func newMachine(t *testing.T, own ...string) *machine {
 	t.Helper()
-	if os.Getuid() != 0 {
+	if os.Getenv(inside) == "" {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("only root can mount, and CI=true demands it")
+			t.Fatal("only root can mount, and may not be allowed to; CI=true demands it")
 		}
 		t.Skip("only root can mount a copy of this machine")
 	}
