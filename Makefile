@@ -4,10 +4,21 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build test proof lint soak bench faults benchmarks nemesis hour model sim recording screenshot
+.PHONY: build completions release-snapshot test proof lint soak bench faults benchmarks nemesis hour model sim recording screenshot
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
+
+completions: build ## the scripts that complete command lines, in bin/completions; GOOS and GOARCH must be those of this machine
+	mkdir -p bin/completions
+	bin/solotick completion bash >bin/completions/solotick.bash
+	bin/solotick completion fish >bin/completions/solotick.fish
+	bin/solotick completion zsh >bin/completions/_solotick
+
+release-snapshot: ## all files of a release in dist/, tried out; nothing is signed or published, and there is no image
+	.ci/rpm
+	go tool -modfile=packaging/go.mod goreleaser release --snapshot --clean --skip=sign
+	cd packaging && go test -count=1 ./... -dist ../dist
 
 # Those that take the longest begin first, so that none of them is left alone at the end.
 LONGEST = ./cmd/solotick ./sidecar ./lock ./internal/proof/sim
@@ -16,7 +27,7 @@ LONGEST = ./cmd/solotick ./sidecar ./lock ./internal/proof/sim
 # not have it. They run without it.
 SHORTENED = ./internal/proof/nemesis ./sidecar ./config/...
 
-test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd and chromium when they are missing and it may
+test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd, rpm and chromium when they are missing and it may
 	.ci/redis
 	.ci/prometheus
 	.ci/systemd
@@ -24,6 +35,8 @@ test: ## all tests but the proofs, with the race detector; installs redis-server
 	go test -timeout 20m $(SHORTENED)
 	cd bench && go vet ./... && go test -timeout 5m ./...
 	cd examples/check && go vet ./... && go test -timeout 5m ./...
+	.ci/rpm
+	cd packaging && go vet ./... && go test -count=1 -timeout 5m ./...
 	.ci/chromium
 	cd sidecar/admin/browser && go vet ./... && go test -timeout 5m ./...
 
@@ -33,11 +46,12 @@ proof: ## the long proofs, without the race detector: mutants of scripts, replay
 	go test -timeout 20m -run 'Mutant|Replay' ./lock
 	go test -timeout 40m ./internal/proof/model/... ./internal/proof/sim
 
-lint: ## formatting, marks of merges, vet, staticcheck, a tidy go.mod, and known vulnerabilities
+lint: ## formatting, marks of merges, vet, staticcheck, the workflows, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }
 	@! grep -rnE --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .
 	go vet ./...
 	go tool -modfile=.ci/tools/go.mod staticcheck ./...
+	go tool -modfile=.ci/tools/go.mod actionlint
 	go mod tidy -diff
 	.ci/vulns
 

@@ -12,11 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/proof/rig"
 )
 
-const installed = "/usr/local/bin/solotick"
+// installed is a name without a directory: systemd finds it in /usr/local/bin, and where the packages put it, in /usr/bin.
+const installed = "solotick"
 
 // unit are the settings of the file, by name; of one that stands there twice, both.
 func unit(t *testing.T) map[string][]string {
@@ -50,17 +53,27 @@ func setting(t *testing.T, all map[string][]string, name string) string {
 	return all[name][0]
 }
 
-func build(t *testing.T) string {
-	t.Helper()
-	root, err := rig.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(t.TempDir(), "solotick")
-	if err := rig.Build(root, rig.Package, program); err != nil {
-		t.Fatal(err)
-	}
-	return program
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "systemd")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		program = filepath.Join(dir, "solotick")
+		root, err := rig.Root()
+		if err == nil {
+			err = rig.Build(root, rig.Package, program)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
 }
 
 func TestSystemdTakesTheUnitAndFindsItConfined(t *testing.T) {
@@ -76,7 +89,7 @@ func TestSystemdTakesTheUnitAndFindsItConfined(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "solotick.service")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), installed, build(t))), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "="+installed+" ", "="+program+" ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// What it does not know it warns of, and does not count as an error.
@@ -92,7 +105,6 @@ func TestSystemdTakesTheUnitAndFindsItConfined(t *testing.T) {
 
 func TestTheUnitRunsWhatThereIs(t *testing.T) {
 	all := unit(t)
-	program := build(t)
 	for name, verb := range map[string]string{"ExecStart": "run --state-dir /var/lib/solotick", "ExecStop": "drain --admin 127.0.0.1:9748"} {
 		command := setting(t, all, name)
 		if command != installed+" "+verb {
@@ -133,6 +145,32 @@ func TestTheUnitIsBounded(t *testing.T) {
 		if n, err := strconv.Atoi(setting(t, all, name)); err != nil || n < least || n > 65536 {
 			t.Errorf("%s is %d, %v", name, n, err)
 		}
+	}
+}
+
+// The packages bring an empty file, so that the service starts with a Redis that asks for no password.
+func TestAnEmptyPasswordIsNone(t *testing.T) {
+	password, err := filepath.Abs("../../packaging/redis-password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := miniredis.RunT(t)
+	table := filepath.Join(t.TempDir(), "table.yaml")
+	status := func() (string, error) {
+		text := "service: s\nredis: {url: \"redis://" + server.Addr() + "\", passwordFile: " + password + "}\n" +
+			"jobs: [{name: j, schedule: '@hourly', http: {url: 'http://127.0.0.1:1/'}}]\n"
+		if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(program, "status", "-c", table).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := status(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	server.RequireAuth("secret")
+	if out, err := status(); err == nil {
+		t.Errorf("a Redis that asks for a password took none:\n%s", out)
 	}
 }
 
