@@ -10,8 +10,10 @@ RUN GOOS=$TARGETOS GOARCH=$TARGETARCH make build VERSION="$VERSION"
 FROM scratch
 # Time zones are in the binary. Roots are for rediss:// and for jobs that call https://.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
-COPY --from=build /src/bin/solotick /solotick
+COPY --from=build /src/bin/solotick /usr/local/bin/solotick
+# So that `kubectl exec … -- solotick status` works, and a job can have the command `solotick`.
+ENV PATH=/usr/local/bin
 USER 65532:65532
 EXPOSE 9747
-ENTRYPOINT ["/solotick"]
+ENTRYPOINT ["/usr/local/bin/solotick"]
 CMD ["run"]

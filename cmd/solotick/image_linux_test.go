@@ -27,6 +27,8 @@ const (
 	maxSize    = 19_000_000 // bytes of the stripped binary
 	nobody     = 65532
 	rootsPath  = "/etc/ssl/certs/ca-certificates.crt"
+	binaryPath = "/usr/local/bin/solotick"
+	searchPath = "PATH=/usr/local/bin"
 )
 
 // dockerfile is the instructions of the Dockerfile by stage.
@@ -71,10 +73,11 @@ func TestTheImageHoldsTheBinaryAndTheRootsAlone(t *testing.T) {
 	want := []string{
 		"FROM scratch",
 		"COPY --from=build " + rootsPath + " " + rootsPath,
-		"COPY --from=build /src/bin/solotick /solotick",
+		"COPY --from=build /src/bin/solotick " + binaryPath,
+		"ENV " + searchPath,
 		"USER 65532:65532",
 		"EXPOSE 9747",
-		`ENTRYPOINT ["/solotick"]`,
+		`ENTRYPOINT ["` + binaryPath + `"]`,
 		`CMD ["run"]`,
 	}
 	if !slices.Equal(stages[1], want) {
@@ -194,12 +197,12 @@ service: shop
 listen: "127.0.0.1:0"
 admin: ""
 jobs:
-  - {name: job, schedule: "@every 1s", timeZone: Europe/Berlin, exec: {command: ["/solotick", "version"]}}
+  - {name: job, schedule: "@every 1s", timeZone: Europe/Berlin, exec: {command: [solotick, version]}}
 `
 	for path, file := range map[string]struct {
 		text []byte
 		mode os.FileMode
-	}{"/solotick": {binary, 0o755}, rootsPath: {roots, 0o644}, "/etc/solotick/table.yaml": {[]byte(table), 0o644}} {
+	}{binaryPath: {binary, 0o755}, rootsPath: {roots, 0o644}, "/etc/solotick/table.yaml": {[]byte(table), 0o644}} {
 		if err := os.MkdirAll(filepath.Dir(root+path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +221,7 @@ jobs:
 		t.Fatal(err)
 	}
 	inside := func(args ...string) *exec.Cmd {
-		cmd := &exec.Cmd{Path: "/solotick", Args: append([]string{"/solotick"}, args...), Env: []string{}, Dir: "/"}
+		cmd := &exec.Cmd{Path: binaryPath, Args: append([]string{binaryPath}, args...), Env: []string{searchPath}, Dir: "/"}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		return cmd
 	}

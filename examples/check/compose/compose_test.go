@@ -129,7 +129,7 @@ func TestImagesCanBeBuilt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if entry := `ENTRYPOINT ["/` + s.Image + `"]`; !strings.Contains(string(text), entry) {
+		if entry := regexp.MustCompile(`(?m)^ENTRYPOINT \["/(\S+/)?` + s.Image + `"\]$`); !entry.Match(text) {
 			t.Errorf("%s has no %s", file, entry)
 		}
 		for _, m := range regexp.MustCompile(`(?m)^COPY (\w\S*) `).FindAllStringSubmatch(string(text), -1) {
@@ -168,7 +168,7 @@ func TestTheCommandsInTheCommentExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := load(t)
-	commands := regexp.MustCompile(`(?m)^#   docker compose (\w+) (\S+)(?: /solotick (\w+))?`).FindAllStringSubmatch(string(text), -1)
+	commands := regexp.MustCompile(`(?m)^#   docker compose (\w+) (\S+)(?: solotick (\w+))?`).FindAllStringSubmatch(string(text), -1)
 	if len(commands) != 3 {
 		t.Fatalf("there are %d commands", len(commands))
 	}

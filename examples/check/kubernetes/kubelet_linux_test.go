@@ -27,7 +27,8 @@ type container struct {
 	t       *testing.T
 	m       *manifests
 	spec    *core.Container
-	program string // in the image
+	program string // the entry point of the image
+	path    string // the one directory of its PATH
 	root    string
 	env     []string
 	cmd     *exec.Cmd
@@ -54,10 +55,11 @@ func (o *output) String() string {
 	return o.all.String()
 }
 
-// create makes a container of an image that has this program alone in it.
-func create(t *testing.T, m *manifests, spec *core.Container, pod, program, binary string) *container {
+// create makes a container of the image of a Dockerfile, which has its entry point alone in it: this binary.
+func create(t *testing.T, m *manifests, spec *core.Container, pod, dockerfile, binary string) *container {
 	t.Helper()
-	c := &container{t: t, m: m, spec: spec, program: program, root: t.TempDir(), log: &output{}, ended: make(chan struct{})}
+	c := &container{t: t, m: m, spec: spec, program: entrypoint(t, dockerfile), path: searchPath(t, dockerfile),
+		root: t.TempDir(), log: &output{}, ended: make(chan struct{})}
 	for d := c.root; d != filepath.Dir(os.TempDir()) && d != "/"; d = filepath.Dir(d) { // the test's own directories are closed to others
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -70,13 +72,13 @@ func create(t *testing.T, m *manifests, spec *core.Container, pod, program, bina
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.write(program, string(data), 0o755)
+	c.write(c.program, string(data), 0o755)
 	c.write("/etc/hosts", "127.0.0.1 localhost redis\n", 0o644) // the Service named redis
 	for name, text := range m.files(t, spec) {
 		if strings.HasPrefix(name, "/etc/solotick/") {
 			c.project(filepath.Dir(name), filepath.Base(name), text)
 		} else {
-			c.write(name, text, 0o440)
+			c.write(name, text, 0o644)
 		}
 	}
 	for _, name := range m.scratch(spec) {
@@ -91,7 +93,7 @@ func create(t *testing.T, m *manifests, spec *core.Container, pod, program, bina
 	return c
 }
 
-// write makes a file of the group of the pod, and its directories.
+// write makes a file that belongs to root, as those in volumes do, and its directories.
 func (c *container) write(name, text string, mode fs.FileMode) {
 	c.t.Helper()
 	file := filepath.Join(c.root, name)
@@ -99,9 +101,6 @@ func (c *container) write(name, text string, mode fs.FileMode) {
 		c.t.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(text), mode); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.Chown(file, 0, int(*c.m.pod().SecurityContext.FSGroup)); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -130,12 +129,18 @@ func (c *container) project(dir, name, text string) {
 	}
 }
 
-// command is a process in the container.
+// command is a process in the container. A program without a path is looked for on the PATH of the image.
 func (c *container) command(program string, args ...string) *exec.Cmd {
-	s := c.m.pod().SecurityContext
-	return &exec.Cmd{Path: program, Args: append([]string{program}, args...), Env: c.env, Dir: "/", SysProcAttr: &syscall.SysProcAttr{
-		Chroot: c.root, Pdeathsig: syscall.SIGKILL,
-		Credential: &syscall.Credential{Uid: uint32(*s.RunAsUser), Gid: uint32(*s.RunAsGroup), Groups: []uint32{uint32(*s.FSGroup)}},
+	file := program
+	if !path.IsAbs(file) {
+		file = path.Join(c.path, file)
+	}
+	user, group := c.m.pod().SecurityContext.RunAsUser, c.m.pod().SecurityContext.RunAsGroup
+	if own := c.spec.SecurityContext; own.RunAsUser != nil {
+		user, group = own.RunAsUser, own.RunAsGroup
+	}
+	return &exec.Cmd{Path: file, Args: append([]string{program}, args...), Env: c.env, Dir: "/", SysProcAttr: &syscall.SysProcAttr{
+		Chroot: c.root, Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: uint32(*user), Gid: uint32(*group)},
 	}}
 }
 

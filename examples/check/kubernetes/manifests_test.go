@@ -1,11 +1,13 @@
-// Package kubernetes shows that examples/kubernetes is what Kubernetes, the Prometheus operator and Solotick understand: built
-// by kustomize, decoded strictly, each reference followed, and one of its pods run.
+// Package kubernetes shows that examples/kubernetes and examples/helm are what Kubernetes, the Prometheus operator and Solotick
+// understand: built by kustomize and by Helm, decoded strictly, each reference followed, and one of the pods run.
 package kubernetes
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,23 +23,44 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-const root = "../../kubernetes"
+const (
+	repository = "../../.."
+	root       = repository + "/examples/kubernetes"
+)
 
-// kustomizations are all that can be applied.
-var kustomizations = []string{"base", "overlays/exec", "overlays/sentinel"}
-
-// manifests are what a kustomization makes.
-type manifests struct {
-	deployment apps.Deployment
-	tables     core.ConfigMap
-	secret     core.Secret
-	budget     policy.PodDisruptionBudget
-	network    networking.NetworkPolicy
-	monitor    monitoring.PodMonitor
-	alerts     monitoring.PrometheusRule
+// inBase is what the base makes, and each overlay with it.
+var inBase = []string{
+	"ConfigMap solotick-table", "Deployment billing", "NetworkPolicy billing", "PodDisruptionBudget billing", "Secret billing", "Secret solotick",
 }
 
-// build has kustomize make the manifests, and decodes them: what Kubernetes does not know is an error.
+// more is what an overlay makes besides. Only one needs types that the cluster itself does not have.
+var more = map[string][]string{
+	"base":                nil,
+	"overlays/exec":       nil,
+	"overlays/sentinel":   nil,
+	"overlays/monitoring": {"PodMonitor solotick", "PrometheusRule solotick"},
+	"overlays/kind":       {"Namespace billing", "NetworkPolicy redis", "Service redis", "StatefulSet redis"},
+}
+
+// kustomizations are all that can be applied.
+var kustomizations = slices.Sorted(maps.Keys(more))
+
+// manifests are what a kustomization or a chart makes.
+type manifests struct {
+	objects    []string // kind and name of all
+	deployment apps.Deployment
+	tables     core.ConfigMap
+	secrets    []core.Secret
+	budget     policy.PodDisruptionBudget
+	networks   []networking.NetworkPolicy
+	monitor    monitoring.PodMonitor
+	alerts     monitoring.PrometheusRule
+	namespace  core.Namespace
+	redis      apps.StatefulSet
+	service    core.Service
+}
+
+// build has kustomize make the manifests, and decodes them.
 func build(t *testing.T, kustomization string) manifests {
 	t.Helper()
 	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, kustomization))
@@ -45,37 +68,78 @@ func build(t *testing.T, kustomization string) manifests {
 		t.Fatal(err)
 	}
 	var m manifests
-	into := map[string]any{
-		"apps/v1 Deployment": &m.deployment, "v1 ConfigMap": &m.tables, "v1 Secret": &m.secret,
-		"policy/v1 PodDisruptionBudget": &m.budget, "networking.k8s.io/v1 NetworkPolicy": &m.network,
-		"monitoring.coreos.com/v1 PodMonitor": &m.monitor, "monitoring.coreos.com/v1 PrometheusRule": &m.alerts,
-	}
 	for _, r := range made.Resources() {
-		kind := r.GetApiVersion() + " " + r.GetKind()
 		text, err := r.AsYAML()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if into[kind] == nil {
-			t.Fatalf("%s: there is a %s %s too many", kustomization, kind, r.GetName())
+		if r.GetNamespace() != "billing" && r.GetKind() != "Namespace" {
+			t.Errorf("%s: %s %s is in the namespace %q", kustomization, r.GetKind(), r.GetName(), r.GetNamespace())
 		}
-		if err := yaml.UnmarshalStrict(text, into[kind]); err != nil {
-			t.Errorf("%s: %s %s: %v", kustomization, kind, r.GetName(), err)
-		}
-		if r.GetNamespace() != "billing" {
-			t.Errorf("%s: %s %s is in the namespace %q", kustomization, kind, r.GetName(), r.GetNamespace())
-		}
-		delete(into, kind)
+		m.decode(t, r.GetApiVersion()+" "+r.GetKind(), r.GetName(), text)
 	}
-	for kind := range into {
-		t.Errorf("%s: there is no %s", kustomization, kind)
+	slices.Sort(m.objects)
+	if want := slices.Sorted(slices.Values(append(more[kustomization], inBase...))); !slices.Equal(m.objects, want) {
+		t.Errorf("%s makes\n%q\nwant\n%q", kustomization, m.objects, want)
+	}
+	if m.sidecar() == nil {
+		t.Fatalf("%s has no sidecar", kustomization)
 	}
 	return m
 }
 
-func (m *manifests) pod() *core.PodSpec       { return &m.deployment.Spec.Template.Spec }
-func (m *manifests) sidecar() *core.Container { return &m.pod().InitContainers[0] }
-func (m *manifests) app() *core.Container     { return &m.pod().Containers[0] }
+// decode takes one object in. A field that Kubernetes does not know is an error.
+func (m *manifests) decode(t *testing.T, kind, name string, text []byte) {
+	t.Helper()
+	var into any
+	switch kind {
+	case "v1 Secret":
+		m.secrets = append(m.secrets, core.Secret{})
+		into = &m.secrets[len(m.secrets)-1]
+	case "networking.k8s.io/v1 NetworkPolicy":
+		m.networks = append(m.networks, networking.NetworkPolicy{})
+		into = &m.networks[len(m.networks)-1]
+	default:
+		into = map[string]any{
+			"apps/v1 Deployment": &m.deployment, "v1 ConfigMap": &m.tables, "policy/v1 PodDisruptionBudget": &m.budget,
+			"monitoring.coreos.com/v1 PodMonitor": &m.monitor, "monitoring.coreos.com/v1 PrometheusRule": &m.alerts,
+			"v1 Namespace": &m.namespace, "apps/v1 StatefulSet": &m.redis, "v1 Service": &m.service,
+		}[kind]
+	}
+	if into == nil {
+		t.Fatalf("%s %s is of a kind that no test looks at", kind, name)
+	}
+	if err := yaml.UnmarshalStrict(text, into); err != nil {
+		t.Errorf("%s %s: %v", kind, name, err)
+	}
+	_, short, _ := strings.Cut(kind, " ")
+	m.objects = append(m.objects, short+" "+name)
+}
+
+func (m *manifests) pod() *core.PodSpec   { return &m.deployment.Spec.Template.Spec }
+func (m *manifests) app() *core.Container { return &m.pod().Containers[0] }
+
+func (m *manifests) sidecar() *core.Container { return sidecar(m.pod()) }
+
+// sidecar is the one of a pod, nil if there is none.
+func sidecar(pod *core.PodSpec) *core.Container {
+	for i := range pod.InitContainers {
+		if pod.InitContainers[i].Name == "solotick" {
+			return &pod.InitContainers[i]
+		}
+	}
+	return nil
+}
+
+// secret is what the Secret of that name has under the key, "" if nothing.
+func (m *manifests) secret(name, key string) string {
+	for _, s := range m.secrets {
+		if s.Name == name {
+			return s.StringData[key]
+		}
+	}
+	return ""
+}
 
 // environment is what a container gets in the pod of that name.
 func (m *manifests) environment(t *testing.T, c *core.Container, pod string) map[string]string {
@@ -87,8 +151,8 @@ func (m *manifests) environment(t *testing.T, c *core.Container, pod string) map
 			env[e.Name] = e.Value
 		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.name":
 			env[e.Name] = pod
-		case from.SecretKeyRef != nil && from.SecretKeyRef.Name == m.secret.Name && m.secret.StringData[from.SecretKeyRef.Key] != "":
-			env[e.Name] = m.secret.StringData[from.SecretKeyRef.Key]
+		case from.SecretKeyRef != nil && m.secret(from.SecretKeyRef.Name, from.SecretKeyRef.Key) != "":
+			env[e.Name] = m.secret(from.SecretKeyRef.Name, from.SecretKeyRef.Key)
 		default:
 			t.Errorf("%s: the variable %s comes from nowhere", c.Name, e.Name)
 		}
@@ -115,9 +179,9 @@ func (m *manifests) files(t *testing.T, c *core.Container) map[string]string {
 				for name, text := range m.tables.Data {
 					files[filepath.Join(mount.MountPath, name)] = text
 				}
-			case v.Secret != nil && v.Secret.SecretName == m.secret.Name:
+			case v.Secret != nil:
 				for _, item := range v.Secret.Items {
-					files[filepath.Join(mount.MountPath, item.Path)] = m.secret.StringData[item.Key]
+					files[filepath.Join(mount.MountPath, item.Path)] = m.secret(v.Secret.SecretName, item.Key)
 				}
 			case v.EmptyDir != nil:
 			default:
@@ -172,10 +236,17 @@ func TestManifestsAreWhatTheirSelectorsLookFor(t *testing.T) {
 		t.Run(k, func(t *testing.T) {
 			m := build(t, k)
 			labels := m.deployment.Spec.Template.Labels
-			for what, selected := range map[string]map[string]string{
+			selectors := map[string]map[string]string{
 				"the Deployment": m.deployment.Spec.Selector.MatchLabels, "the budget": m.budget.Spec.Selector.MatchLabels,
-				"the network policy": m.network.Spec.PodSelector.MatchLabels, "the monitor": m.monitor.Spec.Selector.MatchLabels,
-			} {
+				"the network policy": m.networks[0].Spec.PodSelector.MatchLabels,
+			}
+			for _, c := range m.pod().TopologySpreadConstraints {
+				selectors["the spread over "+c.TopologyKey] = c.LabelSelector.MatchLabels
+			}
+			if len(selectors) != 5 {
+				t.Errorf("the pods are not spread over nodes and zones: there are only the selectors %v", selectors)
+			}
+			for what, selected := range selectors {
 				if len(selected) == 0 {
 					t.Errorf("%s selects everything", what)
 				}
@@ -201,7 +272,7 @@ func TestTheOperatorGetsTheTestedRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(root, "base/alerts.yaml")
+	file := filepath.Join(root, "components/monitoring/alerts.yaml")
 	have, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -103,22 +104,40 @@ func await(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// A pod of the base, from its start to its end: the manifest's commands, ports, files, variables and graces, with a real
-// Redis where the table looks for one.
+// redisCommand is that of the overlay's Redis, with its variables put in as the kubelet does, and a directory of the test
+// instead of its volume.
+func redisCommand(t *testing.T, m *manifests) []string {
+	t.Helper()
+	c := &m.redis.Spec.Template.Spec.Containers[0]
+	args := slices.Concat(c.Command, c.Args)
+	for name, value := range m.environment(t, c, "redis-0") {
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "$("+name+")", value)
+		}
+	}
+	dir := slices.Index(args, c.VolumeMounts[0].MountPath)
+	if dir < 0 {
+		t.Fatalf("%q keep nothing in the volume", args)
+	}
+	args[dir] = t.TempDir()
+	return args
+}
+
+// A pod of the overlay for kind, from its start to its end: the manifest's commands, ports, files, variables and graces,
+// with a real Redis where the table looks for one, run as the overlay says.
 func TestAPodLivesAndIsReplacedAsTheManifestSays(t *testing.T) {
 	solotickBinary, appBinary, inside := alone(t)
 	if !inside {
 		return
 	}
-	m := build(t, "base")
-	redis, err := rig.Launch("redis", t.TempDir()+"/redis.log", nil, "redis-server", "--port", "6379", "--save", "", "--appendonly", "no",
-		"--dir", t.TempDir(), "--requirepass", m.secret.StringData["redis-password"])
+	m := build(t, "overlays/kind")
+	redis, err := rig.Launch("redis", t.TempDir()+"/redis.log", nil, redisCommand(t, &m)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(redis.Kill)
-	sidecar := create(t, &m, m.sidecar(), "billing-0", entrypoint(t, "../../../Dockerfile"), solotickBinary)
-	app := create(t, &m, m.app(), "billing-0", entrypoint(t, "../../app/Dockerfile"), appBinary)
+	sidecar := create(t, &m, m.sidecar(), "billing-0", image, solotickBinary)
+	app := create(t, &m, m.app(), "billing-0", appImage, appBinary)
 	metrics := port(t, m.sidecar(), "solotick")
 	probed := func(p *core.Probe) func() bool {
 		return func() bool { code, _ := ask(metrics, p.HTTPGet.Path); return code == http.StatusOK }
@@ -133,13 +152,14 @@ func TestAPodLivesAndIsReplacedAsTheManifestSays(t *testing.T) {
 	await(t, "the sidecar to live", probed(m.sidecar().LivenessProbe))
 	await(t, "the sidecar to be ready", probed(m.sidecar().ReadinessProbe))
 	await(t, "Redis to be up", shows("solotick_redis_up 1"))
+	await(t, "Redis to be fit for locks", shows("solotick_redis_fit 1"))
 	await(t, "the app not to be ready", shows("solotick_app_ready 0"))
 	app.start()
 	await(t, "the app to be ready", shows("solotick_app_ready 1"))
 
 	// Somebody looks into the pod.
 	for _, command := range [][]string{{"status"}, {"trigger", "refresh-rates", "--wait"}, {"history", "refresh-rates"}} {
-		if out, err := sidecar.exec(append([]string{sidecar.program}, command...)...); err != nil {
+		if out, err := sidecar.exec(append([]string{"solotick"}, command...)...); err != nil {
 			t.Errorf("solotick %s: %v\n%s", strings.Join(command, " "), err, out)
 		}
 	}
@@ -157,7 +177,7 @@ func TestAPodLivesAndIsReplacedAsTheManifestSays(t *testing.T) {
 	await(t, "the new table to be well", shows("solotick_table_last_reload_successful 1"))
 
 	// A job runs when the pod is to end, for longer than the app's preStop.
-	if out, err := sidecar.exec(sidecar.program, "trigger", "slow"); err != nil {
+	if out, err := sidecar.exec("solotick", "trigger", "slow"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	await(t, "the job to run", shows(`solotick_running{job="slow"} 1`))
@@ -190,7 +210,7 @@ func replaced(t *testing.T, m *manifests, sidecar, app *container, metrics int) 
 		t.Error("the sidecar did not end in order")
 	}
 	for _, c := range []*container{sidecar, app} {
-		if secret := m.secret.StringData["token"]; strings.Contains(c.log.String(), secret) {
+		if secret := m.secret("billing", "token"); strings.Contains(c.log.String(), secret) {
 			t.Errorf("the log of %s has the token", c.spec.Name)
 		}
 	}

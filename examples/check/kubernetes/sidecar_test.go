@@ -33,12 +33,24 @@ func port(t *testing.T, c *core.Container, name string) int {
 	return 0
 }
 
-func TestPortsProbesAndAddressesFitTheTable(t *testing.T) {
+// all are the kustomizations and the chart, each with the name of what makes it.
+func all(t *testing.T) map[string]manifests {
+	t.Helper()
+	made := map[string]manifests{"helm": install(t, nil)}
 	for _, k := range kustomizations {
+		made[k] = build(t, k)
+	}
+	return made
+}
+
+func TestPortsProbesAndAddressesFitTheTable(t *testing.T) {
+	for k, m := range all(t) {
 		t.Run(k, func(t *testing.T) {
-			m := build(t, k)
 			table := m.table(t)
 			sidecar, app := m.sidecar(), m.app()
+			if drain := sidecar.Lifecycle.PreStop.Exec.Command; drain[len(drain)-1] != table.Admin {
+				t.Errorf("preStop is %q, and the API is on %s", drain, table.Admin)
+			}
 			if want := ":" + strconv.Itoa(port(t, sidecar, "solotick")); table.Listen != want {
 				t.Errorf("the table listens on %s, the port is %s", table.Listen, want)
 			}
@@ -46,6 +58,10 @@ func TestPortsProbesAndAddressesFitTheTable(t *testing.T) {
 				if get := probe.HTTPGet; get.Path != path || get.Port.StrVal != "solotick" {
 					t.Errorf("a probe asks %s on %s", get.Path, get.Port.String())
 				}
+			}
+			hung := sidecar.LivenessProbe.TerminationGracePeriodSeconds
+			if hung == nil || *hung >= *m.pod().TerminationGracePeriodSeconds {
+				t.Error("a sidecar that hangs is waited for as long as one that drains")
 			}
 			if sidecar.StartupProbe != nil {
 				t.Error("a startupProbe of the sidecar keeps the app from starting")
@@ -64,69 +80,46 @@ func TestPortsProbesAndAddressesFitTheTable(t *testing.T) {
 			if f := table.Redis.PasswordFile; m.files(t, sidecar)[f] == "" {
 				t.Errorf("there is no password in %s", f)
 			}
-			for _, e := range m.monitor.Spec.PodMetricsEndpoints {
-				port(t, sidecar, *e.Port)
-				if !e.HonorLabels {
-					t.Error("without honorLabels a job's name is in exported_job")
-				}
-			}
-			for _, in := range m.network.Spec.Ingress {
-				for _, p := range in.Ports {
-					c := map[string]*core.Container{"http": app, "solotick": sidecar}[p.Port.StrVal]
-					if c == nil {
-						t.Fatalf("the network policy lets the port %s in", p.Port.String())
-					}
-					port(t, c, p.Port.StrVal)
-					if c == sidecar && len(in.From) == 0 {
-						t.Error("anybody may read the metrics")
-					}
-				}
-			}
-			var out []string
-			for _, e := range m.network.Spec.Egress {
-				for _, p := range e.Ports {
-					out = append(out, p.Port.String())
-				}
-			}
-			for _, need := range redisPorts(t, &m) {
-				if !strings.Contains(" "+strings.Join(out, " ")+" ", " "+need+" ") {
-					t.Errorf("the network policy lets the ports %v out, and Redis is at %s", out, need)
-				}
-			}
 		})
 	}
 }
 
 // redisPorts are those that the sidecar connects to.
-func redisPorts(t *testing.T, m *manifests) []string {
+func redisPorts(t *testing.T, m *manifests) (ports []int) {
 	t.Helper()
 	r := m.table(t).Redis
+	var addrs []string
 	if r.Sentinel == nil {
 		u, err := url.Parse(r.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []string{u.Port()}
+		addrs = []string{u.Host}
+	} else {
+		addrs = append(addrs, r.Sentinel.Addrs...)
+		addrs = append(addrs, "redis:6379") // the master that they name
 	}
-	ports := []string{"6379"} // of the master that they name
-	for _, addr := range r.Sentinel.Addrs {
+	for _, addr := range addrs {
 		_, p, err := net.SplitHostPort(addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ports = append(ports, p)
+		n, err := strconv.Atoi(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, n)
 	}
 	return ports
 }
 
 func TestThereIsTimeToDrain(t *testing.T) {
-	for _, k := range kustomizations {
+	for k, m := range all(t) {
 		t.Run(k, func(t *testing.T) {
-			m := build(t, k)
-			all := time.Duration(*m.pod().TerminationGracePeriodSeconds) * time.Second
+			grace := time.Duration(*m.pod().TerminationGracePeriodSeconds) * time.Second
 			app := time.Duration(m.app().Lifecycle.PreStop.Sleep.Seconds) * time.Second
-			if need := app + m.table(t).ShutdownGrace + 10*time.Second; all < need {
-				t.Errorf("terminationGracePeriodSeconds is %s: at least %s is needed", all, need)
+			if need := app + m.table(t).ShutdownGrace + 10*time.Second; grace < need {
+				t.Errorf("terminationGracePeriodSeconds is %s: at least %s is needed", grace, need)
 			}
 		})
 	}
@@ -136,10 +129,6 @@ func TestContainersMayDoNothingThatTheyNeedNot(t *testing.T) {
 	for _, k := range kustomizations {
 		t.Run(k, func(t *testing.T) {
 			m := build(t, k)
-			s := m.pod().SecurityContext
-			if !*s.RunAsNonRoot || *s.RunAsUser != 65532 || *s.FSGroup != 65532 || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault {
-				t.Errorf("the pod's security context is %s", s)
-			}
 			if *m.pod().AutomountServiceAccountToken {
 				t.Error("the pod gets a token for the API server")
 			}
@@ -149,6 +138,11 @@ func TestContainersMayDoNothingThatTheyNeedNot(t *testing.T) {
 			}
 			if p := m.sidecar().RestartPolicy; p == nil || *p != core.ContainerRestartPolicyAlways {
 				t.Error("the sidecar is no native one")
+			}
+			// It has all of it itself, because it is put into pods with a security context of their own.
+			if s := m.sidecar().SecurityContext; !*s.RunAsNonRoot || *s.RunAsUser != 65532 || *s.RunAsGroup != 65532 ||
+				s.SeccompProfile == nil || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault {
+				t.Errorf("the sidecar's security context is %s", s)
 			}
 			for _, c := range []*core.Container{m.sidecar(), m.app()} {
 				s := c.SecurityContext
@@ -160,9 +154,9 @@ func TestContainersMayDoNothingThatTheyNeedNot(t *testing.T) {
 					t.Errorf("the resources of %s are %v", c.Name, c.Resources)
 				}
 			}
-			for _, v := range m.pod().Volumes {
-				if v.Secret != nil && *v.Secret.DefaultMode != 0o440 {
-					t.Errorf("the secret's files have the mode %o", *v.Secret.DefaultMode)
+			for _, mount := range m.app().VolumeMounts {
+				if mount.Name == "solotick-secrets" {
+					t.Error("the app can read the password of Redis")
 				}
 			}
 		})
@@ -203,15 +197,14 @@ func compiled(t *testing.T, pkg, name string) string {
 
 func TestTheCommandLinesExist(t *testing.T) {
 	program := solotick(t)
-	for _, k := range kustomizations {
-		m := build(t, k)
+	for k, m := range all(t) {
 		for _, args := range [][]string{m.sidecar().Args, m.sidecar().Lifecycle.PreStop.Exec.Command[1:]} {
 			if out, err := exec.Command(program, append(args[:len(args):len(args)], "--help")...).CombinedOutput(); err != nil {
 				t.Errorf("%s: solotick %s: %v\n%s", k, strings.Join(args, " "), err, out)
 			}
 		}
-		if first := m.sidecar().Lifecycle.PreStop.Exec.Command[0]; first != entrypoint(t, "../../../Dockerfile") {
-			t.Errorf("%s: preStop runs %s", k, first)
+		if first := m.sidecar().Lifecycle.PreStop.Exec.Command[0]; searchPath(t, image)+"/"+first != entrypoint(t, image) {
+			t.Errorf("%s: preStop runs %s, which is not on the PATH of the image", k, first)
 		}
 	}
 }
@@ -219,15 +212,13 @@ func TestTheCommandLinesExist(t *testing.T) {
 // The image for commands is the user's own, with the program where the manifests look for it.
 func TestTheImageForCommandsHasSolotick(t *testing.T) {
 	file := filepath.Join(root, "overlays/exec/Dockerfile")
-	if got := entrypoint(t, file); got != "/solotick" {
-		t.Errorf("the entry point is %s", got)
-	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	base := build(t, "base")
-	for _, want := range []string{"COPY --from=" + base.sidecar().Image + " /solotick /solotick\n", "\nUSER 65532:65532\n", "\nCMD [\"run\"]\n",
+	for _, want := range []string{"COPY --from=" + base.sidecar().Image + " " + entrypoint(t, image) + " " + searchPath(t, image) + "/\n",
+		"\nENTRYPOINT [\"solotick\"]\n", "\nUSER 65532:65532\n", "\nCMD [\"run\"]\n",
 		"-t " + buildImage(t) + " ."} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s has no %q", file, want)
@@ -240,16 +231,37 @@ func buildImage(t *testing.T) string {
 	return m.sidecar().Image
 }
 
+// The images of Solotick and of the app that stands for a service.
+const (
+	image    = repository + "/Dockerfile"
+	appImage = repository + "/examples/app/Dockerfile"
+)
+
 // entrypoint is the program that an image runs.
 func entrypoint(t *testing.T, dockerfile string) string {
+	t.Helper()
+	program := instruction(t, dockerfile, `ENTRYPOINT \["([^"]+)"\]`)
+	if program == "" {
+		t.Fatalf("%s has no entry point", dockerfile)
+	}
+	return program
+}
+
+// searchPath is the PATH of an image, "" if it sets none.
+func searchPath(t *testing.T, dockerfile string) string {
+	t.Helper()
+	return instruction(t, dockerfile, `ENV PATH=(\S+)`)
+}
+
+func instruction(t *testing.T, dockerfile, line string) string {
 	t.Helper()
 	text, err := os.ReadFile(dockerfile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`(?m)^ENTRYPOINT \["([^"]+)"\]$`).FindSubmatch(text)
+	m := regexp.MustCompile(`(?m)^` + line + `$`).FindSubmatch(text)
 	if m == nil {
-		t.Fatalf("%s has no entry point", dockerfile)
+		return ""
 	}
 	return string(m[1])
 }

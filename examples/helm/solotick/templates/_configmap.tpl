@@ -1,0 +1,15 @@
+{{/* The ConfigMap with the table, a manifest of its own. The sidecars reload it: no pod is replaced. */}}
+{{- define "solotick.configMap" -}}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ include "solotick.configMapName" . }}
+  namespace: {{ .Release.Namespace }}
+data:
+  table.yaml: |
+    {{- required "Solotick needs the file table.yaml in the directory of your chart" (.Files.Get "table.yaml") | nindent 4 }}
+{{- end }}
+
+{{- define "solotick.configMapName" -}}
+{{ .Release.Name | trunc 54 | trimSuffix "-" }}-solotick
+{{- end }}
