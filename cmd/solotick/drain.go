@@ -70,7 +70,7 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 			return err
 		}
 		if why := t.Unknown["admin"]; why != "" {
-			return &failure{code: exitCannot, err: fmt.Errorf("%s: admin is not known: %s", a.config, why),
+			return &failure{code: exitCannot, err: fmt.Errorf("%s: admin is not known: %s", shownFile(a.config), why),
 				hint: "--admin 127.0.0.1:9748 drains without a table"}
 		}
 		if t.Admin == "" {

@@ -102,10 +102,17 @@ func badFlag(c *cobra.Command, err error) error {
 	return &failure{code: exitUsage, err: err, hint: c.CommandPath() + " --help"}
 }
 
+// tableName matches an argument that is meant as the file of a table. A job can have such a name too.
+var tableName = regexp.MustCompile(`^[A-Za-z0-9._/-]+\.ya?ml$`)
+
 // noArguments refuses arguments without repeating them: one may be a URL with a password whose flag was forgotten.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &failure{code: exitUsage, err: fmt.Errorf("%s takes no arguments, only flags", c.Name()), hint: c.CommandPath() + " --help"}
+	f := &failure{code: exitUsage, err: fmt.Errorf("%s takes no arguments, only flags", c.Name()), hint: c.CommandPath() + " --help"}
+	if len(args) == 1 && tableName.MatchString(args[0]) && c.Flag("config") != nil {
+		f.hint = c.CommandPath() + " -c " + args[0]
+	}
+	return f
 }

@@ -74,7 +74,11 @@ func pick(t *config.Table, names []string) ([]config.Job, error) {
 		named := func(j config.Job) bool { return j.Name == name }
 		i := slices.IndexFunc(t.Jobs, named)
 		if i < 0 {
-			return nil, &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "without names, solotick next shows all jobs"}
+			f := &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "without names, solotick next shows all jobs"}
+			if tableName.MatchString(name) {
+				f.hint = "solotick next -c " + name
+			}
+			return nil, f
 		}
 		if !slices.ContainsFunc(jobs, named) {
 			jobs = append(jobs, t.Jobs[i])

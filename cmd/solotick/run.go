@@ -59,6 +59,10 @@ ends it at once. A SIGTERM within one second of another SIGTERM is ignored.`,
 }
 
 func (a *app) run() error {
+	if a.config == standardInput {
+		return &failure{code: exitUsage, err: errors.New("run needs a file with the table: it reads the file again when that changes"),
+			hint: "solotick run -c table.yaml"}
+	}
 	log, err := a.logger()
 	if err != nil {
 		return err

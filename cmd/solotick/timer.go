@@ -134,7 +134,7 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 			return &failure{code: exitUsage, err: fmt.Errorf("--file and --%s cannot be used together", other), hint: "leave one of them out"}
 		}
 	}
-	data, err := readSource(file, "timer")
+	data, err := a.readSource(file, "timer")
 	if err != nil {
 		return err
 	}
