@@ -94,6 +94,9 @@ func unknownVerb(c *cobra.Command, verb string) *failure {
 func badFlag(c *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
+		if bad, ok := errors.AsType[*badValue](err); ok {
+			return bad.of(invalid.GetFlag().Name)
+		}
 		kinds := map[string]string{"int": "a whole number", "bool": "true or false"}
 		if kind, ok := kinds[invalid.GetFlag().Value.Type()]; ok {
 			err = fmt.Errorf("--%s takes %s, not %q", invalid.GetFlag().Name, kind, invalid.GetValue())

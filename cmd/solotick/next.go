@@ -19,7 +19,7 @@ func (a *app) nextCommand() *cobra.Command {
 	var (
 		o    output
 		n    int
-		from string
+		from moment
 	)
 	c := &cobra.Command{
 		Use:   "next [JOB]...",
@@ -37,14 +37,8 @@ Suspended jobs have none.`,
 			if n < 1 || n > maxNext {
 				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxNext), hint: "-n 5"}
 			}
-			after := time.Now()
-			if from != "" {
-				var err error
-				if after, err = time.Parse(time.RFC3339, from); err != nil {
-					return &failure{code: exitUsage, err: fmt.Errorf("--from %q is not a time as in RFC 3339", from),
-						hint: "--from " + time.Now().UTC().Format(time.RFC3339)}
-				}
-			}
+			now := time.Now()
+			after := from.or(now, now)
 			t, err := a.read()
 			if err != nil {
 				return err
@@ -60,7 +54,7 @@ Suspended jobs have none.`,
 	}
 	o.flag(c)
 	c.Flags().IntVarP(&n, "count", "n", 5, "ticks for each job, at most `number`")
-	c.Flags().StringVar(&from, "from", "", "only ticks after this `time`, RFC 3339 (default now)")
+	c.Flags().Var(&from, "from", "only ticks after this `time`"+timeHelp+" (default now)")
 	return c
 }
 

@@ -16,14 +16,14 @@ import (
 type pauseFlags struct {
 	author
 	all   bool
-	until string
-	span  time.Duration
+	until moment
+	span  length
 }
 
 func (a *app) pauseCommand() *cobra.Command {
 	var (
 		o output
-		f pauseFlags
+		f = pauseFlags{until: moment{ahead: true}, span: length{example: "2h"}}
 	)
 	c := &cobra.Command{
 		Use:   "pause {JOB... | --all} --reason TEXT",
@@ -43,7 +43,7 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 			if err := o.check(); err != nil {
 				return err
 			}
-			if err := f.check(c); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
@@ -58,42 +58,33 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 	o.flag(c)
 	c.Flags().BoolVar(&f.all, "all", false, "all jobs, with the dynamic ones")
 	f.author.flags(c, "status and events")
-	c.Flags().StringVar(&f.until, "until", "", "end of the pause: `time`, RFC 3339 (default: until it is resumed)")
-	c.Flags().DurationVar(&f.span, "for", 0, "length of the pause: `duration` as 90m or 2h")
+	c.Flags().Var(&f.until, "until", "end of the pause: `time`"+timeAheadHelp+" (default: until it is resumed)")
+	c.Flags().Var(&f.span, "for", "length of the pause: `duration`, such as 90m or 2d")
 	return c
 }
 
-func (f *pauseFlags) check(c *cobra.Command) error {
+func (f *pauseFlags) check() error {
 	if err := f.author.check(); err != nil {
 		return err
 	}
-	length := service.Field{Name: "--for"}
-	if c.Flags().Changed("for") {
-		length.Text = f.span.String()
-	}
-	reason, until := service.Field{Name: "--reason", Text: f.reason}, service.Field{Name: "--until", Text: f.until}
-	if err := service.CheckPause(reason, until, length); err != nil {
-		return err
-	}
-	if length.Text != "" && f.span <= 0 {
-		return &failure{code: exitUsage, err: fmt.Errorf("--for %s is not a positive duration", f.span), hint: "--for 2h"}
-	}
-	return nil
+	return service.CheckPause(service.Field{Name: "--reason", Text: f.reason}, service.Field{Name: "--until", Text: f.until.text},
+		service.Field{Name: "--for", Text: f.span.String()})
 }
 
 // end returns when the pause ends; zero if it lasts until it is resumed.
 func (f *pauseFlags) end(op *operator) (time.Time, error) {
 	switch {
-	case f.span > 0:
-		return op.PauseEnd(f.span)
-	case f.until == "":
+	case f.span.Duration > 0:
+		return op.PauseEnd(f.span.Duration)
+	case !f.until.given():
 		return time.Time{}, nil
 	}
-	until, err := instant("until", f.until)
-	if now := op.now(); err == nil && !until.After(now) {
-		err = &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until, view.Stamp(now))}
+	now := op.now()
+	until := f.until.at(now, time.UTC)
+	if !until.After(now) {
+		return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until.text, view.Stamp(now))}
 	}
-	return until, err
+	return until, nil
 }
 
 func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFlags, o output) error {

@@ -26,6 +26,7 @@ type statusFlags struct {
 
 func (a *app) statusCommand() *cobra.Command {
 	var f statusFlags
+	interval := length{2 * time.Second, "2s"}
 	c := &cobra.Command{
 		Use:   "status [JOB]",
 		Short: "Show the state of all jobs and replicas",
@@ -50,7 +51,7 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
 			if len(args) > 1 {
 				return oneJob(c, args)
 			}
-			f.job = args
+			f.job, f.interval = args, interval.Duration
 			_, _, isTerminal := terminal(a.out)
 			if err := f.refused(isTerminal, c.Flags().Changed("interval")); err != nil {
 				return err
@@ -68,7 +69,7 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
 	c.Flags().BoolVar(&f.wide, "wide", false, "whole names of replicas, and schedules, owners and run ids; lines may be wider than the terminal")
 	c.Flags().BoolVar(&f.check, "check", false, "only what is bad, as lines and as exit code: for scripts and probes")
 	c.Flags().BoolVar(&f.watch, "watch", false, "draw the status again and again until interrupted, as much as fits on the terminal")
-	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "with --watch: `duration` from one drawing to the next")
+	c.Flags().Var(&interval, "interval", "with --watch: `duration` from one drawing to the next")
 	return c
 }
 

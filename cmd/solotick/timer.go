@@ -53,6 +53,10 @@ func (a *app) timerSetCommand() *cobra.Command {
 		f       timerFlags
 		headers []string
 		file    string
+
+		at      = moment{ahead: true}
+		after   = length{example: "48h"}
+		timeout = length{example: "5m"}
 	)
 	c := &cobra.Command{
 		Use:   "set ID {{--at TIME | --after DURATION} --url URL | -f FILE}",
@@ -74,7 +78,7 @@ request is sent at once.`,
 			if file != "" {
 				return a.setTimerOf(c, args[0], file, o)
 			}
-			if (f.At == "") == (f.After == "") {
+			if at.given() == (after.Duration > 0) {
 				return &failure{code: exitUsage, err: errors.New("a timer needs either --at or --after"), hint: "--after 48h"}
 			}
 			if f.HTTP.URL == "" {
@@ -84,19 +88,25 @@ request is sent at once.`,
 			if f.HTTP.Headers, err = readHeaders(headers); err != nil {
 				return err
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.setTimer(ctx, op, args[0], f, o) })
+			f.After, f.Timeout = after.String(), timeout.String()
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				if at.given() {
+					f.At = at.at(op.now(), time.UTC).Format(time.RFC3339Nano)
+				}
+				return a.setTimer(ctx, op, args[0], f, o)
+			})
 		},
 	}
 	o.flag(c)
 	flags := c.Flags()
 	flags.StringVarP(&file, "file", "f", "", "`file` with the timer, instead of the other flags; - is standard input")
-	flags.StringVar(&f.At, "at", "", "when: `time`, RFC 3339; at once if it has passed")
-	flags.StringVar(&f.After, "after", "", "time from now: `duration` as 90s or 48h")
+	flags.Var(&at, "at", "when: `time`"+timeAheadHelp+"; at once if it has passed")
+	flags.Var(&after, "after", "time from now: `duration`, such as 90s or 2d")
 	flags.StringVar(&f.HTTP.URL, "url", "", "`URL` on the replica's machine")
 	flags.StringVar(&f.HTTP.Method, "method", "", "`method` of the request (default POST)")
 	flags.StringArrayVar(&headers, "header", nil, "`'Name: value'` of a header; may be repeated")
 	flags.StringVar(&f.HTTP.Body, "body", "", "`text` of the request")
-	flags.StringVar(&f.Timeout, "timeout", "", "longest `duration` of the run (default 5m)")
+	flags.Var(&timeout, "timeout", "longest `duration` of the run (default 5m)")
 	flags.StringVar(&f.Guarantee, "guarantee", "", "`guarantee`: at-most-once (default) or at-least-once")
 	offer(c, "guarantee", string(config.AtMostOnce), string(config.AtLeastOnce))
 	return c
@@ -158,7 +168,7 @@ func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, creat
 		return a.printJSON(view.NewTimer(t.ID, t.At))
 	}
 	said := map[bool]string{true: "set", false: "replaced"}[created]
-	_, err := fmt.Fprintf(a.out, "%s %s: at %s UTC, in %s\n", said, t.ID, formatTime(t.At), formatDuration(t.At.Sub(op.now())))
+	_, err := fmt.Fprintf(a.out, "%s %s: at %s UTC, in %s\n", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At))
 	return err
 }
 
