@@ -53,7 +53,13 @@ ends it at once. A SIGTERM within one second of another SIGTERM is ignored.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return a.run() },
 	}
-	c.Flags().StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
+	f := c.Flags()
+	f.StringVar(&a.replica, "replica", os.Getenv(replicaVariable), "`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
+	f.StringVar(&a.logFormat, "log-format", "text", "`format` of the log: text or json")
+	f.StringVar(&a.logLevel, "log-level", "info", "lowest `level` that is logged: debug, info, warn or error")
+	offer(c, "log-format", "text", "json")
+	offer(c, "log-level", "debug", "info", "warn", "error")
+	f.StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
 		"`directory` of this replica for what survives restarts: the last good table (env SOLOTICK_STATE_DIR)")
 	return c
 }
