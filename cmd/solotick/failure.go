@@ -13,11 +13,12 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Exit codes.
+// Exit codes. Only the command line decides for exitUsage: its flags, their values, and the jobs that it names. Timers and
+// dynamic jobs come and go, so that one of them is not there is a problem that was found.
 const (
-	exitProblem = 1 // a problem was found, or a job failed
-	exitUsage   = 2
-	exitCannot  = 3 // it could not be done
+	exitProblem = 1 // a problem was found in a table, job or timer; a run failed; there is nothing to act on
+	exitUsage   = 2 // the command line is wrong, or names no job
+	exitCannot  = 3 // a file or an address cannot be used, Redis does not answer, the time is over
 )
 
 // failure is an error with its exit code and, if there is one, a hint.
