@@ -33,10 +33,12 @@ the pause, for good. Runs under way go on, and trigger and backfill still work.
 
 A job can have two pauses, its own and that of --all, and runs when neither is set. Pausing a job again replaces the reason
 and the end of its own pause; --all does not change it. --all pauses the jobs that exist now, not jobs that are added later.
+A pattern such as 'send-*' stands for the jobs that exist now and match it.
 
 A pause is lost if Redis loses its data; to be sure, set suspend: true in the table.`,
 		Example: `  solotick pause -c table.yaml send-invoices --reason "database migration"
   solotick pause -c table.yaml send-invoices tidy-up --reason "database migration" --for 2h
+  solotick pause -c table.yaml 'send-*' --reason "mail server is down" --until 18:00
   solotick pause -c table.yaml --all --reason "moving house" --until 2027-03-28T06:00:00Z`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {

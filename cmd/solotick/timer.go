@@ -37,7 +37,12 @@ type timerFlags struct {
 	After     string     `json:"after,omitempty"`
 	HTTP      timerCalls `json:"http"`
 	Timeout   string     `json:"timeout,omitempty"`
+	Retry     timerRetry `json:"retry,omitzero"`
 	Guarantee string     `json:"guarantee,omitempty"`
+}
+
+type timerRetry struct {
+	Limit int `json:"limit"`
 }
 
 type timerCalls struct {
@@ -68,7 +73,8 @@ With -f the file holds the whole timer, as timer get shows it and docs/api.md de
 request is sent at once.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer set -c table.yaml invoice-4711 --at 2027-03-30T08:00:00Z --url http://127.0.0.1:8080/remind \
-    --header 'Content-Type: application/json' --body '{"invoice": 4711}'`,
+    --header 'Content-Type: application/json' --body '{"invoice": 4711}'
+  solotick timer set -c table.yaml invoice-4711 --after 2d --url http://127.0.0.1:8080/remind --body @remind.json --retry 3`,
 		Args:              oneID,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -88,6 +94,9 @@ request is sent at once.`,
 			if f.HTTP.Headers, err = readHeaders(headers); err != nil {
 				return err
 			}
+			if f.HTTP.Body, err = a.readBody(f.HTTP.Body); err != nil {
+				return err
+			}
 			f.After, f.Timeout = after.String(), timeout.String()
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				if at.given() {
@@ -105,11 +114,22 @@ request is sent at once.`,
 	flags.StringVar(&f.HTTP.URL, "url", "", "`URL` on the replica's machine")
 	flags.StringVar(&f.HTTP.Method, "method", "", "`method` of the request (default POST)")
 	flags.StringArrayVar(&headers, "header", nil, "`'Name: value'` of a header; may be repeated")
-	flags.StringVar(&f.HTTP.Body, "body", "", "`text` of the request")
+	flags.StringVar(&f.HTTP.Body, "body", "", "`text` of the request; @FILE reads a file, @- standard input")
 	flags.Var(&timeout, "timeout", "longest `duration` of the run (default 5m)")
+	flags.IntVar(&f.Retry.Limit, "retry", 0, "retry a failed attempt this `number` of times")
 	flags.StringVar(&f.Guarantee, "guarantee", "", "`guarantee`: at-most-once (default) or at-least-once")
 	offer(c, "guarantee", string(config.AtMostOnce), string(config.AtLeastOnce))
 	return c
+}
+
+// readBody returns the text of a request, or that of the file after @.
+func (a *app) readBody(body string) (string, error) {
+	file, named := strings.CutPrefix(body, "@")
+	if !named {
+		return body, nil
+	}
+	data, err := a.readSource(file, "body")
+	return string(data), err
 }
 
 // readHeaders splits each 'Name: value'. The check of the timer reports bad names and values.
@@ -139,7 +159,7 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, f timerFlag
 
 // setTimerOf sets the timer in a file.
 func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
-	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "guarantee"} {
+	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "retry", "guarantee"} {
 		if c.Flags().Changed(other) {
 			return &failure{code: exitUsage, err: fmt.Errorf("--file and --%s cannot be used together", other), hint: "leave one of them out"}
 		}

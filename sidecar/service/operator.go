@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -301,17 +302,28 @@ func noTimer(id string) *Refusal {
 // Runs returns the newest runs, or the newest that failed, of one job or, with "", of all. If there are none, it
 // refuses a name that no job has.
 func (o *Operator) Runs(ctx context.Context, job string, failed bool, limit int) ([]Entry, error) {
-	read := o.Store.History
-	if failed {
-		read = o.Store.Failures
-	}
-	entries, err := read(ctx, job, limit)
+	return o.Search(ctx, Search{Jobs: named(job), Failed: failed, Limit: limit})
+}
+
+// Search returns the runs that are wanted, the newest first. It refuses a name that no job has, unless the history has
+// runs of it.
+func (o *Operator) Search(ctx context.Context, q Search) ([]Entry, error) {
+	entries, err := o.Store.Search(ctx, q)
 	if err != nil {
 		return nil, Of(err)
 	}
-	if _, timer := TimerID(job); len(entries) == 0 && job != "" && !timer {
-		if _, err := o.Find(ctx, job); err != nil {
-			return nil, err
+	for _, job := range q.Jobs {
+		if _, timer := TimerID(job); timer || slices.ContainsFunc(entries, func(e Entry) bool { return e.Job == job }) {
+			continue
+		}
+		if _, missing := o.Find(ctx, job); missing != nil {
+			old, err := o.Store.History(ctx, job, 1) // of a job that was deleted
+			if err == nil && len(old) == 0 {
+				err = missing
+			}
+			if err != nil {
+				return nil, Of(err)
+			}
 		}
 	}
 	return entries, nil
