@@ -36,7 +36,7 @@ from its store, and does the work only for ticks that it has not seen. To have t
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --new-keys`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := check(o, &by); err != nil {
 				return err

@@ -42,7 +42,7 @@ them.`,
   solotick history -c table.yaml send-invoices -n 50
   solotick history -c table.yaml --since 09:00 --outcome timed_out --outcome failed
   solotick history -c table.yaml --failed -o json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -76,6 +76,7 @@ them.`,
 	f.StringSliceVar(&q.Outcomes, "outcome", nil, "only runs with this `outcome`; may be repeated")
 	f.StringSliceVar(&q.Replicas, "replica", nil, "only runs on the replica of this `name`; may be repeated")
 	offer(c, "outcome", sidecar.Recorded()...)
+	a.offerKnown(c, "replica", replicaNames)
 	return c
 }
 

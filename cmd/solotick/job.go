@@ -205,7 +205,7 @@ secrets in them.`,
 		Example: `  solotick job get -c table.yaml remind-customers >remind.json
   solotick job apply -c table.yaml -f remind.json`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.complete(1, dynamicNames),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -236,7 +236,7 @@ func (a *app) jobRmCommand() *cobra.Command {
 		Long:              `Delete a dynamic job. Its runs that are under way go on to their end.`,
 		Example:           `  solotick job rm -c table.yaml remind-customers`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.complete(1, dynamicNames),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := check(o, &by); err != nil {
 				return err

@@ -31,7 +31,7 @@ Suspended jobs have none. With --to, all ticks before that time are shown, unles
   solotick next -c table.yaml -n 3 --from 2027-03-28T00:00:00Z send-invoices
   solotick next -c table.yaml --from today --to tomorrow
   solotick next -c table.yaml -o json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeTable,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err

@@ -40,7 +40,7 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
   solotick pause -c table.yaml send-invoices tidy-up --reason "database migration" --for 2h
   solotick pause -c table.yaml 'send-*' --reason "mail server is down" --until 18:00
   solotick pause -c table.yaml --all --reason "moving house" --until 2027-03-28T06:00:00Z`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err

@@ -28,7 +28,7 @@ With --wait the exit code is 0 only if the run succeeded.`,
 		Example: `  solotick rerun -c table.yaml send-invoices
   solotick rerun -c table.yaml send-invoices --tick 2027-03-28T07:00:00Z --wait --timeout 5m`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := check(o, &by, &wait); err != nil {
 				return err
@@ -42,6 +42,7 @@ With --wait the exit code is 0 only if the run succeeded.`,
 	by.flags(c, "events")
 	wait.flags(c)
 	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: the newest tick that failed)")
+	a.offerKnown(c, "tick", failedTicks)
 	return c
 }
 

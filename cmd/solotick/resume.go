@@ -27,7 +27,7 @@ that match it.`,
 		Example: `  solotick resume -c table.yaml send-invoices
   solotick resume -c table.yaml 'send-*'
   solotick resume -c table.yaml --all`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := check(o, &by); err != nil {
 				return err

@@ -119,7 +119,18 @@ func helpCommand() *cobra.Command {
 // offer lets shells complete the values of a flag. It fails only for a flag that does not exist, which every test would
 // show.
 func offer(c *cobra.Command, flag string, values ...string) {
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	offerFrom(c, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// offerKnown lets shells complete a flag with what the service knows.
+func (a *app) offerKnown(c *cobra.Command, flag string, ask known) {
+	offerFrom(c, flag, func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.askQuietly(ask, args), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func offerFrom(c *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err)
 	}
 }

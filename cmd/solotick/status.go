@@ -46,7 +46,7 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
   solotick status -c table.yaml --check
   solotick status -c table.yaml --watch --interval 5s
   solotick status -c table.yaml -o json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return oneJob(c, args)

@@ -22,7 +22,7 @@ time zone; 09:00 is the last one that has come. Redis keeps the newest fates of 
 		Example: `  solotick why -c table.yaml send-invoices
   solotick why -c table.yaml send-invoices 09:00
   solotick why -c table.yaml send-invoices 2026-11-23T08:00:00Z -o json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
