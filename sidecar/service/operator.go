@@ -316,15 +316,15 @@ func (o *Operator) Search(ctx context.Context, q Search) ([]Entry, error) {
 		if _, timer := TimerID(job); timer || slices.ContainsFunc(entries, func(e Entry) bool { return e.Job == job }) {
 			continue
 		}
-		if _, missing := o.Find(ctx, job); missing != nil {
-			old, err := o.Store.History(ctx, job, 1) // of a job that was deleted
-			if err == nil && len(old) == 0 {
-				err = missing
-			}
-			if err != nil {
-				return nil, Of(err)
-			}
+		if _, err := o.Find(ctx, job); err != nil && !o.ran(ctx, job) {
+			return nil, err
 		}
 	}
 	return entries, nil
+}
+
+// ran says whether the history has a run of a job, which may have been deleted since.
+func (o *Operator) ran(ctx context.Context, job string) bool {
+	runs, err := o.Store.History(ctx, job, 1)
+	return err == nil && len(runs) > 0
 }
