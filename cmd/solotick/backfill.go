@@ -95,6 +95,9 @@ func (a *app) backfill(ctx context.Context, op *operator, job string, ticks []ti
 	for _, t := range result.Ticks {
 		fmt.Fprintf(a.out, "%s  %s\n", t, job)
 	}
+	if len(ticks) == 0 {
+		fmt.Fprintf(a.err, "note: job %q has no ticks in that time: solotick next %s --from TIME --to TIME shows its ticks\n", job, job)
+	}
 	if dry {
 		fmt.Fprintf(a.err, "note: %s; nothing was enqueued\n", plural(len(ticks), "tick"))
 		return nil

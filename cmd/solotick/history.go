@@ -31,8 +31,10 @@ func (a *app) historyCommand() *cobra.Command {
 		since, until moment
 	)
 	c := &cobra.Command{
-		Use:   "history [JOB]...",
-		Short: "Show the newest runs and how they ended",
+		Use: "history [JOB]...",
+		// What other tools call it.
+		SuggestFor: []string{"logs", "log", "runs"},
+		Short:      "Show the newest runs and how they ended",
 		Long: `Show the newest runs of all jobs, or of the named jobs, and how they ended, the newest first. Redis keeps about ten thousand
 runs, and about ten thousand failed runs. Missed ticks have rows too. JOB may be a job that is no longer in the table.
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -124,10 +125,16 @@ func (a *app) inFile(file string, problems config.Problems) error {
 	return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", shownFile(file), plural(len(problems), "problem"))}
 }
 
+// variable matches what would be a variable in a table.
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+
 func (a *app) applyJob(ctx context.Context, op *operator, j *config.Job, o output) error {
 	created, err := op.SetJob(ctx, j)
 	if err != nil {
 		return err
+	}
+	if v := variable.FindSubmatch(j.Source); v != nil { // without its default, which may be a secret
+		fmt.Fprintf(a.err, "note: ${%s} is plain text in a dynamic job, not a variable\n", v[1])
 	}
 	a.warnIfNoReplica(ctx, op)
 	if o == "json" {

@@ -28,8 +28,10 @@ func (a *app) statusCommand() *cobra.Command {
 	var f statusFlags
 	interval := length{2 * time.Second, "2s"}
 	c := &cobra.Command{
-		Use:   "status [JOB]",
-		Short: "Show the state of all jobs and replicas",
+		Use: "status [JOB]",
+		// What other tools call it.
+		SuggestFor: []string{"list", "ps", "get", "show"},
+		Short:      "Show the state of all jobs and replicas",
 		Long: `Show how the service fares, in one line; then its jobs, those that need a person first: failing, overdue, missed, never run.
 The columns show the last run of the schedule, and notes below a job what else matters: since when it fails, a newer run by
 hand, pauses, running and waiting ticks, new skips. Then show for each replica its version, table, clock offset and
