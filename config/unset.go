@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +21,15 @@ func Read(path string, env Env) (*Table, error) {
 		return nil, err
 	}
 	return readTable(path, data, env, time.Now())
+}
+
+// ReadFrom is Read for what is no file of its own, such as standard input; name stands for the file in positions.
+func ReadFrom(name string, in io.Reader, env Env) (*Table, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the table: %w", err)
+	}
+	return readTable(name, data, env, time.Now())
 }
 
 func readTable(name string, data []byte, env Env, now time.Time) (*Table, error) {

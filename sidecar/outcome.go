@@ -70,6 +70,15 @@ const handedOver outcome = service.HandedOver
 var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, cancelled, declined, observed, notStarted,
 	wasInterrupted, shutdown}
 
+// Recorded returns all that the history can have as an outcome.
+func Recorded() []string {
+	var words []string
+	for _, o := range outcomes {
+		words = append(words, string(o))
+	}
+	return append(words, string(handedOver), lock.Missed)
+}
+
 // skip is why a wake did not fire. Nothing stands against a wake while it has no reason.
 type skip struct {
 	reason reason

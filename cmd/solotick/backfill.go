@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -17,7 +16,7 @@ func (a *app) backfillCommand() *cobra.Command {
 	var (
 		o        output
 		by       author
-		from, to string
+		from, to moment
 		dry      bool
 		anew     bool
 	)
@@ -37,12 +36,12 @@ from its store, and does the work only for ticks that it has not seen. To have t
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --new-keys`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := check(o, &by); err != nil {
 				return err
 			}
-			if from == "" || to == "" {
+			if !from.given() || !to.given() {
 				return &failure{code: exitUsage, err: errors.New("backfill needs --from and --to"), hint: c.CommandPath() + " --help"}
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
@@ -50,7 +49,8 @@ from its store, and does the work only for ticks that it has not seen. To have t
 				if err != nil {
 					return err
 				}
-				ticks, err := between(j, from, to, op.now())
+				now := op.now()
+				ticks, err := service.Ticks(j, from.field("--from", j, now), to.field("--to", j, now), now)
 				if err != nil {
 					return err
 				}
@@ -60,25 +60,11 @@ from its store, and does the work only for ticks that it has not seen. To have t
 	}
 	o.flag(c)
 	by.flags(c, "events")
-	c.Flags().StringVar(&from, "from", "", "first `time`, inclusive, RFC 3339")
-	c.Flags().StringVar(&to, "to", "", "last `time`, exclusive, RFC 3339")
+	c.Flags().Var(&from, "from", "first `time`, inclusive"+timeOfJobHelp)
+	c.Flags().Var(&to, "to", "last `time`, exclusive; in the same forms")
 	c.Flags().BoolVar(&anew, "new-keys", false, "give each tick a new Idempotency-Key, so that the app does the work again")
 	c.Flags().BoolVar(&dry, "dry-run", false, "show the ticks and run nothing")
 	return c
-}
-
-// between returns the job's ticks in [from, to). It refuses a range with ticks in the future.
-func between(j config.Job, from, to string, now time.Time) ([]time.Time, error) {
-	first, err := instant("from", from)
-	if err != nil {
-		return nil, err
-	}
-	end, err := instant("to", to)
-	if err != nil {
-		return nil, err
-	}
-	return service.Ticks(j, service.Moment{Field: service.Field{Name: "--from", Text: from}, Time: first},
-		service.Moment{Field: service.Field{Name: "--to", Text: to}, Time: end}, now)
 }
 
 // backfillJSON is the output of `backfill -o json`, a contract: see docs/cli-json.md.
@@ -108,6 +94,9 @@ func (a *app) backfill(ctx context.Context, op *operator, job string, ticks []ti
 	}
 	for _, t := range result.Ticks {
 		fmt.Fprintf(a.out, "%s  %s\n", t, job)
+	}
+	if len(ticks) == 0 {
+		fmt.Fprintf(a.err, "note: job %q has no ticks in that time: solotick next %s --from TIME --to TIME shows its ticks\n", job, job)
 	}
 	if dry {
 		fmt.Fprintf(a.err, "note: %s; nothing was enqueued\n", plural(len(ticks), "tick"))

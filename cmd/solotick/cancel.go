@@ -28,7 +28,7 @@ cancelled.`,
 		Example: `  solotick cancel -c table.yaml send-invoices
   solotick cancel -c table.yaml send-invoices --run 5e4d3c2b --reason "fills the disk"`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := check(o, &by); err != nil {
 				return err
@@ -41,6 +41,7 @@ cancelled.`,
 	o.flag(c)
 	by.flags(c, "events")
 	c.Flags().StringVar(&run, "run", "", "only the run with this `id`, or the first 8 characters of it")
+	a.offerKnown(c, "run", liveRuns)
 	return c
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,7 +17,7 @@ import (
 
 func (a *app) demoCommand() *cobra.Command {
 	var (
-		length       time.Duration
+		span         = length{example: "30s"}
 		noKill, open bool
 	)
 	c := &cobra.Command{
@@ -35,15 +34,12 @@ The exit code is 1 if a tick was fired twice or lost.`,
   solotick demo --for 30s --no-kill`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Changed("for") && length <= 0 {
-				return &failure{code: exitUsage, err: fmt.Errorf("--for %s is not a positive duration", length), hint: "--for 30s"}
-			}
-			return a.demo(length, !noKill, open)
+		RunE: func(*cobra.Command, []string) error {
+			return a.demo(span.Duration, !noKill, open)
 		},
 	}
 	f := c.Flags()
-	f.DurationVar(&length, "for", 0, "end after this `time` (default at Ctrl-C)")
+	f.Var(&span, "for", "end after this `duration`, such as 90s (default at Ctrl-C)")
 	f.BoolVar(&noKill, "no-kill", false, "let all replicas live")
 	f.BoolVar(&open, "open", false, "open the status page in the browser")
 	c.AddCommand(a.demoAppCommand())

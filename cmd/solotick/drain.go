@@ -25,7 +25,7 @@ func (a *app) drainCommand() *cobra.Command {
 	var (
 		o       output
 		admin   string
-		timeout time.Duration
+		timeout = length{example: "20s"}
 	)
 	c := &cobra.Command{
 		Use:   "drain",
@@ -42,21 +42,18 @@ The exit code is 0 if the replica has drained, and 3 if the timeout passes first
   solotick drain --admin 127.0.0.1:9748`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			if err := o.check(); err != nil {
 				return err
 			}
-			if c.Flags().Changed("timeout") && timeout <= 0 {
-				return &failure{code: exitUsage, err: fmt.Errorf("--timeout %s is not a positive duration", timeout), hint: "--timeout 20s"}
-			}
 			ctx, stop := interruptible()
 			defer stop()
-			return a.drain(ctx, admin, timeout, o)
+			return a.drain(ctx, admin, timeout.Duration, o)
 		},
 	}
 	o.flag(c)
 	c.Flags().StringVar(&admin, "admin", "", "`address` of the replica's admin API (default: the table's)")
-	c.Flags().DurationVar(&timeout, "timeout", 0, "wait for this `duration` at most (default: until it has drained)")
+	c.Flags().Var(&timeout, "timeout", "wait for this `duration` at most (default: until it has drained)")
 	return c
 }
 
@@ -70,7 +67,7 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 			return err
 		}
 		if why := t.Unknown["admin"]; why != "" {
-			return &failure{code: exitCannot, err: fmt.Errorf("%s: admin is not known: %s", a.config, why),
+			return &failure{code: exitCannot, err: fmt.Errorf("%s: admin is not known: %s", shownFile(a.config), why),
 				hint: "--admin 127.0.0.1:9748 drains without a table"}
 		}
 		if t.Admin == "" {

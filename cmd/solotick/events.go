@@ -28,7 +28,7 @@ why. Redis keeps about a thousand. Runs of the schedule are in "solotick history
 		Example: `  solotick events -c table.yaml
   solotick events -c table.yaml send-invoices -n 50
   solotick events -c table.yaml -o json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err

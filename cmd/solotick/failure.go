@@ -13,11 +13,12 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Exit codes.
+// Exit codes. Only the command line decides for exitUsage: its flags, their values, and the jobs that it names. Timers and
+// dynamic jobs come and go, so that one of them is not there is a problem that was found.
 const (
-	exitProblem = 1 // a problem was found, or a job failed
-	exitUsage   = 2
-	exitCannot  = 3 // it could not be done
+	exitProblem = 1 // a problem was found in a table, job or timer; a run failed; there is nothing to act on
+	exitUsage   = 2 // the command line is wrong, or names no job
+	exitCannot  = 3 // a file or an address cannot be used, Redis does not answer, the time is over
 )
 
 // failure is an error with its exit code and, if there is one, a hint.
@@ -94,6 +95,9 @@ func unknownVerb(c *cobra.Command, verb string) *failure {
 func badFlag(c *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
+		if bad, ok := errors.AsType[*badValue](err); ok {
+			return bad.of(invalid.GetFlag().Name)
+		}
 		kinds := map[string]string{"int": "a whole number", "bool": "true or false"}
 		if kind, ok := kinds[invalid.GetFlag().Value.Type()]; ok {
 			err = fmt.Errorf("--%s takes %s, not %q", invalid.GetFlag().Name, kind, invalid.GetValue())
@@ -102,10 +106,17 @@ func badFlag(c *cobra.Command, err error) error {
 	return &failure{code: exitUsage, err: err, hint: c.CommandPath() + " --help"}
 }
 
+// tableName matches an argument that is meant as the file of a table. A job can have such a name too.
+var tableName = regexp.MustCompile(`^[A-Za-z0-9._/-]+\.ya?ml$`)
+
 // noArguments refuses arguments without repeating them: one may be a URL with a password whose flag was forgotten.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &failure{code: exitUsage, err: fmt.Errorf("%s takes no arguments, only flags", c.Name()), hint: c.CommandPath() + " --help"}
+	f := &failure{code: exitUsage, err: fmt.Errorf("%s takes no arguments, only flags", c.Name()), hint: c.CommandPath() + " --help"}
+	if len(args) == 1 && tableName.MatchString(args[0]) && c.Flag("config") != nil {
+		f.hint = c.CommandPath() + " -c " + args[0]
+	}
+	return f
 }

@@ -3,10 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar"
+	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
@@ -20,19 +25,26 @@ const (
 
 func (a *app) historyCommand() *cobra.Command {
 	var (
-		o      output
-		n      int
-		failed bool
+		o            output
+		n            int
+		q            service.Search
+		since, until moment
 	)
 	c := &cobra.Command{
-		Use:   "history [JOB]",
-		Short: "Show the newest runs and how they ended",
-		Long: `Show the newest runs of one job, or of all jobs, and how they ended, the newest first. Redis keeps about ten thousand runs,
-and about ten thousand failed runs. Missed ticks have rows too. JOB may be a job that is no longer in the table.`,
+		Use: "history [JOB]...",
+		// What other tools call it.
+		SuggestFor: []string{"logs", "log", "runs"},
+		Short:      "Show the newest runs and how they ended",
+		Long: `Show the newest runs of all jobs, or of the named jobs, and how they ended, the newest first. Redis keeps about ten thousand
+runs, and about ten thousand failed runs. Missed ticks have rows too. JOB may be a job that is no longer in the table.
+
+--since and --until are about the time at which a run ended. With --since, all runs since then are shown, unless -n limits
+them.`,
 		Example: `  solotick history -c table.yaml
   solotick history -c table.yaml send-invoices -n 50
+  solotick history -c table.yaml --since 09:00 --outcome timed_out --outcome failed
   solotick history -c table.yaml --failed -o json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -40,26 +52,58 @@ and about ten thousand failed runs. Missed ticks have rows too. JOB may be a job
 			if n < 1 || n > maxHistory {
 				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxHistory), hint: "-n 20"}
 			}
-			if len(args) > 1 {
-				return oneJob(c, args)
+			if since.given() && !c.Flags().Changed("count") {
+				n = maxHistory
 			}
+			if err := areOutcomes(q.Outcomes); err != nil {
+				return err
+			}
+			q.Jobs = args
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.history(ctx, op, strings.Join(args, ""), n, failed, o)
+				now := op.now()
+				q.Since, q.Until = since.or(time.Time{}, now), until.or(time.Time{}, now)
+				if until.given() && !q.Since.Before(q.Until) {
+					return &failure{code: exitUsage, err: fmt.Errorf("--since %s is not before --until %s", since.text, until.text)}
+				}
+				return a.history(ctx, op, q, n, o)
 			})
 		},
 	}
 	o.flag(c)
-	c.Flags().IntVarP(&n, "count", "n", 20, "at most `number` runs")
-	c.Flags().BoolVar(&failed, "failed", false, "only runs that failed")
+	f := c.Flags()
+	f.IntVarP(&n, "count", "n", 20, "at most `number` runs")
+	f.BoolVar(&q.Failed, "failed", false, "only runs that failed")
+	f.Var(&since, "since", "only runs that ended at this `time` or later"+timeHelp)
+	f.Var(&until, "until", "only runs that ended before this `time`; in the same forms")
+	f.StringSliceVar(&q.Outcomes, "outcome", nil, "only runs with this `outcome`; may be repeated")
+	f.StringSliceVar(&q.Replicas, "replica", nil, "only runs on the replica of this `name`; may be repeated")
+	offer(c, "outcome", sidecar.Recorded()...)
+	a.offerKnown(c, "replica", replicaNames)
 	return c
 }
 
-func (a *app) history(ctx context.Context, op *operator, job string, n int, failed bool, o output) error {
-	many := n
-	if !failed && o != "json" {
-		many = min(handoversPerTick*n, maxHistory)
+// areOutcomes refuses words that the history never has as an outcome.
+func areOutcomes(words []string) error {
+	known := sidecar.Recorded()
+	for _, word := range words {
+		if slices.Contains(known, word) {
+			continue
+		}
+		hint := "--outcome " + config.Nearest(word, known)
+		if hint == "--outcome " {
+			hint = "the outcomes are " + strings.Join(known, ", ")
+		}
+		return &failure{code: exitUsage, err: fmt.Errorf("--outcome %q is no outcome", word), hint: hint}
 	}
-	entries, err := op.Runs(ctx, job, failed, many)
+	return nil
+}
+
+func (a *app) history(ctx context.Context, op *operator, q service.Search, n int, o output) error {
+	q.Limit = n
+	if !q.Failed && o != "json" {
+		q.Limit = min(handoversPerTick*n, maxHistory)
+	}
+	entries, err := op.Search(ctx, q)
 	if err != nil {
 		return err
 	}

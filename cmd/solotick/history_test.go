@@ -82,3 +82,21 @@ func TestHistoryShowsHandoversUnderTheirRun(t *testing.T) {
 		t.Errorf("the status is\n%s", text)
 	}
 }
+
+func TestHistorySinceATimeHasAllRuns(t *testing.T) {
+	mini := miniredis.RunT(t)
+	for n := range 25 {
+		entry := fmt.Sprintf(`{"job":"send-invoices","run":"r%d","outcome":"succeeded"}`, n)
+		if _, err := mini.XAdd("solotick:{billing}:runs", "*", []string{"run", entry}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]int{"": 20, "--since -1h": 25, "--since -1h -n 20": 20} {
+		var out, errOut bytes.Buffer
+		words := strings.Fields("history -o json --service billing --redis redis://" + mini.Addr() + "/0 " + args)
+		code := commandLine(words, &out, &errOut)
+		if got := strings.Count(out.String(), `"run":`); code != 0 || got != want {
+			t.Errorf("%q: exit code %d, %d runs, want %d: %s", args, code, got, want, &errOut)
+		}
+	}
+}

@@ -92,9 +92,9 @@ func (a *app) convert(stdin io.Reader, names []string, o convert.Options) error 
 }
 
 func readImport(stdin io.Reader, name string) (convert.Input, error) {
-	if name == "-" {
+	if name == standardInput {
 		data, err := io.ReadAll(io.LimitReader(stdin, maxImport))
-		return convert.Input{Name: "stdin", Data: data}, err
+		return convert.Input{Name: shownFile(standardInput), Data: data}, err
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,16 +41,19 @@ func (a *app) jobApplyCommand() *cobra.Command {
 		file string
 	)
 	c := &cobra.Command{
-		Use:   "apply -f FILE",
+		Use:   "apply {FILE | -f FILE}",
 		Short: "Create or change a dynamic job",
-		Long: `Create or change a dynamic job. The file holds one job with its name and the same keys as in the table, in YAML or JSON.
-${…} in the file is plain text, not a variable.`,
-		Example: `  solotick job apply -c table.yaml -f remind.yaml
+		Long: `Create or change a dynamic job. The file holds one job with its name and the same keys as in the table, in YAML or JSON; - is
+standard input. ${…} in the file is plain text, not a variable.`,
+		Example: `  solotick job apply -c table.yaml remind.yaml
   solotick job apply -c table.yaml -f - <remind.yaml`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
+		Args:              atMostOneFile,
+		ValidArgsFunction: completeFile("yaml", "yml", "json"),
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := check(o, &by); err != nil {
+				return err
+			}
+			if err := fileArgument(c, args, "file", &file); err != nil {
 				return err
 			}
 			j, err := a.readJob(file)
@@ -68,9 +72,9 @@ ${…} in the file is plain text, not a variable.`,
 // readJob reads one job with its name.
 func (a *app) readJob(file string) (*config.Job, error) {
 	if file == "" {
-		return nil, &failure{code: exitUsage, err: errors.New("the file with the job is missing"), hint: "-f job.yaml, or -f - for standard input"}
+		return nil, &failure{code: exitUsage, err: errors.New("the file with the job is missing"), hint: "solotick job apply job.yaml, or - for standard input"}
 	}
-	data, err := readSource(file, "job")
+	data, err := a.readSource(file, "job")
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +82,7 @@ func (a *app) readJob(file string) (*config.Job, error) {
 		Name string `yaml:"name"`
 	}
 	if err := yaml.Unmarshal(data, &named); err == nil && named.Name == "" {
-		return nil, &failure{code: exitProblem, err: fmt.Errorf("%s: the job has no name", file), hint: "name: send-reminders"}
+		return nil, &failure{code: exitProblem, err: fmt.Errorf("%s: the job has no name", shownFile(file)), hint: "name: send-reminders"}
 	}
 	j, err := config.ParseJob(named.Name, data)
 	var problems config.Problems
@@ -92,9 +96,12 @@ func (a *app) readJob(file string) (*config.Job, error) {
 }
 
 // readSource reads a file with a job or timer; - is standard input.
-func readSource(file, what string) ([]byte, error) {
+func (a *app) readSource(file, what string) ([]byte, error) {
+	if file == standardInput && a.config == standardInput {
+		return nil, &failure{code: exitUsage, err: fmt.Errorf("the table and the %s cannot both be standard input", what), hint: "-c table.yaml"}
+	}
 	in := io.Reader(os.Stdin)
-	if file != "-" {
+	if file != standardInput {
 		f, err := os.Open(file)
 		if err != nil {
 			return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the %s: %w", what, err)}
@@ -112,16 +119,22 @@ func readSource(file, what string) ([]byte, error) {
 // inFile shows the problems of a job or timer in a file, each with its line and column.
 func (a *app) inFile(file string, problems config.Problems) error {
 	for _, p := range problems {
-		p.File = file
+		p.File = shownFile(file)
 		fmt.Fprintf(a.err, "%s\n", p)
 	}
-	return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", file, plural(len(problems), "problem"))}
+	return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", shownFile(file), plural(len(problems), "problem"))}
 }
+
+// variable matches what would be a variable in a table.
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
 func (a *app) applyJob(ctx context.Context, op *operator, j *config.Job, o output) error {
 	created, err := op.SetJob(ctx, j)
 	if err != nil {
 		return err
+	}
+	if v := variable.FindSubmatch(j.Source); v != nil { // without its default, which may be a secret
+		fmt.Fprintf(a.err, "note: ${%s} is plain text in a dynamic job, not a variable\n", v[1])
 	}
 	a.warnIfNoReplica(ctx, op)
 	if o == "json" {
@@ -199,7 +212,7 @@ secrets in them.`,
 		Example: `  solotick job get -c table.yaml remind-customers >remind.json
   solotick job apply -c table.yaml -f remind.json`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.complete(1, dynamicNames),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -230,7 +243,7 @@ func (a *app) jobRmCommand() *cobra.Command {
 		Long:              `Delete a dynamic job. Its runs that are under way go on to their end.`,
 		Example:           `  solotick job rm -c table.yaml remind-customers`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.complete(1, dynamicNames),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := check(o, &by); err != nil {
 				return err

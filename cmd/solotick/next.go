@@ -19,31 +19,33 @@ func (a *app) nextCommand() *cobra.Command {
 	var (
 		o    output
 		n    int
-		from string
+		from moment
+		to   = moment{ahead: true}
 	)
 	c := &cobra.Command{
 		Use:   "next [JOB]...",
 		Short: "Show the next ticks of each job",
 		Long: `Show the next ticks of all jobs, or of the named jobs, sorted by time. Ticks are nominal times, without jitter.
-Suspended jobs have none.`,
+Suspended jobs have none. With --to, all ticks before that time are shown, unless -n limits them.`,
 		Example: `  solotick next -c table.yaml
   solotick next -c table.yaml -n 3 --from 2027-03-28T00:00:00Z send-invoices
+  solotick next -c table.yaml --from today --to tomorrow
   solotick next -c table.yaml -o json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
+		ValidArgsFunction: a.completeTable,
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
 			}
 			if n < 1 || n > maxNext {
 				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxNext), hint: "-n 5"}
 			}
-			after := time.Now()
-			if from != "" {
-				var err error
-				if after, err = time.Parse(time.RFC3339, from); err != nil {
-					return &failure{code: exitUsage, err: fmt.Errorf("--from %q is not a time as in RFC 3339", from),
-						hint: "--from " + time.Now().UTC().Format(time.RFC3339)}
-				}
+			now := time.Now()
+			after, end := from.or(now, now), to.or(time.Time{}, now)
+			if to.given() && !after.Before(end) {
+				return &failure{code: exitUsage, err: fmt.Errorf("--to %s is not after --from %s", to.text, after.UTC().Format(time.RFC3339))}
+			}
+			if to.given() && !c.Flags().Changed("count") {
+				n = maxNext + 1
 			}
 			t, err := a.read()
 			if err != nil {
@@ -53,14 +55,18 @@ Suspended jobs have none.`,
 			if err != nil {
 				return err
 			}
-			rows := next(jobs, after, n)
-			a.explainNone(jobs, rows)
+			rows, err := next(jobs, after, end, n)
+			if err != nil {
+				return err
+			}
+			a.explainNone(jobs, rows, to.text)
 			return a.printNext(rows, o)
 		},
 	}
 	o.flag(c)
 	c.Flags().IntVarP(&n, "count", "n", 5, "ticks for each job, at most `number`")
-	c.Flags().StringVar(&from, "from", "", "only ticks after this `time`, RFC 3339 (default now)")
+	c.Flags().Var(&to, "to", "only ticks before this `time`"+timeAheadHelp)
+	c.Flags().Var(&from, "from", "only ticks after this `time`"+timeHelp+" (default now)")
 	return c
 }
 
@@ -74,7 +80,11 @@ func pick(t *config.Table, names []string) ([]config.Job, error) {
 		named := func(j config.Job) bool { return j.Name == name }
 		i := slices.IndexFunc(t.Jobs, named)
 		if i < 0 {
-			return nil, &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "without names, solotick next shows all jobs"}
+			f := &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "without names, solotick next shows all jobs"}
+			if tableName.MatchString(name) {
+				f.hint = "solotick next -c " + name
+			}
+			return nil, f
 		}
 		if !slices.ContainsFunc(jobs, named) {
 			jobs = append(jobs, t.Jobs[i])
@@ -92,7 +102,9 @@ type tickJSON struct {
 	zone string
 }
 
-func next(jobs []config.Job, after time.Time, n int) []tickJSON {
+// next returns at most n ticks of each job: those after a time and, if end is not zero, before end. If n is more than
+// maxNext, it is all of them, or an error if these are too many.
+func next(jobs []config.Job, after, end time.Time, n int) ([]tickJSON, error) {
 	rows := []tickJSON{}
 	for _, j := range jobs {
 		if j.Suspend || j.Schedule == nil {
@@ -100,8 +112,12 @@ func next(jobs []config.Job, after time.Time, n int) []tickJSON {
 		}
 		at := after
 		for range n {
-			if at = j.Schedule.Next(at); at.IsZero() {
+			if at = j.Schedule.Next(at); at.IsZero() || !end.IsZero() && !at.Before(end) {
 				break
+			}
+			if n > maxNext && len(rows) == maxNext {
+				return nil, &failure{code: exitUsage, err: fmt.Errorf("there are more than %d ticks before --to", maxNext),
+					hint: "--to " + rows[len(rows)-1].Tick + ", or -n 5"}
 			}
 			rows = append(rows, tickJSON{j.Name, at.UTC().Format(time.RFC3339), at, j.TimeZone})
 		}
@@ -109,11 +125,11 @@ func next(jobs []config.Job, after time.Time, n int) []tickJSON {
 	slices.SortStableFunc(rows, func(x, y tickJSON) int {
 		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.Job, y.Job))
 	})
-	return rows
+	return rows, nil
 }
 
-// explainNone says on standard error of each job without a row why it has none.
-func (a *app) explainNone(jobs []config.Job, rows []tickJSON) {
+// explainNone says on standard error of each job without a row why it has none. to is the text of --to.
+func (a *app) explainNone(jobs []config.Job, rows []tickJSON, to string) {
 	for _, j := range jobs {
 		switch {
 		case j.Suspend:
@@ -121,7 +137,11 @@ func (a *app) explainNone(jobs []config.Job, rows []tickJSON) {
 		case j.Schedule == nil:
 			fmt.Fprintf(a.err, "note: the ticks of job %q are not known: its schedule or zone has a variable that is not set\n", j.Name)
 		case !slices.ContainsFunc(rows, func(r tickJSON) bool { return r.Job == j.Name }):
-			fmt.Fprintf(a.err, "note: job %q has no more ticks\n", j.Name)
+			said := "has no more ticks"
+			if to != "" {
+				said = "has no ticks before --to " + to
+			}
+			fmt.Fprintf(a.err, "note: job %q %s\n", j.Name, said)
 		}
 	}
 }

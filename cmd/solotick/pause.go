@@ -16,14 +16,14 @@ import (
 type pauseFlags struct {
 	author
 	all   bool
-	until string
-	span  time.Duration
+	until moment
+	span  length
 }
 
 func (a *app) pauseCommand() *cobra.Command {
 	var (
 		o output
-		f pauseFlags
+		f = pauseFlags{until: moment{ahead: true}, span: length{example: "2h"}}
 	)
 	c := &cobra.Command{
 		Use:   "pause {JOB... | --all} --reason TEXT",
@@ -33,17 +33,19 @@ the pause, for good. Runs under way go on, and trigger and backfill still work.
 
 A job can have two pauses, its own and that of --all, and runs when neither is set. Pausing a job again replaces the reason
 and the end of its own pause; --all does not change it. --all pauses the jobs that exist now, not jobs that are added later.
+A pattern such as 'send-*' stands for the jobs that exist now and match it.
 
 A pause is lost if Redis loses its data; to be sure, set suspend: true in the table.`,
 		Example: `  solotick pause -c table.yaml send-invoices --reason "database migration"
   solotick pause -c table.yaml send-invoices tidy-up --reason "database migration" --for 2h
+  solotick pause -c table.yaml 'send-*' --reason "mail server is down" --until 18:00
   solotick pause -c table.yaml --all --reason "moving house" --until 2027-03-28T06:00:00Z`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
 			}
-			if err := f.check(c); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
@@ -58,42 +60,33 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 	o.flag(c)
 	c.Flags().BoolVar(&f.all, "all", false, "all jobs, with the dynamic ones")
 	f.author.flags(c, "status and events")
-	c.Flags().StringVar(&f.until, "until", "", "end of the pause: `time`, RFC 3339 (default: until it is resumed)")
-	c.Flags().DurationVar(&f.span, "for", 0, "length of the pause: `duration` as 90m or 2h")
+	c.Flags().Var(&f.until, "until", "end of the pause: `time`"+timeAheadHelp+" (default: until it is resumed)")
+	c.Flags().Var(&f.span, "for", "length of the pause: `duration`, such as 90m or 2d")
 	return c
 }
 
-func (f *pauseFlags) check(c *cobra.Command) error {
+func (f *pauseFlags) check() error {
 	if err := f.author.check(); err != nil {
 		return err
 	}
-	length := service.Field{Name: "--for"}
-	if c.Flags().Changed("for") {
-		length.Text = f.span.String()
-	}
-	reason, until := service.Field{Name: "--reason", Text: f.reason}, service.Field{Name: "--until", Text: f.until}
-	if err := service.CheckPause(reason, until, length); err != nil {
-		return err
-	}
-	if length.Text != "" && f.span <= 0 {
-		return &failure{code: exitUsage, err: fmt.Errorf("--for %s is not a positive duration", f.span), hint: "--for 2h"}
-	}
-	return nil
+	return service.CheckPause(service.Field{Name: "--reason", Text: f.reason}, service.Field{Name: "--until", Text: f.until.text},
+		service.Field{Name: "--for", Text: f.span.String()})
 }
 
 // end returns when the pause ends; zero if it lasts until it is resumed.
 func (f *pauseFlags) end(op *operator) (time.Time, error) {
 	switch {
-	case f.span > 0:
-		return op.PauseEnd(f.span)
-	case f.until == "":
+	case f.span.Duration > 0:
+		return op.PauseEnd(f.span.Duration)
+	case !f.until.given():
 		return time.Time{}, nil
 	}
-	until, err := instant("until", f.until)
-	if now := op.now(); err == nil && !until.After(now) {
-		err = &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until, view.Stamp(now))}
+	now := op.now()
+	until := f.until.at(now, time.UTC)
+	if !until.After(now) {
+		return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until.text, view.Stamp(now))}
 	}
-	return until, err
+	return until, nil
 }
 
 func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFlags, o output) error {

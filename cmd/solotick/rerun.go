@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
@@ -15,7 +14,7 @@ func (a *app) rerunCommand() *cobra.Command {
 		o    output
 		by   author
 		wait waitFlags
-		tick string
+		tick moment
 	)
 	c := &cobra.Command{
 		Use:   "rerun JOB",
@@ -29,36 +28,30 @@ With --wait the exit code is 0 only if the run succeeded.`,
 		Example: `  solotick rerun -c table.yaml send-invoices
   solotick rerun -c table.yaml send-invoices --tick 2027-03-28T07:00:00Z --wait --timeout 5m`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := check(o, &by, &wait); err != nil {
 				return err
 			}
-			given := service.Moment{Field: service.Field{Name: "--tick", Text: tick}}
-			if tick != "" {
-				var err error
-				if given.Time, err = instant("tick", tick); err != nil {
-					return err
-				}
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.rerun(ctx, op.as(by, false), args[0], given, wait, o)
+				return a.rerun(ctx, op.as(by, false), args[0], tick, wait, o)
 			})
 		},
 	}
 	o.flag(c)
 	by.flags(c, "events")
 	wait.flags(c)
-	c.Flags().StringVar(&tick, "tick", "", "`time` of the tick, RFC 3339 (default: the newest tick that failed)")
+	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: the newest tick that failed)")
+	a.offerKnown(c, "tick", failedTicks)
 	return c
 }
 
-func (a *app) rerun(ctx context.Context, op *operator, name string, given service.Moment, wait waitFlags, o output) error {
+func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, wait waitFlags, o output) error {
 	j, err := op.Claimed(ctx, name)
 	if err != nil {
 		return err
 	}
-	tick, err := op.TickToRerun(ctx, j, given)
+	tick, err := op.TickToRerun(ctx, j, given.field("--tick", j, op.now()))
 	if err != nil {
 		return err
 	}

@@ -22,10 +22,12 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long: `Resume paused jobs. The ticks of the pause stay skipped: a job goes on with the next tick of its schedule.
 
 With the name of a job, resume ends the job's own pause. With --all, it ends the pause of "pause --all". Neither ends the
-other: if one of them is still set, the job stays paused, and a note says so.`,
+other: if one of them is still set, the job stays paused, and a note says so. A pattern such as 'send-*' stands for the jobs
+that match it.`,
 		Example: `  solotick resume -c table.yaml send-invoices
+  solotick resume -c table.yaml 'send-*'
   solotick resume -c table.yaml --all`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := check(o, &by); err != nil {
 				return err

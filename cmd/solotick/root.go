@@ -19,14 +19,14 @@ const (
 	replicaVariable = "SOLOTICK_REPLICA"
 )
 
-// app is one invocation: its outputs, and the flags of all verbs.
+// app is one invocation: its outputs, and the flags that several verbs share.
 type app struct {
 	out, err  io.Writer
 	config    string
 	redis     string
-	replica   string
-	service   string   // in place of a table
-	state     stateDir // of run alone
+	service   string // in place of a table
+	replica   string // this and the rest are of run alone
+	state     stateDir
 	logFormat string
 	logLevel  string
 }
@@ -65,27 +65,37 @@ is fired by exactly one replica.`,
 	}
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) { a.warnOfPassword(c) }
 	root.CompletionOptions.DisableDefaultCmd = true // completionCommand replaces it
-	flags := root.PersistentFlags()
-	flags.StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"), "`file` with the table, or a directory of such files (env SOLOTICK_CONFIG)")
-	flags.StringVar(&a.redis, "redis", os.Getenv(redisVariable), "`URL` of Redis, instead of the table's (env SOLOTICK_REDIS_URL)")
-	flags.StringVar(&a.replica, "replica", os.Getenv(replicaVariable), "`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
-	flags.StringVar(&a.logFormat, "log-format", "text", "`format` of the log: text or json")
-	flags.StringVar(&a.logLevel, "log-level", "info", "lowest `level` that is logged: debug, info, warn or error")
-	flags.Lookup("redis").DefValue = "" // help shows defaults, and this one may hold a password
 	root.SetFlagErrorFunc(badFlag)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand(),
-		a.backfillCommand(), a.drainCommand(), a.importCommand(), a.schemaCommand(), a.demoCommand())
+	// Each verb has the flags that it uses, and no others.
+	root.AddCommand(a.versionCommand(), a.completionCommand(), a.schemaCommand(), a.demoCommand(), a.redisFlag(a.importCommand()),
+		a.tableFlag(a.validateCommand()), a.tableFlag(a.nextCommand()), a.tableFlag(a.drainCommand()),
+		a.tableFlag(a.redisFlag(a.runCommand())), a.tableFlag(a.redisFlag(a.backfillCommand())))
 	// These work without a table.
 	for _, c := range []*cobra.Command{a.statusCommand(), a.whyCommand(), a.historyCommand(), a.eventsCommand(), a.triggerCommand(),
 		a.rerunCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(),
 		a.timerCommand(), a.jobCommand()} {
 		c.PersistentFlags().StringVar(&a.service, "service", "", "`name` of the service, instead of a table; needs --redis")
-		root.AddCommand(c)
+		root.AddCommand(a.tableFlag(a.redisFlag(c)))
 	}
-	offer(root, "log-format", "text", "json")
-	offer(root, "log-level", "debug", "info", "warn", "error")
 	return root
+}
+
+// tableFlag adds -c to a verb that reads the table, and to its own verbs.
+func (a *app) tableFlag(c *cobra.Command) *cobra.Command {
+	said := "`file` with the table, or a directory of such files; - is standard input"
+	if c.Name() == "run" {
+		said = "`file` with the table, or a directory of such files"
+	}
+	c.PersistentFlags().StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"), said+" (env SOLOTICK_CONFIG)")
+	return c
+}
+
+// redisFlag adds --redis to a verb that connects to Redis, and to its own verbs.
+func (a *app) redisFlag(c *cobra.Command) *cobra.Command {
+	c.PersistentFlags().StringVar(&a.redis, "redis", os.Getenv(redisVariable), "`URL` of Redis, instead of the table's (env SOLOTICK_REDIS_URL)")
+	c.PersistentFlags().Lookup("redis").DefValue = "" // help shows defaults, and this one may hold a password
+	return c
 }
 
 // helpCommand makes `solotick help VERB`.
@@ -109,7 +119,18 @@ func helpCommand() *cobra.Command {
 // offer lets shells complete the values of a flag. It fails only for a flag that does not exist, which every test would
 // show.
 func offer(c *cobra.Command, flag string, values ...string) {
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	offerFrom(c, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// offerKnown lets shells complete a flag with what the service knows.
+func (a *app) offerKnown(c *cobra.Command, flag string, ask known) {
+	offerFrom(c, flag, func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.askQuietly(ask, args), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func offerFrom(c *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err)
 	}
 }

@@ -63,14 +63,24 @@ replica.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return a.run(observe, c.Flag("log-level").Changed) },
 	}
-	c.Flags().BoolVar(&observe, "observe", false, "take the ticks of all jobs, but call none")
-	c.Flags().StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
+	f := c.Flags()
+	f.StringVar(&a.replica, "replica", os.Getenv(replicaVariable), "`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
+	f.StringVar(&a.logFormat, "log-format", "text", "`format` of the log: text or json")
+	f.StringVar(&a.logLevel, "log-level", "info", "lowest `level` that is logged: debug, info, warn or error")
+	offer(c, "log-format", "text", "json")
+	offer(c, "log-level", "debug", "info", "warn", "error")
+	f.BoolVar(&observe, "observe", false, "take the ticks of all jobs, but call none")
+	f.StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
 		"`directory` of this replica for what survives restarts: the last good table (env SOLOTICK_STATE_DIR)")
 	return c
 }
 
 // run runs one replica, which calls no job if it only observes. told says that the user chose the level of the log.
 func (a *app) run(observe, told bool) error {
+	if a.config == standardInput {
+		return &failure{code: exitUsage, err: errors.New("run needs a file with the table: it reads the file again when that changes"),
+			hint: "solotick run -c table.yaml"}
+	}
 	log, err := a.logger()
 	if err != nil {
 		return err

@@ -26,9 +26,12 @@ type statusFlags struct {
 
 func (a *app) statusCommand() *cobra.Command {
 	var f statusFlags
+	interval := length{2 * time.Second, "2s"}
 	c := &cobra.Command{
-		Use:   "status [JOB]",
-		Short: "Show the state of all jobs and replicas",
+		Use: "status [JOB]",
+		// What other tools call it.
+		SuggestFor: []string{"list", "ps", "get", "show"},
+		Short:      "Show the state of all jobs and replicas",
 		Long: `Show how the service fares, in one line; then its jobs, those that need a person first: failing, overdue, missed, never run.
 The columns show the last run of the schedule, and notes below a job what else matters: since when it fails, a newer run by
 hand, pauses, running and waiting ticks, new skips. Then show for each replica its version, table, clock offset and
@@ -45,12 +48,12 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
   solotick status -c table.yaml --check
   solotick status -c table.yaml --watch --interval 5s
   solotick status -c table.yaml -o json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return oneJob(c, args)
 			}
-			f.job = args
+			f.job, f.interval = args, interval.Duration
 			_, _, isTerminal := terminal(a.out)
 			if err := f.refused(isTerminal, c.Flags().Changed("interval")); err != nil {
 				return err
@@ -68,7 +71,7 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
 	c.Flags().BoolVar(&f.wide, "wide", false, "whole names of replicas, and schedules, owners and run ids; lines may be wider than the terminal")
 	c.Flags().BoolVar(&f.check, "check", false, "only what is bad, as lines and as exit code: for scripts and probes")
 	c.Flags().BoolVar(&f.watch, "watch", false, "draw the status again and again until interrupted, as much as fits on the terminal")
-	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "with --watch: `duration` from one drawing to the next")
+	c.Flags().Var(&interval, "interval", "with --watch: `duration` from one drawing to the next")
 	return c
 }
 

@@ -155,16 +155,6 @@ func oneJob(c *cobra.Command, args []string) error {
 	return &failure{code: exitUsage, err: fmt.Errorf("%s takes the name of one job", c.Name()), hint: c.CommandPath() + " --help"}
 }
 
-// instant parses the time in the value of a flag.
-func instant(flag, value string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, value)
-	if err != nil {
-		return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("--%s %q is not a time as in RFC 3339", flag, value),
-			hint: fmt.Sprintf("--%s %s", flag, time.Now().UTC().Format(time.RFC3339))}
-	}
-	return t, nil
-}
-
 // interruptible returns a context that ends at the first SIGINT or SIGTERM. The second signal ends the process.
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

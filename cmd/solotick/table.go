@@ -16,12 +16,31 @@ const withoutTable = "--service NAME --redis redis://HOST:6379/0 works without a
 
 // read reads the table for commands that run no jobs and so need no secrets: an unset variable is only a warning.
 func (a *app) read() (*config.Table, error) {
-	t, err := config.Read(a.config, os.LookupEnv)
+	t, err := a.readTable()
 	if err := a.refused(err); err != nil {
 		return nil, err
 	}
 	a.warnUnset(t)
 	return t, nil
+}
+
+// standardInput is the file name that stands for standard input, as in -c - and -f -.
+const standardInput = "-"
+
+// readTable reads the table that -c names, for commands that need no secrets.
+func (a *app) readTable() (*config.Table, error) {
+	if a.config == standardInput {
+		return config.ReadFrom(shownFile(standardInput), os.Stdin, os.LookupEnv)
+	}
+	return config.Read(a.config, os.LookupEnv)
+}
+
+// shownFile is the name of a file in messages.
+func shownFile(name string) string {
+	if name == standardInput {
+		return "stdin"
+	}
+	return name
 }
 
 // refused is the failure of a table that has problems or cannot be read. It prints the problems.
@@ -32,7 +51,7 @@ func (a *app) refused(err error) error {
 		for _, p := range problems {
 			fmt.Fprintf(a.err, "%s\n", p)
 		}
-		return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", a.config, plural(len(problems), "problem"))}
+		return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", shownFile(a.config), plural(len(problems), "problem"))}
 	case err != nil:
 		return unreadable(err)
 	}
@@ -46,7 +65,7 @@ func (a *app) warnUnset(t *config.Table) {
 		if len(t.Unset) == 1 {
 			said = "variable %s is not set: solotick run needs it"
 		}
-		fmt.Fprintf(a.err, "warning: %s: the environment "+said+"\n", a.config, names)
+		fmt.Fprintf(a.err, "warning: %s: the environment "+said+"\n", shownFile(a.config), names)
 	}
 }
 
@@ -56,7 +75,7 @@ func (a *app) meeting() (*config.Table, error) {
 	if a.service != "" {
 		return a.noTable()
 	}
-	t, err := config.Read(a.config, os.LookupEnv)
+	t, err := a.readTable()
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		f := unreadable(err)
@@ -71,10 +90,10 @@ func (a *app) meeting() (*config.Table, error) {
 		f.hint = withoutTable
 		return nil, f
 	case key != "":
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("%s: %s is not known: %s", a.config, key, why), hint: withoutTable}
+		return nil, &failure{code: exitCannot, err: fmt.Errorf("%s: %s is not known: %s", shownFile(a.config), key, why), hint: withoutTable}
 	case err != nil:
 		fmt.Fprintf(a.err, "warning: %s has %s: this command uses the rest of it; solotick validate -c %s shows the problems\n",
-			a.config, plural(len(problems), "problem"), a.config)
+			shownFile(a.config), plural(len(problems), "problem"), a.config)
 	}
 	a.warnUnset(t)
 	return t, nil

@@ -37,7 +37,12 @@ type timerFlags struct {
 	After     string     `json:"after,omitempty"`
 	HTTP      timerCalls `json:"http"`
 	Timeout   string     `json:"timeout,omitempty"`
+	Retry     timerRetry `json:"retry,omitzero"`
 	Guarantee string     `json:"guarantee,omitempty"`
+}
+
+type timerRetry struct {
+	Limit int `json:"limit"`
 }
 
 type timerCalls struct {
@@ -53,6 +58,10 @@ func (a *app) timerSetCommand() *cobra.Command {
 		f       timerFlags
 		headers []string
 		file    string
+
+		at      = moment{ahead: true}
+		after   = length{example: "48h"}
+		timeout = length{example: "5m"}
 	)
 	c := &cobra.Command{
 		Use:   "set ID {{--at TIME | --after DURATION} --url URL | -f FILE}",
@@ -64,9 +73,10 @@ With -f the file holds the whole timer, as timer get shows it and docs/api.md de
 request is sent at once.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer set -c table.yaml invoice-4711 --at 2027-03-30T08:00:00Z --url http://127.0.0.1:8080/remind \
-    --header 'Content-Type: application/json' --body '{"invoice": 4711}'`,
+    --header 'Content-Type: application/json' --body '{"invoice": 4711}'
+  solotick timer set -c table.yaml invoice-4711 --after 2d --url http://127.0.0.1:8080/remind --body @remind.json --retry 3`,
 		Args:              oneID,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.complete(1, timerIDs),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -74,7 +84,7 @@ request is sent at once.`,
 			if file != "" {
 				return a.setTimerOf(c, args[0], file, o)
 			}
-			if (f.At == "") == (f.After == "") {
+			if at.given() == (after.Duration > 0) {
 				return &failure{code: exitUsage, err: errors.New("a timer needs either --at or --after"), hint: "--after 48h"}
 			}
 			if f.HTTP.URL == "" {
@@ -84,22 +94,42 @@ request is sent at once.`,
 			if f.HTTP.Headers, err = readHeaders(headers); err != nil {
 				return err
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.setTimer(ctx, op, args[0], f, o) })
+			if f.HTTP.Body, err = a.readBody(f.HTTP.Body); err != nil {
+				return err
+			}
+			f.After, f.Timeout = after.String(), timeout.String()
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				if at.given() {
+					f.At = at.at(op.now(), time.UTC).Format(time.RFC3339Nano)
+				}
+				return a.setTimer(ctx, op, args[0], f, o)
+			})
 		},
 	}
 	o.flag(c)
 	flags := c.Flags()
 	flags.StringVarP(&file, "file", "f", "", "`file` with the timer, instead of the other flags; - is standard input")
-	flags.StringVar(&f.At, "at", "", "when: `time`, RFC 3339; at once if it has passed")
-	flags.StringVar(&f.After, "after", "", "time from now: `duration` as 90s or 48h")
+	flags.Var(&at, "at", "when: `time`"+timeAheadHelp+"; at once if it has passed")
+	flags.Var(&after, "after", "time from now: `duration`, such as 90s or 2d")
 	flags.StringVar(&f.HTTP.URL, "url", "", "`URL` on the replica's machine")
 	flags.StringVar(&f.HTTP.Method, "method", "", "`method` of the request (default POST)")
 	flags.StringArrayVar(&headers, "header", nil, "`'Name: value'` of a header; may be repeated")
-	flags.StringVar(&f.HTTP.Body, "body", "", "`text` of the request")
-	flags.StringVar(&f.Timeout, "timeout", "", "longest `duration` of the run (default 5m)")
+	flags.StringVar(&f.HTTP.Body, "body", "", "`text` of the request; @FILE reads a file, @- standard input")
+	flags.Var(&timeout, "timeout", "longest `duration` of the run (default 5m)")
+	flags.IntVar(&f.Retry.Limit, "retry", 0, "retry a failed attempt this `number` of times")
 	flags.StringVar(&f.Guarantee, "guarantee", "", "`guarantee`: at-most-once (default) or at-least-once")
 	offer(c, "guarantee", string(config.AtMostOnce), string(config.AtLeastOnce))
 	return c
+}
+
+// readBody returns the text of a request, or that of the file after @.
+func (a *app) readBody(body string) (string, error) {
+	file, named := strings.CutPrefix(body, "@")
+	if !named {
+		return body, nil
+	}
+	data, err := a.readSource(file, "body")
+	return string(data), err
 }
 
 // readHeaders splits each 'Name: value'. The check of the timer reports bad names and values.
@@ -129,12 +159,12 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, f timerFlag
 
 // setTimerOf sets the timer in a file.
 func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
-	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "guarantee"} {
+	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "retry", "guarantee"} {
 		if c.Flags().Changed(other) {
 			return &failure{code: exitUsage, err: fmt.Errorf("--file and --%s cannot be used together", other), hint: "leave one of them out"}
 		}
 	}
-	data, err := readSource(file, "timer")
+	data, err := a.readSource(file, "timer")
 	if err != nil {
 		return err
 	}
@@ -158,7 +188,7 @@ func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, creat
 		return a.printJSON(view.NewTimer(t.ID, t.At))
 	}
 	said := map[bool]string{true: "set", false: "replaced"}[created]
-	_, err := fmt.Fprintf(a.out, "%s %s: at %s UTC, in %s\n", said, t.ID, formatTime(t.At), formatDuration(t.At.Sub(op.now())))
+	_, err := fmt.Fprintf(a.out, "%s %s: at %s UTC, in %s\n", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At))
 	return err
 }
 
@@ -185,7 +215,7 @@ secrets in them.`,
 		Example: `  solotick timer get -c table.yaml invoice-4711 >timer.json
   solotick timer set -c table.yaml invoice-4711 -f timer.json`,
 		Args:              oneID,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.complete(1, timerIDs),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -256,7 +286,7 @@ func (a *app) timerRmCommand() *cobra.Command {
 		Short:             "Delete a pending timer",
 		Example:           `  solotick timer rm -c table.yaml invoice-4711`,
 		Args:              oneID,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.complete(1, timerIDs),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err

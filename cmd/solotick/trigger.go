@@ -36,7 +36,7 @@ With --wait the exit code is 0 only if the run succeeded. While the run has not 
   solotick trigger -c table.yaml send-invoices --wait --timeout 10m
   solotick trigger -c table.yaml send-invoices -o json`,
 		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := check(o, &by, &wait); err != nil {
 				return err

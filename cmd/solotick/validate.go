@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -14,29 +13,33 @@ import (
 func (a *app) validateCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
-		Use:   "validate",
+		Use:   "validate [FILE]",
 		Short: "Check the table and show all problems",
-		Long: `Check the table and show all problems. No secrets are needed: an environment variable that is not set is a warning here, and
-an error for solotick run.`,
+		Long: `Check the table in FILE, or the one of -c, and show all problems; - is standard input. No secrets are needed: an
+environment variable that is not set is a warning here, and an error for solotick run.`,
 		Example: `  solotick validate -c table.yaml
-  solotick validate -c table.yaml -o json`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
+  solotick validate table.yaml -o json
+  generate-table | solotick validate -`,
+		Args:              atMostOneFile,
+		ValidArgsFunction: completeFile("yaml", "yml"),
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
+				return err
+			}
+			if err := fileArgument(c, args, "config", &a.config); err != nil {
 				return err
 			}
 			if o == "json" {
 				return a.validateJSON()
 			}
-			t, err := config.Read(a.config, os.LookupEnv)
+			t, err := a.readTable()
 			if err := a.refused(err); err != nil {
 				return err
 			}
 			for _, w := range t.Warnings {
 				fmt.Fprintf(a.err, "warning: %s\n", w)
 			}
-			_, err = fmt.Fprintf(a.out, "%s: ok: service %s, %s\n", a.config, t.Service, plural(len(t.Jobs), "job"))
+			_, err = fmt.Fprintf(a.out, "%s: ok: service %s, %s\n", shownFile(a.config), t.Service, plural(len(t.Jobs), "job"))
 			return err
 		},
 	}
@@ -54,7 +57,7 @@ type problemJSON struct {
 }
 
 func (a *app) validateJSON() error {
-	t, err := config.Read(a.config, os.LookupEnv)
+	t, err := a.readTable()
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return unreadable(err)

@@ -19,22 +19,18 @@ import (
 // waitFlags say whether to wait for the end of a run, and for how long.
 type waitFlags struct {
 	wait    bool
-	timeout time.Duration
-	given   func() bool // whether there is a timeout
+	timeout length
 }
 
 func (f *waitFlags) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the end of the run and show it")
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, "longest `duration` of --wait, such as 90s or 10m (default: no limit)")
-	f.given = func() bool { return c.Flags().Changed("timeout") }
+	f.timeout.example = "10m"
+	c.Flags().Var(&f.timeout, "timeout", "longest `duration` of --wait, such as 90s or 10m (default: no limit)")
 }
 
 func (f *waitFlags) check() error {
-	switch {
-	case f.given() && !f.wait:
-		return &failure{code: exitUsage, err: errors.New("--timeout requires --wait"), hint: fmt.Sprintf("--wait --timeout %s", f.timeout)}
-	case f.given() && f.timeout <= 0:
-		return &failure{code: exitUsage, err: fmt.Errorf("--timeout %s is not a positive duration", f.timeout), hint: "--timeout 10m"}
+	if f.timeout.Duration > 0 && !f.wait {
+		return &failure{code: exitUsage, err: errors.New("--timeout requires --wait"), hint: fmt.Sprintf("--wait --timeout %s", &f.timeout)}
 	}
 	return nil
 }
@@ -53,8 +49,8 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 	if !wait.wait {
 		return a.printTriggered(result, o)
 	}
-	if wait.timeout > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, wait.timeout, errWaited)
+	if limit := wait.timeout.Duration; limit > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, limit, errWaited)
 		defer cancel()
 		ctx = limited
 	}
@@ -65,7 +61,7 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 	entry, err := await(ctx, w, due)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errWaited) {
-			return &failure{code: exitCannot, err: fmt.Errorf("no longer waiting after %s; %s", wait.timeout, w.stands()),
+			return &failure{code: exitCannot, err: fmt.Errorf("no longer waiting after %s; %s", &wait.timeout, w.stands()),
 				hint: fmt.Sprintf("solotick history %s", due.Job)}
 		}
 		return err

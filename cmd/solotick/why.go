@@ -17,13 +17,12 @@ func (a *app) whyCommand() *cobra.Command {
 		Use:   "why JOB [TIME]",
 		Short: "Tell what became of a tick, or how a job stands",
 		Long: `Tell what became of the tick of JOB at TIME: who fired it, how it ended, or why no replica fired it. Without TIME, tell how
-the job stands, and what would make it fire. TIME is as in RFC 3339, or "2006-01-02 15:04" or "15:04" in the job's time
-zone, with or without seconds; "15:04" is the last one that has come. Redis keeps the newest fates of each job, about
-500 by default.`,
+the job stands, and what would make it fire. TIME is as in RFC 3339, or "2027-03-28 09:00", 2027-03-28 or 09:00 in the job's
+time zone; 09:00 is the last one that has come. Redis keeps the newest fates of each job, about 500 by default.`,
 		Example: `  solotick why -c table.yaml send-invoices
   solotick why -c table.yaml send-invoices 09:00
   solotick why -c table.yaml send-invoices 2026-11-23T08:00:00Z -o json`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -62,32 +61,13 @@ zone, with or without seconds; "15:04" is the last one that has come. Redis keep
 
 // tickArgument reads the time of a tick as an operator writes it. A time of day is the last one that has come.
 func tickArgument(value string, j config.Job, now time.Time) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, value); err == nil {
-		return t, nil
-	}
-	zone, err := time.LoadLocation(j.TimeZone)
-	if err != nil { // the table names a variable that is not set here
-		zone = time.UTC
-	}
-	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
-		if t, err := time.ParseInLocation(layout, value, zone); err == nil {
-			return t, nil
+	at, ok := parseMoment(value, false)
+	if !ok {
+		hint := fmt.Sprintf("solotick why %s 09:00, or as in RFC 3339: %s", j.Name, now.UTC().Format(time.RFC3339))
+		if correct := correctMoment(value); correct != "" {
+			hint = fmt.Sprintf("solotick why %s %s", j.Name, correct)
 		}
+		return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("%q is not the time of a tick", value), hint: hint}
 	}
-	for _, layout := range []string{"15:04", "15:04:05"} {
-		clock, err := time.Parse(layout, value)
-		if err != nil {
-			continue
-		}
-		today := now.In(zone)
-		at := func(daysAgo int) time.Time {
-			return time.Date(today.Year(), today.Month(), today.Day()-daysAgo, clock.Hour(), clock.Minute(), clock.Second(), 0, zone)
-		}
-		if t := at(0); !t.After(now) {
-			return t, nil
-		}
-		return at(1), nil
-	}
-	return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("%q is not the time of a tick", value),
-		hint: fmt.Sprintf("solotick why %s 09:00, or as in RFC 3339: %s", j.Name, now.UTC().Format(time.RFC3339))}
+	return at(now, zoneOf(j)), nil
 }

@@ -33,6 +33,12 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
+// untilDue writes how long after now t is. It rounds up to the second, so that what was asked for a moment ago is
+// confirmed: 48h, not 47h59m.
+func untilDue(now, t time.Time) string {
+	return formatDuration((t.Sub(now) + time.Second - 1).Truncate(time.Second))
+}
+
 // ago writes how long before now t was; "-" if t is zero.
 func ago(now, t time.Time) string {
 	if t.IsZero() {

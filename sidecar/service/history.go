@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,30 +17,65 @@ import (
 // historyPage is how many entries are read at once when most of them may be of other jobs.
 const historyPage = 500
 
+// Search says which runs of the history are wanted.
+type Search struct {
+	Jobs         []string  // none = of all jobs
+	Failed       bool      // only those that failed
+	Outcomes     []string  // none = any
+	Replicas     []string  // none = any
+	Since, Until time.Time // settled from Since to before Until, by Redis' clock; zero = no limit
+	Limit        int
+}
+
+// wants says whether a run is wanted that was settled in the time wanted.
+func (q *Search) wants(e *Entry) bool {
+	in := func(wanted []string, value string) bool { return len(wanted) == 0 || slices.Contains(wanted, value) }
+	return in(q.Jobs, e.Job) && in(q.Outcomes, e.Outcome) && in(q.Replicas, e.Replica)
+}
+
 // History returns the newest runs of one job or of all ("" = all), at most limit of them, the one that was settled last
 // first. Redis keeps some ten thousand runs, and as many of those that failed. History reads on until it has enough or
 // has read all.
 func (s *Store) History(ctx context.Context, job string, limit int) ([]Entry, error) {
-	return s.history(ctx, job, limit, s.redis.Keys.Runs, s.redis.Keys.Failures)
+	return s.Search(ctx, Search{Jobs: named(job), Limit: limit})
 }
 
 // Failures is History for the runs that failed alone.
 func (s *Store) Failures(ctx context.Context, job string, limit int) ([]Entry, error) {
-	return s.history(ctx, job, limit, s.redis.Keys.Failures)
+	return s.Search(ctx, Search{Jobs: named(job), Failed: true, Limit: limit})
 }
 
-func (s *Store) history(ctx context.Context, job string, limit int, streams ...string) ([]Entry, error) {
+// named is the jobs of a Search for one job or, with "", for all.
+func named(job string) []string {
+	if job == "" {
+		return nil
+	}
+	return []string{job}
+}
+
+// Search is History for the runs that are wanted.
+func (s *Store) Search(ctx context.Context, q Search) ([]Entry, error) {
+	streams := []string{s.redis.Keys.Failures}
+	if !q.Failed {
+		streams = []string{s.redis.Keys.Runs, s.redis.Keys.Failures}
+	}
 	var sources []*page
 	for _, key := range streams {
-		p := &page{key: key, next: "+", size: historyPage}
-		if job == "" {
-			p.size = min(historyPage, limit)
+		p := &page{key: key, next: "+", oldest: "-", size: historyPage}
+		if len(q.Jobs)+len(q.Outcomes)+len(q.Replicas) == 0 {
+			p.size = min(historyPage, q.Limit)
+		}
+		if !q.Since.IsZero() {
+			p.oldest = strconv.FormatInt(q.Since.UnixMilli(), 10)
+		}
+		if !q.Until.IsZero() {
+			p.next = strconv.FormatInt(q.Until.UnixMilli()-1, 10) // with all entries of that millisecond
 		}
 		sources = append(sources, p)
 	}
 	var found []Entry
 	seen := map[string]bool{}
-	for len(found) < limit {
+	for len(found) < q.Limit {
 		e, err := s.newest(ctx, sources)
 		if err != nil {
 			return nil, fmt.Errorf("reading the history: %w", err)
@@ -46,7 +83,7 @@ func (s *Store) history(ctx context.Context, job string, limit int, streams ...s
 		if e == nil {
 			break
 		}
-		if (job == "" || e.Job == job) && !seen[e.Run] {
+		if q.wants(e) && !seen[e.Run] {
 			seen[e.Run] = e.Count == 0 // a run is settled once; a failed one is in both streams
 			found = append(found, *e)
 		}
@@ -75,10 +112,11 @@ func (s *Store) newest(ctx context.Context, sources []*page) (*Entry, error) {
 
 // page is a part of a stream that is read backwards, from its end.
 type page struct {
-	key  string
-	next string // bound of the next read; "" = there is none
-	size int
-	read []stored
+	key    string
+	next   string // bound of the next read; "" = there is none
+	oldest string // bound of all reads
+	size   int
+	read   []stored
 }
 
 type stored struct {
@@ -105,7 +143,7 @@ func (p *page) more(ctx context.Context, s *Store) ([]redis.XMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rdb.XRevRangeN(ctx, p.key, p.next, "-", int64(p.size)).Result()
+	return rdb.XRevRangeN(ctx, p.key, p.next, p.oldest, int64(p.size)).Result()
 }
 
 func (p *page) take(messages []redis.XMessage) {

@@ -100,3 +100,36 @@ func TestTheHistoryOfOneJobIsFoundBehindThatOfOthers(t *testing.T) {
 		}
 	})
 }
+
+func TestASearchFindsTheRunsThatAreWanted(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		var ended []time.Time
+		for n, outcome := range []string{"succeeded", "failed", "succeeded", "timed_out"} {
+			settles([]*redisworld.Replica{a, b}[n%2], n, outcome)
+			ended = append(ended, w.Now().Truncate(time.Millisecond))
+			time.Sleep(time.Second) // in the bubble
+		}
+		for _, c := range []struct {
+			q    service.Search
+			want string
+		}{
+			{service.Search{}, "timed_out 3, succeeded 2, failed 1, succeeded 0"},
+			{service.Search{Jobs: []string{job, "other"}, Replicas: []string{"b"}}, "timed_out 3, failed 1"},
+			{service.Search{Outcomes: []string{"timed_out", "succeeded"}}, "timed_out 3, succeeded 2, succeeded 0"},
+			{service.Search{Failed: true, Outcomes: []string{"succeeded"}}, ""},
+			{service.Search{Since: ended[2]}, "timed_out 3, succeeded 2"},
+			{service.Search{Since: ended[2].Add(time.Millisecond)}, "timed_out 3"},
+			{service.Search{Until: ended[1]}, "succeeded 0"},
+			{service.Search{Until: ended[1].Add(time.Millisecond)}, "failed 1, succeeded 0"},
+			{service.Search{Since: ended[1], Until: ended[3], Failed: true}, "failed 1"},
+			{service.Search{Since: ended[3].Add(time.Hour)}, ""},
+		} {
+			c.q.Limit = 10
+			if got := written(w)(a.Service.Search(w.Context(), c.q)); got != c.want {
+				w.Errorf("%+v: %q, want %q", c.q, got, c.want)
+			}
+		}
+	})
+}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/solotick/solotick/config"
 )
@@ -191,7 +193,8 @@ func (o *Operator) Scheduled(ctx context.Context, name string) (config.Job, erro
 	return j, err
 }
 
-// Pick returns the names given, each once. With no names, it returns those of all jobs.
+// Pick returns the names given, each once; a pattern such as send-* stands for all names that match it. With no names, it
+// returns those of all jobs.
 func (o *Operator) Pick(ctx context.Context, names ...string) ([]string, error) {
 	jobs, err := o.Jobs(ctx)
 	if err != nil {
@@ -201,13 +204,26 @@ func (o *Operator) Pick(ctx context.Context, names ...string) ([]string, error) 
 		return nil, &Refusal{Kind: Partial, Message: "not all jobs are known here: " + why}
 	}
 	var picked []string
-	for _, name := range names {
-		if _, err := find(o.Table(), jobs, name); err != nil {
-			return nil, err
-		}
+	add := func(name string) {
 		if !slices.Contains(picked, name) {
 			picked = append(picked, name)
 		}
+	}
+	for _, name := range names {
+		if isPattern(name) {
+			matching, err := o.matching(jobs, name)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range matching {
+				add(name)
+			}
+			continue
+		}
+		if _, err := find(o.Table(), jobs, name); err != nil {
+			return nil, err
+		}
+		add(name)
 	}
 	if len(names) == 0 {
 		for _, j := range jobs {
@@ -215,6 +231,30 @@ func (o *Operator) Pick(ctx context.Context, names ...string) ([]string, error) 
 		}
 	}
 	return picked, nil
+}
+
+// isPattern says whether a word stands for the names that match it: no name has one of these characters.
+func isPattern(word string) bool { return strings.ContainsAny(word, "*?[") }
+
+// matching returns the names of the jobs that match a pattern, as a shell matches names of files.
+func (o *Operator) matching(jobs []config.Job, pattern string) ([]string, error) {
+	if why := o.Table().Unknown[config.Names]; why != "" {
+		return nil, &Refusal{Kind: Partial, Message: "not all jobs are known here: " + why}
+	}
+	var names []string
+	for _, j := range jobs {
+		matches, err := path.Match(pattern, j.Name)
+		if err != nil {
+			return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("the pattern %q has no end", pattern), Hint: `send-*, or [ab]*`}
+		}
+		if matches {
+			names = append(names, j.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, &Refusal{Kind: NoJob, Message: fmt.Sprintf("no job matches %q", pattern)}
+	}
+	return names, nil
 }
 
 // Made returns the dynamic job of that name.

@@ -69,11 +69,23 @@ func TestEachJobIsPickedOnce(t *testing.T) {
 			t.Errorf("of %q %q is picked, %v; want %q", names, got, err, want)
 		}
 	}
+	for pattern, want := range map[string]string{"*": "reports tidy-up", "t*": "tidy-up", "tidy-?p": "tidy-up", "[a-s]*": "reports"} {
+		picked, err := o.Pick(t.Context(), pattern, "reports")
+		if got := strings.Join(picked, " "); err != nil || got != want && got != want+" reports" {
+			t.Errorf("of %s and reports %q is picked, %v; want %q", pattern, got, err, want)
+		}
+	}
 	_, err := o.Pick(t.Context(), "reports", "tidyup")
 	refused(t, err, NoJob, `there is no job "tidyup"`, `did you mean "tidy-up"?`)
+	_, err = o.Pick(t.Context(), "reports", "send-*")
+	refused(t, err, NoJob, `no job matches "send-*"`, "")
+	_, err = o.Pick(t.Context(), "[a-")
+	refused(t, err, Invalid, `the pattern "[a-" has no end`, "send-*, or [ab]*")
 	whole.Unknown = map[string]string{config.Names: "there is no table"}
-	_, err = o.Pick(t.Context())
-	refused(t, err, Partial, "not all jobs are known here: there is no table", "")
+	for _, names := range [][]string{nil, {"*"}} {
+		_, err = o.Pick(t.Context(), names...)
+		refused(t, err, Partial, "not all jobs are known here: there is no table", "")
+	}
 }
 
 func TestOnlyAJobOutsideTheTableHasADefinitionOfItsOwn(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -301,18 +302,29 @@ func noTimer(id string) *Refusal {
 // Runs returns the newest runs, or the newest that failed, of one job or, with "", of all. If there are none, it
 // refuses a name that no job has.
 func (o *Operator) Runs(ctx context.Context, job string, failed bool, limit int) ([]Entry, error) {
-	read := o.Store.History
-	if failed {
-		read = o.Store.Failures
-	}
-	entries, err := read(ctx, job, limit)
+	return o.Search(ctx, Search{Jobs: named(job), Failed: failed, Limit: limit})
+}
+
+// Search returns the runs that are wanted, the newest first. It refuses a name that no job has, unless the history has
+// runs of it.
+func (o *Operator) Search(ctx context.Context, q Search) ([]Entry, error) {
+	entries, err := o.Store.Search(ctx, q)
 	if err != nil {
 		return nil, Of(err)
 	}
-	if _, timer := TimerID(job); len(entries) == 0 && job != "" && !timer {
-		if _, err := o.Find(ctx, job); err != nil {
+	for _, job := range q.Jobs {
+		if _, timer := TimerID(job); timer || slices.ContainsFunc(entries, func(e Entry) bool { return e.Job == job }) {
+			continue
+		}
+		if _, err := o.Find(ctx, job); err != nil && !o.ran(ctx, job) {
 			return nil, err
 		}
 	}
 	return entries, nil
+}
+
+// ran says whether the history has a run of a job, which may have been deleted since.
+func (o *Operator) ran(ctx context.Context, job string) bool {
+	runs, err := o.Store.History(ctx, job, 1)
+	return err == nil && len(runs) > 0
 }

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+func TestEveryRefusalHasTheExitCodeOfTheRule(t *testing.T) {
+	codes := map[service.Kind]int{
+		service.NoRun: exitProblem, service.NoFailure: exitProblem, service.NotMade: exitProblem, service.NoTimer: exitProblem,
+		service.InTable: exitProblem, service.NotAdmitted: exitProblem, service.Fired: exitProblem,
+
+		service.Invalid: exitUsage, service.NoReason: exitUsage, service.Future: exitUsage, service.NoJob: exitUsage, service.EveryReplica: exitUsage,
+
+		service.Unavailable: exitCannot, service.Unanswered: exitCannot, service.Unregistered: exitCannot, service.Full: exitCannot,
+		service.Partial: exitCannot,
+	}
+	for kind := service.Unavailable; kind <= service.Partial; kind++ {
+		want, decided := codes[kind]
+		if !decided {
+			t.Errorf("no rule decides the exit code of kind %d", kind)
+		}
+		if got := operatorFailure(&service.Refusal{Kind: kind, Message: "no", Err: errors.New("no")}).code; got != want {
+			t.Errorf("kind %d ends with %d, want %d", kind, got, want)
+		}
+	}
+}

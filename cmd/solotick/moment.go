@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// longest bounds durations on the command line: longer ones are typing errors.
+const longest = 100 * 365 * 24 * time.Hour
+
+// badValue is why the value of a flag cannot be used.
+type badValue struct {
+	why     string // begins with the value
+	correct string // the value that may have been meant; "" = unknown
+	forms   string // examples, if it is unknown
+}
+
+func (b *badValue) Error() string { return b.why }
+
+// of is the failure of that flag. Its hint is the corrected value.
+func (b *badValue) of(flag string) *failure {
+	return &failure{code: exitUsage, err: fmt.Errorf("--%s %w", flag, b), hint: "--" + flag + " " + cmp.Or(b.correct, b.forms)}
+}
+
+// length is a duration on the command line. Its units are those of Go, and d, which is 24 hours.
+type length struct {
+	time.Duration        // 0 = not given
+	example       string // of the flag, for a hint
+}
+
+func (l *length) Set(text string) error {
+	d, ok := parseLength(text)
+	switch {
+	case !ok:
+		return &badValue{fmt.Sprintf("%q is not a duration", text), correctLength(text), l.example}
+	case d <= 0:
+		return &badValue{fmt.Sprintf("%s is not a positive duration", d), correctLength(strings.TrimPrefix(text, "-")), l.example}
+	}
+	l.Duration = d
+	return nil
+}
+
+func (l *length) Type() string { return "duration" }
+
+// String writes a duration without units that are zero: 48h, not 48h0m0s. The table and the API read it.
+func (l *length) String() string {
+	if l.Duration == 0 {
+		return ""
+	}
+	s := l.Duration.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// days matches the days that begin a duration.
+var days = regexp.MustCompile(`^([-+]?)([0-9]{1,5}(?:\.[0-9]{1,3})?)d`)
+
+func parseLength(text string) (time.Duration, bool) {
+	var d time.Duration
+	rest := text
+	if m := days.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.ParseFloat(m[2], 64) // the expression admits only numbers
+		d = time.Duration(n * 24 * float64(time.Hour))
+		rest = cmp.Or(text[len(m[0]):], "0s")
+		if strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
+			return 0, false
+		}
+		if m[1] == "-" {
+			d, rest = -d, "-"+rest
+		}
+	}
+	more, err := time.ParseDuration(rest)
+	if err != nil || more.Abs() > longest || (d+more).Abs() > longest {
+		return 0, false
+	}
+	return d + more, true
+}
+
+// looseLength matches durations as people write them.
+var looseLength = regexp.MustCompile(`(?i)^([0-9.]+) ?(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|)$`)
+
+// correctLength returns the duration that may have been meant; "" if there is none.
+func correctLength(text string) string {
+	text = strings.TrimSpace(text)
+	corrected := strings.ReplaceAll(text, " ", "") // 1h 30m
+	if m := looseLength.FindStringSubmatch(text); m != nil {
+		number, unit := m[1], strings.ToLower(m[2])
+		if strings.HasPrefix(unit, "w") {
+			weeks, _ := strconv.ParseFloat(number, 64) // of what is no number, 0 is made, which is refused below
+			number, unit = strconv.FormatFloat(7*weeks, 'f', -1, 64), "d"
+		}
+		corrected = number + cmp.Or(unit, "s")[:1]
+	}
+	if d, ok := parseLength(corrected); ok && d > 0 {
+		return corrected
+	}
+	return ""
+}
+
+// moment is a time on the command line.
+type moment struct {
+	ahead bool // a time of day or a duration without a sign is the next one, not the last one
+	text  string
+	at    func(now time.Time, zone *time.Location) time.Time
+}
+
+func (m *moment) Set(text string) error {
+	at, ok := parseMoment(text, m.ahead)
+	if !ok {
+		return &badValue{fmt.Sprintf("%q is not a time", text), correctMoment(text), momentForms}
+	}
+	m.text, m.at = text, at
+	return nil
+}
+
+func (m *moment) Type() string   { return "time" }
+func (m *moment) String() string { return m.text }
+func (m *moment) given() bool    { return m.at != nil }
+
+// or returns the time, or else the other one. Text without a zone is UTC.
+func (m *moment) or(otherwise, now time.Time) time.Time {
+	if !m.given() {
+		return otherwise
+	}
+	return m.at(now, time.UTC)
+}
+
+// zoneOf is the time zone of a job's times.
+func zoneOf(j config.Job) *time.Location {
+	zone, err := time.LoadLocation(j.TimeZone)
+	if err != nil { // the table names a variable that is not set here
+		return time.UTC
+	}
+	return zone
+}
+
+// field returns the time for a request about one job. Text without a zone is in the job's zone.
+func (m *moment) field(flag string, j config.Job, now time.Time) service.Moment {
+	f := service.Moment{Field: service.Field{Name: flag, Text: m.text}}
+	if m.given() {
+		f.Time = m.at(now, zoneOf(j))
+	}
+	return f
+}
+
+// What the help of a flag says about its time.
+const (
+	timeHelp      = ", as RFC 3339, 2027-03-28, 18:00 or -1h; UTC without a zone"
+	timeAheadHelp = ", as RFC 3339, 2027-03-28, 18:00 or +1h; UTC without a zone"
+	timeOfJobHelp = ", as RFC 3339, 2027-03-28, 18:00 or -1h; otherwise in the job's zone"
+)
+
+// momentForms are the forms of a moment, in a hint.
+const momentForms = "2027-03-28T06:00:00Z, 2027-03-28, 18:00, yesterday or -1h"
+
+// parseMoment reads a time: RFC 3339; a date, which is its midnight; a date and a time of day; a time of day; now, today,
+// yesterday or tomorrow; or a duration from now. ahead decides for 18:00 and 2h: the next 18:00 and in two hours, or the
+// last 18:00 and two hours ago.
+func parseMoment(text string, ahead bool) (at func(now time.Time, zone *time.Location) time.Time, ok bool) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00"} {
+		if t, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
+			return func(time.Time, *time.Location) time.Time { return t }, true
+		}
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
+		if t, err := time.Parse(layout, strings.Replace(text, "t", " ", 1)); err == nil {
+			return func(_ time.Time, zone *time.Location) time.Time { return onDay(t, 0, t, zone) }, true
+		}
+	}
+	for _, layout := range []string{"15:04", time.TimeOnly} {
+		if clock, err := time.Parse(layout, text); err == nil {
+			return func(now time.Time, zone *time.Location) time.Time { return nearest(now, clock, zone, ahead) }, true
+		}
+	}
+	if day, known := map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}[text]; known {
+		return func(now time.Time, zone *time.Location) time.Time { return onDay(now.In(zone), day, time.Time{}, zone) }, true
+	}
+	if text == "now" {
+		return func(now time.Time, _ *time.Location) time.Time { return now }, true
+	}
+	d, ok := parseLength(text)
+	if !ok || d == 0 {
+		return nil, false
+	}
+	if signed := text[0] == '+' || text[0] == '-'; !signed && !ahead {
+		d = -d
+	}
+	return func(now time.Time, _ *time.Location) time.Time { return now.Add(d) }, true
+}
+
+// onDay returns the time of day of clock, so many days after the date of day.
+func onDay(day time.Time, after int, clock time.Time, zone *time.Location) time.Time {
+	return time.Date(day.Year(), day.Month(), day.Day()+after, clock.Hour(), clock.Minute(), clock.Second(), 0, zone)
+}
+
+// nearest returns the next time of day of clock after now, or else the last one that has come.
+func nearest(now, clock time.Time, zone *time.Location, ahead bool) time.Time {
+	switch t := onDay(now.In(zone), 0, clock, zone); {
+	case ahead && !t.After(now):
+		return onDay(now.In(zone), 1, clock, zone)
+	case !ahead && t.After(now):
+		return onDay(now.In(zone), -1, clock, zone)
+	default:
+		return t
+	}
+}
+
+// twelveHours matches a time of day as in 6pm.
+var twelveHours = regexp.MustCompile(`^(1[0-2]|[1-9])(?::([0-5][0-9]))? ?(am|pm)$`)
+
+// correctMoment returns the time that may have been meant; "" if there is none.
+func correctMoment(text string) string {
+	text = strings.ToLower(strings.TrimSpace(text))
+	switch text {
+	case "noon":
+		return "12:00"
+	case "midnight":
+		return "00:00"
+	}
+	if m := twelveHours.FindStringSubmatch(text); m != nil {
+		hour, _ := strconv.Atoi(m[1]) // the expression admits only numbers
+		if hour %= 12; m[3] == "pm" {
+			hour += 12
+		}
+		return fmt.Sprintf("%02d:%s", hour, cmp.Or(m[2], "00"))
+	}
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && len(text) == 10 {
+		return time.Unix(seconds, 0).UTC().Format(time.RFC3339)
+	}
+	for _, layout := range []string{"2006-1-2", "2006/1/2", "20060102"} { // the year first: in others the order is unclear
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.Format(time.DateOnly)
+		}
+	}
+	sign := ""
+	if before, found := strings.CutSuffix(text, " ago"); found {
+		sign, text = "-", before
+	} else if after, found := strings.CutPrefix(text, "in "); found {
+		sign, text = "+", after
+	} else if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
+		sign, text = text[:1], text[1:]
+	}
+	if d := correctLength(text); d != "" {
+		return sign + d
+	}
+	return ""
+}
