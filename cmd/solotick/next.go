@@ -20,15 +20,20 @@ func (a *app) nextCommand() *cobra.Command {
 		o    output
 		n    int
 		from string
+		ex   explainFlags
 	)
 	c := &cobra.Command{
 		Use:   "next [JOB]...",
 		Short: "Show the next ticks of each job",
 		Long: `Show the next ticks of all jobs, or of the named jobs, sorted by time. Ticks are nominal times, without jitter.
-Suspended jobs have none.`,
+Suspended jobs have none.
+
+With --explain, also say in words what each schedule means, and what it does when the clocks change. In place of jobs,
+--explain takes one schedule, and then needs no table.`,
 		Example: `  solotick next -c table.yaml
   solotick next -c table.yaml -n 3 --from 2027-03-28T00:00:00Z send-invoices
-  solotick next -c table.yaml -o json`,
+  solotick next -c table.yaml -o json
+  solotick next --explain "0 9 * * 1#1" --time-zone Europe/Berlin`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -45,6 +50,12 @@ Suspended jobs have none.`,
 						hint: "--from " + time.Now().UTC().Format(time.RFC3339)}
 				}
 			}
+			if err := ex.check(args); err != nil {
+				return err
+			}
+			if ex.alone(args) {
+				return a.explainSchedule(args[0], ex, after, n, o)
+			}
 			t, err := a.read()
 			if err != nil {
 				return err
@@ -52,6 +63,9 @@ Suspended jobs have none.`,
 			jobs, err := pick(t, args)
 			if err != nil {
 				return err
+			}
+			if ex.explain {
+				return a.explainJobs(jobs, after, n, o)
 			}
 			rows := next(jobs, after, n)
 			a.explainNone(jobs, rows)
@@ -61,6 +75,7 @@ Suspended jobs have none.`,
 	o.flag(c)
 	c.Flags().IntVarP(&n, "count", "n", 5, "ticks for each job, at most `number`")
 	c.Flags().StringVar(&from, "from", "", "only ticks after this `time`, RFC 3339 (default now)")
+	ex.flags(c)
 	return c
 }
 
@@ -133,11 +148,16 @@ func (a *app) printNext(rows []tickJSON, o output) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TICK (UTC)\tLOCAL\tJOB")
 	for _, r := range rows {
-		local := "-"
-		if zone, err := time.LoadLocation(r.zone); err == nil && zone != time.UTC {
-			local = r.at.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Tick, local, r.Job)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Tick, localTime(r.at, r.zone), r.Job)
 	}
 	return w.Flush()
+}
+
+// localTime writes a time in a zone; "-" if that is UTC.
+func localTime(t time.Time, zone string) string {
+	z, err := time.LoadLocation(zone)
+	if err != nil || z == time.UTC {
+		return "-"
+	}
+	return t.In(z).Format("Mon 2006-01-02 15:04:05 MST")
 }
