@@ -19,7 +19,12 @@ func Read(path string, env Env) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readTable(path, data, env, time.Now())
+	return ReadText(path, data, env)
+}
+
+// ReadText is Read for bytes; name stands for the file in positions.
+func ReadText(name string, data []byte, env Env) (*Table, error) {
+	return readTable(name, data, env, time.Now())
 }
 
 func readTable(name string, data []byte, env Env, now time.Time) (*Table, error) {

@@ -38,6 +38,13 @@ jobs:
     exec: {command: ["true"]}
     timout: 5s
 `,
+	"new.yaml": `service: billing
+jobs:
+  - name: send-invoices
+    schedule: "0 10,20 * * *"
+    timeZone: Europe/Berlin
+    exec: {command: ["true"]}
+`,
 	"remind.yaml": `name: remind-customers
 schedule: "0 10 * * *"
 http: {url: "http://127.0.0.1:8080/remind-all"}
@@ -91,7 +98,7 @@ func examples(t *testing.T) map[string]example {
 
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all := examples(t)
-	want := []string{"backfill", "cancel", "drain", "events", "history", "job apply", "job get", "job list", "job rm", "next", "next --explain", "pause", "rerun", "resume", "status",
+	want := []string{"backfill", "cancel", "diff", "drain", "events", "history", "job apply", "job get", "job list", "job rm", "next", "next --explain", "pause", "rerun", "resume", "status",
 		"timer get", "timer list", "timer rm", "timer set", "trigger", "validate", "version", "why"}
 	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)

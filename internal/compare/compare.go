@@ -78,7 +78,7 @@ func Jobs(before, after []config.Job, from, to time.Time) (*Result, error) {
 	r := &Result{}
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		p := pairs[name]
-		if p.before != nil && p.after != nil && p.before.Suspend == p.after.Suspend && same(p.before, p.after) {
+		if p.before != nil && p.after != nil && same(p.before, p.after) {
 			r.Same++
 			continue
 		}
@@ -104,7 +104,8 @@ func Jobs(before, after []config.Job, from, to time.Time) (*Result, error) {
 	return r, nil
 }
 
-// same tells whether two jobs have the same ticks, without a look at any. They may have even if it is false.
+// same tells whether two jobs have the same ticks, without a look at any: a fingerprint is of the schedule, its zone and
+// window, and whether the job is suspended. If it is false, they may have the same ticks all the same.
 func same(a, b *config.Job) bool {
 	return a.Schedule != nil && b.Schedule != nil && a.Fingerprint == b.Fingerprint
 }
