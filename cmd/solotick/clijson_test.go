@@ -98,7 +98,7 @@ func examples(t *testing.T) map[string]example {
 
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all := examples(t)
-	want := []string{"backfill", "cancel", "diff", "drain", "events", "history", "job apply", "job get", "job list", "job rm", "next", "next --explain", "pause", "rerun", "resume", "status",
+	want := []string{"backfill", "cancel", "diff", "drain", "events", "history", "job apply", "job get", "job list", "job rm", "next", "next --explain", "pause", "purge", "rerun", "resume", "status",
 		"timer get", "timer list", "timer rm", "timer set", "trigger", "validate", "version", "why"}
 	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)

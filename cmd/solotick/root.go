@@ -79,7 +79,7 @@ is fired by exactly one replica.`,
 	// These work without a table.
 	for _, c := range []*cobra.Command{a.statusCommand(), a.whyCommand(), a.historyCommand(), a.eventsCommand(), a.triggerCommand(),
 		a.rerunCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(),
-		a.timerCommand(), a.jobCommand()} {
+		a.timerCommand(), a.jobCommand(), a.purgeCommand()} {
 		c.PersistentFlags().StringVar(&a.service, "service", "", "`name` of the service, instead of a table; needs --redis")
 		root.AddCommand(c)
 	}
