@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/proof/redistest"
@@ -112,6 +113,26 @@ func TestAPurgeScansTheMasterOfTheSlot(t *testing.T) {
 		if scans := strings.Contains(answer, "cmdstat_scan:"); err != nil || scans != (m == owner) {
 			t.Errorf("%s was scanned: %v, %v", m.Addr(), scans, err)
 		}
+	}
+}
+
+// Redis' match is a pattern, and package config is not the only way to name a service.
+func TestAPurgeTakesNoNameForAPattern(t *testing.T) {
+	t.Parallel()
+	mini := miniredis.RunT(t)
+	c := lock.NewClient(redis.UniversalOptions{Addrs: []string{mini.Addr()}}, 2*time.Second)
+	defer c.Close()
+	s, err := service.New(c, "s*c", lock.Options{Timeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"solotick:{svc}:runs", "solotick:{s*c}:runs"} {
+		if err := mini.Set(key, "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := s.Purge(t.Context()); err != nil || n != 1 || !mini.Exists("solotick:{svc}:runs") {
+		t.Errorf("%d were removed, %v", n, err)
 	}
 }
 
