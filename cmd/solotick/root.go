@@ -75,7 +75,7 @@ is fired by exactly one replica.`,
 	root.SetFlagErrorFunc(badFlag)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.validateCommand(), a.nextCommand(), a.versionCommand(), a.completionCommand(),
-		a.backfillCommand(), a.drainCommand(), a.importCommand(), a.schemaCommand(), a.demoCommand(), a.diffCommand())
+		a.backfillCommand(), a.drainCommand(), a.importCommand(), a.schemaCommand(), a.demoCommand(), a.diffCommand(), a.tryCommand())
 	// These work without a table.
 	for _, c := range []*cobra.Command{a.statusCommand(), a.whyCommand(), a.historyCommand(), a.eventsCommand(), a.triggerCommand(),
 		a.rerunCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(),
