@@ -169,7 +169,7 @@ func lasting(document any) any {
 			}
 		}
 		if d["sent"] != nil { // of a run of its own
-			d["sent"], d["tick"], d["run"], d["durationMs"] = nil, "", "", 0
+			d["sent"], d["tick"], d["run"], d["durationMs"] = []any{}, "", "", 0.0
 		}
 		if tick, ok := d["tick"].(string); ok && d["id"] != nil { // of a trigger: the time of the request
 			d["tick"] = tick[:len("2006-01-02T15:04:05")]
