@@ -50,8 +50,8 @@ var filled = map[string]string{
 	"defaults": "{timeout: 10m}", "links": `{logs: "https://logs.example.com/search?q={run}"}`,
 }
 
-// scheduleHint suggests a valid schedule for an invalid one; "" if it cannot tell.
-func scheduleHint(expr string, o schedule.Options) string {
+// ScheduleHint suggests a valid schedule for an invalid one: `write "0 22-23,0-6 * * *"`. It is "" if it cannot tell.
+func ScheduleHint(expr string, o schedule.Options) string {
 	better := daysOfEvery(reversedRanges(wordsOfDays(expr)))
 	if _, err := schedule.Parse(better, o); err != nil {
 		return ""

@@ -180,7 +180,7 @@ func (d *decoder) finishSchedule() {
 		}
 		hint := ""
 		if !opaque {
-			hint = scheduleHint(expr.Value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
+			hint = ScheduleHint(expr.Value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
 		}
 		d.badSchedule(expr, err, hint, opaque)
 		return

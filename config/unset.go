@@ -20,7 +20,12 @@ func Read(path string, env Env) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readTable(path, data, env, time.Now())
+	return ReadText(path, data, env)
+}
+
+// ReadText is Read for bytes; name stands for the file in positions.
+func ReadText(name string, data []byte, env Env) (*Table, error) {
+	return readTable(name, data, env, time.Now())
 }
 
 // ReadFrom is Read for what is no file of its own, such as standard input; name stands for the file in positions.
@@ -29,7 +34,7 @@ func ReadFrom(name string, in io.Reader, env Env) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the table: %w", err)
 	}
-	return readTable(name, data, env, time.Now())
+	return ReadText(name, data, env)
 }
 
 func readTable(name string, data []byte, env Env, now time.Time) (*Table, error) {

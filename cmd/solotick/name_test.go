@@ -37,8 +37,11 @@ func TestTheReplicaFlagStandsForItsVariable(t *testing.T) {
 	t.Setenv("POD_NAME", "pod")
 	for want, args := range map[string][]string{"variable": {}, "flag": {"--replica", "flag"}} {
 		a := &app{}
-		root := a.root()
-		if err := root.ParseFlags(args); err != nil {
+		run, _, err := a.root().Find([]string{"run"})
+		if err == nil {
+			err = run.ParseFlags(args)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got, err := a.replicaName(false); got != want || err != nil {

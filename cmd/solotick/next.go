@@ -21,16 +21,21 @@ func (a *app) nextCommand() *cobra.Command {
 		n    int
 		from moment
 		to   = moment{ahead: true}
+		ex   explainFlags
 	)
 	c := &cobra.Command{
 		Use:   "next [JOB]...",
 		Short: "Show the next ticks of each job",
 		Long: `Show the next ticks of all jobs, or of the named jobs, sorted by time. Ticks are nominal times, without jitter.
-Suspended jobs have none. With --to, all ticks before that time are shown, unless -n limits them.`,
+Suspended jobs have none. With --to, all ticks before that time are shown, unless -n limits them.
+
+With --explain, also say in words what each schedule means, and what it does when the clocks change. In place of jobs,
+--explain takes one schedule, and then needs no table.`,
 		Example: `  solotick next -c table.yaml
   solotick next -c table.yaml -n 3 --from 2027-03-28T00:00:00Z send-invoices
   solotick next -c table.yaml --from today --to tomorrow
-  solotick next -c table.yaml -o json`,
+  solotick next -c table.yaml -o json
+  solotick next --explain "0 9 * * 1#1" --time-zone Europe/Berlin`,
 		ValidArgsFunction: a.completeTable,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -47,6 +52,12 @@ Suspended jobs have none. With --to, all ticks before that time are shown, unles
 			if to.given() && !c.Flags().Changed("count") {
 				n = maxNext + 1
 			}
+			if err := ex.check(args); err != nil {
+				return err
+			}
+			if ex.alone(args) {
+				return a.explainSchedule(args[0], ex, after, end, n, o)
+			}
 			t, err := a.read()
 			if err != nil {
 				return err
@@ -54,6 +65,9 @@ Suspended jobs have none. With --to, all ticks before that time are shown, unles
 			jobs, err := pick(t, args)
 			if err != nil {
 				return err
+			}
+			if ex.explain {
+				return a.explainJobs(jobs, after, end, to.text, n, o)
 			}
 			rows, err := next(jobs, after, end, n)
 			if err != nil {
@@ -67,6 +81,7 @@ Suspended jobs have none. With --to, all ticks before that time are shown, unles
 	c.Flags().IntVarP(&n, "count", "n", 5, "ticks for each job, at most `number`")
 	c.Flags().Var(&to, "to", "only ticks before this `time`"+timeAheadHelp)
 	c.Flags().Var(&from, "from", "only ticks after this `time`"+timeHelp+" (default now)")
+	ex.flags(c)
 	return c
 }
 
@@ -153,11 +168,16 @@ func (a *app) printNext(rows []tickJSON, o output) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TICK (UTC)\tLOCAL\tJOB")
 	for _, r := range rows {
-		local := "-"
-		if zone, err := time.LoadLocation(r.zone); err == nil && zone != time.UTC {
-			local = r.at.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Tick, local, r.Job)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Tick, localTime(r.at, r.zone), r.Job)
 	}
 	return w.Flush()
+}
+
+// localTime writes a time in a zone; "-" if that is UTC.
+func localTime(t time.Time, zone string) string {
+	z, err := time.LoadLocation(zone)
+	if err != nil || z == time.UTC {
+		return "-"
+	}
+	return t.In(z).Format("Mon 2006-01-02 15:04:05 MST")
 }

@@ -69,12 +69,12 @@ is fired by exactly one replica.`,
 	root.SetHelpCommand(helpCommand())
 	// Each verb has the flags that it uses, and no others.
 	root.AddCommand(a.versionCommand(), a.completionCommand(), a.schemaCommand(), a.demoCommand(), a.redisFlag(a.importCommand()),
-		a.tableFlag(a.validateCommand()), a.tableFlag(a.nextCommand()), a.tableFlag(a.drainCommand()),
-		a.tableFlag(a.redisFlag(a.runCommand())), a.tableFlag(a.redisFlag(a.backfillCommand())))
+		a.diffCommand(), a.tableFlag(a.tryCommand()), a.tableFlag(a.validateCommand()), a.tableFlag(a.nextCommand()),
+		a.tableFlag(a.drainCommand()), a.tableFlag(a.redisFlag(a.runCommand())), a.tableFlag(a.redisFlag(a.backfillCommand())))
 	// These work without a table.
 	for _, c := range []*cobra.Command{a.statusCommand(), a.whyCommand(), a.historyCommand(), a.eventsCommand(), a.triggerCommand(),
 		a.rerunCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(),
-		a.timerCommand(), a.jobCommand()} {
+		a.timerCommand(), a.jobCommand(), a.purgeCommand()} {
 		c.PersistentFlags().StringVar(&a.service, "service", "", "`name` of the service, instead of a table; needs --redis")
 		root.AddCommand(a.tableFlag(a.redisFlag(c)))
 	}
@@ -89,6 +89,11 @@ func (a *app) tableFlag(c *cobra.Command) *cobra.Command {
 	}
 	c.PersistentFlags().StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"), said+" (env SOLOTICK_CONFIG)")
 	return c
+}
+
+// replicaFlag adds --replica to a verb that runs jobs.
+func (a *app) replicaFlag(c *cobra.Command) {
+	c.Flags().StringVar(&a.replica, "replica", os.Getenv(replicaVariable), "`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
 }
 
 // redisFlag adds --redis to a verb that connects to Redis, and to its own verbs.

@@ -64,7 +64,7 @@ replica.`,
 		RunE:              func(c *cobra.Command, _ []string) error { return a.run(observe, c.Flag("log-level").Changed) },
 	}
 	f := c.Flags()
-	f.StringVar(&a.replica, "replica", os.Getenv(replicaVariable), "`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
+	a.replicaFlag(c)
 	f.StringVar(&a.logFormat, "log-format", "text", "`format` of the log: text or json")
 	f.StringVar(&a.logLevel, "log-level", "info", "lowest `level` that is logged: debug, info, warn or error")
 	offer(c, "log-format", "text", "json")

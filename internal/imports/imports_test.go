@@ -28,6 +28,8 @@ var rules = []rule{
 		why: "schedules are pure: no clock, no file, no network"},
 	{from: "internal/convert", never: []string{module + "lock", module + "sidecar", "os", "net", "github.com/redis"},
 		why: "a table is made of what the files say, on any machine alike"},
+	{from: "internal/compare", never: []string{module + "lock", module + "sidecar", "os", "net", "github.com/redis"},
+		why: "ticks are compared by what the tables say, on any machine alike"},
 	{from: "internal/proof/model", never: []string{module + "lock", module + "sidecar", "github.com/redis"},
 		why: "the model is a twin of the scripts, and would prove nothing of them if it shared their code; lock's tests replay it"},
 	{from: "internal/proof/nemesis", never: []string{module + "config", module + "lock", module + "sidecar", module + "cmd"},

@@ -21,6 +21,9 @@ type Run struct {
 	Await func(context.Context)
 	// Started is called once, when the job has begun or may have; nil = not called.
 	Started func()
+	// Tell is called with what the job gets, before each request and before a command starts; nil = not called. It gets
+	// lines for people, without secrets: of what the table sets, it gets names and sizes, but no values.
+	Tell func(lines []string)
 }
 
 // Wait calls Await. It returns why the job may not begin, the cause of a context that has ended; nil when it may.

@@ -30,6 +30,7 @@ const (
 	InTable                  // a job of the table can only be changed in the table
 	EveryReplica             // a job with this guarantee cannot be run by request
 	Partial                  // the table at hand does not tell all that the request needs
+	Alive                    // a replica of the service lives
 )
 
 // Refusal is the error of every request that an Operator refuses or cannot fulfil.

@@ -160,7 +160,11 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 	foreign := false // once sent elsewhere, the table's headers stay behind, also on a way back
 	for hops := 0; ; hops++ {
 		keep := hops == 0 && u.Scheme == "http" && e.transport.callsOften()
-		a, err := e.transport.call(ctx, e.request(r, u, foreign), keep, m)
+		req := e.request(r, u, foreign)
+		if r.Tell != nil {
+			r.Tell(e.lines(r, req))
+		}
+		a, err := e.transport.call(ctx, req, keep, m)
 		m = beginning{await: context.Cause, sent: func() {}} // a redirected call has begun before
 		if err != nil && hops > 0 {
 			// The server that redirects has got the request, and may have begun. A dead second address proves

@@ -66,6 +66,7 @@ type command struct {
 	args  []string
 	dir   string
 	env   []string // without the facts of the run
+	named []string // the variables of env that the table sets, sorted
 	path  string   // PATH of env
 	grace func(cause error) time.Duration
 	log   *slog.Logger
@@ -79,12 +80,13 @@ type command struct {
 // each attempt. Its input is empty.
 func New(c config.Exec, o Options) execute.Executor {
 	e := &command{args: slices.Clone(c.Command), dir: c.Dir, path: defaultPath, grace: o.grace, log: o.Log}
+	e.named = slices.Sorted(maps.Keys(c.Env))
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 	e.limits.Resources, e.limits.log = o.Resources, e.log
 	env := slices.Clone(o.Env)
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+	for _, name := range e.named {
 		env = append(env, name+"="+c.Env[name])
 	}
 	told := map[string]bool{"TRACEPARENT": true} // that of the parent process: all runs would be in its trace
@@ -131,6 +133,9 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 		SysProcAttr: groupLeader(),
 	}
 
+	if r.Tell != nil {
+		r.Tell(e.lines(r))
+	}
 	if err := r.Wait(ctx); err != nil {
 		return execute.Result{Status: execute.Canceled, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
 	}

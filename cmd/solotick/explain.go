@@ -1,0 +1,170 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
+)
+
+// explainFlags are the flags of `next --explain`.
+type explainFlags struct {
+	explain        bool
+	timeZone, name string
+}
+
+func (f *explainFlags) flags(c *cobra.Command) {
+	c.Flags().BoolVar(&f.explain, "explain", false, "say in words what the schedules mean; accepts a schedule in place of jobs")
+	c.Flags().StringVar(&f.timeZone, "time-zone", "", "time `zone` of the schedule given to --explain (default UTC)")
+	c.Flags().StringVar(&f.name, "name", "", "`name` of the job that the schedule given to --explain is for: it decides each H")
+}
+
+// isSchedule tells a schedule from the name of a job: a name has no blank and does not begin with @.
+func isSchedule(arg string) bool {
+	return arg == "" || strings.ContainsAny(arg, " \t") || strings.HasPrefix(arg, "@")
+}
+
+// alone tells whether a schedule is to be explained, and not jobs of a table.
+func (f *explainFlags) alone(args []string) bool {
+	return f.explain && len(args) == 1 && isSchedule(args[0])
+}
+
+func (f *explainFlags) check(args []string) error {
+	const example = `solotick next --explain "0 9 * * MON-FRI"`
+	several := false
+	for _, arg := range args {
+		several = several || len(args) > 1 && (isSchedule(arg) || strings.ContainsAny(arg, "*?/#,"))
+	}
+	switch {
+	case f.explain && several:
+		return &failure{code: exitUsage, err: errors.New("--explain takes names of jobs, or one schedule as one argument"),
+			hint: "put the schedule in quotes: " + example}
+	case !f.explain && len(args) > 0 && isSchedule(args[0]):
+		return &failure{code: exitUsage, err: fmt.Errorf("%q is a schedule, and next takes the names of jobs", args[0]),
+			hint: fmt.Sprintf("solotick next --explain %q", args[0])}
+	case f.timeZone+f.name != "" && !f.alone(args):
+		return &failure{code: exitUsage, err: errors.New("--time-zone and --name are for a schedule given to --explain"), hint: example}
+	}
+	return nil
+}
+
+// explainedJSON is an element of `next --explain -o json`, a contract: see docs/cli-json.md.
+type explainedJSON struct {
+	Job            string   `json:"job,omitempty"`
+	Schedule       string   `json:"schedule"`
+	TimeZone       string   `json:"timeZone"`
+	Words          string   `json:"words"`
+	DaylightSaving string   `json:"daylightSaving"`
+	Ticks          []string `json:"ticks"`
+
+	meaning schedule.Explanation
+	at      []time.Time
+}
+
+// newExplained explains a schedule, and lists its next ticks. If an H is open, the ticks are not known.
+func newExplained(expr string, o schedule.Options, after, end time.Time, n int) (explainedJSON, error) {
+	e := explainedJSON{Job: o.Job, Schedule: expr, TimeZone: cmp.Or(o.TimeZone, "UTC"), DaylightSaving: "elapsed", Ticks: []string{}}
+	var err error
+	if e.meaning, err = schedule.Explain(expr, o); err != nil {
+		return e, err
+	}
+	s, err := schedule.Parse(expr, o)
+	if err != nil {
+		return e, err
+	}
+	e.Schedule, e.Words = s.String(), e.meaning.Words
+	if e.meaning.Fixed {
+		e.DaylightSaving = "fixed"
+	}
+	if o.Job == "" && s.ByName() {
+		return e, nil
+	}
+	for range n {
+		if after = s.Next(after); after.IsZero() || !end.IsZero() && !after.Before(end) {
+			break
+		}
+		e.Ticks, e.at = append(e.Ticks, after.Format(time.RFC3339)), append(e.at, after)
+	}
+	return e, nil
+}
+
+func (a *app) explainSchedule(expr string, f explainFlags, after, end time.Time, n int, o output) error {
+	options := schedule.Options{TimeZone: f.timeZone, Job: f.name}
+	e, err := newExplained(expr, options, after, end, n)
+	if err != nil {
+		return &failure{code: exitUsage, err: fmt.Errorf("schedule %q: %w", expr, err), hint: config.ScheduleHint(expr, options)}
+	}
+	switch {
+	case f.name == "" && e.meaning.Name != "":
+		fmt.Fprintln(a.err, "note: the ticks depend on the job's name: --name NAME shows them")
+	case len(e.at) == 0:
+		fmt.Fprintln(a.err, "note: the schedule has no more ticks")
+	}
+	return a.printExplained([]explainedJSON{e}, o)
+}
+
+func (a *app) explainJobs(jobs []config.Job, after, end time.Time, to string, n int, o output) error {
+	rows := []explainedJSON{}
+	for _, j := range jobs {
+		if j.Schedule == nil {
+			a.explainNone([]config.Job{j}, nil, to)
+			continue
+		}
+		e, err := newExplained(j.Schedule.String(), schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End}, after, end, n)
+		if err != nil {
+			return &failure{code: exitCannot, err: fmt.Errorf("job %q: %w", j.Name, err)}
+		}
+		if j.Suspend {
+			e.Ticks, e.at = []string{}, nil
+		}
+		if len(e.at) == 0 {
+			a.explainNone([]config.Job{j}, nil, to)
+		}
+		rows = append(rows, e)
+	}
+	return a.printExplained(rows, o)
+}
+
+func (a *app) printExplained(rows []explainedJSON, o output) error {
+	if o == "json" {
+		return a.printJSON(rows)
+	}
+	for i, e := range rows {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		if err := a.printOneExplained(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printOneExplained(e explainedJSON) error {
+	title := fmt.Sprintf("%s (%s)", e.Schedule, e.TimeZone)
+	if e.Job != "" {
+		title = e.Job + ": " + title
+	}
+	fmt.Fprintln(a.out, title)
+	for _, line := range []string{e.Words, e.meaning.Window, e.meaning.Name, e.meaning.Clocks} {
+		if line != "" {
+			fmt.Fprintf(a.out, "  %s\n", line)
+		}
+	}
+	if len(e.at) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  TICK (UTC)\tLOCAL")
+	for i, at := range e.at {
+		fmt.Fprintf(w, "  %s\t%s\n", e.Ticks[i], localTime(at, e.TimeZone))
+	}
+	return w.Flush()
+}

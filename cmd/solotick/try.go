@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar"
+	"github.com/solotick/solotick/sidecar/view"
+)
+
+func (a *app) tryCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use:   "try JOB",
+		Short: "Run a job of the table once, here, without Redis",
+		Long: `Run a job of the table once, in this process, and show what was sent and what came back. It needs no Redis and no replica:
+use it while you write the job.
+
+The job is run as by a replica: with the same headers or environment, and the job's timeout. Its kind is manual, and its tick
+is the present time. There is no lock, so the job gets no fencing token, and may run while a replica runs it. Nothing is
+retried or recorded, and notify sends nothing.
+
+All variables of the table must be set, as for solotick run. The output hides what may be a secret: the table's headers,
+body, query, arguments and variables.
+
+The exit code is 1 unless the job succeeded.`,
+		Example: `  solotick try -c table.yaml send-invoices
+  solotick try -c table.yaml send-invoices -o json`,
+		Args:              oneJob,
+		ValidArgsFunction: a.completeTable,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return a.try(args[0], o)
+		},
+	}
+	o.flag(c)
+	a.replicaFlag(c)
+	return c
+}
+
+// triedJSON is the output of `try -o json`, a contract: see docs/cli-json.md.
+type triedJSON struct {
+	Job        string   `json:"job"`
+	Tick       string   `json:"tick"`
+	Run        string   `json:"run"`
+	Sent       []string `json:"sent"`
+	Outcome    string   `json:"outcome"`
+	Code       *int     `json:"code,omitempty"`
+	DurationMS int64    `json:"durationMs"`
+	Detail     string   `json:"detail,omitempty"`
+	Output     string   `json:"output"`
+}
+
+func (a *app) try(name string, o output) error {
+	t, err := config.Load(a.config, os.LookupEnv)
+	if err := a.refused(err); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(t.Jobs, func(j config.Job) bool { return j.Name == name })
+	if i < 0 {
+		return &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name),
+			hint: fmt.Sprintf("solotick next -c %s shows the jobs of the table", a.config)}
+	}
+	job := t.Jobs[i]
+	replica, err := a.replicaName(false)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stop()
+	result := triedJSON{Job: name, Sent: []string{}}
+	out := io.Discard
+	if o != "json" {
+		out = a.out
+	}
+	tell := func(lines []string) {
+		result.Sent = append(result.Sent, lines...)
+		fmt.Fprintln(out, strings.Join(lines, "\n  "))
+	}
+	log := slog.New(&outputLines{out: out})
+	tried := sidecar.Trial{Service: t.Service, Replica: replica, Job: job, Executor: executor(log, nil, toyApp(ctx, &background, log))(job), Tell: tell}.Try(ctx)
+
+	result.Tick, result.Run, result.Outcome = view.Stamp(tried.Tick), tried.Run, tried.Outcome
+	result.DurationMS, result.Output = tried.Took.Milliseconds(), tried.Result.Output
+	if tried.Result.Code >= 0 && tried.Took > 0 {
+		result.Code = &tried.Result.Code
+	}
+	if tried.Result.Err != nil {
+		result.Detail = tried.Result.Err.Error()
+	}
+	if o == "json" {
+		err = a.printJSON(result)
+	} else {
+		err = a.printTried(result, tried, job.HTTP != nil)
+	}
+	if err == nil && tried.Outcome != succeeded {
+		err = &failure{code: exitProblem} // the output says why
+	}
+	return err
+}
+
+// printTried prints the end of a run. The output of a command has been printed line by line.
+func (a *app) printTried(r triedJSON, tried sidecar.Tried, isCall bool) error {
+	if isCall && r.Output != "" {
+		fmt.Fprintln(a.out, "answer")
+		for line := range strings.Lines(r.Output) {
+			fmt.Fprintf(a.out, "  %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	line := r.Outcome
+	if tried.Took > 0 {
+		line += " after " + took(tried.Took)
+	}
+	switch {
+	case r.Detail != "":
+		line += ": " + r.Detail
+	case isCall && r.Code != nil:
+		line += fmt.Sprintf(": the app answered %d", *r.Code)
+	}
+	_, err := fmt.Fprintln(a.out, line)
+	return err
+}
+
+// outputLines is a log that shows the lines of a command, and nothing else of them. Their attributes are those of the
+// one run.
+type outputLines struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// Enabled implements slog.Handler.
+func (*outputLines) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (l *outputLines) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := fmt.Fprintf(l.out, "| %s\n", r.Message)
+	return err
+}
+
+// WithAttrs implements slog.Handler.
+func (l *outputLines) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// WithGroup implements slog.Handler.
+func (l *outputLines) WithGroup(string) slog.Handler { return l }

@@ -1,0 +1,34 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// lines describes the command: its program, the number of its arguments, its directory, and the variables that it gets
+// besides those of this process. Arguments and the table's variables are hidden: they may hold secrets.
+func (e *command) lines(r execute.Run) []string {
+	first := e.args[0]
+	switch n := len(e.args) - 1; {
+	case n == 1:
+		first += " with 1 argument"
+	case n > 1:
+		first += fmt.Sprintf(" with %d arguments", n)
+	}
+	if e.dir != "" {
+		first += " in " + e.dir
+	}
+	lines := []string{first}
+	told := map[string]bool{}
+	for _, f := range r.Facts() {
+		lines = append(lines, f.Env+"="+f.Value)
+		told[f.Env] = true
+	}
+	for _, name := range e.named {
+		if !told[name] { // a fact overrides the table
+			lines = append(lines, name+"=***")
+		}
+	}
+	return lines
+}
