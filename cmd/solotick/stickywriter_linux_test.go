@@ -9,7 +9,6 @@ import (
 )
 
 func TestOutputThatCannotBeWrittenIsNotWrongUsage(t *testing.T) {
-	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +33,7 @@ redis: {url: "redis://`+s.mini.Addr()+`/0"}
 jobs:
   - {name: send-invoices, schedule: "@hourly", exec: {command: ["true"]}}
 `)
+	t.Setenv(configVariable, table)
 	bad := file("bad.yaml", "service: billing\n")
 	crontab := file("crontab", "0 6 * * * true\n")
 	for _, line := range []string{
@@ -43,12 +43,8 @@ jobs:
 		"status", "history", "timer list", "job list", "pause send-invoices --reason disk", "resume send-invoices",
 		"trigger send-invoices", "timer set one --after 1h --url http://127.0.0.1/",
 	} {
-		args := strings.Fields(line)
-		if !strings.Contains(line, "-c ") {
-			args = append([]string{"-c", table}, args...)
-		}
 		var errOut bytes.Buffer
-		code := commandLine(args, full, &errOut)
+		code := commandLine(strings.Fields(line), full, &errOut)
 		const want = "error: the output could not be written: write /dev/full: no space left on device\n"
 		if code != exitCannot || !strings.HasSuffix(errOut.String(), want) || strings.Count(errOut.String(), "error: ") != 1 {
 			t.Errorf("solotick %s: %d, %s", line, code, errOut.String())
