@@ -13,12 +13,16 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
+// schemaID is where the newest schema is to be had.
+const schemaID = "https://raw.githubusercontent.com/solotick/solotick/main/docs/table.schema.json"
+
 // Schema is a JSON Schema (draft 2020-12) of the table, for editors and other tools. It is made of the description that
 // decodes the table: every table that Parse accepts is one for the schema too. The reverse does not hold: only Parse
 // checks more than single values, such as whether a schedule ever ticks or two jobs have one name.
 func Schema() []byte {
 	root := object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+		{"$id", schemaID},
 		{"title", "Solotick table"},
 		{"description", "What Solotick runs beside a service, and when. Every key is described in docs/table.md."},
 	}

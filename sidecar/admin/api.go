@@ -47,7 +47,18 @@ func API(o Options) http.Handler {
 	a := &api{Options: o, operator: &service.Operator{
 		Store: o.Store, Table: o.Replica.Table, AtWork: o.Replica.Jobs, Limit: operateLimit}}
 	mux := http.NewServeMux()
-	for path, methods := range map[string]methods{
+	for path, methods := range a.routes() {
+		mux.Handle(path, methods)
+	}
+	mux.Handle("/", asJSON(func(r *http.Request) (*answer, error) {
+		return nil, &refusal{status: http.StatusNotFound, err: "there is nothing here", hint: "see docs/api.md; the status page is /"}
+	}))
+	return a.guard(mux)
+}
+
+// routes are all paths with their methods, as docs/openapi.yaml describes them.
+func (a *api) routes() map[string]methods {
+	return map[string]methods{
 		"/{$}":                        {"GET": newPage().ServeHTTP},
 		"/v1/status":                  {"GET": asJSON(a.status)},
 		"/v1/jobs":                    {"GET": asJSON(a.jobs)},
@@ -65,13 +76,7 @@ func API(o Options) http.Handler {
 		"/v1/timers":                  {"GET": asJSON(a.timers)},
 		"/v1/timers/{id}":             {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer), "DELETE": asJSON(a.deleteTimer)},
 		"/v1/drain":                   {"POST": a.drain},
-	} {
-		mux.Handle(path, methods)
 	}
-	mux.Handle("/", asJSON(func(r *http.Request) (*answer, error) {
-		return nil, &refusal{status: http.StatusNotFound, err: "there is nothing here", hint: "see docs/api.md; the status page is /"}
-	}))
-	return a.guard(mux)
 }
 
 // APIServer serves API on the table's admin address.

@@ -38,9 +38,11 @@ type world struct {
 	drain func(context.Context) error
 	table *config.Table
 
-	idle    error
-	trouble *view.Trouble
-	own     map[string]service.OwnRuns
+	random   bool          // its requests are
+	patience time.Duration // of who asks; 0 = without end
+	idle     error
+	trouble  *view.Trouble
+	own      map[string]service.OwnRuns
 }
 
 var morning = time.Date(2027, 3, 28, 7, 20, 0, 0, time.UTC)
@@ -110,6 +112,11 @@ func (w *world) runs(job, run string) *lock.Lease {
 func (w *world) ask(method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Host = "localhost:9748"
+	if w.patience > 0 {
+		ctx, end := context.WithTimeout(r.Context(), w.patience)
+		defer end()
+		r = r.WithContext(ctx)
+	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -125,6 +132,9 @@ func (w *world) ask(method, target, body string, headers ...string) *httptest.Re
 	}
 	out := httptest.NewRecorder()
 	w.api.ServeHTTP(out, r)
+	if err := description(w.t).declares(r, out, w.random); err != nil {
+		w.t.Errorf("%s %s %q: %v\n%s", method, target, body, err, out.Body)
+	}
 	return out
 }
 
