@@ -228,9 +228,10 @@ func TestGoInstallMakesTheSameProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	// -trimpath and CGO_ENABLED=0 let the compiler take most of what it needs from the cache of other tests. The sum
-	// database does not know this tree.
+	// database does not know this tree. The go command keeps an index of each module in the cache, by its version, for good:
+	// that of another tree must not stand for this one's.
 	m.env = append(m.env, "PATH="+filepath.Join(goroot, "bin")+":/usr/local/bin:/usr/bin:/bin", "GOCACHE="+cache, "GOPATH=/files/go",
-		"GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOSUMDB=off", "GOPROXY=file:///files/proxy,file://"+filepath.Join(modules, "cache", "download"))
+		"GOFLAGS=-trimpath", "GODEBUG=goindex=0", "CGO_ENABLED=0", "GOSUMDB=off", "GOPROXY=file:///files/proxy,file://"+filepath.Join(modules, "cache", "download"))
 	all := commands(t, "With Go")
 	if len(all) != 2 {
 		t.Fatalf("%d blocks of commands, want one to install and one to uninstall", len(all))
