@@ -27,10 +27,11 @@ LONGEST = ./cmd/solotick ./sidecar ./lock ./internal/proof/sim
 # not have it. They run without it.
 SHORTENED = ./internal/proof/nemesis ./sidecar ./config/...
 
-test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd, rpm and chromium when they are missing and it may
+test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd, rpm, node, uvicorn and chromium when they are missing and it may
 	.ci/redis
 	.ci/prometheus
 	.ci/systemd
+	.ci/handlers
 	go test -race -short -timeout 20m $(LONGEST) ./...
 	go test -timeout 20m $(SHORTENED)
 	cd bench && go vet ./... && go test -timeout 5m ./...

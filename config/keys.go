@@ -214,6 +214,11 @@ func (d *decoder) httpKeys() []strict.Key {
 				d.codes(e, &d.job.HTTP.SuccessCodes, "write [200-299], or remove the key", "without a code no answer would be a success")
 			},
 			Doc: "answers that count as success: codes and ranges from 100 to 599"},
+		{Name: "idempotencyKey", Kind: strict.KindText, Default: string(KeyText), Example: "uuid",
+			Show: strict.Shown, Also: []string{"idempotency"},
+			Form:   strict.Words(KeyText, KeyUUID),
+			Decode: func(e strict.Entry) { oneOf(d, e, &d.job.HTTP.IdempotencyKey) },
+			Doc:    "the header `Idempotency-Key`: `text` is `\"service/job/tick\"`, `uuid` a UUID made of it, for frameworks that take only those"},
 	}
 }
 

@@ -178,7 +178,22 @@ type HTTP struct {
 	Headers      map[string]string
 	Body         string
 	SuccessCodes []CodeRange // default 200-299
+	// IdempotencyKey is the form of the header Idempotency-Key; "" is KeyText.
+	IdempotencyKey KeyForm `json:",omitzero"`
 }
+
+// KeyForm is a form of the key that names a tick for the app.
+type KeyForm string
+
+// The forms of a key.
+const (
+	KeyText KeyForm = "text" // "service/job/tick", with its quotes
+	KeyUUID KeyForm = "uuid" // a UUID made of that text, without quotes
+)
+
+// IsZero tells whether the key has its default form. Then it is left out of hashes, so that tables keep those that they had
+// before there were forms.
+func (k KeyForm) IsZero() bool { return k == "" || k == KeyText }
 
 // Succeeds says whether an answer is a success.
 func (h *HTTP) Succeeds(code int) bool { return covers(h.SuccessCodes, code) }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/execute"
 )
@@ -43,6 +45,7 @@ type caller struct {
 	private   http.Header // the table's other headers, which a redirect to another host does not get; nil = none
 	body      string
 	success   []config.CodeRange
+	keyForm   config.KeyForm
 	transport *transport
 	badURL    error // the URL cannot be used
 }
@@ -63,6 +66,7 @@ func New(c config.HTTP, o Options) execute.Executor {
 		agent:   []string{agent(o.Version)},
 		body:    c.Body,
 		success: c.SuccessCodes,
+		keyForm: c.IdempotencyKey,
 	}
 	if e.method == "" {
 		e.method = http.MethodPost
@@ -196,8 +200,24 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 	}
 }
 
-func (e *caller) request(r execute.Run, u *url.URL, foreign bool) *http.Request {
+// keySpace is the name space of the keys that are UUIDs. A tick keeps its key for ever, so it never changes.
+var keySpace = uuid.MustParse("6f2e7b34-9d0f-4c56-8a43-0d6a1d5c7e21")
+
+// facts are those of the run, with the key in the form that the table wants.
+func (e *caller) facts(r execute.Run) []execute.Fact {
 	facts := r.Facts()
+	if e.keyForm == config.KeyUUID {
+		for i := range facts {
+			if facts[i].Header == "Idempotency-Key" {
+				facts[i].Value = uuid.NewSHA1(keySpace, []byte(strings.Trim(facts[i].Value, `"`))).String()
+			}
+		}
+	}
+	return facts
+}
+
+func (e *caller) request(r execute.Run, u *url.URL, foreign bool) *http.Request {
+	facts := e.facts(r)
 	h := make(http.Header, len(facts)+2+len(e.private))
 	h["User-Agent"] = e.agent
 	if e.content != nil {

@@ -26,7 +26,7 @@ func (e *caller) lines(r execute.Run, req *http.Request) []string {
 	}
 	lines := []string{first}
 	told := map[string]bool{}
-	for _, f := range r.Facts() {
+	for _, f := range e.facts(r) {
 		lines = append(lines, f.Header+": "+f.Value)
 		told[f.Header] = true
 	}

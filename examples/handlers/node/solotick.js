@@ -1,0 +1,140 @@
+// A middleware for the handlers that Solotick calls, for Express and Fastify. Copy this file into your app.
+//
+// It admits only the replica beside the app, refuses a run whose fencing token is lower than one it has seen for the job,
+// and does the work of a tick once: a repeated Idempotency-Key gets 409 while the work is under way, and the stored answer
+// once it has succeeded. After a failure the work is done again.
+//
+// memory() keeps the keys in this process. If an app has several copies, its store must be shared by them: write one over
+// your database, with the SQL of docs/handlers.md. Do not use the middleware for jobs with concurrencyPolicy Allow: their
+// runs overlap, so a lower token is no sign of an old run.
+'use strict';
+
+const { createHash, timingSafeEqual } = require('node:crypto');
+
+const week = 7 * 24 * 3600 * 1000;
+
+// memory is a store in this process. Each of its functions is one atomic step, and may return a promise.
+function memory(keep = week) {
+  const keys = new Map(); // key -> {token, since, busy, answer}
+  const tokens = new Map(); // job -> the greatest token that was seen
+  let cleaned = 0;
+  const forget = now => {
+    if (now - cleaned < 60_000) return;
+    cleaned = now;
+    for (const [key, e] of keys) if (!e.busy && now - e.since > keep) keys.delete(key);
+  };
+  return {
+    // begin decides on a call: 'work', 'busy', 'old', or the answer of a key that is done. token is 0 for a run that has none.
+    begin(job, key, token) {
+      const now = Date.now();
+      forget(now);
+      const greatest = tokens.get(job) ?? 0;
+      if (token > 0 && token < greatest) return 'old';
+      tokens.set(job, Math.max(token, greatest));
+      const e = keys.get(key);
+      if (!e || (e.busy && e.token < token) || (!e.busy && !e.answer)) {
+        keys.set(key, { token, since: now, busy: true, answer: null });
+        return 'work';
+      }
+      return e.busy ? 'busy' : e.answer;
+    },
+    // end keeps the answer of a key whose work succeeded; null says that it failed. It does nothing if the key has been
+    // taken over by a run with another token.
+    end(key, token, answer) {
+      const e = keys.get(key);
+      if (e?.busy && e.token === token) Object.assign(e, { busy: false, answer });
+    },
+  };
+}
+
+const refusals = {
+  foreign: { status: 403, body: 'only the replica beside this app may call' },
+  unknown: { status: 400, body: 'this is no call of Solotick' },
+  old: { status: 412, body: 'a newer run of this job has begun' },
+  busy: { status: 409, body: 'the work of this tick is under way' },
+};
+
+const hash = text => createHash('sha256').update(text).digest();
+const loopback = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
+
+// examine returns {answer} for a call that is answered at once, and {end} for one whose work is to be done.
+async function examine(req, secret, store) {
+  const given = (req.headers.authorization ?? '').replace(/^Bearer /, '');
+  const peer = req.socket.remoteAddress; // undefined on a unix socket
+  if ((peer && !loopback.test(peer)) || !timingSafeEqual(hash(given), hash(secret))) return { answer: refusals.foreign };
+  const job = req.headers['solotick-job'];
+  const key = req.headers['idempotency-key'];
+  const token = Number(req.headers['solotick-fencing-token'] ?? 0);
+  if (!job || !key || !Number.isSafeInteger(token)) return { answer: refusals.unknown };
+  const verdict = await store.begin(job, key, token);
+  if (verdict !== 'work') return { answer: refusals[verdict] ?? verdict };
+  return {
+    end: answer => store.end(key, token, answer.status >= 200 && answer.status < 300 ? answer : null),
+  };
+}
+
+// express returns a middleware: app.post('/jobs/x', express.json(), solotick.express({ secret }), handler).
+function express({ secret, store = memory() }) {
+  return async (req, res, next) => {
+    const { answer, end } = await examine(req, secret, store);
+    if (answer) {
+      if (answer.type) res.setHeader('Content-Type', answer.type);
+      res.statusCode = answer.status;
+      res.end(answer.body);
+      return;
+    }
+    const chunks = [];
+    const { write: send, end: finish } = res;
+    const add = (chunk, encoding) => {
+      if (chunk && typeof chunk !== 'function') chunks.push(Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8'));
+    };
+    res.write = function (chunk, encoding, done) { // the answer is held back until it is kept
+      add(chunk, encoding);
+      const told = typeof encoding === 'function' ? encoding : done;
+      if (told) process.nextTick(told);
+      return true;
+    };
+    res.end = function (chunk, encoding, done) {
+      add(chunk, encoding);
+      const body = Buffer.concat(chunks);
+      Object.assign(res, { write: send, end: finish });
+      Promise.resolve(end({ status: res.statusCode, type: res.getHeader('Content-Type'), body }))
+        .then(() => res.end(body), () => res.destroy());
+      const told = [chunk, encoding, done].find(a => typeof a === 'function');
+      if (told) res.once('finish', told);
+      return res;
+    };
+    next();
+  };
+}
+
+// fastify is a plugin; it guards the routes of the scope it is registered in: app.register(solotick.fastify, { secret }).
+async function fastify(app, { secret, store = memory() }) {
+  const ends = new WeakMap(); // request -> end
+  app.addHook('onRequest', async (request, reply) => {
+    const { answer, end } = await examine(request.raw, secret, store);
+    if (end) {
+      ends.set(request, end);
+      return;
+    }
+    if (answer.type) reply.header('Content-Type', answer.type);
+    await reply.code(answer.status).send(answer.body);
+    return reply;
+  });
+  app.addHook('onSend', async (request, reply, payload) => {
+    const end = ends.get(request);
+    if (!end) return payload;
+    ends.delete(request);
+    let body = payload ?? '';
+    if (typeof body.pipe === 'function') {
+      const chunks = [];
+      for await (const chunk of body) chunks.push(Buffer.from(chunk));
+      body = Buffer.concat(chunks);
+    }
+    await end({ status: reply.statusCode, type: reply.getHeader('Content-Type'), body });
+    return body;
+  });
+}
+fastify[Symbol.for('skip-override')] = true; // the hooks hold in the scope that registers the plugin
+
+module.exports = { express, fastify, memory };

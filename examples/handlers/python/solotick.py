@@ -1,0 +1,108 @@
+"""A middleware for the handlers that Solotick calls, for any ASGI app (FastAPI, Starlette, Django, Litestar). Copy this
+file into your app.
+
+It admits only the replica beside the app, refuses a run whose fencing token is lower than one it has seen for the job, and
+does the work of a tick once: a repeated Idempotency-Key gets 409 while the work is under way, and the stored answer once it
+has succeeded. After a failure the work is done again.
+
+Memory keeps the keys in this process. If an app has several copies or workers, its store must be shared by them: write one
+over your database, with the SQL of docs/handlers.md. Do not use the middleware for jobs with concurrencyPolicy Allow: their
+runs overlap, so a lower token is no sign of an old run.
+"""
+
+import hmac
+import ipaddress
+import time
+
+WEEK = 7 * 24 * 3600
+
+FOREIGN = (403, b"text/plain", b"only the replica beside this app may call")
+UNKNOWN = (400, b"text/plain", b"this is no call of Solotick")
+OLD = (412, b"text/plain", b"a newer run of this job has begun")
+BUSY = (409, b"text/plain", b"the work of this tick is under way")
+
+
+class Memory:
+    """A store in this process. Each method is one atomic step."""
+
+    def __init__(self, keep=WEEK):
+        self.keep = keep  # seconds
+        self.keys = {}  # key -> [token, since, busy, answer]
+        self.tokens = {}  # job -> the greatest token that was seen
+        self.cleaned = 0.0
+
+    async def begin(self, job, key, token):
+        """Decide on a call: None = do the work, or else the answer. token is 0 for a run that has none."""
+        now = time.monotonic()
+        if now - self.cleaned > 60:
+            self.cleaned = now
+            self.keys = {k: e for k, e in self.keys.items() if e[2] or now - e[1] < self.keep}
+        greatest = self.tokens.get(job, 0)
+        if 0 < token < greatest:
+            return OLD
+        self.tokens[job] = max(token, greatest)
+        entry = self.keys.get(key)
+        if entry is None or entry[2] and entry[0] < token or not entry[2] and entry[3] is None:
+            self.keys[key] = [token, now, True, None]
+            return None
+        return BUSY if entry[2] else entry[3]
+
+    async def end(self, key, token, answer):
+        """Keep the answer of a key whose work succeeded; None says that it failed. It does nothing if the key has been
+        taken over by a run with another token."""
+        entry = self.keys.get(key)
+        if entry and entry[2] and entry[0] == token:
+            entry[2:] = [False, answer]
+
+
+class Solotick:
+    """app = Solotick(app, secret="..."), for the paths of jobs alone: other requests have no key and are refused."""
+
+    def __init__(self, app, secret, store=None, prefix="/jobs/"):
+        self.app, self.secret, self.prefix = app, secret.encode(), prefix
+        self.store = store or Memory()
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http" or not scope["path"].startswith(self.prefix):
+            return await self.app(scope, receive, send)
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
+        peer = scope.get("client")  # None on a unix socket
+        if peer and not ipaddress.ip_address(peer[0]).is_loopback or not hmac.compare_digest(given, self.secret):
+            return await answer_with(send, FOREIGN)
+        job, key = headers.get(b"solotick-job"), headers.get(b"idempotency-key")
+        token = headers.get(b"solotick-fencing-token", b"0")
+        if not job or not key or not token.isdigit():
+            return await answer_with(send, UNKNOWN)
+        token = int(token)
+        answer = await self.store.begin(job, key, token)
+        if answer is None:
+            answer = await self.work(scope, receive, key, token)
+        await answer_with(send, answer)
+
+    async def work(self, scope, receive, key, token):
+        """Run the app, and keep its answer if it is a success."""
+        status, kind, body = 500, b"", b""
+
+        async def hold_back(message):
+            nonlocal status, kind, body
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                kind = dict(message.get("headers", [])).get(b"content-type", b"")
+            elif message["type"] == "http.response.body":
+                body += message.get("body", b"")
+
+        answer = None
+        try:
+            await self.app(scope, receive, hold_back)
+            answer = (status, kind, body)
+        finally:
+            await self.store.end(key, token, answer if answer and 200 <= status < 300 else None)
+        return answer
+
+
+async def answer_with(send, answer):
+    status, kind, body = answer
+    headers = [(b"content-length", str(len(body)).encode())] + ([(b"content-type", kind)] if kind else [])
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
