@@ -52,11 +52,24 @@ func goApp(t *testing.T) string {
 	return s.URL
 }
 
+// uses opens files that programs read, so that go test runs again when they change.
+func uses(t *testing.T, pattern string) {
+	t.Helper()
+	files, _ := filepath.Glob(pattern)
+	for _, file := range files {
+		if _, err := os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // program starts an app in another language, which prints its address.
 func program(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	uses(t, filepath.Join(dir, "*.js"))
+	uses(t, filepath.Join(dir, "*.py"))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -220,18 +233,29 @@ func TestAHundredRepeatsRunAgainAfterAFailureAndNeverAfterASuccess(t *testing.T)
 func TestWhatIsUnderWayIsDeclinedUntilAGreaterTokenTakesItOver(t *testing.T) {
 	eachApp(t, func(t *testing.T, app string) {
 		c := &caller{t, app}
-		var old sync.WaitGroup
-		old.Go(func() { c.call("take=600", "k", 5) })
-		for c.count() == 0 { // until it is under way
-			time.Sleep(time.Millisecond)
+		var old, later sync.WaitGroup
+		var taken string
+		underWay := func(calls int) {
+			for c.count() < calls {
+				time.Sleep(time.Millisecond)
+			}
 		}
+		old.Go(func() { c.call("take=400", "k", 5) })
+		underWay(1)
 		status, _ := c.call("", "k", 5)
 		c.wants("a second call", status, http.StatusConflict)
-		status, taken := c.call("", "k", 6)
-		c.wants("a takeover", status, 200)
+		later.Go(func() {
+			status, body := c.call("take=900", "k", 6)
+			c.wants("a takeover", status, 200)
+			taken = body
+		})
+		underWay(2)
 		status, _ = c.call("", "m", 5)
 		c.wants("an older run", status, http.StatusPreconditionFailed)
 		old.Wait()
+		status, _ = c.call("", "k", 6)
+		c.wants("when the old run has ended", status, http.StatusConflict)
+		later.Wait()
 		if status, now := c.call("", "k", 6); status != 200 || now != taken {
 			t.Errorf("the answer of the old run counts: %d %s, and %s was answered", status, now, taken)
 		}
@@ -383,6 +407,7 @@ for n, values, want in json.loads(sys.argv[2]):
 
 func TestTheSQLOfThePageDoesWhatItSays(t *testing.T) {
 	needs(t, python3(), "-c", "import sqlite3")
+	uses(t, "../../docs/handlers.md")
 	const create, begin, end, write = 0, 1, 2, 3
 	type values map[string]any
 	call := func(token int) values { return values{"key": "k", "token": token} }
