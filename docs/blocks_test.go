@@ -11,7 +11,7 @@ var update = flag.Bool("update", false, "write into the pages what the commands 
 
 // A fence is a fenced block of a page, with what the comments directly above it tell the test of commands:
 //
-//	<!-- exit 1 -->        its commands end with this exit code, and not with 0
+//	<!-- exit 1 -->        its last command ends with this exit code, and not with 0
 //	<!-- file NAME -->     it is the content of this file, which the commands below it find in their directory
 //	<!-- given STATE -->   before its commands the world is brought into this state (world_test.go lists them)
 type fence struct {
@@ -36,7 +36,7 @@ type command struct {
 
 func (c command) String() string { return fmt.Sprintf("%s:%d: %s", c.page, c.at, c.text) }
 
-var directive = regexp.MustCompile(`^<!-- (exit|file|given) (.+?) -->$`)
+var directive = regexp.MustCompile(`^<!-- ((?:exit|file|given) .+) -->$`)
 
 // blocks are the fenced blocks of a page. A comment that the test would read, but that stands above no block, is an error.
 func blocks(page, text string) (all []fence, err error) {
@@ -46,8 +46,11 @@ func blocks(page, text string) (all []fence, err error) {
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimSpace(lines[i])
 		if m := directive.FindStringSubmatch(line); m != nil {
-			if err := next.tell(m[1], m[2]); err != nil {
-				return nil, fmt.Errorf("%s:%d: %w", page, i+1, err)
+			for said := range strings.SplitSeq(m[1], "; ") {
+				key, value, _ := strings.Cut(said, " ")
+				if err := next.tell(key, value); err != nil {
+					return nil, fmt.Errorf("%s:%d: %w", page, i+1, err)
+				}
 			}
 			told = i + 1
 			continue
@@ -101,6 +104,11 @@ func (b fence) commands() (all []command) {
 			language = "sh"
 		}
 	}
+	defer func() {
+		for i := range all[:max(0, len(all)-1)] {
+			all[i].exit = 0
+		}
+	}()
 	for i := 0; i < len(b.lines); i++ {
 		line, isCommand := b.lines[i], language == "sh" || language == "bash"
 		if language == "console" {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -227,6 +228,9 @@ var states = map[string]func(w *world){
 	"app hangs":     func(w *world) { w.run(); w.app.slow.Store(true) },
 	"app not ready": func(w *world) { w.run(); w.app.unready.Store(true); w.awaitStatus("0/2 replicas ready") },
 	"app ready":     func(w *world) { w.app.unready.Store(false); w.awaitStatus("2/2 replicas ready") },
+	"all ready": func(w *world) {
+		w.await("a heartbeat of each replica", func() bool { return allReady.MatchString(w.ask("status")) })
+	},
 	"a live run": func(w *world) {
 		w.run()
 		before := w.app.calls.Load()
@@ -252,6 +256,8 @@ var states = map[string]func(w *world){
 		})
 	},
 }
+
+var allReady = regexp.MustCompile(`(1/1|2/2) replicas ready`)
 
 func (w *world) awaitStatus(text string) {
 	w.t.Helper()
