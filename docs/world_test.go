@@ -49,6 +49,7 @@ type world struct {
 	bin   string // the directory with solotick
 	root  string // of the repository
 	redis *process
+	data  string // where Redis saves
 	app   *app
 
 	dir      string
@@ -110,7 +111,10 @@ func newWorld(t *testing.T, bin, root string) *world {
 
 func (w *world) startRedis() {
 	w.t.Helper()
-	redis, err := start("", nil, "redis-server", "--port", "6379", "--bind", "127.0.0.1", "--save", "", "--maxmemory-policy", "noeviction")
+	if w.data == "" {
+		w.data = w.t.TempDir()
+	}
+	redis, err := start(w.data, nil, "redis-server", "--port", "6379", "--bind", "127.0.0.1", "--save", "", "--maxmemory-policy", "noeviction")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -227,7 +231,7 @@ var states = map[string]func(w *world){
 	"app works":     func(w *world) { w.run(); w.app.fails.Store(false); w.app.unready.Store(false); w.app.slow.Store(false) },
 	"app hangs":     func(w *world) { w.run(); w.app.slow.Store(true) },
 	"app not ready": func(w *world) { w.run(); w.app.unready.Store(true); w.awaitStatus("0/2 replicas ready") },
-	"app ready":     func(w *world) { w.app.unready.Store(false); w.awaitStatus("2/2 replicas ready") },
+	"app ready":     func(w *world) { w.app.unready.Store(false) },
 	"all ready": func(w *world) {
 		w.await("a heartbeat of each replica", func() bool { return allReady.MatchString(w.ask("status")) })
 	},
@@ -240,21 +244,24 @@ var states = map[string]func(w *world){
 	},
 	"Redis down": func(w *world) {
 		w.run()
+		if out, err := exec.Command("redis-cli", "SAVE").CombinedOutput(); err != nil {
+			w.t.Fatalf("redis-cli SAVE: %v: %s", err, out)
+		}
 		w.redis.kill()
 		w.await("a replica that misses Redis", func() bool { return strings.Contains(fetch("http://127.0.0.1:9747/metrics"), "solotick_redis_up 0") })
 	},
 	"Redis up": func(w *world) {
 		w.startRedis()
-		w.await("replicas that have Redis again", func() bool { return strings.Contains(w.ask("status", "--check"), "2/2 replicas ready") })
+		w.awaitStatus("2/2 replicas ready")
 	},
-	"the table refused": func(w *world) {
-		w.awaitStatus("still on the previous table")
-	},
-	"the table taken": func(w *world) {
-		w.await("replicas that have taken the table", func() bool {
-			return !strings.Contains(w.ask("status"), "still on the previous table")
+	"a broken table": func(w *world) {
+		w.run()
+		w.write("table.yaml", strings.Replace(table, "0 3 * * *", "0 25 * * *", 1))
+		w.await("two replicas that keep the previous table", func() bool {
+			return strings.Count(w.ask("status"), "keeps the previous table") == 2
 		})
 	},
+	"the table mended": func(w *world) { w.write("table.yaml", table) },
 }
 
 var allReady = regexp.MustCompile(`(1/1|2/2) replicas ready`)
