@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -138,16 +139,15 @@ func TestADamagedCopyOfADirectoryIsRefused(t *testing.T) {
 func TestEachChangeOfADirectoryIsReported(t *testing.T) {
 	dir := folder(t, map[string]string{"a.yaml": "a", "b.yaml": "b"})
 	synctest.Test(t, func(t *testing.T) {
-		reports := 0
-		go Watch(t.Context(), dir, time.Second, func() { reports++ })
-		expect := func(what string, want int) {
+		var reports atomic.Int64
+		go Watch(t.Context(), dir, time.Second, func() { reports.Add(1) })
+		expect := func(what string, want int64) {
 			t.Helper()
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			if reports != want {
-				t.Errorf("%s: %d reports, want %d", what, reports, want)
+			if n := reports.Swap(0); n != want {
+				t.Errorf("%s: %d reports, want %d", what, n, want)
 			}
-			reports = 0
 		}
 		expect("at the start", 1)
 		expect("nothing", 0)
@@ -194,16 +194,16 @@ func TestTheSwapOfAConfigMapWithManyFilesIsReportedOnce(t *testing.T) {
 		must(os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		reports := 0
-		go Watch(t.Context(), dir, time.Second, func() { reports++ })
+		var reports atomic.Int64
+		go Watch(t.Context(), dir, time.Second, func() { reports.Add(1) })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		version("..2", "new")
 		must(os.RemoveAll(filepath.Join(dir, "..1")))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if reports != 2 {
-			t.Errorf("%d reports, want one at the start and one of the swap", reports)
+		if n := reports.Load(); n != 2 {
+			t.Errorf("%d reports, want one at the start and one of the swap", n)
 		}
 	})
 }
