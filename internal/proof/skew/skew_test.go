@@ -230,9 +230,9 @@ func TestAnUpdateAndARollbackLoseAndDoubleNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	w.once("second", time.Second, 15)
-	w.once("made", time.Second, 10)
-	w.once("long", 4*time.Second, 4)
+	w.once("second", time.Second, 8)
+	w.once("made", time.Second, 6)
+	w.once("long", 4*time.Second, 2)
 	w.once("timer:of-old", 0, 1)
 	w.once("timer:of-new", 0, 1)
 	if n := held(); n == calls {
