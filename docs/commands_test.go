@@ -384,6 +384,9 @@ func rewrite(file, text string, all []fence, anew map[string][]string) error {
 		slices.Reverse(commands)
 		for _, c := range commands {
 			if got, ok := anew[c.String()]; ok {
+				for i := range got {
+					got[i] = strings.TrimRight(b.indent+got[i], " ")
+				}
 				from := b.line + c.after
 				lines = slices.Replace(lines, from, from+len(c.shown), got...)
 			}

@@ -75,6 +75,9 @@ func TestACommentBelongsToABlock(t *testing.T) {
 	if c := all[0].commands(); len(c) != 2 || c[0].exit != 0 || c[1].exit != 3 || c[1].shown[0] != "out" || c[0].given[0] != "a" {
 		t.Errorf("%+v", c)
 	}
+	if all, err = blocks("page.md", "1. Do\n\n   ```console\n   $ one\n   out\n   ```\n"); err != nil || len(all[0].commands()) != 1 {
+		t.Errorf("in a list: %+v, %v", all, err)
+	}
 	for _, text := range []string{"<!-- exit 1 -->\n\nWords.\n", "<!-- exit one -->\n```sh\n```\n", "```sh\nopen\n"} {
 		if _, err := blocks("page.md", text); err == nil {
 			t.Errorf("%q is no error", text)
