@@ -18,6 +18,7 @@ type fence struct {
 	page     string
 	line     int // of the fence that opens it, from 1
 	language string
+	indent   string
 	lines    []string
 	exit     int
 	file     string
@@ -62,8 +63,9 @@ func blocks(page, text string) (all []fence, err error) {
 			continue
 		}
 		next.line, next.language = i+1, strings.TrimPrefix(line, "```")
+		next.indent = lines[i][:strings.Index(lines[i], "```")] // of a block in a list
 		for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "```"; i++ {
-			next.lines = append(next.lines, lines[i])
+			next.lines = append(next.lines, strings.TrimPrefix(lines[i], next.indent))
 		}
 		if i == len(lines) {
 			return nil, fmt.Errorf("%s:%d: the block does not end", page, next.line)

@@ -257,6 +257,11 @@ var states = map[string]func(w *world){
 	"a broken table": func(w *world) {
 		w.run()
 		w.write("table.yaml", strings.Replace(table, "0 3 * * *", "0 25 * * *", 1))
+		for _, r := range w.replicas { // they would see it by themselves, two seconds later
+			if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				w.t.Fatal(err)
+			}
+		}
 		w.await("two replicas that keep the previous table", func() bool {
 			return strings.Count(w.ask("status"), "keeps the previous table") == 2
 		})
