@@ -20,13 +20,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/config"
 )
 
 // patience is how long something that must come is waited for.
 const patience = 20 * time.Second
 
 // table is what the commands of a page find as table.yaml, unless the page brings its own. Its jobs come due so rarely that
-// hardly any run of this test sees one of their ticks.
+// the test can wait until none is near.
 const table = `service: billing
 redis: {url: "redis://127.0.0.1:6379/0"}
 listen: "${LISTEN:-:9747}"
@@ -97,8 +99,25 @@ func (a *app) up() error {
 
 func (a *app) down() error { return a.server.Close() }
 
+// betweenTicks waits while a tick of the table is near: the pages show a service in which none comes due.
+func betweenTicks(t *testing.T) {
+	t.Helper()
+	parsed, err := config.Parse("table.yaml", []byte(table), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range parsed.Jobs {
+		now := time.Now()
+		if next := j.Schedule.Next(now.Add(-5 * time.Second)); next.Before(now.Add(time.Minute)) {
+			t.Logf("waiting for the tick of %s at %s to pass", j.Name, next)
+			time.Sleep(time.Until(next.Add(5 * time.Second)))
+		}
+	}
+}
+
 func newWorld(t *testing.T, bin, root string) *world {
 	t.Helper()
+	betweenTicks(t)
 	w := &world{t: t, bin: bin, root: root, app: &app{}}
 	if err := w.app.up(); err != nil {
 		t.Fatal(err)
