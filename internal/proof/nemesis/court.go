@@ -110,12 +110,18 @@ func (c *court) takenOver(r *run) {
 }
 
 // lateInPlace tells whether a run was left to another replica, or to its lease, although the next process of its replica was
-// ready, which knew that the one before was dead. A process says that it is ready when it has looked around once.
+// ready, which knew that the one before was dead. A process says that it is ready when it has looked around once. A run of a
+// process that was drained before that death is not of the one that died: the file of its place does not name it.
 func (c *court) lateInPlace(r *run, death, reaped time.Time) bool {
 	return slices.ContainsFunc(c.record.on(r.replica, death, reaped), func(s strike) bool {
-		return s.harm == crashed && s.from.Equal(death) && s.to.Add(edge).Before(reaped) &&
+		return s.harm == crashed && s.from.Equal(death) && s.to.Add(edge).Before(reaped) && !c.drainedBefore(r, death) &&
 			len(c.record.on(r.replica, death, s.to)) == 1 && len(c.record.on(theRedis, death.Add(-recovery), reaped)) == 0
 	})
+}
+
+// drainedBefore tells whether another process took the place of the run's own at a drain, before that death.
+func (c *court) drainedBefore(r *run, death time.Time) bool {
+	return slices.ContainsFunc(c.record.on(r.replica, r.begin(), death), func(s strike) bool { return s.harm == drained && s.to.Before(death) })
 }
 
 // death is when a run lost its replica: the first strike on it while the run was under way that its lease cannot have

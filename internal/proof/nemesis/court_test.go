@@ -41,6 +41,17 @@ func TestAReplicaThatIsBackInItsPlaceTakesItsOwnRunsOverAtOnce(t *testing.T) {
 	s.judged(t, "taken over from a replica that nothing had happened to")
 }
 
+func TestARunOfAProcessThatWasDrainedIsNotOfTheOneThatDiedInItsPlace(t *testing.T) {
+	s := newScene(brief)
+	s.to = at(0)
+	s.run(0, .002, .5, interrupted)
+	s.history[0].at = at(2)
+	s.strike(crashed, "r1", .5, 1.2)
+	s.judged(t, "taken over late in its place")
+	s.strike(drained, "r1", .1, .4)
+	s.judged(t)
+}
+
 func TestARedisThatIsAwayExcusesThatAReplicaInItsPlaceTookNothingOver(t *testing.T) {
 	s := newScene(brief)
 	s.to = at(0)
