@@ -200,6 +200,29 @@ func TestOnlyTheReplicaIsAdmitted(t *testing.T) {
 	})
 }
 
+// TestAnEmptySecretIsRefused: as that of a variable that is not set.
+func TestAnEmptySecretIsRefused(t *testing.T) {
+	refused := func() (was bool) {
+		defer func() { was = recover() != nil }()
+		handlers.Middleware("", &handlers.Memory{}, nil)
+		return false
+	}
+	if !refused() {
+		t.Error("Go takes it")
+	}
+	for name, command := range map[string][]string{
+		"express": {"node", "-e", "require('./node/solotick.js').express({ secret: process.env.NO_SECRET })"},
+		"fastify": {"node", "-e", "require('./node/solotick.js').fastify({ addHook() {} }, { secret: '' })"},
+		"Python":  {python3(), "-c", "import sys; sys.path.append('python'); from solotick import Solotick; Solotick(None, secret='')"},
+	} {
+		needs(t, command[0], "--version")
+		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "the secret is empty") {
+			t.Errorf("%s: %v, %s", name, err, out)
+		}
+	}
+}
+
 // TestAHundredRepeatsRunAgainAfterAFailureAndNeverAfterASuccess is what a key is for.
 func TestAHundredRepeatsRunAgainAfterAFailureAndNeverAfterASuccess(t *testing.T) {
 	eachApp(t, func(t *testing.T, app string) {

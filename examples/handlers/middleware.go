@@ -48,8 +48,11 @@ type Store interface {
 }
 
 // Middleware lets next do the work of calls by the replica that knows the secret. The table sends it as
-// headers: {Authorization: "Bearer ${SECRET}"}.
+// headers: {Authorization: "Bearer ${SECRET}"}. An empty secret panics.
 func Middleware(secret string, s Store, next http.Handler) http.Handler {
+	if secret == "" {
+		panic("handlers: the secret is empty, so everybody would know it")
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
 		given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")

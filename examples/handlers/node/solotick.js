@@ -47,6 +47,10 @@ function memory(keep = week) {
   };
 }
 
+const known = secret => {
+  if (!secret) throw new Error('the secret is empty, so everybody would know it');
+};
+
 const refusals = {
   foreign: { status: 403, body: 'only the replica beside this app may call' },
   unknown: { status: 400, body: 'this is no call of Solotick' },
@@ -75,6 +79,7 @@ async function examine(req, secret, store) {
 
 // express returns a middleware: app.post('/jobs/x', express.json(), solotick.express({ secret }), handler).
 function express({ secret, store = memory() }) {
+  known(secret);
   return async (req, res, next) => {
     const { answer, end } = await examine(req, secret, store);
     if (answer) {
@@ -110,6 +115,7 @@ function express({ secret, store = memory() }) {
 
 // fastify is a plugin; it guards the routes of the scope it is registered in: app.register(solotick.fastify, { secret }).
 async function fastify(app, { secret, store = memory() }) {
+  known(secret);
   const ends = new WeakMap(); // request -> end
   app.addHook('onRequest', async (request, reply) => {
     const { answer, end } = await examine(request.raw, secret, store);

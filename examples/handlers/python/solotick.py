@@ -59,6 +59,8 @@ class Solotick:
     """app = Solotick(app, secret="..."), for the paths of jobs alone: other requests have no key and are refused."""
 
     def __init__(self, app, secret, store=None, prefix="/jobs/"):
+        if not secret:
+            raise ValueError("the secret is empty, so everybody would know it")
         self.app, self.secret, self.prefix = app, secret.encode(), prefix
         self.store = store or Memory()
 
