@@ -13,7 +13,7 @@ const fullJob = `{
 	"name": "report", "schedule": "0 9 * * MON-FRI", "timeZone": "Europe/Berlin",
 	"http": {
 		"method": "PUT", "url": "http://127.0.0.1:8080/report?a=${A}", "headers": {"X-B": "${B}", "X-A": "\ud83d\ude00"},
-		"body": "{\"x\": \"\u2028\u007f\\ud83d <&>\"}", "successCodes": ["200 - 204", 404]
+		"body": "{\"x\": \"\u2028\u007f\\ud83d <&>\"}", "successCodes": ["200 - 204", 404], "idempotencyKey": "uuid"
 	},
 	"timeout": "600s", "guarantee": "at-least-once", "concurrencyPolicy": "Allow", "missed": "skip",
 	"startingDeadline": "1h0m0s", "startRetries": 7, "retry": {"limit": 3, "backoff": "10s", "maxBackoff": "1m", "on": [503]},
@@ -36,7 +36,7 @@ func TestEveryKeyOfADynamicJobEndsUpInItsPlace(t *testing.T) {
 		Name: "report", TimeZone: "Europe/Berlin", Dynamic: true,
 		HTTP: &HTTP{
 			Method: "PUT", URL: "http://127.0.0.1:8080/report?a=${A}", Headers: map[string]string{"X-B": "${B}", "X-A": "😀"},
-			Body: "{\"x\": \"\u2028\x7f\\ud83d <&>\"}", SuccessCodes: []CodeRange{{200, 204}, {404, 404}},
+			Body: "{\"x\": \"\u2028\x7f\\ud83d <&>\"}", SuccessCodes: []CodeRange{{200, 204}, {404, 404}}, IdempotencyKey: KeyUUID,
 		},
 		Timeout: 10 * time.Minute, Guarantee: AtLeastOnce, ConcurrencyPolicy: Allow, Missed: Skip, StartingDeadline: time.Hour,
 		StartRetries: 7, Retry: Retry{3, 10 * time.Second, time.Minute, []CodeRange{{503, 503}}},
@@ -53,7 +53,7 @@ func TestADynamicJobIsKeptInOneForm(t *testing.T) {
 	}
 	const want = `{"schedule":"0 9 * * MON-FRI","timeZone":"Europe/Berlin",` +
 		`"http":{"method":"PUT","url":"http://127.0.0.1:8080/report?a=${A}","headers":{"X-A":"😀","X-B":"${B}"},` +
-		`"body":"{\"x\": \"\u2028\u007f\\ud83d <&>\"}","successCodes":["200-204","404"]},` +
+		`"body":"{\"x\": \"\u2028\u007f\\ud83d <&>\"}","successCodes":["200-204","404"],"idempotencyKey":"uuid"},` +
 		`"timeout":"10m","guarantee":"at-least-once","concurrencyPolicy":"Allow","missed":"skip","startingDeadline":"1h",` +
 		`"startRetries":7,"retry":{"limit":3,"backoff":"10s","maxBackoff":"1m","on":["503"]},` +
 		`"lock":{"ttl":"20s","safetyDelay":"0s"},"jitter":"30s",` +
@@ -261,7 +261,7 @@ func TestNoSlipOfThePenShowsASecretOfTheAPI(t *testing.T) {
 func TestTimersAreDecodedAlikeByADecoderThatWasUsed(t *testing.T) {
 	bodies := []string{
 		`{"at": "2026-11-20T14:00:00Z", "http": {"url": "http://localhost/x"}}`,
-		`{"after": "1h", "http": {"url": "http://localhost/y", "method": "PUT", "headers": {"A": "b"}, "body": "${X}", "successCodes": ["200-204"]}, "timeout": "1s",
+		`{"after": "1h", "http": {"url": "http://localhost/y", "method": "PUT", "headers": {"A": "b"}, "body": "${X}", "successCodes": ["200-204"], "idempotencyKey": "uuid"}, "timeout": "1s",
 			"guarantee": "at-least-once", "retry": {"limit": 2, "backoff": "1s", "maxBackoff": "2s", "on": ["500-599"]}, "startRetries": 7}`,
 		`{"at": "2001-01-01T00:00:00Z", "http": {"url": "http://localhost/x", "body": "z"}, "retry": {"limit": 1, "on": [409]}}`,
 	}

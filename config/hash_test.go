@@ -28,7 +28,7 @@ func TestEveryValueCountsInTheHash(t *testing.T) {
 		{"safetyDelay: 0s", "safetyDelay: 1s"}, {"ttl: 20s", "ttl: 21s"}, {"jitter: 10s", "jitter: 11s"},
 		{"suspend: true", "suspend: false"},
 		{"send-invoices", "send-bills"}, {"0 9 *", "1 9 *"}, {"America/New_York", "America/Chicago"}, {"PUT", "POST"},
-		{"dry=1", "dry=2"}, {"Bearer", "Basic"}, {"X-Price", "X-Cost"}, {`{"dry"`, `{"wet"`}, {"200-204", "200-205"},
+		{"dry=1", "dry=2"}, {"Bearer", "Basic"}, {"X-Price", "X-Cost"}, {`{"dry"`, `{"wet"`}, {"200-204", "200-205"}, {"idempotencyKey: uuid", "idempotencyKey: text"},
 		{"allowRemote: true", "allowRemote: false"}, {":-10m", ":-11m"}, {"guarantee: at-most-once", "guarantee: every-replica"},
 		{"ttl: 30s", "ttl: 31s"}, {"jitter: 30s", "jitter: 31s"}, {"2026-12-01", "2026-12-02"}, {"2027-12-01", "2027-12-02"},
 		{"@every 90s", "@every 91s"}, {"--fast", "--slow"}, {`LEVEL: "5"`, `LEVEL: "6"`}, {"dir: /data", "dir: /tmp"},

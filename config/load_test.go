@@ -91,7 +91,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		HTTP: &HTTP{
 			Method: "PUT", URL: "https://billing.example.com/jobs?dry=1",
 			Headers: map[string]string{"Authorization": "Bearer " + canary, "X-Price": "${literal}, $5, $$"},
-			Body:    "{\"dry\": false}\n", SuccessCodes: []CodeRange{{200, 204}, {404, 404}, {409, 409}},
+			Body:    "{\"dry\": false}\n", SuccessCodes: []CodeRange{{200, 204}, {404, 404}, {409, 409}}, IdempotencyKey: KeyUUID,
 		},
 		AllowRemote: true, Timeout: 10 * time.Minute, Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid,
 		Missed: All, StartingDeadline: time.Hour, StartRetries: 0,
