@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,50 +29,141 @@ import (
 
 const secret = "s3cret"
 
-// goApp is the same small app as node/app.js and python/app.py: one job, which answers with ?code= after ?take= milliseconds,
-// and the count of how often its work was done.
+// failing is a store that fails for two keys.
+type failing struct{ handlers.Memory }
+
+var errAway = errors.New("the store is away")
+
+func (s *failing) Begin(ctx context.Context, job, key string, token int64) (handlers.Verdict, *handlers.Answer, error) {
+	if strings.HasSuffix(key, "/no-begin") {
+		return 0, nil, errAway
+	}
+	return s.Memory.Begin(ctx, job, key, token)
+}
+
+func (s *failing) End(ctx context.Context, key string, token int64, a *handlers.Answer) error {
+	if strings.HasSuffix(key, "/no-end") {
+		return errAway
+	}
+	return s.Memory.End(ctx, key, token, a)
+}
+
+// goApp is the same small app as node/app.js, python/app.py and java/App.java: it answers with the code of ?codes= that is
+// next for the job, after ?take= milliseconds. A test can pretend to be another peer.
 func goApp(t *testing.T) string {
-	var count atomic.Int64
-	mux := http.NewServeMux()
-	mux.Handle("POST /jobs/work", handlers.Middleware(secret, &handlers.Memory{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := count.Add(1)
+	var mu sync.Mutex
+	counts := map[string]int{}
+	work := func(w http.ResponseWriter, r *http.Request) {
+		job := r.Header.Get("Solotick-Job")
+		mu.Lock()
+		counts[job]++
+		n := counts[job]
+		mu.Unlock()
 		take, _ := strconv.Atoi(r.FormValue("take"))
 		time.Sleep(time.Duration(take) * time.Millisecond)
-		if r.FormValue("code") == "throw" {
-			panic(http.ErrAbortHandler)
-		}
-		code, err := strconv.Atoi(r.FormValue("code"))
-		if err != nil {
-			code = http.StatusOK
-		}
+		codes := strings.Split(r.FormValue("codes"), ",")
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
+		code := codes[min(n, len(codes))-1]
+		switch status, err := strconv.Atoi(code); {
+		case code == "throw":
+			panic("broken")
+		case code == "torn":
+			fmt.Fprint(w, "the beginning")
+			panic("broken")
+		case err == nil:
+			if status == http.StatusServiceUnavailable {
+				w.Header().Set("Retry-After", "7")
+			}
+			w.WriteHeader(status)
+		}
 		fmt.Fprintf(w, `{"n":%d}`, n)
-	})))
-	mux.HandleFunc("GET /count", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, count.Load()) })
-	s := httptest.NewServer(mux)
+		if code == "late" { // an error after the answer
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}
+	guarded := handlers.Middleware(secret, &failing{}, http.HandlerFunc(work))
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /jobs/work", func(w http.ResponseWriter, r *http.Request) {
+		if peer := r.Header.Get("Test-Peer"); peer != "" {
+			r.RemoteAddr = net.JoinHostPort(peer, "1")
+		}
+		guarded.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /count", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprint(w, counts[r.FormValue("job")])
+	})
+	s := httptest.NewUnstartedServer(mux)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the panics
+	s.Start()
 	t.Cleanup(s.Close)
 	return s.URL
 }
 
-// uses opens files that programs read, so that go test runs again when they change.
-func uses(t *testing.T, pattern string) {
+// language is an app in another language than Go.
+type language struct {
+	name, dir string
+	needs     []string // a command that fails if something is missing
+	app       []string // the secret follows
+}
+
+// jars are those of Debian's libtomcat10-embed-java and libjakarta-annotation-api-java.
+const jars = "/usr/share/java/tomcat10-embed-core.jar:/usr/share/java/jakarta-annotation-api.jar"
+
+func languages() []language {
+	python := "/usr/bin/python3" // the one for which the system's packages are
+	if _, err := os.Stat(python); err != nil {
+		python = "python3"
+	}
+	return []language{
+		{"express", "node", []string{"node", "-e", "require('express')"}, []string{"node", "app.js", "express"}},
+		{"fastify", "node", []string{"node", "-e", "require('fastify')"}, []string{"node", "app.js", "fastify"}},
+		{"Python", "python", []string{python, "-c", "import uvicorn, sqlite3"}, []string{python, "app.py"}},
+		{"Java", "java", []string{"sh", "-c", "command -v javac && ls " + strings.ReplaceAll(jars, ":", " ")}, nil},
+	}
+}
+
+// command runs a command in a directory to its end.
+func command(dir string, argv ...string) error {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", argv[0], err, out)
+	}
+	return nil
+}
+
+// ready skips what cannot run here, and fails in CI, which installs it by .ci/handlers. It returns the command of the app.
+func (l language) ready(t *testing.T) []string {
 	t.Helper()
-	files, _ := filepath.Glob(pattern)
-	for _, file := range files {
+	if err := command(l.dir, l.needs...); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("not run: %v", err)
+		}
+		t.Skipf("NOT RUN: .ci/handlers installs what it needs: %v", err)
+	}
+	files, _ := filepath.Glob(l.dir + "/*.*")
+	for _, file := range files { // so that go test runs again when they change
 		if _, err := os.ReadFile(file); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if l.app != nil {
+		return l.app
+	}
+	classes := t.TempDir()
+	if err := command(l.dir, "javac", "-Xlint:all,-serial,-deprecation", "-Werror", "-cp", jars, "-d", classes, "SolotickFilter.java", "App.java"); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"java", "-XX:TieredStopAtLevel=1", "-cp", jars + ":" + classes, "App"}
 }
 
-// program starts an app in another language, which prints its address.
-func program(t *testing.T, dir string, command ...string) string {
+// start starts an app in another language, which prints its address.
+func (l language) start(t *testing.T, argv []string) string {
 	t.Helper()
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir, cmd.Stderr = dir, os.Stderr
-	uses(t, filepath.Join(dir, "*.js"))
-	uses(t, filepath.Join(dir, "*.py"))
+	cmd := exec.Command(argv[0], append(argv[1:], secret)...)
+	cmd.Dir, cmd.Stderr = l.dir, os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -83,65 +177,34 @@ func program(t *testing.T, dir string, command ...string) string {
 	})
 	address, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("%s did not start: %v", command[0], err)
+		t.Fatalf("%s did not start: %v", argv[0], err)
 	}
 	return strings.TrimSpace(address)
-}
-
-// needs skips what cannot run here, and fails in CI, which installs it by .ci/handlers.
-func needs(t *testing.T, check ...string) {
-	t.Helper()
-	cmd := exec.Command(check[0], check[1:]...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("not run: %v\n%s", err, out)
-		}
-		t.Skipf("NOT RUN: .ci/handlers installs what it needs: %v", err)
-	}
-}
-
-// eachApp runs f with the app of each language.
-func eachApp(t *testing.T, f func(t *testing.T, app string)) {
-	t.Run("Go", func(t *testing.T) { f(t, goApp(t)) })
-	for _, kind := range []string{"express", "fastify"} {
-		t.Run(kind, func(t *testing.T) {
-			needs(t, "node", "-e", "require('./node/node_modules/"+kind+"')")
-			f(t, program(t, "node", "node", "app.js", kind, secret))
-		})
-	}
-	t.Run("Python", func(t *testing.T) {
-		python := python3()
-		needs(t, python, "-c", "import uvicorn")
-		f(t, program(t, "python", python, "app.py", secret))
-	})
-}
-
-// python3 is the one for which the system's packages are.
-func python3() string {
-	const system = "/usr/bin/python3"
-	if _, err := os.Stat(system); err != nil {
-		return "python3"
-	}
-	return system
 }
 
 // client sends each request once: on a connection that is used again, Go's own would repeat one that has an Idempotency-Key.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// caller calls an app as a replica does.
+// caller calls an app as a replica does, for a job of its own.
 type caller struct {
-	t   *testing.T
-	app string
+	*testing.T
+	language, app, job string
 }
 
-// call returns the status of the answer and its body.
-func (c *caller) call(query, key string, token int, headers ...string) (int, string) {
-	c.t.Helper()
+// answer is what came back; the status is 0 if the app broke off.
+type answer struct {
+	status     int
+	kind, wait string // Content-Type, Retry-After
+	body       string
+}
+
+func (c *caller) call(query, key string, token int, headers ...string) answer {
+	c.Helper()
 	r, err := http.NewRequest(http.MethodPost, c.app+"/jobs/work?"+query, nil)
 	if err != nil {
-		c.t.Fatal(err)
+		c.Fatal(err)
 	}
-	for name, value := range map[string]string{"Authorization": "Bearer " + secret, "Solotick-Job": "work", "Idempotency-Key": key,
+	for name, value := range map[string]string{"Authorization": "Bearer " + secret, "Solotick-Job": c.job, "Idempotency-Key": c.job + "/" + key,
 		"Solotick-Fencing-Token": strconv.Itoa(token)} {
 		r.Header.Set(name, value)
 	}
@@ -151,155 +214,275 @@ func (c *caller) call(query, key string, token int, headers ...string) (int, str
 			r.Header.Del(headers[i])
 		}
 	}
-	answer, err := client.Do(r)
+	got, err := client.Do(r)
 	if err != nil {
-		return 0, "" // the app broke off
+		return answer{}
 	}
-	defer answer.Body.Close()
-	body, _ := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(body)
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	if err != nil {
+		return answer{}
+	}
+	return answer{got.StatusCode, got.Header.Get("Content-Type"), got.Header.Get("Retry-After"), string(body)}
 }
 
-// count is how often the work was done.
-func (c *caller) count() int {
-	c.t.Helper()
-	answer, err := http.Get(c.app + "/count")
-	if err != nil {
-		c.t.Fatal(err)
+// wants makes a call whose answer has a status.
+func (c *caller) wants(status int, what, query, key string, token int, headers ...string) answer {
+	c.Helper()
+	got := c.call(query, key, token, headers...)
+	if got.status != status {
+		c.Errorf("%s: answered %d %s, want %d", what, got.status, got.body, status)
 	}
-	defer answer.Body.Close()
+	return got
+}
+
+// count is how often the work of the job was done.
+func (c *caller) count() int {
+	c.Helper()
+	got, err := http.Get(c.app + "/count?job=" + c.job)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer got.Body.Close()
 	var n int
-	if err := json.NewDecoder(answer.Body).Decode(&n); err != nil {
-		c.t.Fatal(err)
+	if err := json.NewDecoder(got.Body).Decode(&n); err != nil {
+		c.Fatal(err)
 	}
 	return n
 }
 
-func (c *caller) wants(what string, status, want int) {
-	c.t.Helper()
-	if status != want {
-		c.t.Errorf("%s: answered %d, want %d", what, status, want)
+func (c *caller) wantsCount(want int) {
+	c.Helper()
+	if n := c.count(); n != want {
+		c.Errorf("the work was done %d times, want %d", n, want)
 	}
 }
 
-func TestOnlyTheReplicaIsAdmitted(t *testing.T) {
-	eachApp(t, func(t *testing.T, app string) {
-		c := &caller{t, app}
-		for what, headers := range map[string][]string{"no secret": {"Authorization", ""}, "another": {"Authorization", "Bearer s3creT"},
-			"a part": {"Authorization", "Bearer s3c"}, "more": {"Authorization", "Bearer s3cret1"}} {
-			status, _ := c.call("", "k", 1, headers...)
-			c.wants(what, status, http.StatusForbidden)
+// TestAMiddleware checks the middleware of each language, in an app that it starts once.
+func TestAMiddleware(t *testing.T) {
+	checks := []struct {
+		name  string
+		check func(*caller)
+	}{
+		{"admits-the-replica-alone", admitsTheReplicaAlone},
+		{"runs-again-after-a-failure-and-never-after-a-success", runsAgainAfterAFailureAndNeverAfterASuccess},
+		{"passes-an-answer-on-whole", passesAnAnswerOnWhole},
+		{"declines-what-is-under-way-until-a-greater-token", declinesWhatIsUnderWayUntilAGreaterToken},
+		{"fails-when-its-store-is-away", failsWhenItsStoreIsAway},
+		{"answers-a-real-replica", answersARealReplica},
+	}
+	run := func(t *testing.T, language, app string) {
+		for _, c := range checks {
+			t.Run(c.name, func(t *testing.T) { c.check(&caller{t, language, app, c.name}) })
 		}
-		status, _ := c.call("", "", 1, "Idempotency-Key", "")
-		c.wants("no key", status, http.StatusBadRequest)
-		status, _ = c.call("", "k", 1, "Solotick-Job", "")
-		c.wants("no job", status, http.StatusBadRequest)
-		if n := c.count(); n != 0 {
-			t.Errorf("the work was done %d times", n)
-		}
+	}
+	t.Run("Go", func(t *testing.T) {
+		t.Parallel()
+		run(t, "Go", goApp(t))
 	})
-}
-
-// TestAnEmptySecretIsRefused: as that of a variable that is not set.
-func TestAnEmptySecretIsRefused(t *testing.T) {
-	refused := func() (was bool) {
-		defer func() { was = recover() != nil }()
-		handlers.Middleware("", &handlers.Memory{}, nil)
-		return false
-	}
-	if !refused() {
-		t.Error("Go takes it")
-	}
-	for name, command := range map[string][]string{
-		"express": {"node", "-e", "require('./node/solotick.js').express({ secret: process.env.NO_SECRET })"},
-		"fastify": {"node", "-e", "require('./node/solotick.js').fastify({ addHook() {} }, { secret: '' })"},
-		"Python":  {python3(), "-c", "import sys; sys.path.append('python'); from solotick import Solotick; Solotick(None, secret='')"},
-	} {
-		needs(t, command[0], "--version")
-		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "the secret is empty") {
-			t.Errorf("%s: %v, %s", name, err, out)
-		}
-	}
-}
-
-// TestAHundredRepeatsRunAgainAfterAFailureAndNeverAfterASuccess is what a key is for.
-func TestAHundredRepeatsRunAgainAfterAFailureAndNeverAfterASuccess(t *testing.T) {
-	eachApp(t, func(t *testing.T, app string) {
-		c := &caller{t, app}
-		for n := range 100 {
-			status, _ := c.call("code=500", "k", 7)
-			c.wants("a failure", status, 500)
-			if got := c.count(); got != n+1 {
-				t.Fatalf("repeat %d: the work was done %d times", n, got)
-			}
-		}
-		c.call("code=throw", "k", 7)
-		c.call("code=404", "k", 7)
-		status, first := c.call("code=201", "k", 7)
-		c.wants("at last", status, 201)
-		for range 100 {
-			status, again := c.call("code=201", "k", 7)
-			if status != 201 || again != first {
-				t.Fatalf("repeated: %d %s, and %s before", status, again, first)
-			}
-		}
-		if n := c.count(); n != 103 {
-			t.Errorf("the work was done %d times, want 103", n)
-		}
-		if status, other := c.call("", "l", 7); status != 200 || other == first {
-			t.Errorf("another tick: %d %s", status, other)
-		}
-	})
-}
-
-func TestWhatIsUnderWayIsDeclinedUntilAGreaterTokenTakesItOver(t *testing.T) {
-	eachApp(t, func(t *testing.T, app string) {
-		c := &caller{t, app}
-		var old, later sync.WaitGroup
-		var taken string
-		underWay := func(calls int) {
-			for c.count() < calls {
-				time.Sleep(time.Millisecond)
-			}
-		}
-		old.Go(func() { c.call("take=400", "k", 5) })
-		underWay(1)
-		status, _ := c.call("", "k", 5)
-		c.wants("a second call", status, http.StatusConflict)
-		later.Go(func() {
-			status, body := c.call("take=900", "k", 6)
-			c.wants("a takeover", status, 200)
-			taken = body
+	for _, l := range languages() {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			run(t, l.name, l.start(t, l.ready(t)))
 		})
-		underWay(2)
-		status, _ = c.call("", "m", 5)
-		c.wants("an older run", status, http.StatusPreconditionFailed)
-		old.Wait()
-		status, _ = c.call("", "k", 6)
-		c.wants("when the old run has ended", status, http.StatusConflict)
-		later.Wait()
-		if status, now := c.call("", "k", 6); status != 200 || now != taken {
-			t.Errorf("the answer of the old run counts: %d %s, and %s was answered", status, now, taken)
+	}
+}
+
+func admitsTheReplicaAlone(c *caller) {
+	for what, headers := range map[string][]string{"no secret": {"Authorization", ""}, "an empty one": {"Authorization", "Bearer "},
+		"another": {"Authorization", "Bearer s3creT"}, "a part": {"Authorization", "Bearer s3c"}, "more": {"Authorization", "Bearer s3cret1"}} {
+		c.wants(http.StatusForbidden, what, "", "k", 1, headers...)
+	}
+	for _, peer := range []string{"192.0.2.1", "10.0.0.1", "2001:db8::1", "fe80::1%eth0", "::ffff:192.0.2.1", "128.0.0.1", "app.example.com"} {
+		c.wants(http.StatusForbidden, "the peer "+peer, "", "k", 1, "Test-Peer", peer)
+	}
+	if c.language == "Python" { // some servers put the root_path before the path
+		c.wants(http.StatusForbidden, "another root", "", "k", 1, "Authorization", "", "Test-Root", "/api")
+	}
+	c.wants(http.StatusBadRequest, "no key", "", "", 1, "Idempotency-Key", "")
+	c.wants(http.StatusBadRequest, "no job", "", "k", 1, "Solotick-Job", "")
+	for _, token := range []string{"x", "-1", "1e3"} {
+		c.wants(http.StatusBadRequest, "the token "+token, "", "k", 1, "Solotick-Fencing-Token", token)
+	}
+	c.wantsCount(0)
+	for n, peer := range []string{"127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"} {
+		c.wants(http.StatusOK, "the peer "+peer, "codes=200", strconv.Itoa(n), 1, "Test-Peer", peer)
+	}
+	c.wants(http.StatusOK, "a job without tokens", "codes=200", "none", 1, "Solotick-Fencing-Token", "")
+}
+
+// runsAgainAfterAFailureAndNeverAfterASuccess is what a key is for.
+func runsAgainAfterAFailureAndNeverAfterASuccess(c *caller) {
+	const repeats = 100
+	codes := strings.Repeat("500,", repeats) + "throw,torn,404,201"
+	for n := range repeats {
+		c.wants(http.StatusInternalServerError, "a failure", "codes="+codes, "k", 7)
+		if got := c.count(); got != n+1 {
+			c.Fatalf("repeat %d: the work was done %d times", n, got)
 		}
-		if n := c.count(); n != 2 {
-			t.Errorf("the work was done %d times, want 2", n)
+	}
+	c.wants(http.StatusInternalServerError, "an exception", "codes="+codes, "k", 7)
+	c.wants(http.StatusInternalServerError, "a body that breaks off", "codes="+codes, "k", 7)
+	c.wants(http.StatusNotFound, "not found", "codes="+codes, "k", 7)
+	first := c.wants(http.StatusCreated, "at last", "codes="+codes, "k", 7)
+	for range repeats {
+		if again := c.call("codes="+codes, "k", 7); again != first {
+			c.Fatalf("repeated it is %v, and was %v", again, first)
 		}
+	}
+	c.wantsCount(repeats + 4)
+	if other := c.wants(http.StatusCreated, "another tick", "codes="+codes, "l", 7); other.body == first.body {
+		c.Errorf("another tick has the answer of the first: %v", other)
+	}
+}
+
+// passesAnAnswerOnWhole: also the headers of an answer that is not kept. An error after a success changes nothing of it.
+func passesAnAnswerOnWhole(c *caller) {
+	if got := c.wants(http.StatusServiceUnavailable, "a failure", "codes=503", "k", 1); got.wait != "7" || got.kind[:16] != "application/json" || got.body != `{"n":1}` && got.body != `{"n": 1}` {
+		c.Errorf("a failure is passed on as %v", got)
+	}
+	if c.language == "Go" || c.language == "express" || c.language == "fastify" { // the others have no error after an answer
+		if first := c.call("codes=503,late", "late", 1); c.language == "Go" && first.status != http.StatusOK {
+			c.Errorf("an error after the answer: answered %v", first)
+		}
+		if again := c.wants(http.StatusOK, "repeated", "codes=503,late", "late", 1); again.body != `{"n":2}` {
+			c.Errorf("the answer before an error is kept as %v", again)
+		}
+	}
+	if c.language == "Java" {
+		c.wants(http.StatusInternalServerError, "an answer that would come later", "codes=503,async", "async", 1)
+	}
+}
+
+func declinesWhatIsUnderWayUntilAGreaterToken(c *caller) {
+	var old, later sync.WaitGroup
+	var taken answer
+	underWay := func(calls int) {
+		for deadline := time.Now().Add(20 * time.Second); c.count() < calls; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				c.Fatalf("call %d has not begun", calls)
+			}
+		}
+	}
+	old.Go(func() { c.call("codes=200&take=400", "k", 5) })
+	underWay(1)
+	c.wants(http.StatusConflict, "a second call", "", "k", 5)
+	later.Go(func() { taken = c.wants(http.StatusOK, "a takeover", "codes=200&take=900", "k", 6) })
+	underWay(2)
+	c.wants(http.StatusPreconditionFailed, "an older run", "", "m", 5)
+	old.Wait()
+	c.wants(http.StatusConflict, "when the old run has ended", "", "k", 6)
+	later.Wait()
+	if now := c.wants(http.StatusOK, "when the later run has ended", "", "k", 6); now.body != taken.body {
+		c.Errorf("the answer of the old run counts: %v, and %v was answered", now, taken)
+	}
+	c.wantsCount(2)
+}
+
+// failsWhenItsStoreIsAway: no work is done without a key, and no success is told that a repeat would not be told, too.
+func failsWhenItsStoreIsAway(c *caller) {
+	for key, count := range map[string]int{"no-begin": 0, "no-end": 1} {
+		before := c.count()
+		if got := c.call("codes=200", key, 1); got.status < 500 {
+			c.Errorf("%s: answered %d", key, got.status)
+		}
+		c.wantsCount(before + count)
+	}
+	c.wants(http.StatusConflict, "the work may have been done", "codes=200", "no-end", 1)
+	c.wants(http.StatusOK, "when the store is back", "codes=200", "k", 1)
+}
+
+// answersARealReplica, which calls again after a failure, and works on each tick once.
+func answersARealReplica(c *caller) {
+	c.job = "work"
+	redis := redistest.Start(c)
+	replica(c.T, redis.URL(), "one", fmt.Sprintf(`schedule: "* * * * * *", retry: {limit: 3, backoff: 10ms}, `+
+		`http: {url: "%s/jobs/work?codes=500,throw,200", idempotencyKey: uuid, headers: {Authorization: "Bearer ${SECRET}"}}`, c.app))
+	var runs []struct {
+		Outcome string
+		Attempt int
+	}
+	for deadline := time.Now().Add(30 * time.Second); len(runs) < 2; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.Fatal("the app was not called")
+		}
+		out, err := exec.Command(solotick(c.T), "history", "--service", "handlers", "--redis", redis.URL(), "-o", "json").Output()
+		if err == nil {
+			err = json.Unmarshal(out, &runs)
+		}
+		if err != nil {
+			c.Fatalf("%v, %s", err, out)
+		}
+	}
+	first := runs[len(runs)-1]
+	if first.Outcome != "succeeded" || first.Attempt != 3 {
+		c.Errorf("the first run: %+v", first)
+	}
+}
+
+// An empty secret would admit anybody.
+func TestNoMiddlewareTakesAnEmptySecret(t *testing.T) {
+	t.Run("Go", func(t *testing.T) {
+		defer func() {
+			if recover() == nil {
+				t.Error("it is taken")
+			}
+		}()
+		handlers.Middleware("", &handlers.Memory{}, http.NotFoundHandler())
 	})
+	for _, l := range languages() {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			if err := command(l.dir, append([]string{"timeout", "20"}, append(l.ready(t), "")...)...); err == nil || !strings.Contains(err.Error(), "the secret of the replica is empty") {
+				t.Errorf("it is taken: %v", err)
+			}
+		})
+	}
+}
+
+// solotick is the binary.
+func solotick(t *testing.T) string {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+var scratch string
+
+var built = sync.OnceValues(func() (string, error) {
+	root, err := rig.Root()
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(scratch, "solotick")
+	return binary, rig.Build(root, rig.Package, binary)
+})
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "handlers"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(scratch)
+	os.Exit(code)
 }
 
 // replica starts a replica of a service that calls an app. It is killed at the end.
-func replica(t *testing.T, binary, redis, name, job string) *exec.Cmd {
+func replica(t *testing.T, redis, name, job string) *exec.Cmd {
 	t.Helper()
 	table := filepath.Join(t.TempDir(), "table.yaml")
 	text := fmt.Sprintf("service: handlers\nredis: {url: %q}\nlisten: \"\"\nadmin: \"\"\njobs:\n  - {name: work, %s}\n", redis, job)
 	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, "run", "-c", table, "--replica", name)
+	cmd := exec.Command(solotick(t), "run", "-c", table, "--replica", name)
 	cmd.Env = append(os.Environ(), "SECRET="+secret)
-	var log strings.Builder
-	cmd.Stdout, cmd.Stderr = &log, &log
+	var written strings.Builder
+	cmd.Stdout, cmd.Stderr = &written, &written
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -308,49 +491,17 @@ func replica(t *testing.T, binary, redis, name, job string) *exec.Cmd {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if t.Failed() {
-			t.Logf("%s\n%s", name, log.String())
+			t.Logf("%s\n%s", name, written.String())
 		}
 	})
 	return cmd
 }
 
-func solotick(t *testing.T) string {
-	t.Helper()
-	root, err := rig.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(t.TempDir(), "solotick")
-	if err := rig.Build(root, rig.Package, binary); err != nil {
-		t.Fatal(err)
-	}
-	return binary
-}
-
-// TestARealReplicaIsAnsweredByEachApp: each of its ticks is worked on once.
-func TestARealReplicaIsAnsweredByEachApp(t *testing.T) {
-	binary := solotick(t)
-	eachApp(t, func(t *testing.T, app string) {
-		redis := redistest.Start(t)
-		replica(t, binary, redis.URL(), "one", fmt.Sprintf(`schedule: "* * * * * *", http: {url: "%s/jobs/work", headers: {Authorization: "Bearer ${SECRET}"}}`, app))
-		c := &caller{t, app}
-		for deadline := time.Now().Add(30 * time.Second); c.count() < 2; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the app was not called")
-			}
-		}
-		out, err := exec.Command(binary, "history", "--service", "handlers", "--redis", redis.URL(), "-o", "json").Output()
-		var runs []struct{ Outcome string }
-		if err != nil || json.Unmarshal(out, &runs) != nil || len(runs) == 0 || runs[0].Outcome != "succeeded" {
-			t.Errorf("%v, %s", err, out)
-		}
-	})
-}
-
 // TestTheWriteOfARunThatWasTakenOverIsRefused: a replica stands still for longer than its lease. Another one takes its run over. The
 // old handler, which knows nothing of that, writes after the new one.
 func TestTheWriteOfARunThatWasTakenOverIsRefused(t *testing.T) {
-	binary, redis := solotick(t), redistest.Start(t)
+	t.Parallel()
+	redis := redistest.Start(t)
 	var mu sync.Mutex
 	var greatest int64 // of the writes: the fence of the system that the job writes to
 	write := func(token int64) bool {
@@ -382,7 +533,7 @@ func TestTheWriteOfARunThatWasTakenOverIsRefused(t *testing.T) {
 		time.Now().Add(2*time.Second).UTC().Format(time.RFC3339), app.URL)
 	replicas := map[string]*exec.Cmd{}
 	for _, name := range []string{"one", "two"} {
-		replicas[name] = replica(t, binary, redis.URL(), name, job)
+		replicas[name] = replica(t, redis.URL(), name, job)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -413,48 +564,18 @@ func TestTheWriteOfARunThatWasTakenOverIsRefused(t *testing.T) {
 	}
 }
 
-// steps plays the SQL of docs/handlers.md in SQLite. Each step is a block's number, its values, and how many rows it wants.
-const steps = `
-import json, re, sqlite3, sys
-blocks = re.findall(r"(?ms)^\x60\x60\x60sql\n(.*?)^\x60\x60\x60$", open(sys.argv[1]).read())
-db = sqlite3.connect(":memory:", isolation_level=None)
-db.execute("CREATE TABLE balances (account TEXT PRIMARY KEY, amount INT, token BIGINT)")
-db.execute("INSERT INTO balances VALUES ('a', 0, 0)")
-for n, values, want in json.loads(sys.argv[2]):
-    cursor = db.execute(blocks[n], values)
-    rows = cursor.fetchall()
-    got = len(rows) if "RETURNING" in blocks[n] else max(cursor.rowcount, 0)
-    if got != want:
-        sys.exit(f"block {n} with {values}: {got} rows, want {want}")
-`
-
+// TestTheSQLOfThePageDoesWhatItSays runs it in SQLite, also as the store of two copies of an app.
 func TestTheSQLOfThePageDoesWhatItSays(t *testing.T) {
-	needs(t, python3(), "-c", "import sqlite3")
-	uses(t, "../../docs/handlers.md")
-	const create, begin, end, write = 0, 1, 2, 3
-	type values map[string]any
-	call := func(token int) values { return values{"key": "k", "token": token} }
-	ended := func(token int, state string) values {
-		return values{"key": "k", "token": token, "state": state, "answer": "{}"}
-	}
-	plan, err := json.Marshal([][3]any{
-		{create, values{}, 0},
-		{begin, call(5), 1},          // a new key
-		{begin, call(5), 0},          // under way
-		{end, ended(5, "failed"), 1}, //
-		{begin, call(5), 1},          // again, after a failure
-		{begin, call(6), 1},          // a later run takes over what died
-		{end, ended(5, "done"), 0},   // and the old one's end counts for nothing
-		{end, ended(6, "done"), 1},   //
-		{begin, call(7), 0},          // what is done stays done
-		{write, values{"account": "a", "amount": 1, "token": 6}, 1},
-		{write, values{"account": "a", "amount": 2, "token": 5}, 0}, // an older run
-		{write, values{"account": "a", "amount": 3, "token": 6}, 1},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(python3(), "-c", steps, "../../docs/handlers.md", string(plan)).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	t.Parallel()
+	for _, l := range languages() {
+		if l.name == "Python" {
+			python := l.ready(t)[0]
+			if _, err := os.ReadFile("../../docs/handlers.md"); err != nil { // so that go test runs again when it changes
+				t.Fatal(err)
+			}
+			if err := command(l.dir, python, "sql_test.py", "../../../docs/handlers.md"); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

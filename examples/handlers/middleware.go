@@ -15,6 +15,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,7 +39,7 @@ const (
 	Old                     // a run of the job with a greater token has been seen
 )
 
-// Store keeps keys and tokens. Each method is one atomic step.
+// Store keeps keys and tokens. Each method is one atomic step. If End fails, the key stays busy until a greater token.
 type Store interface {
 	// Begin decides on a call. The answer is that of a key that is done. token is 0 for a run that has none.
 	Begin(ctx context.Context, job, key string, token int64) (Verdict, *Answer, error)
@@ -48,21 +49,20 @@ type Store interface {
 }
 
 // Middleware lets next do the work of calls by the replica that knows the secret. The table sends it as
-// headers: {Authorization: "Bearer ${SECRET}"}. An empty secret panics.
+// headers: {Authorization: "Bearer ${SECRET}"}. Middleware panics if the secret is empty, since then anybody knows it.
 func Middleware(secret string, s Store, next http.Handler) http.Handler {
 	if secret == "" {
-		panic("handlers: the secret is empty, so everybody would know it")
+		panic("the secret of the replica is empty")
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, _ := net.SplitHostPort(r.RemoteAddr)
 		given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if ip := net.ParseIP(host); ip != nil && !ip.IsLoopback() || subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
+		if !beside(r) || subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
 			http.Error(w, "only the replica beside this app may call", http.StatusForbidden)
 			return
 		}
 		job, key := r.Header.Get("Solotick-Job"), r.Header.Get("Idempotency-Key")
-		token, _ := strconv.ParseInt(r.Header.Get("Solotick-Fencing-Token"), 10, 64) // none: 0
-		if job == "" || key == "" {
+		token, err := parseToken(r.Header.Get("Solotick-Fencing-Token"))
+		if job == "" || key == "" || err != nil {
 			http.Error(w, "this is no call of Solotick", http.StatusBadRequest)
 			return
 		}
@@ -83,16 +83,37 @@ func Middleware(secret string, s Store, next http.Handler) http.Handler {
 	})
 }
 
+// beside tells whether a request comes from this machine: over loopback or a unix socket.
+func beside(r *http.Request) bool {
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
+		return true
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
+}
+
+func parseToken(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	token, err := strconv.ParseUint(text, 10, 63)
+	return int64(token), err
+}
+
 // work runs the handler, keeps its answer if it is a success, and sends it.
 func work(ctx context.Context, w http.ResponseWriter, r *http.Request, s Store, key string, token int64, next http.Handler) {
 	out := &recorder{header: w.Header(), status: http.StatusOK}
 	var kept *Answer
 	defer func() { // also when the handler panics
-		if s.End(ctx, key, token, kept) != nil && kept != nil {
+		err := s.End(ctx, key, token, kept)
+		switch {
+		case !out.done: // the server cuts the connection, which leaves the caller in doubt: it gets a failure before that
+			w.Header().Set("Content-Length", "0")
+			w.WriteHeader(http.StatusInternalServerError)
+			_ = http.NewResponseController(w).Flush()
+		case err != nil && kept != nil:
 			http.Error(w, "the store of keys does not answer", http.StatusInternalServerError)
-			return
-		}
-		if out.done {
+		default:
 			out.answer().write(w)
 		}
 	}()
@@ -107,13 +128,24 @@ func work(ctx context.Context, w http.ResponseWriter, r *http.Request, s Store, 
 type recorder struct {
 	header http.Header
 	status int
+	begun  bool // the status is settled
 	body   bytes.Buffer
-	done   bool
+	done   bool // the handler has returned
 }
 
-func (o *recorder) Header() http.Header         { return o.header }
-func (o *recorder) WriteHeader(status int)      { o.status = status }
-func (o *recorder) Write(p []byte) (int, error) { return o.body.Write(p) }
+func (o *recorder) Header() http.Header { return o.header }
+
+func (o *recorder) WriteHeader(status int) {
+	if !o.begun && status >= 200 { // the first one counts, as without the middleware
+		o.status, o.begun = status, true
+	}
+}
+
+func (o *recorder) Write(p []byte) (int, error) {
+	o.begun = true
+	return o.body.Write(p)
+}
+
 func (o *recorder) answer() *Answer {
 	return &Answer{o.status, o.header.Get("Content-Type"), o.body.Bytes()}
 }

@@ -1,40 +1,80 @@
 // A small app with one job, for the tests: node app.js express|fastify SECRET. It prints its address.
 'use strict';
 
+const { Readable } = require('node:stream');
 const solotick = require('./solotick.js');
 
 const [kind, secret] = process.argv.slice(2);
 const sleep = ms => new Promise(done => setTimeout(done, ms));
-let count = 0;
+const counts = new Map();
 
-// work answers with ?code= after ?take= milliseconds.
-async function work({ code = '200', take = '0' }) {
-  const n = ++count;
+// work answers with the code of ?codes= that is next for the job, after ?take= milliseconds.
+async function work(headers, { codes = '200', take = '0' }) {
+  const job = headers['solotick-job'];
+  const n = (counts.get(job) ?? 0) + 1;
+  counts.set(job, n);
   await sleep(Number(take));
+  const code = codes.split(',')[Math.min(n, codes.split(',').length) - 1];
   if (code === 'throw') throw new Error('broken');
-  return { code: Number(code), body: { n } };
+  return { code, body: { n } };
 }
 
-const listening = port => console.log(`http://127.0.0.1:${port}`);
+// torn is a body that breaks off.
+const torn = () => Readable.from((function* () {
+  yield 'the beginning';
+  throw new Error('broken');
+})());
+
+// memory fails for two keys.
+const memory = solotick.memory();
+const away = () => Promise.reject(new Error('the store is away'));
+const store = {
+  begin: (job, key, token) => (key.endsWith('/no-begin') ? away() : memory.begin(job, key, token)),
+  end: (key, token, answer) => (key.endsWith('/no-end') ? away() : memory.end(key, token, answer)),
+};
+
+// listen lets a request come from the peer that a test pretends to be.
+function listen(server) {
+  server.prependListener('request', req => {
+    const peer = req.headers['test-peer'];
+    if (peer) Object.defineProperty(req.socket, 'remoteAddress', { value: peer });
+  });
+  console.log(`http://127.0.0.1:${server.address().port}`);
+}
 
 if (kind === 'express') {
   const app = require('express')();
-  app.post('/jobs/work', solotick.express({ secret }), async (req, res) => {
-    const { code, body } = await work(req.query);
-    res.status(code).json(body);
+  app.set('env', 'test'); // it prints no errors
+  app.post('/jobs/work', solotick.express({ secret, store }), async (req, res) => {
+    const { code, body } = await work(req.headers, req.query);
+    if (code === '503') res.set('Retry-After', '7');
+    if (code === 'torn') {
+      res.write('the beginning');
+      throw new Error('broken');
+    }
+    if (code === 'late') { // an error after the answer
+      res.status(200).json(body);
+      throw new Error('broken');
+    }
+    res.status(Number(code)).json(body);
   });
-  app.get('/count', (req, res) => res.json(count));
-  app.use((err, req, res, next) => res.status(500).end()); // eslint-disable-line no-unused-vars
-  const server = app.listen(0, '127.0.0.1', () => listening(server.address().port));
+  app.get('/count', (req, res) => res.json(counts.get(req.query.job) ?? 0));
+  const server = app.listen(0, '127.0.0.1', () => listen(server));
 } else {
   const app = require('fastify')();
   app.register(async jobs => {
-    jobs.register(solotick.fastify, { secret });
+    jobs.register(solotick.fastify, { secret, store });
     jobs.post('/jobs/work', async (request, reply) => {
-      const { code, body } = await work(request.query);
-      return reply.code(code).send(body);
+      const { code, body } = await work(request.headers, request.query);
+      if (code === '503') reply.header('Retry-After', '7');
+      if (code === 'torn') return reply.type('application/json').send(torn());
+      if (code === 'late') {
+        reply.code(200).send(body);
+        throw new Error('broken');
+      }
+      return reply.code(Number(code)).send(body);
     });
   });
-  app.get('/count', async () => count);
-  app.listen({ port: 0, host: '127.0.0.1' }).then(() => listening(app.server.address().port));
+  app.get('/count', async request => counts.get(request.query.job) ?? 0);
+  app.listen({ port: 0, host: '127.0.0.1' }).then(() => listen(app.server));
 }

@@ -61,6 +61,11 @@ const refusals = {
 const hash = text => createHash('sha256').update(text).digest();
 const loopback = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
 
+// admit refuses an empty secret, which anybody knows.
+function admit(secret) {
+  if (typeof secret !== 'string' || !secret) throw new TypeError('the secret of the replica is empty');
+}
+
 // examine returns {answer} for a call that is answered at once, and {end} for one whose work is to be done.
 async function examine(req, secret, store) {
   const given = (req.headers.authorization ?? '').replace(/^Bearer /, '');
@@ -68,8 +73,9 @@ async function examine(req, secret, store) {
   if ((peer && !loopback.test(peer)) || !timingSafeEqual(hash(given), hash(secret))) return { answer: refusals.foreign };
   const job = req.headers['solotick-job'];
   const key = req.headers['idempotency-key'];
-  const token = Number(req.headers['solotick-fencing-token'] ?? 0);
-  if (!job || !key || !Number.isSafeInteger(token)) return { answer: refusals.unknown };
+  const text = req.headers['solotick-fencing-token'] ?? '0';
+  const token = Number(text);
+  if (!job || !key || !/^\d+$/.test(text) || !Number.isSafeInteger(token)) return { answer: refusals.unknown };
   const verdict = await store.begin(job, key, token);
   if (verdict !== 'work') return { answer: refusals[verdict] ?? verdict };
   return {
@@ -77,45 +83,61 @@ async function examine(req, secret, store) {
   };
 }
 
-// express returns a middleware: app.post('/jobs/x', express.json(), solotick.express({ secret }), handler).
+// express returns a middleware: app.post('/jobs/x', solotick.express({ secret }), express.json(), handler).
 function express({ secret, store = memory() }) {
-  known(secret);
-  return async (req, res, next) => {
-    const { answer, end } = await examine(req, secret, store);
-    if (answer) {
+  admit(secret);
+  return (req, res, next) => {
+    examine(req, secret, store).then(({ answer, end }) => {
+      if (end) {
+        holdBack(res, end);
+        next();
+        return;
+      }
       if (answer.type) res.setHeader('Content-Type', answer.type);
       res.statusCode = answer.status;
       res.end(answer.body);
-      return;
-    }
-    const chunks = [];
-    const { write: send, end: finish } = res;
-    const add = (chunk, encoding) => {
-      if (chunk && typeof chunk !== 'function') chunks.push(Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8'));
+    }).catch(next);
+  };
+}
+
+// holdBack sends an answer only when it is kept.
+function holdBack(res, keep) {
+  const { write, end } = res;
+  const chunks = [];
+  const told = []; // callbacks
+  const add = args => {
+    told.push(...args.filter(a => typeof a === 'function'));
+    const [chunk, encoding] = args;
+    if (chunk && typeof chunk !== 'function') chunks.push(Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8'));
+  };
+  res.write = (...args) => {
+    add(args);
+    for (const f of told.splice(0)) process.nextTick(f);
+    return true;
+  };
+  res.end = (...args) => {
+    add(args);
+    const body = Buffer.concat(chunks);
+    const send = text => {
+      delete res.headersSent;
+      Object.assign(res, { write, end });
+      if (!res.headersSent) res.removeHeader('Content-Length'); // it may be that of an error after the beginning of another body
+      res.end(text, () => told.forEach(f => f()));
     };
-    res.write = function (chunk, encoding, done) { // the answer is held back until it is kept
-      add(chunk, encoding);
-      const told = typeof encoding === 'function' ? encoding : done;
-      if (told) process.nextTick(told);
-      return true;
-    };
-    res.end = function (chunk, encoding, done) {
-      add(chunk, encoding);
-      const body = Buffer.concat(chunks);
-      Object.assign(res, { write: send, end: finish });
-      Promise.resolve(end({ status: res.statusCode, type: res.getHeader('Content-Type'), body }))
-        .then(() => res.end(body), () => res.destroy());
-      const told = [chunk, encoding, done].find(a => typeof a === 'function');
-      if (told) res.once('finish', told);
-      return res;
-    };
-    next();
+    Object.defineProperty(res, 'headersSent', { value: true, configurable: true }); // no error handler answers once more
+    Object.assign(res, { write: () => false, end: () => res });
+    const type = res.getHeader('Content-Type');
+    Promise.resolve().then(() => keep({ status: res.statusCode, type, body })).then(() => send(body), () => {
+      res.statusCode = 500;
+      send('the store of keys does not answer');
+    });
+    return res;
   };
 }
 
 // fastify is a plugin; it guards the routes of the scope it is registered in: app.register(solotick.fastify, { secret }).
 async function fastify(app, { secret, store = memory() }) {
-  known(secret);
+  admit(secret);
   const ends = new WeakMap(); // request -> end
   app.addHook('onRequest', async (request, reply) => {
     const { answer, end } = await examine(request.raw, secret, store);
@@ -132,9 +154,14 @@ async function fastify(app, { secret, store = memory() }) {
     if (!end) return payload;
     ends.delete(request);
     let body = payload ?? '';
-    if (typeof body.pipe === 'function') {
+    if (body[Symbol.asyncIterator]) { // a stream
       const chunks = [];
-      for await (const chunk of body) chunks.push(Buffer.from(chunk));
+      try {
+        for await (const chunk of body) chunks.push(Buffer.from(chunk));
+      } catch (err) {
+        await end({ status: 500 });
+        throw err;
+      }
       body = Buffer.concat(chunks);
     }
     await end({ status: reply.statusCode, type: reply.getHeader('Content-Type'), body });

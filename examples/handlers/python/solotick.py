@@ -60,17 +60,16 @@ class Solotick:
 
     def __init__(self, app, secret, store=None, prefix="/jobs/"):
         if not secret:
-            raise ValueError("the secret is empty, so everybody would know it")
+            raise ValueError("the secret of the replica is empty")  # anybody knows it
         self.app, self.secret, self.prefix = app, secret.encode(), prefix
         self.store = store or Memory()
 
     async def __call__(self, scope, receive, send):
-        if scope["type"] != "http" or not scope["path"].startswith(self.prefix):
+        if scope["type"] != "http" or not self.guards(scope):
             return await self.app(scope, receive, send)
         headers = {name.lower(): value for name, value in scope["headers"]}
         given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
-        peer = scope.get("client")  # None on a unix socket
-        if peer and not ipaddress.ip_address(peer[0]).is_loopback or not hmac.compare_digest(given, self.secret):
+        if not beside(scope.get("client")) or not hmac.compare_digest(given, self.secret):
             return await answer_with(send, FOREIGN)
         job, key = headers.get(b"solotick-job"), headers.get(b"idempotency-key")
         token = headers.get(b"solotick-fencing-token", b"0")
@@ -78,33 +77,50 @@ class Solotick:
             return await answer_with(send, UNKNOWN)
         token = int(token)
         answer = await self.store.begin(job, key, token)
-        if answer is None:
-            answer = await self.work(scope, receive, key, token)
-        await answer_with(send, answer)
+        if answer is not None:
+            return await answer_with(send, answer)
+        await self.work(scope, receive, send, key, token)
 
-    async def work(self, scope, receive, key, token):
-        """Run the app, and keep its answer if it is a success."""
-        status, kind, body = 500, b"", b""
+    def guards(self, scope):
+        """Whether this is the path of a job. Some servers put the root_path before it, and some do not."""
+        path = scope["path"]
+        return path.startswith(self.prefix) or path.removeprefix(scope.get("root_path", "")).startswith(self.prefix)
+
+    async def work(self, scope, receive, send, key, token):
+        """Run the app, keep its answer if it is a success, and send it."""
+        status, headers, body = 500, [], b""
 
         async def hold_back(message):
-            nonlocal status, kind, body
+            nonlocal status, headers, body
             if message["type"] == "http.response.start":
-                status = message["status"]
-                kind = dict(message.get("headers", [])).get(b"content-type", b"")
+                status, headers = message["status"], list(message.get("headers", []))
             elif message["type"] == "http.response.body":
                 body += message.get("body", b"")
 
         answer = None
         try:
-            await self.app(scope, receive, hold_back)
-            answer = (status, kind, body)
+            await self.app({**scope, "extensions": {}}, receive, hold_back)  # an extension could send past us
+            answer = (status, dict(headers).get(b"content-type", b""), body)
         finally:
             await self.store.end(key, token, answer if answer and 200 <= status < 300 else None)
-        return answer
+        await answer_with(send, answer, headers)
 
 
-async def answer_with(send, answer):
+def beside(peer):
+    """Whether a request comes from this machine: over loopback, or a unix socket, which has no address."""
+    if not peer:
+        return True
+    try:
+        address = ipaddress.ip_address(peer[0])
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+async def answer_with(send, answer, headers=None):
     status, kind, body = answer
-    headers = [(b"content-length", str(len(body)).encode())] + ([(b"content-type", kind)] if kind else [])
+    if headers is None:
+        headers = [(b"content-type", kind)] if kind else []
+    headers = [h for h in headers if h[0] != b"content-length"] + [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
