@@ -27,7 +27,7 @@ LONGEST = ./cmd/solotick ./sidecar ./lock ./internal/proof/sim
 # not have it. They run without it.
 SHORTENED = ./internal/proof/nemesis ./sidecar ./config/...
 
-test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd, rpm, node, uvicorn and chromium when they are missing and it may
+test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd, rpm, node, uvicorn, a JDK and chromium when they are missing and it may
 	.ci/redis
 	.ci/prometheus
 	.ci/systemd
