@@ -89,7 +89,7 @@ func beside(r *http.Request) bool {
 		return true
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && peer.Addr().Unmap().IsLoopback()
+	return err == nil && peer.Addr().IsLoopback()
 }
 
 func parseToken(text string) (int64, error) {

@@ -54,6 +54,7 @@ if (kind === 'express') {
     }
     if (code === 'late') { // an error after the answer
       res.status(200).json(body);
+      res.end();
       throw new Error('broken');
     }
     res.status(Number(code)).json(body);
