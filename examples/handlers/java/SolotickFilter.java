@@ -9,7 +9,7 @@
 // your database, with the SQL of docs/handlers.md. Do not use the filter for jobs with concurrencyPolicy Allow: their runs
 // overlap, so a lower token is no sign of an old run.
 //
-// In Spring Boot a bean maps it to the paths of jobs:
+// The project's tests run it in Tomcat 10, without Spring. In Spring Boot a bean maps it to the paths of jobs:
 //
 //   @Bean
 //   FilterRegistrationBean<SolotickFilter> solotick(@Value("${solotick.secret}") String secret) {
