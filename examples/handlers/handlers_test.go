@@ -429,20 +429,21 @@ func answersARealReplica(c *caller) {
 	}
 }
 
-// An empty secret would admit anybody.
-func TestNoMiddlewareTakesAnEmptySecret(t *testing.T) {
+// TestAnEmptySecretIsRefused: as that of a variable that is not set.
+func TestAnEmptySecretIsRefused(t *testing.T) {
 	t.Run("Go", func(t *testing.T) {
 		defer func() {
 			if recover() == nil {
 				t.Error("it is taken")
 			}
 		}()
-		handlers.Middleware("", &handlers.Memory{}, http.NotFoundHandler())
+		handlers.Middleware("", &handlers.Memory{}, nil)
 	})
 	for _, l := range languages() {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			if err := command(l.dir, append([]string{"timeout", "20"}, append(l.ready(t), "")...)...); err == nil || !strings.Contains(err.Error(), "the secret of the replica is empty") {
+			app := append([]string{"timeout", "20"}, l.ready(t)...)
+			if err := command(l.dir, append(app, "")...); err == nil || !strings.Contains(err.Error(), "the secret is empty") {
 				t.Errorf("it is taken: %v", err)
 			}
 		})

@@ -49,10 +49,10 @@ type Store interface {
 }
 
 // Middleware lets next do the work of calls by the replica that knows the secret. The table sends it as
-// headers: {Authorization: "Bearer ${SECRET}"}. Middleware panics if the secret is empty, since then anybody knows it.
+// headers: {Authorization: "Bearer ${SECRET}"}. An empty secret panics.
 func Middleware(secret string, s Store, next http.Handler) http.Handler {
 	if secret == "" {
-		panic("the secret of the replica is empty")
+		panic("handlers: the secret is empty, so everybody would know it")
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -82,7 +82,7 @@ public final class SolotickFilter implements Filter {
   /** The table sends the secret as headers: {Authorization: "Bearer ${SECRET}"}. */
   public SolotickFilter(String secret, Store store) {
     if (secret == null || secret.isEmpty()) {
-      throw new IllegalArgumentException("the secret of the replica is empty"); // anybody knows it
+      throw new IllegalArgumentException("the secret is empty, so everybody would know it");
     }
     this.secret = secret.getBytes(StandardCharsets.UTF_8);
     this.store = store;

@@ -61,11 +61,6 @@ const refusals = {
 const hash = text => createHash('sha256').update(text).digest();
 const loopback = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
 
-// admit refuses an empty secret, which anybody knows.
-function admit(secret) {
-  if (typeof secret !== 'string' || !secret) throw new TypeError('the secret of the replica is empty');
-}
-
 // examine returns {answer} for a call that is answered at once, and {end} for one whose work is to be done.
 async function examine(req, secret, store) {
   const given = (req.headers.authorization ?? '').replace(/^Bearer /, '');
@@ -85,7 +80,7 @@ async function examine(req, secret, store) {
 
 // express returns a middleware: app.post('/jobs/x', solotick.express({ secret }), express.json(), handler).
 function express({ secret, store = memory() }) {
-  admit(secret);
+  known(secret);
   return (req, res, next) => {
     examine(req, secret, store).then(({ answer, end }) => {
       if (end) {
@@ -137,7 +132,7 @@ function holdBack(res, keep) {
 
 // fastify is a plugin; it guards the routes of the scope it is registered in: app.register(solotick.fastify, { secret }).
 async function fastify(app, { secret, store = memory() }) {
-  admit(secret);
+  known(secret);
   const ends = new WeakMap(); // request -> end
   app.addHook('onRequest', async (request, reply) => {
     const { answer, end } = await examine(request.raw, secret, store);

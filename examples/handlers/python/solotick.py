@@ -60,7 +60,7 @@ class Solotick:
 
     def __init__(self, app, secret, store=None, prefix="/jobs/"):
         if not secret:
-            raise ValueError("the secret of the replica is empty")  # anybody knows it
+            raise ValueError("the secret is empty, so everybody would know it")
         self.app, self.secret, self.prefix = app, secret.encode(), prefix
         self.store = store or Memory()
 
