@@ -22,7 +22,7 @@ type heartbeat struct {
 	clock      *clock
 	rendezvous *rendezvous
 	log        *slog.Logger
-	self       service.Replica // name, version and process
+	self       service.Replica // what does not change
 	status     func() status
 	spec       func(job string) *spec
 

@@ -63,6 +63,9 @@ func TestAReplicaThatObservesCallsNothing(t *testing.T) {
 		w.expect(2, "runs_total", "each", "observed")
 		w.expect(2, "runs_total", "made", "observed")
 		w.expect(1, "runs_total", service.TimerJobs, "observed")
+		if all, err := w.replicas[0].store.Replicas(w.t.Context()); err != nil || len(all) != 1 || !all[0].Observe {
+			t.Errorf("the heartbeats are %+v, %v", all, err)
+		}
 	})
 }
 

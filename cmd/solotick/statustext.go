@@ -497,6 +497,9 @@ func (s status) replicaLines() []string {
 		if r.Ready != "" {
 			g.note("not ready: " + r.Ready)
 		}
+		if r.Observe {
+			g.note("observes: it takes ticks, and calls no job")
+		}
 		if s.Twins(r) {
 			g.note(sameName)
 		}
@@ -524,6 +527,9 @@ func (s status) tableNotes() []string {
 		for _, hash := range hashes {
 			notes = append(notes, cut("  "+text.OneLine(fmt.Sprintf("%s: %s", hash, strings.Join(by[hash], ", "))), s.width))
 		}
+	}
+	if s.Mixed() {
+		notes = append(notes, "", cut("ONLY SOME REPLICAS OBSERVE: a tick that an observing replica takes is not fired.", s.width))
 	}
 	if len(by) > 0 && by[s.Table.Hash] == nil && s.Table.Hash != "" {
 		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s). The next ticks are from this table.", s.Table.Hash), s.width))

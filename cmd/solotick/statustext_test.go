@@ -98,9 +98,10 @@ func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 	add("succeeded", "")
 	shows("warm  9s ago     2 replicas  failed on 1  4.0s", "  failed on app-1 5s ago: exit code 3\n")
 	s.Replicas[1].Ran = ran("failed", "")
-	s.Replicas[1].Twin = true
+	s.Replicas[1].Twin, s.Replicas[1].Observe = true, true
 	shows("2 replicas  failed  ", "  failed on app-3 5s ago\n",
-		"\n  ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME\n")
+		"\n  ANOTHER PROCESS HAS THE SAME NAME: give each its own name with --replica or POD_NAME\n",
+		"\n  observes: it takes ticks, and calls no job\n", "\nONLY SOME REPLICAS OBSERVE: a tick that an observing replica takes is not fired.\n")
 	add("failed", "exit code 3")
 	shows("  failed on app-1, app-3 5s ago: exit code 3\n")
 	s.States["warm"] = service.JobState{Paused: &service.Pause{Reason: "incident", At: now}}

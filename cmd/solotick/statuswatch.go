@@ -227,6 +227,9 @@ func (s status) replicaBrief() []string {
 		if r.Ready != "" {
 			wrong = append(wrong, "not ready: "+r.Ready)
 		}
+		if r.Observe {
+			wrong = append(wrong, "observes")
+		}
 		if s.Twins(r) {
 			wrong = append(wrong, sameName)
 		}

@@ -30,6 +30,7 @@ type Replica struct {
 	Name    string // one word
 	Version string
 	Table   string           // hash of its table
+	Observe bool             // it takes ticks, and calls no job
 	Offset  time.Duration    // Redis' clock minus its own, in whole microseconds
 	Ready   string           // why it takes no ticks; "" = it takes ticks
 	Reload  string           // why the table that it read last is not in force; "" = that table is in force
@@ -51,6 +52,7 @@ type Skip struct {
 type replicaText struct {
 	Version    string `json:"version"`
 	Table      string `json:"table"`
+	Observe    bool   `json:"observe,omitempty"`
 	Offset     int64  `json:"us"` // microseconds
 	Ready      string `json:"ready,omitempty"`
 	Reload     string `json:"reload,omitempty"`
@@ -82,7 +84,7 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
-	t := replicaText{Version: r.Version, Table: r.Table, Offset: r.Offset.Microseconds(), Ready: r.Ready, Reload: r.Reload,
+	t := replicaText{Version: r.Version, Table: r.Table, Observe: r.Observe, Offset: r.Offset.Microseconds(), Ready: r.Ready, Reload: r.Reload,
 		Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
 	text, err := json.Marshal(t)
 	if err == nil {
@@ -234,7 +236,7 @@ func parseReplica(name, text string) (Replica, error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return Replica{}, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
 	}
-	r := Replica{Name: name, Version: t.Version, Table: t.Table, Offset: time.Duration(t.Offset) * time.Microsecond,
+	r := Replica{Name: name, Version: t.Version, Table: t.Table, Observe: t.Observe, Offset: time.Duration(t.Offset) * time.Microsecond,
 		Ready: t.Ready, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
 		Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}
 	r.add(t.reportText)

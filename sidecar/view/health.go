@@ -150,6 +150,9 @@ func (l *Look) Summary() Summary {
 	if l.Drift() {
 		parts = append(parts, "tables differ")
 	}
+	if l.Mixed() {
+		parts = append(parts, "only some replicas observe")
+	}
 	s.Text = strings.Join(append(parts, "Redis ok"), " · ")
 	return s
 }

@@ -79,6 +79,18 @@ func (l *Look) Drift() bool {
 	return len(tables) > 1
 }
 
+// Mixed tells whether some live replicas observe and others call the jobs. A tick that an observing one takes is not
+// fired.
+func (l *Look) Mixed() bool {
+	kinds := map[bool]bool{}
+	for _, r := range l.Replicas {
+		if !l.Silent(r) {
+			kinds[r.Observe] = true
+		}
+	}
+	return len(kinds) > 1
+}
+
 // Skipped is a replica's last skip of a job.
 type Skipped struct {
 	service.Skip

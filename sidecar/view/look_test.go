@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,20 @@ func TestSkipsAreTheNewestFirst(t *testing.T) {
 	}
 	if want := []string{"b", "a", "c"}; !slices.Equal(names, want) {
 		t.Errorf("skips of %v, want %v", names, want)
+	}
+}
+
+func TestAMixOfReplicasThatObserveAndThatCallIsSaid(t *testing.T) {
+	l := &Look{Table: &config.Table{}, Now: noon, Replicas: []service.Replica{{Name: "a", Observe: true, Seen: noon}, {Name: "b", Seen: noon}}}
+	if text := l.Summary().Text; !strings.Contains(text, " · only some replicas observe · ") {
+		t.Errorf("a mix: %s", text)
+	}
+	if s := l.Status(); !s.Replicas[0].Observes || s.Replicas[1].Observes {
+		t.Errorf("a observes: %t, b: %t", s.Replicas[0].Observes, s.Replicas[1].Observes)
+	}
+	l.Replicas[1].Seen = noon.Add(-time.Hour)
+	if text := l.Summary().Text; strings.Contains(text, "observe") {
+		t.Errorf("the only one that calls is gone: %s", text)
 	}
 }
 

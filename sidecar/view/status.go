@@ -111,6 +111,7 @@ type Replica struct {
 	Replica  string  `json:"replica"`
 	Version  string  `json:"version"`
 	Table    string  `json:"table"`
+	Observes bool    `json:"observes,omitempty"` // it takes ticks, and calls no job
 	OffsetMS float64 `json:"offsetMs"`
 	Ready    bool    `json:"ready"`
 	NotReady string  `json:"notReady,omitempty"`
@@ -161,7 +162,7 @@ func (l *Look) Status() Status {
 	}
 	for _, r := range l.Replicas {
 		silent := l.Silent(r)
-		out.Replicas = append(out.Replicas, Replica{r.Name, r.Version, r.Table, float64(r.Offset.Microseconds()) / 1000,
+		out.Replicas = append(out.Replicas, Replica{r.Name, r.Version, r.Table, r.Observe, float64(r.Offset.Microseconds()) / 1000,
 			r.Ready == "" && !silent, r.Ready, r.Reload, silent, l.Twins(r), Stamp(r.Seen)})
 	}
 	return out
