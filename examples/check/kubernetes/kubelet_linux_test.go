@@ -30,6 +30,7 @@ type container struct {
 	program string // the entry point of the image
 	path    string // the one directory of its PATH
 	root    string
+	args    []string // of the entry point
 	env     []string
 	cmd     *exec.Cmd
 	log     *output
@@ -87,7 +88,9 @@ func create(t *testing.T, m *manifests, spec *core.Container, pod, dockerfile, b
 			t.Fatal(err)
 		}
 	}
-	for name, value := range m.environment(t, spec, pod) {
+	environment := m.environment(t, spec, pod)
+	c.args = expanded(spec.Args, environment)
+	for name, value := range environment {
 		c.env = append(c.env, name+"="+value)
 	}
 	return c
@@ -147,7 +150,7 @@ func (c *container) command(program string, args ...string) *exec.Cmd {
 // start runs the image's program with the manifest's arguments.
 func (c *container) start() {
 	c.t.Helper()
-	c.cmd = c.command(c.program, c.spec.Args...)
+	c.cmd = c.command(c.program, c.args...)
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
 	if err := c.cmd.Start(); err != nil {
 		c.t.Fatal(err)

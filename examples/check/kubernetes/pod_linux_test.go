@@ -28,12 +28,11 @@ const patience = time.Minute
 const insideVariable = "KUBERNETES_TEST_INSIDE"
 
 // alone runs the test once more in a network of its own, in which all the ports of the manifests are free. True in there.
-func alone(t *testing.T) (solotickBinary, appBinary string, inside bool) {
+func alone(t *testing.T) (binary string, inside bool) {
 	t.Helper()
-	if programs := os.Getenv(insideVariable); programs != "" {
+	if binary := os.Getenv(insideVariable); binary != "" {
 		bringUpLoopback(t)
-		solotickBinary, appBinary, _ = strings.Cut(programs, ":")
-		return solotickBinary, appBinary, true
+		return binary, true
 	}
 	for need, err := range map[string]error{"root": asRoot(), "redis-server": found("redis-server")} {
 		if err == nil {
@@ -45,12 +44,12 @@ func alone(t *testing.T) (solotickBinary, appBinary string, inside bool) {
 		t.Skipf("no pod is run, which needs %s: %v", need, err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), insideVariable+"="+solotick(t)+":"+compiled(t, "./examples/app", "app"))
+	cmd.Env = append(os.Environ(), insideVariable+"="+solotick(t))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	return "", "", false
+	return "", false
 }
 
 func asRoot() error {
@@ -104,17 +103,23 @@ func await(t *testing.T, what string, so func() bool) {
 	}
 }
 
+// expanded returns arguments with their variables, written $(NAME), put in as the kubelet does.
+func expanded(args []string, environment map[string]string) []string {
+	args = slices.Clone(args)
+	for name, value := range environment {
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "$("+name+")", value)
+		}
+	}
+	return args
+}
+
 // redisCommand is that of the overlay's Redis, with its variables put in as the kubelet does, and a directory of the test
 // instead of its volume.
 func redisCommand(t *testing.T, m *manifests) []string {
 	t.Helper()
 	c := &m.redis.Spec.Template.Spec.Containers[0]
-	args := slices.Concat(c.Command, c.Args)
-	for name, value := range m.environment(t, c, "redis-0") {
-		for i := range args {
-			args[i] = strings.ReplaceAll(args[i], "$("+name+")", value)
-		}
-	}
+	args := expanded(slices.Concat(c.Command, c.Args), m.environment(t, c, "redis-0"))
 	dir := slices.Index(args, c.VolumeMounts[0].MountPath)
 	if dir < 0 {
 		t.Fatalf("%q keep nothing in the volume", args)
@@ -126,7 +131,7 @@ func redisCommand(t *testing.T, m *manifests) []string {
 // A pod of the overlay for kind, from its start to its end: the manifest's commands, ports, files, variables and graces,
 // with a real Redis where the table looks for one, run as the overlay says.
 func TestAPodLivesAndIsReplacedAsTheManifestSays(t *testing.T) {
-	solotickBinary, appBinary, inside := alone(t)
+	binary, inside := alone(t)
 	if !inside {
 		return
 	}
@@ -136,8 +141,8 @@ func TestAPodLivesAndIsReplacedAsTheManifestSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(redis.Kill)
-	sidecar := create(t, &m, m.sidecar(), "billing-0", image, solotickBinary)
-	app := create(t, &m, m.app(), "billing-0", appImage, appBinary)
+	sidecar := create(t, &m, m.sidecar(), "billing-0", image, binary)
+	app := create(t, &m, m.app(), "billing-0", image, binary)
 	metrics := port(t, m.sidecar(), "solotick")
 	probed := func(p *core.Probe) func() bool {
 		return func() bool { code, _ := ask(metrics, p.HTTPGet.Path); return code == http.StatusOK }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -179,20 +180,37 @@ func TestCommandsFitTheContainer(t *testing.T) {
 	}
 }
 
-// solotick is the program, compiled once for all tests.
-func solotick(t *testing.T) string { return compiled(t, rig.Package, "solotick") }
-
-func compiled(t *testing.T, pkg, name string) string {
+// solotick returns the program, compiled once for all tests.
+func solotick(t *testing.T) string {
 	t.Helper()
-	dir, err := rig.Root()
+	program, err := compiled()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(t.TempDir(), name)
-	if err := rig.Build(dir, pkg, out); err != nil {
-		t.Fatal(err)
+	return program
+}
+
+var compiled = sync.OnceValues(func() (string, error) {
+	dir, err := rig.Root()
+	if err != nil {
+		return "", err
 	}
-	return out
+	program := filepath.Join(programs, "solotick")
+	return program, rig.Build(dir, rig.Package, program)
+})
+
+// programs is the directory that is removed after all tests.
+var programs string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "solotick-kubernetes-")
+	if err != nil {
+		panic(err)
+	}
+	programs = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 func TestTheCommandLinesExist(t *testing.T) {
@@ -231,11 +249,8 @@ func buildImage(t *testing.T) string {
 	return m.sidecar().Image
 }
 
-// The images of Solotick and of the app that stands for a service.
-const (
-	image    = repository + "/Dockerfile"
-	appImage = repository + "/examples/app/Dockerfile"
-)
+// The image of Solotick. The toy app that stands for a service is in it.
+const image = repository + "/Dockerfile"
 
 // entrypoint is the program that an image runs.
 func entrypoint(t *testing.T, dockerfile string) string {
