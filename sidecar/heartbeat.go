@@ -29,6 +29,7 @@ type heartbeat struct {
 	// The goroutine of run alone uses these.
 	reported bool // compare has logged the others' offsets, since the clocks lie too far apart
 	beats    int
+	sent     statusText
 	twin     time.Time // when another process last used this one's name; zero = never, or not lately
 
 	mu    sync.Mutex
@@ -46,20 +47,38 @@ type status struct {
 	reloaded error  // why the table before is still in force; nil = it is not
 }
 
+// statusText is a status as a heartbeat has it.
+type statusText struct{ table, ready, reload string }
+
+func (s status) text() statusText {
+	t := statusText{table: s.table}
+	if s.idle != nil {
+		t.ready = s.idle.Error()
+	}
+	if s.reloaded != nil {
+		t.reload = text.OneLine(truncate(firstProblem(s.reloaded), maxDetail))
+	}
+	return t
+}
+
 // run sends heartbeats until ctx ends, and reads those of the others. The second one comes early, since replicas may
-// have begun at the same moment. When the replica begins to drain, run reports it at once.
+// have begun at the same moment. A replica that becomes ready, or no longer is, reports it within a second, and one that
+// begins to drain at once.
 func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
+	var next time.Time
 	for ctx.Err() == nil {
-		wait := lookEvery
-		if h.beat(ctx) == nil {
-			if others, ok := h.rendezvous.look(ctx); ok {
-				h.compare(others)
-			}
-			if h.beats++; h.beats > 1 {
-				wait = beatEvery
+		if h.sent != h.status().text() || !time.Now().Before(next) {
+			next = time.Now().Add(lookEvery)
+			if h.beat(ctx) == nil {
+				if others, ok := h.rendezvous.look(ctx); ok {
+					h.compare(others)
+				}
+				if h.beats++; h.beats > 1 {
+					next = time.Now().Add(beatEvery)
+				}
 			}
 		}
-		t := time.NewTimer(wait)
+		t := time.NewTimer(min(lookEvery, time.Until(next)))
 		select {
 		case <-t.C:
 		case <-draining:
@@ -75,15 +94,13 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	if !ok && h.clock.redis != nil {
 		return errNoAnswer // readers would take our clock to be right
 	}
-	r, now := h.self, h.status()
-	r.Table, r.Offset, r.Skips, r.Ran, r.Twin = now.table, offset, h.skipped(), h.results(), h.hasTwin(ctx)
-	if now.idle != nil {
-		r.Ready = now.idle.Error()
+	r, now := h.self, h.status().text()
+	r.Table, r.Ready, r.Reload, r.Offset, r.Skips, r.Ran, r.Twin = now.table, now.ready, now.reload, offset, h.skipped(), h.results(), h.hasTwin(ctx)
+	err := h.store.Beat(ctx, r)
+	if err == nil {
+		h.sent = now
 	}
-	if now.reloaded != nil {
-		r.Reload = text.OneLine(truncate(firstProblem(now.reloaded), maxDetail))
-	}
-	return h.store.Beat(ctx, r)
+	return err
 }
 
 // hasTwin tells whether another process sends heartbeats under this one's name, and logs it once. A heartbeat from

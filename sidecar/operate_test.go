@@ -181,6 +181,30 @@ jobs:
 	})
 }
 
+// TestAReplicaReportsWithinASecondThatItIsReady: two heartbeats are five seconds apart, and an operator who asks after a
+// start must not be told that no replica takes ticks.
+func TestAReplicaReportsWithinASecondThatItIsReady(t *testing.T) {
+	simulate(t, "ready: {tcp: '127.0.0.1:1', interval: 100ms}\n"+minutely, func(w *world) {
+		app := &fakeApp{}
+		app.ready.Store(true)
+		r := w.replica(time.Second, func(r *replica) { r.app = app })
+		says := func(at time.Duration, ready bool) {
+			t.Helper()
+			w.at(at)
+			all, err := r.store.Replicas(w.t.Context())
+			if err != nil || len(all) != 1 || (all[0].Ready == "") != ready {
+				t.Errorf("after %s the heartbeats are %+v, %v; want ready: %t", at, all, err, ready)
+			}
+		}
+		says(2500*time.Millisecond, true)
+		w.at(31 * time.Second)
+		app.ready.Store(false)
+		says(32500*time.Millisecond, false)
+		app.ready.Store(true)
+		says(34*time.Second, true)
+	})
+}
+
 func TestTheHistoryHasEveryRun(t *testing.T) {
 	simulate(t, `
 jobs:

@@ -144,11 +144,11 @@ func (x *explainer) tick(at time.Time) *Why {
 	case x.ticks.Born.IsZero():
 		return say(unknown, "is not known: Redis does not know the job. A replica makes it known when it starts.")
 	case !at.After(x.ticks.Since):
-		return say(unknown, "came before Redis knew the job with this schedule, at %s. Nothing is kept of it.", x.clock(x.ticks.Since))
+		return say(unknown, "came before Redis knew the job with this schedule, at %s: it has no fate.%s", x.clock(x.ticks.Since), x.againWords(at))
 	case at.After(x.ticks.Newest):
 		return say(unclaimed, "has come due, and no replica has claimed it. %s", x.obstacle())
 	case len(x.ticks.Fates) > 0 && at.Before(x.ticks.Fates[0].Tick):
-		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.", x.clock(x.ticks.Fates[0].Tick))
+		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.%s", x.clock(x.ticks.Fates[0].Tick), x.againWords(at))
 	}
 	return say(unknown, "was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data.")
 }

@@ -119,7 +119,11 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 			"10:00:00", "unclaimed", "10:00:00 UTC has come due, and no replica has claimed it. " +
 				"The job is paused since 09:58:00 UTC until 11:00:00 UTC: migration. solotick resume j ends the pause at once."},
 		{"before it was known", told{ticks: known()}, "05:55:00", "unknown",
-			"05:55:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC. Nothing is kept of it."},
+			"05:55:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC: it has no fate."},
+		{"before it was known, and backfilled", told{ticks: known(service.Entry{Tick: at("05:55:00"), Run: "r", Replica: "billing-1", Kind: "backfill",
+			Outcome: "succeeded", Ended: at("10:00:00"), Took: time.Second})}, "05:55:00", "unknown",
+			"05:55:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC: it has no fate. " +
+				"An operator had it run again: succeeded after 1.0 s on billing-1, at 10:00:00 UTC."},
 		{"too long ago", told{ticks: known(ran("09:50:00", "succeeded", 0, time.Second))}, "08:00:00", "unknown",
 			"08:00:00 UTC is too long ago: Redis keeps the newest fates of each job, here from 09:50:00 UTC on."},
 		{"Redis knows nothing", told{}, "09:00:00", "unknown",
