@@ -25,6 +25,7 @@ const (
 	mostRunning = 10_000
 
 	mostStartRetries = 100
+	mostConcurrency  = 1000
 
 	maxRetries = 100
 	maxBackoff = 24 * time.Hour
@@ -287,10 +288,13 @@ func (d *decoder) checkRemote() {
 // checkEffect warns of keys that have no effect because of the job's other keys.
 func (d *decoder) checkEffect() {
 	j := d.job
-	for _, k := range []string{"lock", "concurrencyPolicy", "missed", "startRetries", "notify.change"} {
+	for _, k := range []string{"lock", "concurrencyPolicy", "concurrency", "missed", "startRetries", "notify.change"} {
 		if j.own(k) && j.Guarantee == EveryReplica {
 			d.Warn(j.at[k].Node, "", "%s has no effect: with guarantee every-replica there is no lock", k)
 		}
+	}
+	if j.own("concurrency") && j.ConcurrencyPolicy != Allow && j.Guarantee != EveryReplica && !j.unset("concurrencyPolicy") {
+		d.Warn(j.at["concurrency"].Node, "give the job concurrencyPolicy: Allow", "concurrency has no effect: under %s one run lives at a time", j.ConcurrencyPolicy)
 	}
 	if j.own("allowRemote") && j.Exec != nil && j.HTTP == nil {
 		d.Warn(j.at["allowRemote"].Node, "", "allowRemote has no effect on exec")

@@ -139,6 +139,21 @@ func TestRetryOnThatHasNoEffectWarns(t *testing.T) {
 	}
 }
 
+// TestALimitThatHasNoEffectWarns: otherwise a job that is meant to run thrice at once runs once, and nobody knows why.
+func TestALimitThatHasNoEffectWarns(t *testing.T) {
+	const daily = `schedule: "@daily", exec: {command: [a]}, concurrency: 3, `
+	for job, want := range map[string]string{
+		daily + `concurrencyPolicy: Allow`: "",
+		daily + `timeout: 1m`:              "concurrency has no effect: under Forbid one run lives at a time | give the job concurrencyPolicy: Allow",
+		daily + `concurrencyPolicy: Queue`: "concurrency has no effect: under Queue",
+		daily + `guarantee: every-replica`: "concurrency has no effect: with guarantee every-replica there is no lock",
+	} {
+		if got := warned(t, job); want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "\n") {
+			t.Errorf("%s:\n%s\nwant\n%s", job, got, want)
+		}
+	}
+}
+
 // TestKeysForOthersAreLeftAlone gives anchors a home.
 func TestKeysForOthersAreLeftAlone(t *testing.T) {
 	const text = `

@@ -84,6 +84,7 @@ type Job struct {
 	Timeout           time.Duration // a run's limit; default 5m
 	Guarantee         Guarantee
 	ConcurrencyPolicy ConcurrencyPolicy
+	Concurrency       int `json:",omitzero"` // under Allow, how many runs may live at once in the cluster; 0 = no limit
 	Missed            Missed
 	StartingDeadline  time.Duration // 0 = no limit
 	StartRetries      int           // further rounds through all replicas when none could start a tick, 0 to 100; default 5

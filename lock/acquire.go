@@ -34,6 +34,7 @@ type Claim struct {
 	Replica string // what losers are told
 	TTL     time.Duration
 	Policy  Policy
+	Limit   int // with Allow: how many runs of the job may live at once; 0 = any number
 	// Period is the smallest distance of the job's ticks. A claim may be early by half of it, and by a second at most.
 	Period time.Duration
 	// Due is when the tick came due, if that is later than its nominal time: the tick overlaps with the runs that live
@@ -100,7 +101,7 @@ func (c *Claim) setDefaults() {
 		c.Due = c.Tick
 	}
 	if _, ok := rds.TimerID(c.Job); ok {
-		c.Policy = Allow // timers share a ledger, not a turn
+		c.Policy, c.Limit = Allow, 0 // timers share a ledger, not a turn
 	}
 }
 
@@ -129,6 +130,14 @@ func (c *Claim) slot() string {
 		return ":" + rds.Itoa(rds.Millis(c.Tick))
 	}
 	return ""
+}
+
+// policy is the policy as the script knows it.
+func (c *Claim) policy() string {
+	if c.Policy == Allow && c.Limit > 0 {
+		return fmt.Sprintf("%s:%d", Allow, c.Limit)
+	}
+	return string(c.Policy)
 }
 
 // tolerance guards the order of ticks, not their precision. A tolerance of zero would cost a second round trip for each
@@ -286,7 +295,7 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 	}
 	args := make([]any, 0, 16+2*len(c.Older))
 	args = append(args, c.Run, c.Job, rds.Millis(c.Tick), rds.Millis(redisSent.Add(window)), c.TTL.Milliseconds(), c.tolerance().Milliseconds(),
-		string(c.Policy), c.record())
+		c.policy(), c.record())
 	args = append(args, c.rest(s.redis.Keys.Events)...)
 	parts, err := s.redis.Call(context.WithoutCancel(ctx), acquireScript, 1,
 		[]string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job), s.redis.Keys.Running, s.redis.Keys.Due(c.Job)}, args...)

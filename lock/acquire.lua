@@ -6,7 +6,8 @@
 --   Queue    it waits for the end of all live runs; while one waits, or is due, the next is an overlap for good
 --   Replace  it waits in the place of one that waited, which is missed, and all live runs are told to end
 --   Allow    it starts beside them, under a lock of its own
--- A due member stays due while a run lives, unless its policy is Allow. Runs of jobs with the guarantee every-replica have
+--   Allow:n  like Allow, while fewer than n runs live. The next tick is an overlap for good, even if a run turns out to be dead
+-- A due member stays due while a run lives: under Allow never, under Allow:n while n live. Runs of jobs with the guarantee every-replica have
 -- no entry: they are in nobody's way, and nothing is in theirs. A run is settled by the guarantee of its own record.
 --
 -- KEYS  1 lock  2 ledger  3 running  4 due
@@ -28,6 +29,7 @@
 -- The record is kept as '<tick> <token> <newest tick claimed before> <when it was claimed> <ARGV 8>', for as long as the run lives.
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
+local limit = tonumber(string.match(policy, '^Allow:(%d+)$') or 0)   -- 0 = none
 local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 16
 
 local t = redis.call('TIME')
@@ -94,7 +96,8 @@ if h[8] or h[9] then
 end
 
 -- Authority: the due member, however old its tick; or the table, for ticks newer than the newest claimed.
-local live = runs ~= '' and policy ~= 'Allow'
+local live = runs ~= '' and policy ~= 'Allow'              -- a run is in the way
+if limit > 0 then live = select(2, string.gsub(runs, ' ', '')) >= limit end
 if member ~= '' then
   if not redis.call('ZSCORE', due, member) then return answer('GONE') end
 else
@@ -144,7 +147,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   end
 
   local queues = policy == 'Queue' and live and not listed
-  local full = queues and waiting
+  local full = queues and waiting or limit > 0 and live and not listed
   if queues and not waiting then                           -- what has waited, or was given back, may be due and not have begun
     for _, m in ipairs(redis.call('ZRANGE', due, 0, 4999)) do
       local whose, asked = string.match(m, '^%d+ (%S+) (%l+)')

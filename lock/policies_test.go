@@ -48,6 +48,34 @@ func TestPolicyOfTheOneWhoComesDecidesWhateverTheRunsIs(t *testing.T) {
 	}
 }
 
+// TestAllowWithALimitRunsAsManyTicksAtOnceAndNoMore on real stores: runs of all policies count, and what was refused is settled.
+func TestAllowWithALimitRunsAsManyTicksAtOnceAndNoMore(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		limited := func(r *redisworld.Replica, n int) lock.Claim {
+			c := r.ClaimUnder(lock.Allow, n)
+			c.Limit = 2
+			return c
+		}
+		one, _ := a.Wins(a.ClaimUnder(lock.Forbid, 1))
+		two, _ := b.Wins(limited(b, 2))
+		if got := a.Loses(limited(a, 3), lock.Overlap); got.LeaseEnd.IsZero() {
+			w.Errorf("%+v", got)
+		}
+		if got := b.Loses(limited(b, 3), lock.Fired); !got.Overlap.Equal(w.Tick(3)) {
+			w.Errorf("the other is told %+v", got)
+		}
+		a.Finishes(one, 0)
+		three, _ := a.Wins(limited(a, 4))
+		b.Loses(limited(b, 5), lock.Overlap)
+		b.Finishes(two, 0)
+		a.Finishes(three, 0)
+		w.DueTicks()
+		b.Wins(limited(b, 6))
+	})
+}
+
 // TestDueMemberWaitsForEveryRunUnlessItsPolicyIsAllow is the rule for what is handed on.
 func TestDueMemberWaitsForEveryRunUnlessItsPolicyIsAllow(t *testing.T) {
 	for of := range whatMeetsARun {

@@ -178,6 +178,51 @@ func (p *prober) probeFullQueue() {
 		p.list("HGETALL", p.ledger()))
 }
 
+// probeLimit has a job that may run twice at once.
+func (p *prober) probeLimit() {
+	p.older()
+	p.at(nominal(9))
+	limited := func(n int64) Claim {
+		c := p.claims(Allow, n)
+		c.Limit = 2
+		return c
+	}
+	byHand := limited(2)
+	byHand.Member = Due{Tick: byHand.Tick, Job: walkJob, Kind: "manual", Attempt: 1, Nonce: "n"}.Member()
+	one := limited(1)
+	p.isTold(one, Won)
+	two := limited(3)
+	p.isTold(two, Won)
+	early := limited(10)
+	early.Period = 4 * walkTTL
+	p.isTold(early, Early)
+	late := limited(5)
+	late.Known, late.Before = rds.FromMillis(nominal(3)), rds.FromMillis(nominal(4))
+	p.demand(!p.isTold(late, Overlap).LeaseEnd.IsZero(), "nobody is told how long the run in the way has its lease")
+	p.demand(p.field("behind") == "" && p.field("tick") == rds.Itoa(nominal(5)) && p.field("overlap") == rds.Itoa(nominal(5)), "the ledger is %v",
+		p.list("HGETALL", p.ledger()))
+	p.demand(p.missed() == fmt.Sprintf("%d-%d ", nominal(3), nominal(5)), "missed before the refused tick: %q", p.missed())
+	p.demand(p.other() == fmt.Sprintf("%d-%d:overlapped ", nominal(5)-1, nominal(5)+1), "of the refused tick: %q", p.other())
+	p.do("ZADD", p.keys.DueJobs, 1, byHand.Member)
+	p.isTold(byHand, Held)
+	list := limited(7)
+	list.OlderThan = rds.FromMillis(nominal(5))
+	list.Older = []Past{{rds.FromMillis(nominal(6)), rds.FromMillis(nominal(6))}, {rds.FromMillis(nominal(7)), rds.FromMillis(nominal(7))}}
+	p.isTold(list, Queued)
+	p.demand(len(p.isDue()) == 3, "due: %q", p.isDue())
+	look := limited(8)
+	look.Look = true
+	p.isTold(look, Overlap)
+	p.settles(one, "finish", "")
+	look = limited(9)
+	look.Look = true
+	p.isTold(look, Free)
+	p.isTold(byHand, Won)
+	p.isTold(p.claims(Allow, 9), Won) // without a limit, as a table of before it has it
+	p.settles(two, "finish", "")
+	p.demand(p.field("behind") == "", "behind: %q", p.field("behind"))
+}
+
 // probeGaps is of all that a gap begins after.
 func (p *prober) probeGaps() {
 	for what, c := range map[string]struct {

@@ -249,7 +249,7 @@ func (w *walk) run(x *fiber, sc *rds.Script, keys []string, args ...any) []any {
 
 // question is what a claim asks.
 func (w *walk) question(c *Claim, until int64) (keys []string, args []any) {
-	args = []any{c.Run, c.Job, rds.Millis(c.Tick), until, c.TTL.Milliseconds(), c.tolerance().Milliseconds(), string(c.Policy), c.record()}
+	args = []any{c.Run, c.Job, rds.Millis(c.Tick), until, c.TTL.Milliseconds(), c.tolerance().Milliseconds(), c.policy(), c.record()}
 	return []string{w.lockOf(c), w.ledger(), w.keys.Running, w.keys.DueJobs}, append(args, c.rest(w.keys.Events)...)
 }
 

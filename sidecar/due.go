@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -31,9 +30,9 @@ type dueTicks struct {
 
 // take fires the members that a look has found due.
 func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Due) {
-	waiting := map[string]bool{} // jobs whose due ticks have to wait: for the present run, or for an older one
+	living := map[string]int{} // by job, its runs and the older ticks that are about to run
 	for _, r := range runs {
-		waiting[r.Job] = true
+		living[r.Job]++
 	}
 	awaited := map[string]bool{}
 	defer t.nudges.awaitEnds(awaited)
@@ -49,9 +48,9 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 			if d.Age > foreignAge {
 				t.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}
-		case t.takeOne(ctx, j.dueWake(sp, d, t.clock.Now()), waiting[d.Job]):
-			waiting[d.Job] = true
-		case waiting[d.Job]:
+		case t.takeOne(ctx, j.dueWake(sp, d, t.clock.Now()), !sp.hasRoom(living[d.Job])):
+			living[d.Job]++
+		case living[d.Job] > 0:
 			awaited[d.Job] = true
 		}
 	}
@@ -102,14 +101,14 @@ func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 	}
 }
 
-// takeOne fires a due member, unless it has to wait or is dropped. waits tells that a run, or an older member, of its
-// job is in its way. True if the job's other members have to wait for this one.
+// takeOne fires a due member, unless it has to wait or is dropped. waits tells that runs, or older members, of its
+// job are in its way. True if it is fired.
 func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	switch {
 	case t.dropStale(ctx, w):
 	case t.dropWorthless(ctx, w):
 	case t.rendezvous.leavesToOthers(w.of):
-	case w.spec.ConcurrencyPolicy != config.Allow && waits:
+	case waits:
 	case t.deferred.isDeferred(w.member), t.deferEarly(w):
 	default:
 		t.fire(w)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -275,6 +277,31 @@ func TestReplaceEndsTheRunAtOnceWhereverItIs(t *testing.T) {
 		}
 		w.expect(3, "runs_total", "replaced")
 		w.expect(1, "running")
+		w.expect(0, "missed_total")
+	})
+}
+
+// Three replicas have a job that runs for two and a half periods, and may run twice at once.
+func TestAllowWithALimitSkipsWhatComesDueBesideAsManyRuns(t *testing.T) {
+	simulate(t, policy("concurrencyPolicy: Allow, concurrency: 2, timeout: 10m"), func(w *world) {
+		w.at(-30 * time.Second)
+		for range 3 {
+			w.replica(150 * time.Second)
+		}
+		w.at(70 * time.Second)
+		_, err := w.replicas[0].store.Trigger(w.t.Context(), "minute", uuid.NewString())
+		w.must(err)
+		w.at(170 * time.Second)
+		// The tick of the second minute comes due beside two runs. What was asked for by hand begins as the first ends.
+		for i, at := range []time.Duration{0, time.Minute, 150 * time.Second} {
+			if len(w.starts) != 3 || w.starts[i].at.Sub(w.origin()).Round(time.Second) != at {
+				t.Fatalf("start %d of %d is not at +%s\n%s", i, len(w.starts), at, w.log())
+			}
+		}
+		w.expect(3, "skips_total", "overlap")
+		for _, r := range w.replicas {
+			r.shows(1, "ticks_total", "minute", "overlapped")
+		}
 		w.expect(0, "missed_total")
 	})
 }

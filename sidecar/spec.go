@@ -39,6 +39,14 @@ func (sp *spec) sameTicks(other *spec) bool {
 	return sp.Fingerprint == other.Fingerprint && sp.claims() == other.claims()
 }
 
+// hasRoom tells whether a run of the job may begin beside others that live.
+func (sp *spec) hasRoom(living int) bool {
+	if sp.ConcurrencyPolicy == config.Allow {
+		return sp.Concurrency == 0 || living < sp.Concurrency
+	}
+	return living == 0
+}
+
 // safetyDelay is how long the lock outlives a run. A lock per tick, or none, has nothing to protect afterwards.
 func (sp *spec) safetyDelay() time.Duration {
 	if sp.ConcurrencyPolicy == config.Allow || !sp.claims() {

@@ -38,6 +38,7 @@ func Settings(j config.Job) string {
 		is   bool
 		said string
 	}{
+		{j.ConcurrencyPolicy == config.Allow && j.Concurrency > 0, fmt.Sprintf("concurrency %d", j.Concurrency)},
 		{j.StartingDeadline > 0, "startingDeadline " + j.StartingDeadline.String()},
 		{j.Retry.Limit > 0, fmt.Sprintf("retry limit %d, backoff %s", j.Retry.Limit, j.Retry.Backoff)},
 		{j.Jitter > 0, "jitter " + j.Jitter.String()},

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/lock"
@@ -236,6 +238,7 @@ func (c *claims) bornBehind(job string, tick time.Time, from, to time.Duration) 
 func (w *world) checkOverlap() {
 	last := map[string]*run{}
 	until := map[string]time.Duration{}
+	beside := map[string]map[string]time.Duration{}
 	runs := slices.Clone(w.runs)
 	slices.SortStableFunc(runs, func(a, b *run) int { return cmp.Compare(a.start, b.start) })
 	for _, r := range runs {
@@ -250,10 +253,11 @@ func (w *world) checkOverlap() {
 				continue // an attempt more, until its replica hears of that
 			}
 		}
-		if before := last[r.Job]; cl.policy != "Allow" && before != nil && before.ID != r.ID && r.start < until[r.Job] {
+		if before := last[r.Job]; !strings.HasPrefix(cl.policy, "Allow") && before != nil && before.ID != r.ID && r.start < until[r.Job] {
 			w.violatedAt(r.start, "3: never overlapping", r.Job, "tick %s starts on %s at %s, and tick %s runs on %s until %s", stamp(r.Tick),
 				r.replica.process, r.start, stamp(before.Tick), before.replica.process, until[r.Job])
 		}
+		w.checkAtOnce(r, end, limitOf(cl.policy), beside)
 		if end > until[r.Job] {
 			last[r.Job], until[r.Job] = r, end
 		}
@@ -261,6 +265,22 @@ func (w *world) checkOverlap() {
 			w.violatedAt(cl.trust, "3: trust", r.Job, "the context of tick %s on %s ended at %s, and its lease was trusted until %s", stamp(r.Tick),
 				r.replica.process, r.over, cl.trust)
 		}
+	}
+}
+
+// checkAtOnce: no more runs of a job than its limit, if it has one, rely on their leases at once. beside is, by job and run, until when each did.
+func (w *world) checkAtOnce(r *run, end time.Duration, limit int, beside map[string]map[string]time.Duration) {
+	if beside[r.Job] == nil {
+		beside[r.Job] = map[string]time.Duration{}
+	}
+	maps.DeleteFunc(beside[r.Job], func(_ string, until time.Duration) bool { return until <= r.start })
+	beside[r.Job][r.ID] = max(beside[r.Job][r.ID], end)
+	switch n := len(beside[r.Job]); {
+	case limit > 0 && n > limit:
+		w.violatedAt(r.start, "3: a limit", r.Job, "tick %s starts on %s at %s as run %d at once, and %d may", stamp(r.Tick),
+			r.replica.process, r.start, n, limit)
+	case n == limit:
+		w.met["as many runs at once as may"]++
 	}
 }
 

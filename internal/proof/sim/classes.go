@@ -40,6 +40,7 @@ var classes = [...]class{
 	{"cancels", (*Plan).cancels},
 	{restartsInPlace, (*Plan).inPlace},
 	{watchersRestart, (*Plan).restarts},
+	{"limits", (*Plan).limits},
 }
 
 // share is how many of a hundred seeds each class has.

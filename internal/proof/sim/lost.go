@@ -114,7 +114,7 @@ func (j *judged) promptly(tick time.Time, mine []*claim) {
 	}
 	if w.plan.Local || w.disturbed(-1, due-recovery, by) || w.paused(j.Name, due-time.Second, by) || j.settledByBirth(tick) < by ||
 		w.heldAhead(j.Name, tick) || w.notFollowed(due) ||
-		!w.fit(j.Name, due, by) || j.ConcurrencyPolicy != config.Allow && slices.ContainsFunc(j.claims, func(c claim) bool {
+		!w.fit(j.Name, due, by) || j.inItsWay(func(c claim) bool {
 		return !c.tick.Equal(tick) && c.won <= by && (c.settled == 0 || c.settled+j.Lock.SafetyDelay+slack >= due)
 	}) {
 		return
@@ -302,9 +302,25 @@ func (j *judged) patience() time.Duration {
 }
 
 func (j *judged) idle(from, to time.Duration) bool {
-	return !slices.ContainsFunc(j.claims, func(c claim) bool {
-		return (j.ConcurrencyPolicy != config.Allow || c.tick.Equal(j.asked)) && c.won < to && (c.settled == 0 || c.settled > from)
-	})
+	lives := func(c claim) bool { return c.won < to && (c.settled == 0 || c.settled > from) }
+	if j.ConcurrencyPolicy == config.Allow && slices.ContainsFunc(j.claims, func(c claim) bool { return c.tick.Equal(j.asked) && lives(c) }) {
+		return false
+	}
+	return !j.inItsWay(lives)
+}
+
+// inItsWay tells whether the runs for which a condition holds are so many that no further one may begin.
+func (j *judged) inItsWay(lives func(claim) bool) bool {
+	n := 0
+	for _, c := range j.claims {
+		if lives(c) {
+			n++
+		}
+	}
+	if j.ConcurrencyPolicy == config.Allow {
+		return j.Concurrency > 0 && n >= j.Concurrency
+	}
+	return n > 0
 }
 
 // forgotten is when Redis lost all data after a time; the end when it did not.
@@ -389,10 +405,11 @@ func (j *judged) queuedTick(tick time.Time) *queued {
 	return nil
 }
 
-// behindAnother tells whether a tick was refused for good under Queue: that another one waited was checked as Redis said so.
+// behindAnother tells whether a tick was refused for good, under Queue or by a limit: what was in its way was checked as Redis
+// said so.
 func (j *judged) behindAnother(tick time.Time) bool {
 	return slices.ContainsFunc(j.world.redis.claims.asks, func(a *ask) bool {
-		return a.job == j.Name && a.tick.Equal(tick) && a.code == "OVERLAP" && a.policy == string(config.Queue) && a.table
+		return a.job == j.Name && a.tick.Equal(tick) && a.code == "OVERLAP" && (a.policy == string(config.Queue) || limitOf(a.policy) > 0) && a.table
 	})
 }
 

@@ -46,6 +46,7 @@ type Job struct {
 	Name                      string
 	Period                    time.Duration
 	Guarantee, Policy, Missed string
+	Limit                     int // with Allow: how many runs at once; 0 = any number
 	TTL, Delay                time.Duration
 	Retries                   int
 	Backoff                   time.Duration
@@ -225,6 +226,9 @@ func (p *Plan) Table(v version) string {
 			j.Name, j.Period, j.Guarantee, j.Timeout)
 		if j.Guarantee != "every-replica" {
 			fmt.Fprintf(&b, "    concurrencyPolicy: %s\n    lock: {ttl: %s, safetyDelay: %s}\n    missed: %s\n", j.Policy, j.TTL, j.Delay, j.Missed)
+		}
+		if j.Limit > 0 {
+			fmt.Fprintf(&b, "    concurrency: %d\n", j.Limit)
 		}
 		if j.Retries > 0 {
 			fmt.Fprintf(&b, "    retry: {limit: %d, backoff: %s}\n", j.Retries, j.Backoff)

@@ -3,6 +3,7 @@ package sim
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,5 +49,38 @@ func (s *store) checkQueue(a *ask) {
 		if i < 0 && !strings.Contains(behind, "+") {
 			s.world.violated("3: one tick waits", a.job, "tick %s was refused for good, and no tick waits: %q, due %q", stamp(a.tick), behind, due)
 		}
+	}
+}
+
+// limits: runs of a job take longer than the distance of its ticks, and some of them run at once.
+func (p *Plan) limits(r *rand.Rand) {
+	p.willing(r)
+	j := &p.Jobs[0]
+	j.Period, j.Policy, j.Limit, j.Missed = time.Duration(pick(r, 1, 2, 3))*time.Second, "Allow", 1+r.IntN(3), pick(r, "latest", "all")
+	j.Jitter, j.Suspend, j.TTL = min(j.Jitter, j.Period/4), false, time.Duration(pick(r, 3, 5))*time.Second
+	j.Takes = [2]time.Duration{j.Period, 5 * j.Period}
+	j.Timeout, j.Deadline = 20*time.Second, 0
+	j.Guarantee = pick(r, "at-least-once", "at-most-once")
+	for at := 8 * time.Second; at < 34*time.Second; at += 5*time.Second + upTo(r, 5*time.Second) {
+		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "redis refuses", redisStalls, "crash", "crash", "stop"), Replica: -1,
+			For: 300*time.Millisecond + upTo(r, 3*time.Second)})
+	}
+}
+
+// limitOf is how many runs a policy allows at once; 0 = it does not count them.
+func limitOf(policy string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(policy, string(config.Allow)+":")) // not a number: no limit
+	return n
+}
+
+// checkLimit asks Redis itself, as it has answered a claim under a limit: so many runs live, and no more, or the tick is refused.
+func (s *store) checkLimit(a *ask) {
+	limit := limitOf(a.policy)
+	if limit == 0 {
+		return
+	}
+	live := strings.Fields(s.mini.HGet("solotick:{"+serviceName+"}:job:"+a.job, "runs"))
+	if a.code == "WON" && len(live) > limit || a.code == "OVERLAP" && len(live) < limit {
+		s.world.violated("3: a limit", a.job, "%s for tick %s: %d runs live, and %d may", a.code, stamp(a.tick), len(live), limit)
 	}
 }

@@ -216,6 +216,7 @@ func (s *store) answered(l *link, reply []byte) (*call, []byte) {
 	s.claims.ran(c)
 	if c.ask != nil {
 		s.checkQueue(c.ask)
+		s.checkLimit(c.ask)
 	}
 	s.afterScript(c)
 	return c, reply

@@ -24,6 +24,7 @@ var teeth = []tooth{
 	{"drop the claim", "1: never twice", "", []edit{
 		{"lock/acquire.lua", "local moved = member == '' and ARGV[3] or h[2] or 0", "local moved = h[2] or 0"},
 	}},
+	{"start one run more than the limit", "3: a limit", "limits", []edit{{"lock/acquire.lua", ">= limit end", "> limit end"}}},
 	{"stretch trust from the reply", "3: trust", "", []edit{
 		{"lock/lease.go", "l.trust.Store(int64(sent + c.TTL - Margin))", "if BROKEN { sent = s.redis.Boottime() }\nl.trust.Store(int64(sent + c.TTL - Margin))"},
 		{"lock/acquire.go", "l.trust.Store(int64(sent + c.TTL - Margin))",
