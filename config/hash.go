@@ -66,6 +66,7 @@ func (t *Table) hash(references [][2]string) string {
 		Reserved                    bool
 		Observe                     bool `json:",omitzero"` // tables without it keep the hash that they had before it came
 		Concurrency                 int  `json:",omitzero"` // the same
+		Priority                    int  `json:",omitzero"` // the same
 		Resources                   Resources
 	}
 	open := newJSONHash()
@@ -73,7 +74,7 @@ func (t *Table) hash(references [][2]string) string {
 	for i := range t.Jobs {
 		j := &t.Jobs[i]
 		open.text(",").json(job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
-			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Observe, j.Concurrency, j.Resources})
+			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Observe, j.Concurrency, j.Priority, j.Resources})
 	}
 	open.text("]")
 	shared, secret := *t, newJSONHash()

@@ -26,6 +26,7 @@ const (
 
 	mostStartRetries = 100
 	mostConcurrency  = 1000
+	mostPriority     = 100
 
 	maxRetries = 100
 	maxBackoff = 24 * time.Hour
@@ -304,6 +305,9 @@ func (d *decoder) checkEffect() {
 	}
 	if j.Reserved && d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == "" {
 		d.Warn(j.at["reserved"].Node, "", "reserved has no effect: without maxRunning every job has room")
+	}
+	if j.own("priority") && d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == "" {
+		d.Warn(j.at["priority"].Node, "", "priority has no effect: without maxRunning no tick waits for a slot")
 	}
 }
 

@@ -25,7 +25,7 @@ func (d *decoder) resourceKeys() []strict.Key {
 			Decode: d.cpu,
 			Doc:    "CPU time, in whole seconds: a sum, and not a share as in Kubernetes; a run that uses it up is killed, and its detail says so"},
 		{Name: "nice", Kind: strict.KindNumber, Default: "0", Example: "10",
-			Show: strict.Shown, Common: true, Also: []string{"niceness", "priority"},
+			Show: strict.Shown, Common: true, Also: []string{"niceness"},
 			Decode: func(e strict.Entry) { d.Number(e, &d.job.Resources.Nice) },
 			Form:   strict.Form{Least: -20, Most: 19},
 			Doc:    "niceness of its processes, from -20 to 19; values below 0 need the privilege"},

@@ -94,6 +94,7 @@ type Job struct {
 	Start, End        time.Time     // zero = no bound
 	Suspend           bool
 	Observe           bool      `json:",omitzero"` // its ticks are taken, and nothing is called
+	Priority          int       `json:",omitzero"` // among what waits for a slot of a replica, from 0 to 100, the highest first
 	Reserved          bool      // its runs do not count against MaxRunning and never wait for it
 	Resources         Resources // of an exec job; zero = no limits
 	Notify            Notify    // zero = no pings

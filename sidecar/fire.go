@@ -153,7 +153,7 @@ func (f *firer) awaitSlot(w *wake) (r reason) {
 	if until := w.worthUntil(); !until.IsZero() {
 		defer f.clock.AfterFunc(until.Sub(f.clock.Now()), cancel).Stop()
 	}
-	w.slot, r = f.slots.acquire(ctx, w.spec)
+	w.slot, r = f.slots.acquire(ctx, w.spec, w.deadline())
 	return r
 }
 

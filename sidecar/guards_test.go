@@ -142,7 +142,7 @@ func TestASlotThatComesFreeInTheMomentOfGivingUpIsNotLost(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if p, _ := g.acquire(ctx, plain("b")); p != nil {
+			if p, _ := g.acquire(ctx, plain("b"), time.Time{}); p != nil {
 				g.release(p)
 			}
 		}()

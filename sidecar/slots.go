@@ -1,10 +1,12 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
 	"sync"
+	"time"
 )
 
 // slots admits wakes: each waits here until the app is ready and a slot is free. While it waits, another replica
@@ -15,21 +17,42 @@ type slots struct {
 	limit         int    // runs at once on this replica; 0 = no limit
 	taken         int
 	reservedTaken map[string]bool // reserved jobs whose own slot is taken
-	waiting       []*slot         // in the order in which they came
+	waiting       []*slot
 }
 
 // slot is what one wake waits for, and then holds.
 type slot struct {
 	spec     *spec
+	deadline time.Time     // when it is too late to start the tick; zero = never
+	asked    time.Time     // when it began to wait
 	why      reason        // why it is not let in; "" = it is
 	reserved bool          // it is the job's own slot
 	granted  chan struct{} // closed then; nil if it did not have to wait
 }
 
-// acquire waits for a slot for a wake of the job. If ctx ends first, it returns what was missing.
-func (g *slots) acquire(ctx context.Context, sp *spec) (*slot, reason) {
+// longWait is how long a wake lets others go ahead that came after it. So nothing waits for ever.
+const longWait = time.Minute
+
+// compare orders the wakes that wait, the next one first: those that have waited for long, then by priority, then those that
+// are too late first, then as they came.
+func (p *slot) compare(o *slot, now time.Time) int {
+	waited, others := now.Sub(p.asked) >= longWait, now.Sub(o.asked) >= longWait
+	switch {
+	case waited || others:
+		return p.asked.Compare(o.asked)
+	case p.spec.Priority != o.spec.Priority:
+		return o.spec.Priority - p.spec.Priority
+	case p.deadline.IsZero() != o.deadline.IsZero():
+		return o.deadline.Compare(p.deadline) // the zero time comes last
+	}
+	return cmp.Or(p.deadline.Compare(o.deadline), p.asked.Compare(o.asked))
+}
+
+// acquire waits for a slot for a wake of the job, whose tick has that starting deadline. If ctx ends first, it returns what
+// was missing.
+func (g *slots) acquire(ctx context.Context, sp *spec, deadline time.Time) (*slot, reason) {
 	g.mu.Lock()
-	p := &slot{spec: sp}
+	p := &slot{spec: sp, deadline: deadline, asked: time.Now()}
 	if g.grant(p); p.why == "" {
 		g.mu.Unlock()
 		return p, ""
@@ -115,6 +138,8 @@ func (g *slots) release(p *slot) {
 
 // grantWaiting gives slots to the wakes that wait, in their order.
 func (g *slots) grantWaiting() {
+	now := time.Now()
+	slices.SortStableFunc(g.waiting, func(p, o *slot) int { return p.compare(o, now) })
 	g.waiting = slices.DeleteFunc(g.waiting, func(p *slot) bool {
 		if g.grant(p); p.why != "" {
 			return false

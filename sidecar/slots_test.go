@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,7 +40,7 @@ func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
 		var order []string
 		for _, name := range []string{"b", "c"} {
 			go func() {
-				p, why := g.acquire(t.Context(), plain(name))
+				p, why := g.acquire(t.Context(), plain(name), time.Time{})
 				if why != "" {
 					t.Error(why)
 				}
@@ -66,13 +67,59 @@ func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
 	})
 }
 
+// Whoever waits with a starting deadline is not starved by those without one, and nobody is starved for ever.
+func TestTheNextSlotGoesByPriorityThenDeadlineThenWait(t *testing.T) {
+	type wait struct {
+		name     string
+		priority int
+		deadline time.Duration // 0 = none
+	}
+	for what, c := range map[string]struct {
+		waits []wait // each comes a second after the one before
+		later time.Duration
+		want  string
+	}{
+		"as they came":            {[]wait{{"a", 0, 0}, {"b", 0, 0}, {"c", 0, 0}}, 0, "abc"},
+		"deadlines first":         {[]wait{{"a", 0, 0}, {"b", 0, time.Hour}, {"c", 0, time.Minute}}, 0, "cba"},
+		"one deadline, two waits": {[]wait{{"a", 0, time.Hour}, {"b", 0, time.Hour}}, 0, "ab"},
+		"priority before all":     {[]wait{{"a", 0, time.Minute}, {"b", 1, 0}, {"c", 2, 0}}, 0, "cba"},
+		"nobody waits for ever":   {[]wait{{"a", 0, 0}, {"b", 0, 0}, {"c", 2, 0}, {"d", 9, time.Hour}}, 57 * time.Second, "abdc"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := gate(1)
+				held, began := g.tryAcquire(plain("x")), time.Now()
+				var order strings.Builder
+				for _, w := range c.waits {
+					sp, deadline := &spec{Job: &config.Job{Name: w.name, Priority: w.priority}}, time.Time{}
+					if w.deadline > 0 {
+						deadline = began.Add(w.deadline)
+					}
+					go func() {
+						p, _ := g.acquire(t.Context(), sp, deadline)
+						order.WriteString(w.name)
+						g.release(p)
+					}()
+					time.Sleep(time.Second)
+				}
+				time.Sleep(c.later)
+				g.release(held)
+				synctest.Wait()
+				if order.String() != c.want {
+					t.Errorf("%s, want %s", order.String(), c.want)
+				}
+			})
+		})
+	}
+}
+
 func TestWhoGivesUpHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(1)
 		first := g.tryAcquire(plain("a"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if p, why := g.acquire(ctx, plain("b")); p != nil || why != noSlot {
+		if p, why := g.acquire(ctx, plain("b"), time.Time{}); p != nil || why != noSlot {
 			t.Errorf("got in %v, why %q, want no_slot", p != nil, why)
 		}
 		g.release(first)
@@ -118,7 +165,7 @@ func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 		var in atomic.Int32
 		for range 3 {
 			go func() {
-				if p, _ := g.acquire(t.Context(), plain("a")); p != nil {
+				if p, _ := g.acquire(t.Context(), plain("a"), time.Time{}); p != nil {
 					in.Add(1)
 				}
 			}()

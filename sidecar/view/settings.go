@@ -43,6 +43,7 @@ func Settings(j config.Job) string {
 		{j.Retry.Limit > 0, fmt.Sprintf("retry limit %d, backoff %s", j.Retry.Limit, j.Retry.Backoff)},
 		{j.Jitter > 0, "jitter " + j.Jitter.String()},
 		{j.Reserved, "reserved"},
+		{j.Priority > 0, fmt.Sprintf("priority %d", j.Priority)},
 		{j.Suspend, "suspend"},
 		{j.Observe, "observe"},
 		{j.Dynamic, "dynamic"},
