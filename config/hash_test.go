@@ -24,6 +24,7 @@ func TestEveryValueCountsInTheHash(t *testing.T) {
 		{"Europe/Berlin", "Europe/Paris"}, {"timeout: 2m", "timeout: 3m"}, {"Allow", "Forbid"}, {"30m", "40m"},
 		{"missed: skip", "missed: latest"}, {"missed: all", "missed: skip"},
 		{"concurrencyPolicy: Allow", "concurrencyPolicy: Allow\n  concurrency: 4"},
+		{"concurrencyPolicy: Allow", "concurrencyPolicy: Allow\n  priority: 4"},
 		{"startRetries: 8", "startRetries: 9"}, {"startRetries: 0", "startRetries: 1"},
 		{"limit: 2", "limit: 1"}, {"backoff: 2s", "backoff: 3s"}, {"maxBackoff: 20s", "maxBackoff: 30s"}, {"limit: 4", "limit: 5"},
 		{"safetyDelay: 0s", "safetyDelay: 1s"}, {"ttl: 20s", "ttl: 21s"}, {"jitter: 10s", "jitter: 11s"},
