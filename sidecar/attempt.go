@@ -9,6 +9,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/trace"
 )
 
 // runner runs jobs. Nothing of it changes once the replica is made.
@@ -16,6 +17,7 @@ type runner struct {
 	service, replica string
 	clock            *clock
 	record           *recorder
+	spans            *trace.Exporter // nil = there are none
 }
 
 // attempts runs the job, and again if it failed and the table has a retry, as long as ctx lasts. All attempts have
@@ -33,7 +35,7 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 			}
 			return e
 		}
-		e.began = true
+		e.start = start
 		e.took = time.Since(start)
 		wait, again := r.retryIn(ctx, w, &e, n)
 		if !again {
@@ -57,9 +59,11 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	early := min(max(0, w.due.Sub(r.clock.Now())), ahead) // the wait until the tick does not count to the timeout
 	ctx, cancel := context.WithTimeoutCause(ctx, early+w.spec.Timeout, errTimeout)
 	defer cancel()
+	span := spanOf(r.spans, h)
+	var began time.Time
 	result := w.spec.executor.Execute(ctx, execute.Run{
 		Service: r.service, Job: w.spec.Name, Tick: w.tick, ID: h.run, Attempt: number, Token: h.token,
-		Replica: r.replica, Kind: w.kind, Key: w.key(),
+		Replica: r.replica, Kind: w.kind, Key: w.key(), Parent: span.parent(),
 		Await: func(ctx context.Context) {
 			r.clock.sleepPrecisely(ctx, w.due)
 			if !h.Trusted() {
@@ -67,14 +71,19 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 			}
 		},
 		Started: func() {
+			began = time.Now()
 			if start.IsZero() {
-				*start = time.Now()
+				*start = began
 				r.record.fired(run, w, h)
 			}
 		},
 	})
 	cause := context.Cause(ctx)
-	return ended{outcome: endedBy(result, cause), result: result, cause: cause, attempt: number}
+	e := ended{outcome: endedBy(result, cause), result: result, cause: cause, attempt: number}
+	if !began.IsZero() {
+		span.record(w, began, &e)
+	}
+	return e
 }
 
 // retryIn tells whether a run that ended so is tried once more, and after how long. n is the number of attempts before

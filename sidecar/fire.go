@@ -78,7 +78,7 @@ func (f *firer) fire(w *wake) skip {
 
 	// 7. Count. The recorder turns the outcome into one log line and one counter.
 	var why skip
-	if !end.began {
+	if end.start.IsZero() {
 		why = f.record.skipped(w, skip{reason: startFailed})
 	}
 	f.record.finished(w, h, &end, settled)

@@ -89,7 +89,7 @@ type skip struct {
 // ended is how a run ended.
 type ended struct {
 	outcome outcome
-	began   bool           // the job was started
+	start   time.Time      // when the job began; zero = it never did
 	result  execute.Result // of the last attempt
 	cause   error          // why the last attempt's context ended, if it did
 	attempt int            // the last one

@@ -14,6 +14,7 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/trace"
 )
 
 // recorder is the one place that turns outcomes into log lines, counters and pings. The script that settles the run
@@ -28,6 +29,7 @@ type recorder struct {
 	metrics   *metrics
 	heartbeat *heartbeat
 	notify    *notify.Pinger
+	spans     *trace.Exporter        // nil = there are none
 	spec      func(job string) *spec // in force
 	began     time.Time              // when this process did, on this machine's clock
 }
@@ -86,7 +88,7 @@ func (r *recorder) retrying(w *wake, h *held, e *ended, wait time.Duration) {
 func (r *recorder) finished(w *wake, h *held, end *ended, settled lock.Settled) {
 	t, o, last := r.metrics.job(w.spec.label), end.outcome, end.result
 	t.ran(o)
-	if end.began {
+	if !end.start.IsZero() {
 		t.running.Add(-1)
 		t.runDuration.observe(end.took.Seconds(), h.run, r.clock.Now())
 	}
@@ -118,6 +120,9 @@ func (r *recorder) finished(w *wake, h *held, end *ended, settled lock.Settled) 
 		attrs = append(attrs, slog.String("output", last.Output))
 	}
 	r.log.LogAttrs(context.Background(), level, "finished", attrs...)
+	if r.spans != nil && !end.start.IsZero() {
+		r.spans.Record(runSpan(w, h, end))
+	}
 	if settled.Before != settled.Now {
 		r.turned(w.spec, settled.Streak, entry)
 	}

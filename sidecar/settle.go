@@ -84,7 +84,7 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	var settled lock.Settled
 	var err error
 	switch {
-	case !end.began:
+	case end.start.IsZero():
 		settled, err = h.GiveUp(ctx, entry.Ending())
 	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
 		settled, err = h.Requeue(ctx, entry.Ending())

@@ -13,6 +13,7 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/trace"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
@@ -38,6 +39,8 @@ type Options struct {
 	Prober func(config.Ready) Prober
 	// Notify sends pings about runs to other services; nil sends none.
 	Notify *notify.Pinger
+	// Spans sends spans of runs to a collector; nil sends none.
+	Spans *trace.Exporter
 	// Wall is this machine's clock; nil is time.Now.
 	Wall func() time.Time
 	// Nap sleeps for a millisecond or two, precisely; nil is the kernel's nanosleep. Simulations bring their own.
@@ -79,7 +82,7 @@ func New(o Options) (*Sidecar, error) {
 	s.cron = cron{wake: s.wake, log: s.log}
 	timer := newTimerJob()
 	var err error
-	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, o.Store, s.atWork, timer); err != nil {
+	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, o.Store, s.atWork, timer, o.Spans); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	s.metrics.add(service.TimerJobs)
@@ -105,12 +108,12 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Process: o.Process},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log,
-		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spec: s.spec, began: time.Now()}
+		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, spec: s.spec, began: time.Now()}
 	registrar := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,
 		claimer: &claimer{life: s.life, replica: o.Replica, process: o.Process, store: s.store, clock: s.clock, log: s.log, slots: s.slots,
 			registrar: registrar, nudges: nudges, record: record},
-		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record},
+		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record, spans: o.Spans},
 		settler: &settler{life: s.life, replica: o.Replica, clock: s.clock, log: s.log, rendezvous: peers,
 			nudges: nudges, record: record},
 	}

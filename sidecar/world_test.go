@@ -26,6 +26,7 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/trace"
 )
 
 // world is a service in a synctest bubble: replicas of the real sidecar on the real scripts in miniredis, over
@@ -63,6 +64,7 @@ type replica struct {
 	logs     *logs
 	app      Prober // nil = it is always ready
 	pings    *notify.Pinger
+	spans    *trace.Exporter
 	says     func(string) // called with a message ahead of its line in the log
 	process  string       // "" = it does not say
 	observes bool
@@ -163,6 +165,7 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 		Observe:  r.observes,
 		Prober:   func(config.Ready) Prober { return r },
 		Notify:   r.pings,
+		Spans:    r.spans,
 		Wall:     r.wall,
 		Nap:      time.Sleep,
 	})

@@ -133,6 +133,10 @@ func (a *app) run(observe, told bool) error {
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
+	spans := spansTo(t.Service, replica, log)
+	if spans != nil {
+		background.Go(func() { spans.Run(serving) })
+	}
 	pinger := notify.New(log, buildVersion())
 	background.Go(func() { _ = pinger.Run(serving) }) // Run never fails
 	health, err := listen(t.Listen, "listen", servesHealth)
@@ -150,7 +154,7 @@ func (a *app) run(observe, told bool) error {
 		log.Warn("observing: ticks are taken, and no job is called")
 	}
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
-		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, toy), Observe: observe, Prober: prober, Notify: pinger})
+		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, toy), Observe: observe, Prober: prober, Notify: pinger, Spans: spans})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

@@ -16,6 +16,7 @@ type Run struct {
 	Replica      string
 	Kind         string // schedule, catchup, handover, takeover, manual, backfill or timer
 	Key          string // stands behind the tick in the Idempotency-Key; "" = nothing does
+	Parent       string // the attempt's span, as a traceparent; "" = there is none, and the job is told none
 
 	// Await is called once, when all is ready for the job to begin, and returns when it may; nil = at once.
 	Await func(context.Context)
@@ -103,7 +104,7 @@ func (r Run) Facts() []Fact {
 	if r.Key != "" {
 		key += "/" + r.Key
 	}
-	f := make([]Fact, 0, 9)
+	f := make([]Fact, 0, 10)
 	f = append(f,
 		Fact{"Idempotency-Key", "SOLOTICK_IDEMPOTENCY_KEY", `"` + key + `"`},
 		Fact{"Solotick-Service", "SOLOTICK_SERVICE", r.Service},
@@ -116,6 +117,9 @@ func (r Run) Facts() []Fact {
 	)
 	if r.Token != 0 {
 		f = append(f, Fact{"Solotick-Fencing-Token", "SOLOTICK_FENCING_TOKEN", strconv.FormatInt(r.Token, 10)})
+	}
+	if r.Parent != "" {
+		f = append(f, Fact{"Traceparent", "TRACEPARENT", r.Parent})
 	}
 	return f
 }

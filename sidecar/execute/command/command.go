@@ -89,9 +89,9 @@ func New(c config.Exec, o Options) execute.Executor {
 	for _, name := range e.named {
 		env = append(env, name+"="+c.Env[name])
 	}
-	told := map[string]bool{"TRACEPARENT": true} // that of the parent process: all runs would be in its trace
-	for _, f := range (execute.Run{Token: 1}).Facts() {
-		told[f.Env] = true // a foreign token must not pass for ours when the run has none
+	told := map[string]bool{}
+	for _, f := range (execute.Run{Token: 1, Parent: "any"}).Facts() {
+		told[f.Env] = true // a foreign token or trace must not pass for ours when the run has none
 	}
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
