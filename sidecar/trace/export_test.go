@@ -75,6 +75,7 @@ func TestSpansGoOutTogetherAndTheLastOnesAtTheEnd(t *testing.T) {
 		e.Record(span("a"))
 		e.Record(span("b"))
 		time.Sleep(sendEvery + time.Second)
+		synctest.Wait()
 		if got := strings.Join(c.spans, ""); got != "ab" || len(c.calls) != 1 {
 			t.Errorf("%q in %d calls", got, len(c.calls))
 		}
@@ -122,6 +123,7 @@ func TestACollectorThatAsksForTimeGetsItAndOneThatRefusesIsNotAskedAgain(t *test
 				e, end := exports(t, to)
 				e.Record(span("a"))
 				time.Sleep(2 * time.Minute)
+				synctest.Wait()
 				if len(to.calls) != len(c.gaps)+1 {
 					t.Fatalf("it was called %d times", len(to.calls))
 				}
