@@ -25,6 +25,7 @@ func sections() []struct {
 	}{
 		{"the table", blank.tableKeys()},
 		{"ready", blank.readyKeys()},
+		{"busy", blank.busyKeys()},
 		{"links", blank.linkKeys()},
 		{"redis", blank.redisKeys()},
 		{"redis.sentinel", blank.sentinelKeys()},
@@ -157,7 +158,7 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 	env := func(name string) (string, bool) { return "x", true }
 	text := examples("", blank.tableKeys()) +
 		"redis:\n" + examples("  ", blank.redisKeys()) + "  tls:\n" + examples("    ", blank.tlsKeys()) +
-		"ready:\n" + examples("  ", blank.readyKeys()[2:]) + "links:\n" + examples("  ", blank.linkKeys()) +
+		"ready:\n" + examples("  ", blank.readyKeys()[2:]) + "busy:\n" + examples("  ", blank.busyKeys()) + "links:\n" + examples("  ", blank.linkKeys()) +
 		"defaults:\n" + examples("  ", blank.commonKeys()) +
 		"jobs:\n  -\n" + examples("    ", blank.jobKeys()) + "    http:\n" + examples("      ", blank.httpKeys()) +
 		"    lock:\n" + examples("      ", blank.lockKeys()) + "    retry:\n" + examples("      ", blank.retryKeys()) +

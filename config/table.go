@@ -25,6 +25,7 @@ type Table struct {
 	ShutdownGrace time.Duration // default 25s
 	MaxRunning    int           // runs at once on this replica, 0 to 10000; 0 = no limit
 	Ready         *Ready        // nil = the app counts as ready
+	Busy          Busy          `json:",omitzero"` // zero = the replica's load is no matter
 	Links         Links         `json:",omitzero"` // of the status page to other tools
 	Jobs          []Job         // in the order of the file
 	Warnings      []Problem     // what is odd but no error, sorted by position

@@ -44,14 +44,18 @@ var errNoAnswer = errors.New("no answer from Redis yet")
 type status struct {
 	table    string // its hash
 	idle     error  // why the replica takes no ticks; nil = it does
+	busy     bool   // its load is above the table's limit
 	reloaded error  // why the table before is still in force; nil = it is not
 }
 
 // statusText is a status as a heartbeat has it.
-type statusText struct{ table, ready, reload string }
+type statusText struct {
+	table, ready, reload string
+	busy                 bool
+}
 
 func (s status) text() statusText {
-	t := statusText{table: s.table}
+	t := statusText{table: s.table, busy: s.busy}
 	if s.idle != nil {
 		t.ready = s.idle.Error()
 	}
@@ -95,7 +99,8 @@ func (h *heartbeat) beat(ctx context.Context) error {
 		return errNoAnswer // readers would take our clock to be right
 	}
 	r, now := h.self, h.status().text()
-	r.Table, r.Ready, r.Reload, r.Offset, r.Skips, r.Ran, r.Twin = now.table, now.ready, now.reload, offset, h.skipped(), h.results(), h.hasTwin(ctx)
+	r.Table, r.Ready, r.Reload, r.Busy = now.table, now.ready, now.reload, now.busy
+	r.Offset, r.Skips, r.Ran, r.Twin = offset, h.skipped(), h.results(), h.hasTwin(ctx)
 	err := h.store.Beat(ctx, r)
 	if err == nil {
 		h.sent = now

@@ -19,6 +19,7 @@ type rendezvous struct {
 	replica string // this one
 	store   *service.Store
 	peers   atomic.Pointer[[]string] // the others that were seen lately and take ticks; nil = not read yet
+	spare   atomic.Bool              // one of them is not busy
 
 	looking chan struct{} // holds one element while allRefused reads the heartbeats
 	seen    time.Time     // when it last did
@@ -117,6 +118,7 @@ func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok boo
 		return nil, false
 	}
 	var taking []string
+	spare := false
 	for _, r := range all {
 		if r.Name == v.replica || now.Sub(r.Seen).Abs() >= peerTimeout { // in the future: Redis' clock was set back
 			continue
@@ -124,9 +126,11 @@ func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok boo
 		others = append(others, r)
 		if r.Ready == "" {
 			taking = append(taking, r.Name)
+			spare = spare || !r.Busy
 		}
 	}
 	v.peers.Store(&taking)
+	v.spare.Store(spare)
 	return others, true
 }
 

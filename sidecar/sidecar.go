@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/machine"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
 	"github.com/solotick/solotick/sidecar/service"
@@ -37,6 +39,8 @@ type Options struct {
 	Observe bool
 	// Prober makes the Prober that asks the app whether it is ready.
 	Prober func(config.Ready) Prober
+	// Load reads how busy this machine is. Nil reads nothing: then the replica is never busy.
+	Load func() (machine.Load, error)
 	// Notify sends pings about runs to other services; nil sends none.
 	Notify *notify.Pinger
 	// Spans sends spans of runs to a collector; nil sends none.
@@ -60,6 +64,7 @@ type Sidecar struct {
 	firer     *firer
 	looker    *looker
 	probe     *probe
+	load      *load
 }
 
 // New builds a replica; Run sets it to work.
@@ -133,6 +138,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		due: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers,
 			rendezvous: peers, slots: s.slots, deferred: deferred, nudges: nudges, firer: s.firer},
 	}
+	s.load = &load{read: o.Load, table: s.Table, rendezvous: peers, slots: s.slots, nudges: nudges, metrics: s.metrics, log: s.log}
 	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, slots: s.slots, nudges: nudges,
 		metrics: s.metrics, log: s.log}
 }
@@ -157,6 +163,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	var watching, attending sync.WaitGroup
 	watching.Go(func() { s.looker.run(s.accepting) })
 	watching.Go(func() { s.probe.run(s.accepting) })
+	watching.Go(func() { s.load.run(s.accepting) })
 	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
 	attending.Go(func() { s.heartbeat.run(attended, s.accepting.Done()) })
 	attending.Go(func() { s.store.Listen(attended, s.looker.onMessage) })
@@ -303,15 +310,17 @@ func (s *Sidecar) RedisTrouble() *view.Trouble { return s.looker.redis.shown.Loa
 func (s *Sidecar) OwnRuns(job string) service.OwnRuns { return s.metrics.job(job).ownRuns() }
 
 // status is how the replica fares.
-func (s *Sidecar) status() status { return status{s.Table().Hash, s.WhyIdle(), s.LastReload().Err} }
+func (s *Sidecar) status() status {
+	return status{s.Table().Hash, s.WhyIdle(), s.load.busy.Load(), s.LastReload().Err}
+}
 
 // WhyIdle tells why the replica leaves all ticks to others; nil if it takes them.
 func (s *Sidecar) WhyIdle() error {
 	if err := s.Ready(); err != nil {
 		return err
 	}
-	if why := s.slots.unreadiness(); why != "" {
-		return fmt.Errorf("the app is not ready: %s", why)
+	if why := s.slots.idle(); why != "" {
+		return errors.New(why)
 	}
 	return nil
 }

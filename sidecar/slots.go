@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// slots admits wakes: each waits here until the app is ready and a slot is free. While it waits, another replica
-// takes its tick.
+// slots admits wakes: each waits here until the app is ready, this replica leaves no ticks to others because it is busy, and a
+// slot is free. While it waits, another replica takes its tick.
 type slots struct {
 	mu            sync.Mutex
 	unready       string // why the app is not ready; "" = it is
+	busy          string // why the replica leaves ticks to others; "" = it does not
 	limit         int    // runs at once on this replica; 0 = no limit
 	taken         int
 	reservedTaken map[string]bool // reserved jobs whose own slot is taken
@@ -88,7 +89,7 @@ func (g *slots) tryAcquire(sp *spec) *slot {
 
 // missing is why a wake has got no slot.
 func (g *slots) missing() reason {
-	if g.unreadiness() != "" {
+	if g.idle() != "" {
 		return notReady
 	}
 	return noSlot
@@ -99,7 +100,7 @@ func (g *slots) free() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.unready != "":
+	case g.unready != "" || g.busy != "":
 		return 0
 	case g.limit == 0:
 		return math.MaxInt64
@@ -107,10 +108,10 @@ func (g *slots) free() int64 {
 	return int64(max(g.limit-g.taken, 0))
 }
 
-// grant gives a wake its slot if one is free and the app is ready.
+// grant gives a wake its slot if one is free, and nothing else keeps it back.
 func (g *slots) grant(p *slot) {
 	switch sp := p.spec; {
-	case g.unready != "":
+	case g.unready != "", g.busy != "" && sp.claims(): // what every replica runs can be left to none
 		p.why = notReady
 		return
 	case sp.Reserved && !g.reservedTaken[sp.Name]:
@@ -157,6 +158,15 @@ func (g *slots) setUnready(why string) {
 	g.grantWaiting()
 }
 
+// setBusy records why the replica leaves ticks to others; "" if it does not. It returns what it was before.
+func (g *slots) setBusy(why string) (before string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before, g.busy = g.busy, why
+	g.grantWaiting()
+	return before
+}
+
 func (g *slots) setLimit(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -169,4 +179,17 @@ func (g *slots) unreadiness() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.unready
+}
+
+// idle is why the replica takes no ticks; "" if it does.
+func (g *slots) idle() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.unready != "":
+		return "the app is not ready: " + g.unready
+	case g.busy != "":
+		return "the replica is busy: " + g.busy
+	}
+	return ""
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/embedded"
+	"github.com/solotick/solotick/internal/machine"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/admin"
@@ -154,7 +155,7 @@ func (a *app) run(observe, told bool) error {
 		log.Warn("observing: ticks are taken, and no job is called")
 	}
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
-		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, toy), Observe: observe, Prober: prober, Notify: pinger, Spans: spans})
+		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, toy), Observe: observe, Prober: prober, Load: machine.New().Read, Notify: pinger, Spans: spans})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

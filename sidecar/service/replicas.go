@@ -33,6 +33,7 @@ type Replica struct {
 	Observe bool             // it takes ticks, and calls no job
 	Offset  time.Duration    // Redis' clock minus its own, in whole microseconds
 	Ready   string           // why it takes no ticks; "" = it takes ticks
+	Busy    bool             // its load is above the limit of its table
 	Reload  string           // why the table that it read last is not in force; "" = that table is in force
 	Skips   map[string]Skip  // job → its newest skipped tick; a tick that another fired is not skipped
 	Ran     map[string]Entry // job that runs on every replica → its newest run on this one
@@ -55,6 +56,7 @@ type replicaText struct {
 	Observe    bool   `json:"observe,omitempty"`
 	Offset     int64  `json:"us"` // microseconds
 	Ready      string `json:"ready,omitempty"`
+	Busy       bool   `json:"busy,omitempty"`
 	Reload     string `json:"reload,omitempty"`
 	Process    string `json:"process,omitempty"`
 	Twin       bool   `json:"twin,omitempty"`
@@ -84,7 +86,7 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
-	t := replicaText{Version: r.Version, Table: r.Table, Observe: r.Observe, Offset: r.Offset.Microseconds(), Ready: r.Ready, Reload: r.Reload,
+	t := replicaText{Version: r.Version, Table: r.Table, Observe: r.Observe, Offset: r.Offset.Microseconds(), Ready: r.Ready, Busy: r.Busy, Reload: r.Reload,
 		Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
 	text, err := json.Marshal(t)
 	if err == nil {
@@ -237,7 +239,7 @@ func parseReplica(name, text string) (Replica, error) {
 		return Replica{}, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
 	}
 	r := Replica{Name: name, Version: t.Version, Table: t.Table, Observe: t.Observe, Offset: time.Duration(t.Offset) * time.Microsecond,
-		Ready: t.Ready, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
+		Ready: t.Ready, Busy: t.Busy, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
 		Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}
 	r.add(t.reportText)
 	return r, nil

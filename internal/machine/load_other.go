@@ -1,0 +1,12 @@
+//go:build !linux
+
+package machine
+
+// Reader reads the load.
+type Reader struct{}
+
+// New returns a Reader.
+func New() *Reader { return &Reader{} }
+
+// Read fails.
+func (*Reader) Read() (Load, error) { return Load{}, ErrUnknown }
