@@ -38,34 +38,43 @@ func newOperator(s *service.Store, t *config.Table, closes func()) *operator {
 // openOperator connects to the Redis of the table or the flag, and asks it for its time: so a Redis that cannot be
 // reached is reported at once.
 func (a *app) openOperator(ctx context.Context) (*operator, error) {
-	log, err := a.logger()
+	op, at, err := a.newOperator()
 	if err != nil {
 		return nil, err
+	}
+	if err := op.Store.Sync(ctx); err != nil {
+		op.close()
+		return nil, unreachable(at, err)
+	}
+	return op, nil
+}
+
+// newOperator makes an operator for the Redis of the table or the flag, and sends nothing yet. It returns the place of Redis in
+// words.
+func (a *app) newOperator() (op *operator, at string, err error) {
+	log, err := a.logger()
+	if err != nil {
+		return nil, "", err
 	}
 	t, err := a.meeting()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	address, err := a.redisURL(t)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	client, err := connect(t.Redis, address)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	redis.SetLogger(redisLog{log})
 	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas, Fates: t.Redis.Fates})
 	if err != nil {
 		_ = client.Close()
-		return nil, operatorFailure(err)
+		return nil, "", operatorFailure(err)
 	}
-	op := newOperator(store, t, func() { _ = client.Close() })
-	if err := store.Sync(ctx); err != nil {
-		op.close()
-		return nil, unreachable(where(t.Redis, address), err)
-	}
-	return op, nil
+	return newOperator(store, t, func() { _ = client.Close() }), where(t.Redis, address), nil
 }
 
 // withOperator calls work with an open operator and a context that ends at a signal, and then closes the operator.

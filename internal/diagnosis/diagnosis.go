@@ -58,9 +58,9 @@ func Of(err error) Diagnosis {
 	)
 	switch {
 	case errors.As(err, &said):
-		return refused(said.Error())
+		return Refused(said.Error())
 	case errors.As(err, &broken) && broken.Said != "":
-		return refused(broken.Said)
+		return Refused(broken.Said)
 	case errors.As(err, &broken) && broken.TLS:
 		return diagnosis("ends the connection", broken, "if that port takes TLS, write rediss:// in place of redis://")
 	case errors.As(err, &broken):
@@ -78,7 +78,8 @@ func diagnosis(says string, reason error, hint string) Diagnosis {
 	return Diagnosis{Says: says, Reason: oneLine(reason.Error()), Hint: hint}
 }
 
-func refused(said string) Diagnosis {
+// Refused says what an error that Redis answered means.
+func Refused(said string) Diagnosis {
 	for _, r := range refusals {
 		if strings.HasPrefix(said, r.begins) {
 			return Diagnosis{Says: r.says, Reason: oneLine(said), Hint: r.hint}

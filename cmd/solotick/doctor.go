@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/internal/text"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look at Redis as the replicas rely on it, and say what is wrong",
+		Long: `Look at the Redis of a service as its replicas rely on it: the connection, the rights of its user, round trips, the clock,
+eviction, memory, persistence, replicas and keys. Each line says what was seen; beneath a problem or a warning stand what it
+means and what to do.
+
+The doctor uses the user of the replicas, so that it finds what they lack. It writes four keys of its own, which vanish after
+a second, and changes nothing else.
+
+The exit code is 1 if there is a problem, also if Redis cannot be reached. Warnings alone leave it at 0.`,
+		Example: `  solotick doctor -c table.yaml
+  solotick doctor --service billing --redis redis://redis:6379/0
+  solotick doctor -o json`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			ctx, stop := interruptible()
+			defer stop()
+			op, at, err := a.newOperator()
+			if err != nil {
+				return err
+			}
+			defer op.close()
+			return a.doctor(ctx, op, at, o)
+		},
+	}
+	o.flag(c)
+	return c
+}
+
+// doctorJSON is the output of `doctor -o json`, a contract: see docs/cli-json.md.
+type doctorJSON struct {
+	Service  string            `json:"service"`
+	Redis    string            `json:"redis"`
+	Problems int               `json:"problems"`
+	Warnings int               `json:"warnings"`
+	Findings []service.Finding `json:"findings"`
+}
+
+func (a *app) doctor(ctx context.Context, op *operator, at string, o output) error {
+	d := doctorJSON{Service: op.Table().Service, Redis: at, Findings: op.Store.Examine(ctx)}
+	for _, f := range d.Findings {
+		switch f.Level {
+		case service.Problem:
+			d.Problems++
+		case service.Warning:
+			d.Warnings++
+		}
+	}
+	var err error
+	if o == "json" {
+		err = a.printJSON(d)
+	} else {
+		_, err = fmt.Fprintln(a.out, strings.Join(a.doctorLines(&d), "\n"))
+	}
+	if err == nil && d.Problems > 0 {
+		err = &failure{code: exitProblem} // the output shows the problems
+	}
+	return err
+}
+
+func (a *app) doctorLines(d *doctorJSON) []string {
+	const indent = "                       " // as wide as the two columns
+	width, _, isTerminal := terminal(a.out)
+	lines := []string{fmt.Sprintf("Redis (%s), service %s", d.Redis, d.Service)}
+	for _, f := range d.Findings {
+		c, level := colour(""), string(f.Level)
+		switch f.Level {
+		case service.Problem:
+			c, level = red, "PROBLEM"
+		case service.Warning:
+			c = yellow
+		}
+		if !isTerminal {
+			c = ""
+		}
+		for i, line := range wrap(text.OneLine(f.Saw), room(width, len(indent))) {
+			if i == 0 {
+				line = fmt.Sprintf("%-9s %-12s %s", level, f.Check, line)
+			} else {
+				line = indent + line
+			}
+			lines = append(lines, c.paint(line))
+		}
+		for _, said := range []string{f.Means, f.Do} {
+			if said != "" {
+				for _, line := range wrap(text.OneLine(said), room(width, len(indent)+2)) {
+					lines = append(lines, indent+"  "+line)
+				}
+			}
+		}
+	}
+	switch {
+	case d.Problems+d.Warnings == 0:
+		lines = append(lines, "nothing is wrong")
+	default:
+		lines = append(lines, plural(d.Problems, "problem")+", "+plural(d.Warnings, "warning"))
+	}
+	return lines
+}
+
+// room is what an indent leaves of a line; 0 is no limit.
+func room(width, indent int) int {
+	if width == 0 {
+		return 0
+	}
+	return max(width-indent, 20)
+}
