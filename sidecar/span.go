@@ -21,12 +21,12 @@ func spanOf(to *trace.Exporter, h *held) attemptSpan {
 	return attemptSpan{to: to, run: h.run, id: trace.NewID()}
 }
 
-// parent is what the job is told; "" = nothing.
+// parent is what the job is told; "" = nothing, because no collector gets the span.
 func (s attemptSpan) parent() string {
-	if s.to == nil {
+	if s.to == nil || !s.to.Samples(s.run) {
 		return ""
 	}
-	return trace.Parent(s.run, s.id, s.to.Samples(s.run))
+	return trace.Parent(s.run, s.id)
 }
 
 // record sends the span of an attempt that began then and has just ended. The names of the attributes are OpenTelemetry's, where

@@ -67,11 +67,7 @@ func traceID(run string) string {
 	return hex.EncodeToString(u[:])
 }
 
-// Parent is what the job is told of a span: a traceparent as W3C's Trace Context, version 00, has it.
-func Parent(run string, id ID, sampled bool) string {
-	flags := "00"
-	if sampled {
-		flags = "01"
-	}
-	return "00-" + traceID(run) + "-" + hex.EncodeToString(id[:]) + "-" + flags
+// Parent is what the job is told of a span that is recorded: a traceparent as W3C's Trace Context, version 00, has it.
+func Parent(run string, id ID) string {
+	return "00-" + traceID(run) + "-" + hex.EncodeToString(id[:]) + "-01"
 }

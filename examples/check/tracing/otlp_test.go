@@ -95,10 +95,7 @@ func TestACollectorUnderstandsWhatIsSent(t *testing.T) {
 // TestTheParentThatAJobIsToldIsOfThatForm: version, trace, span and flags, as in the examples of W3C's Trace Context.
 func TestTheParentThatAJobIsToldIsOfThatForm(t *testing.T) {
 	id := trace.ID{0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31}
-	if got, want := trace.Parent(run, id, true), "00-2f1c9a5254e14a1b9c3d6ba7b8109dad-b7ad6b7169203331-01"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if got, want := trace.Parent(run, id, false), "00-2f1c9a5254e14a1b9c3d6ba7b8109dad-b7ad6b7169203331-00"; got != want {
+	if got, want := trace.Parent(run, id), "00-2f1c9a5254e14a1b9c3d6ba7b8109dad-b7ad6b7169203331-01"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
