@@ -16,7 +16,7 @@ type Links struct{ Logs, Traces Link }
 type Link string
 
 // placeholders are the names that a Link can have in braces.
-var placeholders = []string{"service", "job", "run", "tick", "from", "to", "replica"}
+var placeholders = []string{"service", "job", "run", "trace", "tick", "from", "to", "replica"}
 
 var (
 	placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
@@ -47,7 +47,7 @@ func (d *decoder) linkKeys() []strict.Key {
 	return []strict.Key{
 		key("logs", `"https://logs.example.com/search?q={run}&from={from}&to={to}"`, "page with the log of a run",
 			&d.table.Links.Logs, "log", "logging"),
-		key("traces", `"https://traces.example.com/{service}/{job}?from={from}&to={to}"`, "page with the traces of a run",
+		key("traces", `"https://traces.example.com/trace/{trace}"`, "page with the traces of a run",
 			&d.table.Links.Traces, "trace", "tracing"),
 	}
 }

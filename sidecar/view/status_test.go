@@ -15,7 +15,7 @@ import (
 func told() *Look {
 	run := "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02"
 	return &Look{
-		Table: &config.Table{Service: "billing", Links: config.Links{Logs: "https://logs/q?r={run}&from={from}&to={to}", Traces: "https://traces/{service}/{job}/{replica}/{tick}"}},
+		Table: &config.Table{Service: "billing", Links: config.Links{Logs: "https://logs/q?r={run}&from={from}&to={to}", Traces: "https://traces/{service}/{job}/{replica}/{tick}?id={trace}"}},
 		Now:   noon.Add(90 * time.Second),
 		Jobs: []config.Job{{Name: "invoices", Description: "sends <them>", Owner: "team-billing", Runbook: "https://wiki/a?b=c&d", Labels: map[string]string{"tier": "gold"}},
 			{Name: "bare"}},
@@ -52,9 +52,9 @@ func TestARunIsShownWithItsLinks(t *testing.T) {
 		got, want Links
 	}{
 		{"the last run", job.Last.Links, Links{"https://logs/q?r=" + run + "&from=" + at(10-60) + "&to=" + at(30+60),
-			"https://traces/billing/invoices/app%201%2F%26%3F%23/2027-03-28T12%3A00%3A00.000Z"}},
+			"https://traces/billing/invoices/app%201%2F%26%3F%23/2027-03-28T12%3A00%3A00.000Z?id=7f5d3b9a2f604b578f0f0d4f3c2b1a02"}},
 		{"the live run", job.Running[0].Links, Links{"https://logs/q?r=" + run + "&from=" + at(80-60) + "&to=" + at(60+60+60),
-			"https://traces/billing/invoices/app-2/2027-03-28T12%3A01%3A00.000Z"}},
+			"https://traces/billing/invoices/app-2/2027-03-28T12%3A01%3A00.000Z?id=7f5d3b9a2f604b578f0f0d4f3c2b1a02"}},
 		{"an interrupted run", NewEntry(service.Entry{Job: "x", Tick: noon, Run: run, Replica: ".."}, told().Table).Links,
 			Links{Logs: "https://logs/q?r=" + run + "&from=" + at(-60) + "&to=" + at(3600+60)}},
 		{"a run without links in the table", NewEntry(service.Entry{Job: "x", Tick: noon, Run: run}, &config.Table{}).Links, Links{}},
