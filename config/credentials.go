@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"net/http"
 	"slices"
 
@@ -27,10 +26,14 @@ var fileKeys = []string{"tls", "sign"}
 
 // withoutFiles returns the key http as dynamic jobs and timers have it.
 func withoutFiles(k strict.Key) strict.Key {
-	k.Keys = slices.DeleteFunc(slices.Clone(k.Keys), func(k strict.Key) bool { return slices.Contains(fileKeys, k.Name) })
-	for i := range k.Keys {
-		k.Keys[i].Each = nil
+	var keys []strict.Key
+	for _, sub := range k.Keys {
+		if !slices.Contains(fileKeys, sub.Name) {
+			sub.Each = nil
+			keys = append(keys, sub)
+		}
 	}
+	k.Keys = keys
 	return k
 }
 
@@ -108,9 +111,15 @@ func (d *decoder) checkCredentials() {
 
 // checkSigned refuses headers of the table that the signature brings.
 func (d *decoder) checkSigned(at *yaml.Node) {
-	names := slices.AppendSeq(slices.Collect(maps.Keys(d.job.HTTP.Headers)), maps.Keys(d.job.HTTP.HeaderFiles))
+	taken := map[string]bool{}
+	for name := range d.job.HTTP.Headers {
+		taken[http.CanonicalHeaderKey(name)] = true
+	}
+	for name := range d.job.HTTP.HeaderFiles {
+		taken[http.CanonicalHeaderKey(name)] = true
+	}
 	for _, own := range webhookHeaders {
-		if slices.ContainsFunc(names, func(name string) bool { return http.CanonicalHeaderKey(name) == own }) {
+		if taken[own] {
 			d.Fail(at, "remove one of them", "http.sign sets the header %s itself, and http.headers has it too", own)
 		}
 	}

@@ -8,6 +8,7 @@ package credentials
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -29,15 +30,18 @@ const (
 )
 
 // Kept is a value made of the contents of files. It is safe for concurrent use.
-type Kept[T any] struct {
+type Kept[T any] struct{ kept }
+
+// kept is a Kept of any type, so that the binary has its code once.
+type kept struct {
 	paths []string
 	limit int64 // bytes of each file
-	parse func(contents [][]byte) (T, error)
+	parse func(contents [][]byte) (any, error)
 	warn  func(error)
 
 	mu       sync.Mutex
 	contents [][]byte // that value is made of; nil = nothing was read yet
-	value    T
+	value    any
 	read     time.Time // when the files last had these contents
 	damaged  bool      // the files have contents that warn was told of
 }
@@ -46,13 +50,22 @@ type Kept[T any] struct {
 // repeat none of the contents. warn hears, once, that damaged files do not replace what they held before; nil = nobody
 // does.
 func Keep[T any](limit int64, parse func(contents [][]byte) (T, error), warn func(error), paths ...string) *Kept[T] {
-	return &Kept[T]{paths: paths, limit: limit, parse: parse, warn: warn}
+	anyOf := func(contents [][]byte) (any, error) { return parse(contents) }
+	return &Kept[T]{kept{paths: paths, limit: limit, parse: anyOf, warn: warn}}
 }
 
 // Get reads the files and returns their value. If they are damaged, it returns the value before. It fails if a file
 // cannot be read, or if they are damaged and there is no value before. It may wait for a second, or until the end of
 // ctx.
-func (k *Kept[T]) Get(ctx context.Context) (T, error) {
+func (k *Kept[T]) Get(ctx context.Context) (value T, err error) {
+	got, err := k.get(ctx)
+	if err == nil {
+		value = got.(T)
+	}
+	return value, err
+}
+
+func (k *kept) get(ctx context.Context) (any, error) {
 	value, wait, err := k.look(true)
 	if wait == 0 {
 		return value, err
@@ -61,7 +74,7 @@ func (k *Kept[T]) Get(ctx context.Context) (T, error) {
 	defer settled.Stop()
 	select {
 	case <-ctx.Done():
-		return value, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case <-settled.C:
 		value, _, err = k.look(false)
 		return value, err
@@ -69,7 +82,7 @@ func (k *Kept[T]) Get(ctx context.Context) (T, error) {
 }
 
 // look returns the value, or how long to wait until it can be trusted. Without patience it never waits.
-func (k *Kept[T]) look(patient bool) (value T, wait time.Duration, err error) {
+func (k *kept) look(patient bool) (value any, wait time.Duration, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	contents, changed, err := k.readAll()
@@ -104,8 +117,12 @@ func (k *Kept[T]) look(patient bool) (value T, wait time.Duration, err error) {
 }
 
 // readAll returns the contents of the files, and when the last of them was changed.
-func (k *Kept[T]) readAll() (contents [][]byte, changed time.Time, err error) {
+func (k *kept) readAll() (contents [][]byte, changed time.Time, err error) {
 	for _, path := range k.paths {
+		if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+			// To open it would wait for a writer, and for longer than any job's timeout.
+			return nil, changed, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is a pipe, which can be read only once")}
+		}
 		data, at, err := readTimed(path, k.limit)
 		if err != nil {
 			return nil, changed, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,6 +132,13 @@ func TestAFileThatCannotBeReadHasNoValue(t *testing.T) {
 	}
 	if _, err := Header(config.HeaderFile{File: dir}, nil).Get(t.Context()); err == nil {
 		t.Error("a directory has a value")
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Header(config.HeaderFile{File: pipe}, nil).Get(t.Context()); err == nil || !strings.Contains(err.Error(), "a pipe") {
+		t.Errorf("of a pipe: %v", err)
 	}
 	written(t, file, "good", time.Hour)
 	wanted(t, token, "good")

@@ -16,8 +16,8 @@ const maxCertificate = 4 << 20
 
 // TLS is what a client needs for the connections that a table describes.
 type TLS struct {
-	roots      *Kept[*x509.CertPool]  // nil = the system's
-	pair       *Kept[tls.Certificate] // nil = no certificate
+	roots      *Kept[*x509.CertPool]   // nil = the system's
+	pair       *Kept[*tls.Certificate] // nil = no certificate
 	serverName string
 }
 
@@ -48,8 +48,7 @@ func (t *TLS) Config(ctx context.Context) (*tls.Config, error) {
 			return nil, err
 		}
 		c.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			pair, err := t.pair.Get(r.Context())
-			return &pair, err
+			return t.pair.Get(r.Context())
 		}
 	}
 	return c, nil
@@ -71,6 +70,7 @@ func parseRoots(contents [][]byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-func parsePair(contents [][]byte) (tls.Certificate, error) {
-	return tls.X509KeyPair(contents[0], contents[1])
+func parsePair(contents [][]byte) (*tls.Certificate, error) {
+	pair, err := tls.X509KeyPair(contents[0], contents[1])
+	return &pair, err
 }
