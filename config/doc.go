@@ -14,5 +14,6 @@
 //
 // Parse is bounded: it refuses a file of more than 1 MiB, nesting deeper than 64, and aliases that expand beyond a
 // quarter of a million values, before they cost time. The package has no goroutines and uses no network. It reads no
-// file except the table, so a missing passwordFile or certificate shows when cmd opens it.
+// file except the table, so a missing passwordFile or certificate shows when cmd opens it, and a missing file of a
+// job when the job is called.
 package config

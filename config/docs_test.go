@@ -30,9 +30,12 @@ func sections() []struct {
 		{"redis", blank.redisKeys()},
 		{"redis.sentinel", blank.sentinelKeys()},
 		{"redis.cluster", blank.clusterKeys()},
-		{"redis.tls", blank.tlsKeys()},
+		{"redis.tls", blank.tlsKeys(nil)},
 		{"jobs", blank.jobKeys()},
 		{"jobs.http", blank.httpKeys()},
+		{"jobs.http.headers", blank.headerFileKeys(nil)},
+		{"jobs.http.tls", blank.httpTLSKey().Keys},
+		{"jobs.http.sign", blank.signKeys()},
 		{"jobs.exec", blank.execKeys()},
 		{"jobs.retry", blank.retryKeys()},
 		{"jobs.lock", blank.lockKeys()},
@@ -102,6 +105,9 @@ func count(keys []strict.Key) int {
 	n := len(keys)
 	for _, k := range keys {
 		n += count(k.Keys)
+		if k.Each != nil {
+			n += count(k.Each.Keys)
+		}
 	}
 	return n
 }
@@ -157,7 +163,7 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 	}
 	env := func(name string) (string, bool) { return "x", true }
 	text := examples("", blank.tableKeys()) +
-		"redis:\n" + examples("  ", blank.redisKeys()) + "  tls:\n" + examples("    ", blank.tlsKeys()) +
+		"redis:\n" + examples("  ", blank.redisKeys()) + "  tls:\n" + examples("    ", blank.tlsKeys(nil)) +
 		"ready:\n" + examples("  ", blank.readyKeys()[2:]) + "busy:\n" + examples("  ", blank.busyKeys()) + "links:\n" + examples("  ", blank.linkKeys()) +
 		"defaults:\n" + examples("  ", blank.commonKeys()) +
 		"jobs:\n  -\n" + examples("    ", blank.jobKeys()) + "    http:\n" + examples("      ", blank.httpKeys()) +

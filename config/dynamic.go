@@ -30,6 +30,8 @@ func (d *decoder) dynamicKeys() []strict.Key {
 		switch {
 		case slices.Contains(tableOnly, k.Name):
 			continue
+		case k.Name == "http":
+			k = withoutFiles(k)
 		case k.Name == "name":
 			k.Decode = d.sameName
 		}

@@ -91,6 +91,10 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 				"body:1:67: job \"a\": unknown key \"url\" | \"url\" belongs under http\n" +
 				"body:1:79: job \"a\": unknown key \"redis\" | allowed here: name, schedule, timeZone, http, timeout, guarantee, " +
 				"concurrencyPolicy, concurrency, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, observe, reserved, priority, description, owner, runbook, labels"},
+		{"job", "a", `{"schedule": "@daily", "http": {"url": "https://127.0.0.1/x", "tls": {"caFile": "/x"}, "sign": {"secretFile": "/x"}, "headers": {"A": {"file": "/x"}}}}`,
+			"body:1:63: job \"a\": http: \"tls\" is for jobs of the table alone | put a job that needs it into the table\n" +
+				"body:1:88: job \"a\": http: \"sign\" is for jobs of the table alone | put a job that needs it into the table\n" +
+				"body:1:135: job \"a\": http.headers.A must be text, not a mapping | put text that contains a colon and a space in quotes"},
 		{"job", "a", "schedule: &s '@daily'\nhttp: {url: *s}", "body:2:13: job \"a\": an alias (*…) is allowed only in the table | write out what it stands for"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("x", MaxSource) + `"}}`, "body: the body is larger than 64 KiB"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("\u200b", MaxSource/6) + `"}}`, "body: job \"a\": as JSON it is larger than 64 KiB"},
@@ -109,6 +113,10 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 		{"timer", "a", `{"after": "1s", "schedule": "@daily", "exec": {}, ` + http + `}`,
 			"body:1:17: timer \"a\": unknown key \"schedule\" | allowed here: at, after, http, timeout, guarantee, startRetries, retry\n" +
 				"body:1:39: timer \"a\": \"exec\" is for jobs of the table alone | put a job that needs it into the table"},
+		{"timer", "a", `{"after": "1s", "http": {"url": "https://127.0.0.1/x", "tls": {}, "sign": {}, "headers": {"A": {"file": "/x"}}}}`,
+			"body:1:56: timer \"a\": http: \"tls\" is for jobs of the table alone | put a job that needs it into the table\n" +
+				"body:1:67: timer \"a\": http: \"sign\" is for jobs of the table alone | put a job that needs it into the table\n" +
+				"body:1:96: timer \"a\": http.headers.A must be text, not a mapping | put text that contains a colon and a space in quotes"},
 		{"timer", "-a", `{"after": "1s", ` + http + `}`, "body: timer \"-a\": the id must be letters, digits, -, . and _, and begin and end with a letter or digit"},
 		{"timer", "a\n", `{"after": "1s", ` + http + `}`, "body: timer \"a\\n\": the id must be letters, digits, -, . and _, and begin and end with a letter or digit"},
 		{"timer", strings.Repeat("a", 129), `{"after": "1s", ` + http + `}`, "body: timer \"" + strings.Repeat("a", 60) + "…\": the id must have at most 128 characters"},

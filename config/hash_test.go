@@ -41,6 +41,8 @@ func TestEveryValueCountsInTheHash(t *testing.T) {
 		{"before ten", "before noon"}, {"team-invoices", "team-bills"}, {"owner: team-billing", "owner: team-money"},
 		{"#failed", "#late"}, {"http://wiki.example.com/", "http://wiki.example.com/billing"}, {"tier: silver", "tier: bronze"},
 		{"cost_centre", "cost_center"}, {"area: money", "area: cash"}, {"q?run=", "r?run="}, {"{tick}/{replica}", "{tick}"},
+		{"/run/tokens", "/run/other"}, {"Token ", "Key "}, {"X-App", "X-Application"}, {"app/roots", "app/ca"}, {"app/crt", "app/cert"},
+		{"app/private", "app/key"}, {"serverName: app", "serverName: it"}, {"/run/secrets/whsec", "/run/secrets/hmac"},
 	} {
 		changed := strings.Replace(string(data), change[0], change[1], 1)
 		if changed == string(data) {

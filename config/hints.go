@@ -47,6 +47,7 @@ func wordHint(name, value string, words []string) string {
 var filled = map[string]string{
 	"exec": `{command: ["/bin/tool", "--fast"]}`, "retry": "{limit: 3}", "lock": "{ttl: 30s}", "resources": "{memory: 128Mi}",
 	"sentinel": "{master: mymaster, addrs: [sentinel-0:26379]}", "cluster": "{addrs: [redis-0:6379]}", "tls": "{caFile: /etc/tls/ca.pem}",
+	"sign":     "{secretFile: /run/secrets/whsec}",
 	"defaults": "{timeout: 10m}", "links": `{logs: "https://logs.example.com/search?q={run}"}`,
 }
 
@@ -254,6 +255,8 @@ func (d *decoder) homes(name string) []string {
 func (d *decoder) explain(e strict.Entry, name string) (message, hint string) {
 	switch {
 	case d.Subject.Literal && e.Path == "" && slices.Contains(tableOnly, name):
+		return fmt.Sprintf("%q is for jobs of the table alone", name), toTheTable
+	case d.Subject.Literal && e.Path == "http" && slices.Contains(fileKeys, name):
 		return fmt.Sprintf("%q is for jobs of the table alone", name), toTheTable
 	case e.Name == "defaults" && slices.Contains(d.homes(name), inAJob):
 		var allowed []string

@@ -142,21 +142,45 @@ var ownHeaders = map[string]string{
 
 func (d *decoder) headers(e strict.Entry) {
 	before := map[string]*yaml.Node{}
-	d.TextMap(e, checkHeaderName, func(name *yaml.Node, t strict.Text) {
+	isNew := func(name *yaml.Node) bool {
 		canonical := http.CanonicalHeaderKey(name.Value)
 		if other := before[canonical]; other != nil {
 			d.Fail(name, "", "%s %q: the same header is already set in %s; case makes no difference",
 				e.Path, d.NameText(name), d.Place(other, name))
-			return
+			return false
 		}
 		before[canonical] = name
-		if strings.ContainsFunc(t.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			d.Bad(t, "a file or variable that ends in a newline is the usual cause",
-				"a header's value cannot hold line breaks or control characters")
-			return
+		return true
+	}
+	if e.Each != nil {
+		each := *e.Each
+		each.Decode = func(item strict.Entry) {
+			if isNew(item.At) {
+				d.headerFile(item)
+			}
 		}
-		set(&d.job.HTTP.Headers, name.Value, t.Value)
+		e.Each = &each
+	}
+	d.TextMap(e, checkHeaderName, func(name *yaml.Node, t strict.Text) {
+		if isNew(name) && d.fitsHeader(t) {
+			set(&d.job.HTTP.Headers, name.Value, t.Value)
+		}
 	})
+}
+
+// fitsHeader checks a header's value, or a part of it.
+func (d *decoder) fitsHeader(t strict.Text) bool {
+	if IsHeaderValue(t.Value) {
+		return true
+	}
+	d.Bad(t, "a file or variable that ends in a newline is the usual cause",
+		"a header's value cannot hold line breaks or control characters")
+	return false
+}
+
+// IsHeaderValue says whether a header can have that value.
+func IsHeaderValue(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // oneTrace is the reason why a table cannot set the trace of its runs.

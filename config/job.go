@@ -149,6 +149,7 @@ func (d *decoder) checkJob() {
 	d.checkBackoff()
 	d.checkRoomToRenew()
 	d.checkRemote()
+	d.checkCredentials()
 	d.checkResources()
 	d.checkEffect()
 	d.finishChange()

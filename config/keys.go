@@ -216,9 +216,9 @@ func (d *decoder) httpKeys() []strict.Key {
 			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket; beside `redis.url: embedded` also " +
 				"`http://embedded/jobs/NAME`, a toy app inside the replica"},
 		{Name: "headers", Kind: strict.KindTextMap, Default: strict.None, Example: `{Authorization: "Bearer ${TOKEN}"}`, Form: strict.Form{Names: headerNames},
-			Show: strict.ShownNames, Also: []string{"header"},
+			Show: strict.ShownNames, Also: []string{"header"}, Each: d.headerFileKey(),
 			Decode: d.headers,
-			Doc:    "headers in addition to those that Solotick sets itself"},
+			Doc:    "headers in addition to those that Solotick sets itself; the value is text, or [a file](#httpheaders)"},
 		{Name: "body", Kind: strict.KindText, Default: strict.None, Example: `'{"dry": false}'`, Form: bodyForm,
 			Also: []string{"data", "payload", "json"}, Decode: d.body,
 			Doc: "the request's body, at most 64 KiB"},
@@ -233,6 +233,8 @@ func (d *decoder) httpKeys() []strict.Key {
 			Form:   strict.Words(KeyText, KeyUUID),
 			Decode: func(e strict.Entry) { oneOf(d, e, &d.job.HTTP.IdempotencyKey) },
 			Doc:    "the header `Idempotency-Key`: `text` is `\"service/job/tick\"`, `uuid` a UUID made of it, for frameworks that take only those"},
+		d.httpTLSKey(),
+		d.signKey(),
 	}
 }
 

@@ -92,6 +92,8 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 			Method: "PUT", URL: "https://billing.example.com/jobs?dry=1",
 			Headers: map[string]string{"Authorization": "Bearer " + canary, "X-Price": "${literal}, $5, $$"},
 			Body:    "{\"dry\": false}\n", SuccessCodes: []CodeRange{{200, 204}, {404, 404}, {409, 409}}, IdempotencyKey: KeyUUID,
+			HeaderFiles: map[string]HeaderFile{"X-App": {"/run/tokens/app", "Token "}},
+			TLS:         &TLS{"/etc/app/roots", "/etc/app/crt", "/etc/app/private", "app"}, Sign: Sign{"/run/secrets/whsec"},
 		},
 		AllowRemote: true, Timeout: 10 * time.Minute, Guarantee: AtMostOnce, ConcurrencyPolicy: Forbid,
 		Missed: All, StartingDeadline: time.Hour, StartRetries: 0,

@@ -63,14 +63,9 @@ func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 	}
 }
 
-func (d *decoder) tls(e strict.Entry) {
+func (d *decoder) redisTLS(e strict.Entry) {
 	d.table.Redis.TLS = &TLS{}
-	seen := d.Mapping(e)
-	for _, k := range e.Keys {
-		if needs := k.Form.Needs; needs != "" && seen[k.Name] != nil && seen[needs] == nil {
-			d.Fail(seen[k.Name], "", "redis.tls.%s needs %s", k.Name, needs)
-		}
-	}
+	d.tls(e)
 }
 
 func (d *decoder) sentinel(e strict.Entry) {

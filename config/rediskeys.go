@@ -33,7 +33,7 @@ func (d *decoder) redisKeys() []strict.Key {
 			Show: strict.Shown, Also: []string{"password", "pass", "auth"},
 			Decode: func(e strict.Entry) { d.NonEmpty(e, &d.table.Redis.PasswordFile) },
 			Doc:    "file with the password, read at every connect, so that a rotated secret works"},
-		{Name: "tls", Kind: strict.KindMapping, Default: strict.None, Keys: d.tlsKeys(), Decode: d.tls,
+		{Name: "tls", Kind: strict.KindMapping, Default: strict.None, Keys: d.tlsKeys(func() *TLS { return d.table.Redis.TLS }), Decode: d.redisTLS,
 			Doc: "for `rediss://`: where the system's own roots and names do not fit; for `sentinel` and `cluster` it switches TLS on, `{}` too"},
 		{Name: "waitReplicas", Kind: strict.KindNumber, Default: "0", Example: "1",
 			Show: strict.Shown, Also: []string{"minReplicas", "wait"},
@@ -55,25 +55,6 @@ func (d *decoder) redisKeys() []strict.Key {
 				d.redisTimeout = d.Duration(e, &d.table.Redis.Timeout, strict.AtLeast(time.Millisecond))
 			},
 			Doc: "limit of one round trip; at most a third of every job's `lock.ttl`"},
-	}
-}
-
-func (d *decoder) tlsKeys() []strict.Key {
-	file := func(name, needs, example, doc string, to func(*TLS) *string, aka ...string) strict.Key {
-		f := filledForm
-		f.Needs = needs
-		return strict.Key{Name: name, Kind: strict.KindText, Default: strict.None, Example: example, Show: strict.Shown, Doc: doc, Also: aka, Form: f,
-			Decode: func(e strict.Entry) { d.NonEmpty(e, to(d.table.Redis.TLS)) }}
-	}
-	return []strict.Key{
-		file("caFile", "", "/etc/tls/ca.pem", "PEM file with the roots to trust instead of the system's",
-			func(t *TLS) *string { return &t.CAFile }, "ca", "cacert", "caCertFile"),
-		file("certFile", "keyFile", "/etc/tls/tls.crt", "PEM file with the client's certificate; needs `keyFile`",
-			func(t *TLS) *string { return &t.CertFile }, "cert"),
-		file("keyFile", "certFile", "/etc/tls/tls.key", "PEM file with the client's key; needs `certFile`",
-			func(t *TLS) *string { return &t.KeyFile }, "key"),
-		file("serverName", "", "redis.internal", "name that the server's certificate must have, where it is not the URL's host",
-			func(t *TLS) *string { return &t.ServerName }, "sni"),
 	}
 }
 

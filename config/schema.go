@@ -80,10 +80,14 @@ func ofKind(k strict.Key) object {
 		job := ofMapping(strict.Key{Keys: k.Keys, Form: k.Form}, false)
 		return object{{"type", []any{"array", "null"}}, {"items", job}}
 	case strict.KindTextMap:
+		each := textOf(strict.Form{Pattern: k.Form.Pattern, Length: k.Form.Length})
+		if k.Each != nil {
+			each = object{{"anyOf", []any{each, ofMapping(*k.Each, false)}}}
+		}
 		out := object{
 			{"type", []any{"object", "null"}},
 			{"propertyNames", object{{"pattern", k.Form.Names}}},
-			{"additionalProperties", textOf(strict.Form{Pattern: k.Form.Pattern, Length: k.Form.Length})},
+			{"additionalProperties", each},
 		}
 		if k.Form.Most > 0 {
 			out = append(out, field{"maxProperties", k.Form.Most})

@@ -147,6 +147,8 @@ var beyondTheSchema = map[string]string{
 	"redis-url-password-with-slash":      "a part of a URL",
 	"redis-two-passwords":                "what a URL says already",
 	"redis-tls-without-rediss":           "what a URL says already",
+	"http-tls-without-https":             "what a URL says already",
+	"http-sign-twice":                    "another key beside it",
 	"redis-embedded-with-replicas":       "what a URL says already",
 	"redis-embedded-with-tls":            "what a URL says already",
 	"url-remote":                         "allowRemote",
@@ -250,6 +252,9 @@ func TestTheSchemaExplainsItself(t *testing.T) {
 				walk(path+k.Name+".", items, k.Keys)
 			} else {
 				walk(path+k.Name+".", p, k.Keys)
+			}
+			if k.Each != nil {
+				walk(path+k.Name+".*.", p.AdditionalProperties.(*jsonschema.Schema).AnyOf[1], k.Each.Keys)
 			}
 		}
 	}

@@ -18,16 +18,22 @@ jobs:
   - name: invoices
     schedule: "0 9 * * MON-FRI"
     http:
-      url: "http://app:KANARIENVOGEL@127.0.0.1:8080/jobs?token=KANARIENVOGEL"
+      url: "https://app:KANARIENVOGEL@127.0.0.1:8080/jobs?token=KANARIENVOGEL"
       method: POST
       headers:
         Authorization: "Bearer KANARIENVOGEL"
         X-Plain: KANARIENVOGEL
         X-Default: ${NONE:-KANARIENVOGEL}
+        X-File: {file: /run/token, prefix: KANARIENVOGEL}
+        X-Other:
+          prefix: KANARIENVOGEL
+          file: /run/token
       body: |
         {"password": "KANARIENVOGEL",
          "name": "KANARIENVOGEL"}
       successCodes: [200-299]
+      tls: {caFile: /ca}
+      sign: {secretFile: /run/whsec}
     notify:
       url: https://h/KANARIENVOGEL
       start: https://h/KANARIENVOGEL

@@ -71,9 +71,6 @@ type Cluster struct {
 	Addrs []string // host:port, at least one
 }
 
-// TLS names the files of a TLS connection; an empty name leaves the part to the system's defaults.
-type TLS struct{ CAFile, CertFile, KeyFile, ServerName string }
-
 // Job is one row of the table.
 type Job struct {
 	Name              string
@@ -183,6 +180,10 @@ type HTTP struct {
 	SuccessCodes []CodeRange // default 200-299
 	// IdempotencyKey is the form of the header Idempotency-Key; "" is KeyText.
 	IdempotencyKey KeyForm `json:",omitzero"`
+	// A request without these keeps the hash that it had before they came.
+	HeaderFiles map[string]HeaderFile `json:",omitempty"` // by the headers' names, none of which is in Headers
+	TLS         *TLS                  `json:",omitempty"` // of an https URL; nil = the system's roots, and no certificate
+	Sign        Sign                  `json:",omitzero"`
 }
 
 // KeyForm is a form of the key that names a tick for the app.

@@ -77,7 +77,9 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 		switch k.Name {
 		case "guarantee":
 			k.Form = strict.Words(AtMostOnce, AtLeastOnce)
-		case "http", "timeout", "startRetries", "retry":
+		case "http":
+			k = withoutFiles(k)
+		case "timeout", "startRetries", "retry":
 		default:
 			continue
 		}

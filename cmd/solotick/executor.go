@@ -33,7 +33,8 @@ func executor(log *slog.Logger, admin net.Listener, toy func() (string, error)) 
 			if c.CallsToy() {
 				h.URL = atToy(h.URL, toy)
 			}
-			return call.New(h, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(), Servers: servers})
+			return call.New(h, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(), Servers: servers,
+				Log: log.With("job", c.Name)})
 		}
 		return command.New(*c.Exec, command.Options{Log: log, Env: env, Urgent: lockLost, Resources: c.Resources})
 	}

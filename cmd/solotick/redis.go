@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/credentials"
 	"github.com/solotick/solotick/internal/embedded"
 	"github.com/solotick/solotick/lock"
 )
@@ -101,9 +101,11 @@ func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 	return o, nil
 }
 
+const maxPassword = 64 << 10 // bytes of a file that holds a password
+
 // readPassword reads a file that holds a password and perhaps a line break after it.
 func readPassword(file string) (string, error) {
-	password, err := readBounded(file, maxPassword)
+	password, err := credentials.Read(file, maxPassword)
 	return strings.TrimRight(string(password), "\r\n"), err
 }
 
@@ -127,41 +129,12 @@ func parseURL(address string) (*redis.Options, error) {
 	return o, nil
 }
 
-// tlsConfig adds the table's files and server name to the TLS settings of the address.
+// tlsConfig adds the table's files and server name to the TLS settings of the address. The client's certificate is read
+// at every handshake, so that a renewed one works. All files are read now, so that a wrong file name shows.
 func tlsConfig(c *config.TLS, from *tls.Config) (*tls.Config, error) {
-	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
-	if t.ServerName == "" {
+	t, err := credentials.NewTLS(*c, nil).Config(context.Background())
+	if err == nil && t.ServerName == "" {
 		t.ServerName = from.ServerName
 	}
-	if c.CAFile != "" {
-		pem, err := readBounded(c.CAFile, maxCertificate)
-		if err != nil {
-			return nil, err
-		}
-		t.RootCAs = x509.NewCertPool()
-		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate", c.CAFile)
-		}
-	}
-	if c.CertFile != "" {
-		// The files are read at every handshake, so that a renewed certificate works, and once now, so that a wrong
-		// file name shows.
-		load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			cert, err := readBounded(c.CertFile, maxCertificate)
-			if err != nil {
-				return nil, err
-			}
-			key, err := readBounded(c.KeyFile, maxCertificate)
-			if err != nil {
-				return nil, err
-			}
-			pair, err := tls.X509KeyPair(cert, key)
-			return &pair, err
-		}
-		if _, err := load(nil); err != nil {
-			return nil, err
-		}
-		t.GetClientCertificate = load
-	}
-	return t, nil
+	return t, err
 }

@@ -2,8 +2,7 @@ package main
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/credentials"
 	"github.com/solotick/solotick/sidecar/trace"
 )
 
@@ -161,23 +162,10 @@ func pairs(text string) ([]trace.Attribute, error) {
 func collectorClient(ca, cert, key string) (*http.Client, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 1
-	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca != "" {
-		pem, err := readBounded(ca, maxCertificate)
-		if err != nil {
-			return nil, err
-		}
-		t.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !t.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate", ca)
-		}
+	c, err := credentials.NewTLS(config.TLS{CAFile: ca, CertFile: cert, KeyFile: key}, nil).Config(context.Background())
+	if err != nil {
+		return nil, err
 	}
-	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return nil, err
-		}
-		t.TLSClientConfig.Certificates = []tls.Certificate{pair}
-	}
+	t.TLSClientConfig = c
 	return &http.Client{Transport: t}, nil
 }

@@ -15,6 +15,7 @@ type Key struct {
 	Extensible bool       // keys that begin with x- are ignored
 	Also       []string   // what it is called elsewhere, for hints
 	Keys       []Key      // the keys of a mapping, or of each mapping in a list
+	Each       *Key       // of a mapping of text: a mapping that may stand in place of each text; nil = none
 	Form       Form       // what a good value looks like
 	Decode     func(e Entry)
 }

@@ -103,6 +103,8 @@ func (r *redactor) mapping(n *yaml.Node, k Key) {
 		// not in another.
 		if ok && (!seen[name.Value] || known.Show != ShownURL) {
 			r.value(val, known)
+		} else if k.Each != nil && val.Kind == yaml.MappingNode && anyOf(k.Each.Keys, val) {
+			r.value(val, *k.Each)
 		} else {
 			r.hide(val)
 		}

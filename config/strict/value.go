@@ -308,7 +308,8 @@ func (d *Decoder) Time(e Entry, to *time.Time) {
 	d.Bad(t, timeForm, "not a time")
 }
 
-// TextMap reads a mapping of names to text; check returns what is wrong with a name, and a hint.
+// TextMap reads a mapping of names to text; check returns what is wrong with a name, and a hint. A mapping in place of a
+// text goes to Decode of e.Each, unless none of its keys is one of those: then it may be text that lacks its quotes.
 func (d *Decoder) TextMap(e Entry, check func(name string) (why, hint string),
 	each func(name *yaml.Node, t Text)) {
 	if e.IsNull() {
@@ -327,8 +328,23 @@ func (d *Decoder) TextMap(e Entry, check func(name string) (why, hint string),
 		if !d.Plain(item) {
 			return
 		}
+		if e.Each != nil && val.Kind == yaml.MappingNode && anyOf(e.Each.Keys, val) {
+			item.Key = *e.Each
+			item.Decode(item)
+			return
+		}
 		if t := d.Text(item); t.OK() {
 			each(name, t)
 		}
 	})
+}
+
+// anyOf says whether a mapping has one of the keys, however it is spelt.
+func anyOf(keys []Key, mapping *yaml.Node) bool {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if _, ok := NearestKey(keys, Resolved(mapping.Content[i]).Value); ok {
+			return true
+		}
+	}
+	return false
 }

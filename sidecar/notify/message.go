@@ -3,12 +3,9 @@ package notify
 import (
 	"bytes"
 	"cmp"
-	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +15,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/credentials"
 )
 
 // Message tells people of a change.
@@ -60,18 +58,18 @@ func (m Message) request(now time.Time) (request, error) {
 	if m.To.SecretFile == "" {
 		return request{to, h, body}, nil
 	}
-	secrets, err := content(m.To.SecretFile)
+	text, err := content(m.To.SecretFile)
 	if err != nil {
 		return request{url: to}, err
 	}
-	id, at := m.id(), strconv.FormatInt(now.Unix(), 10)
-	signature, err := sign(secrets, id+"."+at+"."+body)
+	secrets, err := credentials.ParseSecrets(text)
 	if err != nil {
 		return request{url: to}, fmt.Errorf("%s: %w", m.To.SecretFile, err)
 	}
+	id, at := m.id(), strconv.FormatInt(now.Unix(), 10)
 	h.Set("Webhook-Id", id)
 	h.Set("Webhook-Timestamp", at)
-	h.Set("Webhook-Signature", signature)
+	h.Set("Webhook-Signature", secrets.Sign(id, at, body))
 	return request{to, h, body}, nil
 }
 
@@ -201,23 +199,4 @@ func content(path string) (string, error) {
 		return "", fmt.Errorf("%s is empty", path)
 	}
 	return text, nil
-}
-
-var errSecret = errors.New("not a secret of Standard Webhooks: whsec_ and the base64 of 24 to 64 bytes")
-
-// sign makes the signatures of Standard Webhooks 1.0.0, one for each of the secrets: while one secret replaces another,
-// both are valid.
-func sign(secrets, signed string) (string, error) {
-	var all []string
-	for secret := range strings.FieldsSeq(secrets) {
-		coded, marked := strings.CutPrefix(secret, "whsec_")
-		key, err := base64.StdEncoding.DecodeString(coded)
-		if !marked || err != nil || len(key) < 24 || len(key) > 64 {
-			return "", errSecret
-		}
-		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(signed))
-		all = append(all, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	}
-	return strings.Join(all, " "), nil
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -33,6 +35,7 @@ type Options struct {
 	Admin       netip.AddrPort // the replica's own admin address, which is not called, nor redirected to; zero = none
 	Version     string         // for User-Agent; "" = dev
 	Servers     *Servers       // shared by all jobs; nil = the job shares no connections
+	Log         *slog.Logger   // hears of damaged files, without their contents; nil = discarded
 }
 
 // caller is the executor of an http job.
@@ -44,6 +47,7 @@ type caller struct {
 	content   []string    // Content-Type of the body; nil = none
 	private   http.Header // the table's other headers, which a redirect to another host does not get; nil = none
 	body      string
+	prover    *prover
 	success   []config.CodeRange
 	keyForm   config.KeyForm
 	transport *transport
@@ -65,6 +69,7 @@ func New(c config.HTTP, o Options) execute.Executor {
 		method:  c.Method,
 		agent:   []string{agent(o.Version)},
 		body:    c.Body,
+		prover:  newProver(c, o.Log),
 		success: c.SuccessCodes,
 		keyForm: c.IdempotencyKey,
 	}
@@ -159,16 +164,20 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 		err := fmt.Errorf("calling the app: %w", context.Cause(ctx))
 		return execute.Result{Status: execute.Canceled, Err: err, Code: -1}
 	}
+	p, err := e.prover.prove(ctx, r, e.body)
+	if err != nil {
+		return resultOfBroken(ctx, answer{}, err, true)
+	}
 	u := e.url
 	m := beginning{await: r.Wait, sent: r.Begun}
 	foreign := false // once sent elsewhere, the table's headers stay behind, also on a way back
 	for hops := 0; ; hops++ {
 		keep := hops == 0 && u.Scheme == "http" && e.transport.callsOften()
-		req := e.request(r, u, foreign)
+		req := e.request(r, u, foreign, p.headers)
 		if r.Tell != nil {
 			r.Tell(e.lines(r, req))
 		}
-		a, err := e.transport.call(ctx, req, keep, m)
+		a, err := e.transport.showing(p.tls, foreign).call(ctx, req, keep, m)
 		m = beginning{await: context.Cause, sent: func() {}} // a redirected call has begun before
 		if err != nil && hops > 0 {
 			// The server that redirects has got the request, and may have begun. A dead second address proves
@@ -216,18 +225,17 @@ func (e *caller) facts(r execute.Run) []execute.Fact {
 	return facts
 }
 
-func (e *caller) request(r execute.Run, u *url.URL, foreign bool) *http.Request {
+func (e *caller) request(r execute.Run, u *url.URL, foreign bool, proof http.Header) *http.Request {
 	facts := e.facts(r)
-	h := make(http.Header, len(facts)+2+len(e.private))
+	h := make(http.Header, len(facts)+2+len(e.private)+len(proof))
 	h["User-Agent"] = e.agent
 	if e.content != nil {
 		h["Content-Type"] = e.content
 	}
 	host := u.Host
 	if !foreign {
-		for name, values := range e.private {
-			h[name] = values
-		}
+		maps.Copy(h, e.private)
+		maps.Copy(h, proof)
 		if e.host != "" {
 			host = e.host
 		}

@@ -16,6 +16,12 @@
 // encoder and parser, and HTTP/1.1 only: HTTP/2 resends too (GOAWAY, REFUSED_STREAM). This way is also the shortest
 // one: only the caller's goroutine is involved.
 //
+// # Proofs
+//
+// A job may have to prove itself by tokens, certificates and signatures from files. They are read before each attempt. A
+// connection by TLS serves one request, so that each has the roots and the certificate of its moment. Another server, to
+// which a redirect leads, is shown none of them.
+//
 // # Kept connections
 //
 // After an answer, a connection is kept for a moment (idleLimit): one per job, and only for a job that runs that

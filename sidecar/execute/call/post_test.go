@@ -75,7 +75,7 @@ func TestAPostDoesNotFollowOutOfTLS(t *testing.T) {
 	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusTemporaryRedirect))
 	defer secure.Close()
 	w := newTransport("", true)
-	w.roots = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	w.tls = secure.Client().Transport.(*http.Transport).TLSClientConfig
 	u, _, _ := target(secure.URL)
 	if code, _, err := w.post(t.Context(), u, nil, "succeeded", ""); code != 307 || err != nil || plain.count() != 0 {
 		t.Errorf("%d, %v", code, err)

@@ -95,7 +95,7 @@ func TestHTTPSIsSpokenWithoutHTTP2(t *testing.T) {
 	a.StartTLS()
 	defer a.Close()
 	e := New(config.HTTP{URL: a.URL}, Options{}).(*caller)
-	e.transport.roots = a.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	e.transport.tls = a.Client().Transport.(*http.Transport).TLSClientConfig
 	for range 3 {
 		wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 	}
@@ -239,7 +239,7 @@ func TestABodyDoesNotFollowARedirectToAnotherHostOrOutOfTLS(t *testing.T) {
 		{secure.URL, "s3cret", false}, {secure.URL, "", true},
 	} {
 		e := New(config.HTTP{URL: c.from, Body: c.body}, Options{AllowRemote: true}).(*caller)
-		e.transport.roots = secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		e.transport.tls = secure.Client().Transport.(*http.Transport).TLSClientConfig
 		dial := e.transport.dial
 		e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			return dial(ctx, network, strings.Replace(address, "app.example", "127.0.0.1", 1))

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -83,7 +82,7 @@ type transport struct {
 	socket      string // path of the unix socket that plain http://localhost stands for; "" = none
 	allowRemote bool
 	admin       netip.AddrPort // of the replica, and not to be called; zero = none
-	roots       *x509.CertPool // nil = the system's
+	tls         *tls.Config    // nil = the defaults
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -95,6 +94,32 @@ func newTransport(socket string, allowRemote bool) *transport {
 	}
 	w.dial = d.DialContext
 	return w
+}
+
+// showing returns a transport for one attempt, with the TLS that the table asks for; nil = for nothing. A foreign server
+// does not see the certificate, and has a name of its own.
+func (w *transport) showing(c *tls.Config, foreign bool) *transport {
+	if c == nil {
+		return w
+	}
+	if foreign {
+		c = &tls.Config{MinVersion: c.MinVersion, RootCAs: c.RootCAs}
+	}
+	attempt := *w
+	attempt.tls = c
+	return &attempt
+}
+
+// config is the TLS of a connection to a host.
+func (w *transport) config(host string) *tls.Config {
+	c := w.tls.Clone()
+	if c == nil {
+		c = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if c.ServerName == "" {
+		c.ServerName = host
+	}
+	return c
 }
 
 // control refuses addresses that are not on this machine. It runs on each resolved address just before the connect,
@@ -177,7 +202,7 @@ func (w *transport) connect(ctx context.Context, u *url.URL) (*conn, error) {
 	defer cancel()
 	nc, err := w.dialURL(ctx, u)
 	if err == nil && u.Scheme == "https" {
-		tc := tls.Client(nc, &tls.Config{ServerName: u.Hostname(), RootCAs: w.roots, MinVersion: tls.VersionTLS12})
+		tc := tls.Client(nc, w.config(u.Hostname()))
 		if err = tc.HandshakeContext(ctx); err != nil {
 			nc.Close()
 			err = fmt.Errorf("TLS handshake with %s: %w", u.Host, err)
