@@ -173,7 +173,7 @@ func (x *examination) clock(ctx context.Context) {
 		return
 	}
 	now, _ := x.store.Now()
-	off := now.Sub(time.Now())
+	off := time.Until(now)
 	margin := time.Since(sent)
 	saw := fmt.Sprintf("Redis' clock is %s off this machine's, give or take %s", short(off.Abs()), short(margin))
 	const do = "see which of the two is wrong, and have it set by NTP"
