@@ -196,3 +196,110 @@ func TestRulesKeepAndMoveTheTicksThatTheyDescribe(t *testing.T) {
 		t.Errorf("%d of %d schedules have no tick", few, seeds)
 	}
 }
+
+func TestTheSmallestGapUnderRulesIsNeverTooLarge(t *testing.T) {
+	weekend := []*Days{mustDays(t, "weekend", "", "* * * * SAT,SUN", "")}
+	for _, row := range []struct {
+		exprs []string
+		rules Rules
+		want  time.Duration
+	}{
+		{[]string{"0 9 * * *"}, Rules{Exclude: weekend}, 23 * time.Hour},
+		{[]string{"0 9 * * MON"}, Rules{Every: Every{Weeks: 2}}, 7*24*time.Hour - time.Hour},
+		{[]string{"0 9 * * MON"}, Rules{Exclude: weekend, OnExcluded: NextIncluded}, 23 * time.Hour},
+		{[]string{"0 9 * * MON", "0 17 * * FRI"}, Rules{}, 8 * time.Hour},
+		{[]string{"0 9 * * MON", "0 0 9 ? * MON"}, Rules{}, 23 * time.Hour},
+		{[]string{"0 9 * * *", "0 30 9 1 1 ? 2090"}, Rules{}, 30 * time.Minute},
+		{[]string{"0 9 * * *", "@at 2090-06-01T07:10:00Z"}, Rules{}, 10 * time.Minute},
+		{[]string{"@at 2030-06-01T07:10:00Z", "@at 2090-06-01T07:10:00Z", "@at 2090-06-02T07:10:00Z"}, Rules{}, 24 * time.Hour},
+		{[]string{"45 2 * * *", "30 3 * * *"}, Rules{}, 15 * time.Minute}, // 02:45 is 03:45 where the clocks skip it
+		{[]string{"*/20 * * * SAT"}, Rules{Exclude: weekend, OnExcluded: NextIncluded}, 20 * time.Minute},
+		{[]string{"@every 90m"}, Rules{Exclude: weekend}, 90 * time.Minute},
+	} {
+		s, err := ParseAll(row.exprs, Options{TimeZone: "Europe/Berlin", Rules: row.rules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.MinGap(); got != row.want {
+			t.Errorf("%s, rules %+v: %v, not %v", s, row.rules, got, row.want)
+		}
+	}
+}
+
+func TestEveryCountsFromTheStartOfItsWindow(t *testing.T) {
+	start := utc(t, "2026-12-01 09:07")
+	s := mustParse(t, "@every 90m", Options{Start: start})
+	if got := s.Next(utc(t, "2026-12-01 10:00")); !got.Equal(start.Add(90*time.Minute)) || !s.Next(time.Time{}).Equal(start) || !s.Anchored() {
+		t.Errorf("it ticks at %s, and first at %s", got, s.Next(time.Time{}))
+	}
+	if s := mustParse(t, "@every 90m", Options{Start: utc(t, "2026-12-01 00:00")}); s.Anchored() {
+		t.Error("its ticks have moved, though the start is a multiple of the period")
+	}
+}
+
+func TestWhatRulesCannotDoIsAnError(t *testing.T) {
+	weekend := mustDays(t, "weekend", "", "* * * * SAT,SUN", "")
+	all := mustDays(t, "all", "", "* * * * *", "")
+	for _, row := range []struct {
+		exprs []string
+		rules Rules
+		want  string
+	}{
+		{[]string{"@every 5m", "0 9 * * *"}, Rules{}, "@every must be the only schedule"},
+		{[]string{"@every 5m"}, Rules{Exclude: []*Days{weekend}, OnExcluded: NextIncluded}, "cannot move to another day"},
+		{[]string{"0 9 * * SAT"}, Rules{Exclude: []*Days{weekend}}, "rule out all of its ticks"},
+		{[]string{"0 9 * * SAT"}, Rules{Exclude: []*Days{all}, OnExcluded: NextIncluded}, "rule out all of its ticks"},
+		{[]string{"0 9 * * MON", "0 0 31 2 *"}, Rules{}, "no date and time ever match"},
+		{nil, Rules{}, "it is empty"},
+	} {
+		if _, err := ParseAll(row.exprs, Options{Rules: row.rules}); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%q: %v, want it to say %s", row.exprs, err, row.want)
+		}
+	}
+	for cron, want := range map[string]string{
+		"0 * * * SAT": "minute and its hour must be *", "* 0 * * SAT": "minute and its hour must be *", "* * * * * SAT": "five fields", "@weekly": "five fields",
+		"* * H * *": "H has no meaning", "* * 30 2 *": "no day ever matches", "* * 32 * *": "out of range",
+	} {
+		if _, err := NewDays("c", nil, cron, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want it to say %s", cron, err, want)
+		}
+	}
+}
+
+func TestAnExcludedInstantSaysWhy(t *testing.T) {
+	berlin := Options{TimeZone: "Europe/Berlin"}
+	holidays, weekend := mustDays(t, "holidays", "2026-12-25..2026-12-26 2026-03-29", "", ""), mustDays(t, "weekend", "", "* * * * SAT,SUN", "")
+	tokyo := mustDays(t, "tokyo", "2026-12-26", "", "Asia/Tokyo")
+	for _, row := range []struct {
+		expr, at string
+		rules    Rules
+		want     string
+	}{
+		{"0 9 * * *", "2026-12-25 08:00", Rules{Exclude: []*Days{weekend, holidays}}, "holidays 2026-12-25"},
+		{"0 9 * * *", "2026-12-25 08:01", Rules{Exclude: []*Days{weekend, holidays}}, "no"},
+		{"0 9 * * *", "2026-12-24 08:00", Rules{Exclude: []*Days{weekend, holidays}}, "no"},
+		{"0 9 * * *", "2026-12-25 08:00", Rules{Exclude: []*Days{weekend, holidays}, OnExcluded: NextIncluded}, "holidays 2026-12-25 to 2026-12-28 08:00"},
+		{"0 9 * * *", "2026-12-25 08:00", Rules{Exclude: []*Days{weekend, holidays}, OnExcluded: PreviousIncluded}, "holidays 2026-12-25 to 2026-12-24 08:00"},
+		{"30 2 * * *", "2026-03-29 01:30", Rules{Exclude: []*Days{holidays}, OnExcluded: NextIncluded}, "holidays 2026-03-29 to 2026-03-30 00:30"},
+		{"0 18 * * *", "2026-12-25 17:00", Rules{Exclude: []*Days{tokyo}}, "tokyo 2026-12-26"},
+		{"0 9 * * *", "2026-12-25 08:00", Rules{Include: []*Days{weekend}}, " 2026-12-25"},
+		{"0 9 * * MON", "2026-01-12 08:00", Rules{Every: Every{Weeks: 2, From: mustDay(t, "2026-01-05")}}, "every 2026-01-12"},
+	} {
+		o := berlin
+		o.Rules = row.rules
+		e, ok := mustParse(t, row.expr, o).Excluded(utc(t, row.at))
+		got := e.Calendar + " " + e.Day.String()
+		switch {
+		case !ok:
+			got = "no"
+		case e.Every:
+			got = "every" + got
+		}
+		if !e.Moved.IsZero() {
+			got += " to " + e.Moved.Format("2006-01-02 15:04")
+		}
+		if got != row.want {
+			t.Errorf("%s at %s: %q, not %q", row.expr, row.at, got, row.want)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func TestRulesAgreeWithDateutil(t *testing.T) {
 			}
 		}
 	}
-	if compared < 18*6*5*2 || ticks < 200_000 {
+	if compared < 21*6*5*2 || ticks < 200_000 {
 		t.Errorf("only %d years with %d ticks were compared", compared, ticks)
 	}
 }

@@ -31,7 +31,7 @@ def spans(text):
 
 HOLIDAYS = " ".join(
     f"{y}-01-01 {y}-05-01 {y}-10-03 {y}-12-24..{y + 1}-01-02" for y in range(2019, 2028)
-) + " 2021-04-02 2021-04-05 2022-03-27 2022-10-30 2023-03-26..2023-03-31 2024-02-28..2024-03-10 2024-03-31 2025-04-05..2025-04-06"
+) + " 2021-04-02 2021-04-05 2022-03-27 2022-10-30 2023-03-26..2023-03-31 2024-02-28..2024-03-10 2024-03-31 2025-04-05..2025-04-06 2025-03-29 2025-03-08 2021-03-29 2021-03-15"
 
 # The days of a calendar: spans, and a cron expression next to a rule that means the same.
 CALENDARS = {
@@ -46,6 +46,8 @@ MIDNIGHT = ("0 0 * * *", dict(freq=rrule.DAILY, byhour=0, byminute=0))
 WORKDAYS = ("0 9,17 * * MON-FRI", dict(freq=rrule.WEEKLY, byweekday=range(5), byhour=(9, 17), byminute=0))
 MONDAYS = ("15 7 * * MON", dict(freq=rrule.WEEKLY, byweekday=rrule.MO, byhour=7, byminute=15))
 LAST = ("0 18 L * *", dict(freq=rrule.MONTHLY, bymonthday=-1, byhour=18, byminute=0))
+BEFORE_SUNDAY = ("30 2 * * SAT", dict(freq=rrule.WEEKLY, byweekday=rrule.SA, byhour=2, byminute=30))
+AFTER_SUNDAY = ("30 2 * * MON", dict(freq=rrule.WEEKLY, byweekday=rrule.MO, byhour=2, byminute=30))
 ODD = ("0,30 2 * * *", dict(freq=rrule.DAILY, byhour=2, byminute=(0, 30)))
 
 CASES = [
@@ -58,6 +60,8 @@ CASES = [
     dict(name="next-midnight", of=[MIDNIGHT], exclude=["holidays"], move=1),
     dict(name="next-of-last", of=[LAST], exclude=["holidays", "weekend"], move=1),
     dict(name="next-in-los-angeles", of=[ODD], exclude=["weekend"], move=1, calendarZone="America/Los_Angeles"),
+    dict(name="next-into-a-gap", of=[BEFORE_SUNDAY], exclude=["holidays"], move=1),
+    dict(name="previous-into-a-gap", of=[AFTER_SUNDAY], exclude=["holidays"], move=-1),
     dict(name="previous", of=[NIGHTLY], exclude=["holidays", "weekend"], move=-1),
     dict(name="previous-of-last", of=[LAST], exclude=["holidays", "weekend"], move=-1),
     dict(name="previous-included", of=[MONDAYS], include=["month"], move=-1),
@@ -65,6 +69,7 @@ CASES = [
     dict(name="list-next", of=[WORKDAYS, MONDAYS, NIGHTLY], exclude=["holidays"], move=1),
     dict(name="weeks", of=[MONDAYS], weeks=2, start="2026-01-05"),
     dict(name="weeks-of-all-days", of=[NIGHTLY], weeks=3, start="2020-02-26"),
+    dict(name="weeks-before", of=[NIGHTLY], weeks=2, start="2025-07-09"),
     dict(name="days", of=[MIDNIGHT, ODD], days=5, start="2023-06-15"),
     dict(name="weeks-next", of=[MONDAYS], weeks=2, start="2026-01-05", exclude=["holidays"], move=1),
 ]
