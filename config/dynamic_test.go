@@ -90,7 +90,7 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 			"body:1:14: job \"a\": schedule \"61 * * * *\": minute \"61\": 61 is out of range: allowed are 0-59\n" +
 				"body:1:67: job \"a\": unknown key \"url\" | \"url\" belongs under http\n" +
 				"body:1:79: job \"a\": unknown key \"redis\" | allowed here: name, schedule, timeZone, http, timeout, guarantee, " +
-				"concurrencyPolicy, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, observe, reserved, description, owner, runbook, labels"},
+				"concurrencyPolicy, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, observe, reserved, every, description, owner, runbook, labels"},
 		{"job", "a", "schedule: &s '@daily'\nhttp: {url: *s}", "body:2:13: job \"a\": an alias (*…) is allowed only in the table | write out what it stands for"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("x", MaxSource) + `"}}`, "body: the body is larger than 64 KiB"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/x", "body": "` + strings.Repeat("\u200b", MaxSource/6) + `"}}`, "body: job \"a\": as JSON it is larger than 64 KiB"},

@@ -217,3 +217,6 @@ func floor(a, b int64) int64 {
 	}
 	return q
 }
+
+// MarshalText writes the set as String does.
+func (s *Days) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -247,8 +247,8 @@ func TestWhatRulesCannotDoIsAnError(t *testing.T) {
 	}{
 		{[]string{"@every 5m", "0 9 * * *"}, Rules{}, "@every must be the only schedule"},
 		{[]string{"@every 5m"}, Rules{Exclude: []*Days{weekend}, OnExcluded: NextIncluded}, "cannot move to another day"},
-		{[]string{"0 9 * * SAT"}, Rules{Exclude: []*Days{weekend}}, "rule out all of its ticks"},
-		{[]string{"0 9 * * SAT"}, Rules{Exclude: []*Days{all}, OnExcluded: NextIncluded}, "rule out all of its ticks"},
+		{[]string{"0 9 * * SAT"}, Rules{Exclude: []*Days{weekend}}, "leave no tick"},
+		{[]string{"0 9 * * SAT"}, Rules{Exclude: []*Days{all}, OnExcluded: NextIncluded}, "leave no tick"},
 		{[]string{"0 9 * * MON", "0 0 31 2 *"}, Rules{}, "no date and time ever match"},
 		{nil, Rules{}, "it is empty"},
 	} {

@@ -87,7 +87,7 @@ func ParseAll(exprs []string, o Options) (*Schedule, error) {
 		s.series = all[0]
 	}
 	if !o.Rules.none() && !hasTick(s.series) {
-		return nil, errors.New("it can never fire: calendars or every rule out all of its ticks")
+		return nil, errors.New("it can never fire: its calendars and every leave no tick")
 	}
 	if err := s.limit(o.Start, o.End); err != nil {
 		return nil, err
