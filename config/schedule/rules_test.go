@@ -169,7 +169,7 @@ func slow(s *Schedule, from, to time.Time) map[time.Time]bool {
 }
 
 func TestRulesKeepAndMoveTheTicksThatTheyDescribe(t *testing.T) {
-	seeds, few := uint64(80), 0
+	seeds, few := uint64(40), 0
 	for seed := range seeds {
 		s := dice{rand.New(rand.NewPCG(seed, 8))}.ruled(t)
 		if s == nil {
