@@ -49,6 +49,15 @@ func canonicalValue(k strict.Key, n *yaml.Node) any {
 			texts[n.Content[i].Value] = n.Content[i+1].Value
 		}
 		return texts
+	case kindSchedule:
+		if n.Kind == yaml.ScalarNode {
+			return n.Value
+		}
+		exprs := []string{}
+		for _, expr := range n.Content {
+			exprs = append(exprs, expr.Value)
+		}
+		return exprs
 	case strict.KindCodes:
 		codes := []string{}
 		for _, code := range n.Content {

@@ -9,13 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/solotick/solotick/config/strict"
 )
-
-// A table can be a directory of files. All of them are read as one text, which begins with this line. Then comes each file
-// after a line with its name and its size in bytes, so that a copy of the text is as exact as the files, and readable.
-const directoryHead = "# solotick: the files of a directory, each below its name and size\n"
 
 // readDirectory returns the files of a directory as one text.
 func readDirectory(dir string) ([]byte, error) {
@@ -29,7 +23,7 @@ func readDirectory(dir string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(all, "-- %q %d\n", name, len(data))
+		fmt.Fprintf(all, tableLine+"\n", name, len(data))
 		all.Write(data)
 		if all.Len() > 2*maxSize {
 			break // Parse refuses it
@@ -70,26 +64,4 @@ func readRegular(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxSize+1))
-}
-
-var errDamaged = errors.New("the copy of the directory is damaged")
-
-// filesOf returns the files in a text of readDirectory; nil if it is no such text. name is that of the directory.
-func filesOf(name string, data []byte) (files []strict.File, err error) {
-	rest, ok := bytes.CutPrefix(data, []byte(directoryHead))
-	if !ok {
-		return nil, nil
-	}
-	files = []strict.File{}
-	for len(rest) > 0 {
-		line, after, _ := bytes.Cut(rest, []byte("\n"))
-		var file string
-		var size int
-		if n, err := fmt.Sscanf(string(line), "-- %q %d", &file, &size); n != 2 || err != nil || size < 0 || size > len(after) {
-			return nil, errDamaged
-		}
-		files = append(files, strict.File{Name: filepath.Join(name, file), Data: after[:size]})
-		rest = after[size:]
-	}
-	return files, nil
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,11 +28,13 @@ func sections() []struct {
 		{"ready", blank.readyKeys()},
 		{"busy", blank.busyKeys()},
 		{"links", blank.linkKeys()},
+		{"calendars", blank.calendarKeys()},
 		{"redis", blank.redisKeys()},
 		{"redis.sentinel", blank.sentinelKeys()},
 		{"redis.cluster", blank.clusterKeys()},
 		{"redis.tls", blank.tlsKeys(nil)},
 		{"jobs", blank.jobKeys()},
+		{"jobs.every", blank.everyKeys()},
 		{"jobs.http", blank.httpKeys()},
 		{"jobs.http.headers", blank.headerFileKeys(nil)},
 		{"jobs.http.tls", blank.httpTLSKey().Keys},
@@ -165,8 +168,11 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 	text := examples("", blank.tableKeys()) +
 		"redis:\n" + examples("  ", blank.redisKeys()) + "  tls:\n" + examples("    ", blank.tlsKeys(nil)) +
 		"ready:\n" + examples("  ", blank.readyKeys()[2:]) + "busy:\n" + examples("  ", blank.busyKeys()) + "links:\n" + examples("  ", blank.linkKeys()) +
+		"calendars:\n  holidays:\n" + examples("    ", slices.DeleteFunc(blank.calendarKeys(), func(k strict.Key) bool { return k.Name == "file" })) +
+		"  tradingDays: {cron: \"* * * * MON-FRI\"}\n" +
 		"defaults:\n" + examples("  ", blank.commonKeys()) +
 		"jobs:\n  -\n" + examples("    ", blank.jobKeys()) + "    http:\n" + examples("      ", blank.httpKeys()) +
+		"    every:\n" + examples("      ", blank.everyKeys()[1:]) +
 		"    lock:\n" + examples("      ", blank.lockKeys()) + "    retry:\n" + examples("      ", blank.retryKeys()) +
 		"    notify:\n" + examples("      ", blank.notifyKeys()) + "      change:\n" + examples("        ", blank.changeKeys()[1:]) +
 		"  - name: other\n    schedule: \"@daily\"\n    exec:\n" + examples("      ", blank.execKeys()) +

@@ -12,6 +12,7 @@ type draft struct {
 	Job
 	at      map[string]strict.Text // by path
 	missing []string               // paths of the values that have an unset variable
+	exprs   []strict.Text          // of the schedule
 }
 
 // fromDefaults marks the values of a job that come from defaults.

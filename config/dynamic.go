@@ -13,9 +13,9 @@ import (
 // MaxSource bounds the definition of one dynamic job or timer, as the API gets it and as Redis keeps it, in bytes.
 const MaxSource = 64 << 10
 
-// tableOnly are the keys that dynamic jobs cannot have: with them the API could reach beyond the app beside the
-// replica.
-var tableOnly = []string{"exec", "allowRemote", "resources", "notify"}
+// tableOnly are the keys that dynamic jobs cannot have. With some of them the API could reach beyond the app beside the
+// replica. The others name calendars, which a table has and Redis does not keep.
+var tableOnly = []string{"exec", "allowRemote", "resources", "notify", "exclude", "include", "onExcluded"}
 
 // noAliases is the message for an alias. Redis keeps a job with its aliases expanded, so a few of them could make a
 // short text very long.
@@ -41,7 +41,7 @@ func (d *decoder) dynamicKeys() []strict.Key {
 }
 
 // ParseJob decodes a dynamic job of the given name, in JSON or YAML. It is as strict as the table. The job can have the
-// keys of a table's job except exec, allowRemote, resources and notify. ${…} is plain text, and the defaults are those
+// keys of a table's job except those of tableOnly. ${…} is plain text, and the defaults are those
 // of an empty table. The error is always a Problems, whose File is "body".
 func ParseJob(name string, data []byte) (*Job, error) {
 	of := strict.Subject{Noun: "a job", Text: "the body", Begin: "begin with schedule: and http:", Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}

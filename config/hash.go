@@ -23,9 +23,8 @@ func (j *Job) fingerprint() string {
 	if j.Schedule == nil {
 		return ""
 	}
-	return digest([]any{
-		seriesVersion, j.Schedule.String(), j.TimeZone, j.Start, j.End, j.Jitter, j.Suspend,
-	}, 16)
+	all := []any{seriesVersion, j.Schedule.String(), j.TimeZone, j.Start, j.End, j.Jitter, j.Suspend}
+	return digest(append(all, j.rulesOfTicks()...), 16)
 }
 
 // content tells whether a reload has changed a job.
@@ -45,6 +44,7 @@ func (d *decoder) hash(root *yaml.Node) string {
 	bare := newTableDecoder(nil, d.now)
 	bare.Rules.Unset = bare.leftUnset
 	bare.Again(d.Decoder)
+	bare.files, bare.folder = d.files, d.folder
 	bare.whole(root)
 	return bare.table.hash(slices.DeleteFunc(bare.References, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
 }

@@ -174,6 +174,8 @@ func offsetZone(name string) string {
 func (d *decoder) remedy(e strict.Entry) string {
 	scalar := e.Value.Kind == yaml.ScalarNode
 	switch {
+	case scalar && (e.Name == "exclude" || e.Name == "include"):
+		return fmt.Sprintf("write a list of calendars: %s: [holidays]", e.Name)
 	case e.Kind == strict.KindTextList && scalar:
 		return `write a list: ["/bin/tool", "--fast"], or for a shell ["sh", "-c", "…"]`
 	case e.Kind == kindJobs:
@@ -223,7 +225,7 @@ const inAJob = "in a job"
 func (d *decoder) homes(name string) []string {
 	inJob := !d.Subject.Literal && d.job != nil
 	var out []string
-	elsewhere := []string{"under redis", "under sentinel", "under ready"}
+	elsewhere := []string{"under redis", "under sentinel", "under ready", "under calendars"}
 	var walk func(keys []strict.Key, under string)
 	walk = func(keys []strict.Key, under string) {
 		for _, k := range keys {

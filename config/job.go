@@ -162,7 +162,7 @@ func (d *decoder) checkJob() {
 }
 
 // whenKeys are the keys that ticks depend on.
-var whenKeys = []string{"name", "schedule", "timeZone", "start", "end"}
+var whenKeys = []string{"name", "schedule", "timeZone", "start", "end", "every.weeks", "every.days", "every.from", "exclude", "include", "onExcluded"}
 
 // finishSchedule parses the schedule when zone and window are known.
 func (d *decoder) finishSchedule() {
@@ -172,18 +172,24 @@ func (d *decoder) finishSchedule() {
 		j.Start, j.End = time.Time{}, time.Time{}
 	}
 	expr := j.at["schedule"]
-	if !expr.OK() {
+	rules, known := d.finishDays()
+	if !expr.OK() || !known {
 		return
 	}
-	s, err := d.schedules.Parse(expr.Value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
+	o := schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End, Rules: rules}
+	s, err := d.parseSchedule(o)
 	if err != nil {
-		opaque := expr.Opaque
-		for _, k := range []string{"timeZone", "start", "end", "name"} {
+		if one := d.wrongExpression(o); one.OK() {
+			expr = one
+		}
+		opaque := slices.ContainsFunc(j.exprs, func(t strict.Text) bool { return t.Opaque })
+		for _, k := range whenKeys[2:] {
 			opaque = opaque || j.at[k].Opaque
 		}
+		opaque = opaque || j.at["name"].Opaque
 		hint := ""
-		if !opaque {
-			hint = ScheduleHint(expr.Value, schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End})
+		if !opaque && expr.Value != "" {
+			hint = ScheduleHint(expr.Value, o)
 		}
 		d.badSchedule(expr, err, hint, opaque)
 		return
@@ -365,26 +371,19 @@ func (d *decoder) name(e strict.Entry) {
 	d.names[t.Value] = t.Node
 }
 
-func (d *decoder) schedule(e strict.Entry) {
-	t := d.Text(e)
-	if t.OK() && strings.TrimSpace(t.Value) == "" {
-		d.Bad(t, `write five fields, "0 9 * * MON-FRI", or @hourly, @every 30s, …`, "must not be empty")
-		return
-	}
-	d.note(e, t)
-}
-
 // timeZone checks the zone on its own, so that its problem points at it and not at the schedule.
 func (d *decoder) timeZone(e strict.Entry) {
-	const form = "write an IANA name, as UTC or Europe/Berlin"
-	t := d.Text(e)
-	if !t.OK() {
-		return
-	}
-	if isZone(t.Value) {
+	if t := d.Text(e); t.OK() && d.isZone(t) {
 		d.job.TimeZone = t.Value
 		d.note(e, t)
-		return
+	}
+}
+
+// isZone tells whether a text is a zone, and records the problem if it is none.
+func (d *decoder) isZone(t strict.Text) bool {
+	const form = "write an IANA name, as UTC or Europe/Berlin"
+	if isZone(t.Value) {
+		return true
 	}
 	hint := form
 	if near := nearestZone(t.Value); near != "" && !t.Opaque {
@@ -398,6 +397,7 @@ func (d *decoder) timeZone(e strict.Entry) {
 	default:
 		d.Bad(t, hint, "there is no such time zone")
 	}
+	return false
 }
 
 // nearestZone finds a zone written in another case or with a space; "" when there is none.

@@ -53,6 +53,9 @@ func (d *decoder) tableKeys() []strict.Key {
 			Also:   []string{"deepLinks", "dashboards"},
 			Decode: func(e strict.Entry) { d.Mapping(e) },
 			Doc:    "where other tools show a run, for the status page"},
+		{Name: "calendars", Kind: kindCalendars, Named: true, Default: strict.None, Keys: d.calendarKeys(), Decode: d.readCalendars,
+			Also: []string{"holidays", "calendar"}, Form: strict.Form{Names: calendarForm.Pattern},
+			Doc: "sets of whole days by name, for `exclude` and `include` of jobs, see [Calendars](calendars.md)"},
 		{Name: "defaults", Kind: strict.KindMapping, Default: strict.None, Keys: d.commonKeys(), Decode: d.defaults,
 			Doc: "values for all jobs that do not set their own: the keys marked *d* below"},
 		{Name: "jobs", Kind: kindJobs, Default: strict.Required, Keys: d.jobKeys(),
@@ -66,9 +69,9 @@ func (d *decoder) jobKeys() []strict.Key {
 		{Name: "name", Kind: strict.KindText, Default: strict.Required, Example: "send-invoices", Form: nameForm,
 			Show: strict.Shown, Decode: d.name,
 			Doc: "lower-case letters, digits, `-` and `.`, at most 63 characters; unique in the table"},
-		{Name: "schedule", Kind: strict.KindText, Default: strict.Required, Example: `"0 9 * * MON-FRI"`, Form: filledForm,
-			Show: strict.Shown, Also: []string{"cron", "crontab", "every", "interval"},
-			Decode: d.schedule, Doc: "when it runs, see [Schedules](#schedules)"},
+		{Name: "schedule", Kind: kindSchedule, Default: strict.Required, Example: `"0 9 * * MON-FRI"`, Form: filledForm,
+			Show: strict.Shown, Also: []string{"cron", "crontab", "schedules", "interval"},
+			Decode: d.schedule, Doc: "when it runs, see [Schedules](#schedules); a list has the ticks of all its schedules"},
 		{Name: "timeZone", Kind: strict.KindText, Default: "UTC", Example: "Europe/Berlin", Form: filledForm,
 			Show: strict.Shown, Common: true, Also: []string{"tz", "zone", "location"},
 			Decode: d.timeZone, Doc: "IANA name of the zone that the schedule is in"},
@@ -161,7 +164,7 @@ func (d *decoder) jobKeys() []strict.Key {
 			Also:   []string{"ping", "webhook", "healthchecks", "onSuccess", "onFailure"},
 			Decode: func(e strict.Entry) { d.noteMapping(e); d.Mapping(e) },
 			Doc:    "URLs to ping when runs start and end, for a dead man's switch; messages for people when something changes"},
-	}, d.aboutKeys()...)
+	}, append(d.dayKeys(), d.aboutKeys()...)...)
 }
 
 func (d *decoder) retryKeys() []strict.Key {

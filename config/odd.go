@@ -19,18 +19,19 @@ func (d *decoder) odd() {
 	d.oddCodes()
 }
 
-// oddSchedule looks at the text of a valid schedule.
+// oddSchedule looks at the texts of a valid schedule.
 func (d *decoder) oddSchedule() {
-	expr := d.job.at["schedule"]
-	if d.job.Schedule == nil || !expr.OK() || expr.Opaque {
+	if d.job.Schedule == nil {
 		return
 	}
-	f := strings.Fields(strings.ToUpper(expr.Value))
-	if len(f) < 5 { // a word such as @daily
-		return
+	for _, expr := range d.job.exprs {
+		f := strings.Fields(strings.ToUpper(expr.Value))
+		if expr.Opaque || len(f) < 5 { // a word such as @daily
+			continue
+		}
+		d.oddSteps(expr, f)
+		d.oddDays(expr, f)
 	}
-	d.oddSteps(expr, f)
-	d.oddDays(expr, f)
 }
 
 // oddSteps warns of a step that does not divide its field: */45, or 0/45 in Quartz, does not mean "every 45 minutes".

@@ -79,6 +79,13 @@ func ofKind(k strict.Key) object {
 	case kindJobs:
 		job := ofMapping(strict.Key{Keys: k.Keys, Form: k.Form}, false)
 		return object{{"type", []any{"array", "null"}}, {"items", job}}
+	case kindCalendars:
+		return object{{"type", []any{"object", "null"}}, {"propertyNames", object{{"pattern", k.Form.Names}}},
+			{"additionalProperties", ofMapping(strict.Key{Keys: k.Keys, Form: strict.Form{}}, false)}}
+	case kindSchedule:
+		return object{{"anyOf", []any{ofText(k.Form), append(listOf(k, ofText(k.Form)), field{"minItems", 1})}}}
+	case kindDates:
+		return listOf(k, object{{"type", "string"}, {"pattern", k.Form.Pattern}})
 	case strict.KindTextMap:
 		each := textOf(strict.Form{Pattern: k.Form.Pattern, Length: k.Form.Length})
 		if k.Each != nil {

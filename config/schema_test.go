@@ -248,11 +248,13 @@ func TestTheSchemaExplainsItself(t *testing.T) {
 					t.Errorf("%s%s: its own example or default: %v", path, k.Name, err)
 				}
 			}
-			if items, ok := p.Items2020, k.Kind == kindJobs; ok {
-				walk(path+k.Name+".", items, k.Keys)
-			} else {
-				walk(path+k.Name+".", p, k.Keys)
+			switch k.Kind {
+			case kindJobs:
+				p = p.Items2020
+			case kindCalendars:
+				p, _ = p.AdditionalProperties.(*jsonschema.Schema)
 			}
+			walk(path+k.Name+".", p, k.Keys)
 			if k.Each != nil {
 				walk(path+k.Name+".*.", p.AdditionalProperties.(*jsonschema.Schema).AnyOf[1], k.Each.Keys)
 			}

@@ -25,8 +25,9 @@ type Table struct {
 	ShutdownGrace time.Duration // default 25s
 	MaxRunning    int           // runs at once on this replica, 0 to 10000; 0 = no limit
 	Ready         *Ready        // nil = the app counts as ready
-	Busy          Busy          `json:",omitzero"` // zero = the replica's load is no matter
-	Links         Links         `json:",omitzero"` // of the status page to other tools
+	Busy          Busy          `json:",omitzero"`  // zero = the replica's load is no matter
+	Links         Links         `json:",omitzero"`  // of the status page to other tools
+	Calendars     Calendars     `json:",omitempty"` // that jobs may name
 	Jobs          []Job         // in the order of the file
 	Warnings      []Problem     // what is odd but no error, sorted by position
 	Hash          string        // 12 hex digits over the table as written, before its variables; "" when not all of it could be read
@@ -90,6 +91,7 @@ type Job struct {
 	Lock              Lock
 	Jitter            time.Duration // 0 = none
 	Start, End        time.Time     // zero = no bound
+	Days              Days          `json:",omitzero"` // which ticks of its schedule it has; the zero value = all
 	Suspend           bool
 	Observe           bool      `json:",omitzero"` // its ticks are taken, and nothing is called
 	Priority          int       `json:",omitzero"` // among what waits for a slot of a replica, from 0 to 100, the highest first

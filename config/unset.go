@@ -58,12 +58,12 @@ var topLevel = regexp.MustCompile(`^["']?([A-Za-z][A-Za-z0-9_.-]*)["']?[ \t]*:`)
 // replicas and to pause a job.
 func salvage(name string, data []byte, env Env, now time.Time) *Table {
 	text := ""
-	if files, err := filesOf(name, data); err == nil && files != nil {
-		for _, f := range files {
-			text += string(f.Data) + "\n"
+	if b, err := unbundle(name, data); err == nil {
+		for _, f := range b.tables {
+			if len(f.Data) <= maxSize {
+				text += string(f.Data) + "\n"
+			}
 		}
-	} else if len(data) <= maxSize {
-		text = string(data)
 	}
 	var kept strings.Builder
 	keep := false
@@ -134,9 +134,15 @@ func (u unsetVariable) warning() Problem {
 	return p
 }
 
-// unset says whether one of the values has an unset variable. Checks that compare such values are skipped.
+// unset says whether one of the values, or an item of it, has an unset variable. Checks that compare such values are
+// skipped.
 func (j *draft) unset(paths ...string) bool {
-	return slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(j.missing, path) })
+	return slices.ContainsFunc(paths, func(path string) bool { return slices.ContainsFunc(j.missing, within(path)) })
+}
+
+// within tells whether a path is another one, or an item of it.
+func within(path string) func(string) bool {
+	return func(p string) bool { return p == path || strings.HasPrefix(p, path+"[") }
 }
 
 // NoTable returns a stand-in for a table that is not at hand. It holds the name of the service and nothing else.

@@ -91,7 +91,8 @@ func (a *app) tableToCompare(stdin io.Reader, name, zone string) (*config.Table,
 	if err != nil {
 		return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the file to compare: %w", err)}
 	}
-	if !convert.IsTable(f) {
+	isTable := convert.IsTable(f)
+	if !isTable {
 		r, err := convert.Convert([]convert.Input{f}, convert.Options{TimeZone: zone})
 		var unreadable *convert.Error
 		switch {
@@ -108,6 +109,10 @@ func (a *app) tableToCompare(stdin io.Reader, name, zone string) (*config.Table,
 		f.Data = r.Table
 	}
 	of := &app{err: a.err, config: f.Name}
+	if name != standardInput && isTable {
+		t, err := config.Read(name, os.LookupEnv) // with the files of its calendars
+		return t, of.refused(err)
+	}
 	t, err := config.ReadText(f.Name, f.Data, os.LookupEnv)
 	return t, of.refused(err)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -69,17 +70,17 @@ type explainedJSON struct {
 }
 
 // newExplained explains a schedule, and lists its next ticks. If an H is open, the ticks are not known.
-func newExplained(expr string, o schedule.Options, after, end time.Time, n int) (explainedJSON, error) {
-	e := explainedJSON{Job: o.Job, Schedule: expr, TimeZone: cmp.Or(o.TimeZone, "UTC"), DaylightSaving: "elapsed", Ticks: []string{}}
+func newExplained(exprs []string, o schedule.Options, after, end time.Time, n int) (explainedJSON, error) {
+	e := explainedJSON{Job: o.Job, TimeZone: cmp.Or(o.TimeZone, "UTC"), DaylightSaving: "elapsed", Ticks: []string{}}
 	var err error
-	if e.meaning, err = schedule.Explain(expr, o); err != nil {
+	if e.meaning, err = schedule.ExplainAll(exprs, o); err != nil {
 		return e, err
 	}
-	s, err := schedule.Parse(expr, o)
+	s, err := schedule.ParseAll(exprs, o)
 	if err != nil {
 		return e, err
 	}
-	e.Schedule, e.Words = s.String(), e.meaning.Words
+	e.Schedule, e.Words = s.String(), strings.Join(append([]string{e.meaning.Words}, e.meaning.Rules...), "; ")
 	if e.meaning.Fixed {
 		e.DaylightSaving = "fixed"
 	}
@@ -97,7 +98,7 @@ func newExplained(expr string, o schedule.Options, after, end time.Time, n int) 
 
 func (a *app) explainSchedule(expr string, f explainFlags, after, end time.Time, n int, o output) error {
 	options := schedule.Options{TimeZone: f.timeZone, Job: f.name}
-	e, err := newExplained(expr, options, after, end, n)
+	e, err := newExplained([]string{expr}, options, after, end, n)
 	if err != nil {
 		return &failure{code: exitUsage, err: fmt.Errorf("schedule %q: %w", expr, err), hint: config.ScheduleHint(expr, options)}
 	}
@@ -117,7 +118,8 @@ func (a *app) explainJobs(jobs []config.Job, after, end time.Time, to string, n 
 			a.explainNone([]config.Job{j}, nil, to)
 			continue
 		}
-		e, err := newExplained(j.Schedule.String(), schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End}, after, end, n)
+		options := schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End, Rules: j.Schedule.Rules()}
+		e, err := newExplained(j.Schedule.Expressions(), options, after, end, n)
 		if err != nil {
 			return &failure{code: exitCannot, err: fmt.Errorf("job %q: %w", j.Name, err)}
 		}
@@ -153,7 +155,7 @@ func (a *app) printOneExplained(e explainedJSON) error {
 		title = e.Job + ": " + title
 	}
 	fmt.Fprintln(a.out, title)
-	for _, line := range []string{e.Words, e.meaning.Window, e.meaning.Name, e.meaning.Clocks} {
+	for _, line := range slices.Concat([]string{e.meaning.Words}, e.meaning.Rules, []string{e.meaning.Window, e.meaning.Name, e.meaning.Clocks}) {
 		if line != "" {
 			fmt.Fprintf(a.out, "  %s\n", line)
 		}

@@ -44,3 +44,27 @@ func BenchmarkMinGap(b *testing.B) {
 		s.MinGap()
 	}
 }
+
+// BenchmarkRules asks for the next tick of jobs with calendars.
+func BenchmarkRules(b *testing.B) {
+	weekend := mustDays(b, "weekend", "", "* * * * SAT,SUN", "")
+	holidays := mustDays(b, "holidays", "2031-12-25..2031-12-26 2032-01-01 2032-04-09 2032-04-12", "", "")
+	for name, rules := range map[string]Rules{
+		"exclude":  {Exclude: []*Days{holidays, weekend}},
+		"next":     {Exclude: []*Days{holidays, weekend}, OnExcluded: NextIncluded},
+		"previous": {Exclude: []*Days{holidays, weekend}, OnExcluded: PreviousIncluded},
+		"weeks":    {Every: Every{Weeks: 2}},
+	} {
+		for _, expr := range []string{"0 9 * * *", "* * * * *", "0 9 1 * *", "0 9 25 12 *"} {
+			b.Run(name+" "+expr, func(b *testing.B) {
+				s := mustParse(b, expr, Options{TimeZone: "Europe/Berlin", Rules: rules})
+				b.ReportAllocs()
+				for at := utc(b, "2031-06-01 00:00"); b.Loop(); {
+					if at = s.Next(at); at.IsZero() {
+						at = utc(b, "2031-06-01 00:00")
+					}
+				}
+			})
+		}
+	}
+}

@@ -25,11 +25,11 @@ var descriptors = []string{
 }
 
 // parseDescriptor reads an expression that begins with @: into a series, or into the fields it stands for.
-func parseDescriptor(words []string) (series, []string, error) {
+func parseDescriptor(words []string, start time.Time) (series, []string, error) {
 	word, args := strings.ToLower(words[0]), words[1:]
 	switch word {
 	case "@every":
-		s, err := parseEvery(args)
+		s, err := parseEvery(args, start)
 		return s, nil, err
 	case "@at":
 		s, err := parseAt(args)
@@ -48,10 +48,13 @@ func parseDescriptor(words []string) (series, []string, error) {
 	return nil, strings.Fields(fields), nil
 }
 
-// every ticks at each multiple of its period, in seconds, counted from the Unix epoch.
-type every int64
+// every ticks at each multiple of its period, in seconds, counted from the Unix epoch or from the start of the window.
+type every struct {
+	period int64
+	anchor int64 // of the period: how long after a multiple it ticks
+}
 
-func parseEvery(args []string) (series, error) {
+func parseEvery(args []string, start time.Time) (series, error) {
 	const example = "such as 90s or 1h30m"
 	if len(args) != 1 {
 		return nil, fmt.Errorf("@every takes one duration, %s", example)
@@ -65,20 +68,21 @@ func parseEvery(args []string) (series, error) {
 	case d%time.Second != 0:
 		return nil, fmt.Errorf("@every: %q is not a whole number of seconds", args[0])
 	}
-	return every(d / time.Second), nil
+	e := every{period: int64(d / time.Second)}
+	if !start.IsZero() {
+		from := secondsUp(start)
+		e.anchor = from - floor(from, e.period)*e.period
+	}
+	return e, nil
 }
 
 func (e every) after(u int64) (int64, bool) {
 	t, _ := e.notAfter(u)
-	return t + int64(e), true
+	return t + e.period, true
 }
 
 func (e every) notAfter(u int64) (int64, bool) {
-	past := u % int64(e)
-	if past < 0 {
-		past += int64(e)
-	}
-	return u - past, true
+	return floor(u-e.anchor, e.period)*e.period + e.anchor, true
 }
 
 // rfc3339 is the shape of a time. The time package lets "T9:00:00Z" and a comma in the seconds pass.

@@ -17,8 +17,18 @@
 // H is a value that the job's name decides, for ever: H any of the field (days 1-28), H(a-b) one of the range, H/n and
 // H(a-b)/n every n-th from one of the first n on, as in Jenkins. Unlike in Jenkins, H/1 is every value.
 //
-// Also: @yearly @annually @monthly @weekly @daily @midnight @hourly; @every <duration>, aligned to the Unix epoch so
-// that all replicas agree; @at <RFC 3339 time>, once.
+// Also: @yearly @annually @monthly @weekly @daily @midnight @hourly; @every <duration>, counted from the start of the
+// window, or from the Unix epoch without one, so that all replicas agree; @at <RFC 3339 time>, once.
+//
+// # Rules
+//
+// Rules leave out ticks, or move them. They are a series around the series of an expression, so that Next and Last alone
+// know of them, and an instant that they exclude is no tick for anyone. First Every keeps some days. Then calendars rule
+// out days. A tick of such a day is left out, or takes its written time to the nearest day that is open. Several
+// expressions are one series with the ticks of all, each under the rules by itself.
+//
+// A rule looks at an instant, and not at a day: a calendar may be in another zone. It also gives the time around the
+// instant in which its answer is the same. The search goes by these stretches. Rules begin in 1970.
 //
 // # Daylight saving
 //

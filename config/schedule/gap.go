@@ -21,7 +21,9 @@ const unbounded = 1 << 40
 // window, so that the result is exact. For more ticks it takes the smallest distance on the wall clock from the sets of
 // days, hours, minutes and seconds. It then compares the ticks around every change of the zone's offset up to 2199: a
 // day may have 23 hours there, and a skipped tick may move between two others. For a long window that leaves out some
-// times of the year, the result may be less than the true distance, never more.
+// times of the year, the result may be less than the true distance, never more. So it may with rules, which rarely leave
+// the two nearest ticks alone, and with several expressions or ticks that move: there it counts as if every day had all
+// the times of day.
 func (s *Schedule) MinGap() time.Duration {
 	s.measured.Do(func() { s.minGap = s.measure() })
 	return s.minGap
@@ -29,22 +31,99 @@ func (s *Schedule) MinGap() time.Duration {
 
 func (s *Schedule) measure() time.Duration {
 	first := max(s.first, gapEra)
-	c, _ := s.series.(*clocked)
 	gap, ticks := int64(unbounded), walked
-	if c == nil || !c.hasMany(first, s.last) {
+	c, plain := s.series.(*clocked)
+	switch {
+	case plain && c.hasMany(first, s.last):
+	case !plain && s.last == newestTick && boundOfGap(s.series, first, s.last) < unbounded:
+		// To walk through a thousand ticks under rules takes as long as a thousand other jobs do.
+	default:
 		gap, ticks = s.walk(first)
 	}
 	if ticks < 2 {
 		first = s.first
 		gap, ticks = s.walk(first)
 	}
-	if c != nil && ticks == walked {
-		gap = min(gap, c.gapBySets(first, s.last))
+	if ticks == walked {
+		gap = min(gap, boundOfGap(s.series, first, s.last))
 	}
 	if gap == unbounded {
 		return 0
 	}
 	return time.Duration(gap) * time.Second
+}
+
+// boundOfGap returns the smallest distance of two ticks, or less, without walking through them; unbounded if there are
+// no two.
+func boundOfGap(s series, first, last int64) int64 {
+	switch s := s.(type) {
+	case *clocked:
+		return s.gapBySets(first, last)
+	case every:
+		return s.period
+	case *ruled:
+		if s.step == 0 {
+			return boundOfGap(s.base, first, last)
+		}
+		return gapOfDays(s, []series{s}, first, last)
+	case union:
+		return gapOfDays(s, s, first, last)
+	}
+	return unbounded
+}
+
+// gapOfDays returns a bound for series that together have the ticks of all. It is the smallest distance of two times of
+// day, whatever the days.
+func gapOfDays(all series, parts []series, first, last int64) int64 {
+	gap := int64(unbounded)
+	var daily union
+	var zone *zone
+	for _, one := range parts {
+		switch s := base(one).(type) {
+		case *clocked:
+			c := *s
+			c.calendar.month, c.calendar.dayOfMonth, c.calendar.dayOfWeek = ^uint64(0), ^uint64(0), ^uint64(0)
+			c.calendar.years = nil
+			daily, zone = append(daily, &c), c.zone
+			if r, ok := one.(*ruled); ok && r.step != 0 && !c.fixed { // its moved ticks are fixed
+				moved := c
+				moved.fixed = true
+				daily = append(daily, &moved)
+			}
+		case once:
+			u := int64(s)
+			if t, ok := all.after(u); ok {
+				gap = min(gap, t-u)
+			}
+			if t, ok := all.notAfter(u - 1); ok {
+				gap = min(gap, u-t)
+			}
+		}
+	}
+	if daily == nil {
+		return gap
+	}
+	walk := func(from, to int64) {
+		for a, ok := daily.after(from - 1); ok && a < to && gap > 1; {
+			var b int64
+			if b, ok = daily.after(a); ok {
+				gap = min(gap, b-a)
+			}
+			a = b
+		}
+	}
+	walk(first, first+2*day)
+	type change struct{ before, offset, clock int64 }
+	seen := map[change]bool{}
+	for i := zone.index(first) + 1; i < len(zone.stretches); i++ {
+		s := &zone.stretches[i]
+		kind := change{s.before, s.offset, floor(s.start, day)*day - s.start}
+		if s.start <= last && !seen[kind] {
+			seen[kind] = true
+			walk(s.start-2*day, s.start+2*day)
+		}
+	}
+	return gap
 }
 
 // hasMany tells whether there are certainly at least walked ticks: then none has to be walked through. It counts the

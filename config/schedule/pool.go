@@ -15,13 +15,16 @@ type source struct {
 	start, end     time.Time
 }
 
-// Parse is the function Parse, for one of many jobs.
-func (p *Pool) Parse(expr string, o Options) (*Schedule, error) {
-	from := source{strings.TrimSpace(expr), o.TimeZone, o.Start, o.End}
+// ParseAll is the function ParseAll, for one of many jobs. It shares no schedules with rules.
+func (p *Pool) ParseAll(exprs []string, o Options) (*Schedule, error) {
+	if !o.Rules.none() {
+		return ParseAll(exprs, o)
+	}
+	from := source{strings.TrimSpace(strings.Join(exprs, "; ")), o.TimeZone, o.Start, o.End}
 	if s := p.parsed[from]; s != nil {
 		return s, nil
 	}
-	s, err := Parse(expr, o)
+	s, err := ParseAll(exprs, o)
 	if err != nil || s.ByName() {
 		return s, err
 	}

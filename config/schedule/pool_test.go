@@ -9,7 +9,7 @@ func TestAPoolSharesASchedule(t *testing.T) {
 	var p Pool
 	parse := func(expr string, o Options) *Schedule {
 		t.Helper()
-		s, err := p.Parse(expr, o)
+		s, err := p.ParseAll([]string{expr}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestAPoolSharesASchedule(t *testing.T) {
 	if parse("H H * * *", Options{Job: "a"}).Next(time.Time{}).Equal(parse("H H * * *", Options{Job: "b"}).Next(time.Time{})) {
 		t.Error("two jobs share a schedule that depends on their names")
 	}
-	if _, err := p.Parse("0 9 * *", Options{}); err == nil {
+	if _, err := p.ParseAll([]string{"0 9 * *"}, Options{}); err == nil {
 		t.Error("a bad expression is no error")
 	}
 }

@@ -16,11 +16,13 @@ type Options struct {
 	Job      string    // what H hashes
 	Start    time.Time // the first instant that may have a tick; zero is open
 	End      time.Time // the first instant that may no longer have one; zero is open
+	Rules    Rules     // which of the ticks it has, and which it moves
 }
 
 // Schedule is a series of ticks within a window. It is immutable: any number of goroutines may use it.
 type Schedule struct {
-	text   string
+	exprs  []string
+	rules  Rules
 	series series
 	// The window, in Unix seconds, both ends included.
 	first, last int64
@@ -45,29 +47,58 @@ const (
 // maxLength bounds an expression, in bytes. No sensible one is longer, and the library has a limit too.
 const maxLength = 500
 
-// Parse reads an expression. A schedule without any tick, because of its dates or its window, is an error. One whose
-// last tick has passed is not: there Next(now) is zero. Errors are written for the author of the expression, and do not
-// repeat it.
-func Parse(expr string, o Options) (*Schedule, error) {
-	text := strings.TrimSpace(expr)
-	if err := checkText(text); err != nil {
-		return nil, err
-	}
+// Parse reads an expression. A schedule without any tick, because of its dates, its rules or its window, is an error.
+// One whose last tick has passed is not: there Next(now) is zero. Errors are written for the author of the expression,
+// and do not repeat it.
+func Parse(expr string, o Options) (*Schedule, error) { return ParseAll([]string{expr}, o) }
+
+// ParseAll reads the expressions of a schedule that has the ticks of all of them. A tick on which two agree is one tick.
+func ParseAll(exprs []string, o Options) (*Schedule, error) {
 	zone, err := loadZone(o.TimeZone)
 	if err != nil {
 		return nil, err
 	}
-	s := &Schedule{text: text, first: oldestTick, last: newestTick}
-	if s.series, err = parseSeries(text, zone, o.Job); err != nil {
-		return nil, err
+	if len(exprs) == 0 {
+		return nil, checkText("")
 	}
-	if s.Next(time.Time{}).IsZero() {
-		return nil, errors.New("it can never fire: no date and time ever match")
+	s := &Schedule{rules: o.Rules, first: oldestTick, last: newestTick}
+	var all union
+	for _, expr := range exprs {
+		text := strings.TrimSpace(expr)
+		if err := checkText(text); err != nil {
+			return nil, err
+		}
+		one, err := parseSeries(text, zone, o)
+		if err != nil {
+			return nil, err
+		}
+		if _, elapsed := one.(every); elapsed && len(exprs) > 1 {
+			return nil, errors.New("@every must be the only schedule of a job")
+		}
+		if !hasTick(one) {
+			return nil, errors.New("it can never fire: no date and time ever match")
+		}
+		if one, err = newRuled(one, o.Rules, zone); err != nil {
+			return nil, err
+		}
+		s.exprs, all = append(s.exprs, text), append(all, one)
+	}
+	if s.series = all; len(all) == 1 {
+		s.series = all[0]
+	}
+	if !o.Rules.none() && !hasTick(s.series) {
+		return nil, errors.New("it can never fire: its calendars and every leave no tick")
 	}
 	if err := s.limit(o.Start, o.End); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// hasTick tells whether a series has any tick.
+func hasTick(s series) bool {
+	tick, ok := s.after(oldestTick - 1)
+	return ok && tick <= newestTick
 }
 
 // Next returns the earliest tick strictly after the given time, in UTC; the zero Time when there is none.
@@ -96,13 +127,28 @@ func (s *Schedule) Last(at time.Time) time.Time {
 	return time.Unix(tick, 0).UTC()
 }
 
-// String returns the expression as it was written, without the space around it.
-func (s *Schedule) String() string { return s.text }
+// String returns the expressions as they were written, without the space around them.
+func (s *Schedule) String() string { return strings.Join(s.exprs, "; ") }
 
-// ByName tells whether the ticks depend on the job's name: some field has an H. No name of a month or day begins with
-// H.
-func (s *Schedule) ByName() bool {
-	parts := strings.FieldsFunc(strings.ToUpper(s.text), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
+// Expressions returns the expressions one by one. The caller must not change them.
+func (s *Schedule) Expressions() []string { return s.exprs }
+
+// Rules returns the rules that Parse got.
+func (s *Schedule) Rules() Rules { return s.rules }
+
+// Anchored says whether @every counts from the start of the window, and so has other ticks than if it counted from the
+// Unix epoch.
+func (s *Schedule) Anchored() bool {
+	e, ok := base(s.series).(every)
+	return ok && e.anchor != 0
+}
+
+// ByName tells whether the ticks depend on the job's name: some field has an H.
+func (s *Schedule) ByName() bool { return slices.ContainsFunc(s.exprs, byName) }
+
+// byName does so for one expression. No name of a month or day begins with H.
+func byName(text string) bool {
+	parts := strings.FieldsFunc(strings.ToUpper(text), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, "H") })
 }
 
@@ -161,14 +207,14 @@ func checkText(text string) error {
 }
 
 // parseSeries reads an expression of either kind: a word that begins with @, or fields.
-func parseSeries(text string, zone *zone, job string) (series, error) {
+func parseSeries(text string, zone *zone, o Options) (series, error) {
 	words := strings.Fields(text)
 	if strings.HasPrefix(text, "@") {
-		s, fields, err := parseDescriptor(words)
+		s, fields, err := parseDescriptor(words, o.Start)
 		if s != nil || err != nil {
 			return s, err
 		}
 		words = fields
 	}
-	return parseFields(words, zone, job)
+	return parseFields(words, zone, o.Job)
 }

@@ -13,41 +13,61 @@ import (
 
 // Explanation says in words what an expression means. Its texts are for people.
 type Explanation struct {
-	Words  string // when it ticks: "at 09:00, from Monday to Friday"
-	Fixed  bool   // what the schedule does when the clocks change; false = it follows elapsed time
-	Clocks string // the same in words
-	Name   string // what H stands for; "" = the expression has none
-	Window string // between which times it ticks; "" = always
+	Words  string   // when it ticks: "at 09:00, from Monday to Friday"
+	Fixed  bool     // what the schedule does when the clocks change; false = it follows elapsed time
+	Clocks string   // the same in words
+	Name   string   // what H stands for; "" = the expression has none
+	Window string   // between which times it ticks; "" = always
+	Rules  []string // what its rules do, a line each
 }
 
-// Explain explains an expression. Its errors are those of Parse. If an expression has an H and the options name no job,
-// the words say H in place of its value.
+// Explain explains an expression.
+func Explain(expr string, o Options) (Explanation, error) { return ExplainAll([]string{expr}, o) }
+
+// ExplainAll explains the expressions of a schedule. Its errors are those of ParseAll. If an expression has an H and the
+// options name no job, the words say H in place of its value.
 //
 // The words are made from the sets of values that Next walks through, and not from the text: "0-59" and "*" read alike,
 // and "*/45" is the minutes 0 and 45.
-func Explain(expr string, o Options) (Explanation, error) {
-	s, err := Parse(expr, o)
+func ExplainAll(exprs []string, o Options) (Explanation, error) {
+	s, err := ParseAll(exprs, o)
 	if err != nil {
 		return Explanation{}, err
 	}
-	e := Explanation{Window: window(o.Start, o.End)}
+	e := Explanation{Window: window(o.Start, o.End), Rules: o.Rules.words(), Fixed: true}
 	switch {
 	case s.ByName() && o.Job == "":
 		e.Name = "each H is a value that the job's name decides, for ever"
 	case s.ByName():
 		e.Name = fmt.Sprintf("each H is a value that the name %q decides, for ever", o.Job)
 	}
-	const instants = "a change of the clocks does not move its ticks"
-	switch series := s.series.(type) {
-	case every:
-		e.Words, e.Clocks = everyWords(int64(series))+", counted from 1970-01-01T00:00:00Z", instants
-	case once:
-		e.Words, e.Clocks = "once, at "+time.Unix(int64(series), 0).UTC().Format(time.RFC3339), instants
-	case *clocked:
-		e.Fixed, e.Clocks = series.fixed, series.clocksInWords()
-		e.Words = described{&series.calendar, openFields(s.text, o.Job)}.words()
+	var words, clocks []string
+	for i, one := range parts(s.series) {
+		said, fixed, changes := inWords(base(one), s.exprs[i], o)
+		words, e.Fixed = append(words, said), e.Fixed && fixed
+		if !slices.Contains(clocks, changes) {
+			clocks = append(clocks, changes)
+		}
 	}
+	e.Words, e.Clocks = strings.Join(words, "; and "), strings.Join(clocks, "; ")
 	return e, nil
+}
+
+// inWords explains one series: when it ticks, whether it is fixed, and what it does when the clocks change.
+func inWords(s series, text string, o Options) (words string, fixed bool, clocks string) {
+	const instants = "a change of the clocks does not move its ticks"
+	switch s := s.(type) {
+	case every:
+		from := time.Unix(0, 0)
+		if !o.Start.IsZero() {
+			from = time.Unix(secondsUp(o.Start), 0)
+		}
+		return everyWords(s.period) + ", counted from " + from.UTC().Format(time.RFC3339), false, instants
+	case once:
+		return "once, at " + time.Unix(int64(s), 0).UTC().Format(time.RFC3339), false, instants
+	}
+	c := s.(*clocked)
+	return described{&c.calendar, openFields(text, o.Job)}.words(), c.fixed, c.clocksInWords()
 }
 
 func (c *clocked) clocksInWords() string {

@@ -84,6 +84,7 @@ var wordRows = []struct{ expr, words string }{
 	{"0 0 0 1 1 ? 2030", "at 00:00, on 1 January, in 2030"},
 	{"0 0 0 1 1 ? 2027-2039/4", "at 00:00, on 1 January, in the years 2027 to 2039 in steps of 4"},
 	{"0 0 0 * * ? 2027-2029", "at 00:00, every day, in the years 2027 to 2029"},
+	{"* * * * SAT,SUN", "every minute, every Saturday and Sunday"},
 	{"0 0 H H H", "at 00:00, on day H of the month, and on weekday H, in month H"},
 	{"H H 9 * * *", "at second H of minute H of hour 9, every day"},
 }

@@ -179,6 +179,17 @@ func (d *Decoder) Mapping(e Entry) map[string]*yaml.Node {
 // Extension begins keys that the decoder ignores in an extensible mapping. They are for anchors and other tools.
 const Extension = "x-"
 
+// Pairs calls do for each name and value of a mapping whose names are the user's. No value counts as an empty mapping.
+func (d *Decoder) Pairs(e Entry, do func(name, val *yaml.Node)) {
+	switch {
+	case e.IsNull():
+	case e.Value.Kind != yaml.MappingNode:
+		d.WrongKind(e)
+	default:
+		d.pairs(e, do)
+	}
+}
+
 // Present says whether a key that Mapping returned is really there. Otherwise a merge key may have been meant to bring
 // it.
 func Present(name *yaml.Node) bool { return name != nil && name.Tag != "!!merge" }

@@ -13,6 +13,7 @@ type Key struct {
 	Show       Visibility // which values are no secret
 	Common     bool       // for the caller: may stand in a second place too
 	Extensible bool       // keys that begin with x- are ignored
+	Named      bool       // a mapping with names of the user's: each value is a mapping of Keys
 	Also       []string   // what it is called elsewhere, for hints
 	Keys       []Key      // the keys of a mapping, or of each mapping in a list
 	Each       *Key       // of a mapping of text: a mapping that may stand in place of each text; nil = none

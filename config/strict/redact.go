@@ -67,6 +67,12 @@ func (r *redactor) value(n *yaml.Node, k Key) {
 	switch {
 	case n.Kind == yaml.AliasNode && (k.Show != hidden || len(k.Keys) > 0):
 		r.mark(n, true)
+	case n.Kind == yaml.MappingNode && k.Named:
+		r.anchor(n)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			r.name(n.Content[i])
+			r.value(n.Content[i+1], Key{Keys: k.Keys})
+		}
 	case n.Kind == yaml.MappingNode && (k.Show == ShownNames || len(k.Keys) > 0):
 		r.anchor(n)
 		r.mapping(n, k)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -35,6 +36,7 @@ type Why struct {
 // What a Why can tell of a tick besides its fate.
 const (
 	noTick    = "no_tick"   // the schedule has no such tick
+	excluded  = "excluded"  // the schedule names it, and a calendar or every leaves it out
 	future    = "future"    // it has not come due
 	running   = "running"   // a run of it lives
 	waiting   = "waiting"   // it waits for its run
@@ -105,6 +107,10 @@ func (x *explainer) tick(at time.Time) *Why {
 		return say(e.Outcome, "%s%s", x.runWords(e), x.againWords(at))
 	case !x.hasTick(at):
 		next := x.job.Schedule.Next(at)
+		if why, ok := x.job.Schedule.Excluded(at); ok {
+			w.Next = Stamp(next)
+			return say(excluded, "%s", x.excludedWords(why, next))
+		}
 		w.Next = Stamp(next)
 		if next.IsZero() {
 			return say(noTick, "is no tick of %q, and there is none after it.", x.job.Schedule)
@@ -151,6 +157,31 @@ func (x *explainer) tick(at time.Time) *Why {
 		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.%s", x.clock(x.ticks.Fates[0].Tick), x.againWords(at))
 	}
 	return say(unknown, "was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data.")
+}
+
+// excludedWords tells why an instant of the schedule is no tick.
+func (x *explainer) excludedWords(why schedule.Exclusion, next time.Time) string {
+	days := x.job.Days
+	words := ""
+	switch {
+	case why.Every:
+		unit, n := "day", days.Every.Days
+		if days.Every.Weeks > 0 {
+			unit, n = "week", days.Every.Weeks
+		}
+		words = fmt.Sprintf("is excluded: every keeps one %s of %d, counted from %s, and %s is in another", unit, n, days.Every.From, why.Day)
+	case why.Calendar != "":
+		words = fmt.Sprintf("is excluded: calendar %s has %s", why.Calendar, why.Day)
+	default:
+		words = fmt.Sprintf("is excluded: %s is no day of %s", why.Day, strings.Join(days.Include, " or "))
+	}
+	switch {
+	case !why.Moved.IsZero():
+		return words + ". Its tick moved to " + x.clock(why.Moved) + "."
+	case next.IsZero():
+		return words + ". There is no tick after it."
+	}
+	return words + ". The next tick is " + x.clock(next) + "."
 }
 
 // hasTick tells whether the job's schedule has a tick at an instant.

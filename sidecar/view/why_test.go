@@ -146,3 +146,45 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 		}
 	}
 }
+
+func TestAnExcludedTickSaysByWhichCalendar(t *testing.T) {
+	monday := at("00:00:00") // 2026-11-23
+	day := schedule.Day(monday.Unix() / (24 * 60 * 60))
+	holidays, err := schedule.NewDays("holidays", []schedule.Span{{From: day, To: day}}, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	never, err := schedule.NewDays("never", []schedule.Span{{From: day + 1, To: day + 1}}, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rules      schedule.Rules
+		fate, text string
+	}{
+		{schedule.Rules{Exclude: []*schedule.Days{never, holidays}}, "excluded",
+			"09:00:00 UTC is excluded: calendar holidays has 2026-11-23. The next tick is 2026-11-25 09:00:00 UTC."},
+		{schedule.Rules{Exclude: []*schedule.Days{never, holidays}, OnExcluded: schedule.PreviousIncluded}, "excluded",
+			"09:00:00 UTC is excluded: calendar holidays has 2026-11-23. Its tick moved to 2026-11-22 09:00:00 UTC."},
+		{schedule.Rules{Include: []*schedule.Days{never}}, "excluded",
+			"09:00:00 UTC is excluded: 2026-11-23 is no day of never. The next tick is 2026-11-24 09:00:00 UTC."},
+		{schedule.Rules{Every: schedule.Every{Weeks: 2, From: day - 7}}, "excluded",
+			"09:00:00 UTC is excluded: every keeps one week of 2, counted from 2026-11-16, and 2026-11-23 is in another. The next tick is 2026-11-30 09:00:00 UTC."},
+		{schedule.Rules{Exclude: []*schedule.Days{never}}, "unknown", "09:00:00 UTC is not known: Redis does not know the job. A replica makes it known when it starts."},
+	} {
+		j := config.Job{Name: "j", TimeZone: "UTC", Days: config.Days{Every: c.rules.Every}}
+		for _, d := range c.rules.Include {
+			j.Days.Include = append(j.Days.Include, d.Name())
+		}
+		if j.Schedule, err = schedule.Parse("0 9 * * *", schedule.Options{Rules: c.rules}); err != nil {
+			t.Fatal(err)
+		}
+		w, err := view.Explain(t.Context(), &told{}, &config.Table{}, j, at("09:00:00"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Fate != c.fate || w.Text != c.text {
+			t.Errorf("%s: %s\nwant %s: %s", w.Fate, w.Text, c.fate, c.text)
+		}
+	}
+}
