@@ -114,7 +114,7 @@ func parseDays(text string) (*calendar, error) {
 	case words[0] != "*" || words[1] != "*":
 		return nil, errors.New("a calendar has whole days: its minute and its hour must be *")
 	case byName(text):
-		return nil, errors.New("H has no meaning for a calendar: it depends on the name of a job")
+		return nil, errors.New("an H depends on the name of a job, and a calendar has none")
 	}
 	s, err := parseFields(words, nil, "")
 	if err != nil {

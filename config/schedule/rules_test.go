@@ -258,7 +258,7 @@ func TestWhatRulesCannotDoIsAnError(t *testing.T) {
 	}
 	for cron, want := range map[string]string{
 		"0 * * * SAT": "minute and its hour must be *", "* 0 * * SAT": "minute and its hour must be *", "* * * * * SAT": "five fields", "@weekly": "five fields",
-		"* * H * *": "H has no meaning", "* * 30 2 *": "no day ever matches", "* * 32 * *": "out of range",
+		"* * H * *": "an H depends on the name", "* * 30 2 *": "no day ever matches", "* * 32 * *": "out of range",
 	} {
 		if _, err := NewDays("c", nil, cron, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want it to say %s", cron, err, want)
