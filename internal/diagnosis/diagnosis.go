@@ -80,12 +80,23 @@ func diagnosis(says string, reason error, hint string) Diagnosis {
 
 // Refused says what an error that Redis answered means.
 func Refused(said string) Diagnosis {
+	begin := said
+	if Forbidden(said) {
+		begin = "NOPERM"
+	}
 	for _, r := range refusals {
-		if strings.HasPrefix(said, r.begins) {
+		if strings.HasPrefix(begin, r.begins) {
 			return Diagnosis{Says: r.says, Reason: oneLine(said), Hint: r.hint}
 		}
 	}
 	panic("the last of the refusals has no beginning")
+}
+
+// Forbidden tells whether an error that Redis answered says that its user may not do this. Of a command in a script,
+// Redis up to 7.0 says it in other words than Redis since 7.2 and Valkey.
+func Forbidden(said string) bool {
+	return strings.HasPrefix(said, "NOPERM") || strings.Contains(said, "The user executing the script") ||
+		strings.Contains(said, "ACL failure in script")
 }
 
 // innermost is the error of the network, if there is one: the error around it repeats the request.

@@ -34,6 +34,12 @@ func TestWhatIsWrongWithRedis(t *testing.T) {
 		{answer("NOAUTH Authentication required."), "asks for a password", "redis.passwordFile"},
 		{fmt.Errorf("failed to authenticate: %w", answer("WRONGPASS invalid")), "refuses the user or the password", "redis.username"},
 		{answer("NOPERM User x has no permissions"), "forbids its user a command or a key", "docs/redis.md"},
+		{answer("ERR Error running script (call to f_1): @user_script:2: @user_script: 2: The user executing the script can't run this command or subcommand"),
+			"forbids its user a command or a key", "docs/redis.md"}, // 6.2
+		{answer("ERR The user executing the script can't run this command or subcommand script: 1, on @user_script:2."),
+			"forbids its user a command or a key", "docs/redis.md"}, // 7.0
+		{answer("ERR ACL failure in script: User x has no permissions to run the 'zrem' command script: 1, on @user_script:2."),
+			"forbids its user a command or a key", "docs/redis.md"}, // since 7.2, and Valkey
 		{answer("ERR DB index is out of range"), "has no database with that number", "/0"},
 		{answer("LOADING Redis is loading"), "is still loading its data", ""},
 		{answer("MOVED 1 b:2"), "is one node of a Cluster", "redis.cluster.addrs"},

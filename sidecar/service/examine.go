@@ -99,10 +99,10 @@ func (x *examination) rights(ctx context.Context) {
 	for i := 2; i+1 < len(parts); i += 2 {
 		name, said := fmt.Sprint(parts[i]), fmt.Sprint(parts[i+1])
 		switch {
-		case isForbidden(said) && name == "publish":
+		case diagnosis.Forbidden(said) && name == "publish":
 			x.found("rights", Problem, "a replica hears of what happened on another one up to a second later", "give its user the channel: &"+k.Events,
 				"its user may not publish: %s", said)
-		case isForbidden(said):
+		case diagnosis.Forbidden(said):
 			forbidden = append(forbidden, name)
 		case other[said] == "":
 			other[said] = name
@@ -119,11 +119,6 @@ func (x *examination) rights(ctx context.Context) {
 	if len(parts) == 2 {
 		x.fine("rights", "its user may do all that Solotick does")
 	}
-}
-
-// isForbidden tells whether an error of a command in a script is one of the ACL. Redis before 7 says it in other words.
-func isForbidden(said string) bool {
-	return strings.Contains(said, "NOPERM") || strings.Contains(said, "The user executing the script")
 }
 
 // nudges listens to the channel for a moment.
