@@ -55,7 +55,8 @@ func refusedWith(err error, words ...string) bool {
 		return false
 	}
 	text := re.Error()
-	if strings.HasPrefix(text, "ERR Error running script") { // Redis 6 wraps a refused first write in this way
+	// Redis 6 wraps a refused first write, and puts its place before it if the script handles the error itself.
+	if strings.HasPrefix(text, "ERR Error running script") || strings.HasPrefix(text, "@user_script: ") {
 		_, text, _ = strings.Cut(text, ": -")
 	}
 	for _, p := range words {
