@@ -76,7 +76,7 @@ func TestDocumentedUserCanDoAllThatIsNeededAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	master := redistest.Start(t, "--aclfile", file, "--repl-diskless-sync-delay", "0")
-	replica := redistest.Start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(master.Port()))
+	replica := redistest.Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(master.Port()))
 	replica.AwaitCopy(master)
 
 	without := func(right string) func(*testing.T) {

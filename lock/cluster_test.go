@@ -15,7 +15,7 @@ import (
 func TestClusterClientDoesNotResendBehindOurBack(t *testing.T) {
 	t.Parallel()
 	redisworld.OnReal(t, func(w *redisworld.World) { // a cluster of one node, which owns all slots
-		w.Must(w.Admin.Do(w.Context(), "cluster", "addslotsrange", 0, 16383).Err())
+		w.Must(w.Admin.ClusterAddSlotsRange(w.Context(), 0, 16383).Err())
 		for !strings.Contains(w.Admin.ClusterInfo(w.Context()).Val(), "cluster_state:ok") {
 			w.Pass(1)
 		}

@@ -95,7 +95,7 @@ func TestFailoverForgetsNoClaimThatWasBelieved(t *testing.T) {
 		t.Run("waitReplicas "+strconv.Itoa(wait), func(t *testing.T) {
 			t.Parallel()
 			p := redisworld.NewPair(t)
-			third := redistest.Start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(p.Copy.Port())) // which confirms the new master's answers
+			third := redistest.Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(p.Copy.Port())) // which confirms the new master's answers
 			third.AwaitCopy(p.Copy)
 			p.Born()
 			a := p.Contender("a", wait)

@@ -50,7 +50,7 @@ func TestUnfitRedisIsToldSo(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, "--maxmemory-policy", "volatile-lru", "--repl-diskless-sync-delay", "0")
 	demand(t, fitness(t, master.Addr(), 0), "maxmemory-policy is volatile-lru")
-	replica := redistest.Start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(master.Port()))
+	replica := redistest.Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(master.Port()))
 	replica.AwaitCopy(master)
 	demand(t, fitness(t, replica.Addr(), 0), "its role is slave")
 	demand(t, fitness(t, master.Addr(), 1), "maxmemory-policy is volatile-lru")

@@ -33,7 +33,7 @@ func StartSentinel(t testing.TB, replicas, sentinels int, args ...string) *Senti
 	s := &Sentinel{t: t, Servers: []*Server{Start(t, args...)}}
 	master := s.Servers[0]
 	for range replicas {
-		s.Servers = append(s.Servers, Start(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.peerPort())}, args...)...))
+		s.Servers = append(s.Servers, Start(t, append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(master.peerPort())}, args...)...))
 	}
 	for _, r := range s.Servers[1:] {
 		r.AwaitCopy(master)

@@ -26,7 +26,7 @@ type Pair struct {
 func NewPair(t *testing.T) *Pair {
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	p := &Pair{World: OnServer(t, master), Master: master}
-	p.Copy = redistest.Start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(master.Port()))
+	p.Copy = redistest.Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(master.Port()))
 	p.Copy.AwaitCopy(master)
 	p.TurnTo(master)
 	p.Dial = func(ctx context.Context) (net.Conn, error) { return DialTCP(ctx, p.present.Load().Addr()) }
