@@ -81,7 +81,7 @@ func TestTheDoctorNamesWhatIsPlanted(t *testing.T) {
 		"eviction": {func(t *testing.T) string { return url(start(t, "--maxmemory-policy", "volatile-lru")) }, "eviction", "problem", "volatile-lru", "noeviction"},
 		"a replica": {func(t *testing.T) string {
 			master := start(t)
-			s := start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(master.Port()), "--repl-diskless-sync-delay", "0")
+			s := start(t, "--replicaof", "127.0.0.1", strconv.Itoa(master.Port()), "--repl-diskless-sync-delay", "0")
 			s.AwaitCopy(master)
 			return url(s)
 		}, "role", "problem", "slave of 127.0.0.1", "name the master"},
@@ -125,7 +125,7 @@ func TestTheDoctorNamesWhatIsPlanted(t *testing.T) {
 			s := miniredis.RunT(t)
 			s.SetTime(time.Now().Add(-90 * time.Second))
 			return fmt.Sprintf(`url: "redis://%s/0"`, s.Addr())
-		}, "clock", "problem", "1m30s off", "NTP"},
+		}, "clock", "problem", "clock is 1m3", "NTP"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
