@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build completions release-snapshot test proof lint soak bench faults benchmarks nemesis hour model sim recording screenshot
+.PHONY: build completions release-snapshot test proof lint soak bench faults benchmarks stores nemesis hour model sim recording screenshot
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
@@ -59,6 +59,9 @@ lint: ## formatting, marks of merges, vet, staticcheck, the workflows, a tidy go
 soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS="-skew 0,2.5s,-2.5s -clock local")
 	.ci/redis
 	go test ./internal/proof/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 10m -calm $(FLAGS)
+
+stores: ## the tests of all that is kept in Redis on other servers, and their table in docs/redis.md (SERVERS="/opt/a/redis-server ...")
+	.ci/stores $(SERVERS)
 
 nemesis: ## half an hour of killed, stopped and cut off processes: every tick once (FLAGS="-seed 4711", or another -for)
 	.ci/redis
