@@ -56,6 +56,8 @@ type Password struct {
 	atOnce bool        // the source takes no time, and every connect asks it
 	failed func(error) // is told why the source gives no password
 
+	now func() time.Duration // Boottime, except in tests
+
 	getting sync.Mutex // held by the goroutine that asks the source
 
 	mu        sync.Mutex
@@ -74,9 +76,14 @@ type Password struct {
 // each connect has its error until a later attempt succeeds. failed is told of it, at once and each minute, also while
 // the last password may still be good. A source that is at work ends with ctx.
 func NewPassword(ctx context.Context, user string, source PasswordSource, failed func(error)) *Password {
-	p := &Password{ctx: ctx, user: user, source: source, failed: failed, listeners: map[auth.CredentialsListener]struct{}{}}
+	p := newPassword(ctx, user, source, failed)
 	p.get()
 	return p
+}
+
+func newPassword(ctx context.Context, user string, source PasswordSource, failed func(error)) *Password {
+	return &Password{ctx: ctx, user: user, source: source, failed: failed, now: Boottime,
+		listeners: map[auth.CredentialsListener]struct{}{}}
 }
 
 // PasswordOfFile returns the password of a user in the file that read reads. It reads the file at every connect, and
@@ -86,8 +93,9 @@ func PasswordOfFile(user string, read func() (string, error), failed func(error)
 		password, err := read()
 		return password, lookAgain, err
 	}
-	return &Password{ctx: context.Background(), user: user, source: source, atOnce: true, failed: failed,
-		listeners: map[auth.CredentialsListener]struct{}{}}
+	p := newPassword(context.Background(), user, source, failed)
+	p.atOnce = true
+	return p
 }
 
 // Subscribe implements go-redis' StreamingCredentialsProvider: each new connection takes the password here, and never
@@ -138,7 +146,7 @@ func (p *Password) keep(password string, again time.Duration, err error) (listen
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	old := p.password
-	p.asked, p.err = Boottime(), err
+	p.asked, p.err = p.now(), err
 	if err != nil {
 		p.pause = longer(p.pause)
 		p.due = p.asked + p.pause
@@ -177,7 +185,7 @@ func (p *Password) refused() {
 func (p *Password) look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy || Boottime() < p.due {
+	if p.busy || p.now() < p.due {
 		return
 	}
 	p.busy = true
