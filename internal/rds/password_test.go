@@ -123,8 +123,8 @@ func TestASourceThatFailsIsAskedAgainAndToldOfOnceAMinute(t *testing.T) {
 	v.set("one", nil)
 	v.asks(p, lastPause)
 	v.set("", errors.New("again"))
-	if v.asks(p, time.Hour); len(v.told) != 3 {
-		t.Errorf("told %v", v.told)
+	if !v.asks(p, time.Hour) || v.asks(p, firstPause-1) || !v.asks(p, 1) || len(v.told) != 3 {
+		t.Errorf("after it has succeeded, a failure begins anew: told %v", v.told)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestSubscriptionsOfAClientWhosePasswordChangesComeFromAnother(t *testing.T)
 
 func TestNodesOfAClusterAuthenticateAgain(t *testing.T) {
 	t.Parallel()
-	s := redistest.StartCluster(t, 1) // whose user default takes any password
+	s := redistest.StartCluster(t, 2) // whose user default takes any password
 	v := &vault{password: "one"}
 	p := v.opened(t)
 	p.user = "default"
@@ -264,11 +264,15 @@ func TestNodesOfAClusterAuthenticateAgain(t *testing.T) {
 	v.mu.Lock()
 	v.clock += time.Hour // the requests to the node do the rest
 	v.mu.Unlock()
-	awaitAuth(t, owner, client, accepted)
 	r, err := Open(client, "svc", Options{Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
+	node, err := r.Server(t.Context()) // to which all requests go
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitAuth(t, owner, node, accepted)
 	sub := r.Subscribe(t.Context())
 	defer sub.Close()
 	if _, err := sub.Receive(t.Context()); err != nil {
