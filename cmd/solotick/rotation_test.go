@@ -69,8 +69,9 @@ func TestNoTickIsMissedWhileThePasswordOfRedisChanges(t *testing.T) {
 	}
 
 	sources := map[string]string{
-		"file":    fmt.Sprintf("passwordFile: %q", file),
-		"command": fmt.Sprintf("passwordCommand: [cat, %q]", file), // runs again when Redis refuses what it printed before
+		"file":    fmt.Sprintf(", username: app, passwordFile: %q", file),
+		"command": fmt.Sprintf(", username: app, passwordCommand: [cat, %q]", file), // runs again when Redis refuses what it printed before
+		"none":    "",                                                               // what this one misses, the machine has cost
 	}
 	apps, replicas := map[string]*calls{}, map[string]*replica{}
 	for source, key := range sources {
@@ -79,7 +80,7 @@ func TestNoTickIsMissedWhileThePasswordOfRedisChanges(t *testing.T) {
 		defer app.Close()
 		replicas[source] = launch(t, fmt.Sprintf(`
 service: %s
-redis: {url: %q, username: app, %s}
+redis: {url: %q%s}
 listen: "127.0.0.1:0"
 admin: ""
 jobs:
