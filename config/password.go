@@ -69,12 +69,12 @@ func (d *decoder) identityKeys() []strict.Key {
 	return []strict.Key{
 		{Name: "aws", Kind: strict.KindMapping, Default: strict.None, Keys: d.awsKeys(), Decode: d.aws,
 			Doc: "a token of IAM for ElastiCache or MemoryDB; needs `username`"},
-		{Name: "google", Kind: strict.KindMapping, Default: strict.None, Also: []string{"gcp"},
+		{Name: "google", Kind: strict.KindMapping, Default: strict.None, Example: "{}", Also: []string{"gcp"},
 			Decode: func(e strict.Entry) { d.Mapping(e); d.table.Redis.Identity.Google = true },
-			Doc:    "`{}`: the token of the service account, from Google's metadata server"},
-		{Name: "azure", Kind: strict.KindMapping, Default: strict.None, Also: []string{"entra"},
+			Doc:    "the token of the service account, from Google's metadata server"},
+		{Name: "azure", Kind: strict.KindMapping, Default: strict.None, Example: "{}", Also: []string{"entra"},
 			Decode: func(e strict.Entry) { d.Mapping(e); d.table.Redis.Identity.Azure = true },
-			Doc:    "`{}`: a token of Microsoft Entra ID, for the workload identity of the pod; needs `username`, the object ID of the identity"},
+			Doc:    "a token of Microsoft Entra ID, for the workload identity of the pod; needs `username`, the object ID of the identity"},
 	}
 }
 
@@ -89,7 +89,7 @@ func (d *decoder) awsKeys() []strict.Key {
 			Show: strict.Shown, Form: strict.Words(ElastiCache, ElastiCacheServerless, MemoryDB),
 			Decode: func(e strict.Entry) { oneOf(d, e, &aws().Service) },
 			Doc:    "`elasticache`, `elasticache-serverless` or `memorydb`"},
-		{Name: "region", Kind: strict.KindText, Default: "`AWS_REGION`", Example: "eu-central-1", Form: strict.Form{Pattern: regions},
+		{Name: "region", Kind: strict.KindText, Default: "that of `AWS_REGION`", Example: "eu-central-1", Form: strict.Form{Pattern: regions},
 			Show: strict.Shown, Decode: d.region,
 			Doc: "region of the cluster"},
 	}
