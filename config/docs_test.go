@@ -32,6 +32,8 @@ func sections() []struct {
 		{"redis", blank.redisKeys()},
 		{"redis.sentinel", blank.sentinelKeys()},
 		{"redis.cluster", blank.clusterKeys()},
+		{"redis.identity", blank.identityKeys()},
+		{"redis.identity.aws", blank.awsKeys()},
 		{"redis.tls", blank.tlsKeys(nil)},
 		{"jobs", blank.jobKeys()},
 		{"jobs.every", blank.everyKeys()},
@@ -140,7 +142,8 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 		}
 	}
 	check("LINE", http, blank.tableKeys())
-	check("redis:\n  LINE\n", http, blank.redisKeys())
+	check("redis:\n  passwordCommand: [a]\n  LINE\n", http, blank.redisKeys())
+	check("redis:\n  username: a\n  identity:\n    aws:\n      cluster: a\n      LINE\n", http, blank.awsKeys())
 	check("ready:\n  tcp: localhost:1\n  LINE\n", http, blank.readyKeys())
 	check("", http+"    LINE", blank.jobKeys())
 	check("", http+"    lock:\n      LINE", blank.lockKeys())
@@ -166,7 +169,7 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 	}
 	env := func(name string) (string, bool) { return "x", true }
 	text := examples("", blank.tableKeys()) +
-		"redis:\n" + examples("  ", blank.redisKeys()) + "  tls:\n" + examples("    ", blank.tlsKeys(nil)) +
+		"redis:\n" + examples("  ", slices.DeleteFunc(blank.redisKeys(), func(k strict.Key) bool { return strings.HasPrefix(k.Name, "passwordF") })) + "  tls:\n" + examples("    ", blank.tlsKeys(nil)) +
 		"ready:\n" + examples("  ", blank.readyKeys()[2:]) + "busy:\n" + examples("  ", blank.busyKeys()) + "links:\n" + examples("  ", blank.linkKeys()) +
 		"calendars:\n  holidays:\n" + examples("    ", slices.DeleteFunc(blank.calendarKeys(), func(k strict.Key) bool { return k.Name == "file" })) +
 		"  tradingDays: {cron: \"* * * * MON-FRI\"}\n" +

@@ -9,6 +9,7 @@ const (
 	onLocal   = `(` + localhost + `|127\.[0-9.]+|\[[^\]]*\])`
 
 	headerNames   = "^[-!#$%&'*+.^_`|~0-9A-Za-z]+$"
+	regions       = `^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$`
 	variableNames = `^[A-Za-z_][A-Za-z0-9_]*$`
 
 	// oneLine matches text without line breaks and other control characters.

@@ -19,7 +19,9 @@ const Embedded = "embedded"
 func (d *decoder) service(e strict.Entry) { d.identifier(e, &d.table.Service) }
 
 func (d *decoder) redis(e strict.Entry) {
-	d.checkRedis(e.Form.Choice, d.Mapping(e))
+	seen := d.Mapping(e)
+	d.checkRedis(e.Form.Choice, seen)
+	d.checkPassword(seen)
 }
 
 // checkRedis looks for keys that contradict each other. Without a URL in the table it checks less: --redis may name
@@ -41,7 +43,7 @@ func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 		return
 	}
 	if r.URL == Embedded {
-		for _, k := range []string{"username", "passwordFile", "tls"} {
+		for _, k := range append([]string{"username", "tls"}, passwords...) {
 			if strict.Present(seen[k]) {
 				d.Fail(seen[k], "", "redis.%s: the embedded store has none", k)
 			}
@@ -55,8 +57,10 @@ func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 	if strict.Present(seen["username"]) && u.User.Username() != "" {
 		d.Fail(seen["username"], "", "redis.username: redis.url names a user already")
 	}
-	if strict.Present(seen["passwordFile"]) && password {
-		d.Fail(seen["passwordFile"], "", "redis.passwordFile: redis.url has a password already")
+	for _, k := range passwords {
+		if strict.Present(seen[k]) && password {
+			d.Fail(seen[k], "", "redis.%s: redis.url has a password already", k)
+		}
 	}
 	if strict.Present(seen["tls"]) && u.Scheme != "rediss" {
 		d.Fail(seen["tls"], "write rediss:// to encrypt the connection", "redis.tls: redis.url does not ask for TLS")

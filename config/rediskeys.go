@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config/strict"
@@ -16,6 +17,10 @@ const (
 const maxWaitReplicas = 10
 
 func (d *decoder) redisKeys() []strict.Key {
+	return slices.Concat(d.serverKeys(), d.passwordKeys(), d.connectionKeys())
+}
+
+func (d *decoder) serverKeys() []strict.Key {
 	return []strict.Key{
 		{Name: "url", Kind: strict.KindText, Default: strict.None, Example: "rediss://redis:6379/0", Form: redisForm,
 			Show: strict.ShownURL, Also: []string{"addr", "address", "host", "uri"},
@@ -29,10 +34,11 @@ func (d *decoder) redisKeys() []strict.Key {
 			Show: strict.Shown, Also: []string{"user"},
 			Decode: func(e strict.Entry) { d.NonEmpty(e, &d.table.Redis.Username) }, Form: filledForm,
 			Doc: "ACL user; without it the default user, or the one in the URL"},
-		{Name: "passwordFile", Kind: strict.KindText, Default: strict.None, Example: "/run/secrets/redis", Form: filledForm,
-			Show: strict.Shown, Also: []string{"password", "pass", "auth"},
-			Decode: func(e strict.Entry) { d.NonEmpty(e, &d.table.Redis.PasswordFile) },
-			Doc:    "file with the password, read at every connect, so that a rotated secret works"},
+	}
+}
+
+func (d *decoder) connectionKeys() []strict.Key {
+	return []strict.Key{
 		{Name: "tls", Kind: strict.KindMapping, Default: strict.None, Keys: d.tlsKeys(func() *TLS { return d.table.Redis.TLS }), Decode: d.redisTLS,
 			Doc: "for `rediss://`: where the system's own roots and names do not fit; for `sentinel` and `cluster` it switches TLS on, `{}` too"},
 		{Name: "waitReplicas", Kind: strict.KindNumber, Default: "0", Example: "1",

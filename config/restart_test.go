@@ -65,6 +65,8 @@ func TestRestartKnowsEveryFieldOfRedis(t *testing.T) {
 			f.SetString("x")
 		case reflect.Pointer:
 			f.Set(reflect.New(f.Type().Elem()))
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 		default:
 			f.SetInt(1)
 		}

@@ -48,15 +48,18 @@ type Ready struct {
 
 // Redis says how to reach the server that holds the locks.
 type Redis struct {
-	URL          string        // redis://, rediss://, unix:///path?db=0, "embedded"; "" when the table names none
-	Sentinel     *Sentinel     // in place of URL; nil = none
-	Cluster      *Cluster      // in place of URL; nil = none
-	Username     string        // user of the ACL; "" = the default user, or the one in URL
-	PasswordFile string        // read at every connect, so that a rotated secret works
-	TLS          *TLS          // nil = none beyond what the URL asks for
-	WaitReplicas int           // replicas that must have a claim before it is believed, 0 to 10
-	Timeout      time.Duration // one round trip; default 500ms
-	Fates        int           `json:",omitzero"` // kept of each job, 1 to 100000; 0 = the table does not say: 500
+	URL             string        // redis://, rediss://, unix:///path?db=0, "embedded"; "" when the table names none
+	Sentinel        *Sentinel     // in place of URL; nil = none
+	Cluster         *Cluster      // in place of URL; nil = none
+	Username        string        // user of the ACL; "" = the default user, or the one in URL
+	PasswordFile    string        // read at every connect, and again when it changes
+	PasswordCommand []string      `json:",omitempty"` // prints the password; nil = none
+	PasswordRefresh time.Duration `json:",omitzero"`  // how often PasswordCommand is run again; 0 = DefaultPasswordRefresh
+	Identity        *Identity     `json:",omitempty"` // in place of a password; nil = none
+	TLS             *TLS          // nil = none beyond what the URL asks for
+	WaitReplicas    int           // replicas that must have a claim before it is believed, 0 to 10
+	Timeout         time.Duration // one round trip; default 500ms
+	Fates           int           `json:",omitzero"` // kept of each job, 1 to 100000; 0 = the table does not say: 500
 }
 
 // Sentinel names the Sentinels that know the present master.

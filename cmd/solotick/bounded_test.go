@@ -2,8 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,21 +11,12 @@ import (
 
 func TestFilesThatTheTableNamesAreReadToABound(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "secret")
-	for text, want := range map[string]string{"pa ss\r\n": "pa ss", "": "",
-		strings.Repeat("x", maxPassword): strings.Repeat("x", maxPassword)} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := readPassword(file); got != want || err != nil {
-			t.Errorf("%d bytes: %d bytes, %v", len(text), len(got), err)
-		}
-	}
 	const endless, says = "/dev/zero", "read /dev/zero: it is larger than "
-	if _, err := readPassword(endless); err == nil || !strings.Contains(err.Error(), says+"64 KiB") {
+	p := password(t.Context(), config.Redis{PasswordFile: endless}, "", unlogged)
+	_, _, err := p.Subscribe(nil)
+	if err == nil || !strings.Contains(err.Error(), says+"64 KiB") {
 		t.Errorf("a password without end: %v", err)
 	}
-	_, err := readPassword(endless)
 	if d := diagnosis.Of(err); d.Says != "cannot be used" || !strings.Contains(d.Hint, "redis.passwordFile") {
 		t.Errorf("of a Redis whose password is without end it is said: %+v", d)
 	}

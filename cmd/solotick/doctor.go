@@ -35,7 +35,7 @@ The exit code is 1 if there is a problem, also if Redis cannot be reached. Warni
 			}
 			ctx, stop := interruptible()
 			defer stop()
-			op, at, err := a.newOperator()
+			op, at, err := a.newOperator(ctx)
 			if err != nil {
 				return err
 			}

@@ -5,8 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -34,7 +34,8 @@ func (a *app) redisURL(t *config.Table) (string, error) {
 }
 
 // connect makes a client for the address, or if it is "" for the table's Sentinels or Cluster. It sends nothing yet.
-func connect(c config.Redis, address string) (redis.UniversalClient, error) {
+// While there is no new password, log says why. ctx ends a command that gets one.
+func connect(ctx context.Context, c config.Redis, address string, log *slog.Logger) (redis.UniversalClient, error) {
 	if address == config.Embedded {
 		return connectEmbedded(c, embedded.Find(embeddedAddrs...))
 	}
@@ -45,12 +46,8 @@ func connect(c config.Redis, address string) (redis.UniversalClient, error) {
 	if c.Username != "" {
 		o.Username = c.Username
 	}
-	if c.PasswordFile != "" {
-		user := o.Username
-		o.CredentialsProviderContext = func(context.Context) (string, string, error) {
-			password, err := readPassword(c.PasswordFile)
-			return user, password, err
-		}
+	if p := password(ctx, c, o.Username, log); p != nil {
+		o.StreamingCredentialsProvider = p
 	}
 	if c.TLS != nil {
 		if o.TLSConfig, err = tlsConfig(c.TLS, o.TLSConfig); err != nil {
@@ -90,7 +87,7 @@ func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 		o.Addrs, o.MasterName, o.SentinelUsername = c.Sentinel.Addrs, c.Sentinel.Master, c.Sentinel.Username
 		if c.Sentinel.PasswordFile != "" {
 			var err error
-			if o.SentinelPassword, err = readPassword(c.Sentinel.PasswordFile); err != nil {
+			if o.SentinelPassword, err = credentials.Password(c.Sentinel.PasswordFile, nil).Now(); err != nil {
 				return o, &failure{code: exitCannot, err: fmt.Errorf("reading the password of the Sentinels: %w", err)}
 			}
 		}
@@ -99,14 +96,6 @@ func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 		o.TLSConfig = &tls.Config{} // without a name: each address has its own
 	}
 	return o, nil
-}
-
-const maxPassword = 64 << 10 // bytes of a file that holds a password
-
-// readPassword reads a file that holds a password and perhaps a line break after it.
-func readPassword(file string) (string, error) {
-	password, err := credentials.Read(file, maxPassword)
-	return strings.TrimRight(string(password), "\r\n"), err
 }
 
 // parseURL reads a Redis URL. The error repeats nothing of it, because it may hold a password. A URL of --redis must

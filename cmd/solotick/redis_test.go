@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,8 @@ jobs:
     schedule: "@every 1s"
     exec: {command: ["sh", "-c", "echo marker=$MARKER url=$SOLOTICK_REDIS_URL"]}
 `
+
+var unlogged = slog.New(slog.DiscardHandler)
 
 // runsOnce starts a replica, waits for a run and stops it.
 func runsOnce(t *testing.T, table string, env []string, args ...string) *replica {
@@ -190,11 +193,17 @@ func TestTLSIsForAllNodesOfACluster(t *testing.T) {
 func TestWhatCannotBeConnectedToIsToldBeforeAnythingIsSent(t *testing.T) {
 	sentinel := &config.Sentinel{Master: "m", Addrs: []string{"a:1"}, PasswordFile: "/no/such/file"}
 	for name, connecting := range map[string]func() (redis.UniversalClient, error){
-		"no replicas": func() (redis.UniversalClient, error) { return connect(config.Redis{WaitReplicas: 1}, config.Embedded) },
-		"no password": func() (redis.UniversalClient, error) { return connect(config.Redis{Sentinel: sentinel}, "") },
-		"no TLS":      func() (redis.UniversalClient, error) { return connect(config.Redis{TLS: &config.TLS{}}, "redis://a:1") },
+		"no replicas": func() (redis.UniversalClient, error) {
+			return connect(t.Context(), config.Redis{WaitReplicas: 1}, config.Embedded, unlogged)
+		},
+		"no password": func() (redis.UniversalClient, error) {
+			return connect(t.Context(), config.Redis{Sentinel: sentinel}, "", unlogged)
+		},
+		"no TLS": func() (redis.UniversalClient, error) {
+			return connect(t.Context(), config.Redis{TLS: &config.TLS{}}, "redis://a:1", unlogged)
+		},
 		"no CA's file": func() (redis.UniversalClient, error) {
-			return connect(config.Redis{TLS: &config.TLS{CAFile: "/no"}}, "rediss://a:1")
+			return connect(t.Context(), config.Redis{TLS: &config.TLS{CAFile: "/no"}}, "rediss://a:1", unlogged)
 		},
 	} {
 		var f *failure
@@ -212,7 +221,7 @@ func TestTheFlagTakesNoAddressThatTheTableRefuses(t *testing.T) {
 		"unix://run/redis.sock", "unix:///", "unix:///run/redis.sock?db=-1", "unix:///run/redis.sock?password=hunter2",
 	} {
 		var f *failure
-		client, err := connect(config.Redis{}, address)
+		client, err := connect(t.Context(), config.Redis{}, address, unlogged)
 		switch {
 		case !errors.As(err, &f) || f.code != exitCannot:
 			t.Errorf("%s: %v, %v", address, client, err)
@@ -229,7 +238,7 @@ func TestTheFlagTakesNoAddressThatTheTableRefuses(t *testing.T) {
 		"unix:///run/redis.sock":               "/run/redis.sock",
 		"unix://:hunter2@/run/redis.sock?db=2": "/run/redis.sock",
 	} {
-		client, err := connect(config.Redis{}, address)
+		client, err := connect(t.Context(), config.Redis{}, address, unlogged)
 		if err != nil {
 			t.Errorf("%s: %v", address, err)
 			continue
@@ -248,7 +257,7 @@ func TestTheFlagTakesThePlaceOfSentinelAndCluster(t *testing.T) {
 			t.Errorf("--redis %q: %q, %v", flag, got, err)
 		}
 	}
-	client, err := connect(table.Redis, "redis://b:1/2")
+	client, err := connect(t.Context(), table.Redis, "redis://b:1/2", unlogged)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func TestAnErrorOfRedisNamesTheHostTheReasonAndWhatToDo(t *testing.T) {
 		"with a wrong database": {"", "redis://" + open.Addr() + "/99",
 			"Redis (" + open.Addr() + ") has no database with that number: ERR DB index is out of range", "/0"},
 		"with a password file that is missing": {", url: \"redis://" + locked.Addr() + "\", passwordFile: /run/secrets/nope", "",
-			"Redis (" + locked.Addr() + ") cannot be used: open /run/secrets/nope: no such file", "redis.passwordFile"},
+			"Redis (" + locked.Addr() + ") cannot be used: redis.passwordFile: open /run/secrets/nope: no such file", "redis.passwordFile"},
 		"protected": {"", "redis://" + protected,
 			"Redis (" + protected + ") is in protected mode: DENIED Redis is running in protected mode because it is\n", "requirepass"},
 		"protected, with a password": {"", "redis://:hunter3@" + protected,

@@ -181,7 +181,7 @@ func (a *app) run(observe, told bool) error {
 // that is the address.
 func (a *app) store(ctx context.Context, background *sync.WaitGroup, c config.Redis, address string, log *slog.Logger) (redis.UniversalClient, string, error) {
 	if address != config.Embedded {
-		client, err := connect(c, address)
+		client, err := connect(ctx, c, address, log)
 		return client, where(c, address), err
 	}
 	at, err := serveEmbedded(ctx, background, log)

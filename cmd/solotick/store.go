@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -38,7 +39,7 @@ func newOperator(s *service.Store, t *config.Table, closes func()) *operator {
 // openOperator connects to the Redis of the table or the flag, and asks it for its time: so a Redis that cannot be
 // reached is reported at once.
 func (a *app) openOperator(ctx context.Context) (*operator, error) {
-	op, at, err := a.newOperator()
+	op, at, err := a.newOperator(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (a *app) openOperator(ctx context.Context) (*operator, error) {
 
 // newOperator makes an operator for the Redis of the table or the flag, and sends nothing yet. It returns the place of Redis in
 // words.
-func (a *app) newOperator() (op *operator, at string, err error) {
+func (a *app) newOperator(ctx context.Context) (op *operator, at string, err error) {
 	log, err := a.logger()
 	if err != nil {
 		return nil, "", err
@@ -64,7 +65,7 @@ func (a *app) newOperator() (op *operator, at string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	client, err := connect(t.Redis, address)
+	client, err := connect(ctx, t.Redis, address, slog.New(slog.DiscardHandler)) // the error of the request says why
 	if err != nil {
 		return nil, "", err
 	}

@@ -65,6 +65,15 @@ func (k *Kept[T]) Get(ctx context.Context) (value T, err error) {
 	return value, err
 }
 
+// Now is Get for a receiver that refuses a value of a file that is half written: it does not wait for changes to settle.
+func (k *Kept[T]) Now() (value T, err error) {
+	got, _, err := k.look(false)
+	if err == nil {
+		value = got.(T)
+	}
+	return value, err
+}
+
 func (k *kept) get(ctx context.Context) (any, error) {
 	value, wait, err := k.look(true)
 	if wait == 0 {
@@ -94,7 +103,9 @@ func (k *kept) look(patient bool) (value any, wait time.Duration, err error) {
 		k.read, k.damaged = now, false
 		return k.value, 0, nil
 	}
-	if age := now.Sub(changed); patient && age >= 0 && age < settle {
+	age := now.Sub(changed)
+	settled := age < 0 || age >= settle
+	if patient && !settled {
 		if known && now.Sub(k.read) < fresh {
 			return k.value, 0, nil
 		}
@@ -109,10 +120,12 @@ func (k *kept) look(patient bool) (value any, wait time.Duration, err error) {
 	if !known {
 		return value, 0, err
 	}
-	if !k.damaged && k.warn != nil {
-		k.warn(err)
+	if settled && !k.damaged {
+		k.damaged = true
+		if k.warn != nil {
+			k.warn(err)
+		}
 	}
-	k.damaged = true
 	return k.value, 0, nil
 }
 

@@ -114,6 +114,40 @@ func TestDamagedContentsDoNotReplaceGoodOnes(t *testing.T) {
 	})
 }
 
+func TestAPasswordCountsAtOnceExceptAnEmptyOne(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	synctest.Test(t, func(t *testing.T) {
+		var warned []string
+		password := Password(file, func(err error) { warned = append(warned, err.Error()) })
+		now := func(want string) {
+			t.Helper()
+			began := time.Now()
+			if got, err := password.Now(); got != want || err != nil || time.Since(began) != 0 {
+				t.Errorf("got %q, %v after %s, want %q", got, err, time.Since(began), want)
+			}
+		}
+		written(t, file, "\r\n", time.Hour)
+		if got, err := password.Now(); got != "" || err == nil || err.Error() != file+": it is empty" {
+			t.Errorf("nothing before it: %q, %v", got, err)
+		}
+		written(t, file, " pa ss \r\n", 0)
+		now(" pa ss ")
+		written(t, file, "", 0) // the writer has only begun
+		now(" pa ss ")
+		written(t, file, "two\n", 0)
+		now("two")
+		if len(warned) > 0 {
+			t.Errorf("warned of a file that is being written: %q", warned)
+		}
+		written(t, file, "", settle)
+		now("two")
+		now("two")
+		if len(warned) != 1 || warned[0] != file+": it is empty" {
+			t.Errorf("warned of %q", warned)
+		}
+	})
+}
+
 func TestAFileThatCannotBeReadHasNoValue(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "token")

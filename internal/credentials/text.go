@@ -29,6 +29,16 @@ func Header(h config.HeaderFile, warn func(error)) *Kept[string] {
 	}, warn, h.File)
 }
 
+// Password returns the password in a file. Line breaks at its end do not count.
+func Password(path string, warn func(error)) *Kept[string] {
+	return Keep(maxText, func(contents [][]byte) (string, error) {
+		if text := bytes.TrimRight(contents[0], "\r\n"); len(text) > 0 {
+			return string(text), nil
+		}
+		return "", errors.New("it is empty")
+	}, warn, path)
+}
+
 // Secrets are keys that sign as Standard Webhooks 1.0.0 says.
 type Secrets [][]byte
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/internal/resp"
 	"github.com/solotick/solotick/internal/text"
 )
@@ -32,7 +33,7 @@ const maxReason = 300
 // refusals are the errors that Redis answers, by their beginning.
 var refusals = []struct{ begins, says, hint string }{
 	{"NOAUTH", "asks for a password", "set redis.passwordFile in the table, and redis.username unless the user is default"},
-	{"WRONGPASS", "refuses the user or the password", "check redis.username and redis.passwordFile in the table, or the URL"},
+	{"WRONGPASS", "refuses the user or the password", "check redis.username, and in the table redis.passwordFile, passwordCommand or identity, or the URL"},
 	{"NOPERM", "forbids its user a command or a key", "give the user the rights that docs/redis.md lists"},
 	{"DENIED", "is in protected mode", "set requirepass in redis.conf, and redis.passwordFile in the table"},
 	{"ERR DB index", "has no database with that number", "write /0 after the port in the URL, or raise databases in redis.conf"},
@@ -49,12 +50,20 @@ var refusals = []struct{ begins, says, hint string }{
 	{"", "answers with an error", ""},
 }
 
+// passwordHints has what to do when there is no password, by the key that says where to get it.
+var passwordHints = map[string]string{
+	"passwordFile":    "redis.passwordFile must name a file with the password, which this process may read",
+	"passwordCommand": "run the command of redis.passwordCommand by hand, as the user of this process",
+	"identity":        "docs/redis.md lists what the cloud must give to this process",
+}
+
 // Of says what an error of a request to Redis means.
 func Of(err error) Diagnosis {
 	var (
 		said   redis.Error
 		broken *resp.Error
 		file   *fs.PathError
+		secret *rds.PasswordError
 	)
 	switch {
 	case errors.As(err, &said):
@@ -65,9 +74,11 @@ func Of(err error) Diagnosis {
 		return diagnosis("ends the connection", broken, "if that port takes TLS, write rediss:// in place of redis://")
 	case errors.As(err, &broken):
 		return diagnosis("sends answers that no Redis sends", broken, "check host and port: another program may listen there")
+	case errors.As(err, &secret):
+		return diagnosis("cannot be used", secret, passwordHints[secret.Key])
 	case errors.As(err, &file):
 		return diagnosis("cannot be used", file,
-			"redis.passwordFile, and certFile and keyFile in redis.tls, must name files that this process may read")
+			"certFile and keyFile in redis.tls must name files that this process may read")
 	case errors.Is(err, resp.ErrHandshake) || strings.Contains(err.Error(), "remote error: tls: "):
 		return diagnosis("and this process do not agree on TLS", innermost(err), handshakeHint(err))
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/internal/resp"
 )
 
@@ -48,7 +49,9 @@ func TestWhatIsWrongWithRedis(t *testing.T) {
 		{&resp.Error{Said: "ERR max number of clients reached"}, "has reached its limit of clients", "maxclients"},
 		{&resp.Error{Addr: "a:1", What: "an alert of TLS", TLS: true}, "ends the connection", "rediss://"},
 		{&resp.Error{Addr: "a:1", What: "an array of 5 elements"}, "sends answers that no Redis sends", "another program"},
-		{fmt.Errorf("failed to resolve credentials: %w", missing), "cannot be used", "redis.passwordFile"},
+		{fmt.Errorf("failed to load: %w", missing), "cannot be used", "redis.tls"},
+		{&net.OpError{Op: "dial", Err: &rds.PasswordError{Key: "passwordFile", Err: missing}}, "cannot be used", "redis.passwordFile"},
+		{&net.OpError{Op: "dial", Err: &rds.PasswordError{Key: "passwordCommand", Err: context.DeadlineExceeded}}, "cannot be used", "redis.passwordCommand"},
 		{handshake(tls.RecordHeaderError{Msg: "first record"}), "and this process do not agree on TLS", "redis:// in place"},
 		{handshake(context.DeadlineExceeded), "and this process do not agree on TLS", "redis:// in place"},
 		{handshake(x509.UnknownAuthorityError{}), "and this process do not agree on TLS", "redis.tls.caFile"},

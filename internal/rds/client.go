@@ -19,6 +19,7 @@ const DefaultTimeout = 500 * time.Millisecond
 
 // NewClient makes a client that meets the needs of the protocol: see lock.NewClient.
 func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalClient {
+	password, _ := o.StreamingCredentialsProvider.(*Password)
 	if timeout == 0 {
 		timeout = DefaultTimeout
 	}
@@ -36,7 +37,15 @@ func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalC
 	o.ReadBufferSize, o.WriteBufferSize = 16<<10, 16<<10
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if o.StreamingCredentialsProvider != nil && o.MasterName != "" && !o.IsClusterMode {
+		// go-redis would panic. Connections to the master of Sentinels get the password when they are opened. Redis
+		// itself ends no connection because a password has changed.
+		o.CredentialsProviderContext, o.StreamingCredentialsProvider = perConnect(o.StreamingCredentialsProvider), nil
+	}
 	client := redis.NewUniversalClient(&o)
+	if password != nil {
+		password.drive(client)
+	}
 	if c, ok := client.(*redis.ClusterClient); ok {
 		c.OnNewNode(func(node *redis.Client) { node.AddHook(relearning{c}) })
 	}

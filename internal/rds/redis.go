@@ -26,12 +26,13 @@ const DefaultFates = 500
 
 // Redis is the Redis of one service. It is safe for concurrent use.
 type Redis struct {
-	Keys    Keys
-	Fates   int // about how many are kept of each job
-	batches batcher
-	sources sources
-	clock   redisClock
-	boot    func() time.Duration
+	Keys       Keys
+	Fates      int // about how many are kept of each job
+	batches    batcher
+	subscriber redis.UniversalClient
+	sources    sources
+	clock      redisClock
+	boot       func() time.Duration
 
 	ending context.Context // ends with BeginShutdown
 	end    context.CancelFunc
@@ -55,7 +56,7 @@ func Open(client redis.UniversalClient, service string, o Options) (*Redis, erro
 	if o.Fates == 0 {
 		o.Fates = DefaultFates
 	}
-	r := &Redis{Keys: NewKeys(service), Fates: o.Fates, boot: o.Boottime}
+	r := &Redis{Keys: NewKeys(service), Fates: o.Fates, boot: o.Boottime, subscriber: subscriber(client)}
 	r.batches = batcher{client: client, key: r.Keys.Running, timeout: o.Timeout, replicas: o.WaitReplicas}
 	r.ending, r.end = context.WithCancel(context.Background())
 	return r, nil
@@ -133,7 +134,7 @@ func (r *Redis) Server(ctx context.Context) (redis.UniversalClient, error) {
 
 // Subscribe listens to the service's channel.
 func (r *Redis) Subscribe(ctx context.Context) *redis.PubSub {
-	return r.batches.client.Subscribe(ctx, r.Keys.Events)
+	return r.subscriber.Subscribe(ctx, r.Keys.Events)
 }
 
 // Do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx.

@@ -1,0 +1,236 @@
+package rds
+
+import (
+	"context"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/auth"
+)
+
+const (
+	// passwordLimit bounds how long a source may take for a password.
+	passwordLimit = 10 * time.Second
+
+	// firstPause and lastPause bound the pauses after a source has failed, or has given again the password that Redis
+	// refused. They double from one to the other.
+	firstPause = 100 * time.Millisecond
+	lastPause  = time.Minute
+
+	// lookAgain is how often a file with a password is read while nobody connects.
+	lookAgain = 2 * time.Second
+)
+
+// A PasswordSource gets the password. It returns when ctx ends, at the latest. again is after how long the password must
+// be got again. The error repeats nothing of a password.
+type PasswordSource func(ctx context.Context) (password string, again time.Duration, err error)
+
+// PasswordError is the error of a source.
+type PasswordError struct {
+	Key string // the key below redis in the table that names the source
+	Err error
+}
+
+func (e *PasswordError) Error() string { return "redis." + e.Key + ": " + e.Err.Error() }
+func (e *PasswordError) Unwrap() error { return e.Err }
+
+// Password gives a password that changes to the connections of a client, as its StreamingCredentialsProvider. It gets
+// the password before it is needed: when the time has come that its source named, and when Redis has refused the present
+// one. The requests to Redis drive it, so it keeps no goroutine while nobody asks. Connections that are open get the new
+// password by an AUTH, which go-redis sends when a connection is next at rest.
+//
+// It heeds what go-redis v9.23 does:
+//
+//   - Redis keeps a connection whose AUTH it refuses, with the rights that it had, and so does go-redis.
+//   - A client of Sentinels panics with a StreamingCredentialsProvider: see NewClient.
+//   - A connection of a subscription is never authenticated again: see subscriber.
+//   - A listener that is told of an error may close its connection. So listeners are told of passwords alone.
+type Password struct {
+	ctx    context.Context // ends what the source does
+	user   string
+	source PasswordSource
+	atOnce bool        // the source takes no time, and every connect asks it
+	failed func(error) // is told why the source gives no password
+
+	now func() time.Duration // Boottime, except in tests
+
+	getting sync.Mutex // held by the goroutine that asks the source
+
+	mu        sync.Mutex
+	password  string
+	err       error         // of the last attempt
+	asked     time.Duration // when the source answered last
+	due       time.Duration // when to ask it again
+	told      time.Duration // when failed was told last; 0 = not since the source last gave a password
+	refusal   bool          // Redis refused the password after the source gave it
+	pause     time.Duration // how long to wait before asking, if it fails or is refused again
+	busy      bool          // a goroutine asks the source, beside the requests
+	listeners map[auth.CredentialsListener]struct{}
+}
+
+// NewPassword returns the password of a user ("" = the default user), and asks the source for it once. If that fails,
+// each connect has its error until a later attempt succeeds. failed is told of it, at once and each minute, also while
+// the last password may still be good. A source that is at work ends with ctx.
+func NewPassword(ctx context.Context, user string, source PasswordSource, failed func(error)) *Password {
+	p := newPassword(ctx, user, source, failed)
+	p.get()
+	return p
+}
+
+func newPassword(ctx context.Context, user string, source PasswordSource, failed func(error)) *Password {
+	return &Password{ctx: ctx, user: user, source: source, failed: failed, now: Boottime,
+		listeners: map[auth.CredentialsListener]struct{}{}}
+}
+
+// PasswordOfFile returns the password of a user in the file that read reads. It reads the file at every connect, and
+// beside that every two seconds.
+func PasswordOfFile(user string, read func() (string, error), failed func(error)) *Password {
+	source := func(context.Context) (string, time.Duration, error) {
+		password, err := read()
+		return password, lookAgain, err
+	}
+	p := newPassword(context.Background(), user, source, failed)
+	p.atOnce = true
+	return p
+}
+
+// Subscribe implements go-redis' StreamingCredentialsProvider: each new connection takes the password here, and never
+// waits for a source that takes time.
+func (p *Password) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
+	p.mu.Lock()
+	p.listeners[l] = struct{}{} // before the password is read, so that no change is missed
+	p.mu.Unlock()
+	unsubscribe := func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.listeners, l)
+		return nil
+	}
+	if p.atOnce {
+		p.get()
+	}
+	p.mu.Lock()
+	password, err := p.password, p.err
+	p.mu.Unlock()
+	if password == "" {
+		_ = unsubscribe()
+		// The request has not left this process: it is as if the server could not be dialled.
+		return nil, nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
+	}
+	return auth.NewBasicCredentials(p.user, password), unsubscribe, nil
+}
+
+// get asks the source and keeps its answer. If the password changed, the open connections authenticate again.
+func (p *Password) get() {
+	p.getting.Lock()
+	defer p.getting.Unlock()
+	ctx, cancel := context.WithTimeout(p.ctx, passwordLimit)
+	defer cancel()
+	password, again, err := p.source(ctx)
+
+	listeners, tell := p.keep(password, again, err)
+	if tell {
+		p.failed(err)
+	}
+	for _, l := range listeners {
+		l.OnNext(auth.NewBasicCredentials(p.user, password))
+	}
+}
+
+// keep keeps an answer of the source. It returns the listeners of a new password, and whether to tell of an error.
+func (p *Password) keep(password string, again time.Duration, err error) (listeners []auth.CredentialsListener, tell bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := p.password
+	p.asked, p.err = p.now(), err
+	if err != nil {
+		p.pause = longer(p.pause)
+		p.due = p.asked + p.pause
+		if tell = p.told == 0 || p.asked-p.told >= lastPause; tell {
+			p.told = p.asked
+		}
+		return nil, tell
+	}
+	if password != old || !p.refusal {
+		p.pause = 0
+	}
+	p.password, p.refusal, p.told = password, false, 0
+	p.due = p.asked + again
+	if old != "" && password != old {
+		listeners = slices.Collect(maps.Keys(p.listeners))
+	}
+	return listeners, false
+}
+
+func longer(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
+
+// refused notes that Redis refused a password. The source is asked at once; if it gives the same password again, after
+// growing pauses.
+func (p *Password) refused() {
+	p.mu.Lock()
+	if p.err == nil && !p.refusal {
+		p.refusal = true
+		p.due = min(p.due, p.asked+p.pause)
+		p.pause = longer(p.pause)
+	}
+	p.mu.Unlock()
+	p.look()
+}
+
+// look asks the source if its time has come, beside the caller.
+func (p *Password) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy || p.now() < p.due {
+		return
+	}
+	p.busy = true
+	go func() {
+		p.get()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.busy = false
+	}()
+}
+
+// drive has the requests of a client, and of the nodes of a Cluster, drive the password.
+func (p *Password) drive(client redis.UniversalClient) {
+	if c, ok := client.(*redis.ClusterClient); ok {
+		c.OnNewNode(func(node *redis.Client) { node.AddHook(driving{p}) })
+		return
+	}
+	client.AddHook(driving{p})
+}
+
+// driving looks at all requests, those that open a connection included.
+type driving struct{ p *Password }
+
+// DialHook changes nothing.
+func (driving) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook looks at a single request.
+func (d driving) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		d.p.look()
+		return d.after(next(ctx, cmd))
+	}
+}
+
+// ProcessPipelineHook looks at a pipeline.
+func (d driving) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		d.p.look()
+		return d.after(next(ctx, cmds))
+	}
+}
+
+func (d driving) after(err error) error {
+	if refusedWith(err, "WRONGPASS", "NOAUTH") {
+		d.p.refused()
+	}
+	return err
+}
