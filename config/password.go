@@ -46,7 +46,7 @@ func (d *decoder) passwordKeys() []strict.Key {
 		{Name: "passwordFile", Kind: strict.KindText, Default: strict.None, Example: "/run/secrets/redis", Form: filledForm,
 			Show: strict.Shown, Also: []string{"password", "pass", "auth"},
 			Decode: func(e strict.Entry) { d.NonEmpty(e, &d.table.Redis.PasswordFile) },
-			Doc:    "file with the password, read at every connect; a changed one is sent on open connections too, within seconds"},
+			Doc:    "file with the password, empty if Redis asks for none; read at every connect, and a changed one is sent on open connections too, within seconds"},
 		{Name: "passwordCommand", Kind: strict.KindTextList, Default: strict.None, Example: `["/bin/redis-token", "--user=app"]`, Form: programForm,
 			Show: strict.ShownFirst, Also: []string{"credentialsCommand", "credentialCommand", "tokenCommand"},
 			Decode: func(e strict.Entry) { d.program(e, &d.table.Redis.PasswordCommand) },

@@ -127,9 +127,7 @@ func TestAPasswordCountsAtOnceExceptAnEmptyOne(t *testing.T) {
 			}
 		}
 		written(t, file, "\r\n", time.Hour)
-		if got, err := password.Now(); got != "" || err == nil || err.Error() != file+": it is empty" {
-			t.Errorf("nothing before it: %q, %v", got, err)
-		}
+		now("")
 		written(t, file, " pa ss \r\n", 0)
 		now(" pa ss ")
 		written(t, file, "", 0) // the writer has only begun

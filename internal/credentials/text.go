@@ -29,13 +29,17 @@ func Header(h config.HeaderFile, warn func(error)) *Kept[string] {
 	}, warn, h.File)
 }
 
-// Password returns the password in a file. Line breaks at its end do not count.
+// Password returns the password in a file. Line breaks at its end do not count. An empty file says that there is none, but
+// it never replaces a password: whoever writes it has only begun.
 func Password(path string, warn func(error)) *Kept[string] {
+	had := false // there was a password
 	return Keep(maxText, func(contents [][]byte) (string, error) {
-		if text := bytes.TrimRight(contents[0], "\r\n"); len(text) > 0 {
-			return string(text), nil
+		text := bytes.TrimRight(contents[0], "\r\n")
+		if len(text) == 0 && had {
+			return "", errors.New("it is empty")
 		}
-		return "", errors.New("it is empty")
+		had = len(text) > 0
+		return string(text), nil
 	}, warn, path)
 }
 

@@ -25,7 +25,7 @@ const (
 	lookAgain = 2 * time.Second
 )
 
-// A PasswordSource gets the password. It returns when ctx ends, at the latest. again is after how long the password must
+// A PasswordSource gets the password, "" if Redis asks for none. It returns when ctx ends, at the latest. again is after how long the password must
 // be got again. The error repeats nothing of a password.
 type PasswordSource func(ctx context.Context) (password string, again time.Duration, err error)
 
@@ -61,7 +61,8 @@ type Password struct {
 	getting sync.Mutex // held by the goroutine that asks the source
 
 	mu        sync.Mutex
-	password  string
+	known     bool          // the source has given a password
+	password  string        // "" = none is needed
 	err       error         // of the last attempt
 	asked     time.Duration // when the source answered last
 	due       time.Duration // when to ask it again
@@ -114,9 +115,9 @@ func (p *Password) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth
 		p.get()
 	}
 	p.mu.Lock()
-	password, err := p.password, p.err
+	known, password, err := p.known, p.password, p.err
 	p.mu.Unlock()
-	if password == "" {
+	if !known {
 		_ = unsubscribe()
 		// The request has not left this process: it is as if the server could not be dialled.
 		return nil, nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
@@ -145,7 +146,7 @@ func (p *Password) get() {
 func (p *Password) keep(password string, again time.Duration, err error) (listeners []auth.CredentialsListener, tell bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	old := p.password
+	had, old := p.known, p.password
 	p.asked, p.err = p.now(), err
 	if err != nil {
 		p.pause = longer(p.pause)
@@ -158,9 +159,9 @@ func (p *Password) keep(password string, again time.Duration, err error) (listen
 	if password != old || !p.refusal {
 		p.pause = 0
 	}
-	p.password, p.refusal, p.told = password, false, 0
+	p.known, p.password, p.refusal, p.told = true, password, false, 0
 	p.due = p.asked + again
-	if old != "" && password != old {
+	if had && password != old {
 		listeners = slices.Collect(maps.Keys(p.listeners))
 	}
 	return listeners, false

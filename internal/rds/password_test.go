@@ -219,6 +219,23 @@ func TestOpenConnectionsAuthenticateAgainAndStayOpen(t *testing.T) {
 	}
 }
 
+func TestAServerThatBeginsToAskForAPasswordGetsItOnOpenConnections(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--user", "app", "on", ">one", "~*", "&*", "+@all")
+	v := &vault{} // knows of no password yet
+	p := v.opened(t)
+	client := NewClient(redis.UniversalOptions{Addrs: []string{s.Addr()}, StreamingCredentialsProvider: p}, 0)
+	defer client.Close()
+	if err := client.Ping(t.Context()).Err(); err != nil { // as the user default, who needs none
+		t.Fatal(err)
+	}
+	v.set("one", nil)
+	if !v.asks(p, time.Hour) {
+		t.Fatal("not asked")
+	}
+	awaitAuth(t, s, client, accepted)
+}
+
 func TestSubscriptionsOfAClientWhosePasswordChangesComeFromAnother(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--user", "app", "on", ">one", "~*", "&*", "+@all")
