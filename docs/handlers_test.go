@@ -35,7 +35,7 @@ func TestAHandlerIsToldWhatThePageSays(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|").FindAllStringSubmatch(table, -1) {
 		documented = append(documented, row[1]+" "+row[2])
 	}
-	for _, f := range (execute.Run{Service: "s", Job: "j", Tick: time.Now(), Token: 1, Parent: "any"}).Facts() {
+	for _, f := range (execute.Run{Service: "s", Job: "j", Tick: time.Now(), Since: time.Now(), Token: 1, Parent: "any"}).Facts() {
 		told = append(told, f.Header+" "+f.Env)
 	}
 	if !slices.Equal(documented, told) {

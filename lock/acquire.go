@@ -316,7 +316,7 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Lease, Answer, error) {
 	c := q.claim
 	l := newLease(q.store, *c)
-	l.Token, l.born = a.Token, a.Born
+	l.Token, l.Since, l.born = a.Token, a.Since, a.Born
 	l.trust.Store(int64(sent + c.TTL - Margin))
 	if l.Trusted() {
 		return l, a, nil

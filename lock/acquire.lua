@@ -22,7 +22,8 @@
 --       with the list, and under Replace    17.. the list: a due member and when its tick came due, by turns, this tick
 --       last; with it nothing is run at once, so that they are run in order
 -- Times are milliseconds, absolute ones on Redis' clock.
--- returns {code, now, newest tick claimed before, newest tick settled as overlap, end of the last pause,
+-- returns {code, now, newest tick claimed before, newest tick settled as overlap (WON: newest tick that had succeeded before
+--          the first run of this one; 0 = none older than it), end of the last pause,
 --          replica that claimed last, WON: token; OVERLAP, HELD: lease end of the run that is in the way;
 --          PAUSED: the end of the pause that ends last, 0 = until it is resumed; `gaps`: what became of ticks that nobody fired
 --          and nobody has counted yet; when the ledger was born}
@@ -34,12 +35,17 @@ local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', AR
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'born', 'tick', 'runs', 'r:' .. uuid, 'behind', 'token', 'last', 'paused', 'pausedAll', 'pausedTo', 'gaps')
+local h = redis.call('HMGET', ledger, 'born', 'tick', 'runs', 'r:' .. uuid, 'behind', 'token', 'last', 'paused', 'pausedAll', 'pausedTo', 'gaps',
+  'succeeded', 'from')
 local claimed, runs, mine, behind = tonumber(h[2]) or 0, h[3] or '', h[4], h[5] or ''
 local token, last, pausedTo, gaps = tonumber(h[6]) or 0, h[7], tonumber(h[10]) or 0, h[11] or ''
+local from = h[13] or ''
 
 local function answer(code, more)
-  if code == 'WON' then return {code, now, claimed, 0, pausedTo, '', more, gaps, tonumber(h[1])} end
+  if code == 'WON' then
+    local since = tonumber(string.match(from, ' ' .. ARGV[3] .. ':(%d+)') or 0)
+    return {code, now, claimed, since < tick and since or 0, pausedTo, '', more, gaps, tonumber(h[1])}
+  end
   local told = redis.call('HMGET', ledger, 'overlap', 'by', 'handed') -- what only those ask for who have not won
   if code == 'FIRED' and told[3] == ARGV[3] then code = 'DUE' end
   return {code, now, claimed, tonumber(told[1]) or 0, pausedTo, told[2] or '', more or 0, gaps, tonumber(h[1]) or 0}
@@ -226,11 +232,15 @@ redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)  -- first: should the 
 local began = token == now and tokenText or string.format('%d', now)
 local record = ARGV[3] .. ' ' .. tokenText .. ' ' .. (h[2] or 0) .. ' ' .. began .. ' ' .. ARGV[8]
 local moved = member == '' and ARGV[3] or h[2] or 0
+-- What had succeeded when the tick was claimed first: each of its runs is told the same. settle forgets it with the tick. A due
+-- member may vanish without a settlement, so there are bounds.
+if not string.find(from, ' ' .. ARGV[3] .. ':', 1, true) then from = from .. ' ' .. ARGV[3] .. ':' .. (h[12] or 0) end
+if #from > 5000 then from = string.sub(from, (string.find(from, ' ', 2, true))) end
 if slot == '' then
-  redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', tokenText, 'by', replica, 'tick', moved, 'runs', runs .. uuid .. ' ', 'last', uuid)
+  redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', tokenText, 'by', replica, 'tick', moved, 'from', from, 'runs', runs .. uuid .. ' ', 'last', uuid)
 else
   redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', tokenText, 'by', replica, 'tick', moved)
-  if not string.find(job, '^timer:') then redis.call('HSET', ledger, 'runs', runs .. uuid .. ' ') end -- timers are in nobody's way
+  if not string.find(job, '^timer:') then redis.call('HSET', ledger, 'from', from, 'runs', runs .. uuid .. ' ') end -- timers are in nobody's way
 end
 if gaps ~= written then redis.call('HSET', ledger, 'gaps', gaps) end
 if owner then redis.call('DEL', lock) end

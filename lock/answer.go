@@ -33,6 +33,7 @@ type Answer struct {
 	Now      time.Time // Redis' time
 	Prev     time.Time // newest tick claimed before this call; zero if none
 	Token    int64     // with Won: the run's fencing token
+	Since    time.Time // with Won: see Lease.Since
 	Overlap  time.Time // newest tick that was settled as overlapped
 	PausedTo time.Time // end of the last pause
 	Holder   string    // replica that claimed last
@@ -63,7 +64,7 @@ func parseAnswer(parts []any) (Answer, error) {
 	a.Gaps, _ = parts[7].(string)
 	switch a.Code {
 	case Won:
-		a.Token = n[6]
+		a.Token, a.Since, a.Overlap = n[6], a.Overlap, time.Time{}
 	case Paused:
 		a.Until = rds.FromMillis(n[6])
 	case Overlap, Held:

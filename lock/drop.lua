@@ -7,11 +7,13 @@ local ledger, due, member, fate = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'gaps', 'handed', 'counted')
+local h = redis.call('HMGET', ledger, 'gaps', 'handed', 'counted', 'from')
 local gaps, tick, counted = h[1] or '', string.match(member, '^%d+'), h[3] or ''
 
 local there = redis.call('ZREM', due, member)
 if there == 1 and tick == h[2] then redis.call('HDEL', ledger, 'handed') end -- it waits no more
+local from, known = string.gsub(h[4] or '', ' ' .. tick .. ':%d+', '')
+if there == 1 and known > 0 then redis.call('HSET', ledger, 'from', from) end
 if there == 1 and string.find(counted, tick .. ' ', 1, true) then -- it had a fate before it became due again
   redis.call('HSET', ledger, 'counted', (string.gsub(counted, tick .. ' ', '')))
 elseif there == 1 and fate ~= '' then

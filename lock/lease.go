@@ -18,6 +18,9 @@ type Lease struct {
 	// Token is the fencing token: greater than that of every earlier run of the job, even after Redis lost its data.
 	// The system that the job writes to should refuse a token smaller than one it has seen.
 	Token int64
+	// Since is the newest tick of the schedule that had succeeded when the run's tick was claimed for the first time: all runs
+	// of the tick have the same. It is zero if none is known that is older than the tick.
+	Since time.Time
 
 	born   time.Time     // when the ledger was born, as the claim saw it
 	trust  atomic.Int64  // Boottime in nanoseconds at which the window closes

@@ -104,9 +104,9 @@ var acquireMutants = []mutant{
 	{"acquire", "the oldest run's lease is told", "string.match(runs, '(%S+) $')", "string.match(runs, '%S+')"},
 	{"acquire", "the list of runs stands still", "'runs', runs .. uuid .. ' ', 'last', uuid)", "'last', uuid)"},
 	{"acquire", "runs of Allow are in nobody's way",
-		"then redis.call('HSET', ledger, 'runs', runs .. uuid .. ' ') end -- timers", "then end -- timers"},
+		"then redis.call('HSET', ledger, 'from', from, 'runs', runs .. uuid .. ' ') end -- timers", "then end -- timers"},
 	{"acquire", "only the newest run of Allow is known",
-		"redis.call('HSET', ledger, 'runs', runs .. uuid .. ' ') end", "redis.call('HSET', ledger, 'runs', uuid .. ' ') end"},
+		"redis.call('HSET', ledger, 'from', from, 'runs', runs .. uuid .. ' ') end", "redis.call('HSET', ledger, 'from', from, 'runs', uuid .. ' ') end"},
 	// Refusals.
 	{"acquire", "a tick overlaps before it is due",
 		"    if tonumber(came) > now then return answer('EARLY') end -- the run may be over when it comes due\n", ""},
@@ -230,6 +230,11 @@ var acquireMutants = []mutant{
 }
 
 var settleMutants = []mutant{
+	{"acquire", "a run is told what succeeded after its tick", "since < tick and since or 0", "since"},
+	{"acquire", "what is run again begins elsewhere", "if not string.find(from, ' ' .. ARGV[3] .. ':', 1, true) then from = from",
+		"if true then from = string.gsub(from, ' ' .. ARGV[3] .. ':%d+', '')"},
+	{"acquire", "ticks that never end are kept for ever", "if #from > 5000 then", "if false then"},
+	{"drop", "what had succeeded before a dropped tick is kept", "if there == 1 and known > 0 then", "if false then"},
 	{"settle", "a lease that moved is reaped", "if moved or record and", "if record and"},
 	{"settle", "a run that came back is reaped as one of which nothing is known", "if moved or record and entry == '' then", "if moved then"},
 	{"settle", "what has no record stays", "if moved or record and entry == '' then", "if moved or entry == '' then"},
@@ -325,6 +330,9 @@ var settleMutants = []mutant{
 	{"settle", "how the newest tick ended is not kept", "  note('scheduled', text)\n", ""},
 	{"settle", "a success does not end a row of failures", "    after = 0\n    note('lastSuccess', now)", "    note('lastSuccess', now)"},
 	{"settle", "which tick told how the job stands is not kept", "  note('ended', tick)\n", ""},
+	{"settle", "the newest success goes back", "and tonumber(tick) > (tonumber(h[10]) or 0) then note('succeeded'", "then note('succeeded'"},
+	{"settle", "what failed is the newest success", "if fate == 'succeeded' and tonumber(tick) >", "if tonumber(tick) >"},
+	{"settle", "what had succeeded before a tick is kept for ever", "  if known > 0 then note('from', from) end\n", ""},
 	{"settle", "how many have failed is not kept", "  note('streak', after)\n", ""},
 	{"settle", "what neither succeeds nor fails tells how the job stands", "  else\n    return\n  end\n  note", "  end\n  note"},
 	{"settle", "how a run ended is not written", "writeNotes()\nwake()", "wake()"},

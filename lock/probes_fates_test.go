@@ -4,6 +4,7 @@ package lock
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/internal/rds"
@@ -132,4 +133,59 @@ func (p *prober) probeEvidenceAndFate() {
 		p.demand(p.field("gaps") == "" && p.field("counted") == "" && p.field("fate:interrupted") == "1" && p.field("fate:succeeded") == "",
 			"it has another fate: %v", p.list("HGETALL", p.ledger()))
 	}
+}
+
+// probeSince demands that all runs of a tick are told which tick had succeeded before it was claimed first.
+func (p *prober) probeSince() {
+	p.older()
+	claims := func(n int64, member string, want int64) Claim {
+		p.at(max(p.clock, nominal(n)))
+		c := p.claims(Allow, n)
+		if c.Member = member; member != "" {
+			c.Kind, c.Attempt = "takeover", 2
+		}
+		for range 2 { // the answer may be lost
+			since := int64(0)
+			if a := p.isTold(c, Won); !a.Since.IsZero() {
+				since = rds.Millis(a.Since)
+			}
+			p.demand(since == want, "%s %q is told %d, want %d", p.name(nominal(n)), member, since, want)
+		}
+		return c
+	}
+	first, second := claims(1, "", 0), claims(2, "", 0)
+	p.endsAs(first, "succeeded", 0)
+	third := claims(3, "", nominal(1))
+	p.endsAs(third, "succeeded", 0)
+	p.demand(p.field("succeeded") == rds.Itoa(nominal(3)), "the newest success is %s", p.field("succeeded"))
+
+	// One that is run again goes on from where it began, even though a newer one has succeeded meanwhile.
+	fourth, fifth := claims(4, "", nominal(3)), claims(5, "", nominal(3))
+	p.endsAs(fifth, "succeeded", 0)
+	fourth.Again = true
+	again := fourth.takeover(0)
+	p.settles(fourth, "requeue", again)
+	p.demand(p.field("from") == fmt.Sprintf(" %d:0 %d:%d", nominal(2), nominal(4), nominal(3)), "kept of the ticks: %q", p.field("from"))
+	p.endsAs(claims(4, again, nominal(3)), "succeeded", 0)
+	p.endsAs(second, "succeeded", 0)
+	p.demand(p.field("succeeded") == rds.Itoa(nominal(5)) && p.field("from") == "", "the newest success is %s, kept of the ticks: %q",
+		p.field("succeeded"), p.field("from"))
+
+	// A tick that ended before a newer one did, and is run once more, has nothing before it.
+	asked := fmt.Sprintf("%d j backfill 1 0 0 asked", nominal(2))
+	p.do("ZADD", p.keys.DueJobs, 1, asked)
+	p.endsAs(claims(2, asked, 0), "succeeded", 1)
+	p.endsAs(claims(6, "", nominal(5)), "failed", 0)
+	given := claims(7, "", nominal(5))
+	given.Again = true
+	p.settles(given, "requeue", given.takeover(0))
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, given.takeover(0), Missed)
+	p.demand(p.field("from") == "", "kept of a tick that was dropped: %q", p.field("from"))
+
+	// A member may vanish without a word.
+	p.do("HSET", p.ledger(), "from", strings.Repeat(" 1:1", 1250)+" 2:2")
+	p.at(nominal(8))
+	p.isTold(p.claims(Allow, 8), Won)
+	kept := strings.Repeat(" 1:1", 1249) + fmt.Sprintf(" 2:2 %d:%d", nominal(8), nominal(5))
+	p.demand(p.field("from") == kept, "what is kept is %d bytes long", len(p.field("from")))
 }

@@ -29,7 +29,7 @@ local fate, failed = ARGV[8], ARGV[12] == 'failed'
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, 'x:' .. uuid)
+local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, 'x:' .. uuid, 'from', 'succeeded')
 local record, live, behind, counted, cancelled = h[1], h[2] or '', h[3] or '', h[4] or '', h[8]
 
 local nudge = false                                        -- something became due now
@@ -69,7 +69,10 @@ local function writeNotes()
 end
 local before, after = 0, 0                                 -- ticks in a row that failed
 local function endTick(tick, text)
+  local from, known = string.gsub(h[9] or '', ' ' .. tick .. ':%d+', '')
+  if known > 0 then note('from', from) end
   if fate == '' then return end
+  if fate == 'succeeded' and tonumber(tick) > (tonumber(h[10]) or 0) then note('succeeded', tick) end
   keepFate(text)
   local once = ARGV[15] == '1'
   if once then                                             -- it keeps the fate that it had

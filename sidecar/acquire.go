@@ -52,7 +52,7 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 	}
 	w.close(true)
 	w.claimed = true
-	return &held{lease: l, run: l.Run(), token: l.Token}, skip{}
+	return &held{lease: l, run: l.Run(), token: l.Token, since: l.Since}, skip{}
 }
 
 // asksWithoutSlot tells whether a wake without a slot asks Redis all the same, once. The run in the way of its tick

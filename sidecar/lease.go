@@ -13,6 +13,7 @@ type held struct {
 	lease
 	run   string // UUID
 	token int64
+	since time.Time // see lock.Lease.Since
 }
 
 // lease is the part of a lock.Lease that fire needs.

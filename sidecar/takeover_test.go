@@ -51,6 +51,28 @@ func TestARestartInPlaceGoesOnAtOnce(t *testing.T) {
 	}
 }
 
+func TestARunThatIsTakenOverWorksSinceTheSameSuccess(t *testing.T) {
+	simulate(t, policy("timeout: 10m, lock: {ttl: 15s}, guarantee: at-least-once"), func(w *world) {
+		dead := w.replica(30 * time.Second)
+		w.at(62 * time.Second)
+		dead.crash()
+		w.at(63 * time.Second)
+		w.replica(time.Second)
+		w.at(125 * time.Second)
+		all, minute := w.started("minute"), func(n time.Duration) time.Time { return w.origin().Add(n * time.Minute) }
+		if first := all[minute(0)]; len(first) != 1 || !first[0].run.Since.IsZero() {
+			t.Errorf("before the first success: %+v", first)
+		}
+		second := all[minute(1)]
+		if len(second) != 2 || !second[0].run.Since.Equal(minute(0)) || !second[1].run.Since.Equal(minute(0)) {
+			t.Errorf("both runs must go on from %s: %+v", minute(0), second)
+		}
+		if third := all[minute(2)]; len(third) != 1 || !third[0].run.Since.Equal(minute(1)) {
+			t.Errorf("after the second success: %+v", third)
+		}
+	})
+}
+
 // A replica that has the same name, and is another instance, says nothing of the one that has stopped renewing: that
 // may live.
 func TestAReplicaOfTheSameNameElsewhereWaitsForTheLease(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 type Run struct {
 	Service, Job string
 	Tick         time.Time // the nominal instant
+	Since        time.Time // the tick that succeeded last before this one was claimed; zero = the job is told none
 	ID           string    // uuid of the run
 	Attempt      int       // from 1
 	Token        int64     // fencing token; 0 = there is none, and the job is told none
@@ -94,7 +95,9 @@ type Fact struct{ Header, Env, Value string }
 const RunVariable = "SOLOTICK_RUN"
 
 // Stamp writes the tick as the job is told it, and as the log has it.
-func (r Run) Stamp() string { return r.Tick.UTC().Format("2006-01-02T15:04:05.000Z") }
+func (r Run) Stamp() string { return stamp(r.Tick) }
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // Facts lists the facts that both kinds of job are told. The tick is in milliseconds and UTC. The key is the same for
 // all attempts of a tick. The quotes belong to the key, which is a string of HTTP's structured fields.
@@ -104,7 +107,7 @@ func (r Run) Facts() []Fact {
 	if r.Key != "" {
 		key += "/" + r.Key
 	}
-	f := make([]Fact, 0, 10)
+	f := make([]Fact, 0, 11)
 	f = append(f,
 		Fact{"Idempotency-Key", "SOLOTICK_IDEMPOTENCY_KEY", `"` + key + `"`},
 		Fact{"Solotick-Service", "SOLOTICK_SERVICE", r.Service},
@@ -117,6 +120,9 @@ func (r Run) Facts() []Fact {
 	)
 	if r.Token != 0 {
 		f = append(f, Fact{"Solotick-Fencing-Token", "SOLOTICK_FENCING_TOKEN", strconv.FormatInt(r.Token, 10)})
+	}
+	if !r.Since.IsZero() {
+		f = append(f, Fact{"Solotick-Since", "SOLOTICK_SINCE", stamp(r.Since)})
 	}
 	if r.Parent != "" {
 		f = append(f, Fact{"Traceparent", "TRACEPARENT", r.Parent})

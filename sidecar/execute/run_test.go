@@ -10,7 +10,8 @@ var tick = time.Date(2026, 1, 2, 16, 4, 5, 678_900_000, time.FixedZone("CET", 36
 func aRun() Run {
 	return Run{
 		Service: "billing", Job: "send-invoices", Tick: tick,
-		ID: "0190b6f2-1c2d-4e3f-8a4b-5c6d7e8f9a0b", Attempt: 2, Token: 41, Replica: "pod-1", Kind: "schedule",
+		Since: tick.Add(-time.Hour),
+		ID:    "0190b6f2-1c2d-4e3f-8a4b-5c6d7e8f9a0b", Attempt: 2, Token: 41, Replica: "pod-1", Kind: "schedule",
 	}
 }
 
@@ -44,13 +45,15 @@ func TestTheJobIsToldItsRun(t *testing.T) {
 		"SOLOTICK_FENCING_TOKEN":   "41",
 		"SOLOTICK_REPLICA":         "pod-1",
 		"SOLOTICK_KIND":            "schedule",
+		"Solotick-Since":           "2026-01-02T14:04:05.678Z",
+		"SOLOTICK_SINCE":           "2026-01-02T14:04:05.678Z",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
-	if len(got) != 18 { // no traceparent among them: there is no span that it could name
-		t.Errorf("not the eighteen names expected: %v", got)
+	if len(got) != 20 { // no traceparent among them: there is no span that it could name
+		t.Errorf("not the twenty names expected: %v", got)
 	}
 }
 
@@ -58,8 +61,16 @@ func TestARunWithoutATokenIsToldNone(t *testing.T) {
 	r := aRun()
 	r.Token = 0
 	got := told(r)
-	if _, there := got["Solotick-Fencing-Token"]; there || len(got) != 16 {
+	if _, there := got["Solotick-Fencing-Token"]; there || len(got) != 18 {
 		t.Errorf("a token was told: %v", got)
+	}
+}
+
+func TestARunWithNoSuccessBeforeItIsToldNone(t *testing.T) {
+	r := aRun()
+	r.Since = time.Time{}
+	if got := told(r); len(got) != 18 || got["Solotick-Since"] != "" {
+		t.Errorf("told %v", got)
 	}
 }
 
