@@ -232,8 +232,8 @@ redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)  -- first: should the 
 local began = token == now and tokenText or string.format('%d', now)
 local record = ARGV[3] .. ' ' .. tokenText .. ' ' .. (h[2] or 0) .. ' ' .. began .. ' ' .. ARGV[8]
 local moved = member == '' and ARGV[3] or h[2] or 0
--- What had succeeded when the tick was claimed first: each of its runs is told the same. settle forgets it with the tick. A due
--- member may vanish without a settlement, so there are bounds.
+-- The first claim of a tick notes the newest success, and all later runs of the tick are told the same one. settle forgets the
+-- note when the tick ends. A due member may vanish without a settlement, so the notes have a bound.
 if not string.find(from, ' ' .. ARGV[3] .. ':', 1, true) then from = from .. ' ' .. ARGV[3] .. ':' .. (h[12] or 0) end
 if #from > 5000 then from = string.sub(from, (string.find(from, ' ', 2, true))) end
 if slot == '' then
