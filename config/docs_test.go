@@ -44,6 +44,7 @@ func sections() []struct {
 		{"jobs.exec", blank.execKeys()},
 		{"jobs.retry", blank.retryKeys()},
 		{"jobs.lock", blank.lockKeys()},
+		{"jobs.trigger", blank.triggerKeys()},
 		{"jobs.resources", blank.resourceKeys()},
 		{"jobs.notify", blank.notifyKeys()},
 		{"jobs.notify.change", blank.changeKeys()},

@@ -68,13 +68,14 @@ func (t *Table) hash(references [][2]string) string {
 		Concurrency                 int  `json:",omitzero"` // the same
 		Priority                    int  `json:",omitzero"` // the same
 		Resources                   Resources
+		Trigger                     Trigger `json:",omitzero"` // the same
 	}
 	open := newJSONHash()
 	open.text("[").json(t.Service).text(",").json(t.Clock).text(",").json(t.ShutdownGrace).text(",").json(t.MaxRunning)
 	for i := range t.Jobs {
 		j := &t.Jobs[i]
 		open.text(",").json(job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
-			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Observe, j.Concurrency, j.Priority, j.Resources})
+			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Observe, j.Concurrency, j.Priority, j.Resources, j.Trigger})
 	}
 	open.text("]")
 	shared, secret := *t, newJSONHash()

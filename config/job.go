@@ -301,6 +301,9 @@ func (d *decoder) checkEffect() {
 			d.Warn(j.at[k].Node, "", "%s has no effect: with guarantee every-replica there is no lock", k)
 		}
 	}
+	if j.own("trigger") && j.Guarantee == EveryReplica {
+		d.Warn(j.at["trigger"].Node, "", "trigger has no effect: a job with guarantee every-replica cannot be triggered")
+	}
 	if j.own("concurrency") && j.ConcurrencyPolicy != Allow && j.Guarantee != EveryReplica && !j.unset("concurrencyPolicy") {
 		d.Warn(j.at["concurrency"].Node, "give the job concurrencyPolicy: Allow", "concurrency has no effect: under %s one run lives at a time", j.ConcurrencyPolicy)
 	}

@@ -156,6 +156,10 @@ func (d *decoder) jobKeys() []strict.Key {
 			Form:   strict.Form{Most: mostPriority},
 			Decode: func(e strict.Entry) { d.Number(e, &d.job.Priority) },
 			Doc:    "among ticks that wait on a replica for one of its `maxRunning` slots, the highest goes first; at most 100; see [Slots](#slots)"},
+		{Name: "trigger", Kind: strict.KindMapping, Default: strict.None, Keys: d.triggerKeys(),
+			Also:   []string{"parameters", "params", "inputs"},
+			Decode: func(e strict.Entry) { d.noteMapping(e); d.Mapping(e) },
+			Doc:    "what a run by hand may bring along, see [Data of a run by hand](#data-of-a-run-by-hand)"},
 		{Name: "resources", Kind: strict.KindMapping, Default: strict.None, Common: true, Keys: d.resourceKeys(),
 			Also:   []string{"limits", "rlimits"},
 			Decode: func(e strict.Entry) { d.noteMapping(e); d.Mapping(e) },
@@ -165,6 +169,15 @@ func (d *decoder) jobKeys() []strict.Key {
 			Decode: func(e strict.Entry) { d.noteMapping(e); d.Mapping(e) },
 			Doc:    "URLs to ping when runs start and end, for a dead man's switch; messages for people when something changes"},
 	}, append(d.dayKeys(), d.aboutKeys()...)...)
+}
+
+func (d *decoder) triggerKeys() []strict.Key {
+	return []strict.Key{
+		{Name: "data", Kind: strict.KindBool, Default: "false", Example: "true",
+			Show: strict.Shown, Also: []string{"body", "payload", "input", "json"},
+			Decode: func(e strict.Entry) { d.Bool(e, &d.job.Trigger.Data) },
+			Doc:    "lets `solotick trigger --data` and the API give the run JSON of at most 64 KiB"},
+	}
 }
 
 func (d *decoder) retryKeys() []strict.Key {

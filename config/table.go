@@ -99,6 +99,7 @@ type Job struct {
 	Observe           bool      `json:",omitzero"` // its ticks are taken, and nothing is called
 	Priority          int       `json:",omitzero"` // among what waits for a slot of a replica, from 0 to 100, the highest first
 	Reserved          bool      // its runs do not count against MaxRunning and never wait for it
+	Trigger           Trigger   `json:",omitzero"` // what a run by hand may bring along
 	Resources         Resources // of an exec job; zero = no limits
 	Notify            Notify    // zero = no pings
 	Change            Change    `json:",omitzero"` // notify.change; zero = no messages
@@ -169,6 +170,14 @@ func (r Retry) After(code int) bool {
 	}
 	return covers(r.On, code)
 }
+
+// Trigger says what a run by hand may bring along.
+type Trigger struct {
+	Data bool // JSON for the job, of at most MaxData bytes
+}
+
+// MaxData bounds the data of a run by hand, in bytes.
+const MaxData = 64 << 10
 
 // Lock tunes a job's lock.
 type Lock struct {

@@ -39,6 +39,7 @@ jobs:
     schedule: "0 9 * * MON-FRI"
     timeZone: Europe/Berlin
     http: {url: "http://127.0.0.1:8080/jobs/send-invoices"}
+    trigger: {data: true}
   - name: tidy-up
     schedule: "0 3 * * *"
     http: {url: "http://127.0.0.1:8080/jobs/tidy-up"}

@@ -48,6 +48,7 @@ type Claim struct {
 	// is handed on. A kind is schedule (the default), catchup, handover, takeover, manual, backfill or timer.
 	Kind string
 	Key  string // of its Due: it goes where the kind goes
+	Data string // of its Due: it goes where the kind goes. A run with data has no key
 	// AgainKey is the key of the Due by which a run that was cut short is run again; "" = Key. A run that never started
 	// is handed on under Key.
 	AgainKey string
@@ -112,6 +113,9 @@ func (c *Claim) check() error {
 	if err := rds.OneWord("replica", c.Replica); err != nil {
 		return err
 	}
+	if c.AgainKey != "" && c.Data != "" {
+		return errors.New("a run with data has no key")
+	}
 	if c.AgainKey != "" {
 		if err := rds.OneWord("key", c.AgainKey); err != nil {
 			return err
@@ -155,9 +159,12 @@ func (c *Claim) record() string {
 	if c.Again {
 		again = 1
 	}
-	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), withKey(c.Kind, cmp.Or(c.AgainKey, c.Key)),
+	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), kindText(c.Kind, c.againKey(), c.Data),
 		c.Attempt, c.Retries, c.Rounds, c.Deaths, again, c.Replica)
 }
+
+// againKey is the key of the Due by which the run is run again.
+func (c *Claim) againKey() string { return cmp.Or(c.AgainKey, c.Key) }
 
 // rest are the arguments that most claims do not need: the script's time grows with their number.
 func (c *Claim) rest(channel string) []any {

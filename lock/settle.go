@@ -114,7 +114,7 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // due is this run's tick as a member of the due set.
 func (c *Claim) due() Due {
-	return Due{Tick: c.Tick, Job: c.Job, Kind: c.Kind, Key: c.Key, Attempt: c.Attempt,
+	return Due{Tick: c.Tick, Job: c.Job, Kind: c.Kind, Key: c.Key, Data: c.Data, Attempt: c.Attempt,
 		Rounds: c.Rounds, Deaths: c.Deaths, Nonce: c.Run, Refused: c.Refused}
 }
 
@@ -132,7 +132,7 @@ func (c *Claim) takeover(deaths int) string {
 	if d.Kind != "manual" && d.Kind != "backfill" {
 		d.Kind = "takeover"
 	}
-	d.Key = cmp.Or(c.AgainKey, c.Key)
+	d.Key = c.againKey()
 	d.Attempt += 1 + c.Retries
 	d.Deaths, d.Rounds, d.Refused = c.Deaths+deaths, 0, nil
 	return d.Member()

@@ -9,6 +9,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/trace"
 )
 
@@ -18,6 +19,7 @@ type runner struct {
 	clock            *clock
 	record           *recorder
 	spans            *trace.Exporter // nil = there are none
+	store            *service.Store
 }
 
 // attempts runs the job, and again if it failed and the table has a retry, as long as ctx lasts. All attempts have
@@ -25,14 +27,14 @@ type runner struct {
 func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 	ctx, over := context.WithCancel(ctx)
 	defer over()
+	if why := r.readData(ctx, w); why != nil {
+		return *why
+	}
 	var start time.Time // zero = the job never began
 	for n := 0; ; n++ {
 		e := r.attempt(ctx, w, h, w.attempt+n, &start)
 		if start.IsZero() {
-			e.outcome = notStarted
-			if errors.Is(e.cause, lock.ErrCancelled) {
-				e.outcome = cancelled
-			}
+			e.outcome = unbegun(e.cause)
 			return e
 		}
 		e.start = start
@@ -50,6 +52,14 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 	}
 }
 
+// unbegun is the outcome of a run that never began. cause is why its context ended, if it did.
+func unbegun(cause error) outcome {
+	if errors.Is(cause, lock.ErrCancelled) {
+		return cancelled
+	}
+	return notStarted
+}
+
 // attempt runs the job once. At the last moment it asks the lease itself whether the job may begin. If the process
 // stood still, the lease may have ended before ctx.
 func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
@@ -63,7 +73,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	var began time.Time
 	result := w.spec.executor.Execute(ctx, execute.Run{
 		Service: r.service, Job: w.spec.Name, Tick: w.tick, Since: h.since, ID: h.run, Attempt: number, Token: h.token,
-		Replica: r.replica, Kind: w.kind, Key: w.key(), Parent: span.parent(),
+		Replica: r.replica, Kind: w.kind, Key: w.key(), Data: w.data, Parent: span.parent(),
 		Await: func(ctx context.Context) {
 			r.clock.sleepPrecisely(ctx, w.due)
 			if !h.Trusted() {

@@ -35,6 +35,9 @@ func (w *wake) key() string {
 // againKey is the key of the due member by which a run that is cut short is run again.
 func (w *wake) againKey() string {
 	now := w.spec.body()
+	if w.of.Data != "" { // the data are the body, and stay the same
+		return ""
+	}
 	if w.spec.Guarantee != config.AtLeastOnce || now == "" || strings.Contains(w.of.Key, firstBody) {
 		return w.of.Key
 	}

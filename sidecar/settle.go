@@ -9,11 +9,13 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // settler tells Redis how runs ended. Nothing of it changes once the replica is made.
 type settler struct {
 	*life
+	store      *service.Store
 	replica    string
 	clock      *clock
 	log        *slog.Logger
@@ -83,13 +85,18 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	}
 	var settled lock.Settled
 	var err error
+	again := false
 	switch {
 	case end.start.IsZero():
 		settled, err = h.GiveUp(ctx, entry.Ending())
 	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
+		again = true
 		settled, err = h.Requeue(ctx, entry.Ending())
 	default:
 		settled, err = h.Finish(ctx, w.spec.safetyDelay(), entry.Ending())
+	}
+	if w.of.Data != "" && !again && err == nil && settled.Verdict == lock.OK { // else another run of the tick may need them
+		_ = s.store.ForgetData(ctx, w.of.Data) // which Redis does by itself within a day
 	}
 	if w.member != "" {
 		s.nudges.nudge() // there may be more for this job

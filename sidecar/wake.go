@@ -21,6 +21,7 @@ type wake struct {
 	claimed bool     // the tick was claimed from the table: here, or before it became due
 	asked   bool     // it has asked whether something is in its way, without a slot to win for
 	asking  bool     // it counts in ticks.asking
+	data    []byte   // that a run by hand brought; nil = none, or not read yet. Written by its own fire
 	slot    *slot    // the slot that it got before it began; nil = none yet
 }
 

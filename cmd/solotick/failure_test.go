@@ -13,6 +13,7 @@ func TestEveryRefusalHasTheExitCodeOfTheRule(t *testing.T) {
 		service.InTable: exitProblem, service.NotAdmitted: exitProblem, service.Fired: exitProblem,
 
 		service.Invalid: exitUsage, service.NoReason: exitUsage, service.Future: exitUsage, service.NoJob: exitUsage, service.EveryReplica: exitUsage,
+		service.NoData: exitUsage,
 
 		service.Unavailable: exitCannot, service.Unanswered: exitCannot, service.Unregistered: exitCannot, service.Full: exitCannot,
 		service.Partial: exitCannot,

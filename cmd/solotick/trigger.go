@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ func (a *app) triggerCommand() *cobra.Command {
 		o    output
 		by   author
 		wait waitFlags
+		data string
 	)
 	c := &cobra.Command{
 		Use:   "trigger JOB",
@@ -31,32 +33,63 @@ func (a *app) triggerCommand() *cobra.Command {
 run has a tick of its own. If the job is already running, the manual run waits for its end. At most 100 triggers of a
 job can wait.
 
+With --data the run gets JSON of at most 64 KiB, if the table has trigger: {data: true} for the job. An http job gets it as
+the request's body, a command as standard input and, up to 32 KiB, as SOLOTICK_DATA. Redis keeps it until the run has
+ended, and for a day at most.
+
 With --wait the exit code is 0 only if the run succeeded. While the run has not begun, notes say what it waits for.`,
 		Example: `  solotick trigger -c table.yaml send-invoices
   solotick trigger -c table.yaml send-invoices --wait --timeout 10m
+  solotick trigger -c table.yaml send-invoices --data '{"customer": 42}'
+  solotick trigger -c table.yaml send-invoices --data @customers.json
   solotick trigger -c table.yaml send-invoices -o json`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := check(o, &by, &wait); err != nil {
 				return err
 			}
+			var brought []byte
+			if c.Flag("data").Changed {
+				var err error
+				if brought, err = a.readData(data); err != nil {
+					return err
+				}
+			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.trigger(ctx, op.as(by, false), args[0], wait, o)
+				return a.trigger(ctx, op.as(by, false), args[0], brought, wait, o)
 			})
 		},
 	}
 	o.flag(c)
 	by.flags(c, "events")
 	wait.flags(c)
+	c.Flags().StringVar(&data, "data", "", "`JSON` for the run, or @FILE with it; @- is standard input")
 	return c
 }
 
-func (a *app) trigger(ctx context.Context, op *operator, name string, wait waitFlags, o output) error {
-	if _, err := op.Claimed(ctx, name); err != nil {
+// readData returns the data that --data gives or names.
+func (a *app) readData(given string) ([]byte, error) {
+	data := []byte(given)
+	if file, ok := strings.CutPrefix(given, "@"); ok {
+		var err error
+		if data, err = a.readSource(file, "data"); err != nil {
+			return nil, err
+		}
+	}
+	data, err := service.CheckData("--data", data)
+	if err != nil {
+		return nil, operatorFailure(err)
+	}
+	return data, nil
+}
+
+func (a *app) trigger(ctx context.Context, op *operator, name string, data []byte, wait waitFlags, o output) error {
+	j, err := op.Claimed(ctx, name)
+	if err != nil {
 		return err
 	}
-	due, err := op.Trigger(ctx, name, "")
+	due, err := op.Trigger(ctx, j, "", data)
 	if err != nil {
 		return err
 	}

@@ -72,6 +72,7 @@ var statuses = map[service.Kind]refusal{
 	service.InTable:      {status: http.StatusConflict},
 	service.EveryReplica: {status: http.StatusConflict},
 	service.Fired:        {status: http.StatusConflict},
+	service.NoData:       {status: http.StatusConflict},
 	service.Full:         {status: http.StatusInsufficientStorage},
 	service.Unregistered: {hint: "a replica registers its jobs when it starts: ask again in a moment"},
 	service.Unanswered:   {hint: "it may have been done or not: GET /v1/status shows it"},

@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -32,28 +33,41 @@ func (a *api) as(by, reason string) (*service.Operator, error) {
 	return a.operator.As(service.Author{By: cmp.Or(by, "api on "+a.Name), Reason: reason}), err
 }
 
+// maxTrigger bounds the body of a trigger, in bytes: it has room for data of the largest size, and for the other keys.
+const maxTrigger = config.MaxData + 16<<10
+
 func (a *api) trigger(r *http.Request) (*answer, error) {
-	job, err := operable(r, a.operator.Claimed)
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	j, err := a.operator.Claimed(r.Context(), r.PathValue("job"))
 	if err != nil {
 		return nil, err
 	}
 	in := struct {
-		ID     string `json:"id"`
-		By     string `json:"by"`
-		Reason string `json:"reason"`
+		ID     string          `json:"id"`
+		By     string          `json:"by"`
+		Reason string          `json:"reason"`
+		Data   json.RawMessage `json:"data"`
 	}{}
-	if err := decode(r, &in); err != nil {
+	if err := decodeUpTo(r, maxTrigger, &in); err != nil {
 		return nil, err
+	}
+	var data []byte
+	if in.Data != nil {
+		if data, err = service.CheckData(`"data"`, in.Data); err != nil {
+			return nil, err
+		}
 	}
 	operator, err := a.as(in.By, in.Reason)
 	if err != nil {
 		return nil, err
 	}
-	due, err := operator.Trigger(r.Context(), job, in.ID)
+	due, err := operator.Trigger(r.Context(), j, in.ID, data)
 	if err != nil {
 		return nil, err
 	}
-	a.Log.Info("triggered", "job", job, "id", due.Nonce)
+	a.Log.Info("triggered", "job", j.Name, "id", due.Nonce)
 	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
 }
 

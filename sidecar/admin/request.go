@@ -42,12 +42,15 @@ func parameters(r *http.Request, known ...string) (map[string]string, error) {
 }
 
 // read reads the body, which must be JSON; nil if there is none.
-func read(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+func read(r *http.Request) ([]byte, error) { return readUpTo(r, maxBody) }
+
+// readUpTo is read for a body of at most so many bytes.
+func readUpTo(r *http.Request, most int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, most))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, &refusal{status: http.StatusRequestEntityTooLarge, err: fmt.Sprintf("the body is larger than %d KiB", maxBody>>10)}
+		return nil, &refusal{status: http.StatusRequestEntityTooLarge, err: fmt.Sprintf("the body is larger than %d KiB", most>>10)}
 	case err != nil:
 		return nil, &refusal{status: http.StatusBadRequest, err: "the body did not arrive as a whole"}
 	case len(body) == 0:
@@ -61,8 +64,11 @@ func read(r *http.Request) ([]byte, error) {
 }
 
 // decode reads the body into a struct, and refuses unknown keys. Without a body the struct stays as it is.
-func decode(r *http.Request, into any) error {
-	body, err := read(r)
+func decode(r *http.Request, into any) error { return decodeUpTo(r, maxBody, into) }
+
+// decodeUpTo is decode for a body of at most so many bytes.
+func decodeUpTo(r *http.Request, most int64, into any) error {
+	body, err := readUpTo(r, most)
 	if err != nil || body == nil {
 		return err
 	}

@@ -24,12 +24,16 @@ type Entry struct {
 	Took    time.Duration // with all its attempts, in whole milliseconds; 0 = it never began, or the time is not known
 	Detail  string        // why it failed
 	Failed  bool          // kept in `failures` too, which successes do not push out
+	Data    int           // bytes of data that a trigger brought; UnknownData = it brought some; 0 = none
 
 	// Of ticks that no replica fired, Tick is the last one, and Outcome their fate.
 	First  time.Time
 	Count  int    // 0 = it is a run
 	Behind string // of ticks that overlapped: the run in their way
 }
+
+// UnknownData stands for data whose size the replica does not know.
+const UnknownData = -1
 
 // HandedOver is the outcome of a run that never began and whose tick went to another replica. It is not the end of its tick, so
 // it is never the job's Last.
@@ -51,6 +55,7 @@ type entryText struct {
 	First   int64  `json:"first,omitempty"`
 	Count   int    `json:"count,omitempty"`
 	Behind  string `json:"behind,omitempty"`
+	Data    int    `json:"data,omitempty"`
 }
 
 // Ending is the lock.Ending that a settlement writes down when this is the entry of its run.
@@ -77,7 +82,7 @@ func (e *Entry) text() string {
 
 func (e *Entry) kept() entryText {
 	return entryText{e.Job, rds.Millis(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, rds.Millis(e.Ended),
-		e.Took.Milliseconds(), e.Detail, e.Failed, rds.Millis(e.First), e.Count, e.Behind}
+		e.Took.Milliseconds(), e.Detail, e.Failed, rds.Millis(e.First), e.Count, e.Behind, e.Data}
 }
 
 // parseEntry reads what Ending wrote.
@@ -91,5 +96,5 @@ func parseEntry(text string) (Entry, error) {
 
 func (t *entryText) entry() Entry {
 	return Entry{t.Job, rds.FromMillis(t.Tick), t.Run, t.Replica, t.Kind, t.Attempt, t.Outcome, rds.FromMillis(t.Ended),
-		time.Duration(t.Took) * time.Millisecond, t.Detail, t.Failed, rds.FromMillis(t.First), t.Count, t.Behind}
+		time.Duration(t.Took) * time.Millisecond, t.Detail, t.Failed, t.Data, rds.FromMillis(t.First), t.Count, t.Behind}
 }

@@ -131,8 +131,23 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 // ErrTooMany: a hundred triggers of the job wait, or a thousand of all jobs. After ErrNoAnswer the job may be triggered
 // or not.
 func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
+	return s.TriggerWith(ctx, job, id, nil)
+}
+
+// TriggerWith is Trigger for a run that gets data, unless they are nil. Redis keeps them for a day, and Data reads them.
+// If it is called again with the same id, the first data stay.
+func (s *Store) TriggerWith(ctx context.Context, job, id string, data []byte) (lock.Due, error) {
+	k := s.redis.Keys
 	d := lock.Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
-	tick, err := s.ask(ctx, "triggering", job, id, d.Suffix(), s.redis.Keys.Events, s.act(actText{What: "trigger", Job: job}))
+	keys := s.askKeys(job, id)
+	if data != nil {
+		d.Data, keys = id, append(keys, k.Data(id))
+	}
+	args := []any{d.Suffix(), k.Events, s.act(actText{What: "trigger", Job: job})}
+	if data != nil {
+		args = append(args, data)
+	}
+	tick, err := s.operate(ctx, askScript, "triggering", job, id, keys, args...)
 	if err != nil {
 		return lock.Due{}, err
 	}
@@ -171,8 +186,12 @@ func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id,
 
 // ask has ticks of a job made due.
 func (s *Store) ask(ctx context.Context, doing, job, id string, args ...any) (int64, error) {
+	return s.operate(ctx, askScript, doing, job, id, s.askKeys(job, id), args...)
+}
+
+func (s *Store) askKeys(job, id string) []string {
 	k := s.redis.Keys
-	return s.operate(ctx, askScript, doing, job, id, []string{k.Ledger(job), k.DueJobs, k.Memo(id), k.Acts}, args...)
+	return []string{k.Ledger(job), k.DueJobs, k.Memo(id), k.Acts}
 }
 
 // Cancel has runs of a job end for good, and returns those of them that lived. Their replicas are told at once, or at

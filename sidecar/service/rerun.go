@@ -42,7 +42,13 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment) 
 		return newestFailed(j.Name, history)
 	}
 	for _, e := range history {
-		if e.Tick.Equal(given.Time) {
+		switch {
+		case !e.Tick.Equal(given.Time):
+		case e.Data != 0: // even if Redis still has them: the run would be another one when they are gone
+			return time.Time{}, &Refusal{Kind: NoData, Subject: j.Name,
+				Message: fmt.Sprintf("the run of %s had data, which are not kept for a further run", given),
+				Hint:    "trigger the job once more, with its data"}
+		default:
 			return e.Tick, nil
 		}
 	}

@@ -134,15 +134,16 @@ type Entry struct {
 	Ended      string `json:"ended,omitempty"`
 	DurationMS int64  `json:"durationMs"`
 	Detail     string `json:"detail,omitempty"`
-	First      string `json:"first,omitempty"` // of several ticks: tick is the last one
-	Ticks      int    `json:"ticks,omitempty"` // how many were not fired; 0 = it is a run
+	First      string `json:"first,omitempty"`     // of several ticks: tick is the last one
+	Ticks      int    `json:"ticks,omitempty"`     // how many were not fired; 0 = it is a run
+	DataBytes  int    `json:"dataBytes,omitempty"` // of the data that a trigger brought; 0 = none, or not known
 	Links      Links  `json:"links,omitzero"`
 }
 
 // NewEntry returns an entry of the history in JSON, with the links of the table.
 func NewEntry(e service.Entry, t *config.Table) Entry {
 	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended), e.Took.Milliseconds(), e.Detail,
-		Stamp(e.First), e.Count, linksOf(t, e)}
+		Stamp(e.First), e.Count, max(e.Data, 0), linksOf(t, e)}
 }
 
 // NewEntries returns entries of the history in JSON, in their order, with the links of the table; never null.

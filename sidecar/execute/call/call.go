@@ -164,7 +164,7 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 		err := fmt.Errorf("calling the app: %w", context.Cause(ctx))
 		return execute.Result{Status: execute.Canceled, Err: err, Code: -1}
 	}
-	p, err := e.prover.prove(ctx, r, e.body)
+	p, err := e.prover.prove(ctx, r, e.bodyOf(r))
 	if err != nil {
 		return resultOfBroken(ctx, answer{}, err, true)
 	}
@@ -193,7 +193,7 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 		if next == nil {
 			return e.resultOf(a, time.Now())
 		}
-		if e.body != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
+		if e.bodyOf(r) != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
 			res := e.resultOf(a, time.Now())
 			res.Err = fmt.Errorf("%w: it would send the body to another host, or from https to http", res.Err)
 			return res
@@ -225,11 +225,22 @@ func (e *caller) facts(r execute.Run) []execute.Fact {
 	return facts
 }
 
+// bodyOf is the body of a run's requests: the data that it brought, or else the table's.
+func (e *caller) bodyOf(r execute.Run) string {
+	if r.Data != nil {
+		return string(r.Data)
+	}
+	return e.body
+}
+
 func (e *caller) request(r execute.Run, u *url.URL, foreign bool, proof http.Header) *http.Request {
 	facts := e.facts(r)
 	h := make(http.Header, len(facts)+2+len(e.private)+len(proof))
 	h["User-Agent"] = e.agent
-	if e.content != nil {
+	switch {
+	case r.Data != nil:
+		h["Content-Type"] = []string{"application/json"}
+	case e.content != nil:
 		h["Content-Type"] = e.content
 	}
 	host := u.Host
@@ -246,8 +257,8 @@ func (e *caller) request(r execute.Run, u *url.URL, foreign bool, proof http.Hea
 	req := &http.Request{
 		Method: e.method, URL: u, Host: host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
-	if e.body != "" {
-		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(e.body)), int64(len(e.body))
+	if body := e.bodyOf(r); body != "" {
+		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	}
 	return req
 }

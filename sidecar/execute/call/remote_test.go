@@ -233,10 +233,11 @@ func TestABodyDoesNotFollowARedirectToAnotherHostOrOutOfTLS(t *testing.T) {
 	defer secure.Close()
 	for _, c := range []struct {
 		from, body string
+		data       []byte
 		followed   bool
 	}{
-		{there.URL + "/from", "s3cret", false}, {there.URL + "/from", "", true},
-		{secure.URL, "s3cret", false}, {secure.URL, "", true},
+		{there.URL + "/from", "s3cret", nil, false}, {there.URL + "/from", "", nil, true}, {there.URL + "/from", "", []byte(`"s3cret"`), false},
+		{secure.URL, "s3cret", nil, false}, {secure.URL, "", nil, true}, {secure.URL, "", []byte(`"s3cret"`), false},
 	} {
 		e := New(config.HTTP{URL: c.from, Body: c.body}, Options{AllowRemote: true}).(*caller)
 		e.transport.tls = secure.Client().Transport.(*http.Transport).TLSClientConfig
@@ -244,8 +245,9 @@ func TestABodyDoesNotFollowARedirectToAnotherHostOrOutOfTLS(t *testing.T) {
 		e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			return dial(ctx, network, strings.Replace(address, "app.example", "127.0.0.1", 1))
 		}
-		before := plain.count()
-		res := e.Execute(t.Context(), aRun())
+		before, r := plain.count(), aRun()
+		r.Data = c.data
+		res := e.Execute(t.Context(), r)
 		if followed := plain.count() > before; followed != c.followed || c.followed != (res.Status == execute.Succeeded) {
 			t.Errorf("from %s with body %q: followed %t, %+v", c.from, c.body, followed, res)
 		}

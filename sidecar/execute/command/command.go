@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,10 @@ const (
 	// outputGrace is how long the pipes are read on after the command and its group have gone. Only a process that
 	// left the group can still hold them, and it may hold them for ever.
 	outputGrace = time.Second
+
+	// maxVariable bounds the data in the environment, in bytes. The kernel bounds arguments and environment together, and
+	// refuses to start a command that has more.
+	maxVariable = 32 << 10
 
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
@@ -77,7 +82,7 @@ type command struct {
 }
 
 // New returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
-// each attempt. Its input is empty.
+// each attempt. Its input is the data of the run, or empty.
 func New(c config.Exec, o Options) execute.Executor {
 	e := &command{args: slices.Clone(c.Command), dir: c.Dir, path: defaultPath, grace: o.grace, log: o.Log}
 	e.named = slices.Sorted(maps.Keys(c.Env))
@@ -89,7 +94,7 @@ func New(c config.Exec, o Options) execute.Executor {
 	for _, name := range e.named {
 		env = append(env, name+"="+c.Env[name])
 	}
-	told := map[string]bool{}
+	told := map[string]bool{execute.DataVariable: true}
 	for _, f := range (execute.Run{Token: 1, Parent: "any"}).Facts() {
 		told[f.Env] = true // a foreign token or trace must not pass for ours when the run has none
 	}
@@ -125,12 +130,18 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 			env = append(env, f.Env+"="+f.Value)
 		}
 	}
+	if r.Data != nil && len(r.Data) <= maxVariable {
+		env = append(env, execute.DataVariable+"="+string(r.Data))
+	}
 	out := &output{log: e.log.With("job", r.Job, "tick", r.Stamp(), "run", r.ID), rate: &e.rate}
 	stdout, stderr := &lines{out: out, stream: "stdout"}, &lines{out: out, stream: "stderr"}
 	cmd := &exec.Cmd{
 		Path: path, Args: e.args, Env: env, Dir: e.dir,
 		Stdout: stdout, Stderr: stderr, WaitDelay: outputGrace,
 		SysProcAttr: groupLeader(),
+	}
+	if r.Data != nil {
+		cmd.Stdin = bytes.NewReader(r.Data)
 	}
 
 	if r.Tell != nil {

@@ -1,0 +1,67 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/config"
+)
+
+// ErrNoData is wrapped by the error of a Data that Redis does not have any more: the run has ended, or a day is over.
+var ErrNoData = errors.New("they are gone from Redis")
+
+// Data reads the data that the trigger with that id brought for its run. The error never quotes them.
+func (s *Store) Data(ctx context.Context, id string) ([]byte, error) {
+	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Data(id))
+	text, ok := reply.(string)
+	switch {
+	case errors.Is(err, redis.Nil):
+		err = ErrNoData
+	case err == nil && !ok:
+		err = errors.New("they are no text")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the data of trigger %s: %w", id, err)
+	}
+	return []byte(text), nil
+}
+
+// ForgetData removes the data of a trigger whose run has ended. Redis forgets them by itself within a day.
+func (s *Store) ForgetData(ctx context.Context, id string) error {
+	if _, err := s.redis.Do(ctx, "del", s.redis.Keys.Data(id)); err != nil {
+		return fmt.Errorf("removing the data of trigger %s: %w", id, err)
+	}
+	return nil
+}
+
+// CheckData returns the data of a trigger without the blanks around them. They must be JSON in UTF-8, of at most
+// config.MaxData bytes with these blanks. field is their name as the caller knows it. The error never quotes them.
+func CheckData(field string, data []byte) ([]byte, error) {
+	switch {
+	case len(data) > config.MaxData:
+		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s is larger than %d KiB", field, config.MaxData>>10),
+			Hint: "put the data where the job can fetch them, and send their address"}
+	case !json.Valid(data) || !utf8.Valid(data):
+		return nil, &Refusal{Kind: Invalid, Message: field + " is not valid JSON in UTF-8", Hint: `as {"customer": 42}`}
+	}
+	return bytes.Trim(data, " \t\r\n"), nil
+}
+
+// takesData refuses data for a job whose table does not let a trigger bring any.
+func takesData(j config.Job) error {
+	switch {
+	case j.HTTP == nil && j.Exec == nil: // only its name is known
+		return &Refusal{Kind: Partial, Message: fmt.Sprintf("it is not known here whether job %q takes data", j.Name),
+			Hint: "give its table with -c"}
+	case !j.Trigger.Data:
+		return &Refusal{Kind: NoData, Message: fmt.Sprintf("job %q takes no data", j.Name),
+			Hint: "give the job trigger: {data: true}"}
+	}
+	return nil
+}
