@@ -39,10 +39,10 @@ jobs:
     schedule: "0 9 * * MON-FRI"
     timeZone: Europe/Berlin
     http: {url: "http://127.0.0.1:8080/jobs/send-invoices"}
-    trigger: {data: true}
   - name: tidy-up
     schedule: "0 3 * * *"
     http: {url: "http://127.0.0.1:8080/jobs/tidy-up"}
+    trigger: {data: true}
 `
 
 // A world is a machine on which a page's commands work: Redis, an app, two replicas, and a directory with the files of the
