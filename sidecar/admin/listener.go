@@ -18,12 +18,12 @@ const (
 	maxConns = 32
 
 	// leastStay is how long a connection can be idle before a new one may replace it. Without it, clients that connect
-	// faster than the server reads requests would crowd out all others. It begins when the server begins to read, and
-	// again when the first bytes have come: on a busy machine, more time than this passes before either.
+	// faster than the server reads requests would crowd out all others. It begins when the server begins to read: on a
+	// busy machine, more time than this passes before.
 	leastStay = 10 * time.Millisecond
 
-	// unreadWait is how long makeRoom waits before it looks again, while the server has read of no idle connection.
-	unreadWait = time.Millisecond
+	// pendingWait is how long makeRoom waits before it looks again, while the server is about to deal with connections.
+	pendingWait = time.Millisecond
 
 	// kernelBuffer bounds, in bytes, what the kernel keeps of a connection in each direction: that counts against the
 	// container's memory, too.
@@ -61,10 +61,10 @@ func places(addr string) []string {
 type bounded struct {
 	net.Listener
 
-	mu     sync.Mutex
-	idle   list.List // of *guest: idle connections, waiting for their clients; the one idle for the longest time first
-	conns  int       // idle or not
-	unread int       // connections from which the server has not begun to read; they are not in idle
+	mu      sync.Mutex
+	idle    list.List // of *guest: idle connections, waiting for their clients; the one idle for the longest time first
+	conns   int       // idle or not
+	pending int       // connections that wait for the server; they are not in idle
 }
 
 // Accept returns the next connection that there is room for.
@@ -91,8 +91,8 @@ func (b *bounded) take(c net.Conn) *guest {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.conns++
-	b.unread++
-	return &guest{Conn: c, of: b}
+	b.pending++
+	return &guest{Conn: c, of: b, pending: true}
 }
 
 // makeRoom closes connections until there is room for one more. It is false when all have a request that is answered.
@@ -104,12 +104,12 @@ func (b *bounded) makeRoom() bool {
 		case b.conns < maxConns:
 			b.mu.Unlock()
 			return true
-		case oldest == nil && b.unread == 0:
+		case oldest == nil && b.pending == 0:
 			b.mu.Unlock()
 			return false
 		case oldest == nil:
 			b.mu.Unlock()
-			time.Sleep(unreadWait)
+			time.Sleep(pendingWait)
 			continue
 		}
 		g := oldest.Value.(*guest)
@@ -131,34 +131,48 @@ type guest struct {
 	of    *bounded
 	since time.Time     // it is idle
 	place *list.Element // among the idle ones; nil while it is not
-	asked bool          // the server has begun to read
-	gone  bool
+	// pending says that the server has to act: it has not begun to read, or has read what may be a request. On a busy
+	// machine that takes a while, for which the client must not pay.
+	pending bool
+	begun   bool // its first request is being answered, or was
+	gone    bool
 }
 
-// Read marks the guest as idle when the server begins to read, and anew when the first bytes have come.
+// Read marks the guest as idle while the server waits for its first request.
 func (g *guest) Read(p []byte) (int, error) {
 	g.of.mu.Lock()
-	first := !g.asked && !g.gone
-	if first {
-		g.asked = true
-		g.of.unread--
+	waits := !g.begun && !g.gone // later, the guest is idle between its requests anyway
+	if waits {
+		g.attended()
 		g.waits()
 	}
 	g.of.mu.Unlock()
 	n, err := g.Conn.Read(p)
-	if first && n > 0 {
+	if waits && n > 0 {
 		g.of.mu.Lock()
 		if g.place != nil {
 			g.leaves()
-			g.waits()
+			g.pending = true
+			g.of.pending++
 		}
 		g.of.mu.Unlock()
 	}
 	return n, err
 }
 
+// attended says that the server has acted.
+func (g *guest) attended() {
+	if g.pending {
+		g.pending = false
+		g.of.pending--
+	}
+}
+
 // waits marks a guest as idle, from now on.
-func (g *guest) waits() { g.since, g.place = time.Now(), g.of.idle.PushBack(g) }
+func (g *guest) waits() {
+	g.leaves()
+	g.since, g.place = time.Now(), g.of.idle.PushBack(g)
+}
 
 // leaves marks a guest as not idle.
 func (g *guest) leaves() {
@@ -174,9 +188,7 @@ func (g *guest) forget() {
 	if !g.gone {
 		g.gone = true
 		g.of.conns--
-		if !g.asked {
-			g.of.unread--
-		}
+		g.attended()
 	}
 }
 
@@ -193,6 +205,7 @@ func (g *guest) Write(p []byte) (int, error) {
 	g.of.mu.Lock()
 	answered := g.place == nil && !g.gone
 	if answered {
+		g.attended() // it may be an answer to what is no request
 		g.waits()
 	}
 	g.of.mu.Unlock()
@@ -209,7 +222,9 @@ func (g *guest) Write(p []byte) (int, error) {
 func (g *guest) begins() bool {
 	g.of.mu.Lock()
 	defer g.of.mu.Unlock()
+	g.attended()
 	g.leaves()
+	g.begun = true
 	return !g.gone
 }
 

@@ -188,11 +188,42 @@ func TestAConnectionHasAMomentToAskBeforeItMakesRoom(t *testing.T) {
 		}
 		time.AfterFunc(busy+leastStay/2, func() { all[0].begins() }) // its request has come
 		begun := time.Now()
-		if !b.makeRoom() || (time.Since(begun)-busy-leastStay).Abs() > unreadWait {
+		if !b.makeRoom() || (time.Since(begun)-busy-leastStay).Abs() > pendingWait {
 			t.Errorf("there was room after %s, want %s", time.Since(begun), busy+leastStay)
 		}
 		if all[0].gone || all[1].gone || !all[2].gone || all[3].gone {
 			t.Error("the oldest that is idle is not the one that went")
+		}
+	})
+}
+
+func TestAConnectionDoesNotPayForABusyServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bounded{}
+		var all []*guest
+		for range maxConns {
+			mine, theirs := net.Pipe()
+			defer theirs.Close()
+			defer mine.Close()
+			g := b.take(mine)
+			go func() { _, _ = g.Read(make([]byte, 1)) }()
+			if all = append(all, g); len(all) == 1 {
+				_, _ = theirs.Write([]byte("G"))
+			}
+			synctest.Wait()
+		}
+		time.Sleep(time.Second) // and the server does not get to the request
+		if !b.makeRoom() || all[0].gone || !all[1].gone {
+			t.Error("the one that has asked is sent away")
+		}
+		go func() { _, _ = all[0].Read(make([]byte, 1)) }() // its request is not there as a whole
+		synctest.Wait()
+		for _, g := range all[2:] {
+			g.begins()
+		}
+		b.take(nil).begins()
+		if !b.makeRoom() || !all[0].gone || b.pending != 0 {
+			t.Errorf("the one that asks slowly stays; %d are pending", b.pending)
 		}
 	})
 }
@@ -203,10 +234,10 @@ func TestARequestOfAConnectionThatWasSentAwayIsNotDone(t *testing.T) {
 	defer theirs.Close()
 	g := b.take(mine)
 	go func() { _, _ = io.WriteString(theirs, "GET /") }()
-	if _, err := g.Read(make([]byte, 5)); err != nil || b.idle.Len() != 1 {
-		t.Fatalf("read with %v, %d are idle", err, b.idle.Len())
+	if _, err := g.Read(make([]byte, 5)); err != nil || b.idle.Len() != 0 || b.pending != 1 {
+		t.Fatalf("read with %v, %d are idle and %d pending", err, b.idle.Len(), b.pending)
 	}
-	if !g.begins() || b.idle.Len() != 0 {
+	if !g.begins() || b.idle.Len() != 0 || b.pending != 0 {
 		t.Error("a request of a connection that is there does not begin")
 	}
 	g.ends()
@@ -218,13 +249,12 @@ func TestARequestOfAConnectionThatWasSentAwayIsNotDone(t *testing.T) {
 	}
 	g.ends()
 	_ = g.Close() // as the server does, once more
-	if b.conns != 0 || b.idle.Len() != 0 || b.unread != 0 {
-		t.Errorf("%d connections are counted, %d of them idle, %d unread", b.conns, b.idle.Len(), b.unread)
+	if b.conns != 0 || b.idle.Len() != 0 || b.pending != 0 {
+		t.Errorf("%d connections are counted, %d of them idle, %d pending", b.conns, b.idle.Len(), b.pending)
 	}
-	unread := b.take(mine)
-	_ = unread.Close()
-	if b.conns != 0 || b.unread != 0 {
-		t.Errorf("%d connections are counted, %d of them unread, after one that ended unread", b.conns, b.unread)
+	_ = b.take(mine).Close()
+	if b.conns != 0 || b.pending != 0 {
+		t.Errorf("%d connections are counted, %d of them pending, after one that ended before it was read", b.conns, b.pending)
 	}
 }
 
