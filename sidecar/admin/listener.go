@@ -31,9 +31,10 @@ const (
 )
 
 // Listen listens on an address of the table for one of the servers of this package. The listener holds at most maxConns
-// connections. Beyond that, a new connection closes the one that has waited longest for its client: for a request, or
-// for the client to read an answer. So clients that only hold connections cost the replica neither memory nor
-// descriptors, and keep no client out. localhost is this machine, whatever the hosts file says.
+// connections. Beyond that, a new connection closes the one that has waited longest for its client: first among those
+// that have had an answer, then among those that have not asked yet. So clients that only hold connections cost the
+// replica neither memory nor descriptors, and keep no client out. localhost is this machine, whatever the hosts file
+// says.
 func Listen(addr string) (net.Listener, error) {
 	var l net.Listener
 	var err error
@@ -99,7 +100,7 @@ func (b *bounded) take(c net.Conn) *guest {
 func (b *bounded) makeRoom() bool {
 	for {
 		b.mu.Lock()
-		oldest := b.idle.Front()
+		oldest := b.longestIdle()
 		switch {
 		case b.conns < maxConns:
 			b.mu.Unlock()
@@ -112,17 +113,30 @@ func (b *bounded) makeRoom() bool {
 			time.Sleep(pendingWait)
 			continue
 		}
-		g := oldest.Value.(*guest)
-		wait := leastStay - time.Since(g.since)
+		wait := leastStay - time.Since(oldest.since)
 		if wait <= 0 {
-			g.forget()
+			oldest.forget()
 			b.mu.Unlock()
-			g.Conn.Close()
+			oldest.Conn.Close()
 			continue
 		}
 		b.mu.Unlock()
 		time.Sleep(wait)
 	}
+}
+
+// longestIdle returns the connection that goes first, nil if none is idle. A client that has had an answer loses less than
+// one that has not asked yet.
+func (b *bounded) longestIdle() (oldest *guest) {
+	for e := b.idle.Front(); e != nil; e = e.Next() {
+		switch g := e.Value.(*guest); {
+		case g.answered:
+			return g
+		case oldest == nil:
+			oldest = g
+		}
+	}
+	return oldest
 }
 
 // guest is a connection of a bounded listener. The listener's mutex guards its fields.
@@ -131,17 +145,18 @@ type guest struct {
 	of    *bounded
 	since time.Time     // it is idle
 	place *list.Element // among the idle ones; nil while it is not
-	// pending says that the server has to act: it has not begun to read, or has read what may be a request. On a busy
-	// machine that takes a while, for which the client must not pay.
-	pending bool
-	begun   bool // its first request is being answered, or was
-	gone    bool
+	// pending says that the server has to act: it has not begun to read, has read what may be a request, or has not sent
+	// all of its answer. On a busy machine that takes a while, for which the client must not pay.
+	pending   bool
+	answering bool // the handler runs
+	answered  bool // it has run before
+	gone      bool
 }
 
-// Read marks the guest as idle while the server waits for its first request.
+// Read marks the guest as idle while the server waits for a request.
 func (g *guest) Read(p []byte) (int, error) {
 	g.of.mu.Lock()
-	waits := !g.begun && !g.gone // later, the guest is idle between its requests anyway
+	waits := !g.answering && !g.gone // the server also reads while it answers, to see whether the client is still there
 	if waits {
 		g.attended()
 		g.waits()
@@ -152,12 +167,19 @@ func (g *guest) Read(p []byte) (int, error) {
 		g.of.mu.Lock()
 		if g.place != nil {
 			g.leaves()
-			g.pending = true
-			g.of.pending++
+			g.pends()
 		}
 		g.of.mu.Unlock()
 	}
 	return n, err
+}
+
+// pends says that the server has to act.
+func (g *guest) pends() {
+	if !g.pending && !g.gone {
+		g.pending = true
+		g.of.pending++
+	}
 }
 
 // attended says that the server has acted.
@@ -203,18 +225,17 @@ func (g *guest) Close() error {
 // Write marks the guest as idle while it writes: it may have to wait until the client reads.
 func (g *guest) Write(p []byte) (int, error) {
 	g.of.mu.Lock()
-	answered := g.place == nil && !g.gone
-	if answered {
-		g.attended() // it may be an answer to what is no request
+	if !g.gone {
+		g.attended()
 		g.waits()
 	}
 	g.of.mu.Unlock()
 	n, err := g.Conn.Write(p)
-	if answered {
-		g.of.mu.Lock()
+	g.of.mu.Lock()
+	if g.answering {
 		g.leaves()
-		g.of.mu.Unlock()
 	}
+	g.of.mu.Unlock()
 	return n, err
 }
 
@@ -224,16 +245,16 @@ func (g *guest) begins() bool {
 	defer g.of.mu.Unlock()
 	g.attended()
 	g.leaves()
-	g.begun = true
+	g.answering = true
 	return !g.gone
 }
 
+// ends says that the handler has run. The server still has to send what it has buffered of the answer.
 func (g *guest) ends() {
 	g.of.mu.Lock()
 	defer g.of.mu.Unlock()
-	if !g.gone {
-		g.waits()
-	}
+	g.answering, g.answered = false, true
+	g.pends()
 }
 
 // guestKey is the key of the guest in a request's context.

@@ -228,6 +228,57 @@ func TestAConnectionDoesNotPayForABusyServer(t *testing.T) {
 	})
 }
 
+func TestAConnectionThatWasAnsweredGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bounded{}
+		var all []*guest
+		for i := range maxConns {
+			mine, theirs := net.Pipe()
+			defer theirs.Close()
+			defer mine.Close()
+			g := b.take(mine)
+			all = append(all, g)
+			go func() { _, _ = g.Read(make([]byte, 1)) }()
+			synctest.Wait()
+			if i == 20 || i == 25 {
+				g.begins()
+				g.ends()
+				go func() { _, _ = g.Read(make([]byte, 1)) }() // the next request
+				synctest.Wait()
+			}
+		}
+		time.Sleep(leastStay)
+		for _, next := range []int{20, 25, 0, 1} {
+			if !b.makeRoom() || !all[next].gone {
+				t.Errorf("connection %d is not the next that goes", next)
+			}
+			b.take(nil).begins()
+		}
+	})
+}
+
+func TestAConnectionIsNotSentAwayBeforeItsAnswerIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bounded{}
+		mine, theirs := net.Pipe()
+		defer theirs.Close()
+		defer mine.Close()
+		first := b.take(mine)
+		for range maxConns - 1 {
+			b.take(nil).begins()
+		}
+		first.begins()
+		first.ends()
+		const busy = time.Second // until the server sends what it has buffered
+		time.AfterFunc(busy, func() { _, _ = first.Write([]byte("HTTP/1.1 200 OK\r\n\r\n")) })
+		time.AfterFunc(busy+leastStay/2, func() { _, _ = theirs.Read(make([]byte, 64)) })
+		begun := time.Now()
+		if !b.makeRoom() || !first.gone || (time.Since(begun)-busy-leastStay).Abs() > pendingWait {
+			t.Errorf("there was room after %s, want %s", time.Since(begun), busy+leastStay)
+		}
+	})
+}
+
 func TestARequestOfAConnectionThatWasSentAwayIsNotDone(t *testing.T) {
 	b := &bounded{}
 	mine, theirs := net.Pipe()
