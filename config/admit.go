@@ -22,14 +22,20 @@ func (t *Table) Admits(j *Job) *Problem {
 		hint = "call the app at http://127.0.0.1:PORT, or " + toTheTable
 	case socket == "" && t.isAdmin(j.HTTP.URL):
 		why, hint = "the replica's own admin address, which jobs may not call", "call the app, and let the app call the API"
+	case j.HTTP.Async != nil && t.Admin == "":
+		return &Problem{File: "body", Message: subject(j) + ": http.async: the app reports to the admin address, and the table's admin is \"\"", Hint: "let the answer end the run"}
 	default:
 		return nil
 	}
-	what := "job " + strict.Quoted(j.Name)
+	return &Problem{File: "body", Message: fmt.Sprintf("%s: http.url is %s", subject(j), why), Hint: hint}
+}
+
+// subject names a dynamic job or a timer in a message.
+func subject(j *Job) string {
 	if id, timer := strings.CutPrefix(j.Name, "timer:"); timer {
-		what = "timer " + strict.Quoted(id)
+		return "timer " + strict.Quoted(id)
 	}
-	return &Problem{File: "body", Message: fmt.Sprintf("%s: http.url is %s", what, why), Hint: hint}
+	return "job " + strict.Quoted(j.Name)
 }
 
 // calls tells whether a job of the table or the readiness gate calls a unix socket.

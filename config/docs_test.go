@@ -41,6 +41,7 @@ func sections() []struct {
 		{"jobs.http.headers", blank.headerFileKeys(nil)},
 		{"jobs.http.tls", blank.httpTLSKey().Keys},
 		{"jobs.http.sign", blank.signKeys()},
+		{"jobs.http.async", blank.asyncKeys()},
 		{"jobs.exec", blank.execKeys()},
 		{"jobs.retry", blank.retryKeys()},
 		{"jobs.lock", blank.lockKeys()},

@@ -150,6 +150,7 @@ func (d *decoder) checkJob() {
 	d.checkRoomToRenew()
 	d.checkRemote()
 	d.checkCredentials()
+	d.checkAsync()
 	d.checkResources()
 	d.checkEffect()
 	d.finishChange()

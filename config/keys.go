@@ -251,6 +251,7 @@ func (d *decoder) httpKeys() []strict.Key {
 			Doc:    "the header `Idempotency-Key`: `text` is `\"service/job/tick\"`, `uuid` a UUID made of it, for frameworks that take only those"},
 		d.httpTLSKey(),
 		d.signKey(),
+		d.asyncKey(),
 	}
 }
 

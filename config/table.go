@@ -198,6 +198,13 @@ type HTTP struct {
 	HeaderFiles map[string]HeaderFile `json:",omitempty"` // by the headers' names, none of which is in Headers
 	TLS         *TLS                  `json:",omitempty"` // of an https URL; nil = the system's roots, and no certificate
 	Sign        Sign                  `json:",omitzero"`
+	Async       *Async                `json:",omitempty"` // nil = the answer ends the run
+}
+
+// Async says how an app that accepts a run by the answer 202 reports on it.
+type Async struct {
+	Timeout   time.Duration // of the run after that answer; default 1h
+	Heartbeat time.Duration // the app reports at least this often; default 5s
 }
 
 // KeyForm is a form of the key that names a tick for the app.

@@ -38,6 +38,9 @@ func (l *Lease) Run() string { return l.claim.Run }
 // request was sent, time in suspend included.
 func (l *Lease) Trusted() bool { return l.remaining() > 0 }
 
+// TrustedFor tells whether the caller can rely on the lease for at least d from now, even if it is not renewed.
+func (l *Lease) TrustedFor(d time.Duration) bool { return l.remaining() >= d }
+
 func (l *Lease) remaining() time.Duration {
 	return time.Duration(l.trust.Load()) - l.store.redis.Boottime()
 }

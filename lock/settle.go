@@ -56,6 +56,12 @@ func (l *Lease) Requeue(ctx context.Context, e Ending) (Settled, error) {
 	return l.settle(ctx, settlement{verb: "requeue", ending: e, again: l.claim.takeover(0)})
 }
 
+// Interrupt is Requeue for a run whose executor has died. It counts as the death of a replica does, which bounds how often a
+// tick is run again.
+func (l *Lease) Interrupt(ctx context.Context, e Ending) (Settled, error) {
+	return l.settle(ctx, settlement{verb: "requeue", ending: e, again: l.claim.takeover(1)})
+}
+
 // LastAsked stands in Due.Refused before the name of the replica that is asked last in this round, and has not refused yet.
 const LastAsked = "~"
 
@@ -118,7 +124,8 @@ func (c *Claim) due() Due {
 		Rounds: c.Rounds, Deaths: c.Deaths, Nonce: c.Run, Refused: c.Refused}
 }
 
-// takeovers bounds how many replicas may die with a tick: a job that kills its replica would kill one after the other.
+// takeovers bounds how many replicas or executors may die with a tick: a job that kills its replica would kill one after the
+// other.
 const takeovers = 3
 
 // takeover is the due member by which a run that is cut short is run again; "" if it must not be. Every replica makes

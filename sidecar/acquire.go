@@ -31,8 +31,7 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 		if !w.startUnclaimed() {
 			return nil, skip{}
 		}
-		run := lock.NewRun(c.process)
-		return &held{lease: unlocked{c.store.AppendHistory}, run: run}, skip{}
+		return &held{lease: unlocked{c.store.AppendHistory}, run: c.newRun(w)}, skip{}
 	}
 	if until := w.worthUntil(); !until.IsZero() && !c.clock.slower().Before(until) { // the process stood still
 		return nil, skip{reason: superseded}
@@ -236,11 +235,20 @@ func (c *claimer) by(a lock.Answer) []slog.Attr {
 	return []slog.Attr{slog.String("by", a.Holder)}
 }
 
+// newRun makes the UUID of a run. A run that its app may end by itself is of no process in particular: when this process is
+// known to be dead, the app may still work for as long as the lease lasts.
+func (c *claimer) newRun(w *wake) string {
+	if w.spec.HTTP != nil && w.spec.HTTP.Async != nil {
+		return lock.NewRun("")
+	}
+	return lock.NewRun(c.process)
+}
+
 // claim is the question that a wake asks Redis.
 func (c *claimer) claim(w *wake) lock.Claim {
 	sp := w.spec
 	q := lock.Claim{
-		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: lock.NewRun(c.process), Replica: c.replica,
+		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: c.newRun(w), Replica: c.replica,
 		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Limit: sp.Concurrency, Period: sp.series.period(),
 		Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(), Data: w.of.Data,
 		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,

@@ -67,8 +67,8 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	early := min(max(0, w.due.Sub(r.clock.Now())), ahead) // the wait until the tick does not count to the timeout
-	ctx, cancel := context.WithTimeoutCause(ctx, early+w.spec.Timeout, errTimeout)
-	defer cancel()
+	ctx, limit := limited(ctx, early+w.spec.Timeout)
+	defer limit.Stop()
 	span := spanOf(r.spans, h)
 	var began time.Time
 	result := w.spec.executor.Execute(ctx, execute.Run{
@@ -79,6 +79,11 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 			if !h.Trusted() {
 				lose(lock.ErrLost)
 			}
+		},
+		Lasts: h.TrustedFor,
+		Accepted: func(longest time.Duration) {
+			limit.Reset(longest)
+			r.record.accepted(w, h)
 		},
 		Started: func() {
 			began = time.Now()
@@ -94,6 +99,12 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 		span.record(w, began, &e)
 	}
 	return e
+}
+
+// limited returns a context that ends with errTimeout after a time. The timer can be set to another time, and stopped.
+func limited(ctx context.Context, d time.Duration) (context.Context, *time.Timer) {
+	ctx, end := context.WithCancelCause(ctx)
+	return ctx, time.AfterFunc(d, func() { end(errTimeout) })
 }
 
 // retryIn tells whether a run that ended so is tried once more, and after how long. n is the number of attempts before
@@ -120,7 +131,7 @@ func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Du
 // answer came, or it broke off, the job may have run: then only the job's guarantee may allow a repetition.
 func (sp *spec) mayRepeat(r execute.Result) bool {
 	switch {
-	case sp.Exec != nil, r.Status == execute.NotStarted:
+	case sp.Exec != nil, r.Status == execute.NotStarted, r.Reported:
 		return true
 	case r.Code >= 0 && !sp.HTTP.Succeeds(r.Code): // a success that failed has broken off
 		return sp.Retry.After(r.Code)

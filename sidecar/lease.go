@@ -19,9 +19,11 @@ type held struct {
 // lease is the part of a lock.Lease that fire needs.
 type lease interface {
 	Trusted() bool
+	TrustedFor(time.Duration) bool
 	Keep(context.Context) (context.Context, func())
 	Finish(ctx context.Context, delay time.Duration, e lock.Ending) (lock.Settled, error)
 	Requeue(ctx context.Context, e lock.Ending) (lock.Settled, error)
+	Interrupt(ctx context.Context, e lock.Ending) (lock.Settled, error)
 	GiveUp(ctx context.Context, e lock.Ending) (lock.Settled, error)
 	Handover(ctx context.Context, wait time.Duration, e lock.Ending) (lock.Settled, error)
 	NextRound(ctx context.Context, wait time.Duration, e lock.Ending) (lock.Settled, error)
@@ -34,11 +36,15 @@ type unlocked struct {
 }
 
 func (unlocked) Trusted() bool                                      { return true }
+func (unlocked) TrustedFor(time.Duration) bool                      { return true }
 func (unlocked) Keep(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 func (u unlocked) Finish(ctx context.Context, _ time.Duration, e lock.Ending) (lock.Settled, error) {
 	return lock.Settled{Verdict: lock.OK}, u.note(ctx, e)
 }
 func (u unlocked) Requeue(ctx context.Context, e lock.Ending) (lock.Settled, error) {
+	return u.Finish(ctx, 0, e)
+}
+func (u unlocked) Interrupt(ctx context.Context, e lock.Ending) (lock.Settled, error) {
 	return u.Finish(ctx, 0, e)
 }
 func (u unlocked) GiveUp(ctx context.Context, e lock.Ending) (lock.Settled, error) {

@@ -59,7 +59,7 @@ const (
 	declined       outcome = "declined"    // the app says that it runs already
 	observed       outcome = "observed"    // nothing was called: the job is observed only
 	notStarted     outcome = "not_started" // it could not be started, and no replica is left for a handover
-	wasInterrupted outcome = "interrupted" // its replica is gone
+	wasInterrupted outcome = "interrupted" // its replica is gone, or the app that had accepted it
 	shutdown       outcome = "shutdown"
 )
 
@@ -96,8 +96,10 @@ type ended struct {
 	took    time.Duration  // the run with all its attempts; 0 if it never began
 }
 
-// cutShort tells whether the run ended before the job did, through no fault of the job.
-func (e *ended) cutShort() bool { return e.outcome == lostLock || e.outcome == shutdown }
+// cutShort tells whether the run ended before the job did, and the job did not end it.
+func (e *ended) cutShort() bool {
+	return e.outcome == lostLock || e.outcome == shutdown || e.outcome == wasInterrupted
+}
 
 // endedBy tells the outcome of an attempt that began, from the executor's result and the cause of the attempt's
 // context.
@@ -109,6 +111,8 @@ func endedBy(r execute.Result, cause error) outcome {
 		return declined
 	case execute.Observed:
 		return observed
+	case execute.Interrupted:
+		return wasInterrupted
 	case execute.Canceled:
 		return outcomeOf(cause)
 	}

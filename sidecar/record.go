@@ -52,6 +52,12 @@ func (r *recorder) fired(run context.Context, w *wake, h *held) {
 	r.started(run, w, h, delay)
 }
 
+// accepted logs that the app has accepted a run, which it ends by itself.
+func (r *recorder) accepted(w *wake, h *held) {
+	r.log.LogAttrs(context.Background(), slog.LevelInfo, "accepted", append(w.attrs(), slog.String("run", h.run),
+		slog.Duration("heartbeat", w.spec.HTTP.Async.Heartbeat))...)
+}
+
 // skipped counts a wake that did not fire.
 func (r *recorder) skipped(w *wake, why skip) skip {
 	because := why.reason

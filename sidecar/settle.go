@@ -91,7 +91,11 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 		settled, err = h.GiveUp(ctx, entry.Ending())
 	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
 		again = true
-		settled, err = h.Requeue(ctx, entry.Ending())
+		requeue := h.Requeue
+		if end.outcome == wasInterrupted {
+			requeue = h.Interrupt
+		}
+		settled, err = requeue(ctx, entry.Ending())
 	default:
 		settled, err = h.Finish(ctx, w.spec.safetyDelay(), entry.Ending())
 	}

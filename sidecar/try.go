@@ -33,10 +33,11 @@ func (t Trial) Try(ctx context.Context) Tried {
 	var start time.Time
 	run := execute.Run{Service: t.Service, Job: t.Job.Name, Tick: time.Now().Truncate(time.Millisecond), ID: uuid.NewString(), Attempt: 1,
 		Replica: t.Replica, Kind: "manual", Started: func() { start = time.Now() }, Tell: t.Tell}
-	limited, cancel := context.WithTimeoutCause(ctx, t.Job.Timeout, errTimeout)
-	defer cancel()
-	tried := Tried{Tick: run.Tick, Run: run.ID, Result: t.Executor.Execute(limited, run)}
-	o := endedBy(tried.Result, context.Cause(limited))
+	ending, limit := limited(ctx, t.Job.Timeout)
+	defer limit.Stop()
+	run.Accepted = func(longest time.Duration) { limit.Reset(longest) }
+	tried := Tried{Tick: run.Tick, Run: run.ID, Result: t.Executor.Execute(ending, run)}
+	o := endedBy(tried.Result, context.Cause(ending))
 	switch {
 	case tried.Result.Status == execute.Canceled && ctx.Err() != nil:
 		o = cancelled

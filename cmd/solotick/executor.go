@@ -12,6 +12,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
+	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/execute/call"
 	"github.com/solotick/solotick/sidecar/execute/command"
@@ -19,8 +20,9 @@ import (
 
 // executor returns the function that makes a job's executor. A command gets this process' environment, overridden by
 // what the table sets, and without the Redis URL: jobs must not see its password. Jobs refuse to call admin, the
-// listener of the API; nil means that there is none. toy returns the address of the toy app, which only tables for trials call.
-func executor(log *slog.Logger, admin net.Listener, toy func() (string, error)) func(config.Job) execute.Executor {
+// listener of the API; nil means that there is none. callbacks are the runs on which apps report there, or nil. toy returns
+// the address of the toy app, which only tables for trials call.
+func executor(log *slog.Logger, admin net.Listener, callbacks *callback.Runs, toy func() (string, error)) func(config.Job) execute.Executor {
 	var own netip.AddrPort
 	if admin != nil {
 		own = admin.Addr().(*net.TCPAddr).AddrPort()
@@ -34,10 +36,18 @@ func executor(log *slog.Logger, admin net.Listener, toy func() (string, error)) 
 				h.URL = atToy(h.URL, toy)
 			}
 			return call.New(h, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(), Servers: servers,
-				Log: log.With("job", c.Name)})
+				Callbacks: callbacks, Log: log.With("job", c.Name)})
 		}
 		return command.New(*c.Exec, command.Options{Log: log, Env: env, Urgent: lockLost, Resources: c.Resources})
 	}
+}
+
+// callbacksAt are the runs on which apps report at the listener of the API; nil if there is none.
+func callbacksAt(admin net.Listener) *callback.Runs {
+	if admin == nil {
+		return nil
+	}
+	return callback.New(admin.Addr().String())
 }
 
 // environment returns this process' environment without the Redis URL.

@@ -15,7 +15,7 @@ import (
 )
 
 func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
-	e := executor(slog.New(slog.DiscardHandler), nil, nil)(config.Job{
+	e := executor(slog.New(slog.DiscardHandler), nil, nil, nil)(config.Job{
 		Exec:      &config.Exec{Command: []string{"sh", "-c", `until [ "$(nice)" = 19 ]; do :; done`}}, // Solotick sets the niceness just after the start
 		Resources: config.Resources{Nice: 19},
 	})
@@ -36,7 +36,7 @@ func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
 func TestACommandWhoseLockIsLostIsKilledAtOnce(t *testing.T) {
 	begun := make(chan struct{})
 	log := slog.New(slog.NewTextHandler(hearing{"deaf", sync.OnceFunc(func() { close(begun) })}, nil))
-	e := executor(log, nil, nil)(config.Job{
+	e := executor(log, nil, nil, nil)(config.Job{
 		Exec: &config.Exec{Command: []string{"sh", "-c", `trap '' TERM; echo deaf; while :; do sleep 0.05; done`}},
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -148,6 +148,7 @@ func (a *app) run(observe, told bool) error {
 	if err != nil {
 		return err
 	}
+	callbacks := callbacksAt(own)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	toy := toyApp(serving, &background, log)
@@ -155,7 +156,7 @@ func (a *app) run(observe, told bool) error {
 		log.Warn("observing: ticks are taken, and no job is called")
 	}
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
-		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, toy), Observe: observe, Prober: prober, Load: machine.New().Read, Notify: pinger, Spans: spans})
+		Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, callbacks, toy), Observe: observe, Prober: prober, Load: machine.New().Read, Notify: pinger, Spans: spans})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
@@ -165,7 +166,7 @@ func (a *app) run(observe, told bool) error {
 		a.state.keep(source, log)
 	}
 	serve(serving, &background, health, servesHealth, admin.Server(s, registry, log), log)
-	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Log: log})
+	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Callbacks: callbacks, Log: log})
 	serve(serving, &background, own, servesAdmin, api, log)
 	a.reloadWhenTold(serving, &background, s, source, log)
 	background.Go(func() { returnMemory(serving) })
@@ -289,6 +290,8 @@ func (a *app) ownName(name, service string) (own string, free func()) {
 const (
 	servesHealth = "/metrics /healthz /readyz"
 	servesAdmin  = "the status page and the API"
+
+	servesReports = "the reports of apps" // for solotick try
 )
 
 // listen listens on the address that the table has under key. An empty address gives no listener.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar"
+	"github.com/solotick/solotick/sidecar/admin"
+	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
@@ -91,7 +93,11 @@ func (a *app) try(name string, o output) error {
 		fmt.Fprintln(out, strings.Join(lines, "\n  "))
 	}
 	log := slog.New(&outputLines{out: out})
-	tried := sidecar.Trial{Service: t.Service, Replica: replica, Job: job, Executor: executor(log, nil, toyApp(ctx, &background, log))(job), Tell: tell}.Try(ctx)
+	own, err := reportsTo(ctx, &background, job, replica)
+	if err != nil {
+		return err
+	}
+	tried := sidecar.Trial{Service: t.Service, Replica: replica, Job: job, Executor: executor(log, nil, own, toyApp(ctx, &background, log))(job), Tell: tell}.Try(ctx)
 
 	result.Tick, result.Run, result.Outcome = view.Stamp(tried.Tick), tried.Run, tried.Outcome
 	result.DurationMS, result.Output = tried.Took.Milliseconds(), tried.Result.Output
@@ -110,6 +116,21 @@ func (a *app) try(name string, o output) error {
 		err = &failure{code: exitProblem} // the output says why
 	}
 	return err
+}
+
+// reportsTo serves the reports of a job's app, until ctx ends, on a free port. It returns nil if the job's answer ends the run.
+func reportsTo(ctx context.Context, background *sync.WaitGroup, job config.Job, replica string) (*callback.Runs, error) {
+	if job.HTTP == nil || job.HTTP.Async == nil {
+		return nil, nil
+	}
+	l, err := listen("127.0.0.1:0", "admin", servesReports)
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.DiscardHandler)
+	runs := callbacksAt(l)
+	serve(ctx, background, l, servesReports, admin.CallbackServer(admin.Options{Name: replica, Callbacks: runs, Log: log}), log)
+	return runs, nil
 }
 
 // printTried prints the end of a run. The output of a command has been printed line by line.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -26,12 +27,13 @@ type Replica interface {
 
 // Options of the API. All are required.
 type Options struct {
-	Replica Replica
-	Name    string // the replica's
-	Version string
-	Redis   string // where it is
-	Store   *service.Store
-	Log     *slog.Logger
+	Replica   Replica
+	Name      string // the replica's
+	Version   string
+	Redis     string // where it is
+	Store     *service.Store
+	Callbacks *callback.Runs // on which apps report
+	Log       *slog.Logger
 }
 
 // api serves the requests, each with one of its methods.
@@ -75,12 +77,24 @@ func (a *api) routes() map[string]methods {
 		"/v1/replica":                 {"GET": asJSON(a.self)},
 		"/v1/timers":                  {"GET": asJSON(a.timers)},
 		"/v1/timers/{id}":             {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer), "DELETE": asJSON(a.deleteTimer)},
+		"/v1/runs/{run}/heartbeat":    {"POST": asJSON(a.heartbeat)},
+		"/v1/runs/{run}/finish":       {"POST": asJSON(a.finish)},
 		"/v1/drain":                   {"POST": a.drain},
 	}
 }
 
 // APIServer serves API on the table's admin address.
 func APIServer(o Options) *http.Server { return server(API(o), o.Log) }
+
+// CallbackServer serves the reports of apps alone, for a replica that has no API. Of the options it needs Name, Callbacks and
+// Log.
+func CallbackServer(o Options) *http.Server {
+	a := &api{Options: o}
+	mux := http.NewServeMux()
+	mux.Handle("/v1/runs/{run}/heartbeat", methods{"POST": asJSON(a.heartbeat)})
+	mux.Handle("/v1/runs/{run}/finish", methods{"POST": asJSON(a.finish)})
+	return server(a.guard(mux), o.Log)
+}
 
 // server makes a server with limits on everything; Listen limits the number of connections.
 func server(h http.Handler, log *slog.Logger) *http.Server {

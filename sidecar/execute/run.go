@@ -24,6 +24,11 @@ type Run struct {
 	Await func(context.Context)
 	// Started is called once, when the job has begun or may have; nil = not called.
 	Started func()
+	// Lasts tells whether the right to run the job lasts for at least a time; nil = it always does.
+	Lasts func(time.Duration) bool
+	// Accepted is called when the app has accepted a run that it ends by itself, with the longest time that it may take; nil =
+	// not called.
+	Accepted func(time.Duration)
 	// Tell is called with what the job gets, before each request and before a command starts; nil = not called. It gets
 	// lines for people, without secrets: of what the table sets, it gets names and sizes, but no values.
 	Tell func(lines []string)
@@ -44,16 +49,24 @@ func (r Run) Begun() {
 	}
 }
 
+// IsAccepted calls Accepted.
+func (r Run) IsAccepted(limit time.Duration) {
+	if r.Accepted != nil {
+		r.Accepted(limit)
+	}
+}
+
 // Status is how an attempt ended.
 type Status int
 
 const (
-	Succeeded  Status = iota + 1 // a success code, or exit code 0
-	Failed                       // a clear failure, or no clear answer: it may have run, and Err says so
-	Declined                     // the app answered 409: it says that it runs already
-	NotStarted                   // it certainly never began
-	Observed                     // nothing was called, since the table or a flag says so
-	Canceled                     // the context ended first; context.Cause says why
+	Succeeded   Status = iota + 1 // a success code, or exit code 0
+	Failed                        // a clear failure, or no clear answer: it may have run, and Err says so
+	Declined                      // the app answered 409: it says that it runs already
+	NotStarted                    // it certainly never began
+	Observed                      // nothing was called, since the table or a flag says so
+	Interrupted                   // the app had accepted the run, and then sent no heartbeat
+	Canceled                      // the context ended first; context.Cause says why
 )
 
 func (s Status) String() string {
@@ -68,6 +81,8 @@ func (s Status) String() string {
 		return "not_started"
 	case Observed:
 		return "observed"
+	case Interrupted:
+		return "interrupted"
 	case Canceled:
 		return "canceled"
 	}
@@ -81,6 +96,7 @@ type Result struct {
 	Code       int           // HTTP status or exit code; -1 when there is none
 	RetryAfter time.Duration // Retry-After of an answer of 400 or above, 409 excepted, at most 24 h; 0 = it has none
 	Output     string        // tail of the answer's body, or of stdout and stderr: valid UTF-8, at most MaxOutput bytes
+	Reported   bool          // the app has ended the run by a report, and Err and Output are of that
 	Reason     string        // why it did not succeed, from these words: one line, at most 300 characters; "" = none
 }
 

@@ -84,3 +84,16 @@ func NewEvents(acts []service.Act) []Event {
 	}
 	return rows
 }
+
+// Beaten is the answer to a heartbeat of an app.
+type Beaten struct {
+	Run string `json:"run"`
+	// HeartbeatMS is for how many milliseconds the app may work, counted from when it sent the heartbeat.
+	HeartbeatMS int64 `json:"heartbeatMs"`
+}
+
+// Finished is the answer to the report with which an app ends a run.
+type Finished struct {
+	Run     string `json:"run"`
+	Outcome string `json:"outcome"`
+}

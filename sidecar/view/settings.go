@@ -34,6 +34,9 @@ func Target(j config.Job) string {
 func Settings(j config.Job) string {
 	all := []string{"guarantee " + string(j.Guarantee), "missed " + string(j.Missed), "concurrencyPolicy " + string(j.ConcurrencyPolicy),
 		"timeout " + j.Timeout.String()}
+	if j.HTTP != nil && j.HTTP.Async != nil {
+		all = append(all, fmt.Sprintf("async timeout %s, heartbeat %s", j.HTTP.Async.Timeout, j.HTTP.Async.Heartbeat))
+	}
 	for _, set := range []struct {
 		is   bool
 		said string

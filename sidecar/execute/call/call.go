@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -35,6 +36,7 @@ type Options struct {
 	Admin       netip.AddrPort // the replica's own admin address, which is not called, nor redirected to; zero = none
 	Version     string         // for User-Agent; "" = dev
 	Servers     *Servers       // shared by all jobs; nil = the job shares no connections
+	Callbacks   *callback.Runs // has the runs that apps end by themselves; nil = the replica has no API, and such jobs do not begin
 	Log         *slog.Logger   // hears of damaged files, without their contents; nil = discarded
 }
 
@@ -50,6 +52,8 @@ type caller struct {
 	prover    *prover
 	success   []config.CodeRange
 	keyForm   config.KeyForm
+	async     *config.Async // nil = the answer ends the run
+	callbacks *callback.Runs
 	transport *transport
 	badURL    error // the URL cannot be used
 }
@@ -72,6 +76,7 @@ func New(c config.HTTP, o Options) execute.Executor {
 		prover:  newProver(c, o.Log),
 		success: c.SuccessCodes,
 		keyForm: c.IdempotencyKey,
+		async:   c.Async, callbacks: o.Callbacks,
 	}
 	if e.method == "" {
 		e.method = http.MethodPost
@@ -155,7 +160,8 @@ func target(raw string) (u *url.URL, socket string, err error) {
 	return u, socket, err
 }
 
-// Execute calls the app once, and once more for each redirect it asks for.
+// Execute calls the app once, and once more for each redirect it asks for. A run that the app ends by itself lasts until
+// then.
 func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 	if e.badURL != nil {
 		return execute.Result{Status: execute.Failed, Err: fmt.Errorf("calling the app: %w", e.badURL), Code: -1}
@@ -168,9 +174,18 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 	if err != nil {
 		return resultOfBroken(ctx, answer{}, err, true)
 	}
+	if e.async != nil {
+		return e.executeAsync(ctx, r, p)
+	}
+	res, _ := e.send(ctx, r, p)
+	return res
+}
+
+// send makes the calls of an attempt. foreign tells that the answer is of another server than the table's, to which the call
+// was redirected.
+func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.Result, foreign bool) {
 	u := e.url
 	m := beginning{await: r.Wait, sent: r.Begun}
-	foreign := false // once sent elsewhere, the table's headers stay behind, also on a way back
 	for hops := 0; ; hops++ {
 		keep := hops == 0 && u.Scheme == "http" && e.transport.callsOften()
 		req := e.request(r, u, foreign, p.headers)
@@ -183,27 +198,28 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 			// The server that redirects has got the request, and may have begun. A dead second address proves
 			// nothing.
 			err = fmt.Errorf("redirected to %q: %w", u.Host, err)
-			return resultOfBroken(ctx, a, err, false)
+			return resultOfBroken(ctx, a, err, false), foreign
 		}
 		if err != nil {
 			_, unsent := errors.AsType[*notSentError](err)
-			return resultOfBroken(ctx, a, err, unsent)
+			return resultOfBroken(ctx, a, err, unsent), foreign
 		}
 		next := e.redirect(a, u)
 		if next == nil {
-			return e.resultOf(a, time.Now())
+			return e.resultOf(a, time.Now()), foreign
 		}
 		if e.bodyOf(r) != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
 			res := e.resultOf(a, time.Now())
 			res.Err = fmt.Errorf("%w: it would send the body to another host, or from https to http", res.Err)
-			return res
+			return res, foreign
 		}
 		if hops == maxRedirects {
 			err := fmt.Errorf("calling the app: given up after %d redirects", maxRedirects)
 			return execute.Result{
 				Status: execute.Failed, Err: err, Code: a.code, Output: a.body.String(), Reason: a.reason(),
-			}
+			}, foreign
 		}
+		// Once sent elsewhere, the table's headers stay behind, also on a way back.
 		foreign = foreign || next.Scheme != e.url.Scheme || next.Host != e.url.Host
 		u = next
 	}

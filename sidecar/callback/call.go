@@ -1,0 +1,151 @@
+package callback
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrSilent is why a call is over whose app sent no heartbeat in time.
+var ErrSilent = errors.New("the app sent no heartbeat")
+
+// errOver is why a call is over that has ended otherwise.
+var errOver = errors.New("the run is over")
+
+// Call is one attempt of a run that its app may end by itself.
+type Call struct {
+	of        *Runs
+	name      name
+	Heartbeat time.Duration // the app has to send one at least this often
+	lasts     func(time.Duration) bool
+
+	mu     sync.Mutex
+	until  time.Time     // the app may work until then; zero = no heartbeat was answered yet. Written by beat
+	why    error         // the call is over, or has to end; nil = it goes on. The first one stays
+	report *Report       // that ended the call; nil = none
+	closed bool          // it takes no report any more
+	ended  chan struct{} // closed with the report
+}
+
+// URL is where the app reports: it adds /heartbeat or /finish.
+func (c *Call) URL() string { return "http://" + c.of.address + "/v1/runs/" + c.name.run }
+
+// Token is what the app proves itself with.
+func (c *Call) Token() string { return c.name.token }
+
+// Beaten tells whether a heartbeat was answered without an error, or the app has finished the run. So the app has accepted
+// it, even if the answer to the call was lost.
+func (c *Call) Beaten() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.until.IsZero() || c.report != nil
+}
+
+func (c *Call) beat() (time.Duration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil {
+		return 0, &OverError{c.why}
+	}
+	now := time.Now() // before the lease is asked
+	if c.lasts != nil && !c.lasts(c.Heartbeat) {
+		return 0, ErrUnsure
+	}
+	c.until = now.Add(c.Heartbeat)
+	return c.Heartbeat, nil
+}
+
+func (c *Call) finish(report Report) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.report != nil && *c.report == report: // its answer was lost
+		return nil
+	case c.closed || c.report != nil:
+		return &OverError{c.why}
+	}
+	c.report = &report
+	c.end(errOver)
+	close(c.ended)
+	return nil
+}
+
+// end refuses heartbeats from now on. The caller holds mu.
+func (c *Call) end(why error) {
+	if c.why == nil {
+		c.why = why
+	}
+}
+
+// Close refuses all reports from now on.
+func (c *Call) Close() {
+	c.close(errOver)
+	c.of.forget(c.name)
+}
+
+func (c *Call) close(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.end(why)
+}
+
+// Wait waits for the end of a run that the app has accepted, and returns the app's report.
+//
+// If no heartbeat comes in time, Wait closes the call and returns ErrSilent. The time of the first one counts from now. If
+// ctx ends, Wait refuses heartbeats. It then waits as long as the app may work by the last answered one, takes a report
+// until then, and returns the cause of ctx.
+func (c *Call) Wait(ctx context.Context) (Report, error) {
+	accepted := time.Now()
+	told := ctx.Done()
+	for {
+		left := time.NewTimer(c.left(accepted, told == nil))
+		select {
+		case <-c.ended:
+			left.Stop()
+			return *c.report, nil
+		case <-told:
+			left.Stop()
+			told = nil
+			c.mu.Lock()
+			c.end(context.Cause(ctx))
+			c.mu.Unlock()
+		case <-left.C:
+			if why := c.expire(ctx, accepted, told == nil); why != nil {
+				return Report{}, why
+			}
+		}
+	}
+}
+
+// left is how long to wait until the app must have stopped, as far as is known now.
+func (c *Call) left(accepted time.Time, told bool) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Until(c.deadline(accepted, told))
+}
+
+// deadline is when the app must have stopped. An app that has to end, and never had leave to work, has nothing to stop. The
+// caller holds mu.
+func (c *Call) deadline(accepted time.Time, told bool) time.Time {
+	if c.until.IsZero() && !told {
+		return accepted.Add(c.Heartbeat)
+	}
+	return c.until
+}
+
+// expire closes the call, and returns why, if the app must have stopped by now.
+func (c *Call) expire(ctx context.Context, accepted time.Time, told bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.report != nil || time.Now().Before(c.deadline(accepted, told)) {
+		return nil
+	}
+	c.closed = true
+	if told {
+		return context.Cause(ctx)
+	}
+	c.end(silence(c.Heartbeat))
+	return c.why
+}
