@@ -21,7 +21,8 @@ type Call struct {
 	lasts     func(time.Duration) bool
 
 	mu     sync.Mutex
-	until  time.Time     // the app may work until then; zero = no heartbeat was answered yet. Written by beat
+	heard  time.Time     // the last heartbeat came, whatever its answer, or the app accepted the run. Written by beat and Wait
+	until  time.Time     // the app may work until then; zero = no heartbeat was answered with leave yet. Written by beat
 	why    error         // the call is over, or has to end; nil = it goes on. The first one stays
 	report *Report       // that ended the call; nil = none
 	closed bool          // it takes no report any more
@@ -49,6 +50,7 @@ func (c *Call) beat() (time.Duration, error) {
 		return 0, &OverError{c.why}
 	}
 	now := time.Now() // before the lease is asked
+	c.heard = now
 	if c.lasts != nil && !c.lasts(c.Heartbeat) {
 		return 0, ErrUnsure
 	}
@@ -93,14 +95,16 @@ func (c *Call) close(why error) {
 
 // Wait waits for the end of a run that the app has accepted, and returns the app's report.
 //
-// If no heartbeat comes in time, Wait closes the call and returns ErrSilent. The time of the first one counts from now. If
-// ctx ends, Wait refuses heartbeats. It then waits as long as the app may work by the last answered one, takes a report
+// If no heartbeat comes in time, Wait closes the call and returns ErrSilent. The time of the first one counts from now. An
+// app whose heartbeat is refused because of the lease is not silent: ctx will tell if the lease is lost.
+//
+// If ctx ends, Wait refuses heartbeats. It then waits as long as the app may work by the last answered one, takes a report
 // until then, and returns the cause of ctx.
 func (c *Call) Wait(ctx context.Context) (Report, error) {
-	accepted := time.Now()
+	c.isAccepted()
 	told := ctx.Done()
 	for {
-		left := time.NewTimer(c.left(accepted, told == nil))
+		left := time.NewTimer(c.left(told == nil))
 		select {
 		case <-c.ended:
 			left.Stop()
@@ -112,34 +116,42 @@ func (c *Call) Wait(ctx context.Context) (Report, error) {
 			c.end(context.Cause(ctx))
 			c.mu.Unlock()
 		case <-left.C:
-			if why := c.expire(ctx, accepted, told == nil); why != nil {
+			if why := c.expire(ctx, told == nil); why != nil {
 				return Report{}, why
 			}
 		}
 	}
 }
 
-// left is how long to wait until the app must have stopped, as far as is known now.
-func (c *Call) left(accepted time.Time, told bool) time.Duration {
+func (c *Call) isAccepted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Until(c.deadline(accepted, told))
-}
-
-// deadline is when the app must have stopped. An app that has to end, and never had leave to work, has nothing to stop. The
-// caller holds mu.
-func (c *Call) deadline(accepted time.Time, told bool) time.Time {
-	if c.until.IsZero() && !told {
-		return accepted.Add(c.Heartbeat)
+	if c.heard.IsZero() {
+		c.heard = time.Now()
 	}
-	return c.until
 }
 
-// expire closes the call, and returns why, if the app must have stopped by now.
-func (c *Call) expire(ctx context.Context, accepted time.Time, told bool) error {
+// left is how long to wait for the app, as far as is known now.
+func (c *Call) left(told bool) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.report != nil || time.Now().Before(c.deadline(accepted, told)) {
+	return time.Until(c.deadline(told))
+}
+
+// deadline is when the wait for the app is over: it was told to end, and must have stopped, or it is silent. An app that
+// never had leave to work has nothing to stop. The caller holds mu.
+func (c *Call) deadline(told bool) time.Time {
+	if told {
+		return c.until
+	}
+	return c.heard.Add(c.Heartbeat)
+}
+
+// expire closes the call, and returns why, if the wait for the app is over.
+func (c *Call) expire(ctx context.Context, told bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.report != nil || time.Now().Before(c.deadline(told)) {
 		return nil
 	}
 	c.closed = true

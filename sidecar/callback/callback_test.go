@@ -149,14 +149,15 @@ func TestAHeartbeatIsAnsweredOnlyWhileTheLeaseLastsForAnotherOne(t *testing.T) {
 	})
 }
 
-func TestARefusedHeartbeatIsNone(t *testing.T) {
+// An app whose heartbeats are refused because of the lease is not at fault: the run ends with the lease.
+func TestARefusedHeartbeatGivesNoLeaveAndIsNoSilence(t *testing.T) {
 	lasts := func(time.Duration) bool { return false }
 	accepted(t, lasts, func(r *Runs, c *Call, _ func(error), wait func() (Report, error, time.Duration)) {
 		time.Sleep(heartbeat / 2)
 		if _, err := r.Beat("run", c.Token()); !errors.Is(err, ErrUnsure) || c.Beaten() {
 			t.Errorf("a heartbeat was answered with %v", err)
 		}
-		if _, err, took := wait(); !errors.Is(err, ErrSilent) || took != heartbeat {
+		if _, err, took := wait(); !errors.Is(err, ErrSilent) || took != heartbeat+heartbeat/2 {
 			t.Errorf("%v after %s", err, took)
 		}
 	})

@@ -1,0 +1,299 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/callback"
+	"github.com/solotick/solotick/sidecar/execute"
+)
+
+// accepting is a table with a job whose app may end its runs by itself.
+func accepting(keys string) string {
+	return `
+jobs:
+  - {name: minute, schedule: "* * * * *", http: {url: "http://127.0.0.1:1", async: {timeout: 50s, heartbeat: 5s}}, timeout: 2s, ` + keys + `}
+`
+}
+
+// work is when an app worked on a run.
+type work struct {
+	tick     time.Time
+	from, to time.Time
+}
+
+// app is an app that accepts runs. It works only as long as it may.
+type app struct {
+	of    *callback.Runs
+	takes time.Duration // a run
+	beats int           // heartbeats until it falls silent; -1 = it does not
+	fails int           // attempts that fail
+	limit time.Duration // of a run
+
+	mu       sync.Mutex
+	works    []work
+	attempts int
+}
+
+func newApp(takes time.Duration) *app {
+	return &app{of: callback.New("127.0.0.1:9748"), takes: takes, beats: -1, limit: 50 * time.Second}
+}
+
+// beside makes the app that of a replica.
+func (a *app) beside(r *replica) { r.work = a.execute }
+
+// execute is the executor's part: see package call.
+func (a *app) execute(ctx context.Context, r execute.Run) execute.Result {
+	c := a.of.Open(r.ID, 5*time.Second, r.Lasts)
+	defer c.Close()
+	go a.run(r, c.Token())
+	pause(ctx, time.Second) // until its 202
+	r.IsAccepted(a.limit)
+	report, err := c.Wait(ctx)
+	switch {
+	case err == nil && report.Succeeded:
+		return execute.Result{Status: execute.Succeeded, Code: 202, Reported: true}
+	case ctx.Err() != nil:
+		return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: 202}
+	case err != nil:
+		return execute.Result{Status: execute.Interrupted, Err: err, Code: 202}
+	}
+	return execute.Result{Status: execute.Failed, Err: errors.New(report.Detail), Code: 202, Reported: true}
+}
+
+func (a *app) run(r execute.Run, token string) {
+	a.mu.Lock()
+	a.attempts++
+	failing := a.attempts <= a.fails
+	a.mu.Unlock()
+	sent := time.Now()
+	if _, err := a.of.Beat(r.ID, token); err != nil || a.beats == 0 {
+		return
+	}
+	w := work{tick: r.Tick, from: sent}
+	done := false
+	for n, until := 1, sent.Add(5*time.Second); time.Now().Before(until) && !done; {
+		time.Sleep(min(1500*time.Millisecond, time.Until(until)))
+		if done = time.Since(w.from) >= a.takes; done || a.beats >= 0 && n >= a.beats {
+			continue
+		}
+		sent, n = time.Now(), n+1
+		switch d, err := a.of.Beat(r.ID, token); {
+		case err == nil:
+			until = sent.Add(d)
+		case !errors.Is(err, callback.ErrUnsure):
+			until = sent
+		}
+	}
+	w.to = time.Now()
+	a.mu.Lock()
+	a.works = append(a.works, w)
+	a.mu.Unlock()
+	if a.beats < 0 {
+		_ = a.of.Finish(r.ID, token, callback.Report{Succeeded: done && !failing, Detail: "disk full"})
+	}
+}
+
+// apart demands that no two works of the apps lie beside each other, and returns them in order.
+func (w *world) apart(apps ...*app) []work {
+	w.t.Helper()
+	var all []work
+	for _, a := range apps {
+		a.mu.Lock()
+		all = append(all, a.works...)
+		a.mu.Unlock()
+	}
+	slices.SortFunc(all, func(a, b work) int { return a.from.Compare(b.from) })
+	for i := 1; i < len(all); i++ {
+		if all[i].from.Before(all[i-1].to) {
+			w.t.Errorf("the app worked for tick %s while it worked for %s: %+v\n%s", all[i].tick, all[i-1].tick, all, w.log())
+		}
+	}
+	return all
+}
+
+func TestARunLastsBeyondItsAnswer(t *testing.T) {
+	simulate(t, accepting("lock: {ttl: 15s}"), func(w *world) {
+		a := newApp(40 * time.Second)
+		w.replica(0, a.beside)
+		w.replica(0, a.beside)
+		w.at(30 * time.Second)
+		w.expect(1, "running", "minute")
+		w.at(59 * time.Second)
+		w.expect(1, "runs_total", "succeeded")
+		if all := w.apart(a); len(all) != 1 || all[0].to.Sub(all[0].from) < 40*time.Second {
+			t.Errorf("the app worked %+v\n%s", all, w.log())
+		}
+		w.expect(1, "fires_total", "minute")
+	})
+}
+
+func TestATickThatComesDueWhileTheAppWorksOverlaps(t *testing.T) {
+	table := strings.Replace(accepting("lock: {ttl: 15s}"), "timeout: 50s", "timeout: 5m", 1)
+	simulate(t, table, func(w *world) {
+		a := newApp(90 * time.Second)
+		a.limit = 5 * time.Minute
+		w.replica(0, a.beside)
+		w.replica(0, a.beside)
+		w.at(119 * time.Second)
+		w.expect(1, "fires_total", "minute")
+		w.expect(2, "skips_total", "minute", "overlap")
+		w.at(121 * time.Second)
+		w.expect(2, "fires_total", "minute")
+		w.apart(a)
+	})
+}
+
+func TestARunThatTakesLongerThanItMayIsToldToEnd(t *testing.T) {
+	simulate(t, accepting("lock: {ttl: 15s}"), func(w *world) {
+		a := newApp(10 * time.Minute)
+		w.replica(0, a.beside)
+		w.at(59 * time.Second)
+		w.expect(1, "runs_total", "timed_out")
+		if all := w.apart(a); len(all) != 1 || all[0].to.Sub(all[0].from) > 53*time.Second {
+			t.Errorf("the app worked %+v\n%s", all, w.log())
+		}
+	})
+}
+
+func TestAnAppThatFallsSilentIsInterrupted(t *testing.T) {
+	for guarantee, starts := range map[string]int{"at-most-once": 1, "at-least-once": 4} {
+		simulate(t, accepting("lock: {ttl: 15s}, guarantee: "+guarantee), func(w *world) {
+			a := newApp(40 * time.Second)
+			a.beats = 1
+			w.replica(0, a.beside)
+			w.replica(0, a.beside)
+			w.at(58 * time.Second)
+			if s := w.started("minute")[w.origin()]; len(s) != starts { // with three deaths, it kills whoever runs it
+				t.Errorf("%s: started %d times, want %d\n%s", guarantee, len(s), starts, w.log())
+			}
+			w.expect(float64(starts), "runs_total", "interrupted")
+			w.expect(float64(starts), "failures_total", "minute")
+			w.apart(a)
+			w.at(60*time.Second + 100*time.Millisecond)
+			if s := w.started("minute")[w.origin().Add(time.Minute)]; len(s) != 1 {
+				t.Errorf("%s: the next tick was started %d times", guarantee, len(s))
+			}
+			entry, err := w.replicas[0].store.Failures(w.t.Context(), "minute", 1)
+			if err != nil || len(entry) != 1 || entry[0].Outcome != "interrupted" || entry[0].Detail != "the app sent no heartbeat within 5s" {
+				t.Errorf("%s: %+v, %v", guarantee, entry, err)
+			}
+		})
+	}
+}
+
+func TestAReportOfAFailureIsTriedAgain(t *testing.T) {
+	simulate(t, accepting("lock: {ttl: 15s}, retry: {limit: 2, backoff: 1s, maxBackoff: 1s}"), func(w *world) {
+		a := newApp(3 * time.Second)
+		a.fails = 2
+		w.replica(0, a.beside)
+		w.at(40 * time.Second)
+		w.expect(2, "retries_total", "minute")
+		w.expect(1, "runs_total", "succeeded")
+		if all := w.apart(a); len(all) != 3 {
+			t.Errorf("the app worked %+v\n%s", all, w.log())
+		}
+	})
+}
+
+// The app learns only by its heartbeats that the run has to end. Until then the lease is kept.
+func TestACancelledRunKeepsItsLeaseUntilTheAppHasStopped(t *testing.T) {
+	simulate(t, accepting("lock: {ttl: 15s}"), func(w *world) {
+		a := newApp(10 * time.Minute)
+		w.replica(0, a.beside)
+		w.replica(0, a.beside)
+		w.at(10 * time.Second)
+		a.mu.Lock()
+		a.beats = 0 // from now on it hears nothing, and stops by its own clock
+		a.mu.Unlock()
+		w.at(10*time.Second + 100*time.Millisecond)
+		w.cancel("minute")
+		w.at(13 * time.Second)
+		w.expect(1, "running", "minute")
+		w.at(16 * time.Second)
+		w.expect(0, "running", "minute")
+		w.expect(1, "runs_total", "cancelled")
+		w.apart(a)
+	})
+}
+
+// A process that is dead for certain says nothing of its app: that may work for as long as the lease lasts.
+func TestARestartInPlaceWaitsForTheAppOfTheDead(t *testing.T) {
+	simulate(t, accepting("lock: {ttl: 15s}, guarantee: at-least-once"), func(w *world) {
+		first, second := uuid.NewString(), uuid.NewString()
+		a, b := newApp(20*time.Second), newApp(5*time.Second)
+		place := func(process string, died ...string) func(*replica) {
+			return func(r *replica) { r.name, r.process, r.died = "app", process, died }
+		}
+		dead := w.replica(0, place(first), a.beside)
+		w.at(8 * time.Second)
+		dead.crash()
+		a.of = callback.New("127.0.0.1:9748") // that of the process after it, which knows no token
+		w.replica(0, place(second, lock.Node(first)), b.beside)
+		w.at(14 * time.Second)
+		if s := w.started("minute")[w.origin()]; len(s) != 1 {
+			t.Errorf("taken over while the app may work: %+v\n%s", s, w.log())
+		}
+		w.at(40 * time.Second)
+		if s := w.started("minute")[w.origin()]; len(s) != 2 {
+			t.Errorf("started %+v\n%s", s, w.log())
+		}
+		if all := w.apart(a, b); len(all) != 2 {
+			t.Errorf("the apps worked %+v\n%s", all, w.log())
+		}
+		history, err := w.replicas[1].store.History(w.t.Context(), "minute", 10)
+		var outcomes []string
+		for _, e := range history {
+			outcomes = append(outcomes, e.Outcome)
+		}
+		if !slices.Equal(outcomes, []string{"succeeded", "interrupted"}) || err != nil {
+			t.Errorf("%q, %v", outcomes, err)
+		}
+	})
+}
+
+// While Redis is away, the lease cannot be renewed: heartbeats are refused in time.
+func TestTheAppStopsBeforeALeaseThatIsLost(t *testing.T) {
+	simulate(t, accepting("lock: {ttl: 15s}, guarantee: at-least-once"), func(w *world) {
+		a, b := newApp(40*time.Second), newApp(40*time.Second)
+		alone := w.replica(0, a.beside)
+		w.at(8 * time.Second)
+		alone.disconnect(true)
+		w.replica(0, b.beside)
+		w.at(40 * time.Second) // the replica tries for a lease's length to record the end
+		if s := w.started("minute")[w.origin()]; len(s) != 2 {
+			t.Errorf("started %+v\n%s", s, w.log())
+		}
+		w.apart(a, b)
+		if value := alone.value("runs_total", "lost_lock"); value != 1 {
+			t.Errorf("the run did not lose its lock\n%s", w.log())
+		}
+	})
+}
+
+func TestAShutdownWaitsForTheApp(t *testing.T) {
+	simulate(t, "shutdownGrace: 3s\n"+accepting("lock: {ttl: 15s}, guarantee: at-least-once"), func(w *world) {
+		a, b := newApp(40*time.Second), newApp(10*time.Second)
+		first := w.replica(0, a.beside)
+		w.at(5 * time.Second)
+		first.stop()
+		w.replica(0, b.beside)
+		<-first.done
+		w.at(40 * time.Second)
+		if all := w.apart(a, b); len(all) != 2 {
+			t.Errorf("the apps worked %+v\n%s", all, w.log())
+		}
+		if s := w.started("minute")[w.origin()]; len(s) != 2 || s[1].run.Kind != "takeover" {
+			t.Errorf("started %+v\n%s", s, w.log())
+		}
+		w.expect(1, "runs_total", "shutdown")
+	})
+}
