@@ -9,12 +9,6 @@ import (
 	"github.com/solotick/solotick/sidecar/view"
 )
 
-// The words in which an app says how its run ended.
-const (
-	finishSucceeded = "succeeded"
-	finishFailed    = "failed"
-)
-
 // heartbeat takes a heartbeat of an app that works on a run.
 func (a *api) heartbeat(r *http.Request) (*answer, error) {
 	run, token, err := bearer(r)
@@ -38,19 +32,19 @@ func (a *api) finish(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	in := struct {
-		Outcome string `json:"outcome"`
-		Detail  string `json:"detail"`
+		Outcome callback.Outcome `json:"outcome"`
+		Detail  string           `json:"detail"`
 	}{}
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	if in.Outcome != finishSucceeded && in.Outcome != finishFailed {
-		return nil, &refusal{status: http.StatusUnprocessableEntity, err: `"outcome" must be succeeded or failed`, hint: `{"outcome": "succeeded"}`}
+	if !in.Outcome.Known() {
+		return nil, &refusal{status: http.StatusUnprocessableEntity, err: `"outcome" must be succeeded, failed or interrupted`, hint: `{"outcome": "succeeded"}`}
 	}
-	if err := a.Callbacks.Finish(run, token, callback.Report{Succeeded: in.Outcome == finishSucceeded, Detail: in.Detail}); err != nil {
+	if err := a.Callbacks.Finish(run, token, callback.Report{Outcome: in.Outcome, Detail: in.Detail}); err != nil {
 		return nil, refusedReport(err)
 	}
-	return &answer{body: view.Finished{Run: run, Outcome: in.Outcome}}, nil
+	return &answer{body: view.Finished{Run: run, Outcome: string(in.Outcome)}}, nil
 }
 
 // bearer returns the run of the path, and the token with which the app proves that it has the run.

@@ -53,7 +53,7 @@ func wantOver(t *testing.T, r *Runs, c *Call, why error) {
 }
 
 func TestARunLastsUntilItsAppFinishesIt(t *testing.T) {
-	for _, want := range []Report{{Succeeded: true}, {Detail: "disk full"}} {
+	for _, want := range []Report{{Outcome: Succeeded}, {Failed, "disk full"}, {Interrupted, "the app shuts down"}} {
 		accepted(t, nil, func(r *Runs, c *Call, _ func(error), wait func() (Report, error, time.Duration)) {
 			for range 10 {
 				time.Sleep(heartbeat - time.Millisecond)
@@ -82,7 +82,7 @@ func TestAnAppThatIsSilentForAHeartbeatCountsAsDead(t *testing.T) {
 				t.Errorf("after %d heartbeats: %v after %s, want %s", beats, err, took, want)
 			}
 			wantOver(t, r, c, ErrSilent)
-			if err := r.Finish("run", c.Token(), Report{Succeeded: true}); !errors.Is(err, ErrSilent) {
+			if err := r.Finish("run", c.Token(), Report{Outcome: Succeeded}); !errors.Is(err, ErrSilent) {
 				t.Errorf("a late finish was answered with %v", err)
 			}
 		})
@@ -105,7 +105,7 @@ func TestAnAppThatIsToldToEndIsWaitedFor(t *testing.T) {
 }
 
 func TestAnAppThatIsToldToEndEndsTheWaitWithItsReport(t *testing.T) {
-	for _, want := range []Report{{Succeeded: true}, {Detail: "stopped"}} {
+	for _, want := range []Report{{Outcome: Succeeded}, {Failed, "stopped"}, {Outcome: Interrupted}} {
 		accepted(t, nil, func(r *Runs, c *Call, cancel func(error), wait func() (Report, error, time.Duration)) {
 			mustBeat(t, r, c)
 			cancel(errCancelled)
@@ -144,7 +144,7 @@ func TestAHeartbeatIsAnsweredOnlyWhileTheLeaseLastsForAnotherOne(t *testing.T) {
 		time.Sleep(heartbeat / 2)
 		until = time.Now().Add(2 * heartbeat) // the lease was renewed
 		mustBeat(t, r, c)
-		_ = r.Finish("run", c.Token(), Report{Succeeded: true})
+		_ = r.Finish("run", c.Token(), Report{Outcome: Succeeded})
 		wait()
 	})
 }
@@ -167,18 +167,18 @@ func TestAReportThatIsRepeatedGetsTheSameAnswer(t *testing.T) {
 	r := New("127.0.0.1:9748")
 	c := r.Open("run", heartbeat, nil)
 	for range 2 {
-		if err := r.Finish("run", c.Token(), Report{Detail: "x"}); err != nil {
+		if err := r.Finish("run", c.Token(), Report{Failed, "x"}); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := r.Finish("run", c.Token(), Report{Succeeded: true}); !errors.Is(err, errOver) {
+	if err := r.Finish("run", c.Token(), Report{Outcome: Succeeded}); !errors.Is(err, errOver) {
 		t.Errorf("another report was answered with %v", err)
 	}
-	if got, err := c.Wait(t.Context()); err != nil || got.Succeeded { // it came before the answer to the call
+	if got, err := c.Wait(t.Context()); err != nil || got.Outcome != Failed { // it came before the answer to the call
 		t.Errorf("%+v, %v", got, err)
 	}
 	c.Close()
-	if err := r.Finish("run", c.Token(), Report{Detail: "x"}); err != nil {
+	if err := r.Finish("run", c.Token(), Report{Failed, "x"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -196,7 +196,7 @@ func TestOnlyTheTokenOfTheAttemptReports(t *testing.T) {
 		if _, err := r.Beat("run", token); !errors.Is(err, ErrUnknown) {
 			t.Errorf("token %q was answered with %v", token, err)
 		}
-		if err := r.Finish("run", token, Report{Succeeded: true}); !errors.Is(err, ErrUnknown) {
+		if err := r.Finish("run", token, Report{Outcome: Succeeded}); !errors.Is(err, ErrUnknown) {
 			t.Errorf("token %q was answered with %v", token, err)
 		}
 	}

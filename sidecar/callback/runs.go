@@ -26,10 +26,23 @@ func (e *OverError) Error() string { return e.Why.Error() }
 // Unwrap returns why.
 func (e *OverError) Unwrap() error { return e.Why }
 
+// Outcome says how the work on a run ended.
+type Outcome string
+
+// The outcomes that an app can report.
+const (
+	Succeeded   Outcome = "succeeded"
+	Failed      Outcome = "failed"
+	Interrupted Outcome = "interrupted" // the app stopped before the end of the work: it had to, or it shuts down
+)
+
+// Known tells whether an app can report the outcome.
+func (o Outcome) Known() bool { return o == Succeeded || o == Failed || o == Interrupted }
+
 // Report is what an app says of its run at the end.
 type Report struct {
-	Succeeded bool
-	Detail    string // for people; "" = nothing
+	Outcome Outcome
+	Detail  string // for people; "" = nothing
 }
 
 // Runs are the runs of one replica that apps may end by themselves. It is safe for concurrent use.

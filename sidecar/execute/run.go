@@ -65,7 +65,7 @@ const (
 	Declined                      // the app answered 409: it says that it runs already
 	NotStarted                    // it certainly never began
 	Observed                      // nothing was called, since the table or a flag says so
-	Interrupted                   // the app had accepted the run, and then sent no heartbeat
+	Interrupted                   // the app had accepted the run, and then sent no heartbeat, or stopped before the end
 	Canceled                      // the context ended first; context.Cause says why
 )
 

@@ -21,6 +21,7 @@ const (
 var (
 	errNoAPI    = errors.New("the app cannot report: in this replica's table admin is \"\"")
 	errReported = errors.New("the app ended the run as failed")
+	errStopped  = errors.New("the app stopped before the end of the work")
 )
 
 // executeAsync makes the calls of an attempt, and waits for the app's report if the app has accepted the run. An app that has
@@ -59,12 +60,14 @@ func (p proof) with(c *callback.Call) proof {
 func resultOfReport(ctx context.Context, code int, report callback.Report, err error) execute.Result {
 	res := execute.Result{Code: code, Output: execute.Printable(report.Detail), Reported: err == nil}
 	switch {
-	case err == nil && report.Succeeded:
+	case report.Outcome == callback.Succeeded:
 		res.Status = execute.Succeeded
 	case ctx.Err() != nil:
 		res.Status, res.Err = execute.Canceled, fmt.Errorf("the app was told to end the run: %w", context.Cause(ctx))
 	case err != nil:
 		res.Status, res.Err = execute.Interrupted, err
+	case report.Outcome == callback.Interrupted:
+		res.Status, res.Err, res.Reason = execute.Interrupted, errStopped, execute.Brief(report.Detail)
 	default:
 		res.Status, res.Err, res.Reason = execute.Failed, errReported, execute.Brief(report.Detail)
 	}
