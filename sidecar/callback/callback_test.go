@@ -227,3 +227,18 @@ func TestOfCallsThatAreOverTheNewestAreRemembered(t *testing.T) {
 		t.Errorf("%v, %d calls", err, len(r.calls))
 	}
 }
+
+// The report and the end of the wait may come at the same instant.
+func TestAReportThatCameLastIsNotLost(t *testing.T) {
+	r := New("127.0.0.1:9748")
+	c := r.Open("run", 0, nil)
+	if err := r.Finish("run", c.Token(), Report{Outcome: Succeeded}); err != nil {
+		t.Error(err)
+	}
+	if why := c.expire(t.Context(), false); why != nil {
+		t.Errorf("the call is over by %v", why)
+	}
+	if got, err := c.Wait(t.Context()); err != nil || got.Outcome != Succeeded {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
