@@ -59,6 +59,7 @@
 //	jobs that left, to be deregistered        registrar.gone   Reload, SetDynamic, looker
 //	a wake under way                          wake             its own fire
 //	slots, and whether the app is ready       slots            fires, looks, Reload, probe
+//	runs that their apps end by themselves    callback.Runs    attempts, reports of apps
 //	due members busy here, or deferred        deferred         looks, fires, messages
 //	timers busy here                          timers.firing    looks, fires
 //	whether a look is wanted, and who waits   nudges           looks, fires, Reload, probe, messages
