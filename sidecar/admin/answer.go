@@ -101,8 +101,11 @@ func refusing(err error) *refusal {
 }
 
 func write(w http.ResponseWriter, f *refusal) {
-	if f.status == http.StatusServiceUnavailable {
+	switch f.status {
+	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	out := refusalJSON{Error: f.err, Hint: f.hint}
 	for _, p := range f.problems {

@@ -52,10 +52,15 @@ func API(o Options) http.Handler {
 	for path, methods := range a.routes() {
 		mux.Handle(path, methods)
 	}
-	mux.Handle("/", asJSON(func(r *http.Request) (*answer, error) {
-		return nil, &refusal{status: http.StatusNotFound, err: "there is nothing here", hint: "see docs/api.md; the status page is /"}
-	}))
+	mux.Handle("/", nothing("see docs/api.md; the status page is /"))
 	return a.guard(mux)
+}
+
+// nothing answers on all other paths.
+func nothing(hint string) http.HandlerFunc {
+	return asJSON(func(*http.Request) (*answer, error) {
+		return nil, &refusal{status: http.StatusNotFound, err: "there is nothing here", hint: hint}
+	})
 }
 
 // routes are all paths with their methods, as docs/openapi.yaml describes them.
@@ -93,6 +98,7 @@ func CallbackServer(o Options) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/v1/runs/{run}/heartbeat", methods{"POST": asJSON(a.heartbeat)})
 	mux.Handle("/v1/runs/{run}/finish", methods{"POST": asJSON(a.finish)})
+	mux.Handle("/", nothing("see docs/api.md#reports-of-long-jobs"))
 	return server(a.guard(mux), o.Log)
 }
 

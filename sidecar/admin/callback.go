@@ -20,7 +20,7 @@ func (a *api) heartbeat(r *http.Request) (*answer, error) {
 	}
 	span, err := a.Callbacks.Beat(run, token)
 	if err != nil {
-		return nil, refusedReport(err)
+		return nil, refusedHeartbeat(err)
 	}
 	return &answer{body: view.Beaten{Run: run, HeartbeatMS: span.Milliseconds()}}, nil
 }
@@ -39,10 +39,11 @@ func (a *api) finish(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	if !in.Outcome.Known() {
-		return nil, &refusal{status: http.StatusUnprocessableEntity, err: `"outcome" must be succeeded, failed or interrupted`, hint: `{"outcome": "succeeded"}`}
+		return nil, &refusal{status: http.StatusUnprocessableEntity, err: `"outcome" must be succeeded, failed or interrupted`,
+			hint: `{"outcome": "failed", "detail": "the disk is full"}`}
 	}
 	if err := a.Callbacks.Finish(run, token, callback.Report{Outcome: in.Outcome, Detail: in.Detail}); err != nil {
-		return nil, refusedReport(err)
+		return nil, refusedFinish(err)
 	}
 	return &answer{body: view.Finished{Run: run, Outcome: string(in.Outcome)}}, nil
 }
@@ -53,21 +54,40 @@ func bearer(r *http.Request) (run, token string, err error) {
 		return "", "", err
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", "", &refusal{status: http.StatusUnauthorized, err: "the token of the run is missing",
-			hint: "Authorization: Bearer TOKEN, with the Solotick-Callback-Token of the call"}
+		return "", "", &refusal{status: http.StatusUnauthorized, err: "the request has no token",
+			hint: "send Authorization: Bearer TOKEN, where TOKEN is the header Solotick-Callback-Token of the call"}
 	}
-	return r.PathValue("run"), strings.TrimSpace(token), nil
+	return r.PathValue("run"), token, nil
 }
 
-// refusedReport says why a report is refused.
-func refusedReport(err error) *refusal {
-	if over, ok := errors.AsType[*callback.OverError](err); ok {
-		return &refusal{status: http.StatusGone, err: "the run has to end, or is over: " + over.Error(), hint: "stop the work"}
-	}
-	if errors.Is(err, callback.ErrUnsure) {
+// refusedHeartbeat says why a heartbeat is refused, and what the app does then.
+func refusedHeartbeat(err error) *refusal {
+	over, isOver := errors.AsType[*callback.OverError](err)
+	switch {
+	case errors.Is(err, callback.ErrOver):
+		return &refusal{status: http.StatusGone, err: err.Error(), hint: "stop the work"}
+	case errors.Is(err, callback.ErrSilent):
+		return &refusal{status: http.StatusGone, err: "the run is over: " + over.Error(), hint: "stop the work"}
+	case isOver:
+		return &refusal{status: http.StatusGone, err: "the run has to end: " + over.Error(), hint: "stop the work, and then finish the run"}
+	case errors.Is(err, callback.ErrUnsure):
 		return &refusal{status: http.StatusServiceUnavailable, err: err.Error(),
-			hint: "ask again; stop the work when a heartbeat has passed since the last one that was answered with 200 was sent"}
+			hint: "send another heartbeat in a second; stop the work when the time of the last heartbeat that got 200 is over"}
 	}
-	return &refusal{status: http.StatusNotFound, err: err.Error(), hint: "stop the work"}
+	return &refusal{status: http.StatusNotFound, err: err.Error(), hint: "stop the work: the run has ended, or the replica was restarted"}
+}
+
+// refusedFinish says why the end of a run is refused.
+func refusedFinish(err error) *refusal {
+	const hint = "do not send it again"
+	over, isOver := errors.AsType[*callback.OverError](err)
+	switch {
+	case errors.Is(err, callback.ErrOver):
+		return &refusal{status: http.StatusGone, err: err.Error(), hint: hint}
+	case isOver:
+		return &refusal{status: http.StatusGone, err: "the run is over: " + over.Error(), hint: hint}
+	}
+	return &refusal{status: http.StatusNotFound, err: err.Error(), hint: hint}
 }

@@ -35,7 +35,7 @@ jobs:
 	if err := w.store.Beat(t.Context(), service.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash, Offset: 1250 * time.Microsecond}); err != nil {
 		t.Fatal(err)
 	}
-	w.api = API(Options{Replica: w, Name: "app-1", Version: "v1.2.3", Redis: "redis:6379", Store: w.store, Log: slog.New(slog.DiscardHandler)})
+	w.api = API(Options{Replica: w, Name: "app-1", Version: "v1.2.3", Redis: "redis:6379", Store: w.store, Callbacks: w.calls, Log: slog.New(slog.DiscardHandler)})
 	w.trouble = &view.Trouble{Since: morning.Add(-10 * time.Minute), Diagnosis: diagnosis.Diagnosis{Says: "does not answer", Reason: "dial tcp 10.0.0.7:6379: i/o timeout"}}
 	tick := morning.Add(-20 * time.Minute)
 	w.own = map[string]service.OwnRuns{"send-invoices": {Last: &service.Entry{Job: "send-invoices", Tick: tick, Run: "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02",
@@ -61,16 +61,20 @@ func TestTheDocumentedRequestsAreAnsweredAsIsShown(t *testing.T) {
 			method = "GET"
 		}
 		_, body, _ := strings.Cut(options, " -d '")
-		got := w.ask(method, target, strings.TrimSuffix(body, "'")).Body.String()
+		var headers []string
+		if strings.Contains(options, ` -H "Authorization: Bearer $TOKEN"`) {
+			headers = []string{"Authorization", "Bearer " + w.token(strings.Split(target, "/")[3])}
+		}
+		got := w.ask(method, target, strings.TrimSuffix(body, "'"), headers...).Body.String()
 		if !reflect.DeepEqual(lasting(t, got), lasting(t, want)) {
 			t.Errorf("%s %s is answered\n%s\nand not as is shown:\n%s", method, target, got, want)
 		}
 		path, _, _ := strings.Cut(target, "?")
-		asked[method+" "+regexp.MustCompile(`/(timers|jobs)/[-\w]+`).ReplaceAllString(path, "/$1/{}")] = true
+		asked[method+" "+regexp.MustCompile(`/(timers|jobs|runs)/[-\w]+`).ReplaceAllString(path, "/$1/{}")] = true
 	}
 	for _, endpoint := range []string{"GET /v1/status", "GET /v1/replica", "GET /v1/replicas", "GET /v1/runs", "GET /v1/events", "POST /v1/jobs/{}/trigger", "POST /v1/jobs/{}/rerun", "POST /v1/jobs/{}/cancel", "POST /v1/jobs/{}/pause", "POST /v1/jobs/{}/resume",
 		"PUT /v1/timers/{}", "GET /v1/timers/{}", "DELETE /v1/timers/{}", "GET /v1/timers", "PUT /v1/jobs/{}", "GET /v1/jobs/{}",
-		"DELETE /v1/jobs/{}", "POST /v1/drain"} {
+		"DELETE /v1/jobs/{}", "POST /v1/drain", "POST /v1/runs/{}/heartbeat", "POST /v1/runs/{}/finish"} {
 		if !asked[endpoint] {
 			t.Errorf("the document shows no request for %s", endpoint)
 		}

@@ -26,6 +26,8 @@ func FuzzAPI(f *testing.F) {
 		{"PUT", "/v1/jobs/made", "Host: localhost\r\nContent-Type: application/json", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1:8080/"}}`},
 		{"DELETE", "/v1/jobs/made", "Host: localhost", ""},
 		{"POST", "/v1/drain?timeout=1s", "Host: localhost\r\nTransfer-Encoding: chunked", "2\r\n{}\r\n0\r\n\r\n"},
+		{"POST", "/v1/runs/" + someRun + "/heartbeat", "Host: localhost\r\nAuthorization: Bearer TOKEN", ""},
+		{"POST", "/v1/runs/" + someRun + "/finish", "Host: localhost\r\nAuthorization: Bearer TOKEN\r\nContent-Type: application/json", `{"outcome": "failed", "detail": "<\u001b>"}`},
 		{"GET", "http://evil.example/v1/status", "Host: localhost", ""},
 		{"OPTIONS", "*", "Host: localhost", ""},
 		{"CONNECT", "localhost:80", "Host: localhost", ""},
@@ -34,10 +36,14 @@ func FuzzAPI(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
 	w := newWorld(f) // one for all requests: each finds the effects of the ones before
+	call := w.open(someRun, nil)
 	f.Fuzz(func(t *testing.T, method, target, headers, body string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(method + " " + target + " HTTP/1.1\r\n" + headers + "\r\n\r\n" + body)))
 		if err != nil {
 			return
+		}
+		if r.Header.Get("Authorization") == "Bearer TOKEN" { // which is random
+			r.Header.Set("Authorization", "Bearer "+call.Token())
 		}
 		out := httptest.NewRecorder()
 		w.api.ServeHTTP(out, r)

@@ -336,9 +336,11 @@ func TestWhatAnyRequestCanBeAnsweredIsDescribed(t *testing.T) {
 		for method, o := range methods {
 			t.Run(method+path, func(t *testing.T) {
 				w, path := newWorld(t), path
+				token := w.token(someRun)
 				ask := func(body string, headers ...string) {
 					t.Helper()
-					w.ask(method, strings.NewReplacer("{job}", "reports", "{id}", "a", "{tick}", "now").Replace(path), body, headers...)
+					headers = append([]string{"Authorization", "Bearer " + token}, headers...) // which most paths do not look at
+					w.ask(method, strings.NewReplacer("{job}", "reports", "{id}", "a", "{tick}", "now", "{run}", someRun).Replace(path), body, headers...)
 				}
 				body := ""
 				switch {
@@ -355,7 +357,7 @@ func TestWhatAnyRequestCanBeAnsweredIsDescribed(t *testing.T) {
 					}
 				}
 				ask(body, "Solotick-Run", "5e4d3c2b-1a09-4f8e-8d7c-6b5a49382705")
-				w.ask(method, strings.NewReplacer("{job}", "nobody", "{id}", "b", "{tick}", "now").Replace(path), body)
+				w.ask(method, strings.NewReplacer("{job}", "nobody", "{id}", "b", "{tick}", "now", "{run}", "nobody").Replace(path), body)
 				if o.RequestBody.Content != nil {
 					ask(strings.Repeat(" ", maxBody+1))
 					ask("{}", "Content-Type", "text/plain")
@@ -396,6 +398,8 @@ var (
 func TestNoRequestHasAnAnswerThatIsNotDescribed(t *testing.T) {
 	d, w := description(t), newWorld(t)
 	w.random = true
+	sure := false
+	call := w.open(someRun, func(time.Duration) bool { return sure })
 	g := &generator{r: rand.New(rand.NewPCG(*chance, 0)), d: d}
 	paths := slices.Sorted(maps.Keys(d.paths))
 	for range *requests {
@@ -409,6 +413,12 @@ func TestNoRequestHasAnAnswerThatIsNotDescribed(t *testing.T) {
 		var headers []string
 		if g.r.IntN(10) == 0 {
 			headers = []string{g.pick("Host", "Content-Type", "Solotick-Run", "Origin", "Sec-Fetch-Site"), g.text()}
+		}
+		if strings.HasPrefix(path, "/v1/runs/{run}/") && g.r.IntN(8) > 0 {
+			headers = append(headers, "Authorization", g.pick("Bearer ", "Bearer ", "Bearer ", "Basic ")+g.pick(call.Token(), call.Token(), call.Token(), g.text()))
+			if sure = g.r.IntN(4) > 0; g.r.IntN(8) == 0 {
+				call = w.open(someRun, func(time.Duration) bool { return sure })
+			}
 		}
 		w.ask(method, target, body, headers...)
 		if method == http.MethodGet && g.r.IntN(100) == 0 { // Redis is away for a while
@@ -448,6 +458,9 @@ func (g *generator) request(path string, o operation) (target, body string) {
 			if g.r.IntN(2) == 0 {
 				value = g.pick("send-invoices", "reports", "warm-cache", "new-one", "made", "2027-03-28T07:00:00Z", "now")
 			}
+			if p.Name == "run" && g.r.IntN(4) > 0 {
+				value = someRun
+			}
 			if value == "" || strings.Contains(value, "/") || value == "%" {
 				value = "x"
 			}
@@ -478,7 +491,7 @@ func (g *generator) document(schema map[string]any) string {
 		panic(err)
 	}
 	fitting := map[string]any{"http": map[string]any{"url": "http://127.0.0.1:8080/x"}, "schedule": "0 10 * * *", "reason": "because", "at": "2027-03-30T08:00:00Z",
-		"after": "90s", "for": "2h", "id": "d8593ae8-b0c6-432f-9178-700b9b46c624", "tick": "2027-03-28T07:00:00Z", "until": "2027-03-28T12:00:00Z", "by": "anna"}
+		"after": "90s", "for": "2h", "id": "d8593ae8-b0c6-432f-9178-700b9b46c624", "tick": "2027-03-28T07:00:00Z", "until": "2027-03-28T12:00:00Z", "by": "anna", "outcome": "failed"}
 	out := map[string]any{}
 	for key := range of.Properties {
 		switch value, ok := fitting[key]; {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -37,6 +38,7 @@ type world struct {
 	api   http.Handler
 	drain func(context.Context) error
 	table *config.Table
+	calls *callback.Runs
 
 	random   bool          // its requests are
 	patience time.Duration // of who asks; 0 = without end
@@ -69,7 +71,8 @@ func newWorld(t testing.TB) *world {
 	if err := w.store.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.api = API(Options{Replica: w, Name: "app-1", Store: w.store, Log: slog.New(slog.DiscardHandler)})
+	w.calls = callback.New("127.0.0.1:9748")
+	w.api = API(Options{Replica: w, Name: "app-1", Store: w.store, Callbacks: w.calls, Log: slog.New(slog.DiscardHandler)})
 	return w
 }
 

@@ -10,8 +10,8 @@ import (
 // ErrSilent is why a call is over whose app sent no heartbeat in time.
 var ErrSilent = errors.New("the app sent no heartbeat")
 
-// errOver is why a call is over that has ended otherwise.
-var errOver = errors.New("the run is over")
+// ErrOver is why a call is over that has ended otherwise: by a report, or by an answer other than 202.
+var ErrOver = errors.New("the run is over")
 
 // Call is one attempt of a run that its app may end by itself.
 type Call struct {
@@ -68,7 +68,7 @@ func (c *Call) finish(report Report) error {
 		return &OverError{c.why}
 	}
 	c.report = &report
-	c.end(errOver)
+	c.end(ErrOver)
 	close(c.ended)
 	return nil
 }
@@ -82,7 +82,7 @@ func (c *Call) end(why error) {
 
 // Close refuses all reports from now on.
 func (c *Call) Close() {
-	c.close(errOver)
+	c.close(ErrOver)
 	c.of.forget(c.name)
 }
 

@@ -65,7 +65,7 @@ func TestARunLastsUntilItsAppFinishesIt(t *testing.T) {
 			if got, err, took := wait(); err != nil || got != want || took != 10*(heartbeat-time.Millisecond) {
 				t.Errorf("%+v, %v after %s", got, err, took)
 			}
-			wantOver(t, r, c, errOver)
+			wantOver(t, r, c, ErrOver)
 		})
 	}
 }
@@ -171,7 +171,7 @@ func TestAReportThatIsRepeatedGetsTheSameAnswer(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := r.Finish("run", c.Token(), Report{Outcome: Succeeded}); !errors.Is(err, errOver) {
+	if err := r.Finish("run", c.Token(), Report{Outcome: Succeeded}); !errors.Is(err, ErrOver) {
 		t.Errorf("another report was answered with %v", err)
 	}
 	if got, err := c.Wait(t.Context()); err != nil || got.Outcome != Failed { // it came before the answer to the call
@@ -189,7 +189,7 @@ func TestOnlyTheTokenOfTheAttemptReports(t *testing.T) {
 	first.Close()
 	second := r.Open("run", heartbeat, nil)
 	other := r.Open("other", heartbeat, nil)
-	if _, err := r.Beat("run", first.Token()); !errors.Is(err, errOver) {
+	if _, err := r.Beat("run", first.Token()); !errors.Is(err, ErrOver) {
 		t.Errorf("the token of an attempt that is over was answered with %v", err)
 	}
 	for _, token := range []string{"", "x", other.Token()} {
@@ -220,7 +220,7 @@ func TestOfCallsThatAreOverTheNewestAreRemembered(t *testing.T) {
 	if _, err := r.Beat("run", all[0].Token()); !errors.Is(err, ErrUnknown) {
 		t.Errorf("the oldest was answered with %v", err)
 	}
-	if _, err := r.Beat("run", all[1].Token()); !errors.Is(err, errOver) {
+	if _, err := r.Beat("run", all[1].Token()); !errors.Is(err, ErrOver) {
 		t.Errorf("the one after it was answered with %v", err)
 	}
 	if _, err := r.Beat("open", open.Token()); err != nil || len(r.calls) != kept+1 {

@@ -4,12 +4,18 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/solotick/solotick/sidecar/execute"
 )
 
 // kept is how many calls that are over a replica remembers. An app that repeats its report then gets the same answer.
 const kept = 1000
+
+// MaxDetail is how many bytes are kept of the detail of a report: calls that are over keep theirs.
+const MaxDetail = execute.MaxOutput
 
 // ErrUnknown is the answer to a report with a run or token that this replica does not know.
 var ErrUnknown = errors.New("this replica has no such run, or the token is not the run's")
@@ -42,7 +48,7 @@ func (o Outcome) Known() bool { return o == Succeeded || o == Failed || o == Int
 // Report is what an app says of its run at the end.
 type Report struct {
 	Outcome Outcome
-	Detail  string // for people; "" = nothing
+	Detail  string // for people; "" = nothing. Its first MaxDetail bytes are kept
 }
 
 // Runs are the runs of one replica that apps may end by themselves. It is safe for concurrent use.
@@ -87,6 +93,9 @@ func (r *Runs) Finish(run, token string, report Report) error {
 	c, err := r.find(run, token)
 	if err != nil {
 		return err
+	}
+	if len(report.Detail) > MaxDetail {
+		report.Detail = strings.Clone(strings.ToValidUTF8(report.Detail[:MaxDetail], "")) // without half a character
 	}
 	return c.finish(report)
 }

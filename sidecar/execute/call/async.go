@@ -58,7 +58,9 @@ func (p proof) with(c *callback.Call) proof {
 // resultOfReport turns the end of a run that the app had accepted into a result. An app that was told to end has failed only
 // because of that.
 func resultOfReport(ctx context.Context, code int, report callback.Report, err error) execute.Result {
-	res := execute.Result{Code: code, Output: execute.Printable(report.Detail), Reported: err == nil}
+	var detail execute.Tail
+	_, _ = detail.Write([]byte(report.Detail)) // which never fails
+	res := execute.Result{Code: code, Output: detail.String(), Reported: err == nil}
 	switch {
 	case report.Outcome == callback.Succeeded:
 		res.Status = execute.Succeeded
