@@ -12,8 +12,8 @@ import (
 // hidden stands for values that may be secrets.
 const hidden = "***"
 
-// lines describes a request: its first line, its headers, and the size of its body. The table's headers and the query
-// are hidden.
+// lines describes a request: its first line, its headers, and the size of its body. The table's headers, the token
+// for the app's reports and the query are hidden.
 func (e *caller) lines(r execute.Run, req *http.Request) []string {
 	u := *req.URL
 	u.User = nil
@@ -35,7 +35,7 @@ func (e *caller) lines(r execute.Run, req *http.Request) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(req.Header)) {
 		switch {
-		case name == "User-Agent" || name == "Content-Type":
+		case slices.Contains([]string{"User-Agent", "Content-Type", callbackHeader, heartbeatHeader}, name):
 			lines = append(lines, name+": "+req.Header.Get(name))
 		case !told[name]:
 			lines = append(lines, name+": "+hidden)
