@@ -29,7 +29,7 @@ use it while you write the job.
 
 The job is run as by a replica: with the same headers or environment, and the job's timeout. Its kind is manual, and its tick
 is the present time. There is no lock, so the job gets no fencing token, and may run while a replica runs it. Nothing is
-retried or recorded, and notify sends nothing.
+retried or recorded, and notify sends nothing. If the job has http.async, its app reports to this process, on a free port.
 
 All variables of the table must be set, as for solotick run. The output hides what may be a secret: the table's headers,
 body, query, arguments and variables.
@@ -136,7 +136,11 @@ func reportsTo(ctx context.Context, background *sync.WaitGroup, job config.Job, 
 // printTried prints the end of a run. The output of a command has been printed line by line.
 func (a *app) printTried(r triedJSON, tried sidecar.Tried, isCall bool) error {
 	if isCall && r.Output != "" {
-		fmt.Fprintln(a.out, "answer")
+		if tried.Result.Reported {
+			fmt.Fprintln(a.out, "report")
+		} else {
+			fmt.Fprintln(a.out, "answer")
+		}
 		for line := range strings.Lines(r.Output) {
 			fmt.Fprintf(a.out, "  %s\n", strings.TrimRight(line, "\n"))
 		}
@@ -148,6 +152,8 @@ func (a *app) printTried(r triedJSON, tried sidecar.Tried, isCall bool) error {
 	switch {
 	case r.Detail != "":
 		line += ": " + r.Detail
+	case tried.Result.Reported:
+		line += ": the app ended the run as succeeded"
 	case isCall && r.Code != nil:
 		line += fmt.Sprintf(": the app answered %d", *r.Code)
 	}
