@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,19 +23,21 @@ import (
 )
 
 // longJobs is an app that works on runs after its answer 202. What it does stands in the path: /succeeds, /fails, /silent
-// (it does not report), /answers (with 500, and no 202) and /moved (to the server other).
+// (it does not report), /stops (it works until it has to end), /answers (with 500, and no 202) and /moved (to the server
+// other).
 type longJobs struct {
 	t     *testing.T
 	other string
 
 	mu      sync.Mutex
 	tokens  map[string]bool
-	said    []string // answers to reports
+	begun   chan struct{} // closed by the first heartbeat of /stops
+	said    []string      // answers to reports
 	working sync.WaitGroup
 }
 
 func startLongJobs(t *testing.T) (*longJobs, string) {
-	l := &longJobs{t: t, tokens: map[string]bool{}}
+	l := &longJobs{t: t, tokens: map[string]bool{}, begun: make(chan struct{})}
 	server := httptest.NewServer(l)
 	t.Cleanup(func() {
 		server.Close()
@@ -64,6 +67,13 @@ func (l *longJobs) work(r *http.Request, token string) {
 	switch r.URL.Path {
 	case "/silent":
 		return
+	case "/stops":
+		l.report(url+"/heartbeat", token, "", 200)
+		close(l.begun)
+		for l.report(url+"/heartbeat", token, "", 200, 410) == 200 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		l.report(url+"/finish", token, `{"outcome": "interrupted", "detail": "at row 7"}`, 200)
 	case "/succeeds":
 		for range 4 { // longer than a heartbeat of 1s
 			l.report(url+"/heartbeat", token, "", 200)
@@ -82,29 +92,30 @@ func (l *longJobs) work(r *http.Request, token string) {
 	}
 }
 
-// report sends a report, as any app would.
-func (l *longJobs) report(url, token, body string, want int) {
+// report sends a report, as any app would, and returns the status of the answer, which must be one of those wanted.
+func (l *longJobs) report(url, token, body string, want ...int) int {
 	req, err := http.NewRequest("POST", url, strings.NewReader(body))
 	if err != nil {
 		l.t.Error(err)
-		return
+		return 0
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(req)
 	if err != nil {
 		l.t.Error(err)
-		return
+		return 0
 	}
 	defer answer.Body.Close()
 	var text bytes.Buffer
 	_ = answer.Write(&text) // headers, too
-	if answer.StatusCode != want {
+	if !slices.Contains(want, answer.StatusCode) {
 		l.t.Errorf("%s %s: %s", url, body, text.String())
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.said = append(l.said, text.String())
+	return answer.StatusCode
 }
 
 func TestATriedJobMayBeEndedByTheReportOfItsApp(t *testing.T) {
@@ -151,6 +162,35 @@ func TestATriedJobThatMayBeAcceptedIsShownAsJSON(t *testing.T) {
 	code, out, errOut := tries(t, "  - {name: x, schedule: \"@hourly\", http: {url: \""+url+"/succeeds\", async: {heartbeat: 1s}}}\n", "x", "-o", "json")
 	if code != 0 || errOut != "" || !regexp.MustCompile(`(?s)"outcome": "succeeded",\s+"code": 202,\s+"durationMs": \d{4},\s+"output": "7 rows"\s+}`).MatchString(out) {
 		t.Errorf("exit code %d, %s%s", code, out, errOut)
+	}
+}
+
+// The app is told to stop, and need not find it out by the silence of a process that has gone.
+func TestAnInterruptedTryWaitsForItsAppToStop(t *testing.T) {
+	t.Parallel()
+	app, url := startLongJobs(t)
+	file := filepath.Join(t.TempDir(), "table.yaml")
+	table := "service: shop\njobs:\n  - {name: x, schedule: \"@hourly\", http: {url: \"" + url + "/stops\", async: {heartbeat: 6s}}}\n"
+	if err := os.WriteFile(file, []byte(table), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := exec.Command("solotick", "try", "-c", file, "--replica", "mine", "x")
+	cmd.Env, cmd.Stdout, cmd.Stderr = []string{"PATH=" + os.Getenv("PATH")}, &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-app.begun
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the exit code tells
+	app.working.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitProblem || !regexp.MustCompile(`report
+  at row 7
+cancelled after \d+(\.\d)?m?s: the app was told to end the run: .*
+$`).MatchString(out.String()) {
+		t.Errorf("exit code %d, %s", code, out.String())
 	}
 }
 

@@ -83,6 +83,8 @@ func (a *app) try(name string, o output) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer stop()
+	ended, over := context.WithCancel(context.Background()) // Ctrl-C ends the run, and the app reports until it has stopped
+	defer over()
 	result := triedJSON{Job: name, Sent: []string{}}
 	out := io.Discard
 	if o != "json" {
@@ -93,7 +95,7 @@ func (a *app) try(name string, o output) error {
 		fmt.Fprintln(out, strings.Join(lines, "\n  "))
 	}
 	log := slog.New(&outputLines{out: out})
-	own, err := reportsTo(ctx, &background, job, replica)
+	own, err := reportsTo(ended, &background, job, replica)
 	if err != nil {
 		return err
 	}
