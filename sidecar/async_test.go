@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
@@ -54,23 +55,14 @@ func newApp(takes time.Duration) *app {
 // beside makes the app that of a replica.
 func (a *app) beside(r *replica) { r.work = a.execute }
 
-// execute is the executor's part: see package call.
+// execute is the executor, except that the call is played.
 func (a *app) execute(ctx context.Context, r execute.Run) execute.Result {
-	c := a.of.Load().Open(r.ID, 5*time.Second, r.Lasts)
-	defer c.Close()
-	go a.run(r, c.Token())
-	pause(ctx, time.Second) // until its 202
-	r.IsAccepted(a.limit)
-	report, err := c.Wait(ctx)
-	switch {
-	case report.Outcome == callback.Succeeded:
-		return execute.Result{Status: execute.Succeeded, Code: 202, Reported: true}
-	case ctx.Err() != nil:
-		return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: 202}
-	case err != nil || report.Outcome == callback.Interrupted:
-		return execute.Result{Status: execute.Interrupted, Err: err, Code: 202}
-	}
-	return execute.Result{Status: execute.Failed, Err: errors.New(report.Detail), Code: 202, Reported: true}
+	async := &config.Async{Timeout: a.limit, Heartbeat: 5 * time.Second}
+	return a.of.Load().Execute(ctx, r, async, func(c *callback.Call) (execute.Result, bool) {
+		go a.run(r, c.Token())
+		pause(ctx, time.Second) // until its 202
+		return execute.Result{Status: execute.Succeeded, Code: 202}, false
+	})
 }
 
 func (a *app) run(r execute.Run, token string) {

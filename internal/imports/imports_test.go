@@ -46,6 +46,8 @@ var rules = []rule{
 		why: "a job does not know that it is locked"},
 	{from: "sidecar/execute/call", never: []string{module + "sidecar/execute/command", "os"},
 		why: "a call starts no process, and reads no file except through internal/credentials"},
+	{from: "sidecar/callback", never: []string{module + "lock", module + "sidecar", "log/slog", "os"},
+		why: "an app reports on its run, and neither of them knows that it is locked"},
 	{from: "internal/credentials", never: []string{module + "lock", module + "sidecar", "net/http", "log/slog"},
 		why: "it knows files and what is made of them, and neither jobs nor requests"},
 	{from: "sidecar/execute/command", never: []string{module + "sidecar/execute/call", "net"},
@@ -61,10 +63,11 @@ var rules = []rule{
 // Within the module these edges are allowed although a rule's prefix would forbid them.
 var allowed = map[string][]string{
 	"config":                  {"config/schedule", "config/strict"},
-	"lock":                    {"internal/rds"},                 // the one way to Redis
-	"sidecar/service":         {"github.com/redis/go-redis/v9"}, // whose pipelines it reads with
-	"sidecar/execute/call":    {"sidecar/execute"},              // the contract that both of them keep
+	"lock":                    {"internal/rds"},                        // the one way to Redis
+	"sidecar/service":         {"github.com/redis/go-redis/v9"},        // whose pipelines it reads with
+	"sidecar/execute/call":    {"sidecar/execute", "sidecar/callback"}, // the contract that both of them keep; runs that apps end
 	"sidecar/execute/command": {"sidecar/execute"},
+	"sidecar/callback":        {"sidecar/execute"},
 }
 
 type listed struct {

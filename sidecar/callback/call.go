@@ -40,8 +40,11 @@ func (c *Call) Token() string { return c.name.token }
 func (c *Call) Beaten() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.until.IsZero() || c.report != nil
+	return c.isBeaten()
 }
+
+// isBeaten is Beaten for a caller that holds mu.
+func (c *Call) isBeaten() bool { return !c.until.IsZero() || c.report != nil }
 
 func (c *Call) beat() (time.Duration, error) {
 	c.mu.Lock()

@@ -68,6 +68,9 @@ func (w *world) checkCancelled() {
 // judgeCancelled: a replica that is well hears of the cancel at once, and ends its run as cancelled.
 func (w *world) judgeCancelled(c *claim) {
 	by, place := c.cancelled+cancelWithin, c.replica.place
+	if j := w.plan.job(c.job); j.Async != nil { // its app may have to stop first
+		by += j.Async.Heartbeat
+	}
 	if by > w.plan.Lasts || c.replica.began+recovery > c.cancelled || w.disturbed(place, c.cancelled-recovery, by) ||
 		w.disturbed(-1, c.cancelled-recovery, by) || w.plan.job(c.job).Ignores || w.redis.claims.unread(c) {
 		return

@@ -194,7 +194,7 @@ func (c *claims) acquired(q *call, code string) {
 	q.ask.table = len(q.args) <= argMember || q.args[argMember] == ""
 	record := strings.Fields(q.args[argRecord])
 	if len(record) > recordAgain {
-		q.ask.kind = record[recordKind]
+		q.ask.kind = kindIn(record[recordKind])
 	}
 	c.asks = append(c.asks, q.ask)
 	switch code {

@@ -54,4 +54,5 @@ const (
 	forLimit
 	forReload
 	forRelease
+	forApp
 )

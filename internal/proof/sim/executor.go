@@ -24,6 +24,9 @@ type run struct {
 	cause   error         // why its context ended before it did
 	end     time.Duration // when its replica was told; 0: never, as its replica died
 	status  execute.Status
+	code    int // of its result
+
+	accepted time.Duration // when its replica knew that the app ends it by a report; 0: never
 }
 
 var errRefused = errors.New("connection refused")
@@ -54,8 +57,13 @@ func (e *executor) Execute(ctx context.Context, r execute.Run) execute.Result {
 	p.works(1)
 	defer p.works(-1)
 	n := p.world.started(p, r)
-	d := p.dice.between(e.job.Takes[0], e.job.Takes[1]+1, forWork, text(r.Job), uint64(r.Tick.UnixMilli()))
-	res := e.work(ctx, n, d)
+	var res execute.Result
+	if e.job.Async != nil {
+		res = e.accept(ctx, n, r)
+	} else {
+		d := p.dice.between(e.job.Takes[0], e.job.Takes[1]+1, forWork, text(r.Job), uint64(r.Tick.UnixMilli()))
+		res = e.work(ctx, n, d)
+	}
 	p.stall.wait()
 	p.world.ended(n, res)
 	return res

@@ -55,7 +55,7 @@ const otherNode = "on another node"
 // hold makes a replica the process of the instance at its place; if it is another node's, of one with the same name.
 func (r *replica) hold(node string) error {
 	w := r.world
-	if w.plan.Class != restartsInPlace {
+	if w.plan.Class != restartsInPlace && w.plan.Class != asyncRuns {
 		return nil
 	}
 	if w.instances == "" {
@@ -113,7 +113,7 @@ func (w *world) impose(r *replica, f Fault, now time.Duration) {
 }
 
 // checkDead: a run is taken over before its lease is over only if its process is dead, and another one has its place. Then
-// it is taken over at once.
+// it is taken over at once, unless its app may work on: that has to have stopped by the end of the lease.
 func (w *world) checkDead() {
 	for _, c := range w.redis.claims.all {
 		if c.how != "reap" {
@@ -121,8 +121,11 @@ func (w *world) checkDead() {
 		}
 		next := w.successor(c.replica)
 		if next != nil && c.settled >= next.began {
-			w.judgeInPlace(c, next)
-			continue
+			if !w.plan.isAsync(c.job) {
+				w.judgeInPlace(c, next)
+				continue
+			}
+			w.met["waited in place for the lease of an app"]++
 		}
 		if unseen := c.settled - c.renewed; unseen < w.plan.ttl(c.job) && !w.plan.has(failsOver) { // which forgets renewals
 			w.violatedAt(c.settled, "taken for dead", c.job, "the run of tick %s on %s was taken over %s after it was renewed",

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/solotick/solotick/config"
 )
 
 // Plan is all that a seed decides beforehand: the table, the replicas and what befalls them.
@@ -58,6 +60,8 @@ type Job struct {
 	Ignores                   bool    // it does not end when its context does
 	Zone                      string  // timeZone; "" = none is written
 	Reserved, Suspend         bool
+	Priority                  int
+	Async                     *config.Async // the app ends its runs by reports; nil = it does not
 }
 
 // Replica is one process of the service, or a row of them at the same place.
@@ -222,8 +226,8 @@ func (p *Plan) Table(v version) string {
 		b.WriteString("jobs:\n")
 	}
 	for _, j := range v.jobs {
-		fmt.Fprintf(&b, "  - name: %s\n    schedule: \"@every %s\"\n    exec: {command: [x]}\n    guarantee: %s\n    timeout: %s\n",
-			j.Name, j.Period, j.Guarantee, j.Timeout)
+		fmt.Fprintf(&b, "  - name: %s\n    schedule: \"@every %s\"\n    %s\n    guarantee: %s\n    timeout: %s\n",
+			j.Name, j.Period, j.does(), j.Guarantee, j.Timeout)
 		if j.Guarantee != "every-replica" {
 			fmt.Fprintf(&b, "    concurrencyPolicy: %s\n    lock: {ttl: %s, safetyDelay: %s}\n    missed: %s\n", j.Policy, j.TTL, j.Delay, j.Missed)
 		}
@@ -241,6 +245,9 @@ func (p *Plan) Table(v version) string {
 		}
 		if j.Zone != "" {
 			fmt.Fprintf(&b, "    timeZone: %s\n", j.Zone)
+		}
+		if j.Priority > 0 {
+			fmt.Fprintf(&b, "    priority: %d\n", j.Priority)
 		}
 		if j.Reserved {
 			b.WriteString("    reserved: true\n")

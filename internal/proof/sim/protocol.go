@@ -33,6 +33,12 @@ const (
 	refusals   = 7
 )
 
+// kindIn is the kind in a word that may have a key behind it.
+func kindIn(word string) string {
+	kind, _, _ := strings.Cut(word, ":")
+	return kind
+}
+
 // acquire: the answer.
 const (
 	answerOverlap = 3 // the newest tick that was settled as an overlap
@@ -193,7 +199,7 @@ func (s *store) waiting(job string) (ticks []int64) {
 		if len(words) <= memberKind || words[memberJob] != job {
 			continue
 		}
-		switch kind, _, _ := strings.Cut(words[memberKind], ":"); kind {
+		switch kindIn(words[memberKind]) {
 		case "schedule", "catchup", "handover":
 			ticks = append(ticks, numbers(words[0])...)
 		}

@@ -38,7 +38,11 @@ func (s *store) checkQueue(a *ask) {
 	due, _ := s.mini.ZMembers(keys + "due")
 	i := slices.IndexFunc(due, func(m string) bool {
 		words := strings.Fields(m)
-		return len(words) > 2 && words[1] == a.job && words[2] != "manual" && words[2] != "backfill"
+		if len(words) <= memberKind || words[memberJob] != a.job {
+			return false
+		}
+		kind := kindIn(words[memberKind])
+		return kind != "manual" && kind != "backfill"
 	})
 	switch behind := s.mini.HGet(keys+"job:"+a.job, "behind"); {
 	case a.code == "QUEUED" && len(a.list) == 0:

@@ -15,6 +15,7 @@ import (
 	"github.com/solotick/solotick/internal/instance"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
+	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -42,6 +43,8 @@ type replica struct {
 	before   []string           // nodes of processes that it knows to be dead
 	instance *instance.Instance // nil = it does not hold it
 
+	callbacks *callback.Runs // on which apps report
+
 	sidecar *sidecar.Sidecar
 	version int             // of the table that it began with
 	left    map[string]bool // jobs that left its table at some time
@@ -68,7 +71,7 @@ func (w *world) startAt(place int, node string) error {
 	p := w.plan.Replicas[place]
 	r := &replica{world: w, place: place, process: fmt.Sprintf("r%d.%d", place+1, n), name: fmt.Sprintf("r%d", place+1),
 		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}), ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
-	r.key, r.version = text(r.process), v
+	r.key, r.version, r.callbacks = text(r.process), v, callback.New(r.name+":9748")
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
 	store, err := service.New(r.client, serviceName, lock.Options{Fates: keepAll, WaitReplicas: w.plan.Confirms,
 		Boottime: func() time.Duration { return r.stall.now(w.now()) }})

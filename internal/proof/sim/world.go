@@ -38,6 +38,7 @@ type world struct {
 	present    map[int]*replica // at each place
 	processes  map[int]int
 	runs       []*run
+	workers    []*worker
 	refused    map[string]time.Duration // when an app last refused to start a run
 	outcomes   []outcome
 	settled    map[finish]int
@@ -179,7 +180,9 @@ func (w *world) refuses(e execute.Run, at time.Duration) {
 func (w *world) canceled(n int, cause error) {
 	w.mu.Lock()
 	r := w.runs[n]
-	r.over, r.cause = w.now(), cause
+	if r.over == 0 {
+		r.over, r.cause = w.now(), cause
+	}
 	w.mu.Unlock()
 	if !cutOff(cause) && !r.replica.isDead() {
 		w.violated("6: accounts", r.Job, "the run of tick %s on %s was cut off: %v", stamp(r.Tick), r.replica.process, cause)
@@ -202,7 +205,7 @@ func (w *world) ended(n int, res execute.Result) {
 		r.over = now
 	}
 	if !r.replica.isDead() {
-		r.end, r.status = now, res.Status
+		r.end, r.status, r.code = now, res.Status, res.Code
 	}
 	w.mu.Unlock()
 	w.note(r.replica, "END", r.Job, stamp(r.Tick), r.ID, " "+res.Status.String())

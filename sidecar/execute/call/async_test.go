@@ -80,10 +80,10 @@ func TestAnAppThatAcceptsARunEndsItByItsReport(t *testing.T) {
 	}{
 		"succeeded": {callback.Report{Outcome: callback.Succeeded, Detail: "7 rows"}, execute.Result{Status: execute.Succeeded, Output: "7 rows"}},
 		"failed": {callback.Report{Outcome: callback.Failed, Detail: "the disk\nis full\x1b"},
-			execute.Result{Status: execute.Failed, Output: "the disk\nis full␛", Reason: "the disk is full␛", Err: errReported}},
+			execute.Result{Status: execute.Failed, Output: "the disk\nis full␛", Reason: "the disk is full␛", Err: callback.ErrReported}},
 		"interrupted": {callback.Report{Outcome: callback.Interrupted, Detail: "a new version\ncomes"},
-			execute.Result{Status: execute.Interrupted, Output: "a new version\ncomes", Reason: "a new version comes", Err: errStopped}},
-		"says nothing": {callback.Report{Outcome: callback.Failed}, execute.Result{Status: execute.Failed, Err: errReported}},
+			execute.Result{Status: execute.Interrupted, Output: "a new version\ncomes", Reason: "a new version comes", Err: callback.ErrStopped}},
+		"says nothing": {callback.Report{Outcome: callback.Failed}, execute.Result{Status: execute.Failed, Err: callback.ErrReported}},
 	} {
 		for _, early := range []bool{false, true} { // before its answer
 			runs := callback.New("127.0.0.1:9748")
