@@ -8,8 +8,8 @@ import (
 	"github.com/solotick/solotick/internal/proof/rig"
 )
 
-// pastLease is longer than a lease, and than its takeover takes.
-const pastLease = ttl + 2500*time.Millisecond
+// pastLease is longer than the lease of most jobs, and than its takeover takes.
+const pastLease = asyncLease + 2500*time.Millisecond
 
 // between draws a duration.
 func (w *world) between(a, b time.Duration) time.Duration {

@@ -150,6 +150,9 @@ func surround(t *testing.T, binary string) *verdict {
 		t.Errorf("this run shows nothing: %d ticks fired, %d late, %d takeovers, %d handovers, %d runs on a replica that drained", sum.fired,
 			sum.late, sum.takeovers, sum.handovers, sum.drained)
 	}
+	if sum := total(v.rows("")); sum.stops == 0 || sum.reports == 0 {
+		t.Errorf("this run shows nothing of async: apps worked %d times, had to stop %d times, and reported %d successes", sum.works, sum.stops, sum.reports)
+	}
 	for _, fate := range []string{succeeded, overlapped, missed, interrupted} {
 		if v.fates.byName[fate] == 0 {
 			t.Errorf("this run shows nothing of fates: no tick is %s", fate)
