@@ -61,9 +61,9 @@ var rules = []rule{
 // Within the module these edges are allowed although a rule's prefix would forbid them.
 var allowed = map[string][]string{
 	"config":                  {"config/schedule", "config/strict"},
-	"lock":                    {"internal/rds"},                 // the one way to Redis
-	"sidecar/service":         {"github.com/redis/go-redis/v9"}, // whose pipelines it reads with
-	"sidecar/execute/call":    {"sidecar/execute"},              // the contract that both of them keep
+	"lock":                    {"internal/rds"},                        // the one way to Redis
+	"sidecar/service":         {"github.com/redis/go-redis/v9"},        // whose pipelines it reads with
+	"sidecar/execute/call":    {"sidecar/execute", "sidecar/callback"}, // the contract that both keep, and the reports of apps
 	"sidecar/execute/command": {"sidecar/execute"},
 }
 
