@@ -95,8 +95,11 @@ func (a *App) work(c *client, at int, arrived time.Time, take time.Duration, fai
 		unsure = a.finish(c, &w, "failed")
 	case done:
 		unsure = a.finish(c, &w, "succeeded")
-	case w.Stop == http.StatusGone: // the replica waits until it knows that the app has stopped
-		a.finish(c, &w, "failed")
+	case w.Stop == http.StatusGone && !w.Began.IsZero(): // the replica waits until it knows that the app has stopped
+		a.finish(c, &w, "interrupted")
+	case w.Stop == 0 && !w.Began.IsZero(): // it may still know the run
+		w.Report = "interrupted"
+		w.Answer, _ = c.post(a.ctx, time.Now().Add(c.heartbeat/3), "/finish", report(w.Report))
 	}
 	finished := done && (w.Answer == http.StatusOK || unsure)
 	a.note(at, arrived, func(q *Request) { q.Work, q.Ended, q.Left, q.Failed = w, ended, !finished, finished && fail })
@@ -156,7 +159,7 @@ func (a *App) beat(c *client, w *Work, arrived time.Time, take time.Duration, no
 func (a *App) finish(c *client, w *Work, outcome string) (unsure bool) {
 	w.Report = outcome
 	for time.Now().Before(w.Until) && a.ctx.Err() == nil {
-		w.Answer, _ = c.post(a.ctx, w.Until, "/finish", `{"outcome": "`+outcome+`", "detail": "by the rig"}`)
+		w.Answer, _ = c.post(a.ctx, w.Until, "/finish", report(outcome))
 		if w.Answer != 0 && w.Answer < http.StatusInternalServerError {
 			return unsure
 		}
@@ -165,3 +168,5 @@ func (a *App) finish(c *client, w *Work, outcome string) (unsure bool) {
 	}
 	return unsure
 }
+
+func report(outcome string) string { return `{"outcome": "` + outcome + `", "detail": "by the rig"}` }
