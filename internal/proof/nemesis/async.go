@@ -76,7 +76,9 @@ func worked(q *rig.Request) time.Time {
 }
 
 // stoppedEarly tells whether an app had not done all of its work.
-func stoppedEarly(q *rig.Request) bool { return q.Work.Stop != 0 || q.Work.Report == "" || q.Work.Report == interrupted }
+func stoppedEarly(q *rig.Request) bool {
+	return q.Work.Stop != 0 || q.Work.Report == "" || q.Work.Report == interrupted
+}
 
 // count adds up what the apps did.
 func (c *court) count(q *rig.Request) {

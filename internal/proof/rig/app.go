@@ -26,6 +26,9 @@ type Request struct {
 	Left    bool      // the caller went before it was answered
 	Failed  bool      // it was answered by an error, as it was to be
 	Work    Work      // of a call that the app accepted, and ended by a report
+
+	// Callback and Secret are where and with what the app reports such a call; "" = it is another call.
+	Callback, Secret string
 }
 
 // App is a server on the loopback interface that writes down what it is asked. POST /<job>?take=<duration> is answered

@@ -54,6 +54,7 @@ func (d *Door) client(q *Request, h http.Header) (*client, error) {
 		return nil, fmt.Errorf("request for %q: a heartbeat of %q seconds", q.Job, h.Get("Solotick-Heartbeat"))
 	}
 	c.heartbeat = time.Duration(seconds * float64(time.Second))
+	q.Callback, q.Secret = c.url, c.token
 	c.http = &http.Client{Transport: &http.Transport{DialContext: d.Reach}}
 	return c, nil
 }
