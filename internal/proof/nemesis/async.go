@@ -13,6 +13,10 @@ const heartbeat = time.Second
 // asyncLease is the shortest lease that a table may have with that heartbeat.
 const asyncLease = 4 * time.Second
 
+// longBeat is the longest heartbeat that goes with longLease. An app that got one just before its replica died might outlive
+// the lease, were it not refused while the lease is unsure.
+const longBeat = 3500 * time.Millisecond
+
 // relied is how long before its end a replica does not rely on a lease any more.
 const relied = time.Second
 
@@ -24,9 +28,9 @@ func (j job) soonest(h harm) time.Duration {
 	case h == crashed && !j.async:
 		return 0
 	case h == stopped && j.async: // it finds the app silent when it goes on
-		return heartbeat - heartbeat/3
+		return j.heartbeat() - j.heartbeat()/3
 	case h == cut && j.async: // it answers no heartbeat that the lease may not outlast
-		return j.lease() - j.lease()/3 - relied - heartbeat/3
+		return j.lease() - j.lease()/3 - relied - j.heartbeat()/3
 	}
 	return j.lease() - j.lease()/3
 }

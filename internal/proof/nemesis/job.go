@@ -26,6 +26,7 @@ type job struct {
 	queue    bool          // one tick waits for the end of the run
 	exec     bool          // a process calls the app
 	async    bool          // the app accepts a run at once, and ends it by a report
+	beat     time.Duration // how long the app may work for each heartbeat then; 0 = heartbeat
 	fails    int           // so many attempts of a run fail before one succeeds
 	ttl      time.Duration // its lease; 0 = ttl
 	more     string        // a key of the row that means nothing to the judge
@@ -33,6 +34,9 @@ type job struct {
 
 // lease is how long the job's lock outlives its replica.
 func (j job) lease() time.Duration { return cmp.Or(j.ttl, ttl) }
+
+// heartbeat is how long the app may work for one.
+func (j job) heartbeat() time.Duration { return cmp.Or(j.beat, heartbeat) }
 
 // lasts tells whether a tick is worth firing although a newer one is due.
 func (j job) lasts() bool { return j.all || j.queue }
@@ -72,6 +76,8 @@ var allMix = append(slices.Clone(mix),
 	job{name: "told-again-5s-2s", every: 5 * time.Second, take: 2 * time.Second, ttl: longLease, again: true},
 	job{name: "retry-5s-700ms", every: 5 * time.Second, take: 700 * time.Millisecond, fails: 2, ttl: longLease, again: true},
 	job{name: "async-retry-5s-1s", every: 5 * time.Second, take: time.Second, fails: 1, async: true, ttl: asyncLease},
+	job{name: "async-2s-10s", every: 2 * time.Second, take: 10 * time.Second, async: true, beat: longBeat, ttl: longLease},
+	job{name: "async-again-2s-10s", every: 2 * time.Second, take: 10 * time.Second, async: true, beat: longBeat, ttl: longLease, again: true},
 )
 
 // ticks are the job's ticks in [from, to].

@@ -134,7 +134,7 @@ func surround(t *testing.T, binary string) *verdict {
 		{"replica killed", killReplicas}, {"holder killed", killHolders}, {"holder stopped", stopHolders}, {"all killed", killAll}, {"app refuses", refuse},
 		{"apps refuse", refuseMost}, {"Redis killed", s.killRedis}, {"Redis stopped", s.stopRedis}, {"drained while Redis is away",
 			s.drainHolders},
-		{"cut by proxy", cutOff(w.replicas[1])},
+		{"cut by proxy", cutOff(w.replicas[1])}, {"cut off, then killed", killCutOff},
 	}
 	if n != nil {
 		classes = append(classes, class{"cut by network", cutOff(w.replicas[2])})

@@ -111,7 +111,7 @@ func (w *world) tableOfJobs(r *replica, listen string) string {
 		}
 		url, more := r.door.URL(j.name, j.take)+fmt.Sprintf("&fail=%d", j.fails), ""
 		if j.async {
-			url, more = url+"&async=true", fmt.Sprintf(", async: {heartbeat: %s, timeout: 1m}", heartbeat)
+			url, more = url+"&async=true", fmt.Sprintf(", async: {heartbeat: %s, timeout: 1m}", j.heartbeat())
 		}
 		return fmt.Sprintf("http: {url: %q%s}", url, more)
 	})
