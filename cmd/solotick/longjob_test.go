@@ -194,7 +194,7 @@ $`).MatchString(out.String()) {
 	}
 }
 
-const long = `
+const canaryTable = `
 service: shop
 redis: {url: %[1]q, timeout: 2s}
 listen: "127.0.0.1:0"
@@ -226,7 +226,7 @@ func TestTheTokenOfARunIsSeenByItsAppAlone(t *testing.T) {
 	}))
 	defer other.Close()
 	app.other = other.URL + "/moved"
-	r := launch(t, fmt.Sprintf(long, s.URL(), other.URL, url), nil, "--replica", "one", "--log-level", "debug")
+	r := launch(t, fmt.Sprintf(canaryTable, s.URL(), other.URL, url), nil, "--replica", "one", "--log-level", "debug")
 	for job, outcome := range map[string]string{"succeeds": "succeeded", "fails": "failed", "silent": "interrupted", "answers": "failed", "moved": "failed"} {
 		r.await("finished", "job", job, "outcome", outcome)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/solotick/solotick/internal/proof/rig"
 )
 
-// pastLease is longer than a lease, and than its takeover takes.
-const pastLease = ttl + 2500*time.Millisecond
+// pastLease is longer than the lease of most jobs, and than its takeover takes.
+const pastLease = asyncLease + 2500*time.Millisecond
 
 // between draws a duration.
 func (w *world) between(a, b time.Duration) time.Duration {
@@ -98,6 +98,25 @@ func cutOff(r *replica) func(w *world, until time.Time) {
 	}
 }
 
+// killCutOff takes a replica's way to Redis just as it begins a long run that its app ends by a report, and kills it shortly
+// before it would take the lease for lost. Nobody is left to tell the app that it has to stop.
+func killCutOff(w *world, until time.Time) {
+	candidates := slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.path.cut == nil })
+	for time.Now().Before(until) {
+		r := w.await(candidates, 3*longLease, func(j job) bool { return j.beat > 0 })
+		mended := w.record.begin(cut, r.name)
+		w.check(r.path.cut())
+		time.Sleep(longLease - relied - w.between(100*time.Millisecond, 600*time.Millisecond))
+		back := w.record.begin(crashed, r.name)
+		r.process.Kill()
+		w.check(r.path.mend())
+		mended()
+		w.start(r)
+		back()
+		time.Sleep(w.between(4*time.Second, 6*time.Second))
+	}
+}
+
 // refuse lets the app beside one replica take no connections.
 func refuse(w *world, until time.Time) {
 	for time.Now().Before(until) {
@@ -142,14 +161,15 @@ const (
 
 func (w *world) any(candidates []*replica) *replica { return candidates[w.rng.IntN(len(candidates))] }
 
-// aim waits for a moment that is worth a strike: mostly until one of the candidates begins a long run, else until just
-// before a tick, when one may have claimed it and not started it yet.
+// aim waits for a moment that is worth a strike: mostly until one of the candidates begins a long run, each second time one
+// that its app ends by a report, else until just before a tick, when one may have claimed it and not started it yet.
 func (w *world) aim(candidates []*replica) *replica {
 	if w.rng.IntN(3) == 0 {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(2*time.Second - w.between(0, ahead))))
 		return w.any(candidates)
 	}
-	return w.await(candidates, 6*time.Second, func(j job) bool { return j.take >= long })
+	reported := w.rng.IntN(2) == 0
+	return w.await(candidates, 6*time.Second, func(j job) bool { return j.take >= long && (j.async || !reported) })
 }
 
 // await waits until one of the candidates begins a run of such a job, which others may do instead.

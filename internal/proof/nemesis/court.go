@@ -111,9 +111,10 @@ func (c *court) takenOver(r *run) {
 
 // lateInPlace tells whether a run was left to another replica, or to its lease, although the next process of its replica was
 // ready, which knew that the one before was dead. A process says that it is ready when it has looked around once. A run of a
-// process that was drained before that death is not of the one that died: the file of its place does not name it.
+// process that was drained before that death is not of the one that died: the file of its place does not name it. Nor is a run
+// of that one over if its app may end it: the app may work as long as the lease lasts.
 func (c *court) lateInPlace(r *run, death, reaped time.Time) bool {
-	return slices.ContainsFunc(c.record.on(r.replica, death, reaped), func(s strike) bool {
+	return !c.job.async && slices.ContainsFunc(c.record.on(r.replica, death, reaped), func(s strike) bool {
 		return s.harm == crashed && s.from.Equal(death) && s.to.Add(edge).Before(reaped) && !c.drainedBefore(r, death) &&
 			len(c.record.on(r.replica, death, s.to)) == 1 && len(c.record.on(theRedis, death.Add(-recovery), reaped)) == 0
 	})
@@ -132,8 +133,8 @@ func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 		switch {
 		case s.harm == refused || s.harm == drained:
 		case s.harm.kills() && s.from.Before(r.begin().Add(-edge)): // this was a life of the replica before
-		case s.harm != crashed && s.from.After(reaped.Add(c.job.lease()/3+edge-c.job.lease())): // renewed as late as that, it would not have been given up yet
-		case r.started() && (s.harm.kills() || s.to.Sub(s.from) >= c.job.lease()-c.job.lease()/3-edge): // or it was renewed after that
+		case s.from.After(reaped.Add(edge - c.job.soonest(s.harm))): // renewed as late as that, it would not have been given up yet
+		case r.started() && (s.harm.kills() || s.to.Sub(s.from) >= c.job.soonest(s.harm)-edge): // or it was renewed after that
 			return s.from, true
 		default:
 			at, ok = s.from, true
@@ -204,7 +205,7 @@ func (c *court) order() {
 			if b.token >= r.token && (!c.job.allow || b.arrived.Add(c.early()).Before(r.tick)) {
 				c.forbid("token did not grow", r)
 			}
-			if !c.job.allow && r.arrived.Before(b.ended) && !c.ranOn(b, r.arrived) {
+			if !c.job.allow && !c.job.async && r.arrived.Before(b.ended) && !c.ranOn(b, r.arrived) { // with async it is for watch
 				c.forbid("beside another run", r)
 			}
 		}

@@ -275,6 +275,9 @@ func (c *court) contradictedRun(tick time.Time, f *fate) string {
 
 // surelyDone tells whether the app finished a run, and nothing kept its replica from saying so.
 func (c *court) surelyDone(r *run) bool {
+	if c.job.async {
+		return c.reported(r)
+	}
 	return r.started() && !r.left && !r.failed && !c.record.touched(r.replica, r.begin().Add(-edge), r.end().Add(edge))
 }
 

@@ -25,6 +25,8 @@ type job struct {
 	all      bool          // every missed tick is fired late
 	queue    bool          // one tick waits for the end of the run
 	exec     bool          // a process calls the app
+	async    bool          // the app accepts a run at once, and ends it by a report
+	beat     time.Duration // how long the app may work for each heartbeat then; 0 = heartbeat
 	fails    int           // so many attempts of a run fail before one succeeds
 	ttl      time.Duration // its lease; 0 = ttl
 	more     string        // a key of the row that means nothing to the judge
@@ -32,6 +34,9 @@ type job struct {
 
 // lease is how long the job's lock outlives its replica.
 func (j job) lease() time.Duration { return cmp.Or(j.ttl, ttl) }
+
+// heartbeat is how long the app may work for one.
+func (j job) heartbeat() time.Duration { return cmp.Or(j.beat, heartbeat) }
 
 // lasts tells whether a tick is worth firing although a newer one is due.
 func (j job) lasts() bool { return j.all || j.queue }
@@ -52,6 +57,10 @@ var mix = []job{
 	{name: "again-2s-beside", every: 2 * time.Second, take: 3 * time.Second, allow: true, again: true},
 	{name: "again-10s-3s", every: 10 * time.Second, take: 3 * time.Second, again: true},
 	{name: "again-20s-8s", every: 20 * time.Second, take: 8 * time.Second, again: true},
+	{name: "async-2s-3s", every: 2 * time.Second, take: 3 * time.Second, async: true, ttl: asyncLease},
+	{name: "async-5s-3s", every: 5 * time.Second, take: 3 * time.Second, async: true, ttl: asyncLease},
+	{name: "async-again-5s-3s", every: 5 * time.Second, take: 3 * time.Second, async: true, again: true, ttl: asyncLease},
+	{name: "async-again-20s-8s", every: 20 * time.Second, take: 8 * time.Second, async: true, again: true, ttl: asyncLease},
 }
 
 // longLease outlives a Redis that stands still while a replica drains.
@@ -66,6 +75,9 @@ var allMix = append(slices.Clone(mix),
 	job{name: "told-5s-2s", every: 5 * time.Second, take: 2 * time.Second, ttl: longLease},
 	job{name: "told-again-5s-2s", every: 5 * time.Second, take: 2 * time.Second, ttl: longLease, again: true},
 	job{name: "retry-5s-700ms", every: 5 * time.Second, take: 700 * time.Millisecond, fails: 2, ttl: longLease, again: true},
+	job{name: "async-retry-5s-1s", every: 5 * time.Second, take: time.Second, fails: 1, async: true, ttl: asyncLease},
+	job{name: "async-2s-10s", every: 2 * time.Second, take: 10 * time.Second, async: true, beat: longBeat, ttl: longLease},
+	job{name: "async-again-2s-10s", every: 2 * time.Second, take: 10 * time.Second, async: true, beat: longBeat, ttl: longLease, again: true},
 )
 
 // ticks are the job's ticks in [from, to].
@@ -78,11 +90,11 @@ func (j job) ticks(from, to time.Time) []time.Time {
 	return all
 }
 
-// table writes the jobs as a table. redis and clock are the values of its keys, work is what a job does.
-func table(jobs []job, redis, clock, listen string, work func(j job) string) string {
+// table writes the jobs as a table. redis, clock, listen and admin are the values of its keys, work is what a job does.
+func table(jobs []job, redis, clock, listen, admin string, work func(j job) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nclock: %s\nlisten: %q\nadmin: \"\"\nshutdownGrace: 20s\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n",
-		redis, clock, listen, ttl)
+	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nclock: %s\nlisten: %q\nadmin: %q\nshutdownGrace: 20s\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n",
+		redis, clock, listen, admin, ttl)
 	for _, j := range jobs {
 		fmt.Fprintf(&b, "  - name: %s\n    schedule: %q\n    %s\n", j.name, cmp.Or(j.schedule, "@every "+j.every.String()), work(j))
 		if j.more != "" {

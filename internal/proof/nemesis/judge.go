@@ -28,6 +28,9 @@ const (
 	catchUp = 4 * time.Second
 	// dying is how much longer than its lease a run of a dead replica may stay unnoticed: two looks, and a busy machine.
 	dying = 3 * time.Second
+	// written is by how much the time of an entry of the history may lie before the moment it is of: Redis looks at its clock
+	// now and then.
+	written = 20 * time.Millisecond
 	// takeovers bounds how often a run that was cut short is taken over.
 	takeovers = 3
 )
@@ -112,6 +115,7 @@ type tally struct {
 	takeovers, handovers   int
 	slowestTakeover        time.Duration // from the death to the next attempt, or to the record that there is none
 	slowestHandover        time.Duration // from the refusal to the arrival at the app
+	works, stops, reports  int           // of runs that the app accepted: it worked, had to stop early, and reported that it succeeded
 }
 
 // finding is one violation.
@@ -198,12 +202,16 @@ func judge(t trial) *verdict {
 	}
 	now := time.Now()
 	outages := t.record.outages(t.replicas, now)
+	requests := map[string][]rig.Request{}
+	for _, q := range t.requests {
+		requests[q.Job] = append(requests[q.Job], q)
+	}
 	byJob := map[string][]*run{}
 	for _, r := range join(t.requests, t.history, now) {
 		byJob[r.job] = append(byJob[r.job], r)
 	}
 	for _, j := range t.jobs {
-		c := &court{trial: t, verdict: v, job: j, runs: byJob[j.name], outages: outages}
+		c := &court{trial: t, verdict: v, job: j, runs: byJob[j.name], calls: requests[j.name], outages: outages}
 		c.hear()
 		delete(byJob, j.name)
 	}
@@ -218,7 +226,8 @@ type court struct {
 	trial
 	*verdict
 	job     job
-	runs    []*run // in order of their beginning
+	runs    []*run        // in order of their beginning
+	calls   []rig.Request // in order of their arrival
 	byTick  map[time.Time][]*run
 	outages []span
 }
@@ -241,6 +250,7 @@ func (c *court) hear() {
 		c.look(r)
 	}
 	c.order()
+	c.watch()
 	for _, tick := range c.job.ticks(c.from, c.to) {
 		t := c.of(c.record.classAt(tick))
 		t.ticks++

@@ -134,7 +134,7 @@ func surround(t *testing.T, binary string) *verdict {
 		{"replica killed", killReplicas}, {"holder killed", killHolders}, {"holder stopped", stopHolders}, {"all killed", killAll}, {"app refuses", refuse},
 		{"apps refuse", refuseMost}, {"Redis killed", s.killRedis}, {"Redis stopped", s.stopRedis}, {"drained while Redis is away",
 			s.drainHolders},
-		{"cut by proxy", cutOff(w.replicas[1])},
+		{"cut by proxy", cutOff(w.replicas[1])}, {"cut off, then killed", killCutOff},
 	}
 	if n != nil {
 		classes = append(classes, class{"cut by network", cutOff(w.replicas[2])})
@@ -149,6 +149,9 @@ func surround(t *testing.T, binary string) *verdict {
 	if sum := total(v.rows("")); sum.fired == 0 || sum.takeovers == 0 || sum.handovers == 0 || sum.late == 0 || sum.drained == 0 {
 		t.Errorf("this run shows nothing: %d ticks fired, %d late, %d takeovers, %d handovers, %d runs on a replica that drained", sum.fired,
 			sum.late, sum.takeovers, sum.handovers, sum.drained)
+	}
+	if sum := total(v.rows("")); sum.stops == 0 || sum.reports == 0 {
+		t.Errorf("this run shows nothing of async: apps worked %d times, had to stop %d times, and reported %d successes", sum.works, sum.stops, sum.reports)
 	}
 	for _, fate := range []string{succeeded, overlapped, missed, interrupted} {
 		if v.fates.byName[fate] == 0 {

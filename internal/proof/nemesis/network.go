@@ -25,6 +25,8 @@ type path struct {
 	clock string        // that it follows: redis or local; "" = redis
 	cut   func() error
 	mend  func() error
+	// reach connects the app beside the replica to the replica's loopback interface; nil = it is that of all
+	reach func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // proxied is a path through a proxy. Cut, its connections end and new ones are refused.
@@ -115,6 +117,9 @@ func (n *namespace) path(port int) path {
 		under: n.inside(), host: n.innerAddr, redis: net.JoinHostPort(n.outerAddr, strconv.Itoa(port)),
 		cut:  func() error { return do(n.inside("ip", "link", "set", n.inner, "down")) },
 		mend: func() error { return do(n.inside("ip", "link", "set", n.inner, "up")) },
+		reach: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return dialInside(ctx, n.holder.Pid(), network, addr)
+		},
 	}
 }
 

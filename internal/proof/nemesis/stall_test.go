@@ -289,7 +289,7 @@ func TestExcusesAreCountedWithTheirCause(t *testing.T) {
 }
 
 func TestTheTableSaysWhatAJobIs(t *testing.T) {
-	text := table([]job{outliving, queueing, retrying}, "{}", "redis", "x", func(job) string { return "http: {url: u}" })
+	text := table([]job{outliving, queueing, retrying}, "{}", "redis", "x", "", func(job) string { return "http: {url: u}" })
 	for _, want := range []string{"missed: all", "concurrencyPolicy: Queue", "retry: {limit: 3, backoff: 500ms}", "lock: {ttl: 9s}"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%q is not there once:\n%s", want, text)

@@ -79,7 +79,7 @@ func (s *single) stop(w *world, length time.Duration) {
 // goes on while the run's lease lasts: so its end can still be told.
 func (s *single) drainHolders(w *world, until time.Time) {
 	for time.Now().Before(until) {
-		r := w.await(w.replicas, 2*longLease, func(j job) bool { return j.ttl == longLease })
+		r := w.await(w.replicas, 2*longLease, func(j job) bool { return j.ttl == longLease && !j.async })
 		stopping := w.record.begin(drained, r.name)
 		asked := make(chan error, 1)
 		go func() { asked <- r.process.Signal(syscall.SIGTERM) }()

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -54,6 +56,7 @@ type replica struct {
 	process *rig.Replica
 	logs    []string
 	state   string // its state directory; "" = it has none
+	admin   string // address of its API, the same in all lives: who asked the process before asks the next one
 }
 
 // newWorld starts one replica for each path.
@@ -84,6 +87,12 @@ func prepare(t testing.TB, binary string, jobs []job, s store, m memory, paths .
 		if r.door, err = w.app.Open("unix", filepath.Join(sockets, r.name+".sock")); err != nil {
 			t.Fatal(err)
 		}
+		r.door.Reach = p.reach
+		port, err := rig.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.admin = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		w.replicas = append(w.replicas, r)
 		t.Cleanup(func() {
 			if r.process != nil {
@@ -96,11 +105,15 @@ func prepare(t testing.TB, binary string, jobs []job, s store, m memory, paths .
 
 // tableOfJobs is the table of a replica that has the world's jobs.
 func (w *world) tableOfJobs(r *replica, listen string) string {
-	return table(w.jobs, w.store.table(r.path.redis), cmp.Or(r.path.clock, "redis"), listen, func(j job) string {
+	return table(w.jobs, w.store.table(r.path.redis), cmp.Or(r.path.clock, "redis"), listen, r.admin, func(j job) string {
 		if j.exec {
 			return fmt.Sprintf("exec: {command: [%q, %q, %q]}", os.Args[0], callArg, w.app.URL(j.name, j.take))
 		}
-		return fmt.Sprintf("http: {url: %q}", r.door.URL(j.name, j.take)+fmt.Sprintf("&fail=%d", j.fails))
+		url, more := r.door.URL(j.name, j.take)+fmt.Sprintf("&fail=%d", j.fails), ""
+		if j.async {
+			url, more = url+"&async=true", fmt.Sprintf(", async: {heartbeat: %s, timeout: 1m}", j.heartbeat())
+		}
+		return fmt.Sprintf("http: {url: %q%s}", url, more)
 	})
 }
 

@@ -25,13 +25,20 @@ type Request struct {
 	Ended   time.Time // when the app answered, or the caller went; zero while it is at work
 	Left    bool      // the caller went before it was answered
 	Failed  bool      // it was answered by an error, as it was to be
+	Work    Work      // of a call that the app accepted, and ended by a report
+
+	// Callback and Secret are where and with what the app reports such a call; "" = it is another call.
+	Callback, Secret string
 }
 
 // App is a server on the loopback interface that writes down what it is asked. POST /<job>?take=<duration> is answered
 // after that time, by 200, or earlier when the caller goes. With &fail=<n> the first n attempts are answered by 500. With
-// &decline=true it answers 409, which says that it is at this work already.
+// &decline=true it answers 409, which says that it is at this work already. With &async=true it answers 202 at once, and
+// reports the end of the work later.
 type App struct {
 	front *Door
+	ctx   context.Context // ends with Close, and all work with it
+	close context.CancelFunc
 
 	mu    sync.Mutex
 	doors []*Door
@@ -42,6 +49,7 @@ type App struct {
 // StartApp starts one on a free port.
 func StartApp() (*App, error) {
 	a := &App{}
+	a.ctx, a.close = context.WithCancel(context.Background())
 	var err error
 	if a.front, err = a.Open("tcp", "127.0.0.1:0"); err != nil {
 		return nil, err
@@ -54,6 +62,7 @@ func (a *App) URL(job string, take time.Duration) string { return a.front.URL(jo
 
 // Close ends all doors and waits for nothing.
 func (a *App) Close() {
+	a.close()
 	a.mu.Lock()
 	doors := slices.Clone(a.doors)
 	a.mu.Unlock()
@@ -90,10 +99,15 @@ func (a *App) Forget() {
 	a.seen, a.odd = nil, nil
 }
 
-func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// serve answers a call at one of the doors.
+func (a *App) serve(d *Door, w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
 	req, take, fail, err := read(r)
 	req.Arrived = arrived
+	var c *client
+	if err == nil && r.URL.Query().Get("async") == "true" {
+		c, err = d.client(&req, r.Header)
+	}
 	if err != nil {
 		a.mu.Lock()
 		a.odd = append(a.odd, err.Error())
@@ -107,18 +121,28 @@ func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	_, _ = io.Copy(io.Discard, r.Body)
 
+	if c != nil {
+		w.WriteHeader(http.StatusAccepted)
+		go a.work(c, at, arrived, take, fail)
+		return
+	}
 	stayed := wait(r.Context(), take)
 	ended := time.Now()
-	a.mu.Lock()
-	if at < len(a.seen) && a.seen[at].Arrived.Equal(arrived) { // not forgotten meanwhile
-		a.seen[at].Ended, a.seen[at].Left, a.seen[at].Failed = ended, !stayed, stayed && fail
-	}
-	a.mu.Unlock()
+	a.note(at, arrived, func(q *Request) { q.Ended, q.Left, q.Failed = ended, !stayed, stayed && fail })
 	switch {
 	case fail:
 		w.WriteHeader(http.StatusInternalServerError)
 	case r.URL.Query().Get("decline") == "true":
 		w.WriteHeader(http.StatusConflict)
+	}
+}
+
+// note writes down what becomes of a call, unless it is forgotten.
+func (a *App) note(at int, arrived time.Time, what func(*Request)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if at < len(a.seen) && a.seen[at].Arrived.Equal(arrived) {
+		what(&a.seen[at])
 	}
 }
 

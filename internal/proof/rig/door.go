@@ -14,6 +14,10 @@ import (
 // Door is one address at which the app is called. Replicas that each have a door of their own can lose the app one by
 // one, as they do when it runs beside them.
 type Door struct {
+	// Reach is how the app beside this door connects to its replica's API; nil = as everybody does. It is set before the
+	// door is called.
+	Reach func(ctx context.Context, network, addr string) (net.Conn, error)
+
 	app           *App
 	network, addr string
 
@@ -43,7 +47,10 @@ func (d *Door) URL(job string, take time.Duration) string {
 	return fmt.Sprintf("http://%s/%s?take=%s", host, job, take)
 }
 
-// Shut refuses connections from now on. Requests at work are answered.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.app.serve(d, w, r) }
+
+// Shut refuses connections from now on. Requests at work are answered, and work that is to be
+// reported goes on.
 func (d *Door) Shut() {
 	d.mu.Lock()
 	server, served := d.server, d.served
@@ -73,7 +80,7 @@ func (d *Door) Reopen() error {
 		return fmt.Errorf("opening the app: %w", err)
 	}
 	d.addr = l.Addr().String()
-	d.server, d.served = &http.Server{Handler: d.app}, make(chan struct{})
+	d.server, d.served = &http.Server{Handler: d}, make(chan struct{})
 	go func(server *http.Server, served chan struct{}) {
 		_ = server.Serve(l) // ends with Shut or close
 		close(served)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -106,11 +107,19 @@ func StopAll(grace time.Duration, all ...*Process) error {
 	return first
 }
 
+// given are the ports that this process has got from FreePort.
+var given sync.Map
+
 // FreePort is a port of the loopback interface that was free a moment ago, below those that outgoing connections take: one
-// of them could be faster than the program that is to listen there.
+// of them could be faster than the program that is to listen there. It returns no port twice, so a program can come back to
+// its port.
 func FreePort() (port int, err error) {
 	for range 100 {
 		port = 20000 + rand.IntN(10000)
+		if _, taken := given.LoadOrStore(port, true); taken {
+			err = errors.New("no port is left")
+			continue
+		}
 		var l net.Listener
 		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 			return port, l.Close()
