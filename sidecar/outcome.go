@@ -120,7 +120,7 @@ func endedBy(r execute.Result, cause error) outcome {
 }
 
 // errTimeout is the cause with which a run's context ends at its timeout.
-var errTimeout = errors.New("the run took longer than the job's timeout")
+var errTimeout = errors.New("the run took longer than its timeout")
 
 // outcomeOf tells the outcome of a run from the cause of its context.
 func outcomeOf(cause error) outcome {
