@@ -152,6 +152,7 @@ var beyondTheSchema = map[string]string{
 	"redis-tls-without-rediss":           "what a URL says already",
 	"http-tls-without-https":             "what a URL says already",
 	"http-sign-twice":                    "another key beside it",
+	"http-async-without-admin":           "another key beside it",
 	"redis-embedded-with-replicas":       "what a URL says already",
 	"redis-embedded-with-tls":            "what a URL says already",
 	"url-remote":                         "allowRemote",
