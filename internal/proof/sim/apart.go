@@ -85,6 +85,16 @@ func (w *world) judgeGrants(a *worker, r *run) {
 	}
 }
 
+// judgeLeave: a heartbeat is answered with leave only if the lease is sure to last for another one. Then the app has stopped before
+// anybody else may begin.
+func (w *world) judgeLeave(a *worker, p *replica) {
+	cl, known := w.redis.claims.of(a.run.ID)
+	if now := w.now(); a.run.Token != 0 && (!known || cl.trust < now+a.job.Async.Heartbeat) {
+		w.violated("async: a lease", a.run.Job, "%s let the app work on tick %s until %s, and its lease is trusted until %s",
+			p.process, stamp(a.run.Tick), now+a.job.Async.Heartbeat, cl.trust)
+	}
+}
+
 // judgeReport: if a replica took the report of a success, and lived on and reached Redis, the tick has succeeded, and is not run
 // again.
 func (w *world) judgeReport(a *worker, r *run) {

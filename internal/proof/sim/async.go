@@ -27,12 +27,15 @@ func (p *Plan) async(r *rand.Rand) {
 		}
 		p.Jobs[i].Priority = pick(r, 0, 0, 5)
 	}
-	kinds := []string{"crash", "crash", crashInPlace, crashInPlace, "stall", "stall", "cut", "cut", "void", "lossy", "late", "stop", "drain",
+	kinds := []string{"crash", "crash", crashInPlace, crashInPlace, crashInPlace, "stall", "stall", "cut", "cut", "cut", "void", "lossy", "late", "stop", "drain",
 		"redis refuses", "redis void", "redis lossy", "redis restarts", redisStalls}
 	for at := 8 * time.Second; at < 34*time.Second; at += 3*time.Second + upTo(r, 9*time.Second) {
 		f := Fault{At: at, Kind: pick(r, kinds...), Replica: -1, For: 500*time.Millisecond + upTo(r, 8*time.Second)}
-		if f.Kind == crashInPlace {
+		switch {
+		case f.Kind == crashInPlace:
 			f.For = 50*time.Millisecond + upTo(r, time.Second)
+		case (f.Kind == "cut" || f.Kind == "void") && r.IntN(3) > 0: // for longer than a lease
+			f.For = p.ttlOfAsync() + upTo(r, 4*time.Second)
 		}
 		p.Faults = append(p.Faults, f)
 	}
@@ -45,8 +48,8 @@ func (p *Plan) async(r *rand.Rand) {
 
 // reports makes a job such that its app ends its runs by reports.
 func (j *Job) reports(r *rand.Rand) {
-	beat := time.Duration(pick(r, 1000, 1000, 1500, 2000, 3000)) * time.Millisecond
-	j.Async = &config.Async{Heartbeat: beat, Timeout: time.Duration(pick(r, 3, 6, 20, 20)) * time.Second}
+	beat := time.Duration(pick(r, 1000, 1000, 1500, 2000, 3000, 4000)) * time.Millisecond
+	j.Async = &config.Async{Heartbeat: beat, Timeout: time.Duration(pick(r, 3, 6, 30, 30)) * time.Second}
 	j.Period = time.Duration(pick(r, 2, 3, 5, 7)) * time.Second
 	j.TTL = 2*beat + time.Duration(pick(r, 2, 2, 3, 5))*time.Second
 	j.Policy, j.Limit = pick(r, "Forbid", "Forbid", "Queue", "Replace", "Allow"), 0
@@ -66,6 +69,16 @@ func (j *Job) does() string {
 		return "exec: {command: [x]}"
 	}
 	return fmt.Sprintf("http: {url: \"http://127.0.0.1:1/\", async: {timeout: %s, heartbeat: %s}}", j.Async.Timeout, j.Async.Heartbeat)
+}
+
+// ttlOfAsync is the longest lease of a job whose app ends its runs by reports.
+func (p *Plan) ttlOfAsync() (longest time.Duration) {
+	for _, j := range p.Jobs {
+		if j.Async != nil {
+			longest = max(longest, j.TTL)
+		}
+	}
+	return longest
 }
 
 // isAsync tells whether the app of a job ends its runs by reports.
@@ -102,7 +115,8 @@ func (e *executor) accept(ctx context.Context, n int, r execute.Run) execute.Res
 // call carries a request to the app, and its answer back.
 func (e *executor) call(ctx context.Context, n int, r execute.Run, c *callback.Call) execute.Result {
 	answers := make(chan int, 1)
-	go newWorker(e, n, r, c).serve(answers)
+	a := newWorker(e, n, r, c)
+	a.world.crew.Go(func() { a.serve(answers) })
 	select {
 	case code := <-answers:
 		return answered(code)

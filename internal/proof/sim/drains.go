@@ -78,6 +78,9 @@ func (w *world) judgeRetried(i int, r *run, attempts int, ends time.Duration) {
 	if w.refused[r.ID] > r.end {
 		return // it was tried, and the app refused
 	}
+	if c, _ := w.redis.claims.of(r.ID); r.code < 0 && !c.again {
+		return // no answer came, so it may have run, and must not run again
+	}
 	w.violatedAt(r.end, "drain", r.Job,
 		"attempt %d of %d for tick %s failed on %s at %s, which was draining until %s, and was not tried again",
 		attempts, j.Retries+1, stamp(r.Tick), r.replica.process, r.end, ends+w.plan.Grace)

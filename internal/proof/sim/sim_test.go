@@ -132,7 +132,10 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"to be replaced", "overlapped", "ticks while apps refuse", "asked again", "left and returned", "timers", "owed after a loss",
 	"ended while it drained", "failed while it drained", "run by hand again", "ticks of every replica", "fate: fired", "fate: overlapped",
 	"fate: missed", "fate: paused", "fate: not started", "ticks in good times", "pauses that somebody was told of",
-	"taken over in place", "instances that were not held", "waited for watchers that are restarted"}
+	"taken over in place", "instances that were not held", "waited for watchers that are restarted",
+	"apps that worked", "apps that outlived their replicas", "apps that worked on when their runs were to end",
+	"apps that worked and whose answer was lost", "apps that died", "waited in place for the lease of an app",
+	"async runs that took too long", "run again for the last time", "reports that were taken", "successes that were recorded"}
 
 // most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that excuses
 // more than that has lost its object.

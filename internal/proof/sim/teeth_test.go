@@ -150,6 +150,36 @@ var teeth = []tooth{
 		{"sidecar/takeover.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
 	}},
 	{"wait for the leases of the dead", "prompt", restartsInPlace, []edit{{"sidecar/takeover.go", "t.runs.Dead = t.isDead", "if !BROKEN { t.runs.Dead = t.isDead }"}}},
+	{"take the run of an app over with its process", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/acquire.go", `lock.NewRun("")`, `lock.NewRun(PICK(c.process, ""))`},
+	}},
+	{"let an app work beyond its lease", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "if c.lasts != nil && ", "if !BROKEN && c.lasts != nil && "},
+	}},
+	{"ask the lease for half a heartbeat", "async: a lease", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "c.lasts(c.Heartbeat)", "c.lasts(PICK(c.Heartbeat/2, c.Heartbeat))"},
+	}},
+	{"wait for no app that has to stop", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "			told = nil\n", "			told = nil\n			if BROKEN { return Report{}, context.Cause(ctx) }\n"},
+	}},
+	{"leave an app alone whose answer was lost", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/callback/attempt.go", "|| res.Code == -1 && ", "|| !BROKEN && res.Code == -1 && "},
+	}},
+	{"run again however many apps have died", "2: deaths", asyncRuns, []edit{
+		{"sidecar/settle.go", "if end.outcome == wasInterrupted {", "if !BROKEN && end.outcome == wasInterrupted {"},
+	}},
+	{"let an accepted run have the time of its call", "async: a limit", asyncRuns, []edit{
+		{"sidecar/attempt.go", "limit.Reset(longest)", "if !BROKEN { limit.Reset(longest) }"},
+	}},
+	{"take reports on what is over", "async: a token", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "case c.closed || c.report != nil:", "case !BROKEN && c.closed || c.report != nil:"},
+	}},
+	{"take the success of a run that had to end for none", "async: a report", asyncRuns, []edit{
+		{"sidecar/callback/attempt.go", "case report.Outcome == Succeeded:", "case report.Outcome == Succeeded && (!BROKEN || ctx.Err() == nil):"},
+	}},
+	{"wait for two heartbeats", "async: silence", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "c.heard.Add(c.Heartbeat)", "c.heard.Add(PICK[time.Duration](2, 1) * c.Heartbeat)"},
+	}},
 	{"learn nothing from other watchers", "prompt", watchersRestart, []edit{{"lock/sightings.go", "		w.seen[r.Run] = s\n", "		if !BROKEN { w.seen[r.Run] = s }\n"}}},
 	{"tell more than was seen", "taken for dead", watchersRestart, []edit{
 		{"lock/sightings.go", "r.leaseEnd, seen.Milliseconds()", "r.leaseEnd, PICK(int64(2), 1)*seen.Milliseconds()"},

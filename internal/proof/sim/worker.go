@@ -337,6 +337,9 @@ func (w *world) listening(place int) *replica {
 
 // grants records that a replica took a report.
 func (a *worker) grants(p *replica, finish *callback.Report) {
+	if finish == nil {
+		a.world.judgeLeave(a, p)
+	}
 	a.world.mu.Lock()
 	a.granted = append(a.granted, grant{a.world.now(), p, finish})
 	a.world.mu.Unlock()

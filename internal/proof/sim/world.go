@@ -39,6 +39,7 @@ type world struct {
 	processes  map[int]int
 	runs       []*run
 	workers    []*worker
+	crew       sync.WaitGroup           // of the workers
 	refused    map[string]time.Duration // when an app last refused to start a run
 	outcomes   []outcome
 	settled    map[finish]int
@@ -127,6 +128,7 @@ func (w *world) play() {
 	for _, r := range all {
 		<-r.done
 	}
+	w.crew.Wait()
 	time.Sleep(10 * time.Second) // copies of requests on their way arrive
 	w.check()
 	for _, r := range w.replicas {
