@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ type long struct {
 	redis *redistest.Server
 	app   *rig.App
 	job   string // the job's keys, in flow style
+	grace time.Duration
 	table string // of the replica that was started last
 }
 
@@ -37,7 +39,7 @@ func newLong(t *testing.T, take time.Duration, keys string) *long {
 		t.Fatal(err)
 	}
 	t.Cleanup(app.Close)
-	return &long{t: t, redis: redistest.Start(t), app: app, job: fmt.Sprintf(reportedJob, app.URL("long", take)+"&async=true") + keys}
+	return &long{t: t, redis: redistest.Start(t), app: app, job: fmt.Sprintf(reportedJob, app.URL("long", take)+"&async=true") + keys, grace: 20 * time.Second}
 }
 
 // start starts a replica in a place of its own, and returns how it is started there again.
@@ -45,7 +47,8 @@ func (l *long) start(name string) (r *replica, again func() *replica) {
 	l.t.Helper()
 	dir := l.t.TempDir()
 	l.table = filepath.Join(dir, "table.yaml")
-	text := fmt.Sprintf("service: shop\nredis: {url: %q}\nlisten: \"\"\nadmin: %q\nshutdownGrace: 20s\njobs: [{%s}]\n", l.redis.URL(), freeAddr(l.t), l.job)
+	text := fmt.Sprintf("service: shop\nredis: {url: %q}\nlisten: \"\"\nadmin: %q\nshutdownGrace: %s\njobs: [{%s}]\n",
+		l.redis.URL(), freeAddr(l.t), l.grace, l.job)
 	if err := os.WriteFile(l.table, []byte(text), 0o600); err != nil {
 		l.t.Fatal(err)
 	}
@@ -230,6 +233,33 @@ func TestALongRunGoesOnWhileItsReplicaDrains(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	if got := l.outcomes(1); !slices.Equal(got, []string{"succeeded"}) {
+		t.Errorf("the runs ended as %v", got)
+	}
+}
+
+func TestALongRunThatTheShutdownCutsOffIsRunAgainWhenItsAppHasStopped(t *testing.T) {
+	t.Parallel()
+	l := newLong(t, time.Minute, `schedule: "@daily", guarantee: at-least-once`)
+	l.grace = time.Second
+	replicas := map[string]*replica{}
+	for _, name := range []string{"one", "two"} {
+		replicas[name], _ = l.start(name)
+	}
+	l.cli("trigger")
+	first := l.beats(0, 0)
+	replicas[first.Replica].signal(syscall.SIGTERM)
+	if code := replicas[first.Replica].wait(); code != 0 {
+		t.Errorf("the replica ended with exit code %d", code)
+	}
+	second := l.beats(1, 0)
+	l.apart()
+	if first = l.done(0); first.Work.Stop != http.StatusGone || !strings.Contains(first.Work.Why, "shut") || first.Work.Answer != http.StatusOK {
+		t.Errorf("the app was told %d: %s, and its report was answered by %d", first.Work.Stop, first.Work.Why, first.Work.Answer)
+	}
+	if second.Attempt != 2 || second.Replica == first.Replica || second.Token <= first.Token {
+		t.Errorf("the app was asked\n%+v\n%+v", first, second)
+	}
+	if got := l.outcomes(1); !slices.Equal(got, []string{"shutdown"}) {
 		t.Errorf("the runs ended as %v", got)
 	}
 }

@@ -99,18 +99,23 @@ func cutOff(r *replica) func(w *world, until time.Time) {
 }
 
 // killCutOff takes a replica's way to Redis just as it begins a long run that its app ends by a report, and kills it shortly
-// before it would take the lease for lost. Nobody is left to tell the app that it has to stop.
+// before it would take the lease for lost: right after a heartbeat, if one is answered as late as that. Nobody is left to tell
+// the app that it has to stop.
 func killCutOff(w *world, until time.Time) {
 	candidates := slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.path.cut == nil })
 	for time.Now().Before(until) {
 		r := w.await(candidates, 3*longLease, func(j job) bool { return j.beat > 0 })
 		mended := w.record.begin(cut, r.name)
 		w.check(r.path.cut())
-		time.Sleep(longLease - relied - w.between(100*time.Millisecond, 600*time.Millisecond))
+		last := time.Now().Add(longLease - relied - w.between(100*time.Millisecond, 300*time.Millisecond))
+		time.Sleep(time.Until(last) - longBeat/3)
+		allowed := w.leave(r)
+		_ = rig.Until(time.Until(last), "a heartbeat", func() bool { return w.leave(r).After(allowed) })
 		back := w.record.begin(crashed, r.name)
 		r.process.Kill()
 		w.check(r.path.mend())
 		mended()
+		time.Sleep(longBeat) // the next process in its place would tell the app to stop
 		w.start(r)
 		back()
 		time.Sleep(w.between(4*time.Second, 6*time.Second))
@@ -191,6 +196,16 @@ func (w *world) await(candidates []*replica, patience time.Duration, such func(j
 		return false
 	})
 	return found
+}
+
+// leave is until when the apps beside a replica may work on runs with long heartbeats, as far as is known now.
+func (w *world) leave(r *replica) (until time.Time) {
+	for _, q := range w.app.Seen() {
+		if q.Replica == r.name && w.job(q.Job).beat > 0 && q.Work.Until.After(until) {
+			until = q.Work.Until
+		}
+	}
+	return until
 }
 
 func (w *world) job(name string) job {

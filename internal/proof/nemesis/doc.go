@@ -17,6 +17,19 @@
 // that each is settled once, that nobody healthy is taken for dead, and that the dead are noticed in time. The allowances are
 // the constants of judge.go.
 //
+// Some jobs have http.async. Their app accepts a run by 202, works only while it may, and ends the run by a report. It works from
+// its first heartbeat that is answered with leave until it is done, is told to end, or its time is over, and writes that down.
+// Of these jobs the judge asks more:
+//
+//   - No two apps work at the same time, and none is called while another one could work. Nothing that was struck is an excuse.
+//   - No run is over while its app could work.
+//   - A heartbeat is answered by the process that called the app, and by no other one.
+//   - A report of success that was answered is the tick's fate, if the replica and Redis were whole from then on.
+//   - An app has to stop early only if its replica or Redis was struck.
+//
+// The app may work on without its replica. So a restart in place takes over such a run when its lease is over, and not at once.
+// For these jobs a replica is also cut off, and killed before it would tell its app to stop.
+//
 // A Redis that was stopped is less of an excuse than one that was killed. A run must not begin for a tick when a newer one is
 // due. A tick under missed: all must be fired, however late, unless a run was under way when it came due. A tick that one healthy
 // replica could start must start within two seconds. A run that ends while Redis stands still, on a replica that drains,
@@ -35,7 +48,7 @@
 // run may be forgotten, and a claim may not.
 //
 // It cannot show crashes of a whole machine (a killed Redis has handed its writes to the kernel), clocks that are
-// wrong while something is struck, two faults at the same time, anything rarer than some minutes' strikes. The seed gives
+// wrong while something is struck, most pairs of faults at the same time, apps that stand still and then work on, anything rarer than some minutes' strikes. The seed gives
 // the order of the faults, their victims and lengths; which replica wins which tick is up to the machine, so no seed
 // repeats a run exactly.
 //
