@@ -132,7 +132,8 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"to be replaced", "overlapped", "ticks while apps refuse", "asked again", "left and returned", "timers", "owed after a loss",
 	"ended while it drained", "failed while it drained", "run by hand again", "ticks of every replica", "fate: fired", "fate: overlapped",
 	"fate: missed", "fate: paused", "fate: not started", "ticks in good times", "pauses that somebody was told of",
-	"taken over in place", "instances that were not held", "waited for watchers that are restarted"}
+	"taken over in place", "instances that were not held", "waited for watchers that are restarted", "told since when",
+	"told again since when", "told the same after a newer success"}
 
 // most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that excuses
 // more than that has lost its object.
@@ -142,7 +143,10 @@ var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 
 	"held by the wrong time of Redis' clock": 200, "queued, and forgotten by a failover": 100,
 	"doubles that a failover excuses": 100, "doubles of a ledger that was born behind": 15,
 	"fired again after a loss of data": 20, "fired by two lines of runs after a loss of data": 20,
-	"fired again by a job that left and came back before a clock that was set back had caught up": 20}
+	"fired again by a job that left and came back before a clock that was set back had caught up": 20,
+	"told of no success, since a newer tick has succeeded":                                        1500, "told since when anew after a loss of data": 300,
+	"told since when anew after it was taken for dead": 550, "told since when anew after a backfill of the tick": 60,
+	"claimed twice by one run, with a loss of data between": 50}
 
 // fewest is the smallest bound: some hundred seeds meet with a rare excuse by chance.
 const fewest = 15

@@ -154,6 +154,23 @@ var teeth = []tooth{
 	{"tell more than was seen", "taken for dead", watchersRestart, []edit{
 		{"lock/sightings.go", "r.leaseEnd, seen.Milliseconds()", "r.leaseEnd, PICK(int64(2), 1)*seen.Milliseconds()"},
 	}},
+	{"tell a takeover what has succeeded since", "since", "", []edit{
+		{"lock/acquire.lua", "if not string.find(from, ' ' .. ARGV[3] .. ':', 1, true) then from = from",
+			"do from = string.gsub(from, ' ' .. ARGV[3] .. ':%d+', ''); from = from"},
+	}},
+	{"go back to an older success", "since", "", []edit{
+		{"lock/settle.lua", "if fate == 'succeeded' and tonumber(tick) > (tonumber(h[10]) or 0) then", "if fate == 'succeeded' then"},
+	}},
+	{"take a failed tick for one that succeeded", "since", "", []edit{
+		{"lock/settle.lua", "if fate == 'succeeded' and tonumber(tick)", "if (failed or fate == 'succeeded') and tonumber(tick)"},
+	}},
+	{"remember a run by hand as a success", "since", "", []edit{
+		{"lock/settle.lua", "  if fate == '' then return end\n",
+			"  if string.find(text, '\"outcome\":\"succeeded\"', 1, true) then note('succeeded', tick) end\n  if fate == '' then return end\n"},
+	}},
+	{"tell only the first attempt since when", "since", "", []edit{
+		{"sidecar/attempt.go", "Since: h.since,", "Since: PICK(map[bool]time.Time{number == 1: h.since}[true], h.since),"},
+	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if (now-s.since >= ttl(r.Job) ||", "if (now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
 }
 
