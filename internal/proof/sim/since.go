@@ -95,8 +95,9 @@ func (w *world) beginsAnew(first, before, c *claim) bool {
 	case before.how == "reap" && before.member == "" && before.back: // its replica then said that it had never started
 		w.met["told since when anew after it was taken for dead"]++
 	case slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
-		return o.kind == "backfill" && o.job == c.job && o.tick.Equal(c.tick) && o.settled > first.won && o.settled <= c.won
-	}): // it ended by that, while the schedule's own run was to be run again
+		return o.kind == "backfill" && (o.how == "finish" || o.member == "") && o.job == c.job && o.tick.Equal(c.tick) &&
+			o.settled > first.won && o.settled <= c.won
+	}): // it ended by that, while another run of it was to be run again
 		w.met["told since when anew after a backfill of the tick"]++
 	default:
 		return false
