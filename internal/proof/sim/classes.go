@@ -41,6 +41,7 @@ var classes = [...]class{
 	{restartsInPlace, (*Plan).inPlace},
 	{watchersRestart, (*Plan).restarts},
 	{"limits", (*Plan).limits},
+	{"calendars", (*Plan).calendars},
 }
 
 // share is how many of a hundred seeds each class has.
