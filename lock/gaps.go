@@ -25,6 +25,16 @@ const (
 	Displaced  = "replaced" // under Replace: it waited for the end of a run, and a newer tick took its place
 )
 
+// Tick is the tick of an interval that was written down for a single one: an overlap, or what a run that was not taken over
+// ended with. All others are for as many ticks as the schedule has in them, which may be none.
+func (i Interval) Tick() (time.Time, bool) {
+	switch i.Fate {
+	case Missed, PausedTick, Displaced:
+		return time.Time{}, false
+	}
+	return i.From.Add(time.Millisecond), i.To.Sub(i.From) == 2*time.Millisecond
+}
+
 // ParseGaps reads the gaps of an Answer: `<from ms>-<to ms>` for missed ticks, `<from ms>-<to ms>:<fate>` for others,
 // each followed by a blank.
 func ParseGaps(text string) ([]Interval, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,6 +147,31 @@ func TestMissedTicksAreCountedThoughTheOneThatWonDies(t *testing.T) {
 		w.at(5*time.Minute + 30*time.Second)
 		w.expect(2, "missed_total")
 		w.each("minute", time.Minute, 4*time.Minute, 5*time.Minute, 10*time.Millisecond)
+	})
+}
+
+// Redis settles an overlap, its answer is lost, and the job has other ticks when a replica is there again.
+func TestAnOverlapIsCountedThoughTheScheduleHasChanged(t *testing.T) {
+	simulate(t, three("concurrencyPolicy: Queue"), func(w *world) {
+		r := w.replica(10 * time.Second)
+		overlapped := func() (n int) {
+			_, _ = fmt.Sscan(w.redis.HGet("solotick:{test}:job:three", "fate:overlapped"), &n) // no number: none
+			return n
+		}
+		w.at(-10 * time.Millisecond)
+		before, refused := overlapped(), 0
+		r.deaf.Store(true)
+		for at := time.Duration(0); refused == 0; at += 3 * time.Second { // until a tick is an overlap for good
+			w.at(at + time.Second)
+			refused = strings.Count(w.redis.HGet("solotick:{test}:job:three", "gaps"), ":overlapped")
+		}
+		r.crash()
+		w.reload("jobs: [{name: three, schedule: \"30 * * * * *\", exec: {command: [x]}}]")
+		w.replica(0)
+		w.at(2 * time.Minute)
+		if got := overlapped(); got != before+refused {
+			t.Errorf("%d ticks are counted as overlapped, want %d and the %d that nobody was told of\n%s", got, before, refused, w.log())
+		}
 	})
 }
 

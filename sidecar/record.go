@@ -192,7 +192,9 @@ func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 		var newest time.Time
 		for _, g := range all {
 			e := service.Entry{Job: sp.Name, Outcome: g.Fate, Ended: r.clock.onRedis(r.clock.Now())}
-			if e.Count, e.First, e.Tick = sp.series.within(g.From, g.To); e.Count == 0 {
+			if tick, one := g.Tick(); one { // it was a tick when Redis settled it, whatever the schedule says now
+				e.Count, e.First, e.Tick = 1, tick, tick
+			} else if e.Count, e.First, e.Tick = sp.series.within(g.From, g.To); e.Count == 0 {
 				continue
 			}
 			if g.Fate == lock.Missed {

@@ -188,7 +188,7 @@ func (w *world) checkTimers() {
 		}
 		for _, name := range w.plan.names() {
 			for _, l := range w.lives(name) {
-				for tick := l.Schedule.Next(w.began); ; tick = l.Schedule.Next(tick) {
+				for tick := w.next(l.Job, w.began); ; tick = w.next(l.Job, tick) {
 					at := tick.Sub(w.began)
 					if at+l.Jitter+time.Second > min(to, l.to) {
 						break

@@ -50,7 +50,7 @@ func (w *world) checkFates() {
 // addUp looks at each tick of a life, from the newest to the oldest.
 func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending, k *kept) {
 	var ticks []time.Time
-	for tick := l.Schedule.Next(w.began); ; tick = l.Schedule.Next(tick) {
+	for tick := w.next(l.Job, w.began); ; tick = w.next(l.Job, tick) {
 		at, ok := w.dueAt(tick.Add(l.Jitter))
 		if ok && at > l.to-time.Second || tick.Sub(w.began) > l.to+time.Minute {
 			break

@@ -55,7 +55,7 @@ func (w *world) checkApps() {
 			if l.Guarantee == config.EveryReplica {
 				continue
 			}
-			for tick := l.Schedule.Next(w.began); ; tick = l.Schedule.Next(tick) {
+			for tick := w.next(l.Job, w.began); ; tick = w.next(l.Job, tick) {
 				due, ok := w.dueAt(w.began.Add(w.dueOf(l.Job, tick)))
 				by := due + answers + 10*w.plan.Far
 				if by > min(l.to, w.plan.Lasts-time.Second) {
@@ -140,7 +140,7 @@ func (w *world) asksApps(l *life, tick time.Time, due, by time.Duration, runs []
 			return false
 		}
 	}
-	next := w.dueOf(l.Job, l.Schedule.Next(tick))
+	next := w.dueOf(l.Job, w.next(l.Job, tick))
 	worth := next > by && (l.StartingDeadline == 0 || tick.Sub(w.began)+l.StartingDeadline > by)
 	return down > 0 && good && worth && due > l.from+recovery && !w.disturbed(-1, due-recovery, by) && !w.paused(l.Name, due-recovery, by) &&
 		!slices.ContainsFunc(runs, func(r *lived) bool {

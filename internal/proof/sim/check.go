@@ -42,6 +42,8 @@ func (w *world) check() {
 	w.checkKept()
 	w.checkDead()
 	w.checkWorkers()
+	w.checkSince()
+	w.checkDays()
 	w.met["writes that were denied"] += w.redis.denials
 	w.met["answers to WAIT of too few"] += w.redis.unconfirmed
 	w.met["messages that a standing Redis took"] += w.redis.standstill.taken

@@ -34,8 +34,9 @@ type claims struct {
 	oblivions []oblivion
 	left      []queued // jobs of which Redis was told that they have left
 	fates     *fates
-	struck    bool   // the fault that waits for many timers has begun
-	ambush    *Fault // waits for a replica that wins
+	successes map[string][]success // of each job, that Redis has not forgotten
+	struck    bool                 // the fault that waits for many timers has begun
+	ambush    *Fault               // waits for a replica that wins
 }
 
 // claim is one run as Redis saw it.
@@ -65,6 +66,7 @@ type claim struct {
 
 	cancelled time.Duration // when an operator cancelled it; 0: nobody did, or a failover forgot that
 	outcome   string        // that its end was recorded with
+	known     []success     // of the job, when it was won
 	back      bool          // it never started, and so its tick is due again as it was, maybe after it was reaped
 	trust     time.Duration // until when its replica may rely on it, by the answers that it has read
 }
@@ -123,7 +125,7 @@ type queued struct {
 func newClaims(w *world) *claims {
 	c := &claims{world: w, by: map[string]*claim{}, late: map[string]bool{}, orders: map[string]done{},
 		bookings: map[string]time.Duration{}, promised: map[string]time.Duration{},
-		timers: map[string]*timerState{}, fates: newFates(w)}
+		timers: map[string]*timerState{}, fates: newFates(w), successes: map[string][]success{}}
 	for _, t := range w.plan.Timers {
 		c.timers[t.ID] = &timerState{plan: t}
 	}
@@ -229,7 +231,7 @@ func (c *claims) won(q *call, record []string) {
 	}
 	cl := &claim{run: q.run(), job: job, tick: tick, replica: q.replica, sent: q.sent, won: c.world.now(), token: token, kind: q.ask.kind,
 		table:  q.ask.table,
-		policy: q.ask.policy, renewed: c.world.now()}
+		policy: q.ask.policy, renewed: c.world.now(), known: c.successes[job]}
 	if len(q.args) > argMember {
 		member := strings.Fields(q.args[argMember])
 		cl.refused = max(len(member)-refusals, 0)
@@ -277,15 +279,22 @@ func (c *claims) ended(q *call, code string) {
 	c.fates.settled(q, code)
 	c.world.note(q.replica, verb, q.args[argSettledJob], "", q.run(), code)
 	cl := c.by[q.run()]
+	succeeded := verb == "finish" && outcomeIn(q.args[argEntry]) == "succeeded"
 	switch {
 	case cl == nil:
 	case verb == "finish" && cl.how == "reap":
 		c.late[cl.run] = true
+		if succeeded {
+			c.succeeds(cl, false)
+		}
 	case (verb == "abandon" || verb == "handover") && code == "LATE": // a replica stood still, and knows that it never started
 		cl.back = len(q.args) > argAgain && q.args[argAgain] != ""
 	case code == "OK" && cl.settled == 0:
 		cl.settled, cl.how, cl.back = c.world.now(), verb, verb == "abandon"
 		cl.outcome = outcomeIn(q.args[argEntry])
+		if succeeded {
+			c.succeeds(cl, true)
+		}
 		if len(q.args) > argAgain {
 			cl.member = q.args[argAgain]
 		}
@@ -365,6 +374,7 @@ func (c *claims) lost(uncounted []missing) {
 	now := c.world.now()
 	c.uncounted = append(c.uncounted, uncounted...)
 	c.loss = append(c.loss, now)
+	c.forgetSuccesses(0)
 	for _, cl := range c.all {
 		if cl.settled == 0 {
 			cl.settled, cl.how = now, "lost"

@@ -42,6 +42,7 @@ var classes = [...]class{
 	{watchersRestart, (*Plan).restarts},
 	{"limits", (*Plan).limits},
 	{asyncRuns, (*Plan).async},
+	{"calendars", (*Plan).calendars},
 }
 
 // share is how many of a hundred seeds each class has.

@@ -7,6 +7,8 @@
 // one fault that needs its surroundings, for example a Redis that stalls, or jobs that take the last slot. A class has
 // dice of its own, so that a new one does not change the seeds of the others. -class plays the seeds of one.
 //
+// The checks know the ticks of a job by the plan (ticking), and not by the product's own schedules.
+//
 // It does not show a Redis that is not miniredis (TTLs do not grow when its clock is set back), and executors that
 // call anything. A stalled replica's timers go on and find a clock that stands, as after a suspend; under SIGSTOP they
 // stand too. A failover goes back to a copy that was made in one piece; a master that lives on beside the new one is not

@@ -26,9 +26,9 @@ func (j *judged) judgeOwed() {
 			continue
 		}
 		b := w.redis.claims.births[i]
-		tick := j.Schedule.Last(w.began.Add(b.at - slack))
+		tick := w.last(j.Job, w.began.Add(b.at-slack))
 		for w.dueOf(j.Job, tick) > b.at-slack {
-			tick = j.Schedule.Last(tick.Add(-time.Nanosecond))
+			tick = w.last(j.Job, tick.Add(-time.Nanosecond))
 		}
 		due := w.dueOf(j.Job, tick)
 		if due <= j.first || !w.knewIt(j.Name, lost, b.at) || w.paused(j.Name, due-time.Second, due+time.Second) || j.livedOver(due) {

@@ -123,6 +123,7 @@ func (c *claims) rewind(from time.Duration) {
 	defer c.mu.Unlock()
 	now := c.world.now()
 	c.oblivions = append(c.oblivions, oblivion{from, now})
+	c.forgetSuccesses(from)
 	for _, cl := range c.all {
 		if cl.cancelled >= from {
 			cl.cancelled = 0

@@ -132,7 +132,7 @@ func (f *fates) gap(q *call, fate string, from, to time.Time) (n int) {
 	if j == nil {
 		return 0
 	}
-	for tick := j.Schedule.Next(from); !tick.IsZero() && tick.Before(to); tick = j.Schedule.Next(tick) {
+	for tick := f.world.next(j, from); tick.Before(to); tick = f.world.next(j, tick) {
 		if fate == lock.Displaced {
 			fate = missed
 		}

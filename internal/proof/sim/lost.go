@@ -59,7 +59,7 @@ type judged struct {
 
 func (j *judged) judgeTicks() {
 	w := j.world
-	for tick := j.Schedule.Next(w.began); ; tick = j.Schedule.Next(tick) {
+	for tick := w.next(j.Job, w.began); ; tick = w.next(j.Job, tick) {
 		at, ok := w.dueAt(tick.Add(j.Jitter))
 		if ok && at > j.last-prompt {
 			break
@@ -126,7 +126,12 @@ func (j *judged) promptly(tick time.Time, mine []*claim) {
 	}
 }
 
+// unclaimed asks why a tick was never claimed. A pause settles the ticks before its end, however long after it the next one is.
 func (j *judged) unclaimed(tick time.Time, at time.Duration) {
+	if j.world.pausedAt(j.Job, tick) {
+		j.world.met["settled by a pause"]++
+		return
+	}
 	j.unclaimedUntil(tick, at, j.world.plan.Lasts)
 }
 
@@ -192,7 +197,7 @@ func (j *judged) handedUntil(c *claim, at time.Duration) time.Duration {
 
 // expires is when a tick of the table is not worth firing any more.
 func (j *judged) expires(tick time.Time, at time.Duration) time.Duration {
-	next, ok := j.world.dueAt(j.Schedule.Next(tick))
+	next, ok := j.world.dueAt(j.world.next(j.Job, tick))
 	if !ok {
 		return at
 	}

@@ -106,7 +106,8 @@ func (o *operator) backfill(job string, now time.Duration) {
 		return
 	}
 	at := o.world.began.Add(now - 2*time.Second)
-	ticks := []time.Time{c.Schedule.Last(c.Schedule.Last(at).Add(-time.Nanosecond)), c.Schedule.Last(at)}
+	newest := o.world.last(c, at)
+	ticks := []time.Time{o.world.last(c, newest.Add(-time.Nanosecond)), newest}
 	id := uuid.NewString()
 	o.do(func(ctx context.Context, s *service.Store) error {
 		_, err := s.Backfill(ctx, job, ticks, id)

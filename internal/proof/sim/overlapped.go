@@ -44,7 +44,7 @@ func (w *world) checkSkipped() {
 
 func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 	waited := map[*lived]time.Time{} // the tick that waited for a run
-	for tick := l.Schedule.Next(w.began); ; tick = l.Schedule.Next(tick) {
+	for tick := w.next(l.Job, w.began); ; tick = w.next(l.Job, tick) {
 		due := w.dueOf(l.Job, tick)
 		if due > l.to-asked {
 			return
@@ -180,7 +180,7 @@ func (w *world) checkSuperseded() {
 			continue
 		}
 		w.met["claimed from the table"]++
-		next := w.dueOf(j, j.Schedule.Next(a.tick))
+		next := w.dueOf(j, w.next(j, a.tick))
 		if a.at > next+slack+2*w.plan.Far && w.firstWon(a) {
 			w.violatedAt(a.at, "1: superseded", a.job, "a copy that was sent at %s claimed tick %s at %s, when the next one had been due since %s",
 				a.sent, stamp(a.tick), a.at, next)

@@ -23,6 +23,7 @@ type Plan struct {
 	Orders   []Order
 	Reloads  []Reload
 	Lasts    time.Duration // until all replicas are told to end
+	From     time.Duration // from the bubble's beginning to the world's
 	versions []version     // of the table; the first from the beginning, and one more with each reload
 
 	Class      string        // what the seed is made for; "" = nothing in particular
@@ -34,6 +35,7 @@ type Plan struct {
 	Unready    []Downtime  // in which an app says that it is not ready
 	Confirms   int         // waitReplicas
 	Timers     []TimerPlan // that an operator sets
+	Calendars  []Calendar
 	natures    map[string]*Job
 }
 
@@ -59,6 +61,7 @@ type Job struct {
 	Refuses                   float64 // chance that a replica cannot start it
 	Ignores                   bool    // it does not end when its context does
 	Zone                      string  // timeZone; "" = none is written
+	Days                      *Days   // nil = none is written
 	Reserved, Suspend         bool
 	Priority                  int
 	Async                     *config.Async // the app ends its runs by reports; nil = it does not
@@ -220,14 +223,20 @@ func (p *Plan) Table(v version) string {
 	if p.Local {
 		b.WriteString("clock: local\n")
 	}
+	if len(v.calendars) > 0 {
+		b.WriteString("calendars:\n")
+	}
+	for i := range v.calendars {
+		b.WriteString(v.calendars[i].text())
+	}
 	if len(v.jobs) == 0 {
 		b.WriteString("jobs: []\n")
 	} else {
 		b.WriteString("jobs:\n")
 	}
 	for _, j := range v.jobs {
-		fmt.Fprintf(&b, "  - name: %s\n    schedule: \"@every %s\"\n    %s\n    guarantee: %s\n    timeout: %s\n",
-			j.Name, j.Period, j.does(), j.Guarantee, j.Timeout)
+		fmt.Fprintf(&b, "  - name: %s\n%s    %s\n    guarantee: %s\n    timeout: %s\n",
+			j.Name, j.text(), j.does(), j.Guarantee, j.Timeout)
 		if j.Guarantee != "every-replica" {
 			fmt.Fprintf(&b, "    concurrencyPolicy: %s\n    lock: {ttl: %s, safetyDelay: %s}\n    missed: %s\n", j.Policy, j.TTL, j.Delay, j.Missed)
 		}
@@ -290,7 +299,7 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "order at %s: %s %s for %s\n", o.At, o.Kind, o.Job, o.For)
 	}
 	for i, x := range p.Reloads {
-		fmt.Fprintf(&b, "table at %s: %s %s", x.At, x.Kind, x.Job)
+		fmt.Fprintf(&b, "table at %s: %s %s %s", x.At, x.Kind, x.Job, x.To)
 		for _, j := range p.versions[i+1].jobs {
 			if j.Name == x.Job {
 				fmt.Fprintf(&b, ": every %s, jitter %s, timeout %s, %s, %s, zone %q", j.Period, j.Jitter, j.Timeout, j.Policy, j.Guarantee, j.Zone)

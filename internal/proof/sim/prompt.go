@@ -44,7 +44,7 @@ func (w *world) judgeHandover(c *claim, after []*claim) {
 		return
 	}
 	at, _ := w.dueAt(c.tick)
-	if next, ok := w.dueAt(j.Schedule.Next(c.tick)); !ok || next <= by || j.StartingDeadline > 0 && at+j.StartingDeadline <= by {
+	if next, ok := w.dueAt(w.next(j, c.tick)); !ok || next <= by || j.StartingDeadline > 0 && at+j.StartingDeadline <= by {
 		return // a newer tick is due, or it is too late for this one
 	}
 	w.met["handed over in good times"]++

@@ -135,7 +135,9 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"taken over in place", "instances that were not held", "waited for watchers that are restarted",
 	"apps that worked", "apps that outlived their replicas", "apps that worked on when their runs were to end",
 	"apps that worked and whose answer was lost", "apps that died", "waited in place for the lease of an app",
-	"async runs that took too long", "run again for the last time", "reports that were taken", "successes that were recorded"}
+	"async runs that took too long", "run again for the last time", "reports that were taken", "successes that were recorded",
+	"told since when", "told again since when", "told the same after a newer success", "jobs whose ticks begin at midnight",
+	"jobs whose ticks end at midnight", "ticks on which two schedules agree"}
 
 // most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that excuses
 // more than that has lost its object.
@@ -145,7 +147,11 @@ var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 
 	"held by the wrong time of Redis' clock": 200, "queued, and forgotten by a failover": 100,
 	"doubles that a failover excuses": 100, "doubles of a ledger that was born behind": 15,
 	"fired again after a loss of data": 20, "fired by two lines of runs after a loss of data": 20,
-	"fired again by a job that left and came back before a clock that was set back had caught up": 20}
+	"fired again by a job that left and came back before a clock that was set back had caught up": 20,
+	"told of no success, since a newer tick has succeeded":                                        1500, "told since when anew after a loss of data": 300,
+	"told since when anew after it was taken for dead": 550, "told since when anew after another run of the tick": 60,
+	"settled by a pause": 1700,
+	"claimed twice by one run, with a loss of data between": 50}
 
 // fewest is the smallest bound: some hundred seeds meet with a rare excuse by chance.
 const fewest = 15

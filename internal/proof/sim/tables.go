@@ -13,16 +13,17 @@ import (
 // Reload is a change of the table, which the replicas see one after the other.
 type Reload struct {
 	At   time.Duration
-	Kind string // content, schedule, policy, guarantee, missed, zone, jitter, leaves, returns, renamed, named back
+	Kind string // content, schedule, policy, guarantee, missed, zone, jitter, excludes, calendar, leaves, returns, renamed, named back
 	Job  string
-	To   string                // what a policy, a guarantee, a zone is changed to
+	To   string                // what a policy, a guarantee, a zone, the excluded calendar or its day is changed to
 	Late map[int]time.Duration // places that see it so much later than the others
 }
 
 // version is a table that is in force from some time on.
 type version struct {
-	at   time.Duration
-	jobs []Job
+	at        time.Duration
+	jobs      []Job
+	calendars []Calendar
 }
 
 // slowest is how long after a change of the table's file the last replica sees it, where nothing else is said.
@@ -49,11 +50,11 @@ func (p *Plan) reloads() {
 
 // tables makes the versions of the table from the reloads.
 func (p *Plan) tables() {
-	p.versions, p.natures = []version{{jobs: p.Jobs}}, map[string]*Job{}
+	p.versions, p.natures = []version{{jobs: p.Jobs, calendars: p.Calendars}}, map[string]*Job{}
 	for i := range p.Jobs {
 		p.natures[p.Jobs[i].Name] = &p.Jobs[i]
 	}
-	jobs, gone := slices.Clone(p.Jobs), map[string]int{}
+	jobs, calendars, gone := slices.Clone(p.Jobs), p.Calendars, map[string]int{}
 	for _, x := range p.Reloads {
 		for i := range jobs {
 			if j := &jobs[i]; j.Name == x.Job {
@@ -65,7 +66,11 @@ func (p *Plan) tables() {
 			}
 		}
 		there := slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool { return gone[j.Name] > 0 })
-		p.versions = append(p.versions, version{x.At, there})
+		if x.Kind == "calendar" {
+			calendars = slices.Clone(calendars)
+			calendars[0].Dates = []string{x.To}
+		}
+		p.versions = append(p.versions, version{x.At, there, calendars})
 	}
 }
 
@@ -89,6 +94,9 @@ func (x *Reload) change(j *Job, gone map[string]int) {
 		if j.Jitter += j.Period / 8; j.Jitter > j.Period/2 {
 			j.Jitter = 0
 		}
+	case "excludes":
+		days := *j.Days
+		days.Exclude, j.Days = x.To, &days
 	case "renamed", "named back":
 		j.Name = x.To
 	case "leaves":
@@ -156,8 +164,8 @@ type swapped struct {
 }
 
 // ways is what tells two rows apart whose ticks, or what becomes of them, are not the same.
-func ways(c *config.Job) string {
-	return fmt.Sprintln(c.Fingerprint, c.Guarantee, c.ConcurrencyPolicy, c.Missed)
+func (w *world) ways(c *config.Job) string {
+	return fmt.Sprintln(c.Fingerprint, w.ticksOf(c).words, c.Guarantee, c.ConcurrencyPolicy, c.Missed)
 }
 
 // life is a stretch of time in which a job's ticks, and what becomes of them, are the same for all replicas.
@@ -177,7 +185,7 @@ func (w *world) lives(name string) []life {
 	for n, v := range w.plan.versions {
 		c := row(w.tables[n], name)
 		switch {
-		case c != nil && ways(c) == ticks:
+		case c != nil && w.ways(c) == ticks:
 			all[len(all)-1].Job = c
 			continue
 		case len(all) > 0 && ticks != "":
@@ -187,7 +195,7 @@ func (w *world) lives(name string) []life {
 		if c == nil {
 			continue
 		}
-		ticks = ways(c)
+		ticks = w.ways(c)
 		l := life{Job: c, to: w.plan.Lasts}
 		if n > 0 {
 			l.from = max(v.at+slowest, w.lastToSwap(n)) + settling
@@ -255,7 +263,7 @@ func (w *world) checkTables() {
 		has := false
 		for n := from; n <= to && !has; n++ {
 			c := row(w.tables[n], r.Job)
-			has = c != nil && c.Schedule.Next(r.Tick.Add(-1)).Equal(r.Tick)
+			has = c != nil && w.isTick(c, r.Tick)
 		}
 		if !has {
 			w.violatedAt(r.start, "table", r.Job, "%s starts tick %s, which its table has not had since %s", r.replica.process, stamp(r.Tick), asked-overtaking)

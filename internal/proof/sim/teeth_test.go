@@ -184,6 +184,37 @@ var teeth = []tooth{
 	{"tell more than was seen", "taken for dead", watchersRestart, []edit{
 		{"lock/sightings.go", "r.leaseEnd, seen.Milliseconds()", "r.leaseEnd, PICK(int64(2), 1)*seen.Milliseconds()"},
 	}},
+	{"tell a takeover what has succeeded since", "since", "", []edit{
+		{"lock/acquire.lua", "if not string.find(from, ' ' .. ARGV[3] .. ':', 1, true) then from = from",
+			"do from = string.gsub(from, ' ' .. ARGV[3] .. ':%d+', ''); from = from"},
+	}},
+	{"go back to an older success", "since", "", []edit{
+		{"lock/settle.lua", "if fate == 'succeeded' and tonumber(tick) > (tonumber(h[10]) or 0) then", "if fate == 'succeeded' then"},
+	}},
+	{"take a failed tick for one that succeeded", "since", "", []edit{
+		{"lock/settle.lua", "if fate == 'succeeded' and tonumber(tick)", "if (failed or fate == 'succeeded') and tonumber(tick)"},
+	}},
+	{"remember a run by hand as a success", "since", "", []edit{
+		{"lock/settle.lua", "  if fate == '' then return end\n",
+			"  if string.find(text, '\"outcome\":\"succeeded\"', 1, true) then note('succeeded', tick) end\n  if fate == '' then return end\n"},
+	}},
+	{"tell only the first attempt since when", "since", "", []edit{
+		{"sidecar/attempt.go", "Since: h.since,", "Since: PICK(map[bool]time.Time{number == 1: h.since}[true], h.since),"},
+	}},
+	{"fire on excluded days", "days", "calendars", []edit{{"config/schedule/rules.go", "		if kept {\n			return tick, true\n", "		if BROKEN || kept {\n			return tick, true\n"}}},
+	{"count excluded instants as missed", "fates", "calendars", []edit{
+		{"sidecar/series.go", "	return n, first, last\n",
+			"	if BROKEN && n > 0 {\n		n += max(int(first.Sub(from)/s.period())-1, 0)\n	}\n	return n, first, last\n"},
+	}},
+	{"take a calendar's new days for the old ones", "2: never lost", "calendars", []edit{
+		{"config/calendars.go", "d.Sums[:excluded], d.Sums[excluded:], d.OnExcluded", "PICK(d.Sums[:0], d.Sums[:excluded]), d.Sums[excluded:], d.OnExcluded"},
+	}},
+	{"count every second day from another one", "days", "calendars", []edit{
+		{"config/schedule/rules.go", "k := floor(d-int64(e.From), block)", "k := floor(d-int64(e.From)+PICK[int64](1, 0), block)"},
+	}},
+	{"leave out what is to move", "2: never lost", "calendars", []edit{
+		{"config/schedule/rules.go", "if r.step = rules.OnExcluded.days();", "if r.step = PICK[int64](0, rules.OnExcluded.days());"},
+	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if (now-s.since >= ttl(r.Job) ||", "if (now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
 }
 
@@ -192,7 +223,7 @@ func goEdits() []edit {
 	var all []edit
 	for _, f := range teeth {
 		code := strings.NewReplacer("BROKEN", fmt.Sprintf("fault.On(%q)", f.what), "PICK(", fmt.Sprintf("fault.Pick(%q, ", f.what),
-			"PICK[time.Duration](", fmt.Sprintf("fault.Pick[time.Duration](%q, ", f.what))
+			"PICK[time.Duration](", fmt.Sprintf("fault.Pick[time.Duration](%q, ", f.what), "PICK[int64](", fmt.Sprintf("fault.Pick[int64](%q, ", f.what))
 		for _, e := range f.edits {
 			if filepath.Ext(e.file) == ".go" && !slices.Contains(all, e) {
 				e.instead = code.Replace(e.instead)

@@ -24,14 +24,15 @@ const serviceName = "sim"
 
 // world is one seed being played.
 type world struct {
-	plan     *Plan
-	dice     dice
-	tables   []*config.Table // by version
-	began    time.Time       // the world's zero
-	stepped  bool            // Redis' clock is set in this world
-	network  *network
-	operator *operator
-	redis    *store
+	plan      *Plan
+	dice      dice
+	tables    []*config.Table          // by version
+	described map[*config.Job]*ticking // of the tables, as the plan means them
+	began     time.Time                // the world's zero
+	stepped   bool                     // Redis' clock is set in this world
+	network   *network
+	operator  *operator
+	redis     *store
 
 	mu         sync.Mutex
 	replicas   []*replica
@@ -89,8 +90,10 @@ func Play(t *testing.T, seed uint64) (res Result) {
 		tables = append(tables, table)
 	}
 	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(plan.From)
 		w := &world{
-			plan: plan, dice: dice(seed), tables: tables, began: time.Now(), stepped: plan.has(redisSteps), files: map[int]int{},
+			described: plan.described(tables),
+			plan:      plan, dice: dice(seed), tables: tables, began: time.Now(), stepped: plan.has(redisSteps), files: map[int]int{},
 			present: map[int]*replica{}, processes: map[int]int{}, settled: map[finish]int{}, refused: map[string]time.Duration{},
 			met: map[string]int{},
 		}
