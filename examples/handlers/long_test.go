@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,6 +102,9 @@ func TestALongJob(t *testing.T) {
 	}
 	run := func(t *testing.T, language, app, path string) {
 		for _, c := range checks {
+			if path == "/jobs/thread" && !strings.HasPrefix(c.name, "stops") && !strings.HasPrefix(c.name, "answers") {
+				continue // only how the work is ended differs
+			}
 			t.Run(c.name, func(t *testing.T) {
 				c.check(&caller{T: t, language: language, app: app, job: c.name + strings.ReplaceAll(path, "/", "-"), path: path})
 			})
@@ -128,7 +132,7 @@ func TestALongJob(t *testing.T) {
 // api stands for the API of a replica that has called the app.
 type api struct {
 	*httptest.Server
-	beats    chan int // the number of each heartbeat, from 1 on
+	beats    atomic.Int64 // heartbeats that came
 	finishes chan string
 	over     chan struct{} // ends heartbeats that hang
 }
@@ -140,7 +144,7 @@ const (
 
 // newAPI answers the nth heartbeat with beat(n), and the nth report with finish(n).
 func (c *caller) newAPI(beat, finish func(n int) int) *api {
-	a := &api{beats: make(chan int, 100), finishes: make(chan string, 10), over: make(chan struct{})}
+	a := &api{finishes: make(chan string, 10), over: make(chan struct{})}
 	var mu sync.Mutex
 	n := map[string]int{}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -156,7 +160,7 @@ func (c *caller) newAPI(beat, finish func(n int) int) *api {
 		switch r.URL.Path {
 		case "/v1/runs/r/heartbeat":
 			status = beat(n)
-			a.beats <- n
+			a.beats.Add(1)
 		case "/v1/runs/r/finish":
 			status = finish(n)
 			a.finishes <- string(body)
@@ -235,7 +239,7 @@ func beginsAfterTheFirstHeartbeat(c *caller) {
 	if outcome, detail := a.finished(c); outcome != "succeeded" || detail != "" {
 		c.Errorf("it is reported as %s, %q", outcome, detail)
 	}
-	if n := len(a.beats); n < 5 || n > 9 {
+	if n := a.beats.Load(); n < 5 || n > 9 {
 		c.Errorf("%d heartbeats in 1.5 s, where each lets it work for 1.5 s", n)
 	}
 	if s := c.state(); s.Began != 1 || s.Stopped != 0 {
@@ -250,7 +254,7 @@ func doesNotBeginWithoutLeave(c *caller) {
 		if outcome, detail := a.finished(c); outcome != "failed" || !strings.HasPrefix(detail, "stopped: ") {
 			c.Errorf("%s: it is reported as %s, %q", key, outcome, detail)
 		}
-		if n := len(a.beats); (n > 1) != (status == cut || status == http.StatusServiceUnavailable) {
+		if n := a.beats.Load(); (n > 1) != (status == cut || status == http.StatusServiceUnavailable) {
 			c.Errorf("%s: there were %d heartbeats", key, n)
 		}
 	}
