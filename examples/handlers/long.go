@@ -60,7 +60,9 @@ func (l *Long) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if lost := end(err == nil); lost != nil && err == nil { // no success is told that a repeat would not be told, too
 			err = fmt.Errorf("the store of keys does not answer: %w", lost)
 		}
-		c.finish(err)
+		if !errors.Is(err, errSilent) { // else the run ends as interrupted, and may be run again
+			c.finish(err)
+		}
 	})
 	w.WriteHeader(http.StatusAccepted)
 }

@@ -12,6 +12,7 @@
 const timers = require('node:timers/promises');
 
 const underWay = new Set(); // promises
+const silent = new Error('no heartbeat was answered in time');
 
 const pause = (ms, signal) => timers.setTimeout(ms, undefined, { signal }).catch(() => {});
 
@@ -36,7 +37,7 @@ async function run(call, work) {
   const mayWork = (from = performance.now()) => {
     clearTimeout(leave);
     const left = from + heartbeat * 0.9 - performance.now(); // a tenth of the time is for the work to stop
-    leave = setTimeout(() => stop.abort(new Error('no heartbeat was answered in time')), left);
+    leave = setTimeout(() => stop.abort(silent), left);
   };
   mayWork();
   let allowed; // or stopped
@@ -63,7 +64,7 @@ async function run(call, work) {
     stop.signal.throwIfAborted();
     await work(stop.signal); // it is done if it throws nothing, even if the signal has aborted meanwhile
   } catch (err) {
-    throw stop.signal.aborted ? new Error(`stopped: ${stop.signal.reason.message}`) : err;
+    throw stop.signal.aborted ? new Error(`stopped: ${stop.signal.reason.message}`, { cause: stop.signal.reason }) : err;
   } finally {
     clearTimeout(leave);
     stop.abort();
@@ -89,7 +90,7 @@ async function accepted(call, work, end) {
   } catch (err) { // no success is told that a repeat would not be told, too
     failure ??= new Error(`the store of keys does not answer: ${err.message}`);
   }
-  await finish(call, failure);
+  if (failure?.cause !== silent) await finish(call, failure); // else the run ends as interrupted, and may be run again
 }
 
 // answer accepts a call, or does its work, and returns the status and text of the answer. raw is node's own request.

@@ -17,6 +17,8 @@ import threading
 import time
 from urllib.parse import urlsplit
 
+SILENT = "no heartbeat was answered in time"
+
 
 class Call:
     """A call of a job. The names of headers are in lower case."""
@@ -95,7 +97,8 @@ class Long:
                 await end(reason is None)
         except Exception as err:  # no success is told that a repeat would not be told, too
             reason = reason or f"the store of keys does not answer: {err}"
-        await replica.finish(reason)
+        if not (reason and call.reason is SILENT):  # else the run ends as interrupted, and may be run again
+            await replica.finish(reason)
 
     async def wait(self):
         """Wait until all work under way has been reported. Call it when the app ends."""
@@ -119,7 +122,7 @@ class Replica:
         if self.timer:
             self.timer.cancel()
         left = since + self.heartbeat * 0.9 - time.monotonic()
-        self.timer = asyncio.get_running_loop().call_later(max(left, 0), self.stop, "no heartbeat was answered in time")
+        self.timer = asyncio.get_running_loop().call_later(max(left, 0), self.stop, SILENT)
 
     def stop(self, reason):
         self.call.end(reason)
