@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -413,5 +414,59 @@ func worksForARealReplica(c *caller) {
 	c.await("the end of the work whose replica was killed", func() bool { return killed.state().Stopped == 1 })
 	if took := time.Since(at); took >= time.Second {
 		c.Errorf("the work went on for %s after its replica was killed", took)
+	}
+}
+
+// TestAShutdownEndsWithinAHeartbeatAfterItsGrace: the app is told to end its work, or must have stopped by then. Kubernetes needs to
+// know how long that takes (docs/kubernetes.md).
+func TestAShutdownEndsWithinAHeartbeatAfterItsGrace(t *testing.T) {
+	const grace, heartbeat = time.Second, 2 * time.Second
+	for _, app := range []struct {
+		name string
+		deaf bool // the app does not stop
+	}{{"it stops", false}, {"it does not stop", true}} {
+		t.Run(app.name, func(t *testing.T) {
+			t.Parallel()
+			redis := redistest.Start(t)
+			begun, over := make(chan struct{}, 1), make(chan struct{})
+			work := &handlers.Long{Work: func(ctx context.Context, _ *http.Request) error {
+				begun <- struct{}{}
+				<-ctx.Done()
+				if app.deaf {
+					<-over
+				}
+				return ctx.Err()
+			}}
+			server := httptest.NewServer(handlers.Middleware(secret, &handlers.Memory{}, work))
+			t.Cleanup(server.Close)
+			t.Cleanup(work.Wait)
+			one := replicaOf(t, redis.URL(), "one", fmt.Sprintf("admin: \"127.0.0.1:0\"\nshutdownGrace: %s\njobs:\n  - {name: work, schedule: \"* * * * * *\", timeout: 10s, "+
+				"http: {url: %q, async: {heartbeat: %s}, headers: {Authorization: \"Bearer ${SECRET}\"}}}\n",
+				grace, server.URL, heartbeat))
+			t.Cleanup(func() { close(over) })
+			select {
+			case <-begun:
+			case <-time.After(20 * time.Second):
+				t.Fatal("the work has not begun")
+			}
+			if err := one.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			told := time.Now()
+			if state, err := one.Process.Wait(); err != nil || !state.Success() {
+				t.Fatalf("%v, %v", state, err)
+			}
+			least, most := grace, grace+heartbeat*3/4 // the next heartbeat comes after a third
+			if app.deaf {
+				least, most = grace+heartbeat/2, grace+heartbeat+time.Second
+			}
+			if took := time.Since(told); took < least || took > most {
+				t.Errorf("it took %s, want %s to %s", took, least, most)
+			}
+			out, err := exec.Command(solotick(t), "history", "--service", "handlers", "--redis", redis.URL()).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "shutdown") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
