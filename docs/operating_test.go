@@ -29,20 +29,34 @@ func TestThePageTellsOfEachAlert(t *testing.T) {
 
 // Each sentence that the page lets `why` say is one of its own.
 func TestWhySaysWhatThePageSays(t *testing.T) {
-	source, err := os.ReadFile("../sidecar/view/why.go")
-	if err != nil {
-		t.Fatal(err)
+	saysWhatThePageSays(t, "why", 10, "../sidecar/view/why.go")
+}
+
+func TestAnInterruptedRunSaysWhatThePageSays(t *testing.T) {
+	saysWhatThePageSays(t, "interrupted", 3, "../sidecar/takeover.go", "../sidecar/callback/call.go", "../sidecar/callback/runs.go")
+}
+
+// saysWhatThePageSays finds each sentence of a table in the source, between what differs. There must be so many sentences.
+func saysWhatThePageSays(t *testing.T, name string, least int, files ...string) {
+	t.Helper()
+	var source strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(text)
 	}
-	_, table, _ := strings.Cut(read(t, "operating.md"), "<!-- why -->")
+	_, table, _ := strings.Cut(read(t, "operating.md"), "<!-- "+name+" -->")
 	table, _, _ = strings.Cut(table, "<!-- end -->")
 	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(table, -1)
-	if len(rows) < 10 {
+	if len(rows) < least {
 		t.Fatalf("only %d sentences were looked at", len(rows))
 	}
 	for _, row := range rows {
 		for part := range strings.SplitSeq(row[1], "…") {
-			if part = strings.TrimSpace(part); !strings.Contains(string(source), part) {
-				t.Errorf("why never says %q", part)
+			if part = strings.TrimSpace(part); !strings.Contains(source.String(), part) {
+				t.Errorf("%s: %v never say %q", name, files, part)
 			}
 		}
 	}

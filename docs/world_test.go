@@ -45,6 +45,15 @@ jobs:
     trigger: {data: true}
 `
 
+// longJob is a job that a page can add to the table. Its app accepts the run, and never reports.
+const longJob = `  - name: rebuild-reports
+    schedule: "0 3 1 * *"
+    lock: {ttl: 4s}
+    http: {url: "http://127.0.0.1:8080` + silent + `", async: {heartbeat: 1s}}
+`
+
+const silent = "/jobs/rebuild-reports"
+
 // A world is a machine on which a page's commands work: Redis, an app, two replicas, and a directory with the files of the
 // page. Redis and the app are there for all pages, the replicas and the directory for one.
 type world struct {
@@ -76,6 +85,8 @@ func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "migrating the database", http.StatusServiceUnavailable)
 	case r.URL.Path == "/readyz":
 		fmt.Fprintln(w, "ok")
+	case r.URL.Path == silent:
+		w.WriteHeader(http.StatusAccepted)
 	case a.fails.Load():
 		http.Error(w, "authentication failed for user billing", http.StatusInternalServerError)
 	default:
@@ -276,17 +287,32 @@ var states = map[string]func(w *world){
 	},
 	"a broken table": func(w *world) {
 		w.run()
-		w.write("table.yaml", strings.Replace(table, "0 3 * * *", "0 25 * * *", 1))
-		for _, r := range w.replicas { // they would see it by themselves, two seconds later
-			if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				w.t.Fatal(err)
-			}
-		}
+		w.reload(strings.Replace(table, "0 3 * * *", "0 25 * * *", 1))
 		w.await("two replicas that keep the previous table", func() bool {
 			return strings.Count(w.ask("status"), "keeps the previous table") == 2
 		})
 	},
+	"a silent long job": func(w *world) {
+		w.run()
+		w.reload(table + longJob)
+		for _, r := range w.replicas {
+			if !r.says("added=[rebuild-reports]") {
+				w.t.Fatalf("a replica:\n%s", r.said())
+			}
+		}
+	},
 	"the table mended": func(w *world) { w.write("table.yaml", table) },
+}
+
+// reload changes the table, and tells the replicas. They would see it by themselves, two seconds later.
+func (w *world) reload(table string) {
+	w.t.Helper()
+	w.write("table.yaml", table)
+	for _, r := range w.replicas {
+		if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 }
 
 var allReady = regexp.MustCompile(`(1/1|2/2) replicas ready`)

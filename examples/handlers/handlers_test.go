@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,8 +82,10 @@ func goApp(t *testing.T) string {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}
-	guarded := handlers.Middleware(secret, &failing{}, http.HandlerFunc(work))
+	store := &failing{}
+	guarded := handlers.Middleware(secret, store, http.HandlerFunc(work))
 	mux := http.NewServeMux()
+	long(t, mux, store)
 	mux.HandleFunc("POST /jobs/work", func(w http.ResponseWriter, r *http.Request) {
 		if peer := r.Header.Get("Test-Peer"); peer != "" {
 			r.RemoteAddr = net.JoinHostPort(peer, "1")
@@ -189,6 +192,7 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 type caller struct {
 	*testing.T
 	language, app, job string
+	path               string // "" = /jobs/work
 }
 
 // answer is what came back; the status is 0 if the app broke off.
@@ -200,7 +204,7 @@ type answer struct {
 
 func (c *caller) call(query, key string, token int, headers ...string) answer {
 	c.Helper()
-	r, err := http.NewRequest(http.MethodPost, c.app+"/jobs/work?"+query, nil)
+	r, err := http.NewRequest(http.MethodPost, c.app+cmp.Or(c.path, "/jobs/work")+"?"+query, nil)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -266,6 +270,7 @@ func TestAMiddleware(t *testing.T) {
 	}{
 		{"admits-the-replica-alone", admitsTheReplicaAlone},
 		{"runs-again-after-a-failure-and-never-after-a-success", runsAgainAfterAFailureAndNeverAfterASuccess},
+		{"keeps-no-answer-that-only-accepts-the-work", keepsNoAnswerThatOnlyAcceptsTheWork},
 		{"passes-an-answer-on-whole", passesAnAnswerOnWhole},
 		{"declines-what-is-under-way-until-a-greater-token", declinesWhatIsUnderWayUntilAGreaterToken},
 		{"fails-when-its-store-is-away", failsWhenItsStoreIsAway},
@@ -273,7 +278,7 @@ func TestAMiddleware(t *testing.T) {
 	}
 	run := func(t *testing.T, language, app string) {
 		for _, c := range checks {
-			t.Run(c.name, func(t *testing.T) { c.check(&caller{t, language, app, c.name}) })
+			t.Run(c.name, func(t *testing.T) { c.check(&caller{T: t, language: language, app: app, job: c.name}) })
 		}
 	}
 	t.Run("Go", func(t *testing.T) {
@@ -340,6 +345,18 @@ func runsAgainAfterAFailureAndNeverAfterASuccess(c *caller) {
 	if other := c.wants(http.StatusCreated, "another tick", "codes="+codes, "l", 7); other.body == first.body {
 		c.Errorf("another tick has the answer of the first: %v", other)
 	}
+}
+
+// keepsNoAnswerThatOnlyAcceptsTheWork: a repeated call would never learn how the work ended.
+func keepsNoAnswerThatOnlyAcceptsTheWork(c *caller) {
+	for range 2 {
+		c.wants(http.StatusAccepted, "a job with async", "codes=202", "k", 7, "Solotick-Callback", "http://127.0.0.1:9748/v1/runs/r")
+	}
+	c.wantsCount(2)
+	for range 2 {
+		c.wants(http.StatusAccepted, "a job without async, whose run a 202 ends", "codes=202", "l", 7)
+	}
+	c.wantsCount(3)
 }
 
 // passesAnAnswerOnWhole: also the headers of an answer that is not kept. An error after a success changes nothing of it.
@@ -487,11 +504,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// replica starts a replica of a service that calls an app. It is killed at the end.
+// replica starts a replica of a service that calls an app.
 func replica(t *testing.T, redis, name, job string) *exec.Cmd {
 	t.Helper()
+	return replicaOf(t, redis, name, fmt.Sprintf("admin: \"\"\njobs:\n  - {name: work, %s}\n", job))
+}
+
+// replicaOf starts a replica with a table. It is killed at the end.
+func replicaOf(t *testing.T, redis, name, text string) *exec.Cmd {
+	t.Helper()
 	table := filepath.Join(t.TempDir(), "table.yaml")
-	text := fmt.Sprintf("service: handlers\nredis: {url: %q}\nlisten: \"\"\nadmin: \"\"\njobs:\n  - {name: work, %s}\n", redis, job)
+	text = fmt.Sprintf("service: handlers\nredis: {url: %q}\nlisten: \"\"\n%s", redis, text)
 	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,8 @@
 //
 // The middleware admits only the replica beside the app, refuses a run whose fencing token is lower than one it has seen
 // for the job, and does the work of a tick once: a repeated Idempotency-Key gets 409 while the work is under way, and the
-// stored answer once it has succeeded. After a failure the work is done again.
+// stored answer once it has succeeded. After a failure the work is done again. Work that goes on after the answer 202 is
+// under way until it has ended, see Later; long.go has a handler for it.
 //
 // Memory keeps the keys in this process. If an app has several copies, its store must be shared by them: write a Store
 // over your database, with the SQL of docs/handlers.md. Do not use the middleware for jobs with concurrencyPolicy Allow:
@@ -103,9 +104,22 @@ func parseToken(text string) (int64, error) {
 // work runs the handler, keeps its answer if it is a success, and sends it.
 func work(ctx context.Context, w http.ResponseWriter, r *http.Request, s Store, key string, token int64, next http.Handler) {
 	out := &recorder{header: w.Header(), status: http.StatusOK}
+	goesOn := false // the handler has called Later
+	later := func() func(bool) error {
+		goesOn = true
+		return func(ok bool) error {
+			if ok {
+				return s.End(ctx, key, token, &Answer{Status: http.StatusOK})
+			}
+			return s.End(ctx, key, token, nil)
+		}
+	}
 	var kept *Answer
 	defer func() { // also when the handler panics
-		err := s.End(ctx, key, token, kept)
+		var err error
+		if !goesOn {
+			err = s.End(ctx, key, token, kept)
+		}
 		switch {
 		case !out.done: // the server cuts the connection, which leaves the caller in doubt: it gets a failure before that
 			w.Header().Set("Content-Length", "0")
@@ -117,11 +131,26 @@ func work(ctx context.Context, w http.ResponseWriter, r *http.Request, s Store, 
 			out.answer().write(w)
 		}
 	}()
-	next.ServeHTTP(out, r)
+	next.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), laterKey{}, later)))
 	out.done = true
-	if out.status >= 200 && out.status < 300 {
+	accepted := out.status == http.StatusAccepted && r.Header.Get("Solotick-Callback") != "" // which is no end of the work
+	if out.status >= 200 && out.status < 300 && !accepted {
 		kept = out.answer()
 	}
+}
+
+type laterKey struct{}
+
+// Later says that the work of a call goes on when its handler has answered 202. The key is then under way until the handler
+// calls end, with ok if the work has succeeded: a repeated call gets 200 from then on. If end fails, the work counts as
+// failed. Without the middleware, end does nothing.
+//
+// The key of a call that a handler accepts without Later counts as failed: a repeated call does the work again.
+func Later(r *http.Request) (end func(ok bool) error) {
+	if later, ok := r.Context().Value(laterKey{}).(func() func(bool) error); ok {
+		return later()
+	}
+	return func(bool) error { return nil }
 }
 
 // recorder holds an answer back until it is kept.

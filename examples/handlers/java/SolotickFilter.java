@@ -3,7 +3,8 @@
 //
 // It admits only the replica beside the app, refuses a run whose fencing token is lower than one it has seen for the job,
 // and does the work of a tick once: a repeated Idempotency-Key gets 409 while the work is under way, and the stored answer
-// once it has succeeded. After a failure the work is done again.
+// once it has succeeded. After a failure the work is done again. The filter keeps no key of a call with http.async that is
+// answered by 202: a repeated call does the work again.
 //
 // Memory keeps the keys in this process. If an app has several copies, its store must be shared by them: write a Store over
 // your database, with the SQL of docs/handlers.md. Do not use the filter for jobs with concurrencyPolicy Allow: their runs
@@ -143,7 +144,9 @@ public final class SolotickFilter implements Filter {
     Answer kept = null;
     try {
       chain.doFilter(new Synchronous(request), held);
-      if (held.getStatus() >= 200 && held.getStatus() < 300) {
+      // By 202 the handler of a job with http.async accepts the work, which is no end of it.
+      boolean accepted = held.getStatus() == 202 && request.getHeader("Solotick-Callback") != null;
+      if (held.getStatus() >= 200 && held.getStatus() < 300 && !accepted) {
         kept = held.answer();
       }
     } finally {

@@ -2,6 +2,8 @@
 'use strict';
 
 const { Readable } = require('node:stream');
+const timers = require('node:timers/promises');
+const long = require('./long.js');
 const solotick = require('./solotick.js');
 
 const [kind, secret] = process.argv.slice(2);
@@ -17,6 +19,19 @@ async function work(headers, { codes = '200', take = '0' }) {
   const code = codes.split(',')[Math.min(n, codes.split(',').length) - 1];
   if (code === 'throw') throw new Error('broken');
   return { code, body: { n } };
+}
+
+// longWork takes ?take= milliseconds, and fails with the words of ?fail=. /long tells of it.
+const longs = new Map(); // job -> {began, stopped}
+const longOf = job => longs.get(job) ?? longs.set(job, { began: 0, stopped: 0 }).get(job);
+async function longWork({ headers, query }, signal) {
+  const state = longOf(headers['solotick-job']);
+  state.began++;
+  await timers.setTimeout(Number(query.take ?? 0), null, { signal }).catch(err => {
+    state.stopped++;
+    throw err;
+  });
+  if (query.fail) throw new Error(query.fail);
 }
 
 // torn is a body that breaks off.
@@ -59,6 +74,8 @@ if (kind === 'express') {
     }
     res.status(Number(code)).json(body);
   });
+  app.post('/jobs/long', solotick.express({ secret, store }), long.express(longWork));
+  app.get('/long', (req, res) => res.json(longOf(req.query.job)));
   app.get('/count', (req, res) => res.json(counts.get(req.query.job) ?? 0));
   const server = app.listen(0, '127.0.0.1', () => listen(server));
 } else {
@@ -75,7 +92,9 @@ if (kind === 'express') {
       }
       return reply.code(Number(code)).send(body);
     });
+    jobs.post('/jobs/long', long.fastify(longWork));
   });
+  app.get('/long', async request => longOf(request.query.job));
   app.get('/count', async request => counts.get(request.query.job) ?? 0);
   app.listen({ port: 0, host: '127.0.0.1' }).then(() => listen(app.server));
 }

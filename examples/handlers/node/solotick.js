@@ -2,7 +2,8 @@
 //
 // It admits only the replica beside the app, refuses a run whose fencing token is lower than one it has seen for the job,
 // and does the work of a tick once: a repeated Idempotency-Key gets 409 while the work is under way, and the stored answer
-// once it has succeeded. After a failure the work is done again.
+// once it has succeeded. After a failure the work is done again. Work that goes on after the answer 202 is under way until it
+// has ended; long.js has handlers for it.
 //
 // memory() keeps the keys in this process. If an app has several copies, its store must be shared by them: write one over
 // your database, with the SQL of docs/handlers.md. Do not use the middleware for jobs with concurrencyPolicy Allow: their
@@ -73,8 +74,18 @@ async function examine(req, secret, store) {
   if (!job || !key || !/^\d+$/.test(text) || !Number.isSafeInteger(token)) return { answer: refusals.unknown };
   const verdict = await store.begin(job, key, token);
   if (verdict !== 'work') return { answer: refusals[verdict] ?? verdict };
+  let goesOn = false;
+  // later says that the work goes on when its handler has answered 202. The key is under way until the handler calls what it
+  // returns, with true if the work has succeeded. The key of a call that is accepted without it counts as failed.
+  req.solotick = {
+    later() {
+      goesOn = true;
+      return async ok => store.end(key, token, ok ? { status: 200, body: 'done' } : null);
+    },
+  };
+  const kept = status => status >= 200 && status < 300 && !(status === 202 && req.headers['solotick-callback']);
   return {
-    end: answer => store.end(key, token, answer.status >= 200 && answer.status < 300 ? answer : null),
+    end: answer => (goesOn ? null : store.end(key, token, kept(answer.status) ? answer : null)),
   };
 }
 

@@ -4,19 +4,56 @@ import asyncio
 import json
 import socket
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from urllib.parse import parse_qs
 
 import uvicorn
+from long import Long
 from solotick import Memory, Solotick
 
 counts = Counter()
+longs = defaultdict(lambda: {"began": 0, "stopped": 0})  # job -> state
+
+
+def query_of(scope):
+    return {k: v[0] for k, v in parse_qs(scope["query_string"].decode()).items()}
+
+
+async def work_long(call):
+    """Takes ?take= milliseconds, and fails with the words of ?fail=. /long tells of it."""
+    query, state = query_of(call.scope), longs[call.headers["solotick-job"]]
+    state["began"] += 1
+    try:
+        await asyncio.sleep(int(query.get("take", 0)) / 1000)
+    except asyncio.CancelledError:
+        state["stopped"] += 1
+        raise
+    if "fail" in query:
+        raise RuntimeError(query["fail"])
+
+
+def work_in_a_thread(call):
+    """The same without asyncio."""
+    query, state = query_of(call.scope), longs[call.headers["solotick-job"]]
+    state["began"] += 1
+    if call.stop.wait(int(query.get("take", 0)) / 1000):
+        state["stopped"] += 1
+        raise RuntimeError("stopped")
+    if "fail" in query:
+        raise RuntimeError(query["fail"])
+
+
+long = {"/jobs/long": Long(work_long), "/jobs/thread": Long(work_in_a_thread)}
 
 
 async def app(scope, receive, send):
     """Answers with the code of ?codes= that is next for the job, after ?take= milliseconds."""
     assert scope["type"] == "http"
-    query = {k: v[0] for k, v in parse_qs(scope["query_string"].decode()).items()}
+    query = query_of(scope)
+    if scope["path"] in long:
+        return await long[scope["path"]](scope, receive, send)
+    if scope["path"] == "/long":
+        return await reply(send, 200, longs[query["job"]])
     if scope["path"] == "/count":
         return await reply(send, 200, counts[query["job"]])
     job = dict(scope["headers"])[b"solotick-job"].decode()

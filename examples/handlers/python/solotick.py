@@ -3,7 +3,8 @@ file into your app.
 
 It admits only the replica beside the app, refuses a run whose fencing token is lower than one it has seen for the job, and
 does the work of a tick once: a repeated Idempotency-Key gets 409 while the work is under way, and the stored answer once it
-has succeeded. After a failure the work is done again.
+has succeeded. After a failure the work is done again. Work that goes on after the answer 202 is under way until it has ended;
+long.py has a handler for it.
 
 Memory keeps the keys in this process. If an app has several copies or workers, its store must be shared by them: write one
 over your database, with the SQL of docs/handlers.md. Do not use the middleware for jobs with concurrencyPolicy Allow: their
@@ -20,6 +21,7 @@ FOREIGN = (403, b"text/plain", b"only the replica beside this app may call")
 UNKNOWN = (400, b"text/plain", b"this is no call of Solotick")
 OLD = (412, b"text/plain", b"a newer run of this job has begun")
 BUSY = (409, b"text/plain", b"the work of this tick is under way")
+DONE = (200, b"text/plain", b"done")
 
 
 class Memory:
@@ -97,13 +99,30 @@ class Solotick:
             elif message["type"] == "http.response.body":
                 body += message.get("body", b"")
 
+        goes_on = False
+
+        def later():
+            """Say that the work goes on when its handler has answered 202. The key is under way until the handler calls what
+            this returns, with True if the work has succeeded."""
+            nonlocal goes_on
+            goes_on = True
+            return lambda ok: self.store.end(key, token, DONE if ok else None)
+
         answer = None
         try:
-            await self.app({**scope, "extensions": {}}, receive, hold_back)  # an extension could send past us
+            # An extension could send past us.
+            await self.app({**scope, "extensions": {}, "solotick.later": later}, receive, hold_back)
             answer = (status, dict(headers).get(b"content-type", b""), body)
         finally:
-            await self.store.end(key, token, answer if answer and 200 <= status < 300 else None)
+            if not goes_on:
+                await self.store.end(key, token, answer if answer and kept(status, scope) else None)
         await answer_with(send, answer, headers)
+
+
+def kept(status, scope):
+    """Whether an answer is that of work that is done. A call that is accepted without later() counts as failed."""
+    accepted = status == 202 and any(name.lower() == b"solotick-callback" for name, _ in scope["headers"])
+    return 200 <= status < 300 and not accepted
 
 
 def beside(peer):

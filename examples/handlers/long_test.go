@@ -1,0 +1,472 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/examples/handlers"
+	"github.com/solotick/solotick/internal/proof/redistest"
+)
+
+// state is what an app tells of the long work of a job.
+type state struct {
+	Began, Stopped int // Stopped: it was told to stop
+}
+
+// long adds the handlers of long work to an app in Go: as those in node/app.js and python/app.py.
+func long(t *testing.T, mux *http.ServeMux, store handlers.Store) {
+	var mu sync.Mutex
+	states := map[string]*state{}
+	of := func(job string) *state {
+		if states[job] == nil {
+			states[job] = &state{}
+		}
+		return states[job]
+	}
+	work := &handlers.Long{Work: func(ctx context.Context, r *http.Request) error {
+		job := r.Header.Get("Solotick-Job")
+		mu.Lock()
+		of(job).Began++
+		mu.Unlock()
+		take, _ := strconv.Atoi(r.FormValue("take"))
+		select {
+		case <-time.After(time.Duration(take) * time.Millisecond):
+		case <-ctx.Done():
+			mu.Lock()
+			of(job).Stopped++
+			mu.Unlock()
+			return ctx.Err()
+		}
+		if why := r.FormValue("fail"); why != "" {
+			return errors.New(why)
+		}
+		return nil
+	}}
+	mux.Handle("POST /jobs/long", handlers.Middleware(secret, store, work))
+	mux.HandleFunc("GET /long", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = json.NewEncoder(w).Encode(of(r.FormValue("job")))
+	})
+	t.Cleanup(work.Wait)
+}
+
+func (c *caller) state() (s state) {
+	c.Helper()
+	got, err := http.Get(c.app + "/long?job=" + c.job)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer got.Body.Close()
+	if err := json.NewDecoder(got.Body).Decode(&s); err != nil {
+		c.Fatal(err)
+	}
+	return s
+}
+
+func (c *caller) await(what string, so func() bool) {
+	c.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.Fatalf("%s did not come", what)
+		}
+	}
+}
+
+// TestALongJob checks the handler for long work of each language, in an app that it starts once.
+func TestALongJob(t *testing.T) {
+	checks := []struct {
+		name  string
+		check func(*caller)
+	}{
+		{"answers-a-job-without-async-when-the-work-is-done", answersAJobWithoutAsyncWhenTheWorkIsDone},
+		{"begins-after-the-first-heartbeat", beginsAfterTheFirstHeartbeat},
+		{"does-not-begin-without-leave", doesNotBeginWithoutLeave},
+		{"stops-by-its-own-clock", stopsByItsOwnClock},
+		{"stops-when-it-is-told-to", stopsWhenItIsToldTo},
+		{"repeats-a-report-that-is-lost", repeatsAReportThatIsLost},
+		{"keeps-its-key-until-the-work-ends", keepsItsKeyUntilTheWorkEnds},
+		{"works-for-a-real-replica", worksForARealReplica},
+	}
+	run := func(t *testing.T, language, app, path string) {
+		for _, c := range checks {
+			if path == "/jobs/thread" && !strings.HasPrefix(c.name, "stops") && !strings.HasPrefix(c.name, "answers") {
+				continue // only how the work is ended differs
+			}
+			t.Run(c.name, func(t *testing.T) {
+				c.check(&caller{T: t, language: language, app: app, job: c.name + strings.ReplaceAll(path, "/", "-"), path: path})
+			})
+		}
+	}
+	t.Run("Go", func(t *testing.T) {
+		t.Parallel()
+		run(t, "Go", goApp(t), "/jobs/long")
+	})
+	for _, l := range languages() {
+		if l.name == "Java" {
+			continue // has no such handler
+		}
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			app := l.start(t, l.ready(t))
+			run(t, l.name, app, "/jobs/long")
+			if l.name == "Python" {
+				t.Run("thread", func(t *testing.T) { run(t, l.name, app, "/jobs/thread") })
+			}
+		})
+	}
+}
+
+// api stands for the API of a replica that has called the app.
+type api struct {
+	*httptest.Server
+	beats    atomic.Int64 // heartbeats that came
+	finishes chan string
+	over     chan struct{} // ends heartbeats that hang
+}
+
+const (
+	cut   = -1 // the connection
+	hangs = -2
+)
+
+// newAPI answers the nth heartbeat with beat(n), and the nth report with finish(n).
+func (c *caller) newAPI(beat, finish func(n int) int) *api {
+	a := &api{finishes: make(chan string, 10), over: make(chan struct{})}
+	var mu sync.Mutex
+	n := map[string]int{}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.Header.Get("Authorization") != "Bearer t0ken" || r.Header.Get("Solotick-Run") != "" {
+			c.Errorf("a report is %s with %v", r.Method, r.Header)
+		}
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		n[r.URL.Path]++
+		n := n[r.URL.Path]
+		mu.Unlock()
+		var status int
+		switch r.URL.Path {
+		case "/v1/runs/r/heartbeat":
+			status = beat(n)
+			a.beats.Add(1)
+		case "/v1/runs/r/finish":
+			status = finish(n)
+			a.finishes <- string(body)
+		default:
+			c.Errorf("a report goes to %s", r.URL.Path)
+		}
+		switch status {
+		case cut:
+			panic(http.ErrAbortHandler)
+		case hangs:
+			<-a.over
+		default:
+			w.WriteHeader(status)
+			fmt.Fprintln(w, `{"error": "for a reason"}`)
+		}
+	}))
+	c.Cleanup(a.Close)
+	c.Cleanup(func() { close(a.over) })
+	return a
+}
+
+func always(status int) func(int) int { return func(int) int { return status } }
+
+// callback are the headers of a call that may be accepted.
+func (a *api) callback(heartbeat string) []string {
+	return []string{"Solotick-Callback", a.URL + "/v1/runs/r", "Solotick-Callback-Token", "t0ken", "Solotick-Heartbeat", heartbeat}
+}
+
+// finished is the app's report.
+func (a *api) finished(c *caller) (outcome, detail string) {
+	c.Helper()
+	select {
+	case body := <-a.finishes:
+		var report struct{ Outcome, Detail string }
+		if err := json.Unmarshal([]byte(body), &report); err != nil {
+			c.Errorf("the report %q: %v", body, err)
+		}
+		return report.Outcome, report.Detail
+	case <-time.After(20 * time.Second):
+		c.Fatal("no report came")
+		return "", ""
+	}
+}
+
+// silent fails if the app reports the end of work that it stopped by itself. Such a run ends as interrupted, and not as failed: it
+// may be run again.
+func (a *api) silent(c *caller) {
+	c.Helper()
+	time.Sleep(300 * time.Millisecond)
+	if len(a.finishes) != 0 {
+		outcome, detail := a.finished(c)
+		c.Errorf("it is reported as %s, %q", outcome, detail)
+	}
+}
+
+func answersAJobWithoutAsyncWhenTheWorkIsDone(c *caller) {
+	began := time.Now()
+	c.wants(http.StatusOK, "a call", "take=100", "k", 1)
+	if took := time.Since(began); took < 100*time.Millisecond {
+		c.Errorf("it was answered after %s", took)
+	}
+	if failed := c.wants(http.StatusInternalServerError, "a failure", "fail=disk+full", "l", 1); !strings.Contains(failed.body, "disk full") {
+		c.Errorf("a failure is answered with %q", failed.body)
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.app+c.path+"?take=60000", nil)
+	if err != nil {
+		c.Fatal(err)
+	}
+	r.Header = http.Header{"Authorization": {"Bearer " + secret}, "Solotick-Job": {c.job}, "Idempotency-Key": {c.job + "/m"}}
+	var gone sync.WaitGroup
+	gone.Go(func() { _, _ = client.Do(r) })
+	c.await("the work", func() bool { return c.state().Began == 3 })
+	cancel()
+	gone.Wait()
+	c.await("its end", func() bool { return c.state().Stopped == 1 })
+}
+
+func beginsAfterTheFirstHeartbeat(c *caller) {
+	a := c.newAPI(func(n int) int {
+		if began := c.state().Began; began != 0 && n <= 3 {
+			c.Errorf("the work has begun before heartbeat %d was answered", n)
+		}
+		return []int{cut, http.StatusServiceUnavailable, http.StatusOK}[min(n, 3)-1]
+	}, always(http.StatusOK))
+	c.wants(http.StatusAccepted, "a call", "take=1500", "k", 1, a.callback("1.5")...)
+	if outcome, detail := a.finished(c); outcome != "succeeded" || detail != "" {
+		c.Errorf("it is reported as %s, %q", outcome, detail)
+	}
+	if n := a.beats.Load(); n < 5 || n > 9 {
+		c.Errorf("%d heartbeats in 1.5 s, where each lets it work for 1.5 s", n)
+	}
+	if s := c.state(); s.Began != 1 || s.Stopped != 0 {
+		c.Errorf("%+v", s)
+	}
+}
+
+func doesNotBeginWithoutLeave(c *caller) {
+	for key, status := range map[string]int{"over": http.StatusGone, "unknown": http.StatusNotFound, "unsure": http.StatusServiceUnavailable, "silent": cut} {
+		a := c.newAPI(always(status), always(http.StatusGone))
+		c.wants(http.StatusAccepted, key, "", key, 1, a.callback("1")...)
+		if status == http.StatusGone || status == http.StatusNotFound {
+			if outcome, detail := a.finished(c); outcome != "failed" || !strings.HasPrefix(detail, "stopped: ") {
+				c.Errorf("%s: it is reported as %s, %q", key, outcome, detail)
+			}
+			if n := a.beats.Load(); n != 1 {
+				c.Errorf("%s: there were %d heartbeats", key, n)
+			}
+			continue
+		}
+		other := &caller{T: c.T, app: c.app, job: c.job} // another handler, with the same keys
+		c.await("the end of the call", func() bool { return other.call("codes=200", key, 1).status == http.StatusOK })
+		a.silent(c)
+		if n := a.beats.Load(); n < 2 {
+			c.Errorf("%s: there were %d heartbeats", key, n)
+		}
+	}
+	if s := c.state(); s.Began != 0 {
+		c.Errorf("the work has begun: %+v", s)
+	}
+	a := c.newAPI(always(http.StatusOK), always(http.StatusOK))
+	c.wants(http.StatusBadRequest, "no heartbeat", "", "x", 1, a.callback("x")...)
+}
+
+// stopsByItsOwnClock: it may work for 1.5 s from when it sent the first heartbeat. The answer comes late, and the next ones never.
+func stopsByItsOwnClock(c *caller) {
+	var sent time.Time
+	a := c.newAPI(func(n int) int {
+		if n > 1 {
+			return hangs
+		}
+		sent = time.Now()
+		time.Sleep(300 * time.Millisecond)
+		return http.StatusOK
+	}, always(http.StatusGone))
+	c.wants(http.StatusAccepted, "a call", "take=60000", "k", 1, a.callback("1.5")...)
+	c.await("the end of the work", func() bool { return c.state().Stopped == 1 })
+	if took := time.Since(sent); took < 1200*time.Millisecond || took >= 1500*time.Millisecond {
+		c.Errorf("it stopped %s after the first heartbeat was sent", took)
+	}
+	a.silent(c)
+}
+
+func stopsWhenItIsToldTo(c *caller) {
+	a := c.newAPI(func(n int) int { return []int{http.StatusOK, http.StatusGone}[min(n, 2)-1] }, always(http.StatusOK))
+	began := time.Now()
+	c.wants(http.StatusAccepted, "a call", "take=60000", "k", 1, a.callback("6")...)
+	if outcome, detail := a.finished(c); outcome != "failed" || !strings.Contains(detail, "answered 410") || !strings.Contains(detail, "for a reason") {
+		c.Errorf("it is reported as %s, %q", outcome, detail)
+	}
+	if took := time.Since(began); took > 4*time.Second { // the second heartbeat comes after two
+		c.Errorf("it stopped after %s", took)
+	}
+	if s := c.state(); s.Stopped != 1 {
+		c.Errorf("%+v", s)
+	}
+}
+
+func repeatsAReportThatIsLost(c *caller) {
+	a := c.newAPI(always(http.StatusOK), func(n int) int { return []int{cut, http.StatusServiceUnavailable, http.StatusOK}[min(n, 3)-1] })
+	c.wants(http.StatusAccepted, "a call", "fail=disk+full", "k", 1, a.callback("1.5")...)
+	for n := range 3 {
+		if outcome, detail := a.finished(c); outcome != "failed" || detail != "disk full" {
+			c.Errorf("report %d is %s, %q", n+1, outcome, detail)
+		}
+	}
+	time.Sleep(300 * time.Millisecond)
+	if len(a.finishes) != 0 {
+		c.Error("it was reported again after an answer")
+	}
+}
+
+func keepsItsKeyUntilTheWorkEnds(c *caller) {
+	a := c.newAPI(always(http.StatusOK), always(http.StatusOK))
+	ends := func(want string) string {
+		outcome, detail := a.finished(c)
+		if outcome != want {
+			c.Errorf("it is reported as %s, %q", outcome, detail)
+		}
+		return detail
+	}
+	c.wants(http.StatusAccepted, "a call", "take=400&fail=disk+full", "k", 5, a.callback("3")...)
+	c.wants(http.StatusConflict, "while it works", "", "k", 5, a.callback("3")...)
+	ends("failed")
+	c.wants(http.StatusAccepted, "after a failure", "take=400", "k", 5, a.callback("3")...)
+	ends("succeeded")
+	c.wants(http.StatusOK, "when it has succeeded", "", "k", 6, a.callback("3")...)
+	if s := c.state(); s.Began != 2 {
+		c.Errorf("%+v", s)
+	}
+	c.wants(http.StatusAccepted, "another tick", "take=1000", "l", 6, a.callback("3")...)
+	c.wants(http.StatusAccepted, "a takeover", "take=100", "l", 7, a.callback("3")...)
+	ends("succeeded")
+	ends("succeeded")
+	c.wants(http.StatusOK, "when both have ended", "", "l", 7, a.callback("3")...)
+
+	c.wants(http.StatusAccepted, "a call whose end cannot be kept", "", "no-end", 7, a.callback("3")...)
+	if detail := ends("failed"); !strings.Contains(detail, "the store of keys does not answer") {
+		c.Errorf("the detail is %q", detail)
+	}
+}
+
+// worksForARealReplica, which sees no end of the work, except by reports.
+func worksForARealReplica(c *caller) {
+	c.Helper()
+	redis := redistest.Start(c)
+	table := "admin: \"127.0.0.1:0\"\ndefaults: {timeout: 10s, lock: {ttl: 4s}}\njobs:\n"
+	for job, query := range map[string]string{"works": "take=2500", "fails": "take=100&fail=disk+full", "endless": "take=60000", "killed": "take=60000"} {
+		table += fmt.Sprintf("  - {name: %s-%s, schedule: \"0 0 1 1 *\", http: {url: \"%s%s?%s\", async: {heartbeat: 1s}, headers: {Authorization: \"Bearer ${SECRET}\"}}}\n",
+			c.job, job, c.app, c.path, query)
+	}
+	one := replicaOf(c.T, redis.URL(), "one", table)
+	solotick := func(args ...string) string {
+		out, err := exec.Command(solotick(c.T), append(args, "--service", "handlers", "--redis", redis.URL())...).CombinedOutput()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			c.Fatal(err)
+		}
+		return string(out)
+	}
+	of := func(job string) *caller {
+		return &caller{T: c.T, language: c.language, app: c.app, job: c.job + "-" + job, path: c.path}
+	}
+	begun := func(job string) *caller {
+		of := of(job)
+		if out := solotick("trigger", of.job); !strings.Contains(out, "triggered") {
+			c.Fatal(out)
+		}
+		c.await("the work of "+of.job, func() bool { return of.state().Began == 1 })
+		return of
+	}
+	c.await("the replica", func() bool { return strings.Contains(solotick("status", "--check"), "1/1 replicas ready") })
+
+	works, endless := begun("works"), begun("endless")
+	if out := solotick("cancel", endless.job); !strings.Contains(out, "cancelled "+endless.job) {
+		c.Error(out)
+	}
+	c.await("the end of the cancelled work", func() bool { return endless.state().Stopped == 1 })
+	begun("fails")
+	for job, want := range map[string]string{"works": "succeeded", "endless": "cancelled", "fails": "disk full"} {
+		c.await("the end of "+job, func() bool { return strings.Contains(solotick("history", of(job).job), want) })
+	}
+	if s := works.state(); s.Began != 1 || s.Stopped != 0 {
+		c.Errorf("the work that succeeded: %+v", s)
+	}
+	killed := begun("killed")
+	if err := one.Process.Kill(); err != nil {
+		c.Fatal(err)
+	}
+	at := time.Now()
+	c.await("the end of the work whose replica was killed", func() bool { return killed.state().Stopped == 1 })
+	if took := time.Since(at); took >= time.Second {
+		c.Errorf("the work went on for %s after its replica was killed", took)
+	}
+}
+
+// TestAShutdownEndsWithinAHeartbeatAfterItsGrace: the app is told to end its work, or must have stopped by then. Kubernetes needs to
+// know how long that takes (docs/kubernetes.md).
+func TestAShutdownEndsWithinAHeartbeatAfterItsGrace(t *testing.T) {
+	const grace, heartbeat = time.Second, 2 * time.Second
+	for _, app := range []struct {
+		name string
+		deaf bool // the app does not stop
+	}{{"it stops", false}, {"it does not stop", true}} {
+		t.Run(app.name, func(t *testing.T) {
+			t.Parallel()
+			redis := redistest.Start(t)
+			begun, over := make(chan struct{}, 1), make(chan struct{})
+			work := &handlers.Long{Work: func(ctx context.Context, _ *http.Request) error {
+				begun <- struct{}{}
+				<-ctx.Done()
+				if app.deaf {
+					<-over
+				}
+				return ctx.Err()
+			}}
+			server := httptest.NewServer(handlers.Middleware(secret, &handlers.Memory{}, work))
+			t.Cleanup(server.Close)
+			t.Cleanup(work.Wait)
+			one := replicaOf(t, redis.URL(), "one", fmt.Sprintf("admin: \"127.0.0.1:0\"\nshutdownGrace: %s\njobs:\n  - {name: work, schedule: \"* * * * * *\", timeout: 10s, "+
+				"http: {url: %q, async: {heartbeat: %s}, headers: {Authorization: \"Bearer ${SECRET}\"}}}\n",
+				grace, server.URL, heartbeat))
+			t.Cleanup(func() { close(over) })
+			select {
+			case <-begun:
+			case <-time.After(20 * time.Second):
+				t.Fatal("the work has not begun")
+			}
+			if err := one.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			told := time.Now()
+			if state, err := one.Process.Wait(); err != nil || !state.Success() {
+				t.Fatalf("%v, %v", state, err)
+			}
+			least, most := grace, grace+heartbeat*3/4 // the next heartbeat comes after a third
+			if app.deaf {
+				least, most = grace+heartbeat/2, grace+heartbeat+time.Second
+			}
+			if took := time.Since(told); took < least || took > most {
+				t.Errorf("it took %s, want %s to %s", took, least, most)
+			}
+			out, err := exec.Command(solotick(t), "history", "--service", "handlers", "--redis", redis.URL()).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "shutdown") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
