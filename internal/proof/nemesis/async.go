@@ -65,7 +65,7 @@ func (c *court) watch() {
 		if c.answeredByAnother(q) {
 			c.find("a heartbeat was answered by another process", r)
 		}
-		if stoppedEarly(q) && !c.record.touched(q.Replica, q.Arrived.Add(-recovery), worked(q)) {
+		if stoppedEarly(q) && !stoodStill(q) && !c.record.touched(q.Replica, q.Arrived.Add(-recovery), worked(q)) {
 			c.find("its app had to stop, and nothing had happened", r)
 		}
 	}
@@ -84,12 +84,24 @@ func stoppedEarly(q *rig.Request) bool {
 	return q.Work.Stop != 0 || q.Work.Report == "" || q.Work.Report == interrupted
 }
 
+// stoodStill tells whether an app itself did not get to send a heartbeat in time, since the machine was busy. No replica can
+// be the cause of it.
+func stoodStill(q *rig.Request) bool { return q.Work.Late >= q.Work.Heartbeat/3 }
+
+// silent tells whether the app of a run stood still, so that its replica took it for dead.
+func (c *court) silent(r *run) bool {
+	return c.job.async && slices.ContainsFunc(c.calls, func(q rig.Request) bool { return q.Run == r.id && stoodStill(&q) })
+}
+
 // count adds up what the apps did.
 func (c *court) count(q *rig.Request) {
 	t := c.of(c.record.classAt(q.Work.Began))
 	t.works++
 	if stoppedEarly(q) {
 		t.stops++
+	}
+	if stoodStill(q) {
+		t.stood++
 	}
 	if q.Work.Report == succeeded && q.Work.Answer == 200 {
 		t.reports++

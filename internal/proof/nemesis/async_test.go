@@ -93,6 +93,15 @@ func TestAnAppThatMustStopAlthoughNothingHadHappenedIsFound(t *testing.T) {
 	s.judged(t, "its app had to stop, and nothing had happened", "taken over from a replica that nothing had happened to")
 }
 
+func TestAnAppThatStoodStillBlamesNoReplica(t *testing.T) {
+	s := newScene(onceAsync)
+	s.to = at(0)
+	s.cutOff(0, .002, 1.4, 1.5).Work.Late = 400 * time.Millisecond
+	s.judged(t)
+	s.requests[0].Work.Late = 300 * time.Millisecond
+	s.judged(t, "its app had to stop, and nothing had happened", "taken over from a replica that nothing had happened to")
+}
+
 func TestAHeartbeatIsNotForTheNextProcess(t *testing.T) {
 	s := newScene(onceAsync)
 	s.to = at(0)

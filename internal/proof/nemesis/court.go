@@ -91,6 +91,8 @@ func (c *court) takenOver(r *run) {
 		c.measure(r, death, reaped)
 	} else if c.unheard(r, reaped) {
 		death = c.record.on(theRedis, r.begin(), reaped)[0].from
+	} else if c.silent(r) {
+		return
 	} else {
 		what := "taken over from a replica that nothing had happened to"
 		if r.started() && !r.left && r.ended.Before(reaped) {

@@ -116,6 +116,7 @@ type tally struct {
 	slowestTakeover        time.Duration // from the death to the next attempt, or to the record that there is none
 	slowestHandover        time.Duration // from the refusal to the arrival at the app
 	works, stops, reports  int           // of runs that the app accepted: it worked, had to stop early, and reported that it succeeded
+	stood                  int           // of these works: the app stood still, and may have been taken for dead for it
 }
 
 // finding is one violation.

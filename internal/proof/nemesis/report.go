@@ -54,8 +54,8 @@ func (w *world) story(t trial, f finding) string {
 			fmt.Fprintf(&b, "  app: tick %s from %s, run %s, kind %s, attempt %d, token %d, arrived %s, ended %s, left %t\n", clock(q.Tick), q.Replica,
 				q.Run, q.Kind, q.Attempt, q.Token, clock(q.Arrived), clock(q.Ended), q.Left)
 			if w := q.Work; w.Heartbeat > 0 {
-				fmt.Fprintf(&b, "    work: from %s to %s, might last until %s; stopped by %d %s; reported %q, answered %d\n", clock(w.Began), clock(w.Ended),
-					clock(w.Until), w.Stop, w.Why, w.Report, w.Answer)
+				fmt.Fprintf(&b, "    work: from %s to %s, might last until %s, woken up %s late; stopped by %d %s; reported %q, answered %d\n", clock(w.Began), clock(w.Ended),
+					clock(w.Until), w.Late, w.Stop, w.Why, w.Report, w.Answer)
 			}
 		}
 	}
@@ -133,12 +133,12 @@ func figures(rows []row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "redis\tfaults\tstrikes\tticks\tfired\toverlaps\toutages\texcused\tinterrupted\tdoubles\tlost\tlimit\t"+
-		"takeovers\tslowest\thandovers\tslowest\tlate\tdrained\tworks\tstopped\treported\t")
+		"takeovers\tslowest\thandovers\tslowest\tlate\tdrained\tworks\tstopped\tstood still\treported\t")
 	for _, r := range append(slices.Clone(rows), row{"all", "", total(rows)}) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t\n", r.world, r.class, r.strikes, r.ticks,
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", r.world, r.class, r.strikes, r.ticks,
 			r.fired, r.overlaps, r.outages, r.excused, r.interrupted, r.doubles, r.lost, r.limits,
 			r.takeovers, r.slowestTakeover.Round(time.Millisecond), r.handovers, r.slowestHandover.Round(time.Millisecond),
-			r.late, r.drained, r.works, r.stops, r.reports)
+			r.late, r.drained, r.works, r.stops, r.stood, r.reports)
 	}
 	_ = w.Flush() // to memory
 	return b.String()
@@ -164,6 +164,7 @@ func (t *tally) add(o *tally) {
 	t.drained += o.drained
 	t.works += o.works
 	t.stops += o.stops
+	t.stood += o.stood
 	t.reports += o.reports
 	t.doubles += o.doubles
 	t.lost += o.lost

@@ -15,12 +15,13 @@ import (
 type Work struct {
 	Began     time.Time // when the first heartbeat was answered by 200; zero = none was, and the app did nothing
 	Heartbeat time.Duration
-	Until     time.Time // the app might work until then: a heartbeat after it had sent the last one that was answered by 200
-	Ended     time.Time // zero while it works
-	Stop      int       // the answer that ended the work early; 0 = none did
-	Why       string    // the text of that answer
-	Report    string    // the outcome that the app reported last; "" = none
-	Answer    int       // to the report; 0 = there was none
+	Until     time.Time     // the app might work until then: a heartbeat after it had sent the last one that was answered by 200
+	Ended     time.Time     // zero while it works
+	Late      time.Duration // the longest time by which the app was woken up too late: the machine was busy, and the app stood still
+	Stop      int           // the answer that ended the work early; 0 = none did
+	Why       string        // the text of that answer
+	Report    string        // the outcome that the app reported last; "" = none
+	Answer    int           // to the report; 0 = there was none
 }
 
 // end is when the work ended. An app that looks at its clock before each step takes none after Until, however late it is
@@ -109,6 +110,12 @@ func (a *App) work(c *client, at int, arrived time.Time, take time.Duration, fai
 // beat sends heartbeats while the app works, and tells whether it has done all.
 func (a *App) beat(c *client, w *Work, arrived time.Time, take time.Duration, note func()) (done bool) {
 	by := arrived.Add(c.heartbeat) // the first one is of no use later: the replica has given the run up by then
+	due := arrived
+	awake := func(now time.Time) time.Time {
+		w.Late = max(w.Late, now.Sub(due))
+		return now
+	}
+	awake(time.Now())
 	for {
 		sent := time.Now()
 		limit := by
@@ -117,8 +124,9 @@ func (a *App) beat(c *client, w *Work, arrived time.Time, take time.Duration, no
 				limit = all
 			}
 		}
+		due = limit
 		answer, text := c.post(a.ctx, limit, "/heartbeat", "{}")
-		now, pause := time.Now(), again
+		now, pause := awake(time.Now()), again
 		switch answer {
 		case http.StatusOK:
 			by, pause = sent.Add(c.heartbeat), c.heartbeat/3-now.Sub(sent)
@@ -143,10 +151,11 @@ func (a *App) beat(c *client, w *Work, arrived time.Time, take time.Duration, no
 				wake = all
 			}
 		}
+		due = wake
 		if !wait(a.ctx, time.Until(wake)) {
 			return false
 		}
-		switch now := time.Now(); {
+		switch now := awake(time.Now()); {
 		case !now.Before(by):
 			return false
 		case !w.Began.IsZero() && !now.Before(w.Began.Add(take)):
