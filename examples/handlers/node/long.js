@@ -7,6 +7,7 @@
 //
 // work(request, signal) does the work. When the signal aborts, it must stop at once. An error says why the work failed. Work
 // that keeps the event loop busy keeps heartbeats and signal from coming: put it into a worker thread.
+// Node 18 or later.
 'use strict';
 
 const timers = require('node:timers/promises');

@@ -7,7 +7,7 @@ answered when the work is done. Put the middleware of solotick.py before it: it 
 
 The work is a function of one argument, a Call. If it is a coroutine function, it is cancelled when it must stop, and must not
 keep the event loop busy. Any other function runs in a thread, and must return at once when call.stop is set. An exception says
-why the work failed.
+why the work failed. Python 3.9 or later.
 """
 
 import asyncio
