@@ -27,8 +27,9 @@ type Long struct {
 }
 
 var (
-	errSilent = errors.New("no heartbeat was answered in time")
-	reporter  = &http.Client{Transport: &http.Transport{}} // without a proxy
+	errStopped = errors.New("stopped") // the work had to end
+	errSilent  = errors.New("no heartbeat was answered in time")
+	reporter   = &http.Client{Transport: &http.Transport{}} // without a proxy
 )
 
 // Wait waits until all work under way has been reported. Call it when the app ends, after the Shutdown of its server.
@@ -60,9 +61,7 @@ func (l *Long) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if lost := end(err == nil); lost != nil && err == nil { // no success is told that a repeat would not be told, too
 			err = fmt.Errorf("the store of keys does not answer: %w", lost)
 		}
-		if !errors.Is(err, errSilent) { // else the run ends as interrupted, and may be run again
-			c.finish(err)
-		}
+		c.finish(err)
 	})
 	w.WriteHeader(http.StatusAccepted)
 }
@@ -98,7 +97,7 @@ func (c *call) work(ctx context.Context, work func(context.Context) error) (err 
 		err = work(ctx) // nil = it is done, even if ctx has ended meanwhile
 	}
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("stopped: %w", context.Cause(ctx))
+		return fmt.Errorf("%w: %w", errStopped, context.Cause(ctx))
 	}
 	return err
 }
@@ -125,6 +124,9 @@ func (c *call) finish(err error) {
 	report := map[string]string{"outcome": "succeeded"}
 	if err != nil {
 		report = map[string]string{"outcome": "failed", "detail": fmt.Sprintf("%.1000s", err)}
+	}
+	if errors.Is(err, errStopped) {
+		report["outcome"] = "interrupted" // so at-least-once runs the tick again
 	}
 	body, _ := json.Marshal(report)
 	for range 5 {

@@ -206,14 +206,11 @@ func (a *api) finished(c *caller) (outcome, detail string) {
 	}
 }
 
-// silent fails if the app reports the end of work that it stopped by itself. Such a run ends as interrupted, and not as failed: it
-// may be run again.
-func (a *api) silent(c *caller) {
+// interrupted demands that the app reports work that it has stopped as interrupted, and not as failed: it may be run again.
+func (a *api) interrupted(c *caller, why string) {
 	c.Helper()
-	time.Sleep(300 * time.Millisecond)
-	if len(a.finishes) != 0 {
-		outcome, detail := a.finished(c)
-		c.Errorf("it is reported as %s, %q", outcome, detail)
+	if outcome, detail := a.finished(c); outcome != "interrupted" || !strings.HasPrefix(detail, "stopped: ") || !strings.Contains(detail, why) {
+		c.Errorf("it is reported as %s, %q, want that it was interrupted: %s", outcome, detail, why)
 	}
 }
 
@@ -264,9 +261,7 @@ func doesNotBeginWithoutLeave(c *caller) {
 		a := c.newAPI(always(status), always(http.StatusGone))
 		c.wants(http.StatusAccepted, key, "", key, 1, a.callback("1")...)
 		if status == http.StatusGone || status == http.StatusNotFound {
-			if outcome, detail := a.finished(c); outcome != "failed" || !strings.HasPrefix(detail, "stopped: ") {
-				c.Errorf("%s: it is reported as %s, %q", key, outcome, detail)
-			}
+			a.interrupted(c, fmt.Sprintf("a heartbeat was answered %d", status))
 			if n := a.beats.Load(); n != 1 {
 				c.Errorf("%s: there were %d heartbeats", key, n)
 			}
@@ -274,7 +269,7 @@ func doesNotBeginWithoutLeave(c *caller) {
 		}
 		other := &caller{T: c.T, app: c.app, job: c.job} // another handler, with the same keys
 		c.await("the end of the call", func() bool { return other.call("codes=200", key, 1).status == http.StatusOK })
-		a.silent(c)
+		a.interrupted(c, "no heartbeat was answered in time")
 		if n := a.beats.Load(); n < 2 {
 			c.Errorf("%s: there were %d heartbeats", key, n)
 		}
@@ -302,16 +297,14 @@ func stopsByItsOwnClock(c *caller) {
 	if took := time.Since(sent); took < 1200*time.Millisecond || took >= 1500*time.Millisecond {
 		c.Errorf("it stopped %s after the first heartbeat was sent", took)
 	}
-	a.silent(c)
+	a.interrupted(c, "no heartbeat was answered in time")
 }
 
 func stopsWhenItIsToldTo(c *caller) {
 	a := c.newAPI(func(n int) int { return []int{http.StatusOK, http.StatusGone}[min(n, 2)-1] }, always(http.StatusOK))
 	began := time.Now()
 	c.wants(http.StatusAccepted, "a call", "take=60000", "k", 1, a.callback("6")...)
-	if outcome, detail := a.finished(c); outcome != "failed" || !strings.Contains(detail, "answered 410") || !strings.Contains(detail, "for a reason") {
-		c.Errorf("it is reported as %s, %q", outcome, detail)
-	}
+	a.interrupted(c, `answered 410 {"error": "for a reason"}`)
 	if took := time.Since(began); took > 4*time.Second { // the second heartbeat comes after two
 		c.Errorf("it stopped after %s", took)
 	}

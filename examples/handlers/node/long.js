@@ -15,6 +15,9 @@ const timers = require('node:timers/promises');
 const underWay = new Set(); // promises
 const silent = new Error('no heartbeat was answered in time');
 
+// Stopped is the failure of work that had to end.
+class Stopped extends Error {}
+
 const pause = (ms, signal) => timers.setTimeout(ms, undefined, { signal }).catch(() => {});
 
 // post returns the status and text of an answer; 0 if none came in a third of a heartbeat.
@@ -65,7 +68,7 @@ async function run(call, work) {
     stop.signal.throwIfAborted();
     await work(stop.signal); // it is done if it throws nothing, even if the signal has aborted meanwhile
   } catch (err) {
-    throw stop.signal.aborted ? new Error(`stopped: ${stop.signal.reason.message}`, { cause: stop.signal.reason }) : err;
+    throw stop.signal.aborted ? new Stopped(`stopped: ${stop.signal.reason.message}`) : err;
   } finally {
     clearTimeout(leave);
     stop.abort();
@@ -76,6 +79,7 @@ async function run(call, work) {
 // finish reports the end of the work, again if no answer comes.
 async function finish(call, failure) {
   const report = failure ? { outcome: 'failed', detail: String(failure.message ?? failure).slice(0, 1000) } : { outcome: 'succeeded' };
+  if (failure instanceof Stopped) report.outcome = 'interrupted'; // so at-least-once runs the tick again
   for (let i = 0; i < 5; i++) {
     const answer = await post(call, '/finish', JSON.stringify(report));
     if (answer.status > 0 && answer.status < 500) return;
@@ -91,7 +95,7 @@ async function accepted(call, work, end) {
   } catch (err) { // no success is told that a repeat would not be told, too
     failure ??= new Error(`the store of keys does not answer: ${err.message}`);
   }
-  if (failure?.cause !== silent) await finish(call, failure); // else the run ends as interrupted, and may be run again
+  await finish(call, failure);
 }
 
 // answer accepts a call, or does its work, and returns the status and text of the answer. raw is node's own request.

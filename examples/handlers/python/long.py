@@ -97,8 +97,7 @@ class Long:
                 await end(reason is None)
         except Exception as err:  # no success is told that a repeat would not be told, too
             reason = reason or f"the store of keys does not answer: {err}"
-        if not (reason and call.reason is SILENT):  # else the run ends as interrupted, and may be run again
-            await replica.finish(reason)
+        await replica.finish(reason)
 
     async def wait(self):
         """Wait until all work under way has been reported. Call it when the app ends."""
@@ -145,6 +144,8 @@ class Replica:
     async def finish(self, reason):
         """Report the end of the work, again if no answer comes."""
         report = {"outcome": "failed", "detail": reason[:1000]} if reason else {"outcome": "succeeded"}
+        if reason and self.call.reason:
+            report["outcome"] = "interrupted"  # it had to end, so at-least-once runs the tick again
         for _ in range(5):
             status, _text = await self.post("/finish", json.dumps(report).encode())
             if 0 < status < 500:
