@@ -148,9 +148,9 @@ var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 
 	"doubles that a failover excuses": 100, "doubles of a ledger that was born behind": 15,
 	"fired again after a loss of data": 20, "fired by two lines of runs after a loss of data": 20,
 	"fired again by a job that left and came back before a clock that was set back had caught up": 20,
-	"told of no success, since a newer tick has succeeded":                                        1500, "told since when anew after a loss of data": 300,
-	"told since when anew after it was taken for dead": 550, "told since when anew after another run of the tick": 60,
-	"settled by a pause": 1700,
+	"told of no success, since a newer tick has succeeded":                                        2400, "told since when anew after a loss of data": 450,
+	"told since when anew after it was taken for dead": 1300, "told since when anew after another run of the tick": 80,
+	"settled by a pause": 2400,
 	"claimed twice by one run, with a loss of data between": 50}
 
 // fewest is the smallest bound: some hundred seeds meet with a rare excuse by chance.
