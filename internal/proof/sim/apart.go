@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 
 // checkWorkers: what is promised to apps that follow the rules, whatever befalls their replicas.
 func (w *world) checkWorkers() {
-	slices.SortStableFunc(w.workers, func(a, b *worker) int { return int(a.from - b.from) })
+	slices.SortStableFunc(w.workers, func(a, b *worker) int { return cmp.Compare(a.from, b.from) })
 	for i, a := range w.workers {
 		r := w.runs[a.n]
 		if a.from != 0 {
@@ -69,12 +70,18 @@ func (w *world) meetWorker(a *worker, r *run) {
 	if cl, ok := w.redis.claims.of(a.run.ID); ok && cl.how == "reap" && cl.settled != 0 {
 		w.met["apps whose runs were taken over"]++
 	}
+	if a.unknown {
+		w.met["apps that a new process did not know"]++
+	}
 }
 
 // judgeGrants: once another attempt of the tick has begun, no replica takes a report on the one before.
 func (w *world) judgeGrants(a *worker, r *run) {
 	for _, g := range a.granted {
 		w.met["reports that were taken"]++
+		if g.finish != nil && g.at < r.accepted {
+			w.met["reports of the end that came before the answer"]++
+		}
 		for _, next := range w.runs[a.n+1:] {
 			if next.Job == r.Job && next.Tick.Equal(r.Tick) && next.Kind != "backfill" && r.Kind != "backfill" && next.start < g.at {
 				w.violatedAt(g.at, "async: a token", r.Job, "%s took a report on attempt %d for tick %s, and attempt %d had begun on %s at %s",

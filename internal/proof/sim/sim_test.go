@@ -136,6 +136,7 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"apps that worked", "apps that outlived their replicas", "apps that worked on when their runs were to end",
 	"apps that worked and whose answer was lost", "apps that died", "waited in place for the lease of an app",
 	"async runs that took too long", "run again for the last time", "reports that were taken", "successes that were recorded",
+	"reports of the end that came before the answer",
 	"told since when", "told again since when", "told the same after a newer success", "jobs whose ticks begin at midnight",
 	"jobs whose ticks end at midnight", "ticks on which two schedules agree"}
 
@@ -147,6 +148,7 @@ var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 
 	"held by the wrong time of Redis' clock": 200, "queued, and forgotten by a failover": 100,
 	"doubles that a failover excuses": 100, "doubles of a ledger that was born behind": 15,
 	"fired again after a loss of data": 20, "fired by two lines of runs after a loss of data": 20,
+	"successes whose replicas did not reach Redis in time": 40, "successes whose replicas died before they told Redis": 10,
 	"fired again by a job that left and came back before a clock that was set back had caught up": 20,
 	"told of no success, since a newer tick has succeeded":                                        2400, "told since when anew after a loss of data": 450,
 	"told since when anew after it was taken for dead": 1300, "told since when anew after another run of the tick": 80,

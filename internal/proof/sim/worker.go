@@ -26,6 +26,7 @@ type worker struct {
 
 	requests uint64
 	until    time.Duration // it may work until then
+	unknown  bool          // a replica did not know its run
 	gives    time.Duration // it gives up then, if it has not begun by then, or because it was told to end
 
 	// The world is locked.
@@ -218,6 +219,7 @@ func (a *worker) beat(replies chan<- reply) {
 // hears takes the answer to a heartbeat. An app that is told to end takes its time for that, if it has some.
 func (a *worker) hears(r reply) {
 	now := a.world.now()
+	a.unknown = a.unknown || errors.Is(r.err, callback.ErrUnknown)
 	switch {
 	case r.err == nil:
 		a.until = max(a.until, r.sent+a.job.Async.Heartbeat)
