@@ -13,6 +13,9 @@ var ErrSilent = errors.New("the app sent no heartbeat")
 // ErrOver is why a call is over that has ended otherwise: by a report, or by an answer other than 202.
 var ErrOver = errors.New("the run is over")
 
+// errLate is why a report is refused that came when the lease had ended.
+var errLate = errors.New("the lock had ended before the report came")
+
 // Call is one attempt of a run that its app may end by itself.
 type Call struct {
 	of        *Runs
@@ -69,6 +72,8 @@ func (c *Call) finish(report Report) error {
 		return nil
 	case c.closed || c.report != nil:
 		return &OverError{c.why}
+	case c.lasts != nil && !c.lasts(0): // the process stood still, and the run may go on elsewhere
+		return &OverError{errLate}
 	}
 	c.report = &report
 	c.end(ErrOver)

@@ -163,6 +163,22 @@ func TestARefusedHeartbeatGivesNoLeaveAndIsNoSilence(t *testing.T) {
 	})
 }
 
+// A process that stood still finds the report before it finds that its lease is over.
+func TestAReportThatComesAfterTheLeaseIsRefused(t *testing.T) {
+	lasts := true
+	r := New("127.0.0.1:9748")
+	c := r.Open("run", heartbeat, func(time.Duration) bool { return lasts })
+	mustBeat(t, r, c)
+	lasts = false
+	if err := r.Finish("run", c.Token(), Report{Outcome: Succeeded}); !errors.Is(err, errLate) {
+		t.Errorf("the report was answered with %v", err)
+	}
+	lasts = true
+	if err := r.Finish("run", c.Token(), Report{Outcome: Succeeded}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAReportThatIsRepeatedGetsTheSameAnswer(t *testing.T) {
 	r := New("127.0.0.1:9748")
 	c := r.Open("run", heartbeat, nil)
