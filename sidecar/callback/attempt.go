@@ -17,19 +17,32 @@ var (
 )
 
 // Execute makes one attempt of a run, and waits for the app's report if the app has accepted the run. call calls the app, and
-// returns what came of that, and whether the answer is of another server than the table's. An app that has sent a heartbeat
-// has accepted the run, even if its answer is lost.
+// returns what came of that, and whether the answer is of another server than the table's.
+//
+// An app that has sent a heartbeat has accepted the run, even if its answer is lost, or a proxy has answered in its place that
+// it got none. If such an app then falls silent, the run ends as the proxy has answered.
 func (r *Runs) Execute(ctx context.Context, run execute.Run, async *config.Async, call func(*Call) (res execute.Result, foreign bool)) execute.Result {
 	c := r.Open(run.ID, async.Heartbeat, run.Lasts)
 	defer c.Close()
 	res, foreign := call(c)
-	accepted := res.Code == http.StatusAccepted && !foreign || res.Code == -1 && !c.closeUnlessBeaten()
-	if !accepted {
+	answered := res.Code == http.StatusAccepted && !foreign
+	if !answered && !(isLost(res.Code) && !c.closeUnlessBeaten()) {
 		return res
 	}
 	run.IsAccepted(async.Timeout)
 	report, err := c.Wait(ctx)
-	return resultOf(ctx, res.Code, report, err)
+	if answered {
+		return resultOf(ctx, res.Code, report, err)
+	}
+	if res.Code != -1 && errors.Is(err, ErrSilent) {
+		return res
+	}
+	return resultOf(ctx, -1, report, err)
+}
+
+// isLost tells whether the code of an answer says nothing of the app's own answer.
+func isLost(code int) bool {
+	return code == -1 || code == http.StatusBadGateway || code == http.StatusGatewayTimeout
 }
 
 // closeUnlessBeaten refuses all reports from now on, and returns true, unless the call is Beaten. It does both at once: a

@@ -3,7 +3,6 @@ package callback
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,41 +15,69 @@ import (
 
 var anHour = config.Async{Timeout: time.Hour, Heartbeat: heartbeat}
 
-// TestWhichAnswersAcceptARun: an app that has sent a heartbeat has accepted the run if its answer is lost. Each other answer
-// than its own 202 ends the run.
+// TestWhichAnswersAcceptARun: an app that has sent a heartbeat has accepted the run, unless it answers otherwise itself. The app
+// falls silent then.
 func TestWhichAnswersAcceptARun(t *testing.T) {
 	for _, c := range []struct {
 		what            string
 		code            int
 		foreign, beaten bool
+		want            execute.Status
 		accepted        bool
 	}{
-		{"the app's 202", http.StatusAccepted, false, false, true},
-		{"the 202 of another server", http.StatusAccepted, true, false, false},
-		{"an answer that ends the run", http.StatusOK, false, false, false},
-		{"a failure", http.StatusInternalServerError, false, false, false},
-		{"no answer", -1, false, false, false},
-		{"no answer of an app that works", -1, false, true, true},
+		{"the app's 202", 202, false, false, execute.Interrupted, true},
+		{"the 202 of another server", 202, true, false, execute.Succeeded, false},
+		{"an answer that ends the run", 200, false, false, execute.Succeeded, false},
+		{"an answer that ends the run, after a heartbeat", 200, false, true, execute.Succeeded, false},
+		{"a failure", 500, false, false, execute.Failed, false},
+		{"a failure, after a heartbeat", 500, false, true, execute.Failed, false},
+		{"the failure of a proxy", 504, false, false, execute.Failed, false},
+		{"the failure of a proxy, and the app works", 504, false, true, execute.Failed, true},
+		{"no answer", -1, false, false, execute.Failed, false},
+		{"no answer of an app that works", -1, false, true, execute.Interrupted, true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			r, begun := New("127.0.0.1:9748"), time.Now()
-			limit := time.Duration(0)
-			run := execute.Run{ID: "run", Accepted: func(d time.Duration) { limit = d }}
-			got := r.Execute(t.Context(), run, &anHour, func(call *Call) (execute.Result, bool) {
-				if c.beaten {
-					mustBeat(t, r, call)
-				}
-				return execute.Result{Status: execute.Failed, Code: c.code}, c.foreign
-			})
-			took := time.Since(begun)
-			if c.accepted && (got.Status != execute.Interrupted || took != heartbeat || limit != time.Hour) {
-				t.Errorf("%s: %s after %s, limit %s", c.what, got.Status, took, limit)
+		attempt(t, c.code, c.foreign, c.beaten, nil, func(got execute.Result, took, limit time.Duration) {
+			if got.Status != c.want || got.Code != c.code {
+				t.Errorf("%s: %+v", c.what, got)
 			}
-			if !c.accepted && (got.Status != execute.Failed || took != 0 || limit != 0) {
-				t.Errorf("%s: %s after %s, limit %s", c.what, got.Status, took, limit)
+			if c.accepted && (took != heartbeat || limit != time.Hour) || !c.accepted && (took != 0 || limit != 0) {
+				t.Errorf("%s: it took %s, limit %s", c.what, took, limit)
 			}
 		})
 	}
+}
+
+func TestAReportCountsForMoreThanTheAnswerOfAProxy(t *testing.T) {
+	report := &Report{Outcome: Succeeded}
+	attempt(t, 504, false, true, report, func(got execute.Result, took, _ time.Duration) {
+		if got.Status != execute.Succeeded || !got.Reported || got.Code != -1 || took != time.Second {
+			t.Errorf("%+v after %s", got, took)
+		}
+	})
+}
+
+// attempt plays an attempt whose call is answered with a code, and whose app may report a second later.
+func attempt(t *testing.T, code int, foreign, beaten bool, report *Report, f func(got execute.Result, took, limit time.Duration)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r, begun := New("127.0.0.1:9748"), time.Now()
+		limit := time.Duration(0)
+		run := execute.Run{ID: "run", Accepted: func(d time.Duration) { limit = d }}
+		got := r.Execute(t.Context(), run, &anHour, func(c *Call) (execute.Result, bool) {
+			if beaten {
+				mustBeat(t, r, c)
+			}
+			if report != nil {
+				time.AfterFunc(time.Second, func() { _ = r.Finish("run", c.Token(), *report) })
+			}
+			status := execute.Failed
+			if code >= 200 && code < 300 {
+				status = execute.Succeeded
+			}
+			return execute.Result{Status: status, Code: code}, foreign
+		})
+		f(got, time.Since(begun), limit)
+	})
 }
 
 // TestNoHeartbeatIsAnsweredWithLeaveOnceTheRunIsOver: a heartbeat that comes as the call breaks keeps the run going, or is
