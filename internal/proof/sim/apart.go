@@ -64,7 +64,7 @@ func (w *world) meetWorker(a *worker, r *run) {
 	case r.cause != nil && r.over < a.to:
 		w.met["apps that worked on when their runs were to end"]++
 	}
-	if a.is == answerLost || a.is == answerless {
+	if a.is == answerLost || a.is == answerless || a.is == answeredFor {
 		w.met["apps that worked and whose answer was lost"]++
 	}
 	if cl, ok := w.redis.claims.of(a.run.ID); ok && cl.how == "reap" && cl.settled != 0 {

@@ -34,7 +34,7 @@ func (p *Plan) async(r *rand.Rand) {
 		switch {
 		case f.Kind == crashInPlace:
 			f.For = 50*time.Millisecond + upTo(r, time.Second)
-		case (f.Kind == "cut" || f.Kind == "void") && r.IntN(3) > 0: // for longer than a lease
+		case (f.Kind == "cut" || f.Kind == "void" || f.Kind == "stall") && r.IntN(3) > 0: // for longer than a lease
 			f.For = p.ttlOfAsync() + upTo(r, 4*time.Second)
 		}
 		p.Faults = append(p.Faults, f)

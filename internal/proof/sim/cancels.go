@@ -2,11 +2,13 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -80,12 +82,21 @@ func (w *world) judgeCancelled(c *claim) {
 	case c.settled == 0 || c.settled > by:
 		w.violatedAt(c.cancelled, "cancelled", c.job, "the run of tick %s on %s, which was well, was cancelled at %s, and had not ended by %s",
 			stamp(c.tick), c.replica.process, c.cancelled, by)
+	case c.outcome == "interrupted" && w.fellSilent(c):
+		w.met["cancelled as their apps fell silent"]++
 	case c.outcome == "cancelled":
 		w.met["ended as cancelled"]++
 	case c.outcome == "lost_lock" || c.outcome == "interrupted" || c.outcome == "shutdown":
 		w.violatedAt(c.cancelled, "cancelled", c.job, "the run of tick %s on %s, which was well, was cancelled at %s, and ended as %s",
 			stamp(c.tick), c.replica.process, c.cancelled, c.outcome)
 	}
+}
+
+// fellSilent tells whether a run ended because of its app, before its replica had heard that it is cancelled.
+func (w *world) fellSilent(c *claim) bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool {
+		return r.ID == c.run && r.status == execute.Interrupted && r.cause == nil
+	})
 }
 
 // unread tells whether the replica of a run had not yet read that it is its own, or had only just, when the run was cancelled: it

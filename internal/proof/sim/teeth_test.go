@@ -163,7 +163,10 @@ var teeth = []tooth{
 		{"sidecar/callback/call.go", "			told = nil\n", "			told = nil\n			if BROKEN { return Report{}, context.Cause(ctx) }\n"},
 	}},
 	{"leave an app alone whose answer was lost", "3: apps apart", asyncRuns, []edit{
-		{"sidecar/callback/attempt.go", "|| res.Code == -1 && ", "|| !BROKEN && res.Code == -1 && "},
+		{"sidecar/callback/attempt.go", "!(isLost(res.Code) && ", "!(isLost(res.Code) && !(BROKEN && res.Code == -1) && "},
+	}},
+	{"leave an app alone that a proxy has answered for", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/callback/attempt.go", "!(isLost(res.Code) && ", "!(isLost(res.Code) && !(BROKEN && res.Code > 0) && "},
 	}},
 	{"run again however many apps have died", "2: deaths", asyncRuns, []edit{
 		{"sidecar/settle.go", "if end.outcome == wasInterrupted {", "if !BROKEN && end.outcome == wasInterrupted {"},

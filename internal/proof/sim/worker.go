@@ -46,13 +46,14 @@ type grant struct {
 type kind int
 
 const (
-	works      kind = iota // the app answers 202, and works
-	answerLost             // the same, and the connection breaks before the answer is there
-	answerless             // the same, and the answer never comes
-	mute                   // the app answers 202, and is heard of no more
-	callLost               // the connection breaks before the app has got the call
-	finishes               // the app answers 200: the run has ended
-	fails                  // the app answers 500
+	works       kind = iota // the app answers 202, and works
+	answerLost              // the same, and the connection breaks before the answer is there
+	answerless              // the same, and the answer never comes
+	answeredFor             // the same, and a proxy answers 504 in its place
+	mute                    // the app answers 202, and is heard of no more
+	callLost                // the connection breaks before the app has got the call
+	finishes                // the app answers 200: the run has ended
+	fails                   // the app answers 500
 )
 
 // why a worker stops.
@@ -111,6 +112,8 @@ func pickKind(x uint64) kind {
 		return answerless
 	case x < 22:
 		return mute
+	case x >= 96:
+		return answeredFor
 	case x < 25:
 		return callLost
 	case x < 28:
@@ -137,12 +140,12 @@ func (a *worker) within(from, to time.Duration, what ...uint64) time.Duration {
 
 // serve is the life of a call at its app. The answer is its code; -1 = the connection has broken.
 func (a *worker) serve(answer chan<- int) {
-	codes := map[kind]int{works: 202, mute: 202, answerLost: -1, callLost: -1, finishes: 200, fails: 500}
+	codes := map[kind]int{works: 202, mute: 202, answerLost: -1, answeredFor: 504, callLost: -1, finishes: 200, fails: 500}
 	if code, ok := codes[a.is]; ok {
 		time.AfterFunc(a.answers, func() { answer <- code })
 	}
 	switch a.is {
-	case works, answerLost, answerless:
+	case works, answerLost, answerless, answeredFor:
 		time.Sleep(a.begins)
 		a.work()
 	}
