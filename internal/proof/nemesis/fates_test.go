@@ -457,3 +457,15 @@ func TestATickIsNotSurelyOverlapped(t *testing.T) {
 	k.strike(stopped, "r1", 1.1, 1.2)
 	k.weighed(t)
 }
+
+func TestATickThatWaitedWhenTheReplicasEndedIsNotRunAnyMore(t *testing.T) {
+	queued := slow
+	queued.queue = true
+	k := &kept{newScene(queued), &ledger{newest: at(3), counted: map[string]int{}}}
+	k.ledgers, k.to, k.left = map[string]*ledger{queued.name: k.ledger}, at(0), at(3.05)
+	k.ends(0, .002, 3.1, succeeded)
+	k.row(overlapped, 2, 3) // behind the tick of second 1, which waited
+	k.weighed(t)
+	k.left = at(4.5)
+	k.weighed(t, "overlapped, and no run was in its way", "overlapped, and no run was in its way")
+}

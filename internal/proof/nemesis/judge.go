@@ -62,11 +62,11 @@ const (
 var bounds = map[cause]struct{ perMille, few int }{
 	anOutage:         {400, 150},
 	besideAnOutage:   {20, 8},
-	struck:           {30, 16},
+	struck:           {30, 22},
 	behindTheStruck:  {10, 8},
 	behindUnanswered: {10, 8},
 	behindHandedOn:   {10, 8},
-	perhapsStarted:   {10, 20}, // an app's door that closed at a full ten seconds met 13 jobs
+	perhapsStarted:   {10, 26}, // an app's door that closed at a full ten seconds met 13 jobs of 19
 	notCounted:       {2, 4},
 	neverBegun:       {10, 8},
 	forgotFates:      {20, 16},
@@ -439,9 +439,13 @@ func (c *court) behindTheUnanswered(tick time.Time) bool {
 	return false
 }
 
-// waited tells whether an older tick waited for the end of a run when this one came due: no more than one may.
+// waited tells whether an older tick waited for the end of a run when this one came due: no more than one may. When the replicas
+// were told to end before that run had ended, nobody has run the tick that waited.
 func (c *court) waited(tick time.Time) bool {
 	return slices.ContainsFunc(c.runs, func(r *run) bool {
+		if !c.left.IsZero() && !r.end().Add(edge).Before(c.left) && c.inTheWay(r, tick) {
+			return true
+		}
 		return r.tick.Before(tick) && r.end().After(tick) && (!r.started() || r.arrived.Add(edge).After(tick))
 	})
 }
