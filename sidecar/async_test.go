@@ -16,6 +16,7 @@ import (
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // accepting is a table with a job whose app may end its runs by itself.
@@ -155,12 +156,14 @@ func TestATickThatComesDueWhileTheAppWorksOverlaps(t *testing.T) {
 	})
 }
 
+// The app says that it has stopped before the end. At-most-once does not repeat that.
 func TestARunThatTakesLongerThanItMayIsToldToEnd(t *testing.T) {
-	simulate(t, accepting("lock: {ttl: 15s}"), func(w *world) {
+	simulate(t, accepting("lock: {ttl: 15s}, retry: {limit: 3, backoff: 1s, maxBackoff: 1s}"), func(w *world) {
 		a := newApp(10 * time.Minute)
 		w.replica(0, a.beside)
 		w.at(59 * time.Second)
 		w.expect(1, "runs_total", "timed_out")
+		w.expect(0, "retries_total", "minute")
 		if all := w.apart(a); len(all) != 1 || all[0].to.Sub(all[0].from) > 53*time.Second {
 			t.Errorf("the app worked %+v\n%s", all, w.log())
 		}
@@ -175,8 +178,14 @@ func TestAnAppThatFallsSilentIsInterrupted(t *testing.T) {
 			w.replica(0, a.beside)
 			w.replica(0, a.beside)
 			w.at(58 * time.Second)
-			if s := w.started("minute")[w.origin()]; len(s) != starts { // with three deaths, it kills whoever runs it
+			s := w.started("minute")[w.origin()]
+			if len(s) != starts { // with three deaths, it kills whoever runs it
 				t.Errorf("%s: started %d times, want %d\n%s", guarantee, len(s), starts, w.log())
+			}
+			for n := 1; n < len(s); n++ { // each time it waits longer after the silence
+				if gap, want := s[n].at.Sub(s[n-1].at), 5*time.Second+time.Second<<(2*(n-1)); (gap - want).Abs() > 50*time.Millisecond {
+					t.Errorf("run %d began %s after the one before it, want %s\n%s", n+1, gap, want, w.log())
+				}
 			}
 			w.expect(float64(starts), "runs_total", "interrupted")
 			w.expect(float64(starts), "failures_total", "minute")
@@ -276,6 +285,53 @@ func TestTheAppStopsBeforeALeaseThatIsLost(t *testing.T) {
 		w.apart(a, b)
 		if value := alone.value("runs_total", "interrupted"); value != 1 { // the app has stopped before the lock is lost
 			t.Errorf("the run was not interrupted\n%s", w.log())
+		}
+	})
+}
+
+// The codes of a success say nothing of a run that the app had accepted: the guarantee decides.
+func TestAnAcceptedRunThatIsTimedOutIsRepeatedAsTheGuaranteeSays(t *testing.T) {
+	for guarantee, retries := range map[string]float64{"at-most-once": 0, "at-least-once": 1} {
+		for _, codes := range []string{"[200]", "[200-299]"} {
+			table := strings.Replace(accepting("lock: {ttl: 15s}, retry: {limit: 1, backoff: 1s, maxBackoff: 1s}, guarantee: "+guarantee),
+				"async:", "successCodes: "+codes+", async:", 1)
+			simulate(t, table, func(w *world) {
+				a := newApp(time.Hour)
+				a.limit = 10 * time.Second
+				w.replica(0, a.beside)
+				w.at(50 * time.Second)
+				w.expect(retries, "retries_total", "minute")
+				w.expect(1, "runs_total", "timed_out")
+			})
+		}
+	}
+}
+
+// Replica and app live, and the lease was unsure: that is no death, however often it happens.
+func TestOutagesOfRedisDoNotUseUpTheRepetitionsOfATick(t *testing.T) {
+	table := strings.Replace(accepting("lock: {ttl: 15s}, guarantee: at-least-once"), "timeout: 50s", "timeout: 1h", 1)
+	simulate(t, table, func(w *world) {
+		a := newApp(40 * time.Second)
+		a.limit = time.Hour
+		alone := w.replica(0, a.beside)
+		for n := range 8 {
+			w.at(6*time.Second + time.Duration(n)*25*time.Second)
+			alone.disconnect(true)
+			time.Sleep(13500 * time.Millisecond)
+			alone.disconnect(false)
+		}
+		w.at(5 * time.Minute)
+		if n := alone.value("runs_total", "interrupted"); n < 5 {
+			t.Fatalf("%v runs were interrupted\n%s", n, w.log())
+		}
+		all := w.apart(a)
+		if n := len(w.started("minute")[w.origin()]); n < 5 {
+			t.Errorf("the tick was started %d times\n%s", n, w.log())
+		}
+		history, err := alone.store.History(w.t.Context(), "minute", 50)
+		ended := slices.ContainsFunc(history, func(e service.Entry) bool { return e.Tick.Equal(w.origin()) && e.Outcome == "succeeded" })
+		if err != nil || !ended {
+			t.Errorf("the tick did not succeed: %+v, %v, %+v\n%s", history, err, all, w.log())
 		}
 	})
 }

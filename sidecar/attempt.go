@@ -131,7 +131,7 @@ func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Du
 // answer came, or it broke off, the job may have run: then only the job's guarantee may allow a repetition.
 func (sp *spec) mayRepeat(r execute.Result) bool {
 	switch {
-	case sp.Exec != nil, r.Status == execute.NotStarted, r.Reported:
+	case sp.Exec != nil, r.Status == execute.NotStarted, r.Reported && r.Status == execute.Failed:
 		return true
 	case r.Code >= 0 && !sp.HTTP.Succeeds(r.Code): // a success that failed has broken off
 		return sp.Retry.After(r.Code)

@@ -2,12 +2,14 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -92,7 +94,7 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
 		again = true
 		requeue := h.Requeue
-		if end.outcome == wasInterrupted {
+		if end.outcome == wasInterrupted && !errors.Is(end.result.Err, callback.ErrUnsure) { // else the app is not at fault
 			requeue = h.Interrupt
 		}
 		settled, err = requeue(ctx, entry.Ending())

@@ -25,6 +25,7 @@ type Call struct {
 
 	mu     sync.Mutex
 	heard  time.Time     // the last heartbeat came, whatever its answer, or the app accepted the run. Written by beat and Wait
+	unsure bool          // the last heartbeat was refused because of the lease. Written by beat
 	until  time.Time     // the app may work until then; zero = no heartbeat was answered with leave yet. Written by beat
 	why    error         // the call is over, or has to end; nil = it goes on. The first one stays
 	report *Report       // that ended the call; nil = none
@@ -57,7 +58,7 @@ func (c *Call) beat() (time.Duration, error) {
 	}
 	now := time.Now() // before the lease is asked
 	c.heard = now
-	if c.lasts != nil && !c.lasts(c.Heartbeat) {
+	if c.unsure = c.lasts != nil && !c.lasts(c.Heartbeat); c.unsure {
 		return 0, ErrUnsure
 	}
 	c.until = now.Add(c.Heartbeat)
@@ -129,6 +130,13 @@ func (c *Call) Wait(ctx context.Context) (Report, error) {
 			}
 		}
 	}
+}
+
+// isUnsure tells whether the app has heard last that the lease may end.
+func (c *Call) isUnsure() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unsure
 }
 
 func (c *Call) isAccepted() {

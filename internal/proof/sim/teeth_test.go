@@ -154,7 +154,7 @@ var teeth = []tooth{
 		{"sidecar/acquire.go", `lock.NewRun("")`, `lock.NewRun(PICK(c.process, ""))`},
 	}},
 	{"let an app work beyond its lease", "3: apps apart", asyncRuns, []edit{
-		{"sidecar/callback/call.go", "if c.lasts != nil && ", "if !BROKEN && c.lasts != nil && "},
+		{"sidecar/callback/call.go", "c.unsure = c.lasts != nil && ", "c.unsure = !BROKEN && c.lasts != nil && "},
 	}},
 	{"ask the lease for half a heartbeat", "async: a lease", asyncRuns, []edit{
 		{"sidecar/callback/call.go", "c.lasts(c.Heartbeat)", "c.lasts(PICK(c.Heartbeat/2, c.Heartbeat))"},
@@ -163,13 +163,13 @@ var teeth = []tooth{
 		{"sidecar/callback/call.go", "			told = nil\n", "			told = nil\n			if BROKEN { return Report{}, context.Cause(ctx) }\n"},
 	}},
 	{"leave an app alone whose answer was lost", "3: apps apart", asyncRuns, []edit{
-		{"sidecar/callback/attempt.go", "!(isLost(res.Code) && ", "!(isLost(res.Code) && !(BROKEN && res.Code == -1) && "},
+		{"sidecar/callback/attempt.go", "c.closeUnlessBeaten()", "(BROKEN && res.Code == -1 || c.closeUnlessBeaten())"},
 	}},
 	{"leave an app alone that a proxy has answered for", "3: apps apart", asyncRuns, []edit{
-		{"sidecar/callback/attempt.go", "!(isLost(res.Code) && ", "!(isLost(res.Code) && !(BROKEN && res.Code > 0) && "},
+		{"sidecar/callback/attempt.go", "c.closeUnlessBeaten()", "(BROKEN && res.Code > 0 || c.closeUnlessBeaten())"},
 	}},
 	{"run again however many apps have died", "2: deaths", asyncRuns, []edit{
-		{"sidecar/settle.go", "if end.outcome == wasInterrupted {", "if !BROKEN && end.outcome == wasInterrupted {"},
+		{"sidecar/settle.go", "if end.outcome == wasInterrupted && ", "if !BROKEN && end.outcome == wasInterrupted && "},
 	}},
 	{"let an accepted run have the time of its call", "async: a limit", asyncRuns, []edit{
 		{"sidecar/attempt.go", "limit.Reset(longest)", "if !BROKEN { limit.Reset(longest) }"},

@@ -17,7 +17,7 @@ const (
 	heartbeatHeader = "Solotick-Heartbeat"      // seconds
 )
 
-var errNoAPI = errors.New("the app cannot report: in this replica's table admin is \"\"")
+var errNoAPI = errors.New("the app cannot report: this replica was started without an admin address")
 
 // executeAsync makes an attempt of a run that its app may end by itself.
 func (e *caller) executeAsync(ctx context.Context, r execute.Run, p proof) execute.Result {
