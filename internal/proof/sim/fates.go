@@ -182,7 +182,8 @@ func runs(w *world) (all []fate) {
 		if started[c.run] || c.kind == "manual" || c.kind == "backfill" || c.kind == "takeover" {
 			continue
 		}
-		if c.how == "handover" && c.member == "" || c.how == "reap" && !c.back && !w.ranAgain(c) {
+		neverRuns := c.how == "handover" && c.member == "" || (c.how == "handover" || c.how == "abandon") && c.cancelled != 0
+		if neverRuns || c.how == "reap" && !c.back && !w.ranAgain(c) {
 			all = append(all, fate{c.job, notStarted, c.tick, c.settled, c.how})
 		}
 		if c.how == "reap" && c.back && !w.claimedSince(c) {
