@@ -84,6 +84,14 @@ func stoppedEarly(q *rig.Request) bool {
 	return q.Work.Stop != 0 || q.Work.Report == "" || q.Work.Report == interrupted
 }
 
+// unsure tells whether Redis stood still until the app of a run may have had to stop: its replica could not renew the lease, and
+// so answered no heartbeat that the lease might not outlast. That is before the lease ends.
+func (c *court) unsure(r *run, at time.Time) bool {
+	return c.job.async && slices.ContainsFunc(c.record.on(theRedis, r.begin(), at), func(s strike) bool {
+		return s.to.Add(recovery).After(s.from.Add(c.job.soonest(cut)))
+	})
+}
+
 // stoodStill tells whether an app itself did not get to send a heartbeat in time, since the machine was busy. No replica can
 // be the cause of it.
 func stoodStill(q *rig.Request) bool { return q.Work.Late >= q.Work.Heartbeat/3 }

@@ -93,6 +93,18 @@ func TestAnAppThatMustStopAlthoughNothingHadHappenedIsFound(t *testing.T) {
 	s.judged(t, "its app had to stop, and nothing had happened", "taken over from a replica that nothing had happened to")
 }
 
+func TestARedisThatStandsStillStopsAnAppBeforeItsLeaseIsOver(t *testing.T) {
+	long := onceAsync
+	long.take, long.beat, long.ttl = 10*time.Second, longBeat, longLease
+	for stood, want := range map[float64][]string{5.7: nil, 1: {"taken over from a replica that nothing had happened to"}} {
+		s := newScene(long)
+		s.to = at(0)
+		s.cutOff(0, .01, 7.01, 7.02).Work.Heartbeat = longBeat
+		s.strike(stalled, theRedis, 1.13, 1.13+stood)
+		s.judged(t, want...)
+	}
+}
+
 func TestAnAppThatStoodStillBlamesNoReplica(t *testing.T) {
 	s := newScene(onceAsync)
 	s.to = at(0)

@@ -89,7 +89,7 @@ func (c *court) takenOver(r *run) {
 	death, ok := c.death(r, reaped)
 	if ok {
 		c.measure(r, death, reaped)
-	} else if c.unheard(r, reaped) {
+	} else if c.unheard(r, reaped) || c.unsure(r, reaped) {
 		death = c.record.on(theRedis, r.begin(), reaped)[0].from
 	} else if c.silent(r) {
 		return
