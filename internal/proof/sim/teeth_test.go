@@ -213,7 +213,7 @@ var teeth = []tooth{
 		{"config/calendars.go", "d.Sums[:excluded], d.Sums[excluded:], d.OnExcluded", "PICK(d.Sums[:0], d.Sums[:excluded]), d.Sums[excluded:], d.OnExcluded"},
 	}},
 	{"count every second day from another one", "days", "calendars", []edit{
-		{"config/schedule/rules.go", "	k := floor(d-int64(e.From), block)", "	e.From += PICK[Day](1, 0)\n	k := floor(d-int64(e.From), block)"},
+		{"config/schedule/rules.go", "	k := floor(d-int64(e.From), block)", "	e.From += Day(PICK[int64](1, 0))\n	k := floor(d-int64(e.From), block)"},
 	}},
 	{"leave out what is to move", "2: never lost", "calendars", []edit{
 		{"config/schedule/rules.go", "if r.step = rules.OnExcluded.days();", "if r.step = PICK[int64](0, rules.OnExcluded.days());"},
