@@ -47,7 +47,7 @@ func (d *decoder) checkAsync() {
 		return
 	}
 	if target := j.at["http.url"]; target.OK() && !isLocal(j.HTTP.URL) {
-		d.Fail(async.Node, "without async, the answer ends the run", "http.async: the app must be on this machine, where it can reach the admin address")
+		d.Fail(async.Node, "remove http.async, or call the app at 127.0.0.1", "http.async: the app must be on this machine, where it can reach the admin address")
 	}
 	if d.table.Admin == "" && !d.Subject.Literal && d.table.Unknown["admin"] == "" {
 		d.Fail(async.Node, "give the table an admin address", "http.async: the app reports to the admin address, and admin is \"\"")

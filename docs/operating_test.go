@@ -33,7 +33,7 @@ func TestWhySaysWhatThePageSays(t *testing.T) {
 }
 
 func TestAnInterruptedRunSaysWhatThePageSays(t *testing.T) {
-	saysWhatThePageSays(t, "interrupted", 3, "../sidecar/takeover.go", "../sidecar/callback/call.go", "../sidecar/callback/runs.go")
+	saysWhatThePageSays(t, "interrupted", 4, "../sidecar/takeover.go", "../sidecar/callback/attempt.go", "../sidecar/callback/call.go", "../sidecar/callback/runs.go")
 }
 
 // saysWhatThePageSays finds each sentence of a table in the source, between what differs. There must be so many sentences.
