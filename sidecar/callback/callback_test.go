@@ -13,7 +13,7 @@ const heartbeat = 5 * time.Second
 var errCancelled = errors.New("cancelled")
 
 // accepted plays a call whose app has accepted the run, in a bubble. wait returns what Wait returned, and when.
-func accepted(t *testing.T, lasts func(time.Duration) bool, f func(r *Runs, c *Call, cancel func(error), wait func() (Report, error, time.Duration))) {
+func accepted(t *testing.T, lasts func(time.Duration) bool, f func(r *Runs, c *Call, cancel func(error), wait func() (Report, time.Duration, error))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := New("127.0.0.1:9748")
@@ -30,9 +30,9 @@ func accepted(t *testing.T, lasts func(time.Duration) bool, f func(r *Runs, c *C
 			took = time.Since(begun)
 		}()
 		synctest.Wait()
-		f(r, c, cancel, func() (Report, error, time.Duration) {
+		f(r, c, cancel, func() (Report, time.Duration, error) {
 			<-done
-			return report, err, took
+			return report, took, err
 		})
 	})
 }
@@ -54,7 +54,7 @@ func wantOver(t *testing.T, r *Runs, c *Call, why error) {
 
 func TestARunLastsUntilItsAppFinishesIt(t *testing.T) {
 	for _, want := range []Report{{Outcome: Succeeded}, {Failed, "disk full"}, {Interrupted, "the app shuts down"}} {
-		accepted(t, nil, func(r *Runs, c *Call, _ func(error), wait func() (Report, error, time.Duration)) {
+		accepted(t, nil, func(r *Runs, c *Call, _ func(error), wait func() (Report, time.Duration, error)) {
 			for range 10 {
 				time.Sleep(heartbeat - time.Millisecond)
 				mustBeat(t, r, c)
@@ -62,7 +62,7 @@ func TestARunLastsUntilItsAppFinishesIt(t *testing.T) {
 			if err := r.Finish("run", c.Token(), want); err != nil {
 				t.Error(err)
 			}
-			if got, err, took := wait(); err != nil || got != want || took != 10*(heartbeat-time.Millisecond) {
+			if got, took, err := wait(); err != nil || got != want || took != 10*(heartbeat-time.Millisecond) {
 				t.Errorf("%+v, %v after %s", got, err, took)
 			}
 			wantOver(t, r, c, ErrOver)
@@ -72,12 +72,12 @@ func TestARunLastsUntilItsAppFinishesIt(t *testing.T) {
 
 func TestAnAppThatIsSilentForAHeartbeatCountsAsDead(t *testing.T) {
 	for _, beats := range []int{0, 1, 3} {
-		accepted(t, nil, func(r *Runs, c *Call, _ func(error), wait func() (Report, error, time.Duration)) {
+		accepted(t, nil, func(r *Runs, c *Call, _ func(error), wait func() (Report, time.Duration, error)) {
 			for range beats {
 				time.Sleep(time.Second)
 				mustBeat(t, r, c)
 			}
-			_, err, took := wait()
+			_, took, err := wait()
 			if want := time.Duration(beats)*time.Second + heartbeat; !errors.Is(err, ErrSilent) || took != want {
 				t.Errorf("after %d heartbeats: %v after %s, want %s", beats, err, took, want)
 			}
@@ -91,14 +91,14 @@ func TestAnAppThatIsSilentForAHeartbeatCountsAsDead(t *testing.T) {
 
 // The app may work for a heartbeat from when it sent the last one that was answered. Nothing else may begin before.
 func TestAnAppThatIsToldToEndIsWaitedFor(t *testing.T) {
-	accepted(t, nil, func(r *Runs, c *Call, cancel func(error), wait func() (Report, error, time.Duration)) {
+	accepted(t, nil, func(r *Runs, c *Call, cancel func(error), wait func() (Report, time.Duration, error)) {
 		time.Sleep(time.Second)
 		mustBeat(t, r, c)
 		time.Sleep(time.Second)
 		cancel(errCancelled)
 		synctest.Wait()
 		wantOver(t, r, c, errCancelled)
-		if _, err, took := wait(); !errors.Is(err, errCancelled) || took != time.Second+heartbeat {
+		if _, took, err := wait(); !errors.Is(err, errCancelled) || took != time.Second+heartbeat {
 			t.Errorf("%v after %s", err, took)
 		}
 	})
@@ -106,14 +106,14 @@ func TestAnAppThatIsToldToEndIsWaitedFor(t *testing.T) {
 
 func TestAnAppThatIsToldToEndEndsTheWaitWithItsReport(t *testing.T) {
 	for _, want := range []Report{{Outcome: Succeeded}, {Failed, "stopped"}, {Outcome: Interrupted}} {
-		accepted(t, nil, func(r *Runs, c *Call, cancel func(error), wait func() (Report, error, time.Duration)) {
+		accepted(t, nil, func(r *Runs, c *Call, cancel func(error), wait func() (Report, time.Duration, error)) {
 			mustBeat(t, r, c)
 			cancel(errCancelled)
 			time.Sleep(time.Second)
 			if err := r.Finish("run", c.Token(), want); err != nil {
 				t.Error(err)
 			}
-			if got, err, took := wait(); err != nil || got != want || took != time.Second {
+			if got, took, err := wait(); err != nil || got != want || took != time.Second {
 				t.Errorf("%+v, %v after %s", got, err, took)
 			}
 		})
@@ -121,10 +121,10 @@ func TestAnAppThatIsToldToEndEndsTheWaitWithItsReport(t *testing.T) {
 }
 
 func TestAnAppThatNeverHadLeaveToWorkIsNotWaitedFor(t *testing.T) {
-	accepted(t, nil, func(r *Runs, c *Call, cancel func(error), wait func() (Report, error, time.Duration)) {
+	accepted(t, nil, func(r *Runs, c *Call, cancel func(error), wait func() (Report, time.Duration, error)) {
 		time.Sleep(time.Second)
 		cancel(errCancelled)
-		if _, err, took := wait(); !errors.Is(err, errCancelled) || took != time.Second {
+		if _, took, err := wait(); !errors.Is(err, errCancelled) || took != time.Second {
 			t.Errorf("%v after %s", err, took)
 		}
 	})
@@ -134,7 +134,7 @@ func TestAnAppThatNeverHadLeaveToWorkIsNotWaitedFor(t *testing.T) {
 func TestAHeartbeatIsAnsweredOnlyWhileTheLeaseLastsForAnotherOne(t *testing.T) {
 	var until time.Time
 	lasts := func(d time.Duration) bool { return time.Until(until) >= d }
-	accepted(t, lasts, func(r *Runs, c *Call, _ func(error), wait func() (Report, error, time.Duration)) {
+	accepted(t, lasts, func(r *Runs, c *Call, _ func(error), wait func() (Report, time.Duration, error)) {
 		until = time.Now().Add(heartbeat)
 		mustBeat(t, r, c)
 		time.Sleep(time.Nanosecond)
@@ -152,12 +152,12 @@ func TestAHeartbeatIsAnsweredOnlyWhileTheLeaseLastsForAnotherOne(t *testing.T) {
 // An app whose heartbeats are refused because of the lease is not at fault: the run ends with the lease.
 func TestARefusedHeartbeatGivesNoLeaveAndIsNoSilence(t *testing.T) {
 	lasts := func(time.Duration) bool { return false }
-	accepted(t, lasts, func(r *Runs, c *Call, _ func(error), wait func() (Report, error, time.Duration)) {
+	accepted(t, lasts, func(r *Runs, c *Call, _ func(error), wait func() (Report, time.Duration, error)) {
 		time.Sleep(heartbeat / 2)
 		if _, err := r.Beat("run", c.Token()); !errors.Is(err, ErrUnsure) || c.Beaten() {
 			t.Errorf("a heartbeat was answered with %v", err)
 		}
-		if _, err, took := wait(); !errors.Is(err, ErrSilent) || took != heartbeat+heartbeat/2 {
+		if _, took, err := wait(); !errors.Is(err, ErrSilent) || took != heartbeat+heartbeat/2 {
 			t.Errorf("%v after %s", err, took)
 		}
 	})
