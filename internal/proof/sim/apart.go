@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/callback"
@@ -173,20 +174,42 @@ func (w *world) judgeLimits(r *run) {
 	}
 }
 
-// judgeDeaths: a run whose app or replica has died is run again at most three times.
+// judgeDeaths: a run whose app or replica has died is run again at most three times, and that of an app later each time. An app that
+// could not go on because of the lease has not died.
 func (w *world) judgeDeaths() {
 	for _, c := range w.redis.claims.all {
 		p, ok := w.parent(*c)
 		if !ok || !w.plan.isAsync(c.job) || c.attempt <= p.attempt || p.how != "reap" && p.outcome != "interrupted" {
 			continue
 		}
+		deaths, wait := p.deaths+1, time.Duration(0)
+		switch {
+		case p.how == "reap":
+		case w.wasUnsure(p.run):
+			deaths = p.deaths
+			w.met["run again because the lease was not sure"]++
+		default:
+			wait = time.Second << (2 * p.deaths)
+		}
 		w.met["run again after a death"]++
 		if c.deaths == takeovers {
 			w.met["run again for the last time"]++
 		}
-		if c.deaths != p.deaths+1 || c.deaths > takeovers {
-			w.violatedAt(c.won, "2: deaths", c.job, "tick %s is run again after its run on %s was interrupted, as one of %d deaths after %d",
-				stamp(c.tick), p.replica.process, c.deaths, p.deaths)
+		if c.deaths != deaths || c.deaths > takeovers || c.won < p.settled+wait {
+			w.violatedAt(c.won, "2: deaths", c.job, "tick %s is run again %s after its run on %s was interrupted, as one of %d deaths after %d",
+				stamp(c.tick), c.won-p.settled, p.replica.process, c.deaths, p.deaths)
 		}
 	}
+}
+
+// wasUnsure tells whether the last heartbeat for a run was refused because of the lease.
+func (w *world) wasUnsure(run string) (unsure bool) {
+	for _, r := range w.runs { // the last attempt tells
+		for _, a := range w.workers {
+			if r.ID == run && w.runs[a.n] == r {
+				unsure = a.unsure
+			}
+		}
+	}
+	return unsure
 }

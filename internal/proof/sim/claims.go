@@ -63,6 +63,7 @@ type claim struct {
 	how     string        // finish, requeue, handover, abandon, reap, lost, forgotten
 	told    time.Duration // when its replica read that it is settled
 	undone  []settlement  // that a failover forgot
+	waits   time.Duration // from its end until its tick is due again
 
 	cancelled time.Duration // when an operator cancelled it; 0: nobody did, or a failover forgot that
 	outcome   string        // that its end was recorded with
@@ -297,6 +298,7 @@ func (c *claims) ended(q *call, code string) {
 		}
 		if len(q.args) > argAgain {
 			cl.member = q.args[argAgain]
+			cl.waits = waitIn(q.args)
 		}
 	}
 }

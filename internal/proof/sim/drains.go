@@ -78,7 +78,7 @@ func (w *world) judgeRetried(i int, r *run, attempts int, ends time.Duration) {
 	if w.refused[r.ID] > r.end {
 		return // it was tried, and the app refused
 	}
-	if c, _ := w.redis.claims.of(r.ID); r.code < 0 && !c.again {
+	if c, _ := w.redis.claims.of(r.ID); r.code < 0 && !r.reported && !c.again {
 		return // no answer came, so it may have run, and must not run again
 	}
 	w.violatedAt(r.end, "drain", r.Job,

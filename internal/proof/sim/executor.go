@@ -26,6 +26,8 @@ type run struct {
 	status  execute.Status
 	code    int // of its result
 
+	reported bool // by its app
+
 	accepted time.Duration // when its replica knew that the app ends it by a report; 0: never
 }
 

@@ -102,7 +102,7 @@ func (j *judged) judgeTriggers() {
 				(c.how != "handover" || c.member == "" || c.cancelled != 0 || j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0) {
 				break
 			}
-			from, known = max(c.settled, j.first), c.settled
+			from, known = max(c.dueAgain(), j.first), c.settled
 		}
 	}
 }

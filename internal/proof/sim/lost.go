@@ -256,10 +256,18 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 	default:
 		return
 	}
-	if x, yes := j.missedIts(c.settled, min(to, next, w.forgotten(c.settled))); yes {
+	if x, yes := j.missedIts(c.dueAgain(), min(to, next, w.forgotten(c.settled))); yes {
 		w.violatedAt(x, "2: never lost", j.Name, "tick %s was given back by %s at %s, could have been run again since %s, and was not by %s", stamp(c.tick),
 			c.how, c.settled, x, min(to, next))
 	}
+}
+
+// dueAgain is when the tick of a run that was cut short is due again.
+func (c *claim) dueAgain() time.Duration {
+	if c.how != "requeue" {
+		return c.settled
+	}
+	return c.settled + c.waits
 }
 
 // replaced tells whether a run was told to end, for a newer tick or by an operator.

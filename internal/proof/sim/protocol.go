@@ -3,6 +3,7 @@ package sim
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The checks' knowledge of the scripts and of the ledger stands here alone. ARGV is counted from 0.
@@ -52,9 +53,19 @@ const (
 	argSettledJob = 2
 	argEntry      = 5  // of the history
 	argAgain      = 12 // the due member by which the tick goes on; often left out
+	argWait       = 13 // until that is due
 
 	answerOverlapped = 3 // the ticks that were settled as overlaps
 )
+
+// waitIn is how long after a settlement the due member is due by which the tick goes on.
+func waitIn(settle []string) time.Duration {
+	if len(settle) <= argWait {
+		return 0
+	}
+	ms, _ := strconv.Atoi(settle[argWait]) // not a number: at once
+	return time.Duration(ms) * time.Millisecond
+}
 
 // extend: ARGV.
 const argExtendedJob = 1

@@ -33,6 +33,7 @@ type worker struct {
 	from, to time.Duration // it worked then; 0 = it never began, or has not stopped
 	why      ceased        // it stopped
 	granted  []grant
+	unsure   bool // the last heartbeat that counted was refused because of the lease
 }
 
 // grant says that a replica took a report of a worker.
@@ -208,9 +209,7 @@ func (a *worker) beat(replies chan<- reply) {
 	go func() {
 		err, heard := a.asks(number, func(p *replica) error {
 			_, err := p.callbacks.Beat(a.run.ID, a.token)
-			if err == nil {
-				a.grants(p, nil)
-			}
+			a.beaten(p, err)
 			return err
 		})
 		if heard {
@@ -337,6 +336,19 @@ func (w *world) listening(place int) *replica {
 		return nil
 	default:
 		return p
+	}
+}
+
+// beaten records what a replica said to a heartbeat.
+func (a *worker) beaten(p *replica, err error) {
+	unsure := errors.Is(err, callback.ErrUnsure)
+	if err == nil || unsure {
+		a.world.mu.Lock()
+		a.unsure = unsure
+		a.world.mu.Unlock()
+	}
+	if err == nil {
+		a.grants(p, nil)
 	}
 }
 

@@ -210,7 +210,7 @@ func (w *world) ended(n int, res execute.Result) {
 		r.over = now
 	}
 	if !r.replica.isDead() {
-		r.end, r.status, r.code = now, res.Status, res.Code
+		r.end, r.status, r.code, r.reported = now, res.Status, res.Code, res.Reported
 	}
 	w.mu.Unlock()
 	w.note(r.replica, "END", r.Job, stamp(r.Tick), r.ID, " "+res.Status.String())
