@@ -86,6 +86,11 @@ func (w *world) firstClaims() map[string]*claim {
 	return first
 }
 
+// endedTick tells whether the tick of a run ended with it: it ran to its end, though late, or was not to be run again.
+func (w *world) endedTick(c *claim) bool {
+	return c.how == "finish" || c.member == "" || w.redis.claims.late[c.run] || w.replaced(c)
+}
+
 // beginsAnew tells whether Redis did not keep any more what had succeeded before the first claim of a tick, when the tick was
 // claimed once more. It keeps that until the tick ends. before is the newest claim until then.
 func (w *world) beginsAnew(first, before, c *claim) bool {
@@ -95,7 +100,7 @@ func (w *world) beginsAnew(first, before, c *claim) bool {
 	case before.how == "reap" && before.member == "" && before.back: // its replica then said that it had never started
 		w.met["told since when anew after it was taken for dead"]++
 	case slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
-		return (o.kind == "backfill" || c.kind == "backfill") && (o.how == "finish" || o.member == "" || w.redis.claims.late[o.run]) && o.job == c.job &&
+		return (o.kind == "backfill" || c.kind == "backfill") && w.endedTick(o) && o.job == c.job &&
 			o.tick.Equal(c.tick) && o.settled > first.won && o.settled <= c.won
 	}): // the tick ended by a backfill while its own run was to be run again, or the other way round
 		w.met["told since when anew after another run of the tick"]++

@@ -171,6 +171,9 @@ var teeth = []tooth{
 	{"run again however many apps have died", "2: deaths", asyncRuns, []edit{
 		{"sidecar/settle.go", "if end.outcome == wasInterrupted && ", "if !BROKEN && end.outcome == wasInterrupted && "},
 	}},
+	{"run again at once although an app has died", "2: deaths", asyncRuns, []edit{
+		{"lock/settle.go", "takeover(1), wait: wait})", "takeover(1), wait: PICK(0, wait)})"},
+	}},
 	{"let an accepted run have the time of its call", "async: a limit", asyncRuns, []edit{
 		{"sidecar/attempt.go", "limit.Reset(longest)", "if !BROKEN { limit.Reset(longest) }"},
 	}},
