@@ -73,6 +73,7 @@ var wordRows = []struct{ expr, words string }{
 	{"30 * 9,10 * * *", "every minute from 09:00:30 to 10:59:30, every day"},
 	{"0 */2 * * *", "every 2 hours"},
 	{"* * * 7 *", "every minute, in July"},
+	{"0 3 * * *", "at 03:00, every day"},
 	{"0 9 * * 0,2,4", "at 09:00, every Tuesday, Thursday and Sunday"},
 	{"0 9 * * FRI-SUN", "at 09:00, from Friday to Sunday"},
 	{"0 9 * * SAT-SUN", "at 09:00, every Saturday and Sunday"},
