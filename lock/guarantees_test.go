@@ -29,7 +29,7 @@ func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
 		figure any
 	}{
 		{"the replica ends the run when that trust ends, %s before the lease does", Margin},
-		{"If the replica has died in %s runs of a tick, the tick is not run again", takeovers},
+		{"Because its replica died, a tick is run again at most %s times", takeovers},
 		{"is refused for %s after it was fired", fired},
 		{"Redis has never seen must come at least %s after the first replica registered it", newLedger},
 		{"Under `at-most-once`, ticks up to that moment, and those that come within %s after it, count as settled", newLedger},

@@ -138,8 +138,8 @@ type records interface {
 // Errors of Redis do not end the wait.
 func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error) {
 	for gone := 0; ; {
-		// The history comes first: if its newest run of the tick will be repeated, the state read after it shows the
-		// repetition.
+		// If the newest run of the tick in the history is to be repeated, the state shows the repetition, or the history read
+		// after the state has its end.
 		history, err := r.History(ctx, due.Job, historyOfWait)
 		var states map[string]service.JobState
 		if err == nil {
@@ -147,7 +147,11 @@ func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error)
 		}
 		if entry, over := ending(due, history, states[due.Job]); err == nil && over {
 			if entry != nil && entry.Outcome != service.HandedOver {
-				return entry, nil
+				after, err := r.History(ctx, due.Job, historyOfWait)
+				if newest, _ := ending(due, after, states[due.Job]); err == nil && newest != nil && newest.Run == entry.Run {
+					return entry, nil
+				}
+				continue
 			}
 			switch gone++; { // the tick may have ended, or been handed over, between the two reads
 			case gone < 3:

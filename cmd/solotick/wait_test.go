@@ -132,19 +132,21 @@ func (l *looks) History(_ context.Context, job string, _ int) ([]service.Entry, 
 	if outcome == "" {
 		return nil, nil
 	}
-	return []service.Entry{{Job: job, Tick: morning, Outcome: outcome}}, nil
+	return []service.Entry{{Job: job, Tick: morning, Run: outcome, Outcome: outcome}}, nil
 }
 
 func (*looks) States(context.Context, []string) (map[string]service.JobState, error) { return nil, nil }
 
-// The history is read before the state. A tick handed over at the first read may have been run by the second: the
-// handover is not its end.
-func TestAHandoverIsNotTheEndUnlessTheTickWasDropped(t *testing.T) {
+// The history is read before the state. A tick that was handed over or cut short at the first read may have been run by the
+// second.
+func TestARunThatIsRepeatedIsNotTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		looks looks
 		want  string
 	}{
 		{looks{service.HandedOver, "succeeded"}, "succeeded"},
+		{looks{"shutdown", "succeeded"}, "succeeded"}, // the repetition has ended between two reads
+		{looks{"interrupted", "shutdown", "failed"}, "failed"},
 		{looks{"", service.HandedOver, "failed"}, "failed"},
 		{looks{service.HandedOver}, service.HandedOver},
 		{looks{""}, ""},
