@@ -138,7 +138,7 @@ type records interface {
 // Errors of Redis do not end the wait.
 func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error) {
 	for gone := 0; ; {
-		// If the newest run of the tick in the history is to be repeated, the state shows the repetition, or the history read
+		// If another replica repeats the newest run of the tick, the state shows the repetition, or the history that is read
 		// after the state has its end.
 		history, err := r.History(ctx, due.Job, historyOfWait)
 		var states map[string]service.JobState
