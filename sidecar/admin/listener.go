@@ -63,7 +63,7 @@ type bounded struct {
 	net.Listener
 
 	mu      sync.Mutex
-	idle    list.List // of *guest: idle connections, waiting for their clients; the one idle for the longest time first
+	idle    list.List // of *guest: idle connections, in the order in which they began to wait for their clients
 	conns   int       // idle or not
 	pending int       // connections that wait for the server; they are not in idle
 }
@@ -143,7 +143,7 @@ func (b *bounded) longestIdle() (oldest *guest) {
 type guest struct {
 	net.Conn
 	of    *bounded
-	since time.Time     // it is idle
+	since time.Time     // when its stay began
 	place *list.Element // among the idle ones; nil while it is not
 	// pending says that the server has to act: it has not begun to read, has read what may be a request, or has not sent
 	// all of its answer. On a busy machine that takes a while, for which the client must not pay.
@@ -190,10 +190,13 @@ func (g *guest) attended() {
 	}
 }
 
-// waits marks a guest as idle, from now on.
+// waits marks a guest as idle, and begins its stay. One that is idle keeps its place: the order is that in which the
+// answers were sent, not that in which a busy server begins to read again.
 func (g *guest) waits() {
-	g.leaves()
-	g.since, g.place = time.Now(), g.of.idle.PushBack(g)
+	g.since = time.Now()
+	if g.place == nil {
+		g.place = g.of.idle.PushBack(g)
+	}
 }
 
 // leaves marks a guest as not idle.

@@ -84,10 +84,6 @@ func TestTheConnectionThatIsIdleForTheLongestTimeMakesRoom(t *testing.T) {
 	var all []*visitor
 	for i := range maxConns {
 		v := visit(t, l)
-		if i == 1 { // says nothing at all
-			all = append(all, v)
-			continue
-		}
 		v.asks()
 		if err := v.hears(); err != nil {
 			t.Fatalf("connection %d: %v", i, err)
@@ -98,14 +94,14 @@ func TestTheConnectionThatIsIdleForTheLongestTimeMakesRoom(t *testing.T) {
 	if err := all[0].hears(); err != nil {
 		t.Fatal(err)
 	}
-	for _, oldest := range []*visitor{all[1], all[2], all[3]} {
+	for i, oldest := range all[1:4] {
 		late := visit(t, l)
 		late.asks()
 		if err := late.hears(); err != nil {
 			t.Errorf("who comes late is not answered: %v", err)
 		}
 		if !oldest.isSentAway() {
-			t.Error("the oldest idle connection was not closed")
+			t.Errorf("connection %d, the oldest, was not closed", 1+i)
 		}
 	}
 	for _, i := range []int{0, 4, maxConns - 1} {
@@ -114,6 +110,37 @@ func TestTheConnectionThatIsIdleForTheLongestTimeMakesRoom(t *testing.T) {
 			t.Errorf("connection %d, which was not the oldest, is not answered any more: %v", i, err)
 		}
 	}
+}
+
+// A busy server began to read again in another order than it had answered.
+func TestTheOrderIsThatOfTheAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bounded{}
+		var all []*guest
+		for range maxConns {
+			mine, theirs := net.Pipe()
+			defer theirs.Close()
+			defer mine.Close()
+			g := b.take(mine)
+			all = append(all, g)
+			g.begins()
+			g.ends()
+			go func() { _, _ = g.Write([]byte("HTTP/1.1 200 OK\r\n\r\n")) }()
+			if _, err := io.ReadAtLeast(theirs, make([]byte, 64), 19); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, g := range slices.Backward(all) { // the server goes on to the next requests
+			go func() { _, _ = g.Read(make([]byte, 1)) }()
+			synctest.Wait()
+		}
+		for i, g := range all {
+			if !b.makeRoom() || !g.gone {
+				t.Fatalf("connection %d was answered before the others, and does not go before them", i)
+			}
+			b.take(nil).begins()
+		}
+	})
 }
 
 func TestAConnectionThatIsAnsweredIsNotSentAway(t *testing.T) {
