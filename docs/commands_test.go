@@ -352,7 +352,7 @@ var variable = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{12}\b`), "HASH"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}\b`), "RUN"},
 	{regexp.MustCompile(`\b1\d{12,18}\b`), "TOKEN"},
-	{regexp.MustCompile(`[-+]?\b(\d+(\.\d+)? ?(ms|µs|d|h|m|s) ?)+\b`), "DURATION "},
+	{regexp.MustCompile(`[-+]?\b(\d+(\.\d+)? ?(ms|µs|days?|d|h|m|s) ?)+\b`), "DURATION "},
 	{regexp.MustCompile(`\b[a-z][-a-z0-9]*@[-A-Za-z0-9.]+`), "WHO"},
 	{regexp.MustCompile(`\bbilling-[12]\b`), "REPLICA"}, // either of them may have run the job
 	{regexp.MustCompile(`\s+`), " "},

@@ -51,6 +51,8 @@ func TestOutputIsComparedExceptForWhatDiffers(t *testing.T) {
 		want             bool
 	}{
 		{"solotick why x", "due in 13h12m52s.", "due in 2s.", true},
+		{"solotick why x", "due in 13h12m52s.", "due in 1 day.", true},
+		{"solotick why x", "due in 13h12m52s.", "due in 3 days.", true},
 		{"solotick why x", "run 7720b79d-a6e4-4906-91c3-0dc2576f805f after 1ms", "run 561e9d2e-4825-4c6c-802d-d5651a70d068 after 12 ms", true},
 		{"solotick why x", "1 of 2 failing", "0 of 2 failing", false},
 		{"solotick why x", "solotick_redis_up 1", "solotick_redis_up 0", false},
