@@ -109,7 +109,7 @@ func TestNoSecretIsSeenOnAnyPath(t *testing.T) {
 			args[len(args)-1] = one.cmd.Args[3]
 		}
 		cmd := exec.Command("solotick", args...)
-		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+		cmd.Env = bareEnv(env...)
 		out, _ := cmd.CombinedOutput() // validate finds problems
 		seen["solotick "+verb] = string(out)
 	}

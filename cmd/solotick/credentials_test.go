@@ -217,7 +217,7 @@ func TestReplacedCredentialsBreakNoRunAndAreSeenNowhere(t *testing.T) {
 	for _, verb := range []string{"status", "status -o json", "status damaged", "history", "history --failed -o json", "why stranger " + tick, "why without " + tick,
 		"events", "next", "validate", "try good", "try damaged", "try mismatched", "try unsigned"} {
 		cmd := exec.Command("solotick", append(strings.Fields(verb), "-c", table)...)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+		cmd.Env = bareEnv()
 		out, _ := cmd.CombinedOutput() // some of the tries fail
 		places["solotick "+verb] = string(out)
 	}

@@ -111,7 +111,7 @@ func TestThousandsOfIdleConnectionsCostNoTick(t *testing.T) {
 	// It is the binary as it is shipped: tests and the race detector would take memory of their own.
 	shell := fmt.Sprintf("ulimit -n %d && exec %s run -c %s --log-format json", fewFiles, release(t, runtime.GOARCH), table)
 	cmd := exec.Command("sh", "-c", shell)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	cmd.Env = bareEnv()
 	r := start(t, cmd)
 	r.awaitLine("the first tick", func(l line) bool { return l["msg"] == "finished" })
 	pid := r.cmd.Process.Pid

@@ -25,7 +25,7 @@ func newPlace(t *testing.T) *place {
 	dir := t.TempDir()
 	return &place{
 		t: t, table: filepath.Join(dir, "table.yaml"), state: filepath.Join(dir, "state", "solotick"),
-		env: []string{"PATH=" + os.Getenv("PATH")},
+		env: bareEnv(),
 	}
 }
 

@@ -55,7 +55,7 @@ func (l *long) start(name string) (r *replica, again func() *replica) {
 	table := l.table
 	again = func() *replica {
 		cmd := exec.Command("solotick", "run", "-c", table, "--state-dir", filepath.Join(dir, "state"), "--log-format", "json", "--replica", name)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+		cmd.Env = bareEnv()
 		return start(l.t, cmd)
 	}
 	r = again()

@@ -176,7 +176,7 @@ func TestAnInterruptedTryWaitsForItsAppToStop(t *testing.T) {
 	}
 	var out bytes.Buffer
 	cmd := exec.Command("solotick", "try", "-c", file, "--replica", "mine", "x")
-	cmd.Env, cmd.Stdout, cmd.Stderr = []string{"PATH=" + os.Getenv("PATH")}, &out, &out
+	cmd.Env, cmd.Stdout, cmd.Stderr = bareEnv(), &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestTheTokenOfARunIsSeenByItsAppAlone(t *testing.T) {
 	for _, verb := range []string{"status", "status -o json", "status fails", "history", "history --failed -o json", "why silent " + tick, "next", "validate",
 		"try succeeds", "try fails -o json", "try moved", "try silent"} {
 		cmd := exec.Command("solotick", append(strings.Fields(verb), "-c", r.cmd.Args[3])...)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+		cmd.Env = bareEnv()
 		out, _ := cmd.CombinedOutput() // some of the tries fail
 		places["solotick "+verb] = string(out)
 	}

@@ -33,7 +33,7 @@ func TestTheEnvironmentOfAReplicaIsNotReadByOthersOfItsUser(t *testing.T) {
 	}
 	asUser := func(env string, args ...string) *exec.Cmd { // root may read everything
 		c := exec.Command(args[0], args[1:]...)
-		c.Env = []string{"PATH=" + os.Getenv("PATH"), env}
+		c.Env = bareEnv(env)
 		if os.Getuid() == 0 {
 			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}

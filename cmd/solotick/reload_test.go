@@ -58,7 +58,7 @@ func TestATableIsReloadedAsTheKubeletSwapsIt(t *testing.T) {
 	mounted := &volume{t: t, dir: t.TempDir()}
 	mounted.write(fmt.Sprintf(saying, s.URL(), "first"))
 	cmd := exec.Command("solotick", "run", "-c", filepath.Join(mounted.dir, "table.yaml"), "--log-format", "json")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	cmd.Env = bareEnv()
 	r := start(t, cmd)
 	r.await("first")
 	_, before := r.get("/metrics")

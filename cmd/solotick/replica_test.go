@@ -53,6 +53,11 @@ func (l line) text(attr string) string {
 	return s
 }
 
+// bareEnv returns an environment that has nothing of this process's except where programs are and what its race detector does.
+func bareEnv(env ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}, env...)
+}
+
 // launch starts a replica with a table. It adds env to a bare environment and args to the command line.
 func launch(t *testing.T, table string, env []string, args ...string) *replica {
 	t.Helper()
@@ -61,7 +66,7 @@ func launch(t *testing.T, table string, env []string, args ...string) *replica {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("solotick", append([]string{"run", "-c", path, "--log-format", "json"}, args...)...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + os.DevNull}, env...) // no place to come back to
+	cmd.Env = bareEnv(append([]string{"XDG_RUNTIME_DIR=" + os.DevNull}, env...)...) // no place to come back to
 	return start(t, cmd)
 }
 

@@ -62,7 +62,7 @@ func watchOnTerminal(t *testing.T, env ...string) *watched {
 	program, person := openTerminal(t)
 	w := &watched{t: t, person: person, cmd: exec.Command("solotick", "status", "-c", table, "--redis", "redis://"+s.mini.Addr(), "--watch", "--interval", "1h")}
 	w.resize(80, 24)
-	w.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TERM=xterm"}, env...)
+	w.cmd.Env = bareEnv(append([]string{"TERM=xterm"}, env...)...)
 	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = program, program, program
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := w.cmd.Start(); err != nil {
