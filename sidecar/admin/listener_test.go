@@ -53,6 +53,16 @@ func (v *visitor) hears() error {
 	return err
 }
 
+// guestOf takes a connection, and returns the client's side of it as well.
+func guestOf(t *testing.T, b *bounded) (*guest, net.Conn) {
+	mine, theirs := net.Pipe()
+	t.Cleanup(func() {
+		mine.Close()
+		theirs.Close()
+	})
+	return b.take(mine), theirs
+}
+
 // isSentAway tells whether the connection ends without an answer.
 func (v *visitor) isSentAway() bool {
 	err := v.hears()
@@ -118,10 +128,7 @@ func TestTheOrderIsThatOfTheAnswers(t *testing.T) {
 		b := &bounded{}
 		var all []*guest
 		for range maxConns {
-			mine, theirs := net.Pipe()
-			defer theirs.Close()
-			defer mine.Close()
-			g := b.take(mine)
+			g, theirs := guestOf(t, b)
 			all = append(all, g)
 			g.begins()
 			g.ends()
@@ -203,10 +210,7 @@ func TestAConnectionHasAMomentToAskBeforeItMakesRoom(t *testing.T) {
 		b := &bounded{}
 		var all []*guest
 		for i := range maxConns {
-			mine, theirs := net.Pipe()
-			defer theirs.Close()
-			defer mine.Close()
-			g := b.take(mine)
+			g, theirs := guestOf(t, b)
 			all = append(all, g)
 			time.AfterFunc(busy+time.Duration(i)*time.Microsecond, func() { _, _ = g.Read(make([]byte, 1)) })
 			if i == 1 { // its first bytes come at the end of its stay, when the server is busy again
@@ -229,10 +233,7 @@ func TestAConnectionDoesNotPayForABusyServer(t *testing.T) {
 		b := &bounded{}
 		var all []*guest
 		for range maxConns {
-			mine, theirs := net.Pipe()
-			defer theirs.Close()
-			defer mine.Close()
-			g := b.take(mine)
+			g, theirs := guestOf(t, b)
 			go func() { _, _ = g.Read(make([]byte, 1)) }()
 			if all = append(all, g); len(all) == 1 {
 				_, _ = theirs.Write([]byte("G"))
@@ -260,10 +261,7 @@ func TestAConnectionThatWasAnsweredGoesFirst(t *testing.T) {
 		b := &bounded{}
 		var all []*guest
 		for i := range maxConns {
-			mine, theirs := net.Pipe()
-			defer theirs.Close()
-			defer mine.Close()
-			g := b.take(mine)
+			g, _ := guestOf(t, b)
 			all = append(all, g)
 			go func() { _, _ = g.Read(make([]byte, 1)) }()
 			synctest.Wait()
@@ -287,10 +285,7 @@ func TestAConnectionThatWasAnsweredGoesFirst(t *testing.T) {
 func TestAConnectionIsNotSentAwayBeforeItsAnswerIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bounded{}
-		mine, theirs := net.Pipe()
-		defer theirs.Close()
-		defer mine.Close()
-		first := b.take(mine)
+		first, theirs := guestOf(t, b)
 		for range maxConns - 1 {
 			b.take(nil).begins()
 		}
