@@ -21,11 +21,11 @@ release-snapshot: ## all files of a release in dist/, tried out; nothing is sign
 	cd packaging && go test -count=1 ./... -dist ../dist
 
 # Those that take the longest begin first, so that none of them is left alone at the end.
-LONGEST = ./cmd/solotick ./sidecar ./lock ./internal/proof/sim
+LONGEST = ./cmd/solotick ./sidecar ./lock
 
 # These have tests that -short leaves out: under the race detector they would compute for ten minutes, or kill processes that do
 # not have it. They run without it.
-SHORTENED = ./internal/proof/nemesis ./sidecar ./config/...
+SHORTENED = ./sidecar ./config/...
 
 # At its end, a process with the race detector sleeps for a second by default. The transcripts end hundreds of them.
 test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd, rpm, node, uvicorn, a JDK and chromium when they are missing and it may
@@ -35,6 +35,8 @@ test: ## all tests but the proofs, with the race detector; installs redis-server
 	.ci/handlers
 	GORACE=atexit_sleep_ms=10 go test -race -short -timeout 20m $(LONGEST) ./...
 	go test -timeout 20m $(SHORTENED)
+	go -C proof test -race -short -timeout 20m ./...
+	go -C proof test -timeout 20m ./nemesis
 	cd bench && go vet ./... && go test -timeout 5m ./...
 	cd examples/check && go vet ./... && go test -timeout 5m ./...
 	.ci/rpm
@@ -46,12 +48,14 @@ test: ## all tests but the proofs, with the race detector; installs redis-server
 proof: ## the long proofs, without the race detector: mutants of scripts, replays of the model, its small worlds, simulated seeds, seeded faults
 	.ci/redis
 	go test -timeout 20m -run 'Mutant|Replay' ./lock
-	go test -timeout 40m ./internal/proof/model/... ./internal/proof/sim
+	go test -timeout 40m ./internal/model/...
+	go -C proof test -timeout 40m ./sim
 
 lint: ## formatting, marks of merges, vet, staticcheck, the workflows, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }
 	@! grep -rnE --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .
 	go vet ./...
+	go -C proof vet ./...
 	go tool -modfile=.ci/tools/go.mod staticcheck ./...
 	go tool -modfile=.ci/tools/go.mod actionlint
 	go mod tidy -diff
@@ -59,18 +63,18 @@ lint: ## formatting, marks of merges, vet, staticcheck, the workflows, a tidy go
 
 soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS="-skew 0,2.5s,-2.5s -clock local")
 	.ci/redis
-	go test ./internal/proof/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 10m -calm $(FLAGS)
+	go -C proof test ./nemesis -run TestNemesis -count=1 -v -timeout 3h -for 10m -calm $(FLAGS)
 
 stores: ## the tests of all that is kept in Redis on other servers, and their table in docs/redis.md (SERVERS="/opt/a/redis-server ...")
 	.ci/stores $(SERVERS)
 
 nemesis: ## half an hour of killed, stopped and cut off processes: every tick once (FLAGS="-seed 4711", or another -for)
 	.ci/redis
-	go test ./internal/proof/nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m -seed $$(date +%s) $(FLAGS)
+	go -C proof test ./nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m -seed $$(date +%s) $(FLAGS)
 
 hour: ## an hour of all that can become of a tick: each has one fate, and the right one (FLAGS="-for 6m")
 	.ci/redis
-	go test ./internal/proof/nemesis -run TestScriptedHour -count=1 -v -timeout 3h -for 60m $(FLAGS)
+	go -C proof test ./nemesis -run TestScriptedHour -count=1 -v -timeout 3h -for 60m $(FLAGS)
 
 bench: ## delays, costs, crowds, timers and size beside what is built without Solotick (FLAGS="-h" lists the parts)
 	.ci/redis
@@ -85,11 +89,11 @@ benchmarks: ## both, and docs/benchmarks.md anew, in 20 minutes on two quiet cor
 	cd bench && go run . -all -write $(FLAGS)
 
 model: ## the protocol's model in full: every pair of faults, and three at once (FLAGS="-h" lists the options)
-	go run ./internal/proof/model/modelcheck $(FLAGS)
+	go run ./internal/model/modelcheck $(FLAGS)
 
 SEEDS ?= 100000
 sim: ## whole replicas in simulated time under a seeded nemesis, SEEDS of them (FLAGS="-from=4711 -v")
-	go test ./internal/proof/sim -run TestSeeds -count=1 -v -timeout 0 -long -seeds=$(SEEDS) $(FLAGS)
+	go -C proof test ./sim -run TestSeeds -count=1 -v -timeout 0 -long -seeds=$(SEEDS) $(FLAGS)
 
 recording: ## docs/demo.svg anew: a real run of the demo, recorded in half a minute
 	go run ./docs/record

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // job is one row of a contender's table.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // point is what one crowd costs its Redis, per job and tick, and what a replica of it uses.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // herds are the sizes whose delays are measured, with the targets of each.

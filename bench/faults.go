@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // fault is one thing that goes wrong while replicas are at work.

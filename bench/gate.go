@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 const (

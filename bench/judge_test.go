@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 func TestTheAppTellsWhatBecameOfEachTick(t *testing.T) {

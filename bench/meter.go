@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // reading is what replicas and their Redis have used so far.

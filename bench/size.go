@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 const manyJobs = 10_000

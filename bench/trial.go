@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/lossy"
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/lossy"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // trial is one contender under one fault.

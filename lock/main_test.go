@@ -3,7 +3,7 @@ package lock_test
 import (
 	"testing"
 
-	"github.com/solotick/solotick/internal/proof/redisworld"
+	"github.com/solotick/solotick/internal/testing/redisworld"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/lossy"
-	"github.com/solotick/solotick/internal/proof/redisworld"
+	"github.com/solotick/solotick/internal/testing/lossy"
+	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/lock"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/solotick/solotick/internal/proof/model"
+	"github.com/solotick/solotick/internal/model"
 	"github.com/solotick/solotick/internal/rds"
 )
 

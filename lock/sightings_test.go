@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/redisworld"
+	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/lock"
 )
 

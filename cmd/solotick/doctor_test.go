@@ -13,7 +13,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // examined runs the doctor on a table's redis, and returns its findings by check.

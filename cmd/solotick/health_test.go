@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 func TestReadyMeansThatRedisHasAnswered(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 	"github.com/solotick/solotick/sidecar/view"
 )
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // long is a service with one job, whose app accepts each run and ends it by a report. The app is the rig's: it writes down

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 func TestAReplicaIsNamedByFlagThenPodThenHost(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // pinged is a table with a job that succeeds and one that fails.

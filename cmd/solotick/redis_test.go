@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // everySecond is a table with one job that tells what it finds in its environment; %s is the mapping under redis.

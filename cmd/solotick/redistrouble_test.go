@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // speaker listens and answers everything it receives on a connection: first with the first of says, and so on, then

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // saying is a table with one job, which runs every second and prints a word.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // receipts is an app that writes down which ticks it was asked to run.

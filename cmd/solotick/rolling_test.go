@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // rolling is a table of jobs that run every second, one of them for a fifth of it.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // The long form: go test ./cmd/solotick -run NoTickIsMissedWhileThePassword -count=1 -v -rotate 30s -rotating 10m -timeout 1h

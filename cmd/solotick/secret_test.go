@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 func TestNoSecretIsInTheLogAtAnyLevel(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sys/unix"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // longJob is a table with one job; the parameters are Redis' URL, the grace, and what a shell runs.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 func TestTheVariablesOfOpenTelemetryAreRead(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/solotick/solotick/internal/proof/promtest"
-	"github.com/solotick/solotick/internal/proof/redistest"
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/promtest"
+	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 const patience = time.Minute

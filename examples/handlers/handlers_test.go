@@ -24,8 +24,8 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/examples/handlers"
-	"github.com/solotick/solotick/internal/proof/redistest"
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 const secret = "s3cret"

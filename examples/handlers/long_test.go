@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/examples/handlers"
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // state is what an app tells of the long work of a job.

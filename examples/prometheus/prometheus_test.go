@@ -14,9 +14,9 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/solotick/solotick/internal/proof/promtest"
-	"github.com/solotick/solotick/internal/proof/redistest"
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/promtest"
+	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // patience is how long a test waits for what must come.

@@ -13,9 +13,9 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/solotick/solotick/internal/proof/promtest"
-	"github.com/solotick/solotick/internal/proof/redistest"
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/promtest"
+	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // rolled is a table as three replicas of a service have it: all of them the same one.

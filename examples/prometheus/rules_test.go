@@ -13,8 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/solotick/solotick/internal/proof/promtest"
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/promtest"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // ruleFile is what the tests read of rules.yaml.

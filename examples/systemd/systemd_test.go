@@ -15,7 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // installed is a name without a directory: systemd finds it in /usr/local/bin, and where the packages put it, in /usr/bin.

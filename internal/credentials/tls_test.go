@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 func contentsOf(t *testing.T, path string) string {

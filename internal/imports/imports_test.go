@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -30,11 +31,11 @@ var rules = []rule{
 		why: "a table is made of what the files say, on any machine alike"},
 	{from: "internal/compare", never: []string{module + "lock", module + "sidecar", "os", "net", "github.com/redis"},
 		why: "ticks are compared by what the tables say, on any machine alike"},
-	{from: "internal/proof/model", never: []string{module + "lock", module + "sidecar", "github.com/redis"},
+	{from: "internal/model", never: []string{module + "lock", module + "sidecar", "github.com/redis"},
 		why: "the model is a twin of the scripts, and would prove nothing of them if it shared their code; lock's tests replay it"},
-	{from: "internal/proof/nemesis", never: []string{module + "config", module + "lock", module + "sidecar", module + "cmd"},
+	{from: "proof/nemesis", never: []string{module + "config", module + "lock", module + "sidecar", module + "cmd"},
 		why: "it judges from the outside, by arithmetic that shares nothing with the product"},
-	{from: "internal/proof/rig", never: []string{module},
+	{from: "internal/testing/rig", never: []string{module},
 		why: "it knows the product by its command line, its table and its headers alone"},
 	{from: "lock", never: []string{module, "github.com/prometheus", "log/slog", "os"},
 		why: "the lock is useful alone; it knows keys, tokens and ticks, not cron words"},
@@ -99,7 +100,7 @@ func TestOnlyLockServiceAndCmdImportGoRedis(t *testing.T) {
 	for _, p := range packages(t) {
 		path := strings.TrimPrefix(p.ImportPath, module)
 		for _, i := range p.Imports {
-			if below(i, "github.com/redis") && !may[path] && !strings.HasPrefix(path, "internal/") {
+			if below(i, "github.com/redis") && !may[path] && !below(path, "internal") && !below(path, "proof") {
 				t.Errorf("%s imports %s: only lock, service and cmd may", path, i)
 			}
 		}
@@ -110,24 +111,31 @@ func below(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")
 }
 
+// packages lists those of the product's module and of the proof's.
 func packages(t *testing.T) []listed {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
 	var all []listed
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p listed
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
+	for _, dir := range []string{"../..", "../../proof"} {
+		list := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+		list.Dir = dir
+		out, err := list.Output()
+		if err != nil {
+			t.Fatalf("go list in %s: %v", dir, err)
 		}
-		all = append(all, p)
+		for d := json.NewDecoder(bytes.NewReader(out)); ; {
+			var p listed
+			if err := d.Decode(&p); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, p)
+		}
 	}
-	if len(all) < 8 {
-		t.Fatalf("go list found only %d packages", len(all))
+	for _, want := range []string{"lock", "proof/sim"} {
+		if !slices.ContainsFunc(all, func(p listed) bool { return p.ImportPath == module+want }) {
+			t.Fatalf("go list found %d packages, and not %s", len(all), want)
+		}
 	}
 	return all
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/solotick/solotick/internal/proof/lossy"
-	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/testing/lossy"
+	"github.com/solotick/solotick/internal/testing/redisworld"
 )
 
 // flights counts round trips of a client.

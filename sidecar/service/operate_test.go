@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/proof/lossy"
-	"github.com/solotick/solotick/internal/proof/redisworld"
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/testing/lossy"
+	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/config/schedule"
-	"github.com/solotick/solotick/internal/proof/redisworld"
+	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/sidecar/service"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/solotick/solotick/internal/proof/redistest"
-	"github.com/solotick/solotick/internal/proof/redisworld"
+	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )

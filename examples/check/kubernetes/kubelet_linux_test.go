@@ -17,7 +17,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // container is one of a pod, run as the kubelet would have it run, as far as that matters here: in a root of its own with

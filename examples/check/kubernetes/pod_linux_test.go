@@ -18,7 +18,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // patience is how long a test waits for what must come.

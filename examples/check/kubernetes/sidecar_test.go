@@ -17,7 +17,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 
-	"github.com/solotick/solotick/internal/proof/rig"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 var update = flag.Bool("update", false, "write alerts.yaml anew")

@@ -19,7 +19,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/credentials"
-	"github.com/solotick/solotick/internal/proof/redistest"
+	"github.com/solotick/solotick/internal/testing/redistest"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 

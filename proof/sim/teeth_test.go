@@ -1,0 +1,314 @@
+package sim
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A tooth is a fault put into the sources on purpose, which the seeds have to find. One test binary has all faults of Go, and
+// its environment says which one it plays: BROKEN in an edit is true then, and PICK(broken, right) is its first value.
+type tooth struct {
+	what    string
+	promise string // the one that it breaks
+	class   string // whose seeds are played; "" = all
+	edits   []edit // of files of this module
+}
+
+var teeth = []tooth{
+	{"drop the compare", "6: accounts", "", []edit{{"lock/settle.lua", "elseif not record then", "elseif false then"}}},
+	{"keep what a timer was to do", "6: accounts", "timers", []edit{{"lock/settle.lua",
+		"local kept = over and forget()", "local kept = again == '' and forget()"}}},
+	{"drop the claim", "1: never twice", "", []edit{
+		{"lock/acquire.lua", "local moved = member == '' and ARGV[3] or h[2] or 0", "local moved = h[2] or 0"},
+	}},
+	{"start one run more than the limit", "3: a limit", "limits", []edit{{"lock/acquire.lua", ">= limit end", "> limit end"}}},
+	{"stretch trust from the reply", "3: trust", "", []edit{
+		{"lock/lease.go", "l.trust.Store(int64(sent + c.TTL - Margin))", "if BROKEN { sent = s.redis.Boottime() }\nl.trust.Store(int64(sent + c.TTL - Margin))"},
+		{"lock/acquire.go", "l.trust.Store(int64(sent + c.TTL - Margin))",
+			"if BROKEN { sent = q.store.redis.Boottime() }\nl.trust.Store(int64(sent + c.TTL - Margin))"},
+	}},
+	{"forget the due entry on crash", "2: never lost", "", []edit{
+		{"lock/settle.lua", "if verb ~= 'finish' and (again ~= '' or verb == 'reap') then",
+			"if verb ~= 'finish' and verb ~= 'reap' and again ~= '' then"},
+	}},
+	{"forget what waited behind a crash", "2: never lost", "", []edit{
+		{"lock/settle.lua", "enqueue(tick .. ' ' .. job .. ' catchup", "local _ = verb == 'reap' or enqueue(tick .. ' ' .. job .. ' catchup"},
+	}},
+	{"extend without compare", "4: a foreign lock", "", []edit{
+		{"lock/extend.lua", "if not record or owner and owner ~= uuid then return {'LOST', now} end", ""},
+	}},
+	{"DEL without compare", "4: a foreign lock", "", []edit{
+		{"lock/release.lua", "if redis.call('GET', lock) ~= uuid or redis.call('HGET', ledger, 'r:' .. uuid) then return 0 end", ""},
+	}},
+	{"start without trust", "3: trust", "stands still as it starts", []edit{{"sidecar/attempt.go", "if !h.Trusted() {", "if !BROKEN && !h.Trusted() {"}}},
+	{"register nothing anew", "2: never lost", "", []edit{
+		{"sidecar/register.go", "&& !born.Equal(g.timers.bornAt())", "&& !BROKEN && !born.Equal(g.timers.bornAt())"},
+	}},
+	{"count no skip", "5: never silently", "", []edit{{"sidecar/record.go", "r.metrics.job(w.spec.label).skipped(because)",
+		"if !BROKEN { r.metrics.job(w.spec.label).skipped(because) }"}}},
+	{"tell no refusal", "5: never silently", "", []edit{
+		{"sidecar/acquire.go", "until: a.Until, attrs: c.by(a)", "until: PICK(time.Unix(1, 0), a.Until), attrs: c.by(a)"}, untold,
+	}},
+	{"tell a handover twice", "5: never silently", "", []edit{
+		{"sidecar/fire.go", "f.settler.handover(w, h, &end) {\n\t\treturn",
+			"f.settler.handover(w, h, &end) {\n\t\tif BROKEN { f.record.skipped(w, skip{reason: startFailed}) }\n\t\treturn"},
+	}},
+	{"sleep through a tick", "5: never silently", "", []edit{
+		{"sidecar/sidecar.go", "			wakes = append(wakes, &w)\n", "			if !BROKEN || w.tick.Unix()%20 != 0 {\n\t\t\t\twakes = append(wakes, &w)\n\t\t\t}\n"},
+	}},
+	{"claim in a pause", "pause", "", []edit{
+		{"lock/acquire.lua", "if kept then return answer('PAUSED', kept) end", ""},
+	}},
+	{"stay paused", "2: never lost", "", []edit{
+		{"lock/acquire.lua", "if ends and ends ~= 0 and math.max(asked and now or 0, tick) >= ends then", "if false then"},
+	}},
+	{"nudge nobody", "prompt", "", []edit{{"lock/settle.lua", "if nudge then redis.pcall('PUBLISH'", "if false then redis.pcall('PUBLISH'"}}},
+	{"stop nobody", "prompt", "", []edit{
+		{"lock/acquire.lua", "redis.pcall('PUBLISH', ARGV[16], 'stop ' .. job)", ""},
+	}},
+	{"forget at a reload that a wake asks", "table", "edits", []edit{
+		{"sidecar/job.go", "\t\tnext.era = before.era\n", "\t\tnext.era, j.ticks.asking = before.era, PICK(0, j.ticks.asking)\n"},
+		{"sidecar/ticks.go", " && !s.due(t.taken).After(at)", " && (BROKEN || !s.due(t.taken).After(at))"},
+	}},
+	{"ask on for what has left the table", "table", "", []edit{
+		{"sidecar/job.go", "\t\tdefer before.end()\n", "\t\tif !BROKEN { defer before.end() }\n"},
+	}},
+	{"go on with what is known of other ticks", "2: never lost", "rollout", []edit{
+		{"sidecar/job.go", "case next.sameTicks(before):", "case BROKEN || next.sameTicks(before):"},
+	}},
+	{"believe what no replica has confirmed", "confirmed", "confirmed failover", []edit{
+		{"internal/rds/script.go", "sc.confirm == AllAnswers || parts[0] == \"OK\"", "PICK(parts[0] == \"WON\", sc.confirm == AllAnswers || parts[0] == \"OK\")"},
+	}},
+	{"believe the end of a run that no replica has confirmed", "confirmed", "confirmed failover", []edit{
+		{"lock/scripts.go", "rds.NewScript(settleSource, rds.AllAnswers)", "rds.NewScript(settleSource, PICK(rds.Unconfirmed, rds.AllAnswers))"},
+	}},
+	{"believe a pause that no replica has confirmed", "confirmed", "confirmed failover", []edit{
+		{"sidecar/service/scripts.go", "rds.NewScript(pauseSource, rds.WhatIsDone)", "rds.NewScript(pauseSource, PICK(rds.Unconfirmed, rds.WhatIsDone))"},
+	}},
+	{"pass over every seventh second", "2: never lost", "Redis stalls", []edit{
+		{"sidecar/acquire.go", "	ctx, stop := c.whileWorth(w)\n	defer stop()\n	asked",
+			"	if BROKEN && w.member == \"\" && w.tick.Unix()%7 == 0 {\n		return nil, skip{reason: superseded}\n	}\n" +
+				"	ctx, stop := c.whileWorth(w)\n	defer stop()\n	asked"},
+	}},
+	{"say nothing of what Redis' clock never reached", "5: never silently", "far clock", []edit{
+		{"sidecar/acquire.go", "!now.Before(until):\n			return skip{reason: superseded}",
+			"!now.Before(until):\n			return skip{reason: superseded, until: PICK(time.Unix(1, 0), time.Time{})}"}, untold,
+	}},
+	{"count nothing from before a replica came", "fates", "", []edit{
+		{"lock/register.lua", "elseif schedule ~= fingerprint then", "elseif schedule ~= fingerprint or knew == '0' then"},
+	}},
+	{"forget who refused a tick", "2: asked once", "apps refuse", []edit{
+		{"lock/settle.go", "append(slices.Clone(d.Refused), l.claim.Replica)", "PICK(slices.Clone(d.Refused)[:0], append(slices.Clone(d.Refused), l.claim.Replica))"},
+	}},
+	{"look at nothing without a place", "3: replaced", "slots", []edit{
+		{"sidecar/acquire.go", "return !w.asked && ", "return !BROKEN && !w.asked && "},
+	}},
+	{"claim until the window ends", "1: superseded", "Redis stalls", []edit{{"sidecar/acquire.go", "q.Until = c.clock.onRedis(until)",
+		"if !BROKEN { q.Until = c.clock.onRedis(until) }"}}},
+	{"keep no memo of a trigger", "asked again", "operator", []edit{
+		{"sidecar/service/ask.lua", "redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)", ""},
+	}},
+	{"owe nothing after a loss", "2: at least once", "empty", []edit{{"lock/register.lua", "redis.call('ZADD', due, now, ARGV[i])", ""}}},
+	{"leave a lost run alone", "2: at least once", "empty", []edit{
+		{"lock/settle.lua", "'requeued', 'NX', 'PX', day) then", "'requeued', 'NX', 'PX', day) and false then"},
+	}},
+	{"take over what was asked for by hand", "by hand", "by hand", []edit{
+		{"lock/settle.go", "if d.Kind != \"manual\" && d.Kind != \"backfill\" {", "if BROKEN || d.Kind != \"manual\" && d.Kind != \"backfill\" {"},
+	}},
+	{"count attempts from the last claim", "attempts", "by hand", []edit{{"lock/settle.go", "d.Attempt += 1 + c.Retries", "d.Attempt += 1 + PICK(0, c.Retries)"}}},
+	{"pass ticks over in silence", "fates", "", []edit{{"lock/acquire.lua", "if to - from > 1 then gaps =", "if false then gaps ="}}},
+	{"free what a dead run overlapped", "3: skipped for good", "", []edit{
+		{"lock/settle.lua", "verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0", "0"},
+	}},
+	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"sidecar/service/pause.lua", "at = at ~= 0 and at or now", "at = now"}}},
+	{"break off when memory is full", "3: skipped for good", "memory", []edit{
+		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
+	}},
+	{"come back to old ticks", "table", "leaves and returns", []edit{
+		{"sidecar/due.go", "case ok && !w.tick.After(back):", "case ok && !w.tick.After(back) && !BROKEN:"},
+	}},
+	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/settle.go", "if pause(ctx, 3*lock.Margin) {", "if BROKEN || pause(ctx, 3*lock.Margin) {"}}},
+	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "then full = true end", "then full = false end"}}},
+	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "local full = queues and waiting", "local full = queues"}}},
+	{"run again what was cancelled", "cancelled", "cancels", []edit{{"lock/settle.lua", "if cancelled then  ", "if false then  "}}},
+	{"tell nobody of a cancel", "cancelled", "cancels", []edit{
+		{"sidecar/service/cancel.lua", "redis.pcall('PUBLISH', ARGV[1], 'stop ' .. ARGV[2])", ""},
+	}},
+	{"take a cancelled run for one that lost its lock", "cancelled", "cancels", []edit{
+		{"sidecar/outcome.go", "		return cancelled\n", "		return PICK(lostLock, cancelled)\n"},
+	}},
+	{"believe that whoever has a place was followed by oneself", "taken for dead", restartsInPlace, []edit{
+		{"internal/instance/instance_linux.go", "			return ErrHeld\n", "			return PICK(nil, ErrHeld)\n"},
+	}},
+	{"tell processes by the names of their replicas", "taken for dead", restartsInPlace, []edit{
+		{"sidecar/acquire.go", "lock.NewRun(c.process)", "lock.NewRun(PICK(uuid.NewSHA1(uuid.Nil, []byte(c.replica)).String(), c.process))"},
+		{"sidecar/acquire.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
+		{"sidecar/takeover.go", "t.died[node] = true", "t.died[PICK(lock.Node(uuid.NewSHA1(uuid.Nil, []byte(replica)).String()), node)] = true"},
+		{"sidecar/takeover.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
+	}},
+	{"wait for the leases of the dead", "prompt", restartsInPlace, []edit{{"sidecar/takeover.go", "t.runs.Dead = t.isDead", "if !BROKEN { t.runs.Dead = t.isDead }"}}},
+	{"take the run of an app over with its process", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/acquire.go", `lock.NewRun("")`, `lock.NewRun(PICK(c.process, ""))`},
+	}},
+	{"let an app work beyond its lease", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "c.unsure = c.lasts != nil && ", "c.unsure = !BROKEN && c.lasts != nil && "},
+	}},
+	{"ask the lease for half a heartbeat", "async: a lease", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "c.lasts(c.Heartbeat)", "c.lasts(PICK(c.Heartbeat/2, c.Heartbeat))"},
+	}},
+	{"wait for no app that has to stop", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "			told = nil\n", "			told = nil\n			if BROKEN { return Report{}, context.Cause(ctx) }\n"},
+	}},
+	{"leave an app alone whose answer was lost", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/callback/attempt.go", "c.closeUnlessBeaten()", "(BROKEN && res.Code == -1 || c.closeUnlessBeaten())"},
+	}},
+	{"leave an app alone that a proxy has answered for", "3: apps apart", asyncRuns, []edit{
+		{"sidecar/callback/attempt.go", "c.closeUnlessBeaten()", "(BROKEN && res.Code > 0 || c.closeUnlessBeaten())"},
+	}},
+	{"run again however many apps have died", "2: deaths", asyncRuns, []edit{
+		{"sidecar/settle.go", "if end.outcome == wasInterrupted && ", "if !BROKEN && end.outcome == wasInterrupted && "},
+	}},
+	{"run again at once although an app has died", "2: deaths", asyncRuns, []edit{
+		{"lock/settle.go", "takeover(1), wait: wait})", "takeover(1), wait: PICK(0, wait)})"},
+	}},
+	{"let an accepted run have the time of its call", "async: a limit", asyncRuns, []edit{
+		{"sidecar/attempt.go", "limit.Reset(longest)", "if !BROKEN { limit.Reset(longest) }"},
+	}},
+	{"take reports on what is over", "async: a token", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "case c.closed || c.report != nil:", "case !BROKEN && c.closed || c.report != nil:"},
+	}},
+	{"take the success of a run that had to end for none", "async: a report", asyncRuns, []edit{
+		{"sidecar/callback/attempt.go", "case report.Outcome == Succeeded:", "case report.Outcome == Succeeded && (!BROKEN || ctx.Err() == nil):"},
+	}},
+	{"wait for two heartbeats", "async: silence", asyncRuns, []edit{
+		{"sidecar/callback/call.go", "c.heard.Add(c.Heartbeat)", "c.heard.Add(PICK[time.Duration](2, 1) * c.Heartbeat)"},
+	}},
+	{"learn nothing from other watchers", "prompt", watchersRestart, []edit{{"lock/sightings.go", "		w.seen[r.Run] = s\n", "		if !BROKEN { w.seen[r.Run] = s }\n"}}},
+	{"tell more than was seen", "taken for dead", watchersRestart, []edit{
+		{"lock/sightings.go", "r.leaseEnd, seen.Milliseconds()", "r.leaseEnd, PICK(int64(2), 1)*seen.Milliseconds()"},
+	}},
+	{"tell a takeover what has succeeded since", "since", "", []edit{
+		{"lock/acquire.lua", "if not string.find(from, ' ' .. ARGV[3] .. ':', 1, true) then from = from",
+			"do from = string.gsub(from, ' ' .. ARGV[3] .. ':%d+', ''); from = from"},
+	}},
+	{"go back to an older success", "since", "", []edit{
+		{"lock/settle.lua", "if fate == 'succeeded' and tonumber(tick) > (tonumber(h[10]) or 0) then", "if fate == 'succeeded' then"},
+	}},
+	{"take a failed tick for one that succeeded", "since", "", []edit{
+		{"lock/settle.lua", "if fate == 'succeeded' and tonumber(tick)", "if (failed or fate == 'succeeded') and tonumber(tick)"},
+	}},
+	{"remember a run by hand as a success", "since", "", []edit{
+		{"lock/settle.lua", "  if fate == '' then return end\n",
+			"  if string.find(text, '\"outcome\":\"succeeded\"', 1, true) then note('succeeded', tick) end\n  if fate == '' then return end\n"},
+	}},
+	{"tell only the first attempt since when", "since", "", []edit{
+		{"sidecar/attempt.go", "Since: h.since,", "Since: PICK(map[bool]time.Time{number == 1: h.since}[true], h.since),"},
+	}},
+	{"fire on excluded days", "days", "calendars", []edit{{"config/schedule/rules.go", "		if kept {\n			return tick, true\n", "		if BROKEN || kept {\n			return tick, true\n"}}},
+	{"count excluded instants as missed", "fates", "calendars", []edit{
+		{"sidecar/series.go", "	return n, first, last\n",
+			"	if BROKEN && n > 0 {\n		n += max(int(first.Sub(from)/s.period())-1, 0)\n	}\n	return n, first, last\n"},
+	}},
+	{"take a calendar's new days for the old ones", "2: never lost", "calendars", []edit{
+		{"config/calendars.go", "d.Sums[:excluded], d.Sums[excluded:], d.OnExcluded", "PICK(d.Sums[:0], d.Sums[:excluded]), d.Sums[excluded:], d.OnExcluded"},
+	}},
+	{"count every second day from another one", "days", "calendars", []edit{
+		{"config/schedule/rules.go", "	k := floor(d-int64(e.From), block)", "	e.From += Day(PICK[int64](1, 0))\n	k := floor(d-int64(e.From), block)"},
+	}},
+	{"leave out what is to move", "2: never lost", "calendars", []edit{
+		{"config/schedule/rules.go", "if r.step = rules.OnExcluded.days();", "if r.step = PICK[int64](0, rules.OnExcluded.days());"},
+	}},
+	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if (now-s.since >= ttl(r.Job) ||", "if (now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
+}
+
+// goEdits are the edits of Go, with BROKEN and PICK as code. Edits that two teeth share are there once.
+func goEdits() []edit {
+	var all []edit
+	for _, f := range teeth {
+		code := strings.NewReplacer("BROKEN", fmt.Sprintf("fault.On(%q)", f.what), "PICK(", fmt.Sprintf("fault.Pick(%q, ", f.what),
+			"PICK[time.Duration](", fmt.Sprintf("fault.Pick[time.Duration](%q, ", f.what), "PICK[int64](", fmt.Sprintf("fault.Pick[int64](%q, ", f.what))
+		for _, e := range f.edits {
+			if filepath.Ext(e.file) == ".go" && !slices.Contains(all, e) {
+				e.instead = code.Replace(e.instead)
+				all = append(all, e)
+			}
+		}
+	}
+	for _, e := range slices.Clone(all) {
+		if needs := (edit{e.file, "import (\n", "import (\n\t\"github.com/solotick/solotick/internal/testing/fault\"\n"}); !slices.Contains(all, needs) &&
+			strings.Contains(e.instead, "fault.") {
+			all = append(all, needs)
+		}
+	}
+	return all
+}
+
+// faultEnv is the fault of Go that a binary built with goEdits plays; none when it is not set.
+const faultEnv = "SOLOTICK_SIM_FAULT"
+
+// faultSource is the package that the edits of Go ask.
+const faultSource = `// Package fault chooses one of the faults that this binary has.
+package fault
+
+import "os"
+
+var active = os.Getenv("` + faultEnv + `")
+
+func On(what string) bool { return what == active }
+
+func Pick[T any](what string, broken, right T) T {
+	if On(what) {
+		return broken
+	}
+	return right
+}
+`
+
+// scriptEdits are the edits of scripts.
+func (f tooth) scriptEdits() []edit {
+	return slices.DeleteFunc(slices.Clone(f.edits), func(e edit) bool { return filepath.Ext(e.file) != ".lua" })
+}
+
+// untold drops the count of skips that another edit has marked, with until. Nothing else marks any.
+var untold = edit{"sidecar/record.go", "w.close(because != redisError)\n",
+	"w.close(because != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
+
+// findWithin is the number of seeds, all or those of one class, that have to find a fault.
+const findWithin = 1000
+
+// TestTeeth builds the simulation over sources that have all faults, chooses one after the other, and expects that some seed finds
+// it.
+func TestTeeth(t *testing.T) {
+	if testing.Short() || underRace {
+		t.Skip("plays hundreds of seeds, without the race detector: see make proof")
+	}
+	binary := build(t, append(goEdits(), editable...))
+	for _, f := range teeth {
+		t.Run(strings.ReplaceAll(f.what, " ", "_"), func(t *testing.T) {
+			t.Setenv(faultEnv, f.what)
+			t.Setenv(scriptsEnv, changedScripts(t, f.scriptEdits()))
+			var found string
+			var by uint64
+			played := 0
+			last := uint64(findWithin)
+			if f.class != "" {
+				last *= 100 / share
+			}
+			shards(t, binary, f.class, 1, last, func(r Result) bool {
+				played++
+				i := slices.IndexFunc(r.Violations, func(v string) bool { return strings.HasPrefix(v, "promise "+f.promise) })
+				if i >= 0 && (by == 0 || r.Seed < by) {
+					found, by = r.Violations[i], r.Seed
+				}
+				return by == 0
+			})
+			if by == 0 {
+				t.Fatalf("%s: not found by %d seeds", f.what, played)
+			}
+			t.Logf("%s: found by seed %d of %d played: %s", f.what, by, played, found)
+		})
+	}
+}
