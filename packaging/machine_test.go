@@ -26,7 +26,7 @@ func newMachine(t *testing.T, own ...string) *machine {
 	if os.Getenv(inside) == "" {
 		missing(t, "root's right to mount")
 	}
-	dir, err := os.MkdirTemp("", "machine")
+	dir, err := os.MkdirTemp("", "solotick-machine-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -173,7 +173,7 @@ func TestTheBinaryRunsAloneAndWithoutRights(t *testing.T) {
 	ca := redistest.NewCA(t)
 	s := redistest.Start(t, append(ca.Server("127.0.0.1"), "--tls-auth-clients", "no")...)
 
-	root, err := os.MkdirTemp("", "image") // t.TempDir lies behind a directory that nobody may enter
+	root, err := os.MkdirTemp("", "solotick-image-") // t.TempDir lies behind a directory that nobody may enter
 	if err != nil {
 		t.Fatal(err)
 	}

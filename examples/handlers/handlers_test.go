@@ -156,7 +156,7 @@ func (l language) ready(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{"java", "-XX:TieredStopAtLevel=1", "-cp", jars + ":" + classes, "App"}
+	return []string{"java", noPerfData, "-Djava.io.tmpdir=" + scratch, "-XX:TieredStopAtLevel=1", "-cp", jars + ":" + classes, "App"}
 }
 
 // start starts an app in another language, which prints its address.
@@ -485,15 +485,18 @@ var built = sync.OnceValues(func() (string, error) {
 	return binary, rig.Build(root, rig.Package, binary)
 })
 
+// noPerfData keeps Java from leaving a directory beside its temporary ones.
+const noPerfData = "-XX:-UsePerfData"
+
 // compiled is where the classes of the app in Java are.
 var compiled = sync.OnceValues(func() (string, error) {
 	classes := filepath.Join(scratch, "classes")
-	return classes, command("java", "javac", "-Xlint:all,-serial,-deprecation", "-Werror", "-cp", jars, "-d", classes, "SolotickFilter.java", "App.java")
+	return classes, command("java", "javac", "-J"+noPerfData, "-Xlint:all,-serial,-deprecation", "-Werror", "-cp", jars, "-d", classes, "SolotickFilter.java", "App.java")
 })
 
 func TestMain(m *testing.M) {
 	var err error
-	if scratch, err = os.MkdirTemp("", "handlers"); err != nil {
+	if scratch, err = os.MkdirTemp("", "solotick-handlers-"); err != nil {
 		panic(err)
 	}
 	code := m.Run()
@@ -516,7 +519,7 @@ func replicaOf(t *testing.T, redis, name, text string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(solotick(t), "run", "-c", table, "--replica", name)
-	cmd.Env = append(os.Environ(), "SECRET="+secret)
+	cmd.Env = append(os.Environ(), "SECRET="+secret, rig.NoPlace)
 	var written strings.Builder
 	cmd.Stdout, cmd.Stderr = &written, &written
 	if err := cmd.Start(); err != nil {

@@ -58,7 +58,7 @@ var program string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "systemd")
+		dir, err := os.MkdirTemp("", "solotick-systemd-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
