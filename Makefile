@@ -16,7 +16,7 @@ completions: build ## the scripts that complete command lines, in bin/completion
 	bin/solotick completion zsh >bin/completions/_solotick
 
 release-snapshot: ## all files of a release in dist/, tried out; nothing is signed or published, and there is no image
-	.ci/rpm
+	.ci/install rpm
 	go tool -modfile=packaging/go.mod goreleaser release --snapshot --clean --skip=sign
 	cd packaging && go test -count=1 ./... -dist ../dist
 
@@ -54,30 +54,30 @@ lint: ## formatting, marks of merges, vet, staticcheck, the workflows, a tidy go
 	.ci/vulns
 
 soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS="-skew 0,2.5s,-2.5s -clock local")
-	.ci/redis
+	.ci/install redis
 	go -C proof test ./nemesis -run TestNemesis -count=1 -v -timeout 3h -for 10m -calm $(FLAGS)
 
 stores: ## the tests of all that is kept in Redis on other servers, and their table in docs/redis.md (SERVERS="/opt/a/redis-server ...")
 	.ci/stores $(SERVERS)
 
 nemesis: ## half an hour of killed, stopped and cut off processes: every tick once (FLAGS="-seed 4711", or another -for)
-	.ci/redis
+	.ci/install redis
 	go -C proof test ./nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m -seed $$(date +%s) $(FLAGS)
 
 hour: ## an hour of all that can become of a tick: each has one fate, and the right one (FLAGS="-for 6m")
-	.ci/redis
+	.ci/install redis
 	go -C proof test ./nemesis -run TestScriptedHour -count=1 -v -timeout 3h -for 60m $(FLAGS)
 
 bench: ## delays, costs, crowds, timers and size beside what is built without Solotick (FLAGS="-h" lists the parts)
-	.ci/redis
+	.ci/install redis
 	cd bench && go run . $(FLAGS)
 
 faults: ## ticks doubled, lost, late and early under faults, of Solotick and of six contenders (FLAGS="-faults calm,crash")
-	.ci/redis
+	.ci/install redis
 	cd bench && go run . -only faults $(FLAGS)
 
 benchmarks: ## both, and docs/benchmarks.md anew, in 20 minutes on two quiet cores
-	.ci/redis
+	.ci/install redis
 	cd bench && go run . -all -write $(FLAGS)
 
 model: ## the protocol's model in full: every pair of faults, and three at once (FLAGS="-h" lists the options)
@@ -91,5 +91,5 @@ recording: ## docs/demo.svg anew: a real run of the demo, recorded in half a min
 	go run ./docs/record
 
 screenshot: ## docs/status-page.png anew, by a headless Chromium
-	.ci/chromium
+	.ci/install chromium
 	dir=$$(mktemp -d) && (cd sidecar/admin/browser && go test ./... -count=1 -run TestThePageFitsEveryWidth -shots $$dir) && mv $$dir/readme.png docs/status-page.png && rm -r $$dir

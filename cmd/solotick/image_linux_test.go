@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/solotick/solotick/internal/testing/needs"
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
@@ -116,6 +117,7 @@ func TestTheBuildContextHasAllThatTheBinaryIsMadeOf(t *testing.T) {
 // release builds the binary for an architecture with the Makefile's command, but to another place.
 func release(t *testing.T, arch string) string {
 	t.Helper()
+	needs.Program(t, "make")
 	make := exec.Command("make", "--no-print-directory", "-n", "build", "VERSION=v0.0.0-test")
 	make.Dir = repository
 	command, err := make.Output()
@@ -167,16 +169,11 @@ func TestTheBinaryIsStaticAndSmallOnBothArchitectures(t *testing.T) {
 }
 
 func TestTheBinaryRunsAloneAndWithoutRights(t *testing.T) {
-	if os.Getuid() != 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("only root can chroot, and CI=true demands it")
-		}
-		t.Skip("only root can chroot")
-	}
+	needs.Root(t) // only root can chroot
 	ca := redistest.NewCA(t)
 	s := redistest.Start(t, append(ca.Server("127.0.0.1"), "--tls-auth-clients", "no")...)
 
-	root, err := os.MkdirTemp("", "image") // t.TempDir lies behind a directory that nobody may enter
+	root, err := os.MkdirTemp("", "solotick-image-") // t.TempDir lies behind a directory that nobody may enter
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -35,39 +34,45 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	before, began := leftovers(), time.Now()
+	own, err := os.MkdirTemp("", "st") // short: sockets stand below it
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+	before, began := leftovers(own), time.Now()
 	r := &report{out: os.Stdout}
 	var all sync.WaitGroup
 	for _, l := range lanes {
 		all.Go(func() {
 			for _, c := range l {
 				if ctx.Err() == nil {
-					r.ran(c, run(ctx, c, r))
+					r.ran(c, run(ctx, c, own, r))
 				}
 			}
 		})
 	}
 	all.Wait()
-	for name := range leftovers() {
+	for name := range leftovers(own) {
 		if !before[name] {
 			r.left = append(r.left, name)
 		}
 	}
+	_ = os.RemoveAll(own)
 	r.summary(time.Since(began))
 	if ctx.Err() != nil || !r.green() {
 		os.Exit(1)
 	}
 }
 
-// run runs one command, and hands the events of its tests to the report.
-func run(ctx context.Context, c command, r *report) error {
+// run runs one command, and hands the events of its tests to the report. Its temporary directories are made below tmp.
+func run(ctx context.Context, c command, tmp string, r *report) error {
 	args, err := c.args()
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Env = append(os.Environ(), append(c.env, "TMPDIR="+tmp)...)
 	// An interrupt reaches the tests too, which stop what they have started.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
@@ -101,18 +106,14 @@ func (w writer) Write(p []byte) (int, error) {
 	}
 }
 
-// leftovers lists what tests could leave outside their temporary directories: state directories of replicas, and
-// directories below the temporary one that bear the names of tests or of the program.
-func leftovers() map[string]bool {
+// leftovers lists what stands where runs of Solotick and of its tests could leave something: below the temporary directory of
+// this suite, in /dev/shm, and where replicas keep their state if nobody says where.
+func leftovers(tmp string) map[string]bool {
 	found := map[string]bool{}
-	for _, pattern := range []string{"/run/solotick/*", os.Getenv("XDG_RUNTIME_DIR") + "/solotick/*",
-		filepath.Join(os.TempDir(), "Test*"), filepath.Join(os.TempDir(), "*solotick*")} {
-		names, err := filepath.Glob(pattern)
-		if err != nil && !errors.Is(err, filepath.ErrBadPattern) {
-			continue
-		}
-		for _, name := range names {
-			found[name] = true
+	for _, dir := range []string{tmp, "/dev/shm", "/run/solotick"} {
+		entries, _ := os.ReadDir(dir) // none where there is no such directory
+		for _, e := range entries {
+			found[filepath.Join(dir, e.Name())] = true
 		}
 	}
 	return found

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-)
 
-// need begins what a test says that was not run for want of something: package needs writes it.
-const need = "not run: needs "
+	"github.com/solotick/solotick/internal/testing/needs"
+)
 
 // slowest is how many packages the summary names with their time.
 const slowest = 10
@@ -89,7 +88,7 @@ func (r *report) test(e event, said []string) {
 		fmt.Fprint(r.out, strings.Join(said, ""))
 	case "skip":
 		for _, s := range said {
-			if _, what, ok := strings.Cut(strings.TrimSpace(s), need); ok {
+			if _, what, ok := strings.Cut(strings.TrimSpace(s), needs.NotRun); ok {
 				r.unmet[what] = append(r.unmet[what], name)
 			}
 		}
