@@ -10,7 +10,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -34,7 +36,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	own, err := os.MkdirTemp("", "st") // short: sockets stand below it
+	own, err := directory()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
@@ -106,11 +108,22 @@ func (w writer) Write(p []byte) (int, error) {
 	}
 }
 
+// directory makes the directory for the temporary directories of the tests. Its name is short, since sockets stand below it,
+// and mostly the same: go test reads it, and would find no result in its cache under another one.
+func directory() (string, error) {
+	for n := 0; ; n++ {
+		dir := filepath.Join(os.TempDir(), fmt.Sprintf("st%d", n))
+		if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+	}
+}
+
 // leftovers lists what stands where runs of Solotick and of its tests could leave something: below the temporary directory of
-// this suite, in /dev/shm, and where replicas keep their state if nobody says where.
+// this suite, and where replicas keep their state if nobody says where.
 func leftovers(tmp string) map[string]bool {
 	found := map[string]bool{}
-	for _, dir := range []string{tmp, "/dev/shm", "/run/solotick"} {
+	for _, dir := range []string{tmp, "/run/solotick", filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "solotick")} {
 		entries, _ := os.ReadDir(dir) // none where there is no such directory
 		for _, e := range entries {
 			found[filepath.Join(dir, e.Name())] = true
