@@ -2,12 +2,14 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
+BINARY = bin/solotick
+
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build completions release-snapshot test proof lint soak bench faults benchmarks stores nemesis hour model sim recording screenshot
+.PHONY: build completions release-snapshot test budget proof lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
 
 build: ## the stripped static binary, for GOOS and GOARCH
-	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
+	CGO_ENABLED=0 go build $(RELEASE) -o $(BINARY) ./cmd/solotick
 
 completions: build ## the scripts that complete command lines, in bin/completions; GOOS and GOARCH must be those of this machine
 	mkdir -p bin/completions
@@ -43,6 +45,9 @@ test: ## all tests but the proofs, with the race detector; installs redis-server
 	cd packaging && go vet ./... && go test -count=1 -timeout 5m ./...
 	.ci/chromium
 	cd sidecar/admin/browser && go vet ./... && go test -timeout 5m ./...
+
+budget: ## the size of the product beside its limits: lines, words, keys, verbs, metrics, the binary
+	@go -C internal/budget test -count=1 -run TestTheProductIsNoLargerThanItsBudget
 
 # The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to ten times as slow.
 proof: ## the long proofs, without the race detector: mutants of scripts, replays of the model, its small worlds, simulated seeds, seeded faults
