@@ -93,6 +93,10 @@ benchmarks: ## both, and docs/benchmarks.md anew, in 20 minutes on two quiet cor
 	.ci/redis
 	cd bench && go run . -all -write $(FLAGS)
 
+bench-gate: ## a few steady ratios beside the committed ones: it fails if one is worse, and wants a quiet machine for two minutes
+	.ci/redis
+	cd bench && go run . -gate
+
 model: ## the protocol's model in full: every pair of faults, and three at once (FLAGS="-h" lists the options)
 	go run ./internal/model/modelcheck $(FLAGS)
 
