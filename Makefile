@@ -2,12 +2,14 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
+BINARY = bin/solotick
+
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build completions release-snapshot check test test-product test-outside proof lint soak bench faults benchmarks stores nemesis hour model sim recording screenshot
+.PHONY: build completions release-snapshot check test test-product test-outside budget proof lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
 
 build: ## the stripped static binary, for GOOS and GOARCH
-	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
+	CGO_ENABLED=0 go build $(RELEASE) -o $(BINARY) ./cmd/solotick
 
 completions: build ## the scripts that complete command lines, in bin/completions; GOOS and GOARCH must be those of this machine
 	mkdir -p bin/completions
@@ -41,6 +43,9 @@ test-outside: ## and those of the packages, the manifests, the page in a browser
 proof: ## the long proofs: mutants of scripts, replays of the model, simulated seeds, seeded faults
 	.ci/install redis
 	$(SUITE) proof
+
+budget: ## the size of the product beside its limits: lines, words, keys, verbs, metrics, the binary
+	@go -C internal/budget test -count=1 -run TestTheProductIsNoLargerThanItsBudget
 
 lint: ## formatting, marks of merges, vet, staticcheck, the workflows, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }
@@ -79,6 +84,10 @@ faults: ## ticks doubled, lost, late and early under faults, of Solotick and of 
 benchmarks: ## both, and docs/benchmarks.md anew, in 20 minutes on two quiet cores
 	.ci/install redis
 	cd bench && go run . -all -write $(FLAGS)
+
+bench-gate: ## a few steady ratios beside the committed ones: it fails if one is worse, and wants a quiet machine for two minutes
+	.ci/install redis
+	cd bench && go run . -gate
 
 model: ## the protocol's model in full: every pair of faults, and three at once (FLAGS="-h" lists the options)
 	go run ./internal/model/modelcheck $(FLAGS)

@@ -107,7 +107,7 @@ var meeting = []string{"./lock", "./internal/credentials", "./internal/embedded"
 	"./sidecar/admin", "./sidecar/callback", "./sidecar/execute/...", "./sidecar/notify", "./sidecar/service", "./sidecar/trace"}
 
 // Packages whose tests compute on one goroutine, so that the race detector would only slow them down.
-var computing = []string{"./config/...", "./docs/record", "./internal/compare", "./internal/convert",
+var computing = []string{"./config/...", "./docs/record", "./internal/budget", "./internal/compare", "./internal/convert",
 	"./internal/demo", "./internal/diagnosis", "./internal/identity", "./internal/imports", "./internal/machine", "./internal/model/...",
 	"./internal/testing/...", "./sidecar/view"}
 
