@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// words counts the words of each page, and of all. The page of benchmarks is measured anew now and then: its template
-// counts, which people write.
+// words counts the words of each page, and of all pages. docs/benchmarks.md changes with each measurement, so its
+// template counts in its place.
 func words(root string) (pages []figure, total figure, err error) {
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -120,6 +120,6 @@ func binary(root, dir string) (figure, error) {
 	if ours == nil {
 		return figure{}, errors.New("go.mod names no series of Go")
 	}
-	return figure{name: "binary: MB, stripped", now: math.Ceil(float64(info.Size())/1e5) / 10,
-		free: !strings.HasPrefix(runtime.Version()+".", "go"+string(ours[1])+".")}, nil
+	otherSeries := !strings.HasPrefix(runtime.Version()+".", "go"+string(ours[1])+".")
+	return figure{name: "binary: MB, stripped", now: math.Ceil(float64(info.Size())/1e5) / 10, free: otherSeries}, nil
 }
