@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -86,6 +87,7 @@ func TestTheImageHoldsTheBinaryAndTheRootsAlone(t *testing.T) {
 }
 
 func TestTheBuildContextHasAllThatTheBinaryIsMadeOf(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repository, ".dockerignore"))
 	if err != nil {
 		t.Fatal(err)
@@ -113,9 +115,20 @@ func TestTheBuildContextHasAllThatTheBinaryIsMadeOf(t *testing.T) {
 	}
 }
 
+// releases are the binaries that tests have asked for, by architecture.
+var releases struct {
+	sync.Mutex
+	built map[string]string
+}
+
 // release builds the binary for an architecture with the Makefile's command, but to another place.
 func release(t *testing.T, arch string) string {
 	t.Helper()
+	releases.Lock()
+	defer releases.Unlock()
+	if out := releases.built[arch]; out != "" {
+		return out
+	}
 	make := exec.Command("make", "--no-print-directory", "-n", "build", "VERSION=v0.0.0-test")
 	make.Dir = repository
 	command, err := make.Output()
@@ -126,17 +139,22 @@ func release(t *testing.T, arch string) string {
 	if n := strings.Count(string(command), place); n != 1 {
 		t.Fatalf("the command has %q %d times: %s", place, n, command)
 	}
-	out := filepath.Join(t.TempDir(), "solotick")
+	out := filepath.Join(shared, arch)
 	build := exec.Command("sh", "-ec", strings.Replace(string(command), place, "-o "+out+" ", 1))
 	build.Dir = repository
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch)
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building for %s: %v\n%s", arch, err, text)
 	}
+	if releases.built == nil {
+		releases.built = map[string]string{}
+	}
+	releases.built[arch] = out
 	return out
 }
 
 func TestTheBinaryIsStaticAndSmallOnBothArchitectures(t *testing.T) {
+	t.Parallel()
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		binary := release(t, arch)
 		f, err := elf.Open(binary)
@@ -167,6 +185,7 @@ func TestTheBinaryIsStaticAndSmallOnBothArchitectures(t *testing.T) {
 }
 
 func TestTheBinaryRunsAloneAndWithoutRights(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("only root can chroot, and CI=true demands it")

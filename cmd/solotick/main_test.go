@@ -4,19 +4,49 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/solotick/solotick/lock"
 )
 
-// embeddedVariable has the addresses of the embedded store for the program under test: the constant ones may be in use.
-const embeddedVariable = "TEST_EMBEDDED_ADDRS"
+// Variables for the program under test.
+const (
+	embeddedVariable = "TEST_EMBEDDED_ADDRS" // addresses of the embedded store: the constant ones may be in use
+	stillVariable    = "TEST_STILL"          // "1" where the clock of Redis stands still
+)
 
 // TestMain makes this test binary the program, too: as `solotick` in the PATH it runs command lines like the real one.
+// Verbs wait long for Redis: a busy machine may take seconds for a round trip.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"solotick": func() {
+	operatorOptions = lock.Options{Timeout: patience}
+	testscript.Main(tidy{m}, map[string]func(){"solotick": func() {
 		if addrs := os.Getenv(embeddedVariable); addrs != "" {
 			embeddedAddrs = strings.Split(addrs, ",")
 		}
+		if os.Getenv(stillVariable) != "" {
+			operatorOptions.Boottime = still
+		}
 		main()
 	}})
+}
+
+// still is a Boottime that stands still. Where Redis' clock stands still as well, what a verb prints does not depend on how
+// long it takes.
+func still() time.Duration { return time.Hour }
+
+// shared is a directory for what several tests need.
+var shared string
+
+// tidy runs the tests, and then removes what they share.
+type tidy struct{ *testing.M }
+
+func (t tidy) Run() int {
+	var err error
+	if shared, err = os.MkdirTemp("", "solotick"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(shared)
+	return t.M.Run()
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for an event that must come. Only a failing test takes that long.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // replica is one `solotick run` as a process, with a JSON log.
 type replica struct {
