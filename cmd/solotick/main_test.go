@@ -18,9 +18,10 @@ const (
 )
 
 // TestMain makes this test binary the program, too: as `solotick` in the PATH it runs command lines like the real one.
-// Verbs wait long for Redis: a busy machine may take seconds for a round trip.
+// Verbs wait long for Redis: a busy machine may take seconds for a round trip. A longer time would be waited for where TLS
+// meets a plain port.
 func TestMain(m *testing.M) {
-	operatorOptions = lock.Options{Timeout: patience}
+	operatorOptions = lock.Options{Timeout: 10 * time.Second}
 	testscript.Main(tidy{m}, map[string]func(){"solotick": func() {
 		if addrs := os.Getenv(embeddedVariable); addrs != "" {
 			embeddedAddrs = strings.Split(addrs, ",")

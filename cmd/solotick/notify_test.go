@@ -18,7 +18,7 @@ import (
 // pinged is a table with a job that succeeds and one that fails.
 const pinged = `
 service: shop
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: ""
 admin: ""
 jobs:
@@ -64,7 +64,7 @@ func TestOthersAreToldHowRunsGo(t *testing.T) {
 // changing is a table with a job that always fails, and tells so by files.
 const changing = `
 service: shop
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: ""
 admin: ""
 jobs:

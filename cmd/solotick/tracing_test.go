@@ -65,7 +65,7 @@ func TestTheVariablesOfOpenTelemetryAreRead(t *testing.T) {
 
 const traced = `
 service: shop
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: ""
 admin: ""
 jobs:
