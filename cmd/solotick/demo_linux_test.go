@@ -70,30 +70,19 @@ func (d *show) await(pattern string) []string {
 	}
 }
 
+// ends waits for the end and returns the exit code.
+func (d *show) ends() int {
+	rest, _ := io.ReadAll(d.out)
+	d.said.Write(rest)
+	_ = d.cmd.Wait()
+	return d.cmd.ProcessState.ExitCode()
+}
+
 // end waits for the end and wants the exit code.
 func (d *show) end(code int) {
 	d.t.Helper()
-	rest, _ := io.ReadAll(d.out)
-	d.said.Write(rest)
-	_ = d.cmd.Wait()
-	if got := d.cmd.ProcessState.ExitCode(); got != code {
+	if got := d.ends(); got != code {
 		d.t.Errorf("exit code %d, want %d", got, code)
-	}
-}
-
-// ends waits for the end, and wants the exit code that fits the summary. On a busy machine ticks come too late to be fired before
-// the next, which the demo counts as lost.
-func (d *show) ends() {
-	d.t.Helper()
-	rest, _ := io.ReadAll(d.out)
-	d.said.Write(rest)
-	_ = d.cmd.Wait()
-	want := 0
-	if d.number("lost") > 0 {
-		want = exitProblem
-	}
-	if got := d.cmd.ProcessState.ExitCode(); got != want {
-		d.t.Errorf("exit code %d, want %d", got, want)
 	}
 }
 
@@ -165,7 +154,7 @@ func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 	if err := syscall.Kill(-d.cmd.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	d.ends()
+	d.ends() // by the exit code of go run, which is always 1 after Ctrl-C
 	if due, once := d.number("ticks due"), d.number("fired once"); due < 1 || once < due-d.number("skipped on purpose")-d.number("lost") {
 		t.Errorf("%d of %d ticks were fired once", once, due)
 	}
@@ -205,7 +194,11 @@ func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
 	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	d.ends()
+	code := d.ends()
+	// On a busy machine a tick may come too late to be fired before the next one. The demo counts it as lost.
+	if lost := d.number("lost"); lost == 0 && code != 0 || lost > 0 && code != exitProblem {
+		t.Errorf("exit code %d after %d lost ticks", code, lost)
+	}
 	if d.number("doubles") != 0 || d.number("replicas killed") < 1 || d.number("runs taken over") < 1 {
 		t.Error("the summary has what ought not to be")
 	}
