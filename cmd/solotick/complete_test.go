@@ -17,7 +17,7 @@ func TestACompletionDoesNotWaitForARedisThatIsSilent(t *testing.T) {
 	}
 	defer silent.Close()
 	table := filepath.Join(t.TempDir(), "table.yaml")
-	text := `{service: billing, redis: {url: "redis://` + silent.Addr().String() + `/0", timeout: 1h},
+	text := `{service: billing, redis: {url: "redis://` + silent.Addr().String() + `/0", timeout: 2m},
 jobs: [{name: reports, schedule: "@hourly", exec: {command: ["true"]}}]}`
 	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -3,8 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -78,7 +76,7 @@ jobs:
 	}
 	for source, r := range replicas {
 		ticks := app.once(t, source)
-		text := metrics(t, r)
+		_, text := r.get("/metrics")
 		r.stop()
 		if !strings.Contains(text, `solotick_missed_total{job="`+source+`"} 0`) {
 			t.Errorf("%s: the replica has missed ticks", source)
@@ -95,20 +93,4 @@ jobs:
 	if _, err2 := fmt.Sscanf(redistest.Field(answer, "errorstat_WRONGPASS"), "count=%d", &refused); err != nil || err2 != nil || refused > 40**rotations {
 		t.Errorf("old passwords were tried %d times for %d changes: %v, %v", refused, *rotations, err, err2)
 	}
-}
-
-// metrics returns the metrics of a replica.
-func metrics(t *testing.T, r *replica) string {
-	t.Helper()
-	addr, _ := r.await("serving " + servesHealth)["addr"].(string)
-	resp, err := http.Get("http://" + addr + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
