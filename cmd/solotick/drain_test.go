@@ -42,7 +42,7 @@ jobs:
 `, s.URL(), over), nil, "--replica", "one")
 	addr := r.await("serving the status page and the API").text("addr")
 	r.await("fired")
-	code, out, errOut := drains(t, addr, "--timeout", "50ms")
+	code, out, errOut := drains(t, addr, "--timeout", "500ms")
 	if code != exitCannot || out != "" || !strings.HasPrefix(errOut, "error: runs of one have not ended after ") || !strings.HasSuffix(errOut, "s; the drain goes on\n") {
 		t.Errorf("while a job runs: %d %q %q", code, out, errOut)
 	}

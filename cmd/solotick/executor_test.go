@@ -37,25 +37,26 @@ func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
 func TestACommandWhoseLockIsLostIsKilledBeforeOthers(t *testing.T) {
 	t.Parallel()
 	ended := make(chan string, 2)
-	var deaf sync.WaitGroup
-	ctx, cancel := context.WithCancel(t.Context())
-	for how, cause := range map[string]error{"lost": fmt.Errorf("renewing the lease: %w", lock.ErrLost), "cancelled": context.Canceled} {
-		deaf.Add(1)
-		log := slog.New(slog.NewTextHandler(hearing{"deaf", sync.OnceFunc(deaf.Done)}, nil))
+	begin := func(how string) (end context.CancelCauseFunc) {
+		begun := make(chan struct{})
+		log := slog.New(slog.NewTextHandler(hearing{"deaf", sync.OnceFunc(func() { close(begun) })}, nil))
 		e := executor(log, nil, nil, nil)(config.Job{
 			Exec: &config.Exec{Command: []string{"sh", "-c", `trap '' TERM; echo deaf; while :; do sleep 0.05; done`}},
 		})
-		run, end := context.WithCancelCause(t.Context())
-		context.AfterFunc(ctx, func() { end(cause) })
+		ctx, end := context.WithCancelCause(t.Context())
 		go func() {
-			if res := e.Execute(run, execute.Run{}); res.Status != execute.Canceled {
+			if res := e.Execute(ctx, execute.Run{}); res.Status != execute.Canceled {
 				t.Errorf("%s: %+v", how, res)
 			}
 			ended <- how
 		}()
+		<-begun
+		return end
 	}
-	deaf.Wait()
-	cancel()
+	cancelled, lost := begin("cancelled"), begin("lost")
+	cancelled(context.Canceled)
+	time.Sleep(time.Second) // with the same grace, the other would now end a second later
+	lost(fmt.Errorf("renewing the lease: %w", lock.ErrLost))
 	if first, second := <-ended, <-ended; first != "lost" {
 		t.Errorf("%s ended before %s", first, second)
 	}
