@@ -118,11 +118,13 @@ func TestAThousandReloadsLoseNothingAndLeaveNothing(t *testing.T) {
 	awaitAny(t, replicas, "a first tick", func(l line) bool { return l.is("fired", "job", "job19") })
 	before := make([]figures, len(replicas))
 	for n := 1; n <= 1000; n++ {
-		for i, r := range replicas {
+		for _, r := range replicas {
 			if err := os.WriteFile(r.cmd.Args[3], []byte(loaded(s.URL(), server.URL, n)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			r.signal(syscall.SIGHUP)
+		}
+		for i, r := range replicas {
 			r.await("table reloaded", "jobs", "21", "table", tableHash(t, r.cmd.Args[3]))
 			if n == 100 {
 				before[i] = r.figures()
