@@ -50,7 +50,8 @@ func (a *app) openOperator(ctx context.Context) (*operator, error) {
 	return op, nil
 }
 
-// operatorOptions are zero except in tests: the machine of a test may be busy, and its Redis may stand still in time.
+// operatorOptions are the least timeout and the clock of verbs in tests; zero otherwise. The machine of a test may be busy, and
+// the clock of its Redis may stand still.
 var operatorOptions lock.Options
 
 // newOperator makes an operator for the Redis of the table or the flag, and sends nothing yet. It returns the place of Redis in
