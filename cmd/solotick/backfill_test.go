@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,9 +19,9 @@ import (
 func TestABackfillHasNewKeysWhenItIsAskedForThem(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{s.Addr()}}, time.Second)
+	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{s.Addr()}}, patience)
 	defer client.Close()
-	store, err := service.New(client, "shop", lock.Options{})
+	store, err := service.New(client, "shop", lock.Options{Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

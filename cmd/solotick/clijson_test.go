@@ -114,6 +114,8 @@ func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	if err := os.WriteFile("table.yaml", []byte(table), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	operatorOptions.Boottime = still
+	defer func() { operatorOptions.Boottime = nil }()
 	for verb, e := range all {
 		morningIn(t, "table.yaml")
 		var out, errOut bytes.Buffer

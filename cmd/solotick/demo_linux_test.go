@@ -70,13 +70,18 @@ func (d *show) await(pattern string) []string {
 	}
 }
 
-// end waits for the end and wants the exit code.
-func (d *show) end(code int) {
-	d.t.Helper()
+// ends waits for the end and returns the exit code.
+func (d *show) ends() int {
 	rest, _ := io.ReadAll(d.out)
 	d.said.Write(rest)
 	_ = d.cmd.Wait()
-	if got := d.cmd.ProcessState.ExitCode(); got != code {
+	return d.cmd.ProcessState.ExitCode()
+}
+
+// end waits for the end and wants the exit code.
+func (d *show) end(code int) {
+	d.t.Helper()
+	if got := d.ends(); got != code {
 		d.t.Errorf("exit code %d, want %d", got, code)
 	}
 }
@@ -128,7 +133,8 @@ func running(t *testing.T, dir string) []string {
 	return found
 }
 
-// The command as it stands in the README, for a few seconds.
+// The command as it stands in the README, until it has fired ten ticks. Like the terminal, the test sends Ctrl-C to the whole
+// group.
 func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
@@ -139,12 +145,20 @@ func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 	if command == "" {
 		t.Fatal("the README has no command of the demo")
 	}
-	d := openShow(t, "sh", "-c", "cd ../.. && exec "+command+" --for 12s --no-kill")
-	d.end(0)
-	if due, once := d.number("ticks due"), d.number("fired once"); due < 5 || once < due-d.number("skipped on purpose") {
+	d := &show{t: t, scratch: t.TempDir(), cmd: exec.Command("sh", "-c", "cd ../.. && exec "+command+" --no-kill")}
+	d.cmd.Env, d.cmd.SysProcAttr = append(os.Environ(), "TMPDIR="+d.scratch), &syscall.SysProcAttr{Setpgid: true}
+	d.begin()
+	for range 10 {
+		d.await(`● fired    `)
+	}
+	if err := syscall.Kill(-d.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	d.ends() // by the exit code of go run, which is always 1 after Ctrl-C
+	if due, once := d.number("ticks due"), d.number("fired once"); due < 1 || once < due-d.number("skipped on purpose")-d.number("lost") {
 		t.Errorf("%d of %d ticks were fired once", once, due)
 	}
-	if d.number("doubles") != 0 || d.number("lost") != 0 || d.number("replicas killed") != 0 {
+	if d.number("doubles") != 0 || d.number("replicas killed") != 0 {
 		t.Error("the summary has what ought not to be")
 	}
 	if said := d.said.String(); strings.Contains(said, "\x1b") || !strings.Contains(said, "● fired    ") || strings.Contains(said, "superseded") {
@@ -162,9 +176,9 @@ func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
 	d := openShow(t, "env", "PATH="+bin+":"+os.Getenv("PATH"), "solotick", "demo", "--open")
 	page := d.await(`status page  (http://127\.0\.0\.1:\d+/)$`)[0]
 	victim := d.await(`(\w+) +✗ killed with SIGKILL while it ran send-report$`)[0]
-	m := d.await(`send-report    (\w+) +↻ took over [0-9:]+ from (\w+), runs it again$`)
-	if victim == "one" || m[1] != victim || m[0] == victim {
-		t.Errorf("%s was killed, and %s took over from %s", victim, m[0], m[1])
+	m := d.await(`send-report    (\w+) +↻ took over [0-9:]+ from ` + victim + `, runs it again$`)
+	if victim == "one" || m[0] == victim {
+		t.Errorf("%s was killed, and %s took over", victim, m[0])
 	}
 	d.await(victim + ` +started again$`)
 	if text := fetch(t, page); !strings.Contains(text, "<html") {
@@ -176,14 +190,16 @@ func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
 	if opened, err := os.ReadFile(bin + "/opened"); err != nil || string(opened) != page+"\n" {
 		t.Errorf("the browser got %q, %v, want %s", opened, err, page)
 	}
-	if n := len(running(t, d.scratch)); n != 3 {
-		t.Errorf("%d replicas, want 3", n)
-	}
+	eventually(t, "three replicas", func() bool { return len(running(t, d.scratch)) == 3 })
 	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	d.end(0)
-	if d.number("doubles") != 0 || d.number("lost") != 0 || d.number("replicas killed") < 1 || d.number("runs taken over") < 1 {
+	code := d.ends()
+	// On a busy machine a tick may come too late to be fired before the next one. The demo counts it as lost.
+	if lost := d.number("lost"); lost == 0 && code != 0 || lost > 0 && code != exitProblem {
+		t.Errorf("exit code %d after %d lost ticks", code, lost)
+	}
+	if d.number("doubles") != 0 || d.number("replicas killed") < 1 || d.number("runs taken over") < 1 {
 		t.Error("the summary has what ought not to be")
 	}
 	d.nothingLeft(true)

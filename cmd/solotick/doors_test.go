@@ -30,7 +30,7 @@ func TestNoJobDrainsTheReplicaThatRunsIt(t *testing.T) {
 	defer app.Close()
 	r := launch(t, fmt.Sprintf(`
 service: shop
-redis: {url: %q}
+redis: {url: %q, timeout: 5s}
 listen: "127.0.0.1:0"
 admin: "localhost:0"
 jobs:
@@ -39,9 +39,9 @@ jobs:
 `, s.URL(), app.URL, app.URL), nil)
 	drain := "http://" + r.await("serving "+servesAdmin).text("addr") + "/v1/drain"
 	to.Store(drain)
-	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{s.Addr()}}, 0)
+	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{s.Addr()}}, patience)
 	defer client.Close()
-	store, err := service.New(client, "shop", lock.Options{})
+	store, err := service.New(client, "shop", lock.Options{Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

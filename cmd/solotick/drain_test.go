@@ -31,19 +31,23 @@ func drains(t *testing.T, admin string, args ...string) (code int, out, errOut s
 func TestDrainWaitsForTheRunsOfTheReplica(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
+	over := filepath.Join(t.TempDir(), "over") // ends the run
 	r := launch(t, fmt.Sprintf(`
 service: shop
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: ""
 admin: "127.0.0.1:0"
 jobs:
-  - {name: job, schedule: "@every 1s", exec: {command: ["sleep", "3"]}}
-`, s.URL()), nil, "--replica", "one")
+  - {name: job, schedule: "@every 1s", exec: {command: ["sh", "-c", "until [ -e %s ]; do sleep 0.1; done"]}}
+`, s.URL(), over), nil, "--replica", "one")
 	addr := r.await("serving the status page and the API").text("addr")
 	r.await("fired")
-	code, out, errOut := drains(t, addr, "--timeout", "50ms")
-	if code != exitCannot || out != "" || !strings.HasPrefix(errOut, "error: runs of one have not ended after ") || !strings.HasSuffix(errOut, "ms; the drain goes on\n") {
+	code, out, errOut := drains(t, addr, "--timeout", "500ms")
+	if code != exitCannot || out != "" || !strings.HasPrefix(errOut, "error: runs of one have not ended after ") || !strings.HasSuffix(errOut, "s; the drain goes on\n") {
 		t.Errorf("while a job runs: %d %q %q", code, out, errOut)
+	}
+	if err := os.WriteFile(over, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	code, out, errOut = drains(t, addr)
 	if code != 0 || !strings.HasPrefix(out, "drained one after ") || errOut != "" {
@@ -128,6 +132,7 @@ func TestAReplicaIsDrainedWhateverItsTableSaysByNow(t *testing.T) {
 }
 
 func TestTheReplicaIsToldHowLongADrainIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	asked := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.Method == http.MethodPost && r.URL.Path == "/v1/drain" && r.URL.RawQuery == "timeout=20s"

@@ -78,6 +78,11 @@ jobs:
 		r.await("taking ticks")
 	}
 	app.await(t, 4)
+	awaitAny(t, append(others, first), "that another one had fired", func(l line) bool { return l.is("skipped", "reason", "fired_elsewhere") })
+	eventually(t, "four ticks of the exec job", func() bool {
+		text, err := os.ReadFile(written)
+		return err == nil && strings.Count(string(text), "\n") >= 4
+	})
 
 	// The one that serves is killed: another takes its place, and ticks go on.
 	first.kill()
@@ -93,32 +98,20 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := 0
 	for _, tick := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		app.times[tick]++
-		commands++
-	}
-	if commands < 4 {
-		t.Errorf("the exec job was fired for %d ticks, want one a second", commands)
 	}
 	for tick, n := range app.times {
 		if n != 1 {
 			t.Errorf("%s was fired %d times", tick, n)
 		}
 	}
-	skips := 0
 	for _, r := range append(others, first) {
 		for _, l := range r.lines {
-			if l.is("skipped", "reason", "fired_elsewhere") {
-				skips++
-				if l.text("by") == "" || l.text("tick") == "" || l.text("job") == "" {
-					t.Errorf("the skip does not say who fired which tick of which job: %v", l)
-				}
+			if l.is("skipped", "reason", "fired_elsewhere") && (l.text("by") == "" || l.text("tick") == "" || l.text("job") == "") {
+				t.Errorf("the skip does not say who fired which tick of which job: %v", l)
 			}
 		}
-	}
-	if skips == 0 {
-		t.Error("three replicas, and none was ever told that another one had fired")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -86,6 +87,7 @@ func TestTheImageHoldsTheBinaryAndTheRootsAlone(t *testing.T) {
 }
 
 func TestTheBuildContextHasAllThatTheBinaryIsMadeOf(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repository, ".dockerignore"))
 	if err != nil {
 		t.Fatal(err)
@@ -113,22 +115,38 @@ func TestTheBuildContextHasAllThatTheBinaryIsMadeOf(t *testing.T) {
 	}
 }
 
+// releases are the binaries that tests have asked for, by architecture.
+var releases struct {
+	sync.Mutex
+	built map[string]string
+}
+
 // release builds the binary for an architecture with the Makefile's command, but to another place.
 func release(t *testing.T, arch string) string {
 	t.Helper()
 	needs.Program(t, "make")
-	out := filepath.Join(t.TempDir(), "solotick")
+	releases.Lock()
+	defer releases.Unlock()
+	if out := releases.built[arch]; out != "" {
+		return out
+	}
+	out := filepath.Join(shared, arch)
 	build := exec.Command("make", "--silent", "build", "BINARY="+out, "VERSION=v0.0.0-test")
 	build.Dir = repository
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch)
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building for %s: %v\n%s", arch, err, text)
 	}
+	if releases.built == nil {
+		releases.built = map[string]string{}
+	}
+	releases.built[arch] = out
 	return out
 }
 
 // internal/budget holds its size.
 func TestTheBinaryIsStaticOnBothArchitectures(t *testing.T) {
+	t.Parallel()
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		binary := release(t, arch)
 		f, err := elf.Open(binary)
@@ -151,6 +169,7 @@ func TestTheBinaryIsStaticOnBothArchitectures(t *testing.T) {
 }
 
 func TestTheBinaryRunsAloneAndWithoutRights(t *testing.T) {
+	t.Parallel()
 	needs.Root(t) // only root can chroot
 	ca := redistest.NewCA(t)
 	s := redistest.Start(t, append(ca.Server("127.0.0.1"), "--tls-auth-clients", "no")...)

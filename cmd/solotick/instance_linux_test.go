@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,12 +15,14 @@ import (
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
-// endless is a table with two jobs that never end; the parameter is Redis' URL. Their leases last fifteen seconds.
+// endless is a table with two jobs that never end; the parameter is Redis' URL. Their leases outlast the test: a run is taken
+// over only by a replica that knows that its process has died, and a busy machine loses none.
 const endless = `
 service: shop
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: ""
 admin: ""
+defaults: {lock: {ttl: 10m}, timeout: 1h}
 jobs:
   - name: once
     schedule: "@every 1s"
@@ -31,19 +32,6 @@ jobs:
     guarantee: at-least-once
     exec: {command: ["sh", "-c", "echo again $SOLOTICK_ATTEMPT; sleep 600"]}
 `
-
-// soon is how long after its start a replica has gone on where the process before it was killed.
-const soon = time.Second
-
-// at is when a line was logged.
-func (l line) at(t *testing.T) time.Time {
-	t.Helper()
-	at, err := time.Parse(time.RFC3339Nano, l.text("time"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
-}
 
 // said is the number of lines of that kind so far.
 func (r *replica) said(msg string, attrs ...string) (n int) {
@@ -57,22 +45,12 @@ func (r *replica) said(msg string, attrs ...string) (n int) {
 	return n
 }
 
-// goesOn checks that a replica which is started now goes on with both jobs of endless soon.
+// goesOn checks that a replica which is started now goes on with both jobs of endless.
 func goesOn(t *testing.T, start func() *replica) {
 	t.Helper()
-	began := time.Now()
 	r := start()
-	for _, what := range []string{"once", "again 2"} {
-		l, from := r.await(what), began
-		if tick, err := time.Parse(time.RFC3339Nano, l.text("tick")); err != nil || tick.After(began) { // it came due later
-			from = tick
-		}
-		took := l.at(t).Sub(from)
-		t.Logf("%q came %s after the restart, %s after it was due", what, l.at(t).Sub(began), took)
-		if took > soon*raceMemory {
-			t.Errorf("%q came %s after the restart, or its tick", what, took)
-		}
-	}
+	r.await("once")
+	r.await("again 2")
 	for _, job := range []string{"once", "again"} {
 		l := r.await("finished", "job", job, "outcome", "interrupted", "replica", "one")
 		if want := "the process of replica one ended during the run; replica one was restarted in its place"; l.text("err") != want {
@@ -82,7 +60,7 @@ func goesOn(t *testing.T, start func() *replica) {
 	r.kill()
 }
 
-func TestAReplicaThatIsKilledAndRestartedInItsPlaceGoesOnWithinASecond(t *testing.T) {
+func TestAReplicaThatIsKilledAndRestartedInItsPlaceGoesOnBeforeItsLeasesAreOver(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := newPlace(t)
@@ -111,7 +89,7 @@ func TestWithoutAStateDirectoryThePlaceIsThatOfTheNameBelowTheRuntimeDirectory(t
 	}
 }
 
-// takesNothing checks that a replica which looks around for three seconds takes no run over.
+// takesNothing checks that a replica which looks around for three ticks takes no run over.
 func takesNothing(t *testing.T, r *replica) {
 	t.Helper()
 	for _, tick := range []int{1, 2, 3} {
@@ -201,7 +179,7 @@ func TestWhatACommandOfAKilledReplicaLeftRunningIsKilledByTheNextOne(t *testing.
 	p := newPlace(t)
 	p.write(fmt.Sprintf(`
 service: shop
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: ""
 admin: ""
 jobs:
@@ -227,11 +205,7 @@ jobs:
 	}
 	next := p.start()
 	next.await("killed what the commands of a dead process had left running", "groups", "1")
-	for late := time.Now().Add(patience); lives(child); time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("the child runs on")
-		}
-	}
+	eventually(t, "the end of the child", func() bool { return !lives(child) })
 	if !lives(daemon) {
 		t.Error("the daemon, which has a session of its own, was killed")
 	}

@@ -87,14 +87,17 @@ func TestARestartInTheSamePlaceGoesOnWithTheLastGoodTable(t *testing.T) {
 	if err := os.WriteFile(elsewhere, []byte(good), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text, err := exec.Command("solotick", "status", "-c", elsewhere, "-o", "json").Output()
-	var shown view.Status
-	if err == nil {
-		err = json.Unmarshal(text, &shown)
-	}
-	if err != nil || len(shown.Replicas) != 1 || !strings.Contains(shown.Replicas[0].Reload, "shedule") || shown.Drift {
-		t.Errorf("status: %v, %+v, drift %v", err, shown.Replicas, shown.Drift)
-	}
+	eventually(t, "status to tell why", func() bool { // by a heartbeat of this process
+		text, err := exec.Command("solotick", "status", "-c", elsewhere, "-o", "json").Output()
+		var shown view.Status
+		if err == nil {
+			err = json.Unmarshal(text, &shown)
+		}
+		if err != nil || len(shown.Replicas) != 1 || shown.Drift {
+			t.Fatalf("status: %v, %+v, drift %v", err, shown.Replicas, shown.Drift)
+		}
+		return strings.Contains(shown.Replicas[0].Reload, "shedule")
+	})
 
 	p.write(fmt.Sprintf(saying, s.URL(), "mended"))
 	r.await("mended")

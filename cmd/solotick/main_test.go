@@ -4,29 +4,53 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/solotick/solotick/lock"
 )
 
-// embeddedVariable has the addresses of the embedded store for the program under test: the constant ones may be in use.
-const embeddedVariable = "TEST_EMBEDDED_ADDRS"
+// Variables for the program under test.
+const (
+	embeddedVariable = "TEST_EMBEDDED_ADDRS" // addresses of the embedded store: the constant ones may be in use
+	stillVariable    = "TEST_STILL"          // "1" where the clock of Redis stands still
+)
 
 // tests are those of this package.
 type tests struct{ *testing.M }
 
-// Run keeps replicas without a state directory from leaving files on this machine: they have no place to come back to, unless
-// a test names one.
+// Run removes afterwards what the tests share. It keeps replicas without a state directory from leaving files on this
+// machine: they have no place to come back to, unless a test names one.
 func (t tests) Run() int {
 	_ = os.Setenv("XDG_RUNTIME_DIR", os.DevNull)
+	var err error
+	if shared, err = os.MkdirTemp("", "solotick"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(shared)
 	return t.M.Run()
 }
 
 // TestMain makes this test binary the program, too: as `solotick` in the PATH it runs command lines like the real one.
+// Verbs wait long for Redis: a busy machine may take seconds for a round trip. A longer time would be waited for where TLS
+// meets a plain port.
 func TestMain(m *testing.M) {
+	operatorOptions = lock.Options{Timeout: 10 * time.Second}
 	testscript.Main(tests{m}, map[string]func(){"solotick": func() {
 		if addrs := os.Getenv(embeddedVariable); addrs != "" {
 			embeddedAddrs = strings.Split(addrs, ",")
 		}
+		if os.Getenv(stillVariable) != "" {
+			operatorOptions.Boottime = still
+		}
 		main()
 	}})
 }
+
+// still is a Boottime that stands still. Where Redis' clock stands still as well, what a verb prints does not depend on how
+// long it takes.
+func still() time.Duration { return time.Hour }
+
+// shared is a directory for what several tests need.
+var shared string

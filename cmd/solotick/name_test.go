@@ -90,7 +90,7 @@ func TestTwoProcessesOfAHostHaveDifferentNames(t *testing.T) {
 // yearly is a table in which nothing happens; the parameters are the service and Redis' URL.
 const yearly = `
 service: %s
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: ""
 admin: ""
 jobs:

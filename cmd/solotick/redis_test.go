@@ -21,7 +21,7 @@ import (
 // everySecond is a table with one job that tells what it finds in its environment; %s is the mapping under redis.
 const everySecond = `
 service: shop
-redis: {timeout: 2s%s}
+redis: {timeout: 5s%s}
 listen: "127.0.0.1:0"
 admin: ""
 jobs:
@@ -128,7 +128,7 @@ func TestTheMasterThatSentinelsNameIsUsed(t *testing.T) {
 	sentinel := fmt.Sprintf(", sentinel: {master: %s, addrs: [%q], passwordFile: %q}, waitReplicas: %%d", redistest.MasterName, s.Addrs()[0], file)
 	runsOnce(t, fmt.Sprintf(everySecond, fmt.Sprintf(sentinel, 1)), nil)
 
-	table := strings.NewReplacer("timeout: 2s", "timeout: 500ms", "schedule:", "lock: {ttl: 2s}\n    schedule:").Replace(everySecond)
+	table := strings.NewReplacer("timeout: 5s", "timeout: 500ms", "schedule:", "lock: {ttl: 2s}\n    schedule:").Replace(everySecond)
 	r := launch(t, fmt.Sprintf(table, fmt.Sprintf(sentinel, 2)), nil) // and it has one replica
 	r.await("skipped", "reason", "redis_error")
 	r.stop()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/solotick/solotick/config"
@@ -18,6 +19,12 @@ import (
 // speaker listens and answers everything it receives on a connection: first with the first of says, and so on, then
 // always with the last.
 func speaker(t *testing.T, says ...string) (addr string) {
+	t.Helper()
+	return countingSpeaker(t, &atomic.Int32{}, says...)
+}
+
+// countingSpeaker is a speaker that counts what it receives.
+func countingSpeaker(t *testing.T, got *atomic.Int32, says ...string) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,6 +44,7 @@ func speaker(t *testing.T, says ...string) (addr string) {
 					if _, err := c.Read(request); err != nil {
 						return
 					}
+					got.Add(1)
 					if _, err := io.WriteString(c, says[min(i, len(says)-1)]); err != nil {
 						return
 					}
@@ -51,7 +59,7 @@ func speaker(t *testing.T, says ...string) (addr string) {
 func tableWith(t *testing.T, redis string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "table.yaml")
-	text := fmt.Sprintf("service: shop\nredis: {timeout: 2s%s}\nlisten: \"127.0.0.1:0\"\nadmin: \"\"\n"+
+	text := fmt.Sprintf("service: shop\nredis: {timeout: 5s%s}\nlisten: \"127.0.0.1:0\"\nadmin: \"\"\n"+
 		"jobs:\n  - {name: job, schedule: \"@yearly\", exec: {command: [\"true\"]}}\n", redis)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -60,6 +68,7 @@ func tableWith(t *testing.T, redis string) (file string) {
 }
 
 func TestAnErrorOfRedisNamesTheHostTheReasonAndWhatToDo(t *testing.T) {
+	t.Parallel()
 	ca := redistest.NewCA(t)
 	locked := redistest.Start(t, "--requirepass", "hunter2")
 	open := redistest.Start(t, append(ca.Server("redis.internal"), "--tls-auth-clients", "no")...)

@@ -15,7 +15,7 @@ import (
 // saying is a table with one job, which runs every second and prints a word.
 const saying = `
 service: shop
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: "127.0.0.1:0"
 admin: ""
 jobs:

@@ -36,12 +36,32 @@ func (a *receipts) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	a.got[job][tick]++
 }
 
-// once checks a job that ticks every second: every tick from the first to the last one received ran once.
+// once checks a job that ticks every second and fires all missed ticks: every tick from the first received one to the newest
+// one of now was run once, or will be. A busy machine runs them late.
 func (a *receipts) once(t *testing.T, job string) (ticks int) {
 	t.Helper()
+	first, last := a.span(job)
+	var lacks []string
+	eventually(t, "all ticks of "+job, func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		lacks, ticks = nil, 0
+		for tick := first; !tick.After(last); tick = tick.Add(time.Second) {
+			if a.got[job][tick] == 0 {
+				lacks = append(lacks, tick.Format(time.TimeOnly))
+			}
+			ticks++
+		}
+		return len(lacks) == 0
+	})
+	a.noneTwice(t, job)
+	return ticks
+}
+
+// span returns the oldest and the newest tick received.
+func (a *receipts) span(job string) (first, last time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var first, last time.Time
 	for tick := range a.got[job] {
 		if first.IsZero() || tick.Before(first) {
 			first = tick
@@ -50,18 +70,28 @@ func (a *receipts) once(t *testing.T, job string) (ticks int) {
 			last = tick
 		}
 	}
-	for tick := first; !tick.After(last); tick = tick.Add(time.Second) {
-		if n := a.got[job][tick]; n != 1 {
+	return first, last
+}
+
+// noneTwice checks that no tick of a job was run twice.
+func (a *receipts) noneTwice(t *testing.T, job string) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for tick, n := range a.got[job] {
+		if n != 1 {
 			t.Errorf("%s: the tick %s was run %d times", job, tick.Format(time.TimeOnly), n)
 		}
-		ticks++
 	}
-	return ticks
 }
+
+// patient is the defaults of jobs whose ticks a busy machine must not lose: no run is in the way of a tick, and what could not
+// be fired in time is fired late.
+const patient = "defaults: {missed: all, concurrencyPolicy: Allow}\n"
 
 // loaded returns a table with 20 jobs that run every second. Each version changes one job and renames another.
 func loaded(redis, app string, n int) string {
-	table := fmt.Sprintf("service: shop\nredis: {url: %q, timeout: 2s}\nlisten: \"127.0.0.1:0\"\nadmin: \"\"\njobs:\n", redis)
+	table := fmt.Sprintf("service: shop\nredis: {url: %q, timeout: 5s}\nlisten: \"127.0.0.1:0\"\nadmin: \"\"\n%sjobs:\n", redis, patient)
 	for i := range 20 {
 		query := 0
 		if i == n%20 {
@@ -88,11 +118,13 @@ func TestAThousandReloadsLoseNothingAndLeaveNothing(t *testing.T) {
 	awaitAny(t, replicas, "a first tick", func(l line) bool { return l.is("fired", "job", "job19") })
 	before := make([]figures, len(replicas))
 	for n := 1; n <= 1000; n++ {
-		for i, r := range replicas {
+		for _, r := range replicas {
 			if err := os.WriteFile(r.cmd.Args[3], []byte(loaded(s.URL(), server.URL, n)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			r.signal(syscall.SIGHUP)
+		}
+		for i, r := range replicas {
 			r.await("table reloaded", "jobs", "21", "table", tableHash(t, r.cmd.Args[3]))
 			if n == 100 {
 				before[i] = r.figures()
@@ -100,25 +132,24 @@ func TestAThousandReloadsLoseNothingAndLeaveNothing(t *testing.T) {
 		}
 	}
 	for i, r := range replicas {
-		after := r.figures()
-		t.Logf("%s: after 100 reloads %+v, after 1000 %+v", r.await("taking ticks").text("replica"), before[i], after)
-		if after.goroutines > before[i].goroutines+100 { // a run, and the lock that outlives it, have some each
-			t.Errorf("%d goroutines more", after.goroutines-before[i].goroutines)
-		}
-		if after.heap > before[i].heap+4<<20 {
-			t.Errorf("the heap's goal has grown from %d to %d bytes", before[i].heap, after.heap)
-		}
-		if after.series > before[i].series+150 { // of jobs that have just gone, and whose last run has not ended
-			t.Errorf("%d series more", after.series-before[i].series)
-		}
-	}
-	for _, r := range replicas {
-		r.stop()
+		// A run, and the lock that outlives it, have some goroutines each. The series of a job that has just gone stay until its
+		// last run has ended. Where the machine is busy, more runs are late, and end later.
+		eventually(t, "the replica to be as small as after 100 reloads", func() bool {
+			after := r.figures()
+			small := after.goroutines <= before[i].goroutines+100 && after.heap <= before[i].heap+4<<20 && after.series <= before[i].series+150
+			if small {
+				t.Logf("%s: after 100 reloads %+v, after 1000 %+v", r.await("taking ticks").text("replica"), before[i], after)
+			}
+			return small
+		})
 	}
 	for i := range 20 {
 		if n := app.once(t, fmt.Sprintf("job%d", i)); i == 0 {
 			t.Logf("each of 20 jobs ran in %d seconds", n)
 		}
+	}
+	for _, r := range replicas {
+		r.stop()
 	}
 }
 

@@ -15,10 +15,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // patience is how long a test waits for an event that must come. Only a failing test takes that long.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // replica is one `solotick run` as a process, with a JSON log.
 type replica struct {
@@ -219,6 +221,14 @@ func (r *replica) get(path string) (code int, body string) {
 		r.t.Fatal(err)
 	}
 	return answer.StatusCode, string(text)
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	if err := rig.Until(patience, what, so); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // freeAddr is an address where nobody listens.

@@ -226,19 +226,13 @@ func (a *app) signals(log *slog.Logger) (context.Context, func()) {
 	got := make(chan os.Signal, 2)
 	signal.Notify(got, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
-		s, ok := <-got
+		first, ok := <-got
 		if !ok {
 			return
 		}
-		log.Info("stopping; a second signal ends at once", "signal", s.String())
+		log.Info("stopping; a second signal ends at once", "signal", first.String())
 		cancel()
-		for first, came := s, time.Now(); ; {
-			if s, ok = <-got; !ok {
-				return
-			}
-			if first == syscall.SIGTERM && s == first && time.Since(came) < sameSignal {
-				continue
-			}
+		if s, ok := another(got, first); ok {
 			log.Warn("ending at once", "signal", s.String())
 			os.Exit(exitProblem)
 		}
@@ -248,6 +242,17 @@ func (a *app) signals(log *slog.Logger) (context.Context, func()) {
 		close(got)
 		cancel()
 	}
+}
+
+// another waits for a signal that is not the first one once more; false if the channel is closed.
+func another(got <-chan os.Signal, first os.Signal) (s os.Signal, ok bool) {
+	came := time.Now()
+	for s = range got {
+		if first != syscall.SIGTERM || s != first || time.Since(came) >= sameSignal {
+			return s, true
+		}
+	}
+	return nil, false
 }
 
 // replicaName returns the name of the flag, or of the pod, or of the host. With the embedded store several processes

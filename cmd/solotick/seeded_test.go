@@ -32,7 +32,7 @@ func seed(hash string) (*seeded, error) {
 	if err := s.mini.Start(); err != nil {
 		return nil, err
 	}
-	s.rdb = lock.NewClient(redis.UniversalOptions{Addrs: []string{s.mini.Addr()}}, 10*time.Second)
+	s.rdb = lock.NewClient(redis.UniversalOptions{Addrs: []string{s.mini.Addr()}}, patience)
 	for _, job := range []string{"send-invoices", "reports", "tidy-up"} {
 		_, err := s.at("06:00:00").Locks.Register(s.ctx, job, "")
 		s.must(err)
@@ -73,13 +73,13 @@ func (s *seeded) must(err error) {
 	}
 }
 
-// at sets Redis' clock and returns a Store that has read it.
+// at sets Redis' clock and returns a Store for which time stands still there.
 func (s *seeded) at(clock string) *service.Store {
 	t, err := time.Parse(time.TimeOnly, clock)
 	s.must(err)
 	s.now = morning.Add(t.Sub(t.Truncate(24 * time.Hour)))
 	s.mini.SetTime(s.now)
-	store, err := service.New(s.rdb, "billing", lock.Options{Timeout: 10 * time.Second})
+	store, err := service.New(s.rdb, "billing", lock.Options{Timeout: patience, Boottime: still})
 	s.must(err)
 	return store
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +21,7 @@ import (
 // longJob is a table with one job; the parameters are Redis' URL, the grace, and what a shell runs.
 const longJob = `
 service: shop
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: ""
 admin: ""
 shutdownGrace: %s
@@ -31,10 +34,14 @@ jobs:
 func TestSIGTERMLetsARunningJobFinishAndGivesItsLockBack(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r := launch(t, fmt.Sprintf(longJob, s.URL(), "20s", "echo begun; sleep 1.5; echo done"), nil)
+	over := filepath.Join(t.TempDir(), "over") // ends the run
+	r := launch(t, fmt.Sprintf(longJob, s.URL(), "1h", "echo begun; until [ -e "+over+" ]; do sleep 0.1; done; echo done"), nil)
 	begun := r.await("begun")
 	r.signal(syscall.SIGTERM)
-	r.await("stopping; a second signal ends at once", "signal", "terminated")
+	r.await("taking no more ticks")
+	if err := os.WriteFile(over, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	r.await("done", "run", begun.text("run"))
 	r.await("finished", "outcome", "succeeded")
 	r.await("stopped")
@@ -69,24 +76,28 @@ func TestAJobThatOutlastsTheGraceIsToldToStop(t *testing.T) {
 
 // timeout(1), tini -g and the like signal the process and its group, so that it comes twice.
 func TestASIGTERMThatComesTwiceIsOne(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	r := launch(t, fmt.Sprintf(longJob, s.URL(), "1h", "echo begun; exec sleep 3600"), nil)
-	r.await("begun")
-	r.signal(syscall.SIGTERM)
-	r.await("stopping; a second signal ends at once", "signal", "terminated")
-	r.signal(syscall.SIGTERM)
-	time.Sleep(1200 * time.Millisecond) // a replica that takes the second one for another ends meanwhile
-	select {
-	case <-r.done:
-		t.Fatal("the second SIGTERM ended it")
-	default:
+	for what, c := range map[string]struct {
+		first, second syscall.Signal
+		after         time.Duration
+		same          bool
+	}{
+		"SIGTERM twice":            {syscall.SIGTERM, syscall.SIGTERM, 990 * time.Millisecond, true},
+		"SIGTERM again, later":     {syscall.SIGTERM, syscall.SIGTERM, 1010 * time.Millisecond, false},
+		"Ctrl-C twice":             {syscall.SIGINT, syscall.SIGINT, 0, false},
+		"Ctrl-C, and then SIGTERM": {syscall.SIGINT, syscall.SIGTERM, 0, false},
+		"SIGTERM, and then Ctrl-C": {syscall.SIGTERM, syscall.SIGINT, 0, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got := make(chan os.Signal, 2)
+			time.AfterFunc(c.after, func() {
+				got <- c.second
+				close(got)
+			})
+			if s, ended := another(got, c.first); ended == c.same || ended && s != c.second {
+				t.Errorf("%s: %v, %t", what, s, ended)
+			}
+		})
 	}
-	r.signal(syscall.SIGTERM) // which is another one
-	if code := r.wait(); code != exitProblem {
-		t.Errorf("exit code %d, want %d", code, exitProblem)
-	}
-	r.await("ending at once", "signal", "terminated")
 }
 
 func TestASecondSignalEndsAtOnce(t *testing.T) {

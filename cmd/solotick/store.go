@@ -50,6 +50,10 @@ func (a *app) openOperator(ctx context.Context) (*operator, error) {
 	return op, nil
 }
 
+// operatorOptions are the least timeout and the clock of verbs in tests; zero otherwise. The machine of a test may be busy, and
+// the clock of its Redis may stand still.
+var operatorOptions lock.Options
+
 // newOperator makes an operator for the Redis of the table or the flag, and sends nothing yet. It returns the place of Redis in
 // words.
 func (a *app) newOperator(ctx context.Context) (op *operator, at string, err error) {
@@ -65,12 +69,15 @@ func (a *app) newOperator(ctx context.Context) (op *operator, at string, err err
 	if err != nil {
 		return nil, "", err
 	}
+	o := operatorOptions
+	o.Timeout, o.WaitReplicas, o.Fates = max(t.Redis.Timeout, o.Timeout), t.Redis.WaitReplicas, t.Redis.Fates
+	t.Redis.Timeout = o.Timeout
 	client, err := connect(ctx, t.Redis, address, slog.New(slog.DiscardHandler)) // the error of the request says why
 	if err != nil {
 		return nil, "", err
 	}
 	redis.SetLogger(redisLog{log})
-	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas, Fates: t.Redis.Fates})
+	store, err := service.New(client, t.Service, o)
 	if err != nil {
 		_ = client.Close()
 		return nil, "", operatorFailure(err)

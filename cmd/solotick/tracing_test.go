@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
@@ -65,7 +64,7 @@ func TestTheVariablesOfOpenTelemetryAreRead(t *testing.T) {
 
 const traced = `
 service: shop
-redis: {url: %q, timeout: 2s}
+redis: {url: %q, timeout: 5s}
 listen: ""
 admin: ""
 jobs:
@@ -105,17 +104,11 @@ func TestTheAppsParentIsASpanThatTheCollectorHas(t *testing.T) {
 	defer server.Close()
 	r := launch(t, fmt.Sprintf(traced, s.URL(), server.URL), []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key=canary"},
 		"--replica", "shop-1")
-	for limit := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	eventually(t, "two calls of the app", func() bool {
 		mu.Lock()
-		n := len(told)
-		mu.Unlock()
-		if n >= 2 {
-			break
-		}
-		if time.Now().After(limit) {
-			t.Fatal("the app was not called")
-		}
-	}
+		defer mu.Unlock()
+		return len(told) >= 2
+	})
 	r.stop()
 	mu.Lock()
 	defer mu.Unlock()

@@ -120,14 +120,14 @@ func (s *Server) Restart() {
 }
 
 // Ask sends one command, written in words, on a connection of its own, and returns the first line of its answer, or the
-// text of a bulk answer. It waits for two seconds at most.
+// text of a bulk answer. It waits for ten seconds at most, since the machine may be busy.
 func (s *Server) Ask(command string) (string, error) {
 	c, err := net.Dial("tcp", s.Addr())
 	if err != nil {
 		return "", err
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := fmt.Fprintf(c, "%s\r\n", command); err != nil {
 		return "", err
 	}

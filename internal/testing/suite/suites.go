@@ -106,6 +106,11 @@ func vet(dir string) command { return command{dir: dir, words: []string{"vet", "
 var meeting = []string{"./lock", "./internal/credentials", "./internal/embedded", "./internal/instance", "./internal/rds", "./internal/resp",
 	"./sidecar/admin", "./sidecar/callback", "./sidecar/execute/...", "./sidecar/notify", "./sidecar/service", "./sidecar/trace"}
 
+// racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload, and end by
+// signals. They run under the race detector, and the rest of that package without it, since it mostly waits for processes.
+const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThatOutlasts|TestASecondSignal|TestReady|" +
+	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits|TestWatch|TestTranscripts/(operate|status)$"
+
 // Packages whose tests compute on one goroutine, so that the race detector would only slow them down.
 var computing = []string{"./config/...", "./docs/record", "./internal/budget", "./internal/compare", "./internal/convert",
 	"./internal/demo", "./internal/diagnosis", "./internal/identity", "./internal/imports", "./internal/machine", "./internal/model/...",
@@ -127,10 +132,11 @@ var suites = map[string][]lane{
 	},
 	// All tests of the product and its examples, each once.
 	"product": {
-		{test("-parallel 12", "./cmd/solotick"), test("-p 4", waiting...)},
+		{test("-parallel 12 -skip "+racing, "./cmd/solotick"), test("-p 4", waiting...)},
 		{test("", "./nemesis", "./skew").of("proof")},
 		{
 			test("-short", slices.Concat([]string{"./sidecar"}, meeting)...).race(),
+			test("-parallel 12 -run "+racing, "./cmd/solotick").race(),
 			test("", "./sidecar").calling("long"),
 			test("-short", "./sim").of("proof").race(),
 			test("", computing...),
