@@ -3,7 +3,6 @@ package rig
 import (
 	"os/exec"
 	"testing"
-	"time"
 )
 
 func TestAKilledRedisComesBackWithWhatItWroteDown(t *testing.T) {
@@ -14,7 +13,7 @@ func TestAKilledRedisComesBackWithWhatItWroteDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Stop(10 * time.Second) })
+	t.Cleanup(func() { _ = r.Stop(patience) })
 	if _, err := r.Ask("SET tick 1"); err != nil {
 		t.Fatal(err)
 	}
