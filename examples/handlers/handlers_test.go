@@ -507,7 +507,6 @@ func TestMain(m *testing.M) {
 	if scratch, err = os.MkdirTemp("", "handlers"); err != nil {
 		panic(err)
 	}
-	flag.Parse()
 	_ = flag.Set("test.parallel", "12") // they wait for apps and replicas
 	code := m.Run()
 	os.RemoveAll(scratch)

@@ -50,7 +50,6 @@ func TestMain(m *testing.M) {
 	if scratch, err = os.MkdirTemp("", "quickstart"); err != nil {
 		panic(err)
 	}
-	flag.Parse()
 	_ = flag.Set("test.parallel", "4") // the tests wait for terminals
 	code := m.Run()
 	_ = os.RemoveAll(scratch)

@@ -17,7 +17,6 @@ const dialArg = "dial"
 func TestMain(m *testing.M) {
 	program := map[string]func(string) error{dialArg: dial, callArg: call, echoArg: echo}
 	if len(os.Args) != 3 || program[os.Args[1]] == nil {
-		flag.Parse()
 		_ = flag.Set("test.parallel", "8") // the worlds and the hour wait, and compute little
 		os.Exit(m.Run())
 	}
