@@ -94,7 +94,7 @@ func TestDocumentedUserCanDoAllThatIsNeededAndNothingElse(t *testing.T) {
 	}
 	w := redisworld.OnServer(t, master)
 	w.Must(w.Admin.Do(t.Context(), "acl", "log", "reset").Err())
-	if err := playAs(t, master, "solotick", 10*time.Second); err != nil {
+	if err := playAs(t, master, "solotick", time.Minute); err != nil {
 		t.Error(err)
 	}
 	if answer, err := master.Ask("ACL LOG"); err != nil || answer != "*0" {

@@ -31,8 +31,16 @@ func TestClaimThatTooFewReplicasHaveIsNoAnswerAndIsTakenBack(t *testing.T) {
 
 	p.Cut()
 	b := p.Contender("b", 0)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	again := a.Proxy.On(lossy.Command("wait"), 2, lossy.Copy) // the first has counted too few
+	go func() {
+		select {
+		case <-again.Struck():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	l, got, err := a.Store.Acquire(ctx, a.Claim(2))
 	if l != nil || got.Code != "" || !errors.Is(err, lock.ErrNoAnswer) {
 		t.Fatalf("%v, %+v, %v", l, got, err)
@@ -145,7 +153,7 @@ func TestRefusalOfADemotedMasterIsAskedOfTheNewOne(t *testing.T) {
 	asked, settled := a.Proxy.Count(lossy.Script(lock.AcquireSHA)), a.Proxy.Count(lossy.Script(lock.SettleSHA))
 
 	// The address still leads to the old one: it refuses, and that is an answer.
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if l, _, err := a.Store.Acquire(ctx, a.Claim(2)); l != nil || !redis.IsReadOnlyError(redisworld.LastAnswer(err)) {
 		t.Fatalf("%v, %v", l, err)
@@ -299,7 +307,6 @@ func TestWhatIsPromisedIsConfirmedByAReplicaOfRedisAlsoWhenItIsAskedForAgain(t *
 	p := redisworld.NewPair(t)
 	p.Born("other", "ends")
 	a := p.Contender("a", 1)
-	a.Reopen(lock.Options{Timeout: 600 * time.Millisecond, WaitReplicas: 1}) // hasty
 	run, _ := a.Wins(a.Claim(1))
 	c := a.Claim(1)
 	c.Job = "ends"
@@ -312,7 +319,8 @@ func TestWhatIsPromisedIsConfirmedByAReplicaOfRedisAlsoWhenItIsAskedForAgain(t *
 		}
 	}
 	p.Cut()
-	a.BeginShutdown() // the copies of claims are not waited for
+	a.Reopen(lock.Options{Timeout: 600 * time.Millisecond, WaitReplicas: 1}) // hasty, as no replica comes
+	a.BeginShutdown()                                                        // the copies of claims are not waited for
 	for _, promised := range promises {
 		short, cancel := context.WithTimeout(t.Context(), time.Second) // for what the one before has left under way, too
 		if err := promised.ask(short, a); !errors.Is(err, lock.ErrNoAnswer) {

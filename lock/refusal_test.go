@@ -68,7 +68,7 @@ func TestErrorHalfWayLeavesTheEffectOpenAndIsTakenBack(t *testing.T) {
 		c := a.Claim(3)
 		c.OlderThan, c.Older = w.Start.Add(-time.Hour).Truncate(time.Millisecond), pasts(w.Tick(3))
 		w.Must(w.Admin.Set(w.Context(), dueSet, "not a sorted set", 0).Err())
-		ctx, cancel := context.WithTimeout(w.Context(), a.Timeout/4)
+		ctx, cancel := context.WithTimeout(w.Context(), a.Timeout)
 		defer cancel()
 		l, _, err := a.Store.Acquire(ctx, c)
 		if l != nil || !errors.Is(err, lock.ErrNoAnswer) {

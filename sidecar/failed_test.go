@@ -183,7 +183,7 @@ func TestARunThatTheShutdownCutOffIsToldOfAsAFailure(t *testing.T) {
 			<-r.done
 		})
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second) // outside the bubble, where there is a network
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute) // outside the bubble, where there is a network
 	defer stop()
 	ended := make(chan error)
 	go func() { ended <- pings.Run(ctx) }()

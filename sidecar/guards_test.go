@@ -113,7 +113,7 @@ func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 			t.Errorf("the history says %q, and that it took %s", got.Detail, got.Took)
 		}
 	})
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second) // outside the bubble, where there is a network
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute) // outside the bubble, where there is a network
 	defer stop()
 	ended := make(chan error)
 	go func() { ended <- pings.Run(ctx) }()

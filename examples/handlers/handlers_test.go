@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -30,6 +31,9 @@ import (
 )
 
 const secret = "s3cret"
+
+// patience is for what must come, on a busy machine.
+const patience = time.Minute
 
 // failing is a store that fails for two keys.
 type failing struct{ handlers.Memory }
@@ -261,6 +265,7 @@ func (c *caller) wantsCount(want int) {
 
 // TestAMiddleware checks the middleware of each language, in an app that it starts once.
 func TestAMiddleware(t *testing.T) {
+	t.Parallel()
 	checks := []struct {
 		name  string
 		check func(*caller)
@@ -275,7 +280,10 @@ func TestAMiddleware(t *testing.T) {
 	}
 	run := func(t *testing.T, language, app string) {
 		for _, c := range checks {
-			t.Run(c.name, func(t *testing.T) { c.check(&caller{T: t, language: language, app: app, job: c.name}) })
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				c.check(&caller{T: t, language: language, app: app, job: c.name})
+			})
 		}
 	}
 	t.Run("Go", func(t *testing.T) {
@@ -380,16 +388,16 @@ func declinesWhatIsUnderWayUntilAGreaterToken(c *caller) {
 	var old, later sync.WaitGroup
 	var taken answer
 	underWay := func(calls int) {
-		for deadline := time.Now().Add(20 * time.Second); c.count() < calls; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(patience); c.count() < calls; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				c.Fatalf("call %d has not begun", calls)
 			}
 		}
 	}
-	old.Go(func() { c.call("codes=200&take=400", "k", 5) })
+	old.Go(func() { c.call("codes=200&take=2000", "k", 5) })
 	underWay(1)
 	c.wants(http.StatusConflict, "a second call", "", "k", 5)
-	later.Go(func() { taken = c.wants(http.StatusOK, "a takeover", "codes=200&take=900", "k", 6) })
+	later.Go(func() { taken = c.wants(http.StatusOK, "a takeover", "codes=200&take=5000", "k", 6) })
 	underWay(2)
 	c.wants(http.StatusOK, "a run without a token", "codes=200", "none", 0, "Solotick-Fencing-Token", "")
 	c.wants(http.StatusPreconditionFailed, "an older run", "", "m", 5)
@@ -425,7 +433,7 @@ func answersARealReplica(c *caller) {
 		Outcome string
 		Attempt int
 	}
-	for deadline := time.Now().Add(30 * time.Second); len(runs) < 2; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); len(runs) < 2; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.Fatal("the app was not called")
 		}
@@ -456,7 +464,7 @@ func TestAnEmptySecretIsRefused(t *testing.T) {
 	for _, l := range languages() {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			app := append([]string{"timeout", "20"}, l.ready(t)...)
+			app := append([]string{"timeout", "60"}, l.ready(t)...)
 			if err := command(l.dir, append(app, "")...); err == nil || !strings.Contains(err.Error(), "the secret is empty") {
 				t.Errorf("it is taken: %v", err)
 			}
@@ -499,6 +507,7 @@ func TestMain(m *testing.M) {
 	if scratch, err = os.MkdirTemp("", "solotick-handlers-"); err != nil {
 		panic(err)
 	}
+	_ = flag.Set("test.parallel", "12") // they wait for apps and replicas
 	code := m.Run()
 	os.RemoveAll(scratch)
 	os.Exit(code)
@@ -553,6 +562,7 @@ func TestTheWriteOfARunThatWasTakenOverIsRefused(t *testing.T) {
 		return true
 	}
 	var calls atomic.Int64
+	var once sync.Once
 	began, written, refused := make(chan string, 1), make(chan struct{}), make(chan bool, 1)
 	work := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strconv.ParseInt(r.Header.Get("Solotick-Fencing-Token"), 10, 64)
@@ -563,18 +573,17 @@ func TestTheWriteOfARunThatWasTakenOverIsRefused(t *testing.T) {
 			return
 		}
 		if write(token) && r.Header.Get("Solotick-Kind") == "takeover" {
-			close(written)
+			once.Do(func() { close(written) })
 		}
 	})
 	app := httptest.NewServer(handlers.Middleware(secret, &handlers.Memory{}, work))
 	defer app.Close()
-	job := fmt.Sprintf(`schedule: "@at %s", guarantee: at-least-once, timeout: 1m, lock: {ttl: 2s}, http: {url: %q, headers: {Authorization: "Bearer ${SECRET}"}}`,
-		time.Now().Add(2*time.Second).UTC().Format(time.RFC3339), app.URL)
+	job := fmt.Sprintf(`schedule: "* * * * * *", guarantee: at-least-once, timeout: 10m, lock: {ttl: 4s}, http: {url: %q, headers: {Authorization: "Bearer ${SECRET}"}}`, app.URL)
 	replicas := map[string]*exec.Cmd{}
 	for _, name := range []string{"one", "two"} {
 		replicas[name] = replica(t, redis.URL(), name, job)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	holder := ""
 	select {

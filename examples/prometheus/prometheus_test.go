@@ -23,7 +23,7 @@ import (
 const patience = time.Minute
 
 const table = `service: billing
-redis: {url: "${REDIS}"}
+redis: {url: %q}
 listen: %q
 admin: ""
 jobs:
@@ -35,15 +35,15 @@ jobs:
 // The shipped files as they are, but for the addresses and for how often is scraped: two replicas, scraped by a real
 // Prometheus, and what it makes of a Redis that dies and of a table that is broken.
 func TestARealPrometheusScrapesReplicasAndRaisesTheAlarm(t *testing.T) {
+	t.Parallel()
 	store := redistest.Start(t)
-	t.Setenv("REDIS", store.URL())
 	dir, binary := t.TempDir(), build(t)
 	var replicas []*rig.Replica
 	var listen []string
 	for _, name := range []string{"one", "two"} {
 		r, err := rig.StartReplica(rig.ReplicaOptions{Binary: binary, Name: name, Dir: dir}, func(l string) string {
 			listen = append(listen, l)
-			return fmt.Sprintf(table, l)
+			return fmt.Sprintf(table, store.URL(), l)
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -38,6 +38,7 @@ const (
 // to end. All times in the shipped rules are shorter here than they are, so that the alarm comes sooner than it would. In the end all
 // replicas go, to see that it does come.
 func TestARollingRestartRaisesNoAlarm(t *testing.T) {
+	t.Parallel()
 	store := redistest.Start(t)
 	dir, binary := t.TempDir(), build(t)
 	table := filepath.Join(dir, "table.yaml")

@@ -40,6 +40,7 @@ func readRules(t *testing.T) (text string, rules ruleFile) {
 }
 
 func TestRulesPassTheirUnitTests(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"check", "rules", "rules.yaml"},
 		{"check", "config", "prometheus.yaml"},
@@ -54,6 +55,7 @@ func TestRulesPassTheirUnitTests(t *testing.T) {
 func promtool(t *testing.T, args ...string) (string, error) { return promtest.Tool(t, ".", args...) }
 
 func TestEveryAlertIsShownFiringAndNot(t *testing.T) {
+	t.Parallel()
 	type unitTests struct {
 		Tests []struct {
 			Name             string

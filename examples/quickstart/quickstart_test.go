@@ -6,6 +6,7 @@ package quickstart
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -49,6 +50,7 @@ func TestMain(m *testing.M) {
 	if scratch, err = os.MkdirTemp("", "solotick-quickstart-"); err != nil {
 		panic(err)
 	}
+	_ = flag.Set("test.parallel", "4") // the tests wait for terminals
 	code := m.Run()
 	_ = os.RemoveAll(scratch)
 	os.Exit(code)

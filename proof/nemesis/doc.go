@@ -35,8 +35,12 @@
 // due. A tick under missed: all must be fired, however late, unless a run was under way when it came due. A tick that one healthy
 // replica could start must start within two seconds. A run that ends while Redis stands still, on a replica that drains,
 // must be recorded if its lease outlives that, and the attempts that are left must be made. Each cause may
-// excuse a share of a class' ticks, from one of a hundred to, for an outage, two of five. The test reports the shares, and fails
-// above that.
+// excuse a share of a class' ticks, of one to three of a hundred, and an outage two of three of the ticks that came in it. The
+// test reports the shares, and fails above that.
+//
+// Replicas that get no time on a busy machine are late, and so is all that the judge measures. A pulse in each world feels whether a
+// process is woken up, answered and served by the disk in time (pulse.go). Where it was not, what is late near that moment is reported,
+// and is no violation. What no lateness explains always is one: two runs of a tick, tokens that do not grow, two apps at work.
 //
 // At the end it is asked of each tick that Redis knew the job for whether Redis keeps one fate of it (fates.go): that of its last
 // run, as the app, the history and the strikes tell it, or that of a row of ticks without a run, which were missed, or overlapped

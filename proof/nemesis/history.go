@@ -35,7 +35,9 @@ func (h *historian) run(ctx context.Context) {
 			t.Stop()
 			return
 		case <-t.C:
-			_ = h.read(ctx)
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			_ = h.read(short)
+			cancel()
 		}
 	}
 }
@@ -44,8 +46,6 @@ func (h *historian) run(ctx context.Context) {
 func (h *historian) read(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	messages, err := h.client.XRange(ctx, keyPrefix+"runs", h.last, "+").Result()
 	if err != nil {
 		return fmt.Errorf("reading the history: %w", err)

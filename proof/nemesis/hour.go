@@ -115,7 +115,7 @@ func newHour(t testing.TB, binary string, length time.Duration) *hour {
 	p := path{redis: s.server.Addr()}
 	h.world = prepare(t, binary, nil, s, keepsAll, p, p, p)
 	h.world.table = h.tableOf
-	h.began = time.Now().Truncate(time.Second).Add(5*time.Second + 500*time.Millisecond)
+	h.began = time.Now().Truncate(time.Second).Add(20*time.Second + 500*time.Millisecond) // the replicas have to be ready by then
 	h.plans = h.rows()
 	h.changed = true
 	h.plans = append(h.plans, h.rows()[slices.IndexFunc(h.rows(), func(j hourJob) bool { return j.name == theAdded })])
@@ -563,9 +563,14 @@ func (h *hour) with(table string, args ...string) []byte {
 func (h *hour) why(job string, tick time.Time, fate string, words ...string) {
 	h.t.Helper()
 	var w struct{ Fate, Text string }
-	h.check(json.Unmarshal(h.solotick("why", job, stamp(tick), "-o", "json"), &w))
+	missing := ""
+	_ = rig.Until(20*time.Second, "the fate of a tick", func() bool { // a busy machine decides it late
+		h.check(json.Unmarshal(h.solotick("why", job, stamp(tick), "-o", "json"), &w))
+		missing = unsaid(w.Fate, w.Text, fate, words)
+		return missing == ""
+	})
 	h.t.Logf("solotick why %s %s\n  %s", job, stamp(tick), w.Text)
-	if missing := unsaid(w.Fate, w.Text, fate, words); missing != "" {
+	if missing != "" {
 		h.t.Errorf("why %s %s: %s: %s: %s", job, stamp(tick), w.Fate, w.Text, missing)
 	}
 }

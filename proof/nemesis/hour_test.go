@@ -19,6 +19,7 @@ func TestScriptedHour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the scripted hour takes a minute: not with -short")
 	}
+	t.Parallel()
 	redis.SetLogger(quiet{})
 	t.Logf("go -C proof test ./nemesis -v -run TestScriptedHour -for %s -timeout %s", *length, *length+30*time.Minute)
 	root, err := rig.Root()

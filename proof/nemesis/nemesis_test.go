@@ -28,6 +28,7 @@ func TestNemesis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the nemesis kills real processes for a minute: not with -short")
 	}
+	t.Parallel()
 	redis.SetLogger(quiet{})
 	t.Logf("go -C proof test ./nemesis -v -for %s -seed %d", *length, *seed)
 	root, err := rig.Root()

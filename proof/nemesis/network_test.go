@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -16,8 +17,9 @@ import (
 const dialArg = "dial"
 
 func TestMain(m *testing.M) {
-	program := map[string]func(string) error{dialArg: dial, callArg: call}
+	program := map[string]func(string) error{dialArg: dial, callArg: call, echoArg: echo}
 	if len(os.Args) != 3 || program[os.Args[1]] == nil {
+		_ = flag.Set("test.parallel", "8") // the worlds and the hour wait, and compute little
 		os.Exit(m.Run())
 	}
 	if err := program[os.Args[1]](os.Args[2]); err != nil {

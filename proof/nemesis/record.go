@@ -49,6 +49,7 @@ type record struct {
 	mu      sync.Mutex
 	strikes []strike
 	phases  []phase
+	stills  []span // in which the machine did not keep time
 }
 
 // enter begins a phase.

@@ -20,7 +20,12 @@ const (
 // explain fails the test for each violation, with all that is known of the first few.
 func (w *world) explain(t trial, v *verdict) {
 	w.t.Helper()
+	w.t.Log(t.record.figuresOfTime())
 	for i, f := range v.findings {
+		if stood, late := w.late(t.record, f); late {
+			w.t.Logf("the machine stood still for %s: %s: %s %s", stood, f.what, f.job, stamp(f.tick))
+			continue
+		}
 		w.t.Errorf("%s: %s %s (%s)", f.what, f.job, stamp(f.tick), t.record.classAt(f.tick))
 		if i < maxExplained {
 			w.t.Log(w.story(t, f))
@@ -32,11 +37,11 @@ func (w *world) explain(t trial, v *verdict) {
 func (w *world) blame(v *verdict) {
 	w.t.Helper()
 	for _, l := range v.leniencies() {
-		w.t.Logf("excused by %s: %d of %d ticks, %d at most (%s)", l.cause, l.n, v.of(l.class).ticks, l.most, l.class)
+		w.t.Logf("excused by %s: %d of %d ticks, %d at most (%s)", l.cause, l.n, l.of, l.most, l.class)
 		if l.n <= l.most {
 			continue
 		}
-		w.t.Errorf("too many ticks are excused by %s: %d of %d (%s)", l.cause, l.n, v.of(l.class).ticks, l.class)
+		w.t.Errorf("too many ticks are excused by %s: %d of %d (%s)", l.cause, l.n, l.of, l.class)
 		for _, e := range v.excuses {
 			if e.class == l.class && e.cause == l.cause {
 				w.t.Logf("excused by %s: %s %s", e.cause, e.job, stamp(e.tick))

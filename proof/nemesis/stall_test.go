@@ -234,7 +234,7 @@ func TestAppsThatAllRefuseExcuseTicksOfThatTimeAlone(t *testing.T) {
 	s.strike(refused, "r2", .9, 1.2)
 	s.judged(t, "lost") // the one after it
 	s.record.strikes[0].to, s.record.strikes[1].to = at(1.8), at(1.8)
-	if got := s.judged(t); got.outages != 1 || got.excused != 1 {
+	if got := s.judged(t); got.outages != 1 || got.excused != 1 || got.exposed != 2 { // the second one came just after it
 		t.Errorf("got %+v", got)
 	}
 }
@@ -244,12 +244,12 @@ func TestTooManyExcusesAreFound(t *testing.T) {
 	for why, bound := range bounds {
 		for ticks, most := range map[int]int{10: bound.few, 100_000: 100 * bound.perMille} {
 			s := newScene(brief)
-			v := &verdict{byClass: map[string]*tally{"faults": {ticks: ticks}, "others": {ticks: 1 << 30}}}
+			v := &verdict{byClass: map[string]*tally{"faults": {ticks: ticks, exposed: ticks}, "others": {ticks: 1 << 30, exposed: 1 << 30}}}
 			c := &court{trial: s.trial, verdict: v, job: brief}
 			for range most {
 				c.excuse(why, at(1))
 			}
-			want := leniency{"faults", why, most, most}
+			want := leniency{"faults", why, most, ticks, most}
 			if got := v.leniencies(); len(got) != 1 || got[0] != want {
 				t.Errorf("%s: got %+v, want %+v", why, got, want)
 			}

@@ -21,9 +21,9 @@ import (
 
 const (
 	// grace is for a replica to end in order.
-	grace = 30 * time.Second
+	grace = 2 * time.Minute
 	// patience is for what must come, on a busy machine.
-	patience = 30 * time.Second
+	patience = time.Minute
 )
 
 // world is a service under attack: replicas, each with a door of the app and a path to Redis of its own.
@@ -75,6 +75,7 @@ func prepare(t testing.TB, binary string, jobs []job, s store, m memory, paths .
 	t.Helper()
 	w := &world{t: t, dir: t.ArtifactDir(), binary: binary, jobs: jobs, record: &record{}, store: s, memory: m}
 	w.table = w.tableOfJobs
+	pulse(t, w.dir, w.record.still)
 	var err error
 	if w.app, err = rig.StartApp(); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long a test waits for an event that must come.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // visitor is a client with a connection of its own.
 type visitor struct {

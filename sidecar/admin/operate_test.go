@@ -210,11 +210,12 @@ func TestADrainIsAnsweredWhenItIsDone(t *testing.T) {
 }
 
 func TestADrainMayTakeLongerThanAnyOtherAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	const limit = 50 * time.Millisecond
+	const limit = time.Second // the request has to arrive within it
 	w.drain = func(ctx context.Context) error {
 		select {
-		case <-time.After(5 * limit):
+		case <-time.After(2 * limit):
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -231,7 +232,7 @@ func TestADrainMayTakeLongerThanAnyOtherAnswer(t *testing.T) {
 	}
 	defer got.Body.Close()
 	if got.StatusCode != http.StatusOK {
-		t.Errorf("after five times the limit: %s", got.Status)
+		t.Errorf("after twice the limit: %s", got.Status)
 	}
 }
 

@@ -88,10 +88,10 @@ func TestCopyThatIsStillUnderWayHasNoEffectWhenItsSenderHasReturned(t *testing.T
 		t.Run(c.name, func(t *testing.T) {
 			redisworld.OnEvery(t, func(w *redisworld.World) {
 				prepare(w, c)
-				a, b := w.SlowReplica("a", 500*time.Millisecond), w.Replica("b")
+				a, b := w.SlowReplica("a", 2*time.Second), w.Replica("b")
 				w.Must(a.Sync(w.Context()))
 				late := a.Proxy.On(lossy.Script(c.script), 1, lossy.HangRequest)
-				short, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+				short, cancel := context.WithTimeout(w.Context(), time.Second)
 				defer cancel()
 				if _, err := c.do(short, a); !errors.Is(err, lock.ErrNoAnswer) || !errors.Is(err, context.DeadlineExceeded) {
 					w.Fatalf("%v", err)
@@ -303,8 +303,16 @@ func TestChangeThatTooFewReplicasHaveIsNoAnswer(t *testing.T) {
 		if _, err := c.undo(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		if _, err := c.do(short, a); !errors.Is(err, lock.ErrNoAnswer) {
+		asked, cancel := context.WithCancel(t.Context())
+		counted := a.Proxy.On(lossy.Command("wait"), 1, lossy.Copy)
+		go func() {
+			select {
+			case <-counted.Struck():
+				cancel()
+			case <-asked.Done():
+			}
+		}()
+		if _, err := c.do(asked, a); !errors.Is(err, lock.ErrNoAnswer) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		cancel()

@@ -41,7 +41,7 @@ func (r *Redis) Restart() error {
 		return err
 	}
 	r.Process = p
-	if err := Until(10*time.Second, "redis-server", func() bool {
+	if err := Until(time.Minute, "redis-server", func() bool {
 		_, err := r.Ask("PING")
 		return err == nil && !p.Ended()
 	}); err != nil {
@@ -59,7 +59,7 @@ func (r *Redis) URL() string { return "redis://" + r.Addr() + "/0" }
 
 // Ask sends one inline command on a connection of its own and returns the lines of a simple or bulk answer.
 func (r *Redis) Ask(command string) (string, error) {
-	conn, err := net.DialTimeout("tcp", r.Addr(), time.Second)
+	conn, err := net.DialTimeout("tcp", r.Addr(), 5*time.Second)
 	if err != nil {
 		return "", fmt.Errorf("asking Redis %q: %w", command, err)
 	}

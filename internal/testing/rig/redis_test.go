@@ -2,7 +2,6 @@ package rig
 
 import (
 	"testing"
-	"time"
 
 	"github.com/solotick/solotick/internal/testing/needs"
 )
@@ -13,7 +12,7 @@ func TestAKilledRedisComesBackWithWhatItWroteDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Stop(10 * time.Second) })
+	t.Cleanup(func() { _ = r.Stop(patience) })
 	if _, err := r.Ask("SET tick 1"); err != nil {
 		t.Fatal(err)
 	}

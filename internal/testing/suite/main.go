@@ -109,12 +109,13 @@ func (w writer) Write(p []byte) (int, error) {
 }
 
 // directory makes the directory for the temporary directories of the tests. Its name is short, since sockets stand below it,
-// and mostly the same: go test reads it, and would find no result in its cache under another one.
+// and mostly the same: go test reads it, and would find no result in its cache under another one. Other users may enter it, as
+// they may the one above.
 func directory() (string, error) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(os.TempDir(), fmt.Sprintf("st%d", n))
 		if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
-			return dir, err
+			return dir, errors.Join(err, os.Chmod(dir, 0o777|fs.ModeSticky))
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for something to appear.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // started is the browser that all tests share.
 var started = sync.OnceValues(func() (context.Context, error) {

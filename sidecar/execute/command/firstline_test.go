@@ -1,11 +1,11 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -56,13 +56,21 @@ func TestACommandWithoutAFirstLineSaysWhyAndRepeatsNothing(t *testing.T) {
 }
 
 func TestACommandThatHangsIsKilledWithItsChildren(t *testing.T) {
-	mark := filepath.Join(t.TempDir(), "mark")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errLockLost)
-	defer cancel()
+	begun := filepath.Join(t.TempDir(), "begun")
+	if err := syscall.Mkfifo(begun, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := contextWithCause(t)
+	go func() {
+		if f, err := os.Open(begun); err == nil { // when the shell opens it, too
+			f.Close()
+		}
+		cancel(errLockLost)
+	}()
 	began := time.Now()
 	// A child holds the output, and the shell ignores SIGTERM.
-	_, err := FirstLine(ctx, []string{"sh", "-c", "trap '' TERM; echo canary; (sleep 600; touch " + mark + ") & wait"}, []string{"PATH=" + os.Getenv("PATH")})
-	if !errors.Is(err, errLockLost) || !strings.Contains(err.Error(), "killed") || time.Since(began) > 5*time.Second {
+	_, err := FirstLine(ctx, []string{"sh", "-c", "trap '' TERM; echo canary; sleep 600 & : >" + begun + "; wait"}, []string{"PATH=" + os.Getenv("PATH")})
+	if !errors.Is(err, errLockLost) || !strings.Contains(err.Error(), "killed") || time.Since(began) >= 600*time.Second {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
 }

@@ -121,7 +121,7 @@ func newLifelines(t *testing.T) *lifelines {
 }
 
 // patience is how long a test waits for another process before it fails.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // lifeline is the connection to one played command.
 type lifeline struct {

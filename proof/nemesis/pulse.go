@@ -1,0 +1,139 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+const (
+	// pace is from one beat of the pulse to the next.
+	pace = 50 * time.Millisecond
+	// hops is how often a beat goes to another process and back: about as often as a tick, from its claim to its recorded end.
+	hops = 8
+	// standstill is how late a beat is on a machine that the judge cannot measure by its allowances.
+	standstill = hair
+)
+
+// echoArg makes this program the other process of a pulse.
+const echoArg = "echo"
+
+func echo(string) error {
+	_, err := io.Copy(os.Stdout, os.Stdin)
+	return err
+}
+
+// pulse feels whether the machine keeps time: whether a process is woken up, is answered by another one, and gets a write to
+// the disk. Replicas and Redis need the same. It notes the stretches in which that took too long, until the test ends, and returns
+// the id of the other process.
+func pulse(t testing.TB, dir string, note func(from, to time.Time)) (pid int) {
+	t.Helper()
+	other := exec.Command(os.Args[0], echoArg, "-")
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(dir, "pulse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- func() error {
+			for one := []byte{0}; ctx.Err() == nil; {
+				began := time.Now()
+				time.Sleep(pace)
+				for range hops {
+					if _, err := in.Write(one); err != nil {
+						return err
+					}
+					if _, err := io.ReadFull(out, one); err != nil {
+						return err
+					}
+				}
+				if _, err := file.WriteAt(one, 0); err != nil {
+					return err
+				}
+				if err := file.Sync(); err != nil {
+					return err
+				}
+				if now := time.Now(); now.Sub(began) >= pace+standstill {
+					note(began, now)
+				}
+			}
+			return nil
+		}()
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("the pulse: %v", err)
+		}
+		_ = in.Close()
+		_ = other.Wait() // it ends with its input
+		_ = file.Close()
+	})
+	return other.Process.Pid
+}
+
+// still notes that the machine did not keep time.
+func (r *record) still(from, to time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stills = append(r.stills, span{from: from, to: to})
+}
+
+// stood tells for how long at most the machine did not keep time, of the stretches that fell into [from, to].
+func (r *record) stood(from, to time.Time) (longest time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.stills {
+		if !s.from.After(to) && !s.to.Before(from) {
+			longest = max(longest, s.to.Sub(s.from)-pace)
+		}
+	}
+	return longest
+}
+
+// timeless are findings that no lateness explains. Of a job that is run again, a double may follow from a lease that was lost.
+var timeless = []string{"no job of the table", "no tick of the job", "double", "beside another run", "token did not grow", "two apps at work",
+	"called while another app could work", "over while its app could work", "a heartbeat was answered by another process"}
+
+// late tells whether a finding may be the machine's fault, and for how long it stood still near the tick, from before its
+// claim until a takeover of its run would be over.
+func (w *world) late(r *record, f finding) (stood time.Duration, late bool) {
+	if slices.Contains(timeless, f.what) && !(f.what == "double" && w.job(f.job).again) {
+		return 0, false
+	}
+	end := f.tick
+	if f.end.After(end) {
+		end = f.end
+	}
+	stood = r.stood(f.tick.Add(-ttl), end.Add(longLease+dying))
+	return stood, stood > 0
+}
+
+// figuresOfTime says how well the machine kept time.
+func (r *record) figuresOfTime() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var longest time.Duration
+	for _, s := range r.stills {
+		longest = max(longest, s.to.Sub(s.from)-pace)
+	}
+	return fmt.Sprintf("the machine stood still %d times, for %s at most", len(r.stills), longest.Round(time.Millisecond))
+}
