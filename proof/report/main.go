@@ -71,7 +71,7 @@ func page(dir string) (string, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{"last": func(proof string) (string, error) {
 		run, err := results.Read(dir, proof)
 		if err != nil || run == nil {
-			return "not run yet |", err
+			return "not run yet | |", err
 		}
 		return last(run), nil
 	}}).Parse(document)
