@@ -597,7 +597,7 @@ func TestEveryMutantIsNoticed(t *testing.T) {
 // one Redis, half on another.
 func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() S, named func(*S, string) **rds.Script,
 	trial func(*testing.T, redis.UniversalClient) (noticed func(S) string)) {
-	run := results.Of(t, "go test ./lock -run "+t.Name()+" -count=1 -v")
+	run := results.Of(t, "go test ./lock -run "+t.Name())
 	var tried, unnoticed atomic.Int64
 	t.Cleanup(func() {
 		run.Add(int(tried.Load()), "mutants")

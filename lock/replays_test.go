@@ -69,7 +69,7 @@ func replayAll(t *testing.T, rdb redis.UniversalClient, s walkScripts, with mode
 }
 
 func TestReplaysOfTheModelMeetTheSameAnswers(t *testing.T) {
-	run := results.Of(t, fmt.Sprintf("go test ./lock -run %s -count=1 -v -replay.from=%d -replays=%d", t.Name(), *replayFrom, *replays))
+	run := results.Of(t, fmt.Sprintf("go test ./lock -run %s -replay.from=%d -replays=%d", t.Name(), *replayFrom, *replays))
 	met, seed, trace, err := replayAll(t, mutantClient(t), realScripts(), model.AllMends, *replayFrom, *replays)
 	if err != nil {
 		t.Fatalf("%v\n%+v\n  %s\nagain: go test ./lock -run '%s' -replay.from=%d -replays=1", err, replayWorld(seed),

@@ -99,7 +99,7 @@ var counterexamples = []struct {
 }
 
 func TestEachMendLeftOutIsFound(t *testing.T) {
-	run := results.Of(t, "go test ./internal/model -run TestEachMendLeftOutIsFound -count=1 -v")
+	run := results.Of(t, "go test ./internal/model -run TestEachMendLeftOutIsFound")
 	listed, found, states := LateFinish, 0, 0
 	for _, x := range counterexamples {
 		listed |= x.mend

@@ -21,7 +21,7 @@ func TestScriptedHour(t *testing.T) {
 		t.Skip("the scripted hour takes a minute: not with -short")
 	}
 	redis.SetLogger(quiet{})
-	again := fmt.Sprintf("go -C proof test ./nemesis -run TestScriptedHour -count=1 -v -timeout 3h -for %s", *length)
+	again := fmt.Sprintf("go -C proof test ./nemesis -run TestScriptedHour -v -timeout 3h -for %s", *length)
 	t.Log("again: " + again)
 	root, err := rig.Root()
 	if err != nil {

@@ -31,7 +31,7 @@ func TestNemesis(t *testing.T) {
 		t.Skip("the nemesis kills real processes for a minute: not with -short")
 	}
 	redis.SetLogger(quiet{})
-	again := fmt.Sprintf("go -C proof test ./nemesis -run TestNemesis -count=1 -v -timeout 3h -for %s -seed %d", *length, *seed)
+	again := fmt.Sprintf("go -C proof test ./nemesis -run TestNemesis -v -timeout 3h -for %s -seed %d", *length, *seed)
 	t.Log("again: " + again)
 	root, err := rig.Root()
 	if err != nil {

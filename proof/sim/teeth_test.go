@@ -287,7 +287,7 @@ func TestTeeth(t *testing.T) {
 	if testing.Short() || underRace {
 		t.Skip("plays hundreds of seeds, without the race detector: see make proof")
 	}
-	run := results.Of(t, "go -C proof test ./sim -run TestTeeth -count=1 -timeout 40m")
+	run := results.Of(t, "go -C proof test ./sim -run TestTeeth -timeout 1h")
 	foundBy, all := map[string]uint64{}, 0
 	binary := build(t, append(goEdits(), editable...))
 	for _, f := range teeth {

@@ -159,7 +159,7 @@ func (w *world) once(job string, period time.Duration, least int) {
 // TestAnUpdateAndARollbackLoseAndDoubleNothing: replicas are exchanged one by one, for newer ones and back. What one version has
 // written, the other one reads: claims, runs, timers, dynamic jobs, pauses.
 func TestAnUpdateAndARollbackLoseAndDoubleNothing(t *testing.T) {
-	run := results.Of(t, "go -C proof test ./skew -count=1 -v")
+	run := results.Of(t, "go -C proof test ./skew")
 	root, err := rig.Root()
 	if err != nil {
 		t.Fatal(err)
