@@ -83,7 +83,7 @@ func page(dir string) (string, error) {
 	return b.String(), err
 }
 
-// last is two cells: when and on which sources a proof ran, and what it said.
+// last is two cells: when, on which sources, for how long and by which command a proof ran, and what it said.
 func last(run *results.Run) string {
 	var said []string
 	if run.Failed {
@@ -93,8 +93,8 @@ func last(run *results.Run) string {
 		said = append(said, grouped(f.Count)+" "+f.Of)
 	}
 	lasted := time.Duration(run.Seconds) * time.Second
-	return fmt.Sprintf("[%s](../proof/results/%s.json), %s, %s | %s |", run.Began.Format(time.DateOnly), run.Proof, run.Commit, lasted,
-		strings.Join(said, ", "))
+	return fmt.Sprintf("[%s](../proof/results/%s.json), %s, %s: `%s` | %s |", run.Began.Format(time.DateOnly), run.Proof, run.Commit, lasted,
+		run.Again, strings.Join(said, ", "))
 }
 
 // grouped writes a number with a comma before each three digits.

@@ -41,9 +41,9 @@ func TestThePageHasARowForEachRecord(t *testing.T) {
 }
 
 func TestARowSaysWhenAndWhatTheRunWas(t *testing.T) {
-	run := &results.Run{Proof: "Proof", Began: time.Date(2026, 2, 3, 23, 0, 0, 0, time.UTC), Seconds: 61, Commit: "abc+", Failed: true,
+	run := &results.Run{Proof: "Proof", Began: time.Date(2026, 2, 3, 23, 0, 0, 0, time.UTC), Seconds: 61, Commit: "abc+", Again: "make it", Failed: true,
 		Figures: []results.Figure{{Count: 1234567, Of: "seeds"}, {Count: 123, Of: "faults"}}}
-	want := "[2026-02-03](../proof/results/Proof.json), abc+, 1m1s | **failed**, 1,234,567 seeds, 123 faults |"
+	want := "[2026-02-03](../proof/results/Proof.json), abc+, 1m1s: `make it` | **failed**, 1,234,567 seeds, 123 faults |"
 	if got := last(run); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
