@@ -164,7 +164,7 @@ func (t *tally) tell(run *results.Run) {
 	run.Add(t.outages+t.interrupted+t.excused, "excused by a strike")
 	run.Add(t.doubles, "doubled")
 	run.Add(t.lost, "lost")
-	run.Add(t.limits, "doubled or lost by a Redis that may forget")
+	run.Add(t.limits, "forgotten by Redis")
 	run.Add(t.takeovers, "takeovers")
 	run.Add(t.handovers, "handovers")
 	run.Add(t.works, "runs that apps ended")
