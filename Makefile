@@ -2,12 +2,14 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
+BINARY = bin/solotick
+
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build completions release-snapshot test proof lint soak bench faults benchmarks stores nemesis hour model sim recording screenshot
+.PHONY: build completions release-snapshot check test test-product test-outside budget proof lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
 
 build: ## the stripped static binary, for GOOS and GOARCH
-	CGO_ENABLED=0 go build $(RELEASE) -o bin/solotick ./cmd/solotick
+	CGO_ENABLED=0 go build $(RELEASE) -o $(BINARY) ./cmd/solotick
 
 completions: build ## the scripts that complete command lines, in bin/completions; GOOS and GOARCH must be those of this machine
 	mkdir -p bin/completions
@@ -16,77 +18,76 @@ completions: build ## the scripts that complete command lines, in bin/completion
 	bin/solotick completion zsh >bin/completions/_solotick
 
 release-snapshot: ## all files of a release in dist/, tried out; nothing is signed or published, and there is no image
-	.ci/rpm
+	.ci/install rpm
 	go tool -modfile=packaging/go.mod goreleaser release --snapshot --clean --skip=sign
 	cd packaging && go test -count=1 ./... -dist ../dist
 
-# Those that take the longest begin first, so that none of them is left alone at the end.
-LONGEST = ./cmd/solotick ./sidecar ./lock
+# internal/testing/suite says which tests are in which suite, and why.
+SUITE = go run ./internal/testing/suite
 
-# These have tests that -short leaves out: under the race detector they would compute for ten minutes, or kill processes that do
-# not have it. They run without it.
-SHORTENED = ./sidecar ./config/...
+check: ## what a change needs, in three minutes: build, vet, the tests of all packages without what takes long, the transcripts
+	$(SUITE) check
 
-# At its end, a process with the race detector sleeps for a second by default. The transcripts end hundreds of them.
-test: ## all tests but the proofs, with the race detector; installs redis-server, prometheus, systemd, rpm, node, uvicorn, a JDK and chromium when they are missing and it may
-	.ci/redis
-	.ci/prometheus
-	.ci/systemd
-	.ci/handlers
-	GORACE=atexit_sleep_ms=10 go test -race -short -timeout 20m $(LONGEST) ./...
-	go test -timeout 20m $(SHORTENED)
-	go -C proof test -race -short -timeout 20m ./...
-	go -C proof test -timeout 20m ./nemesis
-	cd bench && go vet ./... && go test -timeout 5m ./...
-	cd examples/check && go vet ./... && go test -timeout 5m ./...
-	.ci/rpm
-	cd packaging && go vet ./... && go test -count=1 -timeout 5m ./...
-	.ci/chromium
-	cd sidecar/admin/browser && go vet ./... && go test -timeout 5m ./...
+test: ## all tests except the long proofs; installs what they need beside Go where it may, and says what was not run
+	.ci/install
+	$(SUITE) product outside
 
-# The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to ten times as slow.
-proof: ## the long proofs, without the race detector: mutants of scripts, replays of the model, its small worlds, simulated seeds, seeded faults
-	.ci/redis
-	go test -timeout 20m -run 'Mutant|Replay' ./lock
-	go test -timeout 40m ./internal/model/...
-	go -C proof test -timeout 40m ./sim
+test-product: ## of these, the tests of the product and its examples
+	.ci/install
+	$(SUITE) product
+
+test-outside: ## and those of the packages, the manifests, the page in a browser, and the benchmarks' own
+	.ci/install
+	$(SUITE) outside
+
+proof: ## the long proofs: mutants of scripts, replays of the model, simulated seeds, seeded faults
+	.ci/install redis
+	$(SUITE) proof
+
+budget: ## the size of the product beside its limits: lines, words, keys, verbs, metrics, the binary
+	@go -C internal/budget test -count=1 -run TestTheProductIsNoLargerThanItsBudget
 
 lint: ## formatting, marks of merges, vet, staticcheck, the workflows, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }
 	@! grep -rnE --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .
 	go vet ./...
-	go -C proof vet ./...
 	go tool -modfile=.ci/tools/go.mod staticcheck ./...
+	go -C proof tool -modfile=../.ci/tools/go.mod staticcheck ./...
 	go tool -modfile=.ci/tools/go.mod actionlint
 	go mod tidy -diff
+	go -C proof mod tidy -diff
 	.ci/vulns
 
 soak: ## three replicas on a real Redis for ten minutes: every tick once (FLAGS="-skew 0,2.5s,-2.5s -clock local")
-	.ci/redis
+	.ci/install redis
 	go -C proof test ./nemesis -run TestNemesis -count=1 -v -timeout 3h -for 10m -calm $(FLAGS)
 
 stores: ## the tests of all that is kept in Redis on other servers, and their table in docs/redis.md (SERVERS="/opt/a/redis-server ...")
 	.ci/stores $(SERVERS)
 
 nemesis: ## half an hour of killed, stopped and cut off processes: every tick once (FLAGS="-seed 4711", or another -for)
-	.ci/redis
+	.ci/install redis
 	go -C proof test ./nemesis -run TestNemesis -count=1 -v -timeout 3h -for 30m -seed $$(date +%s) $(FLAGS)
 
 hour: ## an hour of all that can become of a tick: each has one fate, and the right one (FLAGS="-for 6m")
-	.ci/redis
+	.ci/install redis
 	go -C proof test ./nemesis -run TestScriptedHour -count=1 -v -timeout 3h -for 60m $(FLAGS)
 
 bench: ## delays, costs, crowds, timers and size beside what is built without Solotick (FLAGS="-h" lists the parts)
-	.ci/redis
+	.ci/install redis
 	cd bench && go run . $(FLAGS)
 
 faults: ## ticks doubled, lost, late and early under faults, of Solotick and of six contenders (FLAGS="-faults calm,crash")
-	.ci/redis
+	.ci/install redis
 	cd bench && go run . -only faults $(FLAGS)
 
 benchmarks: ## both, and docs/benchmarks.md anew, in 20 minutes on two quiet cores
-	.ci/redis
+	.ci/install redis
 	cd bench && go run . -all -write $(FLAGS)
+
+bench-gate: ## a few steady ratios beside the committed ones: it fails if one is worse, and wants a quiet machine for two minutes
+	.ci/install redis
+	cd bench && go run . -gate
 
 model: ## the protocol's model in full: every pair of faults, and three at once (FLAGS="-h" lists the options)
 	go run ./internal/model/modelcheck $(FLAGS)
@@ -117,5 +118,5 @@ recording: ## docs/demo.svg anew: a real run of the demo, recorded in half a min
 	go run ./docs/record
 
 screenshot: ## docs/status-page.png anew, by a headless Chromium
-	.ci/chromium
+	.ci/install chromium
 	dir=$$(mktemp -d) && (cd sidecar/admin/browser && go test ./... -count=1 -run TestThePageFitsEveryWidth -shots $$dir) && mv $$dir/readme.png docs/status-page.png && rm -r $$dir

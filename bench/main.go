@@ -7,6 +7,7 @@
 //	go run . -only faults        a part, or several: -only delay,crowd
 //	go run . -all -write         everything, and docs/benchmarks.* anew
 //	go run . -all -quick         a short look at each part: see that it works
+//	go run . -gate               a few steady ratios: the exit code is 1 if one is worse than the committed one
 //
 // Each row is compared with the committed one in docs/benchmarks.json. The exit code is 1 when a target is missed.
 package main
@@ -74,6 +75,7 @@ func main() {
 	write := flag.Bool("write", false, "write docs/benchmarks.json, docs/benchmarks.md and the charts")
 	render := flag.Bool("render", false, "measure nothing: write docs/benchmarks.md and the charts from docs/benchmarks.json")
 	faults := flag.String("faults", "", "faults of the part of that name, separated by commas; all if empty")
+	gate := flag.Bool("gate", false, "run the part gate alone, and exit with 1 if a ratio is worse than the committed one by more than its noise")
 	flag.IntVar(&b.rounds, "rounds", 3, "how often the sides take turns")
 	flag.BoolVar(&b.quick, "quick", false, "one round, and few of everything: to see that it works")
 	flag.Parse()
@@ -99,6 +101,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "error: figures of a quick look are not written")
 		os.Exit(2)
 	}
+	if *gate && (*only != "" || *everything || *write || *render) {
+		fmt.Fprintln(os.Stderr, "error: -gate runs its own part, and writes nothing")
+		os.Exit(2)
+	}
 	if *render {
 		wanted, *write = nil, true
 	}
@@ -108,7 +114,13 @@ func main() {
 	var stop func()
 	b.ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	missed, err := b.run(wanted, *write)
+	var missed bool
+	var err error
+	if *gate {
+		missed, err = b.runGate()
+	} else {
+		missed, err = b.run(wanted, *write)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(3)

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/solotick/solotick/internal/testing/needs"
 )
 
 // The test runs itself again in a network namespace of its own, where the ports of the pages are free: Redis on 6379, an app
@@ -54,12 +56,7 @@ var slow = []string{"docs/operating.md"}
 func again(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"redis-server", "redis-cli", "curl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%s is not on the PATH, and CI=true demands it", program)
-			}
-			t.Skipf("NOT RUN: the commands of the pages, because %s is not on the PATH", program)
-		}
+		needs.Program(t, program)
 	}
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -86,10 +83,7 @@ func again(t *testing.T) {
 	}
 	wait.Wait()
 	if slices.Contains(outputs, none) {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(none + ", and CI=true demands one")
-		}
-		t.Skip("NOT RUN: the commands of the pages, because " + none)
+		needs.That(t, "a network namespace", errors.New(none))
 	}
 	var run, checked, shown int
 	for _, out := range outputs {

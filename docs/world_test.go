@@ -159,7 +159,8 @@ func (w *world) startRedis() {
 func (w *world) open(t *testing.T) {
 	t.Helper()
 	w.t, w.dir, w.started, w.replicas = t, t.TempDir(), false, nil
-	w.env = append(os.Environ(), "PATH="+w.dir+"/.bin:"+w.bin+":"+os.Getenv("PATH"), "SOLOTICK_CONFIG=table.yaml", "NO_COLOR=1", "HOME="+w.dir)
+	w.env = append(os.Environ(), "PATH="+w.dir+"/.bin:"+w.bin+":"+os.Getenv("PATH"), "SOLOTICK_CONFIG=table.yaml", "NO_COLOR=1", "HOME="+w.dir,
+		"XDG_RUNTIME_DIR="+w.dir+"/.run") // where replicas leave files
 	w.write("table.yaml", table)
 	// Stand-ins for what no test machine has. They print what the page says that they print.
 	w.write(".bin/crontab", "#!/bin/sh\nexec cat crontab\n")

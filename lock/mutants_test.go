@@ -594,7 +594,7 @@ func TestEveryMutantIsNoticed(t *testing.T) {
 }
 
 // everyMutantIsNoticed tries sets of scripts with one mutant each, after the real ones, which nothing must notice: half of them on
-// one Redis, half on another.
+// one Redis, half on another. Both are real: on miniredis, the probes' subscriber does not read, and a publish waits for it.
 func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() S, named func(*S, string) **rds.Script,
 	trial func(*testing.T, redis.UniversalClient) (noticed func(S) string)) {
 	run := results.Of(t, "go test ./lock -run "+t.Name())
@@ -606,7 +606,7 @@ func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() 
 	for half := range 2 {
 		t.Run(fmt.Sprint("half ", half+1), func(t *testing.T) {
 			t.Parallel()
-			noticed := trial(t, mutantClient(t))
+			noticed := trial(t, realClient(t))
 			if by := noticed(scripts()); by != "" {
 				t.Fatalf("the scripts themselves: %s", by)
 			}
@@ -643,8 +643,8 @@ func halfIsNoticed[S any](t *testing.T, mutants []mutant, half int, scripts func
 	return tried, unnoticed
 }
 
-// mutantClient is a real Redis where there is one, since it is faster.
-func mutantClient(t *testing.T) redis.UniversalClient {
+// replayClient is a real Redis where there is one, since it is faster.
+func replayClient(t *testing.T) redis.UniversalClient {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return miniClient(t)
 	}

@@ -70,7 +70,7 @@ func replayAll(t *testing.T, rdb redis.UniversalClient, s walkScripts, with mode
 
 func TestReplaysOfTheModelMeetTheSameAnswers(t *testing.T) {
 	run := results.Of(t, fmt.Sprintf("go test ./lock -run %s -replay.from=%d -replays=%d", t.Name(), *replayFrom, *replays))
-	met, seed, trace, err := replayAll(t, mutantClient(t), realScripts(), model.AllMends, *replayFrom, *replays)
+	met, seed, trace, err := replayAll(t, replayClient(t), realScripts(), model.AllMends, *replayFrom, *replays)
 	if err != nil {
 		t.Fatalf("%v\n%+v\n  %s\nagain: go test ./lock -run '%s' -replay.from=%d -replays=1", err, replayWorld(seed),
 			strings.Join(trace, "\n  "), t.Name(), seed)
@@ -101,7 +101,7 @@ func TestReplaysOfTheModelMeetTheSameAnswers(t *testing.T) {
 // A model without one of its mends is another protocol, and so are scripts without one of their thoughts. Replays have to
 // show it: else they tie nothing.
 func TestReplaysShowAMutantOfTheModel(t *testing.T) {
-	rdb := mutantClient(t)
+	rdb := replayClient(t)
 	// Without these a replica asks otherwise, or believes otherwise, and Redis answers what it did before.
 	const ofReplicas = model.DueBypass | model.Look | model.Place | model.Sightings
 	for mend := model.Mend(1); mend < model.AllMends; mend <<= 1 {
@@ -146,7 +146,7 @@ var shownMutants = []string{
 }
 
 func TestReplaysShowAMutantOfAScript(t *testing.T) {
-	rdb := mutantClient(t)
+	rdb := replayClient(t)
 	for _, name := range shownMutants {
 		i := slices.IndexFunc(mutants, func(m mutant) bool { return m.script+": "+m.what == name })
 		if i < 0 {

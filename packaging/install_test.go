@@ -268,8 +268,8 @@ func TestCompletionIsInstalledAsThePageSays(t *testing.T) {
 	if !slices.Equal(left, want) {
 		t.Errorf("the files are %s, want %s", left, want)
 	}
-	// bash takes the script, and completes a verb with it.
-	if _, err := exec.LookPath("bash"); err == nil {
+	t.Run("bash takes the script, and completes a verb with it", func(t *testing.T) {
+		needed(t, "bash")
 		out := m.run(t, "bash", "-c", `_get_comp_words_by_ref() { cur=valid prev=solotick words=(solotick valid) cword=1; }
 			__ltrim_colon_completions() { :; }
 			COMP_WORDS=(solotick valid) COMP_CWORD=1 COMP_LINE="solotick valid" COMP_POINT=14
@@ -277,7 +277,7 @@ func TestCompletionIsInstalledAsThePageSays(t *testing.T) {
 		if !strings.Contains(out, "validate") {
 			t.Errorf("bash completes %q", out)
 		}
-	}
+	})
 }
 
 // Whoever verifies a signature names the workflow, as the page says.

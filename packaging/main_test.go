@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	self.Env = append(os.Environ(), inside+"=1")
 	self.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if err := self.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, "NOT RUN for want of a mount namespace: the installation of a release:", err)
-		os.Exit(run(m)) // newMachine fails with CI=true, and skips otherwise
+		fmt.Fprintln(os.Stderr, "making a mount namespace:", err)
+		os.Exit(run(m)) // newMachine says what is not run
 	}
 	if self.Wait() != nil {
 		os.Exit(1)

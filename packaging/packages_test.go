@@ -10,17 +10,6 @@ import (
 	"testing"
 )
 
-// needed says whether a program is there. With CI=true it must be.
-func needed(t *testing.T, name string) {
-	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not on the PATH, and CI=true demands it", name)
-		}
-		t.Skipf("%s is not on the PATH", name)
-	}
-}
-
 // installed are the files of the package, by format. Those of the other format are in other places.
 func installed(t *testing.T, format string) map[string]string {
 	t.Helper()

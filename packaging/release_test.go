@@ -80,7 +80,7 @@ func theRelease(t *testing.T) release {
 func makeRelease(t *testing.T) release {
 	t.Helper()
 	p := project(t)
-	dir, err := os.MkdirTemp("", "release") // outlives the test
+	dir, err := os.MkdirTemp("", "solotick-release-") // outlives the test
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,6 +83,7 @@ func wantTold(t *testing.T, got []string, want ...string) {
 }
 
 func TestEachChangeIsToldOnceByThreeReplicas(t *testing.T) {
+	long(t)
 	for _, lost := range []bool{false, true} {
 		got := told(t, "timeout: 40s", func(w *world, add func(...func(*replica)) *replica) {
 			for range 3 {
@@ -168,6 +169,7 @@ func TestARunThatTakesTooLongIsToldOfWhileItLasts(t *testing.T) {
 }
 
 func TestNothingIsToldOfAJobOfEveryReplica(t *testing.T) {
+	long(t)
 	got := told(t, "guarantee: every-replica", func(w *world, add func(...func(*replica)) *replica) {
 		for range 3 {
 			add(func(r *replica) {

@@ -80,6 +80,7 @@ func TestAClockThatIsSetBackByTheFirstAnswerCostsNoTick(t *testing.T) {
 }
 
 func TestWhatTheOthersSeeOfRedisClockIsTold(t *testing.T) {
+	long(t)
 	simulate(t, seconds3, func(w *world) {
 		for range 3 {
 			w.replica(5 * time.Millisecond)

@@ -42,6 +42,7 @@ jobs:
 `
 
 func TestJobsThatComeDueAtTheSameInstantsShareAGroup(t *testing.T) {
+	long(t)
 	simulate(t, grouped, func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(time.Second)
@@ -184,6 +185,7 @@ func TestAClockThatIsSetForwardHasNoTickTakenAhead(t *testing.T) {
 
 // A timer is armed for instants a moment ahead of the ticks, so it comes too late for a tick within that moment.
 func TestATickWithinTheMomentAfterAStartIsInTime(t *testing.T) {
+	long(t)
 	for _, before := range []time.Duration{40 * time.Millisecond, 24 * time.Millisecond, time.Millisecond, 0} {
 		simulate(t, minutely, func(w *world) {
 			first := w.replica(0) // Redis knows the job
@@ -199,6 +201,7 @@ func TestATickWithinTheMomentAfterAStartIsInTime(t *testing.T) {
 }
 
 func TestATickWithinTheMomentAfterAReloadIsInTime(t *testing.T) {
+	long(t)
 	table := func(schedule string) string {
 		return "\njobs:\n  - {name: changed, schedule: '" + schedule + "', exec: {command: [x]}}\n  - {name: other, schedule: '* * * * *', exec: {command: [x]}}"
 	}

@@ -57,6 +57,7 @@ jobs:
 }
 
 func TestUnderAllowAHandedOverTickDoesNotWaitForOtherRuns(t *testing.T) {
+	long(t)
 	simulate(t, `
 jobs:
   - {name: slow, schedule: "@every 10s", concurrencyPolicy: Allow, exec: {command: [x]}}
@@ -91,6 +92,7 @@ jobs:
 }
 
 func TestDueTicksOfUnknownJobsDoNotHideOthers(t *testing.T) {
+	long(t)
 	simulate(t, minutely, func(w *world) {
 		for i := range 100 {
 			d := lock.Due{Tick: time.Unix(1000, 0), Job: "gone", Kind: "catchup", Attempt: 1, Nonce: fmt.Sprint(i)}

@@ -63,6 +63,7 @@ func TestHowAJobFaredOnEachReplicaIsTold(t *testing.T) {
 }
 
 func TestAPauseHoldsAJobBackOnEveryReplica(t *testing.T) {
+	long(t)
 	simulate(t, everywhere, func(w *world) {
 		for range 3 {
 			w.replica(time.Second)

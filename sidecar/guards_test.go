@@ -132,6 +132,7 @@ func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 }
 
 func TestASlotThatComesFreeInTheMomentOfGivingUpIsNotLost(t *testing.T) {
+	long(t)
 	g := gate(1)
 	for range 2000 {
 		first := g.tryAcquire(plain("a"))

@@ -80,6 +80,7 @@ func inUse() int {
 
 // With Redis ten milliseconds away, jobs that are registered one after the other would take twenty seconds.
 func TestManyJobsAreRegisteredInFewRoundTrips(t *testing.T) {
+	long(t)
 	const jobs = 1000
 	simulate(t, large(jobs), func(w *world) {
 		began := time.Now()

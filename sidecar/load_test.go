@@ -36,6 +36,7 @@ func (w *world) fired(from, to time.Duration) map[string]int {
 
 // TestABusyReplicaLeavesTicksToOthersWhileOneIsLessBusy: first one of three is busy, then all are, then none.
 func TestABusyReplicaLeavesTicksToOthersWhileOneIsLessBusy(t *testing.T) {
+	long(t)
 	simulate(t, often, func(w *world) {
 		for range 3 {
 			w.replica(100 * time.Millisecond)

@@ -84,6 +84,7 @@ func TestWhatIsPastItsDeadlineIsNotFiredLate(t *testing.T) {
 }
 
 func TestThreeReplicasCatchUpOnce(t *testing.T) {
+	long(t)
 	for _, policy := range []string{"latest", "all"} {
 		simulate(t, `
 jobs:
@@ -165,6 +166,7 @@ jobs:
 
 // What waited behind a run that died is not all that was missed meanwhile.
 func TestWhatWasMissedBehindADeadRunIsNotForgotten(t *testing.T) {
+	long(t)
 	for policyOfMissed, want := range map[string][]string{
 		"all":    {"0s schedule", "1m0s catchup", "2m0s catchup", "3m0s catchup", "4m0s schedule", "5m0s schedule"},
 		"latest": {"0s schedule", "3m0s catchup", "4m0s schedule", "5m0s schedule"},
@@ -186,6 +188,7 @@ func TestWhatWasMissedBehindADeadRunIsNotForgotten(t *testing.T) {
 
 // A replica that starts while Redis is away does not know what was missed before it has asked.
 func TestAReplicaThatStartsInAnOutageCatchesUp(t *testing.T) {
+	long(t)
 	for i := range 5 {
 		simulate(t, policy("missed: all"), func(w *world) {
 			first := w.replica(time.Second)
@@ -203,6 +206,7 @@ func TestAReplicaThatStartsInAnOutageCatchesUp(t *testing.T) {
 }
 
 func TestTicksOfAPauseThatEndedByItselfAreNotCaughtUp(t *testing.T) {
+	long(t)
 	simulate(t, policy("missed: all"), func(w *world) {
 		for range 3 {
 			w.replica(time.Second)

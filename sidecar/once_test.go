@@ -43,6 +43,7 @@ func (w *world) accounted(job string, wakes float64) {
 }
 
 func TestThreeReplicasFireEachTickOnce(t *testing.T) {
+	long(t)
 	simulate(t, seconds3, func(w *world) {
 		for range 3 {
 			w.replica(5 * time.Millisecond)
@@ -121,6 +122,7 @@ func TestAnOffsetBeyondAMinuteIsNotBelieved(t *testing.T) {
 }
 
 func TestAnOverlappedTickIsSkippedForGood(t *testing.T) {
+	long(t)
 	simulate(t, `
 jobs:
   - {name: slow, schedule: "@every 2s", exec: {command: [x]}}
@@ -195,6 +197,7 @@ jobs:
 }
 
 func TestJitterIsTheSameOnAllReplicas(t *testing.T) {
+	long(t)
 	simulate(t, `
 jobs:
   - {name: spread, schedule: "* * * * *", jitter: 50s, exec: {command: [x]}}
@@ -223,6 +226,7 @@ jobs:
 
 // gocron passes over the later of two instants within one second, which ticks with jitter can be.
 func TestASecondsJobWithJitterFiresEveryTick(t *testing.T) {
+	long(t)
 	simulate(t, `
 jobs:
   - {name: spread, schedule: "@every 1s", jitter: 900ms, exec: {command: [x]}}
@@ -235,6 +239,7 @@ jobs:
 
 // The token is what a store downstream can tell a late run by.
 func TestFencingTokensOnlyGrow(t *testing.T) {
+	long(t)
 	simulate(t, seconds3, func(w *world) {
 		var last int64
 		work := func(_ context.Context, r execute.Run) execute.Result {

@@ -284,6 +284,7 @@ func TestATriggeredRunIsHandedOnAsSuch(t *testing.T) {
 
 // However much waits, what is behind it is seen.
 func TestABacklogHidesNothing(t *testing.T) {
+	long(t)
 	simulate(t, `
 jobs:
   - {name: hourly, schedule: "0 * * * *", exec: {command: [x]}}
@@ -327,6 +328,7 @@ jobs:
 
 // A replica with an older table does not throw away what is due for a job that it lacks.
 func TestABackfillOfAJobThatSomeLackIsRun(t *testing.T) {
+	long(t)
 	simulate(t, minutely, func(w *world) {
 		w.replica(time.Second)
 		w.at(10 * time.Second)

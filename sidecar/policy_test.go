@@ -232,6 +232,7 @@ jobs:
 
 // What an answer says of a second try is the table's to judge: by default what may pass is tried again, and nothing else.
 func TestTheAnswerDecidesWhetherACallIsTriedAgain(t *testing.T) {
+	long(t)
 	for _, c := range []struct {
 		retry, guarantee string
 		code             int

@@ -95,6 +95,7 @@ func everySecond(n int, missed string) string {
 }
 
 func TestAJobOnEveryReplicaIsNotFiredTwiceByAReload(t *testing.T) {
+	long(t)
 	table := func(n int) string {
 		return fmt.Sprintf("\njobs:\n  - {name: second, guarantee: every-replica, schedule: '* * * * * *', http: {url: 'http://127.0.0.1/%d'}}", n)
 	}

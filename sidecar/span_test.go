@@ -130,6 +130,7 @@ func TestEachAttemptIsTheChildOfItsRunAndTheJobIsToldTheTruth(t *testing.T) {
 
 // TestACollectorThatIsDownCostsNoTick, and the metric counts what it has not got.
 func TestACollectorThatIsDownCostsNoTick(t *testing.T) {
+	long(t)
 	simulate(t, "jobs:\n  - {name: often, schedule: '@every 1s', exec: {command: [x]}}", func(w *world) {
 		spans, end := exporter(w.t, &collectorThatHangs{}, 1)
 		r := w.replica(0, func(r *replica) { r.spans = spans })

@@ -113,7 +113,8 @@ func simulate(t *testing.T, table string, f func(w *world)) {
 	})
 }
 
-// long marks a test that only computes, for many seconds under the race detector. make test plays it without.
+// long marks a test that computes for many seconds under the race detector. make test plays it without, and make check not
+// at all. A test that does not call it first is played under the detector.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -129,6 +129,7 @@ func TestOneReplicaAsksForTheTicksOfOneThatIsGone(t *testing.T) {
 // If the clock was set back since a timer went off, a wake comes ahead of its time. It must not keep those of other jobs
 // waiting.
 func TestAWakeThatIsAheadOfItsTickKeepsNoOtherWaiting(t *testing.T) {
+	long(t)
 	simulate(t, herdTable(8, "*/2 * * * * *")+"  - {name: ahead, schedule: \"*/2 * * * * *\", exec: {command: [x]}}\n", func(w *world) {
 		r := w.replica(0)
 		other := w.replica(0)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/solotick/solotick/internal/testing/needs"
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
@@ -196,9 +196,7 @@ func lives(pid int) bool {
 
 func TestWhatACommandOfAKilledReplicaLeftRunningIsKilledByTheNextOne(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Fatal(err)
-	}
+	needs.Program(t, "setsid")
 	s := redistest.Start(t)
 	p := newPlace(t)
 	p.write(fmt.Sprintf(`

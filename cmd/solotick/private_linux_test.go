@@ -15,7 +15,7 @@ import (
 func TestTheEnvironmentOfAReplicaIsNotReadByOthersOfItsUser(t *testing.T) {
 	t.Parallel()
 	const secret = "SOLOTICK_REDIS_URL=redis://:s3cret@127.0.0.1:1/0"
-	dir, err := os.MkdirTemp("", "solotick") // only root can enter t.TempDir
+	dir, err := os.MkdirTemp("", "solotick-private-") // only root can enter t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/embedded"
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
@@ -74,7 +75,7 @@ func TestAPasswordFileAndAUserAreUsed(t *testing.T) {
 
 func TestAUnixSocketIsUsed(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "sock") // the path of a socket must be short
+	dir, err := os.MkdirTemp("", "solotick-sock-") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +231,7 @@ func TestTheFlagTakesNoAddressThatTheTableRefuses(t *testing.T) {
 		}
 	}
 	for address, want := range map[string]string{
-		config.Embedded:                        embeddedAddrs[0],
+		config.Embedded:                        embedded.Find(embeddedAddrs...), // another program may use the first one
 		"redis://h":                            "h:6379",
 		"rediss://u:p%3Aw@h.example:6380/2":    "h.example:6380",
 		"redis://[::1]/0":                      "[::1]:6379",

@@ -53,9 +53,10 @@ func (l line) text(attr string) string {
 	return s
 }
 
-// bareEnv returns an environment that has nothing of this process's except where programs are and what its race detector does.
+// bareEnv returns an environment that has nothing of this process's except where programs are, where replicas leave files, and
+// what its race detector does.
 func bareEnv(env ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}, env...)
+	return append([]string{"PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + os.Getenv("XDG_RUNTIME_DIR"), "GORACE=" + os.Getenv("GORACE")}, env...)
 }
 
 // launch starts a replica with a table. It adds env to a bare environment and args to the command line.
@@ -66,7 +67,7 @@ func launch(t *testing.T, table string, env []string, args ...string) *replica {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("solotick", append([]string{"run", "-c", path, "--log-format", "json"}, args...)...)
-	cmd.Env = bareEnv(append([]string{"XDG_RUNTIME_DIR=" + os.DevNull}, env...)...) // no place to come back to
+	cmd.Env = bareEnv(env...)
 	return start(t, cmd)
 }
 

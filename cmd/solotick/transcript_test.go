@@ -19,7 +19,7 @@ func TestTranscripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_TRANSCRIPTS") != "", // then read the difference
 		Setup: func(e *testscript.Env) error {
 			// The transcripts must not depend on this process' environment.
-			e.Vars = append(e.Vars, "SOLOTICK_CONFIG=", "SOLOTICK_REDIS_URL=", "SOLOTICK_REPLICA=", "POD_NAME=", "TZ=UTC")
+			e.Vars = append(e.Vars, "SOLOTICK_CONFIG=", "SOLOTICK_REDIS_URL=", "SOLOTICK_REPLICA=", "POD_NAME=", "TZ=UTC", "XDG_RUNTIME_DIR="+os.DevNull)
 			docs, err := filepath.Abs("../../docs")
 			e.Vars = append(e.Vars, "DOCS="+docs)
 			return err

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/examples/handlers"
+	"github.com/solotick/solotick/internal/testing/needs"
 	"github.com/solotick/solotick/internal/testing/redistest"
 	"github.com/solotick/solotick/internal/testing/rig"
 )
@@ -107,7 +108,8 @@ func goApp(t *testing.T) string {
 // language is an app in another language than Go.
 type language struct {
 	name, dir string
-	needs     []string // a command that fails if something is missing
+	needs     string
+	try       []string // a command that fails if it is missing
 	app       []string // the secret follows
 }
 
@@ -120,10 +122,10 @@ func languages() []language {
 		python = "python3"
 	}
 	return []language{
-		{"express", "node", []string{"node", "-e", "require('express')"}, []string{"node", "app.js", "express"}},
-		{"fastify", "node", []string{"node", "-e", "require('fastify')"}, []string{"node", "app.js", "fastify"}},
-		{"Python", "python", []string{python, "-c", "import uvicorn, sqlite3"}, []string{python, "app.py"}},
-		{"Java", "java", []string{"sh", "-c", "command -v javac && ls " + strings.ReplaceAll(jars, ":", " ")}, nil},
+		{"express", "node", "express for node", []string{"node", "-e", "require('express')"}, []string{"node", "app.js", "express"}},
+		{"fastify", "node", "fastify for node", []string{"node", "-e", "require('fastify')"}, []string{"node", "app.js", "fastify"}},
+		{"Python", "python", "uvicorn for python3", []string{python, "-c", "import uvicorn, sqlite3"}, []string{python, "app.py"}},
+		{"Java", "java", "a JDK with Tomcat 10", []string{"sh", "-c", "command -v javac && ls " + strings.ReplaceAll(jars, ":", " ")}, nil},
 	}
 }
 
@@ -137,15 +139,10 @@ func command(dir string, argv ...string) error {
 	return nil
 }
 
-// ready skips what cannot run here, and fails in CI, which installs it by .ci/handlers. It returns the command of the app.
+// ready returns the command of the app, if the machine has what it needs.
 func (l language) ready(t *testing.T) []string {
 	t.Helper()
-	if err := command(l.dir, l.needs...); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("not run: %v", err)
-		}
-		t.Skipf("NOT RUN: .ci/handlers installs what it needs: %v", err)
-	}
+	needs.That(t, l.needs, command(l.dir, l.try...))
 	files, _ := filepath.Glob(l.dir + "/*.*")
 	for _, file := range files { // so that go test runs again when they change
 		if _, err := os.ReadFile(file); err != nil {
@@ -159,7 +156,7 @@ func (l language) ready(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{"java", "-XX:TieredStopAtLevel=1", "-cp", jars + ":" + classes, "App"}
+	return []string{"java", noPerfData, "-Djava.io.tmpdir=" + scratch, "-XX:TieredStopAtLevel=1", "-cp", jars + ":" + classes, "App"}
 }
 
 // start starts an app in another language, which prints its address.
@@ -488,15 +485,18 @@ var built = sync.OnceValues(func() (string, error) {
 	return binary, rig.Build(root, rig.Package, binary)
 })
 
+// noPerfData keeps Java from leaving a directory beside its temporary ones.
+const noPerfData = "-XX:-UsePerfData"
+
 // compiled is where the classes of the app in Java are.
 var compiled = sync.OnceValues(func() (string, error) {
 	classes := filepath.Join(scratch, "classes")
-	return classes, command("java", "javac", "-Xlint:all,-serial,-deprecation", "-Werror", "-cp", jars, "-d", classes, "SolotickFilter.java", "App.java")
+	return classes, command("java", "javac", "-J"+noPerfData, "-Xlint:all,-serial,-deprecation", "-Werror", "-cp", jars, "-d", classes, "SolotickFilter.java", "App.java")
 })
 
 func TestMain(m *testing.M) {
 	var err error
-	if scratch, err = os.MkdirTemp("", "handlers"); err != nil {
+	if scratch, err = os.MkdirTemp("", "solotick-handlers-"); err != nil {
 		panic(err)
 	}
 	code := m.Run()
@@ -519,7 +519,7 @@ func replicaOf(t *testing.T, redis, name, text string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(solotick(t), "run", "-c", table, "--replica", name)
-	cmd.Env = append(os.Environ(), "SECRET="+secret)
+	cmd.Env = append(os.Environ(), "SECRET="+secret, rig.NoPlace)
 	var written strings.Builder
 	cmd.Stdout, cmd.Stderr = &written, &written
 	if err := cmd.Start(); err != nil {

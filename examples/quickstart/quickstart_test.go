@@ -46,7 +46,7 @@ var scratch string
 
 func TestMain(m *testing.M) {
 	var err error
-	if scratch, err = os.MkdirTemp("", "quickstart"); err != nil {
+	if scratch, err = os.MkdirTemp("", "solotick-quickstart-"); err != nil {
 		panic(err)
 	}
 	code := m.Run()
@@ -126,7 +126,8 @@ func open(t *testing.T, env []string, command ...string) *terminal {
 	t.Helper()
 	c := &terminal{t: t, done: make(chan struct{}), more: make(chan struct{})}
 	c.cmd = exec.Command(command[0], command[1:]...)
-	c.cmd.Dir, c.cmd.Env = "../..", env
+	// Replicas leave files below the last variable.
+	c.cmd.Dir, c.cmd.Env = "../..", append(env[:len(env):len(env)], "XDG_RUNTIME_DIR="+t.TempDir())
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a terminal's foreground job, so that Ctrl-C reaches all of it
 	out, err := c.cmd.StderrPipe()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/testing/needs"
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
@@ -57,7 +58,7 @@ var program string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "systemd")
+		dir, err := os.MkdirTemp("", "solotick-systemd-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -77,12 +78,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestSystemdTakesTheUnitAndFindsItConfined(t *testing.T) {
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("systemd-analyze is not on the PATH, and CI=true demands it")
-		}
-		t.Skip("systemd-analyze is not on the PATH: systemd's own opinion is not asked")
-	}
+	needs.Program(t, "systemd-analyze")
 	text, err := os.ReadFile("solotick.service")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/needs"
 )
 
 // dialArg makes this program connect to an address, and say by its exit code whether it could.
@@ -115,9 +117,7 @@ func TestAProxyCutsAndMends(t *testing.T) {
 
 func TestANamespaceCutsAndMends(t *testing.T) {
 	n, err := newNamespace(t.TempDir())
-	if err != nil {
-		t.Skipf("no network namespaces here: %v", err)
-	}
+	needs.That(t, "a network namespace", err)
 	defer n.holder.Kill()
 	cutsAndMends(t, n.path(listener(t, n.outerAddr)))
 }

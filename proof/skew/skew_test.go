@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/internal/testing/needs"
 	"github.com/solotick/solotick/internal/testing/redistest"
 	"github.com/solotick/solotick/internal/testing/results"
 	"github.com/solotick/solotick/internal/testing/rig"
@@ -43,7 +44,7 @@ func before(t *testing.T, root, out string) {
 	if strings.TrimSpace(string(shallow)) == "false" {
 		t.Fatalf("%s is not in the history: %v\n%s", id, err, said)
 	}
-	t.Skipf("NOT RUN: this clone has no history, so the release before (%s) cannot be built", id)
+	needs.That(t, "the history of the repository", fmt.Errorf("the release before (%s) is not in it: %v\n%s", id, err, said))
 }
 
 const table = `

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 
+	"github.com/solotick/solotick/internal/testing/needs"
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
@@ -34,15 +34,8 @@ func alone(t *testing.T) (binary string, inside bool) {
 		bringUpLoopback(t)
 		return binary, true
 	}
-	for need, err := range map[string]error{"root": asRoot(), "redis-server": found("redis-server")} {
-		if err == nil {
-			continue
-		}
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("CI=true demands that a pod is run, which needs %s: %v", need, err)
-		}
-		t.Skipf("no pod is run, which needs %s: %v", need, err)
-	}
+	needs.Root(t)
+	needs.Program(t, "redis-server")
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), insideVariable+"="+solotick(t))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
@@ -50,18 +43,6 @@ func alone(t *testing.T) (binary string, inside bool) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	return "", false
-}
-
-func asRoot() error {
-	if os.Geteuid() != 0 {
-		return errors.New("this is another user")
-	}
-	return nil
-}
-
-func found(program string) error {
-	_, err := exec.LookPath(program)
-	return err
 }
 
 func bringUpLoopback(t *testing.T) {

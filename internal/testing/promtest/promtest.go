@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/internal/testing/needs"
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
@@ -26,7 +27,7 @@ type Server struct {
 // absolute paths.
 func Start(t testing.TB, config []byte) *Server {
 	t.Helper()
-	need(t, "prometheus")
+	needs.Program(t, "prometheus")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "prometheus.yaml")
 	if err := os.WriteFile(file, config, 0o600); err != nil {
@@ -65,23 +66,11 @@ func Start(t testing.TB, config []byte) *Server {
 // Tool runs promtool in the directory dir, and returns what it said. That it does not like what it was given is an error.
 func Tool(t testing.TB, dir string, args ...string) (string, error) {
 	t.Helper()
-	need(t, "promtool")
+	needs.Program(t, "promtool")
 	cmd := exec.Command("promtool", args...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	return string(out), err
-}
-
-// need skips the test where a program is missing, or fails it where CI=true.
-func need(t testing.TB, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not on the PATH, and CI=true demands it", program)
-	}
-	t.Skipf("%s is not on the PATH: what Prometheus makes of this is not shown", program)
 }
 
 // Series is one series of an instant query.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/needs"
 )
 
 // Server is one redis-server, perhaps over several lives of its process.
@@ -50,12 +51,7 @@ func Start(t testing.TB, args ...string) *Server {
 
 func newServer(t testing.TB, ready string) *Server {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("redis-server is not on the PATH, and CI=true demands it")
-		}
-		t.Skip("redis-server is not on the PATH: what is shown here is shown on miniredis alone")
-	}
+	needs.Program(t, "redis-server")
 	s := &Server{t: t, dir: t.TempDir(), ready: ready}
 	t.Cleanup(s.Kill)
 	return s

@@ -24,7 +24,11 @@ type Process struct {
 	err  error // how it ended, once done is closed
 }
 
-// Launch starts a program whose output goes to the file log. env is added to this process' environment.
+// NoPlace is an environment variable for replicas: below this file there are no directories.
+const NoPlace = "XDG_RUNTIME_DIR=" + os.DevNull
+
+// Launch starts a program whose output goes to the file log. env is added to this process' environment. A replica without a
+// state directory has no other place to come back to, unless env names one: it would leave a directory on the machine.
 func Launch(name, log string, env []string, argv ...string) (*Process, error) {
 	out, err := os.Create(log)
 	if err != nil {
@@ -32,7 +36,7 @@ func Launch(name, log string, env []string, argv ...string) (*Process, error) {
 	}
 	p := &Process{Name: name, Log: log, out: out, done: make(chan struct{})}
 	p.cmd = exec.Command(argv[0], argv[1:]...)
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = append(append(os.Environ(), NoPlace), env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	dieWithParent(p.cmd)
 	if err := p.cmd.Start(); err != nil {

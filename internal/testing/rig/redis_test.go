@@ -1,15 +1,14 @@
 package rig
 
 import (
-	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/needs"
 )
 
 func TestAKilledRedisComesBackWithWhatItWroteDown(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("redis-server is missing") // .ci/redis says so, and fails where it must be there
-	}
+	needs.Program(t, "redis-server")
 	r, err := StartRedis(t.TempDir(), "--appendonly", "yes", "--appendfsync", "always")
 	if err != nil {
 		t.Fatal(err)

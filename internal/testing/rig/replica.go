@@ -48,7 +48,7 @@ func StartReplica(o ReplicaOptions, table func(listen string) string) (*Replica,
 	if err := os.WriteFile(path, []byte(table(listen)), 0o600); err != nil {
 		return nil, fmt.Errorf("starting replica %s: %w", o.Name, err)
 	}
-	env := []string{"XDG_RUNTIME_DIR=" + os.DevNull} // below which there are no directories
+	var env []string
 	if o.Skew != 0 {
 		env = append(env, SkewVariable+"="+o.Skew.String())
 	}

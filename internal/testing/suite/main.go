@@ -1,0 +1,133 @@
+// Suite runs suites of test commands, several at a time, and ends with one summary: how long each package took, which
+// tests failed, which were not run for want of a tool, and what was left behind.
+//
+//	go run ./internal/testing/suite check
+//	go run ./internal/testing/suite product outside
+//
+// It prints the lines that go test prints. The commands of a lane run one after the other, and the lanes run beside each
+// other: what computes beside what waits. suites.go says which command belongs where, and why.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+func main() {
+	var lanes []lane
+	for _, name := range os.Args[1:] {
+		lanes = append(lanes, suites[name]...)
+		if suites[name] == nil {
+			fmt.Fprintf(os.Stderr, "error: there is no suite %q\nhint: the suites are %s\n", name, slices.Sorted(maps.Keys(suites)))
+			os.Exit(2)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	own, err := directory()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+	before, began := leftovers(own), time.Now()
+	r := &report{out: os.Stdout}
+	var all sync.WaitGroup
+	for _, l := range lanes {
+		all.Go(func() {
+			for _, c := range l {
+				if ctx.Err() == nil {
+					r.ran(c, run(ctx, c, own, r))
+				}
+			}
+		})
+	}
+	all.Wait()
+	for name := range leftovers(own) {
+		if !before[name] {
+			r.left = append(r.left, name)
+		}
+	}
+	_ = os.RemoveAll(own)
+	r.summary(time.Since(began))
+	if ctx.Err() != nil || !r.green() {
+		os.Exit(1)
+	}
+}
+
+// run runs one command, and hands the events of its tests to the report. Its temporary directories are made below tmp.
+func run(ctx context.Context, c command, tmp string, r *report) error {
+	args, err := c.args()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), append(c.env, "TMPDIR="+tmp)...)
+	// An interrupt reaches the tests too, which stop what they have started.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 20 * time.Second
+	cmd.Stderr = lines(r.say)
+	if c.tests() {
+		cmd.Stdout = lines(r.event)
+	} else {
+		cmd.Stdout = lines(r.say)
+	}
+	return cmd.Run()
+}
+
+// lines calls f for each line that is written; the last one has to end in a newline.
+func lines(f func(line string)) writer { return writer{f: f, rest: new(strings.Builder)} }
+
+type writer struct {
+	f    func(string)
+	rest *strings.Builder
+}
+
+func (w writer) Write(p []byte) (int, error) {
+	for text := string(p); ; {
+		line, after, ended := strings.Cut(text, "\n")
+		w.rest.WriteString(line)
+		if !ended {
+			return len(p), nil
+		}
+		w.f(w.rest.String())
+		w.rest.Reset()
+		text = after
+	}
+}
+
+// directory makes the directory for the temporary directories of the tests. Its name is short, since sockets stand below it,
+// and mostly the same: go test reads it, and would find no result in its cache under another one.
+func directory() (string, error) {
+	for n := 0; ; n++ {
+		dir := filepath.Join(os.TempDir(), fmt.Sprintf("st%d", n))
+		if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+	}
+}
+
+// leftovers lists what stands where runs of Solotick and of its tests could leave something: below the temporary directory of
+// this suite, and where replicas keep their state if nobody says where.
+func leftovers(tmp string) map[string]bool {
+	found := map[string]bool{}
+	for _, dir := range []string{tmp, "/run/solotick", filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "solotick")} {
+		entries, _ := os.ReadDir(dir) // none where there is no such directory
+		for _, e := range entries {
+			found[filepath.Join(dir, e.Name())] = true
+		}
+	}
+	return found
+}
