@@ -6,7 +6,7 @@ BINARY = bin/solotick
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build completions release-snapshot check test test-product test-outside budget proof lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
+.PHONY: build completions release-snapshot check test test-product test-outside budget proof proof-report lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o $(BINARY) ./cmd/solotick
@@ -98,11 +98,10 @@ sim: ## whole replicas in simulated time under a seeded nemesis: SEEDS of them, 
 
 SCALE ?= small
 FOR ?= 5m
-.PHONY: proof-report
 proof-report: SEEDS = 20000
 proof-report: export SOLOTICK_PROOF_RESULTS = $(CURDIR)/proof/results
 proof-report: ## docs/proof.md anew, of runs of half an hour (SEEDS of the simulation, FOR=5m of the nemesis, SCALE=small of the model, SERVERS of stores)
-	.ci/redis
+	.ci/install redis
 	go run ./internal/model/modelcheck -scale $(SCALE)
 	go test ./internal/model -run TestEachMendLeftOutIsFound -count=1
 	go test ./lock -run 'EveryMutant|ReplaysOfTheModelMeet' -count=1 -timeout 30m
