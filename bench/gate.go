@@ -18,7 +18,7 @@ const (
 	gateWindows = 5
 	// gateNoise is the least noise that is allowed for, as a share of the figure: five windows can agree by luck.
 	gateNoise = 0.05
-	// gateTries is how often the gate measures at most. A change that costs more is seen each time, a busy neighbour is not.
+	// gateTries is how often the gate measures at most. A dearer change shows each time, a busy neighbour does not.
 	gateTries = 3
 )
 
@@ -108,7 +108,7 @@ func compareOften(measure func() (part, error), committed part, out io.Writer) (
 			return worse, err
 		}
 	}
-	_, err = fmt.Fprintln(out, "\nSolotick is dearer than docs/benchmarks.json says. On a busy machine, try again on a quiet one.")
+	_, err = fmt.Fprintln(out, "\nSolotick is dearer than docs/benchmarks.json says, or this machine is busy.")
 	return true, err
 }
 

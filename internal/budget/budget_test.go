@@ -14,6 +14,8 @@ import (
 const (
 	root       = "../.."
 	limitsFile = "limits.txt"
+
+	updateCommand = "go test ./internal/budget -update"
 )
 
 var update = flag.Bool("update", false, "lower the limits in "+limitsFile+" to today's figures; no limit is raised")
@@ -27,7 +29,7 @@ type figure struct {
 
 func counted(name string, n int) figure { return figure{name: name, now: float64(n)} }
 
-// measure lists all figures but the size of the binary. Those that say most come last.
+// measure lists all figures except the size of the binary. The most telling ones come last.
 func measure() ([]figure, error) {
 	c, err := linked(root)
 	if err != nil {
@@ -57,9 +59,10 @@ func measure() ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(
-		[]figure{counted("go.mod: direct dependencies", modules), counted("API: paths", paths), counted("metrics: names", metrics)},
-		pages, []figure{allPages}, lines, scripts, []figure{counted("table: keys", keys), counted("cmd: verbs", commands)}), nil
+	first := []figure{counted("go.mod: direct dependencies", modules), counted("API: paths", paths),
+		counted("metrics: names", metrics)}
+	last := []figure{counted("table: keys", keys), counted("cmd: verbs", commands)}
+	return slices.Concat(first, pages, []figure{allPages}, lines, scripts, last), nil
 }
 
 // limits are the lines of a file, in which a name is followed by its limit. Lines that begin with # say something else.
@@ -93,7 +96,7 @@ func cut(line string) (name, number string) {
 	return strings.Join(fields[:len(fields)-1], " "), fields[len(fields)-1]
 }
 
-// lowered is the file with the limits of today, except for those that would rise, and without those of nothing.
+// lowered is the file with the figures of today as limits, unless a limit would rise. A limit without a figure goes.
 func (l limits) lowered(figures []figure) string {
 	var b strings.Builder
 	for _, line := range l.lines {
@@ -120,19 +123,19 @@ func (l limits) wrong(figures []figure) (list []string) {
 		switch {
 		case f.free:
 		case !ok:
-			list = append(list, fmt.Sprintf("%s: %s, and it has no limit: write one into internal/budget/%s. The commit says what was taken away for it.",
-				f.name, number(f.now), limitsFile))
+			list = append(list, fmt.Sprintf("%s: %s, and it has no limit: write one into internal/budget/%s, "+
+				"take something away for it, and say in the commit what.", f.name, number(f.now), limitsFile))
 		case f.now > limit:
-			list = append(list, fmt.Sprintf("%s: %s, and the limit is %s: take something away, and say in the commit what.",
-				f.name, number(f.now), number(limit)))
+			list = append(list, fmt.Sprintf("%s: %s, and the limit is %s: "+
+				"take something away, and say in the commit what.", f.name, number(f.now), number(limit)))
 		case f.now < limit:
-			list = append(list, fmt.Sprintf("%s: %s, and the limit is %s: lower the limit to %[2]s (go test ./internal/budget -update).",
+			list = append(list, fmt.Sprintf("%s: %s, and the limit is %s: lower the limit to %[2]s ("+updateCommand+").",
 				f.name, number(f.now), number(limit)))
 		}
 	}
 	for _, line := range l.lines {
 		if name, _ := cut(line); name != "" && !known[name] {
-			list = append(list, name+": it is gone: remove its limit (go test ./internal/budget -update).")
+			list = append(list, name+": it is gone: remove its limit ("+updateCommand+").")
 		}
 	}
 	return list
@@ -191,13 +194,14 @@ func TestALimitIsOnlyLowered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	figures := []figure{counted("above", 11), counted("below", 9), counted("at", 10), counted("new", 1), {name: "size", now: 30, free: true}}
+	figures := []figure{counted("above", 11), counted("below", 9), counted("at", 10), counted("new", 1),
+		{name: "size", now: 30, free: true}}
 	var short []string
 	for _, w := range l.wrong(figures) {
-		name, _, _ := strings.Cut(w, ",")
+		name, _, _ := strings.Cut(w, ":")
 		short = append(short, name)
 	}
-	if want := []string{"above: 11", "below: 9", "new: 1", "gone: it is gone: remove its limit (go test ./internal/budget -update)."}; !slices.Equal(short, want) {
+	if want := []string{"above", "below", "new", "gone"}; !slices.Equal(short, want) {
 		t.Errorf("wrong: got %q", short)
 	}
 	lower, err := parseLimits(l.lowered(figures))
@@ -234,8 +238,8 @@ redis.call('HSET', other, 'not', 1)`})
 	if len(fields) != 7 {
 		t.Errorf("fields: %v", fields)
 	}
-	schema := map[string]any{"properties": map[string]any{"a": map[string]any{"properties": map[string]any{"b": true}}, "c": true},
-		"anyOf": []any{map[string]any{"properties": map[string]any{"d": true}}}}
+	inner := map[string]any{"properties": map[string]any{"b": true}}
+	schema := map[string]any{"properties": map[string]any{"a": inner, "c": true}, "anyOf": []any{inner}}
 	if n := properties(schema); n != 4 {
 		t.Errorf("%d keys", n)
 	}

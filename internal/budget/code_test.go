@@ -67,13 +67,14 @@ const (
 	others = "Go: internal"
 )
 
-// flat sorts the files of package sidecar: the tick path is what a wake runs through, and what it knows and counts; looks
-// are the reading of Redis once a second.
+// flat sorts the files of package sidecar. The tick path is the way of a wake, with the state of jobs and the counters.
+// Looks read Redis once a second, and deal with what they find.
 var flat = map[string]string{
-	ticks: "acquire attempt body change data fire job jobinfo lease metrics outcome pauses record register series settle span " +
-		"spec standings tally ticks wake yield",
+	ticks: "acquire attempt body change data fire job jobinfo lease metrics outcome pauses record register series settle " +
+		"span spec standings tally ticks wake yield",
 	looks: "deferred due dynamic look redisstatus redistrouble steps takeover timers",
-	rest:  "clock cron doc heartbeat life load nudges precisesleep_linux ready reload rendezvous roster sidecar slots try",
+	rest: "clock cron doc heartbeat life load nudges precisesleep_linux ready reload rendezvous roster sidecar slots " +
+		"try",
 }
 
 // group names the group of a file; "" if it has none.
@@ -118,7 +119,7 @@ func (c *code) lines() (figures []figure, err error) {
 		for _, file := range strings.Fields(files) {
 			path := "sidecar/" + file + ".go"
 			if !seen[path] {
-				return nil, fmt.Errorf("%s is in a group, and not in the binary: take it out of internal/budget/code_test.go", path)
+				return nil, fmt.Errorf("%s is in a group, and not in the binary: see internal/budget/code_test.go", path)
 			}
 			if listed[path] {
 				return nil, fmt.Errorf("%s is in two groups of internal/budget/code_test.go", path)
@@ -165,7 +166,7 @@ var (
 	quoted    = regexp.MustCompile("`([A-Za-z]+:?)")
 )
 
-// ledgerFields finds the fields of a job's ledger that the scripts name. A field with a variable part, like r:UUID, is one.
+// ledgerFields finds the fields of a job's ledger that the scripts name. All fields of a kind, such as r:UUID, are one.
 func ledgerFields(scripts map[string]string) map[string]bool {
 	fields := map[string]bool{}
 	for _, source := range scripts {
@@ -252,7 +253,8 @@ func (c *code) lua() ([]figure, error) {
 func (c *code) commands() (int, error) {
 	n := 0
 	for _, file := range c.packages[program].GoFiles {
-		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(c.root, program, file), nil, parser.SkipObjectResolution)
+		path := filepath.Join(c.root, program, file)
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return 0, err
 		}

@@ -16,10 +16,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// templates are what people write of the pages that are made anew of figures. These count, and not the pages.
+// templates are what people write of the pages that change with each measurement. They count in the place of the pages.
 var templates = map[string]string{"benchmarks.md": "bench/benchmarks.md.tmpl", "proof.md": "proof/report/proof.md.tmpl"}
 
-// words counts the words of each page, and of all.
+// words counts the words of each page, and of all pages.
 func words(root string) (pages []figure, total figure, err error) {
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -122,6 +122,6 @@ func binary(root, dir string) (figure, error) {
 	if ours == nil {
 		return figure{}, errors.New("go.mod names no series of Go")
 	}
-	return figure{name: "binary: MB, stripped", now: math.Ceil(float64(info.Size())/1e5) / 10,
-		free: !strings.HasPrefix(runtime.Version()+".", "go"+string(ours[1])+".")}, nil
+	otherSeries := !strings.HasPrefix(runtime.Version()+".", "go"+string(ours[1])+".")
+	return figure{name: "binary: MB, stripped", now: math.Ceil(float64(info.Size())/1e5) / 10, free: otherSeries}, nil
 }
