@@ -6,7 +6,7 @@ BINARY = bin/solotick
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build completions release-snapshot check test test-product test-outside budget proof lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
+.PHONY: build completions release-snapshot check test test-product test-outside budget proof proof-report lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o $(BINARY) ./cmd/solotick
@@ -93,8 +93,25 @@ model: ## the protocol's model in full: every pair of faults, and three at once 
 	go run ./internal/model/modelcheck $(FLAGS)
 
 SEEDS ?= 100000
-sim: ## whole replicas in simulated time under a seeded nemesis, SEEDS of them (FLAGS="-from=4711 -v")
-	go -C proof test ./sim -run TestSeeds -count=1 -v -timeout 0 -long -seeds=$(SEEDS) $(FLAGS)
+sim: ## whole replicas in simulated time under a seeded nemesis: SEEDS of them, or new ones for a time (FRESH=1h, FLAGS="-from=4711 -v")
+	go -C proof test ./sim -run TestSeeds -count=1 -v -timeout 0 -long $(if $(FRESH),-for=$(FRESH) -from=$$(date +%s)000,-seeds=$(SEEDS)) $(FLAGS)
+
+SCALE ?= small
+FOR ?= 5m
+proof-report: SEEDS = 20000
+proof-report: export SOLOTICK_PROOF_RESULTS = $(CURDIR)/proof/results
+proof-report: ## docs/proof.md anew, of runs of half an hour (SEEDS of the simulation, FOR=5m of the nemesis, SCALE=small of the model, SERVERS of stores)
+	.ci/install redis
+	go run ./internal/model/modelcheck -scale $(SCALE)
+	go test ./internal/model -run TestEachMendLeftOutIsFound -count=1
+	go test ./lock -run 'EveryMutant|ReplaysOfTheModelMeet' -count=1 -timeout 30m
+	go -C proof test ./sim -run TestSeeds -count=1 -v -timeout 0 -long -seeds=$(SEEDS)
+	go -C proof test ./sim -run TestTeeth -count=1 -timeout 1h
+	go -C proof test ./skew -count=1
+	go -C proof test ./nemesis -run TestScriptedHour -count=1
+	go -C proof test ./nemesis -run TestNemesis -count=1 -timeout 3h -for $(FOR) -seed $$(date +%s)
+	.ci/stores $(SERVERS)
+	go -C proof run ./report
 
 recording: ## docs/demo.svg anew: a real run of the demo, recorded in half a minute
 	go run ./docs/record

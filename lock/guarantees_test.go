@@ -28,7 +28,7 @@ func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
 		form   string
 		figure any
 	}{
-		{"the replica ends the run when that trust ends, %s before the lease does", Margin},
+		{"A replica that cannot renew its lease ends the run %s before the lease does", Margin},
 		{"Because its replica died, a tick is run again at most %s times", takeovers},
 		{"is refused for %s after it was fired", fired},
 		{"Redis has never seen must come at least %s after the first replica registered it", newLedger},

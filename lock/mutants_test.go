@@ -12,11 +12,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/testing/results"
 )
 
 var mutantNamed = regexp.MustCompile("")
@@ -595,6 +597,12 @@ func TestEveryMutantIsNoticed(t *testing.T) {
 // one Redis, half on another. Both are real: on miniredis, the probes' subscriber does not read, and a publish waits for it.
 func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() S, named func(*S, string) **rds.Script,
 	trial func(*testing.T, redis.UniversalClient) (noticed func(S) string)) {
+	run := results.Of(t, "go test ./lock -run "+t.Name())
+	var tried, unnoticed atomic.Int64
+	t.Cleanup(func() {
+		run.Add(int(tried.Load()), "mutants")
+		run.Add(int(unnoticed.Load()), "not noticed")
+	})
 	for half := range 2 {
 		t.Run(fmt.Sprint("half ", half+1), func(t *testing.T) {
 			t.Parallel()
@@ -602,14 +610,15 @@ func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() 
 			if by := noticed(scripts()); by != "" {
 				t.Fatalf("the scripts themselves: %s", by)
 			}
-			halfIsNoticed(t, mutants, half, scripts, named, noticed)
+			of, missed := halfIsNoticed(t, mutants, half, scripts, named, noticed)
+			tried.Add(int64(of))
+			unnoticed.Add(int64(missed))
 		})
 	}
 }
 
 func halfIsNoticed[S any](t *testing.T, mutants []mutant, half int, scripts func() S, named func(*S, string) **rds.Script,
-	noticed func(S) string) {
-	tried, unnoticed := 0, 0
+	noticed func(S) string) (tried, unnoticed int) {
 	for i, m := range mutants {
 		if i%2 != half || !mutantNamed.MatchString(m.script+": "+m.what) {
 			continue
@@ -631,6 +640,7 @@ func halfIsNoticed[S any](t *testing.T, mutants []mutant, half int, scripts func
 		t.Logf("%s: %s: %s", m.script, m.what, by)
 	}
 	t.Logf("%d mutants, %d not noticed", tried, unnoticed)
+	return tried, unnoticed
 }
 
 // replayClient is a real Redis where there is one, since it is faster.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/solotick/solotick/internal/model"
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/testing/results"
 )
 
 var (
@@ -68,14 +69,20 @@ func replayAll(t *testing.T, rdb redis.UniversalClient, s walkScripts, with mode
 }
 
 func TestReplaysOfTheModelMeetTheSameAnswers(t *testing.T) {
+	run := results.Of(t, fmt.Sprintf("go test ./lock -run %s -replay.from=%d -replays=%d", t.Name(), *replayFrom, *replays))
 	met, seed, trace, err := replayAll(t, replayClient(t), realScripts(), model.AllMends, *replayFrom, *replays)
 	if err != nil {
 		t.Fatalf("%v\n%+v\n  %s\nagain: go test ./lock -run '%s' -replay.from=%d -replays=1", err, replayWorld(seed),
 			strings.Join(trace, "\n  "), t.Name(), seed)
 	}
+	steps := 0
 	for _, what := range slices.Sorted(maps.Keys(met)) {
 		t.Logf("%7d %s", met[what], what)
+		steps += met[what]
 	}
+	run.Add(int(*replays), "traces")
+	run.Add(steps, "steps")
+	run.Details = met
 	if *replays < 2000 {
 		return
 	}

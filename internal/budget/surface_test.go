@@ -16,8 +16,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// words counts the words of each page, and of all pages. docs/benchmarks.md changes with each measurement, so its
-// template counts in its place.
+// templates are what people write of the pages that change with each measurement. They count in the place of the pages.
+var templates = map[string]string{"benchmarks.md": "bench/benchmarks.md.tmpl", "proof.md": "proof/report/proof.md.tmpl"}
+
+// words counts the words of each page, and of all pages.
 func words(root string) (pages []figure, total figure, err error) {
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -25,8 +27,8 @@ func words(root string) (pages []figure, total figure, err error) {
 	}
 	n := 0
 	for _, file := range append([]string{filepath.Join(root, "README.md")}, files...) {
-		if filepath.Base(file) == "benchmarks.md" {
-			file = filepath.Join(root, "bench", "benchmarks.md.tmpl")
+		if template := templates[filepath.Base(file)]; template != "" {
+			file = filepath.Join(root, template)
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {

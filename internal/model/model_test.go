@@ -1,8 +1,11 @@
 package model
 
 import (
+	"math/bits"
 	"strings"
 	"testing"
+
+	"github.com/solotick/solotick/internal/testing/results"
 )
 
 func world(t *testing.T, name string) Scenario {
@@ -96,7 +99,8 @@ var counterexamples = []struct {
 }
 
 func TestEachMendLeftOutIsFound(t *testing.T) {
-	listed := LateFinish
+	run := results.Of(t, "go test ./internal/model -run TestEachMendLeftOutIsFound")
+	listed, found, states := LateFinish, 0, 0
 	for _, x := range counterexamples {
 		listed |= x.mend
 		t.Run(x.mend.String(), func(t *testing.T) {
@@ -104,12 +108,17 @@ func TestEachMendLeftOutIsFound(t *testing.T) {
 			if r.Violation != x.as {
 				t.Fatalf("without: %s\nin %s: %s, and not %s; %d states\n%s", x.mend.What(), x.world, r.Violation, x.as, r.States, r.Counterexample())
 			}
+			found, states = found+1, states+r.States
 			t.Logf("%s, after %d states: %s\n%s", x.world, r.States, r.Violation, r.Counterexample())
 		})
 	}
 	if listed != AllMends {
 		t.Errorf("no counterexample is named for every mend: %b of %b", listed, AllMends)
 	}
+	run.Add(bits.OnesCount64(uint64(listed&^LateFinish)), "rules left out")
+	run.Add(len(counterexamples), "broken promises expected")
+	run.Add(found, "found")
+	run.Add(states, "states")
 }
 
 // No promise breaks without LateFinish: at-least-once may run a tick again. It saves those that are known to be needless.

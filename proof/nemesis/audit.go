@@ -32,8 +32,9 @@ type sheet struct {
 	counted             int // sum of the job's counters of fates
 }
 
-// account judges all ticks until an instant, prints what became of them, and fails the test for each that is not right.
-func (h *hour) account(to time.Time) {
+// account judges all ticks until an instant, prints what became of them, and fails the test for each that is not right. It
+// returns the sums.
+func (h *hour) account(to time.Time) sheet {
 	h.t.Helper()
 	t := trial{jobs: h.jobs, requests: h.app.Seen(), history: h.history.all(), ledgers: h.kept[2], record: h.record, to: to}
 	for _, r := range h.replicas {
@@ -71,6 +72,7 @@ func (h *hour) account(to time.Time) {
 			h.t.Errorf("this hour shows nothing of the fate %s", name)
 		}
 	}
+	return sum
 }
 
 func newAudit(t trial, v *verdict, c course, plan hourJob, runs []*run) *audit {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/solotick/solotick/internal/testing/results"
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
@@ -21,7 +22,8 @@ func TestScriptedHour(t *testing.T) {
 	}
 	t.Parallel()
 	redis.SetLogger(quiet{})
-	t.Logf("go -C proof test ./nemesis -v -run TestScriptedHour -for %s -timeout %s", *length, *length+30*time.Minute)
+	again := fmt.Sprintf("go -C proof test ./nemesis -run TestScriptedHour -v -timeout 3h -for %s", *length)
+	t.Log("again: " + again)
 	root, err := rig.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +33,12 @@ func TestScriptedHour(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHour(t, binary, *length)
-	h.account(h.play())
+	run := results.Of(t, again)
+	sum := h.account(h.play())
+	run.Add(sum.ticks, "ticks")
+	run.Add(sum.fates, "fates")
+	run.Add(sum.right, "right")
+	run.Details = sum.byName
 }
 
 // books are what Redis kept of a job of the hour, before it was emptied and after that, beside what the app got.

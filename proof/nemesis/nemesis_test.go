@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"flag"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/results"
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
@@ -30,7 +32,8 @@ func TestNemesis(t *testing.T) {
 	}
 	t.Parallel()
 	redis.SetLogger(quiet{})
-	t.Logf("go -C proof test ./nemesis -v -for %s -seed %d", *length, *seed)
+	again := fmt.Sprintf("go -C proof test ./nemesis -run TestNemesis -v -timeout 3h -for %s -seed %d", *length, *seed)
+	t.Log("again: " + again)
 	root, err := rig.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +46,7 @@ func TestNemesis(t *testing.T) {
 		rest(t, root, binary)
 		return
 	}
+	run := results.Of(t, again)
 	var mu sync.Mutex
 	var rows []row
 	fates := map[string]account{}
@@ -73,6 +77,7 @@ func TestNemesis(t *testing.T) {
 		})
 	})
 	t.Logf("\n%s\n%s", figures(rows), fateFigures(fates))
+	total(rows).tell(run)
 }
 
 // rest leaves a service alone that forgets nothing, and whose replicas may have wrong clocks.

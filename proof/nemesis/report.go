@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/results"
 )
 
 const (
@@ -156,6 +158,21 @@ func total(rows []row) *tally {
 		sum.add(r.tally)
 	}
 	return sum
+}
+
+// tell puts the sums into the record of the run.
+func (t *tally) tell(run *results.Run) {
+	run.Add(t.strikes, "strikes")
+	run.Add(t.ticks, "ticks")
+	run.Add(t.fired, "fired")
+	run.Add(t.overlaps, "overlapped")
+	run.Add(t.outages+t.interrupted+t.excused, "excused by a strike")
+	run.Add(t.doubles, "doubled")
+	run.Add(t.lost, "lost")
+	run.Add(t.limits, "forgotten by Redis")
+	run.Add(t.takeovers, "takeovers")
+	run.Add(t.handovers, "handovers")
+	run.Add(t.works, "runs that apps ended")
 }
 
 func (t *tally) add(o *tally) {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -11,12 +12,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/results"
 )
 
 var (
 	from  = flag.Uint64("from", 1, "first `seed`")
 	seeds = flag.Uint64("seeds", some, "how many seeds")
 	only  = flag.String("class", "", "play only the seeds that are made for this `class`, of those that are given")
+	lasts = flag.Duration("for", 0, "play seeds for so long, however many they are")
 	long  = flag.Bool("long", false, "build the quicker binary, say every 30 s how far it is, and go on after seeds that failed")
 )
 
@@ -40,9 +44,14 @@ func TestSeeds(t *testing.T) {
 	if *long {
 		binary = build(t, nil)
 	}
+	last, how := *from+*seeds-1, fmt.Sprintf("-seeds=%d", *seeds)
+	if *lasts > 0 {
+		last, how = math.MaxInt64, fmt.Sprintf("-for=%s", *lasts)
+	}
+	run := results.Of(t, fmt.Sprintf("go -C proof test ./sim -run TestSeeds -v -timeout 0 -long -from=%d %s", *from, how))
 	sum, failed, said := &tally{met: map[string]int{}}, 0, time.Now()
 	began := time.Now()
-	shards(t, binary, *only, *from, *from+*seeds-1, func(r Result) bool {
+	shards(t, binary, *only, *from, last, func(r Result) bool {
 		sum.add(r)
 		if len(r.Violations) > 0 {
 			if failed++; failed <= shown {
@@ -55,17 +64,21 @@ func TestSeeds(t *testing.T) {
 			said = time.Now()
 			fmt.Printf("%s: %s; %d failed\n", time.Since(began).Round(time.Second), sum, failed)
 		}
-		return *long || failed < shown
+		over := *lasts > 0 && time.Since(began) > *lasts
+		return (*long || failed < shown) && !over
 	})
+	sum.tell(run)
 	t.Logf("%s in %s", sum, time.Since(began).Round(time.Second))
-	t.Log(sum.encounters())
+	if failed == 0 { // the last lines of a log are those that are read
+		t.Log(sum.encounters())
+	}
 	for _, m := range must {
-		if *seeds >= 200 && *only == "" && failed == 0 && sum.met[m] == 0 {
+		if sum.seeds >= 200 && *only == "" && failed == 0 && sum.met[m] == 0 {
 			t.Errorf("no seed met with %q: the check of it proves nothing", m)
 		}
 	}
 	for excuse, share := range most {
-		if n, limit := sum.met[excuse], max(fewest, share*sum.met["ticks"]/100_000); *seeds >= 200 && *only == "" && n > limit {
+		if n, limit := sum.met[excuse], max(fewest, share*sum.met["ticks"]/100_000); sum.seeds >= 200 && *only == "" && n > limit {
 			t.Errorf("%d of %d ticks are excused by %q, and at most %d may be", n, sum.met["ticks"], excuse, limit)
 		}
 	}
@@ -114,6 +127,17 @@ func (s *tally) add(r Result) {
 func (s *tally) String() string {
 	return fmt.Sprintf("%d seeds, %.1f simulated hours, %d faults, %d ticks, %d starts, %d scripts", s.seeds, s.lasted.Hours(), s.faults,
 		s.ticks, s.starts, s.scripts)
+}
+
+// tell puts the sums into the record of the run.
+func (s *tally) tell(run *results.Run) {
+	run.Add(s.seeds, "seeds")
+	run.Add(int(s.lasted.Hours()), "simulated hours")
+	run.Add(s.faults, "faults")
+	run.Add(s.ticks, "ticks")
+	run.Add(s.starts, "starts")
+	run.Add(s.scripts, "scripts")
+	run.Details = s.met
 }
 
 func (s *tally) encounters() string {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/solotick/solotick/internal/testing/results"
 )
 
 // A tooth is a fault put into the sources on purpose, which the seeds have to find. One test binary has all faults of Go, and
@@ -285,6 +287,8 @@ func TestTeeth(t *testing.T) {
 	if testing.Short() || underRace {
 		t.Skip("plays hundreds of seeds, without the race detector: see make proof")
 	}
+	run := results.Of(t, "go -C proof test ./sim -run TestTeeth -timeout 1h")
+	foundBy, all := map[string]uint64{}, 0
 	binary := build(t, append(goEdits(), editable...))
 	for _, f := range teeth {
 		t.Run(strings.ReplaceAll(f.what, " ", "_"), func(t *testing.T) {
@@ -305,10 +309,16 @@ func TestTeeth(t *testing.T) {
 				}
 				return by == 0
 			})
+			all += played
 			if by == 0 {
 				t.Fatalf("%s: not found by %d seeds", f.what, played)
 			}
+			foundBy[f.what] = by
 			t.Logf("%s: found by seed %d of %d played: %s", f.what, by, played, found)
 		})
 	}
+	run.Add(len(teeth), "faults")
+	run.Add(len(foundBy), "found")
+	run.Add(all, "seeds")
+	run.Details = foundBy
 }

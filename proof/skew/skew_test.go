@@ -16,6 +16,7 @@ import (
 
 	"github.com/solotick/solotick/internal/testing/needs"
 	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/results"
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
@@ -162,6 +163,7 @@ func (w *world) once(job string, period time.Duration, least int) {
 // TestAnUpdateAndARollbackLoseAndDoubleNothing: replicas are exchanged one by one, for newer ones and back. What one version has
 // written, the other one reads: claims, runs, timers, dynamic jobs, pauses.
 func TestAnUpdateAndARollbackLoseAndDoubleNothing(t *testing.T) {
+	run := results.Of(t, "go -C proof test ./skew")
 	root, err := rig.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -245,4 +247,6 @@ func TestAnUpdateAndARollbackLoseAndDoubleNothing(t *testing.T) {
 	if odd := w.app.Odd(); len(odd) > 0 {
 		t.Errorf("odd calls: %q", odd)
 	}
+	run.Add(2*len(names), "replicas exchanged")
+	run.Add(len(w.app.Seen()), "ticks and timers fired")
 }

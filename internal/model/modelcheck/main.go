@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/model"
+	"github.com/solotick/solotick/internal/testing/results"
 )
 
 // memory is what the collector aims to stay below, in bytes. The largest search needs about half of it.
@@ -39,7 +40,13 @@ func main() {
 		os.Exit(2)
 	}
 	if *without == "" {
-		os.Exit(checkAll(os.Stdout, worlds, *limit))
+		run := results.Begin("modelcheck", "go run ./internal/model/modelcheck -scale "+*scale)
+		exit := checkAll(os.Stdout, worlds, *limit, run)
+		if err := run.End(exit != 0); err != nil {
+			fmt.Fprintln(os.Stderr, "error:", err)
+			exit = 2
+		}
+		os.Exit(exit)
 	}
 	mend, err := model.MendNamed(*without)
 	if err != nil {
@@ -72,24 +79,33 @@ func choose(scale, only string) ([]model.Scenario, error) {
 // figures of a whole check.
 type figures struct {
 	worlds, complete, bounded, limits, unexpected int
-	states                                        int
-	began                                         time.Time
+	states, deepest                               int
 }
 
-func checkAll(w io.Writer, worlds []model.Scenario, limit int) (exit int) {
-	f := figures{worlds: len(worlds), began: time.Now()}
+// checkAll puts the figures into the record of the run, too.
+func checkAll(w io.Writer, worlds []model.Scenario, limit int, run *results.Run) (exit int) {
+	f := figures{worlds: len(worlds)}
 	for _, c := range worlds {
-		f.check(w, c, limit)
+		if !f.check(w, c, limit) {
+			fmt.Fprintf(w, "again: %s -only '%s'\n", run.Again, c.Name)
+		}
 	}
 	fmt.Fprintf(w, "%d worlds, %d states in %s: %d pass in full, %d up to the limit, %d known limits found, %d unexpected\n",
-		f.worlds, f.states, time.Since(f.began).Round(time.Second), f.complete, f.bounded, f.limits, f.unexpected)
+		f.worlds, f.states, time.Since(run.Began).Round(time.Second), f.complete, f.bounded, f.limits, f.unexpected)
+	run.Add(f.worlds, "worlds")
+	run.Add(f.states, "states")
+	run.Add(f.deepest, "steps at most")
+	run.Add(f.complete, "worlds in full")
+	run.Add(f.bounded, "up to a limit of states")
+	run.Add(f.limits, "known limits found")
 	if f.unexpected > 0 {
 		return 1
 	}
 	return 0
 }
 
-func (f *figures) check(w io.Writer, c model.Scenario, limit int) {
+// check searches one world, and reports whether the result is the expected one.
+func (f *figures) check(w io.Writer, c model.Scenario, limit int) (expected bool) {
 	began := time.Now()
 	r := model.Search(c, model.AllMends, limit)
 	err := c.Judge(r)
@@ -108,7 +124,9 @@ func (f *figures) check(w io.Writer, c model.Scenario, limit int) {
 		verdict = "passes up to the limit"
 	}
 	f.states += r.States
+	f.deepest = max(f.deepest, r.Depth)
 	fmt.Fprintf(w, "%-42s %9d states %6d at rest %3d deep %6.1fs  %s\n", c.Name, r.States, r.AtRest, r.Depth, time.Since(began).Seconds(), verdict)
+	return err == nil
 }
 
 func leaveOut(w io.Writer, mend model.Mend, worlds []model.Scenario, limit int) (exit int) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/internal/model"
+	"github.com/solotick/solotick/internal/testing/results"
 )
 
 func only(t *testing.T, scale, name string) []model.Scenario {
@@ -19,7 +20,7 @@ func only(t *testing.T, scale, name string) []model.Scenario {
 func TestExpectedResultsExitWithZero(t *testing.T) {
 	var out strings.Builder
 	worlds := append(only(t, "small", "all/amo/R1"), only(t, "pairs", "known limit")...)
-	if exit := checkAll(&out, worlds, 100_000); exit != 0 || !strings.Contains(out.String(), "2 worlds, ") ||
+	if exit := checkAll(&out, worlds, 100_000, results.Begin("modelcheck", "")); exit != 0 || !strings.Contains(out.String(), "2 worlds, ") ||
 		!strings.Contains(out.String(), "1 pass in full, 0 up to the limit, 1 known limits found, 0 unexpected") {
 		t.Errorf("exit code %d\n%s", exit, out.String())
 	}
@@ -29,14 +30,16 @@ func TestUnexpectedResultsExitWithOne(t *testing.T) {
 	worlds := only(t, "pairs", "known limit")
 	worlds[0].IsLimit = false
 	var out strings.Builder
-	if exit := checkAll(&out, worlds, 100_000); exit != 1 || !strings.Contains(out.String(), "UNEXPECTED") || !strings.Contains(out.String(), "STARTS") {
+	if exit := checkAll(&out, worlds, 100_000, results.Begin("modelcheck", "modelcheck -scale pairs")); exit != 1 ||
+		!strings.Contains(out.String(), "UNEXPECTED") || !strings.Contains(out.String(), "STARTS") ||
+		!strings.Contains(out.String(), "again: modelcheck -scale pairs -only '"+worlds[0].Name+"'\n") {
 		t.Errorf("exit code %d\n%s", exit, out.String())
 	}
 }
 
 func TestSearchThatIsCutOffIsNotOneThatPasses(t *testing.T) {
 	var out strings.Builder
-	if exit := checkAll(&out, only(t, "small", "all/amo/R1"), 100); exit != 0 || !strings.Contains(out.String(), "0 pass in full, 1 up to the limit") {
+	if exit := checkAll(&out, only(t, "small", "all/amo/R1"), 100, results.Begin("modelcheck", "")); exit != 0 || !strings.Contains(out.String(), "0 pass in full, 1 up to the limit") {
 		t.Errorf("exit code %d\n%s", exit, out.String())
 	}
 }

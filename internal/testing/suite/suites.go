@@ -127,13 +127,14 @@ var suites = map[string][]lane{
 		{
 			command{dir: ".", words: []string{"build", "./..."}},
 			test("-short -skip Mutant|Replay", slices.Concat([]string{"./sidecar"}, meeting, computing)...),
+			test("", "./report").of("proof"),
 			vet("."), vet("proof"),
 		},
 	},
 	// All tests of the product and its examples, each once.
 	"product": {
 		{test("-parallel 12 -skip "+racing, "./cmd/solotick"), test("-p 4", waiting...)},
-		{test("", "./nemesis", "./skew").of("proof")},
+		{test("", "./nemesis", "./report", "./skew").of("proof")},
 		{
 			test("-short", slices.Concat([]string{"./sidecar"}, meeting)...).race(),
 			test("-parallel 12 -run "+racing, "./cmd/solotick").race(),
