@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	walks    = flag.Int("walks", 100, "random walks per store")
+	walks    = flag.Int("walks", 50, "random walks per store")
 	walkFrom = flag.Uint64("walk.from", 1, "seed of the first random walk")
 )
 

@@ -10,6 +10,7 @@ import (
 
 // gocron waits for the instant that it was armed for, which may come a second time, or an hour later.
 func TestAClockThatIsSetBackCostsNoTick(t *testing.T) {
+	long(t)
 	for _, at := range []time.Duration{59100 * time.Millisecond, 59700 * time.Millisecond, 59990 * time.Millisecond, 60500 * time.Millisecond} {
 		t.Run(at.String(), func(t *testing.T) {
 			simulate(t, "clock: local"+seconds3, func(w *world) {
@@ -37,6 +38,7 @@ func TestAClockThatIsSetBackCostsNoTick(t *testing.T) {
 
 // A timer goes off a moment ahead of its tick, and cannot be armed for one within that moment.
 func TestATickWithinTheMomentAfterAStepBackIsTaken(t *testing.T) {
+	long(t)
 	for _, to := range []time.Duration{-40 * time.Millisecond, -24 * time.Millisecond, -10 * time.Millisecond, -time.Millisecond, 3 * time.Millisecond} {
 		t.Run(to.String(), func(t *testing.T) {
 			simulate(t, "clock: local"+seconds3, func(w *world) {

@@ -78,6 +78,7 @@ func (w *world) expectTicks(job string, want ...string) {
 }
 
 func TestAfterALossOfDataWithoutAnOutageNothingIsFiredTwice(t *testing.T) {
+	long(t)
 	for _, guarantee := range []string{"at-most-once", "at-least-once"} {
 		for _, missed := range []string{"latest", "all", "skip"} {
 			t.Run(guarantee+", missed: "+missed, func(t *testing.T) {

@@ -39,6 +39,7 @@ func (w *world) firedBy(times int, from, to time.Duration) {
 }
 
 func TestTheTicksThatEveryReplicaRanAreNotFiredAgain(t *testing.T) {
+	long(t)
 	for _, missed := range []string{"all", "latest", "skip"} {
 		for _, guarantee := range []string{"at-most-once", "at-least-once"} {
 			if guarantee == "at-least-once" && missed != "all" {
@@ -108,6 +109,7 @@ func reloadLast2(w *world, table string) {
 
 // Redis hears nothing of the time in between: both reloads come within one look, all around a tick.
 func TestAMomentOnEveryReplicaFiresNothingTwice(t *testing.T) {
+	long(t)
 	claimed, everywhere := guaranteed("at-most-once", "all"), guaranteed("every-replica", "")
 	for _, far := range []time.Duration{0, 60 * time.Millisecond} {
 		for there := -40 * time.Millisecond; there <= 40*time.Millisecond; there += 20 * time.Millisecond {

@@ -176,6 +176,7 @@ func TestAnOverlapIsCountedThoughTheScheduleHasChanged(t *testing.T) {
 }
 
 func TestWhatWasMissedBeforeAPauseIsCounted(t *testing.T) {
+	long(t)
 	for _, missed := range []string{"skip", "latest", "all"} {
 		for name, c := range map[string]struct {
 			until  time.Duration // of the pause; 0 = until it is resumed

@@ -61,6 +61,7 @@ func (a *busyWithTheJob) app(r *replica) {
 }
 
 func TestUnderForbidARunThatHoldsTheOnlySlotMakesOverlapsOfTheTicksThatComeDue(t *testing.T) {
+	long(t)
 	for name, c := range map[string]struct {
 		table    string
 		replicas int

@@ -54,6 +54,7 @@ func (w *world) blames(job string) {
 }
 
 func TestWhoIsSaidToHaveFiredATickHas(t *testing.T) {
+	long(t)
 	for down := range 3 {
 		t.Run(fmt.Sprintf("%d of three apps down", down), func(t *testing.T) {
 			simulate(t, everySecond(0, "latest"), func(w *world) {

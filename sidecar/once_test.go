@@ -61,6 +61,7 @@ func TestThreeReplicasFireEachTickOnce(t *testing.T) {
 }
 
 func TestSkewedClocksFireEachTickOnceAndOnTime(t *testing.T) {
+	long(t)
 	for _, clock := range []string{"redis", "local"} {
 		t.Run(clock, func(t *testing.T) {
 			simulate(t, "clock: "+clock+seconds3, func(w *world) {

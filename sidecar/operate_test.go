@@ -45,6 +45,7 @@ func TestAPausedJobStandsStillAndHasMissedNothing(t *testing.T) {
 
 // Somebody has paused a job for good reason. An incident in which all jobs are paused, and its end, must not let it run.
 func TestTheEndOfThePauseOfAllJobsLetsNoJobRunThatIsPausedByItself(t *testing.T) {
+	long(t)
 	for name, c := range map[string]struct {
 		until time.Duration // the end of the pause of all jobs; 0 = somebody lifts it
 		first bool          // it is the first of the two

@@ -84,6 +84,7 @@ func TestWhatRedisCallsDueTooSoonTakesNoSlot(t *testing.T) {
 }
 
 func TestAPassingStepOfRedisClockCostsNoTick(t *testing.T) {
+	long(t)
 	for _, missed := range []string{"latest", "all", "skip"} {
 		for _, c := range []struct{ ahead, lasts time.Duration }{
 			{50 * time.Second, 6 * time.Second}, {50 * time.Second, 100 * time.Millisecond}, {20 * time.Second, 9 * time.Second},
@@ -147,6 +148,7 @@ jobs:
 
 // A tick that waits for Redis' clock is worth firing for as long after that, by whatever is said of how late it may be.
 func TestATickThatRedisCalledEarlyIsNotTooLate(t *testing.T) {
+	long(t)
 	for _, back := range []time.Duration{6 * time.Second, 5 * time.Minute} {
 		for _, late := range []string{"startingDeadline: 1s", "missed: skip"} {
 			t.Run(fmt.Sprintf("%s, %s", back, late), func(t *testing.T) {

@@ -64,6 +64,7 @@ func TestOfFiveAppsTheOneThatIsUpStartsEveryTickOfFortyJobs(t *testing.T) {
 }
 
 func TestOfThreeAppsTheOneThatIsUpStartsAJobOfEverySecond(t *testing.T) {
+	long(t)
 	for _, missed := range []string{"latest", "all", "skip"} {
 		t.Run(missed, func(t *testing.T) {
 			simulate(t, everySecond(0, missed), func(w *world) {
@@ -81,6 +82,7 @@ func TestOfThreeAppsTheOneThatIsUpStartsAJobOfEverySecond(t *testing.T) {
 }
 
 func TestAReplicaThatHasJustBegunIsGivenWhatTheOthersRefuse(t *testing.T) {
+	long(t)
 	for begins := range 6 { // seconds before the minute: at some of them, nobody looks who is there until then
 		t.Run(fmt.Sprintf("%ds before the first tick", begins+1), func(t *testing.T) {
 			simulate(t, everySecond(0, "latest"), func(w *world) {
@@ -116,6 +118,7 @@ func rare(keys string) string {
 }
 
 func TestWhatNoReplicaCanStartIsTriedInRoundsAndGivenUp(t *testing.T) {
+	long(t)
 	for retries, total := range map[int]time.Duration{0: 0, 1: time.Second, 5: 31 * time.Second, 8: 183 * time.Second} {
 		for _, replicas := range []int{1, 3} {
 			t.Run(fmt.Sprintf("startRetries %d, %d replicas", retries, replicas), func(t *testing.T) {

@@ -71,6 +71,7 @@ func TestAnUnchangedJobKeepsItsRunOverAReload(t *testing.T) {
 
 // TestAChangedJobLosesAndDoublesNoTick: the same ticks with another target, swapped all around a tick.
 func TestAChangedJobLosesAndDoublesNoTick(t *testing.T) {
+	long(t)
 	for _, missed := range []string{"latest", "skip"} {
 		t.Run(missed, func(t *testing.T) {
 			simulate(t, everySecond(0, missed), func(w *world) {

@@ -137,12 +137,8 @@ func (a *app) applyJob(ctx context.Context, op *operator, j *config.Job, o outpu
 		fmt.Fprintf(a.err, "note: ${%s} is plain text in a dynamic job, not a variable\n", v[1])
 	}
 	a.warnIfNoReplica(ctx, op)
-	if o == "json" {
-		return a.printJSON(view.SetJob{Job: j.Name, Created: created})
-	}
 	said := map[bool]string{true: "created", false: "applied"}[created]
-	_, err = fmt.Fprintf(a.out, "%s %s\n", said, j.Name)
-	return err
+	return a.answer(o, view.SetJob{Job: j.Name, Created: created}, said+" "+j.Name)
 }
 
 func (a *app) jobListCommand() *cobra.Command {
@@ -195,11 +191,7 @@ func (a *app) listJobs(ctx context.Context, op *operator, o output) error {
 		}
 		g.add(j.Name, j.Schedule.String(), j.TimeZone, shown)
 	}
-	if o == "json" {
-		return a.printJSON(rows)
-	}
-	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))
-	return err
+	return a.answer(o, rows, strings.Join(g.lines(), "\n"))
 }
 
 func (a *app) jobGetCommand() *cobra.Command {
@@ -260,9 +252,5 @@ func (a *app) rmJob(ctx context.Context, op *operator, name string, o output) er
 	if err := op.DeleteJob(ctx, name); err != nil {
 		return err
 	}
-	if o == "json" {
-		return a.printJSON(view.DeletedJob{Job: name, Deleted: true})
-	}
-	_, err := fmt.Fprintf(a.out, "deleted %s\n", name)
-	return err
+	return a.answer(o, view.DeletedJob{Job: name, Deleted: true}, "deleted "+name)
 }

@@ -184,12 +184,8 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 // printSet shows a timer that was set.
 func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, created bool, o output) error {
 	a.warnIfNoReplica(ctx, op)
-	if o == "json" {
-		return a.printJSON(view.NewTimer(t.ID, t.At))
-	}
 	said := map[bool]string{true: "set", false: "replaced"}[created]
-	_, err := fmt.Fprintf(a.out, "%s %s: at %s UTC, in %s\n", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At))
-	return err
+	return a.answer(o, view.NewTimer(t.ID, t.At), fmt.Sprintf("%s %s: at %s UTC, in %s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At)))
 }
 
 // inFlags is the failure of a timer made from flags. It leaves out lines and columns, which mean nothing there.
@@ -302,11 +298,7 @@ func (a *app) rmTimer(ctx context.Context, op *operator, id string, o output) er
 	if err := op.DeleteTimer(ctx, id); err != nil {
 		return err
 	}
-	if o == "json" {
-		return a.printJSON(view.DeletedTimer{ID: id, Deleted: true})
-	}
-	_, err := fmt.Fprintf(a.out, "deleted %s\n", id)
-	return err
+	return a.answer(o, view.DeletedTimer{ID: id, Deleted: true}, "deleted "+id)
 }
 
 // oneID accepts exactly one id.

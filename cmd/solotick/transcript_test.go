@@ -14,6 +14,7 @@ import (
 func TestTranscripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/transcripts",
+		WorkdirRoot:         t.TempDir(), // it leaves a directory of its own behind if -run takes only some of the scripts
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_TRANSCRIPTS") != "", // then read the difference

@@ -93,3 +93,12 @@ func (a *app) printJSON(v any) error {
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
+
+// answer prints what -o asks for: v in JSON, or the text.
+func (a *app) answer(o output, v any, text string) error {
+	if o == "json" {
+		return a.printJSON(v)
+	}
+	_, err := fmt.Fprintln(a.out, text)
+	return err
+}

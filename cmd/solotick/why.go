@@ -47,11 +47,7 @@ time zone; 09:00 is the last one that has come. Redis keeps the newest fates of 
 				if err != nil {
 					return operatorFailure(err)
 				}
-				if o == "json" {
-					return a.printJSON(w)
-				}
-				_, err = fmt.Fprintln(a.out, w.Text)
-				return err
+				return a.answer(o, w, w.Text)
 			})
 		},
 	}

@@ -25,7 +25,7 @@ func (c command) args() ([]string, error) {
 	if !c.tests() {
 		return c.words, nil
 	}
-	args := append([]string{"test", "-json", "-timeout", "20m"}, c.words[1:]...)
+	args := append([]string{"test", "-json", "-vet=off", "-timeout", "20m"}, c.words[1:]...) // the suite vets whole modules
 	if c.only == "" {
 		return args, nil
 	}
@@ -109,12 +109,12 @@ var meeting = []string{"./lock", "./internal/credentials", "./internal/embedded"
 // racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload, and end by
 // signals. They run under the race detector, and the rest of that package without it, since it mostly waits for processes.
 const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThatOutlasts|TestASecondSignal|TestReady|" +
-	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits|TestWatch|TestTranscripts/(operate|status)$"
+	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits|TestWatch"
 
 // Packages whose tests compute on one goroutine, so that the race detector would only slow them down.
 var computing = []string{"./config/...", "./docs/record", "./internal/budget", "./internal/compare", "./internal/convert",
-	"./internal/demo", "./internal/diagnosis", "./internal/identity", "./internal/imports", "./internal/machine", "./internal/model/...",
-	"./internal/testing/...", "./sidecar/view"}
+	"./internal/demo", "./internal/diagnosis", "./internal/identity", "./internal/imports", "./internal/machine", "./internal/testing/...",
+	"./sidecar/view"}
 
 // Packages whose tests start processes and wait for them, several at a time.
 var waiting = []string{"./examples/...", "./docs"}
@@ -134,13 +134,15 @@ var suites = map[string][]lane{
 	// All tests of the product and its examples, each once.
 	"product": {
 		{test("-parallel 12 -skip "+racing, "./cmd/solotick"), test("-p 4", waiting...)},
-		{test("", "./nemesis", "./report", "./skew").of("proof")},
+		{
+			test("", "./nemesis", "./report", "./skew").of("proof"),
+			test("", slices.Concat(computing, []string{"./internal/model/..."})...),
+			test("", "./sidecar").calling("long"),
+			test("-short", "./sim").of("proof").race(),
+		},
 		{
 			test("-short", slices.Concat([]string{"./sidecar"}, meeting)...).race(),
 			test("-parallel 12 -run "+racing, "./cmd/solotick").race(),
-			test("", "./sidecar").calling("long"),
-			test("-short", "./sim").of("proof").race(),
-			test("", computing...),
 			vet("."), vet("proof"),
 		},
 	},
