@@ -77,13 +77,13 @@ func shards(t *testing.T, binary, class string, first, last uint64, each func(Re
 	t.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	step := uint64(runtime.NumCPU())
+	step, tmp := uint64(runtime.NumCPU()), t.TempDir()
 	stop := make(chan struct{})
 	halt := sync.OnceFunc(func() { close(stop) })
 	for i := range min(step, last-first+1) {
 		all.Go(func() {
 			for next := first + i; next <= last; {
-				ended, err := shard(binary, class, fmt.Sprintf("%d %d %d", next, step, last), stop, func(r Result) {
+				ended, err := shard(binary, class, tmp, fmt.Sprintf("%d %d %d", next, step, last), stop, func(r Result) {
 					mu.Lock()
 					defer mu.Unlock()
 					if !each(r) {
@@ -106,10 +106,10 @@ func shards(t *testing.T, binary, class string, first, last uint64, each func(Re
 }
 
 // shard runs one process, and ends it when it is told to or when a seed takes for ever. With an error it tells at which
-// seed; 0 when there was none.
-func shard(binary, class, which string, stop <-chan struct{}, each func(Result)) (seed uint64, err error) {
+// seed; 0 when there was none. A process that is killed leaves what it has made in tmp.
+func shard(binary, class, tmp, which string, stop <-chan struct{}, each func(Result)) (seed uint64, err error) {
 	cmd := exec.Command(binary, "-test.run=^TestShard$", "-test.timeout=0")
-	cmd.Env = append(os.Environ(), shardEnv+"="+which, classEnv+"="+class)
+	cmd.Env = append(os.Environ(), shardEnv+"="+which, classEnv+"="+class, "TMPDIR="+tmp)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
