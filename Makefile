@@ -6,7 +6,7 @@ BINARY = bin/solotick
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: build completions release-snapshot check test test-product test-outside budget proof proof-report lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
+.PHONY: build completions release-snapshot check test test-product test-outside race budget proof proof-report lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
 
 build: ## the stripped static binary, for GOOS and GOARCH
 	CGO_ENABLED=0 go build $(RELEASE) -o $(BINARY) ./cmd/solotick
@@ -25,7 +25,7 @@ release-snapshot: ## all files of a release in dist/, tried out; nothing is sign
 # internal/testing/suite says which tests are in which suite, and why.
 SUITE = go run ./internal/testing/suite
 
-check: ## what a change needs, in three minutes: build, vet, the tests of all packages without what takes long, the transcripts
+check: ## the quick tests, in three minutes: build, vet, the tests of all packages without what takes long, the transcripts
 	$(SUITE) check
 
 test: ## all tests except the long proofs; installs what they need beside Go where it may, and says what was not run
@@ -39,6 +39,10 @@ test-product: ## of these, the tests of the product and its examples
 test-outside: ## and those of the packages, the manifests, the page in a browser, and the benchmarks' own
 	.ci/install
 	$(SUITE) outside
+
+race: ## all tests of the product under the race detector, in an hour
+	.ci/install
+	$(SUITE) race
 
 proof: ## the long proofs: mutants of scripts, replays of the model, simulated seeds, seeded faults
 	.ci/install redis

@@ -68,8 +68,9 @@ type hour struct {
 	history *historian
 	unit    time.Duration
 	began   time.Time
-	changed bool      // the second table is in force
-	plans   []hourJob // of both tables
+	late    time.Duration // by how much the chapter began after its moment; play writes it
+	changed bool          // the second table is in force
+	plans   []hourJob     // of both tables
 	course
 }
 
@@ -189,9 +190,9 @@ func (h *hour) rows() []hourJob {
 // moment is when a unit begins. It lies between two seconds, and so between two ticks.
 func (h *hour) moment(unit int) time.Time { return h.began.Add(time.Duration(unit) * h.unit) }
 
-// until waits for a moment, or, if that is past, for one between two ticks.
+// until waits for a moment, or, if that is past, for one between two ticks. A chapter that began late is as long as another one.
 func (h *hour) until(unit int) {
-	if wait := time.Until(h.moment(unit)); wait >= 0 {
+	if wait := time.Until(h.moment(unit).Add(h.late)); wait >= 0 {
 		time.Sleep(wait)
 	} else {
 		h.betweenTicks()
@@ -211,7 +212,9 @@ func (h *hour) play() (to time.Time) {
 	go func() { h.history.run(ctx); close(done) }()
 	defer func() { stop(); <-done }()
 	for _, c := range script {
+		h.late = 0
 		h.until(c.at)
+		h.late = max(0, time.Since(h.moment(c.at)))
 		h.record.enter(c.name)
 		h.t.Logf("%s %s", clock(time.Now()), c.name)
 		c.play(h)
@@ -519,12 +522,14 @@ func (h *hour) last(job, replica string) rig.Request {
 	return all[len(all)-1]
 }
 
-// newest is the newest request of a job that is over.
+// newest is the newest request of a job that is over. It waits for the first one.
 func (h *hour) newest(job string) rig.Request {
-	all := slices.DeleteFunc(h.app.Seen(), func(q rig.Request) bool { return q.Job != job || q.Ended.IsZero() })
-	if len(all) == 0 {
-		h.t.Fatalf("%s never ran", job)
-	}
+	h.t.Helper()
+	var all []rig.Request
+	h.check(rig.Until(patience, "the end of a run of "+job, func() bool {
+		all = slices.DeleteFunc(h.app.Seen(), func(q rig.Request) bool { return q.Job != job || q.Ended.IsZero() })
+		return len(all) > 0
+	}))
 	return all[len(all)-1]
 }
 

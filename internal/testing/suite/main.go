@@ -1,5 +1,5 @@
 // Suite runs suites of test commands, several at a time, and ends with one summary: how long each package took, which
-// tests failed, which were not run for want of a tool, and what was left behind.
+// tests failed, which were not run because a tool is missing, and what was left behind.
 //
 //	go run ./internal/testing/suite check
 //	go run ./internal/testing/suite product outside
@@ -25,6 +25,9 @@ import (
 	"time"
 )
 
+// patience is how long interrupted tests may take to end.
+const patience = 10 * time.Second
+
 func main() {
 	var lanes []lane
 	for _, name := range os.Args[1:] {
@@ -33,6 +36,10 @@ func main() {
 			fmt.Fprintf(os.Stderr, "error: there is no suite %q\nhint: the suites are %s\n", name, slices.Sorted(maps.Keys(suites)))
 			os.Exit(2)
 		}
+	}
+	if len(lanes) == 0 {
+		fmt.Fprintf(os.Stderr, "error: no suite is named\nhint: the suites are %s\n", slices.Sorted(maps.Keys(suites)))
+		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -75,9 +82,13 @@ func run(ctx context.Context, c command, tmp string, r *report) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), append(c.env, "TMPDIR="+tmp)...)
-	// An interrupt reaches the tests too, which stop what they have started.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 20 * time.Second
+	// go does not pass an interrupt on to the tests, so the whole group gets it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error {
+		time.AfterFunc(patience, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+		return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
+	}
+	cmd.WaitDelay = 2 * patience
 	cmd.Stderr = lines(r.say)
 	if c.tests() {
 		cmd.Stdout = lines(r.event)
@@ -124,7 +135,11 @@ func directory() (string, error) {
 // this suite, and where replicas keep their state if nobody says where.
 func leftovers(tmp string) map[string]bool {
 	found := map[string]bool{}
-	for _, dir := range []string{tmp, "/run/solotick", filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "solotick")} {
+	dirs := []string{tmp, "/run/solotick"}
+	if own := os.Getenv("XDG_RUNTIME_DIR"); own != "" {
+		dirs = append(dirs, filepath.Join(own, "solotick"))
+	}
+	for _, dir := range dirs {
 		entries, _ := os.ReadDir(dir) // none where there is no such directory
 		for _, e := range entries {
 			found[filepath.Join(dir, e.Name())] = true

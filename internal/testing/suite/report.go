@@ -33,6 +33,7 @@ type report struct {
 	mu     sync.Mutex
 	out    io.Writer
 	said   map[string][]string // output that is printed if the test or the package fails, by "package test"
+	paused map[string]bool     // tests that wait for their turn, by the same
 	passed int
 	failed []string
 	unmet  map[string][]string // tests that were not run, by what they need
@@ -58,12 +59,14 @@ func (r *report) event(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.said == nil {
-		r.said, r.unmet = map[string][]string{}, map[string][]string{}
+		r.said, r.paused, r.unmet = map[string][]string{}, map[string]bool{}, map[string][]string{}
 	}
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
+	case "pause", "cont":
+		r.paused[key] = e.Action == "pause"
 	case "output":
 		r.said[key] = append(r.said[key], e.Output)
 	case "pass", "fail", "skip":
@@ -99,12 +102,9 @@ func (r *report) test(e event, said []string) {
 func (r *report) ended(e event, said []string) {
 	r.took = append(r.took, timed{e.Package, time.Duration(e.Elapsed * float64(time.Second))})
 	if e.Action == "fail" {
-		for key, lines := range r.said {
-			if p, test, _ := strings.Cut(key, " "); p == e.Package {
-				r.failed = append(r.failed, test+" ("+p+")")
-				fmt.Fprint(r.out, strings.Join(lines, ""))
-				delete(r.said, key)
-			}
+		r.unended(e.Package)
+		if !slices.ContainsFunc(r.failed, func(name string) bool { return strings.HasSuffix(name, "("+e.Package+")") }) {
+			r.failed = append(r.failed, "the package itself ("+e.Package+")") // it was not built, or failed beside its tests
 		}
 		fmt.Fprint(r.out, strings.Join(said, ""))
 		return
@@ -113,6 +113,22 @@ func (r *report) ended(e event, said []string) {
 		if strings.HasPrefix(s, "ok ") {
 			fmt.Fprint(r.out, s)
 		}
+	}
+}
+
+// unended counts the tests of a package that were at work when it ended as failed, and prints what they said; those of all
+// packages if the name is empty.
+func (r *report) unended(name string) {
+	for key, lines := range r.said {
+		p, test, _ := strings.Cut(key, " ")
+		if name != "" && p != name || test == "" {
+			continue
+		}
+		if !r.paused[key] {
+			r.failed = append(r.failed, test+" ("+p+")")
+			fmt.Fprint(r.out, strings.Join(lines, ""))
+		}
+		delete(r.said, key)
 	}
 }
 
@@ -134,6 +150,7 @@ func (r *report) green() bool { return len(r.failed)+len(r.wrong)+len(r.left) ==
 
 // summary prints what ran, what did not, and how long it took.
 func (r *report) summary(took time.Duration) {
+	r.unended("") // of packages that were interrupted
 	slices.SortFunc(r.took, func(a, b timed) int { return int(b.took - a.took) })
 	fmt.Fprintf(r.out, "\n%d tests passed and %d failed in %d packages, in %s.", r.passed, len(r.failed), len(r.took), took.Round(time.Second))
 	if len(r.took) > 0 {

@@ -101,8 +101,8 @@ func long(t *testing.T)      { t.Helper() }
 	}
 }
 
-// events is what go test -json says of a package with a test that passes, one that fails, two that are skipped and one that
-// was still running when the package failed.
+// events is what go test -json says of a package with a test that passes, one that fails, two that are skipped, one that was
+// at work and one that waited when the package failed; then of one that was interrupted and one that does not build.
 const events = `{"Action":"output","Package":"p","Output":"=== RUN\n","Test":"TestGood"}
 {"Action":"pass","Package":"p","Test":"TestGood","Elapsed":1}
 {"Action":"output","Package":"p","Test":"TestBad","Output":"    x_test.go:1: bad\n"}
@@ -112,11 +112,16 @@ const events = `{"Action":"output","Package":"p","Output":"=== RUN\n","Test":"Te
 {"Action":"output","Package":"p","Test":"TestLong","Output":"    x_test.go:3: not with -short\n"}
 {"Action":"skip","Package":"p","Test":"TestLong"}
 {"Action":"output","Package":"p","Test":"TestHanging","Output":"panic: test timed out\n"}
+{"Action":"output","Package":"p","Test":"TestPaused","Output":"=== PAUSE TestPaused\n"}
+{"Action":"pause","Package":"p","Test":"TestPaused"}
 {"Action":"output","Package":"p","Output":"FAIL\tp\t2.5s\n"}
 {"Action":"fail","Package":"p","Elapsed":2.5}
 {"Action":"output","Package":"q","Output":"ok  \tq\t0.1s\n"}
 {"Action":"pass","Package":"q","Elapsed":0.1}
+{"Action":"output","Package":"o","Test":"TestInterrupted","Output":"=== RUN   TestInterrupted\n"}
 {"Action":"build-output","ImportPath":"r","Output":"r.go:1: no such thing\n"}
+{"Action":"output","Package":"r","Output":"FAIL\tr [build failed]\n"}
+{"Action":"fail","Package":"r"}
 `
 
 func TestTheSummarySaysWhatRanWhatDidNotAndHowLongItTook(t *testing.T) {
@@ -134,15 +139,20 @@ panic: test timed out
 FAIL	p	2.5s
 ok  	q	0.1s
 r.go:1: no such thing
+FAIL	r [build failed]
+=== RUN   TestInterrupted
 
-1 tests passed and 2 failed in 2 packages, in 1m30s. The slowest packages:
+1 tests passed and 4 failed in 3 packages, in 1m30s. The slowest packages:
        2 s  p
        0 s  q
+       0 s  r
 Not run, since they need chromium:
   TestPage (p)
 Failed:
   TestBad (p)
   TestHanging (p)
+  the package itself (r)
+  TestInterrupted (o)
 These commands failed:
   go -C proof test ./sim: exit status 1
 The tests left this behind:

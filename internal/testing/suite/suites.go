@@ -103,31 +103,31 @@ func (c command) calling(function string) command { c.only = function; return c 
 func vet(dir string) command { return command{dir: dir, words: []string{"vet", "./..."}} }
 
 // Packages in which goroutines of the product meet: their tests run under the race detector.
-var meeting = []string{"./lock", "./internal/credentials", "./internal/embedded", "./internal/instance", "./internal/rds", "./internal/resp",
-	"./sidecar/admin", "./sidecar/callback", "./sidecar/execute/...", "./sidecar/notify", "./sidecar/service", "./sidecar/trace"}
+var meeting = []string{"./lock", "./internal/credentials", "./internal/demo", "./internal/embedded", "./internal/instance", "./internal/rds",
+	"./internal/resp", "./internal/testing/lossy", "./internal/testing/rig", "./sidecar/admin", "./sidecar/callback", "./sidecar/execute/...", "./sidecar/notify", "./sidecar/service", "./sidecar/trace"}
 
 // racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload, and end by
 // signals. They run under the race detector, and the rest of that package without it, since it mostly waits for processes.
 const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThatOutlasts|TestASecondSignal|TestReady|" +
 	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits|TestWatch"
 
-// Packages whose tests compute on one goroutine, so that the race detector would only slow them down.
+// Packages whose tests compute, or start programs one by one: the race detector would only slow them down.
 var computing = []string{"./config/...", "./docs/record", "./internal/budget", "./internal/compare", "./internal/convert",
-	"./internal/demo", "./internal/diagnosis", "./internal/identity", "./internal/imports", "./internal/machine", "./internal/testing/...",
-	"./sidecar/view"}
+	"./internal/diagnosis", "./internal/identity", "./internal/imports", "./internal/machine", "./internal/testing/needs",
+	"./internal/testing/redistest", "./internal/testing/results", "./internal/testing/suite", "./sidecar/view"}
 
 // Packages whose tests start processes and wait for them, several at a time.
 var waiting = []string{"./examples/...", "./docs"}
 
 // suites are what make calls. The lanes with the longest waits begin first.
 var suites = map[string][]lane{
-	// What a change needs: builds, vet, the tests of all packages without what takes long, the transcripts.
+	// The quick tests: build, vet, the tests of all packages without what takes long, the transcripts.
 	"check": {
 		{test("-short -parallel 12", "./cmd/solotick")},
 		{
 			command{dir: ".", words: []string{"build", "./..."}},
 			test("-short -skip Mutant|Replay", slices.Concat([]string{"./sidecar"}, meeting, computing)...),
-			test("", "./report").of("proof"),
+			test("-short", "./nemesis", "./report").of("proof"),
 			vet("."), vet("proof"),
 		},
 	},
@@ -155,6 +155,11 @@ var suites = map[string][]lane{
 		test("", "./...").of("bench"),
 		vet("packaging"), vet("examples/check"), vet("sidecar/admin/browser"), vet("bench"),
 	}},
+	// All tests of the product under the race detector, which takes too long for each change.
+	"race": {
+		{test("-parallel 12", "./cmd/solotick").race(), test("-p 4", waiting...).race()},
+		{test("-timeout 90m", slices.Concat([]string{"./sidecar"}, meeting, computing)...).race()},
+	},
 	// The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to ten times
 	// as slow.
 	"proof": {
