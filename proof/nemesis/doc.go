@@ -38,9 +38,10 @@
 // excuse a share of a class' ticks, of one to three of a hundred, and an outage two of three of the ticks that came in it. The
 // test reports the shares, and fails above that.
 //
-// Replicas that get no time on a busy machine are late, and so is all that the judge measures. A pulse in each world feels whether a
-// process is woken up, answered and served by the disk in time (pulse.go). Where it was not, what is late near that moment is reported,
-// and is no violation. What no lateness explains always is one: two runs of a tick, tokens that do not grow, two apps at work.
+// Replicas that get no time on a busy machine are late, and so is all that the judge measures. A pulse in each world measures how
+// late a process is woken up and answered (pulse.go). If it was late near a tick, the test reports a late start or takeover there
+// and does not fail, for one of a hundred ticks at most. It always fails for two runs of a tick, tokens that do not grow, two apps
+// at work, and wrong fates.
 //
 // At the end it is asked of each tick that Redis knew the job for whether Redis keeps one fate of it (fates.go): that of its last
 // run, as the app, the history and the strikes tell it, or that of a row of ticks without a run, which were missed, or overlapped

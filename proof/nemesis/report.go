@@ -23,15 +23,23 @@ const (
 func (w *world) explain(t trial, v *verdict) {
 	w.t.Helper()
 	w.t.Log(t.record.figuresOfTime())
+	excused, ticks := 0, 0
+	for _, class := range v.byClass {
+		ticks += class.ticks
+	}
 	for i, f := range v.findings {
 		if stood, late := w.late(t.record, f); late {
 			w.t.Logf("the machine stood still for %s: %s: %s %s", stood, f.what, f.job, stamp(f.tick))
+			excused++
 			continue
 		}
 		w.t.Errorf("%s: %s %s (%s)", f.what, f.job, stamp(f.tick), t.record.classAt(f.tick))
 		if i < maxExplained {
 			w.t.Log(w.story(t, f))
 		}
+	}
+	if most := max(fewLate, ticks/100); excused > most {
+		w.t.Errorf("this machine is too busy to be judged: it may explain %d findings, and explains %d", most, excused)
 	}
 }
 

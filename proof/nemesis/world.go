@@ -75,7 +75,7 @@ func prepare(t testing.TB, binary string, jobs []job, s store, m memory, paths .
 	t.Helper()
 	w := &world{t: t, dir: t.ArtifactDir(), binary: binary, jobs: jobs, record: &record{}, store: s, memory: m}
 	w.table = w.tableOfJobs
-	pulse(t, w.dir, w.record.still)
+	pulse(t, w.record.still)
 	var err error
 	if w.app, err = rig.StartApp(); err != nil {
 		t.Fatal(err)
