@@ -277,7 +277,7 @@ func asksTheService(words []string) bool {
 // background starts a command that runs until Ctrl-C, and waits until it has said what the page shows, with other lines
 // between. It ends with the page.
 func (w *world) background(c command, count map[string]int) error {
-	p, err := start(w.dir, slices.Concat(w.env, hours(w.t)), "sh", "-c", "exec "+c.text)
+	p, err := start(w.dir, slices.Concat(w.env, w.hours), "sh", "-c", "exec "+c.text)
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,7 @@ type world struct {
 	redis *process
 	data  string // where Redis saves
 	app   *app
+	hours []string // the environment of replicas, the same for all
 
 	dir      string
 	env      []string
@@ -129,7 +130,7 @@ func hours(t *testing.T) []string {
 
 func newWorld(t *testing.T, bin, root string) *world {
 	t.Helper()
-	w := &world{t: t, bin: bin, root: root, app: &app{}}
+	w := &world{t: t, bin: bin, root: root, app: &app{}, hours: hours(t)}
 	if err := w.app.up(); err != nil {
 		t.Fatal(err)
 	}
@@ -205,9 +206,8 @@ func (w *world) run() {
 		return
 	}
 	w.started = true
-	hours := hours(w.t)
 	for i, name := range []string{"billing-1", "billing-2"} {
-		env := append(slices.Concat(w.env, hours), fmt.Sprintf("LISTEN=127.0.0.1:%d", 9747+10*i), fmt.Sprintf("ADMIN=127.0.0.1:%d", 9748+10*i))
+		env := append(slices.Concat(w.env, w.hours), fmt.Sprintf("LISTEN=127.0.0.1:%d", 9747+10*i), fmt.Sprintf("ADMIN=127.0.0.1:%d", 9748+10*i))
 		r, err := start(w.dir, env, filepath.Join(w.bin, "solotick"), "run", "--replica", name)
 		if err != nil {
 			w.t.Fatal(err)

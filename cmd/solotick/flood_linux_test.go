@@ -25,6 +25,7 @@ const (
 	floodOfListen  = 5000     // connections that strangers hold
 	floodOfAdmin   = 500
 	floodedTicks   = 8
+	floodedProbes  = 3 // that are answered amid the whole crowd
 )
 
 // flooded is a table whose jobs wait long for a busy machine. A replica without free descriptors fails at once all the
@@ -125,12 +126,12 @@ func TestThousandsOfIdleConnectionsCostNoTick(t *testing.T) {
 	c.come(health, floodOfListen)
 	c.come(r.await("serving "+servesAdmin).text("addr"), floodOfAdmin)
 	probe := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}} // as the kubelet probes
-	most, healthy, slowest := 0, false, time.Duration(0)
+	most, healthy, slowest := 0, 0, time.Duration(0)
 	every := time.NewTicker(100 * time.Millisecond)
 	defer every.Stop()
 	begun := time.Now()
 	there := func() bool { return c.came.Load() >= floodOfListen+floodOfAdmin }
-	for (got.fewest() < before+floodedTicks || !there() || !healthy) && time.Since(begun) < 2*patience {
+	for (got.fewest() < before+floodedTicks || !there() || healthy < floodedProbes) && time.Since(begun) < 2*patience {
 		files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +143,9 @@ func TestThousandsOfIdleConnectionsCostNoTick(t *testing.T) {
 			answer.Body.Close()
 		}
 		// A busy replica may close the probe's connection for a newer one before it has read the request.
-		healthy = healthy || whole && err == nil && answer.StatusCode == http.StatusOK
+		if whole && err == nil && answer.StatusCode == http.StatusOK {
+			healthy++
+		}
 		slowest = max(slowest, time.Since(asked))
 		<-every.C
 	}
@@ -152,8 +155,9 @@ func TestThousandsOfIdleConnectionsCostNoTick(t *testing.T) {
 	t.Logf("memory %d kB before and %d kB at most, %d descriptors at most, /healthz took %s at most, %d ticks in %s",
 		memory, after, most, slowest, fired, time.Since(begun))
 
-	if fired < floodedTicks || !there() || !healthy {
-		t.Errorf("%d ticks were fired amid a crowd of %d connections, want at least %d; a probe was answered: %t", fired, c.came.Load(), floodedTicks, healthy)
+	if fired < floodedTicks || !there() || healthy < floodedProbes {
+		t.Errorf("%d ticks were fired amid a crowd of %d connections, want at least %d; %d probes were answered, want %d", fired, c.came.Load(),
+			floodedTicks, healthy, floodedProbes)
 	}
 	for _, job := range []string{"one", "two", "three"} {
 		got.once(t, job)

@@ -244,7 +244,7 @@ func (a *app) signals(log *slog.Logger) (context.Context, func()) {
 	}
 }
 
-// another waits for a signal that is not the first one once more; false if the channel is closed.
+// another waits for a second signal. It ignores a SIGTERM that repeats the first one within sameSignal. ok is false at the end.
 func another(got <-chan os.Signal, first os.Signal) (s os.Signal, ok bool) {
 	came := time.Now()
 	for s = range got {

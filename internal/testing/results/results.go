@@ -101,7 +101,7 @@ func Read(dir, proof string) (*Run, error) {
 	return r, nil
 }
 
-// commit names the sources that are run. Records and pages are none of them, and change from proof to proof.
+// commit names the sources that are run. It ignores records and pages, which each proof changes.
 func commit() string {
 	head, err := exec.Command("git", "rev-parse", "--short=10", "HEAD").Output()
 	if err != nil {
