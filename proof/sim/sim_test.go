@@ -48,7 +48,10 @@ func TestSeeds(t *testing.T) {
 	if *lasts > 0 {
 		last, how = math.MaxInt64, fmt.Sprintf("-for=%s", *lasts)
 	}
-	run := results.Of(t, fmt.Sprintf("go -C proof test ./sim -run TestSeeds -v -timeout 0 -long -from=%d %s", *from, how))
+	if *long {
+		how += " -long"
+	}
+	run := results.Of(t, fmt.Sprintf("go -C proof test ./sim -run TestSeeds -v -timeout 0 -from=%d %s", *from, how))
 	sum, failed, said := &tally{met: map[string]int{}}, 0, time.Now()
 	began := time.Now()
 	shards(t, binary, *only, *from, last, func(r Result) bool {
