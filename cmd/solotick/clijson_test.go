@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
@@ -114,15 +116,16 @@ func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	if err := os.WriteFile("table.yaml", []byte(table), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	operatorOptions.Boottime = still
-	defer func() { operatorOptions.Boottime = nil }()
+	run := func(args []string, out, errOut io.Writer) int {
+		return (&app{out: out, err: errOut, operate: lock.Options{Timeout: patientVerbs.Timeout, Boottime: still}}).commandLine(args)
+	}
 	for verb, e := range all {
 		morningIn(t, "table.yaml")
 		var out, errOut bytes.Buffer
-		if first := before[verb]; first != "" && commandLine(all[first].args, &bytes.Buffer{}, &errOut) != 0 {
+		if first := before[verb]; first != "" && run(all[first].args, &bytes.Buffer{}, &errOut) != 0 {
 			t.Errorf("%s before %s: %s", first, verb, &errOut)
 		}
-		commandLine(e.args, &out, &errOut)
+		run(e.args, &out, &errOut)
 		var got any
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil || errOut.Len() > 0 {
 			t.Errorf("%v: %v\n%s%s", e.args, err, out.Bytes(), errOut.Bytes())

@@ -7,5 +7,5 @@ import (
 
 func main() {
 	private()
-	os.Exit(commandLine(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit((&app{out: os.Stdout, err: os.Stderr}).commandLine(os.Args[1:]))
 }

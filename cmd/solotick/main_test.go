@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -33,19 +34,27 @@ func (t tests) Run() int {
 }
 
 // TestMain makes this test binary the program, too: as `solotick` in the PATH it runs command lines like the real one.
-// Verbs wait long for Redis: a busy machine may take seconds for a round trip. A longer time would be waited for where TLS
-// meets a plain port.
 func TestMain(m *testing.M) {
-	operatorOptions = lock.Options{Timeout: 10 * time.Second}
 	testscript.Main(tests{m}, map[string]func(){"solotick": func() {
 		if addrs := os.Getenv(embeddedVariable); addrs != "" {
 			embeddedAddrs = strings.Split(addrs, ",")
 		}
+		a := &app{out: os.Stdout, err: os.Stderr, operate: patientVerbs}
 		if os.Getenv(stillVariable) != "" {
-			operatorOptions.Boottime = still
+			a.operate.Boottime = still
 		}
-		main()
+		private()
+		os.Exit(a.commandLine(os.Args[1:]))
 	}})
+}
+
+// patientVerbs wait long for Redis: a busy machine may take seconds for a round trip. A longer time would be waited for where
+// TLS meets a plain port.
+var patientVerbs = lock.Options{Timeout: 10 * time.Second}
+
+// commandLine runs one command line in this process, and returns the exit code.
+func commandLine(args []string, out, errOut io.Writer) int {
+	return (&app{out: out, err: errOut, operate: patientVerbs}).commandLine(args)
 }
 
 // still is a Boottime that stands still. Where Redis' clock stands still as well, what a verb prints does not depend on how

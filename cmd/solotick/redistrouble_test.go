@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/embedded"
@@ -187,5 +188,25 @@ func TestWhereRedisIsIsToldWithoutSecrets(t *testing.T) {
 		if got := where(table, address); got != want {
 			t.Errorf("%s: %q", address, got)
 		}
+	}
+}
+
+// Other tests give the verbs more time than the table does.
+func TestVerbsWaitForRedisAsLongAsTheTableSays(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	table := filepath.Join(t.TempDir(), "table.yaml")
+	if err := os.WriteFile(table, []byte("service: shop\nredis: {timeout: 170ms}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	a := &app{out: &out, err: &errOut}
+	began := time.Now()
+	code := a.commandLine([]string{"status", "-c", table, "--redis", "redis://" + silent.Addr().String()})
+	if took := time.Since(began); code != exitCannot || took >= patientVerbs.Timeout || !strings.Contains(errOut.String(), "does not answer") {
+		t.Errorf("exit code %d after %s\n%s", code, took, &errOut)
 	}
 }

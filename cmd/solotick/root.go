@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/lock"
 )
 
 // The variables that stand in for flags.
@@ -29,12 +31,13 @@ type app struct {
 	state     stateDir
 	logFormat string
 	logLevel  string
+	operate   lock.Options // the clock of the verbs, and their least timeout; zero except in tests, since a busy machine may be slow
 }
 
 // commandLine runs one command line and returns the exit code.
-func commandLine(args []string, out, errOut io.Writer) int {
-	written := &stickyWriter{Writer: out}
-	a := &app{out: written, err: errOut}
+func (a *app) commandLine(args []string) int {
+	written, errOut := &stickyWriter{Writer: a.out}, a.err
+	a.out = written
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(written)

@@ -18,7 +18,6 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/internal/text"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -50,10 +49,6 @@ func (a *app) openOperator(ctx context.Context) (*operator, error) {
 	return op, nil
 }
 
-// operatorOptions are the least timeout and the clock of verbs in tests; zero otherwise. The machine of a test may be busy, and
-// the clock of its Redis may stand still.
-var operatorOptions lock.Options
-
 // newOperator makes an operator for the Redis of the table or the flag, and sends nothing yet. It returns the place of Redis in
 // words.
 func (a *app) newOperator(ctx context.Context) (op *operator, at string, err error) {
@@ -69,7 +64,7 @@ func (a *app) newOperator(ctx context.Context) (op *operator, at string, err err
 	if err != nil {
 		return nil, "", err
 	}
-	o := operatorOptions
+	o := a.operate
 	o.Timeout, o.WaitReplicas, o.Fates = max(t.Redis.Timeout, o.Timeout), t.Redis.WaitReplicas, t.Redis.Fates
 	t.Redis.Timeout = o.Timeout
 	client, err := connect(ctx, t.Redis, address, slog.New(slog.DiscardHandler)) // the error of the request says why

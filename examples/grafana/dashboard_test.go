@@ -26,6 +26,7 @@ const patience = time.Minute
 const table = `service: billing
 redis: {url: "${REDIS}"}
 listen: %q
+admin: ""
 jobs:
   - {name: often, schedule: "@every 1s", exec: {command: ["true"]}}
   - {name: failing, schedule: "@every 1s", exec: {command: ["false"]}}

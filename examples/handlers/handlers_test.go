@@ -427,7 +427,7 @@ func failsWhenItsStoreIsAway(c *caller) {
 func answersARealReplica(c *caller) {
 	c.job = "work"
 	redis := redistest.Start(c)
-	replica(c.T, redis.URL(), "one", fmt.Sprintf(`schedule: "* * * * * *", retry: {limit: 3, backoff: 10ms}, `+
+	one := replica(c.T, redis.URL(), "one", fmt.Sprintf(`schedule: "* * * * * *", retry: {limit: 3, backoff: 10ms}, `+
 		`http: {url: "%s/jobs/work?codes=500,throw,200", idempotencyKey: uuid, headers: {Authorization: "Bearer ${SECRET}"}}`, c.app))
 	var runs []struct {
 		Outcome string
@@ -437,7 +437,7 @@ func answersARealReplica(c *caller) {
 		if time.Now().After(deadline) {
 			c.Fatal("the app was not called")
 		}
-		out, err := exec.Command(solotick(c.T), "history", "--service", "handlers", "--redis", redis.URL(), "-o", "json").Output()
+		out, err := verb(c.T, one, "history", "-o", "json").Output()
 		if err == nil {
 			err = json.Unmarshal(out, &runs)
 		}
@@ -519,11 +519,11 @@ func replica(t *testing.T, redis, name, job string) *exec.Cmd {
 	return replicaOf(t, redis, name, fmt.Sprintf("admin: \"\"\njobs:\n  - {name: work, %s}\n", job))
 }
 
-// replicaOf starts a replica with a table. It is killed at the end.
+// replicaOf starts a replica with a table, in which redis is the address and further keys. It is killed at the end.
 func replicaOf(t *testing.T, redis, name, text string) *exec.Cmd {
 	t.Helper()
 	table := filepath.Join(t.TempDir(), "table.yaml")
-	text = fmt.Sprintf("service: handlers\nredis: {url: %q}\nlisten: \"\"\n%s", redis, text)
+	text = fmt.Sprintf("service: handlers\nredis: {url: %s}\nlisten: \"\"\n%s", redis, text)
 	if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -542,6 +542,14 @@ func replicaOf(t *testing.T, redis, name, text string) *exec.Cmd {
 			t.Logf("%s\n%s", name, written.String())
 		}
 	})
+	return cmd
+}
+
+// verb is a command of an operator for the table of a replica.
+func verb(t *testing.T, replica *exec.Cmd, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(solotick(t), append(args, replica.Args[2:4]...)...)
+	cmd.Env = replica.Env
 	return cmd
 }
 

@@ -247,13 +247,13 @@ func beginsAfterTheFirstHeartbeat(c *caller) {
 		return []int{cut, http.StatusServiceUnavailable, http.StatusOK}[min(n, 3)-1]
 	}, always(http.StatusOK))
 	called := time.Now()
-	c.wants(http.StatusAccepted, "a call", "take=3500", "k", 1, a.callback("4.5")...)
+	c.wants(http.StatusAccepted, "a call", "take=9500", "k", 1, a.callback("12")...)
 	if outcome, detail := a.finished(c); outcome != "succeeded" || detail != "" {
 		c.Errorf("it is reported as %s, %q", outcome, detail)
 	}
 	took := time.Since(called)
-	if n := a.beats.Load(); n < 4 || n > 4+int64(took/(1500*time.Millisecond)) {
-		c.Errorf("%d heartbeats in %s, where each lets it work for 4.5 s", n, took)
+	if n := a.beats.Load(); n < 4 || n > 4+int64(took/(4*time.Second)) {
+		c.Errorf("%d heartbeats in %s, where each lets it work for 12 s", n, took)
 	}
 	if s := c.state(); s.Began != 1 || s.Stopped != 0 {
 		c.Errorf("%+v", s)
@@ -330,7 +330,7 @@ func stopsByItsOwnClock(c *caller) {
 
 func stopsWhenItIsToldTo(c *caller) {
 	a := c.newAPI(func(n int) int { return []int{http.StatusOK, http.StatusGone}[min(n, 2)-1] }, always(http.StatusOK))
-	c.wants(http.StatusAccepted, "a call", "take=600000", "k", 1, a.callback("6")...)
+	c.wants(http.StatusAccepted, "a call", "take=600000", "k", 1, a.callback("15")...)
 	a.interrupted(c, `answered 410 {"error": "for a reason"}`)
 	if n := a.beats.Load(); n != 2 {
 		c.Errorf("it sent %d heartbeats, the second of which told it to stop", n)
@@ -342,7 +342,7 @@ func stopsWhenItIsToldTo(c *caller) {
 
 func repeatsAReportThatIsLost(c *caller) {
 	a := c.newAPI(always(http.StatusOK), func(n int) int { return []int{cut, http.StatusServiceUnavailable, http.StatusOK}[min(n, 3)-1] })
-	c.wants(http.StatusAccepted, "a call", "fail=disk+full", "k", 1, a.callback("6")...)
+	c.wants(http.StatusAccepted, "a call", "fail=disk+full", "k", 1, a.callback("15")...)
 	for n := range 3 {
 		if outcome, detail := a.finished(c); outcome != "failed" || detail != "disk full" {
 			c.Errorf("report %d is %s, %q", n+1, outcome, detail)
@@ -363,22 +363,22 @@ func keepsItsKeyUntilTheWorkEnds(c *caller) {
 		}
 		return detail
 	}
-	c.wants(http.StatusAccepted, "a call", "take=2000&fail=disk+full", "k", 5, a.callback("6")...)
-	c.wants(http.StatusConflict, "while it works", "", "k", 5, a.callback("6")...)
+	c.wants(http.StatusAccepted, "a call", "take=2000&fail=disk+full", "k", 5, a.callback("15")...)
+	c.wants(http.StatusConflict, "while it works", "", "k", 5, a.callback("15")...)
 	ends("failed")
-	c.wants(http.StatusAccepted, "after a failure", "take=400", "k", 5, a.callback("6")...)
+	c.wants(http.StatusAccepted, "after a failure", "take=400", "k", 5, a.callback("15")...)
 	ends("succeeded")
-	c.wants(http.StatusOK, "when it has succeeded", "", "k", 6, a.callback("6")...)
+	c.wants(http.StatusOK, "when it has succeeded", "", "k", 6, a.callback("15")...)
 	if s := c.state(); s.Began != 2 {
 		c.Errorf("%+v", s)
 	}
-	c.wants(http.StatusAccepted, "another tick", "take=3000", "l", 6, a.callback("6")...)
-	c.wants(http.StatusAccepted, "a takeover", "take=100", "l", 7, a.callback("6")...)
+	c.wants(http.StatusAccepted, "another tick", "take=3000", "l", 6, a.callback("15")...)
+	c.wants(http.StatusAccepted, "a takeover", "take=100", "l", 7, a.callback("15")...)
 	ends("succeeded")
 	ends("succeeded")
-	c.wants(http.StatusOK, "when both have ended", "", "l", 7, a.callback("6")...)
+	c.wants(http.StatusOK, "when both have ended", "", "l", 7, a.callback("15")...)
 
-	c.wants(http.StatusAccepted, "a call whose end cannot be kept", "", "no-end", 7, a.callback("6")...)
+	c.wants(http.StatusAccepted, "a call whose end cannot be kept", "", "no-end", 7, a.callback("15")...)
 	if detail := ends("failed"); !strings.Contains(detail, "the store of keys does not answer") {
 		c.Errorf("the detail is %q", detail)
 	}
@@ -388,14 +388,14 @@ func keepsItsKeyUntilTheWorkEnds(c *caller) {
 func worksForARealReplica(c *caller) {
 	c.Helper()
 	redis := redistest.Start(c)
-	table := "admin: \"127.0.0.1:0\"\ndefaults: {timeout: 5m, lock: {ttl: 10s}}\njobs:\n"
-	for job, query := range map[string]string{"works": "take=2500", "fails": "take=100&fail=disk+full", "endless": "take=600000", "killed": "take=600000"} {
-		table += fmt.Sprintf("  - {name: %s-%s, schedule: \"0 0 1 1 *\", http: {url: \"%s%s?%s\", async: {heartbeat: 3s}, headers: {Authorization: \"Bearer ${SECRET}\"}}}\n",
+	table := "admin: \"127.0.0.1:0\"\ndefaults: {timeout: 5m, lock: {ttl: 26s}}\njobs:\n"
+	for job, query := range map[string]string{"works": "take=4500", "fails": "take=100&fail=disk+full", "endless": "take=600000", "killed": "take=600000"} {
+		table += fmt.Sprintf("  - {name: %s-%s, schedule: \"0 0 1 1 *\", http: {url: \"%s%s?%s\", async: {heartbeat: 12s}, headers: {Authorization: \"Bearer ${SECRET}\"}}}\n",
 			c.job, job, c.app, c.path, query)
 	}
-	one := replicaOf(c.T, redis.URL(), "one", table)
+	one := replicaOf(c.T, redis.URL()+", timeout: 8s", "one", table) // verbs have patience with a busy machine
 	solotick := func(args ...string) string {
-		out, err := exec.Command(solotick(c.T), append(args, "--service", "handlers", "--redis", redis.URL())...).CombinedOutput()
+		out, err := verb(c.T, one, args...).CombinedOutput()
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			c.Fatal(err)
 		}
@@ -485,7 +485,7 @@ func TestAShutdownEndsWithinAHeartbeatAfterItsGrace(t *testing.T) {
 			if err := <-why; err == nil || !strings.Contains(err.Error(), "a heartbeat was answered 410") {
 				t.Errorf("the app was not told to stop by the answer to a heartbeat: %v", err)
 			}
-			out, err := exec.Command(solotick(t), "history", "--service", "handlers", "--redis", redis.URL()).CombinedOutput()
+			out, err := verb(t, one, "history").CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "shutdown") {
 				t.Errorf("%v\n%s", err, out)
 			}

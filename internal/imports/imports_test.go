@@ -1,11 +1,11 @@
 package imports
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
-	"os/exec"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,22 +71,16 @@ var allowed = map[string][]string{
 	"sidecar/callback":        {"sidecar/execute"},
 }
 
-type listed struct {
-	ImportPath string
-	Imports    []string
-}
-
 func TestCallsPointOneWay(t *testing.T) {
 	for _, p := range packages(t) {
-		path := strings.TrimPrefix(p.ImportPath, module)
 		for _, r := range rules {
-			if !below(path, r.from) {
+			if !below(p.path, r.from) {
 				continue
 			}
-			for _, i := range p.Imports {
+			for _, i := range p.imports {
 				for _, n := range r.never {
-					if below(i, n) && !slices.Contains(allowed[path], strings.TrimPrefix(i, module)) {
-						t.Errorf("%s imports %s: %s", path, i, r.why)
+					if below(i, n) && !slices.Contains(allowed[p.path], strings.TrimPrefix(i, module)) {
+						t.Errorf("%s imports %s: %s", p.path, i, r.why)
 					}
 				}
 			}
@@ -98,10 +92,9 @@ func TestCallsPointOneWay(t *testing.T) {
 func TestOnlyLockServiceAndCmdImportGoRedis(t *testing.T) {
 	may := map[string]bool{"lock": true, "sidecar/service": true, "cmd/solotick": true, "examples/embed": true}
 	for _, p := range packages(t) {
-		path := strings.TrimPrefix(p.ImportPath, module)
-		for _, i := range p.Imports {
-			if below(i, "github.com/redis") && !may[path] && !below(path, "internal") && !below(path, "proof") {
-				t.Errorf("%s imports %s: only lock, service and cmd may", path, i)
+		for _, i := range p.imports {
+			if below(i, "github.com/redis") && !may[p.path] && !below(p.path, "internal") && !below(p.path, "proof") {
+				t.Errorf("%s imports %s: only lock, service and cmd may", p.path, i)
 			}
 		}
 	}
@@ -111,31 +104,54 @@ func below(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")
 }
 
-// packages lists those of the product's module and of the proof's.
+// listed is a package by its path below the module, and what its files import, those of its tests left out.
+type listed struct {
+	path    string
+	imports []string
+}
+
+// packages lists those of the product's module and of the proof's. It reads the files itself, those for other systems
+// included, so that go test knows when its last result is out of date.
 func packages(t *testing.T) []listed {
 	t.Helper()
-	var all []listed
-	for _, dir := range []string{"../..", "../../proof"} {
-		list := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
-		list.Dir = dir
-		out, err := list.Output()
+	const root = "../.."
+	imports := map[string][]string{}
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || otherModule(name)):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		if err != nil {
-			t.Fatalf("go list in %s: %v", dir, err)
+			return err
 		}
-		for d := json.NewDecoder(bytes.NewReader(out)); ; {
-			var p listed
-			if err := d.Decode(&p); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, p)
+		dir, err := filepath.Rel(root, filepath.Dir(name))
+		for _, i := range f.Imports {
+			imports[dir] = append(imports[dir], strings.Trim(i.Path.Value, `"`))
 		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []listed
+	for path, of := range imports {
+		all = append(all, listed{filepath.ToSlash(path), of})
 	}
 	for _, want := range []string{"lock", "proof/sim"} {
-		if !slices.ContainsFunc(all, func(p listed) bool { return p.ImportPath == module+want }) {
-			t.Fatalf("go list found %d packages, and not %s", len(all), want)
+		if !slices.ContainsFunc(all, func(p listed) bool { return p.path == want }) {
+			t.Fatalf("%d packages, and not %s", len(all), want)
 		}
 	}
 	return all
+}
+
+// otherModule reports whether dir is a module, and not that of the proof.
+func otherModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil && filepath.Base(dir) != "proof"
 }
