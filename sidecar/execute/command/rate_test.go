@@ -73,6 +73,7 @@ func TestTheRunsOfAJobShareWhatTheLogTakes(t *testing.T) {
 	var log records
 	loud := New(config.Exec{Command: []string{"sh", "-c", `yes "$(printf %0800d 0)" | head -c 3000000`}},
 		Options{Log: slog.New(&log), Env: []string{"PATH=/usr/bin:/bin"}})
+	began := time.Now()
 	for range 3 {
 		wantStatus(t, loud.Execute(t.Context(), aRun()), execute.Succeeded)
 	}
@@ -81,7 +82,9 @@ func TestTheRunsOfAJobShareWhatTheLogTakes(t *testing.T) {
 		size += len(l)
 		told = told || strings.Contains(l, "lines were left out")
 	}
-	if size < logBurst/2 || size > logBurst*5/4 || !told {
-		t.Errorf("three runs that printed 9 MB wrote %d bytes into the log; told of it: %t", size, told)
+	// A busy machine may take so long for them that the log takes all of it.
+	took := time.Since(began)
+	if most := (logBurst + int(took.Seconds()*logPerSecond)) * 5 / 4; size < logBurst/2 || size > most || !told && most < 9_000_000 {
+		t.Errorf("three runs that printed 9 MB in %s wrote %d bytes into the log; told of it: %t", took, size, told)
 	}
 }
