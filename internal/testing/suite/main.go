@@ -43,11 +43,12 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	own, err := directory()
+	own, held, err := directory()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
+	defer held.Close()
 	before, began := leftovers(own), time.Now()
 	r := &report{out: os.Stdout}
 	var all sync.WaitGroup
@@ -119,16 +120,34 @@ func (w writer) Write(p []byte) (int, error) {
 	}
 }
 
-// directory makes the directory for the temporary directories of the tests. Its name is short, since sockets stand below it,
-// and mostly the same: go test reads it, and would find no result in its cache under another one. Other users may enter it, as
-// they may the one above.
-func directory() (string, error) {
+// directory makes the directory for the temporary directories of the tests, or empties the one of a suite that was killed: one
+// that nobody holds a lock on. Its name is short, since sockets stand below it, and mostly the same: go test reads it, and would
+// find no result in its cache under another one. Other users may enter it, as they may the one above. The lock is held until
+// held is closed.
+func directory() (dir string, held *os.File, err error) {
 	for n := 0; ; n++ {
-		dir := filepath.Join(os.TempDir(), fmt.Sprintf("st%d", n))
-		if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
-			return dir, errors.Join(err, os.Chmod(dir, 0o777|fs.ModeSticky))
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("st%d", n))
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", nil, err
 		}
+		held, err := os.Open(dir)
+		if err != nil {
+			continue // another user's, or removed meanwhile
+		}
+		if syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && empty(dir) == nil && os.Chmod(dir, 0o777|fs.ModeSticky) == nil {
+			return dir, held, nil
+		}
+		_ = held.Close()
 	}
+}
+
+// empty removes what is in dir.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
 }
 
 // leftovers lists what stands where runs of Solotick and of its tests could leave something: below the temporary directory of

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,71 +15,132 @@ import (
 
 const root = "../../.."
 
-// list gives the packages that patterns name, as go list prints them.
-func list(t *testing.T, dir string, patterns ...string) []string {
+// tested lists the packages with tests, by their directories from the root, with the directory of their module. It reads the
+// tree itself, so that go test knows when its last result is out of date.
+func tested(t *testing.T) map[string]string {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"list"}, patterns...)...)
-	cmd.Dir = filepath.Join(root, dir)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list %q in %s: %v", patterns, dir, err)
-	}
-	return strings.Fields(string(out))
-}
-
-// packages are those that a command of tests names.
-func packages(t *testing.T, c command) []string {
-	t.Helper()
-	words := c.words[1:]
-	for len(words) > 0 && !strings.HasPrefix(words[0], "./") {
-		words = words[1:]
-	}
-	return list(t, c.dir, words...)
-}
-
-// A new package is tested by nothing before suites.go names it. The tests of ./sidecar and of ./cmd/solotick are in two commands
-// each, which divide them: a command with -run has what another one leaves out.
-func TestEachPackageIsInOneCommandOfMakeTest(t *testing.T) {
-	in := map[string]int{}
-	for _, l := range slices.Concat(suites["product"], suites["outside"]) {
-		for _, c := range l {
-			if c.tests() && c.only == "" && !slices.Contains(c.words, "-run") {
-				for _, p := range packages(t, c) {
-					in[p]++
-				}
+	all := map[string]string{}
+	module := func(dir string) string {
+		for ; dir != "."; dir = filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(root, dir, "go.mod")); err == nil {
+				break
 			}
 		}
+		return dir
 	}
-	modules, err := filepath.Glob(root + "/*/go.mod")
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case strings.HasSuffix(name, "_test.go"):
+			all[filepath.Dir(name)] = module(filepath.Dir(name))
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, deeper := range []string{"*/*/go.mod", "*/*/*/go.mod"} {
-		more, err := filepath.Glob(root + "/" + deeper)
-		if err != nil {
-			t.Fatal(err)
+	return all
+}
+
+// matches reports whether a pattern as that of go means the package in dir.
+func matches(pattern, dir string) bool {
+	above, all := strings.CutSuffix(pattern, "...")
+	return pattern == dir || all && strings.HasPrefix(dir+"/", above)
+}
+
+// names reports whether a command tests the package in dir, of that module.
+func (c command) names(dir, module string) bool {
+	return c.tests() && c.dir == module && slices.ContainsFunc(c.words, func(word string) bool {
+		pattern, named := strings.CutPrefix(word, "./")
+		return named && matches(strings.TrimPrefix(module+"/"+pattern, "./"), dir)
+	})
+}
+
+// in counts the commands of suites that test a package. The tests of ./sidecar and of ./cmd/solotick are in two commands each,
+// which divide them: a command with -run has what another one leaves out.
+func in(dir, module string, suites ...[]lane) (n int) {
+	for _, l := range slices.Concat(suites...) {
+		for _, c := range l {
+			if c.only == "" && !slices.Contains(c.words, "-run") && c.names(dir, module) {
+				n++
+			}
 		}
-		modules = append(modules, more...)
 	}
-	all := list(t, ".", "./...")
-	for _, m := range modules {
-		dir, err := filepath.Rel(root, filepath.Dir(m))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasPrefix(dir, ".ci") || strings.Contains(dir, "node_modules") {
-			continue // tools, without a package of ours
-		}
-		all = append(all, list(t, dir, "./...")...)
+	return n
+}
+
+// A new package is tested by nothing before suites.go names it.
+func TestEachPackageIsInOneCommandOfMakeTest(t *testing.T) {
+	all := tested(t)
+	if all["lock"] != "." || all["proof/sim"] != "proof" || all["sidecar/admin/browser"] == "." {
+		t.Fatalf("the packages with tests, and their modules: %v", all)
 	}
-	for _, p := range all {
-		tests, err := filepath.Glob(filepath.Join(root, strings.TrimPrefix(p, "github.com/solotick/solotick"), "*_test.go"))
+	for dir, module := range all {
+		if n := in(dir, module, suites["product"], suites["outside"]); n != 1 {
+			t.Errorf("%s is in %d commands of make test, want 1: see suites.go", dir, n)
+		}
+	}
+}
+
+// Why make check leaves out packages. It has all others.
+var unchecked = map[string]string{
+	"bench":                 "it measures, and has a module of its own",
+	"examples/check/...":    "the manifests need the libraries of Kubernetes",
+	"examples/handlers":     "servers of three languages, for a minute",
+	"examples/prometheus":   "alerts take a minute and a half",
+	"internal/model":        "a long proof",
+	"packaging/...":         "the files of a release",
+	"proof/sim":             "a long proof",
+	"proof/skew":            "it builds the standard library anew",
+	"sidecar/admin/browser": "a browser",
+}
+
+func TestEachPackageIsInMakeCheckOrLeftOutForAReason(t *testing.T) {
+	used := map[string]bool{}
+	for dir, module := range tested(t) {
+		n, why := in(dir, module, suites["check"]), ""
+		for left, reason := range unchecked {
+			if matches(left, dir) {
+				why, used[left] = reason, true
+			}
+		}
+		if (n == 1) == (why != "") || n > 1 {
+			t.Errorf("%s is in %d commands of make check, and left out because %q", dir, n, why)
+		}
+	}
+	for left := range unchecked {
+		if !used[left] {
+			t.Errorf("%s is left out, and there is no such package", left)
+		}
+	}
+}
+
+func TestTheDirectoryOfASuiteThatWasKilledIsUsedAgain(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	open := func() (string, *os.File) {
+		dir, held, err := directory()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(tests) > 0 && in[p] != 1 {
-			t.Errorf("%s is in %d commands, want 1: see suites.go", p, in[p])
-		}
+		return dir, held
+	}
+	first, killed := open()
+	if err := os.WriteFile(filepath.Join(first, "left"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second, alive := open()
+	defer alive.Close()
+	if first == second {
+		t.Fatal("two suites have one directory")
+	}
+	_ = killed.Close()
+	third, held := open()
+	defer held.Close()
+	if left, err := os.ReadDir(third); third != first || err != nil || len(left) > 0 {
+		t.Errorf("%s after %s, with %v in it, %v", third, first, left, err)
 	}
 }
 

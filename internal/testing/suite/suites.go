@@ -123,7 +123,10 @@ var waiting = []string{"./examples/...", "./docs"}
 var suites = map[string][]lane{
 	// The quick tests: build, vet, the tests of all packages without what takes long, the transcripts.
 	"check": {
-		{test("-short -parallel 12", "./cmd/solotick")},
+		{
+			test("-short -parallel 12", "./cmd/solotick"),
+			test("-p 4", "./docs", "./examples/embed", "./examples/grafana", "./examples/quickstart", "./examples/systemd", "./internal/model/modelcheck"),
+		},
 		{
 			command{dir: ".", words: []string{"build", "./..."}},
 			test("-short -skip Mutant|Replay", slices.Concat([]string{"./sidecar"}, meeting, computing)...),
