@@ -113,6 +113,7 @@ type tally struct {
 	drained                int // runs that were under way when their replica was told to end
 	late                   int // ticks that outlived an outage, and were fired after it
 	doubles, lost          int
+	machine                int // findings that a machine that stood still explains
 	limits                 int // what would be a violation, had Redis not been allowed to forget
 	takeovers, handovers   int
 	slowestTakeover        time.Duration // from the death to the next attempt, or to the record that there is none

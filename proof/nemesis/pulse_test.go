@@ -36,6 +36,17 @@ func TestWhatIsLateWhileTheMachineStandsStillIsNoViolation(t *testing.T) {
 	}
 }
 
+func TestWhatTheMachineExplainsIsRecordedAsThat(t *testing.T) {
+	w, r := &world{t: t, jobs: []job{brief}}, &record{stills: []span{{from: at(9.8), to: at(10.2)}}}
+	v := &verdict{byClass: map[string]*tally{}, findings: []finding{{what: "lost", job: brief.name, tick: at(10)}}}
+	class := v.of(r.classAt(at(10)))
+	class.lost = 1
+	w.explain(trial{record: r}, v)
+	if class.lost != 0 || class.machine != 1 {
+		t.Errorf("%d ticks are lost, and the machine explains %d", class.lost, class.machine)
+	}
+}
+
 // The other process of the pulse stands still here, as it would if it got no time.
 func TestThePulseFeelsThatAProcessGetsNoTime(t *testing.T) {
 	var stills atomic.Int64
