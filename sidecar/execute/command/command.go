@@ -31,7 +31,7 @@ const (
 
 	// outputGrace is how long the pipes are read on after the command and its group have gone. Only a process that
 	// left the group can still hold them, and it may hold them for ever.
-	outputGrace = time.Second
+	outputGrace = 3 * time.Second
 
 	// maxVariable bounds the data in the environment, in bytes. The kernel bounds arguments and environment together, and
 	// refuses to start a command that has more.
