@@ -24,7 +24,8 @@ func TestTimerIsFiredOnceAtItsTimeAndItsIDIsKeptForADay(t *testing.T) {
 		at := w.Now().Add(1500 * time.Millisecond).Truncate(time.Millisecond).UTC()
 		a.Sets("Order-7.x", at, "two\nlines\x00of source", true)
 		seen, err := b.Service.Look(w.Context(), 10)
-		if err != nil || len(seen.Due) != 0 || !seen.NextTimer.Equal(at) {
+		early := w.Now().Before(at) // a busy machine may take longer than that
+		if err != nil || early && (len(seen.Due) != 0 || !seen.NextTimer.Equal(at)) {
 			w.Fatalf("before its time: %+v, %v", seen, err)
 		}
 		w.Pass(at.Sub(w.Now()))
