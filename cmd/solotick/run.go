@@ -112,6 +112,12 @@ func (a *app) run(observe, told bool) error {
 	process := uuid.NewString()
 	dead, place := a.holdInstance(t.Service, replica, process, log)
 	defer place.Close()
+	switch {
+	case broken != nil && a.state == "": // the last good table is that of the process that holds the place
+		return a.refused(broken)
+	case broken != nil:
+		a.tellLastGood(t, log)
+	}
 
 	ctx, stop := a.signals(log)
 	defer stop()

@@ -145,6 +145,9 @@ var teeth = []tooth{
 	{"believe that whoever has a place was followed by oneself", "taken for dead", restartsInPlace, []edit{
 		{"internal/instance/instance_linux.go", "			return ErrHeld\n", "			return PICK(nil, ErrHeld)\n"},
 	}},
+	{"believe a copy of the file that names the dead", "taken for dead", restartsInPlace, []edit{
+		{"internal/instance/instance_linux.go", "	dead = read(text, origin)\n", "	origin = PICK(boot, origin)\n	dead = read(text, origin)\n"},
+	}},
 	{"tell processes by the names of their replicas", "taken for dead", restartsInPlace, []edit{
 		{"sidecar/acquire.go", "lock.NewRun(c.process)", "lock.NewRun(PICK(uuid.NewSHA1(uuid.Nil, []byte(c.replica)).String(), c.process))"},
 		{"sidecar/acquire.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
