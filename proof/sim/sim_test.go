@@ -161,7 +161,7 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"fate: missed", "fate: paused", "fate: not started", "ticks in good times", "pauses that somebody was told of",
 	"taken over in place", "instances that were not held", "impostors in a copy of the place",
 	"impostors in the place, restored from a backup", "waited for watchers that are restarted",
-	"apps that worked", "apps that outlived their replicas", "apps that worked on when their runs were to end",
+	"commands that ignored their end, and were killed after the trust in their lease", "apps that worked", "apps that outlived their replicas", "apps that worked on when their runs were to end",
 	"apps that worked and whose answer was lost", "apps that died", "waited in place for the lease of an app",
 	"async runs that took too long", "run again for the last time", "reports that were taken", "successes that were recorded",
 	"reports of the end that came before the answer",
