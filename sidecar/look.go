@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/solotick/solotick/sidecar/service"
@@ -26,7 +27,10 @@ type looker struct {
 	timers    *timers
 	steps     steps
 
-	next time.Time // the loop's alone: when something else comes due, by Redis' time; zero = nothing is known to
+	// The connection for messages was made anew since the last look, which a restart of Redis would explain. Written by
+	// onMessage, and by looks.
+	reconnected atomic.Bool
+	next        time.Time // the loop's alone: when something else comes due, by Redis' time; zero = nothing is known to
 }
 
 func (l *looker) run(ctx context.Context) {
@@ -65,6 +69,9 @@ func (l *looker) onMessage(resumed string) {
 	if resumed != "" {
 		l.deferred.resume(resumed)
 	}
+	if resumed == service.AnyJob {
+		l.reconnected.Store(true)
+	}
 	l.nudges.nudge()
 }
 
@@ -86,7 +93,7 @@ func (l *looker) look(ctx context.Context) {
 	l.timers.undecodable = min(seen.Undecodable, maxUndecodable)
 	l.takeover.look(ctx, seen.Runs) // before a new process registers its jobs, which may be many
 	l.dynamic.take(ctx, seen.Jobs)
-	refused, err := l.registrar.registerAll(ctx, seen.Born)
+	refused, err := l.registrar.registerAll(ctx, seen.Born, l.reconnected.Swap(false) || came)
 	l.redis.registered(ctx, refused, err)
 	readPauses(ctx, l.store, l.jobs())
 	l.redis.answeredOnce.Store(true)

@@ -44,6 +44,7 @@ var classes = [...]class{
 	{asyncRuns, (*Plan).async},
 	{"calendars", (*Plan).calendars},
 	{ignoresTheEnd, (*Plan).ignoring},
+	{comesBack, (*Plan).older},
 }
 
 // share is how many of a hundred seeds each class has.

@@ -117,6 +117,12 @@ var teeth = []tooth{
 	{"keep no memo of a trigger", "asked again", "operator", []edit{
 		{"sidecar/service/ask.lua", "redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)", ""},
 	}},
+	{"tell Redis nothing that it has forgotten", "1: never twice", comesBack, []edit{
+		{"lock/register.lua", "ARGV[5] ~= '1' and tonumber(ARGV[7]) > tonumber(tick) then", "false then"},
+	}},
+	{"tell Redis nothing when it comes back", "1: never twice", comesBack, []edit{
+		{"sidecar/look.go", "l.reconnected.Swap(false) || came)", "l.reconnected.Swap(false) && !BROKEN || came && !BROKEN)"},
+	}},
 	{"owe nothing after a loss", "2: at least once", "empty", []edit{{"lock/register.lua", "redis.call('ZADD', due, now, ARGV[i])", ""}}},
 	{"leave a lost run alone", "2: at least once", "empty", []edit{
 		{"lock/settle.lua", "'requeued', 'NX', 'PX', day) then", "'requeued', 'NX', 'PX', day) and false then"},
