@@ -33,10 +33,9 @@ end
 
 -- Redis has lost the ledger that the caller knew. The first caller who did says what is missing since, for all of them.
 if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
-  -- A replica that knew nothing made the ledger, as of then. A tick from before may come due later, by its jitter, and must
-  -- still be fired. No tick has been claimed yet, so the ledger goes back to the newest tick that is owed. A caller that owes
-  -- none leaves the ledger as it is. The script then counts here what that caller missed: a replica that knew nothing may
-  -- claim next, and counts nothing.
+  -- A replica that knew nothing made the ledger. A tick from before may come due later, by its jitter, and must still be
+  -- fired. No tick is claimed yet, so the ledger goes back to the newest tick that is owed. What a caller missed that owes
+  -- none is counted here: a replica that knew nothing may claim next, and counts nothing.
   if stands and #ARGV > 7 and stands < tonumber(since) and since == born and tick == since then
     since, tick = stands, stands
     redis.call('HSET', ledger, 'tick', tick, 'since', since)

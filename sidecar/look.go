@@ -27,10 +27,8 @@ type looker struct {
 	timers    *timers
 	steps     steps
 
-	// The connection for messages was made anew since the last look, which a restart of Redis would explain. Written by
-	// onMessage, and by looks.
-	reconnected atomic.Bool
-	next        time.Time // the loop's alone: when something else comes due, by Redis' time; zero = nothing is known to
+	reconnected atomic.Bool // since the last look, perhaps to a Redis that was restarted. Written by onMessage and looks
+	next        time.Time   // the loop's alone: when something else comes due, by Redis' time; zero = nothing is known to
 }
 
 func (l *looker) run(ctx context.Context) {
@@ -69,9 +67,7 @@ func (l *looker) onMessage(resumed string) {
 	if resumed != "" {
 		l.deferred.resume(resumed)
 	}
-	if resumed == service.AnyJob {
-		l.reconnected.Store(true)
-	}
+	l.reconnected.CompareAndSwap(false, resumed == service.AnyJob)
 	l.nudges.nudge()
 }
 
@@ -105,9 +101,7 @@ func (l *looker) look(ctx context.Context) {
 func (l *looker) nextLook(seen service.Snapshot) time.Time {
 	now, _ := l.store.Now()
 	switch {
-	case seen.NextTimer.IsZero() || !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer):
-		return seen.Next
-	case l.deferred.isDeferred(service.TimerJobs):
+	case seen.NextTimer.IsZero(), !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer), l.deferred.isDeferred(service.TimerJobs):
 		return seen.Next
 	case l.timers.free() == 0:
 		if seen.NextTimer.Sub(now) < lookEvery {

@@ -38,10 +38,7 @@ func (s *redisStatus) answered(err error) (came bool) {
 		s.report(diagnosis.Of(err))
 	}
 	s.up = err == nil
-	s.metrics.redisUp.Set(0)
-	if s.up {
-		s.metrics.redisUp.Set(1)
-	}
+	show(s.metrics.redisUp, s.up)
 	return came
 }
 
@@ -86,10 +83,7 @@ func (s *redisStatus) checkFitness(ctx context.Context) {
 	for _, p := range problems {
 		s.log.Warn("Redis is not fit for locks", "problem", p)
 	}
-	s.metrics.redisFit.Set(0)
-	if len(problems) == 0 {
-		s.metrics.redisFit.Set(1)
-	}
+	show(s.metrics.redisFit, len(problems) == 0)
 }
 
 // announce logs one of these when the replica has started.

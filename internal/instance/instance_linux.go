@@ -63,12 +63,9 @@ func take(f *os.File, boot, id string) (dead []Process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := unix.Getsid(0)
-	if err != nil {
-		return nil, err
-	}
 	var own unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &own); err != nil {
+	session, err := unix.Getsid(0)
+	if err := errors.Join(err, unix.Fstat(int(f.Fd()), &own)); err != nil {
 		return nil, err
 	}
 	origin := fmt.Sprintf("%s %d %d", boot, own.Dev, own.Ino)

@@ -252,7 +252,7 @@ func (x *examination) persistence(info map[string]string) {
 	case snapshotsAlone(info):
 		x.found("persistence", Problem, forgetsClaims, "set appendonly yes", "appendonly is no, and it keeps snapshots")
 	default:
-		x.found("persistence", Warning, "after a restart it is empty, and the ticks of its absence are lost; or it has a snapshot: "+forgetsClaims,
+		x.found("persistence", Warning, "after a restart it is empty, and ticks of its absence are lost; or it has forgotten claims since a snapshot",
 			"set appendonly yes", "appendonly is no")
 	}
 }
