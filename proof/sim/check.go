@@ -271,7 +271,9 @@ func (w *world) checkOverlap() {
 		if w.plan.job(r.Job).Ignores && r.cause != nil && r.gone > cl.trust {
 			w.met["commands that ignored their end, and were killed after the trust in their lease"]++
 		}
-		if _, dead := r.replica.stopped(); !dead && r.gone > cl.trust+lock.Margin+w.reaction(r.replica, cl.trust, r.gone-500*time.Millisecond) { // it has that long
+		told := r.gone - 500*time.Millisecond // at the latest, if it was killed because of the lease
+		if _, dead := r.replica.stopped(); !dead && r.gone > cl.trust+lock.Margin+w.reaction(r.replica, cl.trust, r.gone) &&
+			told > cl.trust+w.reaction(r.replica, cl.trust, told) {
 			w.violatedAt(cl.trust, "3: gone", r.Job, "tick %s ran on %s until %s, and its lease was over at %s (%v)", stamp(r.Tick),
 				r.replica.process, r.gone, cl.trust+lock.Margin, r.cause)
 		}
