@@ -51,7 +51,7 @@ var teeth = []tooth{
 	}},
 	{"start without trust", "3: trust", "stands still as it starts", []edit{{"sidecar/attempt.go", "if !h.Trusted() {", "if !BROKEN && !h.Trusted() {"}}},
 	{"register nothing anew", "2: never lost", "", []edit{
-		{"sidecar/register.go", "&& !born.Equal(g.timers.bornAt())", "&& !BROKEN && !born.Equal(g.timers.bornAt())"},
+		{"sidecar/register.go", "if lost || came {", "if !BROKEN && (lost || came) {"},
 	}},
 	{"count no skip", "5: never silently", "", []edit{{"sidecar/record.go", "r.metrics.job(w.spec.label).skipped(because)",
 		"if !BROKEN { r.metrics.job(w.spec.label).skipped(because) }"}}},
