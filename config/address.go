@@ -22,7 +22,7 @@ func (d *decoder) admin(e strict.Entry) {
 	if !t.OK() {
 		return
 	}
-	if host, _, err := net.SplitHostPort(t.Value); err == nil && !isLoopback(host) {
+	if host, _, err := net.SplitHostPort(t.Value); err == nil && !IsLoopback(host) {
 		d.Bad(t, "write \"127.0.0.1:9748\", and from elsewhere reach it with kubectl port-forward or ssh -L",
 			"must be this machine alone, 127.0.0.1, [::1] or localhost: anyone who can reach it can trigger, pause and drain")
 		return
@@ -53,11 +53,8 @@ func (d *decoder) listener(e strict.Entry, form, host string) strict.Text {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// isLoopback says whether a host is this machine without asking a name server.
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
+// IsLoopback says whether a host is this machine without asking a name server.
+func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }

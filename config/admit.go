@@ -56,7 +56,7 @@ func (t *Table) calls(socket string) bool {
 func (t *Table) isAdmin(raw string) bool {
 	_, port, err := net.SplitHostPort(t.Admin)
 	u, failed := url.Parse(raw)
-	return err == nil && failed == nil && u.Port() == port && isLoopback(u.Hostname())
+	return err == nil && failed == nil && u.Port() == port && IsLoopback(u.Hostname())
 }
 
 // socketOf returns the path of the unix socket that a URL names; "" if it names none.

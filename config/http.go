@@ -112,7 +112,7 @@ func isLocal(raw string) bool {
 		return true
 	}
 	u, err := url.Parse(raw)
-	return err == nil && isLoopback(u.Hostname())
+	return err == nil && IsLoopback(u.Hostname())
 }
 
 // isToy says whether a target is the toy app that a replica serves itself. Only a table with the embedded store can call

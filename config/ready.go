@@ -93,7 +93,7 @@ func (d *decoder) readyTCP(e strict.Entry) {
 		d.Bad(t, form, "not an address")
 	case port == "", badPort(port):
 		d.Bad(t, form, "the port must be from 1 to 65535")
-	case !isLoopback(host):
+	case !IsLoopback(host):
 		d.Bad(t, besideHint, "must be this machine: localhost, 127.0.0.1 or [::1]")
 	default:
 		d.table.Ready.TCP = t.Value

@@ -17,6 +17,5 @@ if not record or owner and owner ~= uuid then return {'LOST', now} end
 if owner then redis.call('PEXPIRE', lock, ttl)
 else redis.call('SET', lock, uuid, 'PX', ttl) end -- gone, Redis' clock having jumped; while the run is ours nobody can have claimed
 redis.call('ZADD', running, 'XX', now + ttl, uuid .. ' ' .. job)
--- A run that is told to end keeps its lease until it has.
 if cancelled then return {'CANCELLED', now} end
 return {tonumber(string.match(record, '^%d+ (%d+)')) <= stop and 'REPLACED' or 'OK', now}

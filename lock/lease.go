@@ -80,7 +80,7 @@ func (l *Lease) renewal() time.Duration { return min(l.claim.TTL/3, (l.claim.TTL
 // Keep extends the lease every third of its ttl until the caller calls stop. The context that it returns ends with
 // parent. It ends with ErrLost as its cause when trust runs out, which is before the lease ends, with ErrReplaced when a
 // newer tick takes this run's place, and with ErrCancelled when an operator has cancelled the run. A run that was told to
-// end keeps its lease until stop, however long it takes to end. stop waits for the keeper to end.
+// end keeps its lease until stop, or until trust runs out, which only Trusted tells then. stop waits for the keeper to end.
 func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	keeping, end := context.WithCancel(context.WithoutCancel(parent))

@@ -41,6 +41,41 @@ func TestAfterALossTheTicksSinceAreMissedUnderAtMostOnce(t *testing.T) {
 	})
 }
 
+// A Redis that comes back from a snapshot has the ledger of an earlier time, with the same birth.
+func TestAReplicaTellsAnOlderLedgerWhatWasClaimed(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		born := registers(a, "x", lock.Before{}).Born
+		claims := func(claimed, at int) { // on a ledger that is at a tick
+			w.Must(w.Admin.HSet(w.Context(), ledger, "tick", w.Tick(at).UnixMilli()).Err())
+			for _, c := range []struct {
+				known lock.Before
+				want  int
+			}{
+				{lock.Before{}, at},
+				{lock.Before{Born: born, Tick: w.Tick(claimed), Claimed: w.Tick(claimed), Again: true}, at},
+				{lock.Before{Born: born, Tick: w.Tick(claimed)}, at}, // it was refused, and is no claim
+				{lock.Before{Born: born, Claimed: w.Tick(claimed)}, max(claimed, at)},
+				{lock.Before{Born: born, Claimed: w.Tick(at - 1)}, max(claimed, at)},
+			} {
+				got := registers(a, "x", c.known)
+				if !got.Tick.Equal(w.Tick(c.want)) || w.Field("tick") != fmt.Sprint(w.Tick(c.want).UnixMilli()) {
+					w.Errorf("told %+v, a ledger at %d is at %s, in Redis %s", c.known, at, got.Tick, w.Field("tick"))
+				}
+			}
+		}
+		claims(9000, 5000)
+		claims(5000, 9000)
+		w.Must(w.Admin.HSet(w.Context(), ledger, "late", 1).Err()) // a loss of which Redis has been told
+		if got := registers(a, "x", lock.Before{Born: born.Add(-time.Minute), Claimed: w.Tick(20000)}); !got.Tick.Equal(w.Tick(9000)) {
+			w.Errorf("what was claimed in an earlier ledger counts in this one: %s", got.Tick)
+		}
+		if gaps := w.Field("gaps"); gaps != "" {
+			w.Errorf("ticks that were claimed are missed: %s", gaps)
+		}
+	})
+}
+
 func TestAfterALossOwedTicksAreDueOnceUnderAtLeastOnce(t *testing.T) {
 	for name, newcomer := range map[string]bool{"one who knew it comes first": false, "one who knew nothing comes first": true} {
 		t.Run(name, func(t *testing.T) {

@@ -179,8 +179,13 @@ func (p *prober) lasts(key string, d time.Duration) {
 
 func (p *prober) registers(args ...any) (n [6]int64) {
 	if len(args) > 4 { // of one who knew the ledger
-		args = slices.Insert(slices.Clone(args), 5, any(p.keys.Events))
+		args = slices.Insert(slices.Clone(args), 5, any(p.keys.Events), 0)
 	}
+	return p.registersAll(args)
+}
+
+// registersAll is registers with all arguments.
+func (p *prober) registersAll(args []any) (n [6]int64) {
 	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.DueJobs, p.keys.Fates(walkJob)}, args...) {
 		n[i] = millisOf(v)
 	}
@@ -325,6 +330,28 @@ func (p *prober) probeLossAtLeastOnce() {
 	got = p.registers(append([]any{"a", 1000_000, walkStart, nominal(5), 0}, owed(7)...)...) // its table says at-most-once
 	p.demand(got == [6]int64{now, now, now, now}, "behind one who knew nothing, at-most-once registers %v", got)
 	p.told(slices.Repeat([]string{"due"}, 12)...)
+	p.probeOlderLedger()
+}
+
+// probeOlderLedger registers a job by callers who know of a claim that its ledger may have forgotten.
+func (p *prober) probeOlderLedger() {
+	for _, c := range []struct {
+		what                 string
+		born, again, claimed int64
+		want                 int64
+	}{
+		{"a newer claim", p.clock, 0, nominal(6), nominal(6)},
+		{"a newer claim, under at-least-once", p.clock, 1, nominal(6), nominal(5)},
+		{"an older claim", p.clock, 0, nominal(4), nominal(5)},
+		{"a newer claim of another ledger", p.clock - 1, 0, nominal(6), nominal(5)},
+	} {
+		p.do("DEL", p.ledger(), p.keys.DueJobs)
+		p.registers("a", 1000_000)
+		p.do("HSET", p.ledger(), "tick", nominal(5), "late", 1)
+		got := p.registersAll([]any{"a", 1000_000, c.born, 0, c.again, p.keys.Events, c.claimed})
+		p.demand(got[3] == c.want && p.field("tick") == fmt.Sprint(c.want), "%s: the ledger is at %d, in Redis %s, want %d", c.what, got[3],
+			p.field("tick"), c.want)
+	}
 }
 
 func (p *prober) probeClaimsInPauses() {

@@ -21,10 +21,11 @@ type Ledger struct {
 // Before is what a replica knew of a job's ledger before it registers the job. If Redis has lost its data since, the
 // replica's knowledge is all that is left of the ledger. The zero value stands for a replica that knew nothing.
 type Before struct {
-	Born  time.Time // when the ledger that it knew was made
-	Tick  time.Time // newest tick claimed that it has heard of
-	Again bool      // at-least-once: ticks may be fired again, and none may be lost
-	Owed  []Past    // at-least-once: the ticks since Tick that must be fired late, in order
+	Born    time.Time // when the ledger that it knew was made
+	Tick    time.Time // newest tick that it knows to be settled
+	Claimed time.Time // newest tick that Redis told it of as claimed: at-most-once keeps it, even if Redis has forgotten it
+	Again   bool      // at-least-once: ticks may be fired again, and none may be lost
+	Owed    []Past    // at-least-once: the ticks since Tick that must be fired late, in order
 }
 
 // NoTicks is the fingerprint of a job whose ticks no replica claims: the job has left the table, or runs on every
@@ -53,7 +54,7 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 		if known.Again {
 			again = 1
 		}
-		args = append(args, rds.Millis(known.Born), rds.Millis(known.Tick), again, s.redis.Keys.Events)
+		args = append(args, rds.Millis(known.Born), rds.Millis(known.Tick), again, s.redis.Keys.Events, rds.Millis(known.Claimed))
 		nonce := uuid.NewString()
 		for _, p := range known.Owed {
 			args = append(args, Due{Tick: p.Tick, Job: job, Kind: "catchup", Attempt: 1, Nonce: nonce}.Member())

@@ -5,7 +5,8 @@
 --       2 retention of an unused ledger, and of fates (ms)
 --       What follows may be left out:
 --       3 when the ledger was born that the caller knew before; 0 = it knew none    4 newest claimed tick that it knew of
---       5 '1': at-least-once    6 channel of the nudges    7.. due members of the ticks since then that are to be fired should Redis have lost its data
+--       5 '1': at-least-once    6 channel of the nudges    7 newest tick that Redis had told it of as claimed; 4 may be a refused one
+--       8.. due members of the ticks since then that are to be fired should Redis have lost its data
 -- returns {now, born, since, newest tick claimed, pause note or '', when the job came back after no replica had it; 0 = it never did}
 local ledger, due, fingerprint, knew, known = KEYS[1], KEYS[2], ARGV[1], ARGV[3] or '0', tonumber(ARGV[4] or 0)
 
@@ -15,7 +16,7 @@ local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'paus
 local born, schedule, since, tick, paused, late, gaps, back = h[1], h[2], h[3], h[4], h[5], tonumber(h[6]) or 0, h[7] or '', h[8] or 0
 
 -- At-least-once goes on where the caller stands: it may fire again, and loses nothing.
-local stands = ARGV[5] == '1' and (#ARGV > 6 and tonumber(string.match(ARGV[#ARGV], '^%d+')) or known > 0 and known)
+local stands = ARGV[5] == '1' and (#ARGV > 7 and tonumber(string.match(ARGV[#ARGV], '^%d+')) or known > 0 and known)
 if not born then -- a ledger is born with every earlier tick settled: after total loss no tick is fired again.
   born, since, paused = now, now + 1000, false -- A claim may have been early by up to a second (its tolerance).
   if ARGV[5] == '1' then since = stands or now end
@@ -32,11 +33,10 @@ end
 
 -- Redis has lost the ledger that the caller knew. The first caller who did says what is missing since, for all of them.
 if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
-  -- A replica that knew nothing made the ledger, as of then. A tick from before may come due later, by its jitter, and must
-  -- still be fired. No tick has been claimed yet, so the ledger goes back to the newest tick that is owed. A caller that owes
-  -- none leaves the ledger as it is. The script then counts here what that caller missed: a replica that knew nothing may
-  -- claim next, and counts nothing.
-  if stands and #ARGV > 6 and stands < tonumber(since) and since == born and tick == since then
+  -- A replica that knew nothing made the ledger. A tick from before may come due later, by its jitter, and must still be
+  -- fired. No tick is claimed yet, so the ledger goes back to the newest tick that is owed. What a caller missed that owes
+  -- none is counted here: a replica that knew nothing may claim next, and counts nothing.
+  if stands and #ARGV > 7 and stands < tonumber(since) and since == born and tick == since then
     since, tick = stands, stands
     redis.call('HSET', ledger, 'tick', tick, 'since', since)
   end
@@ -46,7 +46,7 @@ if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
   -- The new ledger itself tells of the ticks after its birth, whatever has changed since then.
   local since = math.min(tonumber(since), tonumber(born) + (ARGV[5] == '1' and 0 or 1000))
   local upTo = since + 1
-  for i = #ARGV, 7, -1 do
+  for i = #ARGV, 8, -1 do
     local owed = tonumber(string.match(ARGV[i], '^%d+'))
     if owed > known and owed <= since then
       redis.call('ZADD', due, now, ARGV[i])
@@ -57,6 +57,9 @@ if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
   missed(known, upTo)
   redis.call('HSET', ledger, 'late', string.format('%d', since), 'gaps', gaps)
   redis.pcall('PUBLISH', ARGV[6], 'due')
+elseif knew == born and ARGV[5] ~= '1' and tonumber(ARGV[7]) > tonumber(tick) then -- an older ledger has come back, which forgot claims
+  tick = ARGV[7]
+  redis.call('HSET', ledger, 'tick', tick)
 end
 redis.call('PEXPIRE', ledger, ARGV[2])
 redis.call('PEXPIRE', KEYS[3], ARGV[2])

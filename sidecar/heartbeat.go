@@ -159,14 +159,10 @@ func firstProblem(err error) string {
 	}
 	p := problems[0]
 	p.File, p.Source, p.Hint = filepath.Base(p.File), "", ""
-	switch n := len(problems) - 1; n {
-	case 0:
-		return p.String()
-	case 1:
-		return p.String() + ", and 1 more problem"
-	default:
-		return fmt.Sprintf("%s, and %d more problems", p, n)
+	if n := len(problems) - 1; n > 0 {
+		return fmt.Sprintf("%s, and %s", p, text.Plural(n, "more problem"))
 	}
+	return p.String()
 }
 
 // leave takes the heartbeat away: the replica ends in order.

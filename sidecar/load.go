@@ -74,10 +74,7 @@ func (l *load) report(why string) {
 		why = ""
 	}
 	before := l.slots.setBusy(why)
-	l.metrics.busy.Set(0)
-	if why != "" {
-		l.metrics.busy.Set(1)
-	}
+	show(l.metrics.busy, why != "")
 	switch {
 	case why != "" && before == "":
 		l.log.Warn("this replica is busy: leaving ticks to others", "why", why)

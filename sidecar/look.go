@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/solotick/solotick/sidecar/service"
@@ -26,7 +27,8 @@ type looker struct {
 	timers    *timers
 	steps     steps
 
-	next time.Time // the loop's alone: when something else comes due, by Redis' time; zero = nothing is known to
+	reconnected atomic.Bool // since the last look, perhaps to a Redis that was restarted. Written by onMessage and looks
+	next        time.Time   // the loop's alone: when something else comes due, by Redis' time; zero = nothing is known to
 }
 
 func (l *looker) run(ctx context.Context) {
@@ -65,6 +67,7 @@ func (l *looker) onMessage(resumed string) {
 	if resumed != "" {
 		l.deferred.resume(resumed)
 	}
+	l.reconnected.CompareAndSwap(false, resumed == service.AnyJob)
 	l.nudges.nudge()
 }
 
@@ -86,7 +89,7 @@ func (l *looker) look(ctx context.Context) {
 	l.timers.undecodable = min(seen.Undecodable, maxUndecodable)
 	l.takeover.look(ctx, seen.Runs) // before a new process registers its jobs, which may be many
 	l.dynamic.take(ctx, seen.Jobs)
-	refused, err := l.registrar.registerAll(ctx, seen.Born)
+	refused, err := l.registrar.registerAll(ctx, seen.Born, l.reconnected.Swap(false) || came)
 	l.redis.registered(ctx, refused, err)
 	readPauses(ctx, l.store, l.jobs())
 	l.redis.answeredOnce.Store(true)
@@ -98,9 +101,7 @@ func (l *looker) look(ctx context.Context) {
 func (l *looker) nextLook(seen service.Snapshot) time.Time {
 	now, _ := l.store.Now()
 	switch {
-	case seen.NextTimer.IsZero() || !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer):
-		return seen.Next
-	case l.deferred.isDeferred(service.TimerJobs):
+	case seen.NextTimer.IsZero(), !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer), l.deferred.isDeferred(service.TimerJobs):
 		return seen.Next
 	case l.timers.free() == 0:
 		if seen.NextTimer.Sub(now) < lookEvery {

@@ -87,9 +87,8 @@ func (t tableInfo) Collect(ch chan<- prometheus.Metric) {
 
 // reloaded counts the success or failure of a reload.
 func (m *metrics) reloaded(at time.Time, well bool) {
-	m.reloadedWell.Set(0)
+	show(m.reloadedWell, well)
 	if well {
-		m.reloadedWell.Set(1)
 		m.reloadedAt.Set(seconds(at))
 	}
 }

@@ -76,10 +76,7 @@ func (p *probe) run(ctx context.Context) {
 func (p *probe) report(why string) {
 	before := p.slots.unreadiness()
 	p.slots.setUnready(why)
-	p.metrics.appReady.Set(0)
-	if why == "" {
-		p.metrics.appReady.Set(1)
-	}
+	show(p.metrics.appReady, why == "")
 	if why == "" && before != "" {
 		p.nudges.nudge() // due members may have waited for this
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
@@ -38,10 +40,7 @@ func (s *redisStatus) answered(err error) (came bool) {
 		s.report(diagnosis.Of(err))
 	}
 	s.up = err == nil
-	s.metrics.redisUp.Set(0)
-	if s.up {
-		s.metrics.redisUp.Set(1)
-	}
+	show(s.metrics.redisUp, s.up)
 	return came
 }
 
@@ -86,10 +85,12 @@ func (s *redisStatus) checkFitness(ctx context.Context) {
 	for _, p := range problems {
 		s.log.Warn("Redis is not fit for locks", "problem", p)
 	}
-	s.metrics.redisFit.Set(0)
-	if len(problems) == 0 {
-		s.metrics.redisFit.Set(1)
-	}
+	show(s.metrics.redisFit, len(problems) == 0)
+}
+
+// show sets a gauge to 1 or 0, in one step.
+func show(g prometheus.Gauge, on bool) {
+	g.Set(map[bool]float64{true: 1}[on])
 }
 
 // announce logs one of these when the replica has started.

@@ -23,13 +23,16 @@ type registrar struct {
 	gone   sync.Map // by name: jobs that left the table, and that Redis still has; written by reloads and looks
 }
 
-// registerAll tells Redis of the jobs that it has not been told of today. If Redis has lost one ledger, it has lost
-// all, and an unregistered job loses its next tick: so it is told of all jobs. registerAll returns a job that Redis
-// refused, and why.
-func (g *registrar) registerAll(ctx context.Context, born time.Time) (refused string, why error) {
+// registerAll tells Redis of the jobs that it has not been told of today. It tells a Redis that came back of all jobs: that
+// may have lost one ledger and so all, and an unregistered job loses its next tick; or it may be older than its claims.
+// registerAll returns a job that Redis refused, and why.
+func (g *registrar) registerAll(ctx context.Context, born time.Time, came bool) (refused string, why error) {
 	jobs := g.jobs()
-	if !g.timers.registerDue(time.Now()) && !born.Equal(g.timers.bornAt()) {
+	lost := !g.timers.registerDue(time.Now()) && !born.Equal(g.timers.bornAt())
+	if lost {
 		g.log.Warn("Redis has lost its data: registering all jobs anew")
+	}
+	if lost || came {
 		g.store.CheckLeases("")
 		g.timers.forget()
 		for _, j := range jobs {

@@ -122,9 +122,10 @@ func (t *ticks) registeredAs(l lock.Ledger) {
 // that includes the ticks that came due since and have to be fired late.
 func (t *ticks) before(sp *spec, at time.Time) lock.Before {
 	b := lock.Before{
-		Born:  t.born,
-		Tick:  newestOf(t.maxLedgerTick, t.overlappedTick, t.pausedTick, t.since, t.pausedTo),
-		Again: sp.Guarantee == config.AtLeastOnce,
+		Born:    t.born,
+		Tick:    newestOf(t.maxLedgerTick, t.overlappedTick, t.pausedTick, t.since, t.pausedTo),
+		Claimed: t.maxLedgerTick,
+		Again:   sp.Guarantee == config.AtLeastOnce,
 	}
 	if sp.Suspend { // it has missed nothing
 		b.Born = time.Time{}

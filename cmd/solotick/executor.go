@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
@@ -38,7 +36,7 @@ func executor(log *slog.Logger, admin net.Listener, callbacks *callback.Runs, to
 			return call.New(h, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(), Servers: servers,
 				Callbacks: callbacks, Log: log.With("job", c.Name)})
 		}
-		return command.New(*c.Exec, command.Options{Log: log, Env: env, Urgent: lockLost, Resources: c.Resources})
+		return command.New(*c.Exec, command.Options{Log: log, Env: env, Resources: c.Resources})
 	}
 }
 
@@ -62,6 +60,3 @@ func prober(c config.Ready) sidecar.Prober {
 	}
 	return call.NewReady(c, buildVersion())
 }
-
-// lockLost tells whether a run is cancelled because another may begin soon.
-func lockLost(cause error) bool { return errors.Is(cause, lock.ErrLost) }

@@ -45,7 +45,8 @@ func TestACommandWhoseLockIsLostIsKilledBeforeOthers(t *testing.T) {
 		})
 		ctx, end := context.WithCancelCause(t.Context())
 		go func() {
-			if res := e.Execute(ctx, execute.Run{}); res.Status != execute.Canceled {
+			r := execute.Run{Lasts: func(time.Duration) bool { return how != "lost" }}
+			if res := e.Execute(ctx, r); res.Status != execute.Canceled {
 				t.Errorf("%s: %+v", how, res)
 			}
 			ended <- how

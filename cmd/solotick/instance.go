@@ -17,7 +17,7 @@ import (
 // holdInstance makes the process with this UUID the one that runs in this place. It returns the nodes of the processes
 // before, which are dead, and has killed what their commands left behind. If nothing is certain of them, it returns none,
 // and their runs are taken over when their leases are over. The place is this process' until the caller gives it up; nil if it
-// is not.
+// is not. A state directory that another process holds is not this one's either.
 func (a *app) holdInstance(service, replica, process string, log *slog.Logger) (dead []string, held *instance.Instance) {
 	dir := string(a.state)
 	if dir == "" {
@@ -34,6 +34,9 @@ func (a *app) holdInstance(service, replica, process string, log *slog.Logger) (
 		}
 		log.Log(context.Background(), level, "restarts in place are not noticed: runs that a crash cuts short are taken over when "+
 			"their leases are over", "dir", dir, "err", err)
+		if errors.Is(err, instance.ErrHeld) {
+			a.state = ""
+		}
 		return nil, nil
 	}
 	sessions, nodes := map[int]bool{}, map[string]bool{}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,7 +19,8 @@ const stateVariable = "SOLOTICK_STATE_DIR"
 // replaced.
 const lastGood = "last-good-table.yaml"
 
-// stateDir is the directory where a replica keeps its last good table for a restart. "" keeps nothing.
+// stateDir is the directory where a replica keeps its last good table for a restart. "" keeps nothing: no directory was
+// given, or another process holds it.
 type stateDir string
 
 func (d stateDir) file() string { return filepath.Join(string(d), lastGood) }
@@ -56,14 +58,18 @@ func (d stateDir) write(table []byte) error {
 	return err
 }
 
-// last reads the table that was last in force. It returns nil without an error if none was kept.
-func (d stateDir) last() (*config.Table, error) {
+// last reads the table that was last in force in place of a broken one. It returns nil without an error if none was kept,
+// and an error if the one that was kept is of another service.
+func (d stateDir) last(broken string) (*config.Table, error) {
 	if d == "" {
 		return nil, nil
 	}
 	t, err := config.Load(d.file(), os.LookupEnv)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if own, _ := config.Read(broken, os.LookupEnv); err == nil && own != nil && own.Service != "" && own.Service != t.Service {
+		return nil, fmt.Errorf("it is of the service %q", t.Service)
 	}
 	return t, err
 }
@@ -85,18 +91,22 @@ func (a *app) tableToRun(log *slog.Logger) (t *config.Table, source []byte, brok
 	if broken == nil {
 		return t, source, nil, nil
 	}
-	t, err = a.state.last()
+	t, err = a.state.last(a.config)
 	if err != nil {
 		log.Error("the last good table cannot be used either", "file", a.state.file(), "err", err)
 	}
 	if t == nil {
 		return nil, nil, nil, a.refused(broken)
 	}
+	return t, nil, broken, nil
+}
+
+// tellLastGood logs that the replica goes on with the last good table.
+func (a *app) tellLastGood(t *config.Table, log *slog.Logger) {
 	since := "unknown"
 	if kept, err := os.Stat(a.state.file()); err == nil {
 		since = kept.ModTime().UTC().Format("2006-01-02T15:04:05Z")
 	}
 	log.Error("the table cannot be used: going on with the last good one", "file", a.config, "lastGood", a.state.file(), "kept", since,
 		"table", t.Hash)
-	return t, nil, broken, nil
 }

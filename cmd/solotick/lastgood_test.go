@@ -136,6 +136,70 @@ func TestANewPlaceRefusesABrokenTable(t *testing.T) {
 	}
 }
 
+func TestTheLastGoodTableOfAnotherServiceIsRefused(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	p.write(fmt.Sprintf(saying, s.URL(), "of the shop"))
+	r := p.start()
+	r.await("of the shop")
+	r.stop()
+	for _, table := range []string{
+		"service: bakery\nredis: {url: embedded}\njobs: [{name: a, shedule: x}]\n",
+		"service: bakery\nredis: {url: embedded}\njobs: [{name: a\n", // no YAML
+	} {
+		p.write(table)
+		r = p.start()
+		if code := r.wait(); code != exitProblem {
+			t.Errorf("exit code %d, want %d", code, exitProblem)
+		}
+		if l := r.await("the last good table cannot be used either"); l.text("err") != "it is of the service \"shop\"" {
+			t.Errorf("told as %q", l.text("err"))
+		}
+	}
+	p.write("redis: {url: embedded}\n") // which tells no service
+	r = p.start()
+	r.await("of the shop")
+	r.stop()
+}
+
+func TestAPlaceThatAnotherProcessHoldsHasNoTableForThisOne(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	good := fmt.Sprintf(saying, s.URL(), "of the shop")
+	p.write(good)
+	p.start().await("of the shop")
+	kept := func() string {
+		text, err := os.ReadFile(filepath.Join(p.state, lastGood))
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
+
+	other := strings.Replace(fmt.Sprintf(saying, s.URL(), "of the bakery"), "service: shop", "service: bakery", 1)
+	p.table += ".bakery"
+	p.write(other)
+	second := p.start()
+	second.await("of the bakery")
+	if kept() != good {
+		t.Error("a process that does not hold the place has written its table there")
+	}
+	p.write(strings.Replace(other, "of the bakery", "of the new bakery", 1))
+	second.await("of the new bakery") // it runs a tick after the reload
+	if kept() != good {
+		t.Error("a process that does not hold the place has written its table there at a reload")
+	}
+	second.stop()
+
+	p.write(strings.Replace(good, "schedule", "shedule", 1))
+	third := p.start()
+	if code := third.wait(); code != exitProblem {
+		t.Errorf("with a broken table, a process that does not hold the place ends with code %d, want %d", code, exitProblem)
+	}
+}
+
 func TestTheLastGoodTableIsKeptAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

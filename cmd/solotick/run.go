@@ -112,6 +112,9 @@ func (a *app) run(observe, told bool) error {
 	process := uuid.NewString()
 	dead, place := a.holdInstance(t.Service, replica, process, log)
 	defer place.Close()
+	if broken != nil && a.state == "" { // the last good table is that of the process that holds the place
+		return a.refused(broken)
+	}
 
 	ctx, stop := a.signals(log)
 	defer stop()
@@ -161,6 +164,7 @@ func (a *app) run(observe, told bool) error {
 		return &failure{code: exitCannot, err: err}
 	}
 	if broken != nil {
+		a.tellLastGood(t, log)
 		_ = s.Reload(nil, broken) // Reload logs the error; the replica goes on
 	} else {
 		a.state.keep(source, log)

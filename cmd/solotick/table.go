@@ -137,10 +137,3 @@ func unreadable(err error) *failure {
 	}
 	return f
 }
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

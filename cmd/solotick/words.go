@@ -9,6 +9,8 @@ import (
 	"github.com/solotick/solotick/internal/text"
 )
 
+var plural = text.Plural
+
 // formatTime writes a time in UTC, with a fraction only if there is one.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999") }
 

@@ -2,9 +2,10 @@
 //
 // An instance is a place where a replica runs: a directory. At most one process at a time holds it, by a lock of the
 // kernel on a file in the directory, which the kernel frees when the process ends, and not before. The processes that
-// held the lock write their ids into the file. So whoever holds the lock knows that all of them are dead. They are
-// certainly dead only if the same kernel gave out the lock: the file begins with the kernel's boot id. If a machine has
-// started anew, or another one shares the directory, nothing is known of them.
+// held the lock write their ids into the file. So whoever holds the lock knows that they are dead, if the same kernel gave
+// it to them, and on this very file. So the file begins with the kernel's boot id, and with its own device and inode,
+// which no other file gets while a process that it names has it open. If the machine has started anew, another one shares
+// the directory, or the file is a copy, nothing is known of them.
 //
 // The package does not notice a machine that is copied while it runs: a process then goes on in both copies, under one
 // id. Nor does it notice a file system that grants the lock twice to processes of one kernel.
@@ -44,14 +45,14 @@ const file = "instance"
 // remembered bounds the processes in the file. A run of an older one has long been taken over.
 const remembered = 100
 
-// read returns the processes that the text of a file names, if a kernel with this boot id has written it. A text that
-// was cut off names those that it has in full.
-func read(text []byte, boot string) (all []Process) {
+// read returns the processes that the text of a file names, if it was written as this file, which origin stands for. A
+// text that was cut off names those that it has in full.
+func read(text []byte, origin string) (all []Process) {
 	own := false
 	for line := range bytes.Lines(text) {
 		word, whole := strings.CutSuffix(string(line), "\n")
 		if !own {
-			if own = whole && word == boot; !own {
+			if own = whole && word == origin; !own {
 				return nil
 			}
 			continue
@@ -66,11 +67,11 @@ func read(text []byte, boot string) (all []Process) {
 	return all
 }
 
-// write replaces the text of a file. It empties the file first: the ids of one kernel must never stand under the boot id
-// of another, wherever this process is cut off.
-func write(f *os.File, boot string, all []Process) error {
+// write replaces the text of a file. It empties the file first: ids must never stand under another origin than theirs,
+// wherever this process is cut off.
+func write(f *os.File, origin string, all []Process) error {
 	all = all[max(len(all)-remembered, 0):]
-	text := []byte(boot + "\n")
+	text := []byte(origin + "\n")
 	for _, p := range all {
 		text = fmt.Appendf(text, "%s %d\n", p.ID, p.Session)
 	}

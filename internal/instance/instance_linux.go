@@ -63,12 +63,14 @@ func take(f *os.File, boot, id string) (dead []Process, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var own unix.Stat_t
 	session, err := unix.Getsid(0)
-	if err != nil {
+	if err := errors.Join(err, unix.Fstat(int(f.Fd()), &own)); err != nil {
 		return nil, err
 	}
-	dead = read(text, boot)
-	return dead, write(f, boot, append(dead[:len(dead):len(dead)], Process{ID: id, Session: session}))
+	origin := fmt.Sprintf("%s %d %d", boot, own.Dev, own.Ino)
+	dead = read(text, origin)
+	return dead, write(f, origin, append(dead[:len(dead):len(dead)], Process{ID: id, Session: session}))
 }
 
 // lock locks a file for as long as it is open. os.OpenFile has it closed in programs that this process becomes or starts.

@@ -125,6 +125,39 @@ func TestOfAnotherBootNothingIsKnown(t *testing.T) {
 	wants(t, hold(t, dir, "three")) // as little as of the first, since the one in between has said nothing of it
 }
 
+// A file that is a copy names processes that may live, as those of the file that it was copied from.
+func TestACopyKnowsNothingOfThoseThatTheOriginalNames(t *testing.T) {
+	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copied")
+	_ = hold(t, dir, "one").Close()
+	two := hold(t, dir, "two")
+	cp := func(from, to string) {
+		t.Helper()
+		if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	cp(dir, copied)
+	beside := hold(t, copied, "beside")
+	wants(t, beside)
+	_ = beside.Close()
+	wants(t, hold(t, copied, "after"), "beside") // it is a place like any other
+
+	// A backup that is restored beneath a process that lives.
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	cp(copied, dir)
+	three := hold(t, dir, "three")
+	wants(t, three)
+	_, _ = three.Close(), two.Close()
+
+	// A place that is moved stays the same.
+	if err := os.Rename(dir, dir+" moved"); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, hold(t, dir+" moved", "four"), "three")
+}
+
 func TestWithoutABootIDNothingIsKnown(t *testing.T) {
 	real := bootID
 	defer func() { bootID = real }()

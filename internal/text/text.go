@@ -2,6 +2,7 @@
 package text
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 )
@@ -16,4 +17,12 @@ func OneLine(text string) string {
 		return ' '
 	}
 	return strings.Join(strings.Fields(strings.Map(blank, text)), " ")
+}
+
+// Plural is a number of things: "1 job", "2 jobs".
+func Plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
 }

@@ -1,6 +1,9 @@
 package nemesis
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -49,7 +52,7 @@ func killAll(w *world, until time.Time) {
 }
 
 // kill ends replicas without a goodbye, and starts them again after a pause: two times of three in their places, where a
-// replica knows that the process before it is dead, and else each in a new place.
+// replica knows that the process before it is dead, and else each in a new place, or in a copy of another one.
 func (w *world) kill(pause time.Duration, victims ...*replica) {
 	w.t.Helper()
 	h := killed
@@ -63,10 +66,21 @@ func (w *world) kill(pause time.Duration, victims ...*replica) {
 	time.Sleep(pause)
 	for _, r := range victims {
 		if h == killed {
-			r.state = w.t.TempDir()
+			r.state = w.elsewhere()
 		}
 	}
 	w.start(victims...)
+}
+
+// elsewhere makes a new place, and every second time copies into it the place of a replica, which mostly lives.
+func (w *world) elsewhere() string {
+	dir := w.t.TempDir()
+	if from := w.any(w.replicas).state; from != "" && w.rng.IntN(2) == 0 {
+		if err := os.CopyFS(dir, os.DirFS(from)); !errors.Is(err, fs.ErrNotExist) { // a replica that ends removes its file
+			w.check(err)
+		}
+	}
+	return dir
 }
 
 // stopHolders stops the replica that runs a long job, or perhaps just claimed one, for longer than its lease and for

@@ -1,8 +1,8 @@
 // Package nemesis attacks real replicas on real Redis servers, and judges from the outside whether the promises held.
 //
 // The test holds the app that the jobs call and writes down every call. The ticks that should have been are computed here,
-// by arithmetic that shares nothing with the product. Three replicas are killed (and restarted in their places, or in new
-// ones), stopped, cut off from Redis by a proxy and by the link of a network namespace (where one may be made), are told to
+// by arithmetic that shares nothing with the product. Three replicas are killed (and restarted in their places, in new ones, or
+// in copies), stopped, cut off from Redis by a proxy and by the link of a network namespace (where one may be made), are told to
 // end, and lose their app, all but one of them too; Redis
 // is killed and comes back with what it wrote down, is stopped and goes on with what it was asked meanwhile, and Sentinel puts
 // another server into its place.

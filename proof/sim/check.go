@@ -236,8 +236,8 @@ func (c *claims) bornBehind(job string, tick time.Time, from, to time.Duration) 
 	})
 }
 
-// checkOverlap: promise 3, no two runs of a job that may both rely on their leases; and a run's context ends with
-// the trust in its lease.
+// checkOverlap: promise 3, no two runs of a job that may both rely on their leases; a run's context ends with the trust in
+// its lease, and its work before the lease does.
 func (w *world) checkOverlap() {
 	last := map[string]*run{}
 	until := map[string]time.Duration{}
@@ -267,6 +267,15 @@ func (w *world) checkOverlap() {
 		if _, dead := r.replica.stopped(); !dead && r.over > cl.trust+w.reaction(r.replica, cl.trust, r.over) {
 			w.violatedAt(cl.trust, "3: trust", r.Job, "the context of tick %s on %s ended at %s, and its lease was trusted until %s", stamp(r.Tick),
 				r.replica.process, r.over, cl.trust)
+		}
+		if w.plan.job(r.Job).Ignores && r.cause != nil && r.gone > cl.trust {
+			w.met["commands that ignored their end, and were killed after the trust in their lease"]++
+		}
+		told := r.gone - 500*time.Millisecond // at the latest, if it was killed because of the lease
+		if _, dead := r.replica.stopped(); !dead && r.gone > cl.trust+lock.Margin+w.reaction(r.replica, cl.trust, r.gone) &&
+			told > cl.trust+w.reaction(r.replica, cl.trust, told) {
+			w.violatedAt(cl.trust, "3: gone", r.Job, "tick %s ran on %s until %s, and its lease was over at %s (%v)", stamp(r.Tick),
+				r.replica.process, r.gone, cl.trust+lock.Margin, r.cause)
 		}
 	}
 }

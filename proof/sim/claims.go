@@ -321,7 +321,8 @@ func (c *claims) known(q *call) {
 	if cl := c.by[q.run()]; cl != nil && q.name == "settle" && cl.told == 0 && q.args[argVerb] != "reap" {
 		cl.told = c.world.now()
 	}
-	if code != "WON" && code != "OK" || q.name != "acquire" && q.name != "extend" {
+	won := q.name == "acquire" && code == "WON"
+	if !won && (q.name != "extend" || code != "OK" && code != "REPLACED" && code != "CANCELLED") { // which are renewed until they end
 		return
 	}
 	if cl := c.by[q.run()]; cl != nil {

@@ -43,6 +43,8 @@ var classes = [...]class{
 	{"limits", (*Plan).limits},
 	{asyncRuns, (*Plan).async},
 	{"calendars", (*Plan).calendars},
+	{ignoresTheEnd, (*Plan).ignoring},
+	{comesBack, (*Plan).older},
 }
 
 // share is how many of a hundred seeds each class has.
@@ -326,6 +328,26 @@ func (p *Plan) cancels(r *rand.Rand) {
 		case 1: // it is cancelled when nobody is left to hear of it, or as it ends
 			p.Faults = append(p.Faults, Fault{At: at - 100*time.Millisecond + upTo(r, 200*time.Millisecond), Kind: pick(r, "crash", "crash", "stop"),
 				Replica: -1, For: 4 * time.Second})
+		}
+	}
+}
+
+// ignoresTheEnd is the class of commands that ignore TERM.
+const ignoresTheEnd = "commands that ignore TERM"
+
+// ignoring: the commands of one job take long and ignore TERM. They are told to end, by their timeout, an operator or a newer
+// tick, as their replica is cut off from Redis.
+func (p *Plan) ignoring(r *rand.Rand) {
+	p.willing(r)
+	p.Faults = nil
+	j := &p.Jobs[0]
+	j.Period, j.TTL, j.Policy = time.Duration(pick(r, 3, 5, 7))*time.Second, time.Duration(pick(r, 3, 3, 5, 8))*time.Second, pick(r, "Forbid", "Queue", "Replace")
+	j.Timeout, j.Takes, j.Ignores, j.Deadline = 4*time.Second+upTo(r, 4*time.Second), [2]time.Duration{10 * time.Second, 20 * time.Second}, true, 0
+	j.Jitter, j.Suspend = min(j.Jitter, j.Period/4), false
+	for at := 8*time.Second + upTo(r, 3*time.Second); at < 32*time.Second; at += 8*time.Second + upTo(r, 3*time.Second) {
+		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "cut", "void", "cut", "redis refuses"), For: 2*time.Second + upTo(r, 7*time.Second), Replica: -1})
+		if r.IntN(2) == 0 {
+			p.Orders = append(p.Orders, Order{At: at - upTo(r, time.Second), Kind: "cancel", Job: j.Name})
 		}
 	}
 }

@@ -109,6 +109,23 @@ func (p *Plan) confirmed(r *rand.Rand) {
 	p.Confirms = 1
 }
 
+// older: Redis is killed, and comes back with a snapshot that is seconds old. In some seeds a replica is restarted then.
+func (p *Plan) older(r *rand.Rand) {
+	p.willing(r)
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Period, j.Missed = time.Duration(pick(r, 2, 3, 5))*time.Second, pick(r, "latest", "all", "all")
+		j.Guarantee, j.Policy = pick(r, "at-most-once", "at-most-once", "at-least-once"), pick(r, "Forbid", "Forbid", "Queue", "Replace", "Allow")
+		j.Jitter, j.Deadline, j.Takes = min(j.Jitter, j.Period/4), 0, [2]time.Duration{0, j.Period / 2}
+	}
+	f := Fault{At: 10*time.Second + upTo(r, 6*time.Second), Kind: comesBackOlder, By: 2*time.Second + upTo(r, 15*time.Second), For: 100*time.Millisecond + upTo(r, 4*time.Second)}
+	p.Faults = []Fault{f}
+	if r.IntN(2) == 0 {
+		p.Faults = append(p.Faults, Fault{At: f.At + f.By - upTo(r, time.Second), Kind: pick(r, "crash", "stop"), Replica: -1, For: f.For + upTo(r, 5*time.Second)})
+	}
+	p.Lasts = f.At + f.By + f.For + 25*time.Second
+}
+
 // empties: Redis is away for some seconds, and has lost all data when it is back.
 func (p *Plan) empties(r *rand.Rand) {
 	p.willing(r)

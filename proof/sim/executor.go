@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/execute/command"
 )
 
 // executor is a job in the world: it takes fake time, and ends as the dice say.
@@ -22,6 +23,7 @@ type run struct {
 	start   time.Duration
 	over    time.Duration // when its context ended, or it did; 0: not yet
 	cause   error         // why its context ended before it did
+	gone    time.Duration // when its work ended, or was killed; 0: not yet
 	end     time.Duration // when its replica was told; 0: never, as its replica died
 	status  execute.Status
 	code    int // of its result
@@ -64,7 +66,7 @@ func (e *executor) Execute(ctx context.Context, r execute.Run) execute.Result {
 		res = e.accept(ctx, n, r)
 	} else {
 		d := p.dice.between(e.job.Takes[0], e.job.Takes[1]+1, forWork, text(r.Job), uint64(r.Tick.UnixMilli()))
-		res = e.work(ctx, n, d)
+		res = e.work(ctx, n, r, d)
 	}
 	p.stall.wait()
 	p.world.ended(n, res)
@@ -72,7 +74,7 @@ func (e *executor) Execute(ctx context.Context, r execute.Run) execute.Result {
 }
 
 // work lasts for d, and ends before when the context does, unless the job does not care.
-func (e *executor) work(ctx context.Context, n int, d time.Duration) execute.Result {
+func (e *executor) work(ctx context.Context, n int, r execute.Run, d time.Duration) execute.Result {
 	p := e.replica
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -86,12 +88,27 @@ func (e *executor) work(ctx context.Context, n int, d time.Duration) execute.Res
 	p.stall.wait()
 	p.world.canceled(n, context.Cause(ctx))
 	if e.job.Ignores {
-		select {
-		case <-t.C:
-		case <-p.ended:
-		}
+		e.kill(ctx, r, t.C)
 	}
 	return canceled(ctx)
+}
+
+// kill waits until a command that ignores its end has ended, or is killed: when the grace is over, which the real executor tells.
+func (e *executor) kill(ctx context.Context, r execute.Run, over <-chan time.Time) {
+	for told := time.Now(); ; {
+		left := command.Options{}.Grace(r, context.Cause(ctx)) - time.Since(told)
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-over:
+			return
+		case <-e.replica.ended:
+			return
+		case <-time.After(min(left, 200*time.Millisecond)):
+			e.replica.stall.wait()
+		}
+	}
 }
 
 func (e *executor) result() execute.Result {

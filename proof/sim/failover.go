@@ -23,6 +23,22 @@ type lag struct {
 	then   func()        // the failover
 }
 
+// comesBackOlder is the fault in which Redis is killed, and comes back with a snapshot of an earlier time.
+const comesBackOlder = "redis comes back older"
+
+// comesBack is the class of seeds with that fault.
+const comesBack = "comes back older"
+
+// snapshot saves what Redis has, which is what it has again when it comes back.
+func (s *store) snapshot(f Fault, back func()) {
+	now := s.world.now()
+	s.replicate()
+	s.mu.Lock()
+	s.lag = &lag{from: now, by: f.By}
+	s.mu.Unlock()
+	s.world.later(f.By, back)
+}
+
 // impatient is how long an answer is waited for until the next one of that script will do.
 const impatient = 6 * time.Second
 
@@ -145,10 +161,12 @@ func (c *claims) rewind(from time.Duration) {
 	}
 	maps.DeleteFunc(c.bookings, func(_ string, at time.Duration) bool { return at >= from }) // asked again, they count
 	c.births = slices.DeleteFunc(c.births, func(b birth) bool { return b.at >= from })
-	c.held = slices.DeleteFunc(c.held, func(h hold) bool { return h.from >= from })
 	for i := range c.held {
-		if c.held[i].to >= from {
-			c.held[i].to = 0
+		switch h := &c.held[i]; {
+		case h.from >= from && (h.to == 0 || h.to > now): // it was held until now
+			h.to = now
+		case h.from < from && h.to >= from:
+			h.to = 0
 		}
 	}
 	for i := range c.triggers {

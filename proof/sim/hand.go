@@ -39,10 +39,34 @@ func (w *world) lostBefore(r *run) bool {
 	})
 }
 
-// excusedDouble tells whether a failover has forgotten the claim of a run, with nobody to confirm it.
+// excusedDouble tells whether Redis has forgotten the claim of a run, with nobody to confirm it, and the run's replica could not
+// tell it again.
 func (w *world) excusedDouble(r *run) bool {
 	c, known := w.redis.claims.of(r.ID)
-	return known && w.plan.Confirms == 0 && (c.how == "forgotten" || c.again && len(c.undone) > 0)
+	return known && w.plan.Confirms == 0 && (c.how == "forgotten" && !w.toldAgain(c) || c.again && len(c.undone) > 0)
+}
+
+// toldAgain tells whether the replica that had a claim under at-most-once which Redis forgot was well for long enough afterwards,
+// before any replica asked for the tick once more. A tick that was due already in what came back is not asked for.
+func (w *world) toldAgain(c claim) bool {
+	i := slices.IndexFunc(w.redis.claims.oblivions, func(o oblivion) bool { return c.won >= o.from && c.won <= o.to })
+	if c.again || i < 0 {
+		return false
+	}
+	back := w.redis.claims.oblivions[i].to
+	for _, f := range w.plan.Faults {
+		if f.Kind == failsOver || f.Kind == comesBackOlder {
+			back = max(back, w.redis.claims.oblivions[i].to+f.For)
+		}
+	}
+	for _, a := range w.redis.claims.asks {
+		if a.job == c.job && a.at > back && (a.table && a.tick.Equal(c.tick) && a.settles() || a.lists(c.tick)) {
+			ends := c.replica.endsAt()
+			return a.at > back+2500*time.Millisecond && !c.replica.isDead() && (ends == 0 || ends > a.at) &&
+				!w.disturbed(c.replica.place, back, a.at, failsOver, comesBackOlder)
+		}
+	}
+	return false
 }
 
 // checkKinds: what somebody asked for stays that, whoever runs it again.

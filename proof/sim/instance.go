@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,8 +18,8 @@ import (
 // restartsInPlace is the class of seeds in which replicas hold instances: real ones, by locks on real files.
 const restartsInPlace = "restarts in place"
 
-// The faults of the class. An impostor has the name of a replica that lives, and asks for the same place, or is on
-// another node: the replica is well, stands still, or is cut off.
+// The faults of the class. An impostor has the name of a replica that lives. It asks for the same place, is on another
+// node, or has a copy of the place: the replica is well, stands still, or is cut off.
 const (
 	crashInPlace    = "crash in place"
 	impostor        = "impostor"
@@ -42,18 +44,24 @@ func (p *Plan) inPlace(r *rand.Rand) {
 		f.For = 50*time.Millisecond + upTo(r, time.Second)
 		if f.Kind != crashInPlace {
 			f.For = time.Second + upTo(r, 5*time.Second)
-			f.After = pick(r, "", "", otherNode)
+			f.After = pick(r, "", otherNode, copiedPlace, restoredPlace)
 		}
 		p.Faults = append(p.Faults, f)
 	}
 	p.Lasts += 8 * time.Second
 }
 
-// otherNode is where an impostor is that does not share the directory.
-const otherNode = "on another node"
+// Where an impostor is that does not share the directory. What is copied is what the directory holds at that moment, so
+// it names the process that lives. A backup that is restored takes the place of the directory, whose files that process
+// still has.
+const (
+	otherNode     = "on another node"
+	copiedPlace   = "in a copy of the place"
+	restoredPlace = "in the place, restored from a backup"
+)
 
-// hold makes a replica the process of the instance at its place; if it is another node's, of one with the same name.
-func (r *replica) hold(node string) error {
+// hold makes a replica the process of the instance at its place, or of another one where an impostor is.
+func (r *replica) hold(where string) error {
 	w := r.world
 	if w.plan.Class != restartsInPlace && w.plan.Class != asyncRuns {
 		return nil
@@ -66,7 +74,11 @@ func (r *replica) hold(node string) error {
 		w.instances = dir
 	}
 	r.uuid = uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s", w.plan.Seed, r.process)).String()
-	i, err := instance.Hold(filepath.Join(w.instances, r.name+node), lock.Node(r.uuid))
+	dir, err := w.instance(r.name, where)
+	if err != nil {
+		return err
+	}
+	i, err := instance.Hold(dir, lock.Node(r.uuid))
 	if err != nil {
 		w.met["instances that were not held"]++
 		return nil // nothing is certain, and the replica runs all the same
@@ -76,6 +88,26 @@ func (r *replica) hold(node string) error {
 		r.before = append(r.before, p.ID)
 	}
 	return nil
+}
+
+// instance is the directory of a replica's instance, or of another one where an impostor is.
+func (w *world) instance(name, where string) (string, error) {
+	dir := filepath.Join(w.instances, name)
+	if where == "" || where == otherNode {
+		return dir + where, nil
+	}
+	copied, err := os.MkdirTemp(w.instances, name+" copied ")
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	w.met["impostors "+where]++
+	if where == copiedPlace {
+		return copied, nil
+	}
+	return dir, errors.Join(os.RemoveAll(dir), os.Rename(copied, dir))
 }
 
 // leave gives the instance up: as the kernel does when a process has crashed, or as one does that ends in order. Of both

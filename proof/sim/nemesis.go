@@ -159,12 +159,19 @@ func (w *world) strikeRedis(f Fault, now time.Duration) {
 		s.sky = x
 		s.mu.Unlock()
 	}
-	if f.Kind != failsOver && f.Kind != redisSteps {
+	if f.Kind != failsOver && f.Kind != redisSteps && f.Kind != comesBackOlder {
 		w.span(-1, now-time.Second, now+f.For+recovery, f.Kind)
 	}
 	clear := func() {
 		w.note(nil, "is over: "+f.Kind, "", "", "", "")
 		sky(weather{})
+	}
+	back := func() {
+		w.note(nil, "GOES BACK", "", "", "", "")
+		s.failover()
+		sky(weather{refuse: true})
+		w.span(-1, w.now()-time.Second, w.now()+f.For+recovery, f.Kind)
+		w.later(f.For, clear)
 	}
 	switch f.Kind {
 	case "redis refuses":
@@ -201,14 +208,10 @@ func (w *world) strikeRedis(f Fault, now time.Duration) {
 		})
 	case failsOver:
 		s.mu.Lock()
-		s.lag = &lag{after: f.After, armed: now, by: f.By, then: func() {
-			w.note(nil, "FAILOVER", "", "", "", "")
-			s.failover()
-			sky(weather{refuse: true})
-			w.span(-1, w.now()-time.Second, w.now()+f.For+recovery, f.Kind)
-			w.later(f.For, clear)
-		}}
+		s.lag = &lag{after: f.After, armed: now, by: f.By, then: back}
 		s.mu.Unlock()
+	case comesBackOlder:
+		s.snapshot(f, back)
 	}
 }
 

@@ -59,7 +59,7 @@ type Job struct {
 	Takes                     [2]time.Duration
 	Ends                      string  // "", fails, declines
 	Refuses                   float64 // chance that a replica cannot start it
-	Ignores                   bool    // it does not end when its context does
+	Ignores                   bool    // it does not end when its context does, until it is killed
 	Zone                      string  // timeZone; "" = none is written
 	Days                      *Days   // nil = none is written
 	Reserved, Suspend         bool

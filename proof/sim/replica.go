@@ -62,8 +62,8 @@ type replica struct {
 // start begins one more process at a place.
 func (w *world) start(place int) error { return w.startAt(place, "") }
 
-// startAt begins it on another node, which has the place's name and not its directory; "" = on the place's.
-func (w *world) startAt(place int, node string) error {
+// startAt begins it where an impostor is, which has the place's name and not its directory; "" = in the place.
+func (w *world) startAt(place int, where string) error {
 	w.mu.Lock()
 	w.processes[place]++
 	n, v := w.processes[place], w.files[place]
@@ -78,7 +78,7 @@ func (w *world) startAt(place int, node string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.hold(node); err != nil {
+	if err := r.hold(where); err != nil {
 		return err
 	}
 	s, err := sidecar.New(sidecar.Options{

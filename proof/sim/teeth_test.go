@@ -45,9 +45,13 @@ var teeth = []tooth{
 	{"DEL without compare", "4: a foreign lock", "", []edit{
 		{"lock/release.lua", "if redis.call('GET', lock) ~= uuid or redis.call('HGET', ledger, 'r:' .. uuid) then return 0 end", ""},
 	}},
+	{"keep the grace of a command whose lock is lost meanwhile", "3: gone", ignoresTheEnd, []edit{
+		{"sidecar/execute/command/command.go", "case r.Lasts != nil && !r.Lasts(0):", "case !BROKEN && r.Lasts != nil && !r.Lasts(0), errors.Is(cause, lock.ErrLost):"},
+		{"sidecar/execute/command/command.go", "import (\n", "import (\n\t\"github.com/solotick/solotick/lock\"\n"},
+	}},
 	{"start without trust", "3: trust", "stands still as it starts", []edit{{"sidecar/attempt.go", "if !h.Trusted() {", "if !BROKEN && !h.Trusted() {"}}},
 	{"register nothing anew", "2: never lost", "", []edit{
-		{"sidecar/register.go", "&& !born.Equal(g.timers.bornAt())", "&& !BROKEN && !born.Equal(g.timers.bornAt())"},
+		{"sidecar/register.go", "if lost || came {", "if !BROKEN && (lost || came) {"},
 	}},
 	{"count no skip", "5: never silently", "", []edit{{"sidecar/record.go", "r.metrics.job(w.spec.label).skipped(because)",
 		"if !BROKEN { r.metrics.job(w.spec.label).skipped(because) }"}}},
@@ -113,6 +117,12 @@ var teeth = []tooth{
 	{"keep no memo of a trigger", "asked again", "operator", []edit{
 		{"sidecar/service/ask.lua", "redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)", ""},
 	}},
+	{"tell Redis nothing that it has forgotten", "1: never twice", comesBack, []edit{
+		{"lock/register.lua", "ARGV[5] ~= '1' and tonumber(ARGV[7]) > tonumber(tick) then", "false then"},
+	}},
+	{"tell Redis nothing when it comes back", "1: never twice", comesBack, []edit{
+		{"sidecar/look.go", "l.reconnected.Swap(false) || came)", "l.reconnected.Swap(false) && !BROKEN || came && !BROKEN)"},
+	}},
 	{"owe nothing after a loss", "2: at least once", "empty", []edit{{"lock/register.lua", "redis.call('ZADD', due, now, ARGV[i])", ""}}},
 	{"leave a lost run alone", "2: at least once", "empty", []edit{
 		{"lock/settle.lua", "'requeued', 'NX', 'PX', day) then", "'requeued', 'NX', 'PX', day) and false then"},
@@ -144,6 +154,9 @@ var teeth = []tooth{
 	}},
 	{"believe that whoever has a place was followed by oneself", "taken for dead", restartsInPlace, []edit{
 		{"internal/instance/instance_linux.go", "			return ErrHeld\n", "			return PICK(nil, ErrHeld)\n"},
+	}},
+	{"believe a copy of the file that names the dead", "taken for dead", restartsInPlace, []edit{
+		{"internal/instance/instance_linux.go", "	dead = read(text, origin)\n", "	origin = PICK(boot, origin)\n	dead = read(text, origin)\n"},
 	}},
 	{"tell processes by the names of their replicas", "taken for dead", restartsInPlace, []edit{
 		{"sidecar/acquire.go", "lock.NewRun(c.process)", "lock.NewRun(PICK(uuid.NewSHA1(uuid.Nil, []byte(c.replica)).String(), c.process))"},

@@ -209,6 +209,7 @@ func (w *world) ended(n int, res execute.Result) {
 	if r.over == 0 {
 		r.over = now
 	}
+	r.gone = now
 	if !r.replica.isDead() {
 		r.end, r.status, r.code, r.reported = now, res.Status, res.Code, res.Reported
 	}

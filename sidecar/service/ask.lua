@@ -6,10 +6,9 @@
 --       3.. the ticks (ms), in order; none: one tick that no schedule has and that nobody asked for before, due at once
 --           whatever becomes of Redis' clock
 -- returns {OK, now, the tick that was made, or how many members were added}, {UNKNOWN, now}, or {FULL, now, how many may wait}
--- Every replica reads all waiting ticks at each look, and so does this script, so their number has a bound. Ticks that the
--- script makes have score 0: 100 of them may wait of a job, and 1000 of all jobs. Given ticks may wait as long as there are
--- at most 5000, together with all else that is due of jobs.
--- The script does not move the ledger's tick: a request by hand takes no tick away from the table.
+-- Every look and this script read all waiting ticks, so their number has a bound. Ticks that the script makes have score 0:
+-- 100 of them may wait of a job, and 1000 of all jobs. Given ticks may wait beside at most 5000 members of jobs in all. The
+-- script does not move the ledger's tick: a request by hand takes no tick away from the table.
 local ledger, due, memo, acts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local data = KEYS[5] and table.remove(ARGV)
 local act = acts and table.remove(ARGV)

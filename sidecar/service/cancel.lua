@@ -1,8 +1,7 @@
 -- cancel: have runs of a job end for good, once however often the request arrives.
 --
--- The caller names the runs that it saw live, so a copy that comes late does not end a later run. `x:<uuid>` in the ledger
--- marks a run until the script that settles it removes the mark, whoever settles it and by which verb. While it stands,
--- extend tells the run's replica; when the run is settled, its tick does not become due again.
+-- The caller names the runs that it saw live, so a copy that comes late ends no later run. `x:<uuid>` in the ledger marks a
+-- run until it is settled. Meanwhile extend tells the run's replica, and its tick does not become due again afterwards.
 --
 -- KEYS  1 ledger  2 memo of the request  3 acts of operators: if it is given, the last of ARGV is the act to be kept there
 -- ARGV  1 channel of the nudges  2 job  3.. uuids of runs

@@ -249,8 +249,11 @@ func (x *examination) persistence(info map[string]string) {
 		x.found("persistence", Problem, failing, "see Redis' log: mostly its disk is full, or it may not write there", "its last write to disk failed")
 	case aof == "1":
 		x.fine("persistence", "it writes each change to disk")
+	case snapshotsAlone(info):
+		x.found("persistence", Problem, forgetsClaims, "set appendonly yes", "appendonly is no, and it keeps snapshots")
 	default:
-		x.found("persistence", Warning, "after a restart it has forgotten its claims: ticks of its absence are lost", "set appendonly yes", "appendonly is no")
+		x.found("persistence", Warning, "after a restart it is empty, and ticks of its absence are lost; or it has forgotten claims since a snapshot",
+			"set appendonly yes", "appendonly is no")
 	}
 }
 

@@ -37,20 +37,12 @@ func (q *Search) wants(e *Entry) bool {
 // first. Redis keeps some ten thousand runs, and as many of those that failed. History reads on until it has enough or
 // has read all.
 func (s *Store) History(ctx context.Context, job string, limit int) ([]Entry, error) {
-	return s.Search(ctx, Search{Jobs: named(job), Limit: limit})
+	return s.Search(ctx, Search{Jobs: strings.Fields(job), Limit: limit})
 }
 
 // Failures is History for the runs that failed alone.
 func (s *Store) Failures(ctx context.Context, job string, limit int) ([]Entry, error) {
-	return s.Search(ctx, Search{Jobs: named(job), Failed: true, Limit: limit})
-}
-
-// named is the jobs of a Search for one job or, with "", for all.
-func named(job string) []string {
-	if job == "" {
-		return nil
-	}
-	return []string{job}
+	return s.Search(ctx, Search{Jobs: strings.Fields(job), Failed: true, Limit: limit})
 }
 
 // Search is History for the runs that are wanted.

@@ -305,7 +305,7 @@ func noTimer(id string) *Refusal {
 // Runs returns the newest runs, or the newest that failed, of one job or, with "", of all. If there are none, it
 // refuses a name that no job has.
 func (o *Operator) Runs(ctx context.Context, job string, failed bool, limit int) ([]Entry, error) {
-	return o.Search(ctx, Search{Jobs: named(job), Failed: failed, Limit: limit})
+	return o.Search(ctx, Search{Jobs: strings.Fields(job), Failed: failed, Limit: limit})
 }
 
 // Search returns the runs that are wanted, the newest first. It refuses a name that no job has, unless the history has

@@ -10,9 +10,9 @@ import (
 )
 
 // CheckServer says what is wrong with the Redis that answers at this moment, in words for a log. It looks at its role,
-// its behaviour when its memory is full, its version, and whether it has the replicas that Options.WaitReplicas asks
-// for. None of these faults keeps a Store from working, and each of them can cost locks or claims. CheckServer does not
-// judge what the server leaves out of its INFO, as a proxy or the embedded store does.
+// its behaviour when its memory is full, its version, its snapshots, and whether it has the replicas that
+// Options.WaitReplicas asks for. None of these faults keeps a Store from working, and each of them can cost locks or
+// claims. CheckServer does not judge what the server leaves out of its INFO, as a proxy or the embedded store does.
 //
 // A Redis can change under a client that only reconnects, so callers should ask again at each reconnect. If Redis does
 // not answer or forbids INFO, the error says nothing about its fitness.
@@ -56,7 +56,20 @@ func unfit(info map[string]string, replicas int) []string {
 	if n, err := strconv.Atoi(info["connected_slaves"]); err == nil && n < replicas {
 		problems = append(problems, fmt.Sprintf("it has %d of the %d replicas that must confirm a claim: nothing is fired", n, replicas))
 	}
+	if snapshotsAlone(info) {
+		problems = append(problems, "it keeps snapshots without a log of changes, so "+forgetsClaims+": set appendonly to yes")
+	}
 	return problems
+}
+
+const forgetsClaims = "after a restart it has forgotten the claims since the last snapshot, and their ticks can be fired twice"
+
+// snapshotsAlone tells whether Redis has written a snapshot, or began with one, and keeps no log of changes. Redis tells of
+// snapshots since 7.0.
+func snapshotsAlone(info map[string]string) bool {
+	saves, _ := strconv.Atoi(info["rdb_saves"])
+	loaded, _ := strconv.Atoi(info["rdb_last_load_keys_loaded"])
+	return info["aof_enabled"] == "0" && saves+loaded > 0
 }
 
 // older compares the first two numbers of versions. A version that is not written in numbers is not older.

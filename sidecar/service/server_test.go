@@ -88,6 +88,22 @@ func TestWhatRedisLeavesOutIsNotJudged(t *testing.T) {
 	demand(t, fitness(t, mini.Addr(), 0))
 }
 
+func TestSnapshotsWithoutALogOfChangesForgetClaims(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		aof, saves, loaded string
+		fits               bool
+	}{
+		{"0", "0", "0", true}, {"0", "", "", true}, {"1", "3", "20", true}, {"", "3", "20", true},
+		{"0", "1", "0", false}, {"0", "0", "20", false},
+	} {
+		info := map[string]string{"aof_enabled": c.aof, "rdb_saves": c.saves, "rdb_last_load_keys_loaded": c.loaded}
+		if got := len(unfit(info, 0)) == 0; got != c.fits {
+			t.Errorf("%v: fits %v", c, got)
+		}
+	}
+}
+
 func TestServerThatDoesNotSayWhatItIsIsAnError(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--rename-command", "INFO", "''")

@@ -276,7 +276,7 @@ func (x *explainer) withoutRun(e *service.Entry) string {
 		b.WriteString("was missed")
 	}
 	if others := e.Count - 1; others > 0 {
-		fmt.Fprintf(&b, ", with %s from %s to %s", plural(others, "other"), x.clock(e.First), x.clock(e.Tick))
+		fmt.Fprintf(&b, ", with %s from %s to %s", text.Plural(others, "other"), x.clock(e.First), x.clock(e.Tick))
 	}
 	if e.Detail != "" {
 		b.WriteString(": " + text.OneLine(e.Detail))
@@ -464,12 +464,5 @@ func length(d time.Duration) string {
 	case d < 24*time.Hour:
 		return d.Round(time.Second).String()
 	}
-	return plural(int(d/(24*time.Hour)), "day")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return text.Plural(int(d/(24*time.Hour)), "day")
 }

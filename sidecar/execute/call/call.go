@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +49,7 @@ type caller struct {
 	private   http.Header // the table's other headers, which a redirect to another host does not get; nil = none
 	body      string
 	prover    *prover
-	success   []config.CodeRange
+	succeeds  func(code int) bool
 	keyForm   config.KeyForm
 	async     *config.Async // nil = the answer ends the run
 	callbacks *callback.Runs
@@ -69,20 +68,20 @@ type caller struct {
 // redirect is the answer, too, if it would take a body to another host, or from https to http: the table has named
 // the receiver of the body.
 func New(c config.HTTP, o Options) execute.Executor {
+	if len(c.SuccessCodes) == 0 {
+		c.SuccessCodes = []config.CodeRange{{From: 200, To: 299}}
+	}
 	e := &caller{
-		method:  c.Method,
-		agent:   []string{agent(o.Version)},
-		body:    c.Body,
-		prover:  newProver(c, o.Log),
-		success: c.SuccessCodes,
-		keyForm: c.IdempotencyKey,
-		async:   c.Async, callbacks: o.Callbacks,
+		method:   c.Method,
+		agent:    []string{agent(o.Version)},
+		body:     c.Body,
+		prover:   newProver(c, o.Log),
+		succeeds: c.Succeeds,
+		keyForm:  c.IdempotencyKey,
+		async:    c.Async, callbacks: o.Callbacks,
 	}
 	if e.method == "" {
 		e.method = http.MethodPost
-	}
-	if len(e.success) == 0 {
-		e.success = []config.CodeRange{{From: 200, To: 299}}
 	}
 	var socket string
 	e.url, socket, e.badURL = target(c.URL)
@@ -295,16 +294,7 @@ func (e *caller) redirect(a answer, from *url.URL) *url.URL {
 
 // sameHost tells whether two URLs name the same host. All loopback addresses are this machine.
 func sameHost(a, b *url.URL) bool {
-	return strings.EqualFold(a.Hostname(), b.Hostname()) || isLoopback(a.Hostname()) && isLoopback(b.Hostname())
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
-}
-
-func (e *caller) succeeds(code int) bool {
-	return slices.ContainsFunc(e.success, func(r config.CodeRange) bool { return r.From <= code && code <= r.To })
+	return strings.EqualFold(a.Hostname(), b.Hostname()) || config.IsLoopback(a.Hostname()) && config.IsLoopback(b.Hostname())
 }
 
 // resultOf turns a whole answer into a result. It asks the success codes first: a table may call any answer a

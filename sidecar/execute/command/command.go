@@ -43,22 +43,20 @@ const (
 // Options are the settings that are not in the table's exec entry.
 type Options struct {
 	KillGrace time.Duration // from TERM to KILL; 0 = 5 s
-	// Urgent tells whether the command must be gone at once when its context ends with this cause: TERM, and KILL
-	// after half a second. nil = for no cause.
-	Urgent func(cause error) bool
-	Log    *slog.Logger // gets the command's output, line by line, with job, run and stream; nil = discarded
+	Log       *slog.Logger  // gets the command's output, line by line, with job, run and stream; nil = discarded
 	// Resources limit the command's use of the machine. If it exceeds one, it is killed with SIGKILL at once, and has
 	// failed. Only Linux can enforce them, niceness excepted: elsewhere every Execute fails.
 	Resources config.Resources
 	Env       []string // base environment, as of os.Environ; the table overrides it, the run's facts override both
 }
 
-func (o Options) grace(cause error) time.Duration {
+// Grace is the time from TERM to KILL, as things stand: the lease of a run may end after its context, whatever ended that.
+func (o Options) Grace(r execute.Run, cause error) time.Duration {
 	_, over := errors.AsType[*limitError](cause)
 	switch {
 	case over:
 		return 0
-	case o.Urgent != nil && o.Urgent(cause):
+	case r.Lasts != nil && !r.Lasts(0):
 		return urgentGrace
 	case o.KillGrace > 0:
 		return o.KillGrace
@@ -73,7 +71,7 @@ type command struct {
 	env   []string // without the facts of the run
 	named []string // the variables of env that the table sets, sorted
 	path  string   // PATH of env
-	grace func(cause error) time.Duration
+	grace func(r execute.Run, cause error) time.Duration
 	log   *slog.Logger
 	rate  rate // bounds the log lines of all runs
 
@@ -84,7 +82,7 @@ type command struct {
 // New returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
 // each attempt. Its input is the data of the run, or empty.
 func New(c config.Exec, o Options) execute.Executor {
-	e := &command{args: slices.Clone(c.Command), dir: c.Dir, path: defaultPath, grace: o.grace, log: o.Log}
+	e := &command{args: slices.Clone(c.Command), dir: c.Dir, path: defaultPath, grace: o.Grace, log: o.Log}
 	e.named = slices.Sorted(maps.Keys(c.Env))
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -163,7 +161,7 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 	defer kill(nil)
 	stopLimits := e.limits.enforce(cmd.Process.Pid, r.Job, kill)
 	r.Begun()
-	canceled := endGroup(ctx, cmd.Process.Pid, e.grace)
+	canceled := endGroup(ctx, cmd.Process.Pid, func() time.Duration { return e.grace(r, context.Cause(ctx)) })
 	stopLimits()
 	wait(cmd)
 	stdout.close()

@@ -11,12 +11,12 @@ import (
 
 // endGroup waits for the process pid, the leader of a process group, and ends the group.
 //
-// If ctx ends first, the group gets SIGTERM, and SIGKILL after the grace for ctx's cause; endGroup reports true. If
-// the leader ends by itself, the rest of the group gets SIGKILL.
+// If ctx ends first, the group gets SIGTERM, and SIGKILL after the grace, which may become shorter meanwhile; endGroup
+// reports true. If the leader ends by itself, the rest of the group gets SIGKILL.
 //
 // The leader stays a zombie until the caller waits for it. So its number cannot be given to another process
 // meanwhile, and no signal here can hit a stranger.
-func endGroup(ctx context.Context, pid int, grace func(cause error) time.Duration) (canceled bool) {
+func endGroup(ctx context.Context, pid int, grace func() time.Duration) (canceled bool) {
 	leaderGone := make(chan struct{})
 	stopped := make(chan bool)
 	go func() { stopped <- terminate(ctx, pid, grace, leaderGone) }()
@@ -29,7 +29,7 @@ func endGroup(ctx context.Context, pid int, grace func(cause error) time.Duratio
 
 // terminate returns false when the leader has ended by itself. It returns true when ctx has ended, and either no
 // member of the group runs any more, or the grace is over and all are killed.
-func terminate(ctx context.Context, pid int, grace func(cause error) time.Duration, leaderGone <-chan struct{}) bool {
+func terminate(ctx context.Context, pid int, grace func() time.Duration, leaderGone <-chan struct{}) bool {
 	select {
 	case <-leaderGone:
 		return false
@@ -38,21 +38,19 @@ func terminate(ctx context.Context, pid int, grace func(cause error) time.Durati
 	unix.Kill(-pid, unix.SIGTERM)
 	unix.Kill(-pid, unix.SIGCONT) // a stopped process would not see the other one
 
-	over := time.NewTimer(grace(context.Cause(ctx)))
-	defer over.Stop()
-	select {
-	case <-leaderGone:
-	case <-over.C:
-		unix.Kill(-pid, unix.SIGKILL)
-		return true
-	}
 	// A shell dies of SIGTERM at once, while its child is still tidying up. Nothing tells when a group has become
-	// empty, so it is asked for, at growing distances.
-	for pause := 5 * time.Millisecond; groupRuns(pid); pause = min(2*pause, 200*time.Millisecond) {
-		select {
-		case <-time.After(pause):
-		case <-over.C:
+	// empty, so it is asked for, at growing distances. So is the grace.
+	told := time.Now()
+	for pause := 5 * time.Millisecond; leaderGone != nil || groupRuns(pid); pause = min(2*pause, 200*time.Millisecond) {
+		left := grace() - time.Since(told)
+		if left <= 0 {
+			unix.Kill(-pid, unix.SIGKILL)
 			return true
+		}
+		select {
+		case <-time.After(min(pause, left)):
+		case <-leaderGone:
+			leaderGone, pause = nil, 5*time.Millisecond
 		}
 	}
 	return true

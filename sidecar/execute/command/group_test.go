@@ -2,12 +2,12 @@ package command
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -39,9 +39,13 @@ func (l *lifelines) pid(t *testing.T) int {
 
 // begin executes in the background.
 func begin(t *testing.T, e execute.Executor) (stop func(error), result func() execute.Result) {
+	return beginRun(t, e, aRun())
+}
+
+func beginRun(t *testing.T, e execute.Executor, r execute.Run) (stop func(error), result func() execute.Result) {
 	ctx, cancel := contextWithCause(t)
 	results := make(chan execute.Result, 1)
-	go func() { results <- e.Execute(ctx, aRun()) }()
+	go func() { results <- e.Execute(ctx, r) }()
 	return func(cause error) { cancel(cause) }, func() execute.Result {
 		t.Helper()
 		select {
@@ -81,17 +85,20 @@ func TestACommandThatIgnoresTermIsKilled(t *testing.T) {
 }
 
 // A run whose lock is lost must be over before its lease is, whatever grace it would have otherwise.
-func TestACommandThatIgnoresTermIsKilledEarlyForAnUrgentCause(t *testing.T) {
-	l := newLifelines(t)
-	e := sh(`ROLE=deaf NAME=main exec "$self"`, Options{
-		KillGrace: time.Hour, Urgent: func(cause error) bool { return errors.Is(cause, errLockLost) },
-		Env: []string{"PATH=" + os.Getenv("PATH"), "LIFELINE=" + l.path, "self=" + os.Args[0], noRaceExit},
-	})
-	stop, result := begin(t, e)
-	main := l.next(t, "main")
-	stop(errLockLost)
-	wantCause(t, result())
-	main.gone(t)
+func TestACommandThatIgnoresTermIsKilledEarlyOnceItsLeaseIsOver(t *testing.T) {
+	for name, asked := range map[string]int64{"before it is told to end": 0, "in its grace": 3} {
+		t.Run(name, func(t *testing.T) {
+			l := newLifelines(t)
+			var times atomic.Int64
+			r := aRun()
+			r.Lasts = func(time.Duration) bool { return times.Add(1) <= asked }
+			stop, result := beginRun(t, l.played(`ROLE=deaf NAME=main exec "$self"`, time.Hour), r)
+			main := l.next(t, "main")
+			stop(errLockLost) // in the grace, the lease ends after the context, which keeps its first cause
+			wantCause(t, result())
+			main.gone(t)
+		})
+	}
 }
 
 func TestAGrandchildThatIgnoresTermIsKilledWithTheGroup(t *testing.T) {
