@@ -96,7 +96,7 @@ if h[8] or h[9] then
       kept = kept ~= 0 and ends ~= 0 and math.max(kept or 0, ends) or 0
     end
   end
-  if kept then return answer('PAUSED', kept) end
+  if kept then return answer(not asked and tonumber(came) > now and 'EARLY' or 'PAUSED', kept) end -- it may be resumed by then
   table.sort(pauses, function(a, b) return a[1] < b[1] end)
   for _, pause in ipairs(pauses) do pausedTo = math.max(pausedTo, pause[2]) end
 end

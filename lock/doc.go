@@ -51,8 +51,7 @@
 // ([Watcher.Dead], [NewRun]). Watchers tell each other what they have seen, so that one that is new need not begin at
 // zero ([Watcher.Learn], [Watcher.Tell]). A watcher ignores Redis' clock: a step of that clock, or a failover to a
 // server that is ahead, would end all leases at once while their holders still trust them. A run is in the way of the
-// next one until it is settled or taken over, even if its lock key has expired. A tick that was refused because of a run
-// is set free if that run turns out never to have started.
+// next one until it is settled or taken over, even if its lock key has expired.
 //
 // # Loss of all data
 //
@@ -64,32 +63,14 @@
 // # A tick that comes due while a run lives
 //
 // It is not known yet whether such a tick overlaps: the run may have died, or never have started. So the first refusal
-// notes the tick and the time at which it came due behind the run, and the end of the run decides. A run that ended by
-// itself overlaps every tick that came due after its claim. A run that was taken over overlaps the ticks that came due
-// while it provably lived, which is until one ttl before its lease ended. All other ticks are set free: they become due,
-// as does the tick that was waiting under Queue or Replace.
+// notes the tick and the time at which it came due behind the run, and the end of the run decides. A tick that came due
+// while the run provably lived is an overlap; all others are set free, which makes them due.
 //
 // # What Redis keeps of a job
 //
-// The ledger is a hash. Each of its fields has one meaning:
-//
-//	born since schedule back   when the ledger was made; when its series of ticks began, which the fingerprint stands for;
-//	                           when the job came back after no replica had it
-//	tick                       newest tick that was claimed, or settled, by the table
-//	r:<uuid>                   record of a run; it exists exactly while the run lives
-//	x:<uuid>                   an operator has cancelled this run; until it is settled
-//	runs                       the runs that live, oldest first (not of timers)
-//	behind                     ticks that came due while runs lived: `-<tick>@<due> ` refused, `+<tick>@<due> ` waiting
-//	stop                       a token: runs whose token is not greater are to end
-//	token last by              newest fencing token; run whose lock may linger; replica that claimed last
-//	overlap handed             newest tick that was settled as an overlap; that went back to the due set
-//	gaps missed                times in which ticks were missed and not counted yet; how many were counted
-//	paused pausedAll pausedTo  note of the job's own pause; of that of all jobs; end of the last one
-//	bytes                      of the timers' ledger alone: what the sources of all entries have together
-//	manual done late           newest tick asked for by hand; last history entry; whether a loss of data was made good
-//
-// Redis also keeps memos by UUID, each for a day. One says that a run was taken over: its replica can still give the tick
-// back if it never started it. Another says that a request was carried out: a copy of it then has no effect.
+// The ledger is a hash; docs/protocol.md lists its fields. Redis also keeps memos by UUID, each for a day. One says which
+// watcher took a run over: it may ask again, and the run's replica can still give back a tick that it never started.
+// Another says which request was carried out: a copy of it then has no effect.
 //
 // # The life of a run
 //

@@ -61,6 +61,8 @@ func (p *prober) probeFates() {
 	once(4, "", 0)
 	p.demand(kept() == 7, "a run by hand has a fate")
 	shows("a run by hand")
+	newest = "once-7"
+	stands("one fails once more that had neither succeeded nor failed", 0, 4, once(4, "failed", 1), 0, 0)
 
 	again := func(what string, c Claim, verb string, before, after int64) {
 		a := p.settles(c, verb, "")
@@ -87,6 +89,48 @@ func (p *prober) probeFates() {
 	late := p.settles(gone, "finish", "")
 	p.demand(late[0] == "LATE" && millisOf(late[4]) == 0 && millisOf(late[5]) == 0, "who was taken over: %v", late)
 	again("who was taken over", gone, "finish", 0, 0)
+	p.probeTakeoverAskedAgain()
+}
+
+// probeTakeoverAskedAgain has a watcher ask again whether it has taken a run over, and another one ask for the first time. The tick
+// has failed by then, and it fails once, though it may be given back and fail again.
+func (p *prober) probeTakeoverAskedAgain() {
+	told := func(what string, c Claim, again, watcher, code string, before, after int64) {
+		a := p.settles(c, "reap", again, 0, 7, watcher, 0, "failed")
+		p.demand(a[0] == code && millisOf(a[4]) == before && millisOf(a[5]) == after, "%s: %v, want %s, %d and %d", what, a, code, before, after)
+	}
+	row := rds.Number(p.field("streak"))
+	for n, again := range []string{"", "x"} {
+		p.at(nominal(int64(8 + n)))
+		c := p.claims(Forbid, int64(8+n))
+		p.isTold(c, Won)
+		p.do("ZADD", p.keys.Running, 7, c.Run+" "+walkJob)
+		if again != "" {
+			again = c.takeover(1) + "x"
+		}
+		before, after := row, row+1
+		if again != "" { // its tick has not ended
+			before, after = 0, 0
+		}
+		told("a takeover", c, again, "w1", "OK", before, after)
+		told("its watcher", c, again, "w1", "OK", before, after)
+		told("another watcher", c, again, "w2", "MOVED", 0, 0)
+		p.lasts(p.keys.Memo(c.Run), 24*time.Hour)
+		if again != "" {
+			continue
+		}
+		back := c.due()
+		p.settles(c, "abandon", back.Member())
+		told("its watcher, when the run was late", c, again, "w1", "OK", before, after)
+		p.lasts(p.keys.Memo(c.Run), 24*time.Hour)
+		d := p.claims(Forbid, 8)
+		d.Run, d.Member = "back", back.Member()
+		p.isTold(d, Won)
+		p.endsAs(d, "failed", 0)
+		row++
+		p.demand(p.field("streak") == rds.Itoa(row), "a tick that was given back has failed, and %s are in a row, want %d", p.field("streak"), row)
+		told("its watcher, when a run has ended since", c, again, "w1", "OK", 0, 0)
+	}
 }
 
 // probeAgeOfFates registers a job, of which there are old fates.

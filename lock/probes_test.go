@@ -383,6 +383,8 @@ func (p *prober) probeClaimsInPauses() {
 		{"a tick of a pause that is over", past, now - 1001, "", Paused},
 		{"the first tick after a pause", past, now - 1000, "", Won},
 		{"a handover in a pause", later, 5, due("handover"), Paused},
+		{"a tick of a pause that has yet to come", later, now + 20, "", Early},
+		{"a handover of such a tick", later, now + 20, due("handover"), Paused},
 		{"a handover after a pause", past, 5, due("handover"), Won},
 		{"a trigger in a pause", later, 5, due("manual"), Won},
 		{"a backfill in a pause", "0 1 x", 5, due("backfill"), Won},
@@ -495,11 +497,11 @@ func (p *prober) probeEvidence() {
 	c := p.claims(Forbid, 50)
 	p.isTold(c, Won)
 	p.settles(c, "reap", c.takeover(1)+"x", 0, p.clock+walkTTL.Milliseconds())
-	p.demand(p.text("GET", p.keys.Memo(c.Run)) == "", "a run that is run again leaves evidence")
+	p.demand(strings.HasPrefix(p.text("GET", p.keys.Memo(c.Run)), "taken "), "a run that is run again leaves evidence")
 
 	keys := p.settleKeys(&fiber{claim: p.claims(Forbid, 51)}) // a claim that broke off, and left no record
 	p.do("ZADD", p.keys.Running, 7, "u9 j")
-	got := p.eval(p.scripts.settle, keys, "reap", "u9", "j", 0, p.keys.Events, "", 500, "", 7)
+	got := p.eval(p.scripts.settle, keys, "reap", "u9", "j", 0, p.keys.Events, "", 500, "", 7, "w")
 	p.demand(got[0] == "OK" && p.text("ZSCORE", p.keys.Running, "u9 j") == "", "what has no record is not cleaned up: %v", got)
 }
 

@@ -147,7 +147,7 @@ func (c *Claim) takeover(deaths int) string {
 }
 
 func (l *Lease) settle(ctx context.Context, how settlement) (Settled, error) {
-	how.born = l.born
+	how.compared = rds.Millis(l.born)
 	return l.store.settle(ctx, &l.claim, how)
 }
 
@@ -159,7 +159,7 @@ type settlement struct {
 	again    string        // due member
 	wait     time.Duration // until it is due
 	leaseEnd int64         // that the watcher saw, of a reap
-	born     time.Time     // when the ledger was born, as the run's claim saw it
+	compared any           // when the ledger was born, as the run's claim saw it; of a reap, the watcher
 }
 
 // settle repeats a settlement until it is answered or ctx ends. Each verb is harmless when it is run twice.
@@ -195,7 +195,7 @@ func (how *settlement) rest(ago time.Duration) []any {
 	if e.Again {
 		again = 1
 	}
-	return []any{how.leaseEnd, rds.Millis(how.born), ago.Milliseconds(), failed, how.again, how.wait.Milliseconds(), again}
+	return []any{how.leaseEnd, how.compared, ago.Milliseconds(), failed, how.again, how.wait.Milliseconds(), again}
 }
 
 // settled reads the answer of settle.lua.

@@ -11,17 +11,18 @@
 --       6 history entry; '' = none (reap: the watcher saw no record of it)    7 how many fates are kept
 --       8 fate of the run's tick, should the run be its last; '' = the tick is not of the table
 --       What follows may be left out:
---       9 lease end that the watcher saw (reap)    10 when the ledger was born, as the run's claim saw it (requeue)
+--       9 lease end that the watcher saw (reap)    10 the watcher (reap); when the ledger was born, as the run's claim saw it (requeue)
 --       11 how long ago the run ended (ms; finish, requeue)    12 'failed': the history entry belongs into the failures too
 --       13 due member that hands the tick on; '' = none (finish: the one a takeover may have added, to be taken back)
 --       14 not before: delay of that member (ms)
 --       15 '1': an operator has the tick run once more. It keeps its fate; a success ends a row of failures
 -- returns {OK | LATE | NONE | MOVED, now, newest tick that was set free, ticks that were settled as overlaps, how many ticks in a
 --          row had failed before, and with this one: both 0 if the run is not the last of the newest tick. The question that is
---          repeated is told the same, until a newer tick ends}
+--          repeated, by the same watcher if it is a reap, is told the same; of the row, until a newer tick ends}
 --   LATE: it had been reaped; NONE: nothing is known of it; MOVED: the lease was extended meanwhile
 -- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. The
--- memo of a run that was reaped keeps it, since there may be evidence yet that it never started.
+-- memo of a run that was reaped keeps it, since there may be evidence yet that it never started. The memo of one that was
+-- 'taken' says no more than by which watcher: its tick is due again, or over.
 local lock, ledger, running, due, runs, memo, failures, fates, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[13] or '', ARGV[14] or 0
 local member, day = uuid .. ' ' .. job, 86400000
@@ -89,7 +90,7 @@ local function endTick(tick, text)
     after = 0
     note('lastSuccess', now)
   elseif failed then
-    if not once then after = before + 1 end
+    if not once and tick ~= h[5] then after = before + 1 end -- a tick fails once, though it may end twice
     note('lastFailure', now)
     if before == 0 then note('failingSince', now) end
   else
@@ -100,14 +101,16 @@ local function endTick(tick, text)
   note('endedBy', verb .. ' ' .. uuid .. ' ' .. before)
 end
 
+local code, how, watcher, kept = nil, string.match(redis.call('GET', memo) or '', '^(%l+) (%S+) ?(.*)$') -- code: of what is over
 if verb == 'reap' then
   local moved = tonumber(redis.call('ZSCORE', running, member) or -1) ~= tonumber(ARGV[9])
-  if moved or record and entry == '' then return {'MOVED', now, 0, '', 0, 0} end -- it has a record that the watcher did not see: a failover
+  if moved or record and entry == '' then code = watcher == ARGV[10] and 'OK' or 'MOVED' end -- a record that it did not see: a failover
 elseif not record then
-  local kept = string.match(redis.call('GET', memo) or '', '^reaped (.*)$')
-  local code = kept and 'LATE' or 'NONE'
+  code = how == 'reaped' and 'LATE' or 'NONE'
+end
+if code then
   local by, was = string.match(redis.call('HGET', ledger, 'endedBy') or '', '^(%l+ %S+) (%d+)$')
-  if code == 'NONE' and by == verb .. ' ' .. uuid then before, after = tonumber(was), tonumber(h[6]) end -- the answer was lost
+  if code ~= 'MOVED' and by == verb .. ' ' .. uuid then before, after = tonumber(was), tonumber(h[6]) end -- the answer was lost
   if verb == 'finish' then                                 -- the takeover is not needed any more
     if again ~= '' and redis.call('ZREM', due, again) == 1 then
       if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end
@@ -123,23 +126,16 @@ elseif not record then
     local tick, kind = string.match(again, '^(%d+) %S+ (%l+)')
     if kind ~= 'manual' and kind ~= 'backfill' and kind ~= 'timer' then redis.call('HSET', ledger, 'counted', counted .. tick .. ' ') end
   end
-  if code == 'LATE' then redis.call('DEL', memo) end
+  if code == 'LATE' then redis.pcall('SET', memo, 'taken ' .. watcher, 'PX', day) end -- refused only where nothing was written
   wake()
   return {code, now, 0, '', before, after}
 end
 
 -- First, since HDEL is not refused when Redis' memory is full, and after a first write nothing is: a run must be able to end.
-if live == uuid .. ' ' then
-  live = ''
-  redis.call('HDEL', ledger, 'r:' .. uuid, 'runs', 'x:' .. uuid)
-else
-  redis.call('HDEL', ledger, 'r:' .. uuid, 'x:' .. uuid)
-  local at = string.find(live, uuid, 1, true)
-  if at then
-    live = string.sub(live, 1, at - 1) .. string.sub(live, at + #uuid + 1)
-    redis.call('HSET', ledger, 'runs', live)
-  end
-end
+local at = string.find(live, uuid, 1, true)
+if at then live = string.sub(live, 1, at - 1) .. string.sub(live, at + #uuid + 1) end
+redis.call('HDEL', ledger, 'r:' .. uuid, 'x:' .. uuid, live == '' and 'runs' or 'x:' .. uuid)
+if at and live ~= '' then redis.call('HSET', ledger, 'runs', live) end
 redis.call('ZREM', running, member)
 
 -- The entry, not the lock, is the authority: whoever removes it sees to what came due behind the run.
@@ -173,7 +169,7 @@ if behind ~= '' then
 end
 if freed > 0 then redis.call('HSET', ledger, 'handed', freed) end
 local over, ending = verb == 'finish' or again == '', entry -- its tick has ended with this run, and so
-local kept = over and forget() or ''
+kept, how = over and forget() or '', 'taken '
 if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   local known = redis.call('HMGET', ledger, 'stop', 'tick')
   local token = string.match(record or '', '^%d+ (%d+)')
@@ -187,13 +183,14 @@ if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   elseif verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then
     over = true                                            -- it was replaced
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
-    redis.call('SET', memo, 'reaped ' .. kept, 'PX', day)
+    how = 'reaped '
   else
     enqueue(again, wait)
     if string.match(again, '^%d+') == known[2] then redis.call('HSET', ledger, 'handed', known[2]) end
   end
 end
 
+if verb == 'reap' then redis.call('SET', memo, how .. ARGV[10] .. ' ' .. kept, 'PX', day) end
 if redis.call('GET', lock) == uuid then
   if ARGV[4] == '0' then redis.call('DEL', lock) else redis.call('PEXPIRE', lock, ARGV[4]) end
 end

@@ -33,7 +33,7 @@ var timerMutants = []mutant{
 	{"settle", "there are fewer bytes than none",
 		"math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0)",
 		"(tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more"},
-	{"settle", "evidence that it never started finds no entry", "'reaped ' .. kept", "'reaped '"},
+	{"settle", "evidence that it never started finds no entry", "ARGV[10] .. ' ' .. kept", "ARGV[10]"},
 	{"settle", "evidence that it never started brings back no entry", "    if kept ~= '' then recall(kept) end\n", ""},
 	{"settle", "what evidence has brought back is gone in a day", "  redis.call('SET', timer, kept)\n", "  redis.call('SET', timer, kept, 'PX', day)\n"},
 	{"settle", "the source that evidence has brought back is not counted", "  weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))\n", ""},

@@ -125,6 +125,8 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 		return Lost
 	case mine:
 		return Won
+	case w.keptBack(c, s) && c.Member == "" && rds.Millis(c.Due) > w.clock:
+		return Early
 	case w.keptBack(c, s):
 		return Paused
 	case c.Member != "" && !slices.Contains(s.due, c.Member):

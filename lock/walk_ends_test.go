@@ -58,7 +58,7 @@ func (w *walk) settleKeys(x *fiber) []string {
 
 // whole are the arguments of a settlement as the script wants them, with the channel of the nudges, and the fate of a tick
 // of the table. args are the verb, run, job, delay and entry; then what may be left out: the due member that hands the tick
-// on, its delay, the lease end that a watcher saw, the birth of the ledger, how long ago the run ended, and whether it failed.
+// on, its delay, the lease end that a watcher saw, that watcher or the birth of the ledger, how long ago the run ended, and whether it failed.
 func (w *walk) whole(x *fiber, args []any) []any {
 	fate := map[any]string{"finish": "succeeded", "requeue": "shutdown", "handover": "not_started", "reap": "interrupted"}[args[0]]
 	if !w.ofTable(x.tick()) || x.claim.Kind == "manual" || x.claim.Kind == "backfill" {
@@ -84,6 +84,7 @@ func (w *walk) settle(x *fiber, args []any) []any {
 	if w.rng.IntN(3) == 0 { // the reply is lost, and the next copy is answered
 		code := w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, args)...)[0]
 		now := w.look(x)
+		w.demand(args[0] != "reap" || code == parts[0], "the takeover of %s was answered %v, and then %v", x, parts[0], code)
 		w.demand(now.text == after.text, "%s of %s, sent again, was told %v and changed\n%s\nto\n%s", args[0], x, code, after.text, now.text)
 	}
 	return parts
@@ -96,10 +97,10 @@ func (w *walk) reap(x *fiber, score string) {
 
 // reapHastily is the reap of a watcher whose last look is older than the lease, and of one that saw the lease and no record.
 func (w *walk) reapHastily(x *fiber) {
-	parts := w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, []any{"reap", x.claim.Run, walkJob, 0, "e", "", 0, 12345, 0})...)
+	parts := w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, []any{"reap", x.claim.Run, walkJob, 0, "e", "", 0, 12345, "another"})...)
 	w.demand(parts[0] == "MOVED", "%s was reaped for a lease that had moved: %v", x, parts)
 	if score := w.text("ZSCORE", w.keys.Running, x.claim.Run+" "+walkJob); score != "" {
-		parts = w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, []any{"reap", x.claim.Run, walkJob, 0, "", "", 0, score, 0})...)
+		parts = w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, []any{"reap", x.claim.Run, walkJob, 0, "", "", 0, score, "another"})...)
 		w.demand(parts[0] == "MOVED", "%s was reaped without its record: %v", x, parts)
 	}
 }

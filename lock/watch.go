@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/internal/rds"
 )
@@ -37,11 +40,15 @@ type Watcher struct {
 	// Dead tells of runs whose process is certainly dead; nil = of none. Nothing must be said of a process on a mere
 	// timeout: one that lives on would run beside the repetition of its run. Set it before the first use.
 	Dead func(run string) bool
+	// Lacks tells of jobs that only others may have: their runs are left to those for one lease more. Set it as Dead.
+	Lacks func(job string) bool
 
 	store   *Store
+	id      string              // by which Redis knows that it asks again
 	seen    map[string]sighting // by run
 	learned bool                // of what other watchers have seen
 	told    map[string]int64    // the lease ends, by run, that may stand in Redis as seen
+	asked   sync.Map            // of which Running Redis has not told whether it is taken over, and its Record
 }
 
 type sighting struct {
@@ -51,22 +58,25 @@ type sighting struct {
 
 // NewWatcher makes a Watcher that has seen nothing yet.
 func (s *Store) NewWatcher() *Watcher {
-	return &Watcher{store: s, seen: map[string]sighting{}, told: map[string]int64{}}
+	return &Watcher{Lacks: func(string) bool { return false }, store: s, id: uuid.NewString(), seen: map[string]sighting{}, told: map[string]int64{}}
 }
 
-// Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job), and those
-// that are Dead. It leaves out the runs whose leases this process keeps: if Redis was away, this process may be about to
+// Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job), those that
+// are Dead, and those of which Redis has not answered whether Reap has ended them. It leaves out the runs whose leases this process keeps: if Redis was away, this process may be about to
 // settle them itself.
 func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) []Running {
 	now := w.store.redis.Boottime()
 	next := make(map[string]sighting, len(runs))
 	var old []Running
+	for r := range w.asked.Range {
+		old = append(old, r.(Running))
+	}
 	for _, r := range runs {
 		s, ok := w.seen[r.Run]
 		if !ok || s.leaseEnd != r.leaseEnd {
 			s = sighting{leaseEnd: r.leaseEnd, since: now}
 		}
-		if (now-s.since >= ttl(r.Job) || w.isDead(r)) && !w.store.kept.has(r.Run) {
+		if _, asked := w.asked.Load(r); !asked && (now-s.since >= ttl(r.Job) || w.isDead(r)) && !w.store.kept.has(r.Run) {
 			old = append(old, r)
 		}
 		next[r.Run] = s
@@ -75,7 +85,7 @@ func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) 
 	return old
 }
 
-func (w *Watcher) isDead(r Running) bool { return w.Dead != nil && w.Dead(r.Run) }
+func (w *Watcher) isDead(r Running) bool { return w.Dead != nil && w.Dead(r.Run) && !w.Lacks(r.Job) }
 
 // unchangedFor is for how long this watcher has seen a run's lease as it is in r; zero if it has not.
 func (w *Watcher) unchangedFor(r Running) time.Duration {
@@ -161,16 +171,21 @@ type Reaped struct {
 // that is not empty.
 //
 // Reap returns false if the run ended or went on by itself, if another watcher was faster, or if the run is not Dead, and
-// its own ttl, which its record tells, is not over yet. It also returns false if Redis' reply that it succeeded was lost: then only
-// the history tells.
+// its own ttl, which its record tells, is not over yet. After an error that wraps ErrNoAnswer, Unchanged returns the run
+// again: Redis tells this watcher the same until it has heard it.
 func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Ending) (Reaped, bool, error) {
 	s := w.store
 	rec, err := s.record(ctx, r)
 	if err != nil && !errors.Is(err, errNoRecord) {
 		return Reaped{}, false, err
 	}
-	known := err == nil
-	if d := w.unchangedFor(r); !w.isDead(r) && (d == 0 || known && d < rec.TTL) {
+	known, ttl := err == nil, rec.TTL
+	if w.Lacks(r.Job) {
+		ttl *= 2
+	}
+	if told, asked := w.asked.Load(r); asked { // its record may be gone, with the run
+		rec, known = told.(Record), true
+	} else if d := w.unchangedFor(r); !w.isDead(r) && (d == 0 || known && d < ttl) {
 		return Reaped{}, false, nil
 	}
 	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Key: rec.Key, Data: rec.Data, Attempt: rec.Attempt,
@@ -180,9 +195,13 @@ func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Endin
 		if e = ending(rec); e.Entry == "" { // an empty entry stands for a watcher that saw no record
 			return Reaped{Record: rec}, false, fmt.Errorf("taking over run %s of %q: its ending has no entry", r.Run, r.Job)
 		}
+		w.asked.Store(r, rec)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 4*s.redis.Timeout())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*s.redis.Timeout()) // a replica that ends tells what it took over
 	defer cancel()
-	settled, err := s.settle(ctx, &c, settlement{verb: "reap", ending: e, again: c.takeover(1), leaseEnd: r.leaseEnd})
+	settled, err := s.settle(ctx, &c, settlement{verb: "reap", ending: e, again: c.takeover(1), leaseEnd: r.leaseEnd, compared: w.id})
+	if err == nil {
+		w.asked.Delete(r)
+	}
 	return Reaped{rec, settled.Streak}, known && settled.Verdict == OK, err
 }

@@ -64,7 +64,8 @@ func TestTheEndOfThePauseOfAllJobsLetsNoJobRunThatIsPausedByItself(t *testing.T)
 					end = w.origin().Add(c.until)
 				}
 				own := func() { w.must(store.Pause(ctx, "minute", "database migration", time.Time{})) }
-				all := func() { w.must(store.PauseWithAll(ctx, "minute", "incident", end)) }
+				forAll := store.As(service.Author{All: "a command"})
+				all := func() { w.must(forAll.Pause(ctx, "minute", "incident", end)) }
 				if c.first {
 					own, all = all, own
 				}
@@ -74,7 +75,7 @@ func TestTheEndOfThePauseOfAllJobsLetsNoJobRunThatIsPausedByItself(t *testing.T)
 				all()
 				w.at(2*time.Minute + 30*time.Second)
 				if c.until == 0 {
-					_, err := store.ResumeWithAll(ctx, "minute")
+					_, err := forAll.Resume(ctx, "minute")
 					w.must(err)
 				}
 				w.at(5*time.Minute + 30*time.Second)

@@ -17,6 +17,12 @@ import (
 	"github.com/solotick/solotick/sidecar/trace"
 )
 
+// Notifier tells others of runs, and returns at once: see notify.Pinger.
+type Notifier interface {
+	Send(notify.Ping)
+	Tell(notify.Message)
+}
+
 // recorder is the one place that turns outcomes into log lines, counters and pings. The script that settles the run
 // writes the history: see entry. Nothing of the recorder changes once the replica is made.
 type recorder struct {
@@ -28,7 +34,7 @@ type recorder struct {
 	log       *slog.Logger
 	metrics   *metrics
 	heartbeat *heartbeat
-	notify    *notify.Pinger
+	notify    Notifier
 	spans     *trace.Exporter        // nil = there are none
 	spec      func(job string) *spec // in force
 	began     time.Time              // when this process did, on this machine's clock

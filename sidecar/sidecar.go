@@ -42,7 +42,7 @@ type Options struct {
 	// Load reads how busy this machine is. Nil reads nothing: then the replica is never busy.
 	Load func() (machine.Load, error)
 	// Notify sends pings about runs to other services; nil sends none.
-	Notify *notify.Pinger
+	Notify Notifier
 	// Spans sends spans of runs to a collector; nil sends none.
 	Spans *trace.Exporter
 	// Wall is this machine's clock; nil is time.Now.
@@ -74,6 +74,9 @@ func New(o Options) (*Sidecar, error) {
 	}
 	if o.Nap == nil {
 		o.Nap = preciseSleep
+	}
+	if o.Notify == nil {
+		o.Notify = (*notify.Pinger)(nil)
 	}
 	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor, observe: o.Observe},
 		store: o.Store, log: o.Log, clock: newClock(o.Wall, o.Nap), slots: &slots{reservedTaken: map[string]bool{}}}

@@ -29,9 +29,8 @@ func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Log
 	for _, node := range died {
 		t.died[node] = true
 	}
-	if len(died) > 0 {
-		t.runs.Dead = t.isDead
-	}
+	t.runs.Dead = t.isDead
+	t.runs.Lacks = func(job string) bool { return !isTimer(job) && spec(job) == nil }
 	return t
 }
 

@@ -10,7 +10,7 @@ import (
 func TestEveryRefusalHasTheExitCodeOfTheRule(t *testing.T) {
 	codes := map[service.Kind]int{
 		service.NoRun: exitProblem, service.NoFailure: exitProblem, service.NotMade: exitProblem, service.NoTimer: exitProblem,
-		service.InTable: exitProblem, service.NotAdmitted: exitProblem, service.Fired: exitProblem,
+		service.InTable: exitProblem, service.NotAdmitted: exitProblem, service.Taken: exitProblem,
 
 		service.Invalid: exitUsage, service.NoReason: exitUsage, service.Future: exitUsage, service.NoJob: exitUsage, service.EveryReplica: exitUsage,
 		service.NoData: exitUsage,

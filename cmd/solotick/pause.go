@@ -96,7 +96,7 @@ func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFla
 	}
 	rows := []view.Paused{}
 	failed := each(jobs, func(job string) error {
-		if err := op.Pause(ctx, job, f.reason, until, f.all); err != nil {
+		if err := op.Pause(ctx, job, f.reason, until); err != nil {
 			return err
 		}
 		rows = append(rows, view.NewPaused(job, f.reason, until))

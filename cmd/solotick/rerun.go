@@ -51,15 +51,11 @@ func (a *app) rerun(ctx context.Context, op *operator, name string, given moment
 	if err != nil {
 		return err
 	}
-	tick, err := op.TickToRerun(ctx, j, given.field("--tick", j, op.now()))
-	if err != nil {
-		return err
-	}
 	before, err := op.Store.History(ctx, name, historyOfWait)
 	if err != nil {
 		return operatorFailure(err)
 	}
-	due, err := op.Rerun(ctx, name, tick, "")
+	due, err := op.Rerun(ctx, j, given.field("--tick", j, op.now()), "")
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (a *app) resume(ctx context.Context, op *operator, jobs []string, all bool,
 	by := map[bool]string{true: " by pause --all"}[all]
 	rows := []view.Resumed{}
 	failed := each(jobs, func(job string) error {
-		resumed, err := op.Resume(ctx, job, all)
+		resumed, err := op.Resume(ctx, job)
 		if err != nil {
 			return err
 		}

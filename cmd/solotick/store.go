@@ -128,7 +128,7 @@ var remedies = map[service.Kind]struct {
 	service.EveryReplica: {exitUsage, ""},
 	service.NotAdmitted:  {exitProblem, ""},
 	service.InTable:      {exitProblem, ""},
-	service.Fired:        {exitProblem, ""},
+	service.Taken:        {exitProblem, ""},
 	service.NoData:       {exitUsage, ""},
 	service.NotMade:      {exitProblem, "solotick job list"},
 	service.NoTimer:      {exitProblem, "solotick history " + service.TimerJob("{}") + " shows whether it has fired"},

@@ -18,6 +18,7 @@ func (w *world) check() {
 	w.checkOverlap()
 	w.checkLost()
 	w.checkPaused()
+	w.checkResumed()
 	w.checkCancelled()
 	w.checkPrompt()
 	w.checkSettled()
@@ -31,6 +32,7 @@ func (w *world) check() {
 	w.checkSuperseded()
 	w.checkApps()
 	w.checkAskedOnce()
+	w.checkAnswered()
 	w.checkAttempts()
 	w.checkKinds()
 	w.checkReturned()
@@ -44,6 +46,8 @@ func (w *world) check() {
 	w.checkWorkers()
 	w.checkSince()
 	w.checkDays()
+	w.checkTold()
+	w.checkTurns()
 	w.met["writes that were denied"] += w.redis.denials
 	w.met["answers to WAIT of too few"] += w.redis.unconfirmed
 	w.met["messages that a standing Redis took"] += w.redis.standstill.taken

@@ -29,6 +29,7 @@ type claims struct {
 	orders    map[string]done          // what the operator did, by id
 	bookings  map[string]time.Duration // requests that counted missed ticks, and when
 	promised  map[string]time.Duration // ids of what the operator was told is done, and when
+	answered  []queued                 // what the operator was told is due
 	triggers  []queued                 // runs by hand that were asked for
 	timers    map[string]*timerState
 	oblivions []oblivion
@@ -37,6 +38,7 @@ type claims struct {
 	successes map[string][]success // of each job, that Redis has not forgotten
 	struck    bool                 // the fault that waits for many timers has begun
 	ambush    *Fault               // waits for a replica that wins
+	turns     []*turn              // of rows of failures
 }
 
 // claim is one run as Redis saw it.
@@ -64,6 +66,9 @@ type claim struct {
 	told    time.Duration // when its replica read that it is settled
 	undone  []settlement  // that a failover forgot
 	waits   time.Duration // from its end until its tick is due again
+
+	reaper *replica      // that took it over
+	heard  time.Duration // when that one read so; 0: never
 
 	cancelled time.Duration // when an operator cancelled it; 0: nobody did, or a failover forgot that
 	outcome   string        // that its end was recorded with
@@ -280,6 +285,7 @@ func (c *claims) ended(q *call, code string) {
 	c.fates.settled(q, code)
 	c.world.note(q.replica, verb, q.args[argSettledJob], "", q.run(), code)
 	cl := c.by[q.run()]
+	c.turned(q, cl)
 	succeeded := verb == "finish" && outcomeIn(q.args[argEntry]) == "succeeded"
 	switch {
 	case cl == nil:
@@ -292,6 +298,9 @@ func (c *claims) ended(q *call, code string) {
 		cl.back = len(q.args) > argAgain && q.args[argAgain] != ""
 	case code == "OK" && cl.settled == 0:
 		cl.settled, cl.how, cl.back = c.world.now(), verb, verb == "abandon"
+		if verb == "reap" {
+			cl.reaper = q.replica
+		}
 		cl.outcome = outcomeIn(q.args[argEntry])
 		if succeeded {
 			c.succeeds(cl, true)
@@ -318,8 +327,8 @@ func (c *claims) known(q *call) {
 		c.told = append(c.told, introduced{q.replica, q.job(), c.world.now()})
 	}
 	code := first(q.reply)
-	if cl := c.by[q.run()]; cl != nil && q.name == "settle" && cl.told == 0 && q.args[argVerb] != "reap" {
-		cl.told = c.world.now()
+	if cl := c.by[q.run()]; cl != nil && q.name == "settle" {
+		c.heardOf(q, cl)
 	}
 	won := q.name == "acquire" && code == "WON"
 	if !won && (q.name != "extend" || code != "OK" && code != "REPLACED" && code != "CANCELLED") { // which are renewed until they end

@@ -45,6 +45,8 @@ var classes = [...]class{
 	{"calendars", (*Plan).calendars},
 	{ignoresTheEnd, (*Plan).ignoring},
 	{comesBack, (*Plan).older},
+	{"takeovers", (*Plan).takeovers},
+	{"resumes", (*Plan).resumes},
 }
 
 // share is how many of a hundred seeds each class has.
@@ -307,6 +309,21 @@ func (p *Plan) operators(r *rand.Rand) {
 		at += time.Second + upTo(r, 2*time.Second)
 		p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: job, ID: id})
 	}
+	p.batches(r)
+}
+
+// batches are requests that share an id, although they are not the same, and reruns that are asked for once more.
+func (p *Plan) batches(r *rand.Rand) {
+	if r.IntN(2) == 0 {
+		p.Jobs[0].Ends = "fails"
+	}
+	for i := range 1 + r.IntN(3) {
+		id := uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d batch %d", p.Seed, i)).String()
+		for at, n := 13*time.Second+upTo(r, 12*time.Second), 2+r.IntN(3); n > 0; n-- {
+			p.Orders = append(p.Orders, Order{At: at, Kind: pick(r, "trigger", "rerun", "rerun", "backfill"), Job: pick(r, p.Jobs[0], p.Jobs[0], p.Jobs[1]).Name, ID: id})
+			at += pick(r, 10*time.Millisecond, 300*time.Millisecond, 10*time.Second)
+		}
+	}
 }
 
 // cancels: runs of one job, which take long, are cancelled, some of them as their replicas die or before they start.
@@ -392,5 +409,57 @@ func (p *Plan) edits(r *rand.Rand) {
 	for at := 8 * time.Second; at < 30*time.Second; at += time.Duration(1+r.IntN(3)) * time.Second {
 		x := Reload{At: at - 40*time.Millisecond + upTo(r, 50*time.Millisecond), Kind: "content", Job: p.Jobs[r.IntN(len(p.Jobs))].Name}
 		p.Reloads = append(p.Reloads, x)
+	}
+}
+
+// takeovers: replicas die or stand still with runs, and the answers to those who take these over are lost. In some seeds most replicas
+// lack the job that dies.
+func (p *Plan) takeovers(r *rand.Rand) {
+	p.willing(r)
+	p.Faults, p.DeafReaps = nil, 0.6
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Period, j.TTL = time.Duration(pick(r, 3, 5, 7, 10))*time.Second, time.Duration(pick(r, 2, 3, 3, 5, 15))*time.Second
+		j.Jitter, j.Deadline, j.Timeout = min(j.Jitter, j.Period/4), 0, 20*time.Second
+		j.Takes, j.Ends = [2]time.Duration{j.Period / 2, j.Period}, pick(r, "", "", "fails")
+	}
+	if r.IntN(3) == 0 {
+		j, late := &p.Jobs[0], map[int]time.Duration{}
+		j.Period, j.TTL, j.Guarantee, j.Takes = 3*time.Second, time.Duration(pick(r, 5, 15, 15))*time.Second, "at-most-once", [2]time.Duration{5 * time.Second, 9 * time.Second}
+		for place := range p.Replicas[1:] {
+			late[place+1] = 2 * time.Minute
+		}
+		p.Reloads = []Reload{{At: 7 * time.Second, Kind: "leaves", Job: j.Name}, {At: 10 * time.Second, Kind: "returns", Job: j.Name, Late: late}}
+		at := 20*time.Second + upTo(r, 4*time.Second)
+		p.Faults = []Fault{{At: at, Kind: "crash", Replica: 0, For: pick(r, time.Second, 4*time.Second, 4*time.Second, 50*time.Second)}}
+		p.Lasts = at + 55*time.Second
+		return
+	}
+	for at := 9 * time.Second; at < 30*time.Second; at += 6*time.Second + upTo(r, 4*time.Second) {
+		f := Fault{At: at, Kind: "crash", Replica: -1, For: time.Second + upTo(r, 6*time.Second)}
+		if r.IntN(4) == 0 {
+			f.Kind, f.After = "stall", wins
+		}
+		p.Faults = append(p.Faults, f)
+	}
+}
+
+// resumes: jobs are resumed as their ticks come due, mostly with one replica to ask for them.
+func (p *Plan) resumes(r *rand.Rand) {
+	p.willing(r)
+	p.Replicas, p.Faults = p.Replicas[:pick(r, 1, 1, 1, 2)], nil
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Period, j.Jitter, j.Deadline = time.Duration(pick(r, 3, 5, 7))*time.Second, 0, 0
+		j.Takes, j.Suspend = [2]time.Duration{0, 200 * time.Millisecond}, false
+	}
+	for _, j := range p.Jobs {
+		for tick := 2 * j.Period; tick < 36*time.Second; tick += j.Period * time.Duration(pick(r, 1, 2, 3)) {
+			if at := tick - upTo(r, 35*time.Millisecond); at > 9*time.Second {
+				lasts := min(j.Period, time.Second) + upTo(r, 2*j.Period)
+				p.Orders = append(p.Orders, Order{At: at - lasts, Kind: "pause", Job: j.Name, For: lasts})
+				tick += lasts.Truncate(j.Period) + j.Period
+			}
+		}
 	}
 }

@@ -55,4 +55,5 @@ const (
 	forReload
 	forRelease
 	forApp
+	forDeaf
 )

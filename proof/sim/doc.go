@@ -3,7 +3,7 @@
 // from a seed (Plan). Afterwards the promises of the design are checked over the whole trace: what started and ended,
 // what Redis answered, which locks its scripts touched, what the replicas logged and counted (check).
 //
-// Half of the seeds have faults of all kinds, a few each. The others belong to a class (classes): each class is made for
+// A fifth of the seeds have faults of all kinds, a few each. The others belong to a class (classes): each class is made for
 // one fault that needs its surroundings, for example a Redis that stalls, or jobs that take the last slot. A class has
 // dice of its own, so that a new one does not change the seeds of the others. -class plays the seeds of one.
 //

@@ -51,6 +51,9 @@ func (j *journal) Handle(_ context.Context, rec slog.Record) error {
 	if err != nil {
 		return nil
 	}
+	if rec.Message == "finished" && a["replica"] != "" {
+		w.says(saying{replica: j.replica, job: a["job"], run: a["run"], what: tookOver})
+	}
 	if rec.Message == "finished" {
 		w.redis.claims.finished(j.replica, a["job"], tick)
 	}

@@ -41,7 +41,7 @@ func (l *link) send(way int, message []byte, about *call) {
 		l.mu.Unlock()
 		return
 	}
-	delay, lost, hang := l.network.fate(l, about.key)
+	delay, lost, hang := l.network.fate(l, way, about)
 	if lost {
 		l.hung = true
 		l.mu.Unlock()

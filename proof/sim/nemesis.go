@@ -130,7 +130,9 @@ func (w *world) order(o Order) {
 	case "trigger":
 		w.operator.trigger(o.Job, o.ID)
 	case "backfill":
-		w.operator.backfill(o.Job, w.now())
+		w.operator.backfill(o.Job, o.ID, w.now())
+	case "rerun":
+		w.operator.rerun(o.Job, o.ID, w.now())
 	case "cancel":
 		w.operator.cancel(o.Job)
 	case "resume":

@@ -126,8 +126,8 @@ func (n *network) forget(l *link) {
 
 // fate is how long a message takes, and what befalls it. It depends on what the message says and not on how many were
 // sent before it.
-func (n *network) fate(l *link, message uint64) (delay time.Duration, lost, hang bool) {
-	keys := func(what uint64) []uint64 { return []uint64{what, l.replica.key, message} }
+func (n *network) fate(l *link, way int, about *call) (delay time.Duration, lost, hang bool) {
+	keys := func(what uint64) []uint64 { return []uint64{what, l.replica.key, about.key} }
 	delay = n.dice.between(n.far/10, n.far, keys(forDelay)...)
 	here, there := l.replica.weather(), n.world.redis.weather()
 	if here.blackhole || there.blackhole {
@@ -136,6 +136,9 @@ func (n *network) fate(l *link, message uint64) (delay time.Duration, lost, hang
 			return delay, true, true
 		}
 		return delay + n.world.untilHealed(l.replica), false, false
+	}
+	if way == toClient && about.name == "settle" && about.args[argVerb] == "reap" && n.dice.chance(n.world.plan.DeafReaps, keys(forDeaf)...) {
+		return delay, true, n.dice.chance(0.5, keys(forHang)...)
 	}
 	loss, late, slow := max(here.loss, there.loss), max(here.late, there.late), max(here.slow, there.slow)
 	if n.dice.chance(loss, keys(forFault)...) {

@@ -61,11 +61,11 @@ func (o *operator) do(f func(ctx context.Context, s *service.Store) error) {
 // pause holds a job back, by its own pause or by that of all jobs.
 func (o *operator) pause(job string, all bool, until time.Time) {
 	o.do(func(ctx context.Context, s *service.Store) error {
-		verb, act := "pause", s.Pause
+		verb, by := "pause", service.Author{}
 		if all {
-			verb, act = "pauseAll", s.PauseWithAll
+			verb, by.All = "pauseAll", "a command"
 		}
-		err := act(ctx, job, "a reason", until)
+		err := s.As(by).Pause(ctx, job, "a reason", until)
 		if err == nil {
 			o.promisedLast(verb, job)
 		}
@@ -75,11 +75,11 @@ func (o *operator) pause(job string, all bool, until time.Time) {
 
 func (o *operator) resume(job string, all bool) {
 	o.do(func(ctx context.Context, s *service.Store) error {
-		verb, act := "resume", s.Resume
+		verb, by := "resume", service.Author{}
 		if all {
-			verb, act = "resumeAll", s.ResumeWithAll
+			verb, by.All = "resumeAll", "a command"
 		}
-		_, err := act(ctx, job)
+		_, err := s.As(by).Resume(ctx, job)
 		if err == nil {
 			o.promisedLast(verb, job)
 		}
@@ -91,16 +91,32 @@ func (o *operator) resume(job string, all bool) {
 func (o *operator) trigger(job, id string) {
 	id = cmp.Or(id, uuid.NewString())
 	o.do(func(ctx context.Context, s *service.Store) error {
-		_, err := s.Trigger(ctx, job, id)
+		d, err := s.Trigger(ctx, job, id)
 		if err == nil {
-			o.promised(id)
+			o.promised(id, job, d.Tick)
 		}
 		return err
 	})
 }
 
-// backfill asks for two ticks of a job that have been.
-func (o *operator) backfill(job string, now time.Duration) {
+// rerun asks for the newest tick that failed.
+func (o *operator) rerun(job, id string, now time.Duration) {
+	c := o.world.row(job, now)
+	if c == nil {
+		return
+	}
+	o.do(func(ctx context.Context, s *service.Store) error {
+		op := &service.Operator{Store: s, Limit: 8 * time.Second}
+		d, err := op.Rerun(ctx, *c, service.Moment{}, id)
+		if err == nil {
+			o.promised(id, job, d.Tick)
+		}
+		return err
+	})
+}
+
+// backfill asks for two ticks of a job that have been, under an id as trigger does.
+func (o *operator) backfill(job, id string, now time.Duration) {
 	c := o.world.row(job, now)
 	if c == nil {
 		return
@@ -108,22 +124,37 @@ func (o *operator) backfill(job string, now time.Duration) {
 	at := o.world.began.Add(now - 2*time.Second)
 	newest := o.world.last(c, at)
 	ticks := []time.Time{o.world.last(c, newest.Add(-time.Nanosecond)), newest}
-	id := uuid.NewString()
+	id = cmp.Or(id, uuid.NewString())
 	o.do(func(ctx context.Context, s *service.Store) error {
 		_, err := s.Backfill(ctx, job, ticks, id)
 		if err == nil {
-			o.promised(id)
+			o.promised(id, job, ticks[0])
 		}
 		return err
 	})
 }
 
-// promised notes that a request was answered with a yes.
-func (o *operator) promised(id string) {
+// promised notes that a request was answered with a yes: this tick is run.
+func (o *operator) promised(id, job string, tick time.Time) {
 	c := o.world.redis.claims
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.promised[id] = o.world.now()
+	c.answered = append(c.answered, queued{job: job, tick: tick, at: o.world.now(), id: id})
+}
+
+// checkAnswered: what somebody was told is due is what Redis has made due under the id of the request, and not what another
+// request with that id had asked for.
+func (w *world) checkAnswered() {
+	ids := map[string]int{}
+	for _, a := range w.redis.claims.answered {
+		if ids[a.id]++; ids[a.id] == 2 {
+			w.met["requests that shared an id"]++
+		}
+		if !slices.ContainsFunc(w.redis.claims.triggers, func(t queued) bool { return t.id == a.id && t.job == a.job && t.tick.Equal(a.tick) }) {
+			w.violatedAt(a.at, "asked again", a.job, "the request %s was answered with tick %s, which it has not made due", short(a.id), stamp(a.tick))
+		}
+	}
 }
 
 // promisedLast notes that the newest pause or resumption of a job was answered with a yes. Only the store knows its id.
@@ -296,6 +327,33 @@ func (w *world) checkPaused() {
 			if h.ends.IsZero() || c.tick.Before(h.ends) && (c.table || w.began.Add(c.won).Before(h.ends)) {
 				w.violatedAt(c.won, "pause", c.job, "tick %s (%s) was claimed at %s, in a pause from %s", stamp(c.tick), c.kind, c.won, h.from)
 			}
+		}
+	}
+}
+
+// justBefore is how long before a tick a job is resumed for it to be looked at by checkResumed: replicas have asked for it by then.
+const justBefore = 40 * time.Millisecond
+
+// checkResumed: a tick that comes due when the job has just been resumed is none of the pause, and is claimed at once.
+func (w *world) checkResumed() {
+	if w.stepped || w.plan.Local || len(w.redis.claims.oblivions) > 0 {
+		return
+	}
+	for _, h := range w.redis.claims.held {
+		j := w.during(h.job, h.from, h.to+prompt)
+		if h.to == 0 || j == nil || j.Suspend || !h.ends.IsZero() && h.ends.Sub(w.began) < h.to {
+			continue
+		}
+		tick := w.next(j, w.began.Add(h.to))
+		due := w.dueOf(j, tick)
+		if tick.Sub(w.began)-h.to > justBefore || due+prompt > w.plan.Lasts-settling || w.disturbed(-1, h.from, due+prompt) ||
+			!w.fit(h.job, due, due+prompt) || w.pausedAt(j, tick) || w.lostAllBetween(h.from, due) {
+			continue
+		}
+		w.met["ticks of jobs that were just resumed"]++
+		if !slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool { return c.job == h.job && c.tick.Equal(tick) }) &&
+			!slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool { return a.job == h.job && a.tick.Equal(tick) && a.code == "OVERLAP" }) {
+			w.violatedAt(due, "2: never lost", h.job, "the job was resumed at %s, and tick %s, which came due at %s, was not claimed", h.to, stamp(tick), due)
 		}
 	}
 }

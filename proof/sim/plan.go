@@ -30,6 +30,7 @@ type Plan struct {
 	Grace      time.Duration // the table's shutdownGrace
 	MaxRunning int
 	Ready      bool        // the table has `ready`
+	DeafReaps  float64     // chance that the answer to a takeover is lost
 	BusyApp    bool        // an app is not ready while it runs a job
 	AppsDown   []Downtime  // in which an app refuses to start anything
 	Unready    []Downtime  // in which an app says that it is not ready
@@ -240,6 +241,9 @@ func (p *Plan) Table(v version) string {
 		if j.Guarantee != "every-replica" {
 			fmt.Fprintf(&b, "    concurrencyPolicy: %s\n    lock: {ttl: %s, safetyDelay: %s}\n    missed: %s\n", j.Policy, j.TTL, j.Delay, j.Missed)
 		}
+		if j.Guarantee != "every-replica" {
+			b.WriteString("    notify: {url: \"http://127.0.0.1:1/ping\", change: {url: \"http://127.0.0.1:1/change\"}}\n")
+		}
 		if j.Limit > 0 {
 			fmt.Fprintf(&b, "    concurrency: %d\n", j.Limit)
 		}
@@ -273,6 +277,9 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "seed %d (%s), %s, way %s\n%s", p.Seed, cmp.Or(p.Class, "nothing in particular"), p.Lasts, p.Far, p.Table(p.versions[0]))
 	if p.Confirms > 0 {
 		fmt.Fprintf(&b, "waitReplicas: %d\n", p.Confirms)
+	}
+	if p.DeafReaps > 0 {
+		fmt.Fprintf(&b, "the answer to a takeover is lost with a chance of %g\n", p.DeafReaps)
 	}
 	if p.BusyApp {
 		b.WriteString("an app is not ready while it runs a job\n")

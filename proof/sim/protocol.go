@@ -56,6 +56,8 @@ const (
 	argWait       = 13 // until that is due
 
 	answerOverlapped = 3 // the ticks that were settled as overlaps
+	answerBefore     = 4 // how many ticks in a row had failed
+	answerAfter      = 5 // and with this one
 )
 
 // waitIn is how long after a settlement the due member is due by which the tick goes on.

@@ -86,6 +86,7 @@ func (w *world) startAt(place int, where string) error {
 		Log:      slog.New(&journal{replica: r}),
 		Executor: func(j config.Job) execute.Executor { return &executor{replica: r, job: w.plan.job(j.Name)} },
 		Prober:   func(config.Ready) sidecar.Prober { return prober{r} },
+		Notify:   crier{r},
 		Wall:     r.wall,
 		Nap: func(d time.Duration) {
 			time.Sleep(d)

@@ -22,7 +22,7 @@ type tooth struct {
 var teeth = []tooth{
 	{"drop the compare", "6: accounts", "", []edit{{"lock/settle.lua", "elseif not record then", "elseif false then"}}},
 	{"keep what a timer was to do", "6: accounts", "timers", []edit{{"lock/settle.lua",
-		"local kept = over and forget()", "local kept = again == '' and forget()"}}},
+		"kept, how = over and forget()", "kept, how = again == '' and forget()"}}},
 	{"drop the claim", "1: never twice", "", []edit{
 		{"lock/acquire.lua", "local moved = member == '' and ARGV[3] or h[2] or 0", "local moved = h[2] or 0"},
 	}},
@@ -66,7 +66,7 @@ var teeth = []tooth{
 		{"sidecar/sidecar.go", "			wakes = append(wakes, &w)\n", "			if !BROKEN || w.tick.Unix()%20 != 0 {\n\t\t\t\twakes = append(wakes, &w)\n\t\t\t}\n"},
 	}},
 	{"claim in a pause", "pause", "", []edit{
-		{"lock/acquire.lua", "if kept then return answer('PAUSED', kept) end", ""},
+		{"lock/acquire.lua", "if kept then return answer(", "if false then return answer("},
 	}},
 	{"stay paused", "2: never lost", "", []edit{
 		{"lock/acquire.lua", "if ends and ends ~= 0 and math.max(asked and now or 0, tick) >= ends then", "if false then"},
@@ -115,7 +115,7 @@ var teeth = []tooth{
 	{"claim until the window ends", "1: superseded", "Redis stalls", []edit{{"sidecar/acquire.go", "q.Until = c.clock.onRedis(until)",
 		"if !BROKEN { q.Until = c.clock.onRedis(until) }"}}},
 	{"keep no memo of a trigger", "asked again", "operator", []edit{
-		{"sidecar/service/ask.lua", "redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)", ""},
+		{"sidecar/service/ask.lua", "redis.call('SET', memo, string.format('%d', answer) .. asked, 'PX', 86400000)", ""},
 	}},
 	{"tell Redis nothing that it has forgotten", "1: never twice", comesBack, []edit{
 		{"lock/register.lua", "ARGV[5] ~= '1' and tonumber(ARGV[7]) > tonumber(tick) then", "false then"},
@@ -236,7 +236,24 @@ var teeth = []tooth{
 	{"leave out what is to move", "2: never lost", "calendars", []edit{
 		{"config/schedule/rules.go", "if r.step = rules.OnExcluded.days();", "if r.step = PICK[int64](0, rules.OnExcluded.days());"},
 	}},
-	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "if (now-s.since >= ttl(r.Job) ||", "if (now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
+	{"tell no watcher twice that it has taken a run over", "5: told once", "takeovers", []edit{
+		{"lock/settle.lua", "code = watcher == ARGV[10] and 'OK' or 'MOVED'", "code = 'MOVED'"},
+	}},
+	{"tell every watcher that it has taken a run over", "5: told once", "takeovers", []edit{
+		{"lock/settle.lua", "code = watcher == ARGV[10] and 'OK' or 'MOVED'", "code = watcher and 'OK' or 'MOVED'"},
+	}},
+	{"ask no more whether a run was taken over", "5: told once", "takeovers", []edit{{"lock/watch.go", "		w.asked.Store(r, rec)\n", "		if !BROKEN { w.asked.Store(r, rec) }\n"}}},
+	{"take over at once what the table lacks", "5: told once", "takeovers", []edit{{"lock/watch.go", "		ttl *= 2\n", "		ttl *= PICK[time.Duration](1, 2)\n"}}},
+	{"count a tick that is given back as two failures", "5: a tick fails once", "takeovers", []edit{
+		{"lock/settle.lua", "if not once and tick ~= h[5] then", "if not once then"},
+	}},
+	{"take a tick that has yet to come for one of the pause", "2: never lost", "resumes", []edit{
+		{"lock/acquire.lua", "not asked and tonumber(came) > now and 'EARLY' or 'PAUSED'", "'PAUSED'"},
+	}},
+	{"answer every request with an id that is known", "asked again", "operator", []edit{
+		{"sidecar/service/ask.lua", "if what == asked then return", "if before then return"},
+	}},
+	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "(now-s.since >= ttl(r.Job) ||", "(now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
 }
 
 // goEdits are the edits of Go, with BROKEN and PICK as code. Edits that two teeth share are there once.

@@ -49,6 +49,7 @@ type world struct {
 	spans      []span
 	files      map[int]int // which version of the table's file each place has
 	swapped    []swapped
+	said       []saying
 	instances  string         // directory of the instances; "" = none has been held
 	met        map[string]int // what the checks met with, so that none of them can be empty unseen
 }

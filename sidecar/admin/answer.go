@@ -71,7 +71,7 @@ var statuses = map[service.Kind]refusal{
 	service.NoFailure:    {status: http.StatusNotFound, hint: `{"tick": "2027-03-28T07:00:00Z"} runs a given tick again`},
 	service.InTable:      {status: http.StatusConflict},
 	service.EveryReplica: {status: http.StatusConflict},
-	service.Fired:        {status: http.StatusConflict},
+	service.Taken:        {status: http.StatusConflict},
 	service.NoData:       {status: http.StatusConflict},
 	service.Full:         {status: http.StatusInsufficientStorage},
 	service.Unregistered: {hint: "a replica registers its jobs when it starts: ask again in a moment"},

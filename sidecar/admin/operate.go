@@ -98,15 +98,11 @@ func (a *api) rerun(r *http.Request) (*answer, error) {
 			return nil, err
 		}
 	}
-	tick, err := operator.TickToRerun(r.Context(), j, given)
+	due, err := operator.Rerun(r.Context(), j, given, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	due, err := operator.Rerun(r.Context(), j.Name, tick, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	a.Log.Info("rerun", "job", j.Name, "tick", view.Stamp(tick), "id", due.Nonce)
+	a.Log.Info("rerun", "job", j.Name, "tick", view.Stamp(due.Tick), "id", due.Nonce)
 	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
 }
 
@@ -138,7 +134,7 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := operator.Pause(r.Context(), job, in.Reason, until, false); err != nil {
+	if err := operator.Pause(r.Context(), job, in.Reason, until); err != nil {
 		return nil, err
 	}
 	a.Log.Info("paused", "job", job, "reason", in.Reason, "until", view.Stamp(until))
@@ -176,7 +172,7 @@ func (a *api) resume(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	resumed, err := operator.Resume(r.Context(), job, false)
+	resumed, err := operator.Resume(r.Context(), job)
 	if err != nil {
 		return nil, err
 	}

@@ -284,6 +284,11 @@ func TestARerunIsOfTheNewestTickThatFailedOrOfTheGivenOne(t *testing.T) {
 	for range 2 {
 		w.says(w.ask("POST", rerun, `{"id": "`+someID+`"}`), 202, `{"job": "reports", "tick": "2027-03-28T07:15:00.000Z", "id": "`+someID+`"}`)
 	}
+	w.ran("reports", 0, service.Entry{Outcome: "failed", Failed: true}) // a newer one has failed since
+	w.says(w.ask("POST", rerun, `{"id": "`+someID+`"}`), 202, `{"job": "reports", "tick": "2027-03-28T07:15:00.000Z", "id": "`+someID+`"}`)
+	for path, body := range map[string]string{rerun: `, "tick": "2027-03-28T07:20:00Z"`, "/v1/jobs/reports/trigger": "", "/v1/jobs/send-invoices/trigger": "", "/v1/jobs/send-invoices/rerun": `, "tick": "2027-03-28T07:00:00Z"`} {
+		w.refuses(w.ask("POST", path, `{"id": "`+someID+`"`+body+`}`), 409, "the id is that of another request")
+	}
 	if waiting := w.state("reports").Waiting; len(waiting) != 1 || waiting[0].Kind != "backfill" || waiting[0].Nonce != someID {
 		t.Errorf("waiting: %+v", waiting)
 	}

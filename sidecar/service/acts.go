@@ -22,7 +22,7 @@ const MaxBy = 100
 type Author struct {
 	By     string // a name, such as anna@ops; "" = not known
 	Reason string // "" = none was given; a pause has its own
-	All    string // id that the requests of one command for all jobs share; "" = the command named its jobs
+	All    string // id that the requests of one command for all jobs share; "" = the command named its jobs. See Pause
 }
 
 // CheckAuthor checks the texts of an author. Each is one line; an empty text was not given.

@@ -100,7 +100,7 @@ func TestTheRequestsOfACommandForAllJobsAreOneAct(t *testing.T) {
 		for _, id := range []string{"first", "second"} {
 			for _, name := range []string{"x", "y", "z"} {
 				all := s.As(service.Author{By: "anna@ops", All: id})
-				w.Must(all.PauseWithAll(w.Context(), name, "incident", time.Time{}))
+				w.Must(all.Pause(w.Context(), name, "incident", time.Time{}))
 			}
 		}
 		for limit, want := range map[int]string{1: "[x y z]", 2: "[x y z][x y z]", 9: "[x y z][x y z]"} {

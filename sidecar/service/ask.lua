@@ -5,7 +5,8 @@
 -- ARGV  1 what follows the tick in a due member  2 channel of the nudges
 --       3.. the ticks (ms), in order; none: one tick that no schedule has and that nobody asked for before, due at once
 --           whatever becomes of Redis' clock
--- returns {OK, now, the tick that was made, or how many members were added}, {UNKNOWN, now}, or {FULL, now, how many may wait}
+-- returns {OK, now, the tick that was made, or how many members were added}, {UNKNOWN, now}, {FULL, now, how many may wait}, or
+--          {OTHER, now}: under this id somebody has asked for something else
 -- Every look and this script read all waiting ticks, so their number has a bound. Ticks that the script makes have score 0:
 -- 100 of them may wait of a job, and 1000 of all jobs. Given ticks may wait beside at most 5000 members of jobs in all. The
 -- script does not move the ledger's tick: a request by hand takes no tick away from the table.
@@ -17,8 +18,10 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'born', 'manual')
 
-local before = redis.call('GET', memo)                     -- asked again, the same answer, for a day
-if before then return {'OK', now, tonumber(before)} end
+local asked = ' ' .. (ARGV[3] or '') .. ARGV[1]            -- of many ticks the first one tells
+local before, what = string.match(redis.call('GET', memo) or '', '^(%S+)(.*)$')
+if what == asked then return {'OK', now, tonumber(before)} end -- asked again, the same answer, for a day
+if before then return {'OTHER', now} end
 if not h[1] then return {'UNKNOWN', now} end
 
 local answer, waiting = 0, 0                               -- how many such ticks of the job wait
@@ -38,7 +41,7 @@ else
   redis.call('ZADD', due, 0, string.format('%d', answer) .. ARGV[1])
   redis.call('HSET', ledger, 'manual', string.format('%d', answer))
 end
-redis.call('SET', memo, string.format('%d', answer), 'PX', 86400000)
+redis.call('SET', memo, string.format('%d', answer) .. asked, 'PX', 86400000)
 if act then redis.pcall('XADD', acts, 'MAXLEN', '~', '1000', '*', 'act', act, 'made', string.format('%d', answer)) end
 if waiting < 20 then redis.pcall('PUBLISH', ARGV[2], 'due') end -- behind more it waits anyway, and each nudge has all of them read
 return {'OK', now, answer}

@@ -12,23 +12,8 @@
 //
 // # Timers
 //
-// A timer ([Store.SetTimer]) consists of a due member and an entry. The score of the member is the timer's time; the
-// members of timers have a set of their own. The entry has a key of its own and contains the timer's source.
-//
-// Two things authorize a run: a newer tick of the table, and a due member that its claim removes. A timer only has the
-// second. So it is fired once, and is handed on, extended, settled and taken over as any tick is. All timers of a service
-// share one ledger, under the policy Allow. It keeps a record of each run and ignores the newest tick.
-//
-// One script sets, replaces or deletes an entry together with its member. The timer waits while that member is in the due
-// set. Once it is not, a replica is running the timer, has handed it on or taken it over under another member, or has
-// died. In each of these cases the timer can be neither set nor deleted. So a replica that claims the member it saw has
-// read the source that belongs to it, and the replica that runs it next still finds that source. The script that settles
-// the last run turns the entry into a mark; while the mark stands, for a day, the id is not taken again. If that script
-// was a takeover, the memo of the run keeps the entry: evidence that the run never started brings both back.
-//
-// A late request to set or delete would undo what was done since. Ticks protect claims from that, and requests by
-// operators are few enough for Redis to remember. An app, however, may set a thousand timers a second. So each copy says
-// until when it may have an effect. The store sends the next copy only after that moment, and a call that got no answer
-// returns only after it. If a request is repeated, Redis knows it by its id: from the entry, or from the mark that the
-// timer's end or deletion left in its place.
+// A timer ([Store.SetTimer]) is a due member, whose score is the timer's time, and an entry with the timer's source. One
+// script sets, replaces or deletes both. Once the member is gone, a replica runs the timer or has handed it on, and it can
+// be neither set nor deleted: so a replica that claims the member has read the source that belongs to it. docs/protocol.md
+// tells the rest: how a timer ends, and why no request to set or delete one has an effect when it comes late.
 package service

@@ -20,6 +20,9 @@ var (
 	// ErrUnknownJob is wrapped by the error of a request for a job that no replica has registered, or whose ledger was
 	// lost with Redis' data and is not registered anew yet.
 	ErrUnknownJob = errors.New("the job is not known to Redis")
+	// ErrOtherRequest is wrapped by the error of a request under the id of one for another job, of another kind or for
+	// another tick. It has no effect.
+	ErrOtherRequest = errors.New("the id is that of another request")
 	// ErrPast is wrapped by the error of a pause whose end Redis' clock has reached.
 	ErrPast = errors.New("its end has passed")
 )
@@ -37,54 +40,43 @@ const (
 // Pause holds a job back until the given time or, if that is zero, until Resume. No replica claims a tick of the job's
 // table from before that time. Ticks that are handed on, taken over or caught up wait. Requests by hand are run all the
 // same. The ticks of a pause count as settled, not as missed. The reason becomes one line of printable characters and
-// may have MaxReason of them. A new pause replaces the job's own earlier pause, and does not change that of
-// PauseWithAll. The job goes on when neither pause holds it.
+// may have MaxReason of them.
+//
+// A job can have two pauses: its own, and one that is meant for all jobs, which an Author sets whose command was for all
+// of them. A new pause replaces the earlier one of its kind, and does not change the other. The job goes on when neither
+// holds it.
 //
 // If a reply is lost, Pause asks again until ctx ends. The error wraps ErrUnknownJob, ErrPast or ErrNoAnswer. After
 // ErrNoAnswer the job may be paused or not.
 func (s *Store) Pause(ctx context.Context, job, reason string, until time.Time) error {
-	return s.pause(ctx, "pause", job, reason, until)
-}
-
-// PauseWithAll sets the second pause of a job, the one that is meant for all jobs of the service. It replaces an
-// earlier pause of PauseWithAll, and does not change the job's own pause.
-func (s *Store) PauseWithAll(ctx context.Context, job, reason string, until time.Time) error {
-	return s.pause(ctx, "pauseAll", job, reason, until)
-}
-
-func (s *Store) pause(ctx context.Context, verb, job, reason string, until time.Time) error {
 	reason = text.OneLine(reason)
 	if n := utf8.RuneCountInString(reason); n > MaxReason {
 		return fmt.Errorf("pausing job %q: the reason has %d characters, and at most %d are kept", job, n, MaxReason)
 	}
-	id := uuid.NewString()
 	note := reason
 	if s.author.By != "" {
 		note += "\n" + s.author.By
 	}
-	_, err := s.operate(ctx, pauseScript, "pausing", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id), s.redis.Keys.Acts},
-		s.redis.Keys.Events, job, verb, rds.Millis(s.replicasTime(ctx)), rds.Millis(until), note,
+	_, err := s.pause(ctx, "pause", "pausing", job, rds.Millis(until), note,
 		s.act(actText{What: "pause", Job: job, Reason: reason, Until: rds.Millis(until)}))
 	return err
 }
 
-// Resume ends a job's own pause; false when there was none. Ticks up to now count as settled, or up to the pause's own
-// end if that has passed. Now is Redis' time, or the replicas' time if the replicas do not trust Redis' clock. The
-// errors are those of Pause.
+// Resume ends a job's own pause, or that of all jobs, as Pause sets them; false when there was none. Ticks up to now
+// count as settled, or up to the pause's own end if that has passed. Now is Redis' time, or the replicas' time if the
+// replicas do not trust Redis' clock. The errors are those of Pause.
 func (s *Store) Resume(ctx context.Context, job string) (bool, error) {
-	return s.resume(ctx, "resume", job)
-}
-
-// ResumeWithAll ends the pause of PauseWithAll, as Resume ends the job's own pause.
-func (s *Store) ResumeWithAll(ctx context.Context, job string) (bool, error) {
-	return s.resume(ctx, "resumeAll", job)
-}
-
-func (s *Store) resume(ctx context.Context, verb, job string) (bool, error) {
-	id := uuid.NewString()
-	n, err := s.operate(ctx, pauseScript, "resuming", job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id), s.redis.Keys.Acts},
-		s.redis.Keys.Events, job, verb, rds.Millis(s.replicasTime(ctx)), s.act(actText{What: "resume", Job: job}))
+	n, err := s.pause(ctx, "resume", "resuming", job, s.act(actText{What: "resume", Job: job}))
 	return n == 1, err
+}
+
+func (s *Store) pause(ctx context.Context, verb, doing, job string, args ...any) (int64, error) {
+	if s.author.All != "" {
+		verb += "All"
+	}
+	id := uuid.NewString()
+	return s.operate(ctx, pauseScript, doing, job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id), s.redis.Keys.Acts},
+		append([]any{s.redis.Keys.Events, job, verb, rds.Millis(s.replicasTime(ctx))}, args...)...)
 }
 
 // replicasTime is the time by which most replicas see ticks come due, if it is not Redis' time. It is zero if it is
@@ -127,7 +119,7 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 // Redis' time, in milliseconds that no schedule and no other trigger has. id is a UUID, and becomes the Nonce of the
 // due member. If Trigger is called again with the same id within a day, it adds nothing and returns the same.
 //
-// If a reply is lost, Trigger asks again until ctx ends. The error wraps ErrUnknownJob, ErrTooMany or ErrNoAnswer.
+// If a reply is lost, Trigger asks again until ctx ends. The error wraps ErrUnknownJob, ErrOtherRequest, ErrTooMany or ErrNoAnswer.
 // ErrTooMany: a hundred triggers of the job wait, or a thousand of all jobs. After ErrNoAnswer the job may be triggered
 // or not.
 func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
@@ -259,6 +251,8 @@ func operated(parts []any) (any, error) {
 	switch parts[0] {
 	case "UNKNOWN":
 		return nil, ErrUnknownJob
+	case "OTHER":
+		return nil, ErrOtherRequest
 	case "PAST":
 		return nil, ErrPast
 	case "FULL":

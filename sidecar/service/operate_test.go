@@ -314,7 +314,8 @@ func TestThePauseOfAllJobsAndAJobsOwnKnowNothingOfEachOther(t *testing.T) {
 		a := w.Replica("a")
 		until := w.Now().Add(time.Hour).Truncate(time.Millisecond)
 		w.Must(a.Service.Pause(w.Context(), job, "database migration", time.Time{}))
-		w.Must(a.Service.PauseWithAll(w.Context(), job, "incident", until))
+		all := a.Service.As(service.Author{All: "a command"})
+		w.Must(all.Pause(w.Context(), job, "incident", until))
 		states, err := a.Service.States(w.Context(), []string{job})
 		w.Must(err)
 		if s := states[job]; s.Paused == nil || s.Paused.Reason != "database migration" ||
@@ -324,14 +325,14 @@ func TestThePauseOfAllJobsAndAJobsOwnKnowNothingOfEachOther(t *testing.T) {
 		if answer := a.Loses(a.Claim(-5), lock.Paused); !answer.Until.IsZero() {
 			t.Errorf("it is paused until %s, and nobody knows until when", answer.Until)
 		}
-		if ended, err := a.Service.ResumeWithAll(w.Context(), job); !ended || err != nil {
+		if ended, err := all.Resume(w.Context(), job); !ended || err != nil {
 			t.Errorf("all resumed: %t, %v", ended, err)
 		}
 		a.Loses(a.Claim(-4), lock.Fired) // it came before all were resumed
 		later := a.Claim(0)
 		later.Tick = w.Now().Add(500 * time.Millisecond).Truncate(time.Millisecond)
 		a.Loses(later, lock.Paused)
-		if ended, err := a.Service.ResumeWithAll(w.Context(), job); ended || err != nil {
+		if ended, err := all.Resume(w.Context(), job); ended || err != nil {
 			t.Errorf("all resumed twice: %t, %v", ended, err)
 		}
 		if ended, err := a.Service.Resume(w.Context(), job); !ended || err != nil {

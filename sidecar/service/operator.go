@@ -90,24 +90,15 @@ func (o *Operator) PauseEnd(length time.Duration) (time.Time, error) {
 	return now.Add(length + time.Second - 1).Truncate(time.Second), err
 }
 
-// Pause pauses a job until the given time, or until it is resumed if that is zero. With all, it sets the second
-// pause of the job, that of all jobs.
-func (o *Operator) Pause(ctx context.Context, job, reason string, until time.Time, all bool) error {
-	pause := o.Store.Pause
-	if all {
-		pause = o.Store.PauseWithAll
-	}
-	_, err := ask(ctx, o, func(ctx context.Context) (any, error) { return nil, pause(ctx, job, reason, until) })
+// Pause pauses a job until the given time, or until it is resumed if that is zero.
+func (o *Operator) Pause(ctx context.Context, job, reason string, until time.Time) error {
+	_, err := ask(ctx, o, func(ctx context.Context) (any, error) { return nil, o.Store.Pause(ctx, job, reason, until) })
 	return err
 }
 
-// Resume ends the job's own pause or, with all, that of all jobs. It returns false if there was none.
-func (o *Operator) Resume(ctx context.Context, job string, all bool) (bool, error) {
-	resume := o.Store.Resume
-	if all {
-		resume = o.Store.ResumeWithAll
-	}
-	return ask(ctx, o, func(ctx context.Context) (bool, error) { return resume(ctx, job) })
+// Resume ends a pause of a job. It returns false if there was none.
+func (o *Operator) Resume(ctx context.Context, job string) (bool, error) {
+	return ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.Resume(ctx, job) })
 }
 
 // Trigger has one replica run a job now. data are for the run, as CheckData returns them; nil = it gets none. A request

@@ -158,12 +158,12 @@ func TestDataAreForJobsThatTakeThem(t *testing.T) {
 
 func TestTheKindOfARefusalSaysWhatRedisAnswered(t *testing.T) {
 	for answer, want := range map[error]Kind{
-		ErrUnknownJob: Unregistered, ErrPast: Invalid, ErrTimerFired: Fired, ErrTooMany: Full,
+		ErrUnknownJob: Unregistered, ErrPast: Invalid, ErrTimerFired: Taken, ErrOtherRequest: Taken, ErrTooMany: Full,
 		lock.ErrNoAnswer: Unanswered, errors.New("ERR out of order"): Unavailable,
 	} {
 		err := fmt.Errorf("triggering job %q: %w", "reports", answer)
 		r := Of(err)
-		if r.Kind != want || r.Message != err.Error() || !errors.Is(r, answer) || (r.Hint != "") != (want == Fired) {
+		if r.Kind != want || r.Message != err.Error() || !errors.Is(r, answer) || (r.Hint != "") != (want == Taken) {
 			t.Errorf("%v is %+v, want kind %d", answer, r, want)
 		}
 		if again := Of(r); again != r {

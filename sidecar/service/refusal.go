@@ -17,7 +17,7 @@ const (
 	Unanswered               // Redis may have done what was asked for, or not
 	Unregistered             // no replica has registered the job
 	Full                     // the service has as many as it may have
-	Fired                    // the timer has fired within the last day, or fires now
+	Taken                    // the id is: by a timer that fires now or has fired within the last day, or by another request
 	Invalid                  // the request contradicts itself, the clock or the format
 	NoReason                 // a pause has no reason
 	Future                   // a backfill ends after now
@@ -63,8 +63,8 @@ func Of(err error) *Refusal {
 		r.Kind = Unregistered
 	case errors.Is(err, ErrPast):
 		r.Kind = Invalid
-	case errors.Is(err, ErrTimerFired):
-		r.Kind, r.Hint = Fired, "for a day the id is not taken again: use another one"
+	case errors.Is(err, ErrTimerFired), errors.Is(err, ErrOtherRequest):
+		r.Kind, r.Hint = Taken, "for a day the id is not taken again: use another one"
 	case errors.Is(err, ErrTooMany):
 		r.Kind = Full
 	case errors.Is(err, lock.ErrNoAnswer):

@@ -2,8 +2,12 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/rds"
@@ -19,13 +23,39 @@ func (s *Store) Rerun(ctx context.Context, job string, tick time.Time, id string
 	return d, err
 }
 
-// Rerun has one replica run a tick again. A request that is repeated with its id asks for nothing more; "" is a new id.
-func (o *Operator) Rerun(ctx context.Context, job string, tick time.Time, id string) (lock.Due, error) {
+// asked returns the tick of the rerun that was asked for under an id within the last day; zero if there was none.
+func (s *Store) asked(ctx context.Context, job, id string) (tick time.Time, err error) {
+	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Memo(id))
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return tick, fmt.Errorf("reading the request %s: %w", id, err)
+	}
+	memo, _ := reply.(string)
+	_, member, _ := strings.Cut(memo, " ")
+	if d, err := lock.ParseDue(member); err == nil && d.Job == job && d.Kind == "backfill" {
+		tick = d.Tick
+	}
+	return tick, nil
+}
+
+// Rerun has one replica run a tick again: the given one, or else the newest that failed. A request that is repeated with
+// its id asks for nothing more, and is answered with the same tick; "" is a new id.
+func (o *Operator) Rerun(ctx context.Context, j config.Job, given Moment, id string) (lock.Due, error) {
 	id, err := requestID(id)
 	if err != nil {
 		return lock.Due{}, err
 	}
-	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) { return o.Store.Rerun(ctx, job, tick, id) })
+	var tick time.Time
+	if given.IsZero() {
+		if tick, err = o.Store.asked(ctx, j.Name, id); err != nil {
+			return lock.Due{}, Of(err)
+		}
+	}
+	if tick.IsZero() {
+		if tick, err = o.TickToRerun(ctx, j, given); err != nil {
+			return lock.Due{}, err
+		}
+	}
+	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) { return o.Store.Rerun(ctx, j.Name, tick, id) })
 }
 
 // searchedRuns is how many runs of a job are searched for the tick to be run again.
