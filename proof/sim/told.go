@@ -141,7 +141,7 @@ func (w *world) checkTold() {
 		told, pings := w.saidOf(c.run, tookOver, false), 0
 		for _, o := range []string{"interrupted", "cancelled"} {
 			for _, s := range w.saidOf(c.run, o, false) {
-				if s.replica != c.replica {
+				if s.replica != c.replica || c.reaper == c.replica { // it may take over its own run, whose end was not answered
 					pings++
 				}
 			}
