@@ -37,6 +37,7 @@ func (w *world) check() {
 	w.checkDrains()
 	w.checkConfirmed()
 	w.checkTimersFired()
+	w.checkTimersPassedOver()
 	w.checkTimersForgotten()
 	w.checkFates()
 	w.checkKept()

@@ -166,7 +166,7 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"async runs that took too long", "run again for the last time", "reports that were taken", "successes that were recorded",
 	"reports of the end that came before the answer",
 	"told since when", "told again since when", "told the same after a newer success", "jobs whose ticks begin at midnight",
-	"jobs whose ticks end at midnight", "ticks on which two schedules agree"}
+	"jobs whose ticks end at midnight", "ticks on which two schedules agree", "waited for slots", "skipped for good beside as many runs as may"}
 
 // most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that excuses
 // more than that has lost its object.
