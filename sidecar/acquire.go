@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -54,11 +55,11 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 	return &held{lease: l, run: l.Run(), token: l.Token, since: l.Since}, skip{}
 }
 
-// asksWithoutSlot tells whether a wake without a slot asks Redis all the same, once. The run in the way of its tick
-// may be the one that holds the slot. A question that comes while that run lasts ends it, or has the tick counted as
-// overlapped.
+// asksWithoutSlot tells whether a wake without a slot asks Redis all the same, once. A run in the way of its tick may be
+// the one that holds the slot: so it asks unless any number of runs leaves room for another one. A question that comes
+// while that run lasts ends it, or has the tick counted as overlapped.
 func (w *wake) asksWithoutSlot() bool {
-	return !w.asked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
+	return !w.asked && w.member == "" && w.spec.claims() && !w.spec.hasRoom(math.MaxInt)
 }
 
 // askWithoutSlot asks whether a run is in the way of a tick for which there is no slot. It returns why the tick is
