@@ -64,9 +64,8 @@ func (w *wake) asksWithoutSlot() bool {
 
 // askWithoutSlot asks whether a run is in the way of a tick for which there is no slot. It returns why the tick is
 // settled, or that Redis gave no answer while the tick was worth firing. It returns nothing if the wake has to wait
-// for a slot.
-func (c *claimer) askWithoutSlot(w *wake) skip {
-	missing := c.slots.missing()
+// for a slot, or to ask again. missing is why it has none.
+func (c *claimer) askWithoutSlot(w *wake, missing reason) skip {
 	ctx, stop := c.whileWorth(w)
 	defer stop()
 	l, a, err := c.ask(ctx, w, true)
@@ -90,10 +89,7 @@ func (c *claimer) askWithoutSlot(w *wake) skip {
 // looks at that clock again and again, since an operator may set it, and leaves its slot to others meanwhile. It
 // returns superseded or draining; nothing if the wake has to ask again.
 func (c *claimer) untilRedis(w *wake) skip {
-	if w.slot != nil {
-		c.slots.release(w.slot)
-		w.slot = nil
-	}
+	w.releaseSlot(c.slots)
 	ctx, cancel := context.WithCancel(c.accepting)
 	defer cancel()
 	defer context.AfterFunc(w.spec.life, cancel)()
