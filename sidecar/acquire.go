@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -54,18 +55,17 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 	return &held{lease: l, run: l.Run(), token: l.Token, since: l.Since}, skip{}
 }
 
-// asksWithoutSlot tells whether a wake without a slot asks Redis all the same, once. The run in the way of its tick
-// may be the one that holds the slot. A question that comes while that run lasts ends it, or has the tick counted as
-// overlapped.
+// asksWithoutSlot tells whether a wake without a slot asks Redis all the same, once. A run in the way of its tick may be
+// the one that holds the slot: so it asks unless any number of runs leaves room for another one. A question that comes
+// while that run lasts ends it, or has the tick counted as overlapped.
 func (w *wake) asksWithoutSlot() bool {
-	return !w.asked && w.member == "" && w.spec.claims() && w.spec.ConcurrencyPolicy != config.Allow
+	return !w.asked && w.member == "" && w.spec.claims() && !w.spec.hasRoom(math.MaxInt)
 }
 
 // askWithoutSlot asks whether a run is in the way of a tick for which there is no slot. It returns why the tick is
 // settled, or that Redis gave no answer while the tick was worth firing. It returns nothing if the wake has to wait
-// for a slot.
-func (c *claimer) askWithoutSlot(w *wake) skip {
-	missing := c.slots.missing()
+// for a slot, or to ask again. missing is why it has none.
+func (c *claimer) askWithoutSlot(w *wake, missing reason) skip {
 	ctx, stop := c.whileWorth(w)
 	defer stop()
 	l, a, err := c.ask(ctx, w, true)
@@ -89,10 +89,7 @@ func (c *claimer) askWithoutSlot(w *wake) skip {
 // looks at that clock again and again, since an operator may set it, and leaves its slot to others meanwhile. It
 // returns superseded or draining; nothing if the wake has to ask again.
 func (c *claimer) untilRedis(w *wake) skip {
-	if w.slot != nil {
-		c.slots.release(w.slot)
-		w.slot = nil
-	}
+	w.releaseSlot(c.slots)
 	ctx, cancel := context.WithCancel(c.accepting)
 	defer cancel()
 	defer context.AfterFunc(w.spec.life, cancel)()

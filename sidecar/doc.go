@@ -58,11 +58,12 @@
 //	when the timer wakes which jobs           cron             Reload, SetDynamic; steps after the clock was set back
 //	jobs that left, to be deregistered        registrar.gone   Reload, SetDynamic, looker
 //	a wake under way                          wake             its own fire
-//	slots, and whether the app is ready       slots            fires, looks, Reload, probe
+//	slots, and whether the app is ready       slots            fires, looks, Reload, probe, load
 //	runs that their apps end by themselves    callback.Runs    attempts, reports of apps
 //	due members busy here, or deferred        deferred         looks, fires, messages
+//	jobs in line with something due           dueTicks.line    looker
 //	timers busy here                          timers.firing    looks, fires
-//	whether a look is wanted, and who waits   nudges           looks, fires, Reload, probe, messages
+//	whether a look is wanted, and who waits   nudges           looks, fires, Reload, slots, messages
 //	how Redis answered the last looks         redisStatus      looker
 //	the revision of the dynamic jobs          dynamicJobs      looker
 //	the clock at the last look                steps            looker

@@ -13,8 +13,9 @@ import (
 // foreignAge is how long a replica leaves due members of jobs that its table lacks to replicas that may have them.
 const foreignAge = 24 * time.Hour
 
-// dueTicks fires the due set: ticks that were handed over, or set free by the end of the run before. Nothing of it
-// changes once the replica is made.
+// dueTicks fires the due set: ticks that were handed over, or set free by the end of the run before. While there is no slot
+// for them, their jobs are in line for one with the wakes, each job once, however much of it is due. Nothing of dueTicks
+// but line changes once the replica is made.
 type dueTicks struct {
 	locks      *lock.Store
 	clock      *clock
@@ -26,6 +27,14 @@ type dueTicks struct {
 	deferred   *deferred
 	nudges     *nudges
 	firer      *firer
+
+	line map[string]*inLine // by job; its next due member fires with the slot. The looker's alone
+}
+
+// inLine is a job that waits for a slot, or has just got it.
+type inLine struct {
+	slot *slot
+	seen bool // the present look has found something for it
 }
 
 // take fires the members that a look has found due.
@@ -36,6 +45,7 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 	}
 	awaited := map[string]bool{}
 	defer t.nudges.awaitEnds(awaited)
+	defer t.leaveLine()
 	jobs := slices.IndexFunc(dues, func(d lock.Due) bool { return isTimer(d.Job) })
 	if jobs < 0 {
 		jobs = len(dues)
@@ -86,18 +96,17 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 
 // takeTimer fires a timer that is due, unless it has to wait.
 func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
-	if t.timers.free() == 0 {
-		t.nudges.wantSlot()
-		return
-	}
 	all := t.timers.all
 	w := all.dueWake(all.now(), d, t.clock.Now())
 	switch {
+	case t.timers.firing.Load() >= timersAtOnce:
 	case t.deferred.isDeferred(w.member), t.deferred.isDeferred(service.TimerJobs), t.deferEarly(w):
 	case t.rendezvous.leavesToOthers(d):
 		t.deferred.deferUntil(w.member, d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 	default:
-		t.timers.fire(ctx, w)
+		if done, ok := t.begin(w, lookForTimers); ok {
+			t.timers.fire(ctx, w, done)
+		}
 	}
 }
 
@@ -178,15 +187,10 @@ func (t *dueTicks) discard(ctx context.Context, d lock.Due, why string) {
 	})
 }
 
-// fire starts a due tick, unless a fire here is busy with it already.
+// fire starts a due tick, if it gets a slot.
 func (t *dueTicks) fire(w *wake) {
-	done, ok := t.deferred.begin(w.member)
+	done, ok := t.begin(w, 0)
 	if !ok {
-		return
-	}
-	if w.slot = t.slots.tryAcquire(w.spec); w.slot == nil {
-		done()
-		t.nudges.wantSlot()
 		return
 	}
 	resumptions := t.deferred.resumptionCount()
@@ -195,9 +199,43 @@ func (t *dueTicks) fire(w *wake) {
 		switch why.reason {
 		case paused:
 			t.deferred.deferPaused(w.member, w.of.Job, pauseOver(why, t.clock.Now()), resumptions)
-		case queued, overlap: // a run is in its way that no look shows; another wake may have the slot
+		case queued, overlap: // a run is in its way that no look shows
 			t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(lookEvery))
-			t.nudges.slotFreed()
 		}
 	})
+}
+
+// begin gives the wake of a due member a slot, and marks the member as busy until done is called. Not ok if it is busy
+// already, or there is no slot. Then its job waits for one, and the looker looks that long after it is granted.
+func (t *dueTicks) begin(w *wake, after time.Duration) (done func(), ok bool) {
+	if done, ok = t.deferred.begin(w.member); !ok {
+		return nil, false
+	}
+	at := t.line[w.spec.Name]
+	if at != nil && at.slot.spec != w.spec { // its priority may be another one
+		t.slots.release(at.slot)
+		at = nil
+	}
+	if at == nil {
+		at = &inLine{slot: t.slots.ask(w.spec, w.deadline(), func() { t.nudges.nudgeIn(after) })}
+	}
+	if t.slots.missing(at.slot) != "" {
+		at.seen, t.line[w.spec.Name] = true, at
+		done()
+		return nil, false
+	}
+	delete(t.line, w.spec.Name)
+	w.slot = at.slot
+	return done, true
+}
+
+// leaveLine gives back the slots for which the present look has found nothing.
+func (t *dueTicks) leaveLine() {
+	for job, at := range t.line {
+		if !at.seen {
+			t.slots.release(at.slot)
+			delete(t.line, job)
+		}
+		at.seen = false
+	}
 }

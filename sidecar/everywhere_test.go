@@ -185,6 +185,6 @@ func TestAJobOnEveryReplicaBeginsByTheTableInForce(t *testing.T) {
 			t.Errorf("it begins by %s, or is refused (%s): want it to go back to the gate", wk.spec.HTTP.URL, why.reason)
 		}
 		wk.close(true)
-		r.firer.releaseSlot(&wk)
+		wk.releaseSlot(r.slots)
 	})
 }

@@ -3,7 +3,6 @@ package sidecar
 import (
 	"context"
 	"log/slog"
-	"sync"
 )
 
 // firer takes wakes from their ticks to counted outcomes. Nothing of it changes once the replica is made.
@@ -36,8 +35,7 @@ func (f *firer) launch(w *wake, then func(skip)) {
 func (f *firer) fire(w *wake) skip {
 	// 1. Wake. A wake asks a moment ahead of its tick. If it is early, it waits. If the replica drains meanwhile, the
 	// wake ends here.
-	releaseSlot := sync.OnceFunc(func() { f.releaseSlot(w) })
-	defer releaseSlot()
+	defer w.releaseSlot(f.slots)
 	if !f.clock.sleep(f.accepting, w.askAt()) {
 		return f.record.skipped(w, skip{reason: draining})
 	}
@@ -73,8 +71,7 @@ func (f *firer) fire(w *wake) skip {
 	}
 	settled := f.settler.settle(w, h, &end)
 	stop()
-	releaseSlot()
-	f.nudges.slotFreed() // releaseSlot does not say so for a due member
+	w.releaseSlot(f.slots)
 
 	// 7. Count. The recorder turns the outcome into one log line and one counter.
 	var why skip
@@ -121,17 +118,22 @@ func (f *firer) passGate(w *wake) skip {
 			return skip{reason: r}
 		}
 		if w.slot == nil {
-			w.slot = f.slots.tryAcquire(w.spec)
+			w.slot = f.slots.ask(w.spec, w.deadline(), nil)
 		}
-		if w.slot != nil {
+		r := f.slots.missing(w.slot)
+		if r == "" {
 			return skip{}
 		}
 		if w.asksWithoutSlot() {
-			if why := f.claimer.askWithoutSlot(w); why.reason != "" {
+			if why := f.claimer.askWithoutSlot(w, r); why.reason != "" {
 				return why
 			}
+			if !w.asked {
+				w.releaseSlot(f.slots)
+				continue
+			}
 		}
-		r := f.awaitSlot(w)
+		r = f.awaitSlot(w)
 		switch {
 		case r == "" && w.isPaused(): // a pause began while the tick waited
 			return skip{reason: paused}
@@ -142,29 +144,17 @@ func (f *firer) passGate(w *wake) skip {
 		case w.spec.life.Err() == nil:
 			return skip{reason: r}
 		}
+		w.releaseSlot(f.slots) // it asks by the new spec
 	}
 }
 
 // awaitSlot waits until the app is ready and a slot is free. If the wait ends first, it returns what was missing.
-func (f *firer) awaitSlot(w *wake) (r reason) {
+func (f *firer) awaitSlot(w *wake) reason {
 	ctx, cancel := context.WithCancel(f.accepting)
 	defer cancel()
 	defer context.AfterFunc(w.spec.life, cancel)()
 	if until := w.worthUntil(); !until.IsZero() {
 		defer f.clock.AfterFunc(until.Sub(f.clock.Now()), cancel).Stop()
 	}
-	w.slot, r = f.slots.acquire(ctx, w.spec, w.deadline())
-	return r
-}
-
-// releaseSlot gives the wake's slot back, if it has one. A refused wake of the due set does not trigger another look.
-// Its member is still there, and would be picked up again at once, alternating with the one that got its slot.
-func (f *firer) releaseSlot(w *wake) {
-	if w.slot == nil {
-		return
-	}
-	f.slots.release(w.slot)
-	if w.member == "" {
-		f.nudges.slotFreed()
-	}
+	return f.slots.await(ctx, w.slot)
 }

@@ -44,7 +44,7 @@ var errNoAnswer = errors.New("no answer from Redis yet")
 type status struct {
 	table    string // its hash
 	idle     error  // why the replica takes no ticks; nil = it does
-	busy     bool   // its load is above the table's limit
+	busy     bool   // its load is above the table's limit, or all its slots are taken
 	reloaded error  // why the table before is still in force; nil = it is not
 }
 

@@ -60,7 +60,7 @@ func (a *busyWithTheJob) app(r *replica) {
 	}
 }
 
-func TestUnderForbidARunThatHoldsTheOnlySlotMakesOverlapsOfTheTicksThatComeDue(t *testing.T) {
+func TestARunThatHoldsTheOnlySlotMakesOverlapsOfTheTicksThatComeDue(t *testing.T) {
 	long(t)
 	for name, c := range map[string]struct {
 		table    string
@@ -72,9 +72,9 @@ func TestUnderForbidARunThatHoldsTheOnlySlotMakesOverlapsOfTheTicksThatComeDue(t
 		"the slots of two replicas":       {oneSlot, 2},
 		"the app that two replicas share": {gated, 2},
 	} {
-		for _, missed := range []string{"latest", "all", "skip"} {
-			t.Run(name+", missed: "+missed, func(t *testing.T) {
-				simulate(t, c.table+four("missed: "+missed), func(w *world) {
+		for _, keys := range []string{"missed: latest", "missed: all", "missed: skip", "concurrencyPolicy: Allow, concurrency: 1"} {
+			t.Run(name+", "+keys, func(t *testing.T) {
+				simulate(t, c.table+four(keys), func(w *world) {
 					app := &busyWithTheJob{}
 					w.at(-2 * time.Second)
 					for range c.replicas {

@@ -12,14 +12,13 @@ import (
 	"github.com/solotick/solotick/internal/machine"
 )
 
-// load has this replica leave ticks to others while it is busy and one of them is not. Nothing of it but busy changes once the
-// replica is made.
+// load has this replica leave ticks to others, for a moment each, while it is busy and one of them is not. Nothing of it but
+// busy changes once the replica is made.
 type load struct {
 	read       func() (machine.Load, error) // nil = there is nothing to read
 	table      func() *config.Table         // in force
 	rendezvous *rendezvous
 	slots      *slots
-	nudges     *nudges
 	metrics    *metrics
 	log        *slog.Logger
 
@@ -67,7 +66,7 @@ func above(now machine.Load, limit config.Busy) string {
 	return ""
 }
 
-// report records why the replica is busy; "" if it is not. While no other replica is less busy, it takes ticks all the same.
+// report records why the replica is busy; "" if it is not. While no other replica could do better, it takes ticks at once.
 func (l *load) report(why string) {
 	l.busy.Store(why != "")
 	if !l.rendezvous.spare.Load() {
@@ -80,6 +79,5 @@ func (l *load) report(why string) {
 		l.log.Warn("this replica is busy: leaving ticks to others", "why", why)
 	case why == "" && before != "":
 		l.log.Info("this replica takes ticks again")
-		l.nudges.nudge() // due members may have waited for this
 	}
 }

@@ -80,12 +80,12 @@ func (l *looker) look(ctx context.Context) {
 	}
 	came := l.redis.answered(err)
 	if err != nil {
+		l.due.leaveLine() // a slot that is not used may be another's
 		return
 	}
 	if came {
 		l.redis.checkFitness(ctx)
 	}
-	l.next = l.nextLook(seen)
 	l.timers.undecodable = min(seen.Undecodable, maxUndecodable)
 	l.takeover.look(ctx, seen.Runs) // before a new process registers its jobs, which may be many
 	l.dynamic.take(ctx, seen.Jobs)
@@ -94,19 +94,16 @@ func (l *looker) look(ctx context.Context) {
 	readPauses(ctx, l.store, l.jobs())
 	l.redis.answeredOnce.Store(true)
 	l.due.take(ctx, seen.Runs, seen.Due)
+	l.next = l.nextLook(seen)
 }
 
-// nextLook is when the next member comes due, as far as this look has seen. It leaves out the next timer while no
-// timer can begin here: if thousands come due meanwhile, each would cost a look.
+// nextLook is when the next member comes due, as far as this look has seen. It leaves out the next timer while one waits
+// here: if thousands come due meanwhile, each would cost a look.
 func (l *looker) nextLook(seen service.Snapshot) time.Time {
-	now, _ := l.store.Now()
 	switch {
 	case seen.NextTimer.IsZero(), !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer), l.deferred.isDeferred(service.TimerJobs):
 		return seen.Next
-	case l.timers.free() == 0:
-		if seen.NextTimer.Sub(now) < lookEvery {
-			l.nudges.wantSlot() // slotFreed nudges then
-		}
+	case l.due.line[service.TimerJobs] != nil, l.timers.firing.Load() >= timersAtOnce:
 		return seen.Next
 	}
 	return seen.NextTimer

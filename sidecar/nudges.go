@@ -2,14 +2,12 @@ package sidecar
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 // nudges make the looker look before its time. Looks, fires, reloads and messages of other replicas use them.
 type nudges struct {
-	nudged     chan struct{} // holds one element while a look is wanted
-	slotWanted atomic.Bool   // something due was left to other replicas, for want of a slot or of the app
+	nudged chan struct{} // holds one element while a look is wanted
 
 	mu      sync.Mutex
 	timers  map[*time.Timer]bool // of nudgeIn, under way; nil = the replica has ended
@@ -53,20 +51,6 @@ func (n *nudges) stop() {
 		t.Stop()
 	}
 	n.timers = nil
-}
-
-// wantSlot records that a due member was left to other replicas. The next slot that becomes free here makes the
-// looker look again.
-func (n *nudges) wantSlot() { n.slotWanted.Store(true) }
-
-// slotFreedDelay is how long the look for a free slot waits: many may become free in a short time.
-const slotFreedDelay = 50 * time.Millisecond
-
-// slotFreed records that a slot has become free.
-func (n *nudges) slotFreed() {
-	if n.slotWanted.Swap(false) {
-		n.nudgeIn(slotFreedDelay)
-	}
 }
 
 // awaitEnds records the jobs of which a due member waits for the end of a run, as a look has seen them.

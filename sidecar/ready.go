@@ -26,7 +26,6 @@ type probe struct {
 	table    func() *config.Table // in force
 	newTable <-chan struct{}      // another one is
 	slots    *slots
-	nudges   *nudges
 	metrics  *metrics
 	log      *slog.Logger
 }
@@ -74,12 +73,8 @@ func (p *probe) run(ctx context.Context) {
 
 // report records whether the app is ready, in which case why is "". It logs a change.
 func (p *probe) report(why string) {
-	before := p.slots.unreadiness()
-	p.slots.setUnready(why)
+	before := p.slots.setUnready(why)
 	show(p.metrics.appReady, why == "")
-	if why == "" && before != "" {
-		p.nudges.nudge() // due members may have waited for this
-	}
 	switch {
 	case why == "" && before != "" && p.table().Ready != nil:
 		p.log.Info("the app is ready")

@@ -19,7 +19,7 @@ type rendezvous struct {
 	replica string // this one
 	store   *service.Store
 	peers   atomic.Pointer[[]string] // the others that were seen lately and take ticks; nil = not read yet
-	spare   atomic.Bool              // one of them is not busy
+	spare   atomic.Bool              // one of them is not busy, and has a free slot
 
 	looking chan struct{} // holds one element while allRefused reads the heartbeats
 	seen    time.Time     // when it last did

@@ -139,11 +139,11 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
 		due: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers,
-			rendezvous: peers, slots: s.slots, deferred: deferred, nudges: nudges, firer: s.firer},
+			rendezvous: peers, slots: s.slots, deferred: deferred, nudges: nudges, firer: s.firer, line: map[string]*inLine{}},
 	}
-	s.load = &load{read: o.Load, table: s.Table, rendezvous: peers, slots: s.slots, nudges: nudges, metrics: s.metrics, log: s.log}
-	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, slots: s.slots, nudges: nudges,
-		metrics: s.metrics, log: s.log}
+	s.load = &load{read: o.Load, table: s.Table, rendezvous: peers, slots: s.slots, metrics: s.metrics, log: s.log}
+	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, slots: s.slots, metrics: s.metrics,
+		log: s.log}
 }
 
 // Run fires ticks until ctx ends or Drain is called. Then it takes no more ticks, gives running jobs the shutdown
@@ -314,7 +314,9 @@ func (s *Sidecar) OwnRuns(job string) service.OwnRuns { return s.metrics.job(job
 
 // status is how the replica fares.
 func (s *Sidecar) status() status {
-	return status{s.Table().Hash, s.WhyIdle(), s.load.busy.Load(), s.LastReload().Err}
+	t := s.Table()
+	busy := s.load.busy.Load() || t.Busy != (config.Busy{}) && s.slots.free() == 0
+	return status{t.Hash, s.WhyIdle(), busy, s.LastReload().Err}
 }
 
 // WhyIdle tells why the replica leaves all ticks to others; nil if it takes them.

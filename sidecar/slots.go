@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// slots admits wakes: each waits here until the app is ready, this replica leaves no ticks to others because it is busy, and a
-// slot is free. While it waits, another replica takes its tick.
+// slots decide who begins next. Each wake asks here, and waits until the app is ready and a slot is free; a job that has
+// something due asks in the same way (see dueTicks). While it waits, another replica may take its tick.
 type slots struct {
 	mu            sync.Mutex
 	unready       string // why the app is not ready; "" = it is
@@ -21,14 +21,15 @@ type slots struct {
 	waiting       []*slot
 }
 
-// slot is what one wake waits for, and then holds.
+// slot is what a wake, or a job that has something due, waits for and then holds.
 type slot struct {
 	spec     *spec
 	deadline time.Time     // when it is too late to start the tick; zero = never
 	asked    time.Time     // when it began to wait
 	why      reason        // why it is not let in; "" = it is
 	reserved bool          // it is the job's own slot
-	granted  chan struct{} // closed then; nil if it did not have to wait
+	granted  chan struct{} // closed then
+	notify   func()        // called then, unless it is nil, with the slots locked
 }
 
 // longWait is how long a wake lets others go ahead that came after it. So nothing waits for ever.
@@ -49,58 +50,47 @@ func (p *slot) compare(o *slot, now time.Time) int {
 	return cmp.Or(p.deadline.Compare(o.deadline), p.asked.Compare(o.asked))
 }
 
-// acquire waits for a slot for a wake of the job, whose tick has that starting deadline. If ctx ends first, it returns what
-// was missing.
-func (g *slots) acquire(ctx context.Context, sp *spec, deadline time.Time) (*slot, reason) {
-	g.mu.Lock()
-	p := &slot{spec: sp, deadline: deadline, asked: time.Now()}
-	if g.grant(p); p.why == "" {
-		g.mu.Unlock()
-		return p, ""
-	}
-	p.granted = make(chan struct{})
-	g.waiting = append(g.waiting, p)
-	g.mu.Unlock()
+// leftFor is how long a busy replica leaves a tick to the others, which may not be able to take it. It is shorter than
+// the shortest period of a schedule.
+const leftFor = 500 * time.Millisecond
 
-	select {
-	case <-p.granted:
-		return p, ""
-	case <-ctx.Done():
-	}
+// ask asks for a slot for a tick of a job, with that starting deadline. It has to be released, whether it is granted or
+// not. If it is granted later, notify is called then; nil calls nothing.
+func (g *slots) ask(sp *spec, deadline time.Time, notify func()) *slot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if p.why == "" { // in that very moment
-		return p, ""
-	}
-	g.waiting = slices.DeleteFunc(g.waiting, func(w *slot) bool { return w == p })
-	return nil, p.why
-}
-
-// tryAcquire is acquire without the wait; nil if there is no slot.
-func (g *slots) tryAcquire(sp *spec) *slot {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p := &slot{spec: sp}
+	p := &slot{spec: sp, deadline: deadline, asked: time.Now(), granted: make(chan struct{}), notify: notify}
 	if g.grant(p); p.why != "" {
-		return nil
+		g.waiting = append(g.waiting, p)
+	}
+	if p.why == notReady && g.busy != "" {
+		time.AfterFunc(leftFor, g.look)
 	}
 	return p
 }
 
-// missing is why a wake has got no slot.
-func (g *slots) missing() reason {
-	if g.idle() != "" {
-		return notReady
+// await waits until a slot is granted. If ctx ends first, it returns what was missing.
+func (g *slots) await(ctx context.Context, p *slot) reason {
+	select {
+	case <-p.granted:
+	case <-ctx.Done():
 	}
-	return noSlot
+	return g.missing(p)
 }
 
-// free is the number of slots that tryAcquire would grant now.
+// missing is why a slot is not granted; "" if it is.
+func (g *slots) missing(p *slot) reason {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return p.why
+}
+
+// free is the number of slots that would be granted now, or, while the replica is busy, in a moment.
 func (g *slots) free() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.unready != "" || g.busy != "":
+	case g.unready != "":
 		return 0
 	case g.limit == 0:
 		return math.MaxInt64
@@ -111,7 +101,7 @@ func (g *slots) free() int64 {
 // grant gives a wake its slot if one is free, and nothing else keeps it back.
 func (g *slots) grant(p *slot) {
 	switch sp := p.spec; {
-	case g.unready != "", g.busy != "" && sp.claims(): // what every replica runs can be left to none
+	case g.unready != "", g.busy != "" && sp.claims() && time.Since(p.asked) < leftFor: // every-replica can be left to none
 		p.why = notReady
 		return
 	case sp.Reserved && !g.reservedTaken[sp.Name]:
@@ -123,39 +113,50 @@ func (g *slots) grant(p *slot) {
 		return
 	}
 	p.why = ""
+	close(p.granted)
 }
 
-// release gives a slot back.
+// release gives a slot back, or waits no more for it.
 func (g *slots) release(p *slot) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if p.reserved {
+	switch {
+	case p.why != "":
+		g.waiting = slices.DeleteFunc(g.waiting, func(w *slot) bool { return w == p })
+	case p.reserved:
 		delete(g.reservedTaken, p.spec.Name)
-	} else {
+	default:
 		g.taken--
 	}
 	g.grantWaiting()
 }
 
-// grantWaiting gives slots to the wakes that wait, in their order.
+// look gives slots to those for which a busy replica has left their ticks to others for long enough.
+func (g *slots) look() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.grantWaiting()
+}
+
+// grantWaiting gives slots to those that wait, in their order.
 func (g *slots) grantWaiting() {
 	now := time.Now()
 	slices.SortStableFunc(g.waiting, func(p, o *slot) int { return p.compare(o, now) })
 	g.waiting = slices.DeleteFunc(g.waiting, func(p *slot) bool {
-		if g.grant(p); p.why != "" {
-			return false
+		if g.grant(p); p.why == "" && p.notify != nil {
+			p.notify()
 		}
-		close(p.granted)
-		return true
+		return p.why == ""
 	})
 }
 
-// setUnready records why the app is not ready; "" if it is.
-func (g *slots) setUnready(why string) {
+// setUnready records why the app is not ready; "" if it is. It returns what it was before.
+func (g *slots) setUnready(why string) (before string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.unready = why
+	before, g.unready = g.unready, why
 	g.grantWaiting()
+	return before
 }
 
 // setBusy records why the replica leaves ticks to others; "" if it does not. It returns what it was before.
@@ -174,22 +175,12 @@ func (g *slots) setLimit(n int) {
 	g.grantWaiting()
 }
 
-// unreadiness is why the app is not ready; "" when it is.
-func (g *slots) unreadiness() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.unready
-}
-
 // idle is why the replica takes no ticks; "" if it does.
 func (g *slots) idle() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case g.unready != "":
+	if g.unready != "" {
 		return "the app is not ready: " + g.unready
-	case g.busy != "":
-		return "the replica is busy: " + g.busy
 	}
 	return ""
 }

@@ -14,6 +14,24 @@ import (
 
 func gate(limit int) *slots { return &slots{reservedTaken: map[string]bool{}, limit: limit} }
 
+// acquire asks for a slot for a job, and waits until it is granted or ctx ends: nil then, and why.
+func (g *slots) acquire(ctx context.Context, sp *spec, deadline time.Time) (*slot, reason) {
+	p := g.ask(sp, deadline, nil)
+	if why := g.await(ctx, p); why != "" {
+		g.release(p)
+		return nil, why
+	}
+	return p, ""
+}
+
+// tryAcquire is acquire without the wait.
+func (g *slots) tryAcquire(sp *spec) *slot {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	p, _ := g.acquire(over, sp, time.Time{})
+	return p
+}
+
 // counts are how many places are taken, and how many wait for one.
 func (g *slots) counts() (taken, waiting int) {
 	g.mu.Lock()

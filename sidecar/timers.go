@@ -20,6 +20,9 @@ import (
 // the app. It leaves further timers to other replicas, or for later.
 const timersAtOnce = 256
 
+// lookForTimers is how long the look for more of them waits: many may end in a short time.
+const lookForTimers = 50 * time.Millisecond
+
 // maxRead bounds the timers that a look reads for the free slots of all replicas: 4,096 are about 300 kB.
 const maxRead = 16 * timersAtOnce
 
@@ -82,39 +85,31 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 
 // limit is how many due timers the next look reads, oldest first. It adds up what all replicas are busy with and have
 // slots for, as if each were as busy and as free as this one, and the timers that may sort before: those deferred, or
-// undecodable. One more tells the replica that it leaves timers to others.
+// undecodable. One more has the slot for which timers were in line, and another one is in line next.
 func (t *timers) limit() int64 {
 	if t.deferred.isDeferred(service.TimerJobs) {
 		return 1
 	}
-	all := min((t.firing.Load()+t.free())*int64(t.rendezvous.taking()), maxRead)
-	return all + t.undecodable + t.deferred.deferredTimers() + 1
+	firing := t.firing.Load()
+	free := max(min(timersAtOnce-firing, t.slots.free()), 0)
+	all := min((firing+free)*int64(t.rendezvous.taking()), maxRead)
+	return all + t.undecodable + t.deferred.deferredTimers() + 2
 }
 
-// free is how many more timers this replica can begin now.
-func (t *timers) free() int64 {
-	return max(min(timersAtOnce-t.firing.Load(), t.slots.free()), 0)
-}
-
-// fire starts a timer that is due, unless a fire here is busy with it already. Its wake is one of all timers.
-func (t *timers) fire(ctx context.Context, w *wake) {
-	done, ok := t.deferred.begin(w.member)
-	if !ok {
-		return
-	}
-	if w.slot = t.slots.tryAcquire(w.spec); w.slot == nil {
-		done()
-		t.nudges.wantSlot()
-		return
-	}
+// fire starts a timer that is due, with the slot that its wake has, and calls done when it is over. Its wake is one of
+// all timers.
+func (t *timers) fire(ctx context.Context, w *wake, done func()) {
 	t.firing.Add(1)
 	t.firer.runs.Go(func() {
-		defer t.nudges.slotFreed()
-		defer t.firing.Add(-1)
-		defer done()
+		defer func() {
+			done()
+			if t.firing.Add(-1) == timersAtOnce-1 {
+				t.nudges.nudgeIn(lookForTimers)
+			}
+		}()
 		j, err := t.read(ctx, w.of)
 		if err != nil {
-			t.slots.release(w.slot)
+			w.releaseSlot(t.slots)
 			t.explainUnread(ctx, w.of, err)
 			return
 		}

@@ -406,7 +406,7 @@ func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
 					}
 				case "no place is free":
 					slot := r.slots.tryAcquire(r.looker.timers.all.now())
-					release = func() { r.firer.releaseSlot(&wake{slot: slot}) }
+					release = func() { r.slots.release(slot) }
 				}
 				w.setTimer("first", time.Second, "")
 				for i := range 500 {
@@ -434,7 +434,7 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 		slot := r.slots.tryAcquire(r.looker.timers.all.now())
 		w.setTimer("a", 3500*time.Millisecond, "")
 		w.at(3400 * time.Millisecond)
-		r.firer.releaseSlot(&wake{slot: slot})
+		r.slots.release(slot)
 		w.at(10 * time.Second)
 		w.each("timer:a", time.Minute, 3500*time.Millisecond, 3500*time.Millisecond, 10*time.Millisecond)
 	})

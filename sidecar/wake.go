@@ -22,7 +22,7 @@ type wake struct {
 	asked   bool     // it has asked whether something is in its way, without a slot to win for
 	asking  bool     // it counts in ticks.asking
 	data    []byte   // that a run by hand brought; nil = none, or not read yet. Written by its own fire
-	slot    *slot    // the slot that it got before it began; nil = none yet
+	slot    *slot    // that it has asked for; nil = none. Written by its own fire, once that has begun
 }
 
 // The kinds of wakes, as the job is told them.
@@ -96,6 +96,14 @@ func (w *wake) askAt() time.Time { return w.due.Add(-ahead) }
 // byHand tells whether an operator asked for this run. Then neither the table's conditions nor newer ticks are in its
 // way.
 func (w *wake) byHand() bool { return w.kind == kindManual || w.kind == kindBackfill }
+
+// releaseSlot gives the wake's slot back, if it has asked for one.
+func (w *wake) releaseSlot(g *slots) {
+	if w.slot != nil {
+		g.release(w.slot)
+		w.slot = nil
+	}
+}
 
 // refresh makes the wake go on by the spec in force. False if its job has left the table, or has other ticks now.
 func (w *wake) refresh() bool {

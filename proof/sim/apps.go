@@ -113,7 +113,7 @@ func (w *world) askable(c *claim, refused map[int]bool) int {
 		return -1
 	}
 	for place, r := range w.plan.Replicas {
-		if !refused[place] && r.Begins+known <= c.won && !w.disturbed(place, c.won-known, c.won) {
+		if !refused[place] && r.Begins+known <= c.won && !w.disturbed(place, c.won-known, c.won) && w.takes(place, c.job, c.won-known, c.won) {
 			return place
 		}
 	}
@@ -133,7 +133,7 @@ func (w *world) asksApps(l *life, tick time.Time, due, by time.Duration, runs []
 			return false
 		case isDown(w.plan.AppsDown, place, due, by):
 			down++
-		case r.Begins+recovery <= due && !w.disturbed(place, due-recovery, by):
+		case r.Begins+recovery <= due && !w.disturbed(place, due-recovery, by) && w.takes(place, l.Name, due-time.Second, by):
 			good = true
 		}
 		if w.disturbed(place, due-recovery, by) {

@@ -39,6 +39,7 @@ func (w *world) check() {
 	w.checkDrains()
 	w.checkConfirmed()
 	w.checkTimersFired()
+	w.checkTimersPassedOver()
 	w.checkTimersForgotten()
 	w.checkFates()
 	w.checkKept()

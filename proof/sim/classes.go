@@ -47,6 +47,7 @@ var classes = [...]class{
 	{comesBack, (*Plan).older},
 	{"takeovers", (*Plan).takeovers},
 	{"resumes", (*Plan).resumes},
+	{"contended slots", (*Plan).contended},
 }
 
 // share is how many of a hundred seeds each class has.
@@ -67,6 +68,11 @@ func (p *Plan) made() bool {
 	p.Lasts = 40*time.Second + upTo(r, 5*time.Second)
 	classes[n].make(p, r)
 	p.requests(r)
+	for i := range p.Jobs { // a policy that came last meets what was there before
+		if j := &p.Jobs[i]; j.Limit == 0 && r.IntN(3) == 0 {
+			j.Limit = 1 + r.IntN(3)
+		}
+	}
 	for _, f := range p.Faults {
 		p.Lasts = max(p.Lasts, f.At+f.For+15*time.Second)
 	}
@@ -137,7 +143,10 @@ func (p *Plan) slots(r *rand.Rand) {
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
 		j.Period = time.Duration(pick(r, 2, 3, 5, 5, 7)) * time.Second
-		j.Policy = pick(r, "Forbid", "Forbid", "Queue", "Replace", "Replace")
+		j.Policy = pick(r, "Forbid", "Forbid", "Queue", "Replace", "Replace", "Allow")
+		if j.Policy == "Allow" {
+			j.Limit = 1 + r.IntN(2)
+		}
 		j.Reserved = r.IntN(3) == 0
 		j.Jitter = min(j.Jitter, j.Period/4)
 		if i == 0 || j.Reserved {
@@ -147,6 +156,7 @@ func (p *Plan) slots(r *rand.Rand) {
 		}
 	}
 	p.elsewhere()
+	p.loads(r)
 }
 
 // readiness: an app is not ready while it runs a job, or for a while.

@@ -230,8 +230,9 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 		if c.cancelled != 0 {
 			return
 		}
-		if j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0 {
-			return // it may be refused until it is given up
+		if j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0 { // it may be refused until it is given up
+			j.checkPassedOver(c.settled, min(j.handedUntil(c, at), next, c.settled+leftAlone, w.forgotten(c.settled)), false)
+			return
 		}
 		to = j.handedUntil(c, at)
 	case "abandon":
@@ -304,6 +305,7 @@ func (j *judged) couldHave(from, to time.Duration, passes bool) (time.Duration, 
 			return x, true
 		}
 	}
+	j.checkPassedOver(from, to, passes)
 	return 0, false
 }
 

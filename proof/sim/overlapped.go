@@ -24,7 +24,7 @@ func (w *world) dueOf(j *config.Job, tick time.Time) time.Duration {
 }
 
 // checkSkipped: promise 3. A tick that comes due while a run of the job lives is skipped for good under Forbid. Under
-// Queue one of them waits. Under Replace the run is told to end at once. It is asked where somebody well could ask Redis
+// Queue one of them waits. Under Replace the run is told to end at once. Under a limit, as many runs must live as may. It is asked where somebody well could ask Redis
 // while the run lived.
 func (w *world) checkSkipped() {
 	if w.plan.Local || w.stepped {
@@ -34,7 +34,7 @@ func (w *world) checkSkipped() {
 	for _, name := range w.plan.names() {
 		runs := w.runsOf(name)
 		for _, l := range w.lives(name) {
-			if l.Guarantee == config.EveryReplica || l.Suspend || l.ConcurrencyPolicy == config.Allow {
+			if l.Guarantee == config.EveryReplica || l.Suspend || l.ConcurrencyPolicy == config.Allow && l.Concurrency == 0 {
 				continue
 			}
 			w.judgeSkipped(&l, runs, starts)
@@ -61,7 +61,7 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 			w.judgeReplaced(l, runs, tick, due)
 			continue
 		}
-		in := livedAt(runs, due)
+		in := livedAt(runs, due, max(l.Concurrency, 1))
 		if in == nil || in.claim.tick.Equal(tick) {
 			continue
 		}
@@ -69,6 +69,9 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 		switch {
 		case s == nil || s.start > l.to:
 			w.met["skipped for good"]++
+			if l.Concurrency > 0 {
+				w.met["skipped for good beside as many runs as may"]++
+			}
 		case l.ConcurrencyPolicy == config.Queue && waited[in].IsZero():
 			w.met["waited for the end of a run"]++
 			waited[in] = tick
@@ -76,6 +79,8 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 			w.violatedAt(due, "3: one tick waits", l.Name,
 				"ticks %s and %s both came due while the run of tick %s on %s lived (%s to %s), and the second was fired as well, at %s",
 				stamp(waited[in]), stamp(tick), stamp(in.claim.tick), in.claim.replica.process, in.from, in.to, s.start)
+		case l.Concurrency > 0 && w.redis.claims.listed(l.Name, tick) > 0:
+			w.met["waited beside as many runs as may, with missed ticks before it"]++
 		case l.Guarantee == config.AtLeastOnce && w.forgotten(due) < s.start:
 			w.met["an overlap that was lost with all data"]++
 		case w.disturbed(-1, due, due+asked) && (s.replica.began > due || w.disturbed(s.replica.place, due, due+asked, redisFull)):
@@ -87,6 +92,16 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 				stamp(tick), due, stamp(in.claim.tick), in.claim.replica.process, in.from, in.to, s.start)
 		}
 	}
+}
+
+// listed is when a tick was made due with the missed ones before it, to be fired in order; 0 = it was not.
+func (c *claims) listed(job string, tick time.Time) time.Duration {
+	for _, a := range c.asks {
+		if a.job == job && a.tick.Equal(tick) && a.code == "QUEUED" && len(a.list) > 0 {
+			return a.at
+		}
+	}
+	return 0
 }
 
 // judgeReplaced: under Replace the run in the way is told to end as soon as a newer tick is due.
@@ -143,11 +158,13 @@ func (w *world) runsOf(job string) (all []*lived) {
 	return all
 }
 
-// livedAt is a run that lived well before an instant and well after it; nil when there is none.
-func livedAt(all []*lived, at time.Duration) *lived {
+// livedAt is a run that lived well before an instant and well after it; nil when there were fewer than n.
+func livedAt(all []*lived, at time.Duration, n int) *lived {
 	for _, r := range all {
 		if r.from <= at-slack && r.to >= at+asked {
-			return r
+			if n--; n == 0 {
+				return r
+			}
 		}
 	}
 	return nil

@@ -34,6 +34,7 @@ type Plan struct {
 	BusyApp    bool        // an app is not ready while it runs a job
 	AppsDown   []Downtime  // in which an app refuses to start anything
 	Unready    []Downtime  // in which an app says that it is not ready
+	Loaded     []Downtime  // in which a machine's load is above the limit that the table has then
 	Confirms   int         // waitReplicas
 	Timers     []TimerPlan // that an operator sets
 	Calendars  []Calendar
@@ -51,7 +52,7 @@ type Job struct {
 	Name                      string
 	Period                    time.Duration
 	Guarantee, Policy, Missed string
-	Limit                     int // with Allow: how many runs at once; 0 = any number
+	Limit                     int // under Allow: how many runs at once; 0 = any number
 	TTL, Delay                time.Duration
 	Retries                   int
 	Backoff                   time.Duration
@@ -218,6 +219,9 @@ func (p *Plan) Table(v version) string {
 	if p.MaxRunning > 0 {
 		fmt.Fprintf(&b, "maxRunning: %d\n", p.MaxRunning)
 	}
+	if len(p.Loaded) > 0 {
+		b.WriteString("busy: {cpu: 80%}\n")
+	}
 	if p.Ready {
 		b.WriteString("ready: {url: \"http://127.0.0.1:1/ready\", interval: 300ms}\n")
 	}
@@ -240,12 +244,10 @@ func (p *Plan) Table(v version) string {
 			j.Name, j.text(), j.does(), j.Guarantee, j.Timeout)
 		if j.Guarantee != "every-replica" {
 			fmt.Fprintf(&b, "    concurrencyPolicy: %s\n    lock: {ttl: %s, safetyDelay: %s}\n    missed: %s\n", j.Policy, j.TTL, j.Delay, j.Missed)
-		}
-		if j.Guarantee != "every-replica" {
 			b.WriteString("    notify: {url: \"http://127.0.0.1:1/ping\", change: {url: \"http://127.0.0.1:1/change\"}}\n")
-		}
-		if j.Limit > 0 {
-			fmt.Fprintf(&b, "    concurrency: %d\n", j.Limit)
+			if j.Limit > 0 && j.Policy == "Allow" {
+				fmt.Fprintf(&b, "    concurrency: %d\n", j.Limit)
+			}
 		}
 		if j.Retries > 0 {
 			fmt.Fprintf(&b, "    retry: {limit: %d, backoff: %s}\n", j.Retries, j.Backoff)
@@ -289,6 +291,9 @@ func (p *Plan) String() string {
 	}
 	for _, d := range p.Unready {
 		fmt.Fprintf(&b, "the app of r%d is not ready from %s to %s\n", d.Place+1, d.From, d.To)
+	}
+	for _, d := range p.Loaded {
+		fmt.Fprintf(&b, "the machine of r%d is busy from %s to %s\n", d.Place+1, d.From, d.To)
 	}
 	if n := len(p.Timers); n > 0 {
 		fmt.Fprintf(&b, "%d timers, set from %s on, due from %s on\n", n, p.Timers[0].Set, p.Timers[0].Due)

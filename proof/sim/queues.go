@@ -65,6 +65,7 @@ func (p *Plan) limits(r *rand.Rand) {
 	j.Takes = [2]time.Duration{j.Period, 5 * j.Period}
 	j.Timeout, j.Deadline = 20*time.Second, 0
 	j.Guarantee = pick(r, "at-least-once", "at-most-once")
+	p.MaxRunning = pick(r, 0, 0, 1, 2)
 	for at := 8 * time.Second; at < 34*time.Second; at += 5*time.Second + upTo(r, 5*time.Second) {
 		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "redis refuses", redisStalls, "crash", "crash", "stop"), Replica: -1,
 			For: 300*time.Millisecond + upTo(r, 3*time.Second)})

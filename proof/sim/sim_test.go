@@ -167,7 +167,7 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"reports of the end that came before the answer",
 	"told since when", "told again since when", "told the same after a newer success", "jobs whose ticks begin at midnight",
 	"jobs whose ticks end at midnight", "ticks on which two schedules agree", "runs that were taken over", "rows of failures that began or ended", "requests that shared an id",
-	"ticks of jobs that were just resumed"}
+	"ticks of jobs that were just resumed", "waited for slots", "skipped for good beside as many runs as may"}
 
 // most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that excuses
 // more than that has lost its object.

@@ -112,6 +112,21 @@ var teeth = []tooth{
 	{"look at nothing without a place", "3: replaced", "slots", []edit{
 		{"sidecar/acquire.go", "return !w.asked && ", "return !BROKEN && !w.asked && "},
 	}},
+	{"leave what is due out of the line", "slots", "contended slots", []edit{
+		{"sidecar/due.go", "at.seen, t.line[w.spec.Name] = true, at", "at.seen, t.line[w.spec.Name] = !BROKEN, at"},
+	}},
+	{"give slots as they are asked for", "slots", "contended slots", []edit{
+		{"sidecar/slots.go", "case p.spec.Priority != o.spec.Priority:", "case !BROKEN && p.spec.Priority != o.spec.Priority:"},
+	}},
+	{"take it that a limit refuses nothing", "3: skipped for good", "slots", []edit{
+		{"sidecar/acquire.go", "!w.spec.hasRoom(math.MaxInt)", "!w.spec.hasRoom(math.MaxInt) && !(BROKEN && w.spec.Concurrency > 0)"},
+	}},
+	{"leave ticks to others for good while busy", "2: never lost", "slots", []edit{
+		{"sidecar/slots.go", "time.Since(p.asked) < leftFor", "(BROKEN || time.Since(p.asked) < leftFor)"},
+	}},
+	{"count replicas that are busy out", "2: apps that refuse", "contended slots", []edit{
+		{"sidecar/rendezvous.go", "if r.Ready == \"\" {", "if r.Ready == \"\" && !(BROKEN && r.Busy) {"},
+	}},
 	{"claim until the window ends", "1: superseded", "Redis stalls", []edit{{"sidecar/acquire.go", "q.Until = c.clock.onRedis(until)",
 		"if !BROKEN { q.Until = c.clock.onRedis(until) }"}}},
 	{"keep no memo of a trigger", "asked again", "operator", []edit{

@@ -122,7 +122,7 @@ func (w *world) checkTimersFired() {
 		if w.diedBeforeTheStart(job) && !t.plan.Again {
 			continue
 		}
-		from, ok := w.quiet(due, w.plan.Lasts, 10*time.Second)
+		from, ok := w.quiet(job, due, w.plan.Lasts, 10*time.Second)
 		if !ok {
 			continue
 		}
@@ -163,14 +163,14 @@ func (w *world) diedBeforeTheStart(job string) bool {
 	return false
 }
 
-// quiet finds a time of some length in which Redis and a replica were well.
-func (w *world) quiet(from, to, length time.Duration) (time.Duration, bool) {
+// quiet finds a time of some length in which Redis and a replica were well, with a slot free for a job.
+func (w *world) quiet(job string, from, to, length time.Duration) (time.Duration, bool) {
 	starts := []time.Duration{from}
 	for _, s := range w.spans {
 		starts = append(starts, s.to+1)
 	}
 	for _, x := range starts {
-		if x >= from && x+length <= to && !w.disturbed(-1, x, x+length) && w.healthy(x, x+length) {
+		if x >= from && x+length <= to && !w.disturbed(-1, x, x+length) && w.healthyFor(job, x, x+length) {
 			return x, true
 		}
 	}

@@ -33,7 +33,7 @@ type Replica struct {
 	Observe bool             // it takes ticks, and calls no job
 	Offset  time.Duration    // Redis' clock minus its own, in whole microseconds
 	Ready   string           // why it takes no ticks; "" = it takes ticks
-	Busy    bool             // its load is above the limit of its table
+	Busy    bool             // its load is above the limit of its table, or all its slots are taken
 	Reload  string           // why the table that it read last is not in force; "" = that table is in force
 	Skips   map[string]Skip  // job → its newest skipped tick; a tick that another fired is not skipped
 	Ran     map[string]Entry // job that runs on every replica → its newest run on this one
