@@ -205,6 +205,8 @@ func (x *explainer) runWords(e *service.Entry) string {
 	switch {
 	case e.Outcome == "not_started":
 		b.WriteString("could not be started by any replica")
+	case e.Replica == "":
+		fmt.Fprintf(&b, "waited for a replica that could start it, and %s", outcomeWords(e.Outcome))
 	case e.Took == 0:
 		fmt.Fprintf(&b, "was claimed by %s, and ended as %s", e.Replica, e.Outcome)
 	case e.Outcome == "observed":
@@ -303,10 +305,20 @@ func (x *explainer) rerunBy(at time.Time) string {
 	return "An operator"
 }
 
-// pauseWords tells who had paused the job when a tick came, until when, and why; "" if that is not known any more.
+// pauseWords tells who had paused the job when a tick came, until when, and why; "" if that is not known any more. The newest
+// act on the job's own pause is what counts of it, and so for the pause of all jobs.
 func (x *explainer) pauseWords(tick time.Time) string {
+	var known [2]bool // of the job's own pause, of all jobs'
 	for _, a := range x.acts {
-		if a.What != "pause" || a.At.After(tick) {
+		of := 0
+		if a.All != "" {
+			of = 1
+		}
+		if a.What != "pause" && a.What != "resume" || a.At.After(tick) || known[of] {
+			continue
+		}
+		known[of] = true
+		if a.What == "resume" || !a.Until.IsZero() && !a.Until.After(tick) {
 			continue
 		}
 		words := ""

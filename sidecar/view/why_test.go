@@ -88,6 +88,17 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 			{Author: service.Author{By: "bob@ops", Reason: "later"}, What: "pause", At: at("09:06:00")},
 			{Author: service.Author{By: "anna@ops", Reason: "migration"}, What: "pause", At: at("09:01:00"), Until: at("11:00:00")}}}, "09:10:00", "paused",
 			"09:10:00 UTC was not fired: the job was paused by anna@ops until 11:00:00 UTC (migration), with 1 other from 09:05:00 UTC to 09:10:00 UTC."},
+		{"paused, and another pause was over", told{ticks: known(service.Entry{Tick: at("09:05:00"), First: at("09:05:00"), Count: 1, Outcome: "paused"}), acts: []service.Act{
+			{Author: service.Author{By: "bob@ops", All: "x"}, What: "pause", At: at("09:02:00"), Until: at("09:03:00")},
+			{Author: service.Author{By: "anna@ops"}, What: "pause", At: at("09:01:00")}}}, "09:05:00", "paused",
+			"09:05:00 UTC was not fired: the job was paused by anna@ops."},
+		{"paused, and another pause was resumed", told{ticks: known(service.Entry{Tick: at("09:05:00"), First: at("09:05:00"), Count: 1, Outcome: "paused"}), acts: []service.Act{
+			{What: "resume", At: at("09:03:00")},
+			{Author: service.Author{By: "bob@ops"}, What: "pause", At: at("09:02:00")},
+			{Author: service.Author{By: "anna@ops", All: "x"}, What: "pause", At: at("09:01:00")}}}, "09:05:00", "paused",
+			"09:05:00 UTC was not fired: the job was paused by anna@ops."},
+		{"cancelled between two replicas", told{ticks: known(service.Entry{Tick: at("09:05:00"), Run: "r", Outcome: "cancelled"})}, "09:05:00", "cancelled",
+			"09:05:00 UTC waited for a replica that could start it, and was cancelled."},
 		{"not started", told{ticks: known(notStarted)}, "09:00:00", "not_started", "09:00:00 UTC could not be started by any replica: connection refused."},
 		{"overlapped", told{ticks: known(ran("09:00:00", "succeeded", 0, 6*time.Minute), overlapped)}, "09:05:00", "overlapped",
 			"09:05:00 UTC was skipped: the run of 09:00:00 UTC was still going on on billing-1."},
