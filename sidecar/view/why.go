@@ -230,10 +230,7 @@ func (x *explainer) runWords(e *service.Entry) string {
 		}
 		fmt.Fprintf(&b, "%s after %s", outcomeWords(e.Outcome), length(e.Took))
 	}
-	if e.Detail != "" {
-		b.WriteString(": " + text.OneLine(e.Detail))
-	}
-	return b.String() + "."
+	return b.String() + said(": ", e.Detail, "") + "."
 }
 
 // outcomeWords says an outcome as a verb.
@@ -280,10 +277,7 @@ func (x *explainer) withoutRun(e *service.Entry) string {
 	if others := e.Count - 1; others > 0 {
 		fmt.Fprintf(&b, ", with %s from %s to %s", text.Plural(others, "other"), x.clock(e.First), x.clock(e.Tick))
 	}
-	if e.Detail != "" {
-		b.WriteString(": " + text.OneLine(e.Detail))
-	}
-	return b.String() + "."
+	return b.String() + said(": ", e.Detail, "") + "."
 }
 
 // againWords tells of the runs of a tick that an operator asked for.
@@ -321,19 +315,25 @@ func (x *explainer) pauseWords(tick time.Time) string {
 		if a.What == "resume" || !a.Until.IsZero() && !a.Until.After(tick) {
 			continue
 		}
-		words := ""
-		if a.By != "" {
-			words += " by " + a.By
-		}
-		if !a.Until.IsZero() {
-			words += " until " + x.clock(a.Until)
-		}
-		if a.Reason != "" {
-			words += " (" + text.OneLine(a.Reason) + ")"
-		}
-		return words
+		return said(" by ", a.By, "") + x.until(a.Until) + said(" (", a.Reason, ")")
 	}
 	return ""
+}
+
+// said puts words between two others; "" if there are none.
+func said(before, words, after string) string {
+	if words == "" {
+		return ""
+	}
+	return before + text.OneLine(words) + after
+}
+
+// until says when a pause ends; "" if it does not by itself.
+func (x *explainer) until(end time.Time) string {
+	if end.IsZero() {
+		return ""
+	}
+	return " until " + x.clock(end)
 }
 
 func (x *explainer) waitWords(d lock.Due) string {
@@ -367,17 +367,7 @@ func (x *explainer) obstacle() string {
 			continue
 		}
 		resume := "solotick resume " + []string{x.job.Name, "--all"}[i]
-		words := "The job is paused"
-		if p.By != "" {
-			words += " by " + p.By
-		}
-		words += " since " + x.clock(p.At)
-		if !p.Until.IsZero() {
-			words += " until " + x.clock(p.Until)
-		}
-		if p.Reason != "" {
-			words += ": " + text.OneLine(p.Reason)
-		}
+		words := "The job is paused" + said(" by ", p.By, "") + " since " + x.clock(p.At) + x.until(p.Until) + said(": ", p.Reason, "")
 		if p.Until.IsZero() {
 			return words + ". It fires again after " + resume + "."
 		}
