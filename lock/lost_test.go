@@ -405,7 +405,7 @@ func TestReapedClaimThatIsAskedForAgainIsKnownNotToHaveStarted(t *testing.T) {
 		if ds := w.Dues(); len(ds) != 1 || !ds[0].Tick.Equal(w.Tick(1)) {
 			w.Errorf("due: %+v", ds)
 		}
-		if dump := w.Dump(); strings.Contains(dump, "reaped ") {
+		if dump := w.Dump(); strings.Contains(dump, "dead ") {
 			w.Errorf("the evidence that was used is still there: %s", dump)
 		}
 	})

@@ -99,7 +99,7 @@ func (p *prober) probeTakeoverAskedAgain() {
 		a := p.settles(c, "reap", again, 0, 7, watcher, 0, "failed")
 		p.demand(a[0] == code && millisOf(a[4]) == before && millisOf(a[5]) == after, "%s: %v, want %s, %d and %d", what, a, code, before, after)
 	}
-	row := rds.Number(p.field("streak"))
+	row, kept := rds.Number(p.field("streak")), 0
 	for n, again := range []string{"", "x"} {
 		p.at(nominal(int64(8 + n)))
 		c := p.claims(Forbid, int64(8+n))
@@ -123,12 +123,19 @@ func (p *prober) probeTakeoverAskedAgain() {
 		p.settles(c, "abandon", back.Member())
 		told("its watcher, when the run was late", c, again, "w1", "OK", before, after)
 		p.lasts(p.keys.Memo(c.Run), 24*time.Hour)
-		d := p.claims(Forbid, 8)
-		d.Run, d.Member = "back", back.Member()
-		p.isTold(d, Won)
-		p.endsAs(d, "failed", 0)
-		row++
-		p.demand(p.field("streak") == rds.Itoa(row), "a tick that was given back has failed, and %s are in a row, want %d", p.field("streak"), row)
+		ends := func(how string, want int64) {
+			d := p.claims(Forbid, 8)
+			d.Run, d.Member = fmt.Sprintf("back-%d", kept), back.Member()
+			kept++
+			p.do("ZADD", p.keys.DueJobs, 1, d.Member)
+			p.isTold(d, Won)
+			p.endsAs(d, how, 0)
+			row = rds.Number(p.field("streak"))
+			p.demand(row == want, "a tick that was given back has %s, and %d are in a row, want %d", how, row, want)
+		}
+		ends("failed", row+1)
+		ends("succeeded", 0)
+		ends("failed", 1)
 		told("its watcher, when a run has ended since", c, again, "w1", "OK", 0, 0)
 	}
 }

@@ -196,6 +196,8 @@ func (p *prober) probeAsking() {
 	p.demand(p.asking("b", nominal(7))[0] == "OTHER" && len(p.isDue()) == 0, "another request with the id of a trigger: %q is due", p.isDue())
 
 	got := p.asking("c", nominal(7), nominal(8))
+	p.do("SET", p.keys.Memo("older"), "7") // of a version that did not say what was asked
+	p.demand(p.asking("older")[0] == "OK", "a request of an older version is another one")
 	p.demand(p.asking("c", nominal(7), nominal(8))[2] == int64(2) && p.asking("c", nominal(8))[0] == "OTHER", "asked again for two ticks, or for another")
 	p.demand(got[2] == int64(2) && len(p.isDue()) == 2 && p.number("ZSCORE", p.keys.DueJobs, p.isDue()[0]) == p.clock, "backfilled: %v, %q", got,
 		p.isDue())
@@ -419,7 +421,7 @@ func (p *prober) probeCancel() {
 		p.demand(p.settles(c, verb, again, 0, p.number("ZSCORE", p.keys.Running, c.Run+" "+walkJob))[0] == "OK", "%s fails", verb)
 		p.demand(len(p.isDue()) == 0 && p.field("x:"+c.Run) == "" && p.field("r:"+c.Run) == "", "%s of a cancelled run leaves %v, due %q", verb,
 			p.list("HGETALL", p.ledger()), p.isDue())
-		p.demand(!strings.HasPrefix(p.text("GET", p.keys.Memo(c.Run)), "reaped "), "%s of a cancelled run leaves evidence", verb)
+		p.demand(!strings.HasPrefix(p.text("GET", p.keys.Memo(c.Run)), "dead "), "%s of a cancelled run leaves evidence", verb)
 		p.demand(p.cancelling(id, "act"+id, over, c)[2] == c.Run, "asked again, another answer")
 		if verb != "finish" { // of the other run nothing is known but that it goes on
 			p.settles(other, "handover", other.due().Member(), 0)

@@ -317,7 +317,7 @@ func (p *replay) command(cmd ...any) any {
 		switch {
 		case i <= p.scenario.Ticks && text != "":
 			p.sees.Locks[i] = model.Run(text)
-		case strings.HasPrefix(text, "reaped "):
+		case strings.HasPrefix(text, "dead "):
 			p.sees.Evidence = append(p.sees.Evidence, runs[i-p.scenario.Ticks-1])
 		}
 	}

@@ -90,7 +90,7 @@ local function endTick(tick, text)
     after = 0
     note('lastSuccess', now)
   elseif failed then
-    if not once and tick ~= h[5] then after = before + 1 end -- a tick fails once, though it may end twice
+    if not once and (tick ~= h[5] or before == 0) then after = before + 1 end -- a tick fails once, though it may end twice
     note('lastFailure', now)
     if before == 0 then note('failingSince', now) end
   else
@@ -106,7 +106,7 @@ if verb == 'reap' then
   local moved = tonumber(redis.call('ZSCORE', running, member) or -1) ~= tonumber(ARGV[9])
   if moved or record and entry == '' then code = watcher == ARGV[10] and 'OK' or 'MOVED' end -- a record that it did not see: a failover
 elseif not record then
-  code = how == 'reaped' and 'LATE' or 'NONE'
+  code = how == 'dead' and 'LATE' or 'NONE'
 end
 if code then
   local by, was = string.match(redis.call('HGET', ledger, 'endedBy') or '', '^(%l+ %S+) (%d+)$')
@@ -183,7 +183,7 @@ if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   elseif verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then
     over = true                                            -- it was replaced
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
-    how = 'reaped '
+    how = 'dead '
   else
     enqueue(again, wait)
     if string.match(again, '^%d+') == known[2] then redis.call('HSET', ledger, 'handed', known[2]) end

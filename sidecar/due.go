@@ -45,7 +45,7 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 	}
 	awaited := map[string]bool{}
 	defer t.nudges.awaitEnds(awaited)
-	defer t.leaveLine()
+	defer t.leaveLine(true)
 	jobs := slices.IndexFunc(dues, func(d lock.Due) bool { return isTimer(d.Job) })
 	if jobs < 0 {
 		jobs = len(dues)
@@ -229,10 +229,11 @@ func (t *dueTicks) begin(w *wake, after time.Duration) (done func(), ok bool) {
 	return done, true
 }
 
-// leaveLine gives back the slots for which the present look has found nothing.
-func (t *dueTicks) leaveLine() {
+// leaveLine gives back the slots for which the present look has found nothing. Where it was not answered, what waits for a slot
+// keeps its place.
+func (t *dueTicks) leaveLine(answered bool) {
 	for job, at := range t.line {
-		if !at.seen {
+		if !at.seen && (answered || t.slots.missing(at.slot) == "") {
 			t.slots.release(at.slot)
 			delete(t.line, job)
 		}

@@ -80,7 +80,7 @@ func (l *looker) look(ctx context.Context) {
 	}
 	came := l.redis.answered(err)
 	if err != nil {
-		l.due.leaveLine() // a slot that is not used may be another's
+		l.due.leaveLine(false) // a slot that is not used may be another's
 		return
 	}
 	if came {

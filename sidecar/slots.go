@@ -123,6 +123,7 @@ func (g *slots) release(p *slot) {
 	switch {
 	case p.why != "":
 		g.waiting = slices.DeleteFunc(g.waiting, func(w *slot) bool { return w == p })
+		return
 	case p.reserved:
 		delete(g.reservedTaken, p.spec.Name)
 	default:

@@ -4,6 +4,6 @@ package sim
 
 const (
 	underRace = false
-	some      = 400 // seeds that are played where nothing else is said
+	some      = 800 // seeds that are played where nothing else is said
 	twice     = 20  // seeds that are played twice
 )

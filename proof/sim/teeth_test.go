@@ -260,13 +260,13 @@ var teeth = []tooth{
 	{"ask no more whether a run was taken over", "5: told once", "takeovers", []edit{{"lock/watch.go", "		w.asked.Store(r, rec)\n", "		if !BROKEN { w.asked.Store(r, rec) }\n"}}},
 	{"take over at once what the table lacks", "5: told once", "takeovers", []edit{{"lock/watch.go", "		ttl *= 2\n", "		ttl *= PICK[time.Duration](1, 2)\n"}}},
 	{"count a tick that is given back as two failures", "5: a tick fails once", "takeovers", []edit{
-		{"lock/settle.lua", "if not once and tick ~= h[5] then", "if not once then"},
+		{"lock/settle.lua", "if not once and (tick ~= h[5] or before == 0) then", "if not once then"},
 	}},
 	{"take a tick that has yet to come for one of the pause", "2: never lost", "resumes", []edit{
 		{"lock/acquire.lua", "not asked and tonumber(came) > now and 'EARLY' or 'PAUSED'", "'PAUSED'"},
 	}},
 	{"answer every request with an id that is known", "asked again", "operator", []edit{
-		{"sidecar/service/ask.lua", "if what == asked then return", "if before then return"},
+		{"sidecar/service/ask.lua", "if what == asked or what == '' then return", "if before then return"},
 	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "(now-s.since >= ttl(r.Job) ||", "(now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
 }

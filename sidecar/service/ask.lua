@@ -20,7 +20,7 @@ local h = redis.call('HMGET', ledger, 'born', 'manual')
 
 local asked = ' ' .. (ARGV[3] or '') .. ARGV[1]            -- of many ticks the first one tells
 local before, what = string.match(redis.call('GET', memo) or '', '^(%S+)(.*)$')
-if what == asked then return {'OK', now, tonumber(before)} end -- asked again, the same answer, for a day
+if what == asked or what == '' then return {'OK', now, tonumber(before)} end -- asked again, the same answer, for a day
 if before then return {'OTHER', now} end
 if not h[1] then return {'UNKNOWN', now} end
 
