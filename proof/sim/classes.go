@@ -50,14 +50,18 @@ var classes = [...]class{
 	{"contended slots", (*Plan).contended},
 }
 
+// plain is the class of all other seeds.
+const plain = "nothing in particular"
+
 // share is how many of a hundred seeds each class has.
 const share = 3
 
-// made makes the plan of a class; false when the seed has none.
+// made makes the plan of a class; false when the seed is plain.
 func (p *Plan) made() bool {
 	r := rand.New(rand.NewPCG(p.Seed, 0xC1A55E5))
 	n := r.IntN(100) / share
 	if n >= len(classes) {
+		p.Class = plain
 		return false
 	}
 	p.Class = classes[n].name

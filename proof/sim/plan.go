@@ -276,7 +276,7 @@ func (p *Plan) Table(v version) string {
 
 func (p *Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d (%s), %s, way %s\n%s", p.Seed, cmp.Or(p.Class, "nothing in particular"), p.Lasts, p.Far, p.Table(p.versions[0]))
+	fmt.Fprintf(&b, "seed %d (%s), %s, way %s\n%s", p.Seed, p.Class, p.Lasts, p.Far, p.Table(p.versions[0]))
 	if p.Confirms > 0 {
 		fmt.Fprintf(&b, "waitReplicas: %d\n", p.Confirms)
 	}
