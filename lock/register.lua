@@ -6,7 +6,7 @@
 --       What follows may be left out:
 --       3 when the ledger was born that the caller knew before; 0 = it knew none    4 newest claimed tick that it knew of
 --       5 '1': at-least-once    6 channel of the nudges    7 newest tick that Redis had told it of as claimed; 4 may be a refused one
---       8.. due members of the ticks since then that are to be fired should Redis have lost its data
+--       8.. due members of the ticks since then: if Redis has lost its data, the script makes them due
 -- returns {now, born, since, newest tick claimed, pause note or '', when the job came back after no replica had it; 0 = it never did}
 local ledger, due, fingerprint, knew, known = KEYS[1], KEYS[2], ARGV[1], ARGV[3] or '0', tonumber(ARGV[4] or 0)
 
@@ -34,8 +34,8 @@ end
 -- Redis has lost the ledger that the caller knew. The first caller who did says what is missing since, for all of them.
 if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
   -- A replica that knew nothing made the ledger. A tick from before may come due later, by its jitter, and must still be
-  -- fired. No tick is claimed yet, so the ledger goes back to the newest tick that is owed. What a caller missed that owes
-  -- none is counted here: a replica that knew nothing may claim next, and counts nothing.
+  -- fired. No tick is claimed yet, so the ledger goes back to the newest tick that is owed. If the caller
+  -- owes none, the script counts here what it missed: a replica that knew nothing may claim next, and counts nothing.
   if stands and #ARGV > 7 and stands < tonumber(since) and since == born and tick == since then
     since, tick = stands, stands
     redis.call('HSET', ledger, 'tick', tick, 'since', since)

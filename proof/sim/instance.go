@@ -51,7 +51,7 @@ func (p *Plan) inPlace(r *rand.Rand) {
 	p.Lasts += 8 * time.Second
 }
 
-// Where an impostor is that does not share the directory. What is copied is what the directory holds at that moment, so
+// Where an impostor is that does not share the directory. A copy has what the directory holds at that moment, so
 // it names the process that lives. A backup that is restored takes the place of the directory, whose files that process
 // still has.
 const (

@@ -64,7 +64,7 @@ func (p *Plan) loads(r *rand.Rand) {
 func (w *world) inLine() time.Duration { return 2200*time.Millisecond + 10*w.plan.Far }
 
 // checkPassedOver: what is due, or waits, gets a slot before what is less important, and before what came later and is as
-// important. Of what one job has due, a replica has one in line at a time. passes tells that a pause is not in its way.
+// important. A replica has one due member of each job in line at a time. passes tells that a pause is not in its way.
 func (j *judged) checkPassedOver(from, to time.Duration, passes bool) {
 	w := j.world
 	if w.plan.MaxRunning == 0 || w.plan.Ready || w.plan.Local || w.stepped || j.Reserved {
