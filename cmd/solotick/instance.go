@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -19,10 +20,7 @@ import (
 // and their runs are taken over when their leases are over. The place is this process' until the caller gives it up; nil if it
 // is not. A state directory that another process holds is not this one's either.
 func (a *app) holdInstance(service, replica, process string, log *slog.Logger) (dead []string, held *instance.Instance) {
-	dir := string(a.state)
-	if dir == "" {
-		dir = a.defaultInstance(service, replica)
-	}
+	dir := cmp.Or(string(a.state), a.defaultInstance(service, replica))
 	if dir == "" {
 		return nil, nil
 	}
@@ -34,7 +32,8 @@ func (a *app) holdInstance(service, replica, process string, log *slog.Logger) (
 		}
 		log.Log(context.Background(), level, "restarts in place are not noticed: runs that a crash cuts short are taken over when "+
 			"their leases are over", "dir", dir, "err", err)
-		if errors.Is(err, instance.ErrHeld) {
+		if errors.Is(err, instance.ErrHeld) && a.state != "" {
+			log.Error(notKept, "err", err)
 			a.state = ""
 		}
 		return nil, nil
@@ -59,9 +58,6 @@ func (a *app) defaultInstance(service, replica string) string {
 	if a.replica == "" && os.Getenv("POD_NAME") == "" && replica != host {
 		return ""
 	}
-	base := os.Getenv("XDG_RUNTIME_DIR")
-	if base == "" {
-		base = "/run"
-	}
+	base := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), "/run")
 	return filepath.Join(base, "solotick", fmt.Sprintf("%x", sha256.Sum256([]byte(service+"/"+replica))))
 }

@@ -116,6 +116,7 @@ func TestASecondProcessInThePlaceOfOneThatLivesTakesNothingOver(t *testing.T) {
 	if !strings.HasSuffix(l.text("err"), "another process has it") {
 		t.Errorf("told as %v", l)
 	}
+	second.await("the last good table is not kept: with a broken table, a restart would fail", "level", "ERROR", "err", l.text("err"))
 	takesNothing(t, second)
 	if n := first.said("finished"); n > 0 {
 		t.Errorf("%d runs of the first have ended", n)

@@ -19,6 +19,8 @@ const stateVariable = "SOLOTICK_STATE_DIR"
 // replaced.
 const lastGood = "last-good-table.yaml"
 
+const notKept = "the last good table is not kept: with a broken table, a restart would fail"
+
 // stateDir is the directory where a replica keeps its last good table for a restart. "" keeps nothing: no directory was
 // given, or another process holds it.
 type stateDir string
@@ -34,7 +36,7 @@ func (d stateDir) keep(table []byte, log *slog.Logger) {
 		return
 	}
 	if err := d.write(table); err != nil {
-		log.Error("the last good table is not kept: with a broken table, a restart would fail", "err", err)
+		log.Error(notKept, "err", err)
 	}
 }
 

@@ -51,17 +51,16 @@ type Skip struct {
 
 // replicaText is a Replica as Redis keeps it, in the field of its name: JSON with times in milliseconds.
 type replicaText struct {
-	Version    string `json:"version"`
-	Table      string `json:"table"`
-	Observe    bool   `json:"observe,omitempty"`
-	Offset     int64  `json:"us"` // microseconds
-	Ready      string `json:"ready,omitempty"`
-	Busy       bool   `json:"busy,omitempty"`
-	Reload     string `json:"reload,omitempty"`
-	Process    string `json:"process,omitempty"`
-	Twin       bool   `json:"twin,omitempty"`
-	Seen       int64  `json:"seen"`
-	reportText        // written by older versions
+	Version string `json:"version"`
+	Table   string `json:"table"`
+	Observe bool   `json:"observe,omitempty"`
+	Offset  int64  `json:"us"` // microseconds
+	Ready   string `json:"ready,omitempty"`
+	Busy    bool   `json:"busy,omitempty"`
+	Reload  string `json:"reload,omitempty"`
+	Process string `json:"process,omitempty"`
+	Twin    bool   `json:"twin,omitempty"`
+	Seen    int64  `json:"seen"`
 }
 
 // reportText is what Redis keeps of a Replica apart, in a field of its name too: JSON with times in milliseconds.
@@ -197,7 +196,7 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	return all, nil
 }
 
-// Heartbeats is Replicas without their Skips and Ran. Replicas of older versions may have them all the same.
+// Heartbeats is Replicas without their Skips and Ran.
 func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	now, err := s.estimate(ctx)
 	if err != nil {
@@ -238,11 +237,9 @@ func parseReplica(name, text string) (Replica, error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return Replica{}, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
 	}
-	r := Replica{Name: name, Version: t.Version, Table: t.Table, Observe: t.Observe, Offset: time.Duration(t.Offset) * time.Microsecond,
+	return Replica{Name: name, Version: t.Version, Table: t.Table, Observe: t.Observe, Offset: time.Duration(t.Offset) * time.Microsecond,
 		Ready: t.Ready, Busy: t.Busy, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
-		Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}
-	r.add(t.reportText)
-	return r, nil
+		Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}, nil
 }
 
 func (r *Replica) add(t reportText) {

@@ -56,11 +56,6 @@ func TestWhatOperatorsReadIsKeptApartFromHeartbeats(t *testing.T) {
 		if n := w.Admin.Exists(w.Context(), "solotick:{svc}:replicas", "solotick:{svc}:reports").Val(); n != 0 {
 			w.Errorf("%d keys are left", n)
 		}
-		old := fmt.Sprintf(`{"skips":{"j":{"tick":1,"reason":"overlap","at":2}},"seen":%d}`, w.Now().UnixMilli())
-		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:replicas", "old", old).Err())
-		if all, err := a.Service.Replicas(w.Context()); err != nil || len(all) != 1 || all[0].Skips["j"].Reason != "overlap" {
-			w.Errorf("of an older version: %+v, %v", all, err)
-		}
 	})
 }
 
