@@ -217,7 +217,7 @@ func (t *dueTicks) begin(w *wake, after time.Duration) (done func(), ok bool) {
 		at = nil
 	}
 	if at == nil {
-		at = &inLine{slot: t.slots.ask(w.spec, w.deadline(), func() { t.nudges.nudgeIn(after) })}
+		at = &inLine{slot: t.slots.ask(w.spec, w.of.Age, w.deadline(), func() { t.nudges.nudgeIn(after) })}
 	}
 	if t.slots.missing(at.slot) != "" {
 		at.seen, t.line[w.spec.Name] = true, at

@@ -118,7 +118,7 @@ func (f *firer) passGate(w *wake) skip {
 			return skip{reason: r}
 		}
 		if w.slot == nil {
-			w.slot = f.slots.ask(w.spec, w.deadline(), nil)
+			w.slot = f.slots.ask(w.spec, 0, w.deadline(), nil)
 		}
 		r := f.slots.missing(w.slot)
 		if r == "" {

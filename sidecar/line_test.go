@@ -133,3 +133,24 @@ jobs:
 		w.each("often", 5*time.Second, 17*time.Second, 42*time.Second, 10*time.Millisecond)
 	})
 }
+
+// TestABusyReplicaDoesNotTakeOneAfterTheOtherWhatHasBeenDueForAWhile: the other replica has died, which takes a while to show.
+func TestABusyReplicaDoesNotTakeOneAfterTheOtherWhatHasBeenDueForAWhile(t *testing.T) {
+	const table = "busy: {cpu: 80%}\njobs:\n  - {name: due, schedule: '@hourly', concurrencyPolicy: Allow, exec: {command: [x]}}\n"
+	simulate(t, table, func(w *world) {
+		busy, other := w.replica(0, takes(time.Minute)), w.replica(0, takes(time.Minute))
+		busy.load.Store(&machine.Load{CPU: 1})
+		w.at(-time.Second)
+		other.crash()
+		var ticks []time.Time
+		for i := range 8 {
+			ticks = append(ticks, w.origin().Add(time.Duration(i-24)*time.Hour))
+		}
+		_, err := busy.store.Backfill(w.t.Context(), "due", ticks, uuid.NewString())
+		w.must(err)
+		w.at(time.Second)
+		if n := len(w.started("due")); n != len(ticks) {
+			t.Errorf("two seconds after they were asked for, %d of %d runs have begun", n, len(ticks))
+		}
+	})
+}

@@ -26,6 +26,7 @@ type slot struct {
 	spec     *spec
 	deadline time.Time     // when it is too late to start the tick; zero = never
 	asked    time.Time     // when it began to wait
+	left     time.Time     // until when a busy replica leaves it to the others
 	why      reason        // why it is not let in; "" = it is
 	reserved bool          // it is the job's own slot
 	granted  chan struct{} // closed then
@@ -54,17 +55,18 @@ func (p *slot) compare(o *slot, now time.Time) int {
 // the shortest period of a schedule.
 const leftFor = 500 * time.Millisecond
 
-// ask asks for a slot for a tick of a job, with that starting deadline. It has to be released, whether it is granted or
-// not. If it is granted later, notify is called then; nil calls nothing.
-func (g *slots) ask(sp *spec, deadline time.Time, notify func()) *slot {
+// ask asks for a slot for a tick of a job that has been due for that long, with that starting deadline. It has to be
+// released, whether it is granted or not. If it is granted later, notify is called then; nil calls nothing.
+func (g *slots) ask(sp *spec, age time.Duration, deadline time.Time, notify func()) *slot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &slot{spec: sp, deadline: deadline, asked: time.Now(), granted: make(chan struct{}), notify: notify}
+	now := time.Now()
+	p := &slot{spec: sp, deadline: deadline, asked: now, left: now.Add(leftFor - age), granted: make(chan struct{}), notify: notify}
 	if g.grant(p); p.why != "" {
 		g.waiting = append(g.waiting, p)
 	}
 	if p.why == notReady && g.busy != "" {
-		time.AfterFunc(leftFor, g.look)
+		time.AfterFunc(p.left.Sub(now), g.look)
 	}
 	return p
 }
@@ -101,7 +103,7 @@ func (g *slots) free() int64 {
 // grant gives a wake its slot if one is free, and nothing else keeps it back.
 func (g *slots) grant(p *slot) {
 	switch sp := p.spec; {
-	case g.unready != "", g.busy != "" && sp.claims() && time.Since(p.asked) < leftFor: // every-replica can be left to none
+	case g.unready != "", g.busy != "" && sp.claims() && time.Now().Before(p.left): // every-replica can be left to none
 		p.why = notReady
 		return
 	case sp.Reserved && !g.reservedTaken[sp.Name]:

@@ -16,7 +16,7 @@ func gate(limit int) *slots { return &slots{reservedTaken: map[string]bool{}, li
 
 // acquire asks for a slot for a job, and waits until it is granted or ctx ends: nil then, and why.
 func (g *slots) acquire(ctx context.Context, sp *spec, deadline time.Time) (*slot, reason) {
-	p := g.ask(sp, deadline, nil)
+	p := g.ask(sp, 0, deadline, nil)
 	if why := g.await(ctx, p); why != "" {
 		g.release(p)
 		return nil, why
