@@ -36,12 +36,17 @@ type sheet struct {
 // returns the sums.
 func (h *hour) account(to time.Time) sheet {
 	h.t.Helper()
-	t := trial{jobs: h.jobs, requests: h.app.Seen(), history: h.history.all(), ledgers: h.kept[2], record: h.record, to: to}
+	t := trial{jobs: h.jobs, requests: h.app.Seen(), history: h.history.all(), ledgers: h.kept[2], record: h.record, to: to,
+		slots: 1, reserved: map[string]bool{}}
+	for _, plan := range h.plans {
+		t.reserved[plan.name] = !plan.slot
+	}
 	for _, r := range h.replicas {
 		t.replicas = append(t.replicas, r.name)
 	}
 	byJob := map[string][]*run{}
-	for _, r := range join(t.requests, t.history, time.Now()) {
+	runs := join(t.requests, t.history, time.Now())
+	for _, r := range runs {
 		byJob[r.job] = append(byJob[r.job], r)
 	}
 	first := h.next(filepath.Join(h.dir, "first.yaml"), h.began.Add(-time.Minute), h.reload.holds)
@@ -49,7 +54,7 @@ func (h *hour) account(to time.Time) sheet {
 	v := &verdict{byClass: map[string]*tally{}}
 	all := map[string]*sheet{}
 	for _, plan := range h.plans {
-		a := newAudit(t, v, h.course, plan, byJob[plan.name])
+		a := newAudit(t, v, h.course, plan, byJob[plan.name], byReplica(runs))
 		a.ticks = ticksOf(first[plan.name], second[plan.name], a.since())
 		if plan.name == theEvery {
 			a.everyReplica(to)
@@ -75,8 +80,8 @@ func (h *hour) account(to time.Time) sheet {
 	return sum
 }
 
-func newAudit(t trial, v *verdict, c course, plan hourJob, runs []*run) *audit {
-	a := &audit{court: &court{trial: t, verdict: v, job: plan.job, runs: runs, byTick: map[time.Time][]*run{}}, course: c, plan: plan,
+func newAudit(t trial, v *verdict, c course, plan hourJob, runs []*run, at map[string][]*run) *audit {
+	a := &audit{court: &court{trial: t, verdict: v, job: plan.job, runs: runs, at: at, byTick: map[time.Time][]*run{}}, course: c, plan: plan,
 		changes: slices.Contains([]string{theSuspended, theHeld, theSqueezed, theAdded}, plan.name), sheet: sheet{byName: map[string]int{}}}
 	for _, r := range runs {
 		a.byTick[r.tick] = append(a.byTick[r.tick], r)

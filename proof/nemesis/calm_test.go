@@ -46,7 +46,7 @@ func TestAFireThatOnlyOneSideCountsIsMiscounted(t *testing.T) {
 }
 
 func TestTheTableSaysWhenAJobIsDue(t *testing.T) {
-	text := table(calmMix, "{}", "local", "x", "", func(job) string { return "http: {url: u}" })
+	text := table(calmMix, "{}", "local", "x", "", 0, func(job) string { return "http: {url: u}" })
 	for _, want := range []string{"clock: local", `schedule: "30 * * * * *"`, `schedule: "@every 7s"`, "timeZone: Asia/Kathmandu"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%q is not there once:\n%s", want, text)

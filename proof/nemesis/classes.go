@@ -187,7 +187,7 @@ func (w *world) aim(candidates []*replica) *replica {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(2*time.Second - w.between(0, ahead))))
 		return w.any(candidates)
 	}
-	reported := w.rng.IntN(2) == 0
+	reported := w.rng.IntN(2) == 0 && slices.ContainsFunc(w.jobs, func(j job) bool { return j.async })
 	return w.await(candidates, 6*time.Second, func(j job) bool { return j.take >= long && (j.async || !reported) })
 }
 

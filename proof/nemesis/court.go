@@ -13,6 +13,9 @@ func (c *court) look(r *run) {
 	if c.memory == keepsAll && len(r.settled) != 1 {
 		c.find("settled other than once", r)
 	}
+	if c.crowded(r) {
+		c.find("more runs than slots", r)
+	}
 	if r.outcome() == interrupted {
 		c.takenOver(r)
 	}

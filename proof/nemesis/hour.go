@@ -361,13 +361,14 @@ func (h *hour) fillSlots() {
 	h.why(theSqueezed, h.full.holds.Truncate(time.Second).Add(time.Second), missed, "was missed", "slots were taken")
 }
 
-// withoutSlot expects of a job without a slot that its ticks are missed, and of the newest one that it is fired late.
+// withoutSlot expects of a job without a slot that its ticks are missed, and of the newest one that it is fired late. On two
+// replicas, second runs of other jobs may take all slots, too.
 func (a *audit) withoutSlot(tick time.Time) []string {
 	switch {
 	case a.job.name != theSqueezed:
 	case a.full.surely(tick) && a.full.surely(tick.Add(time.Second)):
 		return []string{missed}
-	case a.full.perhaps(tick):
+	case a.full.perhaps(tick), a.slots > 0 && !a.free(tick.Add(hair), tick.Add(time.Second-edge), 0):
 		return []string{a.plan.ends, missed}
 	}
 	return nil
@@ -386,8 +387,8 @@ func (h *hour) stopRedis() {
 	over()
 	h.until(50)
 	told := h.why("second", h.stop.ends.Truncate(time.Second).Add(-time.Second), missed, "was missed")
-	// Ticks that are missed together have the reason of the last one. On a busy machine that one came after the stop.
-	if told.Last.Before(h.stop.ends) && !strings.Contains(told.Text, "Redis did not answer") {
+	// Ticks that are missed together have the reason of the last one. On a busy machine that one was due until after the stop.
+	if told.Last.Add(time.Second).Before(h.stop.ends) && !strings.Contains(told.Text, "Redis did not answer") {
 		h.t.Errorf("it does not say that Redis did not answer: %s", told.Text)
 	}
 }

@@ -112,7 +112,8 @@ func (b *books) audited(t *testing.T, want ...string) sheet {
 	t.Helper()
 	v := &verdict{byClass: map[string]*tally{}}
 	b.plan.job = b.job
-	a := newAudit(b.trial, v, b.course, b.plan, join(b.requests, b.history, at(100)))
+	runs := join(b.requests, b.history, at(100))
+	a := newAudit(b.trial, v, b.course, b.plan, runs, byReplica(runs))
 	a.ticks = b.job.ticks(at(0), at(float64(b.last)))
 	if b.job.name == theEvery {
 		a.everyReplica(at(3))

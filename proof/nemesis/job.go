@@ -90,11 +90,24 @@ func (j job) ticks(from, to time.Time) []time.Time {
 	return all
 }
 
-// table writes the jobs as a table. redis, clock, listen and admin are the values of its keys, work is what a job does.
-func table(jobs []job, redis, clock, listen, admin string, work func(j job) string) string {
+// scarce has more work than one slot of each of three replicas can do at once, and little more than two can do at all.
+var scarce = []job{
+	{name: "once-5s-1s", every: 5 * time.Second, take: time.Second},
+	{name: "once-5s-2s", every: 5 * time.Second, take: 2 * time.Second, more: "priority: 1"},
+	{name: "once-5s-3s", every: 5 * time.Second, take: 3 * time.Second},
+	{name: "beside-5s-2s", every: 5 * time.Second, take: 2 * time.Second, allow: true},
+	{name: "again-5s-1s", every: 5 * time.Second, take: time.Second, again: true},
+	{name: "again-10s-3s", every: 10 * time.Second, take: 3 * time.Second, again: true},
+	{name: "queue-5s-2s", every: 5 * time.Second, take: 2 * time.Second, queue: true},
+	{name: "all-10s-1s", every: 10 * time.Second, take: time.Second, all: true},
+}
+
+// table writes the jobs as a table. redis, clock, listen and admin are the values of its keys, slots how many runs a replica has
+// at once, and work what a job does.
+func table(jobs []job, redis, clock, listen, admin string, slots int, work func(j job) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nclock: %s\nlisten: %q\nadmin: %q\nshutdownGrace: 20s\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n",
-		redis, clock, listen, admin, ttl)
+	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nclock: %s\nlisten: %q\nadmin: %q\nshutdownGrace: 20s\nmaxRunning: %d\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n",
+		redis, clock, listen, admin, slots, ttl)
 	for _, j := range jobs {
 		fmt.Fprintf(&b, "  - name: %s\n    schedule: %q\n    %s\n", j.name, cmp.Or(j.schedule, "@every "+j.every.String()), work(j))
 		if j.more != "" {

@@ -46,6 +46,7 @@ const (
 	behindUnanswered cause = "behind a claim that may not have been answered"
 	behindHandedOn   cause = "behind an older tick that was handed on"
 	perhapsStarted   cause = "may have been started"
+	allSlotsTaken    cause = "no slot was free for long enough"
 )
 
 // cause is also why a tick may lack its fate, have another one, or have two.
@@ -68,6 +69,7 @@ var bounds = map[cause]struct{ perMille, few int }{
 	behindUnanswered: {10, 8},
 	behindHandedOn:   {10, 8},
 	perhapsStarted:   {10, 26}, // an app's door that closed at a full ten seconds met 13 jobs of 19
+	allSlotsTaken:    {200, 20},
 	notCounted:       {2, 4},
 	neverBegun:       {10, 8},
 	forgotFates:      {20, 16},
@@ -84,7 +86,9 @@ type trial struct {
 	from, to time.Time // of the ticks that count
 	left     time.Time // when the replicas were told to end
 	memory   memory
-	local    bool // replicas follow their own clocks, which may be wrong
+	local    bool            // replicas follow their own clocks, which may be wrong
+	slots    int             // of each replica; 0 = enough
+	reserved map[string]bool // jobs of which one run on a replica takes none of them
 }
 
 // memory says what Redis still knows after it was struck.
@@ -216,11 +220,13 @@ func judge(t trial) *verdict {
 		requests[q.Job] = append(requests[q.Job], q)
 	}
 	byJob := map[string][]*run{}
-	for _, r := range join(t.requests, t.history, now) {
+	all := join(t.requests, t.history, now)
+	for _, r := range all {
 		byJob[r.job] = append(byJob[r.job], r)
 	}
+	at := byReplica(all)
 	for _, j := range t.jobs {
-		c := &court{trial: t, verdict: v, job: j, runs: byJob[j.name], calls: requests[j.name], outages: outages}
+		c := &court{trial: t, verdict: v, job: j, runs: byJob[j.name], at: at, calls: requests[j.name], outages: outages}
 		c.hear()
 		delete(byJob, j.name)
 	}
@@ -235,8 +241,9 @@ type court struct {
 	trial
 	*verdict
 	job     job
-	runs    []*run        // in order of their beginning
-	calls   []rig.Request // in order of their arrival
+	runs    []*run            // in order of their beginning
+	at      map[string][]*run // those of all jobs that the app was asked for, by replica
+	calls   []rig.Request     // in order of their arrival
 	byTick  map[time.Time][]*run
 	outages []span
 }
@@ -316,6 +323,8 @@ func (c *court) settle(t *tally, tick time.Time, runs []*run) {
 		c.excuse(behindHandedOn, tick)
 	case slices.ContainsFunc(runs, c.mayHaveStarted):
 		c.excuse(perhapsStarted, tick)
+	case !c.job.all && c.slots > 0 && !c.free(tick, tick.Add(c.job.every), prompt):
+		c.excuse(allSlotsTaken, tick)
 	case !c.job.all && c.hadNoChance(tick, little):
 		c.excuse(anOutage, tick)
 	case !c.job.all && c.hadNoChance(tick, forever):
@@ -428,9 +437,10 @@ func (c *court) inTheWay(r *run, tick time.Time) bool {
 	if r.outcome() == notStarted || r.tick.Equal(tick) {
 		return false
 	}
-	begin, end := r.begin(), r.ended
+	begin, end := r.claimed(), r.ended
 	refusedMeanwhile := slices.ContainsFunc(c.record.on(r.replica, r.begin(), r.end()), func(s strike) bool { return s.harm == refused })
-	if !r.started() || refusedMeanwhile || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) { // it goes on, and the app does not see that
+	toldSoon := r.end().Before(end.Add(prompt))                                                                    // as soon as a busy machine could
+	if !r.started() || toldSoon || refusedMeanwhile || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) { // it goes on, and the app does not see that
 		end = r.end()
 	}
 	if r.kind == "schedule" && (c.record.hit(r.replica, r.tick.Add(-edge), begin) || c.record.gone(r.tick.Add(-edge), begin)) {
@@ -466,7 +476,8 @@ func (c *court) slow(tick time.Time, r *run) bool {
 	end := tick.Add(prompt)
 	refuses := slices.ContainsFunc(c.record.strikes, func(s strike) bool { return s.harm == refused && s.touches(tick, tick) })
 	healthy := slices.ContainsFunc(c.replicas, func(name string) bool { return !c.record.touched(name, tick.Add(-edge), end) })
-	return refuses && healthy && r.arrived.After(end) && !c.behindARun(tick) && !c.behindTheUnanswered(tick)
+	return refuses && healthy && r.arrived.After(end) && !c.behindARun(tick) && !c.behindTheUnanswered(tick) &&
+		(c.slots == 0 || c.free(tick, r.arrived, prompt))
 }
 
 // aftermath is how long after an outage a tick may still be missed, and how long a tick of the outage must be worth firing

@@ -67,6 +67,10 @@ func TestNemesis(t *testing.T) {
 			w := newWorld(t, binary, mix, s, forgets, path{redis: s.server.Addr()}, path{redis: s.server.Addr()}, path{redis: s.server.Addr()})
 			judged("everysec", w.attack(*length/3, *seed, class{"Redis killed", s.killRedis}))
 		})
+		t.Run("slots", func(t *testing.T) {
+			t.Parallel()
+			judged("slots", crowd(t, binary))
+		})
 		t.Run("sentinel", func(t *testing.T) {
 			t.Parallel()
 			s := newWatched(t)
@@ -78,6 +82,22 @@ func TestNemesis(t *testing.T) {
 	})
 	t.Logf("\n%s\n%s", figures(rows), fateFigures(fates))
 	total(rows).tell(run)
+}
+
+// crowd attacks a service whose replicas have one slot each.
+func crowd(t *testing.T, binary string) *verdict {
+	s := newSingle(t, "always")
+	w := prepare(t, binary, scarce, s, keepsAll, path{redis: s.server.Addr()}, path{redis: s.server.Addr()}, path{redis: s.server.Addr()})
+	w.slots = 1
+	v := w.populate().attack(*length*2/3, *seed, class{"full replica killed", killHolders}, class{"full replica stopped", stopHolders},
+		class{"full replicas' apps refuse", refuse})
+	if sum := total(v.rows("")); sum.fired == 0 || sum.takeovers == 0 || sum.handovers == 0 {
+		t.Errorf("this run shows nothing of slots: %d ticks fired, %d takeovers, %d handovers", sum.fired, sum.takeovers, sum.handovers)
+	}
+	if !slices.ContainsFunc(v.excuses, func(e excuse) bool { return e.cause == allSlotsTaken }) {
+		t.Error("this run shows nothing of slots: each tick found one")
+	}
+	return v
 }
 
 // rest leaves a service alone that forgets nothing, and whose replicas may have wrong clocks.

@@ -60,6 +60,23 @@ func (r *run) outcome() string {
 	return r.settled[0].outcome
 }
 
+// byReplica are those runs that the app was asked for, by who asked.
+func byReplica(runs []*run) map[string][]*run {
+	at := map[string][]*run{}
+	for _, r := range started(runs) {
+		at[r.replica] = append(at[r.replica], r)
+	}
+	return at
+}
+
+// claimed is when Redis gave it its token, which is that moment; if it has none, when it began.
+func (r *run) claimed() time.Time {
+	if at := time.UnixMilli(r.token); r.token > 0 && at.Before(r.begin()) {
+		return at
+	}
+	return r.begin()
+}
+
 // begin is when it arrived; of a run that never did, when its tick came.
 func (r *run) begin() time.Time {
 	if r.started() {

@@ -33,6 +33,7 @@ type world struct {
 	dir      string // takes tables and logs
 	binary   string
 	jobs     []job
+	slots    int // of each replica; 0 = enough
 	app      *rig.App
 	record   *record
 	replicas []*replica
@@ -62,9 +63,14 @@ type replica struct {
 // newWorld starts one replica for each path.
 func newWorld(t testing.TB, binary string, jobs []job, s store, m memory, paths ...path) *world {
 	t.Helper()
-	w := prepare(t, binary, jobs, s, m, paths...)
+	return prepare(t, binary, jobs, s, m, paths...).populate()
+}
+
+// populate starts the replicas, each in a place of its own.
+func (w *world) populate() *world {
+	w.t.Helper()
 	for _, r := range w.replicas {
-		r.state = t.TempDir()
+		r.state = w.t.TempDir()
 	}
 	w.start(w.replicas...)
 	return w
@@ -106,7 +112,7 @@ func prepare(t testing.TB, binary string, jobs []job, s store, m memory, paths .
 
 // tableOfJobs is the table of a replica that has the world's jobs.
 func (w *world) tableOfJobs(r *replica, listen string) string {
-	return table(w.jobs, w.store.table(r.path.redis), cmp.Or(r.path.clock, "redis"), listen, r.admin, func(j job) string {
+	return table(w.jobs, w.store.table(r.path.redis), cmp.Or(r.path.clock, "redis"), listen, r.admin, w.slots, func(j job) string {
 		if j.exec {
 			return fmt.Sprintf("exec: {command: [%q, %q, %q]}", os.Args[0], callArg, w.app.URL(j.name, j.take))
 		}
@@ -195,7 +201,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 		w.t.Error(odd)
 	}
 	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), ledgers: kept, record: w.record, from: from, to: to, left: told,
-		memory: w.memory}
+		memory: w.memory, slots: w.slots}
 	for _, r := range w.replicas {
 		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"
 	}
