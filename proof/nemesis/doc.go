@@ -9,7 +9,8 @@
 //
 // The judge asks this of a tick: that it was fired, and not twice; that a run which was cut short was run again under
 // at-least-once, and was recorded as interrupted, once, under at-most-once. A tick that was not fired is excused only by a
-// run of its job that was under way (as the app saw it or, after a strike, until Redis heard of its end), by an outage (the
+// run of its job that was under way (from its claim until Redis heard of its end, which may be no later than two seconds after it
+// unless something was struck), by an outage (the
 // nemesis' own record says that there was no Redis, or no replica that was whole), or by a claimant that was struck before it
 // could start it: under at-most-once there is the one interrupted entry then, or it gave the tick back when the next one was
 // due. One that was cut off at that moment may leave no entry; what it may have claimed excuses ticks for a lease. Of runs:
@@ -48,10 +49,12 @@
 // with a run that was in the way. A row counts its ticks, and the counters are the sums of the entries. A tick may lack its fate
 // if it was missed and no newer one came due, and on a Redis that forgets; it may have two if its first run had never begun.
 //
-// Three services are attacked at the same time: on a Redis that writes each command down before it answers, where all of
+// Four services are attacked at the same time: on a Redis that writes each command down before it answers, where all of
 // this must hold; on one that does so each second, where a crash may forget a claim, so that what follows from that is
 // counted as the limit it is; and on a master with replicas that Sentinels watch, with waitReplicas: 1, where the end of a
-// run may be forgotten, and a claim may not.
+// run may be forgotten, and a claim may not. The fourth has replicas with one slot each and more work than that at times. There a
+// tick may also be missed because no whole replica had a free slot for two seconds of its time, and no replica may have more runs
+// than slots.
 //
 // It cannot show crashes of a whole machine (a killed Redis has handed its writes to the kernel), clocks that are
 // wrong while something is struck, most pairs of faults at the same time, apps that stand still and then work on, anything rarer than some minutes' strikes. The seed gives

@@ -94,9 +94,6 @@ func crowd(t *testing.T, binary string) *verdict {
 	if sum := total(v.rows("")); sum.fired == 0 || sum.takeovers == 0 || sum.handovers == 0 {
 		t.Errorf("this run shows nothing of slots: %d ticks fired, %d takeovers, %d handovers", sum.fired, sum.takeovers, sum.handovers)
 	}
-	if !slices.ContainsFunc(v.excuses, func(e excuse) bool { return e.cause == allSlotsTaken }) {
-		t.Error("this run shows nothing of slots: each tick found one")
-	}
 	return v
 }
 
