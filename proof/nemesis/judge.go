@@ -419,9 +419,15 @@ func (c *court) mayHaveStarted(r *run) bool {
 	return slices.ContainsFunc(c.record.on(r.replica, from, to), func(s strike) bool { return s.harm == refused && s.from.After(from) })
 }
 
-// overlapped tells whether a tick met a run of its job, and under Queue another tick that waited for its end too.
+// overlapped tells whether a tick met a run of its job, and under Queue another tick that waited for its end too, or had been handed
+// on.
 func (c *court) overlapped(tick time.Time) bool {
-	return c.behindARun(tick) && (!c.job.queue || c.waited(tick))
+	if !c.job.queue {
+		return c.behindARun(tick)
+	}
+	return c.waited(tick) && (c.behindARun(tick) || slices.ContainsFunc(c.runs, func(r *run) bool {
+		return r.kind == "handover" && r.tick.Before(tick) && r.claimed().Add(edge).After(tick)
+	}))
 }
 
 // behindARun tells whether a run of the job was under way at the tick, for the app or, after a strike, for Redis.

@@ -123,6 +123,14 @@ func TestUnderQueueATickWaitsUnlessAnotherOneDoes(t *testing.T) {
 	if got := s.judged(t); got.overlaps != 1 {
 		t.Errorf("got %+v", got)
 	}
+	s = newScene(queueing)
+	s.fire(1, 3)
+	late := s.run(0, 2.5, 2.6, succeeded)
+	s.judged(t, "lost") // nothing was in the way of the tick that waited
+	late.Kind = "handover"
+	if got := s.judged(t); got.overlaps != 1 {
+		t.Errorf("behind a tick that was handed on: got %+v", got)
+	}
 }
 
 func TestTheEndOfARunIsRecordedAfterAStallThatItsLeaseOutlives(t *testing.T) {
