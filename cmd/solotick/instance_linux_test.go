@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,9 +16,13 @@ import (
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
-// endless is a table with two jobs that never end; the parameter is Redis' URL. Their leases outlast the test: a run is taken
-// over only by a replica that knows that its process has died, and a busy machine loses none.
-const endless = `
+// endless is a table with two jobs that never end. Their leases outlast the test: a run is taken over only by a replica that knows
+// that its process has died, and a busy machine loses none.
+func endless(redis string) string {
+	return fmt.Sprintf(endlessTable, redis, time.Now().Add(3*time.Second).UTC().Format(time.RFC3339))
+}
+
+const endlessTable = `
 service: shop
 redis: {url: %q, timeout: 5s}
 listen: ""
@@ -28,7 +33,8 @@ jobs:
     schedule: "@every 1s"
     exec: {command: ["sh", "-c", "echo once; sleep 600"]}
   - name: again
-    schedule: "@every 4s" # so that no tick comes due beside the restart, which could be fired before the repetition
+    schedule: "@every 30s" # from that time on: a tick that came due beside the restart could be fired before the repetition
+    start: %q
     guarantee: at-least-once
     exec: {command: ["sh", "-c", "echo again $SOLOTICK_ATTEMPT; sleep 600"]}
 `
@@ -64,7 +70,7 @@ func TestAReplicaThatIsKilledAndRestartedInItsPlaceGoesOnBeforeItsLeasesAreOver(
 	t.Parallel()
 	s := redistest.Start(t)
 	p := newPlace(t)
-	p.write(fmt.Sprintf(endless, s.URL()))
+	p.write(endless(s.URL()))
 	r := p.start()
 	r.await("once")
 	r.await("again 1")
@@ -76,8 +82,9 @@ func TestWithoutAStateDirectoryThePlaceIsThatOfTheNameBelowTheRuntimeDirectory(t
 	t.Parallel()
 	s := redistest.Start(t)
 	runtime := t.TempDir()
+	table := endless(s.URL())
 	start := func() *replica {
-		return launch(t, fmt.Sprintf(endless, s.URL()), []string{"XDG_RUNTIME_DIR=" + runtime}, "--replica", "one")
+		return launch(t, table, []string{"XDG_RUNTIME_DIR=" + runtime}, "--replica", "one")
 	}
 	r := start()
 	r.await("once")
@@ -106,7 +113,7 @@ func TestASecondProcessInThePlaceOfOneThatLivesTakesNothingOver(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := newPlace(t)
-	p.write(fmt.Sprintf(endless, s.URL()))
+	p.write(endless(s.URL()))
 	first := p.start()
 	first.await("once")
 	first.await("again 1")
@@ -127,7 +134,7 @@ func TestAfterARebootNothingIsTakenOverAtOnce(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := newPlace(t)
-	p.write(fmt.Sprintf(endless, s.URL()))
+	p.write(endless(s.URL()))
 	r := p.start()
 	r.await("once")
 	r.await("again 1")
@@ -159,7 +166,7 @@ func TestADirectoryThatCannotBeMadeIsToldOfOnlyIfItWasAskedFor(t *testing.T) {
 		{"no", []string{"XDG_RUNTIME_DIR=" + file}, "DEBUG"},
 		{"yes", []string{"SOLOTICK_STATE_DIR=" + filepath.Join(file, "state")}, "WARN"},
 	} {
-		r := launch(t, fmt.Sprintf(endless, s.URL()), c.env, "--replica", "one-"+c.asked, "--log-level", "debug")
+		r := launch(t, endless(s.URL()), c.env, "--replica", "one-"+c.asked, "--log-level", "debug")
 		r.await("restarts in place are not noticed: runs that a crash cuts short are taken over when their leases are over", "level", c.level)
 		r.await("taking ticks")
 		r.kill()
