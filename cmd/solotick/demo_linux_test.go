@@ -172,7 +172,7 @@ func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 	if d.number("doubles") != 0 || d.number("replicas killed") != 0 {
 		t.Error("the summary has what ought not to be")
 	}
-	if said := d.said.String(); strings.Contains(said, "\x1b") || !strings.Contains(said, "● fired    ") || strings.Contains(said, "superseded") {
+	if said := d.said.String(); strings.Contains(said, "\x1b") || !strings.Contains(said, "● fired    ") {
 		t.Error("the stream is not what it ought to be")
 	}
 	d.nothingLeft(true)

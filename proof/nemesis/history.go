@@ -95,11 +95,17 @@ func leftovers(ctx context.Context, client redis.UniversalClient, before time.Ti
 	if err != nil {
 		return nil, fmt.Errorf("reading what is left in Redis: %w", err)
 	}
+	due, err := waiting(ctx, client, before)
+	return append(running, due...), err
+}
+
+// waiting lists the members of the due set for ticks before an instant.
+func waiting(ctx context.Context, client redis.UniversalClient, before time.Time) ([]string, error) {
 	due, err := client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keyPrefix + "due", Start: "-inf", Stop: before.UnixMilli(), ByScore: true}).Result()
 	if err != nil {
 		return nil, fmt.Errorf("reading what is left in Redis: %w", err)
 	}
-	return append(running, due...), nil
+	return due, nil
 }
 
 // quiet logs nothing, for clients whose Redis comes and goes.
