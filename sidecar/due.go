@@ -158,7 +158,7 @@ func (t *dueTicks) deferEarly(w *wake) bool {
 // it.
 func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 	r := t.firer.gate(w)
-	if until := w.worthUntil(); r == "" && !until.IsZero() && !t.clock.Now().Before(until) {
+	if r == "" && w.expired(t.clock) {
 		r = superseded // a newer tick is due
 	}
 	if r == "" {

@@ -80,9 +80,9 @@ func New(o Options) (*Sidecar, error) {
 	}
 	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor, observe: o.Observe},
 		store: o.Store, log: o.Log, clock: newClock(o.Wall, o.Nap), slots: &slots{reservedTaken: map[string]bool{}}}
-	s.clock.unchecked = s.store.Now
+	s.clock.redis = s.store.Reached
 	if o.Table.Clock != "local" {
-		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
+		s.clock.steady = s.store.Steady
 	}
 	s.table.Store(o.Table)
 	s.roster.Store(&roster{})

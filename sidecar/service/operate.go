@@ -107,7 +107,7 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 	switch {
 	case len(offsets) == 0:
 		return time.Time{}
-	case offsets[len(offsets)/2].Abs() > MaxOffset: // the replicas follow their own clocks
+	case offsets[len(offsets)/2] > MaxOffset: // they follow their own clocks; if Redis is behind, their ticks wait for it
 		return before.Add(-offsets[len(offsets)/2])
 	case step != 0:
 		return before
