@@ -198,7 +198,7 @@ func (t *dueTicks) fire(w *wake) {
 		defer done()
 		switch why.reason {
 		case paused:
-			t.deferred.deferPaused(w.member, w.of.Job, pauseOver(why, t.clock.Now()), resumptions)
+			t.deferred.deferPaused(w.member, w.of.Job, pauseOver(why, t.clock), resumptions)
 		case queued, overlap: // a run is in its way that no look shows
 			t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(lookEvery))
 		}

@@ -113,7 +113,8 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	nudges, deferred := newNudges(), newDeferred(&s.runs)
 	peers := newRendezvous(o.Replica, s.store)
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
-		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Process: o.Process},
+		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Process: o.Process,
+			Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log,
 		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, spec: s.spec, began: time.Now()}

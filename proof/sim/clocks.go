@@ -19,25 +19,28 @@ const (
 // phase is a time in which Redis' clock was off by the same.
 type phase struct {
 	from, to, off time.Duration
+	own           bool // the replicas follow their own clocks in any case
 }
 
 func (w *world) phases() []phase {
-	all := []phase{{to: 1 << 62}}
+	all := []phase{{to: 1 << 62, own: w.plan.Own}}
 	for _, f := range w.plan.Faults {
 		if f.Kind == redisSteps {
 			last := &all[len(all)-1]
 			last.to = f.At
-			all = append(all, phase{from: f.At, to: 1 << 62, off: last.off + f.By})
+			all = append(all, phase{from: f.At, to: 1 << 62, off: last.off + f.By, own: last.own})
 		}
 	}
 	return all
 }
 
 // far tells whether no replica follows Redis' clock.
-func (p phase) far() bool { return p.off.Abs() > surelyNot }
+func (p phase) far() bool { return p.own || p.off.Abs() > surelyNot }
 
 // doubtful tells whether that is hard to say, or ticks are refused since Redis' clock is behind.
-func (p phase) doubtful() bool { return p.off.Abs() > surelyBelieved && (!p.far() || p.off < 0) }
+func (p phase) doubtful() bool {
+	return p.off.Abs() > surelyBelieved && (!p.far() || p.off < 0) || p.own && p.off < 0
+}
 
 // steps says in which time less can be asked after Redis' clock was set: until it has caught up with what it was, or until
 // the replicas have noticed that they do not follow it any more. Replicas cannot follow a clock while Redis
@@ -45,7 +48,7 @@ func (p phase) doubtful() bool { return p.off.Abs() > surelyBelieved && (!p.far(
 func (w *world) steps(f Fault, now time.Duration) {
 	heard := w.answersAgain(now)
 	to := heard + max(f.By.Abs(), f.For) + recovery
-	if f.By.Abs() > surelyBelieved {
+	if f.By.Abs() > surelyBelieved || w.plan.Own {
 		to = heard + 3*time.Second
 	}
 	w.span(-1, now-time.Second, to, f.Kind)
@@ -150,7 +153,7 @@ func (p *Plan) farApart(r *rand.Rand) {
 	case 2: // Redis is behind
 		p.ahead(by)
 	case 3: // and the table says `clock: local`
-		p.Ahead, by = true, 2*skews+upTo(r, 40*time.Second)
+		p.Own, by = true, 2*skews+upTo(r, 40*time.Second)
 		p.ahead(by)
 	}
 	p.Settles = by + 2*skews

@@ -17,7 +17,7 @@ type Plan struct {
 	Seed     uint64
 	Jobs     []Job
 	Local    bool          // the table says `clock: local`
-	Ahead    bool          // it does, and all replicas are ahead of Redis: ticks come by its clock all the same
+	Own      bool          // it does, and the replicas' clocks agree well enough for all checks to hold
 	Settles  time.Duration // when Redis' clock has reached the ticks for which replicas that are ahead wake first
 	Behind   int           // the replica (1 = the first) whose clock is so far behind that ticks come late for it; 0 = none
 	Replicas []Replica
@@ -228,7 +228,7 @@ func (p *Plan) Table(v version) string {
 	if p.Ready {
 		b.WriteString("ready: {url: \"http://127.0.0.1:1/ready\", interval: 300ms}\n")
 	}
-	if p.Local || p.Ahead {
+	if p.Local || p.Own {
 		b.WriteString("clock: local\n")
 	}
 	if len(v.calendars) > 0 {

@@ -163,6 +163,12 @@ var teeth = []tooth{
 		{"lock/settle.lua", "verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0", "0"},
 	}},
 	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"sidecar/service/pause.lua", "at = at ~= 0 and at or now", "at = now"}}},
+	{"resume by Redis' clock where replicas follow their own", "2: never lost", "far clock", []edit{
+		{"sidecar/service/operate.go", "if !r.Local && ", "if (BROKEN || !r.Local) && "},
+	}},
+	{"resume by the clocks of replicas that wait for Redis", "2: never lost", clocksApart, []edit{
+		{"sidecar/service/operate.go", "max(r.Offset, 0)", "max(r.Offset, PICK(-time.Hour, 0))"},
+	}},
 	{"break off when memory is full", "3: skipped for good", "memory", []edit{
 		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
 	}},
