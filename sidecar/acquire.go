@@ -34,7 +34,7 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 		}
 		return &held{lease: unlocked{c.store.AppendHistory}, run: c.newRun(w)}, skip{}
 	}
-	if until := w.worthUntil(); !until.IsZero() && !c.clock.slower().Before(until) { // the process stood still
+	if w.expired(c.clock) { // the process stood still
 		return nil, skip{reason: superseded}
 	}
 	ctx, stop := c.whileWorth(w)
@@ -94,10 +94,9 @@ func (c *claimer) untilRedis(w *wake) skip {
 	defer cancel()
 	defer context.AfterFunc(w.spec.life, cancel)()
 	for {
-		now := c.clock.slower()
-		left := w.due.Sub(now)
-		switch until := w.worthUntil(); {
-		case !until.IsZero() && !now.Before(until):
+		left := w.due.Sub(c.clock.tickNow(w.spec))
+		switch {
+		case w.expired(c.clock):
 			return skip{reason: superseded}
 		case left <= 0 || w.spec.life.Err() != nil:
 			return skip{}
@@ -183,7 +182,7 @@ func (c *claimer) whileWorth(w *wake) (context.Context, context.CancelFunc) {
 	if until.IsZero() {
 		return ctx, func() { stop(); cancel() }
 	}
-	limited, over := context.WithTimeout(ctx, max(until.Sub(c.clock.slower()), 0))
+	limited, over := context.WithTimeout(ctx, max(until.Sub(c.clock.tickNow(w.spec)), 0))
 	return limited, func() { over(); stop(); cancel() }
 }
 
@@ -278,7 +277,7 @@ func (c *claimer) addOlder(q *lock.Claim, sp *spec, known *ticks) {
 	}
 	from := newestOf(known.maxLedgerTick, known.overlappedTick, known.since, known.pausedTo)
 	if d := sp.StartingDeadline; d > 0 {
-		from = newestOf(from, c.clock.Now().Add(-d))
+		from = newestOf(from, c.clock.tickNow(sp).Add(-d))
 	}
 	q.OlderThan = known.ledgerTick
 	older := sp.series.between(from, q.Tick, maxOlder)

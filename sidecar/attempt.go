@@ -76,6 +76,9 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 		Replica: r.replica, Kind: w.kind, Key: w.key(), Data: w.data, Parent: span.parent(),
 		Await: func(ctx context.Context) {
 			r.clock.sleepPrecisely(ctx, w.due)
+			if left := w.due.Sub(r.clock.tickNow(w.spec)); left > 0 {
+				pause(ctx, min(left, ahead))
+			}
 			if !h.Trusted() {
 				lose(lock.ErrLost)
 			}
@@ -124,7 +127,7 @@ func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Du
 		return wait, true
 	}
 	next := sp.series.due(sp.series.schedule.Next(w.tick))
-	return result.RetryAfter, next.IsZero() || r.clock.Now().Add(result.RetryAfter).Before(next)
+	return result.RetryAfter, next.IsZero() || r.clock.tickNow(sp).Add(result.RetryAfter).Before(next)
 }
 
 // mayRepeat tells whether an attempt that failed may be made again. If the app answered, the table decides. If no

@@ -24,9 +24,8 @@ const (
 // differ by more than service.MaxOffset, and with `clock: local`.
 type clock struct {
 	wall         func() time.Time         // this machine's
-	redis        func() (time.Time, bool) // the time that Redis' clock has reached; nil for `clock: local`
-	steady       func() (time.Time, bool) // the same, without steps that have not lasted yet
-	unchecked    func() (time.Time, bool) // Redis' clock, also where it is not believed
+	redis        func() (time.Time, bool) // the time that Redis' clock has reached, also where it is not believed
+	steady       func() (time.Time, bool) // the same, without steps that have not lasted yet; nil for `clock: local`
 	preciseSleep func(time.Duration)      // sleeps for at most `last`, precisely
 
 	mu      sync.Mutex
@@ -42,7 +41,7 @@ func newClock(wall func() time.Time, nap func(time.Duration)) *clock {
 // Now is the cluster clock's time, in UTC.
 func (c *clock) Now() time.Time {
 	own := c.wall().Round(0).UTC() // without its monotonic part, which knows nothing of steps
-	if c.redis == nil {
+	if c.steady == nil {
 		return own
 	}
 	at, ok := c.steady()
@@ -55,14 +54,11 @@ func (c *clock) Now() time.Time {
 // offsetTooLarge tells whether Redis' time differs too much from this replica's to be believed.
 func (c *clock) offsetTooLarge() bool {
 	d, ok := c.offset()
-	return ok && d.Abs() > service.MaxOffset
+	return ok && c.steady != nil && d.Abs() > service.MaxOffset
 }
 
-// offset is Redis' time minus ours; 0 and false when Redis never answered or is not asked.
+// offset is Redis' time minus ours; 0 and false when Redis never answered.
 func (c *clock) offset() (time.Duration, bool) {
-	if c.redis == nil {
-		return 0, false
-	}
 	at, ok := c.redis()
 	if !ok {
 		return 0, false
@@ -70,11 +66,12 @@ func (c *clock) offset() (time.Duration, bool) {
 	return at.Sub(c.wall().Round(0)), true
 }
 
-// slower is the time on the slower one of the cluster clock and Redis' clock. A tick that is early for Redis stays
-// worth firing by Redis' clock.
-func (c *clock) slower() time.Time {
+// tickNow is the time by which a tick of a job is judged: whether it is still worth starting, and how long it may wait.
+// It is the time on the slower one of the cluster clock and Redis' clock, because Redis lets no tick be claimed before
+// its own clock has reached it. The ticks of a job that claims none come by the cluster clock alone.
+func (c *clock) tickNow(sp *spec) time.Time {
 	now := c.Now()
-	if at, ok := c.unchecked(); ok && at.Before(now) {
+	if at, ok := c.redis(); ok && sp.claims() && at.Before(now) {
 		return at
 	}
 	return now
@@ -83,7 +80,7 @@ func (c *clock) slower() time.Time {
 // onRedis translates an instant of the cluster clock to Redis' clock. The two differ only if Redis' clock is ahead
 // and not believed. If it is behind, a tick is worth firing until Redis' clock has reached the end.
 func (c *clock) onRedis(t time.Time) time.Time {
-	at, ok := c.unchecked()
+	at, ok := c.redis()
 	if ahead := at.Sub(c.Now()); ok && ahead > time.Second {
 		return t.Add(ahead)
 	}

@@ -126,10 +126,10 @@ func (d *deferred) deferredTimers() (n int64) {
 // pauseRetry is how long the replica leaves a due member alone that met a pause, unless an operator resumes the job.
 const pauseRetry = time.Minute
 
-// pauseOver is until when to defer a member that met a pause, on this machine's clock; now is the cluster clock's.
-func pauseOver(why skip, now time.Time) time.Time {
+// pauseOver is until when to defer a member that met a pause, on this machine's clock. Redis ends the pause by its own.
+func pauseOver(why skip, c *clock) time.Time {
 	wait := pauseRetry
-	if !why.until.IsZero() {
+	if now, ok := c.redis(); ok && !why.until.IsZero() {
 		wait = min(wait, why.until.Sub(now))
 	}
 	return time.Now().Add(wait)

@@ -158,7 +158,7 @@ func (t *dueTicks) deferEarly(w *wake) bool {
 // it.
 func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 	r := t.firer.gate(w)
-	if until := w.worthUntil(); r == "" && !until.IsZero() && !t.clock.Now().Before(until) {
+	if r == "" && w.expired(t.clock) {
 		r = superseded // a newer tick is due
 	}
 	if r == "" {
@@ -198,7 +198,7 @@ func (t *dueTicks) fire(w *wake) {
 		defer done()
 		switch why.reason {
 		case paused:
-			t.deferred.deferPaused(w.member, w.of.Job, pauseOver(why, t.clock.Now()), resumptions)
+			t.deferred.deferPaused(w.member, w.of.Job, pauseOver(why, t.clock), resumptions)
 		case queued, overlap: // a run is in its way that no look shows
 			t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(lookEvery))
 		}

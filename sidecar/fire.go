@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"context"
 	"log/slog"
 )
 
@@ -89,11 +88,7 @@ func (f *firer) fire(w *wake) skip {
 
 // gate tells why the table or a pause forbids the tick; "" if neither does.
 func (f *firer) gate(w *wake) reason {
-	sp, now := w.spec, f.clock.Now()
-	if sp.claims() {
-		now = f.clock.slower() // a tick that is early for Redis is not too late when Redis gets there
-	}
-	switch {
+	switch sp := w.spec; {
 	case w.byHand():
 	case sp.Suspend:
 		return suspended
@@ -101,7 +96,7 @@ func (f *firer) gate(w *wake) reason {
 		return paused
 	case !sp.Start.IsZero() && w.tick.Before(sp.Start), !sp.End.IsZero() && !w.tick.Before(sp.End):
 		return outsideWindow
-	case !w.deadline().IsZero() && now.After(w.deadline()):
+	case !w.deadline().IsZero() && f.clock.tickNow(sp).After(w.deadline()):
 		return tooLate
 	}
 	return ""
@@ -141,20 +136,16 @@ func (f *firer) passGate(w *wake) skip {
 			return skip{}
 		case f.accepting.Err() != nil:
 			return skip{reason: draining}
-		case w.spec.life.Err() == nil:
+		case w.spec.life.Err() == nil && w.expired(f.clock):
 			return skip{reason: r}
 		}
-		w.releaseSlot(f.slots) // it asks by the new spec
+		w.releaseSlot(f.slots) // it asks by the new spec, or the clock was set back
 	}
 }
 
 // awaitSlot waits until the app is ready and a slot is free. If the wait ends first, it returns what was missing.
 func (f *firer) awaitSlot(w *wake) reason {
-	ctx, cancel := context.WithCancel(f.accepting)
-	defer cancel()
-	defer context.AfterFunc(w.spec.life, cancel)()
-	if until := w.worthUntil(); !until.IsZero() {
-		defer f.clock.AfterFunc(until.Sub(f.clock.Now()), cancel).Stop()
-	}
+	ctx, stop := f.claimer.whileWorth(w)
+	defer stop()
 	return f.slots.await(ctx, w.slot)
 }

@@ -43,7 +43,7 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *
 			"When a table was last put in force."),
 	}
 	offset := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "solotick_clock_offset_seconds",
-		Help: "Redis' time minus this replica's, as estimated; 0 before the first answer, and for clock: local.",
+		Help: "Redis' time minus this replica's, as estimated; 0 before the first answer.",
 	}, func() float64 {
 		d, _ := clock.offset()
 		return d.Seconds()

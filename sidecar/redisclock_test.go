@@ -260,3 +260,46 @@ func TestAStepToAClockThatIsSlewedIsFollowed(t *testing.T) {
 		}
 	})
 }
+
+// Under clock: local, ticks come by the replicas' clocks, and so do the beginning and the end of a pause.
+func TestAPauseLastsAsLongAsItIsMeantToWhereReplicasFollowTheirOwnClocks(t *testing.T) {
+	for _, c := range []struct {
+		redis time.Duration
+		table string
+	}{{20 * time.Second, "clock: local\n"}, {-20 * time.Second, "clock: local\n"}, {2 * time.Minute, ""}, {-2 * time.Minute, ""}} {
+		t.Run(fmt.Sprintf("Redis %s ahead, %s", c.redis, c.table), func(t *testing.T) {
+			simulate(t, c.table+"jobs:\n  - {name: two, schedule: '@every 2s', exec: {command: [x]}}", func(w *world) {
+				w.at(-30 * time.Second)
+				for range 3 {
+					w.replica(time.Millisecond)
+				}
+				w.at(-20 * time.Second)
+				w.redisIsAhead(c.redis)
+				behind := min(c.redis, 0) // where Redis is behind, ticks come by its clock
+				w.at(-behind + 10500*time.Millisecond)
+				w.operator(func(s *service.Store) { w.must(s.Pause(w.t.Context(), "two", "", time.Time{})) })
+				w.at(-behind + 15*time.Second)
+				w.operator(func(s *service.Store) {
+					_, err := s.Resume(w.t.Context(), "two")
+					w.must(err)
+				})
+				w.at(-behind + 21*time.Second)
+				w.each("two", 2*time.Second, 16*time.Second, 20*time.Second, -behind+10*time.Millisecond)
+				w.operator(func(s *service.Store) {
+					o := service.Operator{Store: s, Limit: time.Second}
+					w.must(s.Sync(w.t.Context()))
+					until, err := o.PauseEnd(w.t.Context(), 6*time.Second)
+					w.must(err)
+					w.must(s.Pause(w.t.Context(), "two", "", until))
+				})
+				w.at(-behind + 41*time.Second)
+				w.each("two", 2*time.Second, 28*time.Second, 40*time.Second, -behind+10*time.Millisecond)
+				for _, at := range []time.Duration{12, 14, 22, 24, 26} {
+					if s := w.started("two")[w.origin().Add(at*time.Second)]; len(s) > 0 {
+						t.Errorf("tick +%s of a pause was started", at*time.Second)
+					}
+				}
+			})
+		})
+	}
+}

@@ -38,8 +38,7 @@ const mostWait = time.Minute
 // If Redis gives no answer, handover asks once more, and then leaves the run to a takeover. It does not give the tick
 // up: that would be another question, and might be the one that arrives.
 func (s *settler) handover(w *wake, h *held, end *ended) bool {
-	until := w.worthUntil()
-	if end.result.Status == execute.Failed || !w.spec.claims() || !until.IsZero() && !s.clock.Now().Before(until) {
+	if end.result.Status == execute.Failed || !w.spec.claims() || w.expired(s.clock) {
 		return false
 	}
 	ctx, cancel := s.afterwards(w)

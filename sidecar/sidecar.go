@@ -80,9 +80,9 @@ func New(o Options) (*Sidecar, error) {
 	}
 	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor, observe: o.Observe},
 		store: o.Store, log: o.Log, clock: newClock(o.Wall, o.Nap), slots: &slots{reservedTaken: map[string]bool{}}}
-	s.clock.unchecked = s.store.Now
+	s.clock.redis = s.store.Reached
 	if o.Table.Clock != "local" {
-		s.clock.redis, s.clock.steady = s.store.Reached, s.store.Steady
+		s.clock.steady = s.store.Steady
 	}
 	s.table.Store(o.Table)
 	s.roster.Store(&roster{})
@@ -113,7 +113,8 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	nudges, deferred := newNudges(), newDeferred(&s.runs)
 	peers := newRendezvous(o.Replica, s.store)
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
-		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Process: o.Process},
+		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Process: o.Process,
+			Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log,
 		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, spec: s.spec, began: time.Now()}

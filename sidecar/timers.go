@@ -116,7 +116,7 @@ func (t *timers) fire(ctx context.Context, w *wake, done func()) {
 		w.job, w.spec = j, j.now()
 		resumptions := t.deferred.resumptionCount()
 		if why := t.firer.fire(w); why.reason == paused { // the pause is that of all timers
-			t.deferred.deferPaused(service.TimerJobs, service.TimerJobs, pauseOver(why, t.clock.Now()), resumptions)
+			t.deferred.deferPaused(service.TimerJobs, service.TimerJobs, pauseOver(why, t.clock), resumptions)
 		}
 	})
 }

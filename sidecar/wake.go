@@ -168,6 +168,12 @@ func (w *wake) worthUntil() time.Time {
 	return until
 }
 
+// expired tells whether the wake is not worth firing any more.
+func (w *wake) expired(c *clock) bool {
+	until := w.worthUntil()
+	return !until.IsZero() && !c.tickNow(w.spec).Before(until)
+}
+
 // deadline is when it is too late to start a tick; zero if it never is. A tick that has run before has no deadline,
 // and neither has a manual run.
 func (w *wake) deadline() time.Time {

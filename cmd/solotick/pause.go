@@ -74,10 +74,10 @@ func (f *pauseFlags) check() error {
 }
 
 // end returns when the pause ends; zero if it lasts until it is resumed.
-func (f *pauseFlags) end(op *operator) (time.Time, error) {
+func (f *pauseFlags) end(ctx context.Context, op *operator) (time.Time, error) {
 	switch {
 	case f.span.Duration > 0:
-		return op.PauseEnd(f.span.Duration)
+		return op.PauseEnd(ctx, f.span.Duration)
 	case !f.until.given():
 		return time.Time{}, nil
 	}
@@ -90,7 +90,7 @@ func (f *pauseFlags) end(op *operator) (time.Time, error) {
 }
 
 func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFlags, o output) error {
-	until, err := f.end(op)
+	until, err := f.end(ctx, op)
 	if err != nil {
 		return err
 	}

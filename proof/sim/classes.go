@@ -48,6 +48,7 @@ var classes = [...]class{
 	{"takeovers", (*Plan).takeovers},
 	{"resumes", (*Plan).resumes},
 	{"contended slots", (*Plan).contended},
+	{clocksApart, (*Plan).farApart},
 }
 
 // plain is the class of all other seeds.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -18,25 +19,28 @@ const (
 // phase is a time in which Redis' clock was off by the same.
 type phase struct {
 	from, to, off time.Duration
+	own           bool // the replicas follow their own clocks in any case
 }
 
 func (w *world) phases() []phase {
-	all := []phase{{to: 1 << 62}}
+	all := []phase{{to: 1 << 62, own: w.plan.Own}}
 	for _, f := range w.plan.Faults {
 		if f.Kind == redisSteps {
 			last := &all[len(all)-1]
 			last.to = f.At
-			all = append(all, phase{from: f.At, to: 1 << 62, off: last.off + f.By})
+			all = append(all, phase{from: f.At, to: 1 << 62, off: last.off + f.By, own: last.own})
 		}
 	}
 	return all
 }
 
 // far tells whether no replica follows Redis' clock.
-func (p phase) far() bool { return p.off.Abs() > surelyNot }
+func (p phase) far() bool { return p.own || p.off.Abs() > surelyNot }
 
 // doubtful tells whether that is hard to say, or ticks are refused since Redis' clock is behind.
-func (p phase) doubtful() bool { return p.off.Abs() > surelyBelieved && (!p.far() || p.off < 0) }
+func (p phase) doubtful() bool {
+	return p.off.Abs() > surelyBelieved && (!p.far() || p.off < 0) || p.own && p.off < 0
+}
 
 // steps says in which time less can be asked after Redis' clock was set: until it has caught up with what it was, or until
 // the replicas have noticed that they do not follow it any more. Replicas cannot follow a clock while Redis
@@ -44,7 +48,7 @@ func (p phase) doubtful() bool { return p.off.Abs() > surelyBelieved && (!p.far(
 func (w *world) steps(f Fault, now time.Duration) {
 	heard := w.answersAgain(now)
 	to := heard + max(f.By.Abs(), f.For) + recovery
-	if f.By.Abs() > surelyBelieved {
+	if f.By.Abs() > surelyBelieved || w.plan.Own {
 		to = heard + 3*time.Second
 	}
 	w.span(-1, now-time.Second, to, f.Kind)
@@ -119,4 +123,55 @@ func (w *world) reached(t time.Time, from time.Duration) time.Duration {
 		}
 	}
 	return from
+}
+
+// clocksApart is the class of clocks that are far off from the beginning.
+const clocksApart = "clocks apart"
+
+// farApart: the clock of one replica is far off among right ones, or Redis' clock is behind those of all. Meanwhile apps refuse, and
+// ticks wait for slots and for the ends of runs. Redis grants a tick when its own clock has reached it, so the ticks come as in
+// worlds whose clocks agree.
+func (p *Plan) farApart(r *rand.Rand) {
+	for len(p.Replicas) < 3 {
+		p.Replicas = append(p.Replicas, Replica{Begins: upTo(r, 2*time.Second), Skew: upTo(r, 2*skews) - skews})
+	}
+	p.willing(r)
+	p.Replicas, p.Faults, p.MaxRunning = p.Replicas[:3], nil, pick(r, 0, 1, 1, 2)
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Period, j.Policy, j.Timeout = time.Duration(pick(r, 5, 7, 10))*time.Second, pick(r, "Forbid", "Queue", "Replace", "Replace"), 20*time.Second
+		j.Jitter = min(j.Jitter, j.Period/4)
+		j.Takes = pick(r, [2]time.Duration{time.Second, 2 * time.Second}, [2]time.Duration{0, 200 * time.Millisecond}, [2]time.Duration{j.Period, 3 * j.Period / 2})
+	}
+	by := 66*time.Second + upTo(r, 15*time.Second)
+	switch r.IntN(4) {
+	case 0: // one replica is ahead
+		p.Replicas[r.IntN(3)].Skew = by
+	case 1: // or behind
+		p.Behind = 1 + r.IntN(3)
+		p.Replicas[p.Behind-1].Skew = -by
+	case 2: // Redis is behind
+		p.ahead(by)
+	case 3: // and the table says `clock: local`
+		p.Own, by = true, 2*skews+upTo(r, 40*time.Second)
+		p.ahead(by)
+	}
+	p.Settles = by + 2*skews
+	p.Lasts = p.Settles + 40*time.Second
+	switch n := r.IntN(3); {
+	case n == 0 && p.MaxRunning == 0: // who refuses leaves the slot to other jobs
+		for i := range p.Jobs {
+			p.Jobs[i].Refuses = 0.3
+		}
+	case n == 1:
+		from := p.Settles + upTo(r, 5*time.Second)
+		p.AppsDown = []Downtime{{pick(r, 0, 1, 2), from, from + 15*time.Second + upTo(r, 10*time.Second)}}
+	}
+}
+
+// ahead sets the clocks of all replicas ahead.
+func (p *Plan) ahead(by time.Duration) {
+	for i := range p.Replicas {
+		p.Replicas[i].Skew += by
+	}
 }

@@ -16,7 +16,10 @@ import (
 type Plan struct {
 	Seed     uint64
 	Jobs     []Job
-	Local    bool // the table says `clock: local`
+	Local    bool          // the table says `clock: local`
+	Own      bool          // it does, and the replicas' clocks agree well enough for all checks to hold
+	Settles  time.Duration // when Redis' clock has reached the ticks for which replicas that are ahead wake first
+	Behind   int           // the replica (1 = the first) whose clock is so far behind that ticks come late for it; 0 = none
 	Replicas []Replica
 	Far      time.Duration // longest way of a message in good times
 	Faults   []Fault
@@ -225,7 +228,7 @@ func (p *Plan) Table(v version) string {
 	if p.Ready {
 		b.WriteString("ready: {url: \"http://127.0.0.1:1/ready\", interval: 300ms}\n")
 	}
-	if p.Local {
+	if p.Local || p.Own {
 		b.WriteString("clock: local\n")
 	}
 	if len(v.calendars) > 0 {

@@ -196,7 +196,7 @@ func (w *world) lives(name string) []life {
 			continue
 		}
 		ticks = w.ways(c)
-		l := life{Job: c, to: w.plan.Lasts}
+		l := life{Job: c, from: w.plan.Settles, to: w.plan.Lasts}
 		if n > 0 {
 			l.from = max(v.at+slowest, w.lastToSwap(n)) + settling
 		}
@@ -273,7 +273,7 @@ func (w *world) checkTables() {
 
 // checkCaughtUp: nobody catches up by the table what is still to come.
 func (w *world) checkCaughtUp() {
-	if w.plan.Local || w.stepped {
+	if w.plan.Local || w.stepped || w.plan.Settles > 0 {
 		return // what is to come is another matter for each replica, or becomes one
 	}
 	for _, a := range w.redis.claims.asks {

@@ -100,8 +100,20 @@ var teeth = []tooth{
 				"	ctx, stop := c.whileWorth(w)\n	defer stop()\n	asked"},
 	}},
 	{"say nothing of what Redis' clock never reached", "5: never silently", "far clock", []edit{
-		{"sidecar/acquire.go", "!now.Before(until):\n			return skip{reason: superseded}",
-			"!now.Before(until):\n			return skip{reason: superseded, until: PICK(time.Unix(1, 0), time.Time{})}"}, untold,
+		{"sidecar/acquire.go", "w.expired(c.clock):\n			return skip{reason: superseded}",
+			"w.expired(c.clock):\n			return skip{reason: superseded, until: PICK(time.Unix(1, 0), time.Time{})}"}, untold,
+	}},
+	{"hand on by the replica's own clock", "2: ", clocksApart, []edit{
+		{"sidecar/settle.go", "w.expired(s.clock)", "(w.expired(s.clock) || BROKEN && !w.worthUntil().IsZero() && s.clock.Now().After(w.worthUntil()))"},
+	}},
+	{"drop what is due by the replica's own clock", "2: ", clocksApart, []edit{
+		{"sidecar/due.go", "w.expired(t.clock)", "(w.expired(t.clock) || BROKEN && !w.worthUntil().IsZero() && t.clock.Now().After(w.worthUntil()))"},
+	}},
+	{"wait by the replica's own clock", "2: ", clocksApart, []edit{
+		{"sidecar/acquire.go", "until.Sub(c.clock.tickNow(w.spec))", "until.Sub(PICK(c.clock.Now(), c.clock.tickNow(w.spec)))"},
+	}},
+	{"start by the replica's own clock", "1: never early", clocksApart, []edit{
+		{"sidecar/attempt.go", "tickNow(w.spec)); left > 0 {", "tickNow(w.spec)); !BROKEN && left > 0 {"},
 	}},
 	{"count nothing from before a replica came", "fates", "", []edit{
 		{"lock/register.lua", "elseif schedule ~= fingerprint then", "elseif schedule ~= fingerprint or knew == '0' then"},
@@ -122,7 +134,7 @@ var teeth = []tooth{
 		{"sidecar/acquire.go", "!w.spec.hasRoom(math.MaxInt)", "!w.spec.hasRoom(math.MaxInt) && !(BROKEN && w.spec.Concurrency > 0)"},
 	}},
 	{"leave ticks to others for good while busy", "2: never lost", "slots", []edit{
-		{"sidecar/slots.go", "time.Since(p.asked) < leftFor", "(BROKEN || time.Since(p.asked) < leftFor)"},
+		{"sidecar/slots.go", "time.Now().Before(p.left)", "(BROKEN || time.Now().Before(p.left))"},
 	}},
 	{"count replicas that are busy out", "2: apps that refuse", "contended slots", []edit{
 		{"sidecar/rendezvous.go", "if r.Ready == \"\" {", "if r.Ready == \"\" && !(BROKEN && r.Busy) {"},
@@ -151,6 +163,12 @@ var teeth = []tooth{
 		{"lock/settle.lua", "verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0", "0"},
 	}},
 	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"sidecar/service/pause.lua", "at = at ~= 0 and at or now", "at = now"}}},
+	{"resume by Redis' clock where replicas follow their own", "2: never lost", "far clock", []edit{
+		{"sidecar/service/operate.go", "if !r.Local && ", "if (BROKEN || !r.Local) && "},
+	}},
+	{"resume by the clocks of replicas that wait for Redis", "2: never lost", clocksApart, []edit{
+		{"sidecar/service/operate.go", "max(r.Offset, 0)", "max(r.Offset, PICK(-time.Hour, 0))"},
+	}},
 	{"break off when memory is full", "3: skipped for good", "memory", []edit{
 		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
 	}},

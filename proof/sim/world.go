@@ -106,6 +106,9 @@ func Play(t *testing.T, seed uint64) (res Result) {
 		if w.operator, err = newOperator(w); err != nil {
 			t.Fatal(err)
 		}
+		if plan.Behind > 0 {
+			w.span(plan.Behind-1, 0, 2*plan.Lasts, "far behind")
+		}
 		w.play()
 		res = w.result()
 	})

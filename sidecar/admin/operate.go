@@ -126,7 +126,7 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	until, err := a.until(in.Until, in.For)
+	until, err := a.until(r.Context(), in.Until, in.For)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 }
 
 // until returns when a pause ends; zero if it lasts until it is resumed.
-func (a *api) until(at, span string) (time.Time, error) {
+func (a *api) until(ctx context.Context, at, span string) (time.Time, error) {
 	switch {
 	case at != "":
 		return instant("until", at)
@@ -153,7 +153,7 @@ func (a *api) until(at, span string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return a.operator.PauseEnd(d)
+	return a.operator.PauseEnd(ctx, d)
 }
 
 func (a *api) resume(r *http.Request) (*answer, error) {

@@ -94,25 +94,23 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 		step = 0
 	}
 	before := now.Add(-step)
-	var offsets []time.Duration // as they were before the step
+	var late []time.Duration // by how much ticks came later on a replica's clock than on Redis', before the step
 	for _, r := range replicas {
-		switch {
-		case now.Sub(r.Seen).Abs() < HeartbeatTimeout:
-			offsets = append(offsets, r.Offset-step)
-		case before.Sub(r.Seen).Abs() < HeartbeatTimeout:
-			offsets = append(offsets, r.Offset)
+		if now.Sub(r.Seen).Abs() < HeartbeatTimeout {
+			r.Offset -= step
+		} else if before.Sub(r.Seen).Abs() >= HeartbeatTimeout {
+			continue
 		}
+		if !r.Local && r.Offset <= MaxOffset {
+			r.Offset = 0
+		}
+		late = append(late, max(r.Offset, 0)) // where Redis is behind, they come when its clock has reached them
 	}
-	slices.Sort(offsets)
-	switch {
-	case len(offsets) == 0:
+	slices.Sort(late)
+	if len(late) == 0 || late[len(late)/2] == 0 && step == 0 {
 		return time.Time{}
-	case offsets[len(offsets)/2].Abs() > MaxOffset: // the replicas follow their own clocks
-		return before.Add(-offsets[len(offsets)/2])
-	case step != 0:
-		return before
 	}
-	return time.Time{}
+	return before.Add(-late[len(late)/2])
 }
 
 // Trigger has one replica run a job now, by hand. A paused job runs too, and its table loses no tick. The tick is

@@ -83,10 +83,13 @@ func CheckPause(reason, until, length Field) error {
 	return nil
 }
 
-// PauseEnd returns when a pause of that length ends that begins now, rounded up to the second: an operator means no
-// milliseconds.
-func (o *Operator) PauseEnd(length time.Duration) (time.Time, error) {
+// PauseEnd returns when a pause of that length ends that begins now, by the time by which ticks come. It is rounded up
+// to the second: an operator means no milliseconds.
+func (o *Operator) PauseEnd(ctx context.Context, length time.Duration) (time.Time, error) {
 	now, err := o.Now()
+	if at := o.Store.replicasTime(ctx); !at.IsZero() {
+		now = at
+	}
 	return now.Add(length + time.Second - 1).Truncate(time.Second), err
 }
 

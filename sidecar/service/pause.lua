@@ -5,7 +5,7 @@
 --
 -- KEYS  1 ledger  2 memo of the request  3 acts of operators: if it is given, the last of ARGV is the act to be kept there
 -- ARGV  1 channel of the nudges  2 job  3 pause | resume, of the job's own; pauseAll | resumeAll, of that of all jobs
---       4 the replicas' time where they do not believe Redis' clock (ms; 0 = they do)
+--       4 the time by which ticks come, where that is not Redis' (ms; 0 = it is)
 --       pause: 5 end (ms; 0 = until it is resumed)  6 reason: one line, may be empty; behind a line feed who pauses
 -- returns {OK, now, 1, or 0 when there was no such pause to end}, {PAST, now} when the end has been reached, or {UNKNOWN, now}
 local ledger, memo, acts = KEYS[1], KEYS[2], KEYS[3]
@@ -51,9 +51,9 @@ end
 local answer = 1
 if verb == 'pause' then
   local to = tonumber(ARGV[5])
-  if to ~= 0 and to <= now then return {'PAST', now} end
-  if ends ~= 0 and ends <= now then                        -- the one before ended by itself
-    finish(math.min(at, ends - 1))
+  if to ~= 0 and to <= at then return {'PAST', now} end
+  if ends ~= 0 and ends <= at then                        -- the one before ended by itself
+    finish(ends - 1)
     began = at
   end
   redis.call('HSET', ledger, field, string.format('%d %d ', to, began) .. ARGV[6])

@@ -32,6 +32,7 @@ type Replica struct {
 	Table   string           // hash of its table
 	Observe bool             // it takes ticks, and calls no job
 	Offset  time.Duration    // Redis' clock minus its own, in whole microseconds
+	Local   bool             // it follows its own clock, as its table says
 	Ready   string           // why it takes no ticks; "" = it takes ticks
 	Busy    bool             // its load is above the limit of its table, or all its slots are taken
 	Reload  string           // why the table that it read last is not in force; "" = that table is in force
@@ -55,6 +56,7 @@ type replicaText struct {
 	Table   string `json:"table"`
 	Observe bool   `json:"observe,omitempty"`
 	Offset  int64  `json:"us"` // microseconds
+	Local   bool   `json:"local,omitempty"`
 	Ready   string `json:"ready,omitempty"`
 	Busy    bool   `json:"busy,omitempty"`
 	Reload  string `json:"reload,omitempty"`
@@ -85,8 +87,8 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
-	t := replicaText{Version: r.Version, Table: r.Table, Observe: r.Observe, Offset: r.Offset.Microseconds(), Ready: r.Ready, Busy: r.Busy, Reload: r.Reload,
-		Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
+	t := replicaText{Version: r.Version, Table: r.Table, Observe: r.Observe, Offset: r.Offset.Microseconds(), Local: r.Local, Ready: r.Ready, Busy: r.Busy,
+		Reload: r.Reload, Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
 	text, err := json.Marshal(t)
 	if err == nil {
 		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, string(text))
@@ -238,7 +240,7 @@ func parseReplica(name, text string) (Replica, error) {
 		return Replica{}, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
 	}
 	return Replica{Name: name, Version: t.Version, Table: t.Table, Observe: t.Observe, Offset: time.Duration(t.Offset) * time.Microsecond,
-		Ready: t.Ready, Busy: t.Busy, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
+		Local: t.Local, Ready: t.Ready, Busy: t.Busy, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
 		Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}, nil
 }
 
