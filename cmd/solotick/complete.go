@@ -63,7 +63,7 @@ func (a *app) askQuietly(ask known, args []string) []string {
 	if a.config == standardInput { // it is the terminal
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), max(completeLimit, a.operate.Timeout))
 	defer cancel()
 	quiet := *a
 	quiet.err = io.Discard
