@@ -207,12 +207,20 @@ func (a *audit) expected(tick time.Time) (name string, fates []string) {
 		}
 	}
 	switch {
-	case a.surelyOverlapped(tick):
+	case a.surelyOverlapped(tick) && !a.claimedLater(tick):
 		return "a run in the way", []string{overlapped}
 	case a.behindARun(tick):
 		return "perhaps a run in the way", []string{a.plan.ends, overlapped}
 	}
 	return "nothing in the way", []string{a.plan.ends}
+}
+
+// claimedLater tells whether a tick was claimed when no other run of its job was under way any more, as on a busy machine.
+func (a *audit) claimedLater(tick time.Time) bool {
+	own := started(a.byTick[tick])
+	return len(own) > 0 && !slices.ContainsFunc(a.runs, func(r *run) bool {
+		return r.started() && !r.tick.Equal(tick) && r.arrived.Before(own[0].arrived) && r.ended.After(own[0].claimed())
+	})
 }
 
 // unproved tells in what a fate is not what the app and the history have of the tick; "" = in nothing.

@@ -213,6 +213,21 @@ func TestATickBehindARunOverlaps(t *testing.T) {
 	b.audited(t, "missed, where the script expects overlapped (a run in the way)", "missed, where the script expects succeeded or overlapped")
 }
 
+func TestATickThatIsClaimedWhenTheRunInItsWayIsOverIsFired(t *testing.T) {
+	b := newBooks(theLong, succeeded)
+	b.drop(0)
+	b.drop(1)
+	b.lasts(b.young, 0, .002, 1.5, succeeded)
+	b.lasts(b.young, 1, 1.51, 1.6, succeeded) // on a busy machine
+	b.audited(t)
+	b = newBooks(theLong, succeeded)
+	b.drop(0)
+	b.drop(1)
+	b.lasts(b.young, 0, .002, 1.5, succeeded)
+	b.lasts(b.young, 1, 1.4, 1.6, succeeded)
+	b.audited(t, "succeeded, where the script expects overlapped (a run in the way)")
+}
+
 func TestARunOnAReplicaThatWasStruckIsInterrupted(t *testing.T) {
 	for _, h := range []harm{killed, stopped} {
 		b := newBooks(theLong, succeeded)
