@@ -190,6 +190,9 @@ func (w *world) pausedAt(j *config.Job, tick time.Time) bool {
 			to = ends
 		}
 		from := (h.from + w.offsetAt(h.from)).Truncate(time.Millisecond) // as Redis writes it down
+		if slices.ContainsFunc(w.phases(), func(p phase) bool { return p.far() && p.off > 0 && p.from <= h.from && h.from < p.to }) {
+			from = h.from - skews // by the replicas' own clocks
+		}
 		return h.job == j.Name && from <= due && (to == 0 || at <= to)
 	})
 }

@@ -19,11 +19,11 @@ const (
 // phase is a time in which Redis' clock was off by the same.
 type phase struct {
 	from, to, off time.Duration
-	own           bool // the replicas follow their own clocks in any case
+	own           bool // the replicas follow their own clocks in any case, and Redis' is ahead
 }
 
 func (w *world) phases() []phase {
-	all := []phase{{to: 1 << 62, own: w.plan.Own}}
+	all := []phase{{to: 1 << 62, own: w.plan.Own && w.stepped}}
 	for _, f := range w.plan.Faults {
 		if f.Kind == redisSteps {
 			last := &all[len(all)-1]

@@ -3,7 +3,7 @@
 // from a seed (Plan). Afterwards the promises of the design are checked over the whole trace: what started and ended,
 // what Redis answered, which locks its scripts touched, what the replicas logged and counted (check).
 //
-// A fifth of the seeds have faults of all kinds, a few each. The others belong to a class (classes): each class is made for
+// Some of the seeds have faults of all kinds, a few each. The others belong to a class (classes): each class is made for
 // one fault that needs its surroundings, for example a Redis that stalls, or jobs that take the last slot. A class has
 // dice of its own, so that a new one does not change the seeds of the others. -class plays the seeds of one.
 //
@@ -17,8 +17,8 @@
 // It does not show a Redis that is not miniredis (TTLs do not grow when its clock is set back), and executors that
 // call anything: what is said between a worker and its replica goes to package callback directly. A stalled replica's
 // timers go on and find a clock that stands, as after a suspend; under SIGSTOP they stand too. A failover goes back to a
-// copy that was made in one piece; a master that lives on beside the new one is not played. Seeds with `clock: local` and
-// a fault are not asked whether a tick was lost, nor is a tick of a job whose schedule changes, until the last replica
+// copy that was made in one piece; a master that lives on beside the new one is not played. Plain seeds with `clock: local`
+// and a fault are not asked whether a tick was lost, nor is a tick of a job whose schedule changes, until the last replica
 // has seen that.
 //
 // A seed is played the same way again but for goroutines that wake at the same instant, and for the chance that the
