@@ -76,6 +76,27 @@ func TestAReplicaTellsAnOlderLedgerWhatWasClaimed(t *testing.T) {
 	})
 }
 
+// In a rollout, a replica with the table before registers its jobs once more, after a reconnect or a day.
+func TestALedgerThatIsKnownKeepsItsSchedule(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a, b := w.Replica("a"), w.Replica("b")
+		born := registers(a, "x", lock.Before{}).Born
+		w.Pass(20 * time.Millisecond)
+		changed := registers(b, "y", lock.Before{})
+		w.Pass(20 * time.Millisecond)
+		for _, known := range []lock.Before{
+			{Born: born}, {Born: born, Tick: born, Claimed: born}, {Born: born, Tick: born, Claimed: w.Tick(90000)}, {Born: born, Tick: born, Again: true},
+		} {
+			if got := registers(a, "x", known); !got.Since.Equal(changed.Since) || w.Field("schedule") != "y" {
+				w.Errorf("told %+v, the ticks begin at %s with the schedule %s, and had begun at %s", known, got.Since, w.Field("schedule"), changed.Since)
+			}
+		}
+		if got := registers(a, "x", lock.Before{}); !got.Since.After(changed.Since) || w.Field("schedule") != "x" {
+			w.Errorf("who knew nothing leaves the schedule %s alone", w.Field("schedule"))
+		}
+	})
+}
+
 func TestAfterALossOwedTicksAreDueOnceUnderAtLeastOnce(t *testing.T) {
 	for name, newcomer := range map[string]bool{"one who knew it comes first": false, "one who knew nothing comes first": true} {
 		t.Run(name, func(t *testing.T) {

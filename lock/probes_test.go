@@ -213,6 +213,10 @@ func (p *prober) probeLedger() {
 	p.demand(same == [6]int64{p.clock, now, 1, now + 3000}, "registered again: %v", same)
 	changed := p.registers("b", 1000_000)
 	p.demand(changed == [6]int64{p.clock, now, p.clock, now + 3000}, "with another fingerprint: %v", changed)
+	p.at(now + 3000)
+	behind := p.registers("a", 1000_000, now, now+3000, 0)
+	p.demand(behind == [6]int64{now + 3000, now, now + 2000, now + 3000} && p.field("schedule") == "b",
+		"by one who is behind in a rollout, %s: %v", p.field("schedule"), behind)
 }
 
 // probeReturn has a job leave and come back.
@@ -250,6 +254,8 @@ func (p *prober) probeLoss() {
 	p.registers("a", 1000_000)
 	p.registers("a", 1000_000, p.clock, nominal(1), 0)
 	p.demand(p.field("gaps") == "", "one who knew this ledger says that %q is missing", p.field("gaps"))
+	p.registers("a", 1000_000, walkStart, 0, 0)
+	p.demand(p.field("gaps")+p.field("late") == "", "one who has missed nothing says that %q is missing", p.field("gaps"))
 	p.do("HSET", p.ledger(), "gaps", "1-3 ")
 	p.registers("a", 1000_000, walkStart, nominal(2), 0)
 	p.demand(p.field("gaps") == "1-3 "+gap, "behind a gap: %q", p.field("gaps"))

@@ -22,7 +22,7 @@ type Ledger struct {
 // replica's knowledge is all that is left of the ledger. The zero value stands for a replica that knew nothing.
 type Before struct {
 	Born    time.Time // when the ledger that it knew was made
-	Tick    time.Time // newest tick that it knows to be settled
+	Tick    time.Time // newest tick that it knows to be settled; zero = nothing was missed
 	Claimed time.Time // newest tick that Redis told it of as claimed: at-most-once keeps it, even if Redis has forgotten it
 	Again   bool      // at-least-once: ticks may be fired again, and none may be lost
 	Owed    []Past    // at-least-once: the ticks since Tick that must be fired late, in order
@@ -43,7 +43,8 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 
 // RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has another ledger now, Redis
 // has lost its data. Then the ticks since known.Tick become a gap, which is counted as missed; the ticks in known.Owed
-// become due instead. Only the call of the first replica that knew the old ledger has this effect.
+// become due instead. Only the call of the first replica that knew the old ledger has this effect. If Redis has the ledger
+// that the replica knew, its fingerprint stays as it is: in a rollout, another replica has registered a newer one.
 func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
 	if err := rds.OneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)

@@ -4,7 +4,7 @@
 -- ARGV  1 fingerprint of schedule, zone, window, jitter, suspend; 'none' = no replica claims the job's ticks
 --       2 retention of an unused ledger, and of fates (ms)
 --       What follows may be left out:
---       3 when the ledger was born that the caller knew before; 0 = it knew none    4 newest claimed tick that it knew of
+--       3 when the ledger was born that the caller knew before; 0 = it knew none    4 newest claimed tick that it knew of; 0 = it missed nothing
 --       5 '1': at-least-once    6 channel of the nudges    7 newest tick that Redis had told it of as claimed; 4 may be a refused one
 --       8.. due members of the ticks since then: if Redis has lost its data, the script makes them due
 -- returns {now, born, since, newest tick claimed, pause note or '', when the job came back after no replica had it; 0 = it never did}
@@ -22,7 +22,7 @@ if not born then -- a ledger is born with every earlier tick settled: after tota
   if ARGV[5] == '1' then since = stands or now end
   tick = since
   redis.call('HSET', ledger, 'born', born, 'tick', tick, 'since', since, 'schedule', fingerprint)
-elseif schedule ~= fingerprint then -- a changed schedule has missed nothing before now
+elseif schedule ~= fingerprint and knew ~= born then -- a changed schedule has missed nothing before now
   since = now
   redis.call('HSET', ledger, 'since', now, 'schedule', fingerprint)
   if schedule == 'none' then -- nor has a job that is back, and what was fired meanwhile is not fired again
@@ -32,7 +32,7 @@ elseif schedule ~= fingerprint then -- a changed schedule has missed nothing bef
 end
 
 -- Redis has lost the ledger that the caller knew. The first caller who did says what is missing since, for all of them.
-if knew ~= '0' and tonumber(knew) ~= tonumber(born) and late == 0 then
+if knew ~= '0' and known > 0 and tonumber(knew) ~= tonumber(born) and late == 0 then
   -- A replica that knew nothing made the ledger. A tick from before may come due later, by its jitter, and must still be
   -- fired. No tick is claimed yet, so the ledger goes back to the newest tick that is owed. If the caller
   -- owes none, the script counts here what it missed: a replica that knew nothing may claim next, and counts nothing.

@@ -172,6 +172,28 @@ func TestAChangedScheduleHasMissedNothingBefore(t *testing.T) {
 	})
 }
 
+// TestAReplicaThatReconnectsLeavesTheScheduleOfARolloutAlone: the replica has the table before, and has been told nothing of the next.
+func TestAReplicaThatReconnectsLeavesTheScheduleOfARolloutAlone(t *testing.T) {
+	simulate(t, minutely+"\n  - {name: held, suspend: true, schedule: '0 * * * *', http: {url: http://127.0.0.1/}}", func(w *world) {
+		behind, ahead := w.replica(time.Second), w.replica(time.Second)
+		w.at(10 * time.Second)
+		w.swap(ahead, "\njobs:\n  - {name: minute, schedule: '*/20 * * * * *', http: {url: http://127.0.0.1/}}"+
+			"\n  - {name: held, schedule: '*/20 * * * * *', http: {url: http://127.0.0.1/}}")
+		w.at(30 * time.Second)
+		of := func(job string) string {
+			return fmt.Sprint(w.redis.HGet("solotick:{test}:job:"+job, "schedule"), w.redis.HGet("solotick:{test}:job:"+job, "since"))
+		}
+		minute, held := of("minute"), of("held")
+		behind.disconnect(true)
+		w.at(35 * time.Second)
+		behind.disconnect(false)
+		w.at(50 * time.Second)
+		if of("minute") != minute || of("held") != held {
+			t.Errorf("%s and %s began anew, as %s and %s\n%s", minute, held, of("minute"), of("held"), w.log())
+		}
+	})
+}
+
 func TestATableThatCannotBeUsedChangesNothing(t *testing.T) {
 	simulate(t, minutely, func(w *world) {
 		r := w.replica(time.Second)

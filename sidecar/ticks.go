@@ -128,7 +128,8 @@ func (t *ticks) before(sp *spec, at time.Time) lock.Before {
 		Again:   sp.Guarantee == config.AtLeastOnce,
 	}
 	if sp.Suspend { // it has missed nothing
-		b.Born = time.Time{}
+		b.Tick = time.Time{}
+		return b
 	}
 	if !b.Again || b.Born.IsZero() {
 		return b

@@ -26,6 +26,7 @@ func (w *world) check() {
 	w.checkWakes()
 	w.checkTimers()
 	w.checkTables()
+	w.checkBegun()
 	w.checkCaughtUp()
 	w.checkMetrics()
 	w.checkSkipped()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type claims struct {
 	sinces    []birth // from when on a job has the ticks that it has
 	uncounted []missing
 	told      []introduced
+	begun     []introduced // whose registration began a job's ticks anew
 	held      []hold
 	orders    map[string]done          // what the operator did, by id
 	bookings  map[string]time.Duration // requests that counted missed ticks, and when
@@ -112,9 +114,10 @@ type missing struct {
 
 // introduced says that a replica was told of a job's ledger.
 type introduced struct {
-	replica *replica
-	job     string
-	at      time.Duration
+	replica     *replica
+	job         string
+	at          time.Duration
+	fingerprint string // of the ticks that it registered
 }
 
 // queued is a tick that was claimed to wait behind a run.
@@ -179,7 +182,11 @@ func (c *claims) registered(q *call) {
 	if len(q.reply) <= answerTick {
 		return
 	}
-	c.sinces = append(c.sinces, birth{job: q.job(), at: c.world.now(), tick: millis(q.reply[answerSince])})
+	since := millis(q.reply[answerSince])
+	if !slices.ContainsFunc(c.sinces, func(b birth) bool { return b.job == q.job() && b.tick.Equal(since) }) {
+		c.begun = append(c.begun, introduced{q.replica, q.job(), c.world.now(), q.args[argFingerprint]})
+	}
+	c.sinces = append(c.sinces, birth{job: q.job(), at: c.world.now(), tick: since})
 	if q.reply[answerNow] == q.reply[answerBorn] {
 		c.births = append(c.births, birth{job: q.job(), at: c.world.now(), tick: millis(q.reply[answerTick])})
 	}
@@ -324,7 +331,7 @@ func (c *claims) known(q *call) {
 		q.ask.read = c.world.now()
 	}
 	if q.name == "register" && len(q.reply) > answerTick {
-		c.told = append(c.told, introduced{q.replica, q.job(), c.world.now()})
+		c.told = append(c.told, introduced{q.replica, q.job(), c.world.now(), q.args[argFingerprint]})
 	}
 	code := first(q.reply)
 	if cl := c.by[q.run()]; cl != nil && q.name == "settle" {

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -236,6 +237,11 @@ func (p *Plan) rollout(r *rand.Rand) {
 			p.Reloads = append(p.Reloads, back)
 		}
 		at = back.At + 6*time.Second
+	}
+	if x := p.Reloads[0]; len(x.Late) > 0 && r.IntN(2) == 0 { // who sees it late comes back to Redis before that
+		for _, place := range slices.Sorted(maps.Keys(x.Late)) {
+			p.Faults = append(p.Faults, Fault{At: x.At + upTo(r, 2*time.Second), Kind: "cut", Replica: place, For: 300*time.Millisecond + upTo(r, time.Second)})
+		}
 	}
 	p.Lasts = max(p.Lasts, at+14*time.Second)
 }

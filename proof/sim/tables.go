@@ -271,6 +271,26 @@ func (w *world) checkTables() {
 	}
 }
 
+// checkBegun: the ticks of a job begin anew when a replica registers others than it had registered before, and not when it tells
+// Redis once more of those that Redis had from it. In a rollout, other replicas have registered newer ones meanwhile.
+func (w *world) checkBegun() {
+	c := w.redis.claims
+	for _, b := range c.begun {
+		var last *introduced // that this replica knew of
+		for i := range c.told {
+			if t := &c.told[i]; t.replica == b.replica && t.job == b.job && t.at < b.at {
+				last = t
+			}
+		}
+		if last == nil || last.fingerprint != b.fingerprint || w.swaps(b.replica, last.at, b.at) || w.lostAllBetween(last.at, b.at) ||
+			slices.ContainsFunc(c.left, func(l queued) bool { return l.job == b.job && l.at >= last.at-time.Second && l.at <= b.at }) ||
+			slices.ContainsFunc(c.oblivions, func(o oblivion) bool { return o.from <= b.at && last.at <= o.to }) {
+			continue
+		}
+		w.violatedAt(b.at, "table", b.job, "%s began the ticks of %s anew, although it had registered them at %s", b.replica.process, b.job, last.at)
+	}
+}
+
 // checkCaughtUp: nobody catches up by the table what is still to come.
 func (w *world) checkCaughtUp() {
 	if w.plan.Local || w.stepped || w.plan.Settles > 0 {

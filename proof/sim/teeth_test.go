@@ -116,7 +116,10 @@ var teeth = []tooth{
 		{"sidecar/attempt.go", "tickNow(w.spec)); left > 0 {", "tickNow(w.spec)); !BROKEN && left > 0 {"},
 	}},
 	{"count nothing from before a replica came", "fates", "", []edit{
-		{"lock/register.lua", "elseif schedule ~= fingerprint then", "elseif schedule ~= fingerprint or knew == '0' then"},
+		{"lock/register.lua", "elseif schedule ~= fingerprint and knew ~= born then", "elseif schedule ~= fingerprint and knew ~= born or knew == '0' then"},
+	}},
+	{"change the schedule of a rollout back", "table", "rollout", []edit{
+		{"lock/register.lua", "schedule ~= fingerprint and knew ~= born then", "schedule ~= fingerprint then"},
 	}},
 	{"forget who refused a tick", "2: asked once", "apps refuse", []edit{
 		{"lock/settle.go", "append(slices.Clone(d.Refused), l.claim.Replica)", "PICK(slices.Clone(d.Refused)[:0], append(slices.Clone(d.Refused), l.claim.Replica))"},
