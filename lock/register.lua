@@ -24,7 +24,9 @@ if not born then -- a ledger is born with every earlier tick settled: after tota
   redis.call('HSET', ledger, 'born', born, 'tick', tick, 'since', since, 'schedule', fingerprint)
 elseif schedule ~= fingerprint and knew ~= born then -- a changed schedule has missed nothing before now
   since = now
-  redis.call('HSET', ledger, 'since', now, 'schedule', fingerprint)
+  -- Nor can what is uncounted be counted by it, except for single ticks.
+  gaps = string.gsub(gaps, '(%d+)%-(%d+)%S* ', function(from, to) return to - from > 2 and '' or nil end)
+  redis.call('HSET', ledger, 'since', now, 'schedule', fingerprint, 'gaps', gaps)
   if schedule == 'none' then -- nor has a job that is back, and what was fired meanwhile is not fired again
     tick, back = math.max(tonumber(tick) or 0, now), now
     redis.call('HSET', ledger, 'tick', tick, 'back', back)

@@ -128,17 +128,17 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 
 // dropStale discards a tick that waited when its job left the table, and returns true if the tick must not fire now.
 // Redis knows when the job came back: before it has answered, no tick of the job fires. Runs that were cut short, and
-// runs by hand, fire all the same.
+// runs by hand, fire all the same then.
 func (t *dueTicks) dropStale(ctx context.Context, w *wake) bool {
 	back, ok := w.job.cameBack()
 	switch {
-	case w.byHand(), w.kind == kindTakeover:
-		return false
-	case ok && !w.tick.After(back):
-		t.discard(ctx, w.of, "its job had left the table")
+	case !ok:
 		return true
+	case w.byHand(), w.kind == kindTakeover, w.tick.After(back):
+		return false
 	}
-	return !ok
+	t.discard(ctx, w.of, "its job had left the table")
+	return true
 }
 
 // deferEarly defers a member that is due by Redis' clock but not yet by the cluster clock; otherwise it would hold a

@@ -172,6 +172,44 @@ func TestAChangedScheduleHasMissedNothingBefore(t *testing.T) {
 	})
 }
 
+// TestWhatNobodyHasCountedIsNotCountedByAnotherSchedule: a job is paused for three of its ticks, and gets more of them.
+func TestWhatNobodyHasCountedIsNotCountedByAnotherSchedule(t *testing.T) {
+	table := func(every string) string {
+		return "\njobs:\n  - {name: often, schedule: '@every " + every + "', http: {url: http://127.0.0.1/}}"
+	}
+	for what, c := range map[string]struct {
+		resumed, changed time.Duration
+		paused           string // ticks that are counted as that
+	}{
+		"resumed before the change": {27 * time.Second, 28*time.Second + 500*time.Millisecond, ""},
+		"resumed after the change":  {28*time.Second + 500*time.Millisecond, 26*time.Second + 500*time.Millisecond, "2"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			simulate(t, table("5s"), func(w *world) {
+				r := w.replica(time.Second)
+				w.at(11 * time.Second)
+				w.must(r.store.Pause(w.t.Context(), "often", "", time.Time{}))
+				for at := 26 * time.Second; at < 30*time.Second; at += 500 * time.Millisecond {
+					w.at(at)
+					if at == c.resumed {
+						_, err := r.store.Resume(w.t.Context(), "often")
+						w.must(err)
+					}
+					if at == c.changed {
+						w.swap(r, table("1s"))
+					}
+				}
+				w.at(40 * time.Second)
+				w.expect(0, "missed_total", "often")
+				ledger := "solotick:{test}:job:often"
+				if paused, missed := w.redis.HGet(ledger, "fate:paused"), w.redis.HGet(ledger, "fate:missed"); paused != c.paused || missed != "" {
+					t.Errorf("%q ticks are paused, want %q, and %q are missed\n%s", paused, c.paused, missed, w.log())
+				}
+			})
+		})
+	}
+}
+
 // TestAReplicaThatReconnectsLeavesTheScheduleOfARolloutAlone: the replica has the table before, and has been told nothing of the next.
 func TestAReplicaThatReconnectsLeavesTheScheduleOfARolloutAlone(t *testing.T) {
 	simulate(t, minutely+"\n  - {name: held, suspend: true, schedule: '0 * * * *', http: {url: http://127.0.0.1/}}", func(w *world) {

@@ -26,7 +26,7 @@ type claims struct {
 	sinces    []birth // from when on a job has the ticks that it has
 	uncounted []missing
 	told      []introduced
-	begun     []introduced // whose registration began a job's ticks anew
+	begun     []introduced // whose registration, sent then, began a job's ticks anew
 	held      []hold
 	orders    map[string]done          // what the operator did, by id
 	bookings  map[string]time.Duration // requests that counted missed ticks, and when
@@ -184,7 +184,7 @@ func (c *claims) registered(q *call) {
 	}
 	since := millis(q.reply[answerSince])
 	if !slices.ContainsFunc(c.sinces, func(b birth) bool { return b.job == q.job() && b.tick.Equal(since) }) {
-		c.begun = append(c.begun, introduced{q.replica, q.job(), c.world.now(), q.args[argFingerprint]})
+		c.begun = append(c.begun, introduced{q.replica, q.job(), q.sent, q.args[argFingerprint]})
 	}
 	c.sinces = append(c.sinces, birth{job: q.job(), at: c.world.now(), tick: since})
 	if q.reply[answerNow] == q.reply[answerBorn] {

@@ -50,6 +50,7 @@ var classes = [...]class{
 	{"resumes", (*Plan).resumes},
 	{"contended slots", (*Plan).contended},
 	{clocksApart, (*Plan).farApart},
+	{changesUncounted, (*Plan).uncounted},
 }
 
 // plain is the class of all other seeds.
@@ -244,6 +245,31 @@ func (p *Plan) rollout(r *rand.Rand) {
 		}
 	}
 	p.Lasts = max(p.Lasts, at+14*time.Second)
+}
+
+// changesUncounted is the class of schedules that change as ticks of the one before are yet to be counted.
+const changesUncounted = "changes while ticks are uncounted"
+
+// uncounted: jobs are paused for some of their ticks, and resumed. Before the next tick that would count these, or before the end of
+// the pause, the schedule changes, mostly to one with more ticks.
+func (p *Plan) uncounted(r *rand.Rand) {
+	p.willing(r)
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Period, j.Deadline, j.Takes = time.Duration(pick(r, 3, 5, 7, 10))*time.Second, 0, [2]time.Duration{0, 200 * time.Millisecond}
+		j.Jitter, j.Suspend = min(j.Jitter, j.Period/4), false
+		for at := 9*time.Second + upTo(r, 5*time.Second); at < 34*time.Second; {
+			lasts := j.Period + upTo(r, 2*j.Period)
+			x := Reload{At: at + lasts - 2*time.Second + upTo(r, 4*time.Second), Job: j.Name, Kind: "schedule", To: pick(r, "1s", "1s", "2s", "7s", "20s")}
+			if r.IntN(3) == 0 {
+				x.Late = map[int]time.Duration{r.IntN(len(p.Replicas)): 2*time.Second + upTo(r, 6*time.Second)}
+			}
+			back := Reload{At: x.At + 5*time.Second + upTo(r, 5*time.Second), Job: j.Name, Kind: "schedule", To: j.Period.String()}
+			p.Orders = append(p.Orders, Order{At: at, Kind: "pause", Job: j.Name, For: lasts})
+			p.Reloads = append(p.Reloads, x, back)
+			at = back.At + 5*time.Second + upTo(r, 5*time.Second)
+		}
+	}
 }
 
 // leaves: a job leaves the table with a live run and ticks that wait, and comes back.

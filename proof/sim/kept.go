@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -110,6 +111,26 @@ func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *endi
 // forgets tells whether a failover could forget what a replica was told.
 func (w *world) forgets() bool { return len(w.redis.claims.oblivions) > 0 && w.plan.Confirms == 0 }
 
+// ticksIn is how many ticks of a job lie in an interval, by any table that some replica had when they came.
+func (w *world) ticksIn(name string, i interval) int {
+	there := map[time.Time]bool{}
+	for n, v := range w.plan.versions {
+		c, to := row(w.tables[n], name), time.Duration(math.MaxInt64)
+		if c == nil {
+			continue
+		}
+		if n+1 < len(w.plan.versions) {
+			to = max(w.plan.versions[n+1].at+slowest, w.lastToSwap(n+1)) + settling + c.Jitter
+		}
+		for tick := w.next(c, time.UnixMilli(i.first-1)); tick.UnixMilli() <= i.last; tick = w.next(c, tick) {
+			if at := tick.Sub(w.began); (n == 0 || at >= v.at) && at <= to {
+				there[tick] = true
+			}
+		}
+	}
+	return len(there)
+}
+
 // checkKept demands that the fates of a job add up: each tick was counted once.
 func (w *world) checkKept() {
 	if w.plan.Local || w.forgets() {
@@ -123,6 +144,12 @@ func (w *world) checkKept() {
 		}
 		if k.counted < least || k.counted > most {
 			w.violated("fates", name, "%d to %d ticks have a fate, and %d were counted", least, most, k.counted)
+		}
+		for _, i := range k.intervals {
+			if there := w.ticksIn(name, i); !w.stepped && i.count > int64(there) {
+				w.violatedAt(time.UnixMilli(i.first).Sub(w.began), "fates", name, "Redis has counted %d ticks from %s to %s as %s, and there were %d",
+					i.count, stamp(time.UnixMilli(i.first)), stamp(time.UnixMilli(i.last)), i.fate, there)
+			}
 		}
 	}
 }

@@ -121,6 +121,9 @@ var teeth = []tooth{
 	{"change the schedule of a rollout back", "table", "rollout", []edit{
 		{"lock/register.lua", "schedule ~= fingerprint and knew ~= born then", "schedule ~= fingerprint then"},
 	}},
+	{"count by a schedule what came before it", "fates", changesUncounted, []edit{
+		{"lock/register.lua", "  gaps = string.gsub(gaps, ", "  local _ = string.gsub(gaps, "},
+	}},
 	{"forget who refused a tick", "2: asked once", "apps refuse", []edit{
 		{"lock/settle.go", "append(slices.Clone(d.Refused), l.claim.Replica)", "PICK(slices.Clone(d.Refused)[:0], append(slices.Clone(d.Refused), l.claim.Replica))"},
 	}},
