@@ -41,10 +41,9 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 	return s.RegisterAgain(ctx, job, fingerprint, Before{})
 }
 
-// RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has another ledger now, Redis
-// has lost its data. Then the ticks since known.Tick become a gap, which is counted as missed; the ticks in known.Owed
-// become due instead. Only the call of the first replica that knew the old ledger has this effect. If Redis has the ledger
-// that the replica knew, its fingerprint stays as it is: in a rollout, another replica has registered a newer one.
+// RegisterAgain is Register for a replica that may have known the job's ledger. If it is another one now, the ticks since
+// known.Tick become a gap, which is counted as missed; those in known.Owed become due instead: once, by the first to call. If it
+// is the same, the fingerprint stays: in a rollout, another replica has registered a newer one.
 func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
 	if err := rds.OneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)

@@ -3,8 +3,7 @@
 -- KEYS  1 ledger  2 due  3 fates of the job
 -- ARGV  1 fingerprint of schedule, zone, window, jitter, suspend; 'none' = no replica claims the job's ticks
 --       2 retention of an unused ledger, and of fates (ms)
---       What follows may be left out:
---       3 when the ledger was born that the caller knew before; 0 = it knew none    4 newest claimed tick that it knew of; 0 = it missed nothing
+--       and, if they are not left out:  3 when the ledger was born that the caller knew before; 0 = it knew none    4 newest claimed tick that it knew of; 0 = it missed nothing
 --       5 '1': at-least-once    6 channel of the nudges    7 newest tick that Redis had told it of as claimed; 4 may be a refused one
 --       8.. due members of the ticks since then: if Redis has lost its data, the script makes them due
 -- returns {now, born, since, newest tick claimed, pause note or '', when the job came back after no replica had it; 0 = it never did}
@@ -22,9 +21,8 @@ if not born then -- a ledger is born with every earlier tick settled: after tota
   if ARGV[5] == '1' then since = stands or now end
   tick = since
   redis.call('HSET', ledger, 'born', born, 'tick', tick, 'since', since, 'schedule', fingerprint)
-elseif schedule ~= fingerprint and knew ~= born then -- a changed schedule has missed nothing before now
+elseif schedule ~= fingerprint and knew ~= born then -- a changed schedule has missed nothing before now, and does not count what nobody has, but single ticks
   since = now
-  -- Nor can what is uncounted be counted by it, except for single ticks.
   gaps = string.gsub(gaps, '(%d+)%-(%d+)%S* ', function(from, to) return to - from > 2 and '' or nil end)
   redis.call('HSET', ledger, 'since', now, 'schedule', fingerprint, 'gaps', gaps)
   if schedule == 'none' then -- nor has a job that is back, and what was fired meanwhile is not fired again

@@ -126,9 +126,8 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	return false
 }
 
-// dropStale discards a tick that waited when its job left the table, and returns true if the tick must not fire now.
-// Redis knows when the job came back: before it has answered, no tick of the job fires. Runs that were cut short, and
-// runs by hand, fire all the same then.
+// dropStale discards a tick that waited when its job left the table, unless its run was cut short or is by hand. It returns
+// true if the tick must not fire now. Redis knows when the job came back: before it has answered, no tick of the job fires.
 func (t *dueTicks) dropStale(ctx context.Context, w *wake) bool {
 	back, ok := w.job.cameBack()
 	switch {
