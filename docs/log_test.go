@@ -27,6 +27,7 @@ var computed = map[string][]string{
 	`what`:            {"the command keeps the niceness of Solotick: a lower one needs CAP_SYS_NICE", "the kernel does not hold the command to its limits: it is only watched"},
 	`w.Message`:       {""}, // a warning of the table, as `solotick validate` prints it
 	`text`:            {""}, // a line of a command
+	`notKept`:         {"the last good table is not kept: with a broken table, a restart would fail"},
 }
 
 // logged are the messages that the source logs, and their levels. "" is a level that is decided when the program runs.
