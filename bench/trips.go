@@ -2,14 +2,14 @@ package main
 
 import (
 	"bufio"
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // trips counts what a tick costs in calls to Redis: at most one for each loser, one for the winner before the run and two
@@ -70,8 +70,7 @@ func scripts(root string) (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the scripts: %w", err)
 		}
-		sum := sha1.Sum(source)
-		names[hex.EncodeToString(sum[:])] = strings.TrimSuffix(filepath.Base(f), ".lua")
+		names[rds.NewScript(string(source), rds.Unconfirmed).SHA] = strings.TrimSuffix(filepath.Base(f), ".lua")
 	}
 	return names, nil
 }

@@ -33,8 +33,6 @@ local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
 local limit = tonumber(string.match(policy, '^Allow:(%d+)$') or 0)   -- 0 = none
 local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 16
 
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'born', 'tick', 'runs', 'r:' .. uuid, 'behind', 'token', 'last', 'paused', 'pausedAll', 'pausedTo', 'gaps',
   'succeeded', 'from')
 local claimed, runs, mine, behind = tonumber(h[2]) or 0, h[3] or '', h[4], h[5] or ''
@@ -80,19 +78,19 @@ if mine then                                               -- asked again: same 
   return answer('WON', tonumber(itsToken))
 end
 
--- A pause settles the ticks before its end, and keeps back what is due; what somebody asked for by hand passes. A job may
--- have two, its own and that of all jobs. Neither knows of the other: the job stands still while one of them holds it.
+-- A pause settles the ticks before its end, and keeps back what is due, except what was asked for by hand since it began. A job
+-- may have two, its own and that of all jobs. Neither knows of the other: the job stands still while one of them holds it.
 local unpaused, pauses = pausedTo, {}                      -- end of the pause before these; {when it began, its last instant} of each that is over
 if h[8] or h[9] then
   local asked = member ~= '' and string.match(member, '^%d+ %S+ (%l+)') -- without its key
-  local byHand = asked == 'manual' or asked == 'backfill'
+  local since = (asked == 'manual' or asked == 'backfill') and tonumber(redis.call('ZSCORE', due, member) or now) -- 0: at its tick; if it is gone, it is not kept back
   local kept = nil                                         -- until when a pause keeps this back; 0 = until it is resumed
   for _, note in ipairs({h[8] or '', h[9] or ''}) do
     local ends, began = string.match(note, '^(%d+) (%d+)')
     ends = tonumber(ends)                                  -- 0 = until it is resumed; nil = there is no such pause
     if ends and ends ~= 0 and math.max(asked and now or 0, tick) >= ends then
       table.insert(pauses, {math.min(tonumber(began), ends), math.min(ends - 1, now)})
-    elseif ends and not byHand then
+    elseif ends and not (since and (since == 0 and tick or since) >= tonumber(began)) then
       kept = kept ~= 0 and ends ~= 0 and math.max(kept or 0, ends) or 0
     end
   end

@@ -6,8 +6,6 @@
 -- returns {OK, now, 1 if this request counted them, else 0}
 local ledger, fates, runs, memo, read = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
 
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'gaps', 'missed', 'missedToday')
 local gaps = h[1] or ''
 

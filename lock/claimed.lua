@@ -6,8 +6,7 @@
 --          newest claimed tick and nothing more is known of the job; else
 --          {newest claimed tick, newest tick settled as overlap, end of the last pause, newest tick that was handed on,
 --           when the ledger was born, replica that claimed last, gaps, behind}, with false for what is not there}
-local t = redis.call('TIME')
-local answers = {t[1] * 1000 + math.floor(t[2] / 1000)}
+local answers = {now}
 for i, ledger in ipairs(KEYS) do
   local tick = ARGV[i] or ARGV[#ARGV]
   local h = redis.call('HMGET', ledger, 'tick', 'overlap', 'pausedTo', 'handed', 'born', 'by', 'gaps', 'behind')

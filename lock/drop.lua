@@ -5,8 +5,6 @@
 -- returns {OK, now, 1 if it was there, `gaps`: what nobody has counted yet}
 local ledger, due, member, fate = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'gaps', 'handed', 'counted', 'from')
 local gaps, tick, counted = h[1] or '', string.match(member, '^%d+'), h[3] or ''
 

@@ -6,8 +6,6 @@
 local lock, ledger, running = KEYS[1], KEYS[2], KEYS[3]
 local uuid, job, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'stop', 'x:' .. uuid)
 local record, stop, cancelled = h[1], tonumber(h[2]) or 0, h[3]
 local owner = redis.call('GET', lock)

@@ -311,3 +311,39 @@ func (p *prober) probeHanded() {
 	p.settles(newer, "handover", newer.due().Member(), 0)
 	hears("it was handed on, and an older one set free", 8, Waits)
 }
+
+// probeBesideHand: a run by hand takes no tick away from the schedule, and an old tick that succeeds tells of its own time.
+func (p *prober) probeBesideHand() {
+	p.older()
+	for i, kind := range []string{"manual", "backfill"} {
+		n := int64(10 * (i + 1))
+		p.at(nominal(n))
+		c := p.claims(Forbid, n)
+		c.Kind, c.Run = kind, "hand-"+kind
+		c.Member = Due{Tick: c.Tick, Job: walkJob, Kind: kind, Attempt: 1, Nonce: "n"}.Member()
+		p.do("ZADD", p.keys.DueJobs, 1, c.Member)
+		p.isTold(c, Won)
+		for tick := n + 1; tick <= n+2; tick++ {
+			p.at(nominal(tick))
+			p.isTold(p.claims(Forbid, tick), Overlap)
+		}
+		p.at(nominal(n+3) - 1)
+		got := p.settles(c, "finish", "")
+		due := p.isDue()
+		p.demand(millisOf(got[2]) == nominal(n+2) && got[3] == rds.Itoa(nominal(n+1))+" ", "beside a run by hand: %v", got)
+		p.demand(len(due) == 1 && strings.HasPrefix(due[0], rds.Itoa(nominal(n+2))+" "), "due behind it are %q", due)
+		p.do("DEL", p.keys.DueJobs)
+	}
+	again := func(n int64, last, want int64, what string) {
+		p.at(nominal(40))
+		p.do("HSET", p.ledger(), "lastSuccess", last)
+		c := p.claims(Allow, n)
+		c.Kind, c.Run, c.Member = "backfill", "again-"+what, fmt.Sprintf("%d j backfill 1 0 0 %d", nominal(n), last)
+		p.do("ZADD", p.keys.DueJobs, 1, c.Member)
+		p.isTold(c, Won)
+		p.endsAs(c, "succeeded", 1)
+		p.demand(p.field("lastSuccess") == rds.Itoa(want), "%s: the last success is %s, want %d", what, p.field("lastSuccess"), want)
+	}
+	again(30, nominal(29), nominal(30), "newer")
+	again(31, nominal(31)+7, nominal(31)+7, "older")
+}

@@ -486,3 +486,65 @@ func (p *prober) probeCancelInFullMemory() {
 	defer p.do("CONFIG", "SET", "maxmemory", 0)
 	p.demand(p.cancelling("a", "act", c)[2] == c.Run && p.verified(c) == "CANCELLED", "it goes on")
 }
+
+// probeCancelledAs: a cancelled run whose holder does not know that is recorded as cancelled all the same, and has not failed.
+// What its app or its timeout has ended keeps its outcome.
+func (p *prober) probeCancelledAs() {
+	p.older()
+	p.at(nominal(60))
+	ends := func(n int64, kind, said, fate string) (told any, entry string) {
+		c := p.claims(Allow, n)
+		if c.Kind = kind; kind == "manual" {
+			c.Member = fmt.Sprintf("%d j manual 1 0 0 m", nominal(n))
+			p.do("ZADD", p.keys.DueJobs, 1, c.Member)
+		}
+		p.isTold(c, Won)
+		p.cancelling(fmt.Sprint("as", n), "act", c)
+		entry = fmt.Sprintf(`{"job":"j","outcome":"%s","failed":true}`, said)
+		got := p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, p.keys.Events, entry, 500, fate, 0, 0, 0, "failed", "", 0, 0)
+		return got[6], p.text("HGET", p.ledger(), "done")
+	}
+	counts := func(fate string) string { return p.field("fate:" + fate) }
+	for i, said := range []string{"shutdown", "interrupted", "lost_lock", "not_started", "replaced", "handed_over"} {
+		told, entry := ends(int64(1+i), "schedule", said, said)
+		p.demand(told != nil && entry == `{"job":"j","outcome":"cancelled"}` && counts("cancelled") == rds.Itoa(int64(i+1)) && counts(said) == "",
+			"cancelled, and its holder says %s: %v, %s, counted %s", said, told, entry, counts("cancelled"))
+	}
+	p.demand(p.field("streak") == "" && p.do("XLEN", p.keys.Failures) == int64(0), "a cancelled run has failed: %q", p.field("streak"))
+	told, entry := ends(20, "manual", "shutdown", "")
+	p.demand(told != nil && entry == `{"job":"j","outcome":"cancelled"}` && counts("cancelled") == "6", "by hand: %v, %s, counted %s", told, entry, counts("cancelled"))
+	told, entry = ends(21, "schedule", "failed", "failed")
+	p.demand(told == nil && entry == `{"job":"j","outcome":"failed","failed":true}` && counts("failed") == "1", "failed: %v, %s", told, entry)
+	p.forget()
+}
+
+// probeCancelWaiting: what waits of a job by hand is dropped, and nothing else.
+func (p *prober) probeCancelWaiting() {
+	drops := func(id string, until int64) []any {
+		keys := []string{p.ledger(), p.keys.Memo(id), p.keys.Acts, p.keys.DueJobs, p.keys.Runs}
+		return p.eval(p.scripts.cancel, keys, p.keys.Events, walkJob, until, "act")
+	}
+	p.demand(drops("a", p.clock+1000)[0] == string(unknown), "what waits of a job without a ledger was dropped")
+	p.older()
+	trigger, tick, stays := nominal(1)+7, nominal(2), fmt.Sprintf("%d j catchup 1 0 0 n", nominal(3))
+	others := fmt.Sprintf("%d k manual 1 0 0 n", nominal(1)+9)
+	for _, m := range []string{fmt.Sprintf("%d j manual:\x01d 1 0 0 one", trigger), fmt.Sprintf("%d j backfill:k 2 1 1 two x", tick), stays, others} {
+		p.do("ZADD", p.keys.DueJobs, 0, m)
+	}
+	p.do("HSET", p.ledger(), "handed", tick)
+	p.demand(drops("b", p.clock-1)[0] == "PAST" && len(p.isDue()) == 4, "a copy that came late: %q", p.isDue())
+	want := fmt.Sprintf("%d %d", trigger, tick)
+	for range 2 {
+		p.demand(drops("b", p.clock)[2] == want, "the answer does not name what waited: want %s", want)
+	}
+	p.demand(slices.Equal(p.isDue(), []string{others, stays}) && p.field("handed") == "", "left are %q, handed on %q", p.isDue(), p.field("handed"))
+	told := fmt.Sprint(p.do("XRANGE", p.keys.Runs, "-", "+"))
+	for _, entry := range []string{fmt.Sprintf(`{"job":"j","tick":%d,"run":"one","kind":"manual","outcome":"cancelled","ended":%d}`, trigger, p.clock),
+		fmt.Sprintf(`{"job":"j","tick":%d,"run":"two","kind":"backfill","outcome":"cancelled","ended":%d}`, tick, p.clock)} {
+		p.demand(strings.Contains(told, entry), "the history has %s, and not %s", told, entry)
+	}
+	p.demand(strings.Contains(fmt.Sprint(p.do("XRANGE", p.keys.Acts, "-", "+")), "made 2]"), "the act is %v", p.do("XRANGE", p.keys.Acts, "-", "+"))
+	p.demand(drops("c", p.clock)[2] == "" && p.do("XLEN", p.keys.Acts) == int64(1), "what was dropped is dropped again")
+	p.do("DEL", p.keys.DueJobs, p.keys.Runs)
+	p.forget()
+}

@@ -37,7 +37,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 		return err
 	}
 	for _, f := range []func(){
-		p.probeLedger, p.probeClaimed, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probePauses,
+		p.probeLedger, p.probeClaimed, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probeBesideHand, p.probeCancelledAs, p.probeCancelWaiting, p.probePauses,
 		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeSince, p.probeAgeOfFates, p.probeEvidenceAndFate, p.probeNudges,
 		p.probeListInAPause, p.probeTwoPauses, p.probeClaimsInTwoPauses, p.probeAsking, p.probeData, p.probeGaps, p.probeBooking,
 		p.probeTwice, p.probeLimit, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun,
@@ -370,12 +370,13 @@ func (p *prober) probeClaimsInPauses() {
 	due := func(kind string) string {
 		return Due{Job: walkJob, Tick: rds.FromMillis(5), Kind: kind, Nonce: "n"}.Member()
 	}
+	score := int64(1)
 	ask := func(note string, tick int64, member string) Answer {
 		p.do("FLUSHDB")
 		p.at(now)
 		p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", 0, "paused", note)
 		if member != "" {
-			p.do("ZADD", p.keys.DueJobs, 1, member)
+			p.do("ZADD", p.keys.DueJobs, score, member)
 		}
 		c := p.claims(Forbid, 1)
 		c.Tick, c.Due, c.Member, c.Before = rds.FromMillis(tick), rds.FromMillis(tick), member, rds.FromMillis(tick-1)
@@ -396,12 +397,18 @@ func (p *prober) probeClaimsInPauses() {
 		{"a tick of a pause that has yet to come", later, now + 20, "", Early},
 		{"a handover of such a tick", later, now + 20, due("handover"), Paused},
 		{"a handover after a pause", past, 5, due("handover"), Won},
-		{"a trigger in a pause", later, 5, due("manual"), Won},
+		{"a trigger from before a pause", later, 5, due("manual"), Paused},
+		{"a backfill from before a pause", "0 2 x", 5, due("backfill"), Paused},
 		{"a backfill in a pause", "0 1 x", 5, due("backfill"), Won},
+		{"a backfill after a pause", past, 5, due("backfill"), Won},
 	} {
 		got := ask(c.note, c.tick, c.member)
 		p.demand(got.Code == c.want, "%s: %s, want %s", c.what, got.Code, c.want)
 	}
+	score = 0 // a trigger is due whatever becomes of Redis' clock, and its tick tells when it was asked for
+	p.demand(ask("0 5 x", 5, due("manual")).Code == Won, "a trigger in a pause waits")
+	p.demand(ask("0 6 x", 5, due("manual")).Code == Paused, "a trigger from before a pause runs")
+	score = 1
 	p.demand(rds.Millis(ask(later, now, "").Until) == now+60_000, "a pause whose end is not told")
 	ended := rds.Millis(ask(past, now, "").PausedTo)
 	p.demand(ended == now-1001, "a pause whose last instant was %d ended at %d", now-1001, ended)

@@ -14,6 +14,7 @@ import (
 type Settled struct {
 	Verdict
 	Streak
+	Cancelled bool // an operator had cancelled the run, and it is recorded so, whatever its Ending said
 }
 
 // Verdict says what Redis knew of a run that was to be settled.
@@ -206,7 +207,7 @@ func settled(parts []any) (Settled, error) {
 	code, _ := parts[0].(string)
 	before, err := rds.Integer(parts[4])
 	now, err2 := rds.Integer(parts[5])
-	return Settled{Verdict(code), Streak{int(before), int(now)}}, cmp.Or(err, err2)
+	return Settled{Verdict(code), Streak{int(before), int(now)}, len(parts) > 6 && parts[6] != nil}, cmp.Or(err, err2)
 }
 
 // soon bounds the wait between two tries on which a lease depends: when Redis is back, little of the lease may be left.

@@ -28,10 +28,18 @@ local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], 
 local member, day = uuid .. ' ' .. job, 86400000
 local fate, failed = ARGV[8], ARGV[12] == 'failed'
 
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, 'x:' .. uuid, 'from', 'succeeded')
+local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, 'x:' .. uuid, 'from', 'succeeded', 'lastSuccess')
 local record, live, behind, counted, cancelled = h[1], h[2] or '', h[3] or '', h[4] or '', h[8]
+local kind = string.match(record or '', '^%d+ %d+ %d+ %d+ %S+ %d+ (%l+)')
+local byHand = kind == 'manual' or kind == 'backfill'
+local cut = cancelled and string.match(entry, '"outcome":"([%l_]+)"') -- its holder may not know that it is cancelled
+if cut and string.find('shutdown interrupted lost_lock not_started replaced handed_over', cut, 1, true) then
+  entry = string.gsub(string.gsub(entry, '"outcome":"[%l_]+"', '"outcome":"cancelled"', 1), ',"failed":true', '', 1)
+  failed = false
+  if fate ~= '' then fate, h[7] = 'cancelled', redis.call('HGET', ledger, 'fate:cancelled') end
+else
+  cut = false
+end
 
 local nudge = false                                        -- something became due now
 local function enqueue(m, delay)
@@ -88,7 +96,7 @@ local function endTick(tick, text)
   after = before
   if fate == 'succeeded' then
     after = 0
-    note('lastSuccess', now)
+    note('lastSuccess', once and math.max(tonumber(tick), tonumber(h[11]) or 0) or now) -- an old tick tells of its own time
   elseif failed then
     if not once and (tick ~= h[5] or before == 0) then after = before + 1 end -- a tick fails once, though it may end twice
     note('lastFailure', now)
@@ -147,8 +155,9 @@ if behind ~= '' then
   local lived = ran and now - (ARGV[11] or 0) or verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0 -- until then it certainly lived
   local known = redis.call('HMGET', ledger, 'tick', 'overlap')
   local kept, newest, overlap = '', tonumber(known[1]) or 0, tonumber(known[2]) or 0
+  local spared = byHand and string.match(behind, '.*%-(%d+)') -- a run by hand takes no tick away: the newest is fired after it
   for how, tick, came in string.gmatch(behind, '([-+])(%d+)@(%d+) ') do
-    if how == '-' and began and tonumber(began) <= tonumber(came) and tonumber(came) <= lived then -- a true overlap: settled
+    if how == '-' and tick ~= spared and began and tonumber(began) <= tonumber(came) and tonumber(came) <= lived then -- a true overlap: settled
       overlapped, overlap = overlapped .. tick .. ' ', math.max(overlap, tonumber(tick))
       count, first, last = count + 1, first or tick, tick
       newest = math.max(newest, tonumber(tick))
@@ -175,8 +184,7 @@ if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   local token = string.match(record or '', '^%d+ (%d+)')
   if cancelled then                                        -- it is over, whether it had started or not
     over = true
-    local kind = string.match(record or '', '^%d+ %d+ %d+ %d+ %S+ %d+ (%l+)')
-    if (verb == 'abandon' or verb == 'handover') and kind and kind ~= 'manual' and kind ~= 'backfill' and kind ~= 'timer' then
+    if not cut and (verb == 'abandon' or verb == 'handover') and kind and not byHand and kind ~= 'timer' then
       fate, h[7] = 'cancelled', redis.call('HGET', ledger, 'fate:cancelled')
       ending = string.format('{"tick":%s,"run":"%s","outcome":"cancelled","ended":%d}', string.match(record, '^%d+'), uuid, now)
     end
@@ -196,10 +204,10 @@ if redis.call('GET', lock) == uuid then
 end
 if over and record then endTick(string.match(record, '^%d+'), ending) end
 if entry ~= '' then                                        -- history is not worth a failed finish
-  if verb ~= 'handover' or again == '' then note('done', entry) end -- a tick that is handed on has not ended
+  if verb ~= 'handover' or over then note('done', entry) end -- a tick that is handed on has not ended
   redis.pcall('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', entry)
   if failed then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
 end
 writeNotes()
 wake()
-return {'OK', now, freed, overlapped, before, after}
+return {'OK', now, freed, overlapped, before, after, cut}

@@ -20,6 +20,7 @@ type walkSight struct {
 	runs    []string // uuids, oldest first
 	running map[string]int64
 	due     []string
+	asked   map[string]int64 // by member, when it became due; a trigger at its tick
 	behind  []refused
 	owner   string // of the lock of the one who looks
 	newest  int64  // tick claimed or refused
@@ -37,14 +38,22 @@ func (w *walk) look(x *fiber) walkSight {
 	ctx := context.Background()
 	pipe := w.rdb.Pipeline()
 	fields := pipe.HGetAll(ctx, w.ledger())
-	due := pipe.ZRange(ctx, w.keys.DueJobs, 0, -1)
+	due := pipe.ZRangeWithScores(ctx, w.keys.DueJobs, 0, -1)
 	running := pipe.ZRangeWithScores(ctx, w.keys.Running, 0, -1)
 	var owner *redis.StringCmd
 	if x != nil {
 		owner = pipe.Get(ctx, w.lockOf(&x.claim))
 	}
 	_, _ = pipe.Exec(ctx)
-	s := walkSight{fields: fields.Val(), due: due.Val(), records: map[string]Record{}, running: map[string]int64{}}
+	s := walkSight{fields: fields.Val(), asked: map[string]int64{}, records: map[string]Record{}, running: map[string]int64{}}
+	for _, z := range due.Val() {
+		m := z.Member.(string)
+		s.due, s.asked[m] = append(s.due, m), int64(z.Score)
+		if z.Score == 0 {
+			tick, _, _ := strings.Cut(m, " ")
+			s.asked[m] = rds.Number(tick)
+		}
+	}
 	if owner != nil {
 		s.owner = owner.Val()
 	}
@@ -156,15 +165,21 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 
 // keptBack tells whether a pause is in the way of a claim.
 func (w *walk) keptBack(c *Claim, s walkSight) bool {
-	if c.Member != "" && (c.Kind == "manual" || c.Kind == "backfill") {
-		return false
-	}
 	at := rds.Millis(c.Tick)
 	if c.Member != "" {
 		at = max(at, w.clock)
 	}
-	return slices.ContainsFunc(s.pauses(), func(p pauseNote) bool { return p.Until.IsZero() || at < rds.Millis(p.Until) })
+	byHand := c.Member != "" && isByHand(c.Kind)
+	asked, waits := s.asked[c.Member]
+	if !waits { // it is gone, and nothing keeps it back
+		asked = w.clock
+	}
+	return slices.ContainsFunc(s.pauses(), func(p pauseNote) bool {
+		return (p.Until.IsZero() || at < rds.Millis(p.Until)) && !(byHand && asked >= rds.Millis(p.At))
+	})
 }
+
+func isByHand(kind string) bool { return kind == "manual" || kind == "backfill" }
 
 // follows checks what an answer has done: nothing, unless it says so.
 func (w *walk) follows(x *fiber, a Answer, before, after walkSight) {
@@ -291,9 +306,15 @@ func (w *walk) settled(x *fiber, args []any, s walkSight) settlementOf {
 	case "reap":
 		lived = score - walkTTL.Milliseconds()
 	}
+	spared := int64(0) // the newest that a run by hand has refused
+	for _, e := range s.behind {
+		if !e.waits && isByHand(rec.Kind) {
+			spared = max(spared, e.tick)
+		}
+	}
 	for _, e := range s.behind {
 		switch {
-		case !e.waits && rds.Millis(rec.Claimed) <= e.due && e.due <= lived:
+		case e.tick != spared && !e.waits && rds.Millis(rec.Claimed) <= e.due && e.due <= lived:
 			want.overlapped += rds.Itoa(e.tick) + " "
 		case others:
 			want.behind = append(want.behind, e)

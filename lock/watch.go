@@ -202,6 +202,7 @@ func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Endin
 	settled, err := s.settle(ctx, &c, settlement{verb: "reap", ending: e, again: c.takeover(1), leaseEnd: r.leaseEnd, compared: w.id})
 	if err == nil {
 		w.asked.Delete(r)
+		rec.Cancelled = rec.Cancelled || settled.Cancelled
 	}
 	return Reaped{rec, settled.Streak}, known && settled.Verdict == OK, err
 }

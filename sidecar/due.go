@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -50,6 +51,7 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 	if jobs < 0 {
 		jobs = len(dues)
 	}
+	slices.SortStableFunc(dues[:jobs], func(a, b lock.Due) int { return cmp.Compare(lateness(a), lateness(b)) })
 	for _, d := range dues[:jobs] {
 		j := t.jobs()[d.Job]
 		sp := j.now()
@@ -58,13 +60,21 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 			if d.Age > foreignAge {
 				t.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}
-		case t.takeOne(ctx, j.dueWake(sp, d, t.clock.Now()), !sp.hasRoom(living[d.Job])):
+		case t.takeOne(ctx, j.dueWake(sp, d, t.clock.Now()), !sp.hasRoom(living[d.Job]+sp.keptFree(d.Kind))):
 			living[d.Job]++
 		case living[d.Job] > 0:
 			awaited[d.Job] = true
 		}
 	}
 	t.takeTimers(ctx, dues[jobs:])
+}
+
+// lateness orders what is due of a job: the schedule's ticks go before those of a backfill.
+func lateness(d lock.Due) int {
+	if d.Kind == kindBackfill {
+		return 1
+	}
+	return 0
 }
 
 // turn is how long a timer that is due is left to the replica that asks first for it.
@@ -118,7 +128,7 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	case t.dropWorthless(ctx, w):
 	case t.rendezvous.leavesToOthers(w.of):
 	case waits:
-	case t.deferred.isDeferred(w.member), t.deferEarly(w):
+	case t.deferred.isDeferred(w.member), t.deferred.isDeferred(w.of.Suffix()), t.deferEarly(w): // by itself, or with its batch
 	default:
 		t.fire(w)
 		return true
@@ -126,14 +136,18 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	return false
 }
 
-// dropStale discards a tick that waited when its job left the table, unless its run was cut short or is by hand. It returns
-// true if the tick must not fire now. Redis knows when the job came back: before it has answered, no tick of the job fires.
+// dropStale discards what waited when its job left the table, unless its run was cut short. It returns true if it must not
+// fire now. Redis knows when the job came back: before it has answered, nothing of the job fires.
 func (t *dueTicks) dropStale(ctx context.Context, w *wake) bool {
 	back, ok := w.job.cameBack()
+	since := w.tick
+	if now, known := t.locks.Now(); known && w.byHand() { // when it was asked for
+		since = now.Add(-w.of.Age)
+	}
 	switch {
 	case !ok:
 		return true
-	case w.byHand(), w.kind == kindTakeover, w.tick.After(back):
+	case w.attempt > 1, since.After(back):
 		return false
 	}
 	t.discard(ctx, w.of, "its job had left the table")
@@ -197,7 +211,7 @@ func (t *dueTicks) fire(w *wake) {
 		defer done()
 		switch why.reason {
 		case paused:
-			t.deferred.deferPaused(w.member, w.of.Job, pauseOver(why, t.clock), resumptions)
+			t.deferred.deferPaused(w.of.Suffix(), w.of.Job, pauseOver(why, t.clock), resumptions)
 		case queued, overlap: // a run is in its way that no look shows
 			t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(lookEvery))
 		}

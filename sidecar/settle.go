@@ -80,6 +80,9 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	ctx, cancel := s.afterwards(w)
 	defer cancel()
+	if end.outcome == notStarted && w.attempt > 1 { // an earlier run of the tick was started
+		end.outcome = wasInterrupted
+	}
 	entry := s.record.entry(w, h, end)
 	if !w.spec.claims() {
 		s.record.heartbeat.result(*entry)
@@ -110,6 +113,8 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	switch {
 	case err != nil:
 		s.unrecorded(w, h, err)
+	case settled.Cancelled: // before the replica had heard of it
+		end.outcome = cancelled
 	case settled.Verdict != lock.OK:
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended",
 			append(w.attrs(), slog.String("run", h.run))...)

@@ -47,6 +47,14 @@ func (sp *spec) hasRoom(living int) bool {
 	return living == 0
 }
 
+// keptFree is how many of the runs that may live at once a due member of a kind leaves to the schedule.
+func (sp *spec) keptFree(kind string) int {
+	if kind == kindBackfill && sp.ConcurrencyPolicy == config.Allow && sp.Concurrency > 1 {
+		return 1
+	}
+	return 0
+}
+
 // safetyDelay is how long the lock outlives a run. A lock per tick, or none, has nothing to protect afterwards.
 func (sp *spec) safetyDelay() time.Duration {
 	if sp.ConcurrencyPolicy == config.Allow || !sp.claims() {

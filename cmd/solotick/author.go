@@ -20,6 +20,7 @@ type author struct{ by, reason string }
 func (f *author) flags(c *cobra.Command, shown string) {
 	c.Flags().StringVar(&f.by, "by", "", fmt.Sprintf("`name` of the person who asks, at most %d characters (default: user@host)", service.MaxBy))
 	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf("why: `text` of at most %d characters, shown by %s", service.MaxReason, shown))
+	checks(c, f.check)
 }
 
 func (f *author) check() error {

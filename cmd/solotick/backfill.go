@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,28 +22,27 @@ func (a *app) backfillCommand() *cobra.Command {
 		from, to moment
 		dry      bool
 		anew     bool
+		yes      bool
 	)
 	c := &cobra.Command{
 		Use:   "backfill JOB --from TIME --to TIME",
 		Short: "Run a job for past ticks",
 		Long: fmt.Sprintf(`Run a job once for each tick that its schedule has from --from (inclusive) to --to (exclusive), %d at most, also while
-the job is paused.
+the job is paused. The ticks wait for each other, and a tick of the schedule that is due goes first. Backfill asks first if
+they are more than %d. "solotick cancel JOB --waiting" drops those that still wait.
 
 Ticks that were fired before are fired again: the promise that no tick is fired twice does not cover manual runs. Check the
 ticks with --dry-run first.
 
 Each tick is sent under the Idempotency-Key that it had before. An app that keeps its answers by key answers such a request
 from its store, and does the work only for ticks that it has not seen. To have the app do all of them again, use
---new-keys.`, service.MaxBackfill),
+--new-keys.`, service.MaxBackfill, unasked),
 		Example: `  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --dry-run
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --new-keys`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := check(o, &by); err != nil {
-				return err
-			}
 			if !from.given() || !to.given() {
 				return &failure{code: exitUsage, err: errors.New("backfill needs --from and --to"), hint: c.CommandPath() + " --help"}
 			}
@@ -54,6 +56,11 @@ from its store, and does the work only for ticks that it has not seen. To have t
 				if err != nil {
 					return err
 				}
+				if len(ticks) > unasked && !dry && !yes {
+					if err := a.confirm(fmt.Sprintf("run job %q for %d ticks", j.Name, len(ticks))); err != nil {
+						return err
+					}
+				}
 				return a.backfill(ctx, op.as(by, false), j.Name, ticks, dry, anew, o)
 			})
 		},
@@ -64,7 +71,25 @@ from its store, and does the work only for ticks that it has not seen. To have t
 	c.Flags().Var(&to, "to", "last `time`, exclusive; in the same forms")
 	c.Flags().BoolVar(&anew, "new-keys", false, "give each tick a new Idempotency-Key, so that the app does the work again")
 	c.Flags().BoolVar(&dry, "dry-run", false, "show the ticks and run nothing")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask first, however many ticks there are")
 	return c
+}
+
+// unasked is how many ticks a backfill runs without asking first.
+const unasked = 20
+
+// confirm asks at the terminal whether to do something.
+func (a *app) confirm(what string) error {
+	if _, _, ok := terminal(os.Stdin); !ok {
+		return &failure{code: exitUsage, err: fmt.Errorf("to %s needs a yes, and nobody can be asked here", what),
+			hint: "--dry-run shows the ticks; --yes runs them"}
+	}
+	fmt.Fprintf(a.err, "%s? [y/N] ", what)
+	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // what cannot be read is no yes
+	if !strings.HasPrefix(strings.ToLower(answer), "y") {
+		return &failure{code: exitProblem, err: errors.New("nothing was enqueued")}
+	}
+	return nil
 }
 
 // backfillJSON is the output of `backfill -o json`, a contract: see docs/cli-json.md.

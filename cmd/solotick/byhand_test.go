@@ -66,7 +66,7 @@ func TestManualRequestsHaveABoundAndAnErrorSaysSo(t *testing.T) {
 		t.Errorf("%d triggers wait", n)
 	}
 
-	year := []string{"--from", "2025-01-01T00:00:00Z", "--to", "2025-02-11T00:00:00Z"} // 984 ticks
+	year := []string{"--from", "2025-01-01T00:00:00Z", "--to", "2025-02-11T00:00:00Z", "--yes"} // 984 ticks
 	const tooMany = "error: backfilling job \"two\": there are too many: 5000 requests wait, which is the limit"
 	added := 0
 	for asked := 1; ; asked++ {

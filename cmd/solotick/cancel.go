@@ -14,6 +14,8 @@ func (a *app) cancelCommand() *cobra.Command {
 		o   output
 		by  author
 		run string
+
+		waiting bool
 	)
 	c := &cobra.Command{
 		Use:   "cancel JOB",
@@ -22,39 +24,44 @@ func (a *app) cancelCommand() *cobra.Command {
 grace. A cancelled run is neither retried nor run again, even under guarantee: at-least-once, and does not count as
 failed. The next ticks of the job are run as usual: to stop them too, pause the job.
 
+With --waiting, drop what waits because somebody asked for it, by trigger, rerun or backfill, and leave live runs alone.
+"solotick history" shows the dropped runs as cancelled.
+
 The command does not wait for the end of the runs, which comes within a second or so; "solotick history" shows it. An app
 may go on with its work after the request was closed. Runs of timers, and of jobs with guarantee: every-replica, cannot be
 cancelled.`,
 		Example: `  solotick cancel -c table.yaml send-invoices
-  solotick cancel -c table.yaml send-invoices --run 5e4d3c2b --reason "fills the disk"`,
+  solotick cancel -c table.yaml send-invoices --run 5e4d3c2b --reason "fills the disk"
+  solotick cancel -c table.yaml send-invoices --waiting`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := check(o, &by); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.cancel(ctx, op.as(by, false), args[0], run, o)
+				return a.cancel(ctx, op.as(by, false), args[0], run, waiting, o)
 			})
 		},
 	}
 	o.flag(c)
 	by.flags(c, "events")
 	c.Flags().StringVar(&run, "run", "", "only the run with this `id`, or the first 8 characters of it")
+	c.Flags().BoolVar(&waiting, "waiting", false, "drop what waits by hand, and end no run")
 	a.offerKnown(c, "run", liveRuns)
 	return c
 }
 
-func (a *app) cancel(ctx context.Context, op *operator, name, run string, o output) error {
+func (a *app) cancel(ctx context.Context, op *operator, name, run string, waiting bool, o output) error {
 	if _, err := op.Cancellable(ctx, name); err != nil {
 		return err
 	}
-	runs, err := op.Cancel(ctx, name, run)
+	runs, waited, err := op.Cancel(ctx, name, run, waiting)
 	if err != nil {
 		return err
 	}
 	if o == "json" {
-		return a.printJSON(view.Cancelled{Job: name, Runs: runs})
+		return a.printJSON(view.NewCancelled(name, runs, waited))
+	}
+	for _, tick := range waited {
+		fmt.Fprintf(a.out, "dropped %s: tick %s\n", name, view.Stamp(tick))
 	}
 	for _, r := range runs {
 		fmt.Fprintf(a.out, "cancelled %s: run %s\n", name, r)

@@ -47,9 +47,6 @@ The exit code is 1 if a tick differs.`,
   solotick diff table.yaml new.yaml --for 1d --from 2027-03-28T00:00:00Z -o json
   crontab -l | solotick diff - table.yaml --time-zone Europe/Berlin`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			if len(args) != 2 || args[0] == "-" && args[1] == "-" {
 				return &failure{code: exitUsage, err: errors.New("diff takes two files, and one of them may be - for standard input"),
 					hint: "solotick diff table.yaml new.yaml"}

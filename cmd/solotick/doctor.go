@@ -30,9 +30,6 @@ The exit code is 1 if there is a problem, also if Redis cannot be reached. Warni
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			ctx, stop := interruptible()
 			defer stop()
 			op, at, err := a.newOperator(ctx)

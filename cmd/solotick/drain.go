@@ -43,9 +43,6 @@ The exit code is 0 if the replica has drained, and 3 if the timeout passes first
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			ctx, stop := interruptible()
 			defer stop()
 			return a.drain(ctx, admin, timeout.Duration, o)

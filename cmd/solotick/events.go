@@ -30,9 +30,6 @@ why. Redis keeps about a thousand. Runs of the schedule are in "solotick history
   solotick events -c table.yaml -o json`,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			if n < 1 || n > maxActs {
 				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxActs), hint: "-n 20"}
 			}
@@ -86,6 +83,8 @@ func actWords(act service.Act) string {
 	switch {
 	case act.What == "pause":
 		return untilWords(act.Until)
+	case act.What == "cancel" && act.Count > 0:
+		return plural(act.Count, "tick") + " that waited"
 	case act.What == "cancel":
 		return "run " + strings.Join(act.Runs, ", ")
 	case act.Count > 0 && act.What != "rerun":

@@ -46,9 +46,6 @@ them.`,
   solotick history -c table.yaml --failed -o json`,
 		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			if n < 1 || n > maxHistory {
 				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxHistory), hint: "-n 20"}
 			}

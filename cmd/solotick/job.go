@@ -50,9 +50,6 @@ standard input. ${…} in the file is plain text, not a variable.`,
 		Args:              atMostOneFile,
 		ValidArgsFunction: completeFile("yaml", "yml", "json"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := check(o, &by); err != nil {
-				return err
-			}
 			if err := fileArgument(c, args, "file", &file); err != nil {
 				return err
 			}
@@ -150,9 +147,6 @@ func (a *app) jobListCommand() *cobra.Command {
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.listJobs(ctx, op, o) })
 		},
 	}
@@ -206,9 +200,6 @@ secrets in them.`,
 		Args:              oneJob,
 		ValidArgsFunction: a.complete(1, dynamicNames),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.getJob(ctx, op, args[0]) })
 		},
 	}
@@ -237,9 +228,6 @@ func (a *app) jobRmCommand() *cobra.Command {
 		Args:              oneJob,
 		ValidArgsFunction: a.complete(1, dynamicNames),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := check(o, &by); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.rmJob(ctx, op.as(by, false), args[0], o) })
 		},
 	}

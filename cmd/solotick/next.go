@@ -38,9 +38,6 @@ With --explain, also say in words what each schedule means, and what it does whe
   solotick next --explain "0 9 * * 1#1" --time-zone Europe/Berlin`,
 		ValidArgsFunction: a.completeTable,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			if n < 1 || n > maxNext {
 				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxNext), hint: "-n 5"}
 			}

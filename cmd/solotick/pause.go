@@ -29,7 +29,8 @@ func (a *app) pauseCommand() *cobra.Command {
 		Use:   "pause {JOB... | --all} --reason TEXT",
 		Short: "Pause jobs on all replicas",
 		Long: `Pause jobs on all replicas until they are resumed or the given time is reached. Replicas skip the ticks that come due during
-the pause, for good. Runs under way go on, and trigger and backfill still work.
+the pause, for good. What waits by trigger, rerun or backfill waits on. Runs under way go on, and so does what is asked
+for while the job is paused.
 
 A job can have two pauses, its own and that of --all, and runs when neither is set. Pausing a job again replaces the reason
 and the end of its own pause; --all does not change it. --all pauses the jobs that exist now, not jobs that are added later.
@@ -42,12 +43,6 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
   solotick pause -c table.yaml --all --reason "moving house" --until 2027-03-28T06:00:00Z`,
 		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			if err := f.check(); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				jobs, err := op.pick(ctx, c, args, f.all)
 				if err != nil {
@@ -62,13 +57,11 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 	f.author.flags(c, "status and events")
 	c.Flags().Var(&f.until, "until", "end of the pause: `time`"+timeAheadHelp+" (default: until it is resumed)")
 	c.Flags().Var(&f.span, "for", "length of the pause: `duration`, such as 90m or 2d")
+	checks(c, f.check)
 	return c
 }
 
 func (f *pauseFlags) check() error {
-	if err := f.author.check(); err != nil {
-		return err
-	}
 	return service.CheckPause(service.Field{Name: "--reason", Text: f.reason}, service.Field{Name: "--until", Text: f.until.text},
 		service.Field{Name: "--for", Text: f.span.String()})
 }

@@ -29,9 +29,6 @@ the service's hash slot is scanned.`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.purge(ctx, op, yes, force, o) })
 		},
 	}

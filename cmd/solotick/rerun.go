@@ -30,9 +30,6 @@ With --wait the exit code is 0 only if the run succeeded.`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := check(o, &by, &wait); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				return a.rerun(ctx, op.as(by, false), args[0], tick, wait, o)
 			})

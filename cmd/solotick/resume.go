@@ -29,9 +29,6 @@ that match it.`,
   solotick resume -c table.yaml --all`,
 		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := check(o, &by); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				jobs, err := op.pick(ctx, c, args, all)
 				if err != nil {

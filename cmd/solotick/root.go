@@ -189,21 +189,25 @@ type output string
 func (o *output) flag(c *cobra.Command) {
 	c.Flags().StringVarP((*string)(o), "output", "o", "text", "`format` of the output: text or json")
 	offer(c, "output", "text", "json")
+	checks(c, o.check)
 }
 
-func (o output) check() error {
-	if o != "text" && o != "json" {
-		return &failure{code: exitUsage, err: fmt.Errorf("--output %q is neither text nor json", string(o)), hint: "-o json"}
+func (o *output) check() error {
+	if *o != "text" && *o != "json" {
+		return &failure{code: exitUsage, err: fmt.Errorf("--output %q is neither text nor json", string(*o)), hint: "-o json"}
 	}
 	return nil
 }
 
-// check returns what is wrong with the first of a command's flags that cannot be used.
-func check(flags ...interface{ check() error }) error {
-	for _, f := range flags {
-		if err := f.check(); err != nil {
-			return err
+// checks has a command check its flags before it runs.
+func checks(c *cobra.Command, check func() error) {
+	earlier := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		if earlier != nil {
+			if err := earlier(c, args); err != nil {
+				return err
+			}
 		}
+		return check()
 	}
-	return nil
 }

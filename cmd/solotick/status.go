@@ -81,8 +81,6 @@ func (f *statusFlags) refused(isTerminal, hasInterval bool) error {
 		return &failure{code: exitUsage, err: fmt.Errorf(why, args...), hint: hint}
 	}
 	switch {
-	case f.output.check() != nil:
-		return f.output.check()
 	case f.failed && len(f.job) > 0:
 		return usage("solotick status --failed", "--failed and JOB both say which jobs to show")
 	case f.watch && f.check:

@@ -78,9 +78,6 @@ request is sent at once.`,
 		Args:              oneID,
 		ValidArgsFunction: a.complete(1, timerIDs),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			if file != "" {
 				return a.setTimerOf(c, args[0], file, o)
 			}
@@ -213,9 +210,6 @@ secrets in them.`,
 		Args:              oneID,
 		ValidArgsFunction: a.complete(1, timerIDs),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.getTimer(ctx, op, args[0]) })
 		},
 	}
@@ -243,9 +237,6 @@ func (a *app) timerListCommand() *cobra.Command {
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			if n < 1 || n > maxHistory {
 				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxHistory), hint: "-n 20"}
 			}
@@ -284,9 +275,6 @@ func (a *app) timerRmCommand() *cobra.Command {
 		Args:              oneID,
 		ValidArgsFunction: a.complete(1, timerIDs),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.rmTimer(ctx, op, args[0], o) })
 		},
 	}

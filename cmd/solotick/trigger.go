@@ -46,9 +46,6 @@ With --wait the exit code is 0 only if the run succeeded. While the run has not 
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := check(o, &by, &wait); err != nil {
-				return err
-			}
 			var brought []byte
 			if c.Flag("data").Changed {
 				var err error

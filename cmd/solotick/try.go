@@ -40,9 +40,6 @@ The exit code is 1 unless the job succeeded.`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeTable,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			return a.try(args[0], o)
 		},
 	}

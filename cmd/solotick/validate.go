@@ -23,9 +23,6 @@ environment variable that is not set is a warning here, and an error for solotic
 		Args:              atMostOneFile,
 		ValidArgsFunction: completeFile("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			if err := fileArgument(c, args, "config", &a.config); err != nil {
 				return err
 			}

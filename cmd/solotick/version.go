@@ -33,9 +33,6 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			platform := runtime.GOOS + "/" + runtime.GOARCH
 			if o == "json" {
 				return a.printJSON(struct {

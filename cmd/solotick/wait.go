@@ -26,6 +26,7 @@ func (f *waitFlags) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the end of the run and show it")
 	f.timeout.example = "10m"
 	c.Flags().Var(&f.timeout, "timeout", "longest `duration` of --wait, such as 90s or 10m (default: no limit)")
+	checks(c, f.check)
 }
 
 func (f *waitFlags) check() error {

@@ -24,9 +24,6 @@ time zone; 09:00 is the last one that has come. Redis keeps the newest fates of 
   solotick why -c table.yaml send-invoices 2026-11-23T08:00:00Z -o json`,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			if len(args) != 2 {
 				if err := oneJob(c, args); err != nil {
 					return err

@@ -164,8 +164,9 @@ func (m *model) wake(s *state, e entry, how phase) {
 	freed := 0
 	for t := uint8(1); int(t) <= m.Ticks; t++ {
 		behind := rd.refused>>t&1 == 1
+		spared := e.attempt&byHand != 0 && t == rd.newestRefused() // a run by hand takes no tick away
 		switch {
-		case behind && (e.began < t || !m.has(BeganBefore)) && t <= lived:
+		case behind && !spared && (e.began < t || !m.has(BeganBefore)) && t <= lived:
 			rd.refused &^= 1 << t
 			rd.claimed = max(rd.claimed, t)
 			s.noteOverlap(t)

@@ -168,7 +168,7 @@ func (m *model) noteFreed(s *state, e entry, tick uint8, how phase) {
 	switch {
 	case m.trustedRuns(s) > 0:
 		s.violate(FreedBeside)
-	case how == dead && tick != s.redis.waits && e.began < tick && tick <= e.renewed:
+	case how == dead && e.attempt&byHand == 0 && tick != s.redis.waits && e.began < tick && tick <= e.renewed:
 		s.violate(OverlapFreed)
 	}
 }

@@ -3,6 +3,7 @@ package rds
 import (
 	"crypto/sha1" // the name that Redis knows a script by
 	"encoding/hex"
+	"strings"
 )
 
 // Script is one of the Lua files: each says at its top what KEYS, ARGV and answer mean.
@@ -20,8 +21,14 @@ const (
 	AllAnswers                 // all: they tell of ticks and runs, which another client may have written just before
 )
 
-// NewScript makes a script of its source.
+// prelude begins every script: `now` is Redis' time in milliseconds.
+const prelude = "local t = redis.call('TIME')\nlocal now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+
+// NewScript makes a script of its source, which may be that of another Script.
 func NewScript(source string, confirm Confirm) *Script {
+	if !strings.HasPrefix(source, "local t = ") {
+		source = prelude + source
+	}
 	sum := sha1.Sum([]byte(source))
 	return &Script{Source: source, SHA: hex.EncodeToString(sum[:]), confirm: confirm}
 }

@@ -65,7 +65,7 @@ const (
 
 // editable lets one binary play the faults of all scripts.
 var editable = []edit{
-	{"internal/rds/script.go", "import (", "import (\n\"os\"\n\"strings\""},
+	{"internal/rds/script.go", "import (", "import (\n\"os\""},
 	{"internal/rds/script.go", "func NewScript(source string, confirm Confirm) *Script {",
 		`func NewScript(source string, confirm Confirm) *Script {
 	if pairs := os.Getenv("` + scriptsEnv + `"); pairs != "" {

@@ -38,6 +38,10 @@ func (c *claims) cancel(q *call, code string) {
 	if code != "OK" || len(q.reply) <= answerCancelled {
 		return
 	}
+	if slices.Contains(q.keys, prefix+"due") {
+		c.drops(q)
+		return
+	}
 	for _, run := range strings.Fields(q.reply[answerCancelled]) {
 		if cl := c.by[run]; cl != nil && cl.settled == 0 && cl.cancelled == 0 {
 			cl.cancelled = c.world.now()
@@ -56,10 +60,13 @@ func (w *world) checkCancelled() {
 			continue
 		}
 		w.met["runs that were cancelled"]++
+		if said := w.recorded(c.run); slices.Contains(cutShort, said) && !w.forgets() {
+			w.violatedAt(c.cancelled, "cancelled", c.job, "the run of tick %s was cancelled at %s, and is recorded as %s", stamp(c.tick), c.cancelled, said)
+		}
 		w.judgeCancelled(c)
 		for _, n := range w.redis.claims.all {
-			if n.job == c.job && n.tick.Equal(c.tick) && n.won > c.cancelled && n.kind != "backfill" &&
-				(c.kind != "backfill" || n.parent == c.run) && !w.redis.claims.forgot(c.won) {
+			if n.job == c.job && n.tick.Equal(c.tick) && n.won > c.cancelled &&
+				(!c.isByHand() && !n.isByHand() || n.parent == c.run) && !w.redis.claims.forgot(c.won) {
 				w.violatedAt(n.won, "cancelled", c.job, "the run of tick %s was cancelled at %s, ended by %s, and was claimed again at %s (%s)",
 					stamp(c.tick), c.cancelled, c.how, n.won, n.kind)
 			}
@@ -90,6 +97,20 @@ func (w *world) judgeCancelled(c *claim) {
 		w.violatedAt(c.cancelled, "cancelled", c.job, "the run of tick %s on %s, which was well, was cancelled at %s, and ended as %s",
 			stamp(c.tick), c.replica.process, c.cancelled, c.outcome)
 	}
+}
+
+// cutShort are the ends of runs that nothing but their replicas, or the want of them, brought about.
+var cutShort = []string{"shutdown", "interrupted", "lost_lock", "not_started", "replaced", "handed_over"}
+
+// recorded is the outcome of a run in the history, in its last entry; "" = there is none.
+func (w *world) recorded(run string) (outcome string) {
+	stream, _ := w.redis.mini.Stream(prefix + "runs")
+	for _, e := range stream {
+		if strings.Contains(e.Values[1], `"run":"`+run+`"`) {
+			outcome = outcomeIn(e.Values[1])
+		}
+	}
+	return outcome
 }
 
 // fellSilent tells whether a run ended because of its app, before its replica had heard that it is cancelled.

@@ -50,6 +50,9 @@ func (w *world) check() {
 	w.checkDays()
 	w.checkTold()
 	w.checkTurns()
+	w.checkMended()
+	w.checkHasty()
+	w.checkDropped()
 	w.met["writes that were denied"] += w.redis.denials
 	w.met["answers to WAIT of too few"] += w.redis.unconfirmed
 	w.met["messages that a standing Redis took"] += w.redis.standstill.taken
@@ -66,7 +69,7 @@ func (w *world) checkOnce() {
 	starts := map[firing]*run{}
 	for _, r := range w.runs {
 		f := firing{job: r.Job, tick: r.Tick.UnixMilli()}
-		if r.Kind == "backfill" { // its ticks may have been fired before
+		if r.Kind == "backfill" || r.Kind == "manual" { // its ticks may have been fired before
 			if w.askedFor(r) > 1 {
 				continue
 			}

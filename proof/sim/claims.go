@@ -38,6 +38,8 @@ type claims struct {
 	left      []queued // jobs of which Redis was told that they have left
 	fates     *fates
 	successes map[string][]success // of each job, that Redis has not forgotten
+	stands    map[string]standing  // of each job
+	reruns    []queued             // of the newest tick that failed, which an operator was told of
 	struck    bool                 // the fault that waits for many timers has begun
 	ambush    *Fault               // waits for a replica that wins
 	turns     []*turn              // of rows of failures
@@ -129,12 +131,13 @@ type queued struct {
 	policy    string
 	id        string        // of the request, of what was asked for by hand
 	forgotten time.Duration // when a failover forgot it; 0 = none did
+	dropped   time.Duration // when an operator dropped what waited; 0 = none did
 }
 
 func newClaims(w *world) *claims {
 	c := &claims{world: w, by: map[string]*claim{}, late: map[string]bool{}, orders: map[string]done{},
 		bookings: map[string]time.Duration{}, promised: map[string]time.Duration{},
-		timers: map[string]*timerState{}, fates: newFates(w), successes: map[string][]success{}}
+		timers: map[string]*timerState{}, fates: newFates(w), successes: map[string][]success{}, stands: map[string]standing{}}
 	for _, t := range w.plan.Timers {
 		c.timers[t.ID] = &timerState{plan: t}
 	}
@@ -293,6 +296,8 @@ func (c *claims) ended(q *call, code string) {
 	c.world.note(q.replica, verb, q.args[argSettledJob], "", q.run(), code)
 	cl := c.by[q.run()]
 	c.turned(q, cl)
+	c.besideHand(q, cl)
+	c.judgeStanding(q, cl)
 	succeeded := verb == "finish" && outcomeIn(q.args[argEntry]) == "succeeded"
 	switch {
 	case cl == nil:

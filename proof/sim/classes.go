@@ -51,6 +51,7 @@ var classes = [...]class{
 	{"contended slots", (*Plan).contended},
 	{clocksApart, (*Plan).farApart},
 	{changesUncounted, (*Plan).uncounted},
+	{waitsByHand, (*Plan).waits},
 }
 
 // plain is the class of all other seeds.
@@ -140,6 +141,14 @@ func (p *Plan) refusals(r *rand.Rand) {
 			p.AppsDown = append(p.AppsDown, Downtime{place, from, to})
 		}
 	}
+	if r.IntN(3) > 0 {
+		return
+	}
+	for i := range p.Jobs { // runs that nobody starts again when the one that had them dies
+		j := &p.Jobs[i]
+		j.GivesUp, j.Guarantee, j.Takes = true, "at-least-once", [2]time.Duration{j.Period / 3, j.Period}
+	}
+	p.Faults = append(p.Faults, Fault{At: from + 2*time.Second + upTo(r, 4*time.Second), Kind: "crash", Replica: good, For: 9 * time.Second})
 }
 
 // slots: the jobs themselves take the last slot of their replicas.

@@ -80,7 +80,7 @@ func (e *executor) work(ctx context.Context, n int, r execute.Run, d time.Durati
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return e.result()
+		return e.result(r.Kind)
 	case <-p.ended:
 		return canceled(ctx)
 	case <-ctx.Done():
@@ -111,11 +111,14 @@ func (e *executor) kill(ctx context.Context, r execute.Run, over <-chan time.Tim
 	}
 }
 
-func (e *executor) result() execute.Result {
-	switch e.job.Ends {
-	case "fails":
+// failsAlone is how a job ends that fails, and succeeds if somebody has it run again.
+const failsAlone = "fails unless it is run again"
+
+func (e *executor) result(kind string) execute.Result {
+	switch ends := e.job.Ends; {
+	case ends == "fails", ends == failsAlone && kind != "backfill":
 		return execute.Result{Status: execute.Failed, Err: errors.New("answered 500"), Code: 500}
-	case "declines":
+	case ends == "declines":
 		return execute.Result{Status: execute.Declined, Err: errors.New("answered 409"), Code: 409}
 	}
 	return execute.Result{Status: execute.Succeeded, Code: 200}

@@ -43,6 +43,11 @@ func (f *fates) say(job, what string, tick time.Time, by string) {
 	f.said = append(f.said, fate{job: job, what: what, tick: tick, at: f.world.now(), by: by})
 }
 
+// overlaps tells whether Redis has said that a tick overlapped.
+func (f *fates) overlaps(job string, tick time.Time) bool {
+	return slices.ContainsFunc(f.said, func(o fate) bool { return o.job == job && o.what == overlapped && o.tick.Equal(tick) })
+}
+
 // settled records what the end of a run settled as overlaps. The claims are locked.
 func (f *fates) settled(q *call, code string) {
 	if code != "OK" || len(q.reply) <= answerOverlapped {

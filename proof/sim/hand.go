@@ -13,7 +13,7 @@ func (w *world) checkAttempts() {
 	seen := map[numbered]*run{}
 	for _, r := range w.runs {
 		c, known := w.redis.claims.of(r.ID)
-		if !known || !c.again || r.Kind == "backfill" {
+		if !known || !c.again || r.Kind == "backfill" || r.Kind == "manual" && w.askedFor(r) > 1 {
 			continue
 		}
 		k := numbered{ofTick{r.Job, r.Tick.UnixMilli()}, r.Attempt}
@@ -87,8 +87,8 @@ func (w *world) checkKinds() {
 	}
 }
 
-// judgeTriggers: what somebody asked for is run, and again when it was cut short. Neither a pause nor newer ticks are in
-// its way.
+// judgeTriggers: what somebody asked for is run, and again when it was cut short. Newer ticks are not in its way, nor is a pause
+// that had begun before.
 func (j *judged) judgeTriggers() {
 	w := j.world
 	for _, t := range w.redis.claims.triggers {
@@ -98,7 +98,9 @@ func (j *judged) judgeTriggers() {
 		}
 		w.met["triggered"]++
 		from, known, mine := max(t.at, j.first), t.at, j.byHand(t)
-		j.asked = t.tick
+		if j.asked, j.keeps = t.tick, 0; t.tick.Nanosecond() == 0 && j.Concurrency > 1 { // a backfill
+			j.keeps = 1
+		}
 		for i := 0; ; i++ {
 			won := w.plan.Lasts
 			if i < len(mine) {
@@ -108,7 +110,13 @@ func (j *judged) judgeTriggers() {
 			if t.forgotten == 0 || t.forgotten < from { // that it is forgotten is no excuse where it is promised
 				to = min(won, w.forgotten(known)) // its job may have been away when Redis lost it
 			}
-			if x, yes := j.couldHave(from, to, true); yes {
+			if t.dropped != 0 {
+				to = min(to, t.dropped)
+			}
+			if i == 0 {
+				to = min(to, w.leftAfter(j.Name, t.at))
+			}
+			if x, yes := j.couldHave(from, to, !w.heldSince(j.Name, known)); yes {
 				w.violatedAt(x, "2: never lost", j.Name, "the run that was asked for at %s could have been fired since %s, and was not by %s", t.at,
 					x, won)
 				break

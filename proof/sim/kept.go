@@ -94,7 +94,7 @@ func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *endi
 	ok := false
 	switch said.what {
 	case fired:
-		ok = run || got == "interrupted"
+		ok = run && got != "not_started" || got == "interrupted"
 	case notStarted:
 		ok = run && (got == "not_started" || got == "cancelled") || got == "interrupted"
 	case missed:

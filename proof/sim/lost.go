@@ -41,6 +41,7 @@ func (w *world) checkLost() {
 				j.judgeTicks()
 			}
 			j.judgeTriggers()
+			j.keeps = 0
 			j.judgeBirths()
 			j.judgeOwed()
 		}
@@ -53,6 +54,7 @@ type judged struct {
 	world       *world
 	plan        *Job
 	claims      []claim
+	keeps       int           // how many of the runs that may live at once what is looked at leaves to the schedule
 	asked       time.Time     // the tick that is looked at: under Allow a run of the same tick is in its way
 	first, last time.Duration // after that the replicas are about to end, or have other ticks
 }
@@ -150,6 +152,8 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		w.met["queued"]++
 		in = q.behind
 		lasting = j.ConcurrencyPolicy == config.Queue
+	case in != nil && in.isByHand() && !w.redis.claims.fates.overlaps(j.Name, tick): // it waited for the end of that
+		w.met["waited for the end of a run by hand"]++
 	case in != nil && (in.how == "finish" || in.how == "requeue" || in.how == "reap" && in.renewed >= w.cameDue(j.Job, tick)): // it lived then
 		w.met["overlap"]++
 		return
@@ -333,7 +337,7 @@ func (j *judged) inItsWay(lives func(claim) bool) bool {
 		}
 	}
 	if j.ConcurrencyPolicy == config.Allow {
-		return j.Concurrency > 0 && n >= j.Concurrency
+		return j.Concurrency > 0 && n >= j.Concurrency-j.keeps
 	}
 	return n > 0
 }

@@ -130,11 +130,15 @@ func (w *world) order(o Order) {
 	case "trigger":
 		w.operator.trigger(o.Job, o.ID)
 	case "backfill":
-		w.operator.backfill(o.Job, o.ID, w.now())
+		w.operator.backfill(o.Job, o.ID, w.now(), cmp.Or(o.N, 2))
 	case "rerun":
 		w.operator.rerun(o.Job, o.ID, w.now())
+	case "rerun trigger":
+		w.operator.rerunTrigger(o.Job, w.now())
 	case "cancel":
 		w.operator.cancel(o.Job)
+	case "cancel waiting":
+		w.operator.cancelWaiting(o.Job)
 	case "resume":
 		w.operator.resume(o.Job, all)
 	case "pause":

@@ -27,6 +27,7 @@ type hold struct {
 	all      bool          // it is the pause of all jobs, and not the job's own
 	from, to time.Duration // 0: not ended
 	ends     time.Time     // its own end; zero = none
+	began    time.Duration // when the job was first paused, if this one has replaced others
 }
 
 // operatorPlace is none of the replicas'.
@@ -107,7 +108,12 @@ func (o *operator) rerun(job, id string, now time.Duration) {
 	}
 	o.do(func(ctx context.Context, s *service.Store) error {
 		op := &service.Operator{Store: s, Limit: 8 * time.Second}
-		d, err := op.Rerun(ctx, *c, service.Moment{}, id)
+		at := o.world.now()
+		d, err := op.Rerun(ctx, *c, service.Moment{}, cmp.Or(id, uuid.NewString()))
+		if err == nil && id == "" {
+			o.reran(job, d.Tick, at)
+		}
+		id := cmp.Or(id, d.Nonce)
 		if err == nil {
 			o.promised(id, job, d.Tick)
 		}
@@ -115,15 +121,27 @@ func (o *operator) rerun(job, id string, now time.Duration) {
 	})
 }
 
-// backfill asks for two ticks of a job that have been, under an id as trigger does.
-func (o *operator) backfill(job, id string, now time.Duration) {
+// reran notes which tick a rerun chose.
+func (o *operator) reran(job string, tick time.Time, at time.Duration) {
+	c := o.world.redis.claims
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reruns = append(c.reruns, queued{job: job, tick: tick, at: at})
+}
+
+// backfill asks for the newest n ticks of a job that have been, under an id as trigger does.
+func (o *operator) backfill(job, id string, now time.Duration, n int) {
 	c := o.world.row(job, now)
 	if c == nil {
 		return
 	}
 	at := o.world.began.Add(now - 2*time.Second)
-	newest := o.world.last(c, at)
-	ticks := []time.Time{o.world.last(c, newest.Add(-time.Nanosecond)), newest}
+	var ticks []time.Time
+	for range n {
+		at = o.world.last(c, at)
+		ticks = append([]time.Time{at}, ticks...)
+		at = at.Add(-time.Nanosecond)
+	}
 	id = cmp.Or(id, uuid.NewString())
 	o.do(func(ctx context.Context, s *service.Store) error {
 		_, err := s.Backfill(ctx, job, ticks, id)
@@ -210,7 +228,12 @@ func (c *claims) operated(q *call, code string) {
 		}
 	case strings.HasPrefix(q.args[argPause], "pause"):
 		c.world.note(nil, q.args[argPause], q.job(), "", "", q.args[argEnds])
-		h := hold{job: q.job(), all: q.ofAll(), from: now}
+		h := hold{job: q.job(), all: q.ofAll(), from: now, began: now}
+		for _, o := range c.held {
+			if o.job == h.job && o.all == h.all && o.to == 0 && (o.ends.IsZero() || o.ends.After(c.world.began.Add(now+c.world.offsetAt(now)))) {
+				h.began = o.began
+			}
+		}
 		if q.args[argEnds] != "0" {
 			h.ends = millis(q.args[argEnds])
 		}
@@ -317,8 +340,15 @@ func (w *world) checkPaused() {
 	}
 	for _, h := range w.redis.claims.held {
 		for _, c := range w.redis.claims.all {
-			if c.job != h.job || c.won <= h.from || h.to != 0 && c.won >= h.to || c.kind == "manual" || c.kind == "backfill" {
+			if c.job != h.job || c.won <= h.from || h.to != 0 && c.won >= h.to {
 				continue
+			}
+			at, first := w.redis.claims.askedAt(c)
+			if c.isByHand() && (!first || at >= h.began) {
+				continue // it had begun before, or was asked for in the pause
+			}
+			if first {
+				w.met["waited by hand as a pause began"]++
 			}
 			if w.redis.claims.forgot(c.won) {
 				continue // the pause had been ended by then, which a failover forgot as well

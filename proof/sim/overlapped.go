@@ -62,7 +62,7 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 			continue
 		}
 		in := livedAt(runs, due, max(l.Concurrency, 1))
-		if in == nil || in.claim.tick.Equal(tick) {
+		if in == nil || in.claim.tick.Equal(tick) || standsBeside(l.Job, in.claim) {
 			continue
 		}
 		s := starts[ofTick{l.Name, tick.UnixMilli()}]

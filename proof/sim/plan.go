@@ -62,12 +62,13 @@ type Job struct {
 	Timeout, Deadline         time.Duration
 	Jitter                    time.Duration
 	Takes                     [2]time.Duration
-	Ends                      string  // "", fails, declines
+	Ends                      string  // "", fails, declines, failsAlone
 	Refuses                   float64 // chance that a replica cannot start it
 	Ignores                   bool    // it does not end when its context does, until it is killed
 	Zone                      string  // timeZone; "" = none is written
 	Days                      *Days   // nil = none is written
 	Reserved, Suspend         bool
+	GivesUp                   bool // after one round of refusals: startRetries
 	Priority                  int
 	Async                     *config.Async // the app ends its runs by reports; nil = it does not
 }
@@ -95,6 +96,7 @@ type Order struct {
 	Job  string
 	For  time.Duration
 	ID   string // of the request; "" = a new one
+	N    int    // how many ticks a backfill is about; 0 = two
 }
 
 // recovery is how long after a fault the promise that no tick is lost is not asked of what the fault struck: a reconnect
@@ -266,6 +268,9 @@ func (p *Plan) Table(v version) string {
 		}
 		if j.Priority > 0 {
 			fmt.Fprintf(&b, "    priority: %d\n", j.Priority)
+		}
+		if j.GivesUp {
+			b.WriteString("    startRetries: 0\n")
 		}
 		if j.Reserved {
 			b.WriteString("    reserved: true\n")

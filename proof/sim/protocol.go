@@ -55,6 +55,7 @@ const (
 	argAgain      = 12 // the due member by which the tick goes on; often left out
 	argWait       = 13 // until that is due
 
+	answerFreed      = 2 // the newest tick that was set free
 	answerOverlapped = 3 // the ticks that were settled as overlaps
 	answerBefore     = 4 // how many ticks in a row had failed
 	answerAfter      = 5 // and with this one
@@ -105,7 +106,9 @@ func (c *call) request() string {
 	return ""
 }
 
-// cancel: the answer.
+// cancel: ARGV, and the answer.
+const argCancelJob = 1
+
 const answerCancelled = 2 // the runs that lived
 
 // outcomeIn is the outcome in an entry of the history.

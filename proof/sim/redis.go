@@ -40,6 +40,7 @@ type store struct {
 	shadowCopied map[string]owner // what the replica of Redis has of shadow
 	patience     time.Duration    // how long the next answer is kept back
 	unconfirmed  int
+	hasty        []hasty
 }
 
 // owner is what stands in a lock key.
@@ -169,13 +170,14 @@ func (s *store) hook(p *server.Peer, cmd string, args ...string) bool {
 	return false
 }
 
-// name of a script: the first word of its source, which comes with an EVAL after each restart.
+// name of a script: the first word of its first comment, which comes with an EVAL after each restart.
 func (s *store) name(cmd, text string) string {
 	if cmd == "EVALSHA" {
 		return s.names[text]
 	}
 	sum := sha1.Sum([]byte(text))
-	name, _, _ := strings.Cut(strings.TrimPrefix(text, "-- "), ":")
+	_, comment, _ := strings.Cut(text, "-- ")
+	name, _, _ := strings.Cut(comment, ":")
 	s.names[hex.EncodeToString(sum[:])] = name
 	return name
 }
@@ -217,6 +219,7 @@ func (s *store) answered(l *link, reply []byte) (*call, []byte) {
 	if c.ask != nil {
 		s.checkQueue(c.ask)
 		s.checkLimit(c.ask)
+		s.checkScheduleFirst(c.ask)
 	}
 	s.afterScript(c)
 	return c, reply

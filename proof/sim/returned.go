@@ -2,8 +2,7 @@ package sim
 
 import "time"
 
-// checkReturned: what waited when a job left the table is not fired when it is back, except what was asked for and what
-// is to be run again.
+// checkReturned: what waited when a job left the table is not fired when it is back, except what is to be run again.
 func (w *world) checkReturned() {
 	for _, left := range w.redis.claims.left {
 		back, ok := w.returned(left)
@@ -13,8 +12,14 @@ func (w *world) checkReturned() {
 		w.met["left and returned"]++
 		for _, r := range w.runs {
 			c, _ := w.redis.claims.of(r.ID)
-			if r.Job != left.job || r.start < back || r.Token == 0 || r.Kind == "manual" || r.Kind == "backfill" || r.Kind == "takeover" ||
-				c.sent < left.at {
+			if r.Job != left.job || r.start < back || r.Token == 0 || r.Kind == "takeover" || c.sent < left.at {
+				continue
+			}
+			if at, first := w.redis.claims.askedAt(&c); c.isByHand() {
+				if first && at < left.at && c.attempt == 1 && !w.redis.claims.forgot(c.won) {
+					w.violatedAt(r.start, "table", r.Job, "tick %s, which somebody asked for at %s, waited when the job left (by %s), and was fired at %s",
+						stamp(r.Tick), at, left.at, r.start)
+				}
 				continue
 			}
 			if j := row(r.replica.sidecar.Table(), r.Job); !w.stepped && !w.plan.Local && j != nil && w.dueOf(j, r.Tick) < left.at {

@@ -65,16 +65,14 @@ func (w *world) firstClaims() map[string]*claim {
 	for _, c := range w.redis.claims.all {
 		k := chain{ofTick: ofTick{c.job, c.tick.UnixMilli()}}
 		switch c.kind {
-		case "manual":
-			k.kind = c.kind
-		case "backfill": // of one tick there may be several, and each goes on with its own run
+		case "manual", "backfill": // of one tick there may be several, and each goes on with its own run
 			k.kind = c.parent
 		}
 		if begun[k] == nil || w.beginsAnew(begun[k], newest[k], c) {
 			begun[k] = c
 		}
 		newest[k] = c
-		if c.kind == "backfill" {
+		if c.isByHand() {
 			begun[chain{k.ofTick, c.run}], newest[chain{k.ofTick, c.run}] = begun[k], c
 		}
 		if _, twice := first[c.run]; twice {
@@ -100,7 +98,7 @@ func (w *world) beginsAnew(first, before, c *claim) bool {
 	case before.how == "reap" && before.member == "" && before.back: // its replica then said that it had never started
 		w.met["told since when anew after it was taken for dead"]++
 	case slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
-		return (o.kind == "backfill" || c.kind == "backfill") && w.endedTick(o) && o.job == c.job &&
+		return (o.isByHand() || c.isByHand()) && w.endedTick(o) && o.job == c.job &&
 			o.tick.Equal(c.tick) && o.settled > first.won && o.settled <= c.won
 	}): // the tick ended by a backfill while its own run was to be run again, or the other way round
 		w.met["told since when anew after another run of the tick"]++
@@ -127,7 +125,7 @@ func (w *world) judgeSame(before, r *run, c *claim) {
 
 // judgeSince compares what a run was told with what had succeeded when its tick was claimed for the first time.
 func (w *world) judgeSince(r *run, c *claim) {
-	if r.Kind == "backfill" && w.sharesTick(c) {
+	if c.isByHand() && w.sharesTick(c) {
 		return // what the tick was told before may still be kept for it
 	}
 	var sure, perhaps time.Time // the newest of them

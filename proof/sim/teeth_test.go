@@ -179,7 +179,7 @@ var teeth = []tooth{
 		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
 	}},
 	{"come back to old ticks", "table", "leaves and returns", []edit{
-		{"sidecar/due.go", "case ok && !w.tick.After(back):", "case ok && !w.tick.After(back) && !BROKEN:"},
+		{"sidecar/due.go", "since.After(back):", "since.After(back) || BROKEN:"},
 	}},
 	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/settle.go", "if pause(ctx, 3*lock.Margin) {", "if BROKEN || pause(ctx, 3*lock.Margin) {"}}},
 	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "then full = true end", "then full = false end"}}},
@@ -291,6 +291,34 @@ var teeth = []tooth{
 	}},
 	{"answer every request with an id that is known", "asked again", "operator", []edit{
 		{"sidecar/service/ask.lua", "if what == asked or what == '' then return", "if before then return"},
+	}},
+	{"take the tick beside a run by hand away", "by hand", waitsByHand, []edit{{"lock/settle.lua", "local spared = byHand and", "local spared = false and"}}},
+	{"let a backfill go before the schedule", "by hand", waitsByHand, []edit{
+		{"sidecar/due.go", "if d.Kind == kindBackfill {", "if !BROKEN && d.Kind == kindBackfill {"},
+	}},
+	{"let go on in a pause what waited by hand", "pause", waitsByHand, []edit{
+		{"lock/acquire.lua", "not (since and (since == 0 and tick or since) >= tonumber(began))", "not since"},
+	}},
+	{"keep back in a pause what was asked for since", "2: never lost", waitsByHand, []edit{
+		{"lock/acquire.lua", "not (since and (since == 0 and tick or since) >= tonumber(began))", "true"},
+	}},
+	{"run what waited by hand when its job left", "table", waitsByHand, []edit{
+		{"sidecar/due.go", "known && w.byHand() {", "known && w.byHand() && !BROKEN {"},
+		{"sidecar/due.go", "case w.attempt > 1,", "case w.attempt > 1, BROKEN && w.byHand(),"},
+	}},
+	{"drop nothing that waits by hand", "by hand", waitsByHand, []edit{{"sidecar/service/cancel.lua", "    redis.call('ZREM', due, m)\n", ""}}},
+	{"take an old tick that succeeds for a success of now", "by hand", waitsByHand, []edit{
+		{"lock/settle.lua", "once and math.max(tonumber(tick), tonumber(h[11]) or 0) or now", "now"},
+	}},
+	{"choose a tick that was mended", "by hand", waitsByHand, []edit{
+		{"sidecar/service/rerun.go", "e.Kind == \"backfill\" && e.Outcome != \"succeeded\"", "e.Kind == \"backfill\" && (BROKEN || e.Outcome != \"succeeded\")"},
+	}},
+	{"take the rerun of a trigger for a tick of the schedule", "by hand", waitsByHand, []edit{
+		{"sidecar/service/rerun.go", "if rds.Millis(tick)%10 != 0 {", "if !BROKEN && rds.Millis(tick)%10 != 0 {"},
+	}},
+	{"record a cancelled run as its holder says", "cancelled", "cancels", []edit{{"lock/settle.lua", "if cut and string.find(", "if false and string.find("}}},
+	{"say of a tick that was started that it was not", "fates", "apps refuse", []edit{
+		{"sidecar/settle.go", "if end.outcome == notStarted && w.attempt > 1 {", "if !BROKEN && end.outcome == notStarted && w.attempt > 1 {"},
 	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "(now-s.since >= ttl(r.Job) ||", "(now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
 }

@@ -46,10 +46,14 @@ type problemJSON struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// asJSON turns a function that answers or refuses a request into a handler.
-func asJSON(serve func(*http.Request) (*answer, error)) http.HandlerFunc {
+// asJSON turns a function that answers or refuses a request into a handler. It refuses all parameters but the known ones.
+func asJSON(serve func(*http.Request) (*answer, error), known ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		a, err := serve(r)
+		var a *answer
+		err := parameters(r, known...)
+		if err == nil {
+			a, err = serve(r)
+		}
 		if err != nil {
 			write(w, refusing(err))
 			return

@@ -50,9 +50,6 @@ func (a *api) finish(r *http.Request) (*answer, error) {
 
 // bearer returns the run of the path, and the token with which the app proves that it has the run.
 func bearer(r *http.Request) (run, token string, err error) {
-	if _, err := parameters(r); err != nil {
-		return "", "", err
-	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {

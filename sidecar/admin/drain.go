@@ -15,19 +15,15 @@ var errStillDraining = errors.New("the caller's time is over")
 // drain lifts the limit on the time of an answer: the replica answers when its runs have ended.
 func (a *api) drain(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a writer without deadlines needs no change
-	asJSON(a.drained)(w, r)
+	asJSON(a.drained, "timeout")(w, r)
 }
 
 // drained makes the replica take no more ticks, and answers when its runs have ended. If the caller's timeout passes
 // first, it answers 202, and the drain goes on.
 func (a *api) drained(r *http.Request) (*answer, error) {
-	p, err := parameters(r, "timeout")
-	if err != nil {
-		return nil, err
-	}
 	ctx := r.Context()
-	if text, given := p["timeout"]; given {
-		limit, err := length("timeout", text)
+	if p := r.URL.Query(); p.Has("timeout") {
+		limit, err := length("timeout", p.Get("timeout"))
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +36,7 @@ func (a *api) drained(r *http.Request) (*answer, error) {
 	}
 	a.Log.Info("asked to drain")
 	start := time.Now()
-	err = a.Replica.Drain(ctx)
+	err := a.Replica.Drain(ctx)
 	out := view.Drained{Drained: err == nil, Replica: a.Name, TookMS: time.Since(start).Milliseconds()}
 	switch {
 	case err == nil:

@@ -22,7 +22,7 @@ func (a *api) setJob(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	operator, err := a.as("", "")
+	operator, err := a.as(author{})
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +35,8 @@ func (a *api) setJob(r *http.Request) (*answer, error) {
 }
 
 func (a *api) deleteJob(r *http.Request) (*answer, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	name := r.PathValue("job")
-	operator, err := a.as("", "")
+	operator, err := a.as(author{})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -18,9 +19,6 @@ const (
 )
 
 func (a *api) look(r *http.Request) (view.Status, error) {
-	if _, err := parameters(r); err != nil {
-		return view.Status{}, err
-	}
 	l, err := view.Take(r.Context(), a.Store, a.Replica.Table(), a.Replica.Jobs())
 	if err != nil {
 		return view.Status{}, err
@@ -43,9 +41,6 @@ func (a *api) job(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	l, err := view.Take(r.Context(), a.Store, a.Replica.Table(), []config.Job{j})
 	if err != nil {
 		return nil, err
@@ -57,9 +52,6 @@ func (a *api) job(r *http.Request) (*answer, error) {
 func (a *api) tick(r *http.Request) (*answer, error) {
 	j, err := a.operator.Find(r.Context(), r.PathValue("job"))
 	if err != nil {
-		return nil, err
-	}
-	if _, err := parameters(r); err != nil {
 		return nil, err
 	}
 	var at time.Time
@@ -80,9 +72,6 @@ func (a *api) replicas(r *http.Request) (*answer, error) {
 
 // self answers with what this replica knows itself, while Redis may not answer.
 func (a *api) self(r *http.Request) (*answer, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	table := a.Replica.Table()
 	now, ok := a.Store.Now()
 	if !ok {
@@ -101,10 +90,7 @@ func (a *api) self(r *http.Request) (*answer, error) {
 
 // runs answers with the newest runs of one job or of all; with each, the newest few of each job.
 func (a *api) runs(r *http.Request) (*answer, error) {
-	p, err := parameters(r, "job", "limit", "failed", "each")
-	if err != nil {
-		return nil, err
-	}
+	p := r.URL.Query()
 	limit, err := number(p, "limit", someRuns, maxRuns)
 	if err != nil {
 		return nil, err
@@ -113,16 +99,16 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if failed := p["failed"]; failed != "" && failed != "true" && failed != "false" {
+	if failed := p.Get("failed"); failed != "" && failed != "true" && failed != "false" {
 		return nil, &refusal{status: http.StatusBadRequest, err: "failed is true or false"}
 	}
 	if each > 0 {
-		if p["job"] != "" || p["limit"] != "" {
+		if p.Get("job") != "" || p.Get("limit") != "" {
 			return nil, &refusal{status: http.StatusBadRequest, err: "each stands in place of job and limit"}
 		}
 		limit = deepRuns
 	}
-	entries, err := a.operator.Runs(r.Context(), p["job"], p["failed"] == "true", limit)
+	entries, err := a.operator.Runs(r.Context(), p.Get("job"), p.Get("failed") == "true", limit)
 	if err != nil {
 		return nil, err
 	}
@@ -144,15 +130,12 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 
 // events answers with the newest acts of operators.
 func (a *api) events(r *http.Request) (*answer, error) {
-	p, err := parameters(r, "job", "limit")
-	if err != nil {
-		return nil, err
-	}
+	p := r.URL.Query()
 	limit, err := number(p, "limit", someRuns, maxRuns)
 	if err != nil {
 		return nil, err
 	}
-	acts, err := a.operator.Acts(r.Context(), p["job"], limit)
+	acts, err := a.operator.Acts(r.Context(), p.Get("job"), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -160,12 +143,11 @@ func (a *api) events(r *http.Request) (*answer, error) {
 }
 
 // number reads a parameter from 1 to most.
-func number(p map[string]string, name string, otherwise, most int) (int, error) {
-	text, given := p[name]
-	if !given {
+func number(p url.Values, name string, otherwise, most int) (int, error) {
+	if !p.Has(name) {
 		return otherwise, nil
 	}
-	n, err := strconv.Atoi(text)
+	n, err := strconv.Atoi(p.Get(name))
 	if err != nil || n < 1 || n > most {
 		return 0, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("%s is not a number from 1 to %d", name, most)}
 	}

@@ -17,40 +17,44 @@ import (
 // operateLimit is how long a request to Redis whose answer was lost is repeated.
 const operateLimit = 5 * time.Second
 
-// operable returns the name of the job in the path, if find knows it.
-func operable(r *http.Request, find func(context.Context, string) (config.Job, error)) (string, error) {
-	if _, err := parameters(r); err != nil {
-		return "", err
-	}
-	j, err := find(r.Context(), r.PathValue("job"))
-	return j.Name, err
+// author is the part of a body that says who makes the request, and why.
+type author struct {
+	By     string `json:"by"`
+	Reason string `json:"reason"`
 }
 
 // as returns the operator for a request of that author.
-func (a *api) as(by, reason string) (*service.Operator, error) {
-	by, reason = text.OneLine(by), text.OneLine(reason)
-	err := service.CheckAuthor(service.Field{Name: `"by"`, Text: by}, service.Field{Name: "the reason", Text: reason})
-	return a.operator.As(service.Author{By: cmp.Or(by, "api on "+a.Name), Reason: reason}), err
+func (a *api) as(by author) (*service.Operator, error) {
+	by = author{text.OneLine(by.By), text.OneLine(by.Reason)}
+	err := service.CheckAuthor(service.Field{Name: `"by"`, Text: by.By}, service.Field{Name: "the reason", Text: by.Reason})
+	return a.operator.As(service.Author{By: cmp.Or(by.By, "api on "+a.Name), Reason: by.Reason}), err
 }
 
 // maxTrigger bounds the body of a trigger, in bytes: it has room for data of the largest size, and for the other keys.
 const maxTrigger = config.MaxData + 16<<10
 
+// finder returns the job of a name, or refuses it.
+type finder func(context.Context, string) (config.Job, error)
+
+// asked reads a request about the job in the path. The body, of that many bytes at most, is read into in, whose author is by.
+func (a *api) asked(r *http.Request, find finder, most int64, in any, by *author) (j config.Job, o *service.Operator, err error) {
+	if j, err = find(r.Context(), r.PathValue("job")); err == nil {
+		err = decodeUpTo(r, most, in)
+	}
+	if err == nil {
+		o, err = a.as(*by)
+	}
+	return j, o, err
+}
+
 func (a *api) trigger(r *http.Request) (*answer, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
-	j, err := a.operator.Claimed(r.Context(), r.PathValue("job"))
-	if err != nil {
-		return nil, err
-	}
 	in := struct {
-		ID     string          `json:"id"`
-		By     string          `json:"by"`
-		Reason string          `json:"reason"`
-		Data   json.RawMessage `json:"data"`
+		author
+		ID   string          `json:"id"`
+		Data json.RawMessage `json:"data"`
 	}{}
-	if err := decodeUpTo(r, maxTrigger, &in); err != nil {
+	j, operator, err := a.asked(r, a.operator.Claimed, maxTrigger, &in, &in.author)
+	if err != nil {
 		return nil, err
 	}
 	var data []byte
@@ -58,10 +62,6 @@ func (a *api) trigger(r *http.Request) (*answer, error) {
 		if data, err = service.CheckData(`"data"`, in.Data); err != nil {
 			return nil, err
 		}
-	}
-	operator, err := a.as(in.By, in.Reason)
-	if err != nil {
-		return nil, err
 	}
 	due, err := operator.Trigger(r.Context(), j, in.ID, data)
 	if err != nil {
@@ -72,23 +72,12 @@ func (a *api) trigger(r *http.Request) (*answer, error) {
 }
 
 func (a *api) rerun(r *http.Request) (*answer, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
-	j, err := a.operator.Claimed(r.Context(), r.PathValue("job"))
-	if err != nil {
-		return nil, err
-	}
 	in := struct {
-		Tick   string `json:"tick"`
-		ID     string `json:"id"`
-		By     string `json:"by"`
-		Reason string `json:"reason"`
+		author
+		Tick string `json:"tick"`
+		ID   string `json:"id"`
 	}{}
-	if err := decode(r, &in); err != nil {
-		return nil, err
-	}
-	operator, err := a.as(in.By, in.Reason)
+	j, operator, err := a.asked(r, a.operator.Claimed, maxBody, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}
@@ -107,21 +96,17 @@ func (a *api) rerun(r *http.Request) (*answer, error) {
 }
 
 func (a *api) pause(r *http.Request) (*answer, error) {
-	job, err := operable(r, a.operator.Find)
+	in := struct {
+		author
+		Until string `json:"until"`
+		For   string `json:"for"`
+	}{}
+	j, operator, err := a.asked(r, a.operator.Find, maxBody, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}
-	in := struct {
-		By     string `json:"by"`
-		Reason string `json:"reason"`
-		Until  string `json:"until"`
-		For    string `json:"for"`
-	}{}
-	if err := decode(r, &in); err != nil {
-		return nil, err
-	}
-	in.Reason = text.OneLine(in.Reason)
-	err = service.CheckPause(service.Field{Name: "the reason", Text: in.Reason},
+	reason := text.OneLine(in.Reason)
+	err = service.CheckPause(service.Field{Name: "the reason", Text: reason},
 		service.Field{Name: `"until"`, Text: in.Until}, service.Field{Name: `"for"`, Text: in.For})
 	if err != nil {
 		return nil, err
@@ -130,15 +115,11 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	operator, err := a.as(in.By, in.Reason)
-	if err != nil {
+	if err := operator.Pause(r.Context(), j.Name, reason, until); err != nil {
 		return nil, err
 	}
-	if err := operator.Pause(r.Context(), job, in.Reason, until); err != nil {
-		return nil, err
-	}
-	a.Log.Info("paused", "job", job, "reason", in.Reason, "until", view.Stamp(until))
-	return &answer{body: view.NewPaused(job, in.Reason, until)}, nil
+	a.Log.Info("paused", "job", j.Name, "reason", reason, "until", view.Stamp(until))
+	return &answer{body: view.NewPaused(j.Name, reason, until)}, nil
 }
 
 // until returns when a pause ends; zero if it lasts until it is resumed.
@@ -157,50 +138,34 @@ func (a *api) until(ctx context.Context, at, span string) (time.Time, error) {
 }
 
 func (a *api) resume(r *http.Request) (*answer, error) {
-	job, err := operable(r, a.operator.Find)
+	var in author
+	j, operator, err := a.asked(r, a.operator.Find, maxBody, &in, &in)
 	if err != nil {
 		return nil, err
 	}
-	in := struct {
-		By     string `json:"by"`
-		Reason string `json:"reason"`
-	}{}
-	if err := decode(r, &in); err != nil {
-		return nil, err
-	}
-	operator, err := a.as(in.By, in.Reason)
+	resumed, err := operator.Resume(r.Context(), j.Name)
 	if err != nil {
 		return nil, err
 	}
-	resumed, err := operator.Resume(r.Context(), job)
-	if err != nil {
-		return nil, err
-	}
-	a.Log.Info("resumed", "job", job, "paused", resumed)
-	return &answer{body: view.Resumed{Job: job, Resumed: resumed}}, nil
+	a.Log.Info("resumed", "job", j.Name, "paused", resumed)
+	return &answer{body: view.Resumed{Job: j.Name, Resumed: resumed}}, nil
 }
 
 func (a *api) cancel(r *http.Request) (*answer, error) {
-	job, err := operable(r, a.operator.Cancellable)
-	if err != nil {
-		return nil, err
-	}
 	in := struct {
-		Run    string `json:"run"`
-		By     string `json:"by"`
-		Reason string `json:"reason"`
+		author
+		Run     string `json:"run"`
+		Waiting bool   `json:"waiting"`
 	}{}
-	if err := decode(r, &in); err != nil {
-		return nil, err
-	}
-	operator, err := a.as(in.By, in.Reason)
+	j, operator, err := a.asked(r, a.operator.Cancellable, maxBody, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := operator.Cancel(r.Context(), job, text.OneLine(in.Run))
+	runs, waited, err := operator.Cancel(r.Context(), j.Name, text.OneLine(in.Run), in.Waiting)
 	if err != nil {
 		return nil, err
 	}
-	a.Log.Info("cancelled", "job", job, "runs", strings.Join(runs, " "))
-	return &answer{body: view.Cancelled{Job: job, Runs: runs}}, nil
+	made := view.NewCancelled(j.Name, runs, waited)
+	a.Log.Info("cancelled", "job", j.Name, "runs", strings.Join(runs, " "), "waiting", strings.Join(made.Waiting, " "))
+	return &answer{body: made}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,25 +21,23 @@ import (
 // maxBody bounds the body of a request, in bytes.
 const maxBody = 64 << 10
 
-// parameters reads the query. It accepts only the known names, each at most once.
-func parameters(r *http.Request, known ...string) (map[string]string, error) {
+// parameters checks the query. It accepts only the known names, each at most once.
+func parameters(r *http.Request, known ...string) error {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, &refusal{status: http.StatusBadRequest, err: "the query cannot be read"}
+		return &refusal{status: http.StatusBadRequest, err: "the query cannot be read"}
 	}
-	values := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		switch {
 		case !slices.Contains(known, name) && len(known) == 0:
-			return nil, &refusal{status: http.StatusBadRequest, err: "this path takes no parameters"}
+			return &refusal{status: http.StatusBadRequest, err: "this path takes no parameters"}
 		case !slices.Contains(known, name):
-			return nil, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("unknown parameter %q", text.OneLine(name)), hint: "known are " + strings.Join(known, ", ")}
+			return &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("unknown parameter %q", text.OneLine(name)), hint: "known are " + strings.Join(known, ", ")}
 		case len(query[name]) > 1:
-			return nil, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("parameter %q is given more than once", name)}
+			return &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("parameter %q is given more than once", name)}
 		}
-		values[name] = query[name][0]
 	}
-	return values, nil
+	return nil
 }
 
 // read reads the body, which must be JSON; nil if there is none.
@@ -85,8 +84,8 @@ func decodeUpTo(r *http.Request, most int64, into any) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
 		f.err = "the body must be a JSON object"
-		if kind.Field != "" {
-			f.err = fmt.Sprintf("%q must be a text, not a %s", kind.Field, kind.Value)
+		if field := kind.Field[strings.LastIndexByte(kind.Field, '.')+1:]; field != "" { // behind the name of the part that it is in
+			f.err = fmt.Sprintf("%q must be a %s, not a %s", field, map[bool]string{true: "truth value", false: "text"}[kind.Type.Kind() == reflect.Bool], kind.Value)
 		}
 	} else if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		f.err = "unknown key " + text.OneLine(field)

@@ -23,9 +23,6 @@ func (a *api) setTimer(r *http.Request) (*answer, error) {
 }
 
 func (a *api) timer(r *http.Request) (*answer, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	id := r.PathValue("id")
 	source, at, err := a.operator.Timer(r.Context(), id)
 	if err != nil {
@@ -35,10 +32,7 @@ func (a *api) timer(r *http.Request) (*answer, error) {
 }
 
 func (a *api) timers(r *http.Request) (*answer, error) {
-	p, err := parameters(r, "limit")
-	if err != nil {
-		return nil, err
-	}
+	p := r.URL.Query()
 	limit, err := number(p, "limit", someRuns, maxRuns)
 	if err != nil {
 		return nil, err
@@ -51,9 +45,6 @@ func (a *api) timers(r *http.Request) (*answer, error) {
 }
 
 func (a *api) deleteTimer(r *http.Request) (*answer, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	id := r.PathValue("id")
 	if err := a.operator.DeleteTimer(r.Context(), id); err != nil {
 		return nil, err
@@ -64,9 +55,6 @@ func (a *api) deleteTimer(r *http.Request) (*answer, error) {
 
 // document reads a body, which must be one JSON document, and refuses parameters.
 func document(r *http.Request) ([]byte, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	body, err := read(r)
 	switch {
 	case err != nil:

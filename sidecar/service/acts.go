@@ -54,7 +54,7 @@ type Act struct {
 	Jobs  []string  // one, unless All
 	Until time.Time // of a pause; zero = until it is resumed
 	Tick  time.Time // of a trigger: the one that it made; of a rerun; of a backfill: the first
-	Count int       // of a backfill: how many ticks it added
+	Count int       // of a backfill: how many ticks it added; of a cancel: how many waited
 	Runs  []string  // of a cancel: the UUIDs of the runs
 }
 
@@ -124,6 +124,8 @@ func parseAct(e redis.XMessage) (Act, bool) {
 		Until: rds.FromMillis(t.Until), Tick: rds.FromMillis(t.Tick)}
 	switch made, _ := e.Values["made"].(string); {
 	case made == "":
+	case a.What == "cancel" && !strings.Contains(made, "-"):
+		a.Count = int(rds.Number(made))
 	case a.What == "cancel":
 		a.Runs = strings.Fields(made)
 	case a.Tick.IsZero():

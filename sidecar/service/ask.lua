@@ -14,8 +14,6 @@ local ledger, due, memo, acts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local data = KEYS[5] and table.remove(ARGV)
 local act = acts and table.remove(ARGV)
 
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'born', 'manual')
 
 local asked = ' ' .. (ARGV[3] or '') .. ARGV[1]            -- of many ticks the first one tells

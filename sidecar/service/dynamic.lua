@@ -11,8 +11,6 @@
 local act = KEYS[3] and table.remove(ARGV)
 local jobs, memo, acts, verb, name, source = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[5]
 
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', jobs, name, '@revision')
 local there, revision = h[1], h[2]
 

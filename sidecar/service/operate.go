@@ -207,6 +207,20 @@ func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string
 	return strings.Fields(lived), nil
 }
 
+// CancelWaiting drops what waits of a job because somebody asked for it, and returns the ticks. Runs that live go on. If Redis
+// gives no answer until the given time on its clock, nothing is dropped after that. id and the errors are as with Cancel.
+func (s *Store) CancelWaiting(ctx context.Context, job, id string, until time.Time) ([]time.Time, error) {
+	k := s.redis.Keys
+	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, []string{k.Ledger(job), k.Memo(id), k.Acts, k.DueJobs, k.Runs},
+		k.Events, job, rds.Millis(until), s.act(actText{What: "cancel", Job: job}))
+	var ticks []time.Time
+	waited, _ := made.(string)
+	for _, ms := range strings.Fields(waited) {
+		ticks = append(ticks, rds.FromMillis(rds.Number(ms)))
+	}
+	return ticks, err
+}
+
 // operate repeats one request of an operator until Redis answers it or ctx ends. The request's id makes repeating
 // harmless: a late copy of a request that Redis has carried out has no effect.
 func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (int64, error) {

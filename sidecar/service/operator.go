@@ -128,8 +128,21 @@ func requestID(id string) (string, error) {
 	return id, nil
 }
 
-// Cancel ends the live runs of a job: all, or the one whose UUID begins with run. It returns their UUIDs.
-func (o *Operator) Cancel(ctx context.Context, job, run string) ([]string, error) {
+// Cancel ends the live runs of a job, and returns their UUIDs: all, or the one whose UUID begins with run. With waiting, it
+// instead drops what waits because somebody asked for it, and returns the ticks.
+func (o *Operator) Cancel(ctx context.Context, job, run string, waiting bool) (runs []string, waited []time.Time, err error) {
+	switch {
+	case !waiting:
+		runs, err = o.cancelRuns(ctx, job, run)
+	case run != "":
+		err = &Refusal{Kind: Invalid, Message: "what waits is no run yet: give one of the two"}
+	default:
+		waited, err = o.cancelWaiting(ctx, job)
+	}
+	return runs, waited, err
+}
+
+func (o *Operator) cancelRuns(ctx context.Context, job, run string) ([]string, error) {
 	if run != "" && len(run) < leastOfRun {
 		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%q is too short for the id of a run: give at least %d characters", run, leastOfRun)}
 	}
@@ -164,6 +177,19 @@ func (o *Operator) Cancel(ctx context.Context, job, run string) ([]string, error
 		return nil, &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q that begins with %q is going on", job, run)}
 	}
 	return nil, &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q is going on", job)}
+}
+
+func (o *Operator) cancelWaiting(ctx context.Context, job string) ([]time.Time, error) {
+	now, err := o.Now()
+	if err != nil {
+		return nil, err
+	}
+	id, until := uuid.NewString(), now.Add(o.Limit)
+	ticks, err := ask(ctx, o, func(ctx context.Context) ([]time.Time, error) { return o.Store.CancelWaiting(ctx, job, id, until) })
+	if err == nil && len(ticks) == 0 {
+		err = &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q that was asked for by hand waits", job)}
+	}
+	return ticks, err
 }
 
 // leastOfRun is how many characters of a run's UUID name it.

@@ -14,8 +14,6 @@ local verb = string.match(ARGV[3], '^%l+')
 local own = verb == ARGV[3]
 local field, other = own and 'paused' or 'pausedAll', own and 'pausedAll' or 'paused'
 
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local h = redis.call('HMGET', ledger, 'born', field, other, 'tick', 'pausedTo', 'since', 'behind', 'gaps')
 local paused, besides, tick, pausedTo, since = h[2], h[3] or '', tonumber(h[4]) or 0, tonumber(h[5]) or 0, tonumber(h[6]) or 0
 local behind, gaps = h[7] or '', h[8] or ''

@@ -14,10 +14,13 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Rerun has one replica run a tick of a job again, under its own idempotency key: it is a Backfill of one tick. id and
-// the errors are as with Trigger.
+// Rerun has one replica run a tick of a job again, under its own idempotency key: it is a Backfill of one tick or, of the
+// tick of a trigger, a trigger once more. id and the errors are as with Trigger.
 func (s *Store) Rerun(ctx context.Context, job string, tick time.Time, id string) (lock.Due, error) {
 	d := lock.Due{Tick: tick, Job: job, Kind: "backfill", Attempt: 1, Nonce: id}
+	if rds.Millis(tick)%10 != 0 { // a trigger made it, and it is no tick of the schedule
+		d.Kind = "manual"
+	}
 	_, err := s.ask(ctx, "rerunning", job, id, d.Suffix(), s.redis.Keys.Events, rds.Millis(tick),
 		s.act(actText{What: "rerun", Job: job, Tick: rds.Millis(tick)}))
 	return d, err
@@ -31,7 +34,7 @@ func (s *Store) asked(ctx context.Context, job, id string) (tick time.Time, err 
 	}
 	memo, _ := reply.(string)
 	_, member, _ := strings.Cut(memo, " ")
-	if d, err := lock.ParseDue(member); err == nil && d.Job == job && d.Kind == "backfill" {
+	if d, err := lock.ParseDue(member); err == nil && d.Job == job { // of a trigger there is no tick in it
 		tick = d.Tick
 	}
 	return tick, nil
@@ -103,11 +106,12 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment) 
 	return time.Time{}, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s is no tick of job %q", given, j.Name), Hint: around}
 }
 
-// newestFailed returns the newest tick whose last run by the schedule failed. The history has its newest entry first.
+// newestFailed returns the newest tick whose last run by the schedule failed, and that no backfill has mended since. The
+// history has its newest entry first.
 func newestFailed(job string, history []Entry) (newest time.Time, err error) {
 	seen := map[int64]bool{}
 	for _, e := range history {
-		if e.Kind == "manual" || e.Kind == "backfill" || e.Outcome == HandedOver || seen[e.Tick.UnixMilli()] {
+		if e.Kind == "manual" || e.Kind == "backfill" && e.Outcome != "succeeded" || e.Outcome == HandedOver || seen[e.Tick.UnixMilli()] {
 			continue
 		}
 		seen[e.Tick.UnixMilli()] = true

@@ -67,7 +67,7 @@ func TestTheTickToRerunIsTheNewestThatFailedOrTheGivenOne(t *testing.T) {
 			e.Job, e.Run, e.Replica, e.Attempt, e.Ended = job, uuid.NewString(), "a", i+1, now
 			w.Must(s.AppendHistory(w.Context(), e.Ending()))
 		}
-		for given, want := range map[time.Time]time.Time{{}: hour(-8), hour(-5): hour(-5), hour(-6).Add(time.Minute): hour(-6).Add(time.Minute)} {
+		for given, want := range map[time.Time]time.Time{{}: hour(-9), hour(-5): hour(-5), hour(-6).Add(time.Minute): hour(-6).Add(time.Minute)} {
 			if tick, r := asks(given); r != nil || !tick.Equal(want) {
 				w.Errorf("asked for %s: %s, %v; want %s", given, tick, r, want)
 			}

@@ -17,8 +17,6 @@
 local timer, due, ledger = KEYS[1], KEYS[2], KEYS[3]
 local verb, id, copy, at, source = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local entry = redis.call('GET', timer) or ''
 local setAt, setBy, new, setTo = string.match(entry, '^(%d+) (%S+) ([01]) (.*)$')
 local mark, deletedBy, setOnce, was = string.match(entry, '^(%a+) (%S+) (%S+) ([01])$')

@@ -41,8 +41,18 @@ type Resumed struct {
 
 // Cancelled is the answer to a cancel.
 type Cancelled struct {
-	Job  string   `json:"job"`
-	Runs []string `json:"runs"` // that were told to end
+	Job     string   `json:"job"`
+	Runs    []string `json:"runs"`              // that were told to end
+	Waiting []string `json:"waiting,omitempty"` // ticks that waited by hand, and were dropped
+}
+
+// NewCancelled returns the answer to a cancel in JSON.
+func NewCancelled(job string, runs []string, waited []time.Time) Cancelled {
+	c := Cancelled{Job: job, Runs: append([]string{}, runs...)}
+	for _, tick := range waited {
+		c.Waiting = append(c.Waiting, Stamp(tick))
+	}
+	return c
 }
 
 // Drained is a replica's answer to a drain.

@@ -44,7 +44,7 @@ function newRow(name) {
     toggle: toggleButton, plan: make('span', 'small plan'),
     outcome: make('span', 'outcome'), lastly: make('span', 'small'),
     strip: make('div', 'strip'), next: make('span', 'next'), nextLocal: make('span', 'small'), nextAt: make('span', 'small'),
-    run: act('Trigger', () => openTrigger(name)), rerun: act('Rerun', () => openRerun(name, scheduled(status.jobs.find(j => j.job === name))?.tick)), cancel: act('Cancel run', () => openCancel(name)), pause: act('Pause', () => openPause(name)), resume: act('Resume', () => resume(name)),
+    run: act('Trigger', () => openTrigger(name)), rerun: act('Rerun', () => openRerun(name, scheduled(status.jobs.find(j => j.job === name))?.tick)), cancel: act('Cancel run', () => openCancel(name)), drop: act('Drop what waits', () => openCancel(name, waits)), pause: act('Pause', () => openPause(name)), resume: act('Resume', () => resume(name)),
     notes: make('div', 'notes'), more: make('div', 'more'),
   };
   r.strip.setAttribute('role', 'img');
@@ -56,7 +56,7 @@ function newRow(name) {
   };
   const recent = cell('cell', 'recent', r.strip);
   r.row = make('div', 'job', cell('rowheader', 'what', toggleButton, r.plan), cell('cell', 'last', r.outcome, r.lastly), recent,
-    cell('cell', 'next', r.next, r.nextLocal, r.nextAt), cell('cell', 'acts', r.run, r.pause, r.resume, r.rerun, r.cancel), r.notes, r.more);
+    cell('cell', 'next', r.next, r.nextLocal, r.nextAt), cell('cell', 'acts', r.run, r.pause, r.resume, r.rerun, r.cancel, r.drop), r.notes, r.more);
   r.notes.setAttribute('role', 'cell');
   r.more.setAttribute('role', 'cell');
   r.row.setAttribute('role', 'row');
@@ -108,6 +108,7 @@ function showJob(r, j) {
   r.run.hidden = everywhere;
   r.rerun.hidden = everywhere || !last?.failed;
   r.cancel.hidden = everywhere || j.running.length === 0;
+  r.drop.hidden = !j.waiting.some(w => w.kind === 'manual' || w.kind === 'backfill');
   r.pause.hidden = r.resume.hidden = false;
   const own = j.paused && !j.paused.all; // only "resume --all" ends a pause of "pause --all"
   r.pause.hidden ||= Boolean(own);

@@ -50,8 +50,9 @@ function openTrigger(job) {
   askTrigger(job, `Trigger ${job}?`);
 }
 
-// about is the tick that the open dialog is about, or the run; '' = all runs of the job.
+// about is the tick that the open dialog is about, or the run; '' = all runs of the job; waits = what waits by hand.
 let about = '';
+const waits = 'waiting';
 const askRerun = dialog('rerun', async job => {
   const made = await act(job, 'rerun', { id: request, tick: about });
   triggered.set(job + ' ' + made.tick, true);
@@ -66,14 +67,15 @@ function openRerun(job, tick) {
 
 const askCancel = dialog('cancel', async job => {
   const body = { reason: $('cancel-reason').value };
-  if (about) body.run = about;
+  if (about === waits) body.waiting = true;
+  else if (about) body.run = about;
   const made = await act(job, 'cancel', body);
-  return `Cancelled ${plural(made.runs.length, 'run')} of ${job}`;
+  return made.waiting ? `Dropped ${plural(made.waiting.length, 'tick')} of ${job}` : `Cancelled ${plural(made.runs.length, 'run')} of ${job}`;
 });
 function openCancel(job, run = '') {
   $('cancel-reason').value = '';
   about = run;
-  askCancel(job, run ? `Cancel run ${run.slice(0, 8)} of ${job}?` : `Cancel the run of ${job}?`);
+  askCancel(job, run === waits ? `Drop what waits of ${job}?` : run ? `Cancel run ${run.slice(0, 8)} of ${job}?` : `Cancel the run of ${job}?`);
 }
 
 function announce(e) {
