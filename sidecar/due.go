@@ -70,12 +70,7 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 }
 
 // lateness orders what is due of a job: the schedule's ticks go before those of a backfill.
-func lateness(d lock.Due) int {
-	if d.Kind == kindBackfill {
-		return 1
-	}
-	return 0
-}
+func lateness(d lock.Due) int { return map[bool]int{true: 1}[d.Kind == kindBackfill] }
 
 // turn is how long a timer that is due is left to the replica that asks first for it.
 const turn = 2 * stagger
