@@ -294,7 +294,7 @@ var teeth = []tooth{
 	}},
 	{"take the tick beside a run by hand away", "by hand", waitsByHand, []edit{{"lock/settle.lua", "local spared = byHand and", "local spared = false and"}}},
 	{"let a backfill go before the schedule", "by hand", waitsByHand, []edit{
-		{"sidecar/due.go", "if d.Kind == kindBackfill {", "if !BROKEN && d.Kind == kindBackfill {"},
+		{"sidecar/due.go", "[d.Kind == kindBackfill]", "[!BROKEN && d.Kind == kindBackfill]"},
 	}},
 	{"let go on in a pause what waited by hand", "pause", waitsByHand, []edit{
 		{"lock/acquire.lua", "not (since and (since == 0 and tick or since) >= tonumber(began))", "not since"},
