@@ -186,7 +186,7 @@ var teeth = []tooth{
 	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "local full = queues and waiting", "local full = queues"}}},
 	{"run again what was cancelled", "cancelled", "cancels", []edit{{"lock/settle.lua", "if cancelled then  ", "if false then  "}}},
 	{"tell nobody of a cancel", "cancelled", "cancels", []edit{
-		{"sidecar/service/cancel.lua", "redis.pcall('PUBLISH', ARGV[1], 'stop ' .. ARGV[2])", ""},
+		{"sidecar/service/cancel.lua", "redis.pcall('PUBLISH', ARGV[1], 'stop ' .. job)", ""},
 	}},
 	{"take a cancelled run for one that lost its lock", "cancelled", "cancels", []edit{
 		{"sidecar/outcome.go", "		return cancelled\n", "		return PICK(lostLock, cancelled)\n"},
