@@ -488,7 +488,7 @@ func (p *prober) probeCancelInFullMemory() {
 }
 
 // probeCancelledAs: a cancelled run whose holder does not know that is recorded as cancelled all the same, and has not failed.
-// What its app or its timeout has ended keeps its outcome.
+// A run that its app or its timeout has ended keeps its outcome.
 func (p *prober) probeCancelledAs() {
 	p.older()
 	p.at(nominal(60))

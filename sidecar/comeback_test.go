@@ -141,7 +141,7 @@ func TestTicksThatWereToBeFiredLateAreNotWhenTheirJobComesBack(t *testing.T) {
 	})
 }
 
-// What began is brought to its end, also when its job was away in between. What somebody asked for and had not begun is dropped.
+// A run that began is brought to its end, also when its job was away in between. A run by hand that had not begun is dropped.
 func TestARunThatWasCutShortIsRunAgainWhenItsJobComesBack(t *testing.T) {
 	table := "shutdownGrace: 1s\n" + four("guarantee: at-least-once, timeout: 1h")
 	simulate(t, table, func(w *world) {

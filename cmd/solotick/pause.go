@@ -29,7 +29,7 @@ func (a *app) pauseCommand() *cobra.Command {
 		Use:   "pause {JOB... | --all} --reason TEXT",
 		Short: "Pause jobs on all replicas",
 		Long: `Pause jobs on all replicas until they are resumed or the given time is reached. Replicas skip the ticks that come due during
-the pause, for good. What waits by trigger, rerun or backfill waits on. Runs under way go on, and so does what is asked
+the pause, for good. Runs that wait by trigger, rerun or backfill wait on. Runs under way go on, and so does what is asked
 for while the job is paused.
 
 A job can have two pauses, its own and that of --all, and runs when neither is set. Pausing a job again replaces the reason

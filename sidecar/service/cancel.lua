@@ -4,7 +4,7 @@
 -- run until it is settled. Meanwhile extend tells the run's replica, and its tick does not become due again afterwards.
 --
 -- KEYS  1 ledger  2 memo of the request  3 acts of operators: if it is given, the last of ARGV is the act to be kept there
---       4 due  5 runs: the history; both are given if what waits is to be dropped
+--       4 due  5 runs: the history; both are given to drop what waits
 -- ARGV  1 channel of the nudges  2 job  3.. uuids of runs; or until: after this Redis time this copy drops nothing
 -- returns {OK, now, uuids of those that lived, or ticks that waited}, {PAST, now}, or {UNKNOWN, now}
 local ledger, memo, acts, due, job = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[2]
