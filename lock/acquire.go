@@ -35,7 +35,7 @@ type Claim struct {
 	TTL     time.Duration
 	Policy  Policy
 	Limit   int // with Allow: how many runs of the job may live at once; 0 = any number
-	// Period is the smallest distance of the job's ticks. A claim may be early by half of it, and by a second at most.
+	// Period is the smallest distance of the job's ticks. A claim may be early by half of it, and by EarlyBy at most.
 	Period time.Duration
 	// Due is when the tick came due, if that is later than its nominal time: the tick overlaps with the runs that live
 	// then.
@@ -144,13 +144,16 @@ func (c *Claim) policy() string {
 	return string(c.Policy)
 }
 
+// EarlyBy is how long before its tick a claim may come at most.
+const EarlyBy = time.Second
+
 // tolerance guards the order of ticks, not their precision. A tolerance of zero would cost a second round trip for each
 // replica whose estimate of Redis' time is half a round trip off.
 func (c *Claim) tolerance() time.Duration {
 	if c.Period == 0 {
-		return time.Second
+		return EarlyBy
 	}
-	return min(time.Second, c.Period/2)
+	return min(EarlyBy, c.Period/2)
 }
 
 // record is the text that Redis keeps of the run, after tick, token, previous tick and the time of the claim.

@@ -66,8 +66,8 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	run := ctx
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	early := min(max(0, w.due.Sub(r.clock.Now())), ahead) // the wait until the tick does not count to the timeout
-	ctx, limit := limited(ctx, early+w.spec.Timeout)
+	early := func() time.Duration { return min(max(0, w.due.Sub(r.clock.tickNow(w.spec))), lock.EarlyBy) }
+	ctx, limit := limited(ctx, early()+w.spec.Timeout) // the wait until the tick does not count to the timeout
 	defer limit.Stop()
 	span := spanOf(r.spans, h)
 	var began time.Time
@@ -76,9 +76,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 		Replica: r.replica, Kind: w.kind, Key: w.key(), Data: w.data, Parent: span.parent(),
 		Await: func(ctx context.Context) {
 			r.clock.sleepPrecisely(ctx, w.due)
-			if left := w.due.Sub(r.clock.tickNow(w.spec)); left > 0 {
-				pause(ctx, min(left, ahead))
-			}
+			pause(ctx, early())
 			if !h.Trusted() {
 				lose(lock.ErrLost)
 			}

@@ -37,3 +37,24 @@ func TestOverlapsAreJudgedOnOneClock(t *testing.T) {
 		})
 	}
 }
+
+// TestAReplicaThatIsAheadCatchesUpWithNoTickEarly: Redis lets a tick be claimed up to a second early. A replica whose clock is
+// further ahead finds it missed when it starts.
+func TestAReplicaThatIsAheadCatchesUpWithNoTickEarly(t *testing.T) {
+	for _, before := range []time.Duration{900 * time.Millisecond, 400 * time.Millisecond, 60 * time.Millisecond} {
+		t.Run(before.String(), func(t *testing.T) {
+			simulate(t, "clock: local\n"+everyTen(1, ", timeout: 2s"), func(w *world) {
+				w.at(-40 * time.Second)
+				w.replica(1500*time.Millisecond, func(r *replica) { r.skew = -5 * time.Second })
+				w.at(-before)
+				w.replica(1500*time.Millisecond, func(r *replica) { r.skew = 5 * time.Second })
+				w.at(8 * time.Second)
+				starts := w.started("j0")[w.origin()]
+				if len(starts) != 1 || starts[0].at.Before(w.origin()) || starts[0].run.Kind != kindCatchup {
+					t.Errorf("the tick of %s was started %v", w.origin(), starts)
+				}
+				w.expect(0, "runs_total", "j0", string(timedOut)) // the wait does not count to the timeout
+			})
+		})
+	}
+}

@@ -113,7 +113,7 @@ var teeth = []tooth{
 		{"sidecar/acquire.go", "until.Sub(c.clock.tickNow(w.spec))", "until.Sub(PICK(c.clock.Now(), c.clock.tickNow(w.spec)))"},
 	}},
 	{"start by the replica's own clock", "1: never early", clocksApart, []edit{
-		{"sidecar/attempt.go", "tickNow(w.spec)); left > 0 {", "tickNow(w.spec)); !BROKEN && left > 0 {"},
+		{"sidecar/attempt.go", "pause(ctx, early())", "pause(ctx, PICK(0, early()))"},
 	}},
 	{"count nothing from before a replica came", "fates", "", []edit{
 		{"lock/register.lua", "elseif schedule ~= fingerprint and knew ~= born then", "elseif schedule ~= fingerprint and knew ~= born or knew == '0' then"},
