@@ -183,7 +183,7 @@ func (c *claims) registered(q *call) {
 		return
 	}
 	since := millis(q.reply[answerSince])
-	if !slices.ContainsFunc(c.sinces, func(b birth) bool { return b.job == q.job() && b.tick.Equal(since) }) {
+	if !slices.ContainsFunc(c.sinces, func(b birth) bool { return b.job == q.job() && b.tick.Equal(since) }) && q.reply[answerNow] != q.reply[answerBorn] {
 		c.begun = append(c.begun, introduced{q.replica, q.job(), q.sent, q.args[argFingerprint]})
 	}
 	c.sinces = append(c.sinces, birth{job: q.job(), at: c.world.now(), tick: since})
