@@ -17,7 +17,7 @@ func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
 	}
 	page := strings.Join(strings.Fields(string(text)), " ") // wherever its lines are broken
 
-	settled := regexp.MustCompile(`born, since, paused = now, now \+ (\d+), false`).FindStringSubmatch(registerSource)
+	settled := regexp.MustCompile(`\(stands or now\) or now \+ (\d+)`).FindStringSubmatch(registerSource)
 	day := regexp.MustCompile(`local member, day = .*, (\d+)\n`).FindStringSubmatch(settleSource)
 	if settled == nil || day == nil {
 		t.Fatal("the scripts do not have the figures where they are looked for")

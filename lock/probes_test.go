@@ -179,7 +179,7 @@ func (p *prober) lasts(key string, d time.Duration) {
 
 func (p *prober) registers(args ...any) (n [6]int64) {
 	if len(args) > 4 { // of one who knew the ledger
-		args = slices.Insert(slices.Clone(args), 5, any(p.keys.Events), 0)
+		args = slices.Insert(slices.Clone(args), 5, any(p.keys.Events), 0, "")
 	}
 	return p.registersAll(args)
 }
@@ -221,6 +221,10 @@ func (p *prober) probeLedger() {
 	behind := p.registers("a", 1000_000, now, now+3000, 0)
 	p.demand(behind == [6]int64{now + 3000, now, now + 2000, now + 3000} && p.field("schedule") == "b",
 		"by one who is behind in a rollout, %s: %v", p.field("schedule"), behind)
+	for _, known := range []struct{ as, want string }{{"a", "b"}, {"b", "c"}} {
+		on := p.registersAll([]any{"c", 1000_000, now, now + 3000, 0, p.keys.Events, 0, known.as})
+		p.demand(on == behind && p.field("schedule") == known.want, "by one whose ticks go on from %s, %s: %v", known.as, p.field("schedule"), on)
+	}
 }
 
 // probeReturn has a job leave and come back.
@@ -228,7 +232,7 @@ func (p *prober) probeReturn() {
 	p.registers("a", 1000_000)
 	p.at(walkStart + 5000)
 	p.registers(NoTicks, 1000_000)
-	p.demand(p.field("tick") == rds.Itoa(walkStart+1000) && p.field("back") == "", "it has left, and the ledger is %v",
+	p.demand(p.field("tick") == rds.Itoa(walkStart+1000) && p.field("back") == "0", "it has left, and the ledger is %v",
 		p.list("HGETALL", p.ledger()))
 	p.at(walkStart + 8000)
 	for range 2 {
@@ -239,6 +243,14 @@ func (p *prober) probeReturn() {
 	p.do("HSET", p.ledger(), "tick", walkStart+9000) // claimed early
 	p.registers("a", 1000_000)
 	p.demand(p.field("tick") == rds.Itoa(walkStart+9000), "it is back, and the ledger's tick is %s", p.field("tick"))
+	p.at(walkStart + 10000)
+	for range 2 { // by one that ran it without a claim, and told nobody
+		got := p.registersAll([]any{"a", 1000_000, 0, 0, 0, p.keys.Events, 0, NoTicks})
+		p.demand(got == [6]int64{p.clock, walkStart, p.clock, p.clock, 0, p.clock}, "every replica ran it: %v", got)
+		p.at(p.clock + 1000)
+	}
+	got := p.registersAll([]any{"a", 1000_000, walkStart, 0, 0, p.keys.Events, 0, NoTicks})
+	p.demand(got[3] == p.clock-1000, "one that has told that every replica ran it tells it again: %v", got)
 }
 
 // probeLoss has Redis lose its data under at-most-once.

@@ -23,6 +23,7 @@ type Ledger struct {
 type Before struct {
 	Born    time.Time // when the ledger that it knew was made
 	Tick    time.Time // newest tick that it knows to be settled; zero = nothing was missed
+	As      string    // fingerprint that it had registered: if it registers another one now, the newest ticks are the same
 	Claimed time.Time // newest tick that Redis told it of as claimed: at-most-once keeps it, even if Redis has forgotten it
 	Again   bool      // at-least-once: ticks may be fired again, and none may be lost
 	Owed    []Past    // at-least-once: the ticks since Tick that must be fired late, in order
@@ -41,20 +42,16 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 	return s.RegisterAgain(ctx, job, fingerprint, Before{})
 }
 
-// RegisterAgain is Register for a replica that may have known the job's ledger. If it is another one now, the ticks since
-// known.Tick become a gap, which is counted as missed; those in known.Owed become due instead: once, by the first to call. If it
-// is the same, the fingerprint stays: in a rollout, another replica has registered a newer one.
+// RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has lost that one, the ticks since
+// known.Tick become a gap, which is counted as missed, but those in known.Owed become due, once for all replicas. If Redis
+// still has it, its series of ticks stays as it is: in a rollout, another replica has registered a newer one.
 func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
 	if err := rds.OneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)
 	}
 	args := []any{fingerprint, retention.Milliseconds()}
-	if known.Again || !known.Born.IsZero() {
-		again := 0
-		if known.Again {
-			again = 1
-		}
-		args = append(args, rds.Millis(known.Born), rds.Millis(known.Tick), again, s.redis.Keys.Events, rds.Millis(known.Claimed))
+	if known.Again || !known.Born.IsZero() || known.As != "" {
+		args = append(args, rds.Millis(known.Born), rds.Millis(known.Tick), known.Again, s.redis.Keys.Events, rds.Millis(known.Claimed), known.As)
 		nonce := uuid.NewString()
 		for _, p := range known.Owed {
 			args = append(args, Due{Tick: p.Tick, Job: job, Kind: "catchup", Attempt: 1, Nonce: nonce}.Member())

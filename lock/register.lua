@@ -3,9 +3,11 @@
 -- KEYS  1 ledger  2 due  3 fates of the job
 -- ARGV  1 fingerprint of schedule, zone, window, jitter, suspend; 'none' = no replica claims the job's ticks
 --       2 retention of an unused ledger, and of fates (ms)
---       and, if they are not left out:  3 when the ledger was born that the caller knew before; 0 = it knew none    4 newest claimed tick that it knew of; 0 = it missed nothing
+--       What follows may be left out:    3 when the ledger was born that the caller knew before; 0 = it knew none
+--       4 newest claimed tick that it knew of; 0 = it missed nothing
 --       5 '1': at-least-once    6 channel of the nudges    7 newest tick that Redis had told it of as claimed; 4 may be a refused one
---       8.. due members of the ticks since then: if Redis has lost its data, the script makes them due
+--       8 fingerprint that it had registered; 'none' = it was to register that, if it has not
+--       9.. due members of the ticks since then: if Redis has lost its data, the script makes them due
 -- returns {now, born, since, newest tick claimed, pause note or '', when the job came back after no replica had it; 0 = it never did}
 local ledger, due, fingerprint, knew, known = KEYS[1], KEYS[2], ARGV[1], ARGV[3] or '0', tonumber(ARGV[4] or 0)
 
@@ -13,20 +15,18 @@ local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'paus
 local born, schedule, since, tick, paused, late, gaps, back = h[1], h[2], h[3], h[4], h[5], tonumber(h[6]) or 0, h[7] or '', h[8] or 0
 
 -- At-least-once goes on where the caller stands: it may fire again, and loses nothing.
-local stands = ARGV[5] == '1' and (#ARGV > 7 and tonumber(string.match(ARGV[#ARGV], '^%d+')) or known > 0 and known)
+local stands = ARGV[5] == '1' and (#ARGV > 8 and tonumber(string.match(ARGV[#ARGV], '^%d+')) or known > 0 and known)
 if not born then -- a ledger is born with every earlier tick settled: after total loss no tick is fired again.
-  born, since, paused = now, now + 1000, false -- A claim may have been early by up to a second (its tolerance).
-  if ARGV[5] == '1' then since = stands or now end
-  tick = since
+  since = ARGV[5] == '1' and (stands or now) or now + 1000 -- A claim may have been early by up to a second (its tolerance).
+  born, tick, paused = now, since, false
   redis.call('HSET', ledger, 'born', born, 'tick', tick, 'since', since, 'schedule', fingerprint)
-elseif schedule ~= fingerprint and knew ~= born then -- a changed schedule has missed nothing before now, and does not count what nobody has, but single ticks
-  since = now
+elseif (schedule ~= fingerprint or ARGV[8] == 'none') and knew ~= born then -- a changed schedule has missed nothing before now
+  since = now -- Nor has a job that is back. Of what is uncounted, single ticks stay, which need no schedule.
   gaps = string.gsub(gaps, '(%d+)%-(%d+)%S* ', function(from, to) return to - from > 2 and '' or nil end)
-  redis.call('HSET', ledger, 'since', now, 'schedule', fingerprint, 'gaps', gaps)
-  if schedule == 'none' then -- nor has a job that is back, and what was fired meanwhile is not fired again
-    tick, back = math.max(tonumber(tick) or 0, now), now
-    redis.call('HSET', ledger, 'tick', tick, 'back', back)
-  end
+  if schedule == 'none' or ARGV[8] == 'none' then tick, back = math.max(tonumber(tick) or 0, now), now end
+  redis.call('HSET', ledger, 'since', now, 'schedule', fingerprint, 'gaps', gaps, 'tick', tick, 'back', back)
+elseif schedule == ARGV[8] then -- it has kept the newest ticks of that: nothing begins anew
+  redis.call('HSET', ledger, 'schedule', fingerprint)
 end
 
 -- Redis has lost the ledger that the caller knew. The first caller who did says what is missing since, for all of them.
@@ -34,17 +34,15 @@ if knew ~= '0' and known > 0 and tonumber(knew) ~= tonumber(born) and late == 0 
   -- A replica that knew nothing made the ledger. A tick from before may come due later, by its jitter, and must still be
   -- fired. No tick is claimed yet, so the ledger goes back to the newest tick that is owed. If the caller
   -- owes none, the script counts here what it missed: a replica that knew nothing may claim next, and counts nothing.
-  if stands and #ARGV > 7 and stands < tonumber(since) and since == born and tick == since then
+  if stands and #ARGV > 8 and stands < tonumber(since) and since == born and tick == since then
     since, tick = stands, stands
     redis.call('HSET', ledger, 'tick', tick, 'since', since)
   end
-  local function missed(from, to)
-    if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end
-  end
+  local function missed(from, to) if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end end
   -- The new ledger itself tells of the ticks after its birth, whatever has changed since then.
   local since = math.min(tonumber(since), tonumber(born) + (ARGV[5] == '1' and 0 or 1000))
   local upTo = since + 1
-  for i = #ARGV, 8, -1 do
+  for i = #ARGV, 9, -1 do
     local owed = tonumber(string.match(ARGV[i], '^%d+'))
     if owed > known and owed <= since then
       redis.call('ZADD', due, now, ARGV[i])

@@ -29,8 +29,8 @@ func (j *job) now() *spec {
 	return j.spec
 }
 
-// put puts another spec in force, nil if the job leaves the table. True if the new spec has another series of ticks.
-// The job does not take those of its ticks that came due before at.
+// put puts another spec in force, nil if the job leaves the table. True if the new spec has other ticks. If the newest ones
+// up to at are the same, the job goes on with all that it knows. Else it does not take those that came due before at.
 func (j *job) put(next *spec, at time.Time) (others bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -43,9 +43,10 @@ func (j *job) put(next *spec, at time.Time) (others bool) {
 	case next == nil:
 		return false
 	case before == nil:
-	case next.sameTicks(before):
+	case next.sameTicks(before), next.continues(before, newestOf(at, j.ticks.taken)):
 		next.era = before.era
-		return false
+		j.ticks.next = upcoming{}
+		return !next.sameTicks(before)
 	default:
 		next.era = before.era + 1
 	}
@@ -85,43 +86,36 @@ func (j *job) overdue(t time.Time) bool {
 func (j *job) staysClaimed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.spec.claims() && !j.ticks.returns
+	return j.spec.claims() && j.ticks.fingerprint != lock.NoTicks
 }
 
 // registerEvery keeps the ledgers of the table's jobs from expiring.
 const registerEvery = 24 * time.Hour
 
-// registerDue tells whether Redis should be told of the job: at first, and daily, since Redis forgets a ledger that
-// no replica registers.
+// registerDue tells whether Redis should be told of the job: at first, under each fingerprint, and daily, since Redis
+// forgets a ledger that no replica registers.
 func (j *job) registerDue(at time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ticks.registered.IsZero() || at.Sub(j.ticks.registered) >= registerEvery
+	return at.Sub(j.ticks.registered) >= registerEvery || j.spec != nil && j.ticks.fingerprint != j.spec.fingerprint()
 }
 
-// registration is what Redis is told of a job.
-type registration struct {
-	spec    *spec
-	returns bool // see ticks.returns: Redis is told first that the job's ticks are not claimed
-	before  lock.Before
-}
-
-// registration returns what Redis is told of the job; not ok if it has left the table.
-func (j *job) registration(at time.Time) (r registration, ok bool) {
+// registration returns what Redis is told of the job; no spec if it has left the table.
+func (j *job) registration(at time.Time) (sp *spec, known lock.Before) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spec == nil {
-		return r, false
+	if j.spec != nil {
+		known = j.ticks.before(j.spec, at)
 	}
-	return registration{j.spec, j.ticks.returns, j.ticks.before(j.spec, at)}, true
+	return j.spec, known
 }
 
-// registeredAs records Redis' answer to a registration.
-func (j *job) registeredAs(r registration, l lock.Ledger) {
+// registeredAs records Redis' answer to the registration of a spec.
+func (j *job) registeredAs(sp *spec, l lock.Ledger) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.sharesTicks(r.spec) {
-		j.ticks.registeredAs(l)
+	if j.sharesTicks(sp) {
+		j.ticks.registeredAs(sp.fingerprint(), l)
 	}
 }
 

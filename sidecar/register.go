@@ -86,21 +86,15 @@ func (g *registrar) due(jobs roster) []*job {
 
 var errLeft = errors.New("the job has left the table")
 
-// register makes a job known to Redis. If the job had the guarantee every-replica before, Redis is first told that no
-// claim was made: no tick that fired meanwhile fires again.
+// register makes a job known to Redis.
 func (g *registrar) register(ctx context.Context, j *job) error {
-	r, ok := j.registration(g.now())
-	if !ok {
+	sp, known := j.registration(g.now())
+	if sp == nil {
 		return errLeft
 	}
-	if r.returns {
-		if _, err := g.store.Register(ctx, j.name, lock.NoTicks); err != nil {
-			return err
-		}
-	}
-	l, err := g.store.RegisterAgain(ctx, j.name, r.spec.fingerprint(), r.before)
+	l, err := g.store.RegisterAgain(ctx, j.name, sp.fingerprint(), known)
 	if err == nil {
-		j.registeredAs(r, l)
+		j.registeredAs(sp, l)
 	}
 	return err
 }

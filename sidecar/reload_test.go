@@ -210,6 +210,44 @@ func TestWhatNobodyHasCountedIsNotCountedByAnotherSchedule(t *testing.T) {
 	}
 }
 
+// TestATickThatWaitsIsFiredAlthoughACalendarChangesFarAway: its ticks of today are the same in both tables.
+func TestATickThatWaitsIsFiredAlthoughACalendarChangesFarAway(t *testing.T) {
+	table := func(days, every string) string {
+		return "\nmaxRunning: 1\ncalendars: {holidays: {dates: [" + days + "]}}\njobs:" +
+			"\n  - {name: minute, schedule: '0 * * * * *', http: {url: http://127.0.0.1/}, timeout: 50s}" +
+			"\n  - {name: waits, schedule: '" + every + " * * * * *', exclude: [holidays], http: {url: http://127.0.0.1/}}"
+	}
+	simulate(t, table("2031-12-25", "10"), func(w *world) {
+		r := w.replica(0, func(r *replica) {
+			r.work = func(ctx context.Context, run execute.Run) execute.Result {
+				if run.Job == "minute" {
+					pause(ctx, 40*time.Second)
+				}
+				return execute.Result{Status: execute.Succeeded}
+			}
+		})
+		ledger := func(field string) string { return w.redis.HGet("solotick:{test}:job:waits", field) }
+		w.at(5 * time.Second)
+		since, schedule := ledger("since"), ledger("schedule")
+		for i, days := range []string{"2031-12-25, 2031-12-26", "2030-12-25", "2032-01-01"} {
+			w.at(time.Duration(i)*time.Minute + 20*time.Second)
+			w.swap(r, table(days, "10"))
+			w.at(time.Duration(i)*time.Minute + 50*time.Second)
+			if ledger("since") != since || ledger("schedule") == schedule {
+				t.Errorf("Redis has the schedule %s since %s, and had %s since %s", ledger("schedule"), ledger("since"), schedule, since)
+			}
+			schedule = ledger("schedule")
+		}
+		w.each("waits", time.Minute, 10*time.Second, 2*time.Minute+10*time.Second, 31*time.Second)
+		w.expect(0, "missed_total", "waits")
+		w.swap(r, table("2032-01-01", "50"))
+		w.at(3 * time.Minute)
+		if ledger("since") == since {
+			t.Error("other ticks are those of before")
+		}
+	})
+}
+
 // TestAReplicaThatReconnectsLeavesTheScheduleOfARolloutAlone: the replica has the table before, and has been told nothing of the next.
 func TestAReplicaThatReconnectsLeavesTheScheduleOfARolloutAlone(t *testing.T) {
 	simulate(t, minutely+"\n  - {name: held, suspend: true, schedule: '0 * * * *', http: {url: http://127.0.0.1/}}", func(w *world) {

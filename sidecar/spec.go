@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -37,6 +38,12 @@ func (sp *spec) fingerprint() string {
 // knows of one's ticks holds for the other's.
 func (sp *spec) sameTicks(other *spec) bool {
 	return sp.Fingerprint == other.Fingerprint && sp.claims() == other.claims()
+}
+
+// continues tells whether the claimed ticks up to an instant were the same before: as many of them as may be fired late.
+func (sp *spec) continues(before *spec, upTo time.Time) bool {
+	return sp.claims() && before.claims() && sp.Suspend == before.Suspend && sp.Jitter == before.Jitter && slices.EqualFunc(
+		sp.series.between(time.Time{}, upTo, maxOlder), before.series.between(time.Time{}, upTo, maxOlder), time.Time.Equal)
 }
 
 // hasRoom tells whether a run of the job may begin beside others that live.

@@ -20,8 +20,8 @@ type ticks struct {
 	born           time.Time // when Redis' memory of the job began
 	since          time.Time // when Redis first saw this series; zero = not known yet
 	back           time.Time // when the job came back after no replica had it; zero = it never did
+	fingerprint    string    // under which Redis was told of the ticks; NoTicks = every replica ran the job before; "" = of none
 	registered     time.Time // when Redis was last told of the job, on this machine's clock
-	returns        bool      // every replica ran the job before, and Redis has perhaps not been told
 	asking         int       // wakes for ticks of the table that are not closed yet
 	next           upcoming
 }
@@ -43,14 +43,16 @@ func (t *ticks) overdue(s *series, at time.Time) bool {
 }
 
 // follow returns the knowledge with which the next spec begins. No claim protects a tick that this replica fired
-// under every-replica, so the next spec must not take it again. If the clock was set back, such a tick may lie in the
-// future. A tick that was only taken is free again: a wake may take its tick long before it is due.
+// under every-replica, so the next spec must not take it again, and Redis is told. If the clock was set back, such a
+// tick may lie in the future. A tick that was only taken is free again: a wake may take its tick long before it is due.
 func (t ticks) follow(before, next *spec, at time.Time) ticks {
 	n := ticks{taken: next.series.newest(at)}
 	if before == nil {
 		return n
 	}
-	n.returns = next.claims() && (t.returns || !before.claims())
+	if !before.claims() || t.fingerprint == lock.NoTicks {
+		n.fingerprint = lock.NoTicks
+	}
 	tick := next.series.schedule.Last(t.settled)
 	if !before.claims() || !next.claims() && tick.Equal(t.settled) {
 		n.taken, n.settled = newestOf(n.taken, tick), t.settled
@@ -112,8 +114,9 @@ func (t *ticks) observe(tick time.Time, fromTable bool, a lock.Answer) (lost boo
 }
 
 // registeredAs records Redis' answer to a registration.
-func (t *ticks) registeredAs(l lock.Ledger) {
-	t.born, t.since, t.back, t.registered, t.ledgerTick, t.returns = l.Born, l.Since, l.Back, time.Now(), l.Tick, false
+func (t *ticks) registeredAs(fingerprint string, l lock.Ledger) {
+	t.fingerprint, t.registered = fingerprint, time.Now()
+	t.born, t.since, t.back, t.ledgerTick = l.Born, l.Since, l.Back, l.Tick
 	t.maxLedgerTick = newestOf(t.maxLedgerTick, l.Tick)
 	t.settled = newestOf(t.settled, l.Tick)
 }
@@ -124,6 +127,7 @@ func (t *ticks) before(sp *spec, at time.Time) lock.Before {
 	b := lock.Before{
 		Born:    t.born,
 		Tick:    newestOf(t.maxLedgerTick, t.overlappedTick, t.pausedTick, t.since, t.pausedTo),
+		As:      t.fingerprint,
 		Claimed: t.maxLedgerTick,
 		Again:   sp.Guarantee == config.AtLeastOnce,
 	}

@@ -244,8 +244,16 @@ func (a *ask) lists(tick time.Time) bool {
 }
 
 // changedAfter tells whether Redis, after a tick, learned of a new schedule of the job, or learned late of this one, because it was
-// away when the table changed, or no replica ran then. In all cases the job has missed nothing before.
+// away when the table changed, or no replica ran then. In all cases the job has missed nothing before. So it has if Redis learned from
+// a replica that began with this schedule, and could not tell that its newest ticks are those of the one before. After a loss of all
+// data, replicas with different tables forget in this way what the first of them has said is missing.
 func (w *world) changedAfter(l *life, tick time.Time) bool {
+	if w.redis.claims.changed(l.Name) && slices.ContainsFunc(w.redis.claims.begun, func(b introduced) bool {
+		return b.job == l.Name && b.at >= l.from && b.at <= l.to && (w.began.Add(b.at).After(tick) && w.redis.claims.toldBefore(b) == nil ||
+			w.began.Add(b.at+time.Second).After(tick) && w.lostAllBetween(b.at-recovery, b.at))
+	}) {
+		return true
+	}
 	return slices.ContainsFunc(w.redis.claims.sinces, func(b birth) bool {
 		told := l.to < w.plan.Lasts && b.at >= l.to || l.from > 0 && (w.away(-1, l.from, b.at-seconds) || !w.anyReached(l.from, b.at-seconds))
 		return b.job == l.Name && b.tick.After(tick) && told && !w.bornWith(b)

@@ -122,6 +122,16 @@ type introduced struct {
 	fingerprint string // of the ticks that it registered
 }
 
+// toldBefore is what a replica was last told of a job before it registered the job once more; nil if it was told nothing.
+func (c *claims) toldBefore(b introduced) (last *introduced) {
+	for i := range c.told {
+		if t := &c.told[i]; t.replica == b.replica && t.job == b.job && t.at < b.at-overtaking {
+			last = t
+		}
+	}
+	return last
+}
+
 // queued is a tick that was claimed to wait behind a run.
 type queued struct {
 	job       string
@@ -186,7 +196,7 @@ func (c *claims) registered(q *call) {
 		return
 	}
 	since := millis(q.reply[answerSince])
-	if !slices.ContainsFunc(c.sinces, func(b birth) bool { return b.job == q.job() && b.tick.Equal(since) }) {
+	if !slices.ContainsFunc(c.sinces, func(b birth) bool { return b.job == q.job() && b.tick.Equal(since) }) && q.reply[answerNow] != q.reply[answerBorn] {
 		c.begun = append(c.begun, introduced{q.replica, q.job(), q.sent, q.args[argFingerprint]})
 	}
 	c.sinces = append(c.sinces, birth{job: q.job(), at: c.world.now(), tick: since})

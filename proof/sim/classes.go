@@ -52,6 +52,7 @@ var classes = [...]class{
 	{clocksApart, (*Plan).farApart},
 	{changesUncounted, (*Plan).uncounted},
 	{waitsByHand, (*Plan).waits},
+	{changesFarAway, (*Plan).farAway},
 }
 
 // plain is the class of all other seeds.
@@ -278,6 +279,25 @@ func (p *Plan) uncounted(r *rand.Rand) {
 			p.Reloads = append(p.Reloads, x, back)
 			at = back.At + 5*time.Second + upTo(r, 5*time.Second)
 		}
+	}
+}
+
+// changesFarAway is the class of calendars that get and lose days in years to come.
+const changesFarAway = "calendars change far away"
+
+// farAway: the days of a calendar change far away, again and again, while ticks wait for slots.
+func (p *Plan) farAway(r *rand.Rand) {
+	p.slots(r)
+	p.Calendars = []Calendar{{Name: closedDays, Dates: []string{"2031-12-25"}}}
+	for i := range p.Jobs {
+		p.Jobs[i].Days, p.Jobs[i].Missed = &Days{Weekday: -1, Exclude: closedDays}, pick(r, "latest", "all")
+	}
+	for at := 9 * time.Second; at < 34*time.Second; at += time.Second + upTo(r, 4*time.Second) {
+		x := Reload{At: at, Kind: "calendar", Job: p.Jobs[0].Name, To: fmt.Sprintf("%d-12-25", 2032+int(at.Seconds()))}
+		if r.IntN(3) == 0 {
+			x.Late = map[int]time.Duration{r.IntN(len(p.Replicas)): 2*time.Second + upTo(r, 6*time.Second)}
+		}
+		p.Reloads = append(p.Reloads, x)
 	}
 }
 

@@ -78,7 +78,7 @@ type ticking struct {
 	days             Days
 	exclude, include *daySet // nil = none
 	zone             *time.Location
-	words            string // of the row: equal words have equal ticks
+	ways             string // of the row, once they are asked for
 }
 
 // daySet are the days of a calendar, in a zone.
@@ -93,7 +93,7 @@ func (s *daySet) has(at time.Time) bool {
 
 // describe tells the ticks of a job in a version of the table.
 func (v *version) describe(j *Job) *ticking {
-	t := &ticking{days: Days{Weekday: -1}, zone: zone(j.Zone), words: j.text() + j.Zone}
+	t := &ticking{days: Days{Weekday: -1}, zone: zone(j.Zone)}
 	if j.Days != nil {
 		t.days = *j.Days
 	}
@@ -106,10 +106,10 @@ func (v *version) describe(j *Job) *ticking {
 	for _, c := range v.calendars {
 		days := &daySet{c.Dates, zone(cmp.Or(c.Zone, j.Zone))}
 		if c.Name == t.days.Exclude {
-			t.exclude, t.words = days, t.words+c.text()
+			t.exclude = days
 		}
 		if c.Name == t.days.Include {
-			t.include, t.words = days, t.words+c.text()
+			t.include = days
 		}
 	}
 	return t

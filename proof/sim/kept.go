@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -111,11 +112,16 @@ func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *endi
 // forgets tells whether a failover could forget what a replica was told.
 func (w *world) forgets() bool { return len(w.redis.claims.oblivions) > 0 && w.plan.Confirms == 0 }
 
-// ticksIn is how many ticks of a job lie in an interval, by any table that some replica had when they came.
+// ticksIn is how many ticks of a job lie in an interval, by any table that some replica had when they came. While the job has left,
+// those count that it had before: Redis may not have heard of that.
 func (w *world) ticksIn(name string, i interval) int {
 	there := map[time.Time]bool{}
+	var c *config.Job
 	for n, v := range w.plan.versions {
-		c, to := row(w.tables[n], name), time.Duration(math.MaxInt64)
+		to := time.Duration(math.MaxInt64)
+		if now := row(w.tables[n], name); now != nil {
+			c = now
+		}
 		if c == nil {
 			continue
 		}
@@ -123,7 +129,7 @@ func (w *world) ticksIn(name string, i interval) int {
 			to = max(w.plan.versions[n+1].at+slowest, w.lastToSwap(n+1)) + settling + c.Jitter
 		}
 		for tick := w.next(c, time.UnixMilli(i.first-1)); tick.UnixMilli() <= i.last; tick = w.next(c, tick) {
-			if at := tick.Sub(w.began); (n == 0 || at >= v.at) && at <= to {
+			if at := tick.Sub(w.began); (n == 0 || at+c.Jitter >= v.at) && at <= to {
 				there[tick] = true
 			}
 		}

@@ -80,6 +80,7 @@ func (j *judged) checkPassedOver(from, to time.Duration, passes bool) {
 		if !yields || x < max(from, j.first) || !j.idle(x-j.Lock.SafetyDelay, c.won+slack) || !passes && w.paused(j.Name, x, c.won) ||
 			w.disturbed(-1, x-recovery, c.won) || w.disturbed(c.replica.place, x-recovery, c.won) || c.replica.began+recovery > x ||
 			c.replica.drains() && c.replica.endsAt() <= c.won || isDown(w.plan.AppsDown, c.replica.place, x-recovery, c.won) ||
+			w.swaps(c.replica, from, c.won) || // all that wait are in line anew when their jobs change, as they come
 			slices.ContainsFunc(j.claims, func(o claim) bool { return o.won >= x && o.won <= c.won }) {
 			continue
 		}

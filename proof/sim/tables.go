@@ -163,9 +163,20 @@ type swapped struct {
 	version int
 }
 
-// ways is what tells two rows apart whose ticks, or what becomes of them, are not the same.
+// ways is what tells two rows apart whose ticks, or what becomes of them, are not the same: as far as this world goes.
 func (w *world) ways(c *config.Job) string {
-	return fmt.Sprintln(c.Fingerprint, w.ticksOf(c).words, c.Guarantee, c.ConcurrencyPolicy, c.Missed)
+	t := w.ticksOf(c)
+	if t.ways == "" {
+		var ticks []int64
+		for tick := t.last(w.began); tick.Before(w.began.Add(w.plan.Lasts + time.Minute)); tick = t.next(tick) {
+			ticks = append(ticks, tick.Unix())
+		}
+		if c.Guarantee == config.EveryReplica { // no ledger says what goes on
+			t.ways = c.Fingerprint
+		}
+		t.ways += fmt.Sprintln(ticks, c.Jitter, c.Suspend, c.Guarantee, c.ConcurrencyPolicy, c.Missed)
+	}
+	return t.ways
 }
 
 // life is a stretch of time in which a job's ticks, and what becomes of them, are the same for all replicas.
@@ -276,12 +287,7 @@ func (w *world) checkTables() {
 func (w *world) checkBegun() {
 	c := w.redis.claims
 	for _, b := range c.begun {
-		var last *introduced // that this replica knew of
-		for i := range c.told {
-			if t := &c.told[i]; t.replica == b.replica && t.job == b.job && t.at < b.at {
-				last = t
-			}
-		}
+		last := c.toldBefore(b)
 		if last == nil || last.fingerprint != b.fingerprint || w.swaps(b.replica, last.at, b.at) || w.lostAllBetween(last.at, b.at) ||
 			slices.ContainsFunc(c.left, func(l queued) bool { return l.job == b.job && l.at >= last.at-time.Second && l.at <= b.at }) ||
 			slices.ContainsFunc(c.oblivions, func(o oblivion) bool { return o.from <= b.at && last.at <= o.to }) {

@@ -83,7 +83,8 @@ var teeth = []tooth{
 		{"sidecar/job.go", "\t\tdefer before.end()\n", "\t\tif !BROKEN { defer before.end() }\n"},
 	}},
 	{"go on with what is known of other ticks", "2: never lost", "rollout", []edit{
-		{"sidecar/job.go", "case next.sameTicks(before):", "case BROKEN || next.sameTicks(before):"},
+		{"sidecar/job.go", "case next.sameTicks(before), ", "case BROKEN || next.sameTicks(before), "},
+		{"sidecar/job.go", "return !next.sameTicks(before)\n", "return !BROKEN && !next.sameTicks(before)\n"},
 	}},
 	{"believe what no replica has confirmed", "confirmed", "confirmed failover", []edit{
 		{"internal/rds/script.go", "sc.confirm == AllAnswers || parts[0] == \"OK\"", "PICK(parts[0] == \"WON\", sc.confirm == AllAnswers || parts[0] == \"OK\")"},
@@ -116,13 +117,19 @@ var teeth = []tooth{
 		{"sidecar/attempt.go", "pause(ctx, early())", "pause(ctx, PICK(0, early()))"},
 	}},
 	{"count nothing from before a replica came", "fates", "", []edit{
-		{"lock/register.lua", "elseif schedule ~= fingerprint and knew ~= born then", "elseif schedule ~= fingerprint and knew ~= born or knew == '0' then"},
+		{"lock/register.lua", "elseif (schedule ~= fingerprint or ARGV[8] == 'none') and knew ~= born then", "elseif schedule ~= fingerprint and knew ~= born or knew == '0' then"},
 	}},
 	{"change the schedule of a rollout back", "table", "rollout", []edit{
-		{"lock/register.lua", "schedule ~= fingerprint and knew ~= born then", "schedule ~= fingerprint then"},
+		{"lock/register.lua", "(schedule ~= fingerprint or ARGV[8] == 'none') and knew ~= born then", "schedule ~= fingerprint then"},
 	}},
 	{"count by a schedule what came before it", "fates", changesUncounted, []edit{
 		{"lock/register.lua", "  gaps = string.gsub(gaps, ", "  local _ = string.gsub(gaps, "},
+	}},
+	{"go on whatever has changed", "fates", changesUncounted, []edit{
+		{"sidecar/spec.go", "time.Time.Equal)", "func(a, b time.Time) bool { return BROKEN || a.Equal(b) })"},
+	}},
+	{"begin anew for a day that is far away", "fates", changesFarAway, []edit{
+		{"sidecar/spec.go", "	return sp.claims() && before.claims()", "	return !BROKEN && sp.claims() && before.claims()"},
 	}},
 	{"forget who refused a tick", "2: asked once", "apps refuse", []edit{
 		{"lock/settle.go", "append(slices.Clone(d.Refused), l.claim.Replica)", "PICK(slices.Clone(d.Refused)[:0], append(slices.Clone(d.Refused), l.claim.Replica))"},
