@@ -30,20 +30,40 @@ func (d *decoder) oddSchedule() {
 			continue
 		}
 		d.oddSteps(expr, f)
+		d.oddStars(expr, f)
 		d.oddDays(expr, f)
+	}
+}
+
+type clockField struct {
+	name, short, of string
+	size            int
+}
+
+// clockFields are the fields of an expression before the days. One of five fields has no second.
+var clockFields = []clockField{{"second", "s", "minute", 60}, {"minute", "m", "hour", 60}, {"hour", "h", "day", 24}}
+
+func clockOf(f []string) []clockField { return clockFields[max(0, 6-len(f)):] }
+
+// oddStars warns of a * before a number: * 2 * * * ticks in each minute of that hour.
+func (d *decoder) oddStars(expr strict.Text, f []string) {
+	units := clockOf(f)
+	for i, unit := range units[1:] {
+		if _, err := strconv.Atoi(f[i+1]); f[i] != "*" || err != nil {
+			continue
+		}
+		written := slices.Clone(f)
+		for k := range i + 1 {
+			written[k] = "0"
+		}
+		d.Warn(expr.Node, fmt.Sprintf("for one tick then write %q", strings.Join(written, " ")),
+			"%s: %s \"*\" means %d ticks in %s \"%s\"", expr.Label, units[i].name, units[i].size, unit.name, f[i+1])
 	}
 }
 
 // oddSteps warns of a step that does not divide its field: */45, or 0/45 in Quartz, does not mean "every 45 minutes".
 func (d *decoder) oddSteps(expr strict.Text, f []string) {
-	units := []struct {
-		name, short string
-		size        int
-	}{{"second", "s", 60}, {"minute", "m", 60}, {"hour", "h", 24}}
-	if len(f) == 5 {
-		units = units[1:]
-	}
-	for i, unit := range units {
+	for i, unit := range clockOf(f) {
 		start, text, ok := strings.Cut(f[i], "/")
 		step, err := strconv.Atoi(text)
 		if !ok || start != "*" && start != "0" || err != nil || unit.size%step == 0 {
@@ -54,8 +74,7 @@ func (d *decoder) oddSteps(expr strict.Text, f []string) {
 			hint = fmt.Sprintf("for every %d%s write \"@every %d%s\"", step, unit.short, step, unit.short)
 		}
 		d.Warn(expr.Node, hint, "%s: %s \"%s\" starts again with each %s: there its ticks are %d%s apart, not %d%s",
-			expr.Label, unit.name, f[i], map[string]string{"s": "minute", "m": "hour", "h": "day"}[unit.short],
-			unit.size%step, unit.short, step, unit.short)
+			expr.Label, unit.name, f[i], unit.of, unit.size%step, unit.short, step, unit.short)
 	}
 }
 

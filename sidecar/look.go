@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,8 @@ type looker struct {
 	nudges    *nudges   // all parts use them
 	deferred  *deferred // looks, fires and nudges use it
 	redis     redisStatus
-	registrar *registrar // wakes use it, too
+	refusal   func() error // of the last heartbeat
+	registrar *registrar   // wakes use it, too
 	takeover  takeover
 	dynamic   dynamicJobs
 	due       *dueTicks
@@ -78,7 +80,7 @@ func (l *looker) look(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	came := l.redis.answered(err)
+	came := l.redis.answered(cmp.Or(err, l.refusal()))
 	if err != nil {
 		l.due.leaveLine(false) // a slot that is not used may be another's
 		return

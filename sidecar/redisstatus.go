@@ -29,7 +29,7 @@ type redisStatus struct {
 	announced    string                       // the last text that announce has logged
 }
 
-// answered logs when Redis is of no use, and when it is again. True if Redis has come, or come back.
+// answered logs when Redis is of no use, since a look was not answered or a heartbeat refused, and when it is again. True if Redis has come, or come back.
 func (s *redisStatus) answered(err error) (came bool) {
 	came = err == nil && (!s.up || !s.answeredOnce.Load())
 	switch {
@@ -50,7 +50,7 @@ func (s *redisStatus) registered(ctx context.Context, refused string, err error)
 	switch {
 	case err != nil:
 		s.report(diagnosis.Of(err), "job", refused)
-	case ctx.Err() == nil && s.trouble.says != "":
+	case ctx.Err() == nil && s.up && s.trouble.says != "":
 		s.log.Info("Redis takes the jobs")
 		s.clear()
 	}

@@ -100,3 +100,44 @@ func TestARedisThatAnswersAndTakesNoJobsIsToldInItsOwnWords(t *testing.T) {
 		}
 	})
 }
+
+// TestARedisThatAnswersAndRefusesWritesIsOfNoUse: it takes the looks, and none of what a tick needs.
+func TestARedisThatAnswersAndRefusesWritesIsOfNoUse(t *testing.T) {
+	for refusal, says := range map[string]string{
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.": "refuses writes, since it could not save its data",
+		"OOM command not allowed when used memory > 'maxmemory'.":                                          "refuses writes, since its memory is full",
+		"NOREPLICAS Not enough good replicas to write.":                                                    "refuses writes, since too few replicas have its data",
+		"READONLY You can't write against a read only replica.":                                            "is a replica, which takes no claims",
+		"NOPERM this user has no permissions to run the 'hset' command":                                    "forbids its user a command or a key",
+	} {
+		simulate(t, minutely, func(w *world) {
+			r := w.replica(time.Second)
+			w.at(-30 * time.Second)
+			var refuses atomic.Bool
+			refuses.Store(true)
+			w.redis.Server().SetPreHook(func(p *server.Peer, command string, _ ...string) bool {
+				if c := strings.ToUpper(command); refuses.Load() && (strings.HasPrefix(c, "EVAL") || c == "HSET" || c == "HDEL") {
+					p.WriteError(refusal)
+					return true
+				}
+				return false
+			})
+			w.at(-20 * time.Second)
+			if r.value("redis_up") != 0 || r.count("level=ERROR", `msg="Redis `+says+`"`) != 1 || r.RedisTrouble() == nil {
+				t.Errorf("%s: redis_up is %v, and it is told so: %s", refusal, r.value("redis_up"), r.logs)
+			}
+			w.at(45 * time.Second)
+			if r.count(`msg="Redis `+says+`"`) != 2 || r.count("Redis answers")+r.count("Redis takes the jobs") != 0 {
+				t.Errorf("%s: a minute later it is told so: %s", refusal, r.logs)
+			}
+			refuses.Store(false)
+			w.at(55 * time.Second)
+			if r.value("redis_up") != 1 || r.count("Redis answers") != 1 || r.RedisTrouble() != nil {
+				t.Errorf("%s: redis_up is %v afterwards: %s", refusal, r.value("redis_up"), r.logs)
+			}
+			if n := len(w.started("minute")[w.origin()]); n != 1 {
+				t.Errorf("%s: the tick of that time was started %d times", refusal, n)
+			}
+		})
+	}
+}

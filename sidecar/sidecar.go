@@ -135,6 +135,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		timers: timers,
 		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about,
 			trouble: trouble{redis: o.Redis}, up: true},
+		refusal:  s.heartbeat.refusal,
 		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
 		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,

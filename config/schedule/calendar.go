@@ -43,6 +43,20 @@ func newCalendar(s *cron.SpecSchedule) calendar {
 	}
 }
 
+// runsThroughHours tells whether the hours are spread evenly over the day, at most four hours apart.
+func (c *calendar) runsThroughHours() bool {
+	for apart := 1; apart <= 4; apart++ {
+		var even uint64
+		for hour := bits.TrailingZeros64(c.hour); hour < 24; hour += apart {
+			even |= 1 << hour
+		}
+		if c.hour == even && c.hour&(1<<apart-1) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // from returns the earliest wall second of the set that is not before w.
 func (c *calendar) from(w int64) (int64, bool) {
 	y, m, d := time.Unix(w, 0).UTC().Date()

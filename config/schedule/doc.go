@@ -32,7 +32,8 @@
 //
 // # Daylight saving
 //
-// A schedule is fixed unless its hour field is * or */n. A fixed time that the clocks skip fires once, later by the
+// A schedule runs through the hours if its hours are spread evenly over the day, at most four hours apart, however they are
+// written. All others are fixed. A fixed time that the clocks skip fires once, later by the
 // length of the gap; where that meets another tick of its own, both are one. A fixed time that occurs twice fires
 // once, at the first. Schedules that run through the hours fire at every existing instant whose wall clock matches:
 // they tick through the repeated hour again and invent nothing for the skipped one. @every and @at know no wall clock.

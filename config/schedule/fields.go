@@ -43,10 +43,6 @@ func parseFields(words []string, zone *zone, job string) (series, error) {
 		return nil, fmt.Errorf("reading the fields: %w", err)
 	}
 	spec := parsed.(*cron.SpecSchedule) // fields always make this type
-	return &clocked{calendar: newCalendar(spec), zone: zone, fixed: !runsThroughHours(words[hourField])}, nil
-}
-
-// runsThroughHours tells whether the hour field is * or */n.
-func runsThroughHours(hour string) bool {
-	return hour == "*" || strings.HasPrefix(hour, "*/") && !strings.Contains(hour, ",")
+	c := newCalendar(spec)
+	return &clocked{calendar: c, zone: zone, fixed: !c.runsThroughHours()}, nil
 }

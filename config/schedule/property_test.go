@@ -140,9 +140,24 @@ func (d dice) expression(near wall) written {
 			}
 			return dom(w) || dow(w)
 		},
-		fixed:   hourText != "*" && !(hourText[0] == '*' && !strings.Contains(hourText, ",")),
+		fixed:   !runsThrough(hour),
 		seconds: seconds,
 	}
+}
+
+// runsThrough tells whether all hours of the day are followed by the next one as soon, at most four hours later.
+func runsThrough(hour func(int) bool) bool {
+	gaps, last := map[int]bool{}, -1
+	for h := range 48 {
+		if !hour(h % 24) {
+			continue
+		}
+		if last >= 0 {
+			gaps[h-last] = true
+		}
+		last = h
+	}
+	return len(gaps) == 1 && (gaps[1] || gaps[2] || gaps[3] || gaps[4])
 }
 
 // changeOf returns a moment near which the zone's offset changes, or any moment if it never does.

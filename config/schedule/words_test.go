@@ -134,7 +134,8 @@ func TestClocksAndWindowInWords(t *testing.T) {
 		clocks, window string
 	}{
 		{"30 2 * * *", "Europe/Berlin", time.Time{}, time.Time{}, true, "fixed: if the clocks skip its time", ""},
-		{"30 0-23 * * *", "Europe/Berlin", time.Time{}, time.Time{}, true, "fixed: ", ""},
+		{"30 0-23 * * *", "Europe/Berlin", time.Time{}, time.Time{}, false, "runs through the hours: ", ""},
+		{"30 0/5 * * *", "Europe/Berlin", time.Time{}, time.Time{}, true, "fixed: ", ""},
 		{"30 * * * *", "Europe/Berlin", start, time.Time{}, false, "runs through the hours: ", "from 2026-12-01T00:00:00Z on"},
 		{"30 */2 * * *", "Europe/Berlin", time.Time{}, end, false, "runs through the hours: ", "until before 2027-12-01T00:00:00Z"},
 		{"30 2 * * *", "", start, end, true, "the clocks of this zone never change", "from 2026-12-01T00:00:00Z until before 2027-12-01T00:00:00Z"},

@@ -46,6 +46,9 @@ var refusals = []struct{ begins, says, hint string }{
 	{"CLUSTERDOWN", "is a Cluster that is down", "redis-cli --cluster check HOST:PORT shows why"},
 	{"LOADING", "is still loading its data", ""},
 	{"READONLY", "is a replica, which takes no claims", "name the master, or its Sentinels in redis.sentinel"},
+	{"MISCONF", "refuses writes, since it could not save its data", "its own log says why: mostly the disk is full, or may not be written"},
+	{"OOM", "refuses writes, since its memory is full", "raise maxmemory in redis.conf, or give Solotick a Redis of its own"},
+	{"NOREPLICAS", "refuses writes, since too few replicas have its data", "bring the replicas back, or lower min-replicas-to-write"},
 	{"MASTERDOWN", "is a replica without its master", "name the master, or its Sentinels in redis.sentinel"},
 	{"", "answers with an error", ""},
 }

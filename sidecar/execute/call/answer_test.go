@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,21 +80,35 @@ func TestTheTailOfTheAnswerIsKept(t *testing.T) {
 	}
 }
 
-func TestAnEndlessAnswerIsCutAndItsConnectionClosed(t *testing.T) {
-	ended := make(chan int64, 1)
+func TestAnAnswerIsReadToItsEndHoweverLongItIs(t *testing.T) {
+	var done atomic.Bool
+	a := newApp(t, func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := io.CopyN(w, endless{}, 40<<20); err != nil { // far more than the buffers of a connection hold
+			t.Errorf("the app was left while it answered: %v", err)
+		}
+		done.Store(true)
+	})
+	res := call(t, a.URL)
+	wantStatus(t, res, execute.Succeeded)
+	if !done.Load() || len(res.Output) != execute.MaxOutput {
+		t.Errorf("over, while the app was at work (%t), with %d bytes kept", !done.Load(), len(res.Output))
+	}
+}
+
+func TestAnEndlessAnswerLastsUntilItsTimeout(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
 	url := rawApp(t, func(c net.Conn, r *bufio.Reader) {
 		http.ReadRequest(r)
 		io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
-		n, _ := io.Copy(c, endless{})
-		ended <- n
+		io.CopyN(c, endless{}, 40<<20)
+		cancel()
+		_, err := io.Copy(c, endless{})
+		ended <- err
 	})
-	res := call(t, url)
-	wantStatus(t, res, execute.Succeeded)
-	if len(res.Output) != execute.MaxOutput {
-		t.Errorf("%d bytes kept", len(res.Output))
-	}
-	if n := <-ended; n > 64<<20 {
-		t.Errorf("%d bytes were taken", n)
+	res := New(config.HTTP{URL: url}, Options{}).Execute(ctx, aRun())
+	if err := <-ended; err == nil || res.Status == execute.Succeeded || len(res.Output) != execute.MaxOutput {
+		t.Errorf("%s with %d bytes kept; the app met %v", res.Status, len(res.Output), err)
 	}
 }
 

@@ -89,6 +89,7 @@ func New(c config.HTTP, o Options) execute.Executor {
 		return e
 	}
 	e.transport = newTransport(socket, o.AllowRemote)
+	e.transport.works = true
 	e.transport.admin = o.Admin
 	if o.Servers != nil {
 		e.transport.server = o.Servers.get(serverName{e.url.Host, socket, o.AllowRemote})

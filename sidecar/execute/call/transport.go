@@ -33,8 +33,7 @@ const (
 
 	maxHeader = 64 << 10 // bytes of status line and header, informational answers included
 
-	// maxBody ends the reading of an answer. It is far more than the part that is kept. An app may report its
-	// progress in the body, and closing the connection may end the job there.
+	// maxBody ends the reading of an answer that says enough by its code.
 	maxBody = 1 << 20
 )
 
@@ -81,6 +80,7 @@ type transport struct {
 	*server            // that the job calls
 	socket      string // path of the unix socket that plain http://localhost stands for; "" = none
 	allowRemote bool
+	works       bool           // the app works until its answer ends, in whose body it may report its progress
 	admin       netip.AddrPort // of the replica, and not to be called; zero = none
 	tls         *tls.Config    // nil = the defaults
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
@@ -279,9 +279,12 @@ func (w *transport) exchange(
 	}
 	c.left = math.MaxInt64
 	a.code, a.header = resp.StatusCode, resp.Header
-	kept, body := io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, maxBody)
-	size, err := io.CopyBuffer(kept, body, make([]byte, execute.MaxOutput))
-	clean = err == nil && werr == nil && size < maxBody && !resp.Close && a.code >= 200 && c.r.Buffered() == 0
+	most := int64(maxBody)
+	if w.works {
+		most = math.MaxInt64
+	}
+	size, err := io.CopyBuffer(io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, most), make([]byte, execute.MaxOutput))
+	clean = err == nil && werr == nil && size < most && !resp.Close && a.code >= 200 && c.r.Buffered() == 0
 	return a, err
 }
 

@@ -27,9 +27,6 @@ type output struct {
 }
 
 func (o *output) line(stream string, line []byte, cut bool) {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
 	text := execute.Printable(string(line))
 	if cut {
 		text += fmt.Sprintf("… (cut: the line is longer than %d KiB)", lineSize>>10)
@@ -70,12 +67,14 @@ func (o *output) words() (tail, reason string) {
 }
 
 // lines cuts one stream into lines for out. A line is held until its newline comes, up to lineSize; the rest of a
-// longer one is thrown away as it comes.
+// longer one is thrown away as it comes. Text after a carriage return begins the line anew, as on a terminal, where progress
+// bars do so.
 type lines struct {
-	out    *output
-	stream string
-	buf    []byte
-	cut    bool
+	out      *output
+	stream   string
+	buf      []byte
+	cut      bool
+	returned bool // by a carriage return
 }
 
 // Write never fails: output must not bring the command a SIGPIPE.
@@ -83,10 +82,17 @@ func (l *lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
 		line, rest, ended := bytes.Cut(p, []byte{'\n'})
-		if room := lineSize - len(l.buf); len(line) > room {
-			line, l.cut = line[:room], true
+		text := bytes.TrimRight(line, "\r")
+		if at := bytes.LastIndexByte(text, '\r'); at >= 0 || len(text) > 0 && l.returned {
+			l.buf, l.cut, text = l.buf[:0], false, text[at+1:]
 		}
-		l.buf = append(l.buf, line...)
+		if len(line) > 0 {
+			l.returned = line[len(line)-1] == '\r'
+		}
+		if room := lineSize - len(l.buf); len(text) > room {
+			text, l.cut = text[:room], true
+		}
+		l.buf = append(l.buf, text...)
 		if ended {
 			l.emit()
 		}
@@ -108,7 +114,7 @@ func (l *lines) emit() {
 		line = wholeRunes(line)
 	}
 	l.out.line(l.stream, line, l.cut)
-	l.buf, l.cut = l.buf[:0], false
+	l.buf, l.cut, l.returned = l.buf[:0], false, false
 }
 
 // wholeRunes takes the beginning of a character off the end of b.

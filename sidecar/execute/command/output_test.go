@@ -8,7 +8,8 @@ import (
 )
 
 func TestLinesAreTheSameHoweverTheyCome(t *testing.T) {
-	text := "one\n\ntwo\r\n" + strings.Repeat("x", lineSize) + "\n" + strings.Repeat("é", lineSize) + "\nend"
+	text := "one\n\ntwo\r\n" + strings.Repeat("x", lineSize) + "\n" + strings.Repeat("é", lineSize) +
+		"\n\rof 100: 1\rof 100: 99\r\n" + strings.Repeat("y", lineSize) + "\rcut\r\rfatal: no space left\nend"
 	for _, step := range []int{1, 2, 3, 1000, lineSize, 1 << 20} {
 		var log records
 		l := &lines{out: &output{log: slog.New(&log), rate: new(rate)}, stream: "s"}
@@ -21,7 +22,7 @@ func TestLinesAreTheSameHoweverTheyCome(t *testing.T) {
 		l.close()
 		l.close()
 		want := []string{"one", "", "two", strings.Repeat("x", lineSize),
-			strings.Repeat("é", lineSize/2) + "… (cut: the line is longer than 64 KiB)", "end"}
+			strings.Repeat("é", lineSize/2) + "… (cut: the line is longer than 64 KiB)", "of 100: 99", "fatal: no space left", "end"}
 		if len(log.text) != len(want) {
 			t.Fatalf("step %d: %d lines", step, len(log.text))
 		}
