@@ -161,6 +161,9 @@ var (
 	operators = []string{"|", "||", "&&", "&", ">", ">>", "<", "2>", "2>&1", "&>", "|&"}
 )
 
+// background matches a line for a shell that leaves its last command behind.
+var background = regexp.MustCompile(`[^&\\]&\s*$`)
+
 // oddCodes warns about answers in retry.on that never cause a retry.
 func (d *decoder) oddCodes() {
 	j := d.job
@@ -180,22 +183,28 @@ func (d *decoder) oddCodes() {
 	}
 }
 
-// oddCommand warns of a command that is written for a shell but starts none.
+// oddCommand warns of a command that is written for a shell but starts none, and of a shell that leaves its work behind.
 func (d *decoder) oddCommand() {
 	if d.job.Exec == nil || len(d.job.Exec.Command) == 0 {
 		return
 	}
-	program := d.job.Exec.Command[0]
+	command := d.job.Exec.Command
+	program := command[0]
 	const shell = `write ["sh", "-c", "…"]`
 	switch at := d.job.at["exec.command"]; {
-	case !at.OK() || d.job.unset("exec.command[0]") || slices.Contains(shells, path.Base(program)):
+	case !at.OK() || d.job.unset("exec.command[0]"):
+	case slices.Contains(shells, path.Base(program)):
+		if len(command) > 2 && command[1] == "-c" && background.MatchString(command[2]) {
+			d.Warn(at.Node, "take the & away: then the run lasts as long as the work",
+				"exec.command[2]: what \"&\" leaves behind is killed as soon as the shell has ended")
+		}
 	case strings.ContainsAny(program, " ") && strings.ContainsAny(program, "|&><;"):
 		d.Warn(at.Node, shell, "exec.command: the program is a line for a shell, but there is no shell")
 	case strings.Contains(program, " ") && !strings.HasPrefix(program, "/"):
 		d.Warn(at.Node, `write the program and its arguments as a list: ["/bin/tool", "--fast"]`,
 			"exec.command: the program has a space in its name, and there is no shell to split it")
 	default:
-		for i, word := range d.job.Exec.Command[1:] {
+		for i, word := range command[1:] {
 			if slices.Contains(operators, word) {
 				d.Warn(at.Node, shell, "exec.command[%d]: %q is passed on as an argument: there is no shell", i+1, word)
 				return

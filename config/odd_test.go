@@ -114,10 +114,15 @@ func TestACommandForAShellWithoutOneWarns(t *testing.T) {
 		`["/opt/my tools/tidy", --fast]`:         "",
 		`[sh, -c, "pg_dump app | gzip > /b.gz"]`: "",
 		`[/bin/bash, -c, "|"]`:                   "",
-		`[ssh, host, ls, "|", wc]`:               "",
-		`[find, /tmp, -exec, rm, "{}", ";"]`:     "",
-		`[grep, "a|b", file]`:                    "",
-		`["${CANARY}", "${CANARY}"]`:             "",
+		`[sh, -c, "nohup ./serve > /log 2>&1 &"]`: `exec.command[2]: what "&" leaves behind is killed as soon as the shell has ended | ` +
+			"take the & away",
+		`[sh, -c, "a & b; wait"]`:            "",
+		`[sh, -c, "a &&"]`:                   "",
+		`[sh, -c, "echo \\&"]`:               "",
+		`[ssh, host, ls, "|", wc]`:           "",
+		`[find, /tmp, -exec, rm, "{}", ";"]`: "",
+		`[grep, "a|b", file]`:                "",
+		`["${CANARY}", "${CANARY}"]`:         "",
 	} {
 		got := warned(t, "schedule: \"@daily\", exec: {command: "+command+"}")
 		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, canary) {

@@ -179,6 +179,10 @@ func (c *crontab) entry(number int, line string) {
 		return
 	}
 	command, stdin, hasStdin := split(e.command)
+	if at := background.FindStringIndex(command); at != nil {
+		command = strings.TrimRight(command[:at[0]+1], " \t")
+		j.note("background", "the & at the end is left out: a run lasts as long as its work, and what it leaves behind is killed")
+	}
 	j.wish = wishes(j.comments, command)
 	j.command = []string{c.shell, "-c", command}
 	if hasStdin {
@@ -206,7 +210,10 @@ func (c *crontab) entry(number int, line string) {
 	j.notes = append(j.notes, t.notes...)
 }
 
-var flocked = regexp.MustCompile(`\bflock\s`)
+var (
+	flocked    = regexp.MustCompile(`\bflock\s`)
+	background = regexp.MustCompile(`[^&\\]&\s*$`) // a line that leaves its last command behind
+)
 
 // scheduleLike matches a word that is more likely a field of a schedule than a command.
 var scheduleLike = regexp.MustCompile(`^(\*|[0-9*][-0-9*/,]*)$`)

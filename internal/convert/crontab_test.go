@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -52,6 +53,23 @@ func TestTheShellOfTheCrontabRunsTheCommand(t *testing.T) {
 	}
 	if got := jobs[2].command; got[3] != "/bin/bash" || got[4] != "three" || got[5] != "in\n" {
 		t.Errorf("with standard input: %q", got)
+	}
+}
+
+// TestWhatALineLeavesBehindIsItsRun: cron kills nothing that a line leaves in the background.
+func TestWhatALineLeavesBehindIsItsRun(t *testing.T) {
+	for line, want := range map[string]string{
+		"nohup sh -c 'sleep 2; date' > /dev/null 2>&1 &": "nohup sh -c 'sleep 2; date' > /dev/null 2>&1",
+		"/bin/serve&": "/bin/serve",
+		"a & b &":     "a & b",
+		"a & wait":    "a & wait",
+		`echo \&`:     `echo \&`,
+	} {
+		j := jobsOf(t, "* * * * * "+line+"\n")[0]
+		noted := slices.ContainsFunc(j.notes, func(n note) bool { return n.about == "background" })
+		if got := j.command[2]; got != want || noted != (got != line) {
+			t.Errorf("%s: %q %v", line, got, j.notes)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func FirstLine(ctx context.Context, args, env []string) (string, error) {
 	if err := start(cmd); err != nil {
 		return "", fmt.Errorf("starting the command: %w", e.explain(path, err))
 	}
-	killed := endGroup(ctx, cmd.Process.Pid, func() time.Duration { return 0 })
+	killed, _ := endGroup(ctx, cmd.Process.Pid, func() time.Duration { return 0 })
 	wait(cmd)
 	res := exited(cmd.ProcessState)
 	switch {

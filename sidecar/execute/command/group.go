@@ -12,19 +12,21 @@ import (
 // endGroup waits for the process pid, the leader of a process group, and ends the group.
 //
 // If ctx ends first, the group gets SIGTERM, and SIGKILL after the grace, which may become shorter meanwhile; endGroup
-// reports true. If the leader ends by itself, the rest of the group gets SIGKILL.
+// reports true. If the leader ends by itself, the rest of the group gets SIGKILL, and left is how many these are.
 //
 // The leader stays a zombie until the caller waits for it. So its number cannot be given to another process
 // meanwhile, and no signal here can hit a stranger.
-func endGroup(ctx context.Context, pid int, grace func() time.Duration) (canceled bool) {
+func endGroup(ctx context.Context, pid int, grace func() time.Duration) (canceled bool, left int) {
 	leaderGone := make(chan struct{})
 	stopped := make(chan bool)
 	go func() { stopped <- terminate(ctx, pid, grace, leaderGone) }()
 	awaitExit(pid)
 	close(leaderGone)
-	canceled = <-stopped
+	if canceled = <-stopped; !canceled {
+		left = groupRuns(pid)
+	}
 	unix.Kill(-pid, unix.SIGKILL)
-	return canceled
+	return canceled, left
 }
 
 // terminate returns false when the leader has ended by itself. It returns true when ctx has ended, and either no
@@ -41,7 +43,7 @@ func terminate(ctx context.Context, pid int, grace func() time.Duration, leaderG
 	// A shell dies of SIGTERM at once, while its child is still tidying up. Nothing tells when a group has become
 	// empty, so it is asked for, at growing distances. So is the grace.
 	told := time.Now()
-	for pause := 5 * time.Millisecond; leaderGone != nil || groupRuns(pid); pause = min(2*pause, 200*time.Millisecond) {
+	for pause := 5 * time.Millisecond; leaderGone != nil || groupRuns(pid) != 0; pause = min(2*pause, 200*time.Millisecond) {
 		left := grace() - time.Since(told)
 		if left <= 0 {
 			unix.Kill(-pid, unix.SIGKILL)

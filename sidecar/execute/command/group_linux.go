@@ -17,16 +17,15 @@ func awaitExit(pid int) {
 	}
 }
 
-// groupRuns reports whether a member of the group is no zombie. When it cannot be known, it is assumed.
-func groupRuns(pgid int) bool {
-	all, err := processes()
-	if err != nil {
-		return true
-	}
-	for _, p := range all {
-		if p.group == pgid && p.alive() {
-			return true
+// groupRuns returns how many members of the group are no zombies; -1 = it cannot be known.
+func groupRuns(pgid int) (n int) {
+	err := eachStat(func(stat []byte) {
+		if p, _, ok := parseStat(stat); ok && p.group == pgid && p.alive() {
+			n++
 		}
+	})
+	if err != nil {
+		return -1
 	}
-	return false
+	return n
 }

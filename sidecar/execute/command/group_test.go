@@ -152,7 +152,7 @@ func TestWhatIsLeftInTheGroupIsKilledAtTheEnd(t *testing.T) {
 	}
 	res := result()
 	wantStatus(t, res, execute.Succeeded)
-	if res.Output != "over" {
+	if res.Output != "over\n(the command left processes in its group when it ended, and they were killed: 1)" {
 		t.Errorf("%+v", res)
 	}
 	left.gone(t)

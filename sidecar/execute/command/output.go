@@ -54,9 +54,13 @@ func (o *output) warnLeftOut(leftOut int) {
 	}
 }
 
-// close logs how many lines were left out at the end.
-func (o *output) close() {
+// close logs how many lines were left out at the end, and adds to the words how many processes were left in the group.
+func (o *output) close(left int) {
 	o.warnLeftOut(o.rate.takeLeftOut())
+	if left > 0 {
+		o.keep(fmt.Sprintf("(the command left processes in its group when it ended, and they were killed: %d)", left))
+		o.log.Warn("the command left processes in its group when it ended, and they were killed", "processes", left)
+	}
 }
 
 // words are the tail of the output, and the line of it that tells why the command failed.

@@ -51,7 +51,7 @@ func TestTheLogTakesOnlySoMuchOfARunsOutput(t *testing.T) {
 		if extra := len(log.text) - lines; extra > 100 {
 			t.Errorf("%d lines tell of those that were left out", extra)
 		}
-		out.close()
+		out.close(0)
 		if lines, told := count(); lines+told != said {
 			t.Errorf("%d lines were printed: the log has %d, and tells of %d", said, lines, told)
 		}
