@@ -372,7 +372,7 @@ func (a *audit) withoutSlot(tick time.Time) []string {
 	case a.job.name != theSqueezed:
 	case a.full.surely(tick) && a.full.surely(tick.Add(time.Second)):
 		return []string{missed}
-	case a.full.perhaps(tick), a.slots > 0 && !a.free(tick.Add(hair), tick.Add(time.Second-edge), 0):
+	case a.full.perhaps(tick), a.slots > 0 && !a.free(tick, tick.Add(hair), tick.Add(time.Second-edge), 0):
 		return []string{a.plan.ends, missed}
 	}
 	return nil

@@ -323,7 +323,7 @@ func (c *court) settle(t *tally, tick time.Time, runs []*run) {
 		c.excuse(behindHandedOn, tick)
 	case slices.ContainsFunc(runs, c.mayHaveStarted):
 		c.excuse(perhapsStarted, tick)
-	case !c.job.all && c.slots > 0 && !c.free(tick, tick.Add(c.job.every), prompt):
+	case !c.job.all && c.slots > 0 && !c.free(tick, tick, tick.Add(c.job.every), prompt):
 		c.excuse(allSlotsTaken, tick)
 	case !c.job.all && c.hadNoChance(tick, little):
 		c.excuse(anOutage, tick)
@@ -483,7 +483,7 @@ func (c *court) slow(tick time.Time, r *run) bool {
 	refuses := slices.ContainsFunc(c.record.strikes, func(s strike) bool { return s.harm == refused && s.touches(tick, tick) })
 	healthy := slices.ContainsFunc(c.replicas, func(name string) bool { return !c.record.touched(name, tick.Add(-edge), end) })
 	return refuses && healthy && r.arrived.After(end) && !c.behindARun(tick) && !c.behindTheUnanswered(tick) &&
-		(c.slots == 0 || c.free(tick, r.arrived, prompt))
+		(c.slots == 0 || c.free(tick, tick, r.arrived, prompt))
 }
 
 // aftermath is how long after an outage a tick may still be missed, and how long a tick of the outage must be worth firing

@@ -54,11 +54,14 @@ func (r *run) outcome() string {
 	switch {
 	case len(r.settled) == 0:
 		return ""
-	case r.settled[0].outcome == handedOver:
+	case r.refused():
 		return notStarted
 	}
 	return r.settled[0].outcome
 }
+
+// refused tells whether its replica handed the tick over, because it could not start the job.
+func (r *run) refused() bool { return len(r.settled) > 0 && r.settled[0].outcome == handedOver }
 
 // byReplica are those runs that the app was asked for, by who asked.
 func byReplica(runs []*run) map[string][]*run {

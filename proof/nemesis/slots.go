@@ -25,8 +25,12 @@ func (c *court) taken(replica string, at time.Time) (n int) {
 	return n
 }
 
-// free tells whether some replica to which nothing happened had a free slot for so long within [from, to].
-func (c *court) free(from, to time.Time, long time.Duration) bool {
+// leaves is for how long a replica that could not start a tick leaves it to those that have not tried (docs/guarantees.md).
+const leaves = 5 * time.Second
+
+// free tells whether some replica to which nothing happened had a free slot for so long within [from, to], in which it would have
+// taken a tick.
+func (c *court) free(tick, from, to time.Time, long time.Duration) bool {
 	return slices.ContainsFunc(c.replicas, func(name string) bool {
 		starts := []time.Time{from}
 		for _, r := range c.at[name] {
@@ -34,7 +38,10 @@ func (c *court) free(from, to time.Time, long time.Duration) bool {
 		}
 		return slices.ContainsFunc(starts, func(start time.Time) bool {
 			end := start.Add(long)
-			return !start.Before(from) && !end.After(to) && len(c.record.on(name, start.Add(-edge), end)) == 0 && c.taken(name, start) < c.slots &&
+			left := slices.ContainsFunc(c.byTick[tick], func(r *run) bool {
+				return r.replica == name && r.refused() && start.Before(r.end().Add(leaves))
+			})
+			return !left && !start.Before(from) && !end.After(to) && len(c.record.on(name, start.Add(-edge), end)) == 0 && c.taken(name, start) < c.slots &&
 				!slices.ContainsFunc(c.at[name], func(r *run) bool {
 					return r.claimed().After(start) && r.claimed().Before(end) && c.taken(name, r.claimed()) >= c.slots
 				})

@@ -56,6 +56,12 @@ func TestOnlyATickThatFoundNoSlotForLongIsExcusedByThat(t *testing.T) {
 	if excuses(s) != 1 {
 		t.Error("not excused although the app of the one with a slot refused")
 	}
+	s = full(5, 3.9)
+	s.history = append(s.history, entry{at: at(3.01), job: spaced.name, tick: at(3), run: "refused", replica: "r2", kind: "schedule", attempt: 1,
+		outcome: handedOver})
+	if excuses(s) != 1 {
+		t.Error("not excused although the one with a slot had refused the tick, and leaves it to the other")
+	}
 	s = full(5, 5)
 	s.reserved = map[string]bool{"y": true}
 	if excuses(s) != 0 {
