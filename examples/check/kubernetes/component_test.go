@@ -53,7 +53,11 @@ func TestTheComponentAddsTheSidecarToSomebodyElsesPods(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "sidecar"), os.DirFS(filepath.Join(root, "components/sidecar"))); err != nil {
 		t.Fatal(err)
 	}
-	both := theirs + "---\n" + strings.Replace(theirs, "kind: Deployment", "kind: StatefulSet", 1)
+	flow, err := yaml.YAMLToJSON([]byte(strings.Replace(theirs, "name: shop}", "name: flow}", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := theirs + "---\n" + strings.Replace(theirs, "kind: Deployment", "kind: StatefulSet", 1) + "---\n" + string(flow)
 	var made [2][]core.PodTemplateSpec
 	for i, kustomization := range []string{"resources: [theirs.yaml]\n", "resources: [theirs.yaml]\ncomponents: [sidecar]\n"} {
 		for name, text := range map[string]string{"theirs.yaml": both, "kustomization.yaml": kustomization} {
@@ -80,7 +84,10 @@ func TestTheComponentAddsTheSidecarToSomebodyElsesPods(t *testing.T) {
 	m := build(t, "base")
 	want := *m.sidecar()
 	want.Env = slices.DeleteFunc(slices.Clone(want.Env), func(e core.EnvVar) bool { return e.Name == "BILLING_TOKEN" })
-	if len(made[1]) != 2 {
+	if want.TerminationMessagePolicy != core.TerminationMessageFallbackToLogsOnError {
+		t.Error("kubectl describe does not say why the sidecar ended")
+	}
+	if len(made[1]) != 3 {
 		t.Fatalf("there are %d pod templates", len(made[1]))
 	}
 	for i, with := range made[1] {

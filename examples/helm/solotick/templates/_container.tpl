@@ -14,6 +14,7 @@ because the pod's own is the app's.
   {{- end }}
   restartPolicy: Always
   args: [run, --state-dir, /var/lib/solotick, --log-format, json]
+  terminationMessagePolicy: FallbackToLogsOnError
   env:
     - name: POD_NAME
       valueFrom: {fieldRef: {fieldPath: metadata.name}}
