@@ -164,6 +164,7 @@ func (d *decoder) headers(e strict.Entry) {
 	d.TextMap(e, checkHeaderName, func(name *yaml.Node, t strict.Text) {
 		if isNew(name) && d.fitsHeader(t) {
 			set(&d.job.HTTP.Headers, name.Value, t.Value)
+			d.oddVariable(t)
 		}
 	})
 }
@@ -207,6 +208,7 @@ func (d *decoder) body(e strict.Entry) {
 		d.Bad(t, "", "must have at most 64 KiB, has %d", (len(t.Value)+1023)>>10)
 		return
 	}
+	d.oddVariable(t)
 	d.job.HTTP.Body = t.Value
 }
 

@@ -17,6 +17,17 @@ func (d *decoder) odd() {
 	d.oddTimeout()
 	d.oddCommand()
 	d.oddCodes()
+	d.oddVariable(d.job.at["http.url"])
+}
+
+// unfilled matches what looks like a variable, or a template.
+var unfilled = regexp.MustCompile(`\$[A-Z_][A-Z0-9_]+|\{\{`)
+
+// oddVariable warns of a text that the app gets as it is. It may be a secret, so the warning shows nothing of it.
+func (d *decoder) oddVariable(t strict.Text) {
+	if t.OK() && unfilled.MatchString(t.Node.Value) {
+		d.Warn(t.Node, "write ${NAME} for a variable", "%s: $NAME and {{ }} are not filled in", t.Label)
+	}
 }
 
 // oddSchedule looks at the texts of a valid schedule.

@@ -131,6 +131,22 @@ func TestACommandForAShellWithoutOneWarns(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotFilledInWarns(t *testing.T) {
+	const says = "$NAME and {{ }} are not filled in | write ${NAME} for a variable"
+	for http, want := range map[string]string{
+		`url: "http://127.0.0.1/", headers: {Authorization: "Bearer $TOKEN"}`:          "http.headers.Authorization: " + says,
+		`url: "http://127.0.0.1/", method: POST, body: '{"day": "{{date}}"}'`:          "http.body: " + says,
+		`url: "http://127.0.0.1/$PART"`:                                                says,
+		`url: "http://127.0.0.1/", headers: {Authorization: "Bearer ${CANARY}"}`:       "",
+		`url: "http://127.0.0.1/", method: POST, body: '{"$set": {"a": {"b": "$1"}}}'`: "",
+	} {
+		got := warned(t, `schedule: "@daily", http: {`+http+"}")
+		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "TOKEN") || strings.Contains(got, canary) {
+			t.Errorf("%s:\n%s\nwant\n%s", http, got, want)
+		}
+	}
+}
+
 // TestRetryOnThatHasNoEffectWarns: otherwise an operator waits for an attempt that never comes.
 func TestRetryOnThatHasNoEffectWarns(t *testing.T) {
 	const daily = `schedule: "@daily", http: {url: "http://127.0.0.1/"}, `
