@@ -119,7 +119,7 @@ func (s status) head() []string {
 	var lines []string
 	if s.away != nil {
 		lines = s.banner(red, s.away.words(s.Now))
-		sum.Text = strings.TrimSuffix(sum.Text, " · Redis ok")
+		sum.Text = sum.Text[:strings.LastIndex(sum.Text, " · Redis ")]
 	}
 	lines = append(lines, s.banner(healthColour(sum, len(s.Replicas)), sum.Text)...)
 	if sum.Ready == 0 {

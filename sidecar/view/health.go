@@ -153,6 +153,10 @@ func (l *Look) Summary() Summary {
 	if l.Mixed() {
 		parts = append(parts, "only some replicas observe")
 	}
-	s.Text = strings.Join(append(parts, "Redis ok"), " · ")
+	redis := "Redis ok"
+	if silent > 0 && s.Live == 0 { // they are gone, or Redis refuses what writes
+		redis = "Redis answers, but no replica writes to it"
+	}
+	s.Text = strings.Join(append(parts, redis), " · ")
 	return s
 }

@@ -140,6 +140,10 @@ func TestTheSummaryCountsWhatNeedsAPerson(t *testing.T) {
 	if (s != Summary{Text: s.Text, Failing: 1, Overdue: 2, NeverRan: 1, MissedToday: 7, Live: 2, Ready: 1}) || !s.Bad() {
 		t.Errorf("%+v", s)
 	}
+	l.Replicas = l.Replicas[2:] // it is gone, or Redis refuses what it writes
+	if s := l.Summary(); !strings.HasSuffix(s.Text, "0/0 replicas ready · 1 silent · Redis answers, but no replica writes to it") {
+		t.Errorf("with no replica left: %s", s.Text)
+	}
 	var names []string
 	for _, j := range l.ByNeed() {
 		names = append(names, j.Name)
