@@ -163,6 +163,9 @@ func TestARunThatTakesLongerThanItMayIsToldToEnd(t *testing.T) {
 		w.replica(0, a.beside)
 		w.at(59 * time.Second)
 		w.expect(1, "runs_total", "timed_out")
+		if !strings.Contains(w.replicas[0].logs.String(), `cause="the run took longer than its timeout of 50s"`) {
+			t.Error(w.replicas[0].logs)
+		}
 		w.expect(0, "retries_total", "minute")
 		if all := w.apart(a); len(all) != 1 || all[0].to.Sub(all[0].from) > 53*time.Second {
 			t.Errorf("the app worked %+v\n%s", all, w.log())

@@ -67,8 +67,8 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	early := func() time.Duration { return min(max(0, w.due.Sub(r.clock.tickNow(w.spec))), lock.EarlyBy) }
-	ctx, limit := limited(ctx, early()+w.spec.Timeout) // the wait until the tick does not count to the timeout
-	defer limit.Stop()
+	ctx, limit, stop := limited(ctx, early(), w.spec.Timeout) // the wait until the tick does not count
+	defer stop()
 	span := spanOf(r.spans, h)
 	var began time.Time
 	result := w.spec.executor.Execute(ctx, execute.Run{
@@ -83,7 +83,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 		},
 		Lasts: h.TrustedFor,
 		Accepted: func(longest time.Duration) {
-			limit.Reset(longest)
+			limit(longest)
 			r.record.accepted(w, h)
 		},
 		Started: func() {
@@ -102,10 +102,16 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	return e
 }
 
-// limited returns a context that ends with errTimeout after a time. The timer can be set to another time, and stopped.
-func limited(ctx context.Context, d time.Duration) (context.Context, *time.Timer) {
+// limited returns a context that ends with a timeoutError after a wait and a run's timeout. set sets the timeout from now on.
+func limited(ctx context.Context, wait, timeout time.Duration) (_ context.Context, set func(time.Duration), stop func() bool) {
 	ctx, end := context.WithCancelCause(ctx)
-	return ctx, time.AfterFunc(d, func() { end(errTimeout) })
+	over := &timeoutError{}
+	over.after.Store(int64(timeout))
+	timer := time.AfterFunc(wait+timeout, func() { end(over) })
+	return ctx, func(longest time.Duration) {
+		over.after.Store(int64(longest))
+		timer.Reset(longest)
+	}, timer.Stop
 }
 
 // retryIn tells whether a run that ended so is tried once more, and after how long. n is the number of attempts before

@@ -2,7 +2,9 @@ package sidecar
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -119,13 +121,18 @@ func endedBy(r execute.Result, cause error) outcome {
 	return failed
 }
 
-// errTimeout is the cause with which a run's context ends at its timeout.
-var errTimeout = errors.New("the run took longer than its timeout")
+// timeoutError is the cause with which a run's context ends at its timeout, in nanoseconds.
+type timeoutError struct{ after atomic.Int64 }
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("the run took longer than its timeout of %s", time.Duration(e.after.Load()))
+}
 
 // outcomeOf tells the outcome of a run from the cause of its context.
 func outcomeOf(cause error) outcome {
+	_, over := errors.AsType[*timeoutError](cause)
 	switch {
-	case errors.Is(cause, errTimeout):
+	case over:
 		return timedOut
 	case errors.Is(cause, lock.ErrLost):
 		return lostLock

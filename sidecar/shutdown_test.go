@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -38,6 +39,9 @@ func TestShutdownCancelsARunWhenTheGraceIsOver(t *testing.T) {
 			t.Errorf("the replica ended at +%s, want at +21s", took)
 		}
 		w.expect(1, "runs_total", "shutdown")
+		if !strings.Contains(r.logs.String(), `cause="the shutdown grace is over: shutdownGrace is 20s"`) {
+			t.Errorf("the log does not name the key and its value:\n%s", r.logs)
+		}
 	})
 }
 

@@ -272,14 +272,15 @@ func (s *Sidecar) finish() {
 		s.runs.Wait()
 		close(done)
 	}()
-	grace := time.NewTimer(s.Table().ShutdownGrace)
-	defer grace.Stop()
+	grace := s.Table().ShutdownGrace
+	over := time.NewTimer(grace)
+	defer over.Stop()
 	select {
 	case <-done:
-	case <-grace.C:
+	case <-over.C:
 		s.log.Warn("the shutdown grace is over: cancelling what still runs")
 	}
-	s.stopWorking(errShutdown)
+	s.stopWorking(fmt.Errorf("%w: shutdownGrace is %s", errShutdown, grace))
 	s.store.Locks.BeginShutdown()
 	<-done
 }

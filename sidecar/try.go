@@ -33,9 +33,9 @@ func (t Trial) Try(ctx context.Context) Tried {
 	var start time.Time
 	run := execute.Run{Service: t.Service, Job: t.Job.Name, Tick: time.Now().Truncate(time.Millisecond), ID: uuid.NewString(), Attempt: 1,
 		Replica: t.Replica, Kind: "manual", Started: func() { start = time.Now() }, Tell: t.Tell}
-	ending, limit := limited(ctx, t.Job.Timeout)
-	defer limit.Stop()
-	run.Accepted = func(longest time.Duration) { limit.Reset(longest) }
+	ending, limit, stop := limited(ctx, 0, t.Job.Timeout)
+	defer stop()
+	run.Accepted = limit
 	tried := Tried{Tick: run.Tick, Run: run.ID, Result: t.Executor.Execute(ending, run)}
 	o := endedBy(tried.Result, context.Cause(ending))
 	switch {
