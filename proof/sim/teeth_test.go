@@ -236,7 +236,7 @@ var teeth = []tooth{
 		{"lock/settle.go", "takeover(1), wait: wait})", "takeover(1), wait: PICK(0, wait)})"},
 	}},
 	{"let an accepted run have the time of its call", "async: a limit", asyncRuns, []edit{
-		{"sidecar/attempt.go", "limit.Reset(longest)", "if !BROKEN { limit.Reset(longest) }"},
+		{"sidecar/attempt.go", "limit(longest)", "if !BROKEN { limit(longest) }"},
 	}},
 	{"take reports on what is over", "async: a token", asyncRuns, []edit{
 		{"sidecar/callback/call.go", "case c.closed || c.report != nil:", "case !BROKEN && c.closed || c.report != nil:"},
