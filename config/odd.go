@@ -191,6 +191,8 @@ func (d *decoder) oddCodes() {
 	}
 	if slices.Contains(j.Retry.On, CodeRange{409, 409}) && !j.HTTP.Succeeds(409) {
 		d.Warn(on.Node, "", "retry.on: 409 means that the job already runs, so it is not called again")
+	} else if j.Retry.Limit > 0 && !slices.ContainsFunc(j.Retry.On, func(r CodeRange) bool { return r.To >= 500 }) {
+		d.Warn(on.Node, "add 500-599", "retry.on: these replace 408, 425, 429 and 500-599, so no error of the app is tried again")
 	}
 }
 

@@ -156,10 +156,11 @@ func TestRetryOnThatHasNoEffectWarns(t *testing.T) {
 	for job, want := range map[string]string{
 		daily + `retry: {on: [404]}`:                                   unlimited,
 		daily + `retry: {limit: 0, on: [404]}`:                         "", // switched off
-		daily + `retry: {limit: 1, on: [404, 400-499]}`:                "",
+		daily + `retry: {limit: 1, on: [404, 400-499]}`:                "these replace 408, 425, 429 and 500-599, so no error of the app is tried again | add 500-599",
+		daily + `retry: {limit: 1, on: [404, 503]}`:                    "",
 		daily + `retry: {limit: 1, on: [404, 409]}`:                    declined,
 		`schedule: "@daily", retry: {on: [404]}, exec: {command: [a]}`: "retry.on has no effect on exec",
-		conflict + `retry: {limit: 1, on: [409]}`:                      "",
+		conflict + `retry: {limit: 1, on: [409, 500-599]}`:             "",
 	} {
 		if got := warned(t, job); want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", job, got, want)
