@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // life is how long a replica takes new work, and how long its runs may last.
@@ -25,7 +27,7 @@ func newLife() *life {
 
 var (
 	// errDraining is why a replica takes nothing new.
-	errDraining = errors.New("draining")
+	errDraining = errors.New(service.Draining)
 	// errShutdown is the cause with which a run's context ends at the end of the shutdown grace.
 	errShutdown = errors.New("the shutdown grace is over")
 )

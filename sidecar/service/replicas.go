@@ -19,6 +19,9 @@ import (
 // HeartbeatTimeout is how long a replica may be silent before others consider it gone: some heartbeats may be lost.
 const HeartbeatTimeout = 15 * time.Second
 
+// Draining is Replica.Ready of one that takes nothing new, since it is about to end.
+const Draining = "draining"
+
 const (
 	forgotten = 24 * time.Hour // a replica that was silent for longer is forgotten
 	maxSkips  = 100            // kept of one replica, and the same number of results
@@ -171,7 +174,7 @@ func (s *Store) Leave(ctx context.Context, name string) error {
 }
 
 // Replicas returns the replicas whose heartbeat is less than a day old, sorted by name, and removes the others. A
-// replica that was silent for longer than HeartbeatTimeout has probably ended without Leave.
+// replica that was silent for longer than HeartbeatTimeout has probably ended without Leave: if it was draining, it has.
 func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	all, err := s.Heartbeats(ctx)
 	if err != nil || len(all) == 0 {
@@ -220,7 +223,7 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 		r, err := parseReplica(name, text)
 		switch {
 		case err != nil: // written by another version, and left alone
-		case now.Sub(r.Seen) > forgotten:
+		case now.Sub(r.Seen) > forgotten, now.Sub(r.Seen) > HeartbeatTimeout && r.Ready == Draining:
 			old = append(old, name)
 		default:
 			all = append(all, r)

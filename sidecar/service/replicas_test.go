@@ -3,6 +3,7 @@ package service_test
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +79,25 @@ func TestSilentReplicasAreSeenForADay(t *testing.T) {
 		}
 		if n := w.Admin.HLen(w.Context(), "solotick:{svc}:reports").Val(); n != 0 {
 			w.Errorf("%d are kept of what operators read", n)
+		}
+	})
+}
+
+func TestAReplicaThatWasDrainingIsNotSilentButGone(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "died"}))
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "killed", Ready: service.Draining}))
+		for _, left := range []string{"died killed", "died"} {
+			var names []string
+			all, err := a.Service.Heartbeats(w.Context())
+			for _, r := range all {
+				names = append(names, r.Name)
+			}
+			if got := strings.Join(names, " "); err != nil || got != left {
+				w.Errorf("seen are %s, %v, want %s", got, err, left)
+			}
+			w.Pass(service.HeartbeatTimeout + time.Second)
 		}
 	})
 }
