@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/solotick/solotick/config/strict"
 )
@@ -20,10 +19,6 @@ func (d *decoder) resourceKeys() []strict.Key {
 			Show: strict.Shown, Common: true, Also: []string{"mem", "memoryLimit", "ram"},
 			Decode: d.memory,
 			Doc:    "how much memory its processes may use; a run that needs more is killed, and its detail says so"},
-		{Name: "cpu", Kind: strict.KindDuration, Default: strict.None, Example: "60s",
-			Show: strict.Shown, Common: true, Also: []string{"cpuTime", "cpuLimit"},
-			Decode: d.cpu,
-			Doc:    "CPU time, in whole seconds: a sum, and not a share as in Kubernetes; a run that uses it up is killed, and its detail says so"},
 		{Name: "nice", Kind: strict.KindNumber, Default: "0", Example: "10",
 			Show: strict.Shown, Common: true, Also: []string{"niceness"},
 			Decode: func(e strict.Entry) { d.Number(e, &d.job.Resources.Nice) },
@@ -80,22 +75,6 @@ func (d *decoder) badQuantity(t strict.Text) {
 		unit = "k"
 	}
 	d.Bad(t, "write "+m[1]+unit, "not a number of bytes")
-}
-
-// milliCPU matches numbers that mean thousandths of a CPU in Kubernetes, and minutes in Go.
-var milliCPU = regexp.MustCompile(`^[0-9]{3,}m$`)
-
-func (d *decoder) cpu(e strict.Entry) {
-	t := d.Duration(e, &d.job.Resources.CPU, func(v time.Duration) string {
-		if complaint := strict.AtLeast(time.Second)(v); complaint != "" || v%time.Second == 0 {
-			return complaint
-		}
-		return "must be whole seconds"
-	})
-	if t.OK() && milliCPU.MatchString(t.Value) {
-		d.Warn(t.Node, "it is a sum of time; if that is meant write "+strict.ShortDuration(d.job.Resources.CPU),
-			"%s: these are %v minutes of CPU time, no share of a CPU", t.Label, d.job.Resources.CPU.Minutes())
-	}
 }
 
 // checkResources refuses limits of a job without exec, unless they come from defaults, where they are for the jobs with

@@ -2,9 +2,7 @@ package config
 
 import (
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 )
 
 func TestQuantitiesAreThoseOfKubernetes(t *testing.T) {
@@ -27,24 +25,14 @@ func TestQuantitiesAreThoseOfKubernetes(t *testing.T) {
 func TestResourcesOfDefaultsAreForProcesses(t *testing.T) {
 	table := parsed(t, `
 service: s
-defaults: {resources: {memory: 64Mi, cpu: 1m, nice: 5}}
+defaults: {resources: {memory: 64Mi, nice: 5}}
 jobs:
   - {name: a, schedule: "@daily", exec: {command: [a]}}
-  - {name: b, schedule: "@daily", exec: {command: [a]}, resources: {cpu: 2m}}
+  - {name: b, schedule: "@daily", exec: {command: [a]}, resources: {nice: 7}}
   - {name: c, schedule: "@daily", http: {url: "http://127.0.0.1/x"}}
 `)
-	equal(t, "a", table.Jobs[0].Resources, Resources{64 << 20, time.Minute, 5})
-	equal(t, "b", table.Jobs[1].Resources, Resources{64 << 20, 2 * time.Minute, 5})
+	equal(t, "a", table.Jobs[0].Resources, Resources{64 << 20, 5})
+	equal(t, "b", table.Jobs[1].Resources, Resources{64 << 20, 7})
 	equal(t, "c", table.Jobs[2].Resources, Resources{})
 	equal(t, "warnings", len(table.Warnings), 0)
-}
-
-// TestMillicoresAreNotTakenForMinutesInSilence: Go reads 500m as five hundred minutes, but a user of Kubernetes means
-// half a CPU.
-func TestMillicoresAreNotTakenForMinutesInSilence(t *testing.T) {
-	const text = "service: s\njobs: [{name: a, schedule: \"@daily\", exec: {command: [a]}, resources: {cpu: 500m}}]\n"
-	table := parsed(t, text)
-	equal(t, "warnings", warnings(table), []string{`job "a": resources.cpu "500m": these are 500 minutes of CPU time, no share of a CPU`})
-	equal(t, "hint", table.Warnings[0].Hint, "it is a sum of time; if that is meant write 8h20m")
-	equal(t, "warnings", warnings(parsed(t, strings.Replace(text, "500m", "8h20m", 1))), []string(nil))
 }

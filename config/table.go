@@ -239,9 +239,8 @@ type Exec struct {
 
 // Resources limits the processes of an exec job.
 type Resources struct {
-	Memory int64         // bytes, at least 1 MiB; 0 = no limit
-	CPU    time.Duration // time on a CPU, whole seconds; 0 = no limit
-	Nice   int           // added to the niceness, -20 to 19
+	Memory int64 // bytes, at least 1 MiB; 0 = no limit
+	Nice   int   // added to the niceness, -20 to 19
 }
 
 // Notify has the URLs that are called when a job's runs start and end; "" = none. They may be on other hosts, and may

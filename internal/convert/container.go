@@ -70,12 +70,9 @@ var memoryLimit = regexp.MustCompile(`^([1-9][0-9]{0,6}(Mi|Gi|G)|[1-9][0-9]{1,6}
 func (c *cronJob) limits(limits object) {
 	for _, key := range limits.keys() {
 		value := limits.get(key).text()
-		switch {
-		case key == "memory" && memoryLimit.MatchString(value):
+		if key == "memory" && memoryLimit.MatchString(value) {
 			c.memory = value
-		case key == "cpu":
-			c.note("limits", "cpu: %s was a share of a CPU; resources.cpu is a sum of time", value)
-		default:
+		} else {
 			c.note("limits", "no limit here: %s: %s", key, value)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"math"
 	"strconv"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -30,21 +29,12 @@ type limitError struct{ text string }
 
 func (e *limitError) Error() string { return e.text }
 
+// overMemory rounds the used amount up and the limit down, so that the message shows the larger number first.
 func overMemory(used, limit int64) error {
-	const mib = 1 << 20
-	return over("memory", float64(used)/mib, float64(limit)/mib, "MiB")
-}
-
-func overCPU(used, limit time.Duration) error {
-	return over("CPU", used.Seconds(), limit.Seconds(), "s")
-}
-
-// over rounds the used amount up and the limit down, so that the message shows the larger number first.
-func over(what string, used, limit float64, unit string) error {
+	const tenth, inexact = float64(1<<20) / 10, 1e-6
 	tenths := func(f float64) string { return strconv.FormatFloat(f/10, 'f', -1, 64) }
-	const inexact = 1e-6
-	return &limitError{fmt.Sprintf("over its %s limit: %s %s of %s %[3]s", what,
-		tenths(math.Ceil(used*10-inexact)), unit, tenths(math.Floor(limit*10+inexact)))}
+	return &limitError{fmt.Sprintf("over its memory limit: %s MiB of %s MiB",
+		tenths(math.Ceil(float64(used)/tenth-inexact)), tenths(math.Floor(float64(limit)/tenth+inexact)))}
 }
 
 // enforce watches the process group of pid, and calls kill with the reason when the group exceeds a limit. Call stop
@@ -55,7 +45,7 @@ func (l *limits) enforce(pid int, job string, kill context.CancelCauseFunc) (sto
 			l.warnOnce(job, "the command keeps the niceness of Solotick: a lower one needs CAP_SYS_NICE", err)
 		}
 	}
-	if l.Memory == 0 && l.CPU == 0 {
+	if l.Memory == 0 {
 		return func() {}
 	}
 	if err := l.backstop(pid); err != nil {

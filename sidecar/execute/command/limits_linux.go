@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -38,32 +37,23 @@ func niceness() (int, error) {
 	return 20 - n, err
 }
 
-// backstop makes the kernel limit each process by itself. These limits are wider, so that the watch is the first to
+// backstop makes the kernel limit each process by itself. This limit is wider, so that the watch is the first to
 // notice: it ends the whole command, and gives a reason. The kernel helps if the watch is too late.
 //
 // The kernel counts the memory that a process may write to (RLIMIT_DATA), touched or not, with the stacks of threads
 // and the reserves of run-time systems. An idle JVM has 165 MiB and touches 40, an idle node 48 and 6. RLIMIT_AS
 // would also count memory that may not be written to: hundreds of GiB with node.
 func (l *limits) backstop(pid int) error {
-	var errs []error
-	if l.Memory > 0 {
-		n := 2*uint64(l.Memory) + 256<<20
-		errs = append(errs, lower(pid, unix.RLIMIT_DATA, n, n))
-	}
-	if l.CPU > 0 {
-		n := uint64(l.CPU/time.Second) + 1
-		errs = append(errs, lower(pid, unix.RLIMIT_CPU, n, n+1)) // SIGXCPU, which may be caught, and SIGKILL
-	}
-	return errors.Join(errs...)
+	return lower(pid, unix.RLIMIT_DATA, 2*uint64(l.Memory)+256<<20)
 }
 
 // lower leaves a limit that is lower already.
-func lower(pid, resource int, soft, hard uint64) error {
+func lower(pid, resource int, limit uint64) error {
 	var old unix.Rlimit
 	if err := unix.Prlimit(pid, resource, nil, &old); err != nil {
 		return fmt.Errorf("prlimit: %w", err)
 	}
-	now := unix.Rlimit{Cur: min(soft, old.Cur), Max: min(hard, old.Max)}
+	now := unix.Rlimit{Cur: min(limit, old.Cur), Max: min(limit, old.Max)}
 	if err := unix.Prlimit(pid, resource, &now, nil); err != nil {
 		return fmt.Errorf("prlimit: %w", err)
 	}
@@ -111,18 +101,13 @@ func (l *limits) watch(pid int, stop <-chan struct{}) error {
 	}
 }
 
-// over tells whether the processes together are over a limit.
+// over tells whether the processes together are over the limit.
 func (l *limits) over(tree []load) error {
 	var resident int64
-	var cpu time.Duration
 	for _, p := range tree {
 		resident += p.resident
-		cpu += p.cpu
 	}
-	if l.CPU > 0 && cpu > l.CPU {
-		return overCPU(cpu, l.CPU)
-	}
-	if l.Memory == 0 || resident <= l.Memory {
+	if resident <= l.Memory {
 		return nil
 	}
 	// The resident size also counts files that the kernel can drop from memory. It counts pages shared with a parent
@@ -140,15 +125,11 @@ func (l *limits) over(tree []load) error {
 // explainExit adds a limit to the error of a failed command if the command exceeded it unseen by the watch. Its last
 // moments were short, or the kernel was faster.
 //
-// Two figures are known: the CPU time of all processes that were waited for, and the peak memory of one of them. The
-// peak is never less than this process' memory at the start of the command: a child begins with the memory of its
-// parent, and the kernel counts that.
+// The peak memory of one of the processes is known. It is never less than this process' memory at the start of the command: a
+// child begins with the memory of its parent, and the kernel counts that.
 func (l *limits) explainExit(err error, state *os.ProcessState) error {
 	if state == nil {
 		return err
-	}
-	if cpu := state.UserTime() + state.SystemTime(); l.CPU > 0 && cpu > l.CPU {
-		return fmt.Errorf("%w, %w", err, overCPU(cpu, l.CPU))
 	}
 	child, ok := state.SysUsage().(*syscall.Rusage)
 	var own syscall.Rusage

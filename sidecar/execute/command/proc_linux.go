@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -95,13 +94,9 @@ func parseStat(stat []byte) (p process, rest []byte, ok bool) {
 // load is a process with its use of the machine.
 type load struct {
 	process
-	start    uint64        // when it began: with the pid it names a process for good
-	cpu      time.Duration // its own, and that of its children that have ended and were waited for
-	resident int64         // bytes in memory
+	start    uint64 // when it began: with the pid it names a process for good
+	resident int64  // bytes in memory
 }
-
-// clockTick is the unit of times in /proc, which is the same on all of Go's architectures (USER_HZ).
-const clockTick = time.Second / 100
 
 // parseLoad reads all of /proc/<pid>/stat that it needs. See proc_pid_stat(5) for the numbers of the fields.
 func parseLoad(stat []byte) (load, bool) {
@@ -113,9 +108,7 @@ func parseLoad(stat []byte) (load, bool) {
 	for field := 6; field <= 24; field++ {
 		var text []byte
 		text, rest, _ = bytes.Cut(rest, []byte{' '})
-		switch field {
-		case 14, 15, 16, 17, 22, 24: // utime, stime, cutime, cstime, starttime, rss
-		default:
+		if field != 22 && field != 24 { // starttime, rss
 			continue
 		}
 		n, err := strconv.ParseUint(string(bytes.TrimSpace(text)), 10, 63)
@@ -124,10 +117,8 @@ func parseLoad(stat []byte) (load, bool) {
 			return load{}, false
 		case field == 22:
 			l.start = n
-		case field == 24:
-			l.resident = int64(n) * int64(os.Getpagesize())
 		default:
-			l.cpu += time.Duration(n) * clockTick
+			l.resident = int64(n) * int64(os.Getpagesize())
 		}
 	}
 	return l, true
