@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -251,5 +252,19 @@ func TestADynamicJobCanHaveAListAndEveryButNoCalendars(t *testing.T) {
 	}
 	if _, err := ParseJob("a", []byte(body+`, "exclude": ["holidays"]}`)); err == nil || !strings.Contains(err.Error(), `"exclude" is for jobs of the table alone`) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAFoldedLineCostsNoMoreThanItsFile: each continuation would copy all before it.
+func TestAFoldedLineCostsNoMoreThanItsFile(t *testing.T) {
+	text := "BEGIN:VCALENDAR\nX-A:b\n" + strings.Repeat(" c\n", 300_000) + "END:VCALENDAR\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := parseICS([]byte(text)); err != nil {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<30 {
+		t.Errorf("%d MiB were taken for a file of %d KiB", got>>20, len(text)>>10)
 	}
 }

@@ -71,7 +71,10 @@ type icsLine struct {
 	text   string
 }
 
-// unfolded joins lines that begin with a blank to those before them.
+// maxICSLine is longer, in bytes, than a property that says something of days. A description may be longer.
+const maxICSLine = 1 << 10
+
+// unfolded joins lines that begin with a blank to those before them, as far as they may matter.
 func unfolded(data []byte) (lines []icsLine) {
 	number := 0
 	for text := range strings.Lines(string(data)) {
@@ -79,7 +82,9 @@ func unfolded(data []byte) (lines []icsLine) {
 		text = strings.TrimRight(text, "\r\n")
 		switch n := len(lines) - 1; {
 		case n >= 0 && text != "" && (text[0] == ' ' || text[0] == '\t'):
-			lines[n].text += text[1:]
+			if len(lines[n].text) < maxICSLine {
+				lines[n].text += text[1:]
+			}
 		case text != "":
 			lines = append(lines, icsLine{number, text})
 		}

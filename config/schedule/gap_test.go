@@ -72,7 +72,7 @@ func TestMinGapOfAWindowCountsItsTicksOnly(t *testing.T) {
 		{"2026-01-31 00:00", "2026-02-20 00:00", 24 * time.Hour},
 		{"2026-02-01 00:00", "2026-02-06 00:00", 0},                  // the second is excluded by the end
 		{"2026-02-01 00:00", "2026-02-06 00:01", 5 * 24 * time.Hour}, // and here it is in
-		{"2011-02-01 00:00", "2011-02-20 00:00", 0}, // none since 2020
+		{"2011-02-01 00:00", "2011-02-20 00:00", 0},                  // none since 2020
 	} {
 		o := Options{Start: utc(t, row.from), End: utc(t, row.to)}
 		if got := mustParse(t, "0 0 */5 * *", o).MinGap(); got != row.want {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -90,4 +91,27 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 	entry := []byte("0 1 * * * echo one\n")
 	refused(t, entry, Options{Service: "No Service"}, "the table: service \"No Service\": must be lower-case letters")
 	refused(t, entry, Options{Redis: "http://redis"}, "redis.url")
+}
+
+// TestVariablesCostNoMoreThanTheirFile: each would copy all before it.
+func TestVariablesCostNoMoreThanTheirFile(t *testing.T) {
+	var lines, env strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&lines, "V%d=x\n", i)
+		fmt.Fprintf(&env, "{name: V%d, value: x}, ", i)
+	}
+	manifest := "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec: {schedule: \"0 1 * * *\", jobTemplate: {spec: {template: {spec: " +
+		"{containers: [{name: a, command: [a], env: [" + env.String() + "]}]}}}}}\n"
+	for _, text := range []string{lines.String() + "0 1 * * * echo one\n", manifest} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r, err := Convert([]Input{{"file", []byte(text)}}, Options{})
+		runtime.ReadMemStats(&after)
+		if err != nil || !bytes.Contains(r.Table, []byte("it has 1000 variables; any more would be left out")) {
+			t.Fatalf("%v", err)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > 2<<30 {
+			t.Errorf("%d MiB were taken for a file of %d KiB", got>>20, len(text)>>10)
+		}
+	}
 }

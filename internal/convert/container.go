@@ -93,8 +93,7 @@ func (c *cronJob) environment(o object) {
 			c.note("environment", "variable %s cannot be set by a table", name)
 		default:
 			value = c.expand(value) // before it is known itself
-			c.env = slices.DeleteFunc(c.env, func(e variable) bool { return e.name == name })
-			c.env = append(c.env, variable{name, value})
+			c.env = with(c.env, variable{name, value})
 		}
 	}
 	for _, v := range o.get("envFrom").items() {

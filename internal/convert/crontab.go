@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,8 +146,7 @@ func (c *crontab) set(v variable) {
 	case !variableName.MatchString(v.name), strings.HasPrefix(v.name, "SOLOTICK_"), v.name == "TRACEPARENT":
 		add("environment", "variable %s cannot be set by a table", v.name)
 	default:
-		c.env = slices.DeleteFunc(slices.Clone(c.env), func(o variable) bool { return o.name == v.name })
-		c.env = append(c.env, v)
+		c.env = with(c.env, v)
 	}
 }
 

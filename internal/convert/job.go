@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -37,6 +38,18 @@ type job struct {
 
 type variable struct{ name, value string }
 
+// maxVariables is more than a command has. Those that come after them are left out.
+const maxVariables = 1000
+
+// with returns variables with another one, as a list of its own.
+func with(env []variable, v variable) []variable {
+	if len(env) == maxVariables {
+		return env
+	}
+	env = slices.DeleteFunc(slices.Clone(env), func(o variable) bool { return o.name == v.name })
+	return append(env, v)
+}
+
 // note is a note about a job.
 type note struct{ about, text string }
 
@@ -65,6 +78,9 @@ func (j *job) settle(o Options) {
 	zone := j.timeZone
 	if zone == "" {
 		zone = o.TimeZone
+	}
+	if len(j.env) == maxVariables {
+		j.note("environment", "it has %d variables; any more would be left out", maxVariables)
 	}
 	texts := append([]string{zone, j.dir}, j.command...)
 	for _, v := range j.env {
