@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
@@ -92,6 +93,8 @@ func checkHTTPURL(raw string) (why, hint string) {
 		return "must begin with http:// or https://", form
 	case u.Hostname() == "":
 		return "has no host", form
+	case strings.ContainsFunc(raw, func(r rune) bool { return r > unicode.MaxASCII }):
+		return "has letters beyond ASCII", "escape them: %C3%B6 stands for ö"
 	case u.Fragment != "" || strings.HasSuffix(raw, "#"):
 		return "a fragment (#…) is never sent", "leave out what follows the #"
 	case badPort(u.Port()):
