@@ -182,7 +182,7 @@ func instants(ticks []time.Time) []string {
 }
 
 func (a *app) printDiff(names []string, r *compare.Result, begin, end time.Time) error {
-	fmt.Fprintf(a.out, "%s to %s UTC: %s, %d the same\n", formatTime(begin), formatTime(end), plural(len(r.Jobs), "different job"), r.Same)
+	fmt.Fprintf(a.out, "%s to %s: %s, %d the same\n", formatTime(begin), formatTime(end), plural(len(r.Jobs), "different job"), r.Same)
 	for _, j := range r.Jobs {
 		var counts []string
 		for _, c := range []struct {

@@ -3,24 +3,28 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
 func (a *app) rerunCommand() *cobra.Command {
 	var (
-		o    output
-		by   author
-		wait waitFlags
-		tick moment
+		o     output
+		by    author
+		wait  waitFlags
+		tick  = moment{tick: true}
+		force bool
 	)
 	c := &cobra.Command{
 		Use:   "rerun JOB",
 		Short: "Run a failed tick again",
 		Long: `Run a tick of the job's schedule again, on one of the replicas, even if the job is paused: the newest tick that failed, or
-the one of --tick. The run has the tick's own Idempotency-Key.
+the one of --tick. The run has the tick's own Idempotency-Key. --force also runs a tick that did not fail.
 
 rerun runs one past tick under its own key, trigger runs the job now under a new tick, and backfill runs all ticks of a range.
 
@@ -31,7 +35,7 @@ With --wait the exit code is 0 only if the run succeeded.`,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.rerun(ctx, op.as(by, false), args[0], tick, wait, o)
+				return a.rerun(ctx, op.as(by, false), args[0], tick, force, wait, o)
 			})
 		},
 	}
@@ -39,11 +43,12 @@ With --wait the exit code is 0 only if the run succeeded.`,
 	by.flags(c, "events")
 	wait.flags(c)
 	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: the newest tick that failed)")
+	c.Flags().BoolVar(&force, "force", false, "run the tick even if it did not fail")
 	a.offerKnown(c, "tick", failedTicks)
 	return c
 }
 
-func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, wait waitFlags, o output) error {
+func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, force bool, wait waitFlags, o output) error {
 	j, err := op.Claimed(ctx, name)
 	if err != nil {
 		return err
@@ -52,7 +57,14 @@ func (a *app) rerun(ctx context.Context, op *operator, name string, given moment
 	if err != nil {
 		return operatorFailure(err)
 	}
-	due, err := op.Rerun(ctx, j, given.field("--tick", j, op.now()), "")
+	tick, err := given.field("--tick", j, op.now())
+	if err == nil && given.given() && !force {
+		err = didFail(ctx, op, j, tick)
+	}
+	if err != nil {
+		return err
+	}
+	due, err := op.Rerun(ctx, j, tick, "")
 	if err != nil {
 		return err
 	}
@@ -60,4 +72,27 @@ func (a *app) rerun(ctx context.Context, op *operator, name string, given moment
 		fmt.Fprintf(a.out, "rerunning %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
 	return a.asked(ctx, op, due, before, wait, o)
+}
+
+// didFail refuses a tick whose newest run in the history did not fail, and one that has none.
+func didFail(ctx context.Context, op *operator, j config.Job, given service.Moment) error {
+	tick, err := op.TickToRerun(ctx, j, given)
+	if err != nil {
+		return err
+	}
+	history, err := op.Store.History(ctx, j.Name, maxHistory)
+	if err != nil {
+		return operatorFailure(err)
+	}
+	said := "the history has no run of it"
+	i := slices.IndexFunc(history, func(e service.Entry) bool { return e.Tick.Equal(tick) && e.Outcome != service.HandedOver })
+	if i >= 0 && history[i].Failed {
+		return nil
+	}
+	if i >= 0 {
+		said = "the history has it as " + history[i].Outcome
+	}
+	at := formatTime(tick)
+	return &failure{code: exitProblem, err: fmt.Errorf("tick %s of job %q did not fail: %s", at, j.Name, said),
+		hint: fmt.Sprintf("solotick rerun %s --tick %s --force", j.Name, at)}
 }
