@@ -99,7 +99,7 @@ func (a *app) tableToCompare(stdin io.Reader, name, zone string) (*config.Table,
 			return nil, &failure{code: exitCannot, err: err}
 		}
 		for _, line := range r.Summary() {
-			if strings.HasPrefix(line, "warning: ") { // of a job that is not compared
+			if strings.HasPrefix(line, "warning: ") { // of a job that is not compared, or a zone that is not known
 				fmt.Fprintln(a.err, line)
 			}
 		}
