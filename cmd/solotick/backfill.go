@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,11 +55,8 @@ from its store, and does the work only for ticks that it has not seen. To have t
 				}
 				now := op.now()
 				first, err := from.field("--from", j, now)
-				if err != nil {
-					return err
-				}
-				last, err := to.field("--to", j, now)
-				if err != nil {
+				last, wrong := to.field("--to", j, now)
+				if err = cmp.Or(err, wrong); err != nil {
 					return err
 				}
 				ticks, err := service.Ticks(j, first, last, now)

@@ -148,15 +148,6 @@ func (m *moment) or(otherwise, now time.Time) time.Time {
 	return m.read(now, time.UTC).First
 }
 
-// zoneOf is the time zone of a job's times.
-func zoneOf(j config.Job) *time.Location {
-	zone, err := time.LoadLocation(j.TimeZone)
-	if err != nil { // the table names a variable that is not set here
-		return time.UTC
-	}
-	return zone
-}
-
 // field returns the time for a request about one job. Text without a zone is in the job's zone, and is refused if it is
 // also a tick as UTC.
 func (m *moment) field(flag string, j config.Job, now time.Time) (service.Moment, error) {
@@ -164,8 +155,11 @@ func (m *moment) field(flag string, j config.Job, now time.Time) (service.Moment
 	if !m.given() {
 		return f, nil
 	}
+	zone, err := time.LoadLocation(j.TimeZone)
+	if err != nil { // the table names a variable that is not set here
+		zone = time.UTC
+	}
 	isTick := func(t time.Time) bool { return j.Schedule != nil && j.Schedule.Last(t).Equal(t) }
-	zone := zoneOf(j)
 	r, other := m.read(now, zone), m.read(now, time.UTC).First
 	f.Time = r.First
 	if m.end || m.tick && !isTick(r.First) && isTick(r.Last) {
@@ -199,7 +193,7 @@ func parseMoment(text string, ahead bool) (read reader, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00"} {
 		if t, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
-			return exactly(func(time.Time) time.Time { return t }), true
+			return func(time.Time, *time.Location) reading { return exactly(t) }, true
 		}
 	}
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
@@ -225,7 +219,7 @@ func parseMoment(text string, ahead bool) (read reader, ok bool) {
 		}
 	}
 	if text == "now" {
-		return exactly(func(now time.Time) time.Time { return now }), true
+		return func(now time.Time, _ *time.Location) reading { return exactly(now) }, true
 	}
 	d, ok := parseLength(text)
 	if !ok || d == 0 {
@@ -234,15 +228,11 @@ func parseMoment(text string, ahead bool) (read reader, ok bool) {
 	if signed := text[0] == '+' || text[0] == '-'; !signed && !ahead {
 		d = -d
 	}
-	return exactly(func(now time.Time) time.Time { return now.Add(d) }), true
+	return func(now time.Time, _ *time.Location) reading { return exactly(now.Add(d)) }, true
 }
 
-// exactly reads a time that is the same in all zones.
-func exactly(at func(now time.Time) time.Time) reader {
-	return func(now time.Time, _ *time.Location) reading {
-		return reading{Reading: schedule.Reading{First: at(now), Last: at(now)}}
-	}
-}
+// exactly returns a time that is the same in all zones.
+func exactly(t time.Time) reading { return reading{Reading: schedule.Reading{First: t, Last: t}} }
 
 // dayOf returns the day that the clocks of a zone show, as its midnight in UTC.
 func dayOf(now time.Time, zone *time.Location) time.Time {
@@ -252,11 +242,11 @@ func dayOf(now time.Time, zone *time.Location) time.Time {
 
 // midnight returns the first instant of a day.
 func midnight(day time.Time, zone *time.Location) reading {
-	first := schedule.Clocks(zone, day)
-	if !first.Skipped.IsZero() {
-		first.First = first.Skipped
+	r := schedule.Clocks(zone, day)
+	if !r.Skipped.IsZero() {
+		return exactly(r.Skipped)
 	}
-	return reading{Reading: schedule.Reading{First: first.First, Last: first.First}}
+	return exactly(r.First)
 }
 
 // nearest reads the next time of day of clock after now, or else the last one that has come.

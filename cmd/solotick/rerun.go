@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
@@ -58,13 +55,10 @@ func (a *app) rerun(ctx context.Context, op *operator, name string, given moment
 		return operatorFailure(err)
 	}
 	tick, err := given.field("--tick", j, op.now())
-	if err == nil && given.given() && !force {
-		err = didFail(ctx, op, j, tick)
-	}
 	if err != nil {
 		return err
 	}
-	due, err := op.Rerun(ctx, j, tick, "")
+	due, err := op.Rerun(ctx, j, tick, force, "")
 	if err != nil {
 		return err
 	}
@@ -72,27 +66,4 @@ func (a *app) rerun(ctx context.Context, op *operator, name string, given moment
 		fmt.Fprintf(a.out, "rerunning %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
 	return a.asked(ctx, op, due, before, wait, o)
-}
-
-// didFail refuses a tick whose newest run in the history did not fail, and one that has none.
-func didFail(ctx context.Context, op *operator, j config.Job, given service.Moment) error {
-	tick, err := op.TickToRerun(ctx, j, given)
-	if err != nil {
-		return err
-	}
-	history, err := op.Store.History(ctx, j.Name, maxHistory)
-	if err != nil {
-		return operatorFailure(err)
-	}
-	said := "the history has no run of it"
-	i := slices.IndexFunc(history, func(e service.Entry) bool { return e.Tick.Equal(tick) && e.Outcome != service.HandedOver })
-	if i >= 0 && history[i].Failed {
-		return nil
-	}
-	if i >= 0 {
-		said = "the history has it as " + history[i].Outcome
-	}
-	at := formatTime(tick)
-	return &failure{code: exitProblem, err: fmt.Errorf("tick %s of job %q did not fail: %s", at, j.Name, said),
-		hint: fmt.Sprintf("solotick rerun %s --tick %s --force", j.Name, at)}
 }

@@ -57,14 +57,11 @@ func (c *cronJob) container(o object) {
 	for _, word := range slices.Concat(command.texts(), args.texts()) {
 		c.command = append(c.command, c.expand(word))
 	}
-	switch {
-	case len(command.items()) > 0:
-	case len(c.command) > 0 && strings.HasPrefix(c.command[0], "/"):
-		c.lose("it runs the entrypoint of image %s, which the manifest does not name: put it first in command, unless it has none: "+
-			"the args begin with a program", image)
-	default:
-		c.command = slices.Insert(c.command, 0, "/entrypoint/of/the/image")
-		c.lose("it runs the entrypoint of image %s, which the manifest does not name: put it first in command", image)
+	if len(command.items()) == 0 {
+		if len(c.command) == 0 || !strings.HasPrefix(c.command[0], "/") { // else the args begin with a program, and there may be no entrypoint
+			c.command = slices.Insert(c.command, 0, "/entrypoint/of/the/image")
+		}
+		c.lose("it runs the entrypoint of image %s, if it has one, which the manifest does not name: put it first in command", image)
 	}
 }
 

@@ -228,11 +228,10 @@ var userHeading = regexp.MustCompile(`(?i)\b(who|user(-?name)?)\s+command\b`)
 // systemUsers has common names in the user column that are no commands.
 var systemUsers = words("root www-data nobody daemon postgres mysql redis mail backup munin nagios apache nginx httpd git jenkins bin sys uucp news list man games")
 
-// certainUser matches a name that is a user and no command.
-var certainUser = regexp.MustCompile(`^(root|operator|nobody|www|www-data|_[a-z][-a-z0-9]*)$`)
-
-// likeUser matches what may be a user.
-var likeUser = regexp.MustCompile(`^[a-z_][-a-z0-9_]*$`)
+var (
+	likeUser    = regexp.MustCompile(`^[a-z_][-a-z0-9_]*$`)
+	certainUser = regexp.MustCompile(`^(root|operator|nobody|www|www-data|_[a-z][-a-z0-9]*)$`) // and no command
+)
 
 // hasUserColumn guesses whether lines have a user column: from the file's path, its comments, or the words in the
 // column. These are known users, or names of which one is certainly a user, and several lines have the same.
@@ -241,7 +240,7 @@ func hasUserColumn(file string, lines []string) bool {
 	if strings.HasSuffix(slashed, "etc/crontab") || path.Base(path.Dir(slashed)) == "cron.d" {
 		return true
 	}
-	entries, known, certain, names := 0, 0, false, map[string]bool{}
+	entries, known, certain, names := 0, true, false, map[string]bool{}
 	for _, line := range lines {
 		trimmed := strings.TrimSpace(line)
 		if strings.HasPrefix(trimmed, "#") {
@@ -259,10 +258,7 @@ func hasUserColumn(file string, lines []string) bool {
 		}
 		entries, names[e.user] = entries+1, true
 		isUser := certainUser.MatchString(e.user)
-		certain = certain || isUser
-		if isUser || systemUsers[e.user] {
-			known++
-		}
+		certain, known = certain || isUser, known && (isUser || systemUsers[e.user])
 	}
-	return entries > 0 && (known == entries || certain && len(names) < entries)
+	return entries > 0 && (known || certain && len(names) < entries)
 }
