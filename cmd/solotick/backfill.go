@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,12 +18,13 @@ import (
 
 func (a *app) backfillCommand() *cobra.Command {
 	var (
-		o        output
-		by       author
-		from, to moment
-		dry      bool
-		anew     bool
-		yes      bool
+		o    output
+		by   author
+		from moment
+		to   = moment{end: true}
+		dry  bool
+		anew bool
+		yes  bool
 	)
 	c := &cobra.Command{
 		Use:   "backfill JOB --from TIME --to TIME",
@@ -52,7 +54,12 @@ from its store, and does the work only for ticks that it has not seen. To have t
 					return err
 				}
 				now := op.now()
-				ticks, err := service.Ticks(j, from.field("--from", j, now), to.field("--to", j, now), now)
+				first, err := from.field("--from", j, now)
+				last, wrong := to.field("--to", j, now)
+				if err = cmp.Or(err, wrong); err != nil {
+					return err
+				}
+				ticks, err := service.Ticks(j, first, last, now)
 				if err != nil {
 					return err
 				}

@@ -99,7 +99,7 @@ func (a *app) tableToCompare(stdin io.Reader, name, zone string) (*config.Table,
 			return nil, &failure{code: exitCannot, err: err}
 		}
 		for _, line := range r.Summary() {
-			if strings.HasPrefix(line, "warning: ") { // of a job that is not compared
+			if strings.HasPrefix(line, "warning: ") { // of a job that is not compared, or a zone that is not known
 				fmt.Fprintln(a.err, line)
 			}
 		}
@@ -182,7 +182,7 @@ func instants(ticks []time.Time) []string {
 }
 
 func (a *app) printDiff(names []string, r *compare.Result, begin, end time.Time) error {
-	fmt.Fprintf(a.out, "%s to %s UTC: %s, %d the same\n", formatTime(begin), formatTime(end), plural(len(r.Jobs), "different job"), r.Same)
+	fmt.Fprintf(a.out, "%s to %s: %s, %d the same\n", formatTime(begin), formatTime(end), plural(len(r.Jobs), "different job"), r.Same)
 	for _, j := range r.Jobs {
 		var counts []string
 		for _, c := range []struct {

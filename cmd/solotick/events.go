@@ -56,7 +56,7 @@ func (a *app) events(ctx context.Context, op *operator, job string, n int, o out
 	}
 	columns, _, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 3}}
-	g.add("TIME (UTC)", "BY", "WHAT", "JOB", "")
+	g.add("TIME", "BY", "WHAT", "JOB", "")
 	for _, act := range acts {
 		what, whose := act.What, act.Jobs[0]
 		if act.All != "" {

@@ -109,7 +109,7 @@ func (a *app) history(ctx context.Context, op *operator, q service.Search, n int
 	}
 	columns, _, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 6}}
-	g.add("TICK (UTC)", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
+	g.add("TICK", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
 	for _, e := range view.Fold(entries, n) {
 		g.add(formatTime(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took), ago(op.now(), e.Ended), e.Replica)
 		if e.Count > 1 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -112,47 +113,67 @@ func correctLength(text string) string {
 // moment is a time on the command line.
 type moment struct {
 	ahead bool // a time of day or a duration without a sign is the next one, not the last one
+	tick  bool // of two instants it is the one that is a tick
+	end   bool // of two instants it is the last one
 	text  string
-	at    func(now time.Time, zone *time.Location) time.Time
+	read  reader
+}
+
+// reader reads a time by the clocks of a zone.
+type reader func(now time.Time, zone *time.Location) reading
+
+type reading struct {
+	schedule.Reading
+	bare bool // another zone gives another instant, and neither the text nor a day says which one is meant
 }
 
 func (m *moment) Set(text string) error {
-	at, ok := parseMoment(text, m.ahead)
+	read, ok := parseMoment(text, m.ahead)
 	if !ok {
 		return &badValue{fmt.Sprintf("%q is not a time", text), correctMoment(text), momentForms}
 	}
-	m.text, m.at = text, at
+	m.text, m.read = text, read
 	return nil
 }
 
 func (m *moment) Type() string   { return "time" }
 func (m *moment) String() string { return m.text }
-func (m *moment) given() bool    { return m.at != nil }
+func (m *moment) given() bool    { return m.read != nil }
 
 // or returns the time, or else the other one. Text without a zone is UTC.
 func (m *moment) or(otherwise, now time.Time) time.Time {
 	if !m.given() {
 		return otherwise
 	}
-	return m.at(now, time.UTC)
+	return m.read(now, time.UTC).First
 }
 
-// zoneOf is the time zone of a job's times.
-func zoneOf(j config.Job) *time.Location {
+// field returns the time for a request about one job. Text without a zone is in the job's zone, and is refused if it is
+// also a tick as UTC.
+func (m *moment) field(flag string, j config.Job, now time.Time) (service.Moment, error) {
+	f := service.Moment{Field: service.Field{Name: flag, Text: m.text}}
+	if !m.given() {
+		return f, nil
+	}
 	zone, err := time.LoadLocation(j.TimeZone)
 	if err != nil { // the table names a variable that is not set here
-		return time.UTC
+		zone = time.UTC
 	}
-	return zone
-}
-
-// field returns the time for a request about one job. Text without a zone is in the job's zone.
-func (m *moment) field(flag string, j config.Job, now time.Time) service.Moment {
-	f := service.Moment{Field: service.Field{Name: flag, Text: m.text}}
-	if m.given() {
-		f.Time = m.at(now, zoneOf(j))
+	isTick := func(t time.Time) bool { return j.Schedule != nil && j.Schedule.Last(t).Equal(t) }
+	r, other := m.read(now, zone), m.read(now, time.UTC).First
+	f.Time = r.First
+	if m.end || m.tick && !isTick(r.First) && isTick(r.Last) {
+		f.Time = r.Last
 	}
-	return f
+	if r.bare && !other.Equal(f.Time) && isTick(other) && isTick(f.Time) {
+		one, two := formatTime(f.Time), formatTime(other)
+		return f, &failure{code: exitUsage, hint: fmt.Sprintf("%s %s, or %[1]s %[3]s", flag, one, two),
+			err: fmt.Errorf("%q is two ticks of job %q: %s by the clocks of %s, and %s in UTC", m.text, j.Name, one, zone, two)}
+	}
+	if !r.Skipped.IsZero() {
+		f.Text += fmt.Sprintf(" (skipped by the clocks of %s, which show %s)", zone, f.In(zone).Format("15:04:05 MST"))
+	}
+	return f, nil
 }
 
 // What the help of a flag says about its time.
@@ -167,29 +188,38 @@ const momentForms = "2027-03-28T06:00:00Z, 2027-03-28, 18:00, yesterday or -1h"
 
 // parseMoment reads a time: RFC 3339; a date, which is its midnight; a date and a time of day; a time of day; now, today,
 // yesterday or tomorrow; or a duration from now. ahead decides for 18:00 and 2h: the next 18:00 and in two hours, or the
-// last 18:00 and two hours ago.
-func parseMoment(text string, ahead bool) (at func(now time.Time, zone *time.Location) time.Time, ok bool) {
+// last 18:00 and two hours ago. A time with Z or UTC behind it is in UTC.
+func parseMoment(text string, ahead bool) (read reader, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00"} {
 		if t, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
-			return func(time.Time, *time.Location) time.Time { return t }, true
+			return func(time.Time, *time.Location) reading { return exactly(t) }, true
 		}
 	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
-		if t, err := time.Parse(layout, strings.Replace(text, "t", " ", 1)); err == nil {
-			return func(_ time.Time, zone *time.Location) time.Time { return onDay(t, 0, t, zone) }, true
-		}
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return func(_ time.Time, zone *time.Location) reading { return midnight(day, zone) }, true
 	}
-	for _, layout := range []string{"15:04", time.TimeOnly} {
-		if clock, err := time.Parse(layout, text); err == nil {
-			return func(now time.Time, zone *time.Location) time.Time { return nearest(now, clock, zone, ahead) }, true
-		}
+	if after, known := map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}[text]; known {
+		return func(now time.Time, zone *time.Location) reading {
+			return midnight(dayOf(now, zone).AddDate(0, 0, after), zone)
+		}, true
 	}
-	if day, known := map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}[text]; known {
-		return func(now time.Time, zone *time.Location) time.Time { return onDay(now.In(zone), day, time.Time{}, zone) }, true
+	bare := strings.TrimSuffix(strings.TrimSuffix(text, "z"), " utc")
+	for _, layout := range []string{"2006-01-02 15:04", time.DateTime, "15:04", time.TimeOnly} {
+		if t, err := time.Parse(layout, strings.Replace(bare, "t", " ", 1)); err == nil {
+			return func(now time.Time, zone *time.Location) reading {
+				if bare != text {
+					zone = time.UTC
+				}
+				if t.Year() > 0 {
+					return reading{schedule.Clocks(zone, t), bare == text}
+				}
+				return reading{nearest(now, t.Sub(t.Truncate(24*time.Hour)), zone, ahead), bare == text}
+			}, true
+		}
 	}
 	if text == "now" {
-		return func(now time.Time, _ *time.Location) time.Time { return now }, true
+		return func(now time.Time, _ *time.Location) reading { return exactly(now) }, true
 	}
 	d, ok := parseLength(text)
 	if !ok || d == 0 {
@@ -198,23 +228,37 @@ func parseMoment(text string, ahead bool) (at func(now time.Time, zone *time.Loc
 	if signed := text[0] == '+' || text[0] == '-'; !signed && !ahead {
 		d = -d
 	}
-	return func(now time.Time, _ *time.Location) time.Time { return now.Add(d) }, true
+	return func(now time.Time, _ *time.Location) reading { return exactly(now.Add(d)) }, true
 }
 
-// onDay returns the time of day of clock, so many days after the date of day.
-func onDay(day time.Time, after int, clock time.Time, zone *time.Location) time.Time {
-	return time.Date(day.Year(), day.Month(), day.Day()+after, clock.Hour(), clock.Minute(), clock.Second(), 0, zone)
+// exactly returns a time that is the same in all zones.
+func exactly(t time.Time) reading { return reading{Reading: schedule.Reading{First: t, Last: t}} }
+
+// dayOf returns the day that the clocks of a zone show, as its midnight in UTC.
+func dayOf(now time.Time, zone *time.Location) time.Time {
+	y, m, d := now.In(zone).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-// nearest returns the next time of day of clock after now, or else the last one that has come.
-func nearest(now, clock time.Time, zone *time.Location, ahead bool) time.Time {
-	switch t := onDay(now.In(zone), 0, clock, zone); {
-	case ahead && !t.After(now):
-		return onDay(now.In(zone), 1, clock, zone)
-	case !ahead && t.After(now):
-		return onDay(now.In(zone), -1, clock, zone)
+// midnight returns the first instant of a day.
+func midnight(day time.Time, zone *time.Location) reading {
+	r := schedule.Clocks(zone, day)
+	if !r.Skipped.IsZero() {
+		return exactly(r.Skipped)
+	}
+	return exactly(r.First)
+}
+
+// nearest reads the next time of day of clock after now, or else the last one that has come.
+func nearest(now time.Time, clock time.Duration, zone *time.Location, ahead bool) schedule.Reading {
+	day := dayOf(now, zone).Add(clock)
+	switch r := schedule.Clocks(zone, day); {
+	case ahead && !r.First.After(now):
+		return schedule.Clocks(zone, day.AddDate(0, 0, 1))
+	case !ahead && r.First.After(now):
+		return schedule.Clocks(zone, day.AddDate(0, 0, -1))
 	default:
-		return t
+		return r
 	}
 }
 

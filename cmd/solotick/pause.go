@@ -75,7 +75,7 @@ func (f *pauseFlags) end(ctx context.Context, op *operator) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	now := op.now()
-	until := f.until.at(now, time.UTC)
+	until := f.until.read(now, time.UTC).First
 	if !until.After(now) {
 		return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until.text, view.Stamp(now))}
 	}
@@ -105,7 +105,7 @@ func untilWords(until time.Time) string {
 	if until.IsZero() {
 		return "until it is resumed"
 	}
-	return "until " + formatTime(until) + " UTC"
+	return "until " + formatTime(until)
 }
 
 // each calls act for one job after the other, and goes on after a job that Redis does not know.

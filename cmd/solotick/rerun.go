@@ -11,16 +11,17 @@ import (
 
 func (a *app) rerunCommand() *cobra.Command {
 	var (
-		o    output
-		by   author
-		wait waitFlags
-		tick moment
+		o     output
+		by    author
+		wait  waitFlags
+		tick  = moment{tick: true}
+		force bool
 	)
 	c := &cobra.Command{
 		Use:   "rerun JOB",
 		Short: "Run a failed tick again",
 		Long: `Run a tick of the job's schedule again, on one of the replicas, even if the job is paused: the newest tick that failed, or
-the one of --tick. The run has the tick's own Idempotency-Key.
+the one of --tick. The run has the tick's own Idempotency-Key. --force also runs a tick that did not fail.
 
 rerun runs one past tick under its own key, trigger runs the job now under a new tick, and backfill runs all ticks of a range.
 
@@ -31,7 +32,7 @@ With --wait the exit code is 0 only if the run succeeded.`,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.rerun(ctx, op.as(by, false), args[0], tick, wait, o)
+				return a.rerun(ctx, op.as(by, false), args[0], tick, force, wait, o)
 			})
 		},
 	}
@@ -39,11 +40,12 @@ With --wait the exit code is 0 only if the run succeeded.`,
 	by.flags(c, "events")
 	wait.flags(c)
 	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: the newest tick that failed)")
+	c.Flags().BoolVar(&force, "force", false, "run the tick even if it did not fail")
 	a.offerKnown(c, "tick", failedTicks)
 	return c
 }
 
-func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, wait waitFlags, o output) error {
+func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, force bool, wait waitFlags, o output) error {
 	j, err := op.Claimed(ctx, name)
 	if err != nil {
 		return err
@@ -52,7 +54,11 @@ func (a *app) rerun(ctx context.Context, op *operator, name string, given moment
 	if err != nil {
 		return operatorFailure(err)
 	}
-	due, err := op.Rerun(ctx, j, given.field("--tick", j, op.now()), "")
+	tick, err := given.field("--tick", j, op.now())
+	if err != nil {
+		return err
+	}
+	due, err := op.Rerun(ctx, j, tick, force, "")
 	if err != nil {
 		return err
 	}

@@ -267,7 +267,7 @@ func TestTheScreenOfWatchHoldsWhatMattersAndNoMore(t *testing.T) {
 	}
 	s := many()
 	s.job = []string{"invoices"}
-	if lines := s.screen(10); len(lines) != 10 || lines[3] != "invoices: failing" || lines[9] != "… 24 more lines" {
+	if lines := s.screen(10); len(lines) != 10 || lines[3] != "invoices: failing" || lines[9] != "… 25 more lines" {
 		t.Errorf("one job: %q", lines)
 	}
 }

@@ -128,7 +128,7 @@ func (s status) head() []string {
 	if s.check {
 		return lines
 	}
-	return append(lines, cut(fmt.Sprintf("%s at %s UTC: %s, %s", s.Table.Service, formatTime(s.Now.Truncate(time.Second)),
+	return append(lines, cut(fmt.Sprintf("%s at %s: %s, %s", s.Table.Service, formatTime(s.Now.Truncate(time.Second)),
 		plural(len(s.Jobs), "job"), plural(len(s.Replicas), "replica")), s.width))
 }
 

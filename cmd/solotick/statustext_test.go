@@ -149,7 +149,7 @@ func TestWatchDrawsAgainAndLeavesTheTerminalAsItWas(t *testing.T) {
 		t.Fatalf("%d screens: %q", len(screens), screens)
 	}
 	for _, during := range screens[2:4] {
-		if !strings.HasPrefix(during, "OUT OF DATE: Redis answers with an error since 07:20:00: ERR out of order. The last known state:\x1b[K\n"+
+		if !strings.HasPrefix(during, "OUT OF DATE: Redis answers with an error since 07:20:00Z: ERR out of order. The last known state:\x1b[K\n"+
 			"0 of 0 failing · 0 overdue · 0 missed today · 1/2 replicas ready · 1 silent\x1b[K\nbilling at ") {
 			t.Errorf("while Redis is out of order: %q", during)
 		}
@@ -225,10 +225,10 @@ func TestSpansAndOffsetsAreShort(t *testing.T) {
 func TestAClockTellsTheDateUnlessItIsToday(t *testing.T) {
 	now := morning.Add(time.Hour)
 	for want, at := range map[string]time.Time{
-		"00:00:00":            morning,
-		"23:59:59.25":         morning.Add(24*time.Hour - 750*time.Millisecond).In(time.FixedZone("", 7200)),
-		"2027-03-27 23:59:59": morning.Add(-time.Second),
-		"2026-03-28 01:00:00": now.AddDate(-1, 0, 0),
+		"00:00:00Z":            morning,
+		"23:59:59.25Z":         morning.Add(24*time.Hour - 750*time.Millisecond).In(time.FixedZone("", 7200)),
+		"2027-03-27T23:59:59Z": morning.Add(-time.Second),
+		"2026-03-28T01:00:00Z": now.AddDate(-1, 0, 0),
 	} {
 		if got := formatClock(now, at); got != want {
 			t.Errorf("%s: %q, want %q", at, got, want)

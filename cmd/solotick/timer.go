@@ -97,7 +97,7 @@ request is sent at once.`,
 			f.After, f.Timeout = after.String(), timeout.String()
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				if at.given() {
-					f.At = at.at(op.now(), time.UTC).Format(time.RFC3339Nano)
+					f.At = at.read(op.now(), time.UTC).First.Format(time.RFC3339Nano)
 				}
 				return a.setTimer(ctx, op, args[0], f, o)
 			})
@@ -182,7 +182,7 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, created bool, o output) error {
 	a.warnIfNoReplica(ctx, op)
 	said := map[bool]string{true: "set", false: "replaced"}[created]
-	return a.answer(o, view.NewTimer(t.ID, t.At), fmt.Sprintf("%s %s: at %s UTC, in %s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At)))
+	return a.answer(o, view.NewTimer(t.ID, t.At), fmt.Sprintf("%s %s: at %s, in %s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At)))
 }
 
 // inFlags is the failure of a timer made from flags. It leaves out lines and columns, which mean nothing there.
@@ -258,7 +258,7 @@ func (a *app) listTimers(ctx context.Context, op *operator, n int, o output) err
 	}
 	columns, _, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{2}}
-	g.add("DUE (UTC)", "IN", "TIMER")
+	g.add("DUE", "IN", "TIMER")
 	for _, t := range waiting {
 		g.add(formatTime(t.At.Truncate(time.Second)), formatDuration(t.At.Sub(op.now())), t.ID)
 	}

@@ -54,13 +54,14 @@ time zone; 09:00 is the last one that has come. Redis keeps the newest fates of 
 
 // tickArgument reads the time of a tick as an operator writes it. A time of day is the last one that has come.
 func tickArgument(value string, j config.Job, now time.Time) (time.Time, error) {
-	at, ok := parseMoment(value, false)
-	if !ok {
+	at := moment{tick: true}
+	if at.Set(value) != nil {
 		hint := fmt.Sprintf("solotick why %s 09:00, or as in RFC 3339: %s", j.Name, now.UTC().Format(time.RFC3339))
 		if correct := correctMoment(value); correct != "" {
 			hint = fmt.Sprintf("solotick why %s %s", j.Name, correct)
 		}
 		return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("%q is not the time of a tick", value), hint: hint}
 	}
-	return at(now, zoneOf(j)), nil
+	given, err := at.field("solotick why "+j.Name, j, now)
+	return given.Time, err
 }

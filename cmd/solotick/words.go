@@ -11,13 +11,13 @@ import (
 
 var plural = text.Plural
 
-// formatTime writes a time in UTC, with a fraction only if there is one.
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999") }
+// formatTime writes a time as RFC 3339 in UTC, with a fraction only if there is one. Every verb reads it as that instant.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
 
 // formatClock writes a time in UTC, without the date if it is that of now.
 func formatClock(now, t time.Time) string {
 	if now.UTC().Format(time.DateOnly) == t.UTC().Format(time.DateOnly) {
-		return t.UTC().Format("15:04:05.999")
+		return t.UTC().Format("15:04:05.999Z07:00")
 	}
 	return formatTime(t)
 }

@@ -84,6 +84,30 @@ func (z *zone) index(u int64) int {
 // at returns the stretch that contains u.
 func (z *zone) at(u int64) *stretch { return &z.stretches[z.index(u)] }
 
+// A Reading tells when the clocks of a zone show a time.
+type Reading struct {
+	First, Last time.Time // they differ if the clocks are set back over it
+	Skipped     time.Time // when the clocks skip it: First and Last are then later by the length of the gap, as ticks are
+}
+
+// Clocks returns when the clocks of a location show what clocks in UTC show at an instant.
+func Clocks(location *time.Location, shown time.Time) (r Reading) {
+	z, err := findZone(location.String())
+	if err != nil {
+		z = newZone(location)
+	}
+	u, _ := z.first(shown.Unix())
+	now := z.at(u)
+	r.First = time.Unix(u, int64(shown.Nanosecond())).UTC()
+	r.Last = r.First
+	if u+now.offset != shown.Unix() {
+		r.Skipped = time.Unix(now.start, 0).UTC()
+	} else if later := z.at(now.end); shown.Unix()-later.offset >= later.start {
+		r.Last = r.First.Add(time.Duration(now.offset-later.offset) * time.Second)
+	}
+	return r
+}
+
 // stretch is a time over which a zone's offset from UTC does not change, in Unix seconds.
 type stretch struct {
 	start, end int64 // end is not part of it

@@ -58,8 +58,10 @@ func (c *cronJob) container(o object) {
 		c.command = append(c.command, c.expand(word))
 	}
 	if len(command.items()) == 0 {
-		c.command = slices.Insert(c.command, 0, "/entrypoint/of/the/image")
-		c.lose("it runs the entrypoint of image %s, which the manifest does not name: put it first in command", image)
+		if len(c.command) == 0 || !strings.HasPrefix(c.command[0], "/") { // else the args begin with a program, and there may be no entrypoint
+			c.command = slices.Insert(c.command, 0, "/entrypoint/of/the/image")
+		}
+		c.lose("it runs the entrypoint of image %s, if it has one, which the manifest does not name: put it first in command", image)
 	}
 }
 

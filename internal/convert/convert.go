@@ -43,6 +43,7 @@ type Result struct {
 	Table []byte
 	Jobs  int // in the table
 	Lost  int // in it as commented-out blocks
+	Local int // of Jobs, those of crontabs for which no zone is known
 	Notes []Note
 }
 
@@ -85,6 +86,9 @@ func Convert(files []Input, o Options) (*Result, error) {
 			r.Notes = append(r.Notes, Note{At: j.at, Job: j.name, About: "not carried over", Text: j.lost, Lost: true})
 		} else {
 			r.Jobs++
+			if j.was == "" && j.timeZone == "" && o.TimeZone == "" {
+				r.Local++
+			}
 		}
 		for _, n := range j.notes {
 			r.Notes = append(r.Notes, Note{At: j.at, Job: j.name, About: n.about, Text: n.text})

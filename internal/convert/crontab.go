@@ -86,7 +86,7 @@ func (c *crontab) line(number int, line string) {
 
 // formatComment matches the line that explains the columns. This line and the comments above it are about crontabs in
 // general.
-var formatComment = regexp.MustCompile(`(?i)\bdow\b.*\bcommand\b|\buser-name\b`)
+var formatComment = regexp.MustCompile(`(?i)\b(dow|wday)\b.*\bcommand\b|\buser-name\b`)
 
 func (c *crontab) comment(text string) {
 	text = oneLine(text)
@@ -228,19 +228,24 @@ func wishes(comments []string, command string) []string {
 	return []string{comments[0], about}
 }
 
-var userHeading = regexp.MustCompile(`(?i)\buser(-name)?\s+command\b`)
+var userHeading = regexp.MustCompile(`(?i)\b(who|user(-?name)?)\s+command\b`)
 
 // systemUsers has common names in the user column that are no commands.
-var systemUsers = words("root www-data nobody daemon postgres mysql redis mail backup munin nagios apache nginx git jenkins bin sys uucp news list man games")
+var systemUsers = words("root www-data nobody daemon postgres mysql redis mail backup munin nagios apache nginx httpd git jenkins bin sys uucp news list man games")
+
+var (
+	likeUser    = regexp.MustCompile(`^[a-z_][-a-z0-9_]*$`)
+	certainUser = regexp.MustCompile(`^(root|operator|nobody|www|www-data|_[a-z][-a-z0-9]*)$`) // and no command
+)
 
 // hasUserColumn guesses whether lines have a user column: from the file's path, its comments, or the words in the
-// column.
+// column. These are known users, or names of which one is certainly a user, and several lines have the same.
 func hasUserColumn(file string, lines []string) bool {
 	slashed := strings.ReplaceAll(file, `\`, "/")
 	if strings.HasSuffix(slashed, "etc/crontab") || path.Base(path.Dir(slashed)) == "cron.d" {
 		return true
 	}
-	entries := 0
+	entries, known, certain, names := 0, true, false, map[string]bool{}
 	for _, line := range lines {
 		trimmed := strings.TrimSpace(line)
 		if strings.HasPrefix(trimmed, "#") {
@@ -253,10 +258,12 @@ func hasUserColumn(file string, lines []string) bool {
 			continue
 		}
 		e, ok := entryOf(trimmed, true)
-		if !ok || !systemUsers[e.user] {
+		if !ok || !likeUser.MatchString(e.user) {
 			return false
 		}
-		entries++
+		entries, names[e.user] = entries+1, true
+		isUser := certainUser.MatchString(e.user)
+		certain, known = certain || isUser, known && (isUser || systemUsers[e.user])
 	}
-	return entries > 0
+	return entries > 0 && (known || certain && len(names) < entries)
 }

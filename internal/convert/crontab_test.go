@@ -125,6 +125,14 @@ func TestTheUserColumnIsFoundWhereItIs(t *testing.T) {
 		{"stdin", "# m h dom mon dow user command\n0 0 * * * deploy /bin/true\n", true},
 		{"stdin", "# m h dom mon dow command\n" + line, false},
 		{"stdin", line + "0 0 * * * deploy /bin/true\n", false},
+		{"stdin", "#minute\thour\tmday\tmonth\twday\twho\tcommand\n*/11 * * * * operator /usr/libexec/save-entropy\n", true}, // of FreeBSD
+		{"stdin", "# minute hour mday month wday command\n" + line, false},
+		{"stdin", "0 5 * * * minecraft /srv/a\n0 6 * * * minecraft /srv/b\n" + line, true},
+		{"stdin", line + line + "0 0 * * * deploy /bin/true\n", true},
+		{"stdin", "*/11 * * * * operator /usr/libexec/save-entropy\n0 0 * * * _ntp x\n", true},
+		{"stdin", "0 5 * * * git fetch\n0 6 * * * git gc\n0 7 * * * php x.php\n", false},
+		{"stdin", line + line + "0 0 * * * /bin/true\n", false},
+		{"stdin", line + "0 0 * * * echo\n0 0 * * * echo\n", false}, // no command behind a user
 		{"stdin", "0 0 * * * /bin/true\n", false},
 		{"stdin", "", false},
 	} {

@@ -124,18 +124,38 @@ func (o object) of(n *yaml.Node) object {
 // get returns the value at a path of keys.
 func (o object) get(path ...string) object {
 	for _, key := range path {
-		if o.node == nil || o.node.Kind != yaml.MappingNode || !o.all.spend(len(o.node.Content)) {
-			return object{}
-		}
 		found := object{}
-		for i := 0; i+1 < len(o.node.Content); i += 2 {
-			if o.of(o.node.Content[i]).node.Value == key {
-				found = o.of(o.node.Content[i+1])
+		o.each(0, func(k string, value object, own bool) {
+			if k == key && (own || found.node == nil) {
+				found = value
 			}
-		}
+		})
 		o = found
 	}
 	return o
+}
+
+// each calls do for each key of a mapping, in the order of the file, and then for those that merge keys bring. Own keys win,
+// and then the first.
+func (o object) each(depth int, do func(key string, value object, own bool)) {
+	if o.node == nil || o.node.Kind != yaml.MappingNode || depth > maxDepth || !o.all.spend(len(o.node.Content)) {
+		return
+	}
+	var merged []object
+	for i := 0; i+1 < len(o.node.Content); i += 2 {
+		key, value := o.of(o.node.Content[i]).node.Value, o.of(o.node.Content[i+1])
+		switch {
+		case key != "<<":
+			do(key, value, depth == 0)
+		case value.node.Kind == yaml.SequenceNode:
+			merged = append(merged, value.items()...)
+		default:
+			merged = append(merged, value)
+		}
+	}
+	for _, m := range merged {
+		m.each(depth+1, do)
+	}
 }
 
 // text returns a scalar's text.
@@ -169,13 +189,13 @@ func (o object) texts() []string {
 
 // keys returns the keys of a mapping, in the order of the file.
 func (o object) keys() []string {
-	if o.node == nil || o.node.Kind != yaml.MappingNode || !o.all.spend(len(o.node.Content)) {
-		return nil
-	}
 	var out []string
-	for i := 0; i+1 < len(o.node.Content); i += 2 {
-		out = append(out, o.of(o.node.Content[i]).node.Value)
-	}
+	seen := map[string]bool{}
+	o.each(0, func(key string, _ object, _ bool) {
+		if !seen[key] {
+			seen[key], out = true, append(out, key)
+		}
+	})
 	return out
 }
 

@@ -16,6 +16,10 @@ func (r *Result) Summary() []string {
 	if r.Lost > 0 {
 		lines[0] += fmt.Sprintf(", commented out: %d", r.Lost)
 	}
+	if r.Local > 0 {
+		lines = append(lines, fmt.Sprintf("warning: jobs whose times are UTC here, and were local times of cron's machine: %d; "+
+			"--time-zone ZONE says which", r.Local))
+	}
 	var kinds []string
 	by := map[string][]string{}
 	lost := 0

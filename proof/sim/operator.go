@@ -109,7 +109,7 @@ func (o *operator) rerun(job, id string, now time.Duration) {
 	o.do(func(ctx context.Context, s *service.Store) error {
 		op := &service.Operator{Store: s, Limit: 8 * time.Second}
 		at := o.world.now()
-		d, err := op.Rerun(ctx, *c, service.Moment{}, cmp.Or(id, uuid.NewString()))
+		d, err := op.Rerun(ctx, *c, service.Moment{}, true, cmp.Or(id, uuid.NewString()))
 		if err == nil && id == "" {
 			o.reran(job, d.Tick, at)
 		}

@@ -76,7 +76,7 @@ func (o *operator) rerunTrigger(job string, now time.Duration) {
 	}
 	id := uuid.NewString()
 	o.do(func(ctx context.Context, s *service.Store) error {
-		d, err := (&service.Operator{Store: s, Limit: 8 * time.Second}).Rerun(ctx, *j, given, id)
+		d, err := (&service.Operator{Store: s, Limit: 8 * time.Second}).Rerun(ctx, *j, given, true, id)
 		if err == nil {
 			o.promised(id, job, d.Tick)
 		}

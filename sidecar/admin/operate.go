@@ -87,7 +87,7 @@ func (a *api) rerun(r *http.Request) (*answer, error) {
 			return nil, err
 		}
 	}
-	due, err := operator.Rerun(r.Context(), j, given, in.ID)
+	due, err := operator.Rerun(r.Context(), j, given, true, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,9 @@ func (s *Store) asked(ctx context.Context, job, id string) (tick time.Time, err 
 }
 
 // Rerun has one replica run a tick again: the given one, or else the newest that failed. A request that is repeated with
-// its id asks for nothing more, and is answered with the same tick; "" is a new id.
-func (o *Operator) Rerun(ctx context.Context, j config.Job, given Moment, id string) (lock.Due, error) {
+// its id asks for nothing more, and is answered with the same tick; "" is a new id. With force the given one need not have
+// failed.
+func (o *Operator) Rerun(ctx context.Context, j config.Job, given Moment, force bool, id string) (lock.Due, error) {
 	id, err := requestID(id)
 	if err != nil {
 		return lock.Due{}, err
@@ -54,7 +55,7 @@ func (o *Operator) Rerun(ctx context.Context, j config.Job, given Moment, id str
 		}
 	}
 	if tick.IsZero() {
-		if tick, err = o.TickToRerun(ctx, j, given); err != nil {
+		if tick, err = o.TickToRerun(ctx, j, given, force); err != nil {
 			return lock.Due{}, err
 		}
 	}
@@ -66,7 +67,7 @@ const searchedRuns = 5000
 
 // TickToRerun returns the tick that a rerun is about: the given one, or else the newest that failed. Runs by hand do not
 // count for that: they are no runs of the schedule.
-func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment) (time.Time, error) {
+func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, force bool) (time.Time, error) {
 	history, err := o.Store.History(ctx, j.Name, searchedRuns)
 	if err != nil {
 		return time.Time{}, Of(err)
@@ -74,9 +75,14 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment) 
 	if given.IsZero() {
 		return newestFailed(j.Name, history)
 	}
+	unfailed := func(said string) error {
+		return &Refusal{Kind: NoFailure, Message: fmt.Sprintf("%s of job %q did not fail: %s", given, j.Name, said), Hint: "--force runs it all the same"}
+	}
 	for _, e := range history {
 		switch {
-		case !e.Tick.Equal(given.Time):
+		case !e.Tick.Equal(given.Time), e.Outcome == HandedOver:
+		case !e.Failed && !force:
+			return time.Time{}, unfailed("the history has it as " + e.Outcome)
 		case e.Data != 0: // even if Redis still has them: the run would be another one when they are gone
 			return time.Time{}, &Refusal{Kind: NoData, Subject: j.Name,
 				Message: fmt.Sprintf("the run of %s had data, which are not kept for a further run", given),
@@ -94,7 +100,10 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment) 
 			Message: fmt.Sprintf("%s is yet to come: Redis' clock is at %s", given, now.UTC().Format("2006-01-02T15:04:05.000Z"))}
 	case j.Schedule == nil:
 		return time.Time{}, &Refusal{Kind: Partial, Message: fmt.Sprintf("the schedule of job %q is not known here, and its history has no run of %s", j.Name, given)}
-	case j.Schedule.Last(given.Time).Equal(given.Time):
+	case !j.Schedule.Last(given.Time).Equal(given.Time):
+	case !force:
+		return time.Time{}, unfailed("the history has no run of it")
+	default:
 		return given.UTC(), nil
 	}
 	around := "the ticks around it are"

@@ -43,8 +43,9 @@ func TestTheTickToRerunIsTheNewestThatFailedOrTheGivenOne(t *testing.T) {
 		w.Must(s.Sync(w.Context()))
 		now, _ := s.Now()
 		hour := func(n int) time.Time { return now.Truncate(time.Hour).Add(time.Duration(n) * time.Hour) }
+		force := true
 		asks := func(t time.Time) (time.Time, *service.Refusal) {
-			tick, err := o.TickToRerun(w.Context(), j, service.Moment{Field: service.Field{Name: "--tick", Text: t.String()}, Time: t})
+			tick, err := o.TickToRerun(w.Context(), j, service.Moment{Field: service.Field{Name: "--tick", Text: t.String()}, Time: t}, force)
 			var r *service.Refusal
 			errors.As(err, &r)
 			return tick, r
@@ -82,6 +83,15 @@ func TestTheTickToRerunIsTheNewestThatFailedOrTheGivenOne(t *testing.T) {
 		if _, r := asks(hour(+1)); r == nil || r.Kind != service.Future {
 			w.Errorf("yet to come: %+v", r)
 		}
+		force = false
+		for given, want := range map[time.Time]string{hour(-9): "", hour(-7): "has it as succeeded", hour(-8): "has it as succeeded", hour(-5): "has no run of it",
+			hour(-4): "has no run of it"} {
+			tick, r := asks(given)
+			if want == "" && (r != nil || !tick.Equal(given)) || want != "" && (r == nil || r.Kind != service.NoFailure || !strings.Contains(r.Message, want)) {
+				w.Errorf("%s without force: %s, %v; want %q", given, tick, r, want)
+			}
+		}
+		force = true
 		j.Schedule = nil
 		if _, r := asks(hour(-5)); r == nil || r.Kind != service.Partial {
 			w.Errorf("without a schedule: %+v", r)
