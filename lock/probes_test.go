@@ -246,11 +246,13 @@ func (p *prober) probeReturn() {
 	p.at(walkStart + 10000)
 	for range 2 { // by one that ran it without a claim, and told nobody
 		got := p.registersAll([]any{"a", 1000_000, 0, 0, 0, p.keys.Events, 0, NoTicks})
-		p.demand(got == [6]int64{p.clock, walkStart, p.clock, p.clock, 0, p.clock}, "every replica ran it: %v", got)
+		p.demand(got == [6]int64{p.clock, walkStart, p.clock, p.clock, 0, walkStart + 8000}, "every replica ran it, and another one had it back: %v", got)
 		p.at(p.clock + 1000)
 	}
 	got := p.registersAll([]any{"a", 1000_000, walkStart, 0, 0, p.keys.Events, 0, NoTicks})
 	p.demand(got[3] == p.clock-1000, "one that has told that every replica ran it tells it again: %v", got)
+	got = p.registersAll([]any{"b", 1000_000, 0, 0, 0, p.keys.Events, 0, NoTicks})
+	p.demand(got == [6]int64{p.clock, walkStart, p.clock, p.clock, 0, p.clock}, "the first who has it back: %v", got)
 }
 
 // probeLoss has Redis lose its data under at-most-once.
