@@ -176,18 +176,19 @@ func (w *world) claimedSince(c *claim) bool {
 
 // runs are the starts, and the claims that never came to one.
 func runs(w *world) (all []fate) {
-	started := map[string]bool{}
+	started, fires := map[string]bool{}, map[ofTick]bool{}
 	for _, r := range w.runs {
 		if r.Token != 0 && r.Kind != "manual" && r.Kind != "backfill" {
-			started[r.ID] = true
+			started[r.ID], fires[ofTick{r.Job, r.Tick.UnixMilli()}] = true, true
 			all = append(all, fate{r.Job, fired, r.Tick, r.start, r.replica.process})
 		}
 	}
 	for _, c := range w.redis.claims.all {
-		if started[c.run] || c.kind == "manual" || c.kind == "backfill" || c.kind == "takeover" {
+		neverRuns := c.how == "handover" && c.member == "" || (c.how == "handover" || c.how == "abandon") && c.cancelled != 0
+		if started[c.run] || c.kind == "manual" || c.kind == "backfill" ||
+			c.kind == "takeover" && (!neverRuns || fires[ofTick{c.job, c.tick.UnixMilli()}]) { // the tick had its fate by the run before
 			continue
 		}
-		neverRuns := c.how == "handover" && c.member == "" || (c.how == "handover" || c.how == "abandon") && c.cancelled != 0
 		if neverRuns || c.how == "reap" && !c.back && !w.ranAgain(c) {
 			all = append(all, fate{c.job, notStarted, c.tick, c.settled, c.how})
 		}

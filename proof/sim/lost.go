@@ -164,6 +164,10 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		}
 		w.met["waited behind a run that ended by "+in.how]++
 		from = in.settled
+		if in.how == "reap" && in.heard > from+3*time.Second { // its answers were lost: the reaper looks at nothing else until it has one
+			w.met["waited for a takeover whose answers were lost"]++
+			from = in.heard
+		}
 	}
 	if q == nil && j.behindAnother(tick) {
 		w.met["overlap with a tick that waits"]++

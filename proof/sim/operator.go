@@ -344,8 +344,8 @@ func (w *world) checkPaused() {
 				continue
 			}
 			at, first := w.redis.claims.askedAt(c)
-			if c.isByHand() && (!first || at >= h.began) {
-				continue // it had begun before, or was asked for in the pause
+			if c.isByHand() && (!first || at >= h.began-2*time.Millisecond) {
+				continue // it had begun before, or was asked for in the pause: Redis counts in milliseconds, and a trigger's tick is the next one
 			}
 			if first {
 				w.met["waited by hand as a pause began"]++

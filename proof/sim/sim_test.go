@@ -181,7 +181,7 @@ var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 
 	"fired again by a job that left and came back before a clock that was set back had caught up": 20,
 	"told of no success, since a newer tick has succeeded":                                        2400, "told since when anew after a loss of data": 450,
 	"told since when anew after it was taken for dead": 1300, "told since when anew after another run of the tick": 80,
-	"settled by a pause": 2400,
+	"settled by a pause": 5200, "waited for a takeover whose answers were lost": 10,
 	"claimed twice by one run, with a loss of data between": 50}
 
 // fewest is the smallest bound: some hundred seeds meet with a rare excuse by chance.
