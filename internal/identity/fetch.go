@@ -41,9 +41,12 @@ var direct, proxied = asker(nil), asker(http.ProxyFromEnvironment)
 func asker(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{Proxy: proxy, DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: FollowNone,
 	}
 }
+
+// FollowNone is the CheckRedirect of clients that send what is for one server alone.
+func FollowNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // get asks an endpoint with a header.
 func get(ctx context.Context, at, header, value string) ([]byte, error) {

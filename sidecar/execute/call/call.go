@@ -183,15 +183,16 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 // send makes the calls of an attempt. foreign tells that the answer is of another server than the table's, to which the call
 // was redirected.
 func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.Result, foreign bool) {
-	u := e.url
+	c := course{at: e.url}
 	m := beginning{await: r.Wait, sent: r.Begun}
 	for hops := 0; ; hops++ {
+		u, foreign := c.at, c.foreign
 		keep := hops == 0 && u.Scheme == "http" && e.transport.callsOften()
 		req := e.request(r, u, foreign, p.headers)
 		if r.Tell != nil {
 			r.Tell(e.lines(r, req))
 		}
-		a, err := e.transport.showing(p.tls, foreign).call(ctx, req, keep, m)
+		a, err := e.transport.showing(p.tls, foreign).call(c.context(ctx), req, keep, m)
 		m = beginning{await: context.Cause, sent: func() {}} // a redirected call has begun before
 		if err != nil && hops > 0 {
 			// The server that redirects has got the request, and may have begun. A dead second address proves
@@ -218,9 +219,7 @@ func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.
 				Status: execute.Failed, Err: err, Code: a.code, Output: a.body.String(), Reason: a.reason(),
 			}, foreign
 		}
-		// Once sent elsewhere, the table's headers stay behind, also on a way back.
-		foreign = foreign || next.Scheme != e.url.Scheme || next.Host != e.url.Host
-		u = next
+		c.follow(a, next)
 	}
 }
 

@@ -111,3 +111,13 @@ func TestAPostLeavesNoSecretInItsError(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A message's signature is for its receiver alone.
+func TestAPostWithHeadersFollowsNoRedirect(t *testing.T) {
+	behind := newApp(t, nil)
+	a := newApp(t, redirecting(307, &behind.URL))
+	code, _, err := PostWith(t.Context(), a.URL+"/from", http.Header{"Webhook-Signature": {"v1,x"}}, "{}", "")
+	if code != 307 || err != nil || behind.count() != 0 {
+		t.Errorf("%d, %v, and %d requests behind it", code, err, behind.count())
+	}
+}
