@@ -11,10 +11,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/solotick/solotick/internal/file"
 )
 
 // Environment are the variables of this process, as of os.Getenv.
@@ -106,12 +107,7 @@ func oauth(body []byte) (token string, again time.Duration, err error) {
 }
 
 // readToken reads a file with a token.
-func readToken(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxAnswer))
+func readToken(path string) (string, error) {
+	data, _, err := file.Read(path, maxAnswer)
 	return strings.TrimSpace(string(data)), err
 }
