@@ -26,3 +26,10 @@ func TestFilesThatTheTableNamesAreReadToABound(t *testing.T) {
 		}
 	}
 }
+
+func TestAJobWithoutEndIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := new(app).readJob("/dev/zero"); err == nil || err.Error() != "/dev/zero is larger than 64 KiB" {
+		t.Errorf("error %v", err)
+	}
+}

@@ -150,13 +150,26 @@ func target(raw string) (u *url.URL, socket string, err error) {
 		raw, socket = "http://localhost"+path, rest
 	}
 	u, err = url.Parse(raw)
-	if uerr, ok := errors.AsType[*url.Error](err); ok {
-		return nil, "", fmt.Errorf("the URL cannot be used: %w", uerr.Err) // without the URL, which may hold a secret
+	if err != nil {
+		return nil, "", unparsable(err)
 	}
-	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "") {
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, "", errors.New("the URL cannot be used: it must begin with http:// or https:// and a host")
 	}
-	return u, socket, err
+	return u, socket, nil
+}
+
+// unparsable says in own words why a URL cannot be parsed: the parser's repeat a part of it, which may hold a secret.
+func unparsable(err error) error {
+	why := "it is not a URL"
+	if _, ok := errors.AsType[url.EscapeError](err); ok {
+		why = "two hexadecimal digits must follow each % in it"
+	} else if _, ok := errors.AsType[url.InvalidHostError](err); ok {
+		why = "its host has a character that no host has"
+	} else if strings.Contains(err.Error(), "invalid port") {
+		why = "its port is not a number"
+	}
+	return errors.New("the URL cannot be used: " + why)
 }
 
 // Execute calls the app once, and once more for each redirect it asks for. A run that the app ends by itself lasts until
