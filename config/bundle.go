@@ -31,8 +31,8 @@ const (
 const (
 	// maxCalendars bounds the files of all calendars together, in bytes. One file is as small as a table.
 	maxCalendars = 4 << 20
-	// maxBundle bounds how much is read of a file that may be a bundle.
-	maxBundle = maxCalendars + 3*maxSize
+	// MaxFile bounds how much is read of a file that may be a bundle.
+	MaxFile = maxCalendars + 3*maxSize
 )
 
 // bundle is a table with its files.

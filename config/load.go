@@ -57,7 +57,7 @@ func readFile(path string) ([]byte, error) {
 		}
 		return withCalendars(path, true, data), nil
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxBundle))
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -76,7 +77,7 @@ func (a *app) askQuietly(ask known, args []string) []string {
 	if err != nil {
 		return nil
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return name != text.OneLine(name) }) // a terminal shows them
 }
 
 func namesOf(jobs []config.Job) []string {

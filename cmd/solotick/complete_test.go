@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 func TestACompletionDoesNotWaitForARedisThatIsSilent(t *testing.T) {
@@ -28,5 +33,17 @@ jobs: [{name: reports, schedule: "@hourly", exec: {command: ["true"]}}]}`
 	code := commandLine([]string{"__complete", "trigger", "-c", table, ""}, &out, &errOut)
 	if took := time.Since(began); code != 0 || !strings.HasPrefix(out.String(), "reports\n") || took > patience {
 		t.Errorf("exit code %d after %s: %s%s", code, took, &out, &errOut)
+	}
+}
+
+// Who writes to Redis chooses what it keeps, and a shell shows what it can complete.
+func TestWhatNoTerminalShouldShowIsNotCompleted(t *testing.T) {
+	s := redistest.Start(t)
+	a := &app{redis: s.URL(), service: "billing", logLevel: "error", logFormat: "text", err: io.Discard}
+	got := a.askQuietly(func(context.Context, *operator, []string) ([]string, error) {
+		return []string{"good-1", "bad\x1b[2J", "two\nlines", "bad\u009b", "good-2"}, nil
+	}, nil)
+	if !slices.Equal(got, []string{"good-1", "good-2"}) {
+		t.Errorf("%q", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/internal/identity"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -134,7 +135,7 @@ func post(ctx context.Context, address string) ([]byte, error) {
 	req.Header.Set("User-Agent", "solotick/"+buildVersion())
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: identity.FollowNone,
 	}
 	resp, err := client.Do(req)
 	if failed, ok := errors.AsType[*url.Error](err); ok {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -40,10 +41,10 @@ func (f *failure) Unwrap() error { return f.err }
 // tell prints the error and the hint, and returns the exit code.
 func (f *failure) tell(out io.Writer) int {
 	if f.err != nil {
-		fmt.Fprintf(out, "error: %s\n", f.err)
+		fmt.Fprintf(out, "error: %s\n", text.OneLine(f.err.Error())) // names of replicas, say, are what somebody wrote to Redis
 	}
 	if f.hint != "" {
-		fmt.Fprintf(out, "hint: %s\n", f.hint)
+		fmt.Fprintf(out, "hint: %s\n", text.OneLine(f.hint))
 	}
 	return f.code
 }

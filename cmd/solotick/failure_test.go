@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/solotick/solotick/sidecar/service"
@@ -26,5 +27,14 @@ func TestEveryRefusalHasTheExitCodeOfTheRule(t *testing.T) {
 		if got := operatorFailure(&service.Refusal{Kind: kind, Message: "no", Err: errors.New("no")}).code; got != want {
 			t.Errorf("kind %d ends with %d, want %d", kind, got, want)
 		}
+	}
+}
+
+// A purge names the replicas that live, as they are written in Redis.
+func TestAFailureHasNoControlCharacters(t *testing.T) {
+	var out strings.Builder
+	(&failure{err: errors.New("live replicas: a\x1b[2J\nhint: b\r"), hint: "c\u009bm"}).tell(&out)
+	if want := "error: live replicas: a [2J hint: b\nhint: c m\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

@@ -106,9 +106,12 @@ func (a *app) readSource(file, what string) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1)) // one byte too many, so that parsing refuses a file that is too large
+	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1))
 	if err != nil {
 		return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the %s: %w", what, err)}
+	}
+	if len(data) > config.MaxSource {
+		return nil, &failure{code: exitProblem, err: fmt.Errorf("%s is larger than %d KiB", shownFile(file), config.MaxSource>>10)}
 	}
 	return data, nil
 }

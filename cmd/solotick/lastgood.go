@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/file"
 )
 
 // stateVariable stands in for --state-dir.
@@ -32,7 +33,7 @@ func (d stateDir) keep(table []byte, log *slog.Logger) {
 	if d == "" {
 		return
 	}
-	if before, err := os.ReadFile(d.file()); err == nil && bytes.Equal(before, table) {
+	if before, err := file.ReadOwn(d.file(), config.MaxFile); err == nil && bytes.Equal(before, table) {
 		return
 	}
 	if err := d.write(table); err != nil {
@@ -66,10 +67,13 @@ func (d stateDir) last(broken string) (*config.Table, error) {
 	if d == "" {
 		return nil, nil
 	}
-	t, err := config.Load(d.file(), os.LookupEnv)
+	source, err := file.ReadOwn(d.file(), config.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
+	t, err := config.Parse(d.file(), source, os.LookupEnv)
 	if own, _ := config.Read(broken, os.LookupEnv); err == nil && own != nil && own.Service != "" && own.Service != t.Service {
 		return nil, fmt.Errorf("it is of the service %q", t.Service)
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/solotick/solotick/internal/testing/redistest"
@@ -237,4 +238,40 @@ func TestAStateDirectoryThatCannotBeWrittenIsToldAndNoReasonToStop(t *testing.T)
 	r.await("the last good table is not kept: with a broken table, a restart would fail", "level", "ERROR")
 	r.await("well")
 	r.stop()
+}
+
+// Others may write to the state directory, as to an emptyDir.
+func TestNothingThatIsPlantedInTheStateDirectoryIsUsedOrWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	victim := filepath.Join(t.TempDir(), "victim")
+	good := fmt.Sprintf(saying, s.URL(), "well")
+	for _, err := range []error{os.MkdirAll(p.state, 0o700), os.WriteFile(victim, []byte("precious"), 0o600),
+		os.Symlink(victim, filepath.Join(p.state, "instance")), syscall.Mkfifo(filepath.Join(p.state, lastGood), 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.write(good)
+	r := p.start()
+	r.await("restarts in place are not noticed: runs that a crash cuts short are taken over when their leases are over")
+	r.await("well")
+	r.stop()
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "precious" {
+		t.Errorf("the file behind the link holds %q, %v", text, err)
+	}
+	if kept, err := os.ReadFile(filepath.Join(p.state, lastGood)); err != nil || string(kept) != good {
+		t.Errorf("%v, kept is\n%s", err, kept)
+	}
+
+	if err := os.Chmod(filepath.Join(p.state, lastGood), 0o606); err != nil { // as if others had written it
+		t.Fatal(err)
+	}
+	p.write("jobs: none")
+	r = p.start()
+	if code := r.wait(); code != exitProblem {
+		t.Errorf("exit code %d, want %d", code, exitProblem)
+	}
+	r.await("the last good table cannot be used either")
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // password returns the password of a user as the table says where to get it, and nil if the table does not say. A command
-// that runs for it ends with ctx.
-func password(ctx context.Context, c config.Redis, user string, log *slog.Logger) *rds.Password {
+// that runs for it ends with ctx, and is waited for as long as patience says.
+func password(ctx context.Context, c config.Redis, user string, patience time.Duration, log *slog.Logger) *rds.Password {
 	failed := func(err error) { log.Warn("cannot get the password of Redis", "err", err) }
 	if c.PasswordFile != "" {
 		file := credentials.Password(c.PasswordFile, failed)
@@ -32,7 +32,7 @@ func password(ctx context.Context, c config.Redis, user string, log *slog.Logger
 	return rds.NewPassword(ctx, user, func(ctx context.Context) (string, time.Duration, error) {
 		text, again, err := get(ctx)
 		return text, again, passwordError(key, err)
-	}, failed)
+	}, patience, failed)
 }
 
 func passwordError(key string, err error) error {

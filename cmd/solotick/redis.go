@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -34,8 +35,9 @@ func (a *app) redisURL(t *config.Table) (string, error) {
 }
 
 // connect makes a client for the address, or if it is "" for the table's Sentinels or Cluster. It sends nothing yet.
-// While there is no new password, log says why. ctx ends a command that gets one.
-func connect(ctx context.Context, c config.Redis, address string, log *slog.Logger) (redis.UniversalClient, error) {
+// While there is no new password, log says why. ctx ends a command that gets one;
+// patience is how long that one is waited for here.
+func connect(ctx context.Context, c config.Redis, address string, patience time.Duration, log *slog.Logger) (redis.UniversalClient, error) {
 	if address == config.Embedded {
 		return connectEmbedded(c, embedded.Find(embeddedAddrs...))
 	}
@@ -46,7 +48,7 @@ func connect(ctx context.Context, c config.Redis, address string, log *slog.Logg
 	if c.Username != "" {
 		o.Username = c.Username
 	}
-	if p := password(ctx, c, o.Username, log); p != nil {
+	if p := password(ctx, c, o.Username, patience, log); p != nil {
 		o.StreamingCredentialsProvider = p
 	}
 	if c.TLS != nil {

@@ -195,16 +195,16 @@ func TestWhatCannotBeConnectedToIsToldBeforeAnythingIsSent(t *testing.T) {
 	sentinel := &config.Sentinel{Master: "m", Addrs: []string{"a:1"}, PasswordFile: "/no/such/file"}
 	for name, connecting := range map[string]func() (redis.UniversalClient, error){
 		"no replicas": func() (redis.UniversalClient, error) {
-			return connect(t.Context(), config.Redis{WaitReplicas: 1}, config.Embedded, unlogged)
+			return connect(t.Context(), config.Redis{WaitReplicas: 1}, config.Embedded, 0, unlogged)
 		},
 		"no password": func() (redis.UniversalClient, error) {
-			return connect(t.Context(), config.Redis{Sentinel: sentinel}, "", unlogged)
+			return connect(t.Context(), config.Redis{Sentinel: sentinel}, "", 0, unlogged)
 		},
 		"no TLS": func() (redis.UniversalClient, error) {
-			return connect(t.Context(), config.Redis{TLS: &config.TLS{}}, "redis://a:1", unlogged)
+			return connect(t.Context(), config.Redis{TLS: &config.TLS{}}, "redis://a:1", 0, unlogged)
 		},
 		"no CA's file": func() (redis.UniversalClient, error) {
-			return connect(t.Context(), config.Redis{TLS: &config.TLS{CAFile: "/no"}}, "rediss://a:1", unlogged)
+			return connect(t.Context(), config.Redis{TLS: &config.TLS{CAFile: "/no"}}, "rediss://a:1", 0, unlogged)
 		},
 	} {
 		var f *failure
@@ -222,7 +222,7 @@ func TestTheFlagTakesNoAddressThatTheTableRefuses(t *testing.T) {
 		"unix://run/redis.sock", "unix:///", "unix:///run/redis.sock?db=-1", "unix:///run/redis.sock?password=hunter2",
 	} {
 		var f *failure
-		client, err := connect(t.Context(), config.Redis{}, address, unlogged)
+		client, err := connect(t.Context(), config.Redis{}, address, 0, unlogged)
 		switch {
 		case !errors.As(err, &f) || f.code != exitCannot:
 			t.Errorf("%s: %v, %v", address, client, err)
@@ -239,7 +239,7 @@ func TestTheFlagTakesNoAddressThatTheTableRefuses(t *testing.T) {
 		"unix:///run/redis.sock":               "/run/redis.sock",
 		"unix://:hunter2@/run/redis.sock?db=2": "/run/redis.sock",
 	} {
-		client, err := connect(t.Context(), config.Redis{}, address, unlogged)
+		client, err := connect(t.Context(), config.Redis{}, address, 0, unlogged)
 		if err != nil {
 			t.Errorf("%s: %v", address, err)
 			continue
@@ -258,7 +258,7 @@ func TestTheFlagTakesThePlaceOfSentinelAndCluster(t *testing.T) {
 			t.Errorf("--redis %q: %q, %v", flag, got, err)
 		}
 	}
-	client, err := connect(t.Context(), table.Redis, "redis://b:1/2", unlogged)
+	client, err := connect(t.Context(), table.Redis, "redis://b:1/2", 0, unlogged)
 	if err != nil {
 		t.Fatal(err)
 	}

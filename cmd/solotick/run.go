@@ -182,11 +182,15 @@ func (a *app) run(observe, told bool) error {
 	return nil
 }
 
+// passwordPatience is how long the health endpoints wait for the first password, so that a replica whose command hangs
+// is not taken for dead. Most commands are faster, and the first request to Redis then has the password.
+const passwordPatience = time.Second
+
 // store returns a client for Redis, and the place of Redis in words. It serves or joins the embedded store first, if
 // that is the address.
 func (a *app) store(ctx context.Context, background *sync.WaitGroup, c config.Redis, address string, log *slog.Logger) (redis.UniversalClient, string, error) {
 	if address != config.Embedded {
-		client, err := connect(ctx, c, address, log)
+		client, err := connect(ctx, c, address, passwordPatience, log)
 		return client, where(c, address), err
 	}
 	at, err := serveEmbedded(ctx, background, log)

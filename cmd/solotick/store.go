@@ -17,6 +17,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/diagnosis"
+	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -67,7 +68,7 @@ func (a *app) newOperator(ctx context.Context) (op *operator, at string, err err
 	o := a.operate
 	o.Timeout, o.WaitReplicas, o.Fates = max(t.Redis.Timeout, o.Timeout), t.Redis.WaitReplicas, t.Redis.Fates
 	t.Redis.Timeout = o.Timeout
-	client, err := connect(ctx, t.Redis, address, slog.New(slog.DiscardHandler)) // the error of the request says why
+	client, err := connect(ctx, t.Redis, address, rds.PasswordLimit, slog.New(slog.DiscardHandler)) // the error of the request says why
 	if err != nil {
 		return nil, "", err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/credentials"
+	"github.com/solotick/solotick/internal/identity"
 	"github.com/solotick/solotick/sidecar/trace"
 )
 
@@ -167,5 +168,5 @@ func collectorClient(ca, cert, key string) (*http.Client, error) {
 		return nil, err
 	}
 	t.TLSClientConfig = c
-	return &http.Client{Transport: t}, nil
+	return &http.Client{Transport: t, CheckRedirect: identity.FollowNone}, nil
 }

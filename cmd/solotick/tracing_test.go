@@ -124,3 +124,21 @@ func TestTheAppsParentIsASpanThatTheCollectorHas(t *testing.T) {
 		t.Error("the log shows a header's value")
 	}
 }
+
+// A redirect would take the headers of the collector to another host.
+func TestTheCollectorsClientFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("sent elsewhere: %v", r.Header) }))
+	defer elsewhere.Close()
+	collector := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer collector.Close()
+	c, err := collectorClient("", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Post(collector.URL, "application/json", strings.NewReader("{}"))
+	if err != nil || r.StatusCode != http.StatusTemporaryRedirect {
+		t.Fatal(r, err)
+	}
+	r.Body.Close()
+}

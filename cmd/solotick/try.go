@@ -174,7 +174,14 @@ func (*outputLines) Enabled(context.Context, slog.Level) bool { return true }
 func (l *outputLines) Handle(_ context.Context, r slog.Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err := fmt.Fprintf(l.out, "| %s\n", r.Message)
+	said := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "line" {
+			said = a.Value.String()
+		}
+		return true
+	})
+	_, err := fmt.Fprintf(l.out, "| %s\n", said)
 	return err
 }
 

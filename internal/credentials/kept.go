@@ -8,15 +8,13 @@ package credentials
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/solotick/solotick/internal/file"
 )
 
 const (
@@ -132,11 +130,7 @@ func (k *kept) look(patient bool) (value any, wait time.Duration, err error) {
 // readAll returns the contents of the files, and when the last of them was changed.
 func (k *kept) readAll() (contents [][]byte, changed time.Time, err error) {
 	for _, path := range k.paths {
-		if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-			// To open it would wait for a writer, and for longer than any job's timeout.
-			return nil, changed, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is a pipe, which can be read only once")}
-		}
-		data, at, err := readTimed(path, k.limit)
+		data, at, err := file.Read(path, k.limit)
 		if err != nil {
 			return nil, changed, err
 		}
@@ -146,32 +140,4 @@ func (k *kept) readAll() (contents [][]byte, changed time.Time, err error) {
 		}
 	}
 	return contents, changed, nil
-}
-
-// Read reads a file that the table names, at most so many bytes: a wrong name or a device must not fill the memory. The
-// error repeats none of the file's bytes.
-func Read(path string, limit int64) ([]byte, error) {
-	data, _, err := readTimed(path, limit)
-	return data, err
-}
-
-// readTimed is Read, and tells when the file was changed before it was read.
-func readTimed(path string, limit int64) (data []byte, changed time.Time, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, changed, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, changed, err
-	}
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it is larger than %d KiB", limit>>10)}
-	}
-	if err != nil {
-		return nil, changed, err
-	}
-	return data, info.ModTime(), nil
 }

@@ -169,7 +169,7 @@ func TestAFileThatCannotBeReadHasNoValue(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Header(config.HeaderFile{File: pipe}, nil).Get(t.Context()); err == nil || !strings.Contains(err.Error(), "a pipe") {
+	if _, err := Header(config.HeaderFile{File: pipe}, nil).Get(t.Context()); err == nil || !strings.Contains(err.Error(), "it is not a regular file") {
 		t.Errorf("of a pipe: %v", err)
 	}
 	written(t, file, "good", time.Hour)

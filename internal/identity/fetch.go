@@ -11,10 +11,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/solotick/solotick/internal/file"
 )
 
 // Environment are the variables of this process, as of os.Getenv.
@@ -41,9 +42,12 @@ var direct, proxied = asker(nil), asker(http.ProxyFromEnvironment)
 func asker(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{Proxy: proxy, DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: FollowNone,
 	}
 }
+
+// FollowNone is the CheckRedirect of clients that send what is for one server alone.
+func FollowNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // get asks an endpoint with a header.
 func get(ctx context.Context, at, header, value string) ([]byte, error) {
@@ -103,12 +107,7 @@ func oauth(body []byte) (token string, again time.Duration, err error) {
 }
 
 // readToken reads a file with a token.
-func readToken(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxAnswer))
+func readToken(path string) (string, error) {
+	data, _, err := file.Read(path, maxAnswer)
 	return strings.TrimSpace(string(data)), err
 }

@@ -43,7 +43,7 @@ func given(variables map[string]string) Environment {
 }
 
 // file writes a file with a token, and returns its name.
-func file(t *testing.T, text string) string {
+func tokenFile(t *testing.T, text string) string {
 	name := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func sources(t *testing.T) map[string]struct {
 	body, asked string
 	again       time.Duration
 } {
-	token := file(t, canary+"\n")
+	token := tokenFile(t, canary+"\n")
 	cache := AWS{Service: "elasticache", Cluster: "billing", User: "solotick", Region: "eu-central-1"}
 	const keys = `{"AccessKeyId": "AKIDEXAMPLE", "SecretAccessKey": "` + canary + `", "Token": "` + canary + `"}`
 	const oauth = `{"access_token": "` + canary + `", "expires_in": 3600}`

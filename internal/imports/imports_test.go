@@ -39,6 +39,8 @@ var rules = []rule{
 		why: "it knows the product by its command line, its table and its headers alone"},
 	{from: "lock", never: []string{module, "github.com/prometheus", "log/slog", "os"},
 		why: "the lock is useful alone; it knows keys, tokens and ticks, not cron words"},
+	{from: "internal/file", never: []string{module, "net", "log/slog"},
+		why: "a file is opened as safely for all"},
 	{from: "internal/instance", never: []string{module, "net", "log/slog"},
 		why: "it knows a directory and the processes that held it, and neither replicas nor their runs"},
 	{from: "internal/rds", never: []string{module + "lock", module + "sidecar", module + "config", "log/slog", "os"},
@@ -64,6 +66,7 @@ var rules = []rule{
 // Within the module these edges are allowed although a rule's prefix would forbid them.
 var allowed = map[string][]string{
 	"config":                  {"config/schedule", "config/strict"},
+	"internal/instance":       {"internal/file"},
 	"lock":                    {"internal/rds"},                        // the one way to Redis
 	"sidecar/service":         {"github.com/redis/go-redis/v9"},        // whose pipelines it reads with
 	"sidecar/execute/call":    {"sidecar/execute", "sidecar/callback"}, // the contract that both of them keep; runs that apps end

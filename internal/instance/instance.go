@@ -39,8 +39,8 @@ var (
 	ErrUnsupported = errors.New("this system does not tell which processes are dead")
 )
 
-// file is the name of the file. The lock is on the file and not on its name: it counts while the file has the name.
-const file = "instance"
+// name is that of the file. The lock is on the file and not on its name: it counts while the file has the name.
+const name = "instance"
 
 // remembered bounds the processes in the file. A run of an older one has long been taken over.
 const remembered = 100

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/solotick/solotick/internal/file"
 )
 
 // bootID names the kernel since it was started. It is a variable for tests.
@@ -37,7 +39,7 @@ func Hold(dir, id string) (*Instance, error) {
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		f, err := os.OpenFile(filepath.Join(dir, file), os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := file.OpenOwn(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +61,7 @@ func take(f *os.File, boot, id string) (dead []Process, err error) {
 	if !hasName(f) { // another process has just left
 		return nil, errLeft
 	}
-	text, err := io.ReadAll(f)
+	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
 	if err != nil {
 		return nil, err
 	}

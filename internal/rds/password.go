@@ -2,6 +2,7 @@ package rds
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"slices"
@@ -13,8 +14,8 @@ import (
 )
 
 const (
-	// passwordLimit bounds how long a source may take for a password.
-	passwordLimit = 10 * time.Second
+	// PasswordLimit bounds how long a source may take for a password.
+	PasswordLimit = 10 * time.Second
 
 	// firstPause and lastPause bound the pauses after a source has failed, or has given again the password that Redis
 	// refused. They double from one to the other.
@@ -24,6 +25,8 @@ const (
 	// lookAgain is how often a file with a password is read while nobody connects.
 	lookAgain = 2 * time.Second
 )
+
+var errPatience = errors.New("the password has been asked for, and has not come yet")
 
 // A PasswordSource gets the password, "" if Redis asks for none. It returns when ctx ends, at the latest. again is after how long the password must
 // be got again. The error repeats nothing of a password.
@@ -73,12 +76,21 @@ type Password struct {
 	listeners map[auth.CredentialsListener]struct{}
 }
 
-// NewPassword returns the password of a user ("" = the default user), and asks the source for it once. If that fails,
-// each connect has its error until a later attempt succeeds. failed is told of it, at once and each minute, also while
+// NewPassword returns the password of a user ("" = the default user), and asks the source for it once. It waits for the
+// answer as long as patience says. Without it each connect has an error until a later attempt succeeds. failed is told of it, at once and each minute, also while
 // the last password may still be good. A source that is at work ends with ctx.
-func NewPassword(ctx context.Context, user string, source PasswordSource, failed func(error)) *Password {
+func NewPassword(ctx context.Context, user string, source PasswordSource, patience time.Duration, failed func(error)) *Password {
 	p := newPassword(ctx, user, source, failed)
-	p.get()
+	p.err, p.busy = errPatience, true
+	got := make(chan struct{})
+	go func() {
+		defer close(got)
+		p.getBeside()
+	}()
+	select {
+	case <-got:
+	case <-time.After(patience):
+	}
 	return p
 }
 
@@ -129,7 +141,7 @@ func (p *Password) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth
 func (p *Password) get() {
 	p.getting.Lock()
 	defer p.getting.Unlock()
-	ctx, cancel := context.WithTimeout(p.ctx, passwordLimit)
+	ctx, cancel := context.WithTimeout(p.ctx, PasswordLimit)
 	defer cancel()
 	password, again, err := p.source(ctx)
 
@@ -190,12 +202,15 @@ func (p *Password) look() {
 		return
 	}
 	p.busy = true
-	go func() {
-		p.get()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.busy = false
-	}()
+	go p.getBeside()
+}
+
+// getBeside is get for a goroutine of its own.
+func (p *Password) getBeside() {
+	p.get()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy = false
 }
 
 // drive has the requests of a client, and of the nodes of a Cluster, drive the password.

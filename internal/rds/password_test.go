@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -308,4 +309,28 @@ func TestAClientOfSentinelsGetsThePasswordAtEachConnect(t *testing.T) {
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestAHangingSourceIsWaitedForOnlyAsLongAsPatienceSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		answers := make(chan string)
+		p := NewPassword(t.Context(), "", func(context.Context) (string, time.Duration, error) {
+			return <-answers, time.Hour, nil
+		}, time.Second, func(err error) { t.Error(err) })
+		if waited := time.Since(began); waited != time.Second {
+			t.Errorf("it was waited for: %s", waited)
+		}
+		if _, _, err := p.Subscribe(nil); !errors.Is(err, errPatience) {
+			t.Errorf("a connect without a password: %v", err)
+		}
+		p.look() // asks nobody else meanwhile
+		answers <- "late"
+		synctest.Wait()
+		if c, _, err := p.Subscribe(nil); err != nil {
+			t.Error(err)
+		} else if _, password := c.BasicAuth(); password != "late" {
+			t.Errorf("the password is %q", password)
+		}
+	})
 }

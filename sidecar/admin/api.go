@@ -53,7 +53,17 @@ func API(o Options) http.Handler {
 		mux.Handle(path, methods)
 	}
 	mux.Handle("/", nothing("see docs/api.md; the status page is /"))
-	return a.guard(mux)
+	large := inTurn(mux, func(w http.ResponseWriter, text string) {
+		write(w, &refusal{status: http.StatusServiceUnavailable, err: text})
+	})
+	return a.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead, r.URL.Path == "/", r.URL.Path == "/v1/replica":
+			mux.ServeHTTP(w, r) // which does not wait for those who read much
+		default:
+			large.ServeHTTP(w, r)
+		}
+	}))
 }
 
 // nothing answers on all other paths.

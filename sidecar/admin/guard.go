@@ -33,7 +33,8 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // guard lets through requests to a name of this machine and, from browsers, only those of our own page. A browser on
 // this machine runs scripts of all kinds of sites. A site may have its own name resolve to 127.0.0.1 and so reach us,
 // but the request still bears that name. A site may also send a request blindly to our name, but the browser says where
-// it comes from. For a JSON body the browser first asks for permission, which we refuse.
+// it comes from. A read is refused, too: a site cannot see its answer, but it costs memory. So the check, which lets
+// reads through, is shown a POST.
 //
 // guard also refuses requests of jobs. A job's request is for the app, and gets here only by the URL of a dynamic job
 // or a redirect. Otherwise a job could operate every replica that runs it.
@@ -50,9 +51,10 @@ func (a *api) guard(next http.Handler) http.Handler {
 		case !isLoopback(r.Host):
 			write(w, &refusal{status: http.StatusForbidden, err: "this is served to the machine itself alone, and the request names another host",
 				hint: "ask for localhost or 127.0.0.1, through kubectl port-forward for example"})
-		case a.crossOrigin.Check(r) != nil:
-			write(w, &refusal{status: http.StatusForbidden, err: "the request comes from a page of another origin"})
-		case r.Header.Get("Solotick-Run") != "":
+		case a.crossOrigin.Check(&http.Request{Method: http.MethodPost, URL: r.URL, Host: r.Host, Header: r.Header}) != nil:
+			write(w, &refusal{status: http.StatusForbidden, err: "the request comes from a page of another origin",
+				hint: "type the address of the status page into the browser"})
+		case r.Header["Solotick-Run"] != nil:
 			write(w, &refusal{status: http.StatusForbidden, err: "a job sent this request, and jobs may not call the API",
 				hint: "an app that calls the API itself must not send the header Solotick-Run"})
 		case r.URL.Path != clean(r.URL.Path): // which the mux would redirect

@@ -42,8 +42,21 @@ func TestPagesOfOtherOriginsDoNothing(t *testing.T) {
 			t.Errorf("%v: %d %s", own, got.Code, got.Body)
 		}
 	}
-	// Other pages may link to a GET, but cannot read its answer.
-	got := w.ask("GET", "/v1/status", "", "Sec-Fetch-Site", "cross-site", "Origin", "http://evil.example")
+	// Reads cost memory, and so does a page that another page opens: neither they nor a link to the page are answered.
+	for _, target := range []string{"/", "/v1/status", "/v1/runs?each=1000"} {
+		for _, site := range []string{"cross-site", "same-site", "unheard-of"} {
+			for _, mode := range []string{"no-cors", "navigate"} {
+				w.refuses(w.ask("GET", target, "", "Sec-Fetch-Site", site, "Sec-Fetch-Mode", mode), 403, "another origin")
+			}
+		}
+		w.refuses(w.ask("GET", target, "", "Origin", "http://evil.example"), 403, "another origin")
+		for _, own := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}, {}} {
+			if got := w.ask("GET", target, "", own...); got.Code != http.StatusOK {
+				t.Errorf("%s %v: %d %s", target, own, got.Code, got.Body)
+			}
+		}
+	}
+	got := w.ask("GET", "/v1/status", "")
 	for name := range got.Header() {
 		if strings.HasPrefix(name, "Access-Control-") {
 			t.Errorf("%s: %s", name, got.Header().Get(name))
@@ -64,7 +77,15 @@ func TestAJobIsNotAnswered(t *testing.T) {
 		{"POST", "/v1/drain", ""}, {"POST", "/v1/jobs/reports/trigger", ""}, {"GET", "/v1/status", ""}, {"GET", "/", ""},
 		{"PUT", "/v1/jobs/made", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`},
 	} {
-		w.refuses(w.ask(c[0], c[1], c[2], "Solotick-Run", "4b06b84c-71d9-4071-8ab2-a07f5edf4dfc"), 403, "a job sent this request")
+		for _, run := range []string{"4b06b84c-71d9-4071-8ab2-a07f5edf4dfc", ""} {
+			r := httptest.NewRequest(c[0], c[1], strings.NewReader(c[2]))
+			r.Host = "localhost:9748"
+			r.Header["Solotick-Run"] = []string{run, "4b06b84c-71d9-4071-8ab2-a07f5edf4dfc"}
+			r.Header.Set("Content-Type", "application/json")
+			got := httptest.NewRecorder()
+			w.api.ServeHTTP(got, r)
+			w.refuses(got, 403, "a job sent this request")
+		}
 	}
 	if _, sources, err := w.store.DynamicJobs(t.Context()); err != nil || len(sources) != 0 {
 		t.Errorf("jobs were made: %v, %v", sources, err)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -25,7 +26,8 @@ type Health interface {
 // Server serves /metrics, /healthz and /readyz.
 func Server(r Health, g prometheus.Gatherer, log *slog.Logger) *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", scraped(promhttp.HandlerFor(g, promhttp.HandlerOpts{EnableOpenMetrics: true})))
+	mux.Handle("GET /metrics", inTurn(promhttp.HandlerFor(g, promhttp.HandlerOpts{EnableOpenMetrics: true}),
+		func(w http.ResponseWriter, text string) { http.Error(w, text, http.StatusServiceUnavailable) }))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !r.Alive() {
 			http.Error(w, "the scheduler's clock has stopped", http.StatusServiceUnavailable)
@@ -43,28 +45,40 @@ func Server(r Health, g prometheus.Gatherer, log *slog.Logger) *http.Server {
 	return server(mux, log)
 }
 
-// maxScrapes is how many scrapes are answered at once. The server refuses one more.
-const maxScrapes = 4
+const (
+	maxLarge  = 4               // large answers at once
+	largeWait = 2 * time.Second // how long one more request waits for a place
+)
 
-// scraped bounds the memory of scrapes. The gathered metrics have several times the size of their text. So one scrape
-// at a time gathers, and it frees the metrics before it sends the text: a reader may be slow.
-func scraped(text http.Handler) http.Handler {
-	places, gathering := make(chan struct{}, maxScrapes), make(chan struct{}, 1)
-	gather := func(u *buffered, r *http.Request) {
-		gathering <- struct{}{}
-		defer func() { <-gathering }()
-		text.ServeHTTP(u, r)
-	}
+// inTurn bounds the memory of large answers. What an answer is made of has several times the size of its text. So one
+// request at a time makes its text, and the rest is free before the text is sent: a reader may be slow. A request that
+// gets no place in time is refused with text.
+func inTurn(text http.Handler, refuse func(w http.ResponseWriter, text string)) http.Handler {
+	places, making := make(chan struct{}, maxLarge), make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		over := r.Context().Done()
+		u := buffered{header: w.Header(), code: http.StatusOK}
+		busy := fmt.Sprintf("%d large answers are being made or read: ask again", maxLarge)
 		select {
 		case places <- struct{}{}:
 			defer func() { <-places }()
-		default:
-			http.Error(w, fmt.Sprintf("%d scrapes are being answered: ask again", maxScrapes), http.StatusServiceUnavailable)
+		case <-time.After(largeWait):
+			refuse(w, busy)
+			return
+		case <-over:
+			refuse(w, busy)
 			return
 		}
-		u := buffered{header: w.Header(), code: http.StatusOK}
-		gather(&u, r)
+		select {
+		case making <- struct{}{}:
+			func() {
+				defer func() { <-making }()
+				text.ServeHTTP(&u, r)
+			}()
+		case <-over:
+			refuse(w, busy)
+			return
+		}
 		w.WriteHeader(u.code)
 		_, _ = u.WriteTo(w) // or the reader has gone
 	})

@@ -38,7 +38,7 @@ func (u unread) Write(p []byte) (int, error) {
 // MiB.
 func TestFewScrapesAreAnsweredAtOnceAndOneGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sent, read := make(chan struct{}, maxScrapes), make(chan struct{})
+		sent, read := make(chan struct{}, maxLarge), make(chan struct{})
 		var gathers atomic.Int32
 		g := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 			gathers.Add(1)
@@ -52,11 +52,11 @@ func TestFewScrapesAreAnsweredAtOnceAndOneGathers(t *testing.T) {
 			h.ServeHTTP(out, httptest.NewRequest("GET", "/metrics", nil))
 			return out.Code
 		}
-		codes := make(chan int, maxScrapes)
-		for range maxScrapes {
+		codes := make(chan int, maxLarge)
+		for range maxLarge {
 			go func() { codes <- scrape() }()
 		}
-		for i := range maxScrapes {
+		for i := range maxLarge {
 			synctest.Wait()
 			if n := gathers.Load(); int(n) != i+1 || len(sent) != i {
 				t.Fatalf("after %d s there were %d gatherings, and %d answers are being sent", i, n, len(sent))
@@ -65,7 +65,7 @@ func TestFewScrapesAreAnsweredAtOnceAndOneGathers(t *testing.T) {
 		}
 		synctest.Wait()
 		close(read)
-		for range maxScrapes {
+		for range maxLarge {
 			if code := <-codes; code != http.StatusOK {
 				t.Errorf("one of four scrapes: %d", code)
 			}
@@ -73,7 +73,7 @@ func TestFewScrapesAreAnsweredAtOnceAndOneGathers(t *testing.T) {
 	})
 }
 
-func TestAFifthScrapeAtOnceIsRefused(t *testing.T) {
+func TestAFifthScrapeWaitsForAPlaceAndIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
 		g := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
@@ -81,20 +81,26 @@ func TestAFifthScrapeAtOnceIsRefused(t *testing.T) {
 			return nil, nil
 		})
 		h := Server(well{}, g, slog.New(slog.DiscardHandler)).Handler
-		codes := make(chan int, maxScrapes+1)
-		for range maxScrapes + 1 {
+		codes := make(chan int, maxLarge+1)
+		for range maxLarge + 1 {
 			go func() {
 				out := httptest.NewRecorder()
 				h.ServeHTTP(out, httptest.NewRequest("GET", "/metrics", nil))
 				codes <- out.Code
 			}()
 		}
+		time.Sleep(largeWait - 1)
+		synctest.Wait()
+		if len(codes) != 0 {
+			t.Error("a fifth scrape does not wait")
+		}
+		time.Sleep(1)
 		synctest.Wait()
 		if len(codes) != 1 || <-codes != http.StatusServiceUnavailable {
 			t.Error("a fifth scrape at once is not refused")
 		}
 		close(end)
-		for range maxScrapes {
+		for range maxLarge {
 			if code := <-codes; code != http.StatusOK {
 				t.Errorf("one of four scrapes: %d", code)
 			}

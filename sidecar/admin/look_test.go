@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -120,5 +121,46 @@ func TestRunsAreShownWithTheLinksOfTheTable(t *testing.T) {
 		if got := w.ask("GET", target, "").Body.String(); !strings.Contains(got, want) {
 			t.Errorf("%s: no %s in %s", target, want, got)
 		}
+	}
+}
+
+// Twelve readers of a full history at once ended a replica of 64 MiB.
+func TestOneRequestAtATimeReadsMuchAndNoOtherWaitsForIt(t *testing.T) {
+	w := newWorld(t)
+	reading, end := make(chan struct{}), make(chan struct{})
+	w.reads = func() {
+		select {
+		case reading <- struct{}{}:
+			<-end
+		case <-end:
+		}
+	}
+	codes := make(chan int, 13)
+	read := func() { codes <- w.ask("GET", "/v1/runs?each=1000", "").Code }
+	go read()
+	<-reading
+	w.patience = time.Second / 10
+	for range 12 {
+		go read()
+	}
+	for range 12 {
+		select {
+		case code := <-codes:
+			if code != http.StatusServiceUnavailable {
+				t.Errorf("one more: %d", code)
+			}
+		case <-reading:
+			t.Fatal("two read at once")
+		}
+	}
+	if got := w.ask("GET", "/", ""); got.Code != http.StatusOK {
+		t.Errorf("the page: %d", got.Code)
+	}
+	if got := w.report(someRun, "token", "heartbeat", ""); got.Code >= 500 {
+		t.Errorf("a heartbeat: %d %s", got.Code, got.Body)
+	}
+	close(end)
+	if code := <-codes; code != http.StatusOK {
+		t.Errorf("the first: %d", code)
 	}
 }

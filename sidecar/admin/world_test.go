@@ -45,6 +45,7 @@ type world struct {
 	idle     error
 	trouble  *view.Trouble
 	own      map[string]service.OwnRuns
+	reads    func() // is called when the API asks for the table; nil = nothing is
 }
 
 var morning = time.Date(2027, 3, 28, 7, 20, 0, 0, time.UTC)
@@ -76,7 +77,12 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func (w *world) Table() *config.Table            { return w.table }
+func (w *world) Table() *config.Table {
+	if w.reads != nil {
+		w.reads()
+	}
+	return w.table
+}
 func (w *world) Jobs() []config.Job              { return w.table.Jobs }
 func (w *world) Drain(ctx context.Context) error { return w.drain(ctx) }
 func (w *world) WhyIdle() error                  { return w.idle }

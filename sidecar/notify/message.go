@@ -7,15 +7,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/credentials"
+	"github.com/solotick/solotick/internal/file"
 )
 
 // Message tells people of a change.
@@ -173,12 +172,7 @@ const mostInFile = 16 << 10
 
 // content reads a file with a URL or secrets.
 func content(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, mostInFile))
+	data, _, err := file.Read(path, mostInFile)
 	if err != nil {
 		return "", err
 	}

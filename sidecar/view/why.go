@@ -76,10 +76,12 @@ func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at 
 	if zone, err := time.LoadLocation(j.TimeZone); err == nil {
 		x.zone = zone
 	}
-	if at.IsZero() {
-		return x.stands(), nil
+	w := x.stands()
+	if !at.IsZero() {
+		w = x.tick(at)
 	}
-	return x.tick(at), nil
+	w.Text = text.OneLine(w.Text) // replicas and operators have written their names to Redis
+	return w, nil
 }
 
 type explainer struct {

@@ -2,8 +2,10 @@ package view_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/config/schedule"
@@ -196,6 +198,26 @@ func TestAnExcludedTickSaysByWhichCalendar(t *testing.T) {
 		}
 		if w.Fate != c.fate || w.Text != c.text {
 			t.Errorf("%s: %s\nwant %s: %s", w.Fate, w.Text, c.fate, c.text)
+		}
+	}
+}
+
+// Who writes to Redis chooses the names of replicas and operators, and a terminal shows what they did.
+func TestWhyHasNoControlCharacters(t *testing.T) {
+	every, err := schedule.Parse("*/5 * * * *", schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := ran("09:00:00", "failed", time.Second, time.Second)
+	bad.Replica, bad.Failed = "billing\x1b[2J\n-1", true
+	s := &told{replicas: []service.Replica{{Name: "billing-1", Seen: ten}},
+		ticks: service.TickRecord{Born: at("06:00:00"), Since: at("06:00:00"), Newest: at("09:55:00"), Fates: []service.Entry{bad}}}
+	s.state.Paused = &service.Pause{By: "an\x1b[31m\nna", Reason: "x", At: at("09:58:00")}
+	for _, tick := range []time.Time{at("09:00:00"), {}} {
+		w, err := view.Explain(t.Context(), s, &config.Table{}, config.Job{Name: "j", Schedule: every}, tick)
+		if err != nil || !strings.Contains(w.Text, map[bool]string{true: "an [31m na", false: "billing [2J -1"}[tick.IsZero()]) ||
+			strings.ContainsFunc(w.Text, unicode.IsControl) {
+			t.Errorf("%q, %v", w.Text, err)
 		}
 	}
 }

@@ -151,13 +151,26 @@ func target(raw string) (u *url.URL, socket string, err error) {
 		raw, socket = "http://localhost"+path, rest
 	}
 	u, err = url.Parse(raw)
-	if uerr, ok := errors.AsType[*url.Error](err); ok {
-		return nil, "", fmt.Errorf("the URL cannot be used: %w", uerr.Err) // without the URL, which may hold a secret
+	if err != nil {
+		return nil, "", unparsable(err)
 	}
-	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "") {
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, "", errors.New("the URL cannot be used: it must begin with http:// or https:// and a host")
 	}
-	return u, socket, err
+	return u, socket, nil
+}
+
+// unparsable says in own words why a URL cannot be parsed: the parser's repeat a part of it, which may hold a secret.
+func unparsable(err error) error {
+	why := "it is not a URL"
+	if _, ok := errors.AsType[url.EscapeError](err); ok {
+		why = "two hexadecimal digits must follow each % in it"
+	} else if _, ok := errors.AsType[url.InvalidHostError](err); ok {
+		why = "its host has a character that no host has"
+	} else if strings.Contains(err.Error(), "invalid port") {
+		why = "its port is not a number"
+	}
+	return errors.New("the URL cannot be used: " + why)
 }
 
 // Execute calls the app once, and once more for each redirect it asks for. A run that the app ends by itself lasts until
@@ -184,15 +197,16 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 // send makes the calls of an attempt. foreign tells that the answer is of another server than the table's, to which the call
 // was redirected.
 func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.Result, foreign bool) {
-	u := e.url
+	c := course{at: e.url}
 	m := beginning{await: r.Wait, sent: r.Begun}
 	for hops := 0; ; hops++ {
+		u, foreign := c.at, c.foreign
 		keep := hops == 0 && u.Scheme == "http" && e.transport.callsOften()
 		req := e.request(r, u, foreign, p.headers)
 		if r.Tell != nil {
 			r.Tell(e.lines(r, req))
 		}
-		a, err := e.transport.showing(p.tls, foreign).call(ctx, req, keep, m)
+		a, err := e.transport.showing(p.tls, foreign).call(c.context(ctx), req, keep, m)
 		m = beginning{await: context.Cause, sent: func() {}} // a redirected call has begun before
 		if err != nil && hops > 0 {
 			// The server that redirects has got the request, and may have begun. A dead second address proves
@@ -219,9 +233,7 @@ func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.
 				Status: execute.Failed, Err: err, Code: a.code, Output: a.body.String(), Reason: a.reason(),
 			}, foreign
 		}
-		// Once sent elsewhere, the table's headers stay behind, also on a way back.
-		foreign = foreign || next.Scheme != e.url.Scheme || next.Host != e.url.Host
-		u = next
+		c.follow(a, next)
 	}
 }
 

@@ -21,12 +21,13 @@ const mostPostRedirects = 3
 // error is one line of at most 256 bytes; of the URL it names only the host.
 //
 // Redirects are followed with method and text. Exceptions are 303, which asks for neither, and a redirect from https
-// to http.
+// to http, and one by another machine to this one or to its link.
 func Post(ctx context.Context, rawURL, text, version string) (code int, again time.Duration, err error) {
 	return PostWith(ctx, rawURL, nil, text, version)
 }
 
-// PostWith is Post with headers, of which Content-Type replaces that of a text.
+// PostWith is Post with headers, of which Content-Type replaces that of a text. They are for this receiver alone, so a
+// redirect is its answer.
 func PostWith(
 	ctx context.Context, rawURL string, more http.Header, body, version string,
 ) (code int, again time.Duration, err error) {
@@ -40,27 +41,27 @@ func PostWith(
 func (w *transport) post(
 	ctx context.Context, first *url.URL, more http.Header, body, version string,
 ) (code int, again time.Duration, err error) {
-	u := first
+	c := course{at: first}
 	for hops := 0; ; hops++ {
 		h := http.Header{"User-Agent": {agent(version)}, "Content-Type": {"text/plain; charset=utf-8"}}
 		maps.Copy(h, more)
-		if first.User != nil && u.Scheme == first.Scheme && u.Host == first.Host {
+		if first.User != nil && !c.foreign {
 			h.Set("Authorization", basicAuth(first.User))
 		}
-		a, err := w.ask(ctx, http.MethodPost, u, h, body)
+		a, err := w.ask(c.context(ctx), http.MethodPost, c.at, h, body)
 		if err != nil && ctx.Err() != nil {
 			return 0, 0, context.Cause(ctx)
 		}
 		if err != nil {
 			return 0, 0, errors.New(execute.OneLine(err.Error()))
 		}
-		next := a.location(u)
-		if next == nil || a.code == http.StatusSeeOther || u.Scheme == "https" && next.Scheme == "http" {
+		next := a.location(c.at)
+		if next == nil || more != nil || a.code == http.StatusSeeOther || c.at.Scheme == "https" && next.Scheme == "http" {
 			return a.code, retryAfter(a.header.Get("Retry-After"), time.Now()), nil
 		}
 		if hops == mostPostRedirects {
 			return 0, 0, fmt.Errorf("given up after %d redirects", mostPostRedirects)
 		}
-		u = next
+		c.follow(a, next)
 	}
 }

@@ -94,6 +94,10 @@ func TestAPostLeavesNoSecretInItsError(t *testing.T) {
 		"http://unix:/no/such.sock:":                 "no such file",
 		"http://me:s3cret@127.0.0.1:1":               "connection refused",
 		"ftp://s3cret":                               "the URL cannot be used",
+		"http://127.0.0.1:s3cret":                    "the URL cannot be used: its port is not a number",
+		"http://127.0.0.1/%s3cret":                   "the URL cannot be used: two hexadecimal digits must follow each % in it",
+		"http://s3cret host":                         "the URL cannot be used: its host has a character that no host has",
+		"http://127.0.0.1\x7fs3cret":                 "the URL cannot be used: it is not a URL",
 		rawApp(t, saying("s3cret\r\n\r\n")):          "the answer is not HTTP",
 		rawApp(t, saying("HTTP/1.1 s3cret\r\n\r\n")): "the answer is not HTTP",
 		newApp(t, redirecting(308, &[]string{"http://127.0.0.1:1/s3cret"}[0])).URL + "/from": "connection refused",
@@ -109,5 +113,15 @@ func TestAPostLeavesNoSecretInItsError(t *testing.T) {
 	cancel(ended)
 	if _, _, err := Post(ctx, refused, "", ""); err != ended {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A message's signature is for its receiver alone.
+func TestAPostWithHeadersFollowsNoRedirect(t *testing.T) {
+	behind := newApp(t, nil)
+	a := newApp(t, redirecting(307, &behind.URL))
+	code, _, err := PostWith(t.Context(), a.URL+"/from", http.Header{"Webhook-Signature": {"v1,x"}}, "{}", "")
+	if code != 307 || err != nil || behind.count() != 0 {
+		t.Errorf("%d, %v, and %d requests behind it", code, err, behind.count())
 	}
 }

@@ -34,22 +34,22 @@ func askURL(raw string, version string) func(context.Context) error {
 	}
 	w := newTransport(socket, false)
 	return func(ctx context.Context) error {
-		u := first
+		c := course{at: first}
 		for hops := 0; ; hops++ {
 			h := http.Header{"User-Agent": {agent(version)}}
-			if first.User != nil && u.Scheme == first.Scheme && u.Host == first.Host {
+			if first.User != nil && !c.foreign {
 				h.Set("Authorization", basicAuth(first.User))
 			}
-			a, err := w.ask(ctx, http.MethodGet, u, h, "")
+			a, err := w.ask(c.context(ctx), http.MethodGet, c.at, h, "")
 			if err != nil {
 				return err
 			}
-			next := a.location(u)
+			next := a.location(c.at)
 			switch {
 			case next != nil && hops == maxRedirects:
 				return fmt.Errorf("given up after %d redirects", maxRedirects)
 			case next != nil && strings.EqualFold(next.Hostname(), first.Hostname()):
-				u = next
+				c.follow(a, next)
 			case a.code >= 200 && a.code < 400:
 				return nil
 			default:

@@ -285,3 +285,95 @@ func TestASocketsAppMayRedirectToAPort(t *testing.T) {
 		t.Error("the redirect was not followed")
 	}
 }
+
+// far is a connection that seems to lead to another machine.
+type far struct{ net.Conn }
+
+func (far) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80} }
+
+// fromFar lets a transport reach app.example, which is the server there; all other names resolve to this machine.
+func fromFar(t *testing.T, w *transport, there *app) {
+	d := net.Dialer{ControlContext: w.control, Resolver: &net.Resolver{PreferGo: true, Dial: fakeDNS(t, "127.0.0.1")}}
+	w.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address != "app.example:80" {
+			return d.DialContext(ctx, network, address)
+		}
+		c, err := net.Dial("tcp", there.Listener.Addr().String())
+		return far{c}, err
+	}
+}
+
+func TestAnotherMachineRedirectsNobodyInward(t *testing.T) {
+	inside := newApp(t, nil)
+	_, port, _ := net.SplitHostPort(inside.Listener.Addr().String())
+	var to string
+	there := newApp(t, redirecting(307, &to))
+	out := "http://app.example/from"
+	near := newApp(t, redirecting(307, &out))
+	for _, to = range []string{"http://127.0.0.1:" + port, "http://localhost:" + port, "http://inward.example:" + port, "http://0.0.0.0:" + port,
+		"http://169.254.169.254/latest", "http://100.100.100.200/latest"} {
+		for _, first := range []string{out, near.URL + "/from"} { // also after it came from here
+			e := New(config.HTTP{Method: "GET", URL: first}, Options{AllowRemote: true}).(*caller)
+			fromFar(t, e.transport, there)
+			res := e.Execute(t.Context(), aRun())
+			wantStatus(t, res, execute.Failed)
+			if !errors.Is(res.Err, errInward) {
+				t.Errorf("a job, by %s to %s: %v", first, to, res.Err)
+			}
+			w := newTransport("", true)
+			fromFar(t, w, there)
+			u, _, _ := target(first)
+			if _, _, err := w.post(t.Context(), u, nil, "succeeded", ""); err == nil || !strings.Contains(err.Error(), errInward.Error()) {
+				t.Errorf("a ping, by %s to %s: %v", first, to, err)
+			}
+		}
+	}
+	if inside.count() != 0 {
+		t.Errorf("%d requests came", inside.count())
+	}
+}
+
+func TestInwardAddresses(t *testing.T) {
+	w := newTransport("/run/app.sock", true)
+	redirected := (&course{outside: true}).context(t.Context())
+	for address, inward := range map[string]bool{
+		"127.0.0.1:80": true, "127.8.9.1:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true, "0.0.0.0:80": true, "[::]:80": true,
+		"169.254.169.254:80": true, "[::ffff:169.254.1.1]:80": true, "[fe80::1%eth0]:80": true, "[fd00:ec2::254]:80": true, "168.63.129.16:80": true,
+		"/run/app.sock": true, "10.0.0.1:80": false, "192.0.2.1:443": false, "[2001:db8::1]:80": false, "[fd00::1]:80": false,
+	} {
+		network := "tcp"
+		if strings.HasPrefix(address, "/") {
+			network = "unix"
+		}
+		if err := w.control(redirected, network, address, nil); (err != nil) != inward || err != nil && !errors.Is(err, errInward) {
+			t.Errorf("%s: %v", address, err)
+		}
+		if err := w.control(t.Context(), network, address, nil); err != nil {
+			t.Errorf("%s, as the table says: %v", address, err)
+		}
+	}
+}
+
+// A GET has no body that would keep it from being redirected out of TLS.
+func TestTheTablesHeadersDoNotFollowOutOfTLS(t *testing.T) {
+	plain := newApp(t, nil)
+	var to string
+	secure := httptest.NewTLSServer(redirecting(307, &to))
+	defer secure.Close()
+	to = plain.URL
+	// Host and port are the same, as if one server took both.
+	e := New(config.HTTP{Method: "GET", URL: "https://" + plain.Listener.Addr().String() + "/from", Headers: map[string]string{"X-Api-Key": "s3cret"}},
+		Options{}).(*caller)
+	e.transport.tls = secure.Client().Transport.(*http.Transport).TLSClientConfig
+	calls := 0
+	e.transport.dial = func(context.Context, string, string) (net.Conn, error) {
+		if calls++; calls == 1 {
+			return net.Dial("tcp", secure.Listener.Addr().String())
+		}
+		return net.Dial("tcp", plain.Listener.Addr().String())
+	}
+	wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
+	if got := plain.last(t).Header; got.Get("X-Api-Key") != "" {
+		t.Errorf("they were sent: %v", got)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -39,6 +40,7 @@ const (
 
 var (
 	errNotLoopback = errors.New("the address is not on this machine, and the job does not say allowRemote")
+	errInward      = errors.New("another machine has redirected the call to this machine or to a link-local or metadata address")
 	errAdmin       = errors.New("the address is the replica's own admin address, which jobs may not call")
 	errHeaderSize  = fmt.Errorf("the header of the answer is longer than %d KiB", maxHeader>>10)
 	errNoAnswer    = errors.New("the connection was closed before the answer came")
@@ -54,10 +56,46 @@ func (e *notSentError) Unwrap() error { return e.err }
 // answer is a whole answer; code is 0 when not even a status line came.
 type answer struct {
 	code   int
+	from   net.Addr // who answered
 	header http.Header
 	head   head // of the body
 	body   execute.Tail
 }
+
+// course is where a call is on its way along redirects. It has the rule for all of them: what the table gave to one
+// server is for no other, also not on a way back, and a machine other than this one sends nobody inward.
+type course struct {
+	at      *url.URL
+	foreign bool // it is, or was, at another server than at first: the table's headers stay behind
+	outside bool // another machine has redirected it, and so it stays: no such call comes back to this one
+}
+
+// follow goes where an answer leads.
+func (c *course) follow(a answer, next *url.URL) {
+	c.foreign = c.foreign || next.Scheme != c.at.Scheme || next.Host != c.at.Host
+	tcp, ok := a.from.(*net.TCPAddr)
+	c.outside = ok && !tcp.IP.IsLoopback()
+	c.at = next
+}
+
+// outside marks the context of a call that another machine has redirected.
+type outside struct{}
+
+func (c *course) context(ctx context.Context) context.Context {
+	if c.outside {
+		return context.WithValue(ctx, outside{}, true)
+	}
+	return ctx
+}
+
+// isInward tells whether an address is of this machine, of its link, or of the services with which clouds trust a machine.
+func isInward(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || slices.Contains(metadata, a.WithZone(""))
+}
+
+// metadata are the addresses of such services that are not link-local: of AWS by IPv6, Azure and Alibaba.
+var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200")}
 
 // location returns where a redirect leads that is the answer to a call of from, nil when it is none or leads nowhere.
 func (a answer) location(from *url.URL) *url.URL {
@@ -124,9 +162,11 @@ func (w *transport) config(host string) *tls.Config {
 
 // control refuses addresses that are not on this machine. It runs on each resolved address just before the connect,
 // so neither a name that resolves elsewhere nor a redirect gets around it.
-func (w *transport) control(_ context.Context, network, address string, _ syscall.RawConn) error {
+func (w *transport) control(ctx context.Context, network, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	switch {
+	case ctx.Value(outside{}) == true && (err != nil || isInward(ap.Addr())): // a socket is of this machine, too
+		return errInward
 	case network == "unix":
 		return nil
 	case err == nil && w.isAdmin(ap):
@@ -278,7 +318,7 @@ func (w *transport) exchange(
 		return a, err
 	}
 	c.left = math.MaxInt64
-	a.code, a.header = resp.StatusCode, resp.Header
+	a.code, a.from, a.header = resp.StatusCode, c.RemoteAddr(), resp.Header
 	most := int64(maxBody)
 	if w.works {
 		most = math.MaxInt64

@@ -43,7 +43,7 @@ const (
 // Options are the settings that are not in the table's exec entry.
 type Options struct {
 	KillGrace time.Duration // from TERM to KILL; 0 = 5 s
-	Log       *slog.Logger  // gets the command's output, line by line, with job, run and stream; nil = discarded
+	Log       *slog.Logger  // gets the command's output, line by line, with job, run, line and stream; nil = discarded
 	// Resources limit the command's use of the machine. If it exceeds one, it is killed with SIGKILL at once, and has
 	// failed. Only Linux can enforce them, niceness excepted: elsewhere every Execute fails.
 	Resources config.Resources

@@ -245,9 +245,11 @@ func TestOutputGoesToTheLogLineByLine(t *testing.T) {
 		Options{Log: slog.New(&log)}).Execute(t.Context(), aRun())
 	wantStatus(t, res, execute.Succeeded)
 	slices.Sort(log.text) // the two streams are not in step
-	common := fmt.Sprintf(" job=%s tick=2026-01-02T15:04:05.678Z run=%s stream=", aRun().Job, aRun().ID)
-	want := []string{"INFO " + common + "stdout", "INFO no newline" + common + "stdout", "INFO one" + common + "stdout",
-		"INFO three" + common + "stdout", "INFO two" + common + "stderr"}
+	common := fmt.Sprintf(" job=%s tick=2026-01-02T15:04:05.678Z run=%s line=", aRun().Job, aRun().ID)
+	var want []string
+	for _, line := range []string{" stream=stdout", "no newline stream=stdout", "one stream=stdout", "three stream=stdout", "two stream=stderr"} {
+		want = append(want, "INFO output"+common+line)
+	}
 	slices.Sort(want)
 	if !slices.Equal(log.text, want) {
 		t.Errorf("got  %q\nwant %q", log.text, want)
@@ -275,9 +277,9 @@ func TestALineLongerThanMemoryIsCut(t *testing.T) {
 	before := memory()
 	res := e.Execute(t.Context(), aRun())
 	wantStatus(t, res, execute.Succeeded)
-	const mark = "x… (cut: the line is longer than 64 KiB) job="
+	const mark = "x… (cut: the line is longer than 64 KiB) stream=stdout"
 	if len(log.text) != 2 || len(log.text[0]) > lineSize+200 || !strings.Contains(log.text[0], mark) ||
-		!strings.HasPrefix(log.text[1], "INFO last ") {
+		!strings.HasSuffix(log.text[1], " line=last stream=stdout") {
 		t.Errorf("%d lines of %d bytes", len(log.text), len(log.text[0]))
 	}
 	if !strings.HasSuffix(res.Output, "KiB)\nlast") {

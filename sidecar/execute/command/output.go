@@ -34,7 +34,7 @@ func (o *output) line(stream string, line []byte, cut bool) {
 	if logged, leftOut := o.keep(text); logged {
 		o.warnLeftOut(leftOut)
 		// The context of the run is not handed on: the last words of a canceled command are the most wanted.
-		o.log.LogAttrs(context.Background(), slog.LevelInfo, text, slog.String("stream", stream))
+		o.log.LogAttrs(context.Background(), slog.LevelInfo, "output", slog.String("line", text), slog.String("stream", stream))
 	}
 }
 

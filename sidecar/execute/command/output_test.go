@@ -27,7 +27,7 @@ func TestLinesAreTheSameHoweverTheyCome(t *testing.T) {
 			t.Fatalf("step %d: %d lines", step, len(log.text))
 		}
 		for i, w := range want {
-			if log.text[i] != "INFO "+w+" stream=s" {
+			if log.text[i] != "INFO output line="+w+" stream=s" {
 				t.Errorf("step %d, line %d: %.60q", step, i, log.text[i])
 			}
 		}
