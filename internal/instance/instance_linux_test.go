@@ -125,6 +125,22 @@ func TestOfAnotherBootNothingIsKnown(t *testing.T) {
 	wants(t, hold(t, dir, "three")) // as little as of the first, since the one in between has said nothing of it
 }
 
+// The processes of another machine may live. No end of their file may stand below the new first line.
+func TestALongerFileOfAnotherBootIsForgottenInFull(t *testing.T) {
+	dir := t.TempDir()
+	for _, id := range []string{"one", "two", "six"} { // as long as each other, as real ids are
+		_ = hold(t, dir, id).Close()
+	}
+	real := bootID
+	defer func() { bootID = real }()
+	bootID = filepath.Join(t.TempDir(), "boot_id")
+	if err := os.WriteFile(bootID, []byte("01234567-89ab-cdef-0123-456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_ = hold(t, dir, "ten").Close()
+	wants(t, hold(t, dir, "now"), "ten")
+}
+
 // A file that is a copy names processes that may live, as those of the file that it was copied from.
 func TestACopyKnowsNothingOfThoseThatTheOriginalNames(t *testing.T) {
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copied")

@@ -129,6 +129,57 @@ func TestASourceThatFailsIsAskedAgainAndToldOfOnceAMinute(t *testing.T) {
 	}
 }
 
+func TestASourceThatGoesOnFailingIsAskedAfterGrowingPauses(t *testing.T) {
+	v := &vault{password: "one", clock: time.Minute}
+	p := v.opened(t)
+	v.set("", errors.New("the endpoint is down"))
+	if !v.asks(p, time.Hour) {
+		t.Fatal("not asked")
+	}
+	for _, pause := range []time.Duration{firstPause, 2 * firstPause, 4 * firstPause, 8 * firstPause} {
+		if v.asks(p, pause-1) || !v.asks(p, 1) {
+			t.Errorf("asked before or after a pause of %s", pause)
+		}
+	}
+}
+
+func TestASourceThatHangsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		p := newPassword(t.Context(), "app", func(ctx context.Context) (string, time.Duration, error) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			return "", 0, ctx.Err()
+		}, func(error) {})
+		p.get()
+		if took := time.Since(began); took != passwordLimit || !errors.Is(p.err, context.DeadlineExceeded) {
+			t.Errorf("it was given up after %s with %v, want %s", took, p.err, passwordLimit)
+		}
+	})
+}
+
+func TestARequestThatRedisRefusesForItsPasswordHasItGotAgain(t *testing.T) {
+	for answer, renews := range map[string]bool{
+		"WRONGPASS invalid username-password pair or user is disabled.": true, "NOAUTH Authentication required.": true,
+		"NOPERM this user has no permissions": false,
+	} {
+		v := &vault{password: "one", clock: time.Minute}
+		p := v.opened(t)
+		_ = driving{p}.after(refusalOf(answer))
+		if v.asks(p, 0); v.asked > 1 != renews {
+			t.Errorf("after %q the source was asked %d times", answer, v.asked)
+		}
+	}
+}
+
+// refusalOf is an answer of Redis.
+type refusalOf string
+
+func (e refusalOf) Error() string { return string(e) }
+func (refusalOf) RedisError()     {}
+
 func TestWithoutAPasswordNothingIsSent(t *testing.T) {
 	v := &vault{err: &PasswordError{"identity", errors.New("no token")}}
 	p := v.opened(t)

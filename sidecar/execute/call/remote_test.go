@@ -224,6 +224,31 @@ func TestTheTablesHeadersDoNotFollowARedirectToAnotherServer(t *testing.T) {
 	}
 }
 
+// Out of TLS a server is another one, though its host and port are the same: whoever is on the way reads what it gets.
+func TestTheTablesHeadersDoNotFollowARedirectOutOfTLS(t *testing.T) {
+	plain := newApp(t, nil)
+	secure := httptest.NewTLSServer(http.RedirectHandler("http://app.example/there", http.StatusTemporaryRedirect))
+	defer secure.Close()
+	e := New(config.HTTP{
+		Method: "GET", URL: "https://app.example/from", Headers: map[string]string{"Authorization": "s3cret", "Cookie": "s3cret"},
+		Sign: config.Sign{SecretFile: newFiles(t).write("secret", whsec)},
+	}, Options{AllowRemote: true}).(*caller)
+	e.transport.tls = secure.Client().Transport.(*http.Transport).TLSClientConfig
+	e.transport.tls.ServerName = "example.com" // a name of the server's certificate
+	dial := e.transport.dial
+	e.transport.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return dial(ctx, network, map[string]string{
+			"app.example:443": secure.Listener.Addr().String(), "app.example:80": plain.Listener.Addr().String(),
+		}[address])
+	}
+	wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
+	for _, name := range []string{"Authorization", "Cookie", "Webhook-Signature"} {
+		if plain.last(t).Header.Get(name) != "" {
+			t.Errorf("%s was sent in clear", name)
+		}
+	}
+}
+
 // The table names who gets a body; a redirect does not, beyond that host and out of TLS.
 func TestABodyDoesNotFollowARedirectToAnotherHostOrOutOfTLS(t *testing.T) {
 	plain := newApp(t, nil)
