@@ -62,7 +62,7 @@ func TestOnlyWhatIsOutsideIsAskedThroughAProxy(t *testing.T) {
 }
 
 func TestTheServiceOfTokensIsThatOfTheRegion(t *testing.T) {
-	env := map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": file(t, canary), "AWS_ROLE_ARN": "arn:aws:iam::1:role/r",
+	env := map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": tokenFile(t, canary), "AWS_ROLE_ARN": "arn:aws:iam::1:role/r",
 		"AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "us-west-1"}
 	for region, want := range map[string]string{
 		"":             "sts.us-west-2.amazonaws.com:443",

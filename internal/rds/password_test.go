@@ -154,8 +154,8 @@ func TestASourceThatHangsIsGivenUp(t *testing.T) {
 			return "", 0, ctx.Err()
 		}, func(error) {})
 		p.get()
-		if took := time.Since(began); took != passwordLimit || !errors.Is(p.err, context.DeadlineExceeded) {
-			t.Errorf("it was given up after %s with %v, want %s", took, p.err, passwordLimit)
+		if took := time.Since(began); took != PasswordLimit || !errors.Is(p.err, context.DeadlineExceeded) {
+			t.Errorf("it was given up after %s with %v, want %s", took, p.err, PasswordLimit)
 		}
 	})
 }
