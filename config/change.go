@@ -39,9 +39,8 @@ type Format string
 
 // The formats of a message.
 const (
-	JSON        Format = "json"
-	Slack       Format = "slack"
-	CloudEvents Format = "cloudevents"
+	JSON  Format = "json"
+	Slack Format = "slack"
 )
 
 // Wanted says whether the job sends a message about an event.
@@ -111,10 +110,10 @@ func (d *decoder) changeKeys() []strict.Key {
 			Show: strict.Shown, Common: true, Also: []string{"maxRuntime", "runtime", "sla"},
 			Decode: func(e strict.Entry) { d.Duration(e, &d.job.Change.Long, strict.AtLeast(0)) },
 			Doc:    "tells of a run that lasts longer than this, while it lasts; `0s` = never"},
-		{Name: "format", Kind: strict.KindText, Default: string(JSON), Example: string(Slack), Form: strict.Words(JSON, Slack, CloudEvents),
+		{Name: "format", Kind: strict.KindText, Default: string(JSON), Example: string(Slack), Form: strict.Words(JSON, Slack),
 			Show: strict.Shown, Common: true, Also: []string{"type", "style"},
 			Decode: func(e strict.Entry) { oneOf(d, e, &d.job.Change.Format) },
-			Doc:    "`json`; `slack`, which Mattermost reads too; `cloudevents`, which is CloudEvents 1.0 in structured mode"},
+			Doc:    "`json`, or `slack`, which Mattermost reads too"},
 		{Name: "secretFile", Kind: strict.KindText, Default: strict.None, Example: "/run/secrets/whsec", Form: filledForm,
 			Show: strict.Shown, Common: true, Also: []string{"secret", "signingSecret"},
 			Decode: func(e strict.Entry) { d.NonEmpty(e, &d.job.Change.SecretFile) },

@@ -19,8 +19,8 @@ func TestChangesAreToldToTheJobsOwnReceiver(t *testing.T) {
 		{"url: https://h/1", "url: ''", Change{}},
 		{"url: https://h/1, secretFile: /s, on: [failed]", "urlFile: /f, on: [], late: 5m, long: 1h",
 			Change{URLFile: "/f", On: []Event{}, After: 1, Late: 5 * time.Minute, Long: time.Hour, Format: JSON, SecretFile: "/s"}},
-		{"urlFile: /f, format: slack, repeat: 5", "url: 'https://h/${PORT}', format: cloudevents, repeat: 0",
-			Change{URL: "https://h/8080", On: all, After: 1, Format: CloudEvents}},
+		{"urlFile: /f, format: slack, repeat: 5", "url: 'https://h/${PORT}', format: json, repeat: 0",
+			Change{URL: "https://h/8080", On: all, After: 1, Format: JSON}},
 	} {
 		text := "service: s\ndefaults: {notify: {change: {DEFAULTS}}}\njobs: [{name: a, schedule: \"@daily\", exec: {command: [a]}, notify: {change: {JOB}}}]\n"
 		if c.job == "" {

@@ -71,7 +71,7 @@ jobs:
   - name: badly
     schedule: "@every 1s"
     exec: {command: ["false"]}
-    notify: {change: {urlFile: %[2]q, secretFile: %[3]q, after: 2, format: cloudevents}}
+    notify: {change: {urlFile: %[2]q, secretFile: %[3]q, after: 2}}
 `
 
 func TestThreeReplicasTellOnceThatAJobFails(t *testing.T) {
@@ -102,7 +102,7 @@ func TestThreeReplicasTellOnceThatAJobFails(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("nobody was told")
 	}
-	if !strings.Contains(first, `"type":"dev.solotick.job.failed"`) || !strings.Contains(first, `"failures":2`) {
+	if !strings.Contains(first, `"event":"failed"`) || !strings.Contains(first, `"failures":2`) {
 		t.Errorf("told %s", first)
 	}
 	ends := func() int {

@@ -53,8 +53,8 @@ func (m Message) request(now time.Time) (request, error) {
 			return request{}, err
 		}
 	}
-	kind, body := m.written()
-	h := http.Header{"Content-Type": {kind}}
+	body := m.written()
+	h := http.Header{"Content-Type": {"application/json"}}
 	if m.To.SecretFile == "" {
 		return request{to, h, body}, nil
 	}
@@ -103,25 +103,13 @@ type message struct {
 }
 
 // written is the message in the form that its receiver wants.
-func (m Message) written() (kind, body string) {
-	data := message{m.id(), m.Event, m.Service, m.Job, stamp(m.Tick), m.Run, m.Replica, m.Outcome, m.Failures, stamp(m.First), m.Count,
-		m.After.Round(time.Millisecond).Seconds(), m.Detail,
-		m.Description, m.Owner, m.Runbook, m.text(), stamp(m.At)}
-	switch m.To.Format {
-	case config.Slack:
-		return "application/json", encoded(map[string]string{"text": unmarked.Replace(m.text())})
-	case config.CloudEvents:
-		return "application/cloudevents+json", encoded(struct {
-			Version string  `json:"specversion"`
-			ID      string  `json:"id"`
-			Source  string  `json:"source"`
-			Type    string  `json:"type"`
-			Time    string  `json:"time"`
-			Kind    string  `json:"datacontenttype"`
-			Data    message `json:"data"`
-		}{"1.0", data.ID, "/solotick/" + m.Service + "/" + m.Job, "dev.solotick.job." + string(m.Event), data.At, "application/json", data})
+func (m Message) written() string {
+	if m.To.Format == config.Slack {
+		return encoded(map[string]string{"text": unmarked.Replace(m.text())})
 	}
-	return "application/json", encoded(data)
+	return encoded(message{m.id(), m.Event, m.Service, m.Job, stamp(m.Tick), m.Run, m.Replica, m.Outcome, m.Failures,
+		stamp(m.First), m.Count, m.After.Round(time.Millisecond).Seconds(), m.Detail,
+		m.Description, m.Owner, m.Runbook, m.text(), stamp(m.At)})
 }
 
 // unmarked escapes what Slack would take for markup, as it asks for.

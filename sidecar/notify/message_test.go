@@ -91,17 +91,6 @@ func TestAMessageSaysWhatHappenedInEachFormat(t *testing.T) {
 			slack["text"] != strings.NewReplacer("< b & c", "&lt; b &amp; c").Replace(text) || r.header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %+v, %v", m.Event, r, err)
 		}
-
-		m.To.Format = config.CloudEvents
-		var event map[string]any
-		r, _ = m.request(time.Now())
-		if err := json.Unmarshal([]byte(r.body), &event); err != nil || r.header.Get("Content-Type") != "application/cloudevents+json" {
-			t.Errorf("%s: %+v, %v", m.Event, r, err)
-		}
-		if !reflect.DeepEqual(event, map[string]any{"specversion": "1.0", "id": m.id(), "source": "/solotick/shop/invoices",
-			"type": "dev.solotick.job." + string(m.Event), "time": "2026-11-23T09:00:01.500Z", "datacontenttype": "application/json", "data": any(want)}) {
-			t.Errorf("%s: %v", m.Event, event)
-		}
 	}
 }
 
