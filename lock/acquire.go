@@ -35,7 +35,7 @@ type Claim struct {
 	TTL     time.Duration
 	Policy  Policy
 	Limit   int // with Allow: how many runs of the job may live at once; 0 = any number
-	// Period is the smallest distance of the job's ticks. A claim may be early by half of it, and by EarlyBy at most.
+	// Period is the distance from the tick before. A claim may be early by half of it, and by EarlyBy at most.
 	Period time.Duration
 	// Due is when the tick came due, if that is later than its nominal time: the tick overlaps with the runs that live
 	// then.

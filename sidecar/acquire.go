@@ -245,7 +245,7 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	sp := w.spec
 	q := lock.Claim{
 		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: c.newRun(w), Replica: c.replica,
-		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Limit: sp.Concurrency, Period: sp.series.period(),
+		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Limit: sp.Concurrency,
 		Kind: w.kind, Key: w.of.Key, AgainKey: w.againKey(), Data: w.of.Data,
 		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
 		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint,
@@ -259,12 +259,15 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	if sp.Missed == config.All {
 		c.addOlder(&q, sp, &known)
 	}
-	first := w.tick
-	if len(q.Older) > 0 {
-		first = q.Older[0].Tick
+	before := sp.series.before(w.tick)
+	if !before.IsZero() {
+		q.Period = w.tick.Sub(before)
 	}
-	if first.Sub(q.Known) > sp.series.period() { // else there is no tick in between
-		q.Before = sp.series.schedule.Last(first.Add(-time.Nanosecond))
+	if len(q.Older) > 0 {
+		before = sp.series.before(q.Older[0].Tick)
+	}
+	if before.After(q.Known) { // else there is no tick in between
+		q.Before = before
 	}
 	return q
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// series is a job's ticks with the instants at which they come due: a tick plus its jitter. Jitter is shorter than the
-// distance of the ticks, so both have the same order.
+// series is a job's ticks with the instants at which they come due: a tick plus its jitter. Both have the same order.
 type series struct {
 	schedule *schedule.Schedule
 	job      string
@@ -21,32 +20,25 @@ func newSeries(j *config.Job) series {
 	return series{schedule: j.Schedule, job: j.Name, jitter: j.Jitter}
 }
 
-// period is the smallest distance of the ticks. It is measured when the first one is claimed: at the start, thousands of
-// jobs would take seconds.
-func (s *series) period() time.Duration { return s.schedule.MinGap() }
-
 // due is the instant at which a tick comes due.
-func (s *series) due(tick time.Time) time.Time {
-	if s.jitter == 0 || tick.IsZero() {
-		return tick
-	}
-	return tick.Add(schedule.Jitter(s.job, tick, s.jitter))
-}
+func (s *series) due(tick time.Time) time.Time { return s.schedule.Due(s.job, tick, s.jitter) }
+
+// before is the tick before another one; zero when there is none.
+func (s *series) before(tick time.Time) time.Time { return s.schedule.Last(tick.Add(-time.Nanosecond)) }
 
 // after is the first tick that comes due after t; zero when there is none.
 func (s *series) after(t time.Time) time.Time {
-	tick := s.schedule.Next(t.Add(-s.jitter))
-	for !tick.IsZero() && !s.due(tick).After(t) {
-		tick = s.schedule.Next(tick)
+	if s.jitter == 0 {
+		return s.schedule.Next(t)
 	}
-	return tick
+	return s.schedule.Next(s.newest(t))
 }
 
-// newest is the last tick that has come due at t; zero when there is none.
+// newest is the last tick that has come due at t; zero when there is none. The one before a tick comes due before it.
 func (s *series) newest(t time.Time) time.Time {
 	tick := s.schedule.Last(t)
-	for !tick.IsZero() && s.due(tick).After(t) {
-		tick = s.schedule.Last(tick.Add(-time.Nanosecond))
+	if s.due(tick).After(t) {
+		return s.before(tick)
 	}
 	return tick
 }
@@ -71,10 +63,8 @@ func (s *series) within(from, to time.Time) (n int, first, last time.Time) {
 // between are the newest ticks in (from, to), in order, at most `most`.
 func (s *series) between(from, to time.Time, most int) []time.Time {
 	var ticks []time.Time
-	tick := s.schedule.Last(to.Add(-time.Nanosecond))
-	for tick.After(from) && len(ticks) < most {
+	for tick := s.before(to); tick.After(from) && len(ticks) < most; tick = s.before(tick) {
 		ticks = append(ticks, tick)
-		tick = s.schedule.Last(tick.Add(-time.Nanosecond))
 	}
 	slices.Reverse(ticks)
 	return ticks

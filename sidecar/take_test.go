@@ -53,21 +53,62 @@ func TestATimersWakeTakesTheNominalTick(t *testing.T) {
 }
 
 func TestJitterKeepsTheOrderOfTicks(t *testing.T) {
-	j := every(t, "* * * * *", 59*time.Second)
-	last := time.Time{}
-	for at := midnight; at.Before(midnight.Add(24 * time.Hour)); {
-		tick := j.spec.series.after(at)
-		due := j.spec.series.due(tick)
-		if !due.After(at) || !tick.After(last) || due.Sub(tick) >= 59*time.Second {
-			t.Fatalf("after %s comes tick %s, due %s", at, tick, due)
+	for expr, jitter := range map[string]time.Duration{
+		"* * * * *":         59 * time.Second,
+		"0,50 1,2,13 * * *": 20 * time.Minute, // some ticks are nearer than that
+		"*/5 * * * *":       24 * time.Hour,
+	} {
+		s := every(t, expr, jitter).spec.series
+		last := s.schedule.Last(midnight.Add(-time.Nanosecond))
+		for at := s.due(last); at.Before(midnight.Add(24 * time.Hour)); {
+			tick := s.after(at)
+			due := s.due(tick)
+			if !due.After(at) || !tick.Equal(s.schedule.Next(last)) || due.Sub(tick) >= jitter {
+				t.Fatalf("%s: after %s comes tick %s, due %s", expr, at, tick, due)
+			}
+			if got := s.newest(due); !got.Equal(tick) {
+				t.Fatalf("%s: at the instant tick %s comes due the newest tick is %s", expr, tick, got)
+			}
+			if got := s.newest(due.Add(-time.Millisecond)); !got.Equal(last) {
+				t.Fatalf("%s: before tick %s comes due the newest tick is %s", expr, tick, got)
+			}
+			last, at = tick, due
 		}
-		if got := j.spec.series.newest(due); !got.Equal(tick) {
-			t.Fatalf("at the instant tick %s comes due the newest tick is %s", tick, got)
+	}
+}
+
+// A claim may be early by half the time since the tick before, so that none can be claimed before that one.
+func TestAClaimKnowsTheTickBeforeIt(t *testing.T) {
+	for _, c := range []struct {
+		expr        string
+		tick, known string
+		period      time.Duration
+		before      string
+	}{
+		{"0,50 * * * * *", "00:00:50", "00:00:00", 50 * time.Second, ""},
+		{"0,50 * * * * *", "00:01:00", "00:00:50", 10 * time.Second, ""},
+		{"0,50 * * * * *", "00:01:00", "00:00:00", 10 * time.Second, "00:00:50"},
+		{"@at 2026-03-01T00:01:00Z", "00:01:00", "", 0, ""},
+	} {
+		at := func(clock string) time.Time {
+			if clock == "" {
+				return time.Time{}
+			}
+			tick, err := time.Parse(time.DateTime, "2026-03-01 "+clock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tick
 		}
-		if got := j.spec.series.newest(due.Add(-time.Millisecond)); got.Equal(tick) {
-			t.Fatalf("tick %s counts before it comes due", tick)
+		j := every(t, c.expr, 0)
+		j.ticks.maxLedgerTick = at(c.known)
+		tick := at(c.tick)
+		local := newClock(time.Now, time.Sleep)
+		local.redis = func() (time.Time, bool) { return time.Time{}, false }
+		q := (&claimer{clock: local}).claim(&wake{job: j, spec: j.spec, tick: tick, due: tick})
+		if q.Period != c.period || !q.Before.Equal(at(c.before)) {
+			t.Errorf("%s, tick %s, known %s: %s since the tick before, which is %s", c.expr, c.tick, c.known, q.Period, q.Before)
 		}
-		last, at = tick, due
 	}
 }
 

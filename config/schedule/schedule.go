@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	_ "time/tzdata" // a scratch image has no zone files
 )
@@ -26,9 +25,6 @@ type Schedule struct {
 	series series
 	// The window, in Unix seconds, both ends included.
 	first, last int64
-
-	measured sync.Once
-	minGap   time.Duration // once measured
 }
 
 // series is an endless row of ticks, in Unix seconds.
@@ -125,6 +121,43 @@ func (s *Schedule) Last(at time.Time) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(tick, 0).UTC()
+}
+
+// Due returns when a tick of a job comes due: after a jitter of less than max, and before the next tick, so that ticks
+// come due in their order.
+func (s *Schedule) Due(job string, tick time.Time, max time.Duration) time.Time {
+	if max == 0 || tick.IsZero() {
+		return tick
+	}
+	if next := s.Next(tick); !next.IsZero() {
+		max = min(max, next.Sub(tick))
+	}
+	return tick.Add(Jitter(job, tick, max))
+}
+
+// MinGap looks at gapTicks ticks within gapYears: at a year of daily ticks, and at all times of day of those that are
+// more frequent. It begins in 2020, since earlier changes of the clocks must not restrict the jobs of today: Kathmandu
+// moved by 15 minutes in 1986, which made one hour 45 minutes long. To go through more ticks under rules would take as
+// long as a thousand other jobs do.
+const (
+	gapEra   = 1577836800 // 2020-01-01
+	gapTicks = 400
+	gapYears = 5 * 366 * 24 * time.Hour
+)
+
+// MinGap returns the smallest distance of two successive ticks that its author can expect; 0 when it saw no two ticks. On
+// rare days, as when the clocks change, two may be nearer.
+func (s *Schedule) MinGap() (gap time.Duration) {
+	first := s.Next(time.Unix(gapEra-1, 0))
+	last := first
+	for n := 1; n < gapTicks && !last.IsZero() && last.Sub(first) < gapYears; n++ {
+		tick := s.Next(last)
+		if d := tick.Sub(last); d > 0 && (gap == 0 || d < gap) {
+			gap = d
+		}
+		last = tick
+	}
+	return gap
 }
 
 // String returns the expressions as they were written, without the space around them.

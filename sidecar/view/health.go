@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -84,7 +83,7 @@ func (l *Look) Overdue(j config.Job) time.Time {
 		}
 	}
 	tick := j.Schedule.Next(from)
-	if tick.IsZero() || l.Now.Sub(tick.Add(schedule.Jitter(j.Name, tick, j.Jitter))) <= patience {
+	if tick.IsZero() || l.Now.Sub(j.Schedule.Due(j.Name, tick, j.Jitter)) <= patience {
 		return time.Time{}
 	}
 	return tick
