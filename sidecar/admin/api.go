@@ -115,7 +115,7 @@ func CallbackServer(o Options) *http.Server {
 // server makes a server with limits on everything; Listen limits the number of connections.
 func server(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: attended(h), ConnContext: withGuest,
+		Handler: h, ConnState: follow,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}

@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"container/list"
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -22,8 +20,11 @@ const (
 	// busy machine, more time than this passes before.
 	leastStay = 10 * time.Millisecond
 
-	// pendingWait is how long makeRoom waits before it looks again, while the server is about to deal with connections.
+	// pendingWait is how long makeRoom waits before it looks again, while the server deals with all connections.
 	pendingWait = time.Millisecond
+
+	// longestPending is how long it does so before it refuses a new one.
+	longestPending = time.Second
 
 	// kernelBuffer bounds, in bytes, what the kernel keeps of a connection in each direction: that counts against the
 	// container's memory, too.
@@ -46,7 +47,7 @@ func Listen(addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bounded{Listener: l}, nil
+	return newBounded(l), nil
 }
 
 // places returns the addresses to try; the listener uses the first one that the machine has.
@@ -62,11 +63,11 @@ func places(addr string) []string {
 type bounded struct {
 	net.Listener
 
-	mu      sync.Mutex
-	idle    list.List // of *guest: idle connections, in the order in which they began to wait for their clients
-	conns   int       // idle or not
-	pending int       // connections that wait for the server; they are not in idle
+	mu    sync.Mutex
+	conns map[*guest]bool
 }
+
+func newBounded(l net.Listener) *bounded { return &bounded{Listener: l, conns: map[*guest]bool{}} }
 
 // Accept returns the next connection that there is room for.
 func (b *bounded) Accept() (net.Conn, error) {
@@ -75,7 +76,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !b.makeRoom() { // all have a request that is being answered
+		if !b.makeRoom() {
 			c.Close()
 			continue
 		}
@@ -91,191 +92,103 @@ func (b *bounded) Accept() (net.Conn, error) {
 func (b *bounded) take(c net.Conn) *guest {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.conns++
-	b.pending++
-	return &guest{Conn: c, of: b, pending: true}
+	g := &guest{Conn: c, of: b}
+	b.conns[g] = true
+	return g
 }
 
-// makeRoom closes connections until there is room for one more. It is false when all have a request that is answered.
+// makeRoom closes a connection if there is no room for one more. It is false if each of them waits for the server.
 func (b *bounded) makeRoom() bool {
-	for {
-		b.mu.Lock()
-		oldest := b.longestIdle()
-		switch {
-		case b.conns < maxConns:
-			b.mu.Unlock()
-			return true
-		case oldest == nil && b.pending == 0:
-			b.mu.Unlock()
-			return false
-		case oldest == nil:
-			b.mu.Unlock()
-			time.Sleep(pendingWait)
-			continue
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for begun := time.Now(); len(b.conns) == maxConns; {
+		var first *guest
+		for g := range b.conns {
+			if !g.since.IsZero() && (first == nil || g.goesBefore(first)) {
+				first = g
+			}
 		}
-		wait := leastStay - time.Since(oldest.since)
+		wait := pendingWait
+		if first != nil {
+			wait = leastStay - time.Since(first.since)
+		} else if time.Since(begun) > longestPending {
+			return false
+		}
 		if wait <= 0 {
-			oldest.forget()
-			b.mu.Unlock()
-			oldest.Conn.Close()
-			continue
+			delete(b.conns, first)
+			first.Conn.Close()
+			break
 		}
 		b.mu.Unlock()
 		time.Sleep(wait)
+		b.mu.Lock()
 	}
-}
-
-// longestIdle returns the connection that goes first, nil if none is idle. A client that has had an answer loses less than
-// one that has not asked yet.
-func (b *bounded) longestIdle() (oldest *guest) {
-	for e := b.idle.Front(); e != nil; e = e.Next() {
-		switch g := e.Value.(*guest); {
-		case g.answered:
-			return g
-		case oldest == nil:
-			oldest = g
-		}
-	}
-	return oldest
+	return true
 }
 
 // guest is a connection of a bounded listener. The listener's mutex guards its fields.
 type guest struct {
 	net.Conn
-	of    *bounded
-	since time.Time     // when its stay began
-	place *list.Element // among the idle ones; nil while it is not
-	// pending says that the server has to act: it has not begun to read, has read what may be a request, or has not sent
-	// all of its answer. On a busy machine that takes a while, for which the client must not pay.
-	pending   bool
-	answering bool // the handler runs
-	answered  bool // it has run before
-	gone      bool
+	of *bounded
+	// since is when it began to wait for its client: when an answer was sent last or, before that, when the server began to
+	// read. Zero while it waits for the server, which has not begun to read, has read what may be a request, or answers it.
+	// On a busy machine that takes a while, for which the client must not pay.
+	since    time.Time
+	answered bool // it has had an answer
 }
 
-// Read marks the guest as idle while the server waits for a request.
+// goesBefore tells which of two makes room. A client that has had an answer loses less than one that has not asked yet.
+func (g *guest) goesBefore(other *guest) bool {
+	if g.answered != other.answered {
+		return g.answered
+	}
+	return g.since.Before(other.since)
+}
+
+// Read reads a request, or nothing if the guest has made room.
 func (g *guest) Read(p []byte) (int, error) {
+	if len(p) == 1 { // so the server sees, while it answers, whether the client is still there
+		return g.Conn.Read(p)
+	}
 	g.of.mu.Lock()
-	waits := !g.answering && !g.gone // the server also reads while it answers, to see whether the client is still there
-	if waits {
-		g.attended()
-		g.waits()
+	if g.since.IsZero() { // else it has had an answer: a busy server begins to read in another order than it has answered
+		g.since = time.Now()
 	}
 	g.of.mu.Unlock()
 	n, err := g.Conn.Read(p)
-	if waits && n > 0 {
-		g.of.mu.Lock()
-		if g.place != nil {
-			g.leaves()
-			g.pends()
-		}
-		g.of.mu.Unlock()
+	g.of.mu.Lock()
+	defer g.of.mu.Unlock()
+	if !g.of.conns[g] {
+		return 0, net.ErrClosed
+	}
+	if n > 0 {
+		g.since = time.Time{}
 	}
 	return n, err
 }
 
-// pends says that the server has to act.
-func (g *guest) pends() {
-	if !g.pending && !g.gone {
-		g.pending = true
-		g.of.pending++
-	}
-}
-
-// attended says that the server has acted.
-func (g *guest) attended() {
-	if g.pending {
-		g.pending = false
-		g.of.pending--
-	}
-}
-
-// waits marks a guest as idle, and begins its stay. One that is idle keeps its place: the order is that in which the
-// answers were sent, not that in which a busy server begins to read again.
-func (g *guest) waits() {
-	g.since = time.Now()
-	if g.place == nil {
-		g.place = g.of.idle.PushBack(g)
-	}
-}
-
-// leaves marks a guest as not idle.
-func (g *guest) leaves() {
-	if g.place != nil {
-		g.of.idle.Remove(g.place)
-		g.place = nil
-	}
-}
-
-// forget removes a guest, which makes room for another one.
-func (g *guest) forget() {
-	g.leaves()
-	if !g.gone {
-		g.gone = true
-		g.of.conns--
-		g.attended()
-	}
-}
-
-// Close closes the connection. The server calls it also for a guest that makeRoom has closed.
-func (g *guest) Close() error {
-	g.of.mu.Lock()
-	g.forget()
-	g.of.mu.Unlock()
-	return g.Conn.Close()
-}
-
-// Write marks the guest as idle while it writes: it may have to wait until the client reads.
+// Write waits for the client, too: the kernel may have no room for more until it reads.
 func (g *guest) Write(p []byte) (int, error) {
 	g.of.mu.Lock()
-	if !g.gone {
-		g.attended()
-		g.waits()
-	}
+	g.since = time.Now()
 	g.of.mu.Unlock()
-	n, err := g.Conn.Write(p)
-	g.of.mu.Lock()
-	if g.answering {
-		g.leaves()
-	}
-	g.of.mu.Unlock()
-	return n, err
+	return g.Conn.Write(p)
 }
 
-// begins tells whether to answer a request of the guest; false if the connection was closed since the request arrived.
-func (g *guest) begins() bool {
+// follow is the ConnState of a server on a bounded listener.
+func follow(c net.Conn, state http.ConnState) {
+	g, ok := c.(*guest)
+	if !ok {
+		return
+	}
 	g.of.mu.Lock()
 	defer g.of.mu.Unlock()
-	g.attended()
-	g.leaves()
-	g.answering = true
-	return !g.gone
-}
-
-// ends says that the handler has run. The server still has to send what it has buffered of the answer.
-func (g *guest) ends() {
-	g.of.mu.Lock()
-	defer g.of.mu.Unlock()
-	g.answering, g.answered = false, true
-	g.pends()
-}
-
-// guestKey is the key of the guest in a request's context.
-type guestKey struct{}
-
-func withGuest(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, guestKey{}, c)
-}
-
-// attended keeps the connection of a request from counting as idle while the server makes the answer.
-func attended(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g, ok := r.Context().Value(guestKey{}).(*guest); ok {
-			if !g.begins() {
-				return
-			}
-			defer g.ends()
-		}
-		next.ServeHTTP(w, r)
-	})
+	switch state {
+	case http.StateActive:
+		g.since = time.Time{}
+	case http.StateIdle:
+		g.answered = true
+	case http.StateClosed:
+		delete(g.of.conns, g)
+	}
 }

@@ -63,6 +63,29 @@ func guestOf(t *testing.T, b *bounded) (*guest, net.Conn) {
 	return b.take(mine), theirs
 }
 
+// pending takes a connection that waits for the server.
+func pending(b *bounded) { b.take(nil) }
+
+// reads has the server wait for a request.
+func (g *guest) reads() {
+	go func() { _, _ = g.Read(make([]byte, 9)) }()
+	synctest.Wait()
+}
+
+// answers has the server send an answer.
+func (g *guest) answers(t *testing.T, theirs net.Conn) {
+	t.Helper()
+	follow(g, http.StateActive)
+	go func() { _, _ = g.Write([]byte("HTTP/1.1 200 OK\r\n\r\n")) }()
+	if _, err := io.ReadAtLeast(theirs, make([]byte, 64), 19); err != nil {
+		t.Fatal(err)
+	}
+	follow(g, http.StateIdle)
+}
+
+// isGone tells whether a connection has made room.
+func (g *guest) isGone() bool { return !g.of.conns[g] }
+
 // isSentAway tells whether the connection ends without an answer.
 func (v *visitor) isSentAway() bool {
 	err := v.hears()
@@ -77,6 +100,7 @@ func open(t *testing.T, h http.HandlerFunc) net.Listener {
 		t.Fatal(err)
 	}
 	s := server(h, slog.New(slog.DiscardHandler))
+	s.ReadHeaderTimeout, s.ReadTimeout, s.WriteTimeout, s.IdleTimeout = 0, 0, 0, 0 // they would make room, too
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -125,27 +149,22 @@ func TestTheConnectionThatIsIdleForTheLongestTimeMakesRoom(t *testing.T) {
 // A busy server began to read again in another order than it had answered.
 func TestTheOrderIsThatOfTheAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &bounded{}
+		b := newBounded(nil)
 		var all []*guest
 		for range maxConns {
 			g, theirs := guestOf(t, b)
 			all = append(all, g)
-			g.begins()
-			g.ends()
-			go func() { _, _ = g.Write([]byte("HTTP/1.1 200 OK\r\n\r\n")) }()
-			if _, err := io.ReadAtLeast(theirs, make([]byte, 64), 19); err != nil {
-				t.Fatal(err)
-			}
+			g.answers(t, theirs)
+			time.Sleep(time.Microsecond)
 		}
 		for _, g := range slices.Backward(all) { // the server goes on to the next requests
-			go func() { _, _ = g.Read(make([]byte, 1)) }()
-			synctest.Wait()
+			g.reads()
 		}
 		for i, g := range all {
-			if !b.makeRoom() || !g.gone {
+			if !b.makeRoom() || !g.isGone() {
 				t.Fatalf("connection %d was answered before the others, and does not go before them", i)
 			}
-			b.take(nil).begins()
+			pending(b)
 		}
 	})
 }
@@ -178,51 +197,60 @@ func TestAConnectionThatIsAnsweredIsNotSentAway(t *testing.T) {
 
 // Thirty-two clients that asked for the metrics and did not read them kept out the kubelet's probes, so that it
 // restarted the replica.
-func TestThoseWhoDoNotReadTheirAnswersKeepNobodyOut(t *testing.T) {
-	writing, large := make(chan struct{}, maxConns), make([]byte, 16<<20) // more than two kernels keep
-	l := open(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/large" {
-			writing <- struct{}{}
-			_, _ = w.Write(large) // which ends with the connection
-		}
-	})
-	for range 2 * maxConns {
-		v := visit(t, l)
-		if _, err := io.WriteString(v.conn, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-writing:
-		case <-time.After(patience):
-			t.Fatal("a request waits for those who do not read their answers")
-		}
-	}
-	late := visit(t, l)
-	late.asks()
-	if err := late.hears(); err != nil {
-		t.Errorf("who reads its answer gets none: %v", err)
+func TestThoseWhoDoNotGoOnKeepNobodyOut(t *testing.T) {
+	for name, request := range map[string]string{
+		"they do not read their answers": "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"they do not send their bodies":  "POST /large HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			began, large := make(chan struct{}, maxConns), make([]byte, 16<<20) // more than two kernels keep
+			l := open(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/large" {
+					began <- struct{}{}
+					_, _ = io.Copy(io.Discard, r.Body)
+					_, _ = w.Write(large) // which ends with the connection
+				}
+			})
+			for range 2 * maxConns {
+				v := visit(t, l)
+				if _, err := io.WriteString(v.conn, request); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case <-began:
+				case <-time.After(patience):
+					t.Fatal("a request waits for those who do not go on")
+				}
+				_, _ = io.WriteString(v.conn, "G") // as if it asked once more
+			}
+			late := visit(t, l)
+			late.asks()
+			if err := late.hears(); err != nil {
+				t.Errorf("who reads its answer gets none: %v", err)
+			}
+		})
 	}
 }
 
 func TestAConnectionHasAMomentToAskBeforeItMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const busy = time.Second // until the server begins to read
-		b := &bounded{}
+		b := newBounded(nil)
 		var all []*guest
 		for i := range maxConns {
 			g, theirs := guestOf(t, b)
 			all = append(all, g)
-			time.AfterFunc(busy+time.Duration(i)*time.Microsecond, func() { _, _ = g.Read(make([]byte, 1)) })
+			time.AfterFunc(busy+time.Duration(i)*time.Microsecond, func() { _, _ = g.Read(make([]byte, 9)) })
 			if i == 1 { // its first bytes come at the end of its stay, when the server is busy again
 				time.AfterFunc(busy+leastStay-time.Millisecond, func() { _, _ = theirs.Write([]byte("G")) })
 			}
 		}
-		time.AfterFunc(busy+leastStay/2, func() { all[0].begins() }) // its request has come
+		time.AfterFunc(busy+leastStay/2, func() { follow(all[0], http.StateActive) }) // its request has come
 		begun := time.Now()
 		if !b.makeRoom() || (time.Since(begun)-busy-leastStay).Abs() > pendingWait {
 			t.Errorf("there was room after %s, want %s", time.Since(begun), busy+leastStay)
 		}
-		if all[0].gone || all[1].gone || !all[2].gone || all[3].gone {
+		if all[0].isGone() || all[1].isGone() || !all[2].isGone() || all[3].isGone() {
 			t.Error("the oldest that is idle is not the one that went")
 		}
 	})
@@ -230,105 +258,137 @@ func TestAConnectionHasAMomentToAskBeforeItMakesRoom(t *testing.T) {
 
 func TestAConnectionDoesNotPayForABusyServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &bounded{}
+		b := newBounded(nil)
 		var all []*guest
 		for range maxConns {
 			g, theirs := guestOf(t, b)
-			go func() { _, _ = g.Read(make([]byte, 1)) }()
+			g.reads()
 			if all = append(all, g); len(all) == 1 {
 				_, _ = theirs.Write([]byte("G"))
 			}
 			synctest.Wait()
+			time.Sleep(time.Microsecond)
 		}
 		time.Sleep(time.Second) // and the server does not get to the request
-		if !b.makeRoom() || all[0].gone || !all[1].gone {
+		if !b.makeRoom() || all[0].isGone() || !all[1].isGone() {
 			t.Error("the one that has asked is sent away")
 		}
-		go func() { _, _ = all[0].Read(make([]byte, 1)) }() // its request is not there as a whole
-		synctest.Wait()
+		all[0].reads() // its request is not there as a whole
 		for _, g := range all[2:] {
-			g.begins()
+			follow(g, http.StateActive)
 		}
-		b.take(nil).begins()
-		if !b.makeRoom() || !all[0].gone || b.pending != 0 {
-			t.Errorf("the one that asks slowly stays; %d are pending", b.pending)
+		pending(b)
+		if !b.makeRoom() || !all[0].isGone() {
+			t.Error("the one that asks slowly stays")
 		}
 	})
 }
 
 func TestAConnectionThatWasAnsweredGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &bounded{}
+		b := newBounded(nil)
 		var all []*guest
 		for i := range maxConns {
-			g, _ := guestOf(t, b)
+			g, theirs := guestOf(t, b)
 			all = append(all, g)
-			go func() { _, _ = g.Read(make([]byte, 1)) }()
-			synctest.Wait()
 			if i == 20 || i == 25 {
-				g.begins()
-				g.ends()
-				go func() { _, _ = g.Read(make([]byte, 1)) }() // the next request
-				synctest.Wait()
+				g.answers(t, theirs)
 			}
+			g.reads()
+			time.Sleep(time.Microsecond)
 		}
 		time.Sleep(leastStay)
 		for _, next := range []int{20, 25, 0, 1} {
-			if !b.makeRoom() || !all[next].gone {
+			if !b.makeRoom() || !all[next].isGone() {
 				t.Errorf("connection %d is not the next that goes", next)
 			}
-			b.take(nil).begins()
+			pending(b)
 		}
 	})
 }
 
 func TestAConnectionIsNotSentAwayBeforeItsAnswerIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &bounded{}
+		b := newBounded(nil)
 		first, theirs := guestOf(t, b)
+		follow(first, http.StateActive)
 		for range maxConns - 1 {
-			b.take(nil).begins()
+			pending(b)
 		}
-		first.begins()
-		first.ends()
-		const busy = time.Second // until the server sends what it has buffered
+		if begun := time.Now(); b.makeRoom() || first.isGone() || (time.Since(begun)-longestPending).Abs() > 2*pendingWait {
+			t.Errorf("after %s, there was room for a connection beyond the bound: %t", time.Since(begun), first.isGone())
+		}
+		const busy = longestPending / 2 // until the server sends what it has buffered
 		time.AfterFunc(busy, func() { _, _ = first.Write([]byte("HTTP/1.1 200 OK\r\n\r\n")) })
 		time.AfterFunc(busy+leastStay/2, func() { _, _ = theirs.Read(make([]byte, 64)) })
 		begun := time.Now()
-		if !b.makeRoom() || !first.gone || (time.Since(begun)-busy-leastStay).Abs() > pendingWait {
+		if !b.makeRoom() || !first.isGone() || (time.Since(begun)-busy-leastStay).Abs() > pendingWait {
 			t.Errorf("there was room after %s, want %s", time.Since(begun), busy+leastStay)
 		}
 	})
 }
 
+// A client that reads a long answer slowly does not go before those that have not asked.
+func TestASlowReaderKeepsItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBounded(nil)
+		var all []*guest
+		for i := range maxConns {
+			g, _ := guestOf(t, b)
+			all = append(all, g)
+			if i == 20 {
+				follow(g, http.StateActive)
+				go func() { _, _ = g.Write(make([]byte, 9)) }()
+				synctest.Wait()
+			} else {
+				g.reads()
+			}
+			time.Sleep(time.Microsecond)
+		}
+		for i, g := range all {
+			if !b.makeRoom() || !g.isGone() {
+				t.Fatalf("connection %d is not the next that goes", i)
+			}
+			pending(b)
+		}
+	})
+}
+
 func TestARequestOfAConnectionThatWasSentAwayIsNotDone(t *testing.T) {
-	b := &bounded{}
+	b := newBounded(nil)
 	mine, theirs := net.Pipe()
 	defer theirs.Close()
-	g := b.take(mine)
+	g := b.take(&late{Conn: mine, of: b})
 	go func() { _, _ = io.WriteString(theirs, "GET /") }()
-	if _, err := g.Read(make([]byte, 5)); err != nil || b.idle.Len() != 0 || b.pending != 1 {
-		t.Fatalf("read with %v, %d are idle and %d pending", err, b.idle.Len(), b.pending)
+	if n, err := g.Read(make([]byte, 5)); n != 5 || err != nil || g.isGone() || !g.since.IsZero() {
+		t.Fatalf("read %d with %v", n, err)
 	}
-	if !g.begins() || b.idle.Len() != 0 || b.pending != 0 {
-		t.Error("a request of a connection that is there does not begin")
+	go func() { _, _ = io.WriteString(theirs, "POST ") }()
+	g.Conn.(*late).goes = g
+	if n, err := g.Read(make([]byte, 5)); n != 0 || err == nil {
+		t.Errorf("read %d with %v of a connection that has gone", n, err)
 	}
-	g.ends()
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
+	follow(g, http.StateClosed) // as the server does, once more
+	g = b.take(mine)
+	follow(g, http.StateClosed)
+	if len(b.conns) != 0 {
+		t.Errorf("%d connections are counted", len(b.conns))
 	}
-	if g.begins() {
-		t.Error("a request of a connection that is gone begins")
-	}
-	g.ends()
-	_ = g.Close() // as the server does, once more
-	if b.conns != 0 || b.idle.Len() != 0 || b.pending != 0 {
-		t.Errorf("%d connections are counted, %d of them idle, %d pending", b.conns, b.idle.Len(), b.pending)
-	}
-	_ = b.take(mine).Close()
-	if b.conns != 0 || b.pending != 0 {
-		t.Errorf("%d connections are counted, %d of them pending, after one that ended before it was read", b.conns, b.pending)
-	}
+}
+
+// late is a connection that makes room when it has read something.
+type late struct {
+	net.Conn
+	of   *bounded
+	goes *guest
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	l.of.mu.Lock()
+	defer l.of.mu.Unlock()
+	delete(l.of.conns, l.goes)
+	return n, err
 }
 
 // piped is a listener whose connections are pipes, so that their deadlines pass in fake time.
@@ -373,7 +433,7 @@ func TestNobodyIsWaitedForForEver(t *testing.T) {
 				served := make(chan struct{})
 				go func() {
 					defer close(served)
-					_ = s.Serve(&bounded{Listener: l}) // which ends with the listener
+					_ = s.Serve(newBounded(l)) // which ends with the listener
 				}()
 				mine, theirs := net.Pipe()
 				ended := make(chan time.Duration, 1)

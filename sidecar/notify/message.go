@@ -106,8 +106,8 @@ func (m Message) written() string {
 	if m.To.Format == config.Slack {
 		return encoded(map[string]string{"text": unmarked.Replace(m.text())})
 	}
-	return encoded(message{m.id(), m.Event, m.Service, m.Job, stamp(m.Tick), m.Run, m.Replica, m.Outcome, m.Failures, stamp(m.First), m.Count,
-		m.After.Round(time.Millisecond).Seconds(), m.Detail,
+	return encoded(message{m.id(), m.Event, m.Service, m.Job, stamp(m.Tick), m.Run, m.Replica, m.Outcome, m.Failures,
+		stamp(m.First), m.Count, m.After.Round(time.Millisecond).Seconds(), m.Detail,
 		m.Description, m.Owner, m.Runbook, m.text(), stamp(m.At)})
 }
 
