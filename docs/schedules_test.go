@@ -25,7 +25,7 @@ func explained(t *testing.T, expr, zone string, after time.Time) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := schedule.Explain(expr, o)
+	e, err := schedule.Explain([]string{expr}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ type explainedJSON struct {
 func newExplained(exprs []string, o schedule.Options, after, end time.Time, n int) (explainedJSON, error) {
 	e := explainedJSON{Job: o.Job, TimeZone: cmp.Or(o.TimeZone, "UTC"), DaylightSaving: "elapsed", Ticks: []string{}}
 	var err error
-	if e.meaning, err = schedule.ExplainAll(exprs, o); err != nil {
+	if e.meaning, err = schedule.Explain(exprs, o); err != nil {
 		return e, err
 	}
 	s, err := schedule.ParseAll(exprs, o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/config/strict"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -55,14 +56,7 @@ func (l *length) String() string {
 	if l.Duration == 0 {
 		return ""
 	}
-	s := l.Duration.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return strict.ShortDuration(l.Duration)
 }
 
 // days matches the days that begin a duration.
@@ -243,10 +237,7 @@ func dayOf(now time.Time, zone *time.Location) time.Time {
 // midnight returns the first instant of a day.
 func midnight(day time.Time, zone *time.Location) reading {
 	r := schedule.Clocks(zone, day)
-	if !r.Skipped.IsZero() {
-		return exactly(r.Skipped)
-	}
-	return exactly(r.First)
+	return exactly(cmp.Or(r.Skipped, r.First))
 }
 
 // nearest reads the next time of day of clock after now, or else the last one that has come.
@@ -268,11 +259,8 @@ var twelveHours = regexp.MustCompile(`^(1[0-2]|[1-9])(?::([0-5][0-9]))? ?(am|pm)
 // correctMoment returns the time that may have been meant; "" if there is none.
 func correctMoment(text string) string {
 	text = strings.ToLower(strings.TrimSpace(text))
-	switch text {
-	case "noon":
-		return "12:00"
-	case "midnight":
-		return "00:00"
+	if clock := map[string]string{"noon": "12:00", "midnight": "00:00"}[text]; clock != "" {
+		return clock
 	}
 	if m := twelveHours.FindStringSubmatch(text); m != nil {
 		hour, _ := strconv.Atoi(m[1]) // the expression admits only numbers

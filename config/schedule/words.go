@@ -21,15 +21,12 @@ type Explanation struct {
 	Rules  []string // what its rules do, a line each
 }
 
-// Explain explains an expression.
-func Explain(expr string, o Options) (Explanation, error) { return ExplainAll([]string{expr}, o) }
-
-// ExplainAll explains the expressions of a schedule. Its errors are those of ParseAll. If an expression has an H and the
+// Explain explains the expressions of a schedule. Its errors are those of ParseAll. If an expression has an H and the
 // options name no job, the words say H in place of its value.
 //
 // The words are made from the sets of values that Next walks through, and not from the text: "0-59" and "*" read alike,
 // and "*/45" is the minutes 0 and 45.
-func ExplainAll(exprs []string, o Options) (Explanation, error) {
+func Explain(exprs []string, o Options) (Explanation, error) {
 	s, err := ParseAll(exprs, o)
 	if err != nil {
 		return Explanation{}, err

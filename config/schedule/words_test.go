@@ -14,7 +14,7 @@ import (
 
 func TestSchedulesInWords(t *testing.T) {
 	for _, row := range wordRows {
-		e, err := Explain(row.expr, Options{})
+		e, err := Explain([]string{row.expr}, Options{})
 		if err != nil || e.Words != row.words {
 			t.Errorf("%q: %q, not %q; %v", row.expr, e.Words, row.words, err)
 		}
@@ -115,12 +115,12 @@ func TestHIsExplainedByTheName(t *testing.T) {
 		"":        {Words: "at minute H of hour 3, every day", Name: "each H is a value that the job's name decides, for ever"},
 		"tidy-up": {Words: "at 03:43, every day", Name: `each H is a value that the name "tidy-up" decides, for ever`},
 	} {
-		e, err := Explain("H 3 * * *", Options{Job: job})
+		e, err := Explain([]string{"H 3 * * *"}, Options{Job: job})
 		if err != nil || e.Words != want.Words || e.Name != want.Name {
 			t.Errorf("%q: %+v, %v", job, e, err)
 		}
 	}
-	if e, err := Explain("0 3 * MAR THU", Options{}); err != nil || e.Name != "" {
+	if e, err := Explain([]string{"0 3 * MAR THU"}, Options{}); err != nil || e.Name != "" {
 		t.Errorf("without an H: %+v, %v", e, err)
 	}
 }
@@ -142,12 +142,12 @@ func TestClocksAndWindowInWords(t *testing.T) {
 		{"@every 2h", "Europe/Berlin", time.Time{}, time.Time{}, false, "a change of the clocks does not move its ticks", ""},
 		{"@at 2027-03-28T02:30:00Z", "Europe/Berlin", time.Time{}, time.Time{}, false, "a change of the clocks does not move", ""},
 	} {
-		e, err := Explain(row.expr, Options{TimeZone: row.zone, Start: row.start, End: row.end})
+		e, err := Explain([]string{row.expr}, Options{TimeZone: row.zone, Start: row.start, End: row.end})
 		if err != nil || e.Fixed != row.fixed || !strings.HasPrefix(e.Clocks, row.clocks) || e.Window != row.window {
 			t.Errorf("%q: %+v, %v", row.expr, e, err)
 		}
 	}
-	if _, err := Explain("61 * * * *", Options{}); err == nil {
+	if _, err := Explain([]string{"61 * * * *"}, Options{}); err == nil {
 		t.Error("an error of Parse is lost")
 	}
 }
@@ -162,7 +162,7 @@ func TestTheWordsAgreeWithTheTicks(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		e, err := Explain(written.text, Options{})
+		e, err := Explain([]string{written.text}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

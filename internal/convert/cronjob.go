@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"github.com/solotick/solotick/config/strict"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func (c *cronJob) schedules(spec object) {
 	if period, ok := strings.CutPrefix(c.schedule, "@every "); ok {
 		d, err := time.ParseDuration(strings.TrimSpace(period))
 		if err == nil && d >= time.Second && d%time.Second != 0 { // as Kubernetes does
-			c.schedule = "@every " + short(d.Truncate(time.Second))
+			c.schedule = "@every " + strict.ShortDuration(d.Truncate(time.Second))
 		}
 		c.note("schedule", "Kubernetes counts @every from the moment that it saw the CronJob, Solotick from 1970-01-01T00:00:00Z")
 	}

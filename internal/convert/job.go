@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"github.com/solotick/solotick/config/strict"
 	"slices"
 	"strings"
 	"time"
@@ -113,21 +114,10 @@ func (j *job) settle(o Options) {
 		return
 	}
 	if gap := s.MinGap(); gap > 0 && j.jitter >= gap {
-		j.note("random delay", "a random delay of up to %s is longer than its ticks are apart; set jitter to less than %s", short(j.jitter), short(gap))
+		j.note("random delay", "a random delay of up to %s is longer than its ticks are apart; set jitter to less than %s",
+			strict.ShortDuration(j.jitter), strict.ShortDuration(gap))
 		j.jitter = 0
 	}
-}
-
-// short writes 1h instead of 1h0m0s.
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 // oneLine makes text safe for a comment: it escapes characters that would end the line or act on a terminal.

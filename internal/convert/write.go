@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"fmt"
+	"github.com/solotick/solotick/config/strict"
 	"slices"
 	"strings"
 	"time"
@@ -77,7 +78,7 @@ func writeDefaults(b *bytes.Buffer, o Options) {
 		b.WriteString("  # timeZone: Europe/Berlin\n")
 	}
 	b.WriteString("  concurrencyPolicy: Allow # runs may overlap, as before; Forbid skips a tick that comes while the job still runs\n")
-	fmt.Fprintf(b, "  timeout: %s # there was no limit; say for each job how long it may take\n", short(unlimited))
+	fmt.Fprintf(b, "  timeout: %s # there was no limit; say for each job how long it may take\n", strict.ShortDuration(unlimited))
 }
 
 func writeJob(b *bytes.Buffer, j job) {
@@ -121,7 +122,7 @@ func (j *job) node() *yaml.Node {
 	}
 	duration := func(key string, d time.Duration) {
 		if d > 0 {
-			add(key, scalar(short(d)))
+			add(key, scalar(strict.ShortDuration(d)))
 		}
 	}
 	add("schedule", quoted(j.schedule))
@@ -155,7 +156,8 @@ func (j *job) node() *yaml.Node {
 	duration("startingDeadline", j.deadline)
 	if j.retries > 0 {
 		number := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(j.retries)}
-		add("retry", flow(mapping(scalar("limit"), number, scalar("backoff"), scalar(short(podBackoff)), scalar("maxBackoff"), scalar(short(maxPodBackoff)))))
+		add("retry", flow(mapping(scalar("limit"), number, scalar("backoff"), scalar(strict.ShortDuration(podBackoff)),
+			scalar("maxBackoff"), scalar(strict.ShortDuration(maxPodBackoff)))))
 	}
 	duration("jitter", j.jitter)
 	if j.suspend {

@@ -37,13 +37,9 @@ func OpenOwn(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !isOwn(info) {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("another user owns it, or may write to it")}
-	}
-	if err != nil {
+	if info, err := f.Stat(); err != nil || !isOwn(info) {
 		f.Close()
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("another user owns it, or may write to it")}
 	}
 	return f, nil
 }

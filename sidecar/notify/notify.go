@@ -139,7 +139,7 @@ func New(log *slog.Logger, version string) *Pinger {
 		log:  log,
 		busy: map[string]bool{},
 		post: func(ctx context.Context, r request) (int, time.Duration, error) {
-			return call.PostWith(ctx, r.url, r.header, r.body, version)
+			return call.Post(ctx, r.url, r.header, r.body, version)
 		},
 	}
 }

@@ -21,14 +21,9 @@ const mostPostRedirects = 3
 // error is one line of at most 256 bytes; of the URL it names only the host.
 //
 // Redirects are followed with method and text. Exceptions are 303, which asks for neither, and a redirect from https
-// to http, and one by another machine to this one or to its link.
-func Post(ctx context.Context, rawURL, text, version string) (code int, again time.Duration, err error) {
-	return PostWith(ctx, rawURL, nil, text, version)
-}
-
-// PostWith is Post with headers, of which Content-Type replaces that of a text. They are for this receiver alone, so a
-// redirect is its answer.
-func PostWith(
+// to http, and one by another machine to this one or to its link. With more headers, of which Content-Type replaces that
+// of a text, a redirect is the answer: they are for this receiver alone.
+func Post(
 	ctx context.Context, rawURL string, more http.Header, body, version string,
 ) (code int, again time.Duration, err error) {
 	first, socket, err := target(rawURL)

@@ -14,7 +14,7 @@ import (
 
 func post(t *testing.T, url string) (int, time.Duration, error) {
 	t.Helper()
-	return Post(t.Context(), url, "succeeded", "1.2.3")
+	return Post(t.Context(), url, nil, "succeeded", "1.2.3")
 }
 
 func TestAPostCarriesItsTextAndNothingOfARun(t *testing.T) {
@@ -111,7 +111,7 @@ func TestAPostLeavesNoSecretInItsError(t *testing.T) {
 	ended := errors.New("no answer within 10s")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(ended)
-	if _, _, err := Post(ctx, refused, "", ""); err != ended {
+	if _, _, err := Post(ctx, refused, nil, "", ""); err != ended {
 		t.Errorf("error %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestAPostLeavesNoSecretInItsError(t *testing.T) {
 func TestAPostWithHeadersFollowsNoRedirect(t *testing.T) {
 	behind := newApp(t, nil)
 	a := newApp(t, redirecting(307, &behind.URL))
-	code, _, err := PostWith(t.Context(), a.URL+"/from", http.Header{"Webhook-Signature": {"v1,x"}}, "{}", "")
+	code, _, err := Post(t.Context(), a.URL+"/from", http.Header{"Webhook-Signature": {"v1,x"}}, "{}", "")
 	if code != 307 || err != nil || behind.count() != 0 {
 		t.Errorf("%d, %v, and %d requests behind it", code, err, behind.count())
 	}
