@@ -14,30 +14,29 @@ import (
 
 // Open opens a regular file, by links too. flag and mode are those of os.OpenFile.
 func Open(path string, flag int, mode fs.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK|syscall.O_NOCTTY, mode)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return open(path, flag, mode, func(fs.FileInfo) bool { return true })
 }
 
 // OpenOwn is Open for a file of the replica's own in a directory to which others may write. It follows no link, and
 // refuses a file of another user than root or this one, and one that all may write. A group may: Kubernetes' fsGroup
 // makes it so.
 func OpenOwn(path string, flag int, mode fs.FileMode) (*os.File, error) {
-	f, err := Open(path, flag|syscall.O_NOFOLLOW, mode)
+	return open(path, flag|syscall.O_NOFOLLOW, mode, isOwn)
+}
+
+func open(path string, flag int, mode fs.FileMode, may func(fs.FileInfo) bool) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK|syscall.O_NOCTTY, mode)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || !isOwn(info) {
+	switch info, err := f.Stat(); {
+	case err != nil:
+		f.Close()
+		return nil, err
+	case !info.Mode().IsRegular():
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
+	case !may(info):
 		f.Close()
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("another user owns it, or may write to it")}
 	}
@@ -52,33 +51,30 @@ func isOwn(info fs.FileInfo) bool {
 // Read reads a regular file of at most so many bytes, and tells when it was changed before that. The error repeats none of
 // the file's bytes.
 func Read(path string, limit int64) (data []byte, changed time.Time, err error) {
-	f, err := Open(path, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, changed, err
-	}
-	defer f.Close()
-	return read(f, limit)
+	return read(Open, path, limit)
 }
 
 // ReadOwn is Read for a file of the replica's own: see OpenOwn.
 func ReadOwn(path string, limit int64) ([]byte, error) {
-	f, err := OpenOwn(path, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, _, err := read(f, limit)
+	data, _, err := read(OpenOwn, path, limit)
 	return data, err
 }
 
-func read(f *os.File, limit int64) (data []byte, changed time.Time, err error) {
+type opener func(path string, flag int, mode fs.FileMode) (*os.File, error)
+
+func read(open opener, path string, limit int64) (data []byte, changed time.Time, err error) {
+	f, err := open(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, changed, err
+	}
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, changed, err
 	}
 	data, err = io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("it is larger than %d KiB", limit>>10)}
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it is larger than %d KiB", limit>>10)}
 	}
 	if err != nil {
 		return nil, changed, err

@@ -7,6 +7,7 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -56,32 +57,35 @@ const (
 func inTurn(text http.Handler, refuse func(w http.ResponseWriter, text string)) http.Handler {
 	places, making := make(chan struct{}, maxLarge), make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		over := r.Context().Done()
+		soon, cancel := context.WithTimeout(r.Context(), largeWait)
+		defer cancel()
+		if !take(soon, places) {
+			refuse(w, fmt.Sprintf("%d large answers are being made or read: ask again", maxLarge))
+			return
+		}
+		defer func() { <-places }()
 		u := buffered{header: w.Header(), code: http.StatusOK}
-		busy := fmt.Sprintf("%d large answers are being made or read: ask again", maxLarge)
-		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
-		case <-time.After(largeWait):
-			refuse(w, busy)
-			return
-		case <-over:
-			refuse(w, busy)
+		if !take(r.Context(), making) {
+			refuse(w, "another large answer is being made: ask again") // or the reader has gone
 			return
 		}
-		select {
-		case making <- struct{}{}:
-			func() {
-				defer func() { <-making }()
-				text.ServeHTTP(&u, r)
-			}()
-		case <-over:
-			refuse(w, busy)
-			return
-		}
+		func() {
+			defer func() { <-making }()
+			text.ServeHTTP(&u, r)
+		}()
 		w.WriteHeader(u.code)
 		_, _ = u.WriteTo(w) // or the reader has gone
 	})
+}
+
+// take takes one of a number of places, if it can before ctx ends.
+func take(ctx context.Context, places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // buffered is an answer that is complete before any of it is sent.

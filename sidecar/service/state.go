@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -150,7 +151,7 @@ func parsePause(note string) Pause {
 	end, rest, _ := strings.Cut(note, " ")
 	at, rest, _ := strings.Cut(rest, " ")
 	reason, by, _ := strings.Cut(rest, "\n")
-	return Pause{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at)), Reason: reason, By: by}
+	return Pause{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at)), Reason: text.OneLine(reason), By: text.OneLine(by)}
 }
 
 // addWaiting adds due members to the states of their jobs. It leaves alone what another version wrote.

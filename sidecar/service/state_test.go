@@ -149,6 +149,17 @@ func TestAPauseThatIsOverIsNotShownAsOne(t *testing.T) {
 	})
 }
 
+func TestAPauseIsShownInPrintableLines(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		w.Must(w.Admin.HSet(w.Context(), ledger, "paused", "0 1 mov\x1b[2Jing\nan\x1b[31mna\r\nb").Err())
+		states, err := w.Replica("a").Service.States(w.Context(), []string{job})
+		if p := states[job].Paused; err != nil || p == nil || p.Reason != "mov [2Jing" || p.By != "an [31mna b" {
+			w.Errorf("%+v, %v", p, err)
+		}
+	})
+}
+
 func TestWhatAnotherVersionWroteDoesNotHideTheRest(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
 		w.Born()
