@@ -463,3 +463,31 @@ func TestWhatWasEnqueuedByAClockThatWasAheadIsDueWhenItIsSetRight(t *testing.T) 
 		}
 	})
 }
+
+// TestALossAmidARolloutKeepsWhatWasMissed: a has reloaded a table with the same newest ticks ("y"), b has not yet ("x").
+func TestALossAmidARolloutKeepsWhatWasMissed(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		order []string
+	}{{"the new one first", []string{"a", "b"}}, {"the old one first", []string{"b", "a"}}, {"none has reloaded", []string{"b", "b"}}} {
+		t.Run(c.name, func(t *testing.T) {
+			redisworld.OnEvery(t, func(w *redisworld.World) {
+				r := map[string]*redisworld.Replica{"a": w.Replica("a"), "b": w.Replica("b")}
+				before := registers(r["a"], "x", lock.Before{})
+				w.Must(w.Admin.FlushAll(w.Context()).Err())
+				w.Pass(20 * time.Millisecond)
+				var since time.Time
+				for i, name := range c.order {
+					known := lock.Before{Born: before.Born, Tick: before.Tick, As: "x"}
+					got := registers(r[name], map[string]string{"a": "y", "b": "x"}[name], known)
+					if i == 0 {
+						since = got.Since
+					} else if !got.Since.Equal(since) {
+						w.Errorf("the ticks begin anew at %s, had begun at %s", got.Since, since)
+					}
+				}
+				wantGaps(w, w.Field("gaps"), before.Tick, since.Add(time.Millisecond))
+			})
+		})
+	}
+}

@@ -253,6 +253,10 @@ func (p *prober) probeReturn() {
 	p.demand(got[3] == p.clock-1000, "one that has told that every replica ran it tells it again: %v", got)
 	got = p.registersAll([]any{"b", 1000_000, 0, 0, 0, p.keys.Events, 0, NoTicks})
 	p.demand(got == [6]int64{p.clock, walkStart, p.clock, p.clock, 0, p.clock}, "the first who has it back: %v", got)
+	p.registers(NoTicks, 1000_000)
+	p.at(p.clock + 1000)
+	got = p.registersAll([]any{"b", 1000_000, 0, 0, 0, p.keys.Events, 0, NoTicks})
+	p.demand(got == [6]int64{p.clock, walkStart, p.clock, p.clock, 0, p.clock}, "the first who has back what had left: %v", got)
 }
 
 // probeLoss has Redis lose its data under at-most-once.
@@ -290,6 +294,19 @@ func (p *prober) probeLoss() {
 		p.registers("b", 1000_000, walkStart, nominal(2), again)
 		gap = fmt.Sprintf("%d-%d ", nominal(2), nominal(5)+settled+1)
 		p.demand(p.field("gaps") == gap, "before the change: %q, want %q", p.field("gaps"), gap)
+	}
+
+	// Some have reloaded a table that keeps the newest ticks, and some have not.
+	for _, order := range [][]string{{"b", "a"}, {"a", "b"}} {
+		p.do("DEL", p.ledger())
+		p.at(nominal(5))
+		for i, as := range order {
+			p.at(p.clock + int64(i))
+			p.registersAll([]any{as, 1000_000, walkStart, nominal(2), 0, p.keys.Events, 0, "a"})
+		}
+		gap = fmt.Sprintf("%d-%d ", nominal(2), nominal(5)+1001)
+		p.demand(p.field("gaps") == gap && p.field("since") == rds.Itoa(nominal(5)+1000) && p.field("schedule") == "b",
+			"amid a rollout, %v: %q since %s", order, p.field("gaps"), p.field("since"))
 	}
 }
 

@@ -43,7 +43,7 @@ func (j *job) put(next *spec, at time.Time) (others bool) {
 	case next == nil:
 		return false
 	case before == nil:
-	case next.sameTicks(before), next.continues(before, newestOf(at, j.ticks.taken)):
+	case next.sameTicks(before), next.continues(before, j.ticks.maxLedgerTick, newestOf(at, j.ticks.taken)):
 		next.era = before.era
 		j.ticks.next = upcoming{}
 		return !next.sameTicks(before)

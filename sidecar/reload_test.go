@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -527,6 +528,73 @@ func TestAJobThatChangesWhileItsTimerIsLateLosesNoTick(t *testing.T) {
 					t.Errorf("the tick was started %d times", len(s))
 				}
 				w.expect(0, "missed_total", "second")
+			})
+		})
+	}
+}
+
+func hours(expr string) string {
+	return "\njobs:\n  - {name: day, schedule: '" + expr + "', http: {url: http://127.0.0.1/}}"
+}
+
+// TestAPauseLongerThanTheTicksThatAreComparedIsNotCountedByTheNextSchedule: the newest hundred ticks are the same, and the uncounted pause is longer than they are.
+func TestAPauseLongerThanTheTicksThatAreComparedIsNotCountedByTheNextSchedule(t *testing.T) {
+	simulate(t, hours("* 1-20 * * *"), func(w *world) {
+		r := w.replica(time.Second)
+		w.at(19 * time.Minute) // 00:30
+		w.must(r.store.Pause(w.t.Context(), "day", "", time.Time{}))
+		w.at(2*time.Hour + 49*time.Minute + 10*time.Second) // 03:00:10
+		_, err := r.store.Resume(w.t.Context(), "day")
+		w.must(err)
+		w.at(2*time.Hour + 49*time.Minute + 30*time.Second)
+		w.swap(r, hours("* 0-20 * * *"))
+		w.at(2*time.Hour + 51*time.Minute)
+		if n, _ := strconv.Atoi(w.redis.HGet("solotick:{test}:job:day", "fate:paused")); n > 121 {
+			t.Errorf("%d ticks are paused, and there were 121 from 01:00 to 03:00", n)
+		}
+	})
+}
+
+// TestMoreMissedTicksThanAreComparedAreNotCountedByTheNextSchedule is the same for ticks that no replica could fire.
+func TestMoreMissedTicksThanAreComparedAreNotCountedByTheNextSchedule(t *testing.T) {
+	simulate(t, gated+hours("* 1-20 * * *"), func(w *world) {
+		app := &fakeApp{}
+		r := w.replica(time.Second, func(r *replica) { r.app = app })
+		w.at(2*time.Hour + 49*time.Minute + 30*time.Second)
+		w.swap(r, gated+hours("* 0-20 * * *"))
+		w.at(2*time.Hour + 49*time.Minute + 50*time.Second)
+		app.ready.Store(true)
+		w.at(2*time.Hour + 51*time.Minute)
+		if n := w.sum("missed_total", "day"); n > 121 {
+			t.Errorf("%v ticks are missed, and there were 121 from 01:00 to 03:00", n)
+		}
+	})
+}
+
+// TestATickThatATableLeavesOutJustBeforeItIsNotFired: a day without ticks comes 10 ms before the tick, which is taken, and waits for a slot.
+func TestATickThatATableLeavesOutJustBeforeItIsNotFired(t *testing.T) {
+	table := func(day string) string {
+		return "\nmaxRunning: 1\ncalendars: {holidays: {dates: [" + day + "]}}\njobs:" +
+			"\n  - {name: long, schedule: '0 29 0 * * *', http: {url: http://127.0.0.1/}}" +
+			"\n  - {name: daily, schedule: '0 30 0 * * *', exclude: [holidays], http: {url: http://127.0.0.1/}}"
+	}
+	for _, before := range []time.Duration{40 * time.Millisecond, 10 * time.Millisecond} {
+		t.Run(before.String(), func(t *testing.T) {
+			simulate(t, table("2031-12-25"), func(w *world) {
+				r := w.replica(0, func(r *replica) {
+					r.work = func(ctx context.Context, run execute.Run) execute.Result {
+						if run.Job == "long" {
+							pause(ctx, 90*time.Second)
+						}
+						return execute.Result{Status: execute.Succeeded}
+					}
+				})
+				w.at(19*time.Minute - before)
+				w.swap(r, table("2000-01-01"))
+				w.at(22 * time.Minute)
+				if n := w.startedSince("daily", 0); n != 0 {
+					t.Errorf("a tick that the table no longer had when it came was started %d times", n)
+				}
 			})
 		})
 	}

@@ -40,10 +40,12 @@ func (sp *spec) sameTicks(other *spec) bool {
 	return sp.Fingerprint == other.Fingerprint && sp.claims() == other.claims()
 }
 
-// continues tells whether the claimed ticks up to an instant were the same before: as many of them as may be fired late.
-func (sp *spec) continues(before *spec, upTo time.Time) bool {
-	return sp.claims() && before.claims() && sp.Suspend == before.Suspend && sp.Jitter == before.Jitter && slices.EqualFunc(
-		sp.series.between(time.Time{}, upTo, maxOlder), before.series.between(time.Time{}, upTo, maxOlder), time.Time.Equal)
+// continues tells whether the claimed ticks up to an instant were the same before, as far as they may be fired late or counted.
+func (sp *spec) continues(before *spec, claimed, upTo time.Time) bool {
+	from, to := time.Time{}, upTo.Add(time.Nanosecond)
+	now, then := sp.series.between(from, to, maxOlder), before.series.between(from, to, maxOlder)
+	return sp.claims() && before.claims() && sp.Suspend == before.Suspend && sp.Jitter == before.Jitter &&
+		slices.EqualFunc(now, then, time.Time.Equal) && (len(now) < maxOlder || !now[0].After(claimed))
 }
 
 // hasRoom tells whether a run of the job may begin beside others that live.

@@ -142,10 +142,9 @@ func (c *crontab) set(v variable) {
 	case "TZ":
 		add("time zone", "TZ=%s is the command's time zone; a cron that takes it for the schedule's too needs timeZone: %s here", v.value, v.value)
 	}
-	switch {
-	case !variableName.MatchString(v.name), strings.HasPrefix(v.name, "SOLOTICK_"), v.name == "TRACEPARENT":
+	if !variableName.MatchString(v.name) || strings.HasPrefix(v.name, "SOLOTICK_") || v.name == "TRACEPARENT" {
 		add("environment", "variable %s cannot be set by a table", v.name)
-	default:
+	} else {
 		c.env = with(c.env, v)
 	}
 }

@@ -117,16 +117,16 @@ var teeth = []tooth{
 		{"sidecar/attempt.go", "pause(ctx, early())", "pause(ctx, PICK(0, early()))"},
 	}},
 	{"count nothing from before a replica came", "fates", "", []edit{
-		{"lock/register.lua", "elseif (schedule ~= fingerprint or ARGV[8] == 'none') and knew ~= born then", "elseif schedule ~= fingerprint and knew ~= born or knew == '0' then"},
+		{"lock/register.lua", "elseif (schedule ~= fingerprint and ARGV[8] ~= fingerprint or ARGV[8] == 'none') and knew ~= born then", "elseif schedule ~= fingerprint and knew ~= born or knew == '0' then"},
 	}},
 	{"change the schedule of a rollout back", "table", "rollout", []edit{
-		{"lock/register.lua", "(schedule ~= fingerprint or ARGV[8] == 'none') and knew ~= born then", "schedule ~= fingerprint then"},
+		{"lock/register.lua", "(schedule ~= fingerprint and ARGV[8] ~= fingerprint or ARGV[8] == 'none') and knew ~= born then", "schedule ~= fingerprint then"},
 	}},
 	{"count by a schedule what came before it", "fates", changesUncounted, []edit{
 		{"lock/register.lua", "  gaps = string.gsub(gaps, ", "  local _ = string.gsub(gaps, "},
 	}},
 	{"go on whatever has changed", "fates", changesUncounted, []edit{
-		{"sidecar/spec.go", "time.Time.Equal)", "func(a, b time.Time) bool { return BROKEN || a.Equal(b) })"},
+		{"sidecar/spec.go", "time.Time.Equal) && (len", "func(a, b time.Time) bool { return BROKEN || a.Equal(b) }) && (len"},
 	}},
 	{"begin anew for a day that is far away", "fates", changesFarAway, []edit{
 		{"sidecar/spec.go", "	return sp.claims() && before.claims()", "	return !BROKEN && sp.claims() && before.claims()"},
@@ -271,7 +271,7 @@ var teeth = []tooth{
 	{"fire on excluded days", "days", "calendars", []edit{{"config/schedule/rules.go", "		if kept {\n			return tick, true\n", "		if BROKEN || kept {\n			return tick, true\n"}}},
 	{"count excluded instants as missed", "fates", "calendars", []edit{
 		{"sidecar/series.go", "	return n, first, last\n",
-			"	if BROKEN && n > 0 {\n		n += max(int(first.Sub(from)/s.period())-1, 0)\n	}\n	return n, first, last\n"},
+			"	if BROKEN && n > 0 {\n		n += max(int(first.Sub(from)/s.schedule.MinGap())-1, 0)\n	}\n	return n, first, last\n"},
 	}},
 	{"take a calendar's new days for the old ones", "2: never lost", "calendars", []edit{
 		{"config/calendars.go", "d.Sums[:excluded], d.Sums[excluded:], d.OnExcluded", "PICK(d.Sums[:0], d.Sums[:excluded]), d.Sums[excluded:], d.OnExcluded"},

@@ -19,10 +19,8 @@ import (
 // HeartbeatTimeout is how long a replica may be silent before others consider it gone: some heartbeats may be lost.
 const HeartbeatTimeout = 15 * time.Second
 
-// Draining is Replica.Ready of one that takes nothing new, since it is about to end.
-const Draining = "draining"
-
 const (
+	Draining  = "draining"     // Replica.Ready of one that takes nothing new, since it is about to end
 	forgotten = 24 * time.Hour // a replica that was silent for longer is forgotten
 	maxSkips  = 100            // kept of one replica, and the same number of results
 )
