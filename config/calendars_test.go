@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -213,6 +214,24 @@ func TestAChangedCalendarFileIsReported(t *testing.T) {
 			put(t, dir, "nrw.ics", christmas)
 			expect(5, 69)
 		})
+	}
+}
+
+func TestEachFileOfCalendarsIsWatched(t *testing.T) {
+	two := strings.Replace(withFile, "calendars: {", "calendars: {another: {file: another.ics}, ", 1)
+	if two == withFile {
+		t.Fatal("the table has no calendars")
+	}
+	dir := folder(t, map[string]string{"table.yaml": two, "nrw.ics": christmas, "another.ics": christmas})
+	want := []string{filepath.Join(dir, "another.ics"), filepath.Join(dir, "nrw.ics")}
+	for _, path := range []string{dir, filepath.Join(dir, "table.yaml")} {
+		text, err := ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := calendarPaths(path, text); !slices.Equal(got, want) {
+			t.Errorf("of %s these are watched: %q", path, got)
+		}
 	}
 }
 
