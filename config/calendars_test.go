@@ -259,6 +259,20 @@ jobs:
 	}
 }
 
+// Who runs no jobs may lack a variable of the defaults. What a job has of its own does not depend on it.
+func TestAJobThatHasItsOwnCalendarsDependsOnNoVariableOfTheDefaults(t *testing.T) {
+	table, err := readText(`
+service: s
+defaults: {exclude: ["${NOT_SET_HERE}"]}
+jobs:
+  - {name: a, schedule: "0 9 * * *", exec: {command: [a]}, exclude: [], onExcluded: next}
+`, nothingSet)
+	says := func(w Problem) bool { return strings.Contains(w.Message, "onExcluded has no effect") }
+	if err != nil || !slices.ContainsFunc(table.Warnings, says) {
+		t.Errorf("the warnings are %v, %v", table.Warnings, err)
+	}
+}
+
 func TestADynamicJobCanHaveAListAndEveryButNoCalendars(t *testing.T) {
 	const body = `{"schedule": ["0 9 * * MON", "@daily"], "every": {"weeks": 2, "from": "2026-01-05"}, "http": {"url": "http://127.0.0.1/x"}`
 	j, err := ParseJob("a", []byte(body+"}"))
