@@ -43,6 +43,13 @@ func (p *place) start() *replica {
 	return start(p.t, cmd)
 }
 
+// A new place has none, which is no second error.
+func TestAPlaceWithoutALastGoodTableIsNoError(t *testing.T) {
+	if table, err := stateDir(t.TempDir()).last("table.yaml"); table != nil || err != nil {
+		t.Errorf("%v, %v", table, err)
+	}
+}
+
 func TestARestartInTheSamePlaceGoesOnWithTheLastGoodTable(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
