@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -216,6 +217,24 @@ func TestAChangedCalendarFileIsReported(t *testing.T) {
 	}
 }
 
+func TestEachFileOfCalendarsIsWatched(t *testing.T) {
+	two := strings.Replace(withFile, "calendars: {", "calendars: {another: {file: another.ics}, ", 1)
+	if two == withFile {
+		t.Fatal("the table has no calendars")
+	}
+	dir := folder(t, map[string]string{"table.yaml": two, "nrw.ics": christmas, "another.ics": christmas})
+	want := []string{filepath.Join(dir, "another.ics"), filepath.Join(dir, "nrw.ics")}
+	for _, path := range []string{dir, filepath.Join(dir, "table.yaml")} {
+		text, err := ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := calendarPaths(path, text); !slices.Equal(got, want) {
+			t.Errorf("of %s these are watched: %q", path, got)
+		}
+	}
+}
+
 func TestAJobCanHaveOtherCalendarsThanTheDefaults(t *testing.T) {
 	table := parsed(t, `
 service: s
@@ -237,6 +256,20 @@ jobs:
 	}
 	if len(table.Warnings) > 0 {
 		t.Errorf("%v", table.Warnings)
+	}
+}
+
+// Who runs no jobs may lack a variable of the defaults. What a job has of its own does not depend on it.
+func TestAJobThatHasItsOwnCalendarsDependsOnNoVariableOfTheDefaults(t *testing.T) {
+	table, err := readText(`
+service: s
+defaults: {exclude: ["${NOT_SET_HERE}"]}
+jobs:
+  - {name: a, schedule: "0 9 * * *", exec: {command: [a]}, exclude: [], onExcluded: next}
+`, nothingSet)
+	says := func(w Problem) bool { return strings.Contains(w.Message, "onExcluded has no effect") }
+	if err != nil || !slices.ContainsFunc(table.Warnings, says) {
+		t.Errorf("the warnings are %v, %v", table.Warnings, err)
 	}
 }
 

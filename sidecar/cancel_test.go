@@ -87,7 +87,8 @@ func TestACancelledRunIsNotTakenOver(t *testing.T) {
 			w.replica(40 * time.Second)
 		}
 		w.at(2 * time.Second)
-		w.holder("minute", 0).crash() // which goes on by itself, until it trusts its lease no more
+		dead := w.holder("minute", 0)
+		dead.crash() // which goes on by itself, until it trusts its lease no more
 		w.cancel("minute")
 		w.at(50 * time.Second)
 		if s := w.started("minute")[w.origin()]; len(s) != 1 {
@@ -95,6 +96,11 @@ func TestACancelledRunIsNotTakenOver(t *testing.T) {
 		}
 		w.expect(1, "takeovers_total")
 		w.expect(1, "runs_total", "cancelled")
+		for _, r := range w.replicas {
+			if n := r.value("failures_total"); r != dead && n != 0 {
+				t.Errorf("%s counts %v failures\n%s", r.name, n, w.log())
+			}
+		}
 		w.expect(0, "runs_total", "interrupted")
 		w.operator(func(s *service.Store) {
 			last, err := s.History(w.t.Context(), "minute", 10)

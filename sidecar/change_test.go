@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -147,6 +148,32 @@ func TestATakeoverIsToldOnce(t *testing.T) {
 		} else { // it was run again, and has succeeded
 			wantTold(t, got)
 		}
+	}
+}
+
+// The run in the place of one that was cut short is not late: the tick was begun in time.
+func TestARunThatIsRepeatedIsNotToldAsLate(t *testing.T) {
+	ran := 0
+	got := told(t, "guarantee: at-least-once, timeout: 10m, missed: skip", func(w *world, add func(...func(*replica)) *replica) {
+		first := add(func(r *replica) {
+			r.work = func(ctx context.Context, _ execute.Run) execute.Result {
+				<-ctx.Done()
+				return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: -1}
+			}
+		})
+		w.at(time.Second)
+		first.disconnect(true)
+		w.at(100 * time.Second) // the tick after it waits, and is late
+		add()
+		w.at(170 * time.Second)
+		ran = len(w.started("minute")[w.origin()])
+		first.disconnect(false)
+		first.stop()
+		w.at(175 * time.Second)
+	})
+	late := func(said string) bool { return strings.HasPrefix(said, "late ") && strings.Contains(said, "11:00 ") }
+	if ran != 2 || slices.ContainsFunc(got, late) {
+		t.Errorf("the tick was begun %d times, and told are %q", ran, got)
 	}
 }
 

@@ -91,6 +91,27 @@ jobs:
 	})
 }
 
+// A replica with another table may have the job, as in a rollout that stands for hours.
+func TestADueTickOfAnUnknownJobIsLeftToOthersForADay(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		due := func(ago time.Duration) string {
+			at := w.origin().Add(-ago)
+			m := lock.Due{Tick: at, Job: "gone", Kind: "catchup", Attempt: 1, Nonce: ago.String()}.Member()
+			if _, err := w.redis.ZAdd(dueSet, float64(at.UnixMilli()), m); err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		kept := due(20 * time.Hour)
+		due(25 * time.Hour)
+		w.replica(time.Second)
+		w.at(2 * time.Minute)
+		if m := w.dueMembers(); len(m) != 1 || m[0] != kept {
+			t.Errorf("the due set has %q, want %q alone\n%s", m, kept, w.log())
+		}
+	})
+}
+
 func TestDueTicksOfUnknownJobsDoNotHideOthers(t *testing.T) {
 	long(t)
 	simulate(t, minutely, func(w *world) {

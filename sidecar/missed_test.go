@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/sidecar/notify"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // outage starts a replica, stops it before the second tick, and lets another one take over between the fourth and the
@@ -252,4 +255,47 @@ func TestATickIsNotCaughtUpBeforeItIsDue(t *testing.T) {
 			t.Errorf("a wake caught up, and nothing was missed:\n%s", log)
 		}
 	})
+}
+
+// notes keeps messages in place of sending them.
+type notes struct{ all []notify.Message }
+
+func (*notes) Send(notify.Ping)        {}
+func (n *notes) Tell(m notify.Message) { n.all = append(n.all, m) }
+
+func TestTheMessageOfSeveralGapsIsOfAllTheirTicks(t *testing.T) {
+	simulate(t, policy("notify: {change: {url: http://127.0.0.1/}}"), func(w *world) {
+		r := w.replica(time.Second)
+		w.at(10*time.Minute + 30*time.Second)
+		minute := func(n time.Duration) time.Time { return w.origin().Add(n * time.Minute) }
+		gaps := fmt.Sprintf("%d-%d %d-%d ", minute(0).UnixMilli(), minute(3).UnixMilli(), minute(5).UnixMilli(), minute(7).UnixMilli())
+		w.redis.HSet("solotick:{test}:job:minute", "gaps", gaps)
+		record, heard := *r.firer.record, &notes{}
+		record.notify = heard
+		record.book(r.spec("minute"), gaps, nil)
+		w.at(10*time.Minute + 31*time.Second)
+		if len(heard.all) != 1 || heard.all[0].Count != 3 || !heard.all[0].First.Equal(minute(1)) || !heard.all[0].Tick.Equal(minute(6)) {
+			t.Errorf("told %+v, want 3 ticks from %s to %s\n%s", heard.all, minute(1), minute(6), w.log())
+		}
+	})
+}
+
+func TestTheReasonOfAMissedTickIsThatOfItsOwnSkip(t *testing.T) {
+	minute := func(n int64) time.Time { return time.Unix(60*n, 0) }
+	r := &recorder{replica: "r1", began: minute(2), heartbeat: &heartbeat{skips: map[string]service.Skip{
+		"minute": {Tick: minute(5), Reason: string(redisError)},
+	}}}
+	for _, c := range []struct {
+		first, last int64
+		want        string
+	}{
+		{1, 1, "no replica claimed it before replica r1 started"}, {3, 4, ""}, {6, 7, ""},
+		{5, 5, "replica r1 skipped it: Redis did not answer"}, {4, 5, "replica r1 skipped it: Redis did not answer"},
+		{5, 6, "replica r1 skipped it: Redis did not answer"},
+	} {
+		e := &service.Entry{Job: "minute", First: minute(c.first), Tick: minute(c.last)}
+		if got := r.whyMissed(e, nil); got != c.want {
+			t.Errorf("of the ticks from %d to %d: %q, want %q", c.first, c.last, got, c.want)
+		}
+	}
 }

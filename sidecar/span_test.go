@@ -169,6 +169,20 @@ func TestAJobIsToldOfNoSpanThatIsNotSampled(t *testing.T) {
 	})
 }
 
+// Of a job that is observed only, nothing is called: its run has a span, and no call has.
+func TestAnObservedRunHasNoSpanOfACall(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		to := &took{}
+		spans, end := exporter(w.t, to, 1)
+		w.replica(time.Second, func(r *replica) { r.spans, r.observes = spans, true })
+		w.at(30 * time.Second)
+		end()
+		if len(to.spans) != 1 || to.spans[0].Name != "minute" {
+			t.Errorf("the spans are %+v", to.spans)
+		}
+	})
+}
+
 func TestWithoutACollectorAJobIsToldOfNoSpan(t *testing.T) {
 	simulate(t, minutely, func(w *world) {
 		w.replica(time.Second)

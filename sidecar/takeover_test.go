@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // A process that knows that the one before it is dead has ended its runs before it registers its first job.
@@ -93,5 +94,49 @@ func TestAReplicaOfTheSameNameElsewhereWaitsForTheLease(t *testing.T) {
 		if failures, err := other.store.Failures(w.t.Context(), "minute", 10); len(failures) != 1 || err != nil {
 			t.Fatalf("not taken over: %+v, %v", failures, err)
 		}
+	})
+}
+
+func TestWhatIsNotRunAgainAfterItsReplicaDiedWasInterruptedAndNotMissed(t *testing.T) {
+	simulate(t, policy("timeout: 10m, lock: {ttl: 15s}, guarantee: at-least-once"), func(w *world) {
+		dead := w.replica(10 * time.Minute)
+		w.at(2 * time.Second)
+		watching := w.replica(time.Second)
+		w.at(5 * time.Second)
+		dead.crash()
+		w.swap(watching, policy("timeout: 10m, lock: {ttl: 15s}, guarantee: at-least-once, suspend: true"))
+		w.at(50 * time.Second)
+		if n := len(w.started("minute")[w.origin()]); n != 1 {
+			t.Fatalf("started %d times\n%s", n, w.log())
+		}
+		ticks, err := watching.store.TickRecord(w.t.Context(), "minute")
+		w.must(err)
+		if fate := ticks.Fate(w.origin()); fate == nil || fate.Outcome != string(wasInterrupted) {
+			t.Errorf("the tick's fate is %+v\n%s", fate, w.log())
+		}
+		if n := watching.value("missed_total", "minute"); n != 0 {
+			t.Errorf("%v ticks count as missed", n)
+		}
+	})
+}
+
+// Who takes a run over knows no data of it, only that it had some: without them it must not be run again by hand.
+func TestARunWithDataThatWasTakenOverIsKnownToHaveHadSome(t *testing.T) {
+	simulate(t, withBody(takesData), func(w *world) {
+		for range 2 {
+			w.replica(10 * time.Second)
+		}
+		w.at(30 * time.Second)
+		tick, _ := w.brings(`{"customer": 7341}`)
+		w.at(33 * time.Second)
+		w.holder("rare", tick.Sub(w.origin())).crash()
+		w.at(time.Minute)
+		w.operator(func(s *service.Store) {
+			runs, err := s.Failures(w.t.Context(), "rare", 10)
+			w.must(err)
+			if len(runs) != 1 || runs[0].Outcome != string(wasInterrupted) || runs[0].Data != service.UnknownData {
+				t.Errorf("the failures are %+v\n%s", runs, w.log())
+			}
+		})
 	})
 }

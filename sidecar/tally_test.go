@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func TestAHistogramCountsAsTheLibrarysDoes(t *testing.T) {
@@ -49,6 +51,23 @@ func written(t *testing.T, m prometheus.Metric) *dto.Histogram {
 		t.Fatal(err)
 	}
 	return d.Histogram
+}
+
+func TestAJobHasFailedSinceTheFirstFailureInARow(t *testing.T) {
+	var a tally
+	at := func(n int64) time.Time { return time.Unix(n, 0) }
+	ends := func(n int64, o outcome) service.Standing {
+		a.ended(&service.Entry{Run: fmt.Sprint(n)}, o, o == failed, at(n))
+		return a.standing()
+	}
+	ends(1, failed)
+	if s := ends(2, failed); !s.FailingSince.Equal(at(1)) || !s.LastFailure.Equal(at(2)) || s.Streak != 2 {
+		t.Errorf("after two failures: %+v", s)
+	}
+	ends(3, succeeded)
+	if s := ends(4, failed); !s.FailingSince.Equal(at(4)) || !s.LastSuccess.Equal(at(3)) || s.Streak != 1 {
+		t.Errorf("after a success and a failure: %+v", s)
+	}
 }
 
 func TestAJobThatComesBackGoesOnCounting(t *testing.T) {

@@ -179,3 +179,52 @@ func TestInAHerdAReplicaThatIsFullCostsATenthOfASecond(t *testing.T) {
 		w.allStarted(300, w.origin().Add(time.Minute), 102*time.Millisecond)
 	})
 }
+
+// A replica that is told to stop between the first question for a tick and its own look has wakes that wait for it.
+func TestEveryWakeThatWaitsForOthersIsCountedInADrain(t *testing.T) {
+	const jobs = 12
+	simulate(t, herdTable(jobs, "* * * * *"), func(w *world) {
+		for range 3 {
+			w.replica(5 * time.Millisecond)
+		}
+		w.at(time.Minute - ahead + stagger/2)
+		leaves := w.replicas[0]
+		before := map[string]float64{}
+		count := func(job string) float64 { return leaves.value("fires_total", job) + leaves.value("skips_total", job) }
+		for i := range jobs {
+			job := fmt.Sprintf("j%d", i)
+			before[job] = count(job)
+		}
+		leaves.stop()
+		w.at(time.Minute + time.Second)
+		for i := range jobs {
+			job := fmt.Sprintf("j%d", i)
+			w.once(job, time.Minute, time.Minute, time.Second)
+			if n := count(job); n != 2 { // the ticks of both minutes
+				t.Errorf("%v of two wakes of %s are counted, %v of them before the drain", n, job, before[job])
+			}
+		}
+	})
+}
+
+// A wake that waits for others keeps its job's series until it is over, and no longer.
+func TestAJobThatLeavesTakesItsSeriesAlongOnEachReplica(t *testing.T) {
+	simulate(t, herdTable(2, "* * * * *"), func(w *world) {
+		for range 3 {
+			w.replica(5 * time.Millisecond)
+		}
+		w.at(70 * time.Second)
+		table := herdTable(1, "* * * * *")
+		w.reload(table)
+		for _, r := range w.replicas {
+			w.swap(r, table)
+		}
+		w.at(80 * time.Second)
+		for _, r := range w.replicas {
+			text := string(r.exposition())
+			if !strings.Contains(text, `job="j0"`) || strings.Contains(text, `job="j1"`) {
+				t.Errorf("%s has the series of a job that has left", r.name)
+			}
+		}
+	})
+}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -10,10 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"github.com/solotick/solotick/internal/instance"
 	"github.com/solotick/solotick/internal/testing/needs"
 	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
 )
 
 // endless is a table with two jobs that never end. Their leases outlast the test: a run is taken over only by a replica that knows
@@ -228,5 +234,51 @@ jobs:
 	last.await("taking ticks")
 	if !lives(own) {
 		t.Error("the child of a process of which nothing is known was killed")
+	}
+}
+
+func TestTwoReplicasOfOneMachineHavePlacesOfTheirOwn(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	places := map[string]bool{}
+	for _, replica := range []string{"one", "two"} {
+		for _, service := range []string{"shop", "billing"} {
+			places[(&app{replica: replica}).defaultInstance(service, replica)] = true
+		}
+	}
+	if len(places) != 4 {
+		t.Errorf("two replicas of two services have the places %v", places)
+	}
+}
+
+// A session may have processes of several replicas, as that of a terminal has.
+func TestOnlyCommandsOfDeadProcessesAreKilled(t *testing.T) {
+	dir, dead, living := t.TempDir(), uuid.NewString(), uuid.NewString()
+	before, err := instance.Hold(dir, lock.Node(dead))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = before.Close() // as a crash does
+	command := func(process string) (pid int, ended <-chan error) {
+		c := exec.Command("sleep", "600")
+		c.Env = append(os.Environ(), execute.RunVariable+"="+uuid.NewString()[:24]+lock.Node(process))
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- c.Wait() }()
+		t.Cleanup(func() { _ = c.Process.Kill() })
+		return c.Process.Pid, done
+	}
+	_, ended := command(dead)
+	other, _ := command(living)
+	nodes, held := (&app{state: stateDir(dir)}).holdInstance("shop", "one", uuid.NewString(), slog.New(slog.DiscardHandler))
+	defer held.Close()
+	if len(nodes) != 1 || nodes[0] != lock.Node(dead) {
+		t.Fatalf("dead are %q", nodes)
+	}
+	<-ended
+	if !lives(other) {
+		t.Error("the command of a replica that lives was killed")
 	}
 }

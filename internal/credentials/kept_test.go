@@ -58,6 +58,16 @@ func TestAReplacedFileCountsWhenItHasSettled(t *testing.T) {
 			t.Errorf("a settled file is waited for: %s", wait)
 		}
 
+		// It is the time of the last use that tells whether the value before may have expired.
+		for range 3 {
+			time.Sleep(fresh - time.Second)
+			wanted(t, token, "Bearer two")
+		}
+		written(t, file, "rotated", 0)
+		if wait := wanted(t, token, "Bearer two"); wait != 0 {
+			t.Errorf("a token that was rotated delays a run by %s", wait)
+		}
+
 		// What was read an hour ago may have expired since.
 		time.Sleep(time.Hour)
 		written(t, file, "three", settle/4)

@@ -3,6 +3,7 @@ package callback
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,6 +198,19 @@ func TestAReportThatIsRepeatedGetsTheSameAnswer(t *testing.T) {
 	if err := r.Finish("run", c.Token(), Report{Failed, "x"}); err != nil {
 		t.Error(err)
 	}
+}
+
+// Calls that are over keep the details of their reports.
+func TestTheDetailOfAReportIsBounded(t *testing.T) {
+	r := New("127.0.0.1:9748")
+	c := r.Open("run", heartbeat, nil)
+	if err := r.Finish("run", c.Token(), Report{Failed, strings.Repeat("x", MaxDetail-1) + "äöü"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Wait(t.Context()); err != nil || got.Detail != strings.Repeat("x", MaxDetail-1) { // without half a character
+		t.Errorf("%d bytes are kept, %v", len(got.Detail), err)
+	}
+	c.Close()
 }
 
 func TestOnlyTheTokenOfTheAttemptReports(t *testing.T) {

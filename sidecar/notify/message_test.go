@@ -148,6 +148,16 @@ func TestFilesAreReadForEachAttempt(t *testing.T) {
 	}
 }
 
+func TestAFileOfAURLIsNotReadWithoutABound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "url")
+	if err := os.WriteFile(path, []byte(strings.Repeat("x", mostInFile+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := content(path); len(text) > mostInFile {
+		t.Errorf("%d bytes were read, %v", len(text), err)
+	}
+}
+
 func TestAFileThatCannotBeUsedIsOneWarning(t *testing.T) {
 	dir := t.TempDir()
 	empty, bad := filepath.Join(dir, "empty"), filepath.Join(dir, "bad")

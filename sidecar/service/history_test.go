@@ -1,10 +1,13 @@
 package service_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/lock"
@@ -59,6 +62,44 @@ func TestHistoryIsNewestFirstAndEachRunOnce(t *testing.T) {
 			}
 		}
 		if got := written(w)(a.Service.Failures(w.Context(), job, 10)); got != "timed_out 3, failed 1" {
+			w.Errorf("failures: %s", got)
+		}
+	})
+}
+
+// Ticks that no replica fired have no run, so no two rows of them are the same one.
+func TestHistoryShowsEachRowOfTicksThatNoReplicaFired(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		for _, n := range []int{1, 5} {
+			e := service.Entry{Job: job, Outcome: lock.Missed, Count: 2, First: w.Tick(n), Tick: w.Tick(n + 1), Ended: w.Now()}
+			w.Must(a.Service.AppendHistory(w.Context(), e.Ending()))
+			settles(a, n+2, "succeeded")
+		}
+		if got := written(w)(a.Service.History(w.Context(), job, 10)); got != "succeeded 7, missed 6, succeeded 3, missed 2" {
+			w.Errorf("history: %s", got)
+		}
+	})
+}
+
+func TestTheHistoryOfFailuresIsBounded(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		const fill = `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'run', 'of another version') end`
+		for _, key := range []string{"solotick:{svc}:runs", "solotick:{svc}:failures"} {
+			if err := w.Admin.Eval(w.Context(), fill, []string{key}).Err(); err != nil && !errors.Is(err, redis.Nil) {
+				w.Fatal(err)
+			}
+		}
+		settles(a, 0, "failed")
+		for _, key := range []string{"solotick:{svc}:runs", "solotick:{svc}:failures"} {
+			if n := w.Admin.XLen(w.Context(), key).Val(); n < 10_000 || n > 10_200 { // Redis drops whole nodes of a stream
+				w.Errorf("%s has %d entries", key, n)
+			}
+		}
+		if got := written(w)(a.Service.Failures(w.Context(), job, 10)); got != "failed 0" {
 			w.Errorf("failures: %s", got)
 		}
 	})

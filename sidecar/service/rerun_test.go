@@ -63,12 +63,14 @@ func TestTheTickToRerunIsTheNewestThatFailedOrTheGivenOne(t *testing.T) {
 			{Tick: hour(-3).Add(7 * time.Millisecond), Kind: "manual", Outcome: "failed", Failed: true},
 			{Tick: hour(-2).Add(7 * time.Millisecond), Kind: "manual", Outcome: "failed", Failed: true, Data: 12},
 			{Tick: hour(-4), Kind: "handover", Outcome: service.HandedOver},
+			{Tick: hour(-8).Add(30 * time.Minute), Kind: "handover", Outcome: "failed", Failed: true}, // and, settled later:
+			{Tick: hour(-8).Add(30 * time.Minute), Kind: "schedule", Outcome: service.HandedOver},
 			{Tick: hour(-6).Add(time.Minute), Kind: "schedule", Outcome: "succeeded"}, // by a schedule of before
 		} {
 			e.Job, e.Run, e.Replica, e.Attempt, e.Ended = job, uuid.NewString(), "a", i+1, now
 			w.Must(s.AppendHistory(w.Context(), e.Ending()))
 		}
-		for given, want := range map[time.Time]time.Time{{}: hour(-9), hour(-5): hour(-5), hour(-6).Add(time.Minute): hour(-6).Add(time.Minute)} {
+		for given, want := range map[time.Time]time.Time{{}: hour(-8).Add(30 * time.Minute), hour(-5): hour(-5), hour(-6).Add(time.Minute): hour(-6).Add(time.Minute)} {
 			if tick, r := asks(given); r != nil || !tick.Equal(want) {
 				w.Errorf("asked for %s: %s, %v; want %s", given, tick, r, want)
 			}

@@ -107,6 +107,10 @@ func TestACollectorThatAsksForTimeGetsItAndOneThatRefusesIsNotAskedAgain(t *test
 		"unavailable": {func(call int) (int, map[string]string, string, error) {
 			return map[bool]int{true: 503, false: 200}[call < 3], nil, "", nil
 		}, []time.Duration{time.Second, 2 * time.Second}, 1},
+		"the gateway has no answer": {func(call int) (int, map[string]string, string, error) {
+			return map[bool]int{true: 504, false: 200}[call < 2], nil, "", nil
+		}, []time.Duration{time.Second}, 1},
+		"it leads elsewhere": {func(int) (int, map[string]string, string, error) { return 307, nil, "", nil }, nil, 0},
 		"it says when": {func(call int) (int, map[string]string, string, error) {
 			return map[bool]int{true: 429, false: 200}[call < 2], map[string]string{"Retry-After": "7"}, "", nil
 		}, []time.Duration{7 * time.Second}, 1},
@@ -209,6 +213,16 @@ func TestAShareOfAllRunsIsSampledAndAllReplicasAgree(t *testing.T) {
 		if got := float64(sampled) / n; got < share-0.02 || got > share+0.02 {
 			t.Errorf("%v of all, want %v", got, share)
 		}
+	}
+	sampled := 0
+	process := uuid.NewString()[24:] // all runs of a process end alike
+	for range n {
+		if Sampled(uuid.NewString()[:24]+process, 0.5) {
+			sampled++
+		}
+	}
+	if got := float64(sampled) / n; got < 0.48 || got > 0.52 {
+		t.Errorf("of one process' runs %v are sampled, want half", got)
 	}
 	e := New(Options{})
 	if e.Record(span("a")); len(e.waiting) != 0 || e.Dropped() != 0 {

@@ -70,6 +70,15 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 	notStarted := ran("09:00:00", "not_started", 0, 0)
 	notStarted.Detail = "connection refused"
 
+	gap := known()
+	gap.Gaps = []lock.Interval{{From: at("09:00:00"), To: at("09:55:00"), Fate: "missed"}} // whose ends were fired
+	settledWords := func(tick string) string {
+		return tick + " UTC was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data."
+	}
+	skips := func(tick string) []service.Replica {
+		return []service.Replica{{Name: "billing-1", Seen: ten, Skips: map[string]service.Skip{"j": {Tick: at(tick), Reason: "no_slot", At: at(tick)}}}}
+	}
+
 	for _, c := range []struct {
 		what string
 		told told
@@ -84,6 +93,11 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 			"09:00:00 UTC was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
 				"An operator had it run again: succeeded after 1.0 s on billing-1, at 10:00:01 UTC."},
 		{"run again by somebody", told{ticks: known(failed, again), acts: []service.Act{{Author: service.Author{By: "anna@ops"}, What: "rerun", Tick: at("09:00:00")}}},
+			"09:00:00", "failed", "09:00:00 UTC was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
+				"anna@ops had it run again: succeeded after 1.0 s on billing-1, at 10:00:01 UTC."},
+		{"run again by somebody, and another tick by another", told{ticks: known(failed, again), acts: []service.Act{
+			{Author: service.Author{By: "bob@ops"}, What: "rerun", Tick: at("09:05:00")},
+			{Author: service.Author{By: "anna@ops"}, What: "rerun", Tick: at("09:00:00")}}},
 			"09:00:00", "failed", "09:00:00 UTC was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
 				"anna@ops had it run again: succeeded after 1.0 s on billing-1, at 10:00:01 UTC."},
 		{"paused", told{ticks: known(service.Entry{Tick: at("09:10:00"), First: at("09:05:00"), Count: 2, Outcome: "paused"}), acts: []service.Act{
@@ -110,6 +124,8 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 			"09:10:00 UTC was fired by billing-1, and succeeded after 1.0 s."},
 		{"the shortest interval", told{ticks: known(overlapped, missed)}, "09:05:00", "overlapped",
 			"09:05:00 UTC was skipped: a run of the job was still going on, or another tick was waiting for its end."},
+		{"the shortest interval, whichever was counted first", told{ticks: known(missed, overlapped)}, "09:05:00", "overlapped",
+			"09:05:00 UTC was skipped: a run of the job was still going on, or another tick was waiting for its end."},
 		{"counted twice", told{ticks: known(ran("09:00:00", "interrupted", 0, 0), ran("09:00:00", "succeeded", time.Minute, time.Second))}, "09:00:00", "succeeded",
 			"09:00:00 UTC was fired by billing-1 1m0s late, and succeeded after 1.0 s."},
 		{"no tick", told{ticks: known()}, "09:03:00", "no_tick", `09:03:00 UTC is no tick of "*/5 * * * *": the next is 09:05:00 UTC.`},
@@ -123,9 +139,17 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 			"09:55:00 UTC came due while the run of 09:50:00 UTC on billing-2 was still going on. It is fired only if that run turns out to have been dead."},
 		{"not counted yet", told{ticks: service.TickRecord{Born: since, Since: since, Newest: at("09:55:00"),
 			Gaps: []lock.Interval{{From: at("09:00:00"), To: at("09:55:00"), Fate: "missed"}}}}, "09:20:00", "missed", "09:20:00 UTC was missed."},
+		{"at the beginning of a gap", told{ticks: gap}, "09:00:00", "unknown", settledWords("09:00:00")},
+		{"at the end of a gap", told{ticks: gap}, "09:55:00", "unknown", settledWords("09:55:00")},
 		{"still to come", told{ticks: known(), replicas: ready}, "10:05:00", "future", "10:05:00 UTC has not come yet: it is due in 4m30s."},
 		{"nobody is there", told{ticks: known()}, "10:00:00", "unclaimed",
 			"10:00:00 UTC has come due, and no replica has claimed it. No replica is running: nothing fires until one starts."},
+		{"nobody is alive", told{ticks: known(), replicas: []service.Replica{{Name: "billing-1", Seen: ten.Add(-time.Hour)}}}, "10:00:00", "unclaimed",
+			"10:00:00 UTC has come due, and no replica has claimed it. No replica is running: nothing fires until one starts."},
+		{"a replica has skipped it", told{ticks: known(), replicas: skips("10:00:00")}, "10:00:00", "unclaimed",
+			"10:00:00 UTC has come due, and no replica has claimed it. Replica billing-1 skipped 10:00:00 UTC: no_slot."},
+		{"a replica has skipped an older one, which was claimed", told{ticks: known(), replicas: skips("09:55:00")}, "10:00:00", "unclaimed",
+			"10:00:00 UTC has come due, and no replica has claimed it."},
 		{"nobody is ready", told{ticks: known(), replicas: []service.Replica{{Name: "billing-1", Seen: ten, Ready: "the app answered 503"}}}, "10:00:00", "unclaimed",
 			"10:00:00 UTC has come due, and no replica has claimed it. No replica takes ticks (billing-1: the app answered 503)."},
 		{"it is paused", told{ticks: known(), replicas: ready, state: service.JobState{Paused: &service.Pause{At: at("09:58:00"), Until: at("11:00:00"), Reason: "migration"}}},
@@ -157,6 +181,20 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 		if w.Fate != c.fate || w.Text != c.text {
 			t.Errorf("%s: %s:\n%s\nwant %s:\n%s", c.what, w.Fate, w.Text, c.fate, c.text)
 		}
+	}
+}
+
+func TestATickOfTheSameDayOfAnotherYearHasItsDate(t *testing.T) {
+	every, err := schedule.Parse("*/5 * * * *", schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := &told{ticks: service.TickRecord{Born: at("06:00:00"), Since: at("06:00:00"), Newest: at("10:00:00")}}
+	j := config.Job{Name: "j", Schedule: every, TimeZone: "UTC"}
+	w, err := view.Explain(t.Context(), known, &config.Table{}, j, at("09:00:00").AddDate(-1, 0, 0))
+	const want = "2025-11-23 09:00:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC: it has no fate."
+	if err != nil || w.Text != want {
+		t.Errorf("%v, %v; want %s", w, err, want)
 	}
 }
 

@@ -1,0 +1,76 @@
+package service_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/internal/testing/lossy"
+	"github.com/solotick/solotick/internal/testing/redisworld"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// listens has a replica listen until the case is over. The function that it returns waits for the next nudge, and returns
+// how long that took; the case fails if none comes within a minute.
+func listens(w *redisworld.World, r *redisworld.Replica) (next func(want string) time.Duration, stop func()) {
+	ctx, cancel := context.WithCancel(w.Context())
+	heard, done := make(chan string, 10), make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Service.Listen(ctx, func(job string) { heard <- job })
+	}()
+	next = func(want string) time.Duration {
+		w.Helper()
+		began := time.Now()
+		select {
+		case job := <-heard:
+			if job != want {
+				w.Errorf("heard %q, want %q", job, want)
+			}
+		case <-time.After(time.Minute):
+			w.Fatal("nothing is heard within a minute")
+		}
+		return time.Since(began)
+	}
+	return next, func() { cancel(); <-done }
+}
+
+func TestASubscriptionOfWhichNothingComesIsMadeAnew(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		next, stop := listens(w, a)
+		defer stop()
+		next(service.AnyJob)
+		w.Pass(time.Second)
+		before := w.Mini.CurrentConnectionCount()
+		for range 3 {
+			hangs := a.Proxy.On(lossy.Command("ping"), 1, lossy.HangRequest)
+			<-hangs.Struck()
+			if took := next(service.AnyJob); took > 6*time.Second {
+				t.Errorf("it was made anew %s after a ping without an answer", took)
+			}
+		}
+		w.Pass(time.Second)
+		if n := w.Mini.CurrentConnectionCount(); n > before {
+			t.Errorf("%d connections were open, and now %d are", before, n)
+		}
+	})
+}
+
+func TestASubscriptionThatIsLostAfterItWasOfUseIsMadeAnewAtOnce(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		next, stop := listens(w, a)
+		defer stop()
+		next(service.AnyJob)
+		for n := range 8 {
+			w.Pass(8 * time.Second) // Redis has answered a ping
+			a.Proxy.Cut()
+			if took := next(service.AnyJob); took > 200*time.Millisecond {
+				t.Errorf("after loss %d it took %s", n+1, took)
+			}
+		}
+	})
+}
