@@ -36,7 +36,7 @@
 // due. A tick under missed: all must be fired, however late, unless a run was under way when it came due. A tick that one healthy
 // replica could start must start within two seconds. A run that ends while Redis stands still, on a replica that drains,
 // must be recorded if its lease outlives that, and the attempts that are left must be made. Each cause may
-// excuse a share of a class' ticks, of one to three of a hundred, and an outage two of three of the ticks that came in it. The
+// excuse a share of a class' ticks, of one to four of a hundred, and an outage two of three of the ticks that came in it. The
 // test reports the shares, and fails above that.
 //
 // Replicas that get no time on a busy machine are late, and so is all that the judge measures. A pulse in each world measures how

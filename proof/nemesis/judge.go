@@ -64,7 +64,7 @@ const (
 var bounds = map[cause]struct{ perMille, few int }{
 	anOutage:         {650, 20}, // of those in an outage
 	besideAnOutage:   {20, 8},
-	struck:           {30, 22},
+	struck:           {40, 22},
 	behindTheStruck:  {10, 8},
 	behindUnanswered: {10, 8},
 	behindHandedOn:   {10, 8},
