@@ -89,12 +89,12 @@ func TestAFifthScrapeWaitsForAPlaceAndIsRefused(t *testing.T) {
 				codes <- out.Code
 			}()
 		}
-		time.Sleep(largeWait - 1)
+		time.Sleep(largeWait - time.Nanosecond)
 		synctest.Wait()
 		if len(codes) != 0 {
 			t.Error("a fifth scrape does not wait")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if len(codes) != 1 || <-codes != http.StatusServiceUnavailable {
 			t.Error("a fifth scrape at once is not refused")
