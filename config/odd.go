@@ -54,11 +54,9 @@ type clockField struct {
 // clockFields are the fields of an expression before the days. One of five fields has no second.
 var clockFields = []clockField{{"second", "s", "minute", 60}, {"minute", "m", "hour", 60}, {"hour", "h", "day", 24}}
 
-func clockOf(f []string) []clockField { return clockFields[max(0, 6-len(f)):] }
-
 // oddStars warns of a * before a number: * 2 * * * ticks in each minute of that hour.
 func (d *decoder) oddStars(expr strict.Text, f []string) {
-	units := clockOf(f)
+	units := clockFields[max(0, 6-len(f)):]
 	for i, unit := range units[1:] {
 		if _, err := strconv.Atoi(f[i+1]); f[i] != "*" || err != nil {
 			continue
@@ -74,7 +72,7 @@ func (d *decoder) oddStars(expr strict.Text, f []string) {
 
 // oddSteps warns of a step that does not divide its field: */45, or 0/45 in Quartz, does not mean "every 45 minutes".
 func (d *decoder) oddSteps(expr strict.Text, f []string) {
-	for i, unit := range clockOf(f) {
+	for i, unit := range clockFields[max(0, 6-len(f)):] {
 		start, text, ok := strings.Cut(f[i], "/")
 		step, err := strconv.Atoi(text)
 		if !ok || start != "*" && start != "0" || err != nil || unit.size%step == 0 {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -241,6 +242,11 @@ type Exec struct {
 type Resources struct {
 	Memory int64 // bytes, at least 1 MiB; 0 = no limit
 	Nice   int   // added to the niceness, -20 to 19
+}
+
+// MarshalJSON has the limit that there was once: without it, a version before would show another hash of the same table.
+func (r Resources) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, `{"Memory":%d,"CPU":0,"Nice":%d}`, r.Memory, r.Nice), nil
 }
 
 // Notify has the URLs that are called when a job's runs start and end; "" = none. They may be on other hosts, and may

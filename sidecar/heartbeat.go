@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/service"
@@ -35,7 +33,7 @@ type heartbeat struct {
 	sent     statusText
 	twin     time.Time // when another process last used this one's name; zero = never, or not lately
 
-	refused atomic.Pointer[error] // by which Redis has answered the last heartbeat; nil = it took it, or gave no answer
+	refused atomic.Pointer[error] // by which Redis has answered the last heartbeat; of nil = it took it, or gave no answer
 
 	mu    sync.Mutex
 	skips map[string]service.Skip  // by job, the newest that was not for another replica's fire
@@ -110,20 +108,13 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	if err == nil {
 		h.sent = now
 	}
-	h.refused.Store(nil)
-	if said := redis.Error(nil); errors.As(err, &said) {
-		h.refused.Store(&err)
-	}
+	refused := service.Refused(err)
+	h.refused.Store(&refused)
 	return err
 }
 
 // refusal is why Redis did not take the last heartbeat. Redis answers looks although it refuses what writes.
-func (h *heartbeat) refusal() error {
-	if err := h.refused.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
+func (h *heartbeat) refusal() error { return *h.refused.Load() }
 
 // hasTwin tells whether another process sends heartbeats under this one's name, and logs it once. A heartbeat from
 // before this process' first one may be that of its predecessor.

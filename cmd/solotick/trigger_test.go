@@ -54,7 +54,7 @@ jobs:
 		{"takes|--data|", exitUsage, "--data is not valid JSON in UTF-8"},
 		{"takes|--data|s3cret", exitUsage, "--data is not valid JSON in UTF-8"},
 		{"takes|--data|@" + filepath.Join(dir, "none"), exitCannot, "none"},
-		{"takes|--data|@" + write("large", strings.Repeat(" ", 64<<10)+"1"), exitUsage, "64 KiB"},
+		{"takes|--data|@" + write("large", strings.Repeat(" ", 64<<10)+"1"), exitProblem, "larger than 64 KiB"},
 	} {
 		mini.Del(`solotick:{billing}:due`)
 		var out, errOut bytes.Buffer

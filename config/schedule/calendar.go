@@ -45,12 +45,8 @@ func newCalendar(s *cron.SpecSchedule) calendar {
 
 // runsThroughHours tells whether the hours are spread evenly over the day, at most four hours apart.
 func (c *calendar) runsThroughHours() bool {
-	for apart := 1; apart <= 4; apart++ {
-		var even uint64
-		for hour := bits.TrailingZeros64(c.hour); hour < 24; hour += apart {
-			even |= 1 << hour
-		}
-		if c.hour == even && c.hour&(1<<apart-1) != 0 {
+	for before, hours := range []uint64{0xffffff, 0x555555, 0x249249, 0x111111} { // all, and each second, third and fourth
+		if first := bits.TrailingZeros64(c.hour); first <= before && c.hour == hours<<first {
 			return true
 		}
 	}

@@ -137,8 +137,7 @@ func (s *Schedule) Due(job string, tick time.Time, max time.Duration) time.Time 
 
 // MinGap looks at gapTicks ticks within gapYears: at a year of daily ticks, and at all times of day of those that are
 // more frequent. It begins in 2020, since earlier changes of the clocks must not restrict the jobs of today: Kathmandu
-// moved by 15 minutes in 1986, which made one hour 45 minutes long. To go through more ticks under rules would take as
-// long as a thousand other jobs do.
+// moved by 15 minutes in 1986, which made one hour 45 minutes long.
 const (
 	gapEra   = 1577836800 // 2020-01-01
 	gapTicks = 400

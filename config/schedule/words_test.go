@@ -24,6 +24,8 @@ func TestSchedulesInWords(t *testing.T) {
 var wordRows = []struct{ expr, words string }{
 	// The schedules of docs/table.md, and the values of its tables in a field of theirs.
 	{"0 9 * * MON-FRI", "at 09:00, from Monday to Friday"},
+	{"* 2 * * *", "every minute from 02:00 to 02:59, every day"},
+	{"* 0 2 * * *", "every second from 02:00:00 to 02:00:59, every day"},
 	{"0 9 1-7 * MON", "at 09:00, on days 1 to 7 of the month, and every Monday"},
 	{"H 3 * * *", "at minute H of hour 3, every day"},
 	{"0 0 13 * FRI", "at 00:00, on day 13 of the month, and every Friday"},

@@ -148,6 +148,14 @@ func (s *Store) estimate(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
+// Refused is an error that is Redis' answer; nil if it is none.
+func Refused(err error) error {
+	if _, said := errors.AsType[redis.Error](err); said {
+		return err
+	}
+	return nil
+}
+
 // BeatOf returns the newest heartbeat under a name. ok is false when there is none, or when another version wrote it.
 func (s *Store) BeatOf(ctx context.Context, name string) (r Replica, ok bool, err error) {
 	text, err := s.redis.Do(ctx, "hget", s.redis.Keys.Replicas, name)
