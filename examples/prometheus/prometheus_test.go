@@ -169,7 +169,9 @@ func targets(t *testing.T, p *promtest.Server, listen []string) {
 // names asks for each name that a replica exposes, with the label `job` as the replica gave it, and looks for those that the rules
 // use and nobody exposes.
 func names(t *testing.T, p *promtest.Server, listen string) {
-	appears(t, p, `solotick_skips_total{service="billing", instance="`+listen+`"}`) // which begins with the first skip
+	for _, rare := range []string{"solotick_skips_total", "solotick_runs_total"} { // which begin with the first skip, and the first end of a run
+		appears(t, p, rare+`{service="billing", instance="`+listen+`"}`)
+	}
 	answer, err := http.Get("http://" + listen + "/metrics")
 	if err != nil {
 		t.Fatal(err)
