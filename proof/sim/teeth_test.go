@@ -79,7 +79,7 @@ var teeth = []tooth{
 		{"sidecar/job.go", "\t\tnext.era = before.era\n", "\t\tnext.era, j.ticks.asking = before.era, PICK(0, j.ticks.asking)\n"},
 		{"sidecar/ticks.go", " && !s.due(t.taken).After(at)", " && (BROKEN || !s.due(t.taken).After(at))"},
 	}},
-	{"ask on for what has left the table", "table", plain, []edit{
+	{"ask on for what has left the table", "table", "calendars", []edit{
 		{"sidecar/job.go", "\t\tdefer before.end()\n", "\t\tif !BROKEN { defer before.end() }\n"},
 	}},
 	{"go on with what is known of other ticks", "2: never lost", "rollout", []edit{
