@@ -259,7 +259,7 @@ jobs:
 	}
 }
 
-// Who runs no jobs may lack a variable of the defaults. What a job has of its own does not depend on it.
+// A verb that runs no jobs may lack a variable of the defaults. A job with keys of its own does not depend on it.
 func TestAJobThatHasItsOwnCalendarsDependsOnNoVariableOfTheDefaults(t *testing.T) {
 	table, err := readText(`
 service: s

@@ -23,7 +23,7 @@ if not born then -- a ledger is born with every earlier tick settled: after tota
 elseif schedule == ARGV[8] and schedule ~= 'none' then -- it has kept the newest ticks of that: nothing begins anew
   redis.call('HSET', ledger, 'schedule', fingerprint)
 elseif (schedule ~= fingerprint and ARGV[8] ~= fingerprint or ARGV[8] == 'none') and knew ~= born then -- a changed schedule has missed nothing before now
-  since = now -- Nor has a job that is back. Of what is uncounted, single ticks stay, which need no schedule.
+  since = now -- Nor has a job that is back. Single ticks that are uncounted stay: they need no schedule.
   gaps = string.gsub(gaps, '(%d+)%-(%d+)%S* ', function(from, to) return to - from > 2 and '' or nil end)
   if schedule == 'none' or ARGV[8] == 'none' then tick, back = math.max(tonumber(tick) or 0, now), schedule ~= fingerprint and now or back end
   redis.call('HSET', ledger, 'since', now, 'schedule', fingerprint, 'gaps', gaps, 'tick', tick, 'back', back)

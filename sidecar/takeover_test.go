@@ -120,7 +120,7 @@ func TestWhatIsNotRunAgainAfterItsReplicaDiedWasInterruptedAndNotMissed(t *testi
 	})
 }
 
-// Who takes a run over knows no data of it, only that it had some: without them it must not be run again by hand.
+// A takeover does not know the data of a run, only that it had some: the run must not be run again by hand without them.
 func TestARunWithDataThatWasTakenOverIsKnownToHaveHadSome(t *testing.T) {
 	simulate(t, withBody(takesData), func(w *world) {
 		for range 2 {

@@ -36,7 +36,7 @@ jobs: [{name: reports, schedule: "@hourly", exec: {command: ["true"]}}]}`
 	}
 }
 
-// Who writes to Redis chooses what it keeps, and a shell shows what it can complete.
+// Redis may hold any text, and a shell shows the words that it can complete.
 func TestWhatNoTerminalShouldShowIsNotCompleted(t *testing.T) {
 	s := redistest.Start(t)
 	a := &app{redis: s.URL(), service: "billing", logLevel: "error", logFormat: "text", err: io.Discard}

@@ -76,9 +76,9 @@ type Password struct {
 	listeners map[auth.CredentialsListener]struct{}
 }
 
-// NewPassword returns the password of a user ("" = the default user), and asks the source for it once. It waits for the
-// answer as long as patience says. Without it each connect has an error until a later attempt succeeds. failed is told of it, at once and each minute, also while
-// the last password may still be good. A source that is at work ends with ctx.
+// NewPassword returns the password of a user ("" = the default user). It asks the source for it once, and waits for that as
+// long as patience says. Without a password each connect has an error. failed is told of it, at once and each minute, also
+// while the last password may still be good. A source that is at work ends with ctx.
 func NewPassword(ctx context.Context, user string, source PasswordSource, patience time.Duration, failed func(error)) *Password {
 	p := newPassword(ctx, user, source, failed)
 	p.err, p.busy = errPatience, true

@@ -51,7 +51,7 @@ const (
 	largeWait = 2 * time.Second // how long one more request waits for a place
 )
 
-// inTurn bounds the memory of large answers. What an answer is made of has several times the size of its text. So one
+// inTurn bounds the memory of large answers. The parts of an answer have several times the size of its text. So one
 // request at a time makes its text, and the rest is free before the text is sent: a reader may be slow. A request that
 // gets no place in time is refused with text.
 func inTurn(text http.Handler, refuse func(w http.ResponseWriter, text string)) http.Handler {

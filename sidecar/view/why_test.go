@@ -240,7 +240,7 @@ func TestAnExcludedTickSaysByWhichCalendar(t *testing.T) {
 	}
 }
 
-// Who writes to Redis chooses the names of replicas and operators, and a terminal shows what they did.
+// Redis may hold any names of replicas and operators, and a terminal shows them.
 func TestWhyHasNoControlCharacters(t *testing.T) {
 	every, err := schedule.Parse("*/5 * * * *", schedule.Options{})
 	if err != nil {
