@@ -181,7 +181,10 @@ func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir() // with a browser in it
-	if err := os.WriteFile(filepath.Join(bin, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >"+bin+"/opened\n"), 0o700); err != nil {
+	syscall.ForkLock.RLock() // see TestTheBinaryRunsAloneAndWithoutRights
+	err := os.WriteFile(filepath.Join(bin, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >"+bin+"/opened\n"), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	d := openShow(t, "env", "PATH="+bin+":"+os.Getenv("PATH"), "solotick", "demo", "--open")

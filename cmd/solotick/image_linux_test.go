@@ -204,7 +204,10 @@ jobs:
 		if err := os.MkdirAll(filepath.Dir(root+path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(root+path, file.text, file.mode); err != nil {
+		syscall.ForkLock.RLock() // a child of another test, forked meanwhile, would have the binary open for writing: it could not be run
+		err := os.WriteFile(root+path, file.text, file.mode)
+		syscall.ForkLock.RUnlock()
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
