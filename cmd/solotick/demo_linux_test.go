@@ -180,7 +180,7 @@ func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 
 func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir() // with a browser in it
+	bin := t.TempDir()       // with a browser in it
 	syscall.ForkLock.RLock() // see TestTheBinaryRunsAloneAndWithoutRights
 	err := os.WriteFile(filepath.Join(bin, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >"+bin+"/opened\n"), 0o700)
 	syscall.ForkLock.RUnlock()
