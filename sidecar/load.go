@@ -72,7 +72,7 @@ func (l *load) report(why string) {
 	if !l.rendezvous.spare.Load() {
 		why = ""
 	}
-	before := l.slots.setBusy(why)
+	before := l.slots.set(&l.slots.busy, why)
 	show(l.metrics.busy, why != "")
 	switch {
 	case why != "" && before == "":

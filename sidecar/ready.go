@@ -73,7 +73,7 @@ func (p *probe) run(ctx context.Context) {
 
 // report records whether the app is ready, in which case why is "". It logs a change.
 func (p *probe) report(why string) {
-	before := p.slots.setUnready(why)
+	before := p.slots.set(&p.slots.unready, why)
 	show(p.metrics.appReady, why == "")
 	switch {
 	case why == "" && before != "" && p.table().Ready != nil:

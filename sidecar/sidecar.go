@@ -79,7 +79,7 @@ func New(o Options) (*Sidecar, error) {
 		o.Notify = (*notify.Pinger)(nil)
 	}
 	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor, observe: o.Observe},
-		store: o.Store, log: o.Log, clock: newClock(o.Wall, o.Nap), slots: &slots{reservedTaken: map[string]bool{}}}
+		store: o.Store, log: o.Log, clock: newClock(o.Wall, o.Nap), slots: &slots{reserved: map[string]int{}}}
 	s.clock.redis = s.store.Reached
 	if o.Table.Clock != "local" {
 		s.clock.steady = s.store.Steady

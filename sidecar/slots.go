@@ -12,13 +12,13 @@ import (
 // slots decide who begins next. Each wake asks here, and waits until the app is ready and a slot is free; a job that has
 // something due asks in the same way (see dueTicks). While it waits, another replica may take its tick.
 type slots struct {
-	mu            sync.Mutex
-	unready       string // why the app is not ready; "" = it is
-	busy          string // why the replica leaves ticks to others; "" = it does not
-	limit         int    // runs at once on this replica; 0 = no limit
-	taken         int
-	reservedTaken map[string]bool // reserved jobs whose own slot is taken
-	waiting       []*slot
+	mu       sync.Mutex
+	unready  string         // why the app is not ready; "" = it is
+	busy     string         // why the replica leaves ticks to others; "" = it does not
+	limit    int            // runs at once on this replica; 0 = no limit
+	taken    int            // of the limit
+	reserved map[string]int // what each reserved job holds: all but one are of the limit
+	waiting  []*slot
 }
 
 // slot is what a wake, or a job that has something due, waits for and then holds.
@@ -28,7 +28,6 @@ type slot struct {
 	asked    time.Time     // when it began to wait
 	left     time.Time     // until when a busy replica leaves it to the others
 	why      reason        // why it is not let in; "" = it is
-	reserved bool          // it is the job's own slot
 	granted  chan struct{} // closed then
 	notify   func()        // called then, unless it is nil, with the slots locked
 }
@@ -106,13 +105,15 @@ func (g *slots) grant(p *slot) {
 	case g.unready != "", g.busy != "" && sp.claims() && time.Now().Before(p.left): // every-replica can be left to none
 		p.why = notReady
 		return
-	case sp.Reserved && !g.reservedTaken[sp.Name]:
-		g.reservedTaken[sp.Name], p.reserved = true, true
+	case sp.Reserved && g.reserved[sp.Name] == 0:
 	case g.limit == 0 || g.taken < g.limit:
 		g.taken++
 	default:
 		p.why = noSlot
 		return
+	}
+	if p.spec.Reserved {
+		g.reserved[p.spec.Name]++
 	}
 	p.why = ""
 	close(p.granted)
@@ -122,14 +123,17 @@ func (g *slots) grant(p *slot) {
 func (g *slots) release(p *slot) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
+	switch name := p.spec.Name; {
 	case p.why != "":
 		g.waiting = slices.DeleteFunc(g.waiting, func(w *slot) bool { return w == p })
 		return
-	case p.reserved:
-		delete(g.reservedTaken, p.spec.Name)
-	default:
+	case !p.spec.Reserved:
 		g.taken--
+	case g.reserved[name] > 1: // the run that is left has the job's own slot now
+		g.reserved[name]--
+		g.taken--
+	default:
+		delete(g.reserved, name)
 	}
 	g.grantWaiting()
 }
@@ -153,20 +157,11 @@ func (g *slots) grantWaiting() {
 	})
 }
 
-// setUnready records why the app is not ready; "" if it is. It returns what it was before.
-func (g *slots) setUnready(why string) (before string) {
+// set changes why the app is not ready, or why the replica is busy; "" if it is not. It returns what it was before.
+func (g *slots) set(cause *string, why string) (before string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	before, g.unready = g.unready, why
-	g.grantWaiting()
-	return before
-}
-
-// setBusy records why the replica leaves ticks to others; "" if it does not. It returns what it was before.
-func (g *slots) setBusy(why string) (before string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	before, g.busy = g.busy, why
+	before, *cause = *cause, why
 	g.grantWaiting()
 	return before
 }

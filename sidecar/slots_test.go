@@ -12,7 +12,7 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-func gate(limit int) *slots { return &slots{reservedTaken: map[string]bool{}, limit: limit} }
+func gate(limit int) *slots { return &slots{reserved: map[string]int{}, limit: limit} }
 
 // acquire asks for a slot for a job, and waits until it is granted or ctx ends: nil then, and why.
 func (g *slots) acquire(ctx context.Context, sp *spec, deadline time.Time) (*slot, reason) {
@@ -167,16 +167,21 @@ func TestAReservedJobHasASlotOfItsOwn(t *testing.T) {
 		t.Error("more slots than one besides the reserved one")
 	}
 	g.release(own)
+	next := g.tryAcquire(plain("b"))
+	if next == nil {
+		t.Error("the second run keeps the slot of all, although the job's own is free")
+	}
+	g.release(next)
 	g.release(second)
-	if g.taken != 0 || len(g.reservedTaken) != 0 {
-		t.Errorf("taken %d, own %v at the end", g.taken, g.reservedTaken)
+	if g.taken != 0 || len(g.reserved) != 0 {
+		t.Errorf("taken %d, own %v at the end", g.taken, g.reserved)
 	}
 }
 
 func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(2)
-		g.setUnready("starting")
+		g.set(&g.unready, "starting")
 		if g.tryAcquire(&spec{Job: &config.Job{Name: "r", Reserved: true}}) != nil {
 			t.Error("a reserved job is")
 		}
@@ -192,7 +197,7 @@ func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 		if in := in.Load(); in != 0 {
 			t.Errorf("%d are", in)
 		}
-		g.setUnready("")
+		g.set(&g.unready, "")
 		synctest.Wait()
 		if in := in.Load(); in != 2 {
 			t.Errorf("%d came in when it was, want as many as there are slots", in)
@@ -221,7 +226,7 @@ func TestRoomIsWhatWouldBeLetIn(t *testing.T) {
 		t.Errorf("%d when it is full", n)
 	}
 	g.setLimit(3)
-	g.setUnready("starting")
+	g.set(&g.unready, "starting")
 	if n := g.free(); n != 0 {
 		t.Errorf("%d while the app is not ready", n)
 	}
