@@ -25,11 +25,11 @@ var (
 	dropSource string
 
 	acquireScript  = rds.NewScript(acquireSource, rds.AllAnswers)
-	claimedScript  = rds.NewScript(claimedSource, rds.Unconfirmed)
+	claimedScript  = rds.NewScript(claimedSource, rds.AllAnswers)
 	extendScript   = rds.NewScript(extendSource, rds.Unconfirmed)
 	settleScript   = rds.NewScript(settleSource, rds.AllAnswers)
 	releaseScript  = rds.NewScript(releaseSource, rds.Unconfirmed)
-	registerScript = rds.NewScript(registerSource, rds.Unconfirmed)
+	registerScript = rds.NewScript(registerSource, rds.AllAnswers)
 	bookScript     = rds.NewScript(bookSource, rds.WhatIsDone)
 	dropScript     = rds.NewScript(dropSource, rds.WhatIsDone)
 )
