@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ const (
 
 const (
 	mostCalendars   = 100
-	mostDays        = 10_000 // dates and events of one calendar
+	mostDays        = 10_000 // dates of one calendar
 	mostExpressions = 50
 	mostEvery       = 1000
 )
@@ -88,10 +87,6 @@ func (d *decoder) keysOfCalendar(to *draftDays) []strict.Key {
 			Show: strict.Shown, Also: []string{"days", "date", "holidays"},
 			Decode: func(e strict.Entry) { d.dates(e, to) },
 			Doc:    "days, and ranges of days with both ends; at most 10000"},
-		{Name: "file", Kind: strict.KindText, Default: strict.None, Example: "holidays.ics", Form: filledForm,
-			Show: strict.Shown, Also: []string{"ics", "path"},
-			Decode: func(e strict.Entry) { d.file(e, to) },
-			Doc:    "an iCalendar file, whose all-day events are the days; relative to the table's file, and read again when it changes"},
 		{Name: "cron", Kind: strict.KindText, Default: strict.None, Example: `"* * * * SAT,SUN"`, Form: filledForm,
 			Show: strict.Shown, Also: []string{"schedule"},
 			Decode: func(e strict.Entry) { d.plain(e, &to.cron) },
@@ -146,15 +141,15 @@ func (d *decoder) readCalendar(name, val *yaml.Node) *schedule.Days {
 	case val.Kind != yaml.MappingNode && !e.IsNull():
 		d.Fail(val, "write {dates: [2026-12-25]}", "must be a mapping, not %s", strict.KindOf(val))
 	case d.Plain(e):
-		if found := d.Mapping(e); found["dates"] == nil && found["file"] == nil && found["cron"] == nil && len(d.Problems) == before {
-			d.Fail(name, "give it dates, file or cron", "it has no days")
+		if found := d.Mapping(e); found["dates"] == nil && found["cron"] == nil && len(d.Problems) == before {
+			d.Fail(name, "give it dates or cron", "it has no days")
 		}
 	}
 	if len(d.Problems) > before {
 		return nil
 	}
 	if len(of.spans) > mostDays {
-		d.Fail(name, "", "must have at most %d dates and events, has %d", mostDays, len(of.spans))
+		d.Fail(name, "", "must have at most %d dates, has %d", mostDays, len(of.spans))
 		return nil
 	}
 	days, err := schedule.NewDays(name.Value, of.spans, of.cron.Value, of.timeZone.Value)
@@ -212,36 +207,6 @@ func (d *decoder) dates(e strict.Entry, to *draftDays) {
 			to.spans = append(to.spans, schedule.Span{From: from, To: to2})
 		}
 	}
-}
-
-// file reads the days of a calendar's file, which was read with the table.
-func (d *decoder) file(e strict.Entry, to *draftDays) {
-	var t strict.Text
-	if d.plain(e, &t); !t.OK() {
-		return
-	}
-	f, read := d.files[t.Value]
-	switch {
-	case !read:
-		d.Bad(t, "name the table by its path", "it can be read only beside a table that is a file or a directory")
-		return
-	case f.why != "":
-		d.Bad(t, "it is looked for in the directory of the table: "+d.folder, "it cannot be read: %s", f.why)
-		return
-	case len(f.data) > maxSize:
-		d.Bad(t, "", "it is larger than 1 MiB")
-		return
-	}
-	spans, err := parseICS(f.data)
-	if err == nil {
-		to.spans = append(to.spans, spans...)
-		return
-	}
-	p := Problem{File: beside(d.folder, t.Value), Line: err.line, Message: strict.Printable(d.Scope + err.why), Hint: err.hint}
-	if p.Line > 0 {
-		p.Column = 1
-	}
-	d.Problems = append(d.Problems, p)
 }
 
 // dayKeys are the keys of a job that leave out ticks or move them.
@@ -435,20 +400,4 @@ func (d *decoder) finishDays() (rules schedule.Rules, known bool) {
 		rules.Every = e
 	}
 	return rules, known
-}
-
-// calendarPaths returns the paths of the files that the calendars of a table name, from the text that ReadFile returns.
-func calendarPaths(path string, text []byte) (paths []string) {
-	b, err := unbundle(path, text)
-	if err != nil {
-		return nil
-	}
-	dir := path
-	if !b.directory {
-		dir = filepath.Dir(path)
-	}
-	for _, name := range slices.Sorted(maps.Keys(b.calendars)) {
-		paths = append(paths, beside(dir, name))
-	}
-	return paths
 }

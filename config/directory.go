@@ -9,7 +9,39 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/solotick/solotick/config/strict"
 )
+
+// The files of a table in a directory are read as one text, which begins with directoryHead. Then comes each file after a
+// line with its name and its size in bytes, so that a copy of the text is as exact as the files, and readable.
+const (
+	directoryHead = "# solotick: the files of a directory, each below its name and size\n"
+	fileLine      = "-- %q %d"
+
+	// MaxFile bounds how much is read of a file that may be such a copy.
+	MaxFile = 3 * maxSize
+)
+
+// filesOf returns the files in the text of a table; a text that is not of a directory is the one file.
+func filesOf(path string, data []byte) (files []strict.File, isDirectory bool, err error) {
+	rest, isDirectory := bytes.CutPrefix(data, []byte(directoryHead))
+	if !isDirectory {
+		return []strict.File{{Name: path, Data: data}}, false, nil
+	}
+	for len(rest) > 0 {
+		above, after, _ := bytes.Cut(rest, []byte("\n"))
+		var name string
+		var size int
+		n, err := fmt.Sscanf(string(above), fileLine, &name, &size)
+		if n != 2 || err != nil || size < 0 || size > len(after) {
+			return nil, true, errors.New("the copy of the table's files is damaged")
+		}
+		files = append(files, strict.File{Name: filepath.Join(path, name), Data: after[:size]})
+		rest = after[size:]
+	}
+	return files, true, nil
+}
 
 // readDirectory returns the files of a directory as one text.
 func readDirectory(dir string) ([]byte, error) {
@@ -23,7 +55,7 @@ func readDirectory(dir string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(all, tableLine+"\n", name, len(data))
+		fmt.Fprintf(all, fileLine+"\n", name, len(data))
 		all.Write(data)
 		if all.Len() > 2*maxSize {
 			break // Parse refuses it

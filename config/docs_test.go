@@ -173,7 +173,7 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 	text := examples("", blank.tableKeys()) +
 		"redis:\n" + examples("  ", slices.DeleteFunc(blank.redisKeys(), func(k strict.Key) bool { return strings.HasPrefix(k.Name, "passwordF") })) + "  tls:\n" + examples("    ", blank.tlsKeys(nil)) +
 		"ready:\n" + examples("  ", blank.readyKeys()[2:]) + "busy:\n" + examples("  ", blank.busyKeys()) + "links:\n" + examples("  ", blank.linkKeys()) +
-		"calendars:\n  holidays:\n" + examples("    ", slices.DeleteFunc(blank.calendarKeys(), func(k strict.Key) bool { return k.Name == "file" })) +
+		"calendars:\n  holidays:\n" + examples("    ", blank.calendarKeys()) +
 		"  tradingDays: {cron: \"* * * * MON-FRI\"}\n" +
 		"defaults:\n" + examples("  ", blank.commonKeys()) +
 		"jobs:\n  -\n" + examples("    ", blank.jobKeys()) + "    http:\n" + examples("      ", blank.httpKeys()) +

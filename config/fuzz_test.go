@@ -29,7 +29,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(secretive))
 	f.Add([]byte("jobs:\n  -    \n"))
 	f.Add([]byte(directoryHead + "-- \"a.yaml\" 11\nservice: a\n-- \"b.yaml\" 9\njobs: [5]\n"))
-	f.Add([]byte(calendarsHead + "-- \"a.yaml\" 106\nservice: s\ncalendars: {c: {file: c.ics}, d: {dates: [2026-12-25, x]}}\njobs: [{name: a, schedule: [\"@daily\"], exclude: [c]}]\n-- calendar \"c.ics\" 31\nBEGIN:VCALENDAR\nEND:VCALENDAR\n\n"))
+	f.Add([]byte("service: s\ncalendars: {c: {file: c.ics}, d: {dates: [2026-12-25, x]}}\njobs: [{name: a, schedule: [\"@daily\"], exclude: [c]}]\n"))
 	for _, seed := range []string{
 		"admin: \"[::1]:0\"\nmaxRunning: 3\nready: {exec: [a, b], interval: 1s}\nservice: s\njobs: []\n",
 		"service: s\nready: {tcp: \":1\", url: http://unix:/a:/b}\nadmin: localhost\n",

@@ -44,7 +44,6 @@ func (d *decoder) hash(root *yaml.Node) string {
 	bare := newTableDecoder(nil, d.now)
 	bare.Rules.Unset = bare.leftUnset
 	bare.Again(d.Decoder)
-	bare.files, bare.folder = d.files, d.folder
 	bare.whole(root)
 	return bare.table.hash(slices.DeleteFunc(bare.References, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -33,9 +32,8 @@ func Load(path string, env Env) (*Table, error) {
 	return Parse(path, data, env)
 }
 
-// ReadFile reads the file of a table for Parse. If path is a directory, it reads all its files, as one text; so it does
-// if the table names files of calendars, which lie beside it. It reads no more than a few times what Parse accepts, so
-// that Parse refuses a file that is too large.
+// ReadFile reads the file of a table for Parse. If path is a directory, it reads all its files, as one text. It reads no
+// more than a few times what Parse accepts, so that Parse refuses a file that is too large.
 func ReadFile(path string) ([]byte, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -51,17 +49,9 @@ func readFile(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		data, err := readDirectory(path)
-		if err != nil {
-			return nil, err
-		}
-		return withCalendars(path, true, data), nil
+		return readDirectory(path)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile))
-	if err != nil {
-		return nil, err
-	}
-	return withCalendars(path, false, data), nil
+	return io.ReadAll(io.LimitReader(f, MaxFile))
 }
 
 // Parse is Load for bytes; name stands for the file in positions. Its error is always a Problems. It reads the clock
@@ -98,29 +88,27 @@ func (d *decoder) decode(name string, data []byte) (*Table, error) {
 
 // read returns the tree of a file, or of all files of a directory.
 func (d *decoder) read(name string, data []byte) *yaml.Node {
-	b, err := unbundle(name, data)
+	files, isDirectory, err := filesOf(name, data)
 	if err != nil {
 		d.Begin(name)
 		d.File("", "%v", err)
 		return nil
 	}
-	d.files, d.folder = b.calendars, name
-	if !b.directory {
-		d.folder = filepath.Dir(name)
-		return d.Read(name, b.tables[0].Data)
+	if !isDirectory {
+		return d.Read(name, data)
 	}
 	d.Begin(name)
 	size := 0
-	for _, f := range b.tables {
+	for _, f := range files {
 		size += len(f.Data)
 	}
 	switch {
-	case len(b.tables) == 0:
+	case len(files) == 0:
 		d.File("a table in a directory is in files whose names end in .yaml or .yml", "the directory has no table")
 	case size > maxSize:
 		d.File(d.Subject.TooLarge, "the files together are larger than %s", d.Subject.Most)
 	default:
-		return d.ReadAll(b.tables, "jobs")
+		return d.ReadAll(files, "jobs")
 	}
 	return nil
 }
@@ -139,9 +127,7 @@ type decoder struct {
 	redisTimeout strict.Text
 	unset        []unsetVariable
 
-	files     map[string]calendarFile // of calendars, by the names in the table; nil = none could be read
-	folder    string                  // that they are in
-	calendars map[string]calendar     // by name
+	calendars map[string]calendar // by name
 }
 
 func newDecoder(of strict.Subject, now time.Time) *decoder {

@@ -58,11 +58,10 @@ var topLevel = regexp.MustCompile(`^["']?([A-Za-z][A-Za-z0-9_.-]*)["']?[ \t]*:`)
 // replicas and to pause a job.
 func salvage(name string, data []byte, env Env, now time.Time) *Table {
 	text := ""
-	if b, err := unbundle(name, data); err == nil {
-		for _, f := range b.tables {
-			if len(f.Data) <= maxSize {
-				text += string(f.Data) + "\n"
-			}
+	files, _, _ := filesOf(name, data)
+	for _, f := range files {
+		if len(f.Data) <= maxSize {
+			text += string(f.Data) + "\n"
 		}
 	}
 	var kept strings.Builder

@@ -22,8 +22,7 @@ import (
 // had not changed for that long, so that a later change has a later time, however coarse the file system's clock is.
 // Watch reports a change at the latest two looks after its end.
 //
-// If path is a directory, Watch looks at each of its files: those that belong to the table. It also looks at the files of
-// the table's calendars, which it finds by reading the table.
+// If path is a directory, Watch looks at each of its files: those that belong to the table.
 //
 // Watch also reports a file that is gone or cannot be read: loading it then fails and says why. The first report comes
 // after the first two looks, whatever they see, because the file may have changed between its loading and the first
@@ -33,32 +32,27 @@ func Watch(ctx context.Context, path string, every time.Duration, changed func()
 	watch(ctx, path, every, digestFile, changed)
 }
 
-// watch is Watch. digest returns a text that tells contents apart, and the files of calendars.
-func watch(ctx context.Context, path string, every time.Duration, digest func(path string) (string, []string), changed func()) {
+// watch is Watch. digest returns a text that tells contents apart.
+func watch(ctx context.Context, path string, every time.Duration, digest func(path string) string, changed func()) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	var known look
 	var content string
-	var calendars []string // of the table as it was last read
-	before := lookAt(path, calendars)
+	before := lookAt(path)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		now := lookAt(path, calendars)
+		now := lookAt(path)
 		settled := now.same(before)
 		before = now
 		if !settled || now.same(known) || now.isPipe() {
 			continue
 		}
-		found, named := digest(path)
-		if !slices.Equal(named, calendars) { // they have been looked at less often than the table
-			calendars = named
-			continue
-		}
-		if !lookAt(path, calendars).same(now) { // the file was written while it was read, and has not settled
+		found := digest(path)
+		if !lookAt(path).same(now) { // the file was written while it was read, and has not settled
 			continue
 		}
 		known = now
@@ -75,19 +69,9 @@ type look struct {
 	err   string // why the metadata cannot be read
 	names []string
 	files []look // of names
-	// Those of the table's calendars.
-	calendars []look
 }
 
-func lookAt(path string, calendars []string) look {
-	l := lookAtTable(path)
-	for _, file := range calendars {
-		l.calendars = append(l.calendars, lookAtFile(file))
-	}
-	return l
-}
-
-func lookAtTable(path string) look {
+func lookAt(path string) look {
 	info, err := os.Stat(path)
 	if err != nil {
 		return look{err: err.Error()}
@@ -116,9 +100,6 @@ func lookAtFile(path string) look {
 func (l look) isPipe() bool { return l.info != nil && !l.info.Mode().IsRegular() && !l.info.IsDir() }
 
 func (l look) same(other look) bool {
-	if !slices.EqualFunc(l.calendars, other.calendars, look.same) {
-		return false
-	}
 	if l.info == nil || other.info == nil {
 		return l.info == nil && other.info == nil && l.err == other.err
 	}
@@ -129,13 +110,13 @@ func (l look) same(other look) bool {
 		l.info.ModTime().Equal(other.info.ModTime()) && l.info.Mode() == other.info.Mode()
 }
 
-// digestFile returns a hash of the content of a file, or of all files of a directory, with those of the table's
-// calendars; or the error of reading it. It is never empty. It also returns the paths of the calendars' files.
-func digestFile(path string) (sum string, calendars []string) {
+// digestFile returns a hash of the content of a file, or of all files of a directory; or the error of reading it. It is
+// never empty.
+func digestFile(path string) string {
 	data, err := readFile(path)
 	if err != nil {
-		return err.Error(), nil
+		return err.Error()
 	}
 	h := sha256.Sum256(data)
-	return string(h[:]), calendarPaths(path, data)
+	return string(h[:])
 }

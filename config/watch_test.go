@@ -48,7 +48,7 @@ func (w *watcher) watch(do func(w *watcher)) {
 	})
 }
 
-func (w *watcher) digest(path string) (string, []string) {
+func (w *watcher) digest(path string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.meanwhile != nil {

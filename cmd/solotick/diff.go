@@ -107,7 +107,7 @@ func (a *app) tableToCompare(stdin io.Reader, name, zone string) (*config.Table,
 	}
 	of := &app{err: a.err, config: f.Name}
 	if name != standardInput && isTable {
-		t, err := config.Read(name, os.LookupEnv) // with the files of its calendars
+		t, err := config.Read(name, os.LookupEnv)
 		return t, of.refused(err)
 	}
 	t, err := config.ReadText(f.Name, f.Data, os.LookupEnv)

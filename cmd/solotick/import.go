@@ -23,21 +23,27 @@ func (a *app) importCommand() *cobra.Command {
 		userColumn bool
 	)
 	c := &cobra.Command{
-		Use:   "import FILE...",
+		Use:   "import [calendar] FILE...",
 		Short: "Convert a crontab or Kubernetes CronJobs into a table",
 		Long: `Convert crontabs, or manifests with Kubernetes CronJobs, into a table, and print it. A FILE of - is standard input.
 
 A job keeps its times, its command, its variables, and that its runs may overlap. If a setting has no place in a table, a
 comment that begins with "import:" stands at its job. If a job cannot be converted, its block is commented out, with the
 reason. A summary goes to standard error. The exit code is 0 even if jobs are commented out, and 1 if a file is neither a
-crontab nor a manifest.`,
+crontab nor a manifest.
+
+"import calendar FILE" prints the days of an iCalendar file as a calendar for the table.`,
 		Example: `  crontab -l | solotick import - --time-zone Europe/Berlin > table.yaml
   solotick import /etc/crontab --service web
-  kubectl get cronjob -o yaml | solotick import - --service billing > table.yaml`,
+  kubectl get cronjob -o yaml | solotick import - --service billing > table.yaml
+  solotick import calendar nrw.ics`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &failure{code: exitUsage, err: errors.New("import takes the names of files, or - for standard input"),
 					hint: "solotick import /etc/crontab"}
+			}
+			if args[0] == "calendar" && len(args) == 2 {
+				return a.convert(c.InOrStdin(), args[1:], func(files []convert.Input) ([]byte, error) { return convert.Calendar(files[0]) })
 			}
 			switch o.From = convert.Format(from); o.From {
 			case "", convert.Crontab, convert.Kubernetes:
@@ -54,7 +60,16 @@ crontab nor a manifest.`,
 			if c.Flags().Changed("redis") { // not from the variable: it may hold a password, which must not get into a file
 				o.Redis = a.redis
 			}
-			return a.convert(c.InOrStdin(), args, o)
+			return a.convert(c.InOrStdin(), args, func(files []convert.Input) ([]byte, error) {
+				r, err := convert.Convert(files, o)
+				if err != nil {
+					return nil, err
+				}
+				for _, line := range r.Summary() {
+					fmt.Fprintln(a.err, line)
+				}
+				return r.Table, nil
+			})
 		},
 	}
 	f := c.Flags()
@@ -66,8 +81,8 @@ crontab nor a manifest.`,
 	return c
 }
 
-// convert prints the table made from the files.
-func (a *app) convert(stdin io.Reader, names []string, o convert.Options) error {
+// convert prints what is made from the files.
+func (a *app) convert(stdin io.Reader, names []string, from func([]convert.Input) ([]byte, error)) error {
 	var files []convert.Input
 	for _, name := range names {
 		f, err := readImport(stdin, name)
@@ -76,7 +91,7 @@ func (a *app) convert(stdin io.Reader, names []string, o convert.Options) error 
 		}
 		files = append(files, f)
 	}
-	r, err := convert.Convert(files, o)
+	made, err := from(files)
 	var unreadable *convert.Error
 	switch {
 	case errors.As(err, &unreadable):
@@ -84,10 +99,7 @@ func (a *app) convert(stdin io.Reader, names []string, o convert.Options) error 
 	case err != nil:
 		return &failure{code: exitCannot, err: err}
 	}
-	for _, line := range r.Summary() {
-		fmt.Fprintln(a.err, line)
-	}
-	_, err = a.out.Write(r.Table)
+	_, err = a.out.Write(made)
 	return err
 }
 
