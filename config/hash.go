@@ -63,7 +63,7 @@ func (t *Table) hash(references [][2]string) string {
 		Retry                       Retry
 		Lock                        Lock
 		Reserved                    bool
-		Observe                     bool `json:",omitzero"` // tables without it keep the hash that they had before it came
+		Observe                     bool `json:",omitzero"` // a table without it has the same hash in versions that lack it
 		Concurrency                 int  `json:",omitzero"` // the same
 		Priority                    int  `json:",omitzero"` // the same
 		Resources                   Resources

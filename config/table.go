@@ -244,7 +244,7 @@ type Resources struct {
 	Nice   int   // added to the niceness, -20 to 19
 }
 
-// MarshalJSON has the limit that there was once: without it, a version before would show another hash of the same table.
+// MarshalJSON is part of the hash of the table, which all versions write alike.
 func (r Resources) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"Memory":%d,"CPU":0,"Nice":%d}`, r.Memory, r.Nice), nil
 }
