@@ -14,8 +14,8 @@ import (
 	"github.com/solotick/solotick/sidecar"
 )
 
-// lookAtTable is how often the replica looks at the table's file. It reads a changed file at the second look that finds
-// it the same, so that it never reads half a change.
+// lookAtTable is how often the replica reads the table's file. A change counts when two looks find it the same, so that
+// half a change is never put in force.
 const lookAtTable = time.Second
 
 // reloadWhenTold reloads the table whenever its file changes or SIGHUP arrives, until ctx ends. source is the content of
