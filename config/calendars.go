@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -35,9 +34,6 @@ var (
 	datesForm    = strict.Form{Pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}(\.\.[0-9]{4}-[0-9]{2}-[0-9]{2})?$`}
 	dateForm     = strict.Form{Pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}$`}
 )
-
-// noTime is the time of decoders that warn of nothing.
-var noTime time.Time
 
 // Calendars are sets of whole days by name.
 type Calendars map[string]*schedule.Days
