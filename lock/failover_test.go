@@ -289,6 +289,12 @@ func promisesOf(w *redisworld.World, run, ends *lock.Lease) []promise {
 			}
 			return nil
 		}},
+		{"what a registration reads", func(ctx context.Context, r *redisworld.Replica) error {
+			if _, err := r.Store.Register(ctx, "other", ""); err != nil {
+				return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err) // as above
+			}
+			return nil
+		}},
 		{"the end of a run", func(ctx context.Context, _ *redisworld.Replica) error {
 			_, err := ends.Finish(ctx, 0, lock.Ending{})
 			return err

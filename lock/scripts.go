@@ -25,7 +25,7 @@ var (
 	dropSource string
 
 	acquireScript  = rds.NewScript(acquireSource, rds.AllAnswers)
-	claimedScript  = rds.NewScript(claimedSource, rds.AllAnswers)
+	claimedScript  = rds.NewScript(claimedSource, rds.Unconfirmed)
 	extendScript   = rds.NewScript(extendSource, rds.Unconfirmed)
 	settleScript   = rds.NewScript(settleSource, rds.AllAnswers)
 	releaseScript  = rds.NewScript(releaseSource, rds.Unconfirmed)

@@ -249,8 +249,8 @@ func (a *ask) lists(tick time.Time) bool {
 // data, replicas with different tables forget in this way what the first of them has said is missing.
 func (w *world) changedAfter(l *life, tick time.Time) bool {
 	if w.redis.claims.changed(l.Name) && slices.ContainsFunc(w.redis.claims.begun, func(b introduced) bool {
-		return b.job == l.Name && b.at >= l.from && b.at <= l.to && (w.began.Add(b.at).After(tick) && w.redis.claims.toldBefore(b) == nil ||
-			w.began.Add(b.at+time.Second).After(tick) && w.lostAllBetween(b.at-recovery, b.at))
+		return b.job == l.Name && b.at >= l.from && b.at <= l.to && (w.began.Add(b.came).After(tick) && w.redis.claims.toldBefore(b) == nil ||
+			w.began.Add(b.came+time.Second).After(tick) && w.lostAllBetween(b.at-recovery, b.came))
 	}) {
 		return true
 	}

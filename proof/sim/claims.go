@@ -119,7 +119,8 @@ type introduced struct {
 	replica     *replica
 	job         string
 	at          time.Duration
-	fingerprint string // of the ticks that it registered
+	came        time.Duration // when the registration reached Redis
+	fingerprint string        // of the ticks that it registered
 }
 
 // toldBefore is what a replica was last told of a job before it registered the job once more; nil if it was told nothing.
@@ -197,7 +198,7 @@ func (c *claims) registered(q *call) {
 	}
 	since := millis(q.reply[answerSince])
 	if !slices.ContainsFunc(c.sinces, func(b birth) bool { return b.job == q.job() && b.tick.Equal(since) }) && q.reply[answerNow] != q.reply[answerBorn] {
-		c.begun = append(c.begun, introduced{q.replica, q.job(), q.sent, q.args[argFingerprint]})
+		c.begun = append(c.begun, introduced{q.replica, q.job(), q.sent, c.world.now(), q.args[argFingerprint]})
 	}
 	c.sinces = append(c.sinces, birth{job: q.job(), at: c.world.now(), tick: since})
 	if q.reply[answerNow] == q.reply[answerBorn] {
@@ -346,7 +347,7 @@ func (c *claims) known(q *call) {
 		q.ask.read = c.world.now()
 	}
 	if q.name == "register" && len(q.reply) > answerTick {
-		c.told = append(c.told, introduced{q.replica, q.job(), c.world.now(), q.args[argFingerprint]})
+		c.told = append(c.told, introduced{q.replica, q.job(), c.world.now(), c.world.now(), q.args[argFingerprint]})
 	}
 	code := first(q.reply)
 	if cl := c.by[q.run()]; cl != nil && q.name == "settle" {

@@ -97,7 +97,7 @@ func (j *judged) judgeTriggers() {
 			continue
 		}
 		w.met["triggered"]++
-		from, known, mine := max(t.at, j.first), t.at, j.byHand(t)
+		from, known, mine := max(t.at, j.first, w.pausedByStep(t)), t.at, j.byHand(t)
 		if j.asked, j.keeps = t.tick, 0; t.tick.Nanosecond() == 0 && j.Concurrency > 1 { // a backfill
 			j.keeps = 1
 		}
@@ -155,4 +155,15 @@ func (w *world) lostAfter(r *run) time.Duration {
 		return w.forgotten(c.won)
 	}
 	return w.forgotten(r.start)
+}
+
+// pausedByStep is until when replicas leave a request by hand alone that met a pause while Redis' clock was set wrongly: a minute, or
+// the end of the pause by that clock. 0 = they do not.
+func (w *world) pausedByStep(t queued) (until time.Duration) {
+	for _, a := range w.redis.claims.asks {
+		if a.job == t.job && a.tick.Equal(t.tick) && a.code == "PAUSED" && w.steppedAround(a.at) {
+			until = max(until, a.at+time.Minute)
+		}
+	}
+	return until
 }

@@ -376,13 +376,14 @@ func (w *world) checkResumed() {
 		}
 		tick := w.next(j, w.began.Add(h.to))
 		due := w.dueOf(j, tick)
-		if tick.Sub(w.began)-h.to > justBefore || due+prompt > w.plan.Lasts-settling || w.disturbed(-1, h.from, due+prompt) ||
+		again := slices.ContainsFunc(w.redis.claims.held, func(o hold) bool { return o.job == h.job && o.from >= h.to && o.from <= due+prompt })
+		if again || tick.Sub(w.began)-h.to > justBefore || due+prompt > w.plan.Lasts-settling || w.disturbed(-1, h.from, due+prompt) ||
 			!w.fit(h.job, due, due+prompt) || w.pausedAt(j, tick) || w.lostAllBetween(h.from, due) {
 			continue
 		}
 		w.met["ticks of jobs that were just resumed"]++
 		if !slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool { return c.job == h.job && c.tick.Equal(tick) }) &&
-			!slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool { return a.job == h.job && a.tick.Equal(tick) && a.code == "OVERLAP" }) {
+			!slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool { return a.job == h.job && a.tick.Equal(tick) && a.settles() }) {
 			w.violatedAt(due, "2: never lost", h.job, "the job was resumed at %s, and tick %s, which came due at %s, was not claimed", h.to, stamp(tick), due)
 		}
 	}

@@ -210,7 +210,7 @@ func (w *world) checkTurns() {
 		case n > 1:
 			w.violatedAt(t.at, "5: told once", c.job, "%q was told %d times for tick %s", event, n, stamp(c.tick))
 		case n == 1 || t.replica.isDead() || !has || w.swaps(t.replica, t.at-settling, w.plan.Lasts):
-		case t.heard != 0 && !newer && !w.disturbed(t.replica.place, t.at, t.heard) && !w.disturbed(-1, t.at, t.heard), // the client forgets what it has read of a batch whose connection breaks
+		case t.heard != 0 && !newer && !w.disturbed(t.replica.place, t.at, t.heard+w.plan.Far) && !w.disturbed(-1, t.at, t.heard), // the client forgets what it has read of a batch whose connection breaks
 			t.verb == "reap" && !newer && !w.lostAllBetween(t.at, w.plan.Lasts) && w.endsWell(t.replica, t.at):
 			w.violatedAt(t.at, "5: told once", c.job, "%q was not told for tick %s by %s, which settled its run", event, stamp(c.tick), t.replica.process)
 		}
