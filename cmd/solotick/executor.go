@@ -45,7 +45,11 @@ func callbacksAt(admin net.Listener) *callback.Runs {
 	if admin == nil {
 		return nil
 	}
-	return callback.New(admin.Addr().String())
+	at := admin.Addr().(*net.TCPAddr).AddrPort()
+	if at.Addr().IsUnspecified() { // the API serves an app without a password on loopback alone
+		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
+	}
+	return callback.New(at.String())
 }
 
 // environment returns this process' environment without the Redis URL.

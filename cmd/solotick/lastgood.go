@@ -85,6 +85,7 @@ func (a *app) load() (t *config.Table, source []byte, err error) {
 	source, err = config.ReadFile(a.config)
 	if err == nil {
 		t, err = config.Parse(a.config, source, os.LookupEnv)
+		a.addresses.replace(t)
 	}
 	return t, source, err
 }
@@ -98,6 +99,7 @@ func (a *app) tableToRun(log *slog.Logger) (t *config.Table, source []byte, brok
 		return t, source, nil, nil
 	}
 	t, err = a.state.last(a.config)
+	a.addresses.replace(t)
 	if err != nil {
 		log.Error("the last good table cannot be used either", "file", a.state.file(), "err", err)
 	}

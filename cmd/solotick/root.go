@@ -28,6 +28,7 @@ type app struct {
 	redis     string
 	service   string // in place of a table
 	replica   string // this and the rest are of run alone
+	addresses addresses
 	state     stateDir
 	logFormat string
 	logLevel  string

@@ -51,6 +51,12 @@ With --observe, the replica takes ticks as ever, but calls no job and sends no p
 history, status and metrics what it would have fired. Start all replicas of the service with it, or none: a tick that an observing
 replica takes is not fired by the others.
 
+For several replicas on one machine, give each free ports: --listen 127.0.0.1:0 --admin 127.0.0.1:0.
+
+The admin address serves this machine alone. With --admin 0.0.0.0:9748 and --admin-password-file, it serves other machines, too,
+if they send the password: a browser asks for it, and any user name will do. Without TLS before it, others on the network can
+read the password.
+
 On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the table's shutdownGrace to end. A second signal
 ends it at once. A SIGTERM within one second of another SIGTERM is ignored.
 
@@ -59,6 +65,7 @@ replica also says which ticks another one has fired. A job of it can call http:/
 replica.`,
 		Example: `  solotick run -c table.yaml
   solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one
+  solotick run -c table.yaml --replica two --listen 127.0.0.1:0 --admin 127.0.0.1:0
   solotick run -c table.yaml --observe`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -66,6 +73,7 @@ replica.`,
 	}
 	f := c.Flags()
 	a.replicaFlag(c)
+	a.addresses.flags(c)
 	f.StringVar(&a.logFormat, "log-format", "text", "`format` of the log: text or json")
 	f.StringVar(&a.logLevel, "log-level", "info", "lowest `level` that is logged: debug, info, warn or error")
 	offer(c, "log-format", "text", "json")
@@ -151,6 +159,10 @@ func (a *app) run(observe, told bool) error {
 	if err != nil {
 		return err
 	}
+	password, err := a.addresses.password()
+	if err != nil {
+		return err
+	}
 	callbacks := callbacksAt(own)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -170,7 +182,8 @@ func (a *app) run(observe, told bool) error {
 		a.state.keep(source, log)
 	}
 	serve(serving, &background, health, servesHealth, admin.Server(s, registry, log), log)
-	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Callbacks: callbacks, Log: log})
+	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Callbacks: callbacks,
+		Password: password, Log: log})
 	serve(serving, &background, own, servesAdmin, api, log)
 	a.reloadWhenTold(serving, &background, s, source, log)
 	background.Go(func() { returnMemory(serving) })
@@ -315,7 +328,7 @@ func listen(addr, key, what string) (net.Listener, error) {
 	l, err := admin.Listen(addr)
 	if err != nil {
 		return nil, &failure{code: exitCannot, err: fmt.Errorf("serving %s: %w", what, err),
-			hint: "set `" + key + "` in the table to another address, or to \"\" to switch it off"}
+			hint: "set `" + key + "` in the table to another address (or --" + key + " of run), or to \"\" to switch it off"}
 	}
 	return l, nil
 }
