@@ -14,15 +14,17 @@ import (
 type Trial struct {
 	Service, Replica string
 	Job              config.Job
+	Tick             time.Time // zero = now
+	Data             []byte    // as in execute.Run
 	Executor         execute.Executor
 	Tell             func(lines []string) // as in execute.Run
 }
 
 // Tried is the end of a Trial.
 type Tried struct {
-	Tick    time.Time // the time of the run, which no schedule has
-	Run     string    // its UUID
-	Outcome string    // as of any run
+	Tick    time.Time
+	Run     string // its UUID
+	Outcome string // as of any run
 	Result  execute.Result
 	Took    time.Duration // 0 if it never began
 }
@@ -30,9 +32,12 @@ type Tried struct {
 // Try runs the job once, as for a trigger. It makes one attempt, with the job's timeout. Schedule, readiness gate, slots,
 // pauses and retries do not matter. The outcome is cancelled if ctx ends first.
 func (t Trial) Try(ctx context.Context) Tried {
+	if t.Tick.IsZero() {
+		t.Tick = time.Now()
+	}
 	var start time.Time
-	run := execute.Run{Service: t.Service, Job: t.Job.Name, Tick: time.Now().Truncate(time.Millisecond), ID: uuid.NewString(), Attempt: 1,
-		Replica: t.Replica, Kind: "manual", Started: func() { start = time.Now() }, Tell: t.Tell}
+	run := execute.Run{Service: t.Service, Job: t.Job.Name, Tick: t.Tick.Truncate(time.Millisecond), ID: uuid.NewString(), Attempt: 1,
+		Replica: t.Replica, Kind: "manual", Data: t.Data, Started: func() { start = time.Now() }, Tell: t.Tell}
 	ending, limit, stop := limited(ctx, 0, t.Job.Timeout)
 	defer stop()
 	run.Accepted = limit

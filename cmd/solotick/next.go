@@ -93,6 +93,9 @@ func pick(t *config.Table, names []string) ([]config.Job, error) {
 		i := slices.IndexFunc(t.Jobs, named)
 		if i < 0 {
 			f := &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "without names, solotick next shows all jobs"}
+			if near := config.Nearest(name, namesOf(t.Jobs)); near != "" {
+				f.hint = fmt.Sprintf("did you mean %q?", near)
+			}
 			if tableName.MatchString(name) {
 				f.hint = "solotick next -c " + name
 			}

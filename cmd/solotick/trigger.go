@@ -46,12 +46,9 @@ With --wait the exit code is 0 only if the run succeeded. While the run has not 
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			var brought []byte
-			if c.Flag("data").Changed {
-				var err error
-				if brought, err = a.readData(data); err != nil {
-					return err
-				}
+			brought, err := a.readData(c, data)
+			if err != nil {
+				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				return a.trigger(ctx, op.as(by, false), args[0], brought, wait, o)
@@ -61,12 +58,17 @@ With --wait the exit code is 0 only if the run succeeded. While the run has not 
 	o.flag(c)
 	by.flags(c, "events")
 	wait.flags(c)
-	c.Flags().StringVar(&data, "data", "", "`JSON` for the run, or @FILE with it; @- is standard input")
+	c.Flags().StringVar(&data, "data", "", dataHelp)
 	return c
 }
 
-// readData returns the data that --data gives or names.
-func (a *app) readData(given string) ([]byte, error) {
+const dataHelp = "`JSON` for the run, or @FILE with it; @- is standard input"
+
+// readData returns the data that --data gives or names; nil without that flag.
+func (a *app) readData(c *cobra.Command, given string) ([]byte, error) {
+	if !c.Flag("data").Changed {
+		return nil, nil
+	}
 	data := []byte(given)
 	if file, ok := strings.CutPrefix(given, "@"); ok {
 		var err error

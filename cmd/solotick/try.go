@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,11 +17,16 @@ import (
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/admin"
 	"github.com/solotick/solotick/sidecar/callback"
+	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
 func (a *app) tryCommand() *cobra.Command {
-	var o output
+	var (
+		o    output
+		tick = moment{tick: true}
+		data string
+	)
 	c := &cobra.Command{
 		Use:   "try JOB",
 		Short: "Run a job of the table once, here, without Redis",
@@ -28,7 +34,7 @@ func (a *app) tryCommand() *cobra.Command {
 use it while you write the job.
 
 The job is run as by a replica: with the same headers or environment, and the job's timeout. Its kind is manual, and its tick
-is the present time. There is no lock, so the job gets no fencing token, and may run while a replica runs it. Nothing is
+is the present time, or that of --tick. With --data the run gets data, as with solotick trigger. There is no lock, so the job gets no fencing token, and may run while a replica runs it. Nothing is
 retried or recorded, and notify sends nothing. If the job has http.async, its app reports to this process, on a free port.
 
 All variables of the table must be set, as for solotick run. The output hides what may be a secret: the table's headers,
@@ -36,14 +42,21 @@ body, query, arguments and variables.
 
 The exit code is 1 unless the job succeeded.`,
 		Example: `  solotick try -c table.yaml send-invoices
-  solotick try -c table.yaml send-invoices -o json`,
+  solotick try -c table.yaml send-invoices --tick 2027-03-28T07:00:00Z
+  solotick try -c table.yaml send-invoices --data '{"customer": 42}' -o json`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeTable,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.try(args[0], o)
+		RunE: func(c *cobra.Command, args []string) error {
+			brought, err := a.readData(c, data)
+			if err != nil {
+				return err
+			}
+			return a.try(args[0], tick, brought, o)
 		},
 	}
 	o.flag(c)
+	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: now)")
+	c.Flags().StringVar(&data, "data", "", dataHelp)
 	a.replicaFlag(c)
 	return c
 }
@@ -61,17 +74,25 @@ type triedJSON struct {
 	Output     string   `json:"output"`
 }
 
-func (a *app) try(name string, o output) error {
+func (a *app) try(name string, given moment, data []byte, o output) error {
 	t, err := config.Load(a.config, os.LookupEnv)
 	if err := a.refused(err); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(t.Jobs, func(j config.Job) bool { return j.Name == name })
-	if i < 0 {
-		return &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name),
-			hint: fmt.Sprintf("solotick next -c %s shows the jobs of the table", a.config)}
+	named, err := pick(t, []string{name})
+	if err != nil {
+		return err
 	}
-	job := t.Jobs[i]
+	job := named[0]
+	tick, err := given.field("--tick", job, time.Now())
+	if err != nil {
+		return err
+	}
+	if data != nil {
+		if err := service.TakesData(job); err != nil {
+			return err
+		}
+	}
 	replica, err := a.replicaName(false)
 	if err != nil {
 		return err
@@ -96,7 +117,7 @@ func (a *app) try(name string, o output) error {
 	if err != nil {
 		return err
 	}
-	tried := sidecar.Trial{Service: t.Service, Replica: replica, Job: job, Executor: executor(log, nil, own, toyApp(ctx, &background, log))(job), Tell: tell}.Try(ctx)
+	tried := sidecar.Trial{Service: t.Service, Replica: replica, Job: job, Tick: tick.Time, Data: data, Executor: executor(log, nil, own, toyApp(ctx, &background, log))(job), Tell: tell}.Try(ctx)
 
 	result.Tick, result.Run, result.Outcome = view.Stamp(tried.Tick), tried.Run, tried.Outcome
 	result.DurationMS, result.Output = tried.Took.Milliseconds(), tried.Result.Output
@@ -155,6 +176,9 @@ func (a *app) printTried(r triedJSON, tried sidecar.Tried, isCall bool) error {
 		line += ": the app ended the run as succeeded"
 	case isCall && r.Code != nil:
 		line += fmt.Sprintf(": the app answered %d", *r.Code)
+		if *r.Code == http.StatusAccepted && r.Outcome == succeeded {
+			line += ", which ends the run: with http.async the app ends it by itself"
+		}
 	}
 	_, err := fmt.Fprintln(a.out, line)
 	return err

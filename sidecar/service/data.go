@@ -53,8 +53,8 @@ func CheckData(field string, data []byte) ([]byte, error) {
 	return bytes.Trim(data, " \t\r\n"), nil
 }
 
-// takesData refuses data for a job whose table does not let a trigger bring any.
-func takesData(j config.Job) error {
+// TakesData refuses data for a job whose table does not let a trigger bring any.
+func TakesData(j config.Job) error {
 	switch {
 	case j.HTTP == nil && j.Exec == nil: // only its name is known
 		return &Refusal{Kind: Partial, Message: fmt.Sprintf("it is not known here whether job %q takes data", j.Name),

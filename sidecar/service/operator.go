@@ -109,7 +109,7 @@ func (o *Operator) Resume(ctx context.Context, job string) (bool, error) {
 func (o *Operator) Trigger(ctx context.Context, j config.Job, id string, data []byte) (lock.Due, error) {
 	id, err := requestID(id)
 	if err == nil && data != nil {
-		err = takesData(j)
+		err = TakesData(j)
 	}
 	if err != nil {
 		return lock.Due{}, err
