@@ -60,7 +60,7 @@ func (d *decoder) connectionKeys() []strict.Key {
 			Decode: func(e strict.Entry) {
 				d.redisTimeout = d.Duration(e, &d.table.Redis.Timeout, strict.AtLeast(time.Millisecond))
 			},
-			Doc: "limit of one round trip; at most a third of every job's `lock.ttl`"},
+			Doc: "limit of one request, opening a connection included; at most a third of every job's `lock.ttl`"},
 	}
 }
 

@@ -74,7 +74,7 @@ func Of(err error) Diagnosis {
 	case errors.As(err, &broken) && broken.Said != "":
 		return Refused(broken.Said)
 	case errors.As(err, &broken) && broken.TLS:
-		return diagnosis("ends the connection", broken, "if that port takes TLS, write rediss:// in place of redis://")
+		return diagnosis("ends the connection", broken, "if that port takes TLS, write rediss:// in place of redis://; a proxy must answer HELLO")
 	case errors.As(err, &broken):
 		return diagnosis("sends answers that no Redis sends", broken, "check host and port: another program may listen there")
 	case errors.As(err, &secret):

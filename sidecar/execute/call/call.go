@@ -327,7 +327,11 @@ func (e *caller) resultOf(a answer, now time.Time) execute.Result {
 			said += fmt.Sprintf(": to be asked again in %s", res.RetryAfter)
 		}
 	case a.code >= 300 && a.code < 400 && a.header.Get("Location") != "":
-		said += ": this redirect is not followed"
+		leads := ""
+		if next := a.location(e.url); next != nil && sameHost(e.url, next) { // mostly it differs by a slash
+			leads = " to " + next.EscapedPath()
+		}
+		said += ": this redirect" + leads + " is not followed"
 	}
 	res.Err, res.Reason = errors.New(said), a.reason()
 	return res

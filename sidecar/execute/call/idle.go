@@ -3,7 +3,10 @@ package call
 import (
 	"maps"
 	"net"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -59,16 +62,27 @@ func (s *server) isForgettable() bool {
 	return !s.keepNone && len(s.idle) == 0 && time.Since(s.last) >= idleLimit
 }
 
-// keep keeps c for the next call, for idleLimit.
-func (s *server) keep(c *conn) {
+// idleTime is how long a connection is kept whose server has answered with that header. A server may say when it closes
+// idle ones: Keep-Alive: timeout=1. The next request must arrive before that.
+func idleTime(h http.Header) time.Duration {
+	_, said, _ := strings.Cut(h.Get("Keep-Alive"), "timeout=")
+	said, _, _ = strings.Cut(said, ",")
+	if n, err := strconv.ParseUint(strings.TrimSpace(said), 10, 31); err == nil {
+		return min(idleLimit, time.Duration(n)*time.Second-500*time.Millisecond)
+	}
+	return idleLimit
+}
+
+// keep keeps c for the next call, for that time.
+func (s *server) keep(c *conn, idle time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.keepNone {
+	if s.keepNone || idle <= 0 {
 		c.Close()
 		return
 	}
 	s.idle = append(s.idle, c)
-	c.expiry = time.AfterFunc(idleLimit, func() {
+	c.expiry = time.AfterFunc(idle, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if i := slices.Index(s.idle, c); i >= 0 {

@@ -43,6 +43,7 @@ var (
 	errInward      = errors.New("another machine has redirected the call to this machine or to a link-local or metadata address")
 	errAdmin       = errors.New("the address is the replica's own admin address, which jobs may not call")
 	errHeaderSize  = fmt.Errorf("the header of the answer is longer than %d KiB", maxHeader>>10)
+	errHTTP2       = errors.New("the app speaks HTTP/2 alone, and jobs are called by HTTP/1.1")
 	errNoAnswer    = errors.New("the connection was closed before the answer came")
 )
 
@@ -292,7 +293,7 @@ func (w *transport) exchange(
 	defer func() {
 		// stop returns false if the context has ended: then the deadline is, or will be, in the past for ever.
 		if stop() && clean && !req.Close {
-			w.keep(c)
+			w.keep(c, idleTime(a.header))
 		} else {
 			c.Close()
 		}
@@ -305,6 +306,9 @@ func (w *transport) exchange(
 	}
 	sent()
 	// The rest of a request may be refused while the answer (413, say) is there already.
+	if begin, _ := c.r.Peek(4); len(begin) == 4 && begin[0] == 0 && begin[3] == 4 { // a frame of HTTP/2, its settings
+		return a, errHTTP2
+	}
 	resp, err := readHeader(c.r, req)
 	if err != nil {
 		switch {
