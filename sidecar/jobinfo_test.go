@@ -13,7 +13,7 @@ import (
 
 func TestTheInfoOfAJobFollowsTheTable(t *testing.T) {
 	const told = "\njobs:\n" +
-		`  - {name: told, schedule: "0 9 * * *", timeZone: Europe/Berlin, exec: {command: [x]}, owner: 'team "a"', runbook: "https://wiki/a", labels: {tier: gold}}` + "\n"
+		`  - {name: told, schedule: "0 9 * * *", timeZone: Europe/Berlin, exec: {command: [x]}, owner: 'team "a"', runbook: "https://wiki/a", labels: {tier: gold, severity: critical}}` + "\n"
 	simulate(t, told, func(w *world) {
 		r := w.replica(time.Second)
 		infos := func(want ...string) {
@@ -26,12 +26,12 @@ func TestTheInfoOfAJobFollowsTheTable(t *testing.T) {
 				t.Errorf("the infos are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
-		first := `{guarantee="at-most-once",job="told",owner="team \"a\"",runbook="https://wiki/a",schedule="0 9 * * *",time_zone="Europe/Berlin"} 1`
+		first := `{guarantee="at-most-once",job="told",owner="team \"a\"",runbook="https://wiki/a",schedule="0 9 * * *",severity="critical",time_zone="Europe/Berlin"} 1`
 		infos(first)
 		w.at(time.Second)
 		infos(first)
 		w.swap(r, strings.Replace(told, `'team "a"'`, "b", 1)+"  - {name: bare, schedule: '@every 1h', guarantee: every-replica, exec: {command: [x]}}\n")
-		infos(strings.Replace(first, `team \"a\"`, "b", 1), `{guarantee="every-replica",job="bare",owner="",runbook="",schedule="@every 1h",time_zone="UTC"} 1`)
+		infos(strings.Replace(first, `team \"a\"`, "b", 1), `{guarantee="every-replica",job="bare",owner="",runbook="",schedule="@every 1h",severity="",time_zone="UTC"} 1`)
 		w.swap(r, "\njobs: []\n")
 		infos()
 	})
@@ -44,6 +44,7 @@ func TestNoLabelOfAJobHasTheNameOfALabelOfTheMetrics(t *testing.T) {
 		for _, m := range regexp.MustCompile(`[{,]([a-z_]+)="`).FindAllStringSubmatch(string(w.replica(0).exposition()), -1) {
 			names[m[1]] = true
 		}
+		delete(names, "severity") // it is the job's own label
 		if len(names) < 8 {
 			t.Errorf("the metrics have the labels %v", names)
 		}

@@ -19,6 +19,7 @@ const (
 	configVariable  = "SOLOTICK_CONFIG"
 	redisVariable   = "SOLOTICK_REDIS_URL"
 	replicaVariable = "SOLOTICK_REPLICA"
+	byVariable      = "SOLOTICK_BY"
 )
 
 // app is one invocation: its outputs, and the flags that several verbs share.
