@@ -188,3 +188,41 @@ func TestAJobOnEveryReplicaBeginsByTheTableInForce(t *testing.T) {
 		wk.releaseSlot(r.slots)
 	})
 }
+
+// TestReplicasOfAnotherEnvironmentAreWarnedOfOnAllSides: who has the service's name and the address of Redis takes its ticks.
+func TestReplicasOfAnotherEnvironmentAreWarnedOfOnAllSides(t *testing.T) {
+	const said = `level=WARN msg="replicas of another environment share this service`
+	simulate(t, minutely, func(w *world) {
+		production := func(r *replica) { r.environment = "production" }
+		w.replica(0, production)
+		w.at(-50 * time.Second)
+		w.replica(0, production)
+		w.at(-30 * time.Second)
+		for _, r := range w.replicas {
+			if strings.Contains(r.logs.String(), said) {
+				t.Errorf("%s warns of its own:\n%s", r.name, r.logs)
+			}
+		}
+		laptop := w.replica(0)
+		w.at(-10 * time.Second)
+		for _, r := range w.replicas {
+			if n := strings.Count(r.logs.String(), said); n != 1 {
+				t.Errorf("%s warns %d times:\n%s", r.name, n, r.logs)
+			}
+		}
+		for _, want := range []string{`environment=production others="r3 (\"\")"`, `environment="" others="r1 (\"production\"), r2 (\"production\")"`,
+			`msg="joined the other replicas of the service" replicas="r1, r2"`} {
+			if !strings.Contains(w.log(), want) {
+				t.Errorf("no replica says %s:\n%s", want, w.log())
+			}
+		}
+		laptop.stop()
+		<-laptop.done
+		w.at(15 * time.Second)
+		w.replica(0) // it comes again
+		w.at(45 * time.Second)
+		if n := strings.Count(w.replicas[0].logs.String(), said); n != 2 {
+			t.Errorf("r1 warns %d times:\n%s", n, w.replicas[0].logs)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type heartbeat struct {
 	reported bool // compare has logged the others' offsets, since the clocks lie too far apart
 	beats    int
 	sent     statusText
+	strange  string    // the others of another environment, as meet has logged them
 	twin     time.Time // when another process last used this one's name; zero = never, or not lately
 
 	refused atomic.Pointer[error] // by which Redis has answered the last heartbeat; of nil = it took it, or gave no answer
@@ -79,6 +81,7 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 			if h.beat(ctx) == nil {
 				if others, ok := h.rendezvous.look(ctx); ok {
 					h.compare(others)
+					h.meet(others)
 				}
 				if h.beats++; h.beats > 1 {
 					next = time.Now().Add(beatEvery)
@@ -156,6 +159,28 @@ func (h *heartbeat) compare(others []service.Replica) {
 	h.log.Warn("how far the other replicas see Redis' clock off tells whose is wrong",
 		"median", offsets[len(offsets)/2].Round(time.Millisecond), "replicas", len(others),
 		"offset", offset.Round(time.Millisecond))
+}
+
+// meet logs at first whom this replica has joined, and from then on each change of those that belong elsewhere: whoever
+// has the service's name and the address of Redis takes its ticks.
+func (h *heartbeat) meet(others []service.Replica) {
+	var names, strange []string
+	for _, r := range others {
+		names = append(names, r.Name)
+		if r.Environment != h.self.Environment {
+			strange = append(strange, fmt.Sprintf("%s (%q)", r.Name, r.Environment))
+		}
+	}
+	if h.beats == 0 {
+		h.log.Info("joined the other replicas of the service", "replicas", strings.Join(names, ", "))
+	}
+	if now := strings.Join(strange, ", "); now != h.strange {
+		h.strange = now
+		if now != "" {
+			h.log.Warn("replicas of another environment share this service: give each its own service name or database",
+				"environment", h.self.Environment, "others", now)
+		}
+	}
 }
 
 // firstProblem is the text of an error. If a table has several problems, it is the first one and the number of the

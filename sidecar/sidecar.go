@@ -26,6 +26,8 @@ type Options struct {
 	Redis   string // where Redis is, for the log
 	Replica string // name of this replica: one word
 	Version string
+	// Environment is told to the other replicas, which warn if theirs is another one; "" is one, too.
+	Environment string
 	// Process is a random UUID of this process, by which its runs are known as its own (see lock.NewRun). It also tells
 	// the process from another one that has the same name, about which it warns; "" is not compared.
 	Process string
@@ -113,7 +115,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	nudges, deferred := newNudges(), newDeferred(&s.runs)
 	peers := newRendezvous(o.Replica, s.store)
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
-		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Process: o.Process,
+		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Environment: o.Environment, Process: o.Process,
 			Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	s.heartbeat.refused.Store(new(error))

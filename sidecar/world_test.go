@@ -56,21 +56,22 @@ type start struct {
 // replica is one sidecar with its own network and clock.
 type replica struct {
 	*Sidecar
-	world    *world
-	name     string
-	registry *prometheus.Registry
-	stop     context.CancelFunc
-	done     chan struct{}
-	client   redis.UniversalClient
-	logs     *logs
-	app      Prober // nil = it is always ready
-	pings    *notify.Pinger
-	spans    *trace.Exporter
-	says     func(string) // called with a message ahead of its line in the log
-	process  string       // "" = it does not say
-	observes bool
-	load     atomic.Pointer[machine.Load] // how busy its machine is; nil = not at all
-	died     []string                     // nodes of processes that it knows to be dead
+	world       *world
+	name        string
+	registry    *prometheus.Registry
+	stop        context.CancelFunc
+	done        chan struct{}
+	client      redis.UniversalClient
+	logs        *logs
+	app         Prober // nil = it is always ready
+	pings       *notify.Pinger
+	spans       *trace.Exporter
+	says        func(string) // called with a message ahead of its line in the log
+	process     string       // "" = it does not say
+	observes    bool
+	environment string
+	load        atomic.Pointer[machine.Load] // how busy its machine is; nil = not at all
+	died        []string                     // nodes of processes that it knows to be dead
 
 	mu    sync.Mutex
 	skew  time.Duration // its machine's clock minus the bubble's
@@ -165,7 +166,7 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 		Table: w.table, Store: store, Redis: "redis:6379", Replica: r.name, Version: "test", Process: r.process, Died: r.died, Registerer: r.registry,
 		Log:      slog.New(speech{slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug}), r.says}),
 		Executor: func(config.Job) execute.Executor { return r },
-		Observe:  r.observes,
+		Observe:  r.observes, Environment: r.environment,
 		Load: func() (machine.Load, error) {
 			if now := r.load.Load(); now != nil {
 				return *now, nil

@@ -19,6 +19,7 @@ const (
 	configVariable  = "SOLOTICK_CONFIG"
 	redisVariable   = "SOLOTICK_REDIS_URL"
 	replicaVariable = "SOLOTICK_REPLICA"
+	environVariable = "SOLOTICK_ENVIRONMENT"
 	byVariable      = "SOLOTICK_BY"
 )
 

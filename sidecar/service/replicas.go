@@ -39,9 +39,11 @@ type Replica struct {
 	Reload  string           // why the table that it read last is not in force; "" = that table is in force
 	Skips   map[string]Skip  // job → its newest skipped tick; a tick that another fired is not skipped
 	Ran     map[string]Entry // job that runs on every replica → its newest run on this one
-	Process string           // tells this process from another one of the same name; "" = unknown
-	Twin    bool             // another process has the same name
-	Seen    time.Time        // Redis' time of the heartbeat, as its sender estimates it
+	// Environment is where it belongs to, such as a namespace; "" = not said. Those that differ should not share a service.
+	Environment string
+	Process     string    // tells this process from another one of the same name; "" = unknown
+	Twin        bool      // another process has the same name
+	Seen        time.Time // Redis' time of the heartbeat, as its sender estimates it
 }
 
 // Skip is a tick that a replica did not fire.
@@ -53,17 +55,18 @@ type Skip struct {
 
 // replicaText is a Replica as Redis keeps it, in the field of its name: JSON with times in milliseconds.
 type replicaText struct {
-	Version string `json:"version"`
-	Table   string `json:"table"`
-	Observe bool   `json:"observe,omitempty"`
-	Offset  int64  `json:"us"` // microseconds
-	Local   bool   `json:"local,omitempty"`
-	Ready   string `json:"ready,omitempty"`
-	Busy    bool   `json:"busy,omitempty"`
-	Reload  string `json:"reload,omitempty"`
-	Process string `json:"process,omitempty"`
-	Twin    bool   `json:"twin,omitempty"`
-	Seen    int64  `json:"seen"`
+	Version     string `json:"version"`
+	Table       string `json:"table"`
+	Observe     bool   `json:"observe,omitempty"`
+	Offset      int64  `json:"us"` // microseconds
+	Local       bool   `json:"local,omitempty"`
+	Ready       string `json:"ready,omitempty"`
+	Busy        bool   `json:"busy,omitempty"`
+	Reload      string `json:"reload,omitempty"`
+	Process     string `json:"process,omitempty"`
+	Environment string `json:"environment,omitempty"`
+	Twin        bool   `json:"twin,omitempty"`
+	Seen        int64  `json:"seen"`
 }
 
 // reportText is what Redis keeps of a Replica apart, in a field of its name too: JSON with times in milliseconds.
@@ -89,7 +92,7 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
 	t := replicaText{Version: r.Version, Table: r.Table, Observe: r.Observe, Offset: r.Offset.Microseconds(), Local: r.Local, Ready: r.Ready, Busy: r.Busy,
-		Reload: r.Reload, Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
+		Reload: r.Reload, Environment: r.Environment, Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
 	text, err := json.Marshal(t)
 	if err == nil {
 		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, string(text))
@@ -250,7 +253,7 @@ func parseReplica(name, text string) (Replica, error) {
 	}
 	return Replica{Name: name, Version: t.Version, Table: t.Table, Observe: t.Observe, Offset: time.Duration(t.Offset) * time.Microsecond,
 		Local: t.Local, Ready: t.Ready, Busy: t.Busy, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
-		Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}, nil
+		Environment: t.Environment, Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}, nil
 }
 
 func (r *Replica) add(t reportText) {

@@ -152,6 +152,9 @@ func (l *Look) Summary() Summary {
 	if l.Mixed() {
 		parts = append(parts, "only some replicas observe")
 	}
+	if l.Strange() {
+		parts = append(parts, "environments differ")
+	}
 	redis := "Redis ok"
 	if silent > 0 && s.Live == 0 { // they are gone, or Redis refuses what writes
 		redis = "Redis answers, but no replica writes to it"

@@ -69,26 +69,23 @@ func (l *Look) Next(j config.Job) time.Time {
 func (l *Look) Silent(r service.Replica) bool { return l.Now.Sub(r.Seen) > service.HeartbeatTimeout }
 
 // Drift tells whether the live replicas have different tables.
-func (l *Look) Drift() bool {
-	tables := map[string]bool{}
-	for _, r := range l.Replicas {
-		if !l.Silent(r) {
-			tables[r.Table] = true
-		}
-	}
-	return len(tables) > 1
-}
+func (l *Look) Drift() bool { return l.differ(func(r service.Replica) any { return r.Table }) }
 
 // Mixed tells whether some live replicas observe and others call the jobs. A tick that an observing one takes is not
 // fired.
-func (l *Look) Mixed() bool {
-	kinds := map[bool]bool{}
+func (l *Look) Mixed() bool { return l.differ(func(r service.Replica) any { return r.Observe }) }
+
+// Strange tells whether the live replicas belong to different environments.
+func (l *Look) Strange() bool { return l.differ(func(r service.Replica) any { return r.Environment }) }
+
+func (l *Look) differ(in func(service.Replica) any) bool {
+	all := map[any]bool{}
 	for _, r := range l.Replicas {
 		if !l.Silent(r) {
-			kinds[r.Observe] = true
+			all[in(r)] = true
 		}
 	}
-	return len(kinds) > 1
+	return len(all) > 1
 }
 
 // Skipped is a replica's last skip of a job.

@@ -119,3 +119,14 @@ func TestAJobThatEveryReplicaRunsIsAsItWasOnEach(t *testing.T) {
 		t.Errorf("a job that is claimed: %+v", s.Jobs[0])
 	}
 }
+
+func TestReplicasOfDifferentEnvironmentsAreSaid(t *testing.T) {
+	l := &Look{Table: &config.Table{}, Now: noon, Replicas: []service.Replica{{Name: "a", Environment: "production", Seen: noon}, {Name: "b", Seen: noon}}}
+	if text := l.Summary().Text; !strings.Contains(text, " · environments differ · ") {
+		t.Errorf("a mix: %s", text)
+	}
+	l.Replicas[1].Environment = "production"
+	if text := l.Summary().Text; strings.Contains(text, "environments") {
+		t.Errorf("one environment: %s", text)
+	}
+}

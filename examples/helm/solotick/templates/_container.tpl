@@ -18,6 +18,8 @@ because the pod's own is the app's.
   env:
     - name: POD_NAME
       valueFrom: {fieldRef: {fieldPath: metadata.name}}
+    - name: SOLOTICK_ENVIRONMENT # replicas of two warn of each other
+      valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
     {{- with $v.env }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
