@@ -151,6 +151,8 @@ func (m *manifests) environment(t *testing.T, c *core.Container, pod string) map
 			env[e.Name] = e.Value
 		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.name":
 			env[e.Name] = pod
+		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
+			env[e.Name] = "billing"
 		case from.SecretKeyRef != nil && m.secret(from.SecretKeyRef.Name, from.SecretKeyRef.Key) != "":
 			env[e.Name] = m.secret(from.SecretKeyRef.Name, from.SecretKeyRef.Key)
 		default:
