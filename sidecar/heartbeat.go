@@ -171,7 +171,7 @@ func (h *heartbeat) meet(others []service.Replica) {
 			strange = append(strange, fmt.Sprintf("%s (%q)", r.Name, r.Environment))
 		}
 	}
-	if h.beats == 0 {
+	if h.beats == 0 && len(names) > 0 {
 		h.log.Info("joined the other replicas of the service", "replicas", strings.Join(names, ", "))
 	}
 	if now := strings.Join(strange, ", "); now != h.strange {
