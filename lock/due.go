@@ -96,6 +96,14 @@ func ParseDue(member string) (Due, error) {
 	return d, nil
 }
 
+// RefusedBy says who could not start the tick.
+func (d *Due) RefusedBy() string {
+	if d.Rounds > 0 { // Refused has those of the present round alone
+		return "no replica that took it could start it"
+	}
+	return "these replicas could not start it: " + strings.Join(d.Refused, ", ")
+}
+
 // endOfTime bounds the ticks that are accepted, in milliseconds: scripts write numbers below it exactly as they read
 // them.
 const endOfTime = 1e15

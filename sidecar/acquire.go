@@ -127,7 +127,7 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 			continue
 		}
 		if err != nil || a.Code != lock.Gap {
-			c.record.book(w.spec, a.Gaps, nil)
+			c.record.book(w.spec, a.Gaps)
 			if late := len(q.Older) - 1; late > 0 && a.Code == lock.Queued {
 				c.log.Warn("firing missed ticks late", "job", q.Job, "ticks", late, "before", stamp(q.Tick))
 			}
@@ -154,7 +154,7 @@ func (c *claimer) claimed(wakes []yielding) ([]lock.Answer, error) {
 		if wakes[i].observe(a) {
 			c.nudges.nudge()
 		}
-		c.record.book(wakes[i].spec, a.Gaps, nil)
+		c.record.book(wakes[i].spec, a.Gaps)
 	}
 	return answers, err
 }

@@ -173,6 +173,10 @@ func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 		return false
 	}
 	t.deferred.once(w.member, func() {
+		if len(w.of.Refused) > 0 && w.kind != kindTakeover {
+			t.firer.giveUp(ctx, w, r)
+			return
+		}
 		fate := lock.Missed
 		if w.kind == kindTakeover { // it was fired
 			fate = string(wasInterrupted)
@@ -181,7 +185,7 @@ func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
 		if ours && err == nil {
 			t.firer.record.skipped(w, skip{reason: r})
 		}
-		t.firer.record.book(w.spec, gaps, &w.of)
+		t.firer.record.book(w.spec, gaps)
 	})
 	return true
 }

@@ -1,7 +1,10 @@
 package sidecar
 
 import (
+	"context"
 	"log/slog"
+
+	"github.com/solotick/solotick/sidecar/execute"
 )
 
 // firer takes wakes from their ticks to counted outcomes. Nothing of it changes once the replica is made.
@@ -84,6 +87,20 @@ func (f *firer) fire(w *wake) skip {
 		f.settler.release(w, h)
 	}
 	return why
+}
+
+// giveUp ends a due tick that replicas could not start, and that is not worth firing any more: it has failed. While a run is
+// in the way of its claim, the next look tries again.
+func (f *firer) giveUp(ctx context.Context, w *wake, why reason) {
+	l, _, err := f.claimer.store.Locks.Acquire(ctx, f.claimer.claim(w))
+	if l == nil || err != nil {
+		return
+	}
+	h := &held{lease: l, run: l.Run(), token: l.Token, since: l.Since}
+	end := ended{outcome: notStarted, attempt: w.attempt, result: execute.Result{Err: f.record.refusedWhy(ctx, &w.of), Code: -1}}
+	settled := f.settler.settle(w, h, &end)
+	f.record.skipped(w, skip{reason: why})
+	f.record.finished(w, h, &end, settled)
 }
 
 // gate tells why the table or a pause forbids the tick; "" if neither does.

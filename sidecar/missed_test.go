@@ -272,7 +272,7 @@ func TestTheMessageOfSeveralGapsIsOfAllTheirTicks(t *testing.T) {
 		w.redis.HSet("solotick:{test}:job:minute", "gaps", gaps)
 		record, heard := *r.firer.record, &notes{}
 		record.notify = heard
-		record.book(r.spec("minute"), gaps, nil)
+		record.book(r.spec("minute"), gaps)
 		w.at(10*time.Minute + 31*time.Second)
 		if len(heard.all) != 1 || heard.all[0].Count != 3 || !heard.all[0].First.Equal(minute(1)) || !heard.all[0].Tick.Equal(minute(6)) {
 			t.Errorf("told %+v, want 3 ticks from %s to %s\n%s", heard.all, minute(1), minute(6), w.log())
@@ -294,8 +294,41 @@ func TestTheReasonOfAMissedTickIsThatOfItsOwnSkip(t *testing.T) {
 		{5, 6, "replica r1 skipped it: Redis did not answer"},
 	} {
 		e := &service.Entry{Job: "minute", First: minute(c.first), Tick: minute(c.last)}
-		if got := r.whyMissed(e, nil); got != c.want {
+		if got := r.whyMissed(e); got != c.want {
 			t.Errorf("of the ticks from %d to %d: %q, want %q", c.first, c.last, got, c.want)
 		}
 	}
+}
+
+// A tick that came due while the lease of a dead run lasted is missed because of that run, whatever the replica did that counts it.
+func TestAMissIsBlamedOnTheDeadRunThatWasInItsWay(t *testing.T) {
+	simulate(t, "\njobs:\n  - {name: five, schedule: '@every 5s', lock: {ttl: 15s}, exec: {command: [x]}}\n", func(w *world) {
+		first := w.replica(time.Hour)
+		w.at(time.Second)
+		w.replica(time.Second)
+		tick := w.replicas[0].starts("five")
+		w.at(3 * time.Second)
+		first.crash()
+		w.at(40 * time.Second)
+		w.operator(func(s *service.Store) {
+			states, err := s.States(w.t.Context(), []string{"five"})
+			w.must(err)
+			want := fmt.Sprintf("the run of %s on r1, which had died, was not over", stamp(tick))
+			if m := states["five"].Missed; m == nil || m.Detail != want {
+				t.Errorf("missed: %+v, want %q\n%s", m, want, w.log())
+			}
+		})
+	})
+}
+
+// starts is the tick that a replica started last.
+func (r *replica) starts(job string) (tick time.Time) {
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	for _, s := range r.world.starts {
+		if s.job == job && s.replica == r.name {
+			tick = s.tick
+		}
+	}
+	return tick
 }

@@ -42,7 +42,7 @@ var skipWords = map[reason]string{
 	startFailed:   "it could not start the job",
 	noSlot:        "all its slots were taken",
 	tooLate:       "the starting deadline had passed",
-	superseded:    "a newer tick had taken its place, or Redis had just lost its data",
+	superseded:    "a newer tick had taken its place",
 	draining:      "it was draining",
 	suspended:     "the table suspended the job",
 	outsideWindow: "the job's window had ended",

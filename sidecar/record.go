@@ -3,9 +3,9 @@ package sidecar
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -29,7 +29,7 @@ type recorder struct {
 	*life
 	service   string
 	replica   string
-	locks     *lock.Store
+	store     *service.Store
 	clock     *clock
 	log       *slog.Logger
 	metrics   *metrics
@@ -181,9 +181,8 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 }
 
 // book counts ticks that no replica fired, which an answer of Redis told of. The first replica counts them, once for
-// all. It does so in a goroutine, so that the wake goes on. dropped is the due member that this replica has just dropped;
-// nil = none.
-func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
+// all. It does so in a goroutine, so that the wake goes on.
+func (r *recorder) book(sp *spec, gaps string) {
 	if gaps == "" {
 		return
 	}
@@ -193,6 +192,9 @@ func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 			r.log.Error("missed ticks cannot be counted", "job", sp.Name, "err", err)
 			return
 		}
+		ctx, cancel := context.WithTimeout(context.Background(), sp.Lock.TTL)
+		defer cancel()
+		defer context.AfterFunc(r.working, cancel)()
 		var bookings []lock.Booking
 		missed := notify.Message{Event: config.TicksMissed}
 		var newest time.Time
@@ -204,7 +206,7 @@ func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 				continue
 			}
 			if g.Fate == lock.Missed {
-				e.Detail = r.whyMissed(&e, dropped)
+				e.Detail = cmp.Or(r.deadRun(ctx, &e), r.whyMissed(&e))
 				missed.Detail = cmp.Or(e.Detail, missed.Detail)
 			}
 			if g.Fate == lock.Missed || g.Fate == lock.Displaced {
@@ -216,10 +218,7 @@ func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 			}
 			bookings = append(bookings, e.Booking())
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), sp.Lock.TTL)
-		defer cancel()
-		defer context.AfterFunc(r.working, cancel)()
-		switch ours, err := r.locks.Book(ctx, sp.Name, gaps, bookings); {
+		switch ours, err := r.store.Locks.Book(ctx, sp.Name, gaps, bookings); {
 		case err != nil: // the next claim is told of them
 			r.log.Debug("missed ticks are not counted yet", "job", sp.Name, "err", err)
 		case ours && missed.Count > 0:
@@ -230,11 +229,19 @@ func (r *recorder) book(sp *spec, gaps string, dropped *lock.Due) {
 	})
 }
 
-// whyMissed is why no replica fired ticks, as far as this one can tell: "" if it cannot.
-func (r *recorder) whyMissed(e *service.Entry, dropped *lock.Due) string {
-	if dropped != nil && dropped.Tick.Equal(e.Tick) && len(dropped.Refused) > 0 {
-		return "these replicas could not start it: " + strings.ReplaceAll(strings.Join(dropped.Refused, ", "), lock.LastAsked, "")
+// deadRun is the dead run that was in the way of ticks; "" if there was none.
+func (r *recorder) deadRun(ctx context.Context, e *service.Entry) string {
+	dead, _ := r.store.Search(ctx, service.Search{Jobs: []string{e.Job}, Outcomes: []string{string(wasInterrupted)}, Since: e.Tick, Limit: runsAfterTick})
+	for _, run := range dead {
+		if run.Tick.Before(e.First) {
+			return fmt.Sprintf("the run of %s on %s, which had died, was not over", stamp(run.Tick), run.Replica)
+		}
 	}
+	return ""
+}
+
+// whyMissed is why no replica fired ticks, as far as this one can tell: "" if it cannot.
+func (r *recorder) whyMissed(e *service.Entry) string {
 	switch skipped, ok := r.heartbeat.skipOf(e.Job); {
 	case ok && !skipped.Tick.Before(e.First) && !skipped.Tick.After(e.Tick):
 		if words := skipWords[reason(skipped.Reason)]; words != "" {
@@ -245,6 +252,21 @@ func (r *recorder) whyMissed(e *service.Entry, dropped *lock.Due) string {
 		return fmt.Sprintf("no replica claimed it before replica %s started", r.replica)
 	}
 	return ""
+}
+
+// runsAfterTick is how many runs are looked through for why a tick was not fired.
+const runsAfterTick = 20
+
+// refusedWhy says who could not start a tick, and why the last of them could not.
+func (r *recorder) refusedWhy(ctx context.Context, d *lock.Due) error {
+	words := d.RefusedBy()
+	handed, _ := r.store.Search(ctx, service.Search{Jobs: []string{d.Job}, Outcomes: []string{service.HandedOver}, Since: d.Tick.Add(-punctual), Limit: runsAfterTick})
+	for _, e := range handed {
+		if e.Tick.Equal(d.Tick) && e.Detail != "" {
+			return errors.New(words + ": " + e.Detail)
+		}
+	}
+	return errors.New(words)
 }
 
 // entry is the record of a run in the history.

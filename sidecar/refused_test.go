@@ -333,3 +333,33 @@ jobs:
 		}
 	})
 }
+
+// A job that no replica can start fails, also if each tick is overtaken before its rounds are over.
+func TestATickThatAllRefusedAndThatIsOvertakenHasFailed(t *testing.T) {
+	for _, period := range []time.Duration{time.Second, 10 * time.Second, 30 * time.Second} {
+		t.Run(period.String(), func(t *testing.T) {
+			table := fmt.Sprintf("\njobs:\n  - {name: nope, schedule: '@every %s', exec: {command: [x]}}\n", period)
+			simulate(t, table, func(w *world) {
+				for range 3 {
+					w.replica(0, refuses)
+				}
+				w.at(8*time.Minute + 500*time.Millisecond)
+				w.expect(0, "missed_total")
+				r := w.replicas[0]
+				if n := r.value("ticks_total", "nope", "not_started"); n < float64(8*time.Minute/period) {
+					t.Errorf("%v ticks could not be started\n%s", n, w.log())
+				}
+				if n := r.value("consecutive_failures", "nope"); n < float64(8*time.Minute/period) || w.sum("failures_total") < n {
+					t.Errorf("%v ticks in a row have failed, and %v runs", n, w.sum("failures_total"))
+				}
+				if due := r.value("success_due_timestamp_seconds", "nope"); due == 0 || due > seconds(w.origin()) {
+					t.Errorf("a success is due at %v, want soon after the first tick, before %v", due, seconds(w.origin()))
+				}
+				e := w.last("nope")
+				if e == nil || e.Outcome != "not_started" || !e.Failed || !strings.HasSuffix(e.Detail, "connection refused") {
+					t.Errorf("the last run is %+v", e)
+				}
+			})
+		})
+	}
+}

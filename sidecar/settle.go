@@ -32,13 +32,13 @@ const mostWait = time.Minute
 // handover gives the tick to a replica that has not refused it in this round. If all have refused it, the next round
 // begins, after a wait that grows from round to round, and any replica may take the tick.
 //
-// It returns false if a handover is of no use: the job's rounds are used up, a newer tick is due, or other replicas
-// would fail too.
+// It returns false if a handover is of no use: the job's rounds are used up, a newer tick is due by the time of the next
+// round, or other replicas would fail too. Then the tick has failed.
 //
 // If Redis gives no answer, handover asks once more, and then leaves the run to a takeover. It does not give the tick
 // up: that would be another question, and might be the one that arrives.
 func (s *settler) handover(w *wake, h *held, end *ended) bool {
-	if end.result.Status == execute.Failed || !w.spec.claims() || w.expired(s.clock) {
+	if end.result.Status == execute.Failed || !w.spec.claims() {
 		return false
 	}
 	ctx, cancel := s.afterwards(w)
@@ -52,6 +52,9 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 	next, wait := h.Handover, time.Duration(0)
 	if everybody {
 		next, wait = h.NextRound, min(time.Second<<min(w.of.Rounds, 6), mostWait)
+	}
+	if w.expiresWithin(wait, s.clock) {
+		return false
 	}
 	handed := *end
 	handed.outcome = handedOver

@@ -119,7 +119,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 			Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	s.heartbeat.refused.Store(new(error))
-	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, locks: s.store.Locks, clock: s.clock, log: s.log,
+	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, store: s.store, clock: s.clock, log: s.log,
 		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, spec: s.spec, began: time.Now()}
 	registrar := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,

@@ -130,18 +130,14 @@ func timestamp(t time.Time) float64 {
 	return seconds(t)
 }
 
-// successDue is when the second tick comes due since the job last succeeded; if it never has, since it has been failing.
-// Ticks that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and
-// end. Zero = the job need not succeed: it is paused, suspended, observed or over, or nothing is known of its runs.
+// successDue is when the second tick comes due since the job last succeeded; if it never has, since Redis knows it. Ticks
+// that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and end.
+// Zero = the job need not succeed: it is paused, suspended, observed or over, or Redis does not know it.
 func (sp *spec) successDue(st *service.Standing, now time.Time) time.Time {
-	from := st.LastSuccess
-	if from.IsZero() {
-		from = st.FailingSince
-	}
+	from := newestOf(st.LastSuccess, st.Since, st.PausedTo)
 	if from.IsZero() || sp.Suspend || sp.observed || st.Paused || sp.series.schedule == nil {
 		return time.Time{}
 	}
-	from = newestOf(from, st.Since, st.PausedTo)
 	if from.After(now) { // Redis' clock was set back
 		from = now
 	}

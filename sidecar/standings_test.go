@@ -226,8 +226,9 @@ func TestTheSecondTickAfterASuccessIsDue(t *testing.T) {
 	}{
 		"hourly":                   {"schedule: '@hourly'", service.Standing{LastSuccess: at(0.1)}, at(2)},
 		"failing since":            {"schedule: '@hourly'", service.Standing{LastSuccess: at(0.1), FailingSince: at(1.1)}, at(2)},
-		"never, and failing":       {"schedule: '@hourly'", service.Standing{FailingSince: at(3.1)}, at(5)},
-		"nothing is known":         {"schedule: '@hourly'", service.Standing{Since: at(0)}, time.Time{}},
+		"never, and failing":       {"schedule: '@hourly'", service.Standing{FailingSince: at(3.1), Since: at(2.1)}, at(4)},
+		"never, since it is known": {"schedule: '@hourly'", service.Standing{Since: at(0)}, at(2)},
+		"nothing is known":         {"schedule: '@hourly'", service.Standing{}, time.Time{}},
 		"in office hours, Fridays": {"schedule: '0 9-17 * * 1-5'", service.Standing{LastSuccess: at(4*24 + 17.1)}, at(7*24 + 10)},
 		"another schedule since":   {"schedule: '@hourly'", service.Standing{LastSuccess: at(0.1), Since: at(48.5)}, at(50)},
 		"paused":                   {"schedule: '@hourly'", service.Standing{LastSuccess: at(0.1), Paused: true}, time.Time{}},

@@ -169,9 +169,12 @@ func (w *wake) worthUntil() time.Time {
 }
 
 // expired tells whether the wake is not worth firing any more.
-func (w *wake) expired(c *clock) bool {
+func (w *wake) expired(c *clock) bool { return w.expiresWithin(0, c) }
+
+// expiresWithin tells whether the wake is not worth firing any more when a time has passed.
+func (w *wake) expiresWithin(d time.Duration, c *clock) bool {
 	until := w.worthUntil()
-	return !until.IsZero() && !c.tickNow(w.spec).Before(until)
+	return !until.IsZero() && !c.tickNow(w.spec).Add(d).Before(until)
 }
 
 // deadline is when it is too late to start a tick; zero if it never is. A tick that has run before has no deadline,

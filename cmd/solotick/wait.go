@@ -97,10 +97,16 @@ type waiting struct {
 	began  time.Time
 	before map[string]bool // runs
 	said   string
+
+	refused *service.Entry // the last replica that could not start the run; nil = none is known
 }
 
 func (w *waiting) History(ctx context.Context, job string, limit int) ([]service.Entry, error) {
 	history, err := w.store.History(ctx, job, limit)
+	if i := slices.IndexFunc(history, func(e service.Entry) bool { return e.Outcome == service.HandedOver && e.Tick.Equal(w.due.Tick) }); i >= 0 {
+		last := history[i]
+		w.refused = &last
+	}
 	return slices.DeleteFunc(history, func(e service.Entry) bool { return w.before[e.Run] }), err
 }
 
@@ -141,6 +147,9 @@ func (w *waiting) why(state service.JobState, replicas []service.Replica) string
 	case len(state.Running) > 0:
 		r := state.Running[0]
 		return fmt.Sprintf("the run %s on %s is still going on", r.Run, r.Replica)
+	}
+	if w.refused != nil {
+		return fmt.Sprintf("%s could not start it: %s", w.refused.Replica, w.refused.Detail)
 	}
 	return "no ready replica has taken it; all slots may be taken"
 }

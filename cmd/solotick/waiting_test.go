@@ -58,6 +58,7 @@ func TestAWaitSaysWhatItWaitsForWhenThatChanges(t *testing.T) {
 		behind := runs(morning.Add(-time.Hour), "run-1")
 		behind.Waiting = waits.Waiting
 		before := service.Entry{Job: "a", Tick: morning, Run: "of before", Outcome: "failed"}
+		refused := service.Entry{Job: "a", Tick: morning, Run: "run-0", Replica: "one", Outcome: "handed_over", Detail: "connection refused"}
 		well, busy := service.Replica{Name: "one", Seen: morning}, service.Replica{Name: "one", Ready: "the app\nsays no", Seen: morning}
 		p := &play{began: time.Now(), scenes: []scene{
 			{0, behind, []service.Replica{well}, []service.Entry{before}, nil}, // which is over before anything is said of it
@@ -65,6 +66,7 @@ func TestAWaitSaysWhatItWaitsForWhenThatChanges(t *testing.T) {
 			{5 * time.Second, waits, []service.Replica{busy}, []service.Entry{before}, nil},
 			{10 * time.Second, behind, []service.Replica{busy, well}, []service.Entry{before}, nil},
 			{15 * time.Second, waits, []service.Replica{well}, []service.Entry{before}, nil},
+			{17 * time.Second, waits, []service.Replica{well}, []service.Entry{refused, before}, nil},
 			{20 * time.Second, service.JobState{}, nil, nil, errors.New("away")},
 			{25 * time.Second, runs(morning, "run-2"), []service.Replica{well}, []service.Entry{before}, nil},
 			{29400 * time.Millisecond, service.JobState{}, nil, []service.Entry{before}, nil}, // it ends between two reads
@@ -80,6 +82,7 @@ func TestAWaitSaysWhatItWaitsForWhenThatChanges(t *testing.T) {
 note: waiting: no replica is ready: the app says no
 note: waiting: the run run-1 on one is still going on
 note: waiting: no ready replica has taken it; all slots may be taken
+note: waiting: one could not start it: connection refused
 note: Redis does not answer
 note: running on one since 01:00:00 UTC
 `

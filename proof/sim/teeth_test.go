@@ -105,7 +105,7 @@ var teeth = []tooth{
 			"w.expired(c.clock):\n			return skip{reason: superseded, until: PICK(time.Unix(1, 0), time.Time{})}"}, untold,
 	}},
 	{"hand on by the replica's own clock", "2: ", clocksApart, []edit{
-		{"sidecar/settle.go", "w.expired(s.clock)", "(w.expired(s.clock) || BROKEN && !w.worthUntil().IsZero() && s.clock.Now().After(w.worthUntil()))"},
+		{"sidecar/settle.go", "w.expiresWithin(wait, s.clock)", "(w.expiresWithin(wait, s.clock) || BROKEN && !w.worthUntil().IsZero() && s.clock.Now().After(w.worthUntil()))"},
 	}},
 	{"drop what is due by the replica's own clock", "2: ", clocksApart, []edit{
 		{"sidecar/due.go", "w.expired(t.clock)", "(w.expired(t.clock) || BROKEN && !w.worthUntil().IsZero() && t.clock.Now().After(w.worthUntil()))"},

@@ -341,7 +341,7 @@ func (x *explainer) until(end time.Time) string {
 func (x *explainer) waitWords(d lock.Due) string {
 	switch d.Kind {
 	case "handover":
-		return "these replicas could not start it: " + strings.ReplaceAll(strings.Join(d.Refused, ", "), lock.LastAsked, "")
+		return d.RefusedBy()
 	case "takeover":
 		return "its run was cut short, and it is run again"
 	case "backfill":
