@@ -44,13 +44,12 @@ func (l *Look) Health(j config.Job) Health {
 	return OK
 }
 
-// fails tells whether the job's newest tick failed. A run by hand says nothing of that, unless there is no other.
+// fails tells whether the job's newest tick failed, as consecutive_failures does. A run by hand says nothing of that.
 func (l *Look) fails(j config.Job) bool {
 	if j.Guarantee == config.EveryReplica {
 		return slices.ContainsFunc(l.Results(j), func(e service.Entry) bool { return e.Failed })
 	}
-	state := l.States[j.Name]
-	return state.Streak > 0 || state.Scheduled == nil && state.Last != nil && state.Last.Failed
+	return l.States[j.Name].Streak > 0
 }
 
 // LastScheduled returns the run that ended the newest tick of the schedule; nil if there is none. Last may be a run by hand.

@@ -40,7 +40,7 @@ func TestTheHealthOfAJobIsWhatAPersonShouldKnowFirst(t *testing.T) {
 		{"it failed", service.JobState{Tick: at(0), Scheduled: bad, Last: bad, Streak: 1}, Failing},
 		{"it failed, then declined", service.JobState{Tick: at(0), Scheduled: &service.Entry{Tick: at(0), Outcome: "declined"}, Streak: 1}, Failing},
 		{"a run by hand failed", service.JobState{Tick: at(0), Scheduled: good, Last: manual}, OK},
-		{"only a run by hand is known, and it failed", service.JobState{Tick: at(0), Last: manual}, Failing},
+		{"only a run by hand is known, and it failed", service.JobState{Tick: at(0), Last: manual}, OK},
 		{"a tick was not claimed", service.JobState{Tick: at(-5), Scheduled: good, Last: good}, Overdue},
 		{"it failed, and a tick was not claimed", service.JobState{Tick: at(-5), Scheduled: bad, Last: bad, Streak: 1}, Failing},
 		{"a tick was not claimed while a run lives", service.JobState{Tick: at(-5), Last: good, Running: []service.RunState{{}}}, OK},
@@ -59,7 +59,6 @@ func TestTheHealthOfAJobIsWhatAPersonShouldKnowFirst(t *testing.T) {
 		{"nothing is known", service.JobState{Tick: at(0)}, NeverRan},
 		{"nothing is known, and it is paused", service.JobState{Tick: at(0), Paused: &service.Pause{}}, OK},
 		{"its first run lives", service.JobState{Tick: at(0), Running: []service.RunState{{}}}, OK},
-		{"an older version kept its last run", service.JobState{Tick: at(0), Last: bad}, Failing},
 	} {
 		l, j := healthLook(t, c.state)
 		if got := l.Health(j); got != c.want {

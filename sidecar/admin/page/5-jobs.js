@@ -132,7 +132,7 @@ function showNotes(notes, j) {
   for (const e of failing(j).slice(0, 3)) if (e.detail) list.push(['', 'error', (j.results?.length > 1 ? labels.short(e.replica) + ': ' : '') + e.detail, 'failed']);
   if (j.overdue) list.push(['bad', 'overdue', `tick ${formatTime(when(j.overdue))} came due ${ago(when(j.overdue))}, and no replica runs it`]);
   if (missed && !(when(last?.tick) > when(missed.tick))) list.push(['warn', 'missed', missedWords(missed)]);
-  if (byHand(j.last)) list.push([j.last.failed ? 'bad' : '', 'by hand', `${outcome(j.last.outcome)} on ${labels.short(j.last.replica)}, ${ago(when(j.last.tick))}` + (j.last.detail ? ': ' + j.last.detail : '')]);
+  if (byHand(j.last)) list.push([j.last.failed ? 'warn' : '', 'by hand', `${outcome(j.last.outcome)} on ${labels.short(j.last.replica)}, ${ago(when(j.last.ended ?? j.last.tick))}` + (j.last.detail ? ': ' + j.last.detail : '')]);
   for (const r of j.running) {
     const why = doubt(r);
     list.push([why ? 'bad' : 'busy', 'running', `for ${formatDuration(clock.now() - when(r.since))} on ${labels.short(r.replica)}` +
