@@ -285,7 +285,7 @@ jobs:
 	})
 }
 
-func TestADueTickPastItsDeadlineIsDroppedAndCountedOnce(t *testing.T) {
+func TestATickThatIsRefusedUntilItsDeadlineHasFailedOnce(t *testing.T) {
 	simulate(t, `
 jobs:
   - {name: minute, schedule: "* * * * *", startingDeadline: 4s, exec: {command: [x]}}
@@ -293,8 +293,9 @@ jobs:
 		w.replica(0, func(r *replica) { r.work = nil })
 		w.replica(0, func(r *replica) { r.work = nil })
 		w.at(50 * time.Second)
-		w.expect(1, "skips_total", "too_late")
-		w.expect(1, "missed_total")
+		w.expect(1, "runs_total", "not_started")
+		w.expect(1, "failures_total")
+		w.expect(0, "missed_total")
 		w.expect(0, "fires_total")
 		if s, err := w.redis.ZMembers("solotick:{test}:due"); err == nil {
 			t.Errorf("the due set still has %q", s)
