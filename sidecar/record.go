@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -206,7 +207,7 @@ func (r *recorder) book(sp *spec, gaps string) {
 				continue
 			}
 			if g.Fate == lock.Missed {
-				e.Detail = cmp.Or(r.deadRun(ctx, &e), r.whyMissed(&e))
+				e.Detail = cmp.Or(r.deadRun(ctx, sp, &e), r.whyMissed(&e))
 				missed.Detail = cmp.Or(e.Detail, missed.Detail)
 			}
 			if g.Fate == lock.Missed || g.Fate == lock.Displaced {
@@ -229,8 +230,11 @@ func (r *recorder) book(sp *spec, gaps string) {
 	})
 }
 
-// deadRun is the dead run that was in the way of ticks; "" if there was none.
-func (r *recorder) deadRun(ctx context.Context, e *service.Entry) string {
+// deadRun is the dead run that was in the way of ticks; "" if there was none, as always under Allow.
+func (r *recorder) deadRun(ctx context.Context, sp *spec, e *service.Entry) string {
+	if sp.hasRoom(math.MaxInt) {
+		return ""
+	}
 	dead, _ := r.store.Search(ctx, service.Search{Jobs: []string{e.Job}, Outcomes: []string{string(wasInterrupted)}, Since: e.Tick, Limit: runsAfterTick})
 	for _, run := range dead {
 		if run.Tick.Before(e.First) {

@@ -36,7 +36,7 @@ var (
 	lastFailureDesc = perJob("last_failure_timestamp_seconds", "When a run of the job last failed; 0 if none has.")
 	streakDesc      = perJob("consecutive_failures", "Ticks in a row that failed; 0 if the newest one did not.")
 	successDueDesc  = perJob("success_due_timestamp_seconds",
-		"When the second tick since the job last succeeded comes due; 0 while it need not succeed.")
+		"When the second tick since the job last succeeded, or was first known, comes due; 0 while it need not succeed.")
 	jobPausedDesc = perJob("job_paused", "1 if the job is paused.")
 	fatesDesc     = perJob("ticks_total", "Ticks of the job in the cluster, by what became of them.", "fate")
 )
