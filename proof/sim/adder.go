@@ -280,8 +280,8 @@ func (w *world) steppedAround(at time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool { return s.why == redisSteps && s.from-2*skews <= at && at <= s.to+2*skews })
 }
 
-// excusedFate: what a failover has forgotten of a tick may be said again, or not. With waitReplicas it forgets nothing
-// that anybody was told.
+// excusedFate: what a failover has forgotten of a tick may be said again, or not; so may that it was missed, which a newer claim had
+// said. With waitReplicas it forgets nothing that anybody was told.
 func (w *world) excusedFate(job string, tick time.Time, said []fate) bool {
 	c := w.redis.claims
 	if w.plan.Confirms > 0 || len(c.oblivions) == 0 {
@@ -289,6 +289,7 @@ func (w *world) excusedFate(job string, tick time.Time, said []fate) bool {
 	}
 	return slices.ContainsFunc(said, func(f fate) bool { return c.forgot(f.at) }) ||
 		slices.ContainsFunc(c.asks, func(a *ask) bool {
-			return a.job == job && (a.tick.Equal(tick) && a.settles() || a.lists(tick)) && c.forgot(a.at)
+			counts := a.settles() && (a.tick.Equal(tick) || len(said) == 0 && a.tick.After(tick))
+			return a.job == job && (counts || a.lists(tick)) && c.forgot(a.at)
 		})
 }
