@@ -19,8 +19,8 @@ const (
 var errTakesNoData = errors.New("a trigger brought data, and in this replica's table the job has no trigger: {data: true}")
 
 // readData reads the data that a run by hand brought. The claim comes first, so only one replica asks. A run never begins
-// without its data: readData returns how it ends then; nil if it may begin. If the data are gone, no other replica has
-// them either. In all other cases the run goes to another replica.
+// without its data: readData returns how it ends then; nil if it may begin. If the data are gone or bad, no other replica has
+// better ones. In all other cases the run goes to another replica.
 func (r *runner) readData(ctx context.Context, w *wake) *ended {
 	if w.of.Data == "" {
 		return nil
@@ -34,7 +34,7 @@ func (r *runner) readData(ctx context.Context, w *wake) *ended {
 				return nil
 			}
 			refused.Err = err
-			if errors.Is(err, service.ErrNoData) {
+			if errors.Is(err, service.ErrNoData) || errors.Is(err, service.ErrBadData) {
 				refused.Status = execute.Failed
 				break
 			}

@@ -16,6 +16,9 @@ import (
 // ErrNoData is wrapped by the error of a Data that Redis does not have any more: the run has ended, or a day is over.
 var ErrNoData = errors.New("they are gone from Redis")
 
+// ErrBadData is wrapped by the error of a Data that no trigger would have kept: another client wrote them to Redis.
+var ErrBadData = errors.New("they were changed in Redis, and are not as a trigger keeps them")
+
 // Data reads the data that the trigger with that id brought for its run. The error never quotes them.
 func (s *Store) Data(ctx context.Context, id string) ([]byte, error) {
 	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Data(id))
@@ -24,7 +27,12 @@ func (s *Store) Data(ctx context.Context, id string) ([]byte, error) {
 	case errors.Is(err, redis.Nil):
 		err = ErrNoData
 	case err == nil && !ok:
-		err = errors.New("they are no text")
+		err = ErrBadData
+	}
+	if err == nil {
+		if _, bad := CheckData("data", []byte(text)); bad != nil {
+			err = ErrBadData
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the data of trigger %s: %w", id, err)

@@ -126,6 +126,12 @@ func TestTheDataOfATriggerAreThoseThatCameFirst(t *testing.T) {
 				w.Errorf("the data are %q, %v", got, err)
 			}
 		}
+		for _, bad := range []string{"", "{\x00}", `"` + strings.Repeat("x", config.MaxData) + `"`} { // another client wrote them
+			w.Must(w.Admin.Set(w.Context(), "solotick:{svc}:data:"+id, bad, 0).Err())
+			if got, err := a.Service.Data(w.Context(), id); len(got) > 0 || !errors.Is(err, service.ErrBadData) {
+				w.Errorf("of %.10q %d bytes are read, %v", bad, len(got), err)
+			}
+		}
 		w.Must(a.Service.ForgetData(w.Context(), id))
 		_, err := a.Service.TriggerWith(w.Context(), job, id, []byte("{}")) // its answer was lost, and the run has ended
 		w.Must(err)
