@@ -25,6 +25,7 @@ const (
 	mostCalendars   = 100
 	mostDays        = 10_000 // dates of one calendar
 	mostExpressions = 50
+	mostOfDynamic   = 10 // expressions of one dynamic job: each takes up to 700 bytes, and a thousand jobs must fit into 64 MiB
 	mostEvery       = 1000
 )
 
@@ -316,15 +317,18 @@ func (d *decoder) everyFrom(e strict.Entry) {
 
 // schedule reads one schedule, or a list of them.
 func (d *decoder) schedule(e strict.Entry) {
-	items := []strict.Entry{e}
+	items, most := []strict.Entry{e}, mostExpressions
+	if d.job.Dynamic {
+		most = mostOfDynamic
+	}
 	if e.Value.Kind == yaml.SequenceNode {
 		items, _ = d.List(e)
 		switch n := len(items); {
 		case n == 0:
 			d.Fail(e.Value, `write five fields, "0 9 * * MON-FRI", or @hourly, @every 30s, …`, "schedule must not be empty")
 			return
-		case n > mostExpressions:
-			d.Fail(e.Value, "", "schedule must have at most %d items, has %d", mostExpressions, n)
+		case n > most:
+			d.Fail(e.Value, "", "schedule must have at most %d items, has %d", most, n)
 			return
 		}
 	}

@@ -293,3 +293,15 @@ func TestTimersAreDecodedAlikeByADecoderThatWasUsed(t *testing.T) {
 		}
 	}
 }
+
+func TestADynamicJobHasTenSchedulesAtMost(t *testing.T) {
+	body := func(n int) []byte {
+		return []byte(`{"schedule": [` + strings.Repeat(`"0 9 * * *", `, n-1) + `"0 10 * * *"], "http": {"url": "http://127.0.0.1/"}}`)
+	}
+	if _, err := ParseJob("j", body(10)); err != nil {
+		t.Error(err)
+	}
+	if _, err := ParseJob("j", body(11)); err == nil || !strings.Contains(err.Error(), "schedule must have at most 10 items, has 11") {
+		t.Errorf("eleven: %v", err)
+	}
+}

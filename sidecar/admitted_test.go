@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,4 +57,49 @@ func TestATimerReachesNeitherAForeignSocketNorTheAdminAddress(t *testing.T) {
 			t.Errorf("left %v, %v", left, err)
 		}
 	})
+}
+
+func TestOnlyTheDynamicJobThatChangedIsParsed(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(time.Millisecond)
+		w.at(0)
+		const source = `{"schedule": "0 9 * * *", "http": {"url": "http://127.0.0.1/%d"}}`
+		for _, name := range []string{"one", "two"} {
+			w.setJob(name, strings.Replace(source, "%d", "1", 1))
+		}
+		w.at(5 * time.Second)
+		one, two := r.spec("one").Schedule, r.spec("two").Schedule
+		w.setJob("two", strings.Replace(source, "%d", "2", 1))
+		w.at(10 * time.Second)
+		if r.spec("two").HTTP.URL != "http://127.0.0.1/2" || r.Jobs()[1].Schedule == two {
+			t.Error("the changed job is as it was")
+		}
+		if now := r.Jobs()[0]; now.Name != "one" || now.Schedule != one {
+			t.Error("a job that did not change was parsed again")
+		}
+	})
+}
+
+func TestTheLedgerOfADeletedDynamicJobExpiresWithinDays(t *testing.T) {
+	for _, guarantee := range []string{"at-most-once", "every-replica"} {
+		simulate(t, noJobs, func(w *world) {
+			w.replica(time.Millisecond)
+			w.replica(time.Millisecond)
+			w.at(0)
+			w.setJob("made", `{"schedule": "* * * * * *", "guarantee": "`+guarantee+`", "http": {"url": "http://127.0.0.1/"}}`)
+			w.at(5 * time.Second)
+			keys := w.redis.Keys()
+			key := keys[slices.IndexFunc(keys, func(key string) bool { return strings.HasSuffix(key, ":job:made") })]
+			if kept := w.redis.TTL(key); kept < 80*24*time.Hour {
+				t.Errorf("%s: the ledger of a job that is there is kept for %s", guarantee, kept)
+			}
+			if ok, err := w.replicas[0].store.DeleteJob(w.t.Context(), "made"); !ok || err != nil {
+				t.Errorf("deleted %v, %v", ok, err)
+			}
+			w.at(15 * time.Second)
+			if kept := w.redis.TTL(key); kept <= 0 || kept > 3*24*time.Hour {
+				t.Errorf("%s: the ledger of the deleted job is kept for %s, want three days", guarantee, kept)
+			}
+		})
+	}
 }

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"maps"
@@ -34,6 +35,13 @@ type dynamicJobs struct {
 	log      *slog.Logger
 	put      func([]config.Job) error // puts them to work
 	revision int64                    // of the jobs at work; the looker alone uses it
+	parsed   map[string]parsed        // by name, those that were read last; the looker alone uses it
+}
+
+// parsed is a job and what it was parsed from.
+type parsed struct {
+	sum [sha256.Size]byte
+	job config.Job
 }
 
 // take puts the jobs made through the API to work when they have changed since the last look.
@@ -46,15 +54,21 @@ func (d *dynamicJobs) take(ctx context.Context, revision int64) {
 		d.log.Warn("the jobs made through the API could not be read", "err", err)
 		return
 	}
-	var jobs []config.Job
+	jobs, next := []config.Job{}, map[string]parsed{}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		j, err := config.ParseJob(name, sources[name])
-		if err != nil { // another version's may read it
-			d.log.Warn("a job made through the API cannot be read", "job", name, "err", err)
-			continue
+		p, sum := d.parsed[name], sha256.Sum256(sources[name])
+		if p.sum != sum { // parsing a thousand jobs takes longer than a tick may
+			j, err := config.ParseJob(name, sources[name])
+			if err != nil { // another version's may read it
+				d.log.Warn("a job made through the API cannot be read", "job", name, "err", err)
+				continue
+			}
+			p = parsed{sum, *j}
 		}
-		jobs = append(jobs, *j)
+		next[name] = p
+		jobs = append(jobs, p.job)
 	}
+	d.parsed = next
 	if err := d.put(jobs); err != nil {
 		d.log.Warn("the jobs made through the API are not at work", "err", err)
 		return

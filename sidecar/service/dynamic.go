@@ -11,9 +11,9 @@ import (
 const (
 	// MaxJobs bounds how many dynamic jobs a service may have.
 	MaxJobs = 1000
-	// MaxJobSources bounds what their sources have together, in bytes. After each change every replica reads all of
-	// them in one round trip, for which half a second is a long time.
-	MaxJobSources = 4 << 20
+	// MaxJobSources bounds what their sources have together, in bytes, as a table's size is bounded: every replica keeps
+	// them in memory, and reads all of them after each change.
+	MaxJobSources = 1 << 20
 )
 
 // SetJob keeps a job that all replicas can read, and nudges them (see Listen). The name is one word without an @ or a
@@ -37,7 +37,7 @@ func (s *Store) SetJob(ctx context.Context, name string, source []byte) (created
 	return n == 1, nil
 }
 
-// DeleteJob deletes a job; false if there is none of that name. Redis keeps its ledger as long as that of any job: if
+// DeleteJob deletes a job; false if there is none of that name. Redis keeps its ledger for three days. If
 // the job is set again, it fires no tick twice. The errors are those of SetJob.
 func (s *Store) DeleteJob(ctx context.Context, name string) (bool, error) {
 	err := jobName(name)
@@ -64,7 +64,7 @@ func (s *Store) changeJob(ctx context.Context, verb, name string, more ...any) (
 
 // DynamicJobs returns the sources of all jobs that are kept, by name, with their revision. While Look returns the same
 // revision, the jobs are the same. The revision grows with each change. It is 0 if there never was a job or Redis lost
-// its data.
+// its data. More than a service may have are an error.
 func (s *Store) DynamicJobs(ctx context.Context) (rev int64, sources map[string][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
 	defer cancel()
@@ -77,10 +77,16 @@ func (s *Store) DynamicJobs(ctx context.Context) (rev int64, sources map[string]
 		return 0, nil, fmt.Errorf("reading the dynamic jobs: %w", err)
 	}
 	sources = map[string][]byte{}
+	size := 0
 	for name, source := range fields {
 		if !strings.HasPrefix(name, "@") {
 			sources[name] = []byte(source)
+			size += len(source)
 		}
+	}
+	if len(sources) > MaxJobs || size > MaxJobSources { // another client wrote them, or an older version
+		return 0, nil, fmt.Errorf("reading the dynamic jobs: %d jobs of %d bytes are more than the %d of %d bytes that a service may have",
+			len(sources), size, MaxJobs, MaxJobSources)
 	}
 	return rds.Number(fields[revision]), sources, nil
 }

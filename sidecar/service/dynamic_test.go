@@ -118,13 +118,17 @@ func TestDynamicJobsAreBoundedTogetherAndReadAtOnce(t *testing.T) {
 			all.Go(func() { a.SetsJob(fmt.Sprint("job", n), full, true) })
 		}
 		all.Wait()
-		if _, err := a.Service.SetJob(w.Context(), "another", []byte("x")); !errors.Is(err, service.ErrTooMany) || !strings.Contains(err.Error(), "4194304 bytes together") {
+		if _, err := a.Service.SetJob(w.Context(), "another", []byte("x")); !errors.Is(err, service.ErrTooMany) || !strings.Contains(err.Error(), "1048576 bytes together") {
 			w.Errorf("one more: %v", err)
 		}
 		a.SetsJob("job7", full[1:], false)
 		a.SetsJob("another", "x", true)
 		if _, sources, err := a.Service.DynamicJobs(w.Context()); len(sources) != service.MaxJobSources/service.MaxSource+1 || err != nil {
 			w.Errorf("%d are read, %v", len(sources), err)
+		}
+		w.Must(w.Admin.HSet(w.Context(), jobsKey, "another", full).Err())
+		if _, sources, err := a.Service.DynamicJobs(w.Context()); len(sources) > 0 || err == nil || !strings.Contains(err.Error(), "17 jobs of 1114111 bytes are more than") {
+			w.Errorf("of too many %d are read, %v", len(sources), err)
 		}
 	})
 }
