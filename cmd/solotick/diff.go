@@ -146,7 +146,11 @@ func (a *app) diff(names []string, tables [2]*config.Table, begin, end time.Time
 		}
 		return &failure{code: exitCannot, err: fmt.Errorf("%s: %w", name, err), hint: "set the variable"}
 	case errors.As(err, &many):
-		return &failure{code: exitCannot, err: err, hint: "--for 1h"}
+		hint := "--for 1h"
+		if many.Job == "" {
+			hint = "compare fewer jobs at a time, or a shorter --for"
+		}
+		return &failure{code: exitCannot, err: err, hint: hint}
 	case err != nil:
 		return err
 	}

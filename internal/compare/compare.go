@@ -17,6 +17,8 @@ import (
 const (
 	// mostTicks bounds the ticks of one job in one list: a job every second for a day has fewer.
 	mostTicks = 100_000
+	// mostTogether bounds the ticks of all jobs that differ, in both lists. That many take a few seconds.
+	mostTogether = 5_000_000
 	// farthest is how far a moved tick may be from its old time. Beyond it, one tick is lost and another one gained: of a
 	// daily job, the tick of the next day would be nearer.
 	farthest = 12 * time.Hour
@@ -53,9 +55,12 @@ func (e *UnknownError) Error() string {
 }
 
 // TooManyError says that a job has too many ticks to compare.
-type TooManyError struct{ Job string }
+type TooManyError struct{ Job string } // "" = all jobs together
 
 func (e *TooManyError) Error() string {
+	if e.Job == "" {
+		return fmt.Sprintf("the jobs that differ have more than %d ticks together", mostTogether)
+	}
 	return fmt.Sprintf("job %q has more than %d ticks in this time", e.Job, mostTicks)
 }
 
@@ -75,18 +80,18 @@ func Jobs(before, after []config.Job, from, to time.Time) (*Result, error) {
 		p.after = &after[i]
 		pairs[after[i].Name] = p
 	}
-	r := &Result{}
+	r, left := &Result{}, mostTogether
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		p := pairs[name]
 		if p.before != nil && p.after != nil && same(p.before, p.after) {
 			r.Same++
 			continue
 		}
-		olds, err := ticks(p.before, from, to)
+		olds, err := ticks(p.before, from, to, &left)
 		if err != nil {
 			return nil, err
 		}
-		news, err := ticks(p.after, from, to)
+		news, err := ticks(p.after, from, to, &left)
 		if unknown, ok := err.(*UnknownError); ok {
 			unknown.After = true
 		}
@@ -111,7 +116,7 @@ func same(a, b *config.Job) bool {
 }
 
 // ticks returns the job's ticks in and around a time. A nil job has none.
-func ticks(j *config.Job, from, to time.Time) (all []time.Time, err error) {
+func ticks(j *config.Job, from, to time.Time, left *int) (all []time.Time, err error) {
 	switch {
 	case j == nil || j.Suspend:
 		return nil, nil
@@ -122,6 +127,9 @@ func ticks(j *config.Job, from, to time.Time) (all []time.Time, err error) {
 	for t := j.Schedule.Next(from.Add(-margin - 1)); !t.IsZero() && t.Before(end); t = j.Schedule.Next(t) {
 		if len(all) == mostTicks {
 			return nil, &TooManyError{j.Name}
+		}
+		if *left--; *left < 0 {
+			return nil, &TooManyError{}
 		}
 		all = append(all, t)
 	}

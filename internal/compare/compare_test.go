@@ -122,7 +122,7 @@ func TestTheChangesLeadFromOneListToTheOther(t *testing.T) {
 	schedules := []string{"0 9 * * *", "*/7 9-11 * * *", "0 9,12,15 * * MON-FRI", "30 8-16/2 * * *", "0 12 * * *", "*/20 9 * * *", "@every 5h"}
 	to := monday.Add(7 * 24 * time.Hour)
 	in := func(s string) (all []time.Time) {
-		for t := range slices.Values(must(ticks(&jobs(t, "a "+s)[0], monday, to))) {
+		for t := range slices.Values(must(ticks(&jobs(t, "a "+s)[0], monday, to, new(mostTogether)))) {
 			if !t.Before(monday) && t.Before(to) {
 				all = append(all, t)
 			}
@@ -168,4 +168,37 @@ func must(ticks []time.Time, err error) []time.Time {
 		panic(err)
 	}
 	return ticks
+}
+
+func TestTheTicksOfAllJobsTogetherAreBounded(t *testing.T) {
+	const day = 24 * 60
+	most := mostTogether / (2 * (14 + 4) * day) // jobs each minute, for the time that is looked at, in both lists
+	lines := func(n int, schedule string) []string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("j%d %s", i, schedule))
+		}
+		return all
+	}
+	alike := jobs(t, lines(2000, "* * * * *")...)
+	if r, err := Jobs(alike, alike, monday, monday.AddDate(0, 0, 14)); err != nil || r.Same != 2000 { // jobs that do not differ have no ticks to be compared
+		t.Errorf("jobs that do not differ: %v", err)
+	}
+	differing := func(n int) (*Result, error) {
+		return Jobs(jobs(t, lines(n, "* * * * *")...), jobs(t, lines(n, "30 * * * * *")...), monday, monday.AddDate(0, 0, 14))
+	}
+	if r, err := differing(most); err != nil || len(r.Jobs) != most {
+		t.Errorf("%d jobs: %v", most, err)
+	}
+	var many *TooManyError
+	for _, n := range []int{most + 2, 2000} {
+		if _, err := differing(n); !errors.As(err, &many) || many.Job != "" {
+			t.Errorf("%d jobs: %v", n, err)
+		}
+	}
+	// Only that many ticks were looked at.
+	left := 3
+	if _, err := ticks(&jobs(t, "a * * * * *")[0], monday, monday.AddDate(0, 0, 14), &left); !errors.As(err, &many) || left != -1 {
+		t.Errorf("%d left, %v", left, err)
+	}
 }
