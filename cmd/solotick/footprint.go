@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"runtime/debug"
 	"time"
 )
@@ -13,6 +14,14 @@ const (
 	// tidied is how often the replica returns memory in the end.
 	tidied = time.Minute
 )
+
+// limitMemory has the heap stay within three quarters of the memory that the container may have, as far as collecting
+// garbage earlier can do that. The rest is for the binary's pages, the kernel's buffers and bursts. GOMEMLIMIT goes before.
+func limitMemory(container int64) {
+	if container > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(container / 4 * 3)
+	}
+}
 
 // returnMemory returns unused heap to the kernel, now and then until ctx ends. Go's runtime returns memory late or
 // never if it expects to need it again, so the memory of the start, a burst or a scrape would stay. With 100 jobs at

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,4 +34,20 @@ func TestWhatABurstTookIsGivenBackWithinAMinute(t *testing.T) {
 		cancel()
 		<-ended
 	})
+}
+
+func TestTheHeapStaysWithinTheContainersMemory(t *testing.T) {
+	usual := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(usual)
+	for _, c := range []struct {
+		container int64
+		set       string
+		want      int64
+	}{{0, "", usual}, {64 << 20, "1GiB", usual}, {64 << 20, "", 48 << 20}} {
+		t.Setenv("GOMEMLIMIT", c.set)
+		limitMemory(c.container)
+		if n := debug.SetMemoryLimit(-1); n != c.want {
+			t.Errorf("%+v: the limit is %d", c, n)
+		}
+	}
 }

@@ -94,6 +94,7 @@ func (a *app) run(observe, told bool) error {
 	if err != nil {
 		return err
 	}
+	limitMemory(machine.New().MemoryLimit())
 	t, source, broken, err := a.tableToRun(log)
 	if err != nil {
 		return err

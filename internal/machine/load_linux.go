@@ -109,6 +109,9 @@ func (r *Reader) memory() (float64, error) {
 	return share, nil
 }
 
+// MemoryLimit is how much memory this process' control group may have, in bytes; 0 if that is not known.
+func (r *Reader) MemoryLimit() int64 { return int64(number(strings.TrimSpace(r.group("memory.max")))) }
+
 // group reads a file of this process' control group, version 2; "" if there is none.
 func (r *Reader) group(file string) string {
 	text, err := os.ReadFile(path.Join(r.root, "/proc/self/cgroup"))

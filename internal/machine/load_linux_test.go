@@ -123,3 +123,16 @@ func TestFilesThatAreOthersAreErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestTheMemoryLimitIsThatOfTheControlGroup(t *testing.T) {
+	r := &Reader{root: t.TempDir()}
+	for text, want := range map[string]int64{"67108864\n": 64 << 20, "max\n": 0, "": 0} {
+		plant(t, r.root, map[string]string{"proc/self/cgroup": "0::/pod\n", "sys/fs/cgroup/pod/memory.max": text})
+		if n := r.MemoryLimit(); n != want {
+			t.Errorf("%q: %d, want %d", text, n, want)
+		}
+	}
+	if n := (&Reader{root: t.TempDir()}).MemoryLimit(); n != 0 {
+		t.Errorf("without a group: %d", n)
+	}
+}
