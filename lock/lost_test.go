@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/testing/lossy"
@@ -211,6 +212,19 @@ func TestClaimOfACopyThatArrivesAfterItsSenderGaveUpIsTakenBackLongBeforeItsWind
 			redisworld.InBubble(t, func(w *redisworld.World) { playLateClaim(w, replicas) })
 		})
 	}
+	t.Run("1 replica, which confirms all", func(t *testing.T) { // a failover may choose another one
+		redisworld.InBubble(t, func(w *redisworld.World) {
+			w.Warm() // the server begins with the first connection
+			w.Mini.Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+				confirmed := strings.EqualFold(cmd, "WAIT")
+				if confirmed {
+					c.WriteInt(1)
+				}
+				return confirmed
+			})
+			playLateClaim(w, 1)
+		})
+	})
 }
 
 func playLateClaim(w *redisworld.World, replicas int) {
