@@ -42,26 +42,16 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 	return s.RegisterAgain(ctx, job, fingerprint, Before{})
 }
 
-// Retire tells Redis that no replica claims the job's ticks any more. made tells that it was made through the API.
-func (s *Store) Retire(ctx context.Context, job string, made bool) error {
-	keep := retention
-	if made {
-		keep = brief
-	}
-	_, err := s.register(ctx, job, NoTicks, keep, Before{})
-	return err
-}
-
 // RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has lost that one, the ticks since
 // known.Tick become a gap, which is counted as missed, but those in known.Owed become due, once for all replicas. If Redis
 // still has it, its series of ticks stays as it is: in a rollout, another replica has registered a newer one.
 func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
-	return s.register(ctx, job, fingerprint, retention, known)
-}
-
-func (s *Store) register(ctx context.Context, job, fingerprint string, keep time.Duration, known Before) (Ledger, error) {
 	if err := rds.OneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)
+	}
+	keep := retention
+	if fingerprint == NoTicks { // a replica that runs the job says so daily
+		keep = unclaimed
 	}
 	args := []any{fingerprint, keep.Milliseconds()}
 	if known.Again || !known.Born.IsZero() || known.As != "" {

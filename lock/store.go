@@ -16,9 +16,9 @@ const Margin = time.Second
 // retention is how long Redis keeps the ledger of a job that no replica registers any more.
 const retention = 90 * 24 * time.Hour
 
-// brief is how long Redis keeps the ledger of a job that was made through the API and deleted: a program can make and
-// delete any number of them.
-const brief = 3 * 24 * time.Hour
+// unclaimed is how long it keeps the ledger of a job whose ticks no replica claims: a program can make and delete any number
+// of jobs through the API.
+const unclaimed = 7 * 24 * time.Hour
 
 // NewClient makes a client that meets the needs of the protocol. It never resends: a request that the client repeats by
 // itself can arrive after its sender gave up. It speaks to masters alone, because a replica knows only earlier claims.

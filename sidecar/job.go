@@ -15,7 +15,6 @@ type job struct {
 
 	mu     sync.Mutex
 	spec   *spec           // in force; nil once the job has left the table
-	made   bool            // through the API: its last spec was
 	ticks  ticks           // for the ticks of that spec
 	pauses []service.Pause // only for a job with the guarantee every-replica: its pauses at the last look
 }
@@ -37,9 +36,6 @@ func (j *job) put(next *spec, at time.Time) (others bool) {
 	defer j.mu.Unlock()
 	before := j.spec
 	j.spec = next
-	if next != nil {
-		j.made = next.Dynamic
-	}
 	if before != nil {
 		defer before.end()
 	}
@@ -66,13 +62,6 @@ func (j *job) start(at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.ticks.taken = j.spec.series.newest(at)
-}
-
-// isMade tells whether the job is, or was, made through the API.
-func (j *job) isMade() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.made
 }
 
 // setBack records that the clock was set back, to t or later. The newest tick that was taken then lies in the future,

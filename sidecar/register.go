@@ -103,7 +103,7 @@ func (g *registrar) register(ctx context.Context, j *job) error {
 // ticks missed before this moment that are not counted.
 func (g *registrar) deregister(ctx context.Context, j *job) {
 	if g.jobs()[j.name] == nil {
-		if err := g.store.Retire(ctx, j.name, j.isMade()); err != nil {
+		if _, err := g.store.Register(ctx, j.name, lock.NoTicks); err != nil {
 			return // and tries again at the next look
 		}
 	}

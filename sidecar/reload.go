@@ -114,7 +114,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 			continue
 		}
 		s.cron.leave(name)
-		if j.now().claims() || j.isMade() || !j.isKnown() { // else Redis knows that its ticks are not claimed
+		if j.now().claims() || !j.isKnown() { // else Redis knows that its ticks are not claimed
 			s.looker.registrar.gone.Store(name, j)
 		}
 		j.put(nil, at)

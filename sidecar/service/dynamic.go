@@ -37,8 +37,8 @@ func (s *Store) SetJob(ctx context.Context, name string, source []byte) (created
 	return n == 1, nil
 }
 
-// DeleteJob deletes a job; false if there is none of that name. Redis keeps its ledger for three days. If
-// the job is set again, it fires no tick twice. The errors are those of SetJob.
+// DeleteJob deletes a job; false if there is none of that name. Redis keeps its ledger for a week. If the
+// job is set again, it fires no tick twice. The errors are those of SetJob.
 func (s *Store) DeleteJob(ctx context.Context, name string) (bool, error) {
 	err := jobName(name)
 	code := ""
