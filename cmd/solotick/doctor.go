@@ -40,8 +40,7 @@ The exit code is 1 if there is a problem, also if Redis cannot be reached. Warni
 			return a.doctor(ctx, op, at, o)
 		},
 	}
-	o.flag(c)
-	return c
+	return o.flag(c)
 }
 
 // doctorJSON is the output of `doctor -o json`, a contract: see docs/cli-json.md.

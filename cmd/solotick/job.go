@@ -153,8 +153,7 @@ func (a *app) jobListCommand() *cobra.Command {
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.listJobs(ctx, op, o) })
 		},
 	}
-	o.flag(c)
-	return c
+	return o.flag(c)
 }
 
 // madeJobJSON is one row of `job list -o json`, a contract: see docs/cli-json.md.
@@ -203,19 +202,16 @@ secrets in them.`,
 		Args:              oneJob,
 		ValidArgsFunction: a.complete(1, dynamicNames),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.getJob(ctx, op, args[0]) })
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				j, err := op.Made(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.printJSON(view.Definition(j))
+			})
 		},
 	}
-	o.flag(c)
-	return c
-}
-
-func (a *app) getJob(ctx context.Context, op *operator, name string) error {
-	j, err := op.Made(ctx, name)
-	if err != nil {
-		return err
-	}
-	return a.printJSON(view.Definition(j))
+	return o.flag(c)
 }
 
 func (a *app) jobRmCommand() *cobra.Command {
@@ -231,17 +227,15 @@ func (a *app) jobRmCommand() *cobra.Command {
 		Args:              oneJob,
 		ValidArgsFunction: a.complete(1, dynamicNames),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.rmJob(ctx, op.as(by, false), args[0], o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				if err := op.as(by, false).DeleteJob(ctx, args[0]); err != nil {
+					return err
+				}
+				return a.answer(o, view.DeletedJob{Job: args[0], Deleted: true}, "deleted "+args[0])
+			})
 		},
 	}
 	o.flag(c)
 	by.flags(c, "events")
 	return c
-}
-
-func (a *app) rmJob(ctx context.Context, op *operator, name string, o output) error {
-	if err := op.DeleteJob(ctx, name); err != nil {
-		return err
-	}
-	return a.answer(o, view.DeletedJob{Job: name, Deleted: true}, "deleted "+name)
 }

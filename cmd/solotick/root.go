@@ -189,10 +189,11 @@ func secondsInJSON(_ []string, a slog.Attr) slog.Attr {
 // output is the -o flag.
 type output string
 
-func (o *output) flag(c *cobra.Command) {
+func (o *output) flag(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVarP((*string)(o), "output", "o", "text", "`format` of the output: text or json")
 	offer(c, "output", "text", "json")
 	checks(c, o.check)
+	return c
 }
 
 func (o *output) check() error {

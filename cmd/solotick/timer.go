@@ -210,19 +210,16 @@ secrets in them.`,
 		Args:              oneID,
 		ValidArgsFunction: a.complete(1, timerIDs),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.getTimer(ctx, op, args[0]) })
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				source, _, err := op.Timer(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.printJSON(json.RawMessage(source))
+			})
 		},
 	}
-	o.flag(c)
-	return c
-}
-
-func (a *app) getTimer(ctx context.Context, op *operator, id string) error {
-	source, _, err := op.Timer(ctx, id)
-	if err != nil {
-		return err
-	}
-	return a.printJSON(json.RawMessage(source))
+	return o.flag(c)
 }
 
 func (a *app) timerListCommand() *cobra.Command {
@@ -275,18 +272,15 @@ func (a *app) timerRmCommand() *cobra.Command {
 		Args:              oneID,
 		ValidArgsFunction: a.complete(1, timerIDs),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.rmTimer(ctx, op, args[0], o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				if err := op.DeleteTimer(ctx, args[0]); err != nil {
+					return err
+				}
+				return a.answer(o, view.DeletedTimer{ID: args[0], Deleted: true}, "deleted "+args[0])
+			})
 		},
 	}
-	o.flag(c)
-	return c
-}
-
-func (a *app) rmTimer(ctx context.Context, op *operator, id string, o output) error {
-	if err := op.DeleteTimer(ctx, id); err != nil {
-		return err
-	}
-	return a.answer(o, view.DeletedTimer{ID: id, Deleted: true}, "deleted "+id)
+	return o.flag(c)
 }
 
 // oneID accepts exactly one id.

@@ -40,8 +40,7 @@ environment variable that is not set is a warning here, and an error for solotic
 			return err
 		},
 	}
-	o.flag(c)
-	return c
+	return o.flag(c)
 }
 
 // problemJSON is one problem or warning in the output of `validate -o json`, a contract: see docs/cli-json.md.

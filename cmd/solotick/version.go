@@ -45,6 +45,5 @@ func (a *app) versionCommand() *cobra.Command {
 			return err
 		},
 	}
-	o.flag(c)
-	return c
+	return o.flag(c)
 }

@@ -48,8 +48,7 @@ time zone; 09:00 is the last one that has come. Redis keeps the newest fates of 
 			})
 		},
 	}
-	o.flag(c)
-	return c
+	return o.flag(c)
 }
 
 // tickArgument reads the time of a tick as an operator writes it. A time of day is the last one that has come.
