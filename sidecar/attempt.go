@@ -75,7 +75,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 		Service: r.service, Job: w.spec.Name, Tick: w.tick, Since: h.since, ID: h.run, Attempt: number, Token: h.token,
 		Replica: r.replica, Kind: w.kind, Key: w.key(), Data: w.data, Parent: span.parent(),
 		Await: func(ctx context.Context) {
-			r.clock.sleepPrecisely(ctx, w.due)
+			r.clock.sleepUntil(ctx, w.due, true)
 			pause(ctx, early())
 			if !h.Trusted() {
 				lose(lock.ErrLost)

@@ -98,11 +98,7 @@ func (c *clock) AfterFunc(d time.Duration, f func()) *timer {
 // run to be running.
 func (c *clock) sleep(ctx context.Context, t time.Time) bool { return c.sleepUntil(ctx, t, false) }
 
-// sleepPrecisely is sleep without the millisecond.
-func (c *clock) sleepPrecisely(ctx context.Context, t time.Time) bool {
-	return c.sleepUntil(ctx, t, true)
-}
-
+// sleepUntil is sleep; precise = without the millisecond.
 func (c *clock) sleepUntil(ctx context.Context, t time.Time, precise bool) bool {
 	left := t.Sub(c.Now())
 	if left <= 0 || ctx.Err() != nil {

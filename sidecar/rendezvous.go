@@ -25,10 +25,6 @@ type rendezvous struct {
 	seen    time.Time     // when it last did
 }
 
-func newRendezvous(replica string, store *service.Store) *rendezvous {
-	return &rendezvous{replica: replica, store: store, looking: make(chan struct{}, 1)}
-}
-
 // first is the replica that asks first for the tick of a wake. second tells whether this replica asks second.
 func (v *rendezvous) first(w *wake) (first string, second bool) {
 	if w.kind != kindSchedule || !w.spec.claims() {

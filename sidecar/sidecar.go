@@ -113,7 +113,7 @@ func New(o Options) (*Sidecar, error) {
 // connect makes the parts, and gives each the others that it needs.
 func (s *Sidecar) connect(o Options, timer *job) {
 	nudges, deferred := newNudges(), newDeferred(&s.runs)
-	peers := newRendezvous(o.Replica, s.store)
+	peers := &rendezvous{replica: o.Replica, store: s.store, looking: make(chan struct{}, 1)}
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
 		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Environment: o.Environment, Process: o.Process,
 			Local: o.Table.Clock == "local"},

@@ -119,7 +119,8 @@ func (w *waiting) States(ctx context.Context, jobs []string) (map[string]service
 		return states, err
 	}
 	state := states[w.due.Job]
-	if i := w.runOf(state); i >= 0 {
+	ours := func(r service.RunState) bool { return r.Tick.Equal(w.due.Tick) && !w.before[r.Run] }
+	if i := slices.IndexFunc(state.Running, ours); i >= 0 {
 		r := state.Running[i]
 		w.say(fmt.Sprintf("running on %s since %s UTC", r.Replica, r.Since.UTC().Format(time.TimeOnly)))
 	} else if slices.ContainsFunc(state.Waiting, func(d lock.Due) bool { return d.Tick.Equal(w.due.Tick) }) {
@@ -128,11 +129,6 @@ func (w *waiting) States(ctx context.Context, jobs []string) (map[string]service
 		}
 	}
 	return states, nil
-}
-
-// runOf is the index of the run that is waited for among those that are live; -1 if it is not among them.
-func (w *waiting) runOf(state service.JobState) int {
-	return slices.IndexFunc(state.Running, func(r service.RunState) bool { return r.Tick.Equal(w.due.Tick) && !w.before[r.Run] })
 }
 
 // why says what keeps the run from its beginning.

@@ -247,7 +247,8 @@ func (s *stream) line(e event, text string) {
 	if e.from == "" {
 		who = "–"
 	}
-	s.print(fmt.Sprintf("%s  %-*s  %s  %s", dim(clock(e.Time)), s.jobs, job, pad(s.name(who), who, 5), text))
+	fill := strings.Repeat(" ", max(5-len([]rune(who)), 0)) // escapes have no width
+	s.print(fmt.Sprintf("%s  %-*s  %s%s  %s", dim(clock(e.Time)), s.jobs, job, s.name(who), fill, text))
 }
 
 func (s *stream) print(line string) {
@@ -257,11 +258,6 @@ func (s *stream) print(line string) {
 	if _, err := fmt.Fprintln(s.out, line); err != nil && s.err == nil {
 		s.err = err
 	}
-}
-
-// pad fills text up to a width. shown is text as the terminal shows it, without escapes.
-func pad(text, shown string, width int) string {
-	return text + strings.Repeat(" ", max(width-len([]rune(shown)), 0))
 }
 
 func clock(t time.Time) string { return t.Local().Format("15:04:05") }

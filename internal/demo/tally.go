@@ -2,7 +2,6 @@ package demo
 
 import (
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/solotick/solotick/config/schedule"
@@ -10,19 +9,16 @@ import (
 
 // Tally says what happened to the ticks between two times, counted from the calls that the app received.
 type Tally struct {
-	From, To   time.Time
-	Due        int // ticks of the jobs that run on one replica
-	Once       int // fired once
-	Overlap    int // skipped because the job still ran, as overlap or queued
-	CutOff     int // their replica was killed before it could call the app
-	Doubles    int // further calls for a tick after the first one
-	Lost       int // everything else
-	Everywhere int // runs of the job that runs on every replica
-	Retries    int // further attempts
-	Declined   int // calls that the app answered with 409
-	Kills      int
-	Takeovers  int      // runs that were begun again by another replica
-	Wrong      []string // the names of doubled and lost ticks
+	From, To  time.Time
+	Due       int // ticks of the jobs that run on one replica
+	Once      int // fired once
+	Overlap   int // skipped because the job still ran, as overlap or queued
+	CutOff    int // their replica was killed before it could call the app
+	Doubles   int // further calls for a tick after the first one
+	Lost      int // everything else
+	Kills     int
+	Takeovers int      // runs that were begun again by another replica
+	Wrong     []string // the names of doubled and lost ticks
 }
 
 // ledger holds the app's calls by tick.
@@ -72,21 +68,11 @@ func count(calls []Call, unmet map[tickOf]reasons, cut map[tickOf]bool, from, to
 // take counts one call.
 func (t *Tally) take(l *ledger, c Call) {
 	k := tickOf{c.Job, c.Tick.UnixMilli()}
-	counted := func(n *int) {
-		if !c.Tick.After(t.To) {
-			*n++
-		}
-	}
 	double := false
-	if c.Code == http.StatusConflict {
-		counted(&t.Declined)
-	}
 	switch {
 	case c.Job == everywhere:
 		id := fmt.Sprint(k, c.Replica)
-		if double = l.every[id]; !double {
-			counted(&t.Everywhere)
-		}
+		double = l.every[id]
 		l.every[id] = true
 	case c.Attempt == 1:
 		double = l.first[k] > 0
@@ -95,12 +81,9 @@ func (t *Tally) take(l *ledger, c Call) {
 		if l.again[k] == nil {
 			l.again[k] = map[int]bool{}
 		}
-		switch double = l.again[k][c.Attempt]; {
-		case double:
-		case c.Kind == "takeover":
-			counted(&t.Takeovers)
-		default:
-			counted(&t.Retries)
+		double = l.again[k][c.Attempt]
+		if !double && c.Kind == "takeover" && !c.Tick.After(t.To) {
+			t.Takeovers++
 		}
 		l.again[k][c.Attempt] = true
 	}
@@ -143,8 +126,5 @@ func (t Tally) lines() []string {
 	return append(lines, "",
 		number("replicas killed", t.Kills, ""),
 		number("runs taken over", t.Takeovers, "by another replica, from one that was killed"),
-		number("attempts repeated", t.Retries, "after the app had failed"),
-		number("answers 409", t.Declined, "the app did that already"),
-		number("on every replica", t.Everywhere, "runs of "+everywhere),
 	)
 }
