@@ -136,11 +136,12 @@ func (c *claim) isByHand() bool { return c.kind == "manual" || c.kind == "backfi
 
 // askedAt is when a run was asked for that is the first of its request; not ok for any other.
 func (c *claims) askedAt(cl *claim) (at time.Duration, ok bool) {
-	i := slices.IndexFunc(c.triggers, func(t queued) bool { return t.id == cl.parent && t.job == cl.job && t.tick.Equal(cl.tick) })
-	if !cl.isByHand() || i < 0 {
-		return 0, false
+	for _, t := range c.triggers { // the last one: it was asked for again if a failover forgot it
+		if cl.isByHand() && t.id == cl.parent && t.job == cl.job && t.tick.Equal(cl.tick) && t.at <= cl.won {
+			at, ok = t.at, true
+		}
 	}
-	return c.triggers[i].at, true
+	return at, ok
 }
 
 // checkScheduleFirst asks Redis itself, as it has answered the claim of a run by hand: no tick of the schedule is due that any
