@@ -23,7 +23,7 @@ func (d *decoder) admin(e strict.Entry) {
 		return
 	}
 	if host, _, err := net.SplitHostPort(t.Value); err == nil && !IsLoopback(host) {
-		d.Bad(t, "write \"127.0.0.1:9748\", and from elsewhere reach it with kubectl port-forward, ssh -L, or solotick run --admin-password-file",
+		d.Bad(t, "write \"127.0.0.1:9748\", and from elsewhere reach it with kubectl port-forward or ssh -L",
 			"must be this machine alone, 127.0.0.1, [::1] or localhost: anyone who can reach it can trigger, pause and drain")
 		return
 	}

@@ -92,8 +92,9 @@ func (f *firer) fire(w *wake) skip {
 // giveUp ends a due tick that replicas could not start, and that is not worth firing any more: it has failed. While a run is
 // in the way of its claim, the next look tries again.
 func (f *firer) giveUp(ctx context.Context, w *wake, why reason) {
-	l, _, err := f.claimer.store.Locks.Acquire(ctx, f.claimer.claim(w))
+	l, a, err := f.claimer.store.Locks.Acquire(ctx, f.claimer.claim(w))
 	if l == nil || err != nil {
+		f.record.skipped(w, f.claimer.refused(w, a, err))
 		return
 	}
 	h := &held{lease: l, run: l.Run(), token: l.Token, since: l.Since}

@@ -45,11 +45,7 @@ func callbacksAt(admin net.Listener) *callback.Runs {
 	if admin == nil {
 		return nil
 	}
-	at := admin.Addr().(*net.TCPAddr).AddrPort()
-	if at.Addr().IsUnspecified() { // the API serves an app without a password on loopback alone
-		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
-	}
-	return callback.New(at.String())
+	return callback.New(admin.Addr().String())
 }
 
 // environment returns this process' environment without the Redis URL.

@@ -53,10 +53,6 @@ replica takes is not fired by the others.
 
 For several replicas on one machine, give each free ports: --listen 127.0.0.1:0 --admin 127.0.0.1:0.
 
-The admin address serves this machine alone. With --admin 0.0.0.0:9748 and --admin-password-file, it serves other machines, too,
-if they send the password: a browser asks for it, and any user name will do. Without TLS before it, others on the network can
-read the password.
-
 On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the table's shutdownGrace to end. A second signal
 ends it at once. A SIGTERM within one second of another SIGTERM is ignored.
 
@@ -160,10 +156,6 @@ func (a *app) run(observe, told bool) error {
 	if err != nil {
 		return err
 	}
-	password, err := a.addresses.password()
-	if err != nil {
-		return err
-	}
 	callbacks := callbacksAt(own)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -183,8 +175,7 @@ func (a *app) run(observe, told bool) error {
 		a.state.keep(source, log)
 	}
 	serve(serving, &background, health, servesHealth, admin.Server(s, registry, log), log)
-	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Callbacks: callbacks,
-		Password: password, Log: log})
+	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Callbacks: callbacks, Log: log})
 	serve(serving, &background, own, servesAdmin, api, log)
 	a.reloadWhenTold(serving, &background, s, source, log)
 	background.Go(func() { returnMemory(serving) })

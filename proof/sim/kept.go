@@ -92,6 +92,9 @@ func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *endi
 		return // its run was forgotten before it ended: a limit
 	}
 	got, run := k.of(tick.UnixMilli())
+	if got == "" && !run && end.counted(tick.UnixMilli()) {
+		return // Redis knows it, and nobody has counted it yet
+	}
 	ok := false
 	switch said.what {
 	case fired:

@@ -25,15 +25,14 @@ type Replica interface {
 	OwnRuns(job string) service.OwnRuns
 }
 
-// Options of the API. All are required, except Password.
+// Options of the API. All are required.
 type Options struct {
 	Replica   Replica
 	Name      string // the replica's
 	Version   string
 	Redis     string // where it is
 	Store     *service.Store
-	Callbacks *callback.Runs         // on which apps report
-	Password  func() (string, error) // with which other machines are served; nil = only this one is
+	Callbacks *callback.Runs // on which apps report
 	Log       *slog.Logger
 }
 
@@ -44,7 +43,7 @@ type api struct {
 	crossOrigin http.CrossOriginProtection
 }
 
-// API serves the status page and the API, without a password only to this machine, and in browsers only to its own page. Everything in it
+// API serves the status page and the API, only to this machine, and in browsers only to its own page. Everything in it
 // is bounded except the wait for a drain.
 func API(o Options) http.Handler {
 	a := &api{Options: o, operator: &service.Operator{

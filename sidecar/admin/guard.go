@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"crypto/subtle"
 	"maps"
 	"net"
 	"net/http"
@@ -31,7 +30,7 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, &refusal{status: http.StatusMethodNotAllowed, err: "this path does not take that method", hint: "it takes " + strings.Join(allowed, ", ")})
 }
 
-// guard lets through requests with the password, or to a name of this machine and, from browsers, only those of our own page. A browser on
+// guard lets through requests to a name of this machine and, from browsers, only those of our own page. A browser on
 // this machine runs scripts of all kinds of sites. A site may have its own name resolve to 127.0.0.1 and so reach us,
 // but the request still bears that name. A site may also send a request blindly to our name, but the browser says where
 // it comes from. A read is refused, too: a site cannot see its answer, but it costs memory. So the check, which lets
@@ -48,16 +47,8 @@ func (a *api) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Solotick-Replica", a.Name)
-		mayAsk := isLoopback(r.Host)
-		if a.Password != nil {
-			mayAsk = mayAsk && isFromHere(r) || a.hasPassword(r)
-		}
 		switch {
-		case !mayAsk && a.Password != nil:
-			h.Set("WWW-Authenticate", `Basic realm="solotick"`)
-			write(w, &refusal{status: http.StatusUnauthorized, err: "another machine must send the password",
-				hint: "curl --user :PASSWORD; the password is in the file of --admin-password-file"})
-		case !mayAsk:
+		case !isLoopback(r.Host):
 			write(w, &refusal{status: http.StatusForbidden, err: "this is served to the machine itself alone, and the request names another host",
 				hint: "ask for localhost or 127.0.0.1, through kubectl port-forward for example"})
 		case a.crossOrigin.Check(&http.Request{Method: http.MethodPost, URL: r.URL, Host: r.Host, Header: r.Header}) != nil:
@@ -72,19 +63,6 @@ func (a *api) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-// isFromHere tells whether a request came over loopback.
-func isFromHere(r *http.Request) bool {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && from.Addr().Unmap().IsLoopback()
-}
-
-// hasPassword tells whether a request has the password. Without a password that can be read, none has.
-func (a *api) hasPassword(r *http.Request) bool {
-	_, given, _ := r.BasicAuth()
-	password, err := a.Password()
-	return err == nil && password != "" && subtle.ConstantTimeCompare([]byte(given), []byte(password)) == 1
 }
 
 // isLoopback tells whether a Host header names this machine. A tunnel may have changed the port, so any port will do.

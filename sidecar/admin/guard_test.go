@@ -2,8 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -186,54 +184,5 @@ func TestANameThatNothingCanHaveIsTheCallersMistake(t *testing.T) {
 				t.Errorf("%s %.60s: %d %.200s", c[0], target, got.Code, got.Body)
 			}
 		}
-	}
-}
-
-func TestAnotherMachineIsServedForThePasswordAlone(t *testing.T) {
-	w := newWorld(t)
-	password, broken := "a long password!", error(nil)
-	w.api = API(Options{Replica: w, Name: "app-1", Store: w.store, Callbacks: w.calls, Log: slog.New(slog.DiscardHandler),
-		Password: func() (string, error) { return password, broken }})
-	ask := func(from, host, given string, headers ...string) int {
-		r := httptest.NewRequest("GET", "/v1/status", nil)
-		r.RemoteAddr, r.Host = from, host
-		if given != "none" {
-			r.SetBasicAuth("anna", given)
-		}
-		for i := 0; i < len(headers); i += 2 {
-			r.Header.Set(headers[i], headers[i+1])
-		}
-		got := httptest.NewRecorder()
-		w.api.ServeHTTP(got, r)
-		if (got.Code == 401) != (got.Header().Get("WWW-Authenticate") != "") {
-			t.Errorf("%d %v", got.Code, got.Header())
-		}
-		return got.Code
-	}
-	const there, here = "172.18.0.1:40000", "127.0.0.1:40000"
-	for _, c := range []struct {
-		from, host, given string
-		want              int
-	}{
-		{there, "10.0.0.5:9748", "none", 401}, {there, "10.0.0.5:9748", "", 401}, {there, "10.0.0.5:9748", "a long password", 401},
-		{there, "10.0.0.5:9748", "a long password!", 200}, {there, "billing.example", "a long password!", 200},
-		{there, "localhost:9748", "none", 401}, // whoever asks chooses this
-		{here, "localhost:9748", "none", 200}, {"[::1]:1", "[::1]:9748", "none", 200}, {"[::ffff:127.0.0.1]:1", "127.0.0.1", "none", 200},
-		{here, "evil.example", "none", 401}, // a page whose name leads here
-	} {
-		if got := ask(c.from, c.host, c.given); got != c.want {
-			t.Errorf("%+v: %d", c, got)
-		}
-	}
-	if got := ask(there, "10.0.0.5:9748", password, "Origin", "http://evil.example"); got != 403 {
-		t.Errorf("a page of another origin, in a browser that has the password: %d", got)
-	}
-	password = ""
-	if got := ask(there, "10.0.0.5:9748", ""); got != 401 {
-		t.Errorf("an empty password: %d", got)
-	}
-	broken, password = errors.New("no such file"), "a long password!"
-	if got := ask(there, "10.0.0.5:9748", password); got != 401 {
-		t.Errorf("a file that cannot be read: %d", got)
 	}
 }

@@ -182,10 +182,10 @@ func (w *transport) control(ctx context.Context, network, address string, _ sysc
 }
 
 // isAdmin tells whether an address is the replica's own admin address. The unspecified address leads to this machine,
-// too, and so does ::1 in any zone. An admin address that is unspecified is all of them.
+// too, and so does ::1 in any zone.
 func (w *transport) isAdmin(ap netip.AddrPort) bool {
 	at, own := ap.Addr().Unmap().WithZone(""), w.admin.Addr().Unmap().WithZone("")
-	return w.admin.IsValid() && ap.Port() == w.admin.Port() && (at == own || at.IsUnspecified() || own.IsUnspecified() && at.IsLoopback())
+	return w.admin.IsValid() && ap.Port() == w.admin.Port() && (at == own || at.IsUnspecified())
 }
 
 // beginning is the caller's part in the begin of a call.
