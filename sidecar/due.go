@@ -120,10 +120,10 @@ func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	switch {
 	case t.dropStale(ctx, w):
-	case t.dropWorthless(ctx, w):
+	case t.dropWorthless(ctx, w, waits):
 	case t.rendezvous.leavesToOthers(w.of):
 	case waits:
-	case t.deferred.isDeferred(w.member), t.deferred.isDeferred(w.of.Suffix()), t.deferEarly(w): // by itself, or with its batch
+	case t.isDeferred(w), t.deferEarly(w):
 	default:
 		t.fire(w)
 		return true
@@ -164,17 +164,22 @@ func (t *dueTicks) deferEarly(w *wake) bool {
 
 // dropWorthless removes a tick from the due set that is not worth firing any more. The replica that removes it counts
 // it.
-func (t *dueTicks) dropWorthless(ctx context.Context, w *wake) bool {
+func (t *dueTicks) dropWorthless(ctx context.Context, w *wake, waits bool) bool {
 	r := t.firer.gate(w)
 	if r == "" && w.expired(t.clock) {
 		r = superseded // a newer tick is due
 	}
-	if r == "" {
+	refused := len(w.of.Refused) > 0 && w.kind != kindTakeover
+	switch {
+	case r == "":
 		return false
+	case refused && (waits || t.isDeferred(w)): // it is given up by a claim, which would be refused now
+		return true
 	}
+	resumptions := t.deferred.resumptionCount()
 	t.deferred.once(w.member, func() {
-		if len(w.of.Refused) > 0 && w.kind != kindTakeover {
-			t.firer.giveUp(ctx, w, r)
+		if refused {
+			t.deferRefused(w, t.firer.giveUp(ctx, w, r), resumptions)
 			return
 		}
 		fate := lock.Missed
@@ -208,13 +213,23 @@ func (t *dueTicks) fire(w *wake) {
 	resumptions := t.deferred.resumptionCount()
 	t.firer.launch(w, func(why skip) {
 		defer done()
-		switch why.reason {
-		case paused:
-			t.deferred.deferPaused(w.of.Suffix(), w.of.Job, pauseOver(why, t.clock), resumptions)
-		case queued, overlap: // a run is in its way that no look shows
-			t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(lookEvery))
-		}
+		t.deferRefused(w, why, resumptions)
 	})
+}
+
+// deferRefused leaves a member alone whose claim was refused.
+func (t *dueTicks) deferRefused(w *wake, why skip, resumptions int) {
+	switch why.reason {
+	case paused:
+		t.deferred.deferPaused(w.of.Suffix(), w.of.Job, pauseOver(why, t.clock), resumptions)
+	case queued, overlap: // a run is in its way that no look shows
+		t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(lookEvery))
+	}
+}
+
+// isDeferred tells whether a member is left alone now, by itself or with its batch.
+func (t *dueTicks) isDeferred(w *wake) bool {
+	return t.deferred.isDeferred(w.member) || t.deferred.isDeferred(w.of.Suffix())
 }
 
 // begin gives the wake of a due member a slot, and marks the member as busy until done is called. Not ok if it is busy

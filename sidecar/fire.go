@@ -89,19 +89,21 @@ func (f *firer) fire(w *wake) skip {
 	return why
 }
 
-// giveUp ends a due tick that replicas could not start, and that is not worth firing any more: it has failed. While a run is
-// in the way of its claim, the next look tries again.
-func (f *firer) giveUp(ctx context.Context, w *wake, why reason) {
+// giveUp ends a due tick that replicas could not start, and that is not worth firing any more: it has failed. It returns why
+// its claim was refused.
+func (f *firer) giveUp(ctx context.Context, w *wake, why reason) skip {
 	l, a, err := f.claimer.store.Locks.Acquire(ctx, f.claimer.claim(w))
 	if l == nil || err != nil {
-		f.record.skipped(w, f.claimer.refused(w, a, err))
-		return
+		refusal := f.claimer.refused(w, a, err)
+		f.record.skipped(w, refusal)
+		return refusal
 	}
 	h := &held{lease: l, run: l.Run(), token: l.Token, since: l.Since}
 	end := ended{outcome: notStarted, attempt: w.attempt, result: execute.Result{Err: f.record.refusedWhy(ctx, &w.of), Code: -1}}
 	settled := f.settler.settle(w, h, &end)
 	f.record.skipped(w, skip{reason: why})
 	f.record.finished(w, h, &end, settled)
+	return skip{}
 }
 
 // gate tells why the table or a pause forbids the tick; "" if neither does.
