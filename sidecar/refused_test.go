@@ -349,7 +349,8 @@ func TestATickThatAllRefusedAndThatIsOvertakenHasFailed(t *testing.T) {
 				if n := r.value("ticks_total", "nope", "not_started"); n < float64(8*time.Minute/period) {
 					t.Errorf("%v ticks could not be started\n%s", n, w.log())
 				}
-				if n := r.value("consecutive_failures", "nope"); n < float64(8*time.Minute/period) || w.sum("failures_total") < n {
+				// A tick that is given up after a newer one has ended adds nothing to the streak.
+				if n := r.value("consecutive_failures", "nope"); n < float64(8*time.Minute/period)/2 || w.sum("failures_total") < n {
 					t.Errorf("%v ticks in a row have failed, and %v runs", n, w.sum("failures_total"))
 				}
 				if due := r.value("success_due_timestamp_seconds", "nope"); due == 0 || due > seconds(w.origin()) {
