@@ -173,7 +173,7 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 	cause := context.Cause(ctx)
 	_, over := errors.AsType[*limitError](cause)
 	switch {
-	case canceled && over:
+	case over: // the leader may have ended as a process that had left it was killed
 		res = execute.Result{Status: execute.Failed, Err: fmt.Errorf("the command was killed: %w", cause), Code: -1}
 	case canceled:
 		res.Status = execute.Canceled
