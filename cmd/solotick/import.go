@@ -42,7 +42,10 @@ crontab nor a manifest.
 				return &failure{code: exitUsage, err: errors.New("import takes the names of files, or - for standard input"),
 					hint: "solotick import /etc/crontab"}
 			}
-			if args[0] == "calendar" && len(args) == 2 {
+			if args[0] == "calendar" {
+				if len(args) != 2 {
+					return &failure{code: exitUsage, err: errors.New("import calendar takes one file"), hint: "solotick import calendar nrw.ics"}
+				}
 				return a.convert(c.InOrStdin(), args[1:], func(files []convert.Input) ([]byte, error) { return convert.Calendar(files[0]) })
 			}
 			switch o.From = convert.Format(from); o.From {

@@ -51,7 +51,8 @@ With --observe, the replica takes ticks as ever, but calls no job and sends no p
 history, status and metrics what it would have fired. Start all replicas of the service with it, or none: a tick that an observing
 replica takes is not fired by the others.
 
-For several replicas on one machine, give each free ports: --listen 127.0.0.1:0 --admin 127.0.0.1:0.
+For several replicas on one machine, give each free ports: --listen 127.0.0.1:0 --admin 127.0.0.1:0. Drain such a replica with
+drain --admin and the address that it logs.
 
 On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the table's shutdownGrace to end. A second signal
 ends it at once. A SIGTERM within one second of another SIGTERM is ignored.

@@ -86,7 +86,7 @@ var (
 	icsLine = regexp.MustCompile(`^([^;:]*)((?:;(?:"[^"]*"|[^":])*)?):(.*)$`)
 	icsDays = regexp.MustCompile(`^\+?P([0-9]{1,5})([DW])$`)
 	icsDay  = regexp.MustCompile(`^([0-9]{4})([0-9]{2})([0-9]{2})(T000000(Z?))?$`)
-	icsZone = regexp.MustCompile(`(?i);TZID="?([A-Za-z0-9_+/-]*)`)
+	icsZone = regexp.MustCompile(`(?i);TZID="?([^";]*)`)
 )
 
 func (r *icsReader) wrong(line int, why, hint string) error {

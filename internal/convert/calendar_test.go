@@ -50,6 +50,7 @@ func TestACalendarThatCannotBeReadSaysWhere(t *testing.T) {
 		{"DTSTART;VALUE=DATE:20261225", "DTSTART:20261225T000000\nDTEND:20261225T000000", "lasts no day"},
 		{"DTSTART;VALUE=DATE:20261225", "DTSTART:20261225T000000\nDTEND:20261225T180000", "nrw.ics:6: DTEND is neither a day"},
 		{"DTSTART;VALUE=DATE:20261225", "DTSTART;TZID=Mars:20261225T000000", "nrw.ics:5: \"Mars\" is not a time zone"},
+		{"DTSTART;VALUE=DATE:20261225", "DTSTART;TZID=GMT Standard Time:20261225T000000", "nrw.ics:5: \"GMT Standard Time\" is not a time zone"},
 		{"DTSTART;VALUE=DATE:20261225", "DTSTART;TZID=Asia/Tokyo:20261225T000000\nDTEND:20261226T000000Z", "nrw.ics:6: this midnight is in another time zone"},
 		{"DTSTART;VALUE=DATE:20261225", "DTSTART:20261325", "not a day such as"},
 		{"DTSTART;VALUE=DATE:20261225", "DTSTART:22991225", "out of range"},
