@@ -207,13 +207,15 @@ func (e *end) Write(p []byte) (int, error) {
 	}
 	var about *call
 	n := len(p)
-	if e.way == toClient { // also what can be sent to nobody was run
+	if e.way == toClient {
 		about, p = e.link.network.world.redis.answered(e.link, p)
 	}
 	e.mu.Lock()
 	closed, err := e.closed, e.err
 	e.mu.Unlock()
 	switch {
+	case (closed || err != nil) && e.way == toClient: // sent to nobody; after an error the server would not write what else it runs
+		return n, nil
 	case closed:
 		return 0, net.ErrClosed
 	case err != nil:

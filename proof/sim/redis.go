@@ -146,6 +146,8 @@ func (s *store) hook(p *server.Peer, cmd string, args ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case s.script != nil && (cmd == "EVALSHA" || cmd == "EVAL"):
+		panic("the answer of " + s.script.name + " was not seen before the next script")
 	case s.script != nil:
 		if s.denied(p, cmd) {
 			return true
