@@ -173,6 +173,8 @@ func (c *claims) ran(q *call) {
 		c.timed(q, code)
 	case "book":
 		c.booked(q)
+	case "drop":
+		c.dropped(q)
 	case "register":
 		c.registered(q)
 	case "extend":
@@ -182,6 +184,16 @@ func (c *claims) ran(q *call) {
 		if code != "OK" && len(q.args) > argExtendedJob {
 			c.world.note(q.replica, "extend", q.args[argExtendedJob], "", q.run(), code)
 		}
+	}
+}
+
+// dropped checks what left the due set without a run: a tick that replicas could not start is given up, and not missed.
+func (c *claims) dropped(q *call) {
+	if len(q.args) < 2 || q.args[1] != lock.Missed || len(q.reply) < 3 || q.reply[2] != "1" {
+		return
+	}
+	if d, err := lock.ParseDue(q.args[0]); err != nil || len(d.Refused) > 0 {
+		c.world.violated("given up", q.job(), "tick %s, which %v could not start, is dropped as missed", stamp(d.Tick), d.Refused)
 	}
 }
 

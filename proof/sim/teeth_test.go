@@ -110,6 +110,9 @@ var teeth = []tooth{
 	{"drop what is due by the replica's own clock", "2: ", clocksApart, []edit{
 		{"sidecar/due.go", "w.expired(t.clock)", "(w.expired(t.clock) || BROKEN && !w.worthUntil().IsZero() && t.clock.Now().After(w.worthUntil()))"},
 	}},
+	{"count as missed what no replica could start", "given up", "", []edit{
+		{"sidecar/due.go", "refused := len(", "refused := !BROKEN && len("},
+	}},
 	{"wait by the replica's own clock", "2: ", clocksApart, []edit{
 		{"sidecar/acquire.go", "until.Sub(c.clock.tickNow(w.spec))", "until.Sub(PICK(c.clock.Now(), c.clock.tickNow(w.spec)))"},
 	}},
