@@ -109,6 +109,7 @@ func (w *world) checkAskedOnce() {
 func (w *world) askable(c *claim, refused map[int]bool) int {
 	const known = 13 * time.Second // by two heartbeats
 	if j := w.during(c.job, c.won-known, c.won); j == nil || c.won > w.dueOf(j, c.tick)+leftAlone-time.Second ||
+		w.givesUp(c, j) ||
 		w.disturbed(-1, c.won-known, c.won) || w.disturbed(c.replica.place, c.won-known, c.won) {
 		return -1
 	}
@@ -118,6 +119,12 @@ func (w *world) askable(c *claim, refused map[int]bool) int {
 		}
 	}
 	return -1
+}
+
+// givesUp tells whether a claim came when its tick was not worth firing any more, and only ended it: no app is asked for that.
+func (w *world) givesUp(c *claim, j *config.Job) bool {
+	late := j.StartingDeadline > 0 && c.tick.Sub(w.began)+j.StartingDeadline <= c.won
+	return c.how == "handover" && c.member == "" && (late || w.dueOf(j, w.next(j, c.tick)) <= c.won)
 }
 
 // leftAlone is how long who has refused a tick leaves it to a replica that has not.
