@@ -33,23 +33,18 @@ func (c *court) look(r *run) {
 }
 
 // stale tells whether a run began although a newer tick was due by then, which takes the place of its tick. Only what was
-// done to its own replica, or the death of Redis, can have held it up after its claim.
+// done to its own replica, or the death of Redis, can have held it up after its claim. Under at-least-once what was claimed in
+// time and then held up, by a standing Redis too, is run however late, and so is what was given back.
 func (c *court) stale(r *run) bool {
-	if c.job.again && c.stoodStill(r.tick) || c.givenBack(r) {
-		return false // its claim may have been carried out and not answered, and what was claimed is run, however late
+	next := r.tick.Add(c.job.every)
+	if c.job.again && r.claimed().Before(next) && c.record.touched(r.replica, r.tick.Add(-edge), r.arrived) || c.givenBack(r) {
+		return false
 	}
 	if !r.started() || c.job.lasts() || r.attempt > 1 || r.kind != "schedule" && (r.kind != "catchup" || c.job.again) {
 		return false
 	}
-	return r.arrived.After(r.tick.Add(c.job.every+hair)) && !c.record.hit(r.replica, r.tick.Add(-edge), r.arrived) &&
+	return r.arrived.After(next.Add(hair)) && !c.record.hit(r.replica, r.tick.Add(-edge), r.arrived) &&
 		!c.record.gone(r.tick.Add(-edge), r.arrived)
-}
-
-// stoodStill tells whether Redis began to stand still as the claims of a tick came.
-func (c *court) stoodStill(tick time.Time) bool {
-	return slices.ContainsFunc(c.record.on(theRedis, tick.Add(-edge), tick.Add(edge)), func(s strike) bool {
-		return s.harm == stalled && s.from.Sub(tick).Abs() <= edge
-	})
 }
 
 // drained checks what a run on a replica that was told to end owes: the attempts that are left, within the grace. That its

@@ -89,6 +89,8 @@ type trial struct {
 	local    bool            // replicas follow their own clocks, which may be wrong
 	slots    int             // of each replica; 0 = enough
 	reserved map[string]bool // jobs of which one run on a replica takes none of them
+	// withoutAnswer tells whether a replica has logged that it asked for a tick, and ended without an answer; nil = none has.
+	withoutAnswer func(job string, tick time.Time) bool
 }
 
 // memory says what Redis still knows after it was struck.
@@ -387,11 +389,12 @@ func (c *court) behindTheHandedOn(tick time.Time) bool {
 }
 
 // givenBack tells whether a run under at-least-once is the second of its tick: a replica that was cut off or stopped at that
-// moment had claimed it, and gave it back when it heard of that, under the kind that it had.
+// moment, or says that it had no answer, had claimed it, and gave it back when it heard of that, under the kind that it had.
 func (c *court) givenBack(r *run) bool {
-	return c.job.again && r.kind == "schedule" && r.attempt == 1 && slices.ContainsFunc(c.record.strikes, func(s strike) bool {
-		return (s.harm == cut || s.harm == stopped) && s.target != r.replica && s.from.Sub(r.tick).Abs() <= edge && !r.begin().Add(edge).Before(s.to)
-	})
+	return c.job.again && r.kind == "schedule" && r.attempt == 1 && (c.withoutAnswer != nil && c.withoutAnswer(r.job, r.tick) ||
+		slices.ContainsFunc(c.record.strikes, func(s strike) bool {
+			return (s.harm == cut || s.harm == stopped) && s.target != r.replica && s.from.Sub(r.tick).Abs() <= edge && !r.begin().Add(edge).Before(s.to)
+		}))
 }
 
 // unanswered tells whether a tick may have been claimed by a replica that was cut off before it heard so: it gives the

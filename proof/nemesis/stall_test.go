@@ -78,23 +78,38 @@ func TestARunOfAStaleTickIsFound(t *testing.T) {
 	s.judged(t, "lost") // worth firing, as the other one is
 }
 
-// A claim that Redis carried out and did not answer is run, however late; under at-least-once alone.
+// A claim that Redis carried out in time is run, however late the answer comes; under at-least-once alone.
 func TestATickThatRedisStoodStillWithIsRunLateUnderAtLeastOnce(t *testing.T) {
 	for _, c := range []struct {
-		job  job
-		from float64
-		want []string
+		job     job
+		from    float64 // of the standstill
+		claimed float64
+		want    []string
 	}{
-		{again, -0.01, nil},
-		{again, 0.5, []string{"started although a newer tick was due"}},
-		{brief, -0.01, []string{"started although a newer tick was due"}},
+		{again, 0.6, 0.5, nil},
+		{again, 1.6, 0.5, []string{"started although a newer tick was due"}},
+		{again, 0.6, 1.45, []string{"started although a newer tick was due"}},
+		{brief, 0.6, 0.5, []string{"started although a newer tick was due"}},
 	} {
 		s := newScene(c.job)
-		s.strike(stalled, theRedis, c.from, 1.4)
-		s.run(0, 1.5, 1.6, succeeded)
+		s.strike(stalled, theRedis, c.from, c.from+.8)
+		s.run(0, 1.5, 1.55, succeeded).Token = at(c.claimed).UnixMilli()
 		s.fire(2, 3)
 		s.judged(t, c.want...)
 	}
+}
+
+// A replica that had no answer gives back what it may have won.
+func TestATickThatAReplicaHadNoAnswerForIsRunLate(t *testing.T) {
+	s := newScene(again)
+	s.fire(0)
+	s.run(1, 3.41, 3.42, succeeded).Replica = "r2"
+	s.run(3, 3.43, 3.44, succeeded).Kind = "catchup"
+	s.judged(t, "lost", "started although a newer tick was due")
+	s.withoutAnswer = func(job string, tick time.Time) bool { return tick.Equal(at(2)) }
+	s.judged(t, "lost", "started although a newer tick was due")
+	s.withoutAnswer = func(job string, tick time.Time) bool { return tick.Equal(at(1)) }
+	s.judged(t, "lost")
 }
 
 func TestARunThatBeganAfterATickIsNoExcuseForIt(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -207,7 +208,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 		w.t.Error(odd)
 	}
 	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), ledgers: kept, record: w.record, from: from, to: to, left: told,
-		memory: w.memory, slots: w.slots}
+		memory: w.memory, slots: w.slots, withoutAnswer: w.withoutAnswer}
 	for _, r := range w.replicas {
 		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"
 	}
@@ -215,6 +216,21 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	w.explain(t, v)
 	w.blame(v)
 	return v
+}
+
+// withoutAnswer tells whether a replica says that it asked for a tick of the schedule, and ended, or stopped to ask, without an
+// answer. It gives back what it may have won, once Redis hears of that.
+func (w *world) withoutAnswer(job string, tick time.Time) bool {
+	for _, r := range w.replicas {
+		for _, log := range r.logs {
+			for _, line := range grep(log, `"skipped","job":"`+job+`","tick":"`+stamp(tick)+`","reason":`) {
+				if strings.Contains(line, `"reason":"draining"`) || strings.Contains(line, `"reason":"redis_error"`) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // calm is how long nothing is struck at the end: the longest lease, its takeover, and the ticks that waited for it.
