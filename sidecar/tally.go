@@ -24,10 +24,9 @@ type tally struct {
 	lastFire, next                                         gauge
 	runDuration                                            histogram
 
-	mu    sync.Mutex
-	since time.Time         // when the job got the ticks that it has
-	own   *service.Standing // how the job fares on this replica, as shown of a job that every replica runs; nil = no run ended
-	here  service.OwnRuns   // shown while Redis does not answer
+	mu   sync.Mutex
+	own  service.Standing // how the job fares on this replica, as shown of a job that every replica runs
+	here service.OwnRuns  // shown while Redis does not answer
 
 	held int         // fires under way, under the lock of the tallies
 	left atomic.Bool // the job has left: its tally goes with the last of these
@@ -50,9 +49,6 @@ func (t *tally) ended(e *service.Entry, o outcome, asFailed bool, at time.Time) 
 	defer t.mu.Unlock()
 	t.here.Running = slices.DeleteFunc(t.here.Running, func(r service.RunState) bool { return r.Run == e.Run })
 	t.here.Last = e
-	if t.own == nil {
-		t.own = &service.Standing{}
-	}
 	switch {
 	case o == succeeded:
 		t.own.LastSuccess, t.own.FailingSince, t.own.Streak = at, time.Time{}, 0
@@ -68,19 +64,14 @@ func (t *tally) ended(e *service.Entry, o outcome, asFailed bool, at time.Time) 
 func (t *tally) restarted(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.since = at
+	t.own.Since = at
 }
 
 // standing is how the job fares on this replica.
 func (t *tally) standing() service.Standing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	own := service.Standing{Since: t.since}
-	if t.own != nil {
-		own = *t.own
-		own.Since = t.since
-	}
-	return own
+	return t.own
 }
 
 // ownRuns is what this replica ran of the job.
