@@ -222,8 +222,13 @@ func (t *dueTicks) deferRefused(w *wake, why skip, resumptions int) {
 	switch why.reason {
 	case paused:
 		t.deferred.deferPaused(w.of.Suffix(), w.of.Job, pauseOver(why, t.clock), resumptions)
-	case queued, overlap: // a run is in its way that no look shows
-		t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(lookEvery))
+	case queued, overlap: // a run is in its way that no look shows, at first perhaps for a moment only: an older tick is given up
+		wait := lookEvery
+		if w.of.Age < lookEvery {
+			wait /= 10
+			t.nudges.nudgeIn(wait)
+		}
+		t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(wait))
 	}
 }
 

@@ -151,7 +151,7 @@ func (w *world) asksApps(l *life, tick time.Time, due, by time.Duration, runs []
 	worth := next > by && (l.StartingDeadline == 0 || tick.Sub(w.began)+l.StartingDeadline > by)
 	return down > 0 && good && worth && due > l.from+recovery && !w.disturbed(-1, due-recovery, by) && !w.paused(l.Name, due-recovery, by) &&
 		!slices.ContainsFunc(runs, func(r *lived) bool {
-			return !r.claim.tick.Equal(tick) && r.claim.won <= by && (r.claim.settled == 0 || r.claim.settled >= due-slack)
+			return !r.claim.tick.Equal(tick) && !w.givesUp(r.claim, l.Job) && r.claim.won <= by && (r.claim.settled == 0 || r.claim.settled >= due-slack)
 		})
 }
 
