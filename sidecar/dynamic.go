@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -34,7 +35,7 @@ type dynamicJobs struct {
 	store    *service.Store
 	log      *slog.Logger
 	put      func([]config.Job) error // puts them to work
-	revision int64                    // of the jobs at work; the looker alone uses it
+	revision int64                    // of the jobs at work, or of more than there may be; the looker alone uses it
 	parsed   map[string]parsed        // by name, those that were read last; the looker alone uses it
 }
 
@@ -52,6 +53,7 @@ func (d *dynamicJobs) take(ctx context.Context, revision int64) {
 	revision, sources, err := d.store.DynamicJobs(ctx)
 	if err != nil {
 		d.log.Warn("the jobs made through the API could not be read", "err", err)
+		d.revision = cmp.Or(revision, d.revision)
 		return
 	}
 	jobs, next := []config.Job{}, map[string]parsed{}

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -445,6 +446,33 @@ func (w *world) setJob(name, source string) {
 	w.t.Helper()
 	_, err := w.replicas[0].store.SetJob(w.t.Context(), name, []byte(source))
 	w.must(err)
+}
+
+// A client that writes to Redis itself, or another version, may make more.
+func TestTooManyJobsMadeThroughTheAPIAreReadAndToldOnce(t *testing.T) {
+	const source = `{"schedule": "* * * * * *", "http": {"url": "http://127.0.0.1/"}}`
+	simulate(t, minutely, func(w *world) {
+		r := w.replica(10 * time.Millisecond)
+		w.at(500 * time.Millisecond)
+		w.setJob("made", source)
+		w.at(1500 * time.Millisecond)
+		for n := range 17 {
+			w.redis.HSet("solotick:{test}:jobs", fmt.Sprint("large", n), strings.Repeat("x", service.MaxSource))
+		}
+		w.redis.HSet("solotick:{test}:jobs", "@revision", "9000000000000")
+		w.at(10 * time.Second)
+		if n := strings.Count(r.logs.String(), "could not be read"); n != 1 || r.job("made") == nil {
+			t.Errorf("told %d times, and the job that was made before is there: %t\n%s", n, r.job("made") != nil, r.logs)
+		}
+		for n := range 17 {
+			w.redis.HDel("solotick:{test}:jobs", fmt.Sprint("large", n))
+		}
+		w.setJob("other", source)
+		w.at(12 * time.Second)
+		if r.job("other") == nil {
+			t.Error("they are not read again when they change")
+		}
+	})
 }
 
 func TestAJobMadeThroughTheAPIRunsOnAllReplicasWithinASecond(t *testing.T) {

@@ -50,6 +50,9 @@ func Calendar(f Input) ([]byte, error) {
 	if len(r.open) > 0 {
 		return nil, &Error{f.Name, "it ends within " + r.open[len(r.open)-1], "is the file complete? it must end with END:VCALENDAR"}
 	}
+	if r.dates.Len() == 0 {
+		return nil, &Error{f.Name, "it has no days: it has no event, or all its events are cancelled", ""}
+	}
 	var b bytes.Buffer
 	comment(&b, "", "", "Made by `solotick import calendar` from "+oneLine(f.Name))
 	name := strings.TrimLeft(slug(strings.TrimSuffix(filepath.Base(f.Name), filepath.Ext(f.Name))), "0123456789.-")
@@ -67,7 +70,7 @@ type icsReader struct {
 	line  int      // the number of the line that is read
 	open  []string // the components around it
 	event icsEvent
-	zone  string // of the midnights; "" = that of the job
+	zone  string // of all days; "" = that of the job
 	dates bytes.Buffer
 }
 
@@ -76,7 +79,8 @@ type icsEvent struct {
 	line       int
 	start, end schedule.Day // end is not part of it
 	has, ends  bool
-	timed      bool // it begins or ends with a midnight, and not with a day
+	timed      bool   // it begins or ends with a midnight, and not with a day
+	zone       string // of its midnights
 	cancelled  bool
 	summary    string
 	lasts      schedule.Day // by its DURATION
@@ -153,10 +157,10 @@ func (r *icsReader) day(name, parameters, value string) (schedule.Day, error) {
 		switch {
 		case zone != "" && !zoneKnown(zone):
 			return 0, r.wrong(r.line, fmt.Sprintf("%q is not a time zone known on this machine", zone), "write an IANA name, as Europe/Berlin")
-		case zone != "" && r.zone != "" && r.zone != zone:
-			return 0, r.wrong(r.line, "this midnight is in another time zone than one before it", "import a file for each zone")
+		case zone != "" && r.event.zone != "" && r.event.zone != zone:
+			return 0, r.wrong(r.line, "this midnight is in another time zone than the one before it", wholeDay)
 		}
-		r.zone = cmp.Or(zone, r.zone)
+		r.event.zone = cmp.Or(zone, r.event.zone)
 	}
 	d, err := schedule.ParseDay(strings.Join(m[1:4], "-"))
 	if err != nil {
@@ -180,7 +184,10 @@ func (r *icsReader) ended() error {
 		return r.wrong(e.line, "this event ends before it begins", "")
 	case e.timed && e.end == e.start:
 		return r.wrong(e.line, "this event begins at a midnight and lasts no day", wholeDay)
+	case r.dates.Len() > 0 && e.zone != r.zone:
+		return r.wrong(e.line, "this event has another time zone than one before it, or one of the two has none", "import a file for each zone")
 	}
+	r.zone = e.zone
 	span := schedule.Span{From: e.start, To: max(e.end-1, e.start)} // some programs write a day's own date as its end
 	fmt.Fprintf(&r.dates, "      - %s", span)
 	if e.summary != "" {

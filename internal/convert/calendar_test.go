@@ -15,15 +15,17 @@ func calendarOf(events string) ([]byte, error) {
 
 func TestTheDaysOfEventsAreRead(t *testing.T) {
 	for events, want := range map[string]string{
-		"DTSTART:20261225":                                          "2026-12-25",
-		"DTSTART:20261225\nDTEND:20261225":                          "2026-12-25",
-		"DTSTART:20261225\nDTEND:20261226":                          "2026-12-25",
-		"DTSTART:20261225\nDTEND:20270102\nSUMMARY:Closed\\, a":     `2026-12-25..2027-01-01 # Closed\, a`,
-		"DTSTART:20261225\nDURATION:P2D":                            "2026-12-25..2026-12-26",
-		"DTSTART:20261225\nDURATION:P1W":                            "2026-12-25..2026-12-31",
-		"dtstart;value=date:20261\n 225\nSTATUS:FIRM":               "2026-12-25",
-		"DTSTART:20261225\nSTATUS:CANCELLED":                        "",
-		"BEGIN:VALARM\nDURATION:PT5M\nEND:VALARM\nDTSTART:20261225": "2026-12-25",
+		"DTSTART:20261225":                                                               "2026-12-25",
+		"DTSTART:20261225\nDTEND:20261225":                                               "2026-12-25",
+		"DTSTART:20261225\nDTEND:20261226":                                               "2026-12-25",
+		"DTSTART:20261225\nDTEND:20270102\nSUMMARY:Closed\\, a":                          `2026-12-25..2027-01-01 # Closed\, a`,
+		"DTSTART:20261225\nDURATION:P2D":                                                 "2026-12-25..2026-12-26",
+		"DTSTART:20261225\nDURATION:P1W":                                                 "2026-12-25..2026-12-31",
+		"dtstart;value=date:20261\n 225\nSTATUS:FIRM":                                    "2026-12-25",
+		"DTSTART:20261225\nSTATUS:CANCELLED\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:20261226": "2026-12-26",
+		// A cancelled event has no say in the zone either.
+		"DTSTART:20261225T000000Z\nSTATUS:CANCELLED\nDURATION:P1D\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:20261226": "2026-12-26",
+		"BEGIN:VALARM\nDURATION:PT5M\nEND:VALARM\nDTSTART:20261225":                                            "2026-12-25",
 		// From midnight to midnight: the end is no part of the event.
 		"DTSTART:20261225T000000\nDTEND:20261226T000000":                                               "2026-12-25",
 		"DTSTART:20261225T000000\nDURATION:P2D":                                                        "2026-12-25..2026-12-26",
@@ -57,6 +59,10 @@ func TestACalendarThatCannotBeReadSaysWhere(t *testing.T) {
 		{"DTSTART;VALUE=DATE:20261225", "X:Y", "nrw.ics:2: this event has no DTSTART"},
 		{"END:VEVENT", "DTEND:20261224\nEND:VEVENT", "nrw.ics:2: this event ends before it begins"},
 		{"END:VEVENT", "DURATION:PT1H\nEND:VEVENT", "nrw.ics:6: DURATION is not a number of days"},
+		{"END:VEVENT\n", "END:VEVENT\nBEGIN:VEVENT\nDTSTART:20261226T000000Z\nDURATION:P1D\nEND:VEVENT\n", "nrw.ics:7: this event has another time zone"},
+		{"DTSTART;VALUE=DATE:20261225", "DTSTART:20261226T000000Z\nDURATION:P1D\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:20261225",
+			"nrw.ics:8: this event has another time zone"},
+		{"END:VEVENT", "STATUS:CANCELLED\nEND:VEVENT", "nrw.ics: it has no days: it has no event, or all its events are cancelled"},
 		{"END:VEVENT\n", "", "nrw.ics:6: END has no BEGIN"},
 		{"END:VCALENDAR\n", "", "nrw.ics: it ends within"},
 		{"BEGIN:VCALENDAR", "<html>", "nrw.ics: it is not an iCalendar file"},
@@ -78,14 +84,15 @@ func TestACalendarThatCannotBeReadSaysWhere(t *testing.T) {
 
 func TestACalendarIsNamedAfterItsFile(t *testing.T) {
 	for file, want := range map[string]string{"/x/2026 Feiertage NRW.ics": "feiertage-nrw", "stdin": "stdin", "2026.ics": "days", "": "days"} {
-		made, err := Calendar(Input{file, []byte("BEGIN:VCALENDAR\nEND:VCALENDAR\n")})
+		made, err := Calendar(Input{file, []byte("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20261225\nEND:VEVENT\nEND:VCALENDAR\n")})
 		if err != nil || !strings.Contains(string(made), "\ncalendars:\n  "+want+":\n") {
 			t.Errorf("%s: %s, %v", file, made, err)
 		}
 	}
 }
 
-// FuzzCalendar: no file panics, and a calendar that is made is that of a table, but for days that no table has.
+// FuzzCalendar: no file panics, and a calendar that is made can stand in a table, except one with days
+// that no table takes.
 func FuzzCalendar(f *testing.F) {
 	f.Add("BEGIN:VEVENT\nSUMMARY:Christmas\nDTSTART;TZID=Europe/Berlin:20261225T000000\nDTEND:20261227T000000\nEND:VEVENT\n")
 	f.Add("BEGIN:VEVENT\nSUMMARY:#\u2028 '\nDTSTART:20261225\nDURATION:P7D\nEND:VEVENT\n")
@@ -103,7 +110,7 @@ func FuzzCalendar(f *testing.F) {
 
 // TestAFoldedLineCostsNoMoreThanItsFile: each continuation would copy all before it.
 func TestAFoldedLineCostsNoMoreThanItsFile(t *testing.T) {
-	text := "BEGIN:VCALENDAR\nX-A:b\n" + strings.Repeat(" c\n", 300_000) + "END:VCALENDAR\n"
+	text := "BEGIN:VCALENDAR\nX-A:b\n" + strings.Repeat(" c\n", 300_000) + "BEGIN:VEVENT\nDTSTART:20261225\nEND:VEVENT\nEND:VCALENDAR\n"
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := Calendar(Input{"a.ics", []byte(text)}); err != nil {

@@ -64,7 +64,7 @@ func (s *Store) changeJob(ctx context.Context, verb, name string, more ...any) (
 
 // DynamicJobs returns the sources of all jobs that are kept, by name, with their revision. While Look returns the same
 // revision, the jobs are the same. The revision grows with each change. It is 0 if there never was a job or Redis lost
-// its data. More than a service may have are an error.
+// its data. More than a service may have are ErrTooMany, and rev is theirs.
 func (s *Store) DynamicJobs(ctx context.Context) (rev int64, sources map[string][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
 	defer cancel()
@@ -85,10 +85,10 @@ func (s *Store) DynamicJobs(ctx context.Context) (rev int64, sources map[string]
 		}
 	}
 	if len(sources) > MaxJobs || size > MaxJobSources { // another client wrote them, or an older version
-		return 0, nil, fmt.Errorf("reading the dynamic jobs: %d jobs of %d bytes are more than the %d of %d bytes that a service may have",
-			len(sources), size, MaxJobs, MaxJobSources)
+		sources, err = nil, fmt.Errorf("reading the dynamic jobs: %w: %d of %d bytes, and a service may have %d of %d bytes",
+			ErrTooMany, len(sources), size, MaxJobs, MaxJobSources)
 	}
-	return rds.Number(fields[revision]), sources, nil
+	return rds.Number(fields[revision]), sources, err
 }
 
 // jobName refuses names that could be those of the other fields of the hash, or of timers.

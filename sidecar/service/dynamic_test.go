@@ -127,7 +127,8 @@ func TestDynamicJobsAreBoundedTogetherAndReadAtOnce(t *testing.T) {
 			w.Errorf("%d are read, %v", len(sources), err)
 		}
 		w.Must(w.Admin.HSet(w.Context(), jobsKey, "another", full).Err())
-		if _, sources, err := a.Service.DynamicJobs(w.Context()); len(sources) > 0 || err == nil || !strings.Contains(err.Error(), "17 jobs of 1114111 bytes are more than") {
+		if rev, sources, err := a.Service.DynamicJobs(w.Context()); rev == 0 || len(sources) > 0 || !errors.Is(err, service.ErrTooMany) ||
+			!strings.Contains(err.Error(), "17 of 1114111 bytes, and a service may have 1000 of 1048576 bytes") {
 			w.Errorf("of too many %d are read, %v", len(sources), err)
 		}
 	})

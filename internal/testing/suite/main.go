@@ -92,7 +92,7 @@ func run(ctx context.Context, c command, tmp string, r *report) error {
 	cmd.WaitDelay = 2 * patience
 	cmd.Stderr = lines(r.say)
 	if c.tests() {
-		cmd.Stdout = lines(r.event)
+		cmd.Stdout = lines(func(line string) { r.event(c.String(), line) })
 	} else {
 		cmd.Stdout = lines(r.say)
 	}

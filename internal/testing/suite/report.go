@@ -22,6 +22,9 @@ type event struct {
 	ImportPath                    string  // of a package that does not build
 }
 
+// spoken is a test, or a package if there is none, in one of the commands: two may test the same package at once.
+type spoken struct{ command, pkg, test string }
+
 // timed is a package's time.
 type timed struct {
 	name string
@@ -32,8 +35,8 @@ type timed struct {
 type report struct {
 	mu     sync.Mutex
 	out    io.Writer
-	said   map[string][]string // output that is printed if the test or the package fails, by "package test"
-	paused map[string]bool     // tests that wait for their turn, by the same
+	said   map[spoken][]string // output that is printed if the test or the package fails
+	paused map[spoken]bool     // tests that wait for their turn
 	passed int
 	failed []string
 	unmet  map[string][]string // tests that were not run, by what they need
@@ -49,8 +52,8 @@ func (r *report) say(line string) {
 	fmt.Fprintln(r.out, line)
 }
 
-// event takes a line of go test -json.
-func (r *report) event(line string) {
+// event takes a line of go test -json that a command said.
+func (r *report) event(command, line string) {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil {
 		r.say(line)
@@ -59,9 +62,9 @@ func (r *report) event(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.said == nil {
-		r.said, r.paused, r.unmet = map[string][]string{}, map[string]bool{}, map[string][]string{}
+		r.said, r.paused, r.unmet = map[spoken][]string{}, map[spoken]bool{}, map[string][]string{}
 	}
-	key := e.Package + " " + e.Test
+	key := spoken{command, e.Package, e.Test}
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
@@ -73,7 +76,7 @@ func (r *report) event(line string) {
 		said := r.said[key]
 		delete(r.said, key)
 		if e.Test == "" {
-			r.ended(e, said)
+			r.ended(command, e, said)
 			return
 		}
 		r.test(e, said)
@@ -99,10 +102,10 @@ func (r *report) test(e event, said []string) {
 }
 
 // ended prints the line of a package, and what it said if it failed. A test that did not end, as in a panic, is told too.
-func (r *report) ended(e event, said []string) {
+func (r *report) ended(command string, e event, said []string) {
 	r.took = append(r.took, timed{e.Package, time.Duration(e.Elapsed * float64(time.Second))})
 	if e.Action == "fail" {
-		r.unended(e.Package)
+		r.unended(command, e.Package)
 		if !slices.ContainsFunc(r.failed, func(name string) bool { return strings.HasSuffix(name, "("+e.Package+")") }) {
 			r.failed = append(r.failed, "the package itself ("+e.Package+")") // it was not built, or failed beside its tests
 		}
@@ -116,16 +119,15 @@ func (r *report) ended(e event, said []string) {
 	}
 }
 
-// unended counts the tests of a package that were at work when it ended as failed, and prints what they said; those of all
-// packages if the name is empty.
-func (r *report) unended(name string) {
+// unended counts the tests of a package that were at work when it ended in a command as failed, and prints what they said;
+// those of all packages and commands if the package is empty.
+func (r *report) unended(command, pkg string) {
 	for key, lines := range r.said {
-		p, test, _ := strings.Cut(key, " ")
-		if name != "" && p != name || test == "" {
+		if pkg != "" && (key.pkg != pkg || key.command != command) || key.test == "" {
 			continue
 		}
 		if !r.paused[key] {
-			r.failed = append(r.failed, test+" ("+p+")")
+			r.failed = append(r.failed, key.test+" ("+key.pkg+")")
 			fmt.Fprint(r.out, strings.Join(lines, ""))
 		}
 		delete(r.said, key)
@@ -139,18 +141,14 @@ func (r *report) ran(c command, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	words := "go " + strings.Join(c.words, " ")
-	if c.dir != "." {
-		words = "go -C " + c.dir + " " + strings.Join(c.words, " ")
-	}
-	r.wrong = append(r.wrong, fmt.Sprintf("%s: %v", words, err))
+	r.wrong = append(r.wrong, fmt.Sprintf("%s: %v", c, err))
 }
 
 func (r *report) green() bool { return len(r.failed)+len(r.wrong)+len(r.left) == 0 }
 
 // summary prints what ran, what did not, and how long it took.
 func (r *report) summary(took time.Duration) {
-	r.unended("") // of packages that were interrupted
+	r.unended("", "") // of packages that were interrupted
 	slices.SortFunc(r.took, func(a, b timed) int { return int(b.took - a.took) })
 	fmt.Fprintf(r.out, "\n%d tests passed and %d failed in %d packages, in %s.", r.passed, len(r.failed), len(r.took), took.Round(time.Second))
 	if len(r.took) > 0 {

@@ -188,7 +188,7 @@ const events = `{"Action":"output","Package":"p","Output":"=== RUN\n","Test":"Te
 func TestTheSummarySaysWhatRanWhatDidNotAndHowLongItTook(t *testing.T) {
 	var out bytes.Buffer
 	r := &report{out: &out}
-	w := lines(r.event)
+	w := lines(func(line string) { r.event("go test", line) })
 	for _, part := range []string{events[:40], events[40:200], events[200:]} { // a line may come in parts
 		_, _ = fmt.Fprint(w, part)
 	}
@@ -224,5 +224,26 @@ The tests left this behind:
 	}
 	if r.green() {
 		t.Error("it is green")
+	}
+}
+
+// The tests of ./sidecar are in two commands, which may be at work at the same time.
+func TestAPackageThatFailsInOneCommandSaysNothingOfItsTestsInAnother(t *testing.T) {
+	var out bytes.Buffer
+	r := &report{out: &out}
+	for _, e := range []struct{ command, line string }{
+		{"go test", `{"Action":"output","Package":"p","Test":"TestHanging","Output":"panic: test timed out\n"}`},
+		{"go test -race", `{"Action":"output","Package":"p","Test":"TestAtWork","Output":"=== RUN   TestAtWork\n"}`},
+		{"go test -race", `{"Action":"output","Package":"p","Test":"TestHanging","Output":"=== PAUSE TestHanging\n"}`},
+		{"go test -race", `{"Action":"pause","Package":"p","Test":"TestHanging"}`},
+		{"go test", `{"Action":"fail","Package":"p","Elapsed":2.5}`},
+		{"go test -race", `{"Action":"pass","Package":"p","Test":"TestAtWork","Elapsed":1}`},
+		{"go test -race", `{"Action":"pass","Package":"p","Test":"TestHanging","Elapsed":1}`},
+	} {
+		r.event(e.command, e.line)
+	}
+	r.summary(time.Second)
+	if want := []string{"TestHanging (p)"}; !slices.Equal(r.failed, want) || strings.Contains(out.String(), "=== RUN") {
+		t.Errorf("failed are %q, want %q\n%s", r.failed, want, out.String())
 	}
 }

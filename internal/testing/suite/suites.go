@@ -20,6 +20,15 @@ type command struct {
 
 func (c command) tests() bool { return c.words[0] == "test" }
 
+// String is the command as a shell takes it.
+func (c command) String() string {
+	words := "go " + strings.Join(c.words, " ")
+	if c.dir != "." {
+		words = "go -C " + c.dir + " " + strings.Join(c.words, " ")
+	}
+	return words
+}
+
 // args are the arguments of go.
 func (c command) args() ([]string, error) {
 	if !c.tests() {

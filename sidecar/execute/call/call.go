@@ -220,10 +220,10 @@ func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.
 		}
 		next := e.redirect(a, u)
 		if next == nil {
-			return e.resultOf(a, time.Now()), foreign
+			return e.resultOf(a, u, time.Now()), foreign
 		}
 		if e.bodyOf(r) != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
-			res := e.resultOf(a, time.Now())
+			res := e.resultOf(a, u, time.Now())
 			res.Err = fmt.Errorf("%w: it would send the body to another host, or from https to http", res.Err)
 			return res, foreign
 		}
@@ -310,9 +310,9 @@ func sameHost(a, b *url.URL) bool {
 	return strings.EqualFold(a.Hostname(), b.Hostname()) || config.IsLoopback(a.Hostname()) && config.IsLoopback(b.Hostname())
 }
 
-// resultOf turns a whole answer into a result. It asks the success codes first: a table may call any answer a
+// resultOf turns the whole answer of a URL into a result. It asks the success codes first: a table may call any answer a
 // success.
-func (e *caller) resultOf(a answer, now time.Time) execute.Result {
+func (e *caller) resultOf(a answer, from *url.URL, now time.Time) execute.Result {
 	res := execute.Result{Status: execute.Failed, Code: a.code, Output: a.body.String()}
 	said := strings.TrimSpace(fmt.Sprintf("the app answered %d %s", a.code, http.StatusText(a.code)))
 	switch {
@@ -328,7 +328,7 @@ func (e *caller) resultOf(a answer, now time.Time) execute.Result {
 		}
 	case a.code >= 300 && a.code < 400 && a.header.Get("Location") != "":
 		leads := ""
-		if next := a.location(e.url); next != nil && sameHost(e.url, next) { // mostly it differs by a slash
+		if next := a.location(from); next != nil && sameHost(e.url, next) { // mostly it differs by a slash
 			leads = " to " + next.EscapedPath()
 		}
 		said += ": this redirect" + leads + " is not followed"

@@ -43,6 +43,18 @@ func TestARefusedRedirectIsNamedWithItsPath(t *testing.T) {
 			t.Errorf("to %s: %v", to, res.Err)
 		}
 	}
+	hops := newApp(t, func(w http.ResponseWriter, r *http.Request) {
+		code, to := http.StatusTemporaryRedirect, "/v2/from"
+		if r.URL.Path == to {
+			code, to = http.StatusMovedPermanently, "login"
+		}
+		w.Header().Set("Location", to)
+		w.WriteHeader(code)
+	})
+	res := New(config.HTTP{URL: hops.URL + "/from"}, Options{}).Execute(t.Context(), aRun())
+	if wantStatus(t, res, execute.Failed); !strings.HasSuffix(res.Err.Error(), "this redirect to /v2/login is not followed") {
+		t.Errorf("after another redirect: %v", res.Err)
+	}
 }
 
 // Such a server sends its settings first, and need not close the connection over a request of HTTP/1.1.
