@@ -24,9 +24,10 @@ type tally struct {
 	lastFire, next                                         gauge
 	runDuration                                            histogram
 
-	mu   sync.Mutex
-	own  service.Standing // how the job fares on this replica, as shown of a job that every replica runs
-	here service.OwnRuns  // shown while Redis does not answer
+	mu    sync.Mutex
+	since time.Time         // when the job got the ticks that it has
+	own   *service.Standing // how the job fares on this replica, as shown of a job that every replica runs; nil = no run ended
+	here  service.OwnRuns   // shown while Redis does not answer
 
 	held int         // fires under way, under the lock of the tallies
 	left atomic.Bool // the job has left: its tally goes with the last of these
@@ -49,6 +50,9 @@ func (t *tally) ended(e *service.Entry, o outcome, asFailed bool, at time.Time) 
 	defer t.mu.Unlock()
 	t.here.Running = slices.DeleteFunc(t.here.Running, func(r service.RunState) bool { return r.Run == e.Run })
 	t.here.Last = e
+	if t.own == nil {
+		t.own = &service.Standing{}
+	}
 	switch {
 	case o == succeeded:
 		t.own.LastSuccess, t.own.FailingSince, t.own.Streak = at, time.Time{}, 0
@@ -64,14 +68,19 @@ func (t *tally) ended(e *service.Entry, o outcome, asFailed bool, at time.Time) 
 func (t *tally) restarted(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.own.Since = at
+	t.since = at
 }
 
 // standing is how the job fares on this replica.
 func (t *tally) standing() service.Standing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.own
+	own := service.Standing{Since: t.since}
+	if t.own != nil {
+		own = *t.own
+		own.Since = t.since
+	}
+	return own
 }
 
 // ownRuns is what this replica ran of the job.

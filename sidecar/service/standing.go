@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/solotick/solotick/internal/rds"
 )
 
@@ -20,14 +22,8 @@ type Standing struct {
 	PausedTo     time.Time         // end of the last pause; zero = there was none
 }
 
-// standingFields are the fields of the ledger that Standings reads.
-var standingFields = func() []string {
-	names := []string{"lastSuccess", "lastFailure", "failingSince", "streak", "since", "paused", "pausedAll", "pausedTo"}
-	for _, fate := range Fates {
-		names = append(names, "fate:"+fate)
-	}
-	return names
-}()
+// standingFields are the fields of the ledger that Standings reads; the counts of fates follow them.
+var standingFields = []any{"lastSuccess", "lastFailure", "failingSince", "streak", "since", "paused", "pausedAll", "pausedTo"}
 
 // Standings reads how the jobs fare, in one round trip. A job that Redis does not know has the zero Standing.
 func (s *Store) Standings(ctx context.Context, jobs []string) ([]Standing, error) {
@@ -40,9 +36,13 @@ func (s *Store) Standings(ctx context.Context, jobs []string) ([]Standing, error
 	pipe := rdb.Pipeline()
 	sent := s.redis.Boottime()
 	at := pipe.Time(ctx)
-	ledgers := make([]func() (map[string]string, error), len(jobs))
+	ledgers := make([]*redis.Cmd, len(jobs))
 	for i, job := range jobs {
-		ledgers[i] = s.askLedger(ctx, pipe, job, standingFields...)
+		args := append([]any{"hmget", s.redis.Keys.Ledger(job)}, standingFields...)
+		for _, fate := range Fates {
+			args = append(args, "fate:"+fate)
+		}
+		ledgers[i] = pipe.Do(ctx, args...) // go-redis' own HMGet takes any number for the length of an array
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("reading how %d jobs fare: %w", len(jobs), err)
@@ -50,16 +50,38 @@ func (s *Store) Standings(ctx context.Context, jobs []string) ([]Standing, error
 	s.redis.Observe(sent, at.Val())
 	all := make([]Standing, len(jobs))
 	for i, ledger := range ledgers {
-		fields, err := ledger()
-		if err != nil {
-			return nil, fmt.Errorf("reading how job %s fares: %w", jobs[i], err)
+		values, ok := ledger.Val().([]any)
+		if !ok || len(values) != len(standingFields)+len(Fates) {
+			return nil, fmt.Errorf("reading how job %s fares: %w", jobs[i], rds.Unexpected(ledger.Val()))
 		}
-		l := readLedger(jobs[i], fields, at.Val())
-		all[i] = Standing{LastSuccess: l.LastSuccess, LastFailure: l.LastFailure, FailingSince: l.FailingSince, Streak: l.Streak, Since: l.Since,
-			Paused: l.IsPaused(), PausedTo: l.PausedTo}
-		for f, fate := range Fates {
-			all[i].Fates[f] = max(rds.Number(fields["fate:"+fate]), 0)
-		}
+		all[i] = readStanding(values, at.Val())
 	}
 	return all, nil
+}
+
+func readStanding(values []any, now time.Time) Standing {
+	text := func(i int) string {
+		t, _ := values[i].(string)
+		return t
+	}
+	number := func(i int) int64 { return max(rds.Number(text(i)), 0) }
+	when := func(i int) time.Time { return rds.FromMillis(number(i)) }
+	st := Standing{LastSuccess: when(0), LastFailure: when(1), FailingSince: when(2), Streak: number(3), Since: when(4), PausedTo: when(7)}
+	if st.Streak == 0 { // the scripts leave the beginning of the last one
+		st.FailingSince = time.Time{}
+	}
+	for _, i := range []int{5, 6} {
+		note := text(i)
+		switch p := parsePause(note); {
+		case note == "":
+		case p.Until.IsZero() || now.Before(p.Until):
+			st.Paused = true
+		case p.Until.After(st.PausedTo): // over, and no operator has resumed the job
+			st.PausedTo = p.Until
+		}
+	}
+	for i := range Fates {
+		st.Fates[i] = number(len(standingFields) + i)
+	}
+	return st
 }

@@ -100,42 +100,17 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]JobState,
 	for job, state := range states {
 		if _, entry, ok := strings.Cut(ledgers[job].Val()["behind"], "+"); ok { // the tick that waits for the end of the runs
 			tick, _, _ := strings.Cut(entry, "@")
-			state.Waiting = append(state.Waiting, lock.Due{Tick: instant(tick), Job: job, Kind: "catchup", Attempt: 1})
+			state.Waiting = append(state.Waiting, lock.Due{Tick: rds.FromMillis(rds.Number(tick)), Job: job, Kind: "catchup", Attempt: 1})
 			states[job] = state
 		}
 	}
 	return states, nil
 }
 
-// askLedger asks for some fields of a ledger. What it returns gives those that are there, once the pipeline has run.
-func (s *Store) askLedger(ctx context.Context, pipe redis.Pipeliner, job string, names ...string) func() (map[string]string, error) {
-	args := []any{"hmget", s.redis.Keys.Ledger(job)}
-	for _, name := range names {
-		args = append(args, name)
-	}
-	reply := pipe.Do(ctx, args...) // go-redis' own HMGet takes any number for the length of an array
-	return func() (map[string]string, error) {
-		values, _ := reply.Val().([]any)
-		if len(values) != len(names) {
-			return nil, rds.Unexpected(reply.Val())
-		}
-		fields := map[string]string{}
-		for i, name := range names {
-			if text, ok := values[i].(string); ok {
-				fields[name] = text
-			}
-		}
-		return fields, nil
-	}
-}
-
-// instant is a time that a ledger keeps.
-func instant(text string) time.Time { return rds.FromMillis(rds.Number(text)) }
-
 // readLedger makes a state of the fields of the ledger.
 func readLedger(job string, fields map[string]string, now time.Time) JobState {
-	at := func(field string) time.Time { return instant(fields[field]) }
-	state := JobState{Tick: at("tick"), Token: rds.Number(fields["token"]), By: fields["by"], PausedTo: at("pausedTo")}
+	state := JobState{Tick: rds.FromMillis(rds.Number(fields["tick"])), Token: rds.Number(fields["token"]), By: fields["by"],
+		PausedTo: rds.FromMillis(rds.Number(fields["pausedTo"]))}
 	for field, held := range map[string]**Pause{"paused": &state.Paused, "pausedAll": &state.PausedAll} {
 		note, ok := fields[field]
 		switch p := parsePause(note); {
@@ -153,6 +128,7 @@ func readLedger(job string, fields map[string]string, now time.Time) JobState {
 	if rds.Number(day) == now.UnixMilli()/(24*time.Hour).Milliseconds() {
 		state.MissedToday = rds.Number(count)
 	}
+	at := func(field string) time.Time { return rds.FromMillis(rds.Number(fields[field])) }
 	state.Since, state.LastSuccess, state.LastFailure = at("since"), at("lastSuccess"), at("lastFailure")
 	if state.Streak = rds.Number(fields["streak"]); state.Streak > 0 { // the scripts leave the beginning of the last one
 		state.FailingSince = at("failingSince")
@@ -175,7 +151,7 @@ func parsePause(note string) Pause {
 	end, rest, _ := strings.Cut(note, " ")
 	at, rest, _ := strings.Cut(rest, " ")
 	reason, by, _ := strings.Cut(rest, "\n")
-	return Pause{Until: instant(end), At: instant(at), Reason: text.OneLine(reason), By: text.OneLine(by)}
+	return Pause{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at)), Reason: text.OneLine(reason), By: text.OneLine(by)}
 }
 
 // addWaiting adds due members to the states of their jobs. It leaves alone what another version wrote.

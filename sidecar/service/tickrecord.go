@@ -38,21 +38,26 @@ func (s *Store) TickRecord(ctx context.Context, job string) (*TickRecord, error)
 		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
 	}
 	pipe := rdb.Pipeline()
-	ledger := s.askLedger(ctx, pipe, job, "born", "since", "tick", "behind", "gaps")
+	ledger := pipe.Do(ctx, "hmget", s.redis.Keys.Ledger(job), "born", "since", "tick", "behind", "gaps") // HMGet takes any number for a length
 	fates := pipe.XRevRangeN(ctx, s.redis.Keys.Fates(job), "+", "-", maxHistory)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
 	}
-	fields, err := ledger()
-	if err != nil {
-		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
+	values, ok := ledger.Val().([]any)
+	if !ok || len(values) != 5 {
+		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, rds.Unexpected(ledger.Val()))
 	}
-	t := &TickRecord{Born: instant(fields["born"]), Since: instant(fields["since"]), Newest: instant(fields["tick"])}
-	for entry := range strings.FieldsSeq(fields["behind"]) {
+	field := func(i int) string {
+		text, _ := values[i].(string)
+		return text
+	}
+	at := func(i int) time.Time { return rds.FromMillis(rds.Number(field(i))) }
+	t := &TickRecord{Born: at(0), Since: at(1), Newest: at(2)}
+	for entry := range strings.FieldsSeq(field(3)) {
 		tick, _, _ := strings.Cut(entry[1:], "@")
-		t.Behind = append(t.Behind, Behind{instant(tick), entry[0] == '+'})
+		t.Behind = append(t.Behind, Behind{rds.FromMillis(rds.Number(tick)), entry[0] == '+'})
 	}
-	t.Gaps, _ = lock.ParseGaps(fields["gaps"]) // what another version wrote is left alone
+	t.Gaps, _ = lock.ParseGaps(field(4)) // what another version wrote is left alone
 	all := fates.Val()
 	for i := range all {
 		text, _ := all[len(all)-1-i].Values["run"].(string)
