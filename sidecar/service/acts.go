@@ -86,13 +86,9 @@ const mostActs = 5000
 // Acts returns the newest acts of operators on one job or on all ("" = all), at most limit of them, the newest first.
 // Redis keeps about a thousand. The requests of one command for all jobs are one act.
 func (s *Store) Acts(ctx context.Context, job string, limit int) ([]Act, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
-	defer cancel()
-	rdb, err := s.redis.Server(ctx)
-	var entries []redis.XMessage
-	if err == nil {
-		entries, err = rdb.XRevRangeN(ctx, s.redis.Keys.Acts, "+", "-", mostActs).Result()
-	}
+	entries, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]redis.XMessage, error) {
+		return rdb.XRevRangeN(ctx, s.redis.Keys.Acts, "+", "-", mostActs).Result()
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the acts of operators: %w", err)
 	}

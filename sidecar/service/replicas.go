@@ -216,13 +216,9 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, s.redis.Timeout())
-	defer cancel()
-	rdb, err := s.redis.Server(limited)
-	if err != nil {
-		return nil, fmt.Errorf("reading the replicas: %w", err)
-	}
-	fields, err := rdb.HGetAll(limited, s.redis.Keys.Replicas).Result()
+	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
+		return rdb.HGetAll(ctx, s.redis.Keys.Replicas).Result()
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}

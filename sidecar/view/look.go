@@ -15,7 +15,7 @@ import (
 
 // Store is where Take reads; a service.Store is one.
 type Store interface {
-	States(ctx context.Context, jobs []string) (map[string]service.JobState, error)
+	States(ctx context.Context, jobs []string) (map[string]service.Ledger, error)
 	Replicas(ctx context.Context) ([]service.Replica, error)
 	Now() (time.Time, bool)
 }
@@ -25,7 +25,7 @@ type Look struct {
 	Table    *config.Table
 	Jobs     []config.Job // the table's, and after them the dynamic ones
 	Now      time.Time    // Redis' time
-	States   map[string]service.JobState
+	States   map[string]service.Ledger
 	Replicas []service.Replica
 }
 
