@@ -116,10 +116,7 @@ func (l *Look) Results(j config.Job) []service.Entry {
 		}
 	}
 	slices.SortFunc(all, func(a, b service.Entry) int {
-		if a.Failed != b.Failed {
-			return map[bool]int{true: -1, false: 1}[a.Failed]
-		}
-		return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.Replica, b.Replica))
+		return cmp.Or(service.ByFailure(a, b), cmp.Compare(a.Replica, b.Replica))
 	})
 	return all
 }
