@@ -31,7 +31,7 @@ func readPauses(ctx context.Context, store *service.Store, jobs roster) {
 }
 
 // setPauses records which pauses a job has.
-func (j *job) setPauses(state service.JobState) {
+func (j *job) setPauses(state service.Ledger) {
 	var pauses []service.Pause
 	for _, p := range []*service.Pause{state.Paused, state.PausedAll} {
 		if p != nil {

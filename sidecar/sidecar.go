@@ -316,7 +316,7 @@ func (s *Sidecar) Notice() string {
 func (s *Sidecar) RedisTrouble() *view.Trouble { return s.looker.redis.shown.Load() }
 
 // OwnRuns is what this replica itself ran of a job.
-func (s *Sidecar) OwnRuns(job string) service.OwnRuns { return s.metrics.job(job).ownRuns() }
+func (s *Sidecar) OwnRuns(job string) service.Ledger { return s.metrics.job(job).ledger() }
 
 // status is how the replica fares.
 func (s *Sidecar) status() status {

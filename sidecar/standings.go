@@ -25,7 +25,7 @@ type standings struct {
 
 	mu    sync.Mutex
 	asked time.Time // when Redis was last asked
-	known map[string]service.Standing
+	known map[string]service.Ledger
 }
 
 // standingsFresh is for how long Redis is not asked again, however many scrapes come.
@@ -63,14 +63,14 @@ func (a *standings) Collect(ch chan<- prometheus.Metric) {
 }
 
 // collect shows one job. st is what Redis knows of it; nothing unless known.
-func (a *standings) collect(ch chan<- prometheus.Metric, sp *spec, st *service.Standing, known bool, now time.Time) {
+func (a *standings) collect(ch chan<- prometheus.Metric, sp *spec, st *service.Ledger, known bool, now time.Time) {
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, sp.label)
 	}
 	runs := *st
 	if !sp.hasFates() {
-		runs = a.tallies.job(sp.label).standing()
-		runs.Paused, runs.PausedTo = st.Paused, st.PausedTo
+		runs = a.tallies.job(sp.label).ledger()
+		runs.Paused, runs.PausedAll, runs.PausedTo = st.Paused, st.PausedAll, st.PausedTo
 	}
 	if known || !sp.hasFates() {
 		gauge(lastSuccessDesc, timestamp(runs.LastSuccess))
@@ -80,18 +80,14 @@ func (a *standings) collect(ch chan<- prometheus.Metric, sp *spec, st *service.S
 	if !known {
 		return
 	}
-	paused := 0.0
-	if st.Paused {
-		paused = 1
-	}
-	gauge(jobPausedDesc, paused)
+	gauge(jobPausedDesc, map[bool]float64{true: 1}[st.IsPaused()])
 	gauge(successDueDesc, timestamp(sp.successDue(&runs, now)))
 	if !sp.hasFates() {
 		return
 	}
 	for i, fate := range service.Fates {
-		if st.Fates[i] > 0 || fate == string(failed) || fate == lock.Missed { // by these, trouble is told: they are there at zero
-			ch <- prometheus.MustNewConstMetric(fatesDesc, prometheus.CounterValue, float64(st.Fates[i]), sp.label, fate)
+		if st.Counts[i] > 0 || fate == string(failed) || fate == lock.Missed { // by these, trouble is told: they are there at zero
+			ch <- prometheus.MustNewConstMetric(fatesDesc, prometheus.CounterValue, float64(st.Counts[i]), sp.label, fate)
 		}
 	}
 }
@@ -100,7 +96,7 @@ func (a *standings) collect(ch chan<- prometheus.Metric, sp *spec, st *service.S
 func (sp *spec) hasFates() bool { return sp.claims() && sp.label != service.TimerJobs }
 
 // read asks Redis how the jobs fare, unless it did so lately. While Redis does not answer, what it said last holds.
-func (a *standings) read(jobs []string) map[string]service.Standing {
+func (a *standings) read(jobs []string) map[string]service.Ledger {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.asked.IsZero() && time.Since(a.asked) < standingsFresh {
@@ -111,15 +107,14 @@ func (a *standings) read(jobs []string) map[string]service.Standing {
 	if err != nil {
 		return a.known
 	}
-	known := make(map[string]service.Standing, len(jobs))
-	for i, name := range jobs {
-		st, before := all[i], a.known[name]
+	for name, st := range all {
+		before := a.known[name]
 		// Redis may have lost its data. What has succeeded has, all the same.
 		st.LastSuccess, st.LastFailure = newestOf(st.LastSuccess, before.LastSuccess), newestOf(st.LastFailure, before.LastFailure)
-		known[name] = st
+		all[name] = st
 	}
-	a.known = known
-	return known
+	a.known = all
+	return all
 }
 
 // timestamp is an instant as metrics show it: 0 for none.
@@ -133,9 +128,9 @@ func timestamp(t time.Time) float64 {
 // successDue is when the second tick comes due since the job last succeeded; if it never has, since Redis knows it. Ticks
 // that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and end.
 // Zero = the job need not succeed: it is paused, suspended, observed or over, or Redis does not know it.
-func (sp *spec) successDue(st *service.Standing, now time.Time) time.Time {
+func (sp *spec) successDue(st *service.Ledger, now time.Time) time.Time {
 	from := newestOf(st.LastSuccess, st.Since, st.PausedTo)
-	if from.IsZero() || sp.Suspend || sp.observed || st.Paused || sp.series.schedule == nil {
+	if from.IsZero() || sp.Suspend || sp.observed || st.IsPaused() || sp.series.schedule == nil {
 		return time.Time{}
 	}
 	if from.After(now) { // Redis' clock was set back

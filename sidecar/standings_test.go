@@ -221,24 +221,24 @@ func TestTheSecondTickAfterASuccessIsDue(t *testing.T) {
 	now := at(24 * 365)
 	for name, c := range map[string]struct {
 		job  string
-		st   service.Standing
+		st   service.Ledger
 		want time.Time
 	}{
-		"hourly":                   {"schedule: '@hourly'", service.Standing{LastSuccess: at(0.1)}, at(2)},
-		"failing since":            {"schedule: '@hourly'", service.Standing{LastSuccess: at(0.1), FailingSince: at(1.1)}, at(2)},
-		"never, and failing":       {"schedule: '@hourly'", service.Standing{FailingSince: at(3.1), Since: at(2.1)}, at(4)},
-		"never, since it is known": {"schedule: '@hourly'", service.Standing{Since: at(0)}, at(2)},
-		"nothing is known":         {"schedule: '@hourly'", service.Standing{}, time.Time{}},
-		"in office hours, Fridays": {"schedule: '0 9-17 * * 1-5'", service.Standing{LastSuccess: at(4*24 + 17.1)}, at(7*24 + 10)},
-		"another schedule since":   {"schedule: '@hourly'", service.Standing{LastSuccess: at(0.1), Since: at(48.5)}, at(50)},
-		"paused":                   {"schedule: '@hourly'", service.Standing{LastSuccess: at(0.1), Paused: true}, time.Time{}},
-		"paused before":            {"schedule: '@hourly'", service.Standing{LastSuccess: at(0.1), PausedTo: at(48.5)}, at(50)},
-		"suspended":                {"schedule: '@hourly', suspend: true", service.Standing{LastSuccess: at(0.1)}, time.Time{}},
-		"not begun":                {"schedule: '@hourly', start: 2026-11-25T00:00:00Z", service.Standing{LastSuccess: at(0.1)}, at(49)},
-		"over":                     {"schedule: '@hourly', end: 2026-11-23T02:00:00Z", service.Standing{LastSuccess: at(0.1)}, time.Time{}},
-		"over after the next":      {"schedule: '@hourly', end: 2026-11-23T02:30:00Z", service.Standing{LastSuccess: at(0.1)}, at(2)},
-		"no further tick":          {"schedule: '@at 2026-11-23T01:00:00Z'", service.Standing{LastSuccess: at(0.1)}, time.Time{}},
-		"a clock that was ahead":   {"schedule: '@daily'", service.Standing{LastSuccess: now.Add(100 * 24 * time.Hour)}, now.Add(48 * time.Hour)},
+		"hourly":                   {"schedule: '@hourly'", service.Ledger{LastSuccess: at(0.1)}, at(2)},
+		"failing since":            {"schedule: '@hourly'", service.Ledger{LastSuccess: at(0.1), FailingSince: at(1.1)}, at(2)},
+		"never, and failing":       {"schedule: '@hourly'", service.Ledger{FailingSince: at(3.1), Since: at(2.1)}, at(4)},
+		"never, since it is known": {"schedule: '@hourly'", service.Ledger{Since: at(0)}, at(2)},
+		"nothing is known":         {"schedule: '@hourly'", service.Ledger{}, time.Time{}},
+		"in office hours, Fridays": {"schedule: '0 9-17 * * 1-5'", service.Ledger{LastSuccess: at(4*24 + 17.1)}, at(7*24 + 10)},
+		"another schedule since":   {"schedule: '@hourly'", service.Ledger{LastSuccess: at(0.1), Since: at(48.5)}, at(50)},
+		"paused":                   {"schedule: '@hourly'", service.Ledger{LastSuccess: at(0.1), Paused: &service.Pause{}}, time.Time{}},
+		"paused before":            {"schedule: '@hourly'", service.Ledger{LastSuccess: at(0.1), PausedTo: at(48.5)}, at(50)},
+		"suspended":                {"schedule: '@hourly', suspend: true", service.Ledger{LastSuccess: at(0.1)}, time.Time{}},
+		"not begun":                {"schedule: '@hourly', start: 2026-11-25T00:00:00Z", service.Ledger{LastSuccess: at(0.1)}, at(49)},
+		"over":                     {"schedule: '@hourly', end: 2026-11-23T02:00:00Z", service.Ledger{LastSuccess: at(0.1)}, time.Time{}},
+		"over after the next":      {"schedule: '@hourly', end: 2026-11-23T02:30:00Z", service.Ledger{LastSuccess: at(0.1)}, at(2)},
+		"no further tick":          {"schedule: '@at 2026-11-23T01:00:00Z'", service.Ledger{LastSuccess: at(0.1)}, time.Time{}},
+		"a clock that was ahead":   {"schedule: '@daily'", service.Ledger{LastSuccess: now.Add(100 * 24 * time.Hour)}, now.Add(48 * time.Hour)},
 	} {
 		table := parse(t, "jobs:\n  - {name: job, exec: {command: [x]}, timeZone: UTC, "+c.job+"}\n")
 		sp := &spec{Job: &table.Jobs[0], series: newSeries(&table.Jobs[0])}
@@ -248,7 +248,7 @@ func TestTheSecondTickAfterASuccessIsDue(t *testing.T) {
 	}
 	jittered := &parse(t, "jobs:\n  - {name: job, exec: {command: [x]}, schedule: '@hourly', jitter: 30m}\n").Jobs[0]
 	sp := &spec{Job: jittered, series: newSeries(jittered)}
-	if got, want := sp.successDue(&service.Standing{LastSuccess: at(0.9)}, now), sp.series.due(at(2)); !got.Equal(want) {
+	if got, want := sp.successDue(&service.Ledger{LastSuccess: at(0.9)}, now), sp.series.due(at(2)); !got.Equal(want) {
 		t.Errorf("with jitter: %s, want %s", got, want)
 	}
 }

@@ -24,10 +24,8 @@ type tally struct {
 	lastFire, next                                         gauge
 	runDuration                                            histogram
 
-	mu    sync.Mutex
-	since time.Time         // when the job got the ticks that it has
-	own   *service.Standing // how the job fares on this replica, as shown of a job that every replica runs; nil = no run ended
-	here  service.OwnRuns   // shown while Redis does not answer
+	mu  sync.Mutex
+	own service.Ledger // how the job fares on this replica: of a job that every replica runs, or while Redis does not answer
 
 	held int         // fires under way, under the lock of the tallies
 	left atomic.Bool // the job has left: its tally goes with the last of these
@@ -41,18 +39,15 @@ func (t *tally) ran(o outcome) { t.runs[slices.Index(outcomes[:], o)].Add(1) }
 func (t *tally) began(r service.RunState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.here.Running = append(t.here.Running, r)
+	t.own.Running = append(t.own.Running, r)
 }
 
 // ended records that a run here ended, and when it succeeded or failed.
 func (t *tally) ended(e *service.Entry, o outcome, asFailed bool, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.here.Running = slices.DeleteFunc(t.here.Running, func(r service.RunState) bool { return r.Run == e.Run })
-	t.here.Last = e
-	if t.own == nil {
-		t.own = &service.Standing{}
-	}
+	t.own.Running = slices.DeleteFunc(t.own.Running, func(r service.RunState) bool { return r.Run == e.Run })
+	t.own.Last = e
 	switch {
 	case o == succeeded:
 		t.own.LastSuccess, t.own.FailingSince, t.own.Streak = at, time.Time{}, 0
@@ -68,26 +63,16 @@ func (t *tally) ended(e *service.Entry, o outcome, asFailed bool, at time.Time) 
 func (t *tally) restarted(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.since = at
+	t.own.Since = at
 }
 
-// standing is how the job fares on this replica.
-func (t *tally) standing() service.Standing {
+// ledger is how the job fares on this replica. Its runs are without the ends of their leases.
+func (t *tally) ledger() service.Ledger {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	own := service.Standing{Since: t.since}
-	if t.own != nil {
-		own = *t.own
-		own.Since = t.since
-	}
+	own := t.own
+	own.Running = slices.Clone(own.Running)
 	return own
-}
-
-// ownRuns is what this replica ran of the job.
-func (t *tally) ownRuns() service.OwnRuns {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return service.OwnRuns{Running: slices.Clone(t.here.Running), Last: t.here.Last}
 }
 
 // gauge is a figure that is set; the zero value shows 0.

@@ -56,9 +56,9 @@ func written(t *testing.T, m prometheus.Metric) *dto.Histogram {
 func TestAJobHasFailedSinceTheFirstFailureInARow(t *testing.T) {
 	var a tally
 	at := func(n int64) time.Time { return time.Unix(n, 0) }
-	ends := func(n int64, o outcome) service.Standing {
+	ends := func(n int64, o outcome) service.Ledger {
 		a.ended(&service.Entry{Run: fmt.Sprint(n)}, o, o == failed, at(n))
-		return a.standing()
+		return a.ledger()
 	}
 	ends(1, failed)
 	if s := ends(2, failed); !s.FailingSince.Equal(at(1)) || !s.LastFailure.Equal(at(2)) || s.Streak != 2 {

@@ -28,7 +28,7 @@ func pod(n int) string {
 func night(t *testing.T, well int) status {
 	t.Helper()
 	now := morning.Add(3*time.Hour + 20*time.Minute)
-	l := &view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]service.JobState{}}
+	l := &view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]service.Ledger{}}
 	at := func(clock string) time.Time {
 		tick, err := time.Parse(time.TimeOnly, clock)
 		if err != nil {
@@ -39,7 +39,7 @@ func night(t *testing.T, well int) status {
 	for n := range 3 {
 		l.Replicas = append(l.Replicas, service.Replica{Name: pod(n), Version: "v1.2.3", Table: "fedcba987654", Seen: now.Add(-2 * time.Second)})
 	}
-	add := func(name, cron string, state service.JobState) *config.Job {
+	add := func(name, cron string, state service.Ledger) *config.Job {
 		s, err := schedule.Parse(cron, schedule.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -56,8 +56,8 @@ func night(t *testing.T, well int) status {
 		return &service.Entry{Tick: at(clock), Run: fmt.Sprintf("%08d-2f60-4b57-8f0f-0d4f3c2b1a02", n+1), Replica: pod(n), Kind: "schedule", Attempt: 1, Outcome: outcome,
 			Failed: outcome == "failed", Ended: at(clock).Add(took), Took: took}
 	}
-	ran := func(e *service.Entry) service.JobState {
-		return service.JobState{Scheduled: e, Last: e, LastSuccess: e.Ended}
+	ran := func(e *service.Entry) service.Ledger {
+		return service.Ledger{Scheduled: e, Last: e, LastSuccess: e.Ended}
 	}
 	for n := range well {
 		add(fmt.Sprintf("well-%02d", n), "*/10 * * * *", ran(run("03:20:00", "succeeded", n%3, 20*time.Millisecond)))
@@ -66,7 +66,7 @@ func night(t *testing.T, well int) status {
 	busy.Running = []service.RunState{{Run: "99999999-2f60-4b57-8f0f-0d4f3c2b1a02", Since: at("03:18:00"), LeaseEnd: now.Add(time.Second),
 		Record: lock.Record{Replica: pod(2), Tick: at("03:18:00"), Kind: "schedule", Attempt: 2}}}
 	add("archive", "*/18 * * * *", busy)
-	add("new", "0 12 * * *", service.JobState{})
+	add("new", "0 12 * * *", service.Ledger{})
 
 	lost := ran(run("02:00:00", "succeeded", 0, time.Second))
 	lost.Missed = &service.Entry{First: at("02:10:00"), Tick: at("03:10:00"), Count: 7, Detail: "no replica was running"}

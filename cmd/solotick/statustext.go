@@ -288,7 +288,7 @@ func (s status) jobNotes(j config.Job) []string {
 }
 
 // failingWords tells how long the ticks of a job have failed.
-func (s status) failingWords(state service.JobState) string {
+func (s status) failingWords(state service.Ledger) string {
 	success := "no success known"
 	if !state.LastSuccess.IsZero() {
 		success = "last success " + ago(s.Now, state.LastSuccess)
@@ -355,7 +355,7 @@ func (s status) liveWords(r service.RunState) string {
 }
 
 // pauseNotes tells of the pauses of a job.
-func (s status) pauseNotes(state service.JobState) []string {
+func (s status) pauseNotes(state service.Ledger) []string {
 	var notes []string
 	if p := state.Paused; p != nil {
 		notes = append(notes, fmt.Sprintf("%s%s, %s: %s", byWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))

@@ -20,7 +20,7 @@ import (
 // crowded is a status in which everything is long.
 func crowded() status {
 	now := morning.Add(9 * time.Hour)
-	s := status{Look: &view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]service.JobState{}}}
+	s := status{Look: &view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]service.Ledger{}}}
 	for n := range 3 {
 		pod := fmt.Sprintf("billing-api-deployment-5d9c7b6f8d-x%dz9q", n)
 		s.Replicas = append(s.Replicas, service.Replica{Name: pod, Version: "v1.2.3-rc.1", Table: fmt.Sprintf("%012d", n/2), Seen: now, Offset: 123 * time.Millisecond,
@@ -28,7 +28,7 @@ func crowded() status {
 		job := fmt.Sprintf("send-the-monthly-invoices-to-all-customers-of-the-region-%d", n)
 		s.Jobs = append(s.Jobs, config.Job{Name: job, Suspend: true, Guarantee: config.AtMostOnce})
 		s.Replicas[n].Skips[job] = service.Skip{Tick: now, Reason: "overlap", At: now}
-		s.States[job] = service.JobState{
+		s.States[job] = service.Ledger{
 			Last:    &service.Entry{Job: job, Replica: pod, Outcome: "interrupted", Tick: now.Add(-26 * time.Hour), Took: time.Hour, Detail: strings.Repeat("long ", 50)},
 			Running: []service.RunState{{Since: now.Add(-time.Hour), LeaseEnd: now, Record: lock.Record{Replica: pod, Kind: "takeover", Attempt: 3}}},
 			Paused:  &service.Pause{Reason: strings.Repeat("x", service.MaxReason)},
@@ -70,7 +70,7 @@ func TestStatusFitsTheTerminalAndKeepsNamesApart(t *testing.T) {
 
 func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 	now := morning.Add(time.Hour)
-	s := status{Look: &view.Look{Table: &config.Table{Service: "billing"}, Now: now, States: map[string]service.JobState{"warm": {}}}}
+	s := status{Look: &view.Look{Table: &config.Table{Service: "billing"}, Now: now, States: map[string]service.Ledger{"warm": {}}}}
 	yearly, err := schedule.Parse("@yearly", schedule.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestAJobThatEveryReplicaRunsIsShownAsItWasOnEach(t *testing.T) {
 		"\n  observes: it takes ticks, and calls no job\n", "\nONLY SOME REPLICAS OBSERVE: a tick that an observing replica takes is not fired.\n")
 	add("failed", "exit code 3")
 	shows("  failed on app-1, app-3 5s ago: exit code 3\n")
-	s.States["warm"] = service.JobState{Paused: &service.Pause{Reason: "incident", At: now}}
+	s.States["warm"] = service.Ledger{Paused: &service.Pause{Reason: "incident", At: now}}
 	shows("  PAUSED\n", "  paused 0s ago, until it is resumed: incident\n")
 }
 

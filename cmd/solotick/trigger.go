@@ -130,7 +130,7 @@ func (a *app) warnIfNoReplica(ctx context.Context, op *operator) {
 // records is the part of the store that shows how a tick ended.
 type records interface {
 	History(ctx context.Context, job string, limit int) ([]service.Entry, error)
-	States(ctx context.Context, jobs []string) (map[string]service.JobState, error)
+	States(ctx context.Context, jobs []string) (map[string]service.Ledger, error)
 }
 
 // await asks Redis until the tick has ended, and returns its end. The tick may be handed over from replica to replica.
@@ -140,7 +140,7 @@ func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error)
 		// If another replica repeats the newest run of the tick, the state shows the repetition, or the history that is read
 		// after the state has its end.
 		history, err := r.History(ctx, due.Job, historyOfWait)
-		var states map[string]service.JobState
+		var states map[string]service.Ledger
 		if err == nil {
 			states, err = r.States(ctx, []string{due.Job})
 		}
@@ -172,7 +172,7 @@ func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error)
 
 // ending tells whether a tick no longer waits or runs, and returns its newest entry in the history; nil if there is
 // none. The history must have its newest entry first.
-func ending(due lock.Due, history []service.Entry, state service.JobState) (entry *service.Entry, over bool) {
+func ending(due lock.Due, history []service.Entry, state service.Ledger) (entry *service.Entry, over bool) {
 	if slices.ContainsFunc(state.Waiting, func(w lock.Due) bool { return w.Tick.Equal(due.Tick) }) ||
 		slices.ContainsFunc(state.Running, func(r service.RunState) bool { return r.Tick.Equal(due.Tick) }) {
 		return nil, false

@@ -110,7 +110,7 @@ func (w *waiting) History(ctx context.Context, job string, limit int) ([]service
 	return slices.DeleteFunc(history, func(e service.Entry) bool { return w.before[e.Run] }), err
 }
 
-func (w *waiting) States(ctx context.Context, jobs []string) (map[string]service.JobState, error) {
+func (w *waiting) States(ctx context.Context, jobs []string) (map[string]service.Ledger, error) {
 	states, err := w.store.States(ctx, jobs)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -132,7 +132,7 @@ func (w *waiting) States(ctx context.Context, jobs []string) (map[string]service
 }
 
 // why says what keeps the run from its beginning.
-func (w *waiting) why(state service.JobState, replicas []service.Replica) string {
+func (w *waiting) why(state service.Ledger, replicas []service.Replica) string {
 	replicas = slices.DeleteFunc(slices.Clone(replicas), func(r service.Replica) bool { return w.now().Sub(r.Seen) > service.HeartbeatTimeout })
 	ready := slices.IndexFunc(replicas, func(r service.Replica) bool { return r.Ready == "" })
 	switch {

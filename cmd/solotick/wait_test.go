@@ -135,7 +135,7 @@ func (l *looks) History(_ context.Context, job string, _ int) ([]service.Entry, 
 	return []service.Entry{{Job: job, Tick: morning, Run: outcome, Outcome: outcome}}, nil
 }
 
-func (*looks) States(context.Context, []string) (map[string]service.JobState, error) { return nil, nil }
+func (*looks) States(context.Context, []string) (map[string]service.Ledger, error) { return nil, nil }
 
 // The history is read before the state. A tick that was handed over or cut short at the first read may have been run by the
 // second.
@@ -164,12 +164,12 @@ func TestARunThatIsRepeatedIsNotTheEnd(t *testing.T) {
 func TestATickThatWaitsOrRunsAgainHasNotEnded(t *testing.T) {
 	due := lock.Due{Tick: morning.Add(time.Millisecond)}
 	history := []service.Entry{{Tick: morning}, {Tick: due.Tick, Outcome: "second"}, {Tick: due.Tick, Outcome: "first"}}
-	waits := service.JobState{Waiting: []lock.Due{{Tick: morning}, due}}
-	runs := service.JobState{Running: []service.RunState{{}, {Record: lock.Record{Tick: due.Tick}}}}
-	others := service.JobState{Waiting: []lock.Due{{Tick: morning}}, Running: []service.RunState{{Record: lock.Record{Tick: morning}}}}
+	waits := service.Ledger{Waiting: []lock.Due{{Tick: morning}, due}}
+	runs := service.Ledger{Running: []service.RunState{{}, {Record: lock.Record{Tick: due.Tick}}}}
+	others := service.Ledger{Waiting: []lock.Due{{Tick: morning}}, Running: []service.RunState{{Record: lock.Record{Tick: morning}}}}
 	for _, c := range []struct {
 		history []service.Entry
-		state   service.JobState
+		state   service.Ledger
 		over    bool
 		outcome string
 	}{

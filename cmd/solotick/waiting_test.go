@@ -16,7 +16,7 @@ import (
 // scene is what a wait finds in Redis from a moment on.
 type scene struct {
 	from     time.Duration
-	state    service.JobState
+	state    service.Ledger
 	replicas []service.Replica
 	history  []service.Entry
 	err      error
@@ -42,8 +42,8 @@ func (p *play) History(context.Context, string, int) ([]service.Entry, error) {
 	return append([]service.Entry(nil), p.now().history...), nil
 }
 
-func (p *play) States(context.Context, []string) (map[string]service.JobState, error) {
-	return map[string]service.JobState{"a": p.now().state}, p.now().err
+func (p *play) States(context.Context, []string) (map[string]service.Ledger, error) {
+	return map[string]service.Ledger{"a": p.now().state}, p.now().err
 }
 
 func (p *play) Replicas(context.Context) ([]service.Replica, error) { return p.now().replicas, nil }
@@ -51,9 +51,9 @@ func (p *play) Replicas(context.Context) ([]service.Replica, error) { return p.n
 func TestAWaitSaysWhatItWaitsForWhenThatChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		due := lock.Due{Job: "a", Tick: morning, Kind: "backfill"}
-		waits := service.JobState{Waiting: []lock.Due{due}}
-		runs := func(tick time.Time, run string) service.JobState {
-			return service.JobState{Running: []service.RunState{{Run: run, Since: morning.Add(time.Hour), Record: lock.Record{Tick: tick, Replica: "one"}}}}
+		waits := service.Ledger{Waiting: []lock.Due{due}}
+		runs := func(tick time.Time, run string) service.Ledger {
+			return service.Ledger{Running: []service.RunState{{Run: run, Since: morning.Add(time.Hour), Record: lock.Record{Tick: tick, Replica: "one"}}}}
 		}
 		behind := runs(morning.Add(-time.Hour), "run-1")
 		behind.Waiting = waits.Waiting
@@ -67,10 +67,10 @@ func TestAWaitSaysWhatItWaitsForWhenThatChanges(t *testing.T) {
 			{10 * time.Second, behind, []service.Replica{busy, well}, []service.Entry{before}, nil},
 			{15 * time.Second, waits, []service.Replica{well}, []service.Entry{before}, nil},
 			{17 * time.Second, waits, []service.Replica{well}, []service.Entry{refused, before}, nil},
-			{20 * time.Second, service.JobState{}, nil, nil, errors.New("away")},
+			{20 * time.Second, service.Ledger{}, nil, nil, errors.New("away")},
 			{25 * time.Second, runs(morning, "run-2"), []service.Replica{well}, []service.Entry{before}, nil},
-			{29400 * time.Millisecond, service.JobState{}, nil, []service.Entry{before}, nil}, // it ends between two reads
-			{30 * time.Second, service.JobState{}, nil, []service.Entry{{Job: "a", Tick: morning, Run: "run-2", Outcome: "succeeded"}, before}, nil},
+			{29400 * time.Millisecond, service.Ledger{}, nil, []service.Entry{before}, nil}, // it ends between two reads
+			{30 * time.Second, service.Ledger{}, nil, []service.Entry{{Job: "a", Tick: morning, Run: "run-2", Outcome: "succeeded"}, before}, nil},
 		}}
 		var said bytes.Buffer
 		w := &waiting{store: p, due: due, now: func() time.Time { return morning }, out: &said, began: p.began, before: map[string]bool{"of before": true}}

@@ -22,7 +22,7 @@ type Replica interface {
 	// What the replica knows without Redis.
 	WhyIdle() error // why it leaves all ticks to others; nil = it takes them
 	RedisTrouble() *view.Trouble
-	OwnRuns(job string) service.OwnRuns
+	OwnRuns(job string) service.Ledger
 }
 
 // Options of the API. All are required.

@@ -38,7 +38,7 @@ jobs:
 	w.api = API(Options{Replica: w, Name: "app-1", Version: "v1.2.3", Redis: "redis:6379", Store: w.store, Callbacks: w.calls, Log: slog.New(slog.DiscardHandler)})
 	w.trouble = &view.Trouble{Since: morning.Add(-10 * time.Minute), Diagnosis: diagnosis.Diagnosis{Says: "does not answer", Reason: "dial tcp 10.0.0.7:6379: i/o timeout"}}
 	tick := morning.Add(-20 * time.Minute)
-	w.own = map[string]service.OwnRuns{"send-invoices": {Last: &service.Entry{Job: "send-invoices", Tick: tick, Run: "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02",
+	w.own = map[string]service.Ledger{"send-invoices": {Last: &service.Entry{Job: "send-invoices", Tick: tick, Run: "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02",
 		Replica: "app-1", Kind: "schedule", Attempt: 1, Outcome: "succeeded", Ended: tick.Add(2 * time.Second), Took: 1870 * time.Millisecond}}}
 	return w
 }

@@ -18,7 +18,7 @@ import (
 
 const someID = "d8593ae8-b0c6-432f-9178-700b9b46c624"
 
-func (w *world) state(job string) service.JobState {
+func (w *world) state(job string) service.Ledger {
 	w.t.Helper()
 	states, err := w.store.States(w.t.Context(), []string{job})
 	if err != nil {

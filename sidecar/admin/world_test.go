@@ -44,7 +44,7 @@ type world struct {
 	patience time.Duration // of who asks; 0 = without end
 	idle     error
 	trouble  *view.Trouble
-	own      map[string]service.OwnRuns
+	own      map[string]service.Ledger
 	reads    func() // is called when the API asks for the table; nil = nothing is
 }
 
@@ -87,7 +87,7 @@ func (w *world) Jobs() []config.Job              { return w.table.Jobs }
 func (w *world) Drain(ctx context.Context) error { return w.drain(ctx) }
 func (w *world) WhyIdle() error                  { return w.idle }
 func (w *world) RedisTrouble() *view.Trouble     { return w.trouble }
-func (w *world) OwnRuns(job string) service.OwnRuns {
+func (w *world) OwnRuns(job string) service.Ledger {
 	return w.own[job]
 }
 

@@ -73,11 +73,7 @@ type actText struct {
 // act is what a script writes down of a request.
 func (s *Store) act(t actText) string {
 	t.By, t.Reason, t.All = s.author.By, cmp.Or(t.Reason, s.author.Reason), s.author.All
-	var b strings.Builder
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	_ = w.Encode(t) // never fails
-	return strings.TrimSuffix(b.String(), "\n")
+	return written(t)
 }
 
 // mostActs is more than Redis keeps of them: the scripts trim to a thousand, and not at each act.
@@ -86,13 +82,9 @@ const mostActs = 5000
 // Acts returns the newest acts of operators on one job or on all ("" = all), at most limit of them, the newest first.
 // Redis keeps about a thousand. The requests of one command for all jobs are one act.
 func (s *Store) Acts(ctx context.Context, job string, limit int) ([]Act, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
-	defer cancel()
-	rdb, err := s.redis.Server(ctx)
-	var entries []redis.XMessage
-	if err == nil {
-		entries, err = rdb.XRevRangeN(ctx, s.redis.Keys.Acts, "+", "-", mostActs).Result()
-	}
+	entries, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]redis.XMessage, error) {
+		return rdb.XRevRangeN(ctx, s.redis.Keys.Acts, "+", "-", mostActs).Result()
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the acts of operators: %w", err)
 	}

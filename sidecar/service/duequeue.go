@@ -51,13 +51,16 @@ func askDue(ctx context.Context, pipe redis.Pipeliner, key string, longest, unti
 }
 
 // end reads the newest members of a queue that has more than maxDue due, and returns those that were not read yet.
-func (q *dueQueue) end(ctx context.Context, rdb redis.Cmdable, until int64) ([]redis.Z, error) {
+func (q *dueQueue) end(ctx context.Context, s *Store, until int64) ([]redis.Z, error) {
 	have := q.due.Val()
 	if len(have) < maxDue {
 		return nil, nil
 	}
 	// With Rev, Redis expects the higher end first, and go-redis passes Start and Stop on as they are.
-	newest, err := rdb.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: q.key, Start: until, Stop: 0, ByScore: true, Rev: true, Count: newestDue}).Result()
+	args := redis.ZRangeArgs{Key: q.key, Start: until, Stop: 0, ByScore: true, Rev: true, Count: newestDue}
+	newest, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]redis.Z, error) {
+		return rdb.ZRangeArgsWithScores(ctx, args).Result()
+	})
 	slices.Reverse(newest)
 	last := have[len(have)-1]
 	return slices.DeleteFunc(newest, func(z redis.Z) bool {

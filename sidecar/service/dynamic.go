@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/solotick/solotick/internal/rds"
 )
 
@@ -66,13 +68,9 @@ func (s *Store) changeJob(ctx context.Context, verb, name string, more ...any) (
 // revision, the jobs are the same. The revision grows with each change. It is 0 if there never was a job or Redis lost
 // its data. More than a service may have are ErrTooMany, and rev is theirs.
 func (s *Store) DynamicJobs(ctx context.Context) (rev int64, sources map[string][]byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
-	defer cancel()
-	rdb, err := s.redis.Server(ctx)
-	var fields map[string]string
-	if err == nil {
-		fields, err = rdb.HGetAll(ctx, s.redis.Keys.Jobs).Result()
-	}
+	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
+		return rdb.HGetAll(ctx, s.redis.Keys.Jobs).Result()
+	})
 	if err != nil {
 		return 0, nil, fmt.Errorf("reading the dynamic jobs: %w", err)
 	}

@@ -13,23 +13,23 @@ import (
 // Entry is the history's record of a run that was settled, or of ticks that no replica fired. In Redis it is one field,
 // `run`, of an entry of the streams `runs`, `failures` and `fates:<job>`, and the field `done` of the job's ledger.
 type Entry struct {
-	Job     string
-	Tick    time.Time
-	Run     string // UUID
-	Replica string
-	Kind    string
-	Attempt int           // the last one
-	Outcome string        // one word, opaque here, except HandedOver
-	Ended   time.Time     // zero = not known: the replica was gone
-	Took    time.Duration // with all its attempts, in whole milliseconds; 0 = it never began, or the time is not known
-	Detail  string        // why it failed
-	Failed  bool          // kept in `failures` too, which successes do not push out
-	Data    int           // bytes of data that a trigger brought; UnknownData = it brought some; 0 = none
+	Job     string        `json:"job"`
+	Tick    time.Time     `json:"-"`
+	Run     string        `json:"run,omitempty"` // UUID
+	Replica string        `json:"replica,omitempty"`
+	Kind    string        `json:"kind,omitempty"`
+	Attempt int           `json:"attempt,omitempty"` // the last one
+	Outcome string        `json:"outcome"`           // one word, opaque here, except HandedOver
+	Ended   time.Time     `json:"-"`                 // zero = not known: the replica was gone
+	Took    time.Duration `json:"-"`                 // with all its attempts, in whole milliseconds; 0 = it never began, or the time is not known
+	Detail  string        `json:"detail,omitempty"`  // why it failed
+	Failed  bool          `json:"failed,omitempty"`  // kept in `failures` too, which successes do not push out
+	Data    int           `json:"data,omitempty"`    // bytes of data that a trigger brought; UnknownData = it brought some; 0 = none
 
 	// Of ticks that no replica fired, Tick is the last one, and Outcome their fate.
-	First  time.Time
-	Count  int    // 0 = it is a run
-	Behind string // of ticks that overlapped: the run in their way
+	First  time.Time `json:"-"`
+	Count  int       `json:"count,omitempty"`  // 0 = it is a run
+	Behind string    `json:"behind,omitempty"` // of ticks that overlapped: the run in their way
 }
 
 // UnknownData stands for data whose size the replica does not know.
@@ -41,21 +41,11 @@ const HandedOver = "handed_over"
 
 // entryText is an Entry as Redis keeps it: JSON with times in milliseconds.
 type entryText struct {
-	Job     string `json:"job"`
-	Tick    int64  `json:"tick"`
-	Run     string `json:"run,omitempty"`
-	Replica string `json:"replica,omitempty"`
-	Kind    string `json:"kind,omitempty"`
-	Attempt int    `json:"attempt,omitempty"`
-	Outcome string `json:"outcome"`
-	Ended   int64  `json:"ended,omitempty"`
-	Took    int64  `json:"ms,omitempty"`
-	Detail  string `json:"detail,omitempty"`
-	Failed  bool   `json:"failed,omitempty"`
-	First   int64  `json:"first,omitempty"`
-	Count   int    `json:"count,omitempty"`
-	Behind  string `json:"behind,omitempty"`
-	Data    int    `json:"data,omitempty"`
+	Entry
+	Tick  int64 `json:"tick"`
+	Ended int64 `json:"ended,omitempty"`
+	Took  int64 `json:"ms,omitempty"`
+	First int64 `json:"first,omitempty"`
 }
 
 // Ending is the lock.Ending that a settlement writes down when this is the entry of its run.
@@ -72,17 +62,19 @@ func (e *Entry) Booking() lock.Booking {
 	return lock.Booking{Fate: e.Outcome, Ticks: e.Count, Entry: e.text()}
 }
 
-func (e *Entry) text() string {
+func (e *Entry) text() string { return written(e.kept()) }
+
+// written is a value as Redis keeps it, in JSON.
+func written(value any) string {
 	var b strings.Builder
 	w := json.NewEncoder(&b)
 	w.SetEscapeHTML(false)
-	_ = w.Encode(e.kept()) // never fails
+	_ = w.Encode(value) // never fails
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func (e *Entry) kept() entryText {
-	return entryText{e.Job, rds.Millis(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, rds.Millis(e.Ended),
-		e.Took.Milliseconds(), e.Detail, e.Failed, rds.Millis(e.First), e.Count, e.Behind, e.Data}
+	return entryText{*e, rds.Millis(e.Tick), rds.Millis(e.Ended), e.Took.Milliseconds(), rds.Millis(e.First)}
 }
 
 // parseEntry reads what Ending wrote.
@@ -95,6 +87,16 @@ func parseEntry(text string) (Entry, error) {
 }
 
 func (t *entryText) entry() Entry {
-	return Entry{t.Job, rds.FromMillis(t.Tick), t.Run, t.Replica, t.Kind, t.Attempt, t.Outcome, rds.FromMillis(t.Ended),
-		time.Duration(t.Took) * time.Millisecond, t.Detail, t.Failed, t.Data, rds.FromMillis(t.First), t.Count, t.Behind}
+	e := t.Entry
+	e.Tick, e.Ended, e.First = rds.FromMillis(t.Tick), rds.FromMillis(t.Ended), rds.FromMillis(t.First)
+	e.Took = time.Duration(t.Took) * time.Millisecond
+	return e
+}
+
+// ByFailure sorts the failed entries before the others, and in both groups those that ended last first.
+func ByFailure(a, b Entry) int {
+	if a.Failed != b.Failed {
+		return map[bool]int{true: -1, false: 1}[a.Failed]
+	}
+	return b.Ended.Compare(a.Ended)
 }

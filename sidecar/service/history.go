@@ -119,23 +119,15 @@ type stored struct {
 // fill reads on if no entry is left.
 func (p *page) fill(ctx context.Context, s *Store) error {
 	for len(p.read) == 0 && p.next != "" {
-		limited, cancel := context.WithTimeout(ctx, s.redis.Timeout())
-		messages, err := p.more(limited, s)
-		cancel()
+		messages, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]redis.XMessage, error) {
+			return rdb.XRevRangeN(ctx, p.key, p.next, p.oldest, int64(p.size)).Result()
+		})
 		if err != nil {
 			return err
 		}
 		p.take(messages)
 	}
 	return nil
-}
-
-func (p *page) more(ctx context.Context, s *Store) ([]redis.XMessage, error) {
-	rdb, err := s.redis.Server(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return rdb.XRevRangeN(ctx, p.key, p.next, p.oldest, int64(p.size)).Result()
 }
 
 func (p *page) take(messages []redis.XMessage) {

@@ -28,22 +28,22 @@ const (
 // Replica is the report of one replica about itself. All replicas read each other's heartbeats all the time, and an
 // operator alone reads Skips and Ran, which may be long: Redis keeps these two apart.
 type Replica struct {
-	Name    string // one word
-	Version string
-	Table   string           // hash of its table
-	Observe bool             // it takes ticks, and calls no job
-	Offset  time.Duration    // Redis' clock minus its own, in whole microseconds
-	Local   bool             // it follows its own clock, as its table says
-	Ready   string           // why it takes no ticks; "" = it takes ticks
-	Busy    bool             // its load is above the limit of its table, or all its slots are taken
-	Reload  string           // why the table that it read last is not in force; "" = that table is in force
-	Skips   map[string]Skip  // job → its newest skipped tick; a tick that another fired is not skipped
-	Ran     map[string]Entry // job that runs on every replica → its newest run on this one
+	Name    string           `json:"-"` // one word
+	Version string           `json:"version"`
+	Table   string           `json:"table"`             // hash of its table
+	Observe bool             `json:"observe,omitempty"` // it takes ticks, and calls no job
+	Offset  time.Duration    `json:"-"`                 // Redis' clock minus its own, in whole microseconds
+	Local   bool             `json:"local,omitempty"`   // it follows its own clock, as its table says
+	Ready   string           `json:"ready,omitempty"`   // why it takes no ticks; "" = it takes ticks
+	Busy    bool             `json:"busy,omitempty"`    // its load is above the limit of its table, or all its slots are taken
+	Reload  string           `json:"reload,omitempty"`  // why the table that it read last is not in force; "" = that table is in force
+	Skips   map[string]Skip  `json:"-"`                 // job → its newest skipped tick; a tick that another fired is not skipped
+	Ran     map[string]Entry `json:"-"`                 // job that runs on every replica → its newest run on this one
+	Process string           `json:"process,omitempty"` // tells this process from another one of the same name; "" = unknown
 	// Environment is where it belongs to, such as a namespace; "" = not said. Those that differ should not share a service.
-	Environment string
-	Process     string    // tells this process from another one of the same name; "" = unknown
-	Twin        bool      // another process has the same name
-	Seen        time.Time // Redis' time of the heartbeat, as its sender estimates it
+	Environment string    `json:"environment,omitempty"`
+	Twin        bool      `json:"twin,omitempty"` // another process has the same name
+	Seen        time.Time `json:"-"`              // Redis' time of the heartbeat, as its sender estimates it
 }
 
 // Skip is a tick that a replica did not fire.
@@ -55,18 +55,9 @@ type Skip struct {
 
 // replicaText is a Replica as Redis keeps it, in the field of its name: JSON with times in milliseconds.
 type replicaText struct {
-	Version     string `json:"version"`
-	Table       string `json:"table"`
-	Observe     bool   `json:"observe,omitempty"`
-	Offset      int64  `json:"us"` // microseconds
-	Local       bool   `json:"local,omitempty"`
-	Ready       string `json:"ready,omitempty"`
-	Busy        bool   `json:"busy,omitempty"`
-	Reload      string `json:"reload,omitempty"`
-	Process     string `json:"process,omitempty"`
-	Environment string `json:"environment,omitempty"`
-	Twin        bool   `json:"twin,omitempty"`
-	Seen        int64  `json:"seen"`
+	Replica
+	Offset int64 `json:"us"` // microseconds
+	Seen   int64 `json:"seen"`
 }
 
 // reportText is what Redis keeps of a Replica apart, in a field of its name too: JSON with times in milliseconds.
@@ -91,9 +82,7 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
-	t := replicaText{Version: r.Version, Table: r.Table, Observe: r.Observe, Offset: r.Offset.Microseconds(), Local: r.Local, Ready: r.Ready, Busy: r.Busy,
-		Reload: r.Reload, Environment: r.Environment, Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
-	text, err := json.Marshal(t)
+	text, err := json.Marshal(replicaText{r, r.Offset.Microseconds(), rds.Millis(now)})
 	if err == nil {
 		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, string(text))
 	}
@@ -122,11 +111,7 @@ func (s *Store) report(ctx context.Context, r Replica) error {
 	}
 	ran := slices.Collect(maps.Keys(r.Ran))
 	slices.SortFunc(ran, func(a, b string) int {
-		x, y := r.Ran[a], r.Ran[b]
-		if x.Failed != y.Failed {
-			return map[bool]int{true: -1, false: 1}[x.Failed]
-		}
-		return cmp.Or(y.Ended.Compare(x.Ended), cmp.Compare(a, b))
+		return cmp.Or(ByFailure(r.Ran[a], r.Ran[b]), cmp.Compare(a, b))
 	})
 	for _, job := range ran[:min(len(ran), maxSkips)] {
 		e := r.Ran[job]
@@ -216,13 +201,9 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, s.redis.Timeout())
-	defer cancel()
-	rdb, err := s.redis.Server(limited)
-	if err != nil {
-		return nil, fmt.Errorf("reading the replicas: %w", err)
-	}
-	fields, err := rdb.HGetAll(limited, s.redis.Keys.Replicas).Result()
+	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
+		return rdb.HGetAll(ctx, s.redis.Keys.Replicas).Result()
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}
@@ -251,9 +232,10 @@ func parseReplica(name, text string) (Replica, error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return Replica{}, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
 	}
-	return Replica{Name: name, Version: t.Version, Table: t.Table, Observe: t.Observe, Offset: time.Duration(t.Offset) * time.Microsecond,
-		Local: t.Local, Ready: t.Ready, Busy: t.Busy, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
-		Environment: t.Environment, Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}, nil
+	r := t.Replica
+	r.Name, r.Offset, r.Seen = name, time.Duration(t.Offset)*time.Microsecond, rds.FromMillis(t.Seen)
+	r.Skips, r.Ran = map[string]Skip{}, map[string]Entry{}
+	return r, nil
 }
 
 func (r *Replica) add(t reportText) {

@@ -41,29 +41,22 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 		}
 		latest, _ = s.redis.Latest()
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
-	defer cancel()
-	rdb, err := s.redis.Server(ctx)
+	until := latest.UnixMilli() + 1
+	var ofJobs, ofTimers dueQueue
+	var running *redis.ZSliceCmd
+	var jobs, born fields
+	at, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
+		ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), until, maxDue)
+		ofTimers = askDue(ctx, pipe, s.redis.Keys.DueTimers, math.MaxInt64, until, max(timers, 1))
+		// After the due members: if a run takes one of them meanwhile, the others are seen to wait for it.
+		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
+		jobs = askFields(ctx, pipe, s.redis.Keys.Jobs, revision) // HGET of a missing field would be an error
+		born = askFields(ctx, pipe, s.redis.Keys.Ledger(TimerJobs), "born")
+	})
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
-	until := latest.UnixMilli() + 1
-
-	pipe := rdb.Pipeline()
-	sent := s.redis.Boottime()
-	at := pipe.Time(ctx)
-	ofJobs := askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), until, maxDue)
-	ofTimers := askDue(ctx, pipe, s.redis.Keys.DueTimers, math.MaxInt64, until, max(timers, 1))
-	// After the due members: if a run takes one of them meanwhile, the others are seen to wait for it.
-	running := pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
-	// HGET of a missing field would be an error, and go-redis' own HMGet takes any number for the length of an array.
-	jobs := pipe.Do(ctx, "hmget", s.redis.Keys.Jobs, revision)
-	born := pipe.Do(ctx, "hmget", s.redis.Keys.Ledger(TimerJobs), "born")
-	if _, err := pipe.Exec(ctx); err != nil {
-		return Snapshot{}, fmt.Errorf("looking at what runs and what is due: %w", err)
-	}
-	s.redis.Observe(sent, at.Val())
-	newest, err := ofJobs.end(ctx, rdb, until)
+	newest, err := ofJobs.end(ctx, s, until)
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("looking at what is due: %w", err)
 	}
@@ -75,18 +68,11 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 			seen.Runs = append(seen.Runs, r)
 		}
 	}
-	now := at.Val().UnixMilli()
+	now := at.UnixMilli()
 	seen.Next, _ = seen.add(ofJobs, newest, now)
 	seen.NextTimer, seen.Undecodable = seen.add(ofTimers, nil, now)
-	seen.Jobs, seen.Born = rds.Number(field(jobs)), rds.FromMillis(rds.Number(field(born)))
+	dynamic, _ := jobs()
+	ledger, _ := born()
+	seen.Jobs, seen.Born = rds.Number(dynamic[revision]), readLedger(TimerJobs, ledger, at).Born
 	return seen, nil
-}
-
-// field is the one field that the command asked for; "" if it is missing.
-func field(cmd *redis.Cmd) string {
-	if fields, ok := cmd.Val().([]any); ok && len(fields) == 1 {
-		text, _ := fields[0].(string)
-		return text
-	}
-	return ""
 }

@@ -41,3 +41,28 @@ func (s *Store) Steady() (time.Time, bool) { return s.redis.Steady() }
 
 // Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.
 func (s *Store) Sync(ctx context.Context) error { return s.redis.Sync(ctx) }
+
+// onServer asks the server of the service's keys, within the time that a request may take.
+func onServer[T any](ctx context.Context, s *Store, ask func(context.Context, redis.UniversalClient) (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
+	defer cancel()
+	rdb, err := s.redis.Server(ctx)
+	if err != nil {
+		return answer, err
+	}
+	return ask(ctx, rdb)
+}
+
+// pipelined asks for Redis' time, and in the same round trip for what is added to the pipeline.
+func (s *Store) pipelined(ctx context.Context, add func(redis.Pipeliner)) (time.Time, error) {
+	return onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (time.Time, error) {
+		pipe, sent := rdb.Pipeline(), s.redis.Boottime()
+		at := pipe.Time(ctx)
+		add(pipe)
+		_, err := pipe.Exec(ctx)
+		if err == nil {
+			s.redis.Observe(sent, at.Val())
+		}
+		return at.Val(), err
+	})
+}

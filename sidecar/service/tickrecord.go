@@ -3,27 +3,17 @@ package service
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/solotick/solotick/internal/rds"
-	"github.com/solotick/solotick/lock"
 )
 
-// TickRecord is what Redis knows of the ticks of a job at one moment, besides its JobState.
+// TickRecord is what Redis knows of the ticks of a job at one moment.
 type TickRecord struct {
-	Born   time.Time // when the job's ledger was made; zero = Redis does not know the job
-	Since  time.Time // when its schedule last changed
-	Newest time.Time // newest tick that was claimed or settled
-	Behind []Behind
-	Gaps   []lock.Interval // what no replica has counted yet
-	Fates  []Entry         // of the newest ticks, in the order in which they were decided
-}
-
-// Behind is a tick that came due while a run of its job lived.
-type Behind struct {
-	Tick  time.Time
-	Waits bool // it is run when the run ends; otherwise only if the run turns out to have been dead
+	Ledger         // Born, Since, Tick, Behind and Gaps alone
+	Fates  []Entry // of the newest ticks, in the order in which they were decided
 }
 
 // TickRecord reads, in one round trip, what Redis knows of a job's ticks.
@@ -31,39 +21,25 @@ func (s *Store) TickRecord(ctx context.Context, job string) (*TickRecord, error)
 	if err := rds.OneWord("job", job); err != nil {
 		return nil, fmt.Errorf("reading the ticks: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
-	defer cancel()
-	rdb, err := s.redis.Server(ctx)
+	var fates *redis.XMessageSliceCmd
+	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
+		pipe := rdb.Pipeline()
+		ledger := askFields(ctx, pipe, s.redis.Keys.Ledger(job), "born", "since", "tick", "behind", "gaps")
+		fates = pipe.XRevRangeN(ctx, s.redis.Keys.Fates(job), "+", "-", maxHistory)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, err
+		}
+		return ledger()
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
 	}
-	pipe := rdb.Pipeline()
-	ledger := pipe.Do(ctx, "hmget", s.redis.Keys.Ledger(job), "born", "since", "tick", "behind", "gaps") // HMGet takes any number for a length
-	fates := pipe.XRevRangeN(ctx, s.redis.Keys.Fates(job), "+", "-", maxHistory)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
-	}
-	values, ok := ledger.Val().([]any)
-	if !ok || len(values) != 5 {
-		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, rds.Unexpected(ledger.Val()))
-	}
-	field := func(i int) string {
-		text, _ := values[i].(string)
-		return text
-	}
-	at := func(i int) time.Time { return rds.FromMillis(rds.Number(field(i))) }
-	t := &TickRecord{Born: at(0), Since: at(1), Newest: at(2)}
-	for entry := range strings.FieldsSeq(field(3)) {
-		tick, _, _ := strings.Cut(entry[1:], "@")
-		t.Behind = append(t.Behind, Behind{rds.FromMillis(rds.Number(tick)), entry[0] == '+'})
-	}
-	t.Gaps, _ = lock.ParseGaps(field(4)) // what another version wrote is left alone
+	t := &TickRecord{Ledger: readLedger(job, fields, time.Time{})}
 	all := fates.Val()
 	for i := range all {
 		text, _ := all[len(all)-1-i].Values["run"].(string)
-		if e, err := parseEntry(text); err == nil {
-			e.Job = job
-			t.Fates = append(t.Fates, e)
+		if e := readEntry(job, text); e != nil {
+			t.Fates = append(t.Fates, *e)
 		}
 	}
 	return t, nil

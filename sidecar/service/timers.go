@@ -137,13 +137,9 @@ func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
 
 // dueTimers returns the members of the timers that come due first, including those that were handed on.
 func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
-	defer cancel()
-	rdb, err := s.redis.Server(ctx)
-	if err != nil {
-		return nil, err
-	}
-	members, err := rdb.ZRange(ctx, s.redis.Keys.DueTimers, 0, int64(max(limit, 0))+maxWaiting-1).Result()
+	members, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
+		return rdb.ZRange(ctx, s.redis.Keys.DueTimers, 0, int64(max(limit, 0))+maxWaiting-1).Result()
+	})
 	var timers []lock.Due
 	for _, m := range members {
 		d, err := lock.ParseDue(m)

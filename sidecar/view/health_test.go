@@ -12,14 +12,14 @@ import (
 )
 
 // every five minutes, at noon and a minute
-func healthLook(t *testing.T, state service.JobState) (*Look, config.Job) {
+func healthLook(t *testing.T, state service.Ledger) (*Look, config.Job) {
 	t.Helper()
 	s, err := schedule.Parse("*/5 * * * *", schedule.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	j := config.Job{Name: "job", Schedule: s}
-	return &Look{Table: &config.Table{}, Now: noon.Add(time.Minute), Jobs: []config.Job{j}, States: map[string]service.JobState{"job": state}}, j
+	return &Look{Table: &config.Table{}, Now: noon.Add(time.Minute), Jobs: []config.Job{j}, States: map[string]service.Ledger{"job": state}}, j
 }
 
 func at(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
@@ -33,32 +33,32 @@ func TestTheHealthOfAJobIsWhatAPersonShouldKnowFirst(t *testing.T) {
 	waits := func(kind string, minute int) []lock.Due { return []lock.Due{{Tick: at(minute), Kind: kind}} }
 	for _, c := range []struct {
 		why   string
-		state service.JobState
+		state service.Ledger
 		want  Health
 	}{
-		{"it succeeded", service.JobState{Tick: at(0), Scheduled: good, Last: good}, OK},
-		{"it failed", service.JobState{Tick: at(0), Scheduled: bad, Last: bad, Streak: 1}, Failing},
-		{"it failed, then declined", service.JobState{Tick: at(0), Scheduled: &service.Entry{Tick: at(0), Outcome: "declined"}, Streak: 1}, Failing},
-		{"a run by hand failed", service.JobState{Tick: at(0), Scheduled: good, Last: manual}, OK},
-		{"only a run by hand is known, and it failed", service.JobState{Tick: at(0), Last: manual}, OK},
-		{"a tick was not claimed", service.JobState{Tick: at(-5), Scheduled: good, Last: good}, Overdue},
-		{"it failed, and a tick was not claimed", service.JobState{Tick: at(-5), Scheduled: bad, Last: bad, Streak: 1}, Failing},
-		{"a tick was not claimed while a run lives", service.JobState{Tick: at(-5), Last: good, Running: []service.RunState{{}}}, OK},
-		{"a tick was not claimed in a pause", service.JobState{Tick: at(-5), Last: good, Paused: &service.Pause{}}, OK},
-		{"a tick was not claimed in the pause of all", service.JobState{Tick: at(-5), Last: good, PausedAll: &service.Pause{}}, OK},
-		{"a tick was not claimed before the schedule changed", service.JobState{Tick: at(-5), Last: good, Since: at(1)}, OK},
-		{"a tick was not claimed before a pause ended", service.JobState{Tick: at(-5), Last: good, PausedTo: at(1)}, OK},
-		{"it waits for a replica that can start it", service.JobState{Tick: at(0), Last: good, Waiting: waits("handover", 0)}, Overdue},
-		{"it waits since a moment", service.JobState{Tick: at(0), Last: good, Waiting: waits("handover", 1)}, OK},
-		{"a run by hand waits", service.JobState{Tick: at(0), Last: good, Waiting: waits("manual", 0)}, OK},
-		{"a backfill waits", service.JobState{Tick: at(0), Last: good, Waiting: waits("backfill", -60)}, OK},
-		{"the newest was missed", service.JobState{Tick: at(0), Scheduled: &service.Entry{Tick: at(-20)}, Missed: missed(0)}, Missed},
-		{"nothing ran, and some were missed", service.JobState{Tick: at(0), Missed: missed(0)}, Missed},
-		{"some were missed before it ran", service.JobState{Tick: at(0), Scheduled: good, Missed: missed(-5)}, OK},
-		{"some were missed, and it is paused", service.JobState{Tick: at(0), Missed: missed(0), Paused: &service.Pause{}}, OK},
-		{"nothing is known", service.JobState{Tick: at(0)}, NeverRan},
-		{"nothing is known, and it is paused", service.JobState{Tick: at(0), Paused: &service.Pause{}}, OK},
-		{"its first run lives", service.JobState{Tick: at(0), Running: []service.RunState{{}}}, OK},
+		{"it succeeded", service.Ledger{Tick: at(0), Scheduled: good, Last: good}, OK},
+		{"it failed", service.Ledger{Tick: at(0), Scheduled: bad, Last: bad, Streak: 1}, Failing},
+		{"it failed, then declined", service.Ledger{Tick: at(0), Scheduled: &service.Entry{Tick: at(0), Outcome: "declined"}, Streak: 1}, Failing},
+		{"a run by hand failed", service.Ledger{Tick: at(0), Scheduled: good, Last: manual}, OK},
+		{"only a run by hand is known, and it failed", service.Ledger{Tick: at(0), Last: manual}, OK},
+		{"a tick was not claimed", service.Ledger{Tick: at(-5), Scheduled: good, Last: good}, Overdue},
+		{"it failed, and a tick was not claimed", service.Ledger{Tick: at(-5), Scheduled: bad, Last: bad, Streak: 1}, Failing},
+		{"a tick was not claimed while a run lives", service.Ledger{Tick: at(-5), Last: good, Running: []service.RunState{{}}}, OK},
+		{"a tick was not claimed in a pause", service.Ledger{Tick: at(-5), Last: good, Paused: &service.Pause{}}, OK},
+		{"a tick was not claimed in the pause of all", service.Ledger{Tick: at(-5), Last: good, PausedAll: &service.Pause{}}, OK},
+		{"a tick was not claimed before the schedule changed", service.Ledger{Tick: at(-5), Last: good, Since: at(1)}, OK},
+		{"a tick was not claimed before a pause ended", service.Ledger{Tick: at(-5), Last: good, PausedTo: at(1)}, OK},
+		{"it waits for a replica that can start it", service.Ledger{Tick: at(0), Last: good, Waiting: waits("handover", 0)}, Overdue},
+		{"it waits since a moment", service.Ledger{Tick: at(0), Last: good, Waiting: waits("handover", 1)}, OK},
+		{"a run by hand waits", service.Ledger{Tick: at(0), Last: good, Waiting: waits("manual", 0)}, OK},
+		{"a backfill waits", service.Ledger{Tick: at(0), Last: good, Waiting: waits("backfill", -60)}, OK},
+		{"the newest was missed", service.Ledger{Tick: at(0), Scheduled: &service.Entry{Tick: at(-20)}, Missed: missed(0)}, Missed},
+		{"nothing ran, and some were missed", service.Ledger{Tick: at(0), Missed: missed(0)}, Missed},
+		{"some were missed before it ran", service.Ledger{Tick: at(0), Scheduled: good, Missed: missed(-5)}, OK},
+		{"some were missed, and it is paused", service.Ledger{Tick: at(0), Missed: missed(0), Paused: &service.Pause{}}, OK},
+		{"nothing is known", service.Ledger{Tick: at(0)}, NeverRan},
+		{"nothing is known, and it is paused", service.Ledger{Tick: at(0), Paused: &service.Pause{}}, OK},
+		{"its first run lives", service.Ledger{Tick: at(0), Running: []service.RunState{{}}}, OK},
 	} {
 		l, j := healthLook(t, c.state)
 		if got := l.Health(j); got != c.want {
@@ -69,19 +69,19 @@ func TestTheHealthOfAJobIsWhatAPersonShouldKnowFirst(t *testing.T) {
 
 func TestARunByHandIsNotTheLastOfTheSchedule(t *testing.T) {
 	for kind, want := range map[string]bool{"schedule": true, "handover": true, "manual": false, "backfill": false} {
-		l, j := healthLook(t, service.JobState{Last: &service.Entry{Kind: kind}})
+		l, j := healthLook(t, service.Ledger{Last: &service.Entry{Kind: kind}})
 		if got := l.LastScheduled(j); (got != nil) != want {
 			t.Errorf("the last run was one of kind %s, and the last one of the schedule is %v", kind, got)
 		}
 	}
-	l, j := healthLook(t, service.JobState{Last: &service.Entry{Kind: "schedule"}, Scheduled: &service.Entry{Kind: "takeover"}})
+	l, j := healthLook(t, service.Ledger{Last: &service.Entry{Kind: "schedule"}, Scheduled: &service.Entry{Kind: "takeover"}})
 	if got := l.LastScheduled(j); got.Kind != "takeover" {
 		t.Errorf("it is %v", got)
 	}
 }
 
 func TestATickIsOverdueWhenItsJitterAndSomePatienceAreOver(t *testing.T) {
-	l, j := healthLook(t, service.JobState{Tick: at(-5)})
+	l, j := healthLook(t, service.Ledger{Tick: at(-5)})
 	for _, c := range []struct {
 		now    time.Duration
 		jitter time.Duration
@@ -99,7 +99,7 @@ func TestATickIsOverdueWhenItsJitterAndSomePatienceAreOver(t *testing.T) {
 }
 
 func TestAJobOfEveryReplicaFailsIfItFailsOnOne(t *testing.T) {
-	l, j := healthLook(t, service.JobState{})
+	l, j := healthLook(t, service.Ledger{})
 	j.Guarantee, l.States = config.EveryReplica, nil
 	if got := l.Health(j); got != NeverRan {
 		t.Errorf("no replica ran it: %s", got)
@@ -116,9 +116,9 @@ func TestAJobOfEveryReplicaFailsIfItFailsOnOne(t *testing.T) {
 }
 
 func TestTheSummaryCountsWhatNeedsAPerson(t *testing.T) {
-	l, j := healthLook(t, service.JobState{})
-	l.Jobs, l.States = nil, map[string]service.JobState{}
-	for name, state := range map[string]service.JobState{
+	l, j := healthLook(t, service.Ledger{})
+	l.Jobs, l.States = nil, map[string]service.Ledger{}
+	for name, state := range map[string]service.Ledger{
 		"1-ok":      {Tick: at(0), Scheduled: &service.Entry{Tick: at(0)}, Last: &service.Entry{}, MissedToday: 2},
 		"2-never":   {Tick: at(0)},
 		"3-missed":  {Tick: at(0), Missed: &service.Entry{Tick: at(0)}, MissedToday: 5},

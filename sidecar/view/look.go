@@ -15,7 +15,7 @@ import (
 
 // Store is where Take reads; a service.Store is one.
 type Store interface {
-	States(ctx context.Context, jobs []string) (map[string]service.JobState, error)
+	States(ctx context.Context, jobs []string) (map[string]service.Ledger, error)
 	Replicas(ctx context.Context) ([]service.Replica, error)
 	Now() (time.Time, bool)
 }
@@ -25,7 +25,7 @@ type Look struct {
 	Table    *config.Table
 	Jobs     []config.Job // the table's, and after them the dynamic ones
 	Now      time.Time    // Redis' time
-	States   map[string]service.JobState
+	States   map[string]service.Ledger
 	Replicas []service.Replica
 }
 
@@ -116,10 +116,7 @@ func (l *Look) Results(j config.Job) []service.Entry {
 		}
 	}
 	slices.SortFunc(all, func(a, b service.Entry) int {
-		if a.Failed != b.Failed {
-			return map[bool]int{true: -1, false: 1}[a.Failed]
-		}
-		return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.Replica, b.Replica))
+		return cmp.Or(service.ByFailure(a, b), cmp.Compare(a.Replica, b.Replica))
 	})
 	return all
 }

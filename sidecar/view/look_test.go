@@ -46,8 +46,8 @@ func TestTheNextTickIsOneThatNothingHoldsBack(t *testing.T) {
 		{"paused twice", false, &service.Pause{Until: at(2)}, &service.Pause{Until: at(4)}, at(4)},
 		{"paused twice, once without an end", false, &service.Pause{Until: at(2)}, &service.Pause{}, time.Time{}},
 	} {
-		for _, state := range []service.JobState{{Paused: c.paused, PausedAll: c.other}, {Paused: c.other, PausedAll: c.paused}} {
-			l := &Look{Now: noon, States: map[string]service.JobState{"job": state}}
+		for _, state := range []service.Ledger{{Paused: c.paused, PausedAll: c.other}, {Paused: c.other, PausedAll: c.paused}} {
+			l := &Look{Now: noon, States: map[string]service.Ledger{"job": state}}
 			if got := l.Next(config.Job{Name: "job", Schedule: hourly, Suspend: c.suspend}); !got.Equal(c.want) {
 				t.Errorf("%s: next is %s, want %s", c.why, got, c.want)
 			}
@@ -87,7 +87,7 @@ func TestAJobThatEveryReplicaRunsIsAsItWasOnEach(t *testing.T) {
 			Ended: noon.Add(time.Duration(seconds) * time.Second)}}
 	}
 	l := &Look{
-		Table: &config.Table{}, Now: noon.Add(time.Minute), States: map[string]service.JobState{"job": {Last: &service.Entry{Outcome: "of before"}}},
+		Table: &config.Table{}, Now: noon.Add(time.Minute), States: map[string]service.Ledger{"job": {Last: &service.Entry{Outcome: "of before"}}},
 		Replicas: []service.Replica{
 			{Name: "a", Ran: ran("a", "succeeded", 3), Seen: noon.Add(time.Minute)},
 			{Name: "b", Ran: ran("b", "failed", 1), Seen: noon.Add(time.Minute), Twin: true},

@@ -19,7 +19,7 @@ func told() *Look {
 		Now:   noon.Add(90 * time.Second),
 		Jobs: []config.Job{{Name: "invoices", Description: "sends <them>", Owner: "team-billing", Runbook: "https://wiki/a?b=c&d", Labels: map[string]string{"tier": "gold"}},
 			{Name: "bare"}},
-		States: map[string]service.JobState{"invoices": {
+		States: map[string]service.Ledger{"invoices": {
 			Last:    &service.Entry{Job: "invoices", Tick: noon, Run: run, Replica: "app 1/&?#", Outcome: "succeeded", Ended: noon.Add(30 * time.Second), Took: 20 * time.Second},
 			Running: []service.RunState{{Run: run, Since: noon.Add(80 * time.Second), Record: lock.Record{Tick: noon.Add(time.Minute), Replica: "app-2"}}},
 		}},

@@ -89,7 +89,7 @@ type explainer struct {
 	job   config.Job
 	ticks *service.TickRecord
 	acts  []service.Act // the newest first
-	state service.JobState
+	state service.Ledger
 	zone  *time.Location
 }
 
@@ -153,7 +153,7 @@ func (x *explainer) tick(at time.Time) *Why {
 		return say(unknown, "is not known: Redis does not know the job. A replica makes it known when it starts.")
 	case !at.After(x.ticks.Since):
 		return say(unknown, "came before Redis knew the job with this schedule, at %s: it has no fate.%s", x.clock(x.ticks.Since), x.againWords(at))
-	case at.After(x.ticks.Newest):
+	case at.After(x.ticks.Tick):
 		return say(unclaimed, "has come due, and no replica has claimed it. %s", x.obstacle())
 	case len(x.ticks.Fates) > 0 && at.Before(x.ticks.Fates[0].Tick):
 		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.%s", x.clock(x.ticks.Fates[0].Tick), x.againWords(at))
@@ -393,7 +393,7 @@ func (x *explainer) obstacle() string {
 		return fmt.Sprintf("No replica takes ticks (%s).", why)
 	}
 	for _, k := range x.Skips(x.job.Name) {
-		if k.Tick.After(x.ticks.Newest) {
+		if k.Tick.After(x.ticks.Tick) {
 			return fmt.Sprintf("Replica %s skipped %s: %s.", k.Replica, x.clock(k.Tick), k.Reason)
 		}
 	}

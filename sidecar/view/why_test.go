@@ -16,7 +16,7 @@ import (
 
 // told is a store that knows what a test tells it, at ten o'clock.
 type told struct {
-	state    service.JobState
+	state    service.Ledger
 	replicas []service.Replica
 	ticks    service.TickRecord
 	acts     []service.Act
@@ -24,8 +24,8 @@ type told struct {
 
 var ten = time.Date(2026, 11, 23, 10, 0, 30, 0, time.UTC)
 
-func (s *told) States(context.Context, []string) (map[string]service.JobState, error) {
-	return map[string]service.JobState{"j": s.state}, nil
+func (s *told) States(context.Context, []string) (map[string]service.Ledger, error) {
+	return map[string]service.Ledger{"j": s.state}, nil
 }
 func (s *told) Replicas(context.Context) ([]service.Replica, error) { return s.replicas, nil }
 func (s *told) Now() (time.Time, bool)                              { return ten, true }
@@ -57,7 +57,7 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 	ready := []service.Replica{{Name: "billing-1", Seen: ten}}
 	since := at("06:00:00")
 	known := func(fates ...service.Entry) service.TickRecord {
-		return service.TickRecord{Born: since, Since: since, Newest: at("09:55:00"), Fates: fates}
+		return service.TickRecord{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:55:00")}, Fates: fates}
 	}
 	retried := ran("09:00:00", "succeeded", 41*time.Millisecond, 3200*time.Millisecond)
 	retried.Attempt = 2
@@ -129,18 +129,18 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 		{"counted twice", told{ticks: known(ran("09:00:00", "interrupted", 0, 0), ran("09:00:00", "succeeded", time.Minute, time.Second))}, "09:00:00", "succeeded",
 			"09:00:00 UTC was fired by billing-1 1m0s late, and succeeded after 1.0 s."},
 		{"no tick", told{ticks: known()}, "09:03:00", "no_tick", `09:03:00 UTC is no tick of "*/5 * * * *": the next is 09:05:00 UTC.`},
-		{"running", told{ticks: known(), state: service.JobState{Running: []service.RunState{{Run: "r", Since: at("09:50:00"),
+		{"running", told{ticks: known(), state: service.Ledger{Running: []service.RunState{{Run: "r", Since: at("09:50:00"),
 			Record: lock.Record{Tick: at("09:50:00"), Replica: "billing-2", Kind: "schedule"}}}}}, "09:50:00", "running",
 			"09:50:00 UTC is running on billing-2 since 09:50:00 UTC."},
-		{"handed over", told{ticks: known(), state: service.JobState{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "handover", Refused: []string{"a", "b"}}}}},
+		{"handed over", told{ticks: known(), state: service.Ledger{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "handover", Refused: []string{"a", "b"}}}}},
 			"09:50:00", "waiting", "09:50:00 UTC waits for its run: these replicas could not start it: a, b."},
-		{"refused by all", told{ticks: known(), state: service.JobState{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "handover", Rounds: 1,
+		{"refused by all", told{ticks: known(), state: service.Ledger{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "handover", Rounds: 1,
 			Refused: []string{"~b"}}}}}, "09:50:00", "waiting", "09:50:00 UTC waits for its run: no replica that took it could start it."},
-		{"behind a run", told{ticks: service.TickRecord{Born: since, Since: since, Newest: at("09:50:00"), Behind: []service.Behind{{Tick: at("09:55:00")}}},
-			state: service.JobState{Running: []service.RunState{{Record: lock.Record{Tick: at("09:50:00"), Replica: "billing-2"}}}}}, "09:55:00", "waiting",
+		{"behind a run", told{ticks: service.TickRecord{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:50:00"), Behind: []service.Behind{{Tick: at("09:55:00")}}}},
+			state: service.Ledger{Running: []service.RunState{{Record: lock.Record{Tick: at("09:50:00"), Replica: "billing-2"}}}}}, "09:55:00", "waiting",
 			"09:55:00 UTC came due while the run of 09:50:00 UTC on billing-2 was still going on. It is fired only if that run turns out to have been dead."},
-		{"not counted yet", told{ticks: service.TickRecord{Born: since, Since: since, Newest: at("09:55:00"),
-			Gaps: []lock.Interval{{From: at("09:00:00"), To: at("09:55:00"), Fate: "missed"}}}}, "09:20:00", "missed", "09:20:00 UTC was missed."},
+		{"not counted yet", told{ticks: service.TickRecord{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:55:00"),
+			Gaps: []lock.Interval{{From: at("09:00:00"), To: at("09:55:00"), Fate: "missed"}}}}}, "09:20:00", "missed", "09:20:00 UTC was missed."},
 		{"at the beginning of a gap", told{ticks: gap}, "09:00:00", "unknown", settledWords("09:00:00")},
 		{"at the end of a gap", told{ticks: gap}, "09:55:00", "unknown", settledWords("09:55:00")},
 		{"still to come", told{ticks: known(), replicas: ready}, "10:05:00", "future", "10:05:00 UTC has not come yet: it is due in 4m30s."},
@@ -154,7 +154,7 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 			"10:00:00 UTC has come due, and no replica has claimed it."},
 		{"nobody is ready", told{ticks: known(), replicas: []service.Replica{{Name: "billing-1", Seen: ten, Ready: "the app answered 503"}}}, "10:00:00", "unclaimed",
 			"10:00:00 UTC has come due, and no replica has claimed it. No replica takes ticks (billing-1: the app answered 503)."},
-		{"it is paused", told{ticks: known(), replicas: ready, state: service.JobState{Paused: &service.Pause{At: at("09:58:00"), Until: at("11:00:00"), Reason: "migration"}}},
+		{"it is paused", told{ticks: known(), replicas: ready, state: service.Ledger{Paused: &service.Pause{At: at("09:58:00"), Until: at("11:00:00"), Reason: "migration"}}},
 			"10:00:00", "unclaimed", "10:00:00 UTC has come due, and no replica has claimed it. " +
 				"The job is paused since 09:58:00 UTC until 11:00:00 UTC: migration. solotick resume j ends the pause at once."},
 		{"before it was known", told{ticks: known()}, "05:55:00", "unknown",
@@ -191,7 +191,7 @@ func TestATickOfTheSameDayOfAnotherYearHasItsDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := &told{ticks: service.TickRecord{Born: at("06:00:00"), Since: at("06:00:00"), Newest: at("10:00:00")}}
+	known := &told{ticks: service.TickRecord{Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("10:00:00")}}}
 	j := config.Job{Name: "j", Schedule: every, TimeZone: "UTC"}
 	w, err := view.Explain(t.Context(), known, &config.Table{}, j, at("09:00:00").AddDate(-1, 0, 0))
 	const want = "2025-11-23 09:00:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC: it has no fate."
@@ -251,7 +251,7 @@ func TestWhyHasNoControlCharacters(t *testing.T) {
 	bad := ran("09:00:00", "failed", time.Second, time.Second)
 	bad.Replica, bad.Failed = "billing\x1b[2J\n-1", true
 	s := &told{replicas: []service.Replica{{Name: "billing-1", Seen: ten}},
-		ticks: service.TickRecord{Born: at("06:00:00"), Since: at("06:00:00"), Newest: at("09:55:00"), Fates: []service.Entry{bad}}}
+		ticks: service.TickRecord{Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("09:55:00")}, Fates: []service.Entry{bad}}}
 	s.state.Paused = &service.Pause{By: "an\x1b[31m\nna", Reason: "x", At: at("09:58:00")}
 	for _, tick := range []time.Time{at("09:00:00"), {}} {
 		w, err := view.Explain(t.Context(), s, &config.Table{}, config.Job{Name: "j", Schedule: every}, tick)

@@ -167,15 +167,15 @@ func (s *scene) WhyIdle() error              { return nil }
 func (s *scene) RedisTrouble() *view.Trouble { return s.redis.Load() }
 
 // OwnRuns are those of a replica that runs one job, and has run another.
-func (s *scene) OwnRuns(job string) service.OwnRuns {
+func (s *scene) OwnRuns(job string) service.Ledger {
 	tick := s.now.Add(-time.Minute).Truncate(time.Minute)
 	switch job {
 	case "export-analytics":
-		return service.OwnRuns{Running: []service.RunState{{Run: "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02", Since: tick, Record: lock.Record{Tick: tick, Kind: "schedule", Attempt: 1, Replica: s.names[0]}}}}
+		return service.Ledger{Running: []service.RunState{{Run: "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02", Since: tick, Record: lock.Record{Tick: tick, Kind: "schedule", Attempt: 1, Replica: s.names[0]}}}}
 	case "usage-metering":
-		return service.OwnRuns{Last: &service.Entry{Job: job, Tick: tick, Outcome: "failed", Failed: true, Replica: s.names[0], Ended: tick, Kind: "schedule", Attempt: 1}}
+		return service.Ledger{Last: &service.Entry{Job: job, Tick: tick, Outcome: "failed", Failed: true, Replica: s.names[0], Ended: tick, Kind: "schedule", Attempt: 1}}
 	}
-	return service.OwnRuns{}
+	return service.Ledger{}
 }
 
 // loseRedis has Redis answer nothing of use, as the replica knows.
@@ -196,7 +196,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-func (s *scene) state(job string) service.JobState {
+func (s *scene) state(job string) service.Ledger {
 	s.t.Helper()
 	states, err := s.store.States(s.t.Context(), []string{job})
 	s.must(err)

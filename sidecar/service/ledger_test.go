@@ -17,7 +17,7 @@ func TestStatesShowWhatRunsWaitsAndWasPaused(t *testing.T) {
 		w.Born("other", "idle")
 		a, b := w.Replica("a"), w.Replica("b")
 		jobs := []string{job, "other", "idle", "stranger"}
-		read := func() map[string]service.JobState {
+		read := func() map[string]service.Ledger {
 			w.Helper()
 			states, err := b.Service.States(w.Context(), jobs)
 			w.Must(err)
@@ -82,7 +82,7 @@ func TestStatesTellHowTheTicksOfTheScheduleFare(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Born()
 		a := w.Replica("a")
-		read := func() service.JobState {
+		read := func() service.Ledger {
 			w.Helper()
 			states, err := a.Service.States(w.Context(), []string{job})
 			w.Must(err)

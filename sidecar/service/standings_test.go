@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ func TestStandingsAreWhatTheLedgersSay(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Born("other")
 		a := w.Replica("a")
-		read := func() []service.Standing {
+		read := func() map[string]service.Ledger {
 			w.Helper()
 			all, err := a.Service.Standings(w.Context(), []string{"stranger", job, "other"})
 			w.Must(err)
@@ -24,43 +25,43 @@ func TestStandingsAreWhatTheLedgersSay(t *testing.T) {
 		}
 		at := time.UnixMilli(1_700_000_000_123).UTC()
 		fields := []any{"lastSuccess", at.UnixMilli(), "lastFailure", at.UnixMilli() + 1, "failingSince", at.UnixMilli() + 2, "streak", 7}
-		want := service.Standing{LastSuccess: at, LastFailure: at.Add(time.Millisecond), FailingSince: at.Add(2 * time.Millisecond), Streak: 7}
+		want := service.Ledger{LastSuccess: at, LastFailure: at.Add(time.Millisecond), FailingSince: at.Add(2 * time.Millisecond), Streak: 7}
 		for i, fate := range service.Fates {
 			fields = append(fields, "fate:"+fate, i+1)
-			want.Fates[i] = int64(i + 1)
+			want.Counts[i] = int64(i + 1)
 		}
 		before := read()
-		if before[1].Since.IsZero() || before[1] != (service.Standing{Since: before[1].Since}) {
-			t.Errorf("at first: %+v", before[1])
+		if before[job].Since.IsZero() || !reflect.DeepEqual(before[job], service.Ledger{Since: before[job].Since}) {
+			t.Errorf("at first: %+v", before[job])
 		}
 		w.Must(w.Admin.HSet(w.Context(), ledger, fields...).Err())
 		all := read()
-		want.Since = before[1].Since
-		if all[1] != want {
-			t.Errorf("the job: %+v, want %+v", all[1], want)
+		want.Since = before[job].Since
+		if !reflect.DeepEqual(all[job], want) {
+			t.Errorf("the job: %+v, want %+v", all[job], want)
 		}
-		if all[0] != (service.Standing{}) || all[2] != (service.Standing{Since: all[2].Since}) {
+		if !reflect.DeepEqual(all["stranger"], service.Ledger{}) || !reflect.DeepEqual(all["other"], service.Ledger{Since: all["other"].Since}) {
 			t.Errorf("the others: %+v", all)
 		}
 
 		w.Must(w.Admin.HSet(w.Context(), ledger, "streak", 0).Err())
-		if st := read()[1]; st.Streak != 0 || !st.FailingSince.IsZero() {
+		if st := read()[job]; st.Streak != 0 || !st.FailingSince.IsZero() {
 			t.Errorf("when the streak is over: %+v", st)
 		}
 
 		until := w.Now().Add(time.Minute).Truncate(time.Millisecond)
 		w.Must(a.Service.Pause(w.Context(), job, "incident", until))
-		if st := read()[1]; !st.Paused || !st.PausedTo.IsZero() {
+		if st := read()[job]; !st.IsPaused() || !st.PausedTo.IsZero() {
 			t.Errorf("while it is paused: %+v", st)
 		}
 		_, err := a.Service.Resume(w.Context(), job)
 		w.Must(err)
-		if st := read()[1]; st.Paused || st.PausedTo.IsZero() || st.PausedTo.After(w.Now()) {
+		if st := read()[job]; st.IsPaused() || st.PausedTo.IsZero() || st.PausedTo.After(w.Now()) {
 			t.Errorf("when it is resumed: %+v", st)
 		}
 		past := w.Now().Add(-time.Minute).Truncate(time.Millisecond)
 		w.Must(w.Admin.HSet(w.Context(), ledger, "pausedAll", fmt.Sprintf("%d %d ", past.UnixMilli(), past.UnixMilli()-1), "pausedTo", 0).Err())
-		if st := read()[1]; st.Paused || !st.PausedTo.Equal(past) {
+		if st := read()[job]; st.IsPaused() || !st.PausedTo.Equal(past) {
 			t.Errorf("when a pause has ended by itself: %+v", st)
 		}
 	})

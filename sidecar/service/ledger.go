@@ -1,0 +1,221 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/text"
+	"github.com/solotick/solotick/lock"
+)
+
+// maxWaiting bounds how many members of the due set States and Timers read in addition to those they look for.
+const maxWaiting = 1000
+
+// Ledger is what Redis knows of a job at one moment. Each of its readers fills in what it tells of.
+type Ledger struct {
+	Tick      time.Time // newest tick claimed or settled
+	Token     int64     // of the newest run
+	By        string    // replica that claimed last; "" = none did
+	Paused    *Pause    // the job's own pause; nil = there is none
+	PausedAll *Pause    // the pause of all jobs; nil = there is none
+	PausedTo  time.Time // end of the last pause; zero = there was none
+	Running   []RunState
+	Waiting   []lock.Due // ticks to fire besides the table, by the time from which they are due; queued ticks last
+	Last      *Entry     // the run that was settled last; nil = there is none
+
+	// How the ticks of the schedule fare, leaving out runs by hand.
+	Born         time.Time // when the ledger was made; zero = Redis does not know the job
+	Since        time.Time // when Redis first saw the present series of ticks
+	Scheduled    *Entry    // the run that ended the newest tick; nil = none did
+	Missed       *Entry    // the ticks that were last found missed; nil = there are none
+	MissedToday  int64     // ticks that were found missed in the present day of UTC
+	Streak       int64     // ticks in a row that failed; 0 = the newest did not
+	FailingSince time.Time // when the first tick of the streak failed; zero = there is no streak
+	LastSuccess  time.Time // zero = none is known to have succeeded
+	LastFailure  time.Time // zero = none is known to have failed
+	Behind       []Behind
+	Gaps         []lock.Interval   // what no replica has counted yet
+	Counts       [len(Fates)]int64 // ticks by fate, in the order of the names
+}
+
+// Behind is a tick that came due while a run of its job lived.
+type Behind struct {
+	Tick  time.Time
+	Waits bool // it is run when the run ends; otherwise only if the run turns out to have been dead
+}
+
+// IsPaused tells whether a pause holds the job back, its own or the pause of all jobs.
+func (l Ledger) IsPaused() bool { return l.Paused != nil || l.PausedAll != nil }
+
+// Pause is one of the two pauses that a job can have.
+type Pause struct {
+	Until  time.Time // zero = until it is resumed
+	At     time.Time // when it was paused
+	Reason string    // one line
+	By     string    // who paused it; "" = not known
+}
+
+// RunState is one run that is not settled. Its replica may have died: then a takeover follows LeaseEnd.
+type RunState struct {
+	Run      string
+	Since    time.Time // when it was claimed
+	LeaseEnd time.Time // when its lease ends unless it is renewed
+	lock.Record
+}
+
+// States reads, in one round trip, what Redis knows of the jobs. The map leaves out jobs that Redis does not know.
+// States reads the first thousand due members; timers do not count among them. Times are Redis'.
+func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, error) {
+	var due *redis.StringSliceCmd
+	var running *redis.ZSliceCmd
+	ledgers := make(map[string]*redis.MapStringStringCmd, len(jobs))
+	now, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
+		// The pipeline reads the due set before the runs: if a tick is claimed in between, States sees it twice, not never.
+		due = pipe.ZRange(ctx, s.redis.Keys.DueJobs, 0, maxWaiting-1)
+		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
+		for _, job := range jobs {
+			ledgers[job] = pipe.HGetAll(ctx, s.redis.Keys.Ledger(job))
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the state of %d jobs: %w", len(jobs), err)
+	}
+	waiting, live := map[string][]lock.Due{}, map[string][]RunState{}
+	for _, member := range due.Val() {
+		if d, err := lock.ParseDue(member); err == nil { // else another version wrote it
+			waiting[d.Job] = append(waiting[d.Job], d)
+		}
+	}
+	for _, z := range running.Val() {
+		member, _ := z.Member.(string)
+		run, job, _ := strings.Cut(member, " ")
+		if ledgers[job] == nil {
+			continue
+		}
+		if r, err := lock.ParseRecord(ledgers[job].Val()["r:"+run]); err == nil { // else it has ended meanwhile
+			live[job] = append(live[job], RunState{Run: run, Since: r.Claimed, LeaseEnd: rds.FromMillis(int64(z.Score)), Record: r})
+		}
+	}
+	states := map[string]Ledger{}
+	for job, ledger := range ledgers {
+		if ledger.Val()["born"] == "" {
+			continue
+		}
+		l := readLedger(job, ledger.Val(), now)
+		l.Running, l.Waiting = live[job], waiting[job]
+		slices.SortStableFunc(l.Running, func(a, b RunState) int { return a.Since.Compare(b.Since) })
+		for _, b := range l.Behind {
+			if b.Waits {
+				l.Waiting = append(l.Waiting, lock.Due{Tick: b.Tick, Job: job, Kind: "catchup", Attempt: 1})
+			}
+		}
+		states[job] = l
+	}
+	return states, nil
+}
+
+// Standings reads how the jobs fare, in one round trip: their pauses, streaks and counts. A job that Redis does not know has
+// the zero Ledger.
+func (s *Store) Standings(ctx context.Context, jobs []string) (map[string]Ledger, error) {
+	names := []string{"lastSuccess", "lastFailure", "failingSince", "streak", "since", "paused", "pausedAll", "pausedTo"}
+	for _, fate := range Fates {
+		names = append(names, "fate:"+fate)
+	}
+	asked := make(map[string]fields, len(jobs))
+	now, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
+		for _, job := range jobs {
+			asked[job] = askFields(ctx, pipe, s.redis.Keys.Ledger(job), names...)
+		}
+	})
+	standings := make(map[string]Ledger, len(jobs))
+	for job, answer := range asked {
+		fields, bad := answer()
+		err, standings[job] = cmp.Or(err, bad), readLedger(job, fields, now)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading how %d jobs fare: %w", len(jobs), err)
+	}
+	return standings, nil
+}
+
+// fields returns the fields of a hash that were asked for, when Redis has answered.
+type fields func() (map[string]string, error)
+
+// askFields adds a question for fields of a hash to a pipeline. A field that is missing is "".
+func askFields(ctx context.Context, pipe redis.Pipeliner, key string, names ...string) fields {
+	args := []any{"hmget", key}
+	for _, name := range names {
+		args = append(args, name)
+	}
+	cmd := pipe.Do(ctx, args...) // go-redis' own HMGet takes any number for the length of an array
+	return func() (map[string]string, error) {
+		values, _ := cmd.Val().([]any)
+		if len(values) != len(names) {
+			return nil, rds.Unexpected(cmd.Val())
+		}
+		read := make(map[string]string, len(names))
+		for i, value := range values {
+			read[names[i]], _ = value.(string)
+		}
+		return read, nil
+	}
+}
+
+// readLedger reads those fields of the ledger of a job that are there.
+func readLedger(job string, fields map[string]string, now time.Time) Ledger {
+	number := func(field string) int64 { return max(rds.Number(fields[field]), 0) }
+	at := func(field string) time.Time { return rds.FromMillis(number(field)) }
+	l := Ledger{Tick: at("tick"), Token: number("token"), By: fields["by"], PausedTo: at("pausedTo"), Last: readEntry(job, fields["done"]),
+		Born: at("born"), Since: at("since"), Scheduled: readEntry(job, fields["scheduled"]), Missed: readEntry(job, fields["lastMissed"]),
+		Streak: number("streak"), LastSuccess: at("lastSuccess"), LastFailure: at("lastFailure")}
+	for field, held := range map[string]**Pause{"paused": &l.Paused, "pausedAll": &l.PausedAll} {
+		switch p := parsePause(fields[field]); {
+		case fields[field] == "":
+		case p.Until.IsZero() || now.Before(p.Until):
+			*held = &p
+		case p.Until.After(l.PausedTo): // over, and no operator has resumed the job
+			l.PausedTo = p.Until
+		}
+	}
+	day, count, _ := strings.Cut(fields["missedToday"], " ")
+	if rds.Number(day) == now.UnixMilli()/(24*time.Hour).Milliseconds() {
+		l.MissedToday = rds.Number(count)
+	}
+	if l.Streak > 0 { // the scripts leave the beginning of the last one
+		l.FailingSince = at("failingSince")
+	}
+	for entry := range strings.FieldsSeq(fields["behind"]) {
+		tick, _, _ := strings.Cut(entry[1:], "@")
+		l.Behind = append(l.Behind, Behind{rds.FromMillis(rds.Number(tick)), entry[0] == '+'})
+	}
+	l.Gaps, _ = lock.ParseGaps(fields["gaps"]) // what another version wrote is left alone
+	for i, fate := range Fates {
+		l.Counts[i] = number("fate:" + fate)
+	}
+	return l
+}
+
+// readEntry reads an entry that the ledger keeps; nil if there is none. Entries that a script writes do not name the job.
+func readEntry(job, text string) *Entry {
+	e, err := parseEntry(text)
+	if err != nil {
+		return nil
+	}
+	e.Job = job
+	return &e
+}
+
+// parsePause reads `<end ms, 0 = none> <at ms> <reason>` and, behind a line feed, who paused.
+func parsePause(note string) Pause {
+	end, rest, _ := strings.Cut(note, " ")
+	at, rest, _ := strings.Cut(rest, " ")
+	reason, by, _ := strings.Cut(rest, "\n")
+	return Pause{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at)), Reason: text.OneLine(reason), By: text.OneLine(by)}
+}
