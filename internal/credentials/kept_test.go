@@ -138,6 +138,8 @@ func TestAPasswordCountsAtOnceExceptAnEmptyOne(t *testing.T) {
 		}
 		written(t, file, "\r\n", time.Hour)
 		now("")
+		written(t, file, "", time.Hour) // there still is none
+		now("")
 		written(t, file, " pa ss \r\n", 0)
 		now(" pa ss ")
 		written(t, file, "", 0) // the writer has only begun

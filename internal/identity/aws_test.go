@@ -35,6 +35,17 @@ func TestTokensOfAWSAreThoseOfItsOwnLibrary(t *testing.T) {
 	}
 }
 
+// AWS keeps the names of caches in small letters, and checks the signature of the host.
+func TestTheNameOfACacheIsSignedInSmallLetters(t *testing.T) {
+	keys, now := awsKeys{ID: "AKIDEXAMPLE", Secret: canary}, time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	token := func(cluster string) string {
+		return AWS{Service: "elasticache", Cluster: cluster, Region: "eu-central-1", User: "solotick"}.sign(keys, now)
+	}
+	if got, want := token("Billing-EU"), token("billing-eu"); got != want || !strings.HasPrefix(got, "billing-eu/?") {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 func sorted(t *testing.T, token string) string {
 	t.Helper()
 	host, query, found := strings.Cut(token, "/?")
