@@ -175,3 +175,43 @@ func TestAProcessWithoutAnIdentityIsToldWhichVariableIsMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestATokenIsGotAgainWhenHalfOfItsLifeIsOver(t *testing.T) {
+	for expires, want := range map[string]time.Duration{"3600": 30 * time.Minute, "21": 10500 * time.Millisecond, "20": 10 * time.Second,
+		"4": 10 * time.Second, "0": 10 * time.Second, "-60": 10 * time.Second} {
+		token, again, err := oauth([]byte(`{"access_token": "` + canary + `", "expires_in": ` + expires + `}`))
+		if token != canary || again != want || err != nil {
+			t.Errorf("expires in %s s: again after %s, %v; want %s", expires, again, err, want)
+		}
+	}
+}
+
+// The addresses of the clouds themselves are asked for at a proxy, which refuses.
+func TestWithoutAVariableTheCloudsOwnEndpointIsAsked(t *testing.T) {
+	askDirectlyThroughTheProxy(t)
+	token := tokenFile(t, canary)
+	for want, get := range map[string]source{
+		"GET http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token": func(ctx context.Context, _ string) (
+			string, time.Duration, error) {
+			return Google(ctx, given(nil))
+		},
+		"CONNECT login.microsoftonline.com:443": func(ctx context.Context, _ string) (string, time.Duration, error) {
+			return Azure(ctx, given(map[string]string{"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_FEDERATED_TOKEN_FILE": token}))
+		},
+	} {
+		proxy.seen()
+		if _, _, err := get(t.Context(), ""); err == nil || proxy.seen() != want {
+			t.Errorf("not asked for %s: %v", want, err)
+		}
+	}
+}
+
+func TestATenantIsOnePartOfThePath(t *testing.T) {
+	e := fake(t)
+	e.code = http.StatusForbidden
+	_, _, err := Azure(t.Context(), given(map[string]string{"AZURE_AUTHORITY_HOST": e.URL, "AZURE_TENANT_ID": "../a?b", "AZURE_CLIENT_ID": "c",
+		"AZURE_FEDERATED_TOKEN_FILE": tokenFile(t, canary)}))
+	if err == nil || !strings.HasPrefix(e.asked, "POST /..%2Fa%3Fb/oauth2/v2.0/token ") {
+		t.Errorf("asked %s, %v", e.asked, err)
+	}
+}
