@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -213,5 +215,37 @@ func TestATenantIsOnePartOfThePath(t *testing.T) {
 		"AZURE_FEDERATED_TOKEN_FILE": tokenFile(t, canary)}))
 	if err == nil || !strings.HasPrefix(e.asked, "POST /..%2Fa%3Fb/oauth2/v2.0/token ") {
 		t.Errorf("asked %s, %v", e.asked, err)
+	}
+}
+
+func TestAnAnswerIsReadUpTo64KiB(t *testing.T) {
+	for size, good := range map[int]bool{maxAnswer: true, maxAnswer + 1: false} {
+		e := fake(t)
+		e.body = fmt.Sprintf(`{"pad": "%s", "access_token": "t"}`, strings.Repeat("x", size-len(`{"pad": "", "access_token": "t"}`)))
+		token, _, err := Google(t.Context(), given(map[string]string{"GCE_METADATA_HOST": strings.TrimPrefix(e.URL, "http://")}))
+		if (err == nil) != good || (token == "t") != good {
+			t.Errorf("an answer of %d bytes: %q, %v", len(e.body), token, err)
+		}
+	}
+}
+
+// Minutes pass between two questions.
+func TestNoConnectionToAnEndpointIsKept(t *testing.T) {
+	var opened atomic.Int64
+	e := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	e.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	e.Start()
+	defer e.Close()
+	for range 3 {
+		if _, err := get(t.Context(), e.URL, "", ""); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := opened.Load(); n != 3 {
+		t.Errorf("%d connections for three questions", n)
 	}
 }
