@@ -104,6 +104,34 @@ func TestARefusedPasswordIsGotAgainAtOnceAndThenAfterGrowingPauses(t *testing.T)
 	}
 }
 
+// The pauses after a refusal never put off what the source has named.
+func TestARefusedPasswordIsGotAgainWhenItsSourceSaid(t *testing.T) {
+	v := &vault{password: "one", clock: time.Minute}
+	p := v.opened(t)
+	p.source = func(ctx context.Context) (string, time.Duration, error) {
+		password, _, err := v.get(ctx)
+		return password, time.Second, err
+	}
+	p.get()
+	for n := range 9 { // the last pauses are longer than a second
+		p.refused()
+		if !v.asks(p, time.Second) {
+			t.Fatalf("not asked in time after refusal %d", n)
+		}
+	}
+}
+
+func TestAnErrorIsToldAgainWhenAMinuteIsOver(t *testing.T) {
+	for after, want := range map[time.Duration]int{lastPause - 1: 1, lastPause: 2} {
+		v := &vault{password: "one", clock: time.Minute}
+		p := v.opened(t)
+		v.set("", errors.New("it hangs"))
+		if !v.asks(p, time.Hour) || !v.asks(p, after) || len(v.told) != want {
+			t.Errorf("after %s: told %d times, want %d", after, len(v.told), want)
+		}
+	}
+}
+
 func TestASourceThatFailsIsAskedAgainAndToldOfOnceAMinute(t *testing.T) {
 	v := &vault{password: "one", clock: time.Minute}
 	p := v.opened(t)
