@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/auth"
 
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
@@ -236,6 +237,33 @@ func TestAFileIsReadAtEveryConnect(t *testing.T) {
 		if _, password := c.BasicAuth(); password != text || reads != want {
 			t.Errorf("password %s after %d reads, want %s", password, reads, text)
 		}
+	}
+}
+
+// hears is a listener that keeps what it is told.
+type hears struct {
+	deaf
+	told []string
+}
+
+func (h *hears) OnNext(c auth.Credentials) {
+	_, password := c.BasicAuth()
+	h.told = append(h.told, password)
+}
+
+// The first password is the answer to Subscribe, and is not sent twice.
+func TestAConnectionIsToldOfPasswordsThatCameAfterItsOwn(t *testing.T) {
+	text := "one"
+	p := PasswordOfFile("app", func() (string, error) { return text, nil }, nil)
+	connection := &hears{}
+	for i, l := range []*hears{connection, {}, {}} {
+		text = []string{"one", "one", "two"}[i]
+		if _, _, err := p.Subscribe(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(connection.told) != 1 || connection.told[0] != "two" {
+		t.Errorf("it was told %q", connection.told)
 	}
 }
 
