@@ -68,6 +68,15 @@ func TestAReplacedFileCountsWhenItHasSettled(t *testing.T) {
 			t.Errorf("a token that was rotated delays a run by %s", wait)
 		}
 
+		// A minute is too long.
+		time.Sleep(settle)
+		wanted(t, token, "Bearer rotated")
+		time.Sleep(fresh)
+		written(t, file, "again", 0)
+		if wait := wanted(t, token, "Bearer again"); wait != settle {
+			t.Errorf("waited for %s", wait)
+		}
+
 		// What was read an hour ago may have expired since.
 		time.Sleep(time.Hour)
 		written(t, file, "three", settle/4)
@@ -106,7 +115,7 @@ func TestDamagedContentsDoNotReplaceGoodOnes(t *testing.T) {
 		}
 		written(t, file, "good", time.Hour)
 		wanted(t, token, "good")
-		for _, bad := range []string{"", "\n", "s3cret\nX-Other: 1", "s3cret\x00", "s3cret\xff"} {
+		for _, bad := range []string{"", "\n", "s3cret\n\n", "s3cret\nX-Other: 1", "s3cret\x00", "s3cret\xff"} {
 			written(t, file, bad, time.Hour)
 			wanted(t, token, "good")
 			wanted(t, token, "good")
@@ -114,11 +123,18 @@ func TestDamagedContentsDoNotReplaceGoodOnes(t *testing.T) {
 		if len(warned) != 1 || warned[0] != file+": it is empty" {
 			t.Errorf("warned of %q", warned)
 		}
+		written(t, file, "good", time.Hour) // mended, and damaged again
+		wanted(t, token, "good")
+		written(t, file, "", time.Hour)
+		wanted(t, token, "good")
+		if len(warned) != 2 {
+			t.Errorf("warned of %q", warned)
+		}
 		written(t, file, "better", time.Hour)
 		wanted(t, token, "better")
 		written(t, file, "s3cret\nX-Other: 1", time.Hour)
 		wanted(t, token, "better")
-		if len(warned) != 2 || strings.Contains(warned[1], "s3cret") {
+		if len(warned) != 3 || strings.Contains(warned[2], "s3cret") {
 			t.Errorf("warned of %q", warned)
 		}
 	})
@@ -137,6 +153,8 @@ func TestAPasswordCountsAtOnceExceptAnEmptyOne(t *testing.T) {
 			}
 		}
 		written(t, file, "\r\n", time.Hour)
+		now("")
+		written(t, file, "", time.Hour) // there still is none
 		now("")
 		written(t, file, " pa ss \r\n", 0)
 		now(" pa ss ")
@@ -184,4 +202,19 @@ func TestAFileThatCannotBeReadHasNoValue(t *testing.T) {
 	}
 	written(t, file, "good", time.Hour)
 	wanted(t, token, "good")
+}
+
+func TestOfSeveralFilesTheNewestHasToSettle(t *testing.T) {
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+	synctest.Test(t, func(t *testing.T) {
+		for _, ages := range [][2]time.Duration{{0, time.Hour}, {time.Hour, 0}} {
+			written(t, one, "1", ages[0])
+			written(t, two, "2", ages[1])
+			both := Keep(9, func(contents [][]byte) (string, error) { return string(contents[0]) + string(contents[1]), nil }, nil, one, two)
+			if wait := wanted(t, both, "12"); wait != settle {
+				t.Errorf("files of %s: waited for %s", ages, wait)
+			}
+		}
+	})
 }

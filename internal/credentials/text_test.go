@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,16 @@ func TestASignatureIsThatOfStandardWebhooks(t *testing.T) {
 		"whsec_" + strings.Repeat("AAAA", 22)} {
 		if got, err := sign(bad); err == nil || got != "" || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%q: %s, %v", bad, got, err)
+		}
+	}
+}
+
+func TestASecretHas24To64Bytes(t *testing.T) {
+	for size, good := range map[int]bool{23: false, 24: true, 64: true, 65: false} {
+		key := strings.Repeat("k", size)
+		got, err := ParseSecrets("whsec_" + base64.StdEncoding.EncodeToString([]byte(key)))
+		if (err == nil) != good || good && string(got[0]) != key {
+			t.Errorf("%d bytes: %q, %v", size, got, err)
 		}
 	}
 }

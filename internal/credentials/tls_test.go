@@ -86,3 +86,12 @@ func TestABundleThatEndsWithinACertificateIsNotTrusted(t *testing.T) {
 		t.Errorf("of two certificates: %v", err)
 	}
 }
+
+func TestTheServersNameIsThatOfTheTable(t *testing.T) {
+	for _, name := range []string{"", "redis.internal"} {
+		c, err := NewTLS(config.TLS{ServerName: name}, nil).Config(t.Context())
+		if err != nil || c.ServerName != name || c.MinVersion != tls.VersionTLS12 || c.RootCAs != nil || c.GetClientCertificate != nil {
+			t.Errorf("name %q: %+v, %v", name, c, err)
+		}
+	}
+}

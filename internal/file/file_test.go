@@ -12,15 +12,16 @@ import (
 func TestOnlyRegularFilesAreReadAndNoneIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	good, link, pipe, wide := filepath.Join(dir, "good"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe"), filepath.Join(dir, "wide")
+	group := filepath.Join(dir, "group") // as Kubernetes' fsGroup makes it
 	for _, err := range []error{os.WriteFile(good, []byte("12345"), 0o600), os.Symlink(good, link), syscall.Mkfifo(pipe, 0o600),
-		os.WriteFile(wide, nil, 0o600), os.Chmod(wide, 0o606)} {
+		os.WriteFile(wide, nil, 0o600), os.Chmod(wide, 0o606), os.WriteFile(group, nil, 0o600), os.Chmod(group, 0o660)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	const kind, whose = "it is not a regular file", "another user owns it, or may write to it"
 	for path, says := range map[string][2]string{ // to read any file, and one of the replica's own
-		good: {}, link: {"", "too many levels of symbolic links"}, pipe: {kind, kind}, dir: {kind, kind}, "/dev/zero": {kind, kind},
+		good: {}, group: {}, link: {"", "too many levels of symbolic links"}, pipe: {kind, kind}, dir: {kind, kind}, "/dev/zero": {kind, kind},
 		"/dev/tty": {" ", " "}, wide: {"", whose}, filepath.Join(dir, "none"): {"no such file", "no such file"},
 	} {
 		_, _, err := Read(path, 5)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -173,5 +175,77 @@ func TestAProcessWithoutAnIdentityIsToldWhichVariableIsMissing(t *testing.T) {
 		if token, _, err := get(); token != "" || err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), canary) {
 			t.Errorf("%s: %q, %v", says, token, err)
 		}
+	}
+}
+
+func TestATokenIsGotAgainWhenHalfOfItsLifeIsOver(t *testing.T) {
+	for expires, want := range map[string]time.Duration{"3600": 30 * time.Minute, "21": 10500 * time.Millisecond, "20": 10 * time.Second,
+		"4": 10 * time.Second, "0": 10 * time.Second, "-60": 10 * time.Second} {
+		token, again, err := oauth([]byte(`{"access_token": "` + canary + `", "expires_in": ` + expires + `}`))
+		if token != canary || again != want || err != nil {
+			t.Errorf("expires in %s s: again after %s, %v; want %s", expires, again, err, want)
+		}
+	}
+}
+
+// The addresses of the clouds themselves are asked for at a proxy, which refuses.
+func TestWithoutAVariableTheCloudsOwnEndpointIsAsked(t *testing.T) {
+	askDirectlyThroughTheProxy(t)
+	token := tokenFile(t, canary)
+	for want, get := range map[string]source{
+		"GET http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token": func(ctx context.Context, _ string) (
+			string, time.Duration, error) {
+			return Google(ctx, given(nil))
+		},
+		"CONNECT login.microsoftonline.com:443": func(ctx context.Context, _ string) (string, time.Duration, error) {
+			return Azure(ctx, given(map[string]string{"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_FEDERATED_TOKEN_FILE": token}))
+		},
+	} {
+		proxy.seen()
+		if _, _, err := get(t.Context(), ""); err == nil || proxy.seen() != want {
+			t.Errorf("not asked for %s: %v", want, err)
+		}
+	}
+}
+
+func TestATenantIsOnePartOfThePath(t *testing.T) {
+	e := fake(t)
+	e.code = http.StatusForbidden
+	_, _, err := Azure(t.Context(), given(map[string]string{"AZURE_AUTHORITY_HOST": e.URL, "AZURE_TENANT_ID": "../a?b", "AZURE_CLIENT_ID": "c",
+		"AZURE_FEDERATED_TOKEN_FILE": tokenFile(t, canary)}))
+	if err == nil || !strings.HasPrefix(e.asked, "POST /..%2Fa%3Fb/oauth2/v2.0/token ") {
+		t.Errorf("asked %s, %v", e.asked, err)
+	}
+}
+
+func TestAnAnswerIsReadUpTo64KiB(t *testing.T) {
+	for size, good := range map[int]bool{maxAnswer: true, maxAnswer + 1: false} {
+		e := fake(t)
+		e.body = fmt.Sprintf(`{"pad": "%s", "access_token": "t"}`, strings.Repeat("x", size-len(`{"pad": "", "access_token": "t"}`)))
+		token, _, err := Google(t.Context(), given(map[string]string{"GCE_METADATA_HOST": strings.TrimPrefix(e.URL, "http://")}))
+		if (err == nil) != good || (token == "t") != good {
+			t.Errorf("an answer of %d bytes: %q, %v", len(e.body), token, err)
+		}
+	}
+}
+
+// Minutes pass between two questions.
+func TestNoConnectionToAnEndpointIsKept(t *testing.T) {
+	var opened atomic.Int64
+	e := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	e.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	e.Start()
+	defer e.Close()
+	for range 3 {
+		if _, err := get(t.Context(), e.URL, "", ""); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := opened.Load(); n != 3 {
+		t.Errorf("%d connections for three questions", n)
 	}
 }

@@ -87,18 +87,23 @@ func TestTheRegionOfTheTableComesBeforeThatOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// The endpoint of ECS has an address of its own. The client that asks it is replaced by one whose proxy tells the address.
-func TestATaskOfECSAsksItsOwnEndpoint(t *testing.T) {
+// askDirectlyThroughTheProxy replaces the client that asks endpoints of this machine: its proxy tells the address.
+func askDirectlyThroughTheProxy(t *testing.T) {
 	real := direct
-	defer func() { direct = real }()
+	t.Cleanup(func() { direct = real })
 	at, err := url.Parse(proxy.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	direct = asker(http.ProxyURL(at))
+}
+
+// The endpoint of ECS has an address of its own. It comes before another one, as for the SDKs of AWS.
+func TestATaskOfECSAsksItsOwnEndpoint(t *testing.T) {
+	askDirectlyThroughTheProxy(t)
 	proxy.seen()
-	_, _, err = AWS{Service: "elasticache", Cluster: "billing", Region: "eu-central-1"}.Token(t.Context(), given(map[string]string{
-		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/credentials/1"}))
+	_, _, err := AWS{Service: "elasticache", Cluster: "billing", Region: "eu-central-1"}.Token(t.Context(), given(map[string]string{
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/credentials/1", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://169.254.170.23/v1/credentials"}))
 	if asked := proxy.seen(); err == nil || asked != "GET http://169.254.170.2/v2/credentials/1" {
 		t.Errorf("asked %q, %v", asked, err)
 	}

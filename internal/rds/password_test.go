@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/auth"
 
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
@@ -101,6 +102,34 @@ func TestARefusedPasswordIsGotAgainAtOnceAndThenAfterGrowingPauses(t *testing.T)
 	p.refused() // another password begins anew
 	if v.asks(p, 0); v.asked == before {
 		t.Error("not asked at once for a new password")
+	}
+}
+
+// The pauses after a refusal never put off what the source has named.
+func TestARefusedPasswordIsGotAgainWhenItsSourceSaid(t *testing.T) {
+	v := &vault{password: "one", clock: time.Minute}
+	p := v.opened(t)
+	p.source = func(ctx context.Context) (string, time.Duration, error) {
+		password, _, err := v.get(ctx)
+		return password, time.Second, err
+	}
+	p.get()
+	for n := range 9 { // the last pauses are longer than a second
+		p.refused()
+		if !v.asks(p, time.Second) {
+			t.Fatalf("not asked in time after refusal %d", n)
+		}
+	}
+}
+
+func TestAnErrorIsToldAgainWhenAMinuteIsOver(t *testing.T) {
+	for after, want := range map[time.Duration]int{lastPause - 1: 1, lastPause: 2} {
+		v := &vault{password: "one", clock: time.Minute}
+		p := v.opened(t)
+		v.set("", errors.New("it hangs"))
+		if !v.asks(p, time.Hour) || !v.asks(p, after) || len(v.told) != want {
+			t.Errorf("after %s: told %d times, want %d", after, len(v.told), want)
+		}
 	}
 }
 
@@ -208,6 +237,33 @@ func TestAFileIsReadAtEveryConnect(t *testing.T) {
 		if _, password := c.BasicAuth(); password != text || reads != want {
 			t.Errorf("password %s after %d reads, want %s", password, reads, text)
 		}
+	}
+}
+
+// hears is a listener that keeps what it is told.
+type hears struct {
+	deaf
+	told []string
+}
+
+func (h *hears) OnNext(c auth.Credentials) {
+	_, password := c.BasicAuth()
+	h.told = append(h.told, password)
+}
+
+// The first password is the answer to Subscribe, and is not sent twice.
+func TestAConnectionIsToldOfPasswordsThatCameAfterItsOwn(t *testing.T) {
+	text := "one"
+	p := PasswordOfFile("app", func() (string, error) { return text, nil }, nil)
+	connection := &hears{}
+	for i, l := range []*hears{connection, {}, {}} {
+		text = []string{"one", "one", "two"}[i]
+		if _, _, err := p.Subscribe(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(connection.told) != 1 || connection.told[0] != "two" {
+		t.Errorf("it was told %q", connection.told)
 	}
 }
 

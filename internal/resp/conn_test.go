@@ -68,6 +68,13 @@ func TestWhatTheServerSaysInPlaceOfAGreetingIsTheError(t *testing.T) {
 	}
 }
 
+func TestOnlyAnAlertOfTLSSeemsToBeOne(t *testing.T) {
+	_, err := served(t, "\x15\x02\x01\x00").Read(make([]byte, 9))
+	if got, ok := errors.AsType[*Error](err); !ok || *got != (Error{Addr: "pipe", What: `a reply that begins with the byte '\x15'`}) {
+		t.Errorf("%#v", err)
+	}
+}
+
 func TestAWriteGrantsALargeAnswer(t *testing.T) {
 	answer := "$200000\r\n"
 	if _, err := served(t, answer).Read(make([]byte, 100)); err == nil {
@@ -193,6 +200,10 @@ func TestASubscriptionBeginsWithWhatWasAskedFor(t *testing.T) {
 		{"one that came too early", []string{hello, "%0\r\n*1\r\n:1\r\n"}, "an answer that nobody asked for"},
 		{"a part of one", []string{hello, "%0\r\n*1\r\n"}, "an answer that nobody asked for"},
 		{"one that came before anything", []string{"", "*1\r\n:1\r\n"}, "an answer that nobody asked for"},
+		{"one that came too early behind an old Redis' answers", []string{hello, "-ERR\r\n", auth, "+OK\r\n+OK\r\n*1\r\n"}, "an answer that nobody asked for"},
+		{"one behind the choice of a database", []string{"*2\r\n$6\r\nselect\r\n$1\r\n1\r\n", "+OK\r\n*1\r\n"}, "an answer that nobody asked for"},
+		{"one behind the name of a client", []string{"*2\r\n$6\r\nclient\r\n$1\r\nx\r\n", "+OK\r\n*1\r\n"}, "an answer that nobody asked for"},
+		{"one behind readonly", []string{"*1\r\n$8\r\nreadonly\r\n", "+OK\r\n*1\r\n"}, "an answer that nobody asked for"},
 		{"an answer of any form", []string{hello, "%0\r\n", "*1\r\n$4\r\ntime\r\n", "*1\r\n:1\r\n", subscribe, "*1\r\n:1\r\n"}, ""},
 	} {
 		near, far := net.Pipe()

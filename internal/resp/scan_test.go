@@ -31,6 +31,7 @@ func TestWhatRedisDoesNotSendIsRefused(t *testing.T) {
 		"an error without end":                  {"-" + strings.Repeat("x", maxLine+1), "a line of more than 4096 bytes"},
 		"a number without end":                  {":" + strings.Repeat("1", maxLine+1), "a line of more than 4096 bytes"},
 		"a length without end":                  {"$" + strings.Repeat("0", 11), "a length of more than 10 digits"},
+		"a length of eleven digits":             {"$00000000003\r\nabc\r\n", "a length of more than 10 digits"},
 		"a text":                                {"$16777217\r\n", "a text of 16777217 bytes"},
 		"an error in a text":                    {"!16777217\r\n", "a text of 16777217 bytes"},
 		"a verbatim text":                       {"=16777217\r\n", "a text of 16777217 bytes"},
@@ -71,7 +72,7 @@ func TestWhatIsWithinTheBoundsPasses(t *testing.T) {
 		"$16777100\r\n" + strings.Repeat("x", 16777100) + "\r\n",
 		"*240000\r\n" + strings.Repeat(":1\r\n", 240000),
 		strings.Repeat("*1\r\n", maxDepth) + ":1\r\n",
-		"+" + strings.Repeat("x", maxLine-3) + "\r\n",
+		"+" + strings.Repeat("x", maxLine-2) + "\r\n",
 		"$-1\r\n*-1\r\n_\r\n%0\r\n*0\r\n$0\r\n\r\n~0\r\n>1\r\n+x\r\n,3.14\r\n(123\r\n#t\r\n=5\r\ntxt:x\r\n!3\r\nERR\r\n%-1\r\n",
 	} {
 		var s scanner

@@ -54,6 +54,7 @@ func TestTheHealthOfAJobIsWhatAPersonShouldKnowFirst(t *testing.T) {
 		{"a backfill waits", service.Ledger{Tick: at(0), Last: good, Waiting: waits("backfill", -60)}, OK},
 		{"the newest was missed", service.Ledger{Tick: at(0), Scheduled: &service.Entry{Tick: at(-20)}, Missed: missed(0)}, Missed},
 		{"nothing ran, and some were missed", service.Ledger{Tick: at(0), Missed: missed(0)}, Missed},
+		{"the newest was missed, and was run after all", service.Ledger{Tick: at(0), Scheduled: good, Missed: missed(0)}, OK},
 		{"some were missed before it ran", service.Ledger{Tick: at(0), Scheduled: good, Missed: missed(-5)}, OK},
 		{"some were missed, and it is paused", service.Ledger{Tick: at(0), Missed: missed(0), Paused: &service.Pause{}}, OK},
 		{"nothing is known", service.Ledger{Tick: at(0)}, NeverRan},
@@ -90,6 +91,13 @@ func TestATickIsOverdueWhenItsJitterAndSomePatienceAreOver(t *testing.T) {
 		l.Now, j.Jitter = noon.Add(c.now), c.jitter
 		if got := l.Overdue(j); got.IsZero() == c.want || c.want && !got.Equal(noon) {
 			t.Errorf("%s after it, with a jitter of %s: %s is overdue", c.now, c.jitter, got)
+		}
+	}
+	l, j = healthLook(t, service.Ledger{Tick: at(0), Waiting: []lock.Due{{Tick: at(0), Kind: "handover"}}})
+	for jitter, want := range map[time.Duration]bool{0: true, 50*time.Second - 1: true, 50 * time.Second: false} {
+		j.Jitter = jitter
+		if got := l.Overdue(j); !got.IsZero() != want {
+			t.Errorf("a minute after it was refused, with a jitter of %s: %s is overdue", jitter, got)
 		}
 	}
 	j.Suspend = true

@@ -158,7 +158,7 @@ func (x *explainer) tick(at time.Time) *Why {
 	case len(x.ticks.Fates) > 0 && at.Before(x.ticks.Fates[0].Tick):
 		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.%s", x.clock(x.ticks.Fates[0].Tick), x.againWords(at))
 	}
-	return say(unknown, "was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data.")
+	return say(unknown, "was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data.%s", x.againWords(at))
 }
 
 // excludedWords tells why an instant of the schedule is no tick.

@@ -100,6 +100,21 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 			{Author: service.Author{By: "anna@ops"}, What: "rerun", Tick: at("09:00:00")}}},
 			"09:00:00", "failed", "09:00:00 UTC was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
 				"anna@ops had it run again: succeeded after 1.0 s on billing-1, at 10:00:01 UTC."},
+		{"backfilled by somebody", told{ticks: known(failed, again), acts: []service.Act{
+			{Author: service.Author{By: "anna@ops"}, What: "pause", Tick: at("09:00:00")},
+			{Author: service.Author{By: "carl@ops"}, What: "backfill", Tick: at("09:00:00")}}},
+			"09:00:00", "failed", "09:00:00 UTC was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
+				"carl@ops had it run again: succeeded after 1.0 s on billing-1, at 10:00:01 UTC."},
+		{"backfilled, and else forgotten", told{ticks: known(again, ran("09:50:00", "succeeded", 0, time.Second))}, "09:00:00", "unknown",
+			settledWords("09:00:00") + " An operator had it run again: succeeded after 1.0 s on billing-1, at 10:00:01 UTC."},
+		{"fired within a millisecond", told{ticks: known(ran("09:00:00", "succeeded", time.Millisecond-1, time.Second))}, "09:00:00", "succeeded",
+			"09:00:00 UTC was fired by billing-1, and succeeded after 1.0 s."},
+		{"fired a millisecond late", told{ticks: known(ran("09:00:00", "succeeded", time.Millisecond, 24*time.Hour))}, "09:00:00", "succeeded",
+			"09:00:00 UTC was fired by billing-1 1 ms late, and succeeded after 1 day."},
+		{"observed", told{ticks: known(ran("09:00:00", "observed", 0, time.Second))}, "09:00:00", "observed",
+			"09:00:00 UTC was taken by billing-1, which called nothing, because the job is observed only."},
+		{"claimed, and never begun", told{ticks: known(ran("09:00:00", "interrupted", 0, 0))}, "09:00:00", "interrupted",
+			"09:00:00 UTC was claimed by billing-1, and ended as interrupted."},
 		{"paused", told{ticks: known(service.Entry{Tick: at("09:10:00"), First: at("09:05:00"), Count: 2, Outcome: "paused"}), acts: []service.Act{
 			{Author: service.Author{By: "bob@ops", Reason: "later"}, What: "pause", At: at("09:06:00")},
 			{Author: service.Author{By: "anna@ops", Reason: "migration"}, What: "pause", At: at("09:01:00"), Until: at("11:00:00")}}}, "09:10:00", "paused",
@@ -107,6 +122,11 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 		{"paused, and another pause was over", told{ticks: known(service.Entry{Tick: at("09:05:00"), First: at("09:05:00"), Count: 1, Outcome: "paused"}), acts: []service.Act{
 			{Author: service.Author{By: "bob@ops", All: "x"}, What: "pause", At: at("09:02:00"), Until: at("09:03:00")},
 			{Author: service.Author{By: "anna@ops"}, What: "pause", At: at("09:01:00")}}}, "09:05:00", "paused",
+			"09:05:00 UTC was not fired: the job was paused by anna@ops."},
+		{"paused, and another pause ended at that instant", told{
+			ticks: known(service.Entry{Tick: at("09:05:00"), First: at("09:05:00"), Count: 1, Outcome: "paused"}), acts: []service.Act{
+				{Author: service.Author{By: "bob@ops", All: "x"}, What: "pause", At: at("09:02:00"), Until: at("09:05:00")},
+				{Author: service.Author{By: "anna@ops"}, What: "pause", At: at("09:01:00")}}}, "09:05:00", "paused",
 			"09:05:00 UTC was not fired: the job was paused by anna@ops."},
 		{"paused, and another pause was resumed", told{ticks: known(service.Entry{Tick: at("09:05:00"), First: at("09:05:00"), Count: 1, Outcome: "paused"}), acts: []service.Act{
 			{What: "resume", At: at("09:03:00")},
@@ -132,8 +152,20 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 		{"running", told{ticks: known(), state: service.Ledger{Running: []service.RunState{{Run: "r", Since: at("09:50:00"),
 			Record: lock.Record{Tick: at("09:50:00"), Replica: "billing-2", Kind: "schedule"}}}}}, "09:50:00", "running",
 			"09:50:00 UTC is running on billing-2 since 09:50:00 UTC."},
+		{"only a run by hand has its time", told{ticks: known(), state: service.Ledger{
+			Running: []service.RunState{{Run: "r", Record: lock.Record{Tick: at("09:50:00"), Replica: "billing-2", Kind: "manual"}}},
+			Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "manual"}}}}, "09:50:00", "unknown", settledWords("09:50:00")},
 		{"handed over", told{ticks: known(), state: service.Ledger{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "handover", Refused: []string{"a", "b"}}}}},
 			"09:50:00", "waiting", "09:50:00 UTC waits for its run: these replicas could not start it: a, b."},
+		{"taken over", told{ticks: known(), state: service.Ledger{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "takeover"}}}},
+			"09:50:00", "waiting", "09:50:00 UTC waits for its run: its run was cut short, and it is run again."},
+		{"to be backfilled", told{ticks: known(), state: service.Ledger{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "backfill"}}}},
+			"09:50:00", "waiting", "09:50:00 UTC waits for its run: an operator asked for it."},
+		{"to be taken", told{ticks: known(), state: service.Ledger{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "catchup"}}}},
+			"09:50:00", "waiting", "09:50:00 UTC waits for its run: a replica takes it next."},
+		{"queued behind two runs", told{ticks: known(), state: service.Ledger{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "catchup"}},
+			Running: []service.RunState{{Record: lock.Record{Tick: at("09:40:00"), Replica: "billing-2"}}, {Record: lock.Record{Tick: at("09:45:00"), Replica: "billing-3"}}}}},
+			"09:50:00", "waiting", "09:50:00 UTC waits for its run: the run of 09:40:00 UTC on billing-2 is still going on."},
 		{"refused by all", told{ticks: known(), state: service.Ledger{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "handover", Rounds: 1,
 			Refused: []string{"~b"}}}}}, "09:50:00", "waiting", "09:50:00 UTC waits for its run: no replica that took it could start it."},
 		{"behind a run", told{ticks: service.TickRecord{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:50:00"), Behind: []service.Behind{{Tick: at("09:55:00")}}}},
@@ -159,6 +191,13 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 				"The job is paused since 09:58:00 UTC until 11:00:00 UTC: migration. solotick resume j ends the pause at once."},
 		{"before it was known", told{ticks: known()}, "05:55:00", "unknown",
 			"05:55:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC: it has no fate."},
+		{"when it became known", told{ticks: known()}, "06:00:00", "unknown",
+			"06:00:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC: it has no fate."},
+		{"one of two is ready", told{ticks: known(), replicas: []service.Replica{{Name: "billing-1", Seen: ten, Ready: "the app answered 503"},
+			{Name: "billing-2", Seen: ten}}}, "10:00:00", "unclaimed", "10:00:00 UTC has come due, and no replica has claimed it."},
+		{"all jobs are paused", told{ticks: known(), replicas: ready, state: service.Ledger{PausedAll: &service.Pause{At: at("09:58:00"), By: "anna@ops"}}},
+			"10:00:00", "unclaimed", "10:00:00 UTC has come due, and no replica has claimed it. " +
+				"The job is paused by anna@ops since 09:58:00 UTC. It fires again after solotick resume --all."},
 		{"before it was known, and backfilled", told{ticks: known(service.Entry{Tick: at("05:55:00"), Run: "r", Replica: "billing-1", Kind: "backfill",
 			Outcome: "succeeded", Ended: at("10:00:00"), Took: time.Second})}, "05:55:00", "unknown",
 			"05:55:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC: it has no fate. " +
@@ -167,6 +206,11 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 			"08:00:00 UTC is too long ago: Redis keeps the newest fates of each job, here from 09:50:00 UTC on."},
 		{"Redis knows nothing", told{}, "09:00:00", "unknown",
 			"09:00:00 UTC is not known: Redis does not know the job. A replica makes it known when it starts."},
+		{"how it stands while it succeeds", told{ticks: known(ran("09:50:00", "succeeded", 0, time.Second), ran("09:55:00", "succeeded", 0, time.Second)),
+			replicas: ready}, "", "stands",
+			"The last tick, 09:55:00 UTC, was fired by billing-1, and succeeded after 1.0 s. The next tick is 10:05:00 UTC, in 4m30s."},
+		{"how it stands while it is paused", told{ticks: known(), replicas: ready, state: service.Ledger{Paused: &service.Pause{At: at("09:58:00")}}},
+			"", "stands", "The job is paused since 09:58:00 UTC. It fires again after solotick resume j."},
 		{"how it stands", told{ticks: known(ran("09:50:00", "succeeded", 0, time.Second), failed), replicas: ready}, "", "stands",
 			"The last tick, 09:00:00 UTC, was fired by billing-1, and failed after 1.0 s: the app answered 500: boom. " +
 				"The last success was 09:50:00 UTC. The next tick is 10:05:00 UTC, in 4m30s."},
@@ -223,6 +267,8 @@ func TestAnExcludedTickSaysByWhichCalendar(t *testing.T) {
 			"09:00:00 UTC is excluded: 2026-11-23 is no day of never. The next tick is 2026-11-24 09:00:00 UTC."},
 		{schedule.Rules{Every: schedule.Every{Weeks: 2, From: day - 7}}, "excluded",
 			"09:00:00 UTC is excluded: every keeps one week of 2, counted from 2026-11-16, and 2026-11-23 is in another. The next tick is 2026-11-30 09:00:00 UTC."},
+		{schedule.Rules{Every: schedule.Every{Days: 3, From: day - 1}}, "excluded",
+			"09:00:00 UTC is excluded: every keeps one day of 3, counted from 2026-11-22, and 2026-11-23 is in another. The next tick is 2026-11-25 09:00:00 UTC."},
 		{schedule.Rules{Exclude: []*schedule.Days{never}}, "unknown", "09:00:00 UTC is not known: Redis does not know the job. A replica makes it known when it starts."},
 	} {
 		j := config.Job{Name: "j", TimeZone: "UTC", Days: config.Days{Every: c.rules.Every}}
@@ -258,6 +304,94 @@ func TestWhyHasNoControlCharacters(t *testing.T) {
 		if err != nil || !strings.Contains(w.Text, map[bool]string{true: "an [31m na", false: "billing [2J -1"}[tick.IsZero()]) ||
 			strings.ContainsFunc(w.Text, unicode.IsControl) {
 			t.Errorf("%q, %v", w.Text, err)
+		}
+	}
+}
+
+// explained is why of a tick of a job with these expressions and options, in the world that is told.
+func explained(t *testing.T, s told, j config.Job, expr string, o schedule.Options, tick time.Time) *view.Why {
+	t.Helper()
+	var err error
+	if j.Schedule, err = schedule.Parse(expr, o); err != nil {
+		t.Fatal(err)
+	}
+	j.Name = "j"
+	w, err := view.Explain(t.Context(), &s, &config.Table{}, j, tick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestWhatBecameOfATickIsInFieldsToo(t *testing.T) {
+	never, known := ran("09:00:00", "interrupted", time.Minute, 0), func(e ...service.Entry) told {
+		return told{ticks: service.TickRecord{Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("09:55:00")}, Fates: e}}
+	}
+	never.Detail = "boom"
+	every := func(s told) *view.Why {
+		return explained(t, s, config.Job{}, "*/5 * * * *", schedule.Options{}, at("09:00:00"))
+	}
+	for what, c := range map[string]struct{ got, want *view.Why }{
+		"a run": {every(known(ran("09:00:00", "succeeded", 41*time.Millisecond, 3200*time.Millisecond))), &view.Why{Fate: "succeeded",
+			Run: "run-09:00:00", Replica: "billing-1", Kind: "schedule", Attempt: 1, DelayMS: 41, DurationMS: 3200}},
+		"a claim": {every(known(never)), &view.Why{Fate: "interrupted", Run: "run-09:00:00", Replica: "billing-1", Kind: "schedule", Attempt: 1,
+			Detail: "boom"}}, // when it would have begun is not known
+		"missed ticks": {every(known(service.Entry{First: at("08:55:00"), Tick: at("09:10:00"), Count: 4, Outcome: "missed", Detail: "boom"})),
+			&view.Why{Fate: "missed", First: view.Stamp(at("08:55:00")), Last: view.Stamp(at("09:10:00")), Ticks: 4, Detail: "boom"}},
+	} {
+		c.want.Job, c.want.Tick, c.want.Text = "j", view.Stamp(at("09:00:00")), c.got.Text
+		if *c.got != *c.want {
+			t.Errorf("%s: %+v\nwant %+v", what, c.got, c.want)
+		}
+	}
+}
+
+func TestEachOutcomeHasItsWords(t *testing.T) {
+	for outcome, want := range map[string]string{
+		"succeeded": "succeeded", "failed": "failed", "timed_out": "timed out", "lost_lock": "lost its lock", "replaced": "was replaced by a newer tick",
+		"declined": "was declined by the app, which was at this work already,", "interrupted": "was interrupted", "cancelled": "was cancelled",
+		"shutdown": "was cut short by a shutdown",
+	} {
+		s := told{ticks: service.TickRecord{Fates: []service.Entry{ran("09:00:00", outcome, 0, time.Second)}}}
+		w := explained(t, s, config.Job{}, "*/5 * * * *", schedule.Options{}, at("09:00:00"))
+		if want = "09:00:00 UTC was fired by billing-1, and " + want + " after 1.0 s."; w.Text != want || w.Fate != outcome {
+			t.Errorf("%s: %s\nwant %s", w.Fate, w.Text, want)
+		}
+	}
+}
+
+func TestATickIsExplainedByItsJob(t *testing.T) {
+	monday := schedule.Day(at("00:00:00").Unix() / (24 * 60 * 60))
+	holidays, err := schedule.NewDays("holidays", []schedule.Span{{From: monday, To: monday}}, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := told{replicas: []service.Replica{{Name: "billing-1", Seen: ten}}, ticks: service.TickRecord{
+		Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("09:55:00")}, Fates: []service.Entry{ran("09:00:00", "succeeded", 0, time.Second)}}}
+	for _, c := range []struct {
+		what, expr string
+		options    schedule.Options
+		job        config.Job
+		tick       time.Time
+		text       string
+	}{
+		{"of another zone", "*/5 * * * *", schedule.Options{}, config.Job{TimeZone: "Europe/Berlin"}, at("09:00:00"),
+			"10:00:00 CET was fired by billing-1, and succeeded after 1.0 s."},
+		{"suspended", "*/5 * * * *", schedule.Options{}, config.Job{Suspend: true}, at("10:00:00"),
+			"10:00:00 UTC is not fired: the table suspends the job."},
+		{"suspended, as it stands", "*/5 * * * *", schedule.Options{}, config.Job{Suspend: true}, time.Time{},
+			"The table suspends j: it has no ticks until suspend is removed. The last tick, 09:00:00 UTC, was fired by billing-1, and succeeded after 1.0 s."},
+		{"over", "@at 2026-11-23T09:00:00Z", schedule.Options{}, config.Job{}, at("09:03:00"),
+			`09:03:00 UTC is no tick of "@at 2026-11-23T09:00:00Z", and there is none after it.`},
+		{"over, as it stands", "@at 2026-11-23T09:00:00Z", schedule.Options{}, config.Job{}, time.Time{},
+			"The last tick, 09:00:00 UTC, was fired by billing-1, and succeeded after 1.0 s. There is no further tick."},
+		{"the last one is excluded", "0 8 * * *", schedule.Options{End: at("12:00:00"), Rules: schedule.Rules{Exclude: []*schedule.Days{holidays}}},
+			config.Job{}, at("08:00:00"), "08:00:00 UTC is excluded: calendar holidays has 2026-11-23. There is no tick after it."},
+		{"of every replica", "*/5 * * * *", schedule.Options{}, config.Job{Guarantee: config.EveryReplica}, at("09:00:00"),
+			"09:00:00 UTC is fired by each replica for itself, and has no fate of its own: solotick history j shows the runs."},
+	} {
+		if w := explained(t, known, c.job, c.expr, c.options, c.tick); w.Text != c.text {
+			t.Errorf("%s: %s\nwant %s", c.what, w.Text, c.text)
 		}
 	}
 }
