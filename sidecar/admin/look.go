@@ -97,7 +97,8 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		}
 		limit = deepRuns
 	}
-	entries, err := a.operator.Search(r.Context(), service.Search{Jobs: strings.Fields(p.Get("job")), Failed: p.Get("failed") == "true", Limit: limit})
+	entries, err := a.operator.Search(r.Context(),
+		service.Search{Jobs: strings.Fields(p.Get("job")), Failed: p.Get("failed") == "true", Limit: limit})
 	if err != nil {
 		return nil, err
 	}
