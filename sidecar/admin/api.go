@@ -77,8 +77,8 @@ func nothing(hint string) http.HandlerFunc {
 func (a *api) routes() map[string]methods {
 	return map[string]methods{
 		"/{$}":                        {"GET": newPage().ServeHTTP},
-		"/v1/status":                  {"GET": asJSON(a.status)},
-		"/v1/jobs":                    {"GET": asJSON(a.jobs)},
+		"/v1/status":                  {"GET": a.shows(func(s view.Status) any { return s })},
+		"/v1/jobs":                    {"GET": a.shows(func(s view.Status) any { return s.Jobs })},
 		"/v1/jobs/{job}":              {"GET": asJSON(a.job), "PUT": asJSON(a.setJob), "DELETE": asJSON(a.deleteJob)},
 		"/v1/jobs/{job}/ticks/{tick}": {"GET": asJSON(a.tick)},
 		"/v1/jobs/{job}/trigger":      {"POST": asJSON(a.trigger)},
@@ -88,7 +88,7 @@ func (a *api) routes() map[string]methods {
 		"/v1/jobs/{job}/cancel":       {"POST": asJSON(a.cancel)},
 		"/v1/events":                  {"GET": asJSON(a.events, "job", "limit")},
 		"/v1/runs":                    {"GET": asJSON(a.runs, "job", "limit", "failed", "each")},
-		"/v1/replicas":                {"GET": asJSON(a.replicas)},
+		"/v1/replicas":                {"GET": a.shows(func(s view.Status) any { return s.Replicas })},
 		"/v1/replica":                 {"GET": asJSON(a.self)},
 		"/v1/timers":                  {"GET": asJSON(a.timers, "limit")},
 		"/v1/timers/{id}":             {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer), "DELETE": asJSON(a.deleteTimer)},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -18,22 +19,15 @@ const (
 	deepRuns = 5000 // are read to find the newest of each job
 )
 
-func (a *api) look(r *http.Request) (view.Status, error) {
-	l, err := view.Take(r.Context(), a.Store, a.Replica.Table(), a.Replica.Jobs())
-	if err != nil {
-		return view.Status{}, err
-	}
-	return l.Status(), nil
-}
-
-func (a *api) status(r *http.Request) (*answer, error) {
-	s, err := a.look(r)
-	return &answer{body: s}, err
-}
-
-func (a *api) jobs(r *http.Request) (*answer, error) {
-	s, err := a.look(r)
-	return &answer{body: s.Jobs}, err
+// shows answers with a part of a look.
+func (a *api) shows(part func(view.Status) any) http.HandlerFunc {
+	return asJSON(func(r *http.Request) (*answer, error) {
+		l, err := view.Take(r.Context(), a.Store, a.Replica.Table(), a.Replica.Jobs())
+		if err != nil {
+			return nil, err
+		}
+		return &answer{body: part(l.Status())}, nil
+	})
 }
 
 func (a *api) job(r *http.Request) (*answer, error) {
@@ -63,11 +57,6 @@ func (a *api) tick(r *http.Request) (*answer, error) {
 	}
 	w, err := view.Explain(r.Context(), a.Store, a.Replica.Table(), j, at)
 	return &answer{body: w}, err
-}
-
-func (a *api) replicas(r *http.Request) (*answer, error) {
-	s, err := a.look(r)
-	return &answer{body: s.Replicas}, err
 }
 
 // self answers with what this replica knows itself, while Redis may not answer.
@@ -108,7 +97,8 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		}
 		limit = deepRuns
 	}
-	entries, err := a.operator.Runs(r.Context(), p.Get("job"), p.Get("failed") == "true", limit)
+	entries, err := a.operator.Search(r.Context(),
+		service.Search{Jobs: strings.Fields(p.Get("job")), Failed: p.Get("failed") == "true", Limit: limit})
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (a *api) timer(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{body: view.NewWholeTimer(id, at, source)}, nil
+	return &answer{body: view.WholeTimer{Timer: view.NewTimer(id, at), Definition: source}}, nil
 }
 
 func (a *api) timers(r *http.Request) (*answer, error) {

@@ -259,18 +259,19 @@ func (o *Operator) DeleteJob(ctx context.Context, name string) error {
 	if err := o.Changeable(name); err != nil {
 		return err
 	}
-	deleted := false
-	if config.IsName(name) {
-		var err error
-		deleted, err = ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.DeleteJob(ctx, name) })
-		if err != nil {
+	return o.remove(ctx, name, config.IsName, o.Store.DeleteJob, o.notMade)
+}
+
+// remove takes something away, unless nothing can have that name. missing is the refusal if there is none.
+func (o *Operator) remove(ctx context.Context, name string, can func(string) bool,
+	from func(context.Context, string) (bool, error), missing func(string) *Refusal) error {
+	if can(name) {
+		removed, err := ask(ctx, o, func(ctx context.Context) (bool, error) { return from(ctx, name) })
+		if err != nil || removed {
 			return err
 		}
 	}
-	if !deleted {
-		return o.notMade(name)
-	}
-	return nil
+	return missing(name)
 }
 
 // SetTimer keeps a timer for all replicas. created tells that no timer of that id waited.
@@ -303,29 +304,12 @@ func (o *Operator) Timer(ctx context.Context, id string) (source []byte, at time
 
 // DeleteTimer takes back a timer that waits.
 func (o *Operator) DeleteTimer(ctx context.Context, id string) error {
-	deleted := false
-	if config.IsTimerID(id) {
-		var err error
-		deleted, err = ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.DeleteTimer(ctx, id) })
-		if err != nil {
-			return err
-		}
-	}
-	if !deleted {
-		return noTimer(id)
-	}
-	return nil
+	return o.remove(ctx, id, config.IsTimerID, o.Store.DeleteTimer, noTimer)
 }
 
 // noTimer is the refusal of an id under which no timer waits.
 func noTimer(id string) *Refusal {
 	return &Refusal{Kind: NoTimer, Subject: id, Message: fmt.Sprintf("no timer %q waits", id)}
-}
-
-// Runs returns the newest runs, or the newest that failed, of one job or, with "", of all. If there are none, it
-// refuses a name that no job has.
-func (o *Operator) Runs(ctx context.Context, job string, failed bool, limit int) ([]Entry, error) {
-	return o.Search(ctx, Search{Jobs: strings.Fields(job), Failed: failed, Limit: limit})
 }
 
 // Search returns the runs that are wanted, the newest first. It refuses a name that no job has, unless the history has

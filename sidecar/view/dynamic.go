@@ -21,11 +21,6 @@ type WholeTimer struct {
 	Definition json.RawMessage `json:"definition"`
 }
 
-// NewWholeTimer returns a timer with its definition in Redis.
-func NewWholeTimer(id string, at time.Time, source []byte) WholeTimer {
-	return WholeTimer{NewTimer(id, at), source}
-}
-
 // WholeJob is a job in JSON, with what it calls or runs and its settings, in words. A dynamic job has its definition, with
 // which it can be created again.
 type WholeJob struct {
