@@ -2,15 +2,23 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/file"
+	"github.com/solotick/solotick/sidecar"
+	"github.com/solotick/solotick/sidecar/admin"
 )
 
 // stateVariable stands in for --state-dir.
@@ -103,10 +111,64 @@ func (a *app) tableToRun(log *slog.Logger) (t *config.Table, source []byte, brok
 	if err != nil {
 		log.Error("the last good table cannot be used either", "file", a.state.file(), "err", err)
 	}
-	if t == nil {
+	switch {
+	case t != nil:
+		return t, nil, broken, nil
+	case !a.anyway:
 		return nil, nil, nil, a.refused(broken)
 	}
-	return t, nil, broken, nil
+	if t := a.withoutJobs(); t != nil {
+		return t, nil, broken, nil
+	}
+	if err := a.awaitTable(broken, log); err != nil {
+		return nil, nil, nil, err
+	}
+	return a.tableToRun(log)
+}
+
+// withoutJobs returns a table with what a replica needs to be seen, and no jobs. It returns nil if the file does not tell
+// the service and its Redis.
+func (a *app) withoutJobs() *config.Table {
+	rest, _ := config.Read(a.config, os.LookupEnv)
+	if rest == nil {
+		return nil
+	}
+	key, _ := a.unknown(rest)
+	if _, err := a.redisURL(rest); err != nil || key != "" {
+		return nil
+	}
+	t, _ := config.NoTable(rest.Service) // a name that is known is good
+	t.Redis, t.Listen, t.Admin, t.Clock, t.MaxRunning = rest.Redis, rest.Listen, rest.Admin, rest.Clock, -1
+	a.addresses.replace(t)
+	return t
+}
+
+// tableless is the health of a process that waits for a table.
+type tableless struct{}
+
+func (tableless) Alive() bool    { return true }
+func (tableless) Ready() error   { return nil } // or the app is kept out of its Service, too
+func (tableless) Notice() string { return unknownService }
+
+const unknownService = "the table does not tell the service and its Redis: nothing is fired here"
+
+// awaitTable serves metrics and health until the table tells the service and its Redis.
+func (a *app) awaitTable(broken error, log *slog.Logger) error {
+	l, err := listen(cmp.Or(a.addresses.listen, ":9747"), "listen", servesHealth)
+	if err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(sidecar.ReloadedWell())
+	serve(ctx, &background, l, servesHealth, admin.Server(tableless{}, registry, log), log)
+	for ; a.withoutJobs() == nil; time.Sleep(complainEvery) {
+		log.Error(unknownService, "file", a.config, "err", broken)
+	}
+	return nil
 }
 
 // tellLastGood logs that the replica goes on with the last good table.

@@ -18,6 +18,9 @@ import (
 // half a change is never put in force.
 const lookAtTable = time.Second
 
+// complainEvery is how often a replica without a usable table reads it again, and so logs what is wrong. Tests are in a hurry.
+var complainEvery = time.Minute
+
 // reloadWhenTold reloads the table whenever its file changes or SIGHUP arrives, until ctx ends. source is the content of
 // the file that the table in force was read from; nil if that was another file.
 func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, source []byte, log *slog.Logger) {
@@ -38,11 +41,17 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 	})
 	background.Go(func() {
 		defer signal.Stop(told)
+		complain := time.NewTicker(complainEvery)
+		defer complain.Stop()
 		for {
 			select {
 			case <-changed:
 				// The first report comes even if the file is as it was. To read thousands of jobs takes as long as the start.
 				if found, err := config.ReadFile(a.config); err == nil && sha256.Sum256(found) == inForce {
+					continue
+				}
+			case <-complain.C:
+				if s.Table().MaxRunning >= 0 {
 					continue
 				}
 			case <-told:
@@ -53,6 +62,9 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 			before := s.Table()
 			t, source, err := a.load()
 			if s.Reload(t, err) != nil {
+				if err == nil && s.Table().MaxRunning < 0 { // it needs a restart, and there is nothing to keep
+					_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+				}
 				inForce = [sha256.Size]byte{}
 				continue
 			}
