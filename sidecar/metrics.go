@@ -37,7 +37,8 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *
 			"1 if the app was ready when it was last asked, or the table has it not asked."),
 		busy: newGauge("solotick_busy",
 			"1 if this replica leaves ticks to others because its load is above the table's limit."),
-		reloadedWell: ReloadedWell(),
+		reloadedWell: newGauge("solotick_table_last_reload_successful",
+			"1 if the table that was read last is in force."),
 		reloadedAt: newGauge("solotick_table_last_reload_success_timestamp_seconds",
 			"When a table was last put in force."),
 	}
@@ -70,11 +71,6 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *
 
 func newGauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-}
-
-// ReloadedWell returns the gauge that tells whether the table that was read last is in force: at first, it is not.
-func ReloadedWell() prometheus.Gauge {
-	return newGauge("solotick_table_last_reload_successful", "1 if the table that was read last is in force.")
 }
 
 // tableInfo is solotick_table_info, of the table in force at each scrape.

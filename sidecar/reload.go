@@ -36,14 +36,14 @@ func (s *Sidecar) Reload(next *config.Table, err error) error {
 	return err
 }
 
-// noTable is why a replica that started with a broken table takes no ticks.
-const noTable = "the table cannot be used, and there is no last good one: nothing is fired here"
+// NoTable is why a replica that has started with a broken table takes no ticks.
+const NoTable = "there is no table that can be used: nothing is fired here"
 
 // notReloaded logs why, each problem by itself.
 func (s *Sidecar) notReloaded(err error) {
 	said := "the table is not reloaded: the one before stays in force"
 	if s.Table().MaxRunning < 0 {
-		said = noTable
+		said = NoTable
 	}
 	var problems config.Problems
 	if !errors.As(err, &problems) {

@@ -179,7 +179,7 @@ func (g *slots) idle() string {
 	defer g.mu.Unlock()
 	switch {
 	case g.limit < 0:
-		return noTable
+		return NoTable
 	case g.unready != "":
 		return "the app is not ready: " + g.unready
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -309,7 +310,7 @@ func TestAReplicaThatStartsAnywayFiresNothingUntilItsTableIsMended(t *testing.T)
 	s := redistest.Start(t)
 	p := newPlace(t)
 	good := fmt.Sprintf(saying, s.URL(), "mended")
-	const noTable = "the table cannot be used, and there is no last good one: nothing is fired here"
+	const noTable = "there is no table that can be used: nothing is fired here"
 	p.write(strings.Replace(good, "schedule", "shedule", 1))
 	r := p.anyway("127.0.0.1:0")
 	r.await(noTable, "level", "ERROR")
@@ -376,7 +377,7 @@ func TestAReplicaWithoutATableEndsForOneThatNeedsARestart(t *testing.T) {
 	good := fmt.Sprintf(saying, s.URL(), "mended")
 	p.write(strings.Replace(good, "schedule", "shedule", 1))
 	r := p.anyway("127.0.0.1:0")
-	r.await("the table cannot be used, and there is no last good one: nothing is fired here")
+	r.await("there is no table that can be used: nothing is fired here")
 	p.write(strings.Replace(good, `admin: ""`, `admin: "127.0.0.1:0"`, 1))
 	if code := r.wait(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -388,12 +389,25 @@ func TestAReplicaThatStartsAnywayServesWithoutAServiceAndARedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := newPlace(t)
-	r := p.anyway(freeAddr(t)) // there is no file, either
-	r.await("the table does not tell the service and its Redis: nothing is fired here", "level", "ERROR", "file", p.table)
-	if code, body := r.get("/readyz"); code != http.StatusOK || body != "ok\nthe table does not tell the service and its Redis: nothing is fired here\n" {
+	listen := freeAddr(t)
+	r := p.anyway(listen) // there is no file, either
+	r.await("there is no table that can be used: nothing is fired here", "level", "ERROR", "file", p.table)
+	get := func(path string) (int, string) {
+		answer, err := http.Get("http://" + listen + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	if code, body := get("/readyz"); code != http.StatusOK || body != "ok\nthere is no table that can be used: nothing is fired here\n" {
 		t.Errorf("/readyz: %d %q", code, body)
 	}
-	if _, text := r.get("/metrics"); figure(t, text, "solotick_table_last_reload_successful") != 0 {
+	if _, text := get("/metrics"); figure(t, text, "solotick_table_last_reload_successful") != 0 {
 		t.Error("the metric says that the table is well")
 	}
 	p.write("service: shop\nredis: {ulr: x}\n")

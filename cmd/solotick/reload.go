@@ -25,9 +25,6 @@ var complainEvery = time.Minute
 // the file that the table in force was read from; nil if that was another file.
 func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, source []byte, log *slog.Logger) {
 	inForce := sha256.Sum256(source)
-	if source == nil {
-		inForce = [sha256.Size]byte{}
-	}
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
 	changed := make(chan struct{}, 1)
@@ -41,8 +38,6 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 	})
 	background.Go(func() {
 		defer signal.Stop(told)
-		complain := time.NewTicker(complainEvery)
-		defer complain.Stop()
 		for {
 			select {
 			case <-changed:
@@ -50,7 +45,7 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 				if found, err := config.ReadFile(a.config); err == nil && sha256.Sum256(found) == inForce {
 					continue
 				}
-			case <-complain.C:
+			case <-time.After(complainEvery):
 				if s.Table().MaxRunning >= 0 {
 					continue
 				}
