@@ -24,7 +24,7 @@ type Table struct {
 	Clock         string        // "redis" (default) | "local"
 	Admin         string        // address of the status page and the API, on this machine alone; default "127.0.0.1:9748", "" = off
 	ShutdownGrace time.Duration // default 25s
-	MaxRunning    int           // runs at once on this replica, 0 to 10000; 0 = no limit
+	MaxRunning    int           // runs at once on this replica, 0 to 10000; 0 = no limit, -1 = none, since the table is broken
 	Ready         *Ready        // nil = the app counts as ready
 	Busy          Busy          `json:",omitzero"`  // zero = the replica's load is no matter
 	Links         Links         `json:",omitzero"`  // of the status page to other tools

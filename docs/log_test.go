@@ -27,6 +27,8 @@ var computed = map[string][]string{
 	`what`:            {"the command keeps the niceness of Solotick: a lower one needs CAP_SYS_NICE", "the kernel does not hold the command to its limits: it is only watched"},
 	`w.Message`:       {""}, // a warning of the table, as `solotick validate` prints it
 	`text`:            {""}, // a line of a command
+	`said`:            {"the table is not reloaded: the one before stays in force", "there is no table that can be used: nothing is fired here"},
+	`sidecar.NoTable`: {"there is no table that can be used: nothing is fired here"},
 	`notKept`:         {"the last good table is not kept: with a broken table, a restart would fail"},
 }
 

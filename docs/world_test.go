@@ -290,7 +290,7 @@ var states = map[string]func(w *world){
 		w.run()
 		w.reload(strings.Replace(table, "0 ${NIGHT:-3} * * *", "0 25 * * *", 1))
 		w.await("two replicas that keep the previous table", func() bool {
-			return strings.Count(w.ask("status"), "keeps the previous table") == 2
+			return strings.Count(w.ask("status"), "refuses the new table") == 2
 		})
 	},
 	"a silent long job": func(w *world) {

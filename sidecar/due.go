@@ -57,7 +57,7 @@ func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Du
 		sp := j.now()
 		switch {
 		case sp == nil || !sp.claims(): // here: another table may have it, and claim its ticks
-			if d.Age > foreignAge {
+			if d.Age > foreignAge && t.slots.idle() == "" {
 				t.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}
 		case t.takeOne(ctx, j.dueWake(sp, d, t.clock.Now()), !sp.hasRoom(living[d.Job]+sp.keptFree(d.Kind))):

@@ -36,14 +36,21 @@ func (s *Sidecar) Reload(next *config.Table, err error) error {
 	return err
 }
 
+// NoTable is why a replica that has started with a broken table takes no ticks.
+const NoTable = "there is no table that can be used: nothing is fired here"
+
 // notReloaded logs why, each problem by itself.
 func (s *Sidecar) notReloaded(err error) {
+	said := "the table is not reloaded: the one before stays in force"
+	if s.Table().MaxRunning < 0 {
+		said = NoTable
+	}
 	var problems config.Problems
 	if !errors.As(err, &problems) {
-		s.log.Error("the table is not reloaded: the one before stays in force", "err", err)
+		s.log.Error(said, "err", err)
 		return
 	}
-	s.log.Error("the table is not reloaded: the one before stays in force", "problems", len(problems))
+	s.log.Error(said, "problems", len(problems))
 	for _, p := range problems {
 		s.log.Error("problem in the table", "file", p.File, "line", p.Line, "column", p.Column, "err", p.Message)
 	}

@@ -15,7 +15,7 @@ type slots struct {
 	mu       sync.Mutex
 	unready  string         // why the app is not ready; "" = it is
 	busy     string         // why the replica leaves ticks to others; "" = it does not
-	limit    int            // runs at once on this replica; 0 = no limit
+	limit    int            // runs at once on this replica; 0 = no limit, -1 = none: there is no table
 	taken    int            // of the limit
 	reserved map[string]int // what each reserved job holds: all but one are of the limit
 	waiting  []*slot
@@ -102,7 +102,7 @@ func (g *slots) free() int64 {
 // grant gives a wake its slot if one is free, and nothing else keeps it back.
 func (g *slots) grant(p *slot) {
 	switch sp := p.spec; {
-	case g.unready != "", g.busy != "" && sp.claims() && time.Now().Before(p.left): // every-replica can be left to none
+	case g.unready != "", g.limit < 0, g.busy != "" && sp.claims() && time.Now().Before(p.left): // every-replica can be left to none
 		p.why = notReady
 		return
 	case sp.Reserved && g.reserved[sp.Name] == 0:
@@ -177,7 +177,10 @@ func (g *slots) setLimit(n int) {
 func (g *slots) idle() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.unready != "" {
+	switch {
+	case g.limit < 0:
+		return NoTable
+	case g.unready != "":
 		return "the app is not ready: " + g.unready
 	}
 	return ""

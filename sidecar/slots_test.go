@@ -178,6 +178,13 @@ func TestAReservedJobHasASlotOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestWithoutATableNobodyIsLetIn(t *testing.T) {
+	g := gate(-1)
+	if g.tryAcquire(&spec{Job: &config.Job{Name: "r", Reserved: true}}) != nil || g.tryAcquire(plain("a")) != nil || g.free() != 0 {
+		t.Error("a job is")
+	}
+}
+
 func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(2)

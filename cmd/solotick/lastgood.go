@@ -2,15 +2,19 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/file"
+	"github.com/solotick/solotick/sidecar"
 )
 
 // stateVariable stands in for --state-dir.
@@ -30,10 +34,7 @@ func (d stateDir) file() string { return filepath.Join(string(d), lastGood) }
 
 // keep writes down the table that is in force. Only a restart needs the copy, so a failure is logged and nothing more.
 func (d stateDir) keep(table []byte, log *slog.Logger) {
-	if d == "" {
-		return
-	}
-	if before, err := file.ReadOwn(d.file(), config.MaxFile); err == nil && bytes.Equal(before, table) {
+	if before, err := file.ReadOwn(d.file(), config.MaxFile); d == "" || err == nil && bytes.Equal(before, table) {
 		return
 	}
 	if err := d.write(table); err != nil {
@@ -51,8 +52,7 @@ func (d stateDir) write(table []byte) error {
 		return err
 	}
 	_, err = f.Write(table)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), d.file())
 	}
 	if err != nil {
@@ -91,8 +91,8 @@ func (a *app) load() (t *config.Table, source []byte, err error) {
 }
 
 // tableToRun returns the table, or else the last good one; broken then says what is wrong with the table. A restart has
-// reasons of its own: a table that was broken since must not keep the replica, and the app with it, from coming back. A
-// new place has no last good table, so a rollout of a broken table stops at its first replica.
+// reasons of its own: a table that was broken since must not keep the replica from coming back. A new
+// place has no last good table: a replica is refused there, or starts without jobs if it is to start anyway.
 func (a *app) tableToRun(log *slog.Logger) (t *config.Table, source []byte, broken, err error) {
 	t, source, broken = a.load()
 	if broken == nil {
@@ -103,10 +103,56 @@ func (a *app) tableToRun(log *slog.Logger) (t *config.Table, source []byte, brok
 	if err != nil {
 		log.Error("the last good table cannot be used either", "file", a.state.file(), "err", err)
 	}
-	if t == nil {
+	switch {
+	case t != nil:
+		return t, nil, broken, nil
+	case !a.anyway:
 		return nil, nil, nil, a.refused(broken)
 	}
-	return t, nil, broken, nil
+	t, err = a.awaitTable(broken, log)
+	return t, nil, broken, err
+}
+
+// withoutJobs returns a table with what a replica needs to be seen, and no jobs. It returns nil if the file does not tell
+// the service and its Redis.
+func (a *app) withoutJobs() *config.Table {
+	rest, _ := config.Read(a.config, os.LookupEnv)
+	if rest == nil {
+		return nil
+	}
+	if key, _ := a.unknown(rest); key != "" {
+		return nil
+	}
+	t, _ := config.NoTable(rest.Service) // a name that is known is good
+	t.Redis, t.Listen, t.Admin, t.Clock, t.MaxRunning = rest.Redis, rest.Listen, rest.Admin, rest.Clock, -1
+	a.addresses.replace(t)
+	return t
+}
+
+// awaitTable returns a table without jobs. Until the file tells the service and its Redis, it serves metrics and health by
+// itself, so that the app gets into its Service.
+func (a *app) awaitTable(broken error, log *slog.Logger) (*config.Table, error) {
+	t := a.withoutJobs()
+	if t != nil {
+		return t, nil
+	}
+	l, err := listen(cmp.Or(a.addresses.listen, ":9747"), "listen", servesHealth)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok\n"+sidecar.NoTable) })
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "solotick_table_last_reload_successful 0")
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	defer server.Close() // the replica listens there next
+	go func() { _ = server.Serve(l) }()
+	for ; t == nil; t = a.withoutJobs() {
+		log.Error(sidecar.NoTable, "file", a.config, "err", broken)
+		time.Sleep(complainEvery)
+	}
+	return t, nil
 }
 
 // tellLastGood logs that the replica goes on with the last good table.

@@ -3,11 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -281,4 +284,173 @@ func TestNothingThatIsPlantedInTheStateDirectoryIsUsedOrWaitedFor(t *testing.T) 
 		t.Errorf("exit code %d, want %d", code, exitProblem)
 	}
 	r.await("the last good table cannot be used either")
+}
+
+// anyway starts a replica that may have no table. Its endpoints are at an address that it is told.
+func (p *place) anyway(listen string) *replica {
+	cmd := exec.Command("solotick", "run", "-c", p.table, "--start-anyway", "--listen", listen, "--state-dir", p.state,
+		"--log-format", "json", "--replica", "new")
+	cmd.Env = append(p.env, hurryVariable+"=1")
+	return start(p.t, cmd)
+}
+
+// awaitTimes waits until the log has a message that many times.
+func (r *replica) awaitTimes(msg string, times int) {
+	r.t.Helper()
+	r.awaitLine(fmt.Sprintf("%q for time %d", msg, times), func(l line) bool {
+		if l.is(msg) {
+			times--
+		}
+		return times == 0
+	})
+}
+
+func TestAReplicaThatStartsAnywayFiresNothingUntilItsTableIsMended(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	good := fmt.Sprintf(saying, s.URL(), "mended")
+	const noTable = "there is no table that can be used: nothing is fired here"
+	p.write(strings.Replace(good, "schedule", "shedule", 1))
+	r := p.anyway("127.0.0.1:0")
+	r.await(noTable, "level", "ERROR")
+	r.awaitTimes(noTable, 4) // at the start, at the first look, and then again and again
+	if problem := r.await("problem in the table"); !strings.Contains(problem.text("err"), "shedule") {
+		t.Errorf("the problem is told as %v", problem)
+	}
+	eventually(t, "the replica to be ready for the sake of its app", func() bool {
+		code, body := r.get("/readyz")
+		return code == http.StatusOK && strings.HasPrefix(body, "ok\nthe table in force is not")
+	})
+	if _, text := r.get("/metrics"); figure(t, text, "solotick_table_last_reload_successful") != 0 {
+		t.Error("the metric says that the table is well")
+	}
+
+	elsewhere := filepath.Join(t.TempDir(), "table.yaml")
+	if err := os.WriteFile(elsewhere, []byte(good), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A timer is no job of a table, and waits for a replica that has one all the same.
+	var mended atomic.Bool
+	called := make(chan bool, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called <- mended.Load() }))
+	defer receiver.Close()
+	timer := exec.Command("solotick", "timer", "set", "-c", elsewhere, "t1", "--after", "1s", "--url", receiver.URL)
+	if out, err := timer.CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	var shown view.Status
+	eventually(t, "status to tell why", func() bool {
+		text, err := exec.Command("solotick", "status", "-c", elsewhere, "-o", "json").Output()
+		if err == nil {
+			err = json.Unmarshal(text, &shown)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(shown.Replicas) == 1 && strings.Contains(shown.Replicas[0].Reload, "shedule")
+	})
+	if got := shown.Replicas[0].NotReady; got != noTable || shown.Summary.Ready != 0 {
+		t.Errorf("not ready because %q, %d are ready", got, shown.Summary.Ready)
+	}
+
+	r.awaitTimes(noTable, 40) // of which ten are a second
+	mended.Store(true)
+	p.write(good)
+	r.await("mended")
+	if !<-called {
+		t.Error("a timer was fired without a table")
+	}
+	if code, body := r.get("/readyz"); code != http.StatusOK || body != "ok\n" {
+		t.Errorf("/readyz with the mended table: %d %q", code, body)
+	}
+	if kept, err := os.ReadFile(filepath.Join(p.state, lastGood)); err != nil || string(kept) != good {
+		t.Errorf("%v, kept is\n%s", err, kept)
+	}
+}
+
+// A table that is mended, and has another listener than the broken one told, needs a new process; it comes by itself.
+func TestAReplicaWithoutATableEndsForOneThatNeedsARestart(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	good := fmt.Sprintf(saying, s.URL(), "mended")
+	p.write(strings.Replace(good, "schedule", "shedule", 1))
+	r := p.anyway("127.0.0.1:0")
+	r.await("there is no table that can be used: nothing is fired here")
+	p.write(strings.Replace(good, `admin: ""`, `admin: "127.0.0.1:0"`, 1))
+	if code := r.wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.anyway("127.0.0.1:0").await("mended")
+}
+
+func TestAReplicaThatStartsAnywayServesWithoutAServiceAndARedis(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	listen := freeAddr(t)
+	r := p.anyway(listen) // there is no file, either
+	r.await("there is no table that can be used: nothing is fired here", "level", "ERROR", "file", p.table)
+	get := func(path string) (int, string) {
+		answer, err := http.Get("http://" + listen + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	if code, body := get("/readyz"); code != http.StatusOK || body != "ok\nthere is no table that can be used: nothing is fired here\n" {
+		t.Errorf("/readyz: %d %q", code, body)
+	}
+	if _, text := get("/metrics"); figure(t, text, "solotick_table_last_reload_successful") != 0 {
+		t.Error("the metric says that the table is well")
+	}
+	p.write("service: shop\nredis: {ulr: x}\n")
+	p.write(fmt.Sprintf(saying, s.URL(), "mended"))
+	r.await("mended")
+	if code, body := r.get("/readyz"); code != http.StatusOK || body != "ok\n" {
+		t.Errorf("/readyz with the mended table: %d %q", code, body)
+	}
+}
+
+func TestCommandsBesideABrokenTableUseTheLastGoodOne(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	p.write(fmt.Sprintf(saying, s.URL(), "well") + "  - {name: nightly, schedule: \"0 3 * * *\", exec: {command: [\"true\"]}}\n")
+	r := p.start()
+	r.await("well")
+	p.write("service: shop\nredis: {url: " + s.URL() + "}\njobs: [\n")
+	status := func(env ...string) (out, warning string) {
+		cmd := exec.Command("solotick", "status", "-c", p.table)
+		cmd.Env = append(p.env, env...)
+		var said strings.Builder
+		cmd.Stderr = &said
+		text, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, said.String())
+		}
+		return string(text), said.String()
+	}
+	out, warning := status(stateVariable + "=" + p.state)
+	if !strings.HasPrefix(out, p.table+" has 1 problem · 0 of 2 failing · ") || !strings.Contains(out, "\nnightly ") {
+		t.Errorf("status says\n%s", out)
+	}
+	if want := "warning: " + p.table + " has 1 problem: this command uses the last good table; solotick validate"; !strings.HasPrefix(warning, want) {
+		t.Errorf("it warns %q", warning)
+	}
+	if out, _ = status(); !strings.HasPrefix(out, p.table+" has 1 problem · ") || strings.Contains(out, "nightly") {
+		t.Errorf("without a last good table, status says\n%s", out)
+	}
+	if err := os.Remove(p.table); err != nil { // as a volume that is not there
+		t.Fatal(err)
+	}
+	if out, _ = status(stateVariable + "=" + p.state); !strings.HasPrefix(out, p.table+" cannot be read · 0 of 2 failing · ") {
+		t.Errorf("without the file, status says\n%s", out)
+	}
 }

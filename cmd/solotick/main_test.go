@@ -15,6 +15,7 @@ import (
 // Variables for the program under test.
 const (
 	embeddedVariable = "TEST_EMBEDDED_ADDRS" // addresses of the embedded store: the constant ones may be in use
+	hurryVariable    = "TEST_HURRY"          // "1" where nothing is said again only after a minute
 	stillVariable    = "TEST_STILL"          // "1" where the clock of Redis stands still
 )
 
@@ -38,6 +39,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"solotick": func() {
 		if addrs := os.Getenv(embeddedVariable); addrs != "" {
 			embeddedAddrs = strings.Split(addrs, ",")
+		}
+		if os.Getenv(hurryVariable) != "" {
+			complainEvery = 100 * time.Millisecond
 		}
 		a := &app{out: os.Stdout, err: os.Stderr, operate: patientVerbs}
 		if os.Getenv(stillVariable) != "" {

@@ -18,13 +18,13 @@ import (
 // half a change is never put in force.
 const lookAtTable = time.Second
 
+// complainEvery is how often a replica without a usable table reads it again, and so logs what is wrong. Tests are in a hurry.
+var complainEvery = time.Minute
+
 // reloadWhenTold reloads the table whenever its file changes or SIGHUP arrives, until ctx ends. source is the content of
 // the file that the table in force was read from; nil if that was another file.
 func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, source []byte, log *slog.Logger) {
 	inForce := sha256.Sum256(source)
-	if source == nil {
-		inForce = [sha256.Size]byte{}
-	}
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
 	changed := make(chan struct{}, 1)
@@ -45,6 +45,10 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 				if found, err := config.ReadFile(a.config); err == nil && sha256.Sum256(found) == inForce {
 					continue
 				}
+			case <-time.After(complainEvery):
+				if s.Table().MaxRunning >= 0 {
+					continue
+				}
 			case <-told:
 				log.Info("SIGHUP: reading the table")
 			case <-ctx.Done():
@@ -53,6 +57,9 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 			before := s.Table()
 			t, source, err := a.load()
 			if s.Reload(t, err) != nil {
+				if err == nil && s.Table().MaxRunning < 0 { // it needs a restart, and there is nothing to keep
+					_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+				}
 				inForce = [sha256.Size]byte{}
 				continue
 			}

@@ -31,6 +31,8 @@ type app struct {
 	service   string // in place of a table
 	replica   string // this and the rest are of run alone
 	addresses addresses
+	anyway    bool   // start with a broken table
+	broken    string // what is wrong with the table, for status; "" = nothing
 	state     stateDir
 	logFormat string
 	logLevel  string

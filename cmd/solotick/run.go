@@ -41,7 +41,8 @@ func (a *app) runCommand() *cobra.Command {
 
 The table is reloaded when its file changes, and at SIGHUP; a table with problems changes nothing. With --state-dir, the
 replica keeps a copy of the table in force in that directory. If it starts again with the same directory while the table has
-problems, it goes on with the copy, and says so in its log, health and status. Without a copy, it refuses to start.
+problems, it goes on with the copy, and says so in its log, health and status. Without a copy, it refuses to start;
+with --start-anyway, it serves its endpoints, fires nothing, logs an error each minute, and begins when the table is mended.
 
 A replica that is killed and started again in the same place takes over the runs that it left at once, and not only when
 their leases are over. The place is the directory of --state-dir; without it, a directory of the service and the replica's
@@ -76,6 +77,7 @@ replica.`,
 	offer(c, "log-format", "text", "json")
 	offer(c, "log-level", "debug", "info", "warn", "error")
 	f.BoolVar(&observe, "observe", false, "take the ticks of all jobs, but call none")
+	f.BoolVar(&a.anyway, "start-anyway", false, "start with a broken table, too: fire nothing until it is mended")
 	f.StringVar((*string)(&a.state), "state-dir", os.Getenv(stateVariable),
 		"`directory` of this replica for what survives restarts: the last good table (env SOLOTICK_STATE_DIR)")
 	return c
@@ -118,7 +120,7 @@ func (a *app) run(observe, told bool) error {
 	process := uuid.NewString()
 	dead, place := a.holdInstance(t.Service, replica, process, log)
 	defer place.Close()
-	if broken != nil && a.state == "" { // the last good table is that of the process that holds the place
+	if broken != nil && a.state == "" && t.MaxRunning >= 0 { // the last good table is that of the process that holds the place
 		return a.refused(broken)
 	}
 
@@ -170,7 +172,9 @@ func (a *app) run(observe, told bool) error {
 		return &failure{code: exitCannot, err: err}
 	}
 	if broken != nil {
-		a.tellLastGood(t, log)
+		if t.MaxRunning >= 0 {
+			a.tellLastGood(t, log)
+		}
 		_ = s.Reload(nil, broken) // Reload logs the error; the replica goes on
 	} else {
 		a.state.keep(source, log)

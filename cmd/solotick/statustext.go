@@ -23,12 +23,13 @@ type status struct {
 	width     int // of the terminal; 0 = no limit
 	colourful bool
 	prefix    string  // that all names of replicas have in common, and that is left out
+	broken    string  // what is wrong with the table; "" = nothing
 	away      *outage // since the look; nil = the look is the newest there can be
 }
 
 // showing returns the status with which to print a look.
 func (a *app) showing(l *view.Look, f statusFlags) status {
-	s := status{Look: l, statusFlags: f}
+	s := status{Look: l, statusFlags: f, broken: a.broken}
 	columns, _, isTerminal := terminal(a.out)
 	s.colourful = isTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	if !f.wide {
@@ -121,7 +122,11 @@ func (s status) head() []string {
 		lines = s.banner(red, s.away.words(s.Now))
 		sum.Text = sum.Text[:strings.LastIndex(sum.Text, " · Redis ")]
 	}
-	lines = append(lines, s.banner(healthColour(sum, len(s.Replicas)), sum.Text)...)
+	health := healthColour(sum, len(s.Replicas))
+	if s.broken != "" {
+		health, sum.Text = red, s.broken+" · "+sum.Text
+	}
+	lines = append(lines, s.banner(health, sum.Text)...)
 	if sum.Ready == 0 {
 		lines = append(lines, s.banner(red, "No replica is ready: nothing is fired.")...)
 	}
@@ -494,20 +499,28 @@ func (s status) replicaLines() []string {
 		}
 		g.add(r.Name, r.Version, r.Table, offset(r.Offset), ago(s.Now, r.Seen), ready)
 		g.colour(s.in(c))
-		if r.Ready != "" {
-			g.note("not ready: " + r.Ready)
-		}
-		if r.Observe {
-			g.note("observes: it takes ticks, and calls no job")
-		}
-		if s.Twins(r) {
-			g.note(sameName)
-		}
-		if r.Reload != "" {
-			g.note("keeps the previous table: " + r.Reload)
+		for _, wrong := range s.wrong(r) {
+			g.note(wrong)
 		}
 	}
 	return append(g.lines(), s.tableNotes()...)
+}
+
+// wrong returns what is not as it should be on a replica.
+func (s status) wrong(r service.Replica) (all []string) {
+	if r.Ready != "" {
+		all = append(all, "not ready: "+r.Ready)
+	}
+	if r.Observe {
+		all = append(all, "observes: it takes ticks, and calls no job")
+	}
+	if s.Twins(r) {
+		all = append(all, sameName)
+	}
+	if r.Reload != "" {
+		all = append(all, "refuses the new table: "+r.Reload)
+	}
+	return all
 }
 
 // tableNotes names the tables of the replicas, if they differ from each other or from the one given here.

@@ -223,20 +223,7 @@ func (s status) replicaBrief() []string {
 		add("", fmt.Sprintf("%s ready: %s", plural(len(ready), "replica"), strings.Join(ready, ", ")))
 	}
 	for _, r := range s.Replicas {
-		var wrong []string
-		if r.Ready != "" {
-			wrong = append(wrong, "not ready: "+r.Ready)
-		}
-		if r.Observe {
-			wrong = append(wrong, "observes")
-		}
-		if s.Twins(r) {
-			wrong = append(wrong, sameName)
-		}
-		if r.Reload != "" {
-			wrong = append(wrong, "keeps the previous table: "+r.Reload)
-		}
-		if len(wrong) > 0 && !s.Silent(r) {
+		if wrong := s.wrong(r); len(wrong) > 0 && !s.Silent(r) {
 			add(yellow, s.replica(r.Name)+" "+strings.Join(wrong, "; "))
 		}
 	}

@@ -76,8 +76,13 @@ func (a *app) meeting() (*config.Table, error) {
 		return a.noTable()
 	}
 	t, err := a.readTable()
-	var problems config.Problems
-	if err != nil && !errors.As(err, &problems) {
+	used := "the rest of it"
+	if err != nil { // a replica beside this command goes on with the last good one
+		if good, _ := stateDir(os.Getenv(stateVariable)).last(a.config); good != nil {
+			t, used = good, "the last good table"
+		}
+	}
+	if t == nil {
 		f := unreadable(err)
 		f.hint = strings.TrimPrefix(f.hint+"; "+withoutTable, "; ")
 		return nil, f
@@ -92,8 +97,11 @@ func (a *app) meeting() (*config.Table, error) {
 	case key != "":
 		return nil, &failure{code: exitCannot, err: fmt.Errorf("%s: %s is not known: %s", shownFile(a.config), key, why), hint: withoutTable}
 	case err != nil:
-		fmt.Fprintf(a.err, "warning: %s has %s: this command uses the rest of it; solotick validate -c %s shows the problems\n",
-			shownFile(a.config), plural(len(problems), "problem"), a.config)
+		var problems config.Problems
+		if a.broken = shownFile(a.config) + " cannot be read"; errors.As(err, &problems) {
+			a.broken = fmt.Sprintf("%s has %s", shownFile(a.config), plural(len(problems), "problem"))
+		}
+		fmt.Fprintf(a.err, "warning: %s: this command uses %s; solotick validate -c %s shows the problems\n", a.broken, used, a.config)
 	}
 	a.warnUnset(t)
 	return t, nil

@@ -136,7 +136,7 @@ func TestAPodLivesAndIsReplacedAsTheManifestSays(t *testing.T) {
 	// The sidecar is there first; without the app it is ready and takes no ticks.
 	sidecar.start()
 	await(t, "the sidecar to live", probed(m.sidecar().LivenessProbe))
-	await(t, "the sidecar to be ready", probed(m.sidecar().ReadinessProbe))
+	await(t, "the sidecar to be ready", func() bool { code, _ := ask(metrics, "/readyz"); return code == http.StatusOK })
 	await(t, "Redis to be up", shows("solotick_redis_up 1"))
 	await(t, "Redis to be fit for locks", shows("solotick_redis_fit 1"))
 	await(t, "the app not to be ready", shows("solotick_app_ready 0"))

@@ -30,7 +30,7 @@ function showReplicas(s) {
       const table = make('span', 'hash' + (differs ? ' differs' : ''), r.table + (differs ? ' differs' : ''));
       return [make('span', '', 'clock ' + offset(r.offsetMs)), ' · ', make('span', '', 'table ', table), ' · ', make('span', '', r.version)];
     });
-    say(why, [r.sameName && 'another process has the same name', r.silent || r.notReady === 'draining' ? '' : r.notReady, r.notReloaded && 'keeps the previous table: ' + r.notReloaded].filter(Boolean).join('; '));
+    say(why, [r.sameName && 'another process has the same name', r.silent || r.notReady === 'draining' ? '' : r.notReady, r.notReloaded && 'refuses the new table: ' + r.notReloaded].filter(Boolean).join('; '));
     why.hidden = !why.textContent;
     (e.classList.length > 1 ? unwell : well).push(e);
   }

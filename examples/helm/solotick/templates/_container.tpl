@@ -1,9 +1,9 @@
 {{/*
 The sidecar: an item for `initContainers` of your pod.
 
-There is no startupProbe, because the kubelet would not start the app before it has passed. The readiness probe counts for
-the whole pod: a rollout waits until the new pod's sidecar has reached Redis once. The security context is all here,
-because the pod's own is the app's.
+There is no startupProbe, because the kubelet would not start the app before it has passed. There is no
+readinessProbe, because it would count for the whole pod: the app would need Redis to get into its Service. The security
+context is all here, because the pod's own is the app's.
 */}}
 {{- define "solotick.container" -}}
 {{- $v := .Values.solotick -}}
@@ -13,21 +13,19 @@ because the pod's own is the app's.
   imagePullPolicy: {{ . }}
   {{- end }}
   restartPolicy: Always
-  args: [run, --state-dir, /var/lib/solotick, --log-format, json]
+  args: [run, --start-anyway, --log-format, json]
   terminationMessagePolicy: FallbackToLogsOnError
   env:
     - name: POD_NAME
       valueFrom: {fieldRef: {fieldPath: metadata.name}}
     - name: SOLOTICK_ENVIRONMENT # replicas of two warn of each other
       valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+    - {name: SOLOTICK_STATE_DIR, value: /var/lib/solotick} # `kubectl exec` has it too
     {{- with $v.env }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   ports:
     - {name: solotick, containerPort: {{ $v.port }}}
-  readinessProbe:
-    httpGet: {path: /readyz, port: solotick}
-    periodSeconds: 5
   livenessProbe:
     httpGet: {path: /healthz, port: solotick}
     periodSeconds: 10
