@@ -41,6 +41,7 @@ type Replica struct {
 	Ran     map[string]Entry // job that runs on every replica → its newest run on this one
 	// Environment is where it belongs to, such as a namespace; "" = not said. Those that differ should not share a service.
 	Environment string
+	Guest       bool      // it found replicas of another environment when it began
 	Process     string    // tells this process from another one of the same name; "" = unknown
 	Twin        bool      // another process has the same name
 	Seen        time.Time // Redis' time of the heartbeat, as its sender estimates it
@@ -65,6 +66,7 @@ type replicaText struct {
 	Reload      string `json:"reload,omitempty"`
 	Process     string `json:"process,omitempty"`
 	Environment string `json:"environment,omitempty"`
+	Guest       bool   `json:"guest,omitempty"`
 	Twin        bool   `json:"twin,omitempty"`
 	Seen        int64  `json:"seen"`
 }
@@ -92,7 +94,7 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
 	t := replicaText{Version: r.Version, Table: r.Table, Observe: r.Observe, Offset: r.Offset.Microseconds(), Local: r.Local, Ready: r.Ready, Busy: r.Busy,
-		Reload: r.Reload, Environment: r.Environment, Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
+		Reload: r.Reload, Environment: r.Environment, Guest: r.Guest, Process: r.Process, Twin: r.Twin, Seen: rds.Millis(now)}
 	text, err := json.Marshal(t)
 	if err == nil {
 		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, string(text))
@@ -253,7 +255,7 @@ func parseReplica(name, text string) (Replica, error) {
 	}
 	return Replica{Name: name, Version: t.Version, Table: t.Table, Observe: t.Observe, Offset: time.Duration(t.Offset) * time.Microsecond,
 		Local: t.Local, Ready: t.Ready, Busy: t.Busy, Reload: t.Reload, Skips: map[string]Skip{}, Ran: map[string]Entry{},
-		Environment: t.Environment, Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}, nil
+		Environment: t.Environment, Guest: t.Guest, Process: t.Process, Twin: t.Twin, Seen: rds.FromMillis(t.Seen)}, nil
 }
 
 func (r *Replica) add(t reportText) {

@@ -18,7 +18,7 @@ because the pod's own is the app's.
   env:
     - name: POD_NAME
       valueFrom: {fieldRef: {fieldPath: metadata.name}}
-    - name: SOLOTICK_ENVIRONMENT # replicas of two warn of each other
+    - name: SOLOTICK_ENVIRONMENT # a replica that finds another one there takes no ticks
       valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
     {{- with $v.env }}
     {{- toYaml . | nindent 4 }}
