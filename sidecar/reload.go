@@ -51,9 +51,7 @@ func (s *Sidecar) notReloaded(err error) {
 		return
 	}
 	s.log.Error(said, "problems", len(problems))
-	for _, p := range problems {
-		s.log.Error("problem in the table", "file", p.File, "line", p.Line, "column", p.Column, "err", p.Message)
-	}
+	problems.Log(s.log)
 }
 
 // SetDynamic says which dynamic jobs there are. If the table has a job of the same name, the table's counts.

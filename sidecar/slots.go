@@ -14,6 +14,7 @@ import (
 type slots struct {
 	mu       sync.Mutex
 	unready  string         // why the app is not ready; "" = it is
+	aside    string         // why another environment has the ticks; "" = it has not
 	busy     string         // why the replica leaves ticks to others; "" = it does not
 	limit    int            // runs at once on this replica; 0 = no limit, -1 = none: there is no table
 	taken    int            // of the limit
@@ -91,7 +92,7 @@ func (g *slots) free() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.unready != "":
+	case g.unready != "", g.aside != "":
 		return 0
 	case g.limit == 0:
 		return math.MaxInt64
@@ -102,7 +103,7 @@ func (g *slots) free() int64 {
 // grant gives a wake its slot if one is free, and nothing else keeps it back.
 func (g *slots) grant(p *slot) {
 	switch sp := p.spec; {
-	case g.unready != "", g.limit < 0, g.busy != "" && sp.claims() && time.Now().Before(p.left): // every-replica can be left to none
+	case g.unready != "", g.limit < 0, sp.claims() && (g.aside != "" || g.busy != "" && time.Now().Before(p.left)): // the others go on
 		p.why = notReady
 		return
 	case sp.Reserved && g.reserved[sp.Name] == 0:
@@ -157,7 +158,7 @@ func (g *slots) grantWaiting() {
 	})
 }
 
-// set changes why the app is not ready, or why the replica is busy; "" if it is not. It returns what it was before.
+// set changes why the app is not ready, why the replica is busy or stands aside; "" if it is not so. It returns what it was before.
 func (g *slots) set(cause *string, why string) (before string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -183,5 +184,5 @@ func (g *slots) idle() string {
 	case g.unready != "":
 		return "the app is not ready: " + g.unready
 	}
-	return ""
+	return g.aside
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -34,5 +37,43 @@ func TestDurationsInTheLogAreSecondsWithTheirUnit(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &line); err != nil || line["delaySeconds"] != c.d.Seconds() || line["delay"] != nil {
 			t.Errorf("%s as JSON: %s, %v", c.d, &out, err)
 		}
+	}
+}
+
+// A collector takes each line by itself, and a drawing of the place for three lines of something else.
+func TestWithALogInJSONRunSaysInJSONWhyItDoesNotStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "table.yaml")
+	refused := func(want int) (lines []map[string]any) {
+		t.Helper()
+		var out, errOut bytes.Buffer
+		if code := commandLine([]string{"run", "-c", file, "--log-format", "json"}, &out, &errOut); code != want || out.Len() > 0 {
+			t.Errorf("code %d, output %s", code, &out)
+		}
+		for text := range strings.Lines(errOut.String()) {
+			var line map[string]any
+			if err := json.Unmarshal([]byte(text), &line); err != nil || line["level"] != "ERROR" || line["time"] == nil {
+				t.Errorf("%v: %s", err, text)
+			}
+			delete(line, "time")
+			lines = append(lines, line)
+		}
+		return lines
+	}
+	if lines := refused(exitCannot); len(lines) != 1 || !strings.Contains(lines[0]["hint"].(string), "-c") {
+		t.Errorf("without a table: %v", lines)
+	}
+	table := "service: billing\njobs:\n  - {name: a, shedule: '* * * * *', exec: {command: [x]}}\n" +
+		"  - {name: b, schedule: '61 * * * *', exec: {command: [x]}}\n"
+	if err := os.WriteFile(file, []byte(table), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, want := refused(exitProblem), []map[string]any{
+		{"level": "ERROR", "msg": "problem in the table", "file": file, "line": 3.0, "column": 15.0, "err": `job "a": unknown key "shedule"`},
+		{"level": "ERROR", "msg": "problem in the table", "file": file, "line": 4.0, "column": 25.0,
+			"err": `job "b": schedule "61 * * * *": minute "61": 61 is out of range: allowed are 0-59`},
+		{"level": "ERROR", "msg": file + " has 2 problems", "hint": ""},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
 	}
 }

@@ -49,7 +49,13 @@ func (a *app) commandLine(args []string) int {
 	root.SetErr(errOut)
 	code := 0
 	if err := root.Execute(); err != nil && !errors.Is(err, written.err) {
-		code = failed(root, err).tell(errOut)
+		f := failed(root, err)
+		if log := a.jsonLog(); log != nil {
+			log.Error(f.Error(), "hint", f.hint)
+			code = f.code
+		} else {
+			code = f.tell(errOut)
+		}
 	}
 	if written.err != nil { // the output is incomplete, whatever the verb's own result is
 		code = (&failure{code: exitCannot, err: fmt.Errorf("the output could not be written: %w", written.err)}).tell(errOut)
@@ -169,6 +175,14 @@ func (a *app) logger() (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: secondsInJSON})), nil
 	}
 	return nil, &failure{code: exitUsage, err: fmt.Errorf("--log-format %q is neither text nor json", a.logFormat), hint: "--log-format json"}
+}
+
+// jsonLog is the log if its lines are JSON: then all that run says is. Otherwise it is nil.
+func (a *app) jsonLog() *slog.Logger {
+	if log, err := a.logger(); err == nil && a.logFormat == "json" {
+		return log
+	}
+	return nil
 }
 
 // secondsInText writes every duration in seconds with the unit: delay=0.0048s, grace=25s. So queries on the log can

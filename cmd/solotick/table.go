@@ -48,8 +48,10 @@ func (a *app) refused(err error) error {
 	var problems config.Problems
 	switch {
 	case errors.As(err, &problems):
-		for _, p := range problems {
-			fmt.Fprintf(a.err, "%s\n", p)
+		if log := a.jsonLog(); log != nil {
+			problems.Log(log)
+		} else {
+			fmt.Fprintln(a.err, problems)
 		}
 		return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", shownFile(a.config), plural(len(problems), "problem"))}
 	case err != nil:

@@ -3,6 +3,7 @@ package strict
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +55,13 @@ func (ps Problems) Error() string {
 		texts[i] = p.String()
 	}
 	return strings.Join(texts, "\n")
+}
+
+// Log logs each problem by itself.
+func (ps Problems) Log(log *slog.Logger) {
+	for _, p := range ps {
+		log.Error("problem in the table", "file", p.File, "line", p.Line, "column", p.Column, "err", p.Message)
+	}
 }
 
 // Tidy sorts by file and position and drops duplicates: the decoder finds a problem behind an alias once for each use of the
