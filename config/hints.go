@@ -68,9 +68,8 @@ const (
 // spoken has schedules of other tools, and in words, with what they are here.
 var spoken = []struct{ form, here string }{
 	{`cron\((.*)\)`, "0 $1"}, // of AWS, with a year
-	{`(hour|dai|week|month|year)ly`, "@${1}ly"},
-	{`every (hour|week|month|year)`, "@${1}ly"},
-	{`every day`, "@daily"},
+	{`(?:every )?(hour|week|month|year)(?:ly)?`, "@${1}ly"},
+	{`every day|daily`, "@daily"},
 	{`every minute`, "* * * * *"},
 	{`(?:@?every |rate\()?(\d+) ?(s|m|h|d|w)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?|eeks?)?\)?`, "@every $1$2"},
 	{`@every (\d+)`, "@every ${1}m"},

@@ -404,10 +404,6 @@ func (d *decoder) isZone(t strict.Text) bool {
 	return false
 }
 
-// otherZones has places whose clocks have the abbreviations that are no zones.
-var otherZones = map[string]string{"PST": "America/Los_Angeles", "PDT": "America/Los_Angeles", "MDT": "America/Denver",
-	"CDT": "America/Chicago", "EDT": "America/New_York", "BST": "Europe/London", "CEST": "Europe/Berlin", "JST": "Asia/Tokyo"}
-
 // nearestZone finds a zone written in another case, with a space, or without its region; "" when there is none.
 func nearestZone(name string) string {
 	titled := []rune(strings.ToLower(strings.TrimSpace(name)))
@@ -419,7 +415,7 @@ func nearestZone(name string) string {
 			titled[i] = []rune(strings.ToUpper(string(titled[i])))[0]
 		}
 	}
-	tries := []string{string(titled), strings.ToUpper(string(titled)), otherZones[strings.ToUpper(name)]}
+	tries := []string{string(titled), strings.ToUpper(string(titled))}
 	for _, region := range strings.Fields("Europe America Asia Africa Australia Pacific Atlantic") {
 		tries = append(tries, region+"/"+string(titled))
 	}
