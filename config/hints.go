@@ -16,20 +16,20 @@ import (
 // Nearest returns the word of words that is most like word; "" if none is near. See strict.Nearest.
 func Nearest(word string, words []string) string { return strict.Nearest(word, words) }
 
-// otherWords has the words that other tools, or people, use for the words of a key.
+// otherWords has the words that other tools, or people, use for the words of a key: what it is here, or a whole hint.
 var otherWords = map[string]map[string]string{
-	"guarantee": {"once": "at-most-once", "every": "every-replica", "all": "every-replica"},
+	"guarantee": {"once": "at-most-once", "every": "every-replica", "all": "every-replica",
+		"exactlyonce": "no scheduler can promise that: at-most-once never runs a tick twice, at-least-once repeats a run that was cut short"},
+	"format": {"mattermost": "slack", "discord": "write slack, and /slack at the end of the URL"},
 	"missed": {"none": "skip", "no": "skip", "never": "skip", "ignore": "skip", "donothing": "skip",
-		"last": "latest", "once": "latest", "newest": "latest", "fireonce": "latest", "every": "all"},
+		"last": "latest", "once": "latest", "newest": "latest", "fireonce": "latest", "every": "all",
+		"run": "latest"},
 	"concurrencyPolicy": {"skip": "Forbid", "deny": "Forbid", "no": "Forbid", "parallel": "Allow", "wait": "Queue", "serial": "Queue",
 		"cancel": "Replace", "kill": "Replace"},
 }
 
 // wordHint suggests a word of a key for one that it does not have; "" if none is near.
 func wordHint(name, value string, words []string) string {
-	if name == "guarantee" && strict.PlainName(value) == "exactlyonce" {
-		return "no scheduler can promise that: at-most-once never runs a tick twice, at-least-once repeats a run that was cut short"
-	}
 	if name == "on" && (value == string(StartedLate) || value == string(TakesTooLong)) {
 		return fmt.Sprintf("it needs a duration: write %s: 5m beside on", value)
 	}
@@ -37,8 +37,8 @@ func wordHint(name, value string, words []string) string {
 	if near == "" {
 		near = strict.Nearest(value, words)
 	}
-	if near == "" {
-		return ""
+	if near == "" || strings.Contains(near, " ") {
+		return near
 	}
 	return fmt.Sprintf("did you mean %q?", near)
 }
@@ -51,9 +51,46 @@ var filled = map[string]string{
 	"defaults": "{timeout: 10m}", "links": `{logs: "https://logs.example.com/search?q={run}"}`,
 }
 
+// otherKeys has the hints for keys of other tools, below the mapping in which people write them.
+var otherKeys = map[string]map[string]string{
+	"a job": {"shell": inAShell, "run": inAShell, "script": inAShell, "on": `write schedule: "0 2 * * *"`,
+		"dependson": "no job waits for another: let the first one start the second, with solotick trigger"},
+	"": {"on": `each job has its own: write schedule: "0 2 * * *" in it`,
+		"timezone": "write timeZone in a job or under defaults"},
+	"redis": {"db": inTheURL, "database": inTheURL},
+}
+
+const (
+	inAShell = `write exec: {command: ["sh", "-c", "…"]}`
+	inTheURL = "write it at the end of url: redis://redis:6379/1"
+)
+
+// spoken has schedules of other tools, and in words, with what they are here.
+var spoken = []struct{ form, here string }{
+	{`cron\((.*)\)`, "0 $1"}, // of AWS, with a year
+	{`(?:every )?(hour|week|month|year)(?:ly)?`, "@${1}ly"},
+	{`every day|daily`, "@daily"},
+	{`every minute`, "* * * * *"},
+	{`(?:@?every |rate\()?(\d+) ?(s|m|h|d|w)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?|eeks?)?\)?`, "@every $1$2"},
+	{`@every (\d+)`, "@every ${1}m"},
+	{`(?:(?:every day|daily) )?(?:at )?0?(1?\d|2[0-3]):0?([1-5]?\d)`, "$2 $1 * * *"},
+	{`(?:every day|daily) at 0?(1?\d|2[0-3])`, "0 $1 * * *"},
+}
+
+// inFields writes a spoken schedule as it is here.
+func inFields(expr string) string {
+	low := strings.ToLower(strings.TrimSpace(expr))
+	for _, s := range spoken {
+		if re := regexp.MustCompile("^(?:" + s.form + ")$"); re.MatchString(low) {
+			return re.ReplaceAllString(low, s.here)
+		}
+	}
+	return expr
+}
+
 // ScheduleHint suggests a valid schedule for an invalid one: `write "0 22-23,0-6 * * *"`. It is "" if it cannot tell.
 func ScheduleHint(expr string, o schedule.Options) string {
-	better := daysOfEvery(reversedRanges(wordsOfDays(expr)))
+	better := daysOfEvery(reversedRanges(wordsOfDays(inFields(expr))))
 	if _, err := schedule.Parse(better, o); err != nil {
 		return ""
 	}
@@ -255,7 +292,14 @@ func (d *decoder) homes(name string) []string {
 
 // explain says why a key that the table knows cannot stand in e.
 func (d *decoder) explain(e strict.Entry, name string) (message, hint string) {
+	place := e.Path
+	if d.job != nil && place == "" {
+		place = "a job"
+	}
+	other := otherKeys[place][strict.PlainName(name)]
 	switch {
+	case other != "":
+		return fmt.Sprintf("unknown key %q", name), other
 	case d.Subject.Literal && e.Path == "" && slices.Contains(tableOnly, name):
 		return fmt.Sprintf("%q is for jobs of the table alone", name), toTheTable
 	case d.Subject.Literal && e.Path == "http" && slices.Contains(fileKeys, name):

@@ -404,7 +404,7 @@ func (d *decoder) isZone(t strict.Text) bool {
 	return false
 }
 
-// nearestZone finds a zone written in another case or with a space; "" when there is none.
+// nearestZone finds a zone written in another case, with a space, or without its region; "" when there is none.
 func nearestZone(name string) string {
 	titled := []rune(strings.ToLower(strings.TrimSpace(name)))
 	for i, r := range titled {
@@ -415,7 +415,11 @@ func nearestZone(name string) string {
 			titled[i] = []rune(strings.ToUpper(string(titled[i])))[0]
 		}
 	}
-	for _, try := range []string{string(titled), strings.ToUpper(string(titled))} {
+	tries := []string{string(titled), strings.ToUpper(string(titled))}
+	for _, region := range strings.Fields("Europe America Asia Africa Australia Pacific Atlantic") {
+		tries = append(tries, region+"/"+string(titled))
+	}
+	for _, try := range tries {
 		if isZone(try) && try != "LOCAL" {
 			return try
 		}

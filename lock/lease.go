@@ -60,14 +60,14 @@ func (l *Lease) Verify(ctx context.Context) error {
 	code, _ := parts[0].(string)
 	if code != "OK" && code != "REPLACED" && code != "CANCELLED" {
 		l.trust.Store(0)
-		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrLost)
+		return ErrLost
 	}
 	l.trust.Store(int64(sent + c.TTL - Margin)) // counted from the sending, however late the reply was
 	switch {
 	case code == "REPLACED":
-		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrReplaced)
+		return ErrReplaced
 	case code == "CANCELLED":
-		return fmt.Errorf("extending the lease of %q: %w", c.Job, ErrCancelled)
+		return ErrCancelled
 	case !l.Trusted():
 		return fmt.Errorf("extending the lease of %q: %w: it came after the lease", c.Job, ErrNoAnswer)
 	}

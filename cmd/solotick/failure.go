@@ -72,6 +72,10 @@ func failed(root *cobra.Command, err error) *failure {
 // forgotten.
 var verbName = regexp.MustCompile(`^[A-Za-z-]+$`)
 
+// otherVerbs has what people try in place of a verb, and is no misspelling of it.
+var otherVerbs = map[string]string{"test": "try", "check": "validate", "lint": "validate", "retry": "rerun", "kill": "cancel",
+	"init": "schema --example", "new": "schema --example"}
+
 // unknownVerb is the failure of a verb that c does not have. Its hint names similar verbs.
 func unknownVerb(c *cobra.Command, verb string) *failure {
 	path := c.CommandPath()
@@ -80,6 +84,10 @@ func unknownVerb(c *cobra.Command, verb string) *failure {
 		return f
 	}
 	f.err = fmt.Errorf("unknown command %q", verb)
+	if other := otherVerbs[verb]; other != "" && !c.HasParent() {
+		f.hint = path + " " + other
+		return f
+	}
 	// Cobra sets no distance while its own suggestions are off. Two typing errors turn ls into rm, so short names allow
 	// fewer. One is tried before two: sett is one error away from set, and two from get.
 	for slips := range min(2, len(verb)/2) {

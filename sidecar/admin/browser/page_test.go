@@ -130,8 +130,11 @@ func TestWhileRedisIsAwayThePageTellsWhatTheReplicaKnows(t *testing.T) {
 	w := open(t, s, 1280, "light") // it has never seen the jobs
 	w.shows("#banners", "Nothing is fired while Redis is away. Redis does not answer, since ")
 	w.shows("#banners", "i/o timeout (is it running")
+	if shown := w.text("#banners"); strings.Contains(shown, "reading the state") || strings.Count(shown, "\n") > 0 {
+		t.Errorf("the banners say it twice: %q", shown)
+	}
 	w.shows("#service", "billing")
-	w.shows("#own", "What app-1 knows itself")
+	w.shows("#own", "Seen by replica app-1 alone")
 	w.shows("#own-list", "export-analytics\nrunning here since ")
 	w.shows("#own-list", "usage-metering\nfailed here, tick ")
 	s.findRedis()
@@ -139,6 +142,35 @@ func TestWhileRedisIsAwayThePageTellsWhatTheReplicaKnows(t *testing.T) {
 	s.loseRedis()
 	w.shows("#banners", "Nothing is fired while Redis is away.")
 	w.shows("#banners", "What you see is ")
+}
+
+// TestTheStripShowsFailuresByHandAndWhatDidNotRun shows the mark of each; a failure of the schedule keeps its own.
+func TestTheStripShowsFailuresByHandAndWhatDidNotRun(t *testing.T) {
+	s := newScene(t, trouble, short...)
+	tick := s.now.Add(-2 * time.Second).Truncate(time.Millisecond)
+	l, a, err := s.store.Locks.Acquire(t.Context(), lock.Claim{Job: "heartbeat", Tick: tick, Replica: s.names[0], TTL: time.Minute, Kind: "manual"})
+	s.must(err)
+	if l == nil {
+		t.Fatalf("%+v", a)
+	}
+	e := service.Entry{Job: "heartbeat", Tick: tick, Run: l.Run(), Replica: s.names[0], Kind: "manual", Attempt: 1, Outcome: "failed", Failed: true, Ended: tick}
+	_, err = l.Finish(t.Context(), 0, e.Ending())
+	s.must(err)
+	gone := service.Entry{Job: "sync-crm", Tick: tick, First: tick.Add(-time.Minute), Count: 3, Outcome: "missed", Ended: tick}
+	for _, key := range s.mini.Keys() {
+		if strings.Contains(key, gone.Job) && s.mini.Type(key) == "hash" && s.mini.HGet(key, "born") != "" {
+			s.mini.HSet(key, "lastMissed", gone.Booking().Entry)
+		}
+	}
+	w := open(t, s, 1280, "light")
+	w.until(`document.querySelectorAll('[data-job="heartbeat"] .cell.warn').length === 1 && !document.querySelector('[data-job="heartbeat"] .cell.bad')`)
+	w.until(`document.querySelector('[data-job="send-invoices"] .cell.bad')`)
+	w.until(`document.querySelector('[data-job="export-analytics"] .cell.hole').title.includes('overlap, tick ')`)
+	w.until(`document.querySelector('[data-job="sync-crm"] .cell.hole').innerText === '3'`)
+	w.until(`document.querySelector('[data-job="sync-crm"] .cell.hole').title.startsWith('missed: 3 ticks, ')`)
+	w.shows("#filters", "Missed 1")
+	w.do(click(row("sync-crm", ".what button")))
+	w.shows(row("sync-crm", ".more"), "Missed\n3 ticks, ")
 }
 
 func TestARowSaysWhyItIsUrgent(t *testing.T) {

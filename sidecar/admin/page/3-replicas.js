@@ -39,7 +39,7 @@ function showReplicas(s) {
   $('well').hidden = well.length === 0;
   say($('well').firstChild, `${well.length === 1 ? '1 replica is' : well.length + ' replicas are'} ready: ` +
     well.map(e => `${e.children[0].textContent} ${labels.short(e.children[1].textContent)}`).join(' · '));
-  [...$('legend').querySelectorAll('.cell')].forEach((c, i) => say(c, labels.get(s.replicas[i % s.replicas.length]?.replica)));
+  [...$('legend').querySelectorAll('.cell:not(.hole)')].forEach((c, i) => say(c, labels.get(s.replicas[i % s.replicas.length]?.replica)));
   for (const name of replicaRows.keys()) if (!s.replicas.some(r => r.replica === name)) replicaRows.delete(name);
   banner('drift', s.drift && 'warn', 'Tables differ.', () => drift(s));
   const twins = s.replicas.filter(r => r.sameName).map(r => r.replica);

@@ -71,18 +71,30 @@ function handedWords(row) {
 
 function showStrip(strip, job) {
   const past = fold(runs.last(job)), busy = job.running;
-  const key = past.map(e => e.run + e.handed.length).join() + '|' + busy.map(r => r.run + r.replica).join() + labels.key;
+  const gone = holes(job, past.at(-1));
+  const key = past.map(e => e.run + e.handed.length).join() + '|' + gone.map(h => h.tick + h.mark + h.text).join() + '|' + busy.map(r => r.run + r.replica).join() + labels.key;
   fill(strip, key, () => [...busy.toReversed().map(r => {
     const c = make('i', 'cell busy', labels.get(r.replica));
     c.title = clean(`running on ${r.replica}, tick ${formatTime(when(r.tick))}, ${kind(r.kind, r.attempt)}`);
     return c;
-  }), ...past.slice(0, Math.max(0, shownRuns - busy.length)).map(e => {
-    const c = make('i', 'cell ' + look(e), labels.get(e.replica));
+  }), ...[...past, ...gone].sort((a, b) => when(b.tick) - when(a.tick)).slice(0, Math.max(0, shownRuns - busy.length)).map(e => {
+    const c = make('i', 'cell ' + (e.mark ? 'hole' : e.failed && byHand(e) ? 'warn' : look(e)), e.mark ?? labels.get(e.replica));
+    if (e.mark) {
+      c.title = clean(e.text);
+      return c;
+    }
     c.title = clean([`${outcome(e.outcome)} on ${e.replica}`, `tick ${formatTime(when(e.tick))}`, took(e.durationMs), kind(e.kind, e.attempt), handedWords(e)]
       .filter(Boolean).join(', '));
     return c;
   })]);
   attr(strip, 'aria-label', past.length + busy.length === 0 ? 'no runs' : stripWords(past, busy));
+}
+
+// holes returns the ticks of a job that no run took, back to its oldest run. Missed ticks in a row share a hole with their number.
+function holes(job, oldest) {
+  const list = skips(job).filter(k => k.reason === 'overlap').map(k => ({ tick: new Date(k.tick).toISOString(), mark: '–', text: skipWords(k) }));
+  if (job.missed) list.push({ tick: job.missed.tick, mark: String(Math.min(job.missed.ticks, 99)), text: 'missed: ' + missedWords(job.missed) });
+  return list.filter(h => !oldest || when(h.tick) > when(oldest.tick));
 }
 
 function stripWords(past, busy) {

@@ -7,6 +7,7 @@ const filters = {
   all: ['All', () => true],
   attention: ['Attention', j => needsAttention(j)],
   running: ['Running', j => j.running.length > 0],
+  missed: ['Missed', j => j.missed],
   waiting: ['Waiting', j => j.waiting.length > 0],
   paused: ['Paused', j => j.paused || j.suspended],
 };

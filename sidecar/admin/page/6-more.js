@@ -80,7 +80,7 @@ function showMore(r, j) {
   const newest = runs.last(j).filter(e => !r.runs.some(x => x.run === e.run) && when(e.ended) > when(r.runs[0]?.ended));
   const list = collapse(fold([...newest, ...r.runs], keptRuns));
   const known = skips(j);
-  const key = [list.map(e => e.run + e.handed.length + '.' + e.same.length), known, j.waiting, j.running.map(e => e.run), [...r.whys], r.told, j.description, j.owner, j.runbook, j.labels];
+  const key = [list.map(e => e.run + e.handed.length + '.' + e.same.length), known, j.missed, j.waiting, j.running.map(e => e.run), [...r.whys], r.told, j.description, j.owner, j.runbook, j.labels];
   fill(r.more, JSON.stringify(key), () => {
     const dl = make('dl', '');
     const fact = (name, ...lines) => lines.filter(Boolean).forEach((line, i) => dl.append(make('dt', '', i ? '' : name), make('dd', '', line)));
@@ -93,6 +93,7 @@ function showMore(r, j) {
     fact('Settings', r.told.settings ?? 'guarantee ' + j.guarantee);
     fact('Running', ...j.running.map(e => make('span', '', `tick ${formatTime(when(e.tick))} on ${e.replica}, ${kind(e.kind, e.attempt)}, run `, runId(e.run), ...linksOf(e),
       button('', 'Cancel this run', 'Cancel the run of ' + j.job + ' on ' + e.replica, () => openCancel(j.job, e.run)))));
+    fact('Missed', j.missed && missedWords(j.missed));
     fact('Skipped', ...known.slice(0, 5).map(skipWords));
     fact('Waiting', ...j.waiting.slice(0, 5).map(w => `tick ${formatTime(when(w.tick))}, ${kind(w.kind, w.attempt)}`));
     fact('By hand', ...(r.told.events ?? []).map(eventWords));

@@ -48,13 +48,14 @@ async function poll() {
   }
   const own = trouble && await ask('v1/replica').catch(() => null);
   asking = false;
+  away = Boolean(own && !own.redis.ok);
   showLive(trouble);
   showOwn(own);
   timer = setTimeout(poll, again ? 0 : document.hidden ? pollHidden : pollEvery);
   again = false;
 }
 
-let lost = '';
+let lost = '', away = false; // away: the replica answers, and Redis does not
 const age = make('strong', '');
 age.setAttribute('aria-hidden', 'true'); // otherwise a screen reader would read it every second
 function showLive(trouble) {
@@ -62,7 +63,7 @@ function showLive(trouble) {
   document.body.classList.toggle('stale', Boolean(lost && status));
   dress($('live'), 'live ' + (lost ? 'bad' : 'good'));
   say($('live-text'), lost ? 'out of date' : 'live, seen from ' + from);
-  banner('lost', lost && 'bad', 'Out of date:', () => [lost + '. ', age]);
+  banner('lost', lost && !away && 'bad', 'Out of date:', () => [lost + '. ', age]);
   say(age, status ? `What you see is ${formatDuration(performance.now() - fresh)} old.` : 'The jobs have not been read yet.');
 }
 
@@ -86,20 +87,20 @@ function showHealth(s) {
 
 // showOwn shows what the replica knows itself while Redis is away.
 function showOwn(own) {
-  const away = own && !own.redis.ok, r = own?.redis;
+  const r = own?.redis;
   $('own').hidden = !away;
   if (away && !status) {
     clock.ahead = Date.parse(own.time) - performance.now();
     say($('service'), own.service);
   }
   banner('redis', away && 'bad', 'Nothing is fired while Redis is away.', () => [`Redis ${r.address ? 'at ' + r.address + ' ' : ''}${r.says}, since ${formatTime(when(r.since))} UTC.`,
-    r.error ? ` ${r.error}` : '', r.hint ? ` (${r.hint})` : '']);
+    r.error ? ` ${r.error}` : '', r.hint ? ` (${r.hint})` : '', ' ', age]);
   if (!away) return;
-  say($('own-title'), `What ${own.replica} knows itself`);
+  say($('own-title'), `Seen by replica ${own.replica} alone`);
   const known = j => j.running.length ? 0 : j.last ? 1 : 2; // first what it has to do with
   fill($('own-list'), JSON.stringify(own.jobs), () => own.jobs.toSorted((a, b) => known(a) - known(b)).map(j => make('li', '', make('span', 'name text', j.job), make('span', j.last && !j.running.length ? 'outcome ' + look(j.last) : '',
     j.running.length ? `running here since ${formatTime(when(j.running[0].since))}` : j.last ? `${outcome(j.last.outcome)} here, tick ${formatTime(when(j.last.tick))}` : 'not run here yet'),
-    make('span', 'quiet', j.suspended ? 'suspended' : j.next ? `next tick ${formatTime(when(j.next))}` : 'no next tick'))));
+    make('span', 'quiet', j.suspended ? 'suspended' : j.next ? `next tick ${formatTime(when(j.next))} UTC` : 'no next tick'))));
 }
 
 // The address holds which jobs are opened, the filter and the search, so that others can be sent what one sees.

@@ -249,7 +249,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	cancel(errLockLost)
 	res := <-results
 	wantCause(t, res)
-	if !strings.Contains(res.Err.Error(), "may have started") {
+	if !strings.Contains(res.Err.Error(), "may still be working") {
 		t.Errorf("error %v does not say so", res.Err)
 	}
 	<-left

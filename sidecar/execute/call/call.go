@@ -373,6 +373,8 @@ func resultOfBroken(ctx context.Context, a answer, err error, unsent bool) execu
 		res.Err = fmt.Errorf("calling the app: %w", err)
 	case a.code != 0:
 		res.Err = fmt.Errorf("reading the app's answer %d to its end: %w", a.code, err)
+	case ctx.Err() != nil:
+		res.Err = fmt.Errorf("%w; the app may still be working on it", err)
 	default:
 		res.Err = fmt.Errorf("calling the app: it may have started: %w", err)
 	}
