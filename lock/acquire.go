@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,16 +45,13 @@ type Claim struct {
 	Known, Before time.Time
 	// Kind, Attempt, Rounds and Deaths travel with the run to the replica that takes it over, and with its tick when it
 	// is handed on. A kind is schedule (the default), catchup, handover, takeover, manual, backfill or timer.
-	Kind string
-	Key  string // of its Due: it goes where the kind goes
-	Data string // of its Due: it goes where the kind goes. A run with data has no key
-	// AgainKey is the key of the Due by which a run that was cut short is run again; "" = Key. A run that never started
-	// is handed on under Key.
-	AgainKey string
-	Attempt  int // from 1
-	Retries  int // how many attempts may follow in the same run: a replica that takes it over counts on behind them
-	Rounds   int // how often all replicas have refused to start the tick
-	Deaths   int // how many replicas have died with it
+	Kind    string
+	Key     string // of its Due: it goes where the kind goes
+	Data    string // of its Due: it goes where the kind goes. A run with data has no key
+	Attempt int    // from 1
+	Retries int    // how many attempts may follow in the same run: a replica that takes it over counts on behind them
+	Rounds  int    // how often all replicas have refused to start the tick
+	Deaths  int    // how many replicas have died with it
 	// Refused are the replicas that could not start the tick in this round.
 	Refused []string
 	// Again says that a run that is cut short must be run again: at-least-once.
@@ -113,14 +109,6 @@ func (c *Claim) check() error {
 	if err := rds.OneWord("replica", c.Replica); err != nil {
 		return err
 	}
-	if c.AgainKey != "" && c.Data != "" {
-		return errors.New("a run with data has no key")
-	}
-	if c.AgainKey != "" {
-		if err := rds.OneWord("key", c.AgainKey); err != nil {
-			return err
-		}
-	}
 	if _, ok := rds.TimerID(c.Job); ok && c.Member == "" {
 		return fmt.Errorf("job %q has the name of a timer, and no tick of a table", c.Job)
 	}
@@ -162,12 +150,9 @@ func (c *Claim) record() string {
 	if c.Again {
 		again = 1
 	}
-	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), kindText(c.Kind, c.againKey(), c.Data),
+	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), kindText(c.Kind, c.Key, c.Data),
 		c.Attempt, c.Retries, c.Rounds, c.Deaths, again, c.Replica)
 }
-
-// againKey is the key of the Due by which the run is run again.
-func (c *Claim) againKey() string { return cmp.Or(c.AgainKey, c.Key) }
 
 // rest are the arguments that most claims do not need: the script's time grows with their number.
 func (c *Claim) rest(channel string) []any {

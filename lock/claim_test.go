@@ -408,7 +408,6 @@ func TestClaimThatCannotBeWrittenDownIsRefused(t *testing.T) {
 			"a blank in a refusal":  func(c *lock.Claim) { c.Refused = []string{"my host"} },
 			"no time":               func(c *lock.Claim) { c.Tick = time.UnixMilli(-1) },
 			"a blank in the key":    func(c *lock.Claim) { c.Key = "of today" },
-			"a blank in its heir":   func(c *lock.Claim) { c.AgainKey = "of today" },
 			"a blank in the name":   func(c *lock.Claim) { c.Replica = "my host" },
 			"a line end in the run": func(c *lock.Claim) { c.Run = "u\n" },
 		} {

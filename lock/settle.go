@@ -141,7 +141,6 @@ func (c *Claim) takeover(deaths int) string {
 	if d.Kind != "manual" && d.Kind != "backfill" {
 		d.Kind = "takeover"
 	}
-	d.Key = c.againKey()
 	d.Attempt += 1 + c.Retries
 	d.Deaths, d.Rounds, d.Refused = c.Deaths+deaths, 0, nil
 	return d.Member()

@@ -73,7 +73,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	var began time.Time
 	result := w.spec.executor.Execute(ctx, execute.Run{
 		Service: r.service, Job: w.spec.Name, Tick: w.tick, Since: h.since, ID: h.run, Attempt: number, Token: h.token,
-		Replica: r.replica, Kind: w.kind, Key: w.key(), Data: w.data, Parent: span.parent(),
+		Replica: r.replica, Kind: w.kind, Key: w.of.Key, Data: w.data, Parent: span.parent(),
 		Await: func(ctx context.Context) {
 			r.clock.sleepUntil(ctx, w.due, true)
 			pause(ctx, early())

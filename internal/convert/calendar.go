@@ -184,10 +184,10 @@ func (r *icsReader) ended() error {
 		return r.wrong(e.line, "this event ends before it begins", "")
 	case e.timed && e.end == e.start:
 		return r.wrong(e.line, "this event begins at a midnight and lasts no day", wholeDay)
-	case r.dates.Len() > 0 && e.zone != r.zone:
-		return r.wrong(e.line, "this event has another time zone than one before it, or one of the two has none", "import a file for each zone")
+	case e.zone != "" && r.zone != "" && e.zone != r.zone:
+		return r.wrong(e.line, "this event has another time zone than one before it", "import a file for each zone")
 	}
-	r.zone = e.zone
+	r.zone = cmp.Or(e.zone, r.zone)                                 // a day without a zone is that day in each of them
 	span := schedule.Span{From: e.start, To: max(e.end-1, e.start)} // some programs write a day's own date as its end
 	fmt.Fprintf(&r.dates, "      - %s", span)
 	if e.summary != "" {

@@ -59,9 +59,8 @@ func TestACalendarThatCannotBeReadSaysWhere(t *testing.T) {
 		{"DTSTART;VALUE=DATE:20261225", "X:Y", "nrw.ics:2: this event has no DTSTART"},
 		{"END:VEVENT", "DTEND:20261224\nEND:VEVENT", "nrw.ics:2: this event ends before it begins"},
 		{"END:VEVENT", "DURATION:PT1H\nEND:VEVENT", "nrw.ics:6: DURATION is not a number of days"},
-		{"END:VEVENT\n", "END:VEVENT\nBEGIN:VEVENT\nDTSTART:20261226T000000Z\nDURATION:P1D\nEND:VEVENT\n", "nrw.ics:7: this event has another time zone"},
-		{"DTSTART;VALUE=DATE:20261225", "DTSTART:20261226T000000Z\nDURATION:P1D\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:20261225",
-			"nrw.ics:8: this event has another time zone"},
+		{"END:VEVENT\n", "END:VEVENT\nBEGIN:VEVENT\nDTSTART:20261226T000000Z\nDURATION:P1D\nEND:VEVENT\n" +
+			"BEGIN:VEVENT\nDTSTART;TZID=Asia/Tokyo:20261227T000000\nDURATION:P1D\nEND:VEVENT\n", "nrw.ics:11: this event has another time zone"},
 		{"END:VEVENT", "STATUS:CANCELLED\nEND:VEVENT", "nrw.ics: it has no days: it has no event, or all its events are cancelled"},
 		{"END:VEVENT\n", "", "nrw.ics:6: END has no BEGIN"},
 		{"END:VCALENDAR\n", "", "nrw.ics: it ends within"},
