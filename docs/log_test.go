@@ -29,6 +29,7 @@ var computed = map[string][]string{
 	`text`:            {""}, // a line of a command
 	`said`:            {"the table is not reloaded: the one before stays in force", "there is no table that can be used: nothing is fired here"},
 	`sidecar.NoTable`: {"there is no table that can be used: nothing is fired here"},
+	`f.Error()`:       {""}, // why `solotick run` did not start
 	`notKept`:         {"the last good table is not kept: with a broken table, a restart would fail"},
 }
 
