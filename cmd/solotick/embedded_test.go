@@ -128,8 +128,8 @@ admin: ""
 jobs: []
 `, []string{embeddedVariable + "=" + addr + "," + addr})
 	uses := addr + ": another program uses that port"
-	r.await("error: opening the embedded store at " + uses + ", at " + uses)
-	r.await("hint: end the other program, or name a Redis with --redis redis://HOST:6379/0")
+	r.await("opening the embedded store at "+uses+", at "+uses, "level", "ERROR",
+		"hint", "end the other program, or name a Redis with --redis redis://HOST:6379/0")
 	if code := r.wait(); code != exitCannot {
 		t.Errorf("exit code %d, want %d", code, exitCannot)
 	}
