@@ -24,8 +24,9 @@ type tally struct {
 	lastFire, next                                         gauge
 	runDuration                                            histogram
 
-	mu  sync.Mutex
-	own service.Ledger // how the job fares on this replica: of a job that every replica runs, or while Redis does not answer
+	mu    sync.Mutex
+	since time.Time       // when the job got the ticks that it has
+	own   *service.Ledger // how the job fares on this replica: of a job that every replica runs, or while Redis does not answer
 
 	held int         // fires under way, under the lock of the tallies
 	left atomic.Bool // the job has left: its tally goes with the last of these
@@ -39,6 +40,9 @@ func (t *tally) ran(o outcome) { t.runs[slices.Index(outcomes[:], o)].Add(1) }
 func (t *tally) began(r service.RunState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.own == nil { // most jobs of a large table have not run
+		t.own = &service.Ledger{}
+	}
 	t.own.Running = append(t.own.Running, r)
 }
 
@@ -46,6 +50,9 @@ func (t *tally) began(r service.RunState) {
 func (t *tally) ended(e *service.Entry, o outcome, asFailed bool, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.own == nil {
+		t.own = &service.Ledger{}
+	}
 	t.own.Running = slices.DeleteFunc(t.own.Running, func(r service.RunState) bool { return r.Run == e.Run })
 	t.own.Last = e
 	switch {
@@ -63,15 +70,18 @@ func (t *tally) ended(e *service.Entry, o outcome, asFailed bool, at time.Time) 
 func (t *tally) restarted(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.own.Since = at
+	t.since = at
 }
 
 // ledger is how the job fares on this replica. Its runs are without the ends of their leases.
 func (t *tally) ledger() service.Ledger {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	own := t.own
-	own.Running = slices.Clone(own.Running)
+	own := service.Ledger{}
+	if t.own != nil {
+		own = *t.own
+	}
+	own.Since, own.Running = t.since, slices.Clone(own.Running)
 	return own
 }
 
