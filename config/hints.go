@@ -67,12 +67,13 @@ const (
 
 // spoken has schedules of other tools, and in words, with what they are here.
 var spoken = []struct{ form, here string }{
-	{`cron\((.*)\)`, "0 $1"}, // of AWS, with a year
+	{`cron\((\S+ \S+ \S+ \S+ [^\d ]+ \S+)\)`, "0 $1"}, // of AWS, with a year; its Sunday is day 1
 	{`(?:every )?(hour|week|month|year)(?:ly)?`, "@${1}ly"},
 	{`every day|daily`, "@daily"},
 	{`every minute`, "* * * * *"},
 	{`(?:@?every |rate\()?(\d+) ?(s|m|h|d|w)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?|eeks?)?\)?`, "@every $1$2"},
-	{`@every (\d+)`, "@every ${1}m"},
+	{`@every ([1-5]?\d)`, "@every ${1}m"},
+	{`@every (\d+)`, "@every ${1}s"},
 	{`(?:(?:every day|daily) )?(?:at )?0?(1?\d|2[0-3]):0?([1-5]?\d)`, "$2 $1 * * *"},
 	{`(?:every day|daily) at 0?(1?\d|2[0-3])`, "0 $1 * * *"},
 }

@@ -222,13 +222,13 @@ func (t *dueTicks) deferRefused(w *wake, why skip, resumptions int) {
 	switch why.reason {
 	case paused:
 		t.deferred.deferPaused(w.of.Suffix(), w.of.Job, pauseOver(why, t.clock), resumptions)
-	case queued, overlap: // a run is in its way that no look shows, at first perhaps for a moment only: an older tick is given up
+	case queued, overlap: // a run is in its way that no look shows; by which an older tick is given up lasts a moment only
 		wait := lookEvery
 		if w.of.Age < lookEvery {
 			wait /= 10
-			t.nudges.nudgeIn(wait)
 		}
 		t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(wait))
+		t.nudges.nudgeIn(wait)
 	}
 }
 

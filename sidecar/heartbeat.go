@@ -23,9 +23,8 @@ type heartbeat struct {
 	store      *service.Store
 	clock      *clock
 	rendezvous *rendezvous
-	slots      *slots
 	log        *slog.Logger
-	self       service.Replica // does not change, except for Guest, which the first answer decides
+	self       service.Replica // what does not change
 	status     func() status
 	spec       func(job string) *spec
 
@@ -162,25 +161,16 @@ func (h *heartbeat) compare(others []service.Replica) {
 		"offset", offset.Round(time.Millisecond))
 }
 
-// meet logs at first whom this replica has joined, and from then on each change of those that belong elsewhere. If it came
-// to hosts of another environment, it leaves the ticks to them until they are gone. Hosts never do: otherwise a guest that
-// filled in during a restart of theirs would keep the ticks. A replica without an environment is neither.
+// meet logs at first whom this replica has joined, and from then on each change of those that belong elsewhere: whoever
+// has the service's name and the address of Redis takes its ticks.
 func (h *heartbeat) meet(others []service.Replica) {
 	var names, strange []string
-	host := ""
 	for _, r := range others {
 		names = append(names, r.Name)
 		if r.Environment != h.self.Environment {
 			strange = append(strange, fmt.Sprintf("%s (%q)", r.Name, r.Environment))
-			if r.Environment != "" && !r.Guest && r.Ready != service.Draining {
-				host = fmt.Sprintf("replica %s of environment %q has the ticks", r.Name, r.Environment)
-			}
 		}
 	}
-	if h.self.Guest = h.self.Guest && (h.beats > 0 || host != ""); !h.self.Guest {
-		host = ""
-	}
-	h.slots.set(&h.slots.aside, host)
 	if h.beats == 0 && len(names) > 0 {
 		h.log.Info("joined the other replicas of the service", "replicas", strings.Join(names, ", "))
 	}
@@ -188,7 +178,7 @@ func (h *heartbeat) meet(others []service.Replica) {
 		h.strange = now
 		if now != "" {
 			h.log.Warn("replicas of another environment share this service: give each its own service name or database",
-				"environment", h.self.Environment, "others", now, "guest", h.self.Guest)
+				"environment", h.self.Environment, "others", now)
 		}
 	}
 }

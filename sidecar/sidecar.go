@@ -26,8 +26,7 @@ type Options struct {
 	Redis   string // where Redis is, for the log
 	Replica string // name of this replica: one word
 	Version string
-	// Environment is told to the other replicas, which warn if theirs is another one; "" is one, too. If neither is "", the
-	// replica that came later leaves the ticks to those of the other.
+	// Environment is told to the other replicas, which warn if theirs is another one; "" is one, too.
 	Environment string
 	// Process is a random UUID of this process, by which its runs are known as its own (see lock.NewRun). It also tells
 	// the process from another one that has the same name, about which it warns; "" is not compared.
@@ -115,9 +114,9 @@ func New(o Options) (*Sidecar, error) {
 func (s *Sidecar) connect(o Options, timer *job) {
 	nudges, deferred := newNudges(), newDeferred(&s.runs)
 	peers := &rendezvous{replica: o.Replica, store: s.store, looking: make(chan struct{}, 1)}
-	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, slots: s.slots, log: s.log, status: s.status,
-		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Environment: o.Environment, Guest: o.Environment != "",
-			Process: o.Process, Local: o.Table.Clock == "local"},
+	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
+		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Environment: o.Environment, Process: o.Process,
+			Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	s.heartbeat.refused.Store(new(error))
 	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, store: s.store, clock: s.clock, log: s.log,

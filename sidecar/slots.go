@@ -14,7 +14,6 @@ import (
 type slots struct {
 	mu       sync.Mutex
 	unready  string         // why the app is not ready; "" = it is
-	aside    string         // why another environment has the ticks; "" = it has not
 	busy     string         // why the replica leaves ticks to others; "" = it does not
 	limit    int            // runs at once on this replica; 0 = no limit, -1 = none: there is no table
 	taken    int            // of the limit
@@ -92,7 +91,7 @@ func (g *slots) free() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.unready != "", g.aside != "":
+	case g.unready != "":
 		return 0
 	case g.limit == 0:
 		return math.MaxInt64
@@ -103,7 +102,7 @@ func (g *slots) free() int64 {
 // grant gives a wake its slot if one is free, and nothing else keeps it back.
 func (g *slots) grant(p *slot) {
 	switch sp := p.spec; {
-	case g.unready != "", g.limit < 0, sp.claims() && (g.aside != "" || g.busy != "" && time.Now().Before(p.left)): // the others go on
+	case g.unready != "", g.limit < 0, g.busy != "" && sp.claims() && time.Now().Before(p.left): // every-replica can be left to none
 		p.why = notReady
 		return
 	case sp.Reserved && g.reserved[sp.Name] == 0:
@@ -158,7 +157,7 @@ func (g *slots) grantWaiting() {
 	})
 }
 
-// set changes why the app is not ready, why the replica is busy or stands aside; "" if it is not so. It returns what it was before.
+// set changes why the app is not ready, or why the replica is busy; "" if it is not. It returns what it was before.
 func (g *slots) set(cause *string, why string) (before string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -184,5 +183,5 @@ func (g *slots) idle() string {
 	case g.unready != "":
 		return "the app is not ready: " + g.unready
 	}
-	return g.aside
+	return ""
 }

@@ -32,12 +32,13 @@ func (c *court) look(r *run) {
 	c.drained(r)
 }
 
-// stale tells whether a run began although a newer tick was due by then, which takes the place of its tick. Only what was
-// done to its own replica, or the death of Redis, can have held it up after its claim. Under at-least-once what was claimed in
-// time and then held up, by a standing Redis too, is run however late, and so is what was given back.
+// stale reports whether a run began although a newer tick was due by then, which takes the place of its tick. Only a strike on
+// its own replica, or the death of Redis, can have held it up after its claim. Under at-least-once a replica runs a tick that it
+// claimed in time, however late: a Redis that stood still after the claim can hold it up, too. The same holds for a tick that
+// was given back.
 func (c *court) stale(r *run) bool {
 	next := r.tick.Add(c.job.every)
-	if c.job.again && r.claimed().Before(next) && c.record.touched(r.replica, r.tick.Add(-edge), r.arrived) || c.givenBack(r) {
+	if c.job.again && r.claimed().Before(next) && c.record.struck(r.replica, r.claimed(), r.arrived) || c.givenBack(r) {
 		return false
 	}
 	if !r.started() || c.job.lasts() || r.attempt > 1 || r.kind != "schedule" && (r.kind != "catchup" || c.job.again) {

@@ -388,10 +388,12 @@ func (c *court) behindTheHandedOn(tick time.Time) bool {
 	})
 }
 
-// givenBack tells whether a run under at-least-once is the second of its tick: a replica that was cut off or stopped at that
-// moment, or says that it had no answer, had claimed it, and gave it back when it heard of that, under the kind that it had.
+// givenBack reports whether a run under at-least-once is the second of its tick. A replica that was cut off or stopped at that
+// moment may have claimed it, and so may one that asked a struck Redis and says that it had no answer. It gives the tick back
+// when it hears of that, under the kind that it had.
 func (c *court) givenBack(r *run) bool {
-	return c.job.again && r.kind == "schedule" && r.attempt == 1 && (c.withoutAnswer != nil && c.withoutAnswer(r.job, r.tick) ||
+	return c.job.again && r.kind == "schedule" && r.attempt == 1 && (c.withoutAnswer != nil && c.withoutAnswer(r.job, r.tick) &&
+		len(c.record.on(theRedis, r.tick.Add(-edge), r.begin())) > 0 ||
 		slices.ContainsFunc(c.record.strikes, func(s strike) bool {
 			return (s.harm == cut || s.harm == stopped) && s.target != r.replica && s.from.Sub(r.tick).Abs() <= edge && !r.begin().Add(edge).Before(s.to)
 		}))

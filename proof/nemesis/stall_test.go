@@ -109,6 +109,8 @@ func TestATickThatAReplicaHadNoAnswerForIsRunLate(t *testing.T) {
 	s.withoutAnswer = func(job string, tick time.Time) bool { return tick.Equal(at(2)) }
 	s.judged(t, "lost", "started although a newer tick was due")
 	s.withoutAnswer = func(job string, tick time.Time) bool { return tick.Equal(at(1)) }
+	s.judged(t, "lost", "started although a newer tick was due")
+	s.strike(stalled, theRedis, 1.2, 1.3)
 	s.judged(t, "lost")
 }
 

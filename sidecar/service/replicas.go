@@ -42,9 +42,8 @@ type Replica struct {
 	Process string           `json:"process,omitempty"` // tells this process from another one of the same name; "" = unknown
 	// Environment is where it belongs to, such as a namespace; "" = not said. Those that differ should not share a service.
 	Environment string    `json:"environment,omitempty"`
-	Guest       bool      `json:"guest,omitempty"` // it found replicas of another environment when it began
-	Twin        bool      `json:"twin,omitempty"`  // another process has the same name
-	Seen        time.Time `json:"-"`               // Redis' time of the heartbeat, as its sender estimates it
+	Twin        bool      `json:"twin,omitempty"` // another process has the same name
+	Seen        time.Time `json:"-"`              // Redis' time of the heartbeat, as its sender estimates it
 }
 
 // Skip is a tick that a replica did not fire.
