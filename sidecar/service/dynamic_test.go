@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -123,11 +124,18 @@ func TestDynamicJobsAreBoundedTogetherAndReadAtOnce(t *testing.T) {
 		}
 		a.SetsJob("job7", full[1:], false)
 		a.SetsJob("another", "x", true)
-		if _, sources, err := a.Service.DynamicJobs(w.Context()); len(sources) != service.MaxJobSources/service.MaxSource+1 || err != nil {
+		read := func() (rev int64, sources map[string][]byte, err error) {
+			for { // a busy machine may need longer for a megabyte than one request may last
+				if rev, sources, err = a.Service.DynamicJobs(w.Context()); !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) {
+					return rev, sources, err
+				}
+			}
+		}
+		if _, sources, err := read(); len(sources) != service.MaxJobSources/service.MaxSource+1 || err != nil {
 			w.Errorf("%d are read, %v", len(sources), err)
 		}
 		w.Must(w.Admin.HSet(w.Context(), jobsKey, "another", full).Err())
-		if rev, sources, err := a.Service.DynamicJobs(w.Context()); rev == 0 || len(sources) > 0 || !errors.Is(err, service.ErrTooMany) ||
+		if rev, sources, err := read(); rev == 0 || len(sources) > 0 || !errors.Is(err, service.ErrTooMany) ||
 			!strings.Contains(err.Error(), "17 of 1114111 bytes, and a service may have 1000 of 1048576 bytes") {
 			w.Errorf("of too many %d are read, %v", len(sources), err)
 		}
