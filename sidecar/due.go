@@ -222,7 +222,7 @@ func (t *dueTicks) deferRefused(w *wake, why skip, resumptions int) {
 	switch why.reason {
 	case paused:
 		t.deferred.deferPaused(w.of.Suffix(), w.of.Job, pauseOver(why, t.clock), resumptions)
-	case queued, overlap: // a run is in its way that no look shows; by which an older tick is given up lasts a moment only
+	case queued, overlap: // no look shows the run in its way; one that gives up an older tick lasts a moment
 		wait := lookEvery
 		if w.of.Age < lookEvery {
 			wait /= 10
