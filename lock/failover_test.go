@@ -77,19 +77,13 @@ func TestWaitGoesWithPromisesAlone(t *testing.T) {
 		p.Born("many" + strconv.Itoa(i)) // before Redis is occupied, or it would wait for the end of that
 	}
 	before = waits.N()
-	done := a.Occupy(300 * time.Millisecond)
-	var wg sync.WaitGroup
-	for i := range 100 {
-		wg.Go(func() {
-			c := a.Claim(2)
-			c.Job = "many" + strconv.Itoa(i)
-			if l, answer, err := a.Asks(c); l == nil {
-				t.Errorf("%+v, %v", answer, err)
-			}
-		})
-	}
-	wg.Wait()
-	done()
+	a.Gather(100, func(i int) {
+		c := a.Claim(2)
+		c.Job = "many" + strconv.Itoa(i)
+		if l, answer, err := a.Asks(c); l == nil {
+			t.Errorf("%+v, %v", answer, err)
+		}
+	})
 	if n := waits.N() - before; n == 0 || n > 50 {
 		t.Errorf("%d times WAIT for 100 claims", n)
 	}

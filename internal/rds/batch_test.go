@@ -41,16 +41,11 @@ func TestThousandCallsAtOnceAreAHandfulOfRoundTrips(t *testing.T) {
 		f := &flights{}
 		a.Client.AddHook(f)
 		arrived := a.Proxy.Count(w.Script("../../lock/register.lua"))
-		defer a.Occupy(500 * time.Millisecond)()
-		var wg sync.WaitGroup
-		for i := range 1000 {
-			wg.Go(func() {
-				if l, err := a.Register(w.Context(), fmt.Sprint("job", i), ""); err != nil || l.Born.IsZero() {
-					w.Errorf("%+v, %v", l, err)
-				}
-			})
-		}
-		wg.Wait()
+		a.Gather(1000, func(i int) {
+			if l, err := a.Register(w.Context(), fmt.Sprint("job", i), ""); err != nil || l.Born.IsZero() {
+				w.Errorf("%+v, %v", l, err)
+			}
+		})
 		// Two alone, the rest in full batches; a new connection adds its greeting.
 		if n := f.n.Load(); n > 2+1000/rds.BatchSize+2 || arrived.N() != 1002 {
 			w.Errorf("%d round trips for %d calls", n, arrived.N())
@@ -69,17 +64,11 @@ func TestCallsAtOnceSendAScriptsSourceOnce(t *testing.T) {
 		w.Must(a.Sync(w.Context()))
 		w.Must(w.Admin.ScriptFlush(w.Context()).Err())
 		sources := a.Proxy.Count(lossy.Command("eval"))
-		release := a.Occupy(500 * time.Millisecond)
-		var wg sync.WaitGroup
-		for i := range 500 {
-			wg.Go(func() {
-				if l, err := a.Register(w.Context(), fmt.Sprint("job", i), ""); err != nil || l.Born.IsZero() {
-					w.Errorf("%+v, %v", l, err)
-				}
-			})
-		}
-		wg.Wait()
-		release()
+		a.Gather(500, func(i int) {
+			if l, err := a.Register(w.Context(), fmt.Sprint("job", i), ""); err != nil || l.Born.IsZero() {
+				w.Errorf("%+v, %v", l, err)
+			}
+		})
 		if sources.N() != 1 {
 			w.Errorf("the source was sent %d times", sources.N())
 		}
@@ -95,30 +84,31 @@ func TestCancelledCallerNeitherHangsNorLosesOthers(t *testing.T) {
 		w.Warm()
 		a := w.SlowReplica("a", time.Minute)
 		w.Must(a.Sync(w.Context()))
-		late := 500 * time.Millisecond
-		defer a.Occupy(late)()
+		release := a.Occupy()
 		ctx, cancel := context.WithCancel(w.Context())
 		began := time.Now()
-		var wg sync.WaitGroup
+		var patient, impatient sync.WaitGroup
 		for i := range 20 {
-			wg.Go(func() {
+			patient.Go(func() {
 				_, err := a.Register(w.Context(), fmt.Sprint("patient", i), "")
 				if err != nil {
 					w.Error(err)
 				}
 			})
-			wg.Go(func() {
+			impatient.Go(func() {
 				_, err := a.Register(ctx, fmt.Sprint("cancelled", i), "")
 				if !errors.Is(err, context.Canceled) {
 					w.Error(err)
 				}
-				if d := time.Since(began); w.Mini != nil && d != late/2 {
+				if d := time.Since(began); w.Mini != nil && d != time.Second {
 					w.Errorf("a cancelled call came back after %s", d)
 				}
 			})
 		}
-		time.AfterFunc(late/2, cancel)
-		wg.Wait()
+		time.AfterFunc(time.Second, cancel)
+		impatient.Wait()
+		release()
+		patient.Wait()
 		if _, err := a.Register(ctx, "too-late", ""); !errors.Is(err, context.Canceled) {
 			w.Error(err)
 		}
@@ -131,20 +121,14 @@ func TestErrorOfOneCommandDoesNotSpoilTheOthersOfItsBurst(t *testing.T) {
 		a := w.SlowReplica("a", time.Minute)
 		w.Must(a.Sync(w.Context()))
 		w.Must(w.Admin.Set(w.Context(), "solotick:{svc}:job:bad", "not a hash", 0).Err())
-		defer a.Occupy(300 * time.Millisecond)()
-		var wg sync.WaitGroup
-		for i := range 50 {
-			wg.Go(func() {
+		a.Gather(100, func(i int) {
+			if i%2 == 0 {
 				if _, err := a.Register(w.Context(), fmt.Sprint("good", i), ""); err != nil {
 					w.Error(err)
 				}
-			})
-			wg.Go(func() {
-				if _, err := a.Register(w.Context(), "bad", ""); err == nil || errors.Is(err, context.DeadlineExceeded) {
-					w.Errorf("the bad one: %v", err)
-				}
-			})
-		}
-		wg.Wait()
+			} else if _, err := a.Register(w.Context(), "bad", ""); err == nil || errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("the bad one: %v", err)
+			}
+		})
 	})
 }

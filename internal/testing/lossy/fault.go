@@ -61,6 +61,7 @@ type Action struct {
 	kind  kind
 	hang  bool
 	delay time.Duration
+	until <-chan struct{} // nil = delay
 	text  string
 }
 
@@ -79,6 +80,11 @@ var (
 
 // Delay holds the reply back for d, and with it those behind it on the same connection.
 func Delay(d time.Duration) Action { return Action{kind: delayReply, delay: d} }
+
+// Hold is Delay until a channel is closed.
+func Hold(until <-chan struct{}) Action {
+	return Action{kind: delayReply, delay: time.Hour, until: until}
+}
 
 // Refuse answers in Redis' place with an error ("LOADING …"); the request does not arrive.
 func Refuse(text string) Action { return Action{kind: answer, text: text} }

@@ -113,6 +113,8 @@ func (l *link) replies() {
 			t := time.NewTimer(f.action.delay)
 			select {
 			case <-t.C:
+			case <-f.action.until:
+				t.Stop()
 			case <-l.done:
 				t.Stop()
 				return

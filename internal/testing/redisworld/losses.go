@@ -50,12 +50,13 @@ func (w *World) Script(file string) lossy.Match {
 	return lossy.Script(rds.NewScript(string(source), rds.Unconfirmed).SHA)
 }
 
-// Occupy keeps both of the batches that may be under way so for d: what is called next gathers behind them. The two calls
-// have ended when done returns.
-func (r *Replica) Occupy(d time.Duration) (done func()) {
+// Occupy keeps both of the batches that may be under way so until release: what is called next gathers behind them. The two
+// calls have ended when release returns.
+func (r *Replica) Occupy() (release func()) {
 	var wg sync.WaitGroup
+	free := make(chan struct{})
 	for i := range 2 { // one after the other, or they would share a batch
-		f := r.Proxy.On(lossy.Command("evalsha"), 1, lossy.Delay(d))
+		f := r.Proxy.On(lossy.Command("evalsha"), 1, lossy.Hold(free))
 		wg.Go(func() {
 			if _, err := r.Register(r.World.Context(), fmt.Sprint("busy", i), ""); err != nil {
 				r.World.Error(err)
@@ -63,5 +64,25 @@ func (r *Replica) Occupy(d time.Duration) (done func()) {
 		})
 		<-f.Struck()
 	}
-	return wg.Wait
+	return func() {
+		close(free)
+		wg.Wait()
+	}
+}
+
+// Gather makes n calls at once, while both batches are under way: the calls leave together. All have ended when it returns.
+func (r *Replica) Gather(n int, call func(i int)) {
+	release := r.Occupy()
+	var begun, ended sync.WaitGroup
+	begun.Add(n)
+	for i := range n {
+		ended.Go(func() {
+			begun.Done()
+			call(i)
+		})
+	}
+	begun.Wait()
+	time.Sleep(100 * time.Millisecond) // the way from there to the queue, which no test can see
+	release()
+	ended.Wait()
 }
