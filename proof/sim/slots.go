@@ -81,7 +81,10 @@ func (j *judged) checkPassedOver(from, to time.Duration, passes bool) {
 			w.disturbed(-1, x-recovery, c.won) || w.disturbed(c.replica.place, x-recovery, c.won) || c.replica.began+recovery > x ||
 			c.replica.drains() && c.replica.endsAt() <= c.won || isDown(w.plan.AppsDown, c.replica.place, x-recovery, c.won) ||
 			w.swaps(c.replica, from, c.won) || // all that wait are in line anew when their jobs change, as they come
-			slices.ContainsFunc(j.claims, func(o claim) bool { return o.won >= x && o.won <= c.won }) {
+			slices.ContainsFunc(j.claims, func(o claim) bool { return o.won >= x && o.won <= c.won }) ||
+			slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool { // the slot was its job's, for what a pause then refused
+				return a.job == j.Name && a.code == "PAUSED" && a.replica == c.replica && a.at >= x && a.at <= c.won
+			}) {
 			continue
 		}
 		w.violatedAt(c.won, "slots", j.Name, "%s was due since %s, and %s gave its slot to tick %s of %s, which is less important, or came later",
