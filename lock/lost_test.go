@@ -177,7 +177,7 @@ func TestRequestThatArrivesAfterItsSenderGaveUpHasNoEffect(t *testing.T) {
 		a, b := w.Replica("a"), w.Replica("b")
 		f := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
 		ctx, cancel := context.WithCancel(w.Context())
-		time.AfterFunc(a.Timeout/2, cancel)
+		go func() { <-f.Struck(); cancel() }()
 		began := time.Now()
 		l, _, err := a.Store.Acquire(ctx, a.Claim(1))
 		if l != nil || !errors.Is(err, lock.ErrNoAnswer) || !errors.Is(err, context.Canceled) {
@@ -235,7 +235,7 @@ func playLateClaim(w *redisworld.World, replicas int) {
 	a, b := w.ReplicaOf("a", redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: proxy.Dial}, replicas), w.Replica("b")
 	f := proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.HangRequest)
 	ctx, cancel := context.WithCancel(w.Context()) // whose end, unlike a deadline, no copy knows beforehand
-	time.AfterFunc(a.Timeout/2, cancel)
+	go func() { <-f.Struck(); cancel() }()
 	asked, ended := time.Now(), make(chan struct{})
 	go func() {
 		defer close(ended)

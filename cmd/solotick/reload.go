@@ -59,6 +59,7 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 			if s.Reload(t, err) != nil {
 				if err == nil && s.Table().MaxRunning < 0 { // it needs a restart, and there is nothing to keep
 					_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+					return // a second signal would end it at once
 				}
 				inForce = [sha256.Size]byte{}
 				continue
