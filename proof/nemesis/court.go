@@ -82,6 +82,8 @@ func (c *court) unheard(r *run, at time.Time) bool {
 	})
 }
 
+const unharmed = "taken over from a replica that nothing had happened to"
+
 // takenOver checks that a run was given up for a reason, and in time.
 func (c *court) takenOver(r *run) {
 	reaped := r.settled[0].at
@@ -93,7 +95,7 @@ func (c *court) takenOver(r *run) {
 	} else if c.silent(r) {
 		return
 	} else {
-		what := "taken over from a replica that nothing had happened to"
+		what := unharmed
 		if r.started() && !r.left && r.ended.Before(reaped) {
 			what = "its end was not recorded"
 		}

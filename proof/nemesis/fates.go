@@ -256,7 +256,7 @@ func (c *court) contradictedRun(tick time.Time, f *fate) string {
 			return "failed, and the app finished it"
 		}
 	case interrupted:
-		if finished && !c.untold(r, f.at) {
+		if finished && !c.untold(r, f.at) && !c.silent(r) {
 			return "interrupted, and the app finished it"
 		}
 	case notStarted:

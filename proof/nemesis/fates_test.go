@@ -71,7 +71,7 @@ func (k *kept) says(tick float64, what string) *fate {
 func (k *kept) weighed(t *testing.T, want ...string) account {
 	t.Helper()
 	v := &verdict{byClass: map[string]*tally{}, fates: account{byName: map[string]int{}}}
-	c := &court{trial: k.trial, verdict: v, job: k.job, runs: join(k.requests, k.history, at(100)), byTick: map[time.Time][]*run{}}
+	c := &court{trial: k.trial, verdict: v, job: k.job, calls: k.requests, runs: join(k.requests, k.history, at(100)), byTick: map[time.Time][]*run{}}
 	for _, r := range c.runs {
 		c.byTick[r.tick] = append(c.byTick[r.tick], r)
 	}
@@ -297,6 +297,18 @@ func TestWhatRedisKeepsOfAJobIsRead(t *testing.T) {
 			t.Errorf("%v is read", fields)
 		}
 	}
+}
+
+func TestAnAppThatStoodStillMayHaveFinishedWhatIsInterrupted(t *testing.T) {
+	async := brief
+	async.async, async.ttl = true, asyncLease
+	k := keeps(async)
+	k.says(1, interrupted)
+	k.history[1].outcome = interrupted
+	k.requests[1].Work = rig.Work{Heartbeat: time.Second, Late: 300 * time.Millisecond}
+	k.weighed(t, "interrupted, and the app finished it")
+	k.requests[1].Work.Late = 400 * time.Millisecond
+	k.weighed(t)
 }
 
 func TestAFateMayBeTheLastThingThatAStrikeLeftTrue(t *testing.T) {

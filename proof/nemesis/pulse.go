@@ -100,7 +100,7 @@ func (r *record) stood(from, to time.Time) (longest time.Duration) {
 // lateness are the findings that a late machine explains, and no others. It may excuse one of a hundred ticks, and few of a short
 // run.
 var lateness = []string{"started late", "started although a newer tick was due", "lost", "taken over late", "taken over late in its place",
-	"its app had to stop, and nothing had happened"}
+	"its app had to stop, and nothing had happened", unharmed, lostLock + ", and nothing had happened"}
 
 const fewLate = 5
 

@@ -25,6 +25,8 @@ func TestWhatIsLateWhileTheMachineStandsStillIsNoViolation(t *testing.T) {
 		{9.8, 10.2, double, false},
 		{9.8, 10.2, finding{what: "settled other than once", job: brief.name, tick: at(10)}, false},
 		{9.8, 10.2, finding{what: "double", job: again.name, tick: at(10)}, true},
+		{9.8, 10.2, finding{what: unharmed, job: brief.name, tick: at(10)}, true}, // its lease was not renewed
+		{5, 6, finding{what: unharmed, job: brief.name, tick: at(10)}, false},
 		{5, 6, lost, false},
 		{40, 41, lost, false},
 		{40, 41, finding{what: "taken over late", job: brief.name, tick: at(10), end: at(38)}, true},
