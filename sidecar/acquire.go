@@ -3,7 +3,6 @@ package sidecar
 import (
 	"context"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -55,13 +54,6 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 	return &held{lease: l, run: l.Run(), token: l.Token, since: l.Since}, skip{}
 }
 
-// asksWithoutSlot tells whether a wake without a slot asks Redis all the same, once. A run in the way of its tick may be
-// the one that holds the slot: so it asks unless any number of runs leaves room for another one. A question that comes
-// while that run lasts ends it, or has the tick counted as overlapped.
-func (w *wake) asksWithoutSlot() bool {
-	return !w.asked && w.member == "" && w.spec.claims() && !w.spec.hasRoom(math.MaxInt)
-}
-
 // askWithoutSlot asks whether a run is in the way of a tick for which there is no slot. It returns why the tick is
 // settled, or that Redis gave no answer while the tick was worth firing. It returns nothing if the wake has to wait
 // for a slot, or to ask again. missing is why it has none.
@@ -94,7 +86,7 @@ func (c *claimer) untilRedis(w *wake) skip {
 	defer cancel()
 	defer context.AfterFunc(w.spec.life, cancel)()
 	for {
-		left := w.due.Sub(c.clock.tickNow(w.spec))
+		left := w.due.Sub(c.clock.tickNow(w.spec.claims()))
 		switch {
 		case w.expired(c.clock):
 			return skip{reason: superseded}
@@ -182,7 +174,7 @@ func (c *claimer) whileWorth(w *wake) (context.Context, context.CancelFunc) {
 	if until.IsZero() {
 		return ctx, func() { stop(); cancel() }
 	}
-	limited, over := context.WithTimeout(ctx, max(until.Sub(c.clock.tickNow(w.spec)), 0))
+	limited, over := context.WithTimeout(ctx, max(until.Sub(c.clock.tickNow(w.spec.claims())), 0))
 	return limited, func() { over(); stop(); cancel() }
 }
 
@@ -280,7 +272,7 @@ func (c *claimer) addOlder(q *lock.Claim, sp *spec, known *ticks) {
 	}
 	from := newestOf(known.maxLedgerTick, known.overlappedTick, known.since, known.pausedTo)
 	if d := sp.StartingDeadline; d > 0 {
-		from = newestOf(from, c.clock.tickNow(sp).Add(-d))
+		from = newestOf(from, c.clock.tickNow(sp.claims()).Add(-d))
 	}
 	q.OlderThan = known.ledgerTick
 	older := sp.series.between(from, q.Tick, maxOlder)

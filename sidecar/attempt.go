@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
@@ -66,7 +65,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	run := ctx
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	early := func() time.Duration { return min(max(0, w.due.Sub(r.clock.tickNow(w.spec))), lock.EarlyBy) }
+	early := func() time.Duration { return min(max(0, w.due.Sub(r.clock.tickNow(w.spec.claims()))), lock.EarlyBy) }
 	ctx, limit, stop := limited(ctx, early(), w.spec.Timeout) // the wait until the tick does not count
 	defer stop()
 	span := spanOf(r.spans, h)
@@ -131,17 +130,5 @@ func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Du
 		return wait, true
 	}
 	next := sp.series.due(sp.series.schedule.Next(w.tick))
-	return result.RetryAfter, next.IsZero() || r.clock.tickNow(sp).Add(result.RetryAfter).Before(next)
-}
-
-// mayRepeat tells whether an attempt that failed may be made again. If the app answered, the table decides. If no
-// answer came, or it broke off, the job may have run: then only the job's guarantee may allow a repetition.
-func (sp *spec) mayRepeat(r execute.Result) bool {
-	switch {
-	case sp.Exec != nil, r.Status == execute.NotStarted, r.Reported && r.Status == execute.Failed:
-		return true
-	case r.Code >= 0 && !sp.HTTP.Succeeds(r.Code): // a success that failed has broken off
-		return sp.Retry.After(r.Code)
-	}
-	return sp.Guarantee != config.AtMostOnce
+	return result.RetryAfter, next.IsZero() || r.clock.tickNow(sp.claims()).Add(result.RetryAfter).Before(next)
 }

@@ -69,9 +69,9 @@ func (c *clock) offset() (time.Duration, bool) {
 // tickNow is the time by which a tick of a job is judged: whether it is still worth starting, and how long it may wait.
 // It is the time on the slower one of the cluster clock and Redis' clock, because Redis lets no tick be claimed before
 // its own clock has reached it. The ticks of a job that claims none come by the cluster clock alone.
-func (c *clock) tickNow(sp *spec) time.Time {
+func (c *clock) tickNow(claims bool) time.Time {
 	now := c.Now()
-	if at, ok := c.redis(); ok && sp.claims() && at.Before(now) {
+	if at, ok := c.redis(); ok && claims && at.Before(now) {
 		return at
 	}
 	return now

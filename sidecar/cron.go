@@ -251,15 +251,6 @@ func (s *series) wakeAfter(t time.Time) time.Time {
 	return s.due(tick).Add(-ahead)
 }
 
-// instants is a key for the instants at which a job comes due. If they depend on the job's name, by jitter or an H in
-// its schedule, no other job has the same key.
-func (sp *spec) instants() string {
-	if sp.Jitter > 0 || sp.Schedule.ByName() {
-		return sp.Fingerprint + " " + sp.Name
-	}
-	return sp.Fingerprint
-}
-
 // gocronClock is the cluster clock as gocron asks for one. It uses Now and AfterFunc; the rest is the machine's.
 type gocronClock struct {
 	clockwork.Clock

@@ -46,11 +46,3 @@ func (r *runner) readData(ctx context.Context, w *wake) *ended {
 	cause := context.Cause(ctx)
 	return &ended{outcome: unbegun(cause), result: refused, cause: cause, attempt: w.attempt}
 }
-
-// dataSize is what the history keeps of the data.
-func (w *wake) dataSize() int {
-	if w.of.Data != "" && w.data == nil {
-		return service.UnknownData
-	}
-	return len(w.data)
-}

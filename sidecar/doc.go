@@ -29,6 +29,12 @@
 //	                             ▼
 //	                    finished, release                                 (record.go, settle.go)
 //
+// # Layers
+//
+//	connect ─▶ look ─▶ fire ─▶ peers ─▶ metrics ─▶ job ─▶ life
+//
+// A file uses what stands in its own layer or below. A test of internal/imports says which file is where, and holds it.
+//
 // # Who starts wakes
 //
 // All jobs share one timer of gocron, which goes off at the next instant at which any of them comes due, and wakes those

@@ -4,31 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
-
-// admitted executes a job or timer of the API. At each attempt it asks the table in force whether the call is
-// allowed. The API has asked a table too, but perhaps another one, and a client that writes to Redis directly asks
-// none.
-type admitted struct {
-	execute.Executor
-	job   *config.Job
-	table func() *config.Table
-}
-
-func (a admitted) Execute(ctx context.Context, r execute.Run) execute.Result {
-	if p := a.table().Admits(a.job); p != nil {
-		return execute.Result{Status: execute.Failed, Err: errors.New("not sent: " + p.Message), Code: -1}
-	}
-	return a.Executor.Execute(ctx, r)
-}
 
 // dynamicJobs reads the jobs made through the API.
 type dynamicJobs struct {

@@ -116,7 +116,7 @@ func (f *firer) gate(w *wake) reason {
 		return paused
 	case !sp.Start.IsZero() && w.tick.Before(sp.Start), !sp.End.IsZero() && !w.tick.Before(sp.End):
 		return outsideWindow
-	case !w.deadline().IsZero() && f.clock.tickNow(sp).After(w.deadline()):
+	case !w.deadline().IsZero() && f.clock.tickNow(sp.claims()).After(w.deadline()):
 		return tooLate
 	}
 	return ""

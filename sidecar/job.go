@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -155,4 +156,67 @@ func (j *job) known(sp *spec) ticks {
 		return ticks{}
 	}
 	return j.ticks
+}
+
+// setPauses records which pauses a job has.
+func (j *job) setPauses(state service.Ledger) {
+	var pauses []service.Pause
+	for _, p := range []*service.Pause{state.Paused, state.PausedAll} {
+		if p != nil {
+			pauses = append(pauses, *p)
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.pauses = pauses
+}
+
+// take tells which tick a timer woke for, which gocron does not: see ticks.take. The wake then has to be closed.
+func (j *job) take(upTo time.Time) (wake, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.spec == nil {
+		return wake{}, false
+	}
+	tick, ok := j.ticks.take(&j.spec.series, upTo)
+	if !ok {
+		return wake{}, false
+	}
+	w := j.tableWake(tick, kindSchedule)
+	if upTo.Sub(w.due) > punctual {
+		w.kind = kindCatchup
+	}
+	return w, true
+}
+
+// missedTick returns a wake for a tick that came due and whose fate this replica does not know: no replica was there,
+// or Redis was not. Replicas check this continuously: a client that hides an outage also hides its end. The wake then
+// has to be closed.
+func (j *job) missedTick(at time.Time) (wake, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.spec == nil || !j.ticks.missedTick(&j.spec.series, at) || !j.spec.claims() || j.spec.Missed == config.Skip {
+		return wake{}, false
+	}
+	return j.tableWake(j.ticks.taken, kindCatchup), true
+}
+
+// tableWake is called with mu locked.
+func (j *job) tableWake(tick time.Time, kind string) wake {
+	j.ticks.asking++
+	return wake{job: j, spec: j.spec, tick: tick, due: j.spec.series.due(tick), kind: kind, attempt: 1, asking: true}
+}
+
+// dueWake is the wake for a member of the due set. A manual run is due at once: its tick is by Redis' clock, and only
+// ticks of the table have jitter.
+func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
+	w := &wake{job: j, spec: sp, tick: d.Tick, due: sp.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt,
+		of: d, member: d.Member(), claimed: true}
+	if w.byHand() {
+		w.due = now
+		if d.Tick.Before(now) {
+			w.due = d.Tick
+		}
+	}
+	return w
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -31,3 +32,10 @@ var (
 	// errShutdown is the cause with which a run's context ends at the end of the shutdown grace.
 	errShutdown = errors.New("the shutdown grace is over")
 )
+
+// lookEvery is how often a replica reads the running set and the due set: one round trip, which also reads Redis'
+// time.
+const lookEvery = time.Second
+
+// NoTable is why a replica that has started with a broken table takes no ticks.
+const NoTable = "there is no table that can be used: nothing is fired here"

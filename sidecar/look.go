@@ -9,10 +9,6 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// lookEvery is how often a replica reads the running set and the due set: one round trip, which also reads Redis'
-// time.
-const lookEvery = time.Second
-
 // looker reads the service's runs and due members once a second, for as long as the replica accepts work. It hands
 // the answer to the parts that deal with it, one after the other.
 type looker struct {

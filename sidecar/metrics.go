@@ -92,3 +92,8 @@ func (m *metrics) reloaded(at time.Time, well bool) {
 		m.reloadedAt.Set(seconds(at))
 	}
 }
+
+// show sets a gauge to 1 or 0, in one step.
+func show(g prometheus.Gauge, on bool) {
+	g.Set(map[bool]float64{true: 1}[on])
+}

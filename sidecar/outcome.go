@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
@@ -146,19 +145,6 @@ func outcomeOf(cause error) outcome {
 	return failed
 }
 
-// countsAsFailed tells whether an outcome means that the run failed. The log's level, the history's `failed`, and the
-// metric failures_total go by it, and through these the page, alerts and notifications. A run that the shutdown cut
-// off has not failed if another replica runs it again.
-func (sp *spec) countsAsFailed(o outcome) bool {
-	switch o {
-	case succeeded, declined, observed, replaced, cancelled, handedOver:
-		return false
-	case shutdown:
-		return sp.Guarantee != config.AtLeastOnce
-	}
-	return true
-}
-
 // maxDetail bounds the text of a failure in the history.
 const maxDetail = 512
 
@@ -170,4 +156,12 @@ func truncate(s string, n int) string {
 		n--
 	}
 	return s[:n]
+}
+
+// leftAs is the outcome of a run that its replica left: nobody waits for a cancelled one.
+func leftAs(rec lock.Record) outcome {
+	if rec.Cancelled {
+		return cancelled
+	}
+	return wasInterrupted
 }

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
@@ -86,11 +84,6 @@ func (s *redisStatus) checkFitness(ctx context.Context) {
 		s.log.Warn("Redis is not fit for locks", "problem", p)
 	}
 	show(s.metrics.redisFit, len(problems) == 0)
-}
-
-// show sets a gauge to 1 or 0, in one step.
-func show(g prometheus.Gauge, on bool) {
-	g.Set(map[bool]float64{true: 1}[on])
 }
 
 // announce logs one of these when the replica has started.

@@ -36,9 +36,6 @@ func (s *Sidecar) Reload(next *config.Table, err error) error {
 	return err
 }
 
-// NoTable is why a replica that has started with a broken table takes no ticks.
-const NoTable = "there is no table that can be used: nothing is fired here"
-
 // notReloaded logs why, each problem by itself.
 func (s *Sidecar) notReloaded(err error) {
 	said := "the table is not reloaded: the one before stays in force"

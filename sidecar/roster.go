@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,4 +72,41 @@ func (a *atWork) newSpec(c *config.Job) *spec {
 	}
 	sp.life, sp.end = context.WithCancel(context.Background())
 	return sp
+}
+
+// admitted executes a job or timer of the API. At each attempt it asks the table in force whether the call is
+// allowed. The API has asked a table too, but perhaps another one, and a client that writes to Redis directly asks
+// none.
+type admitted struct {
+	execute.Executor
+	job   *config.Job
+	table func() *config.Table
+}
+
+func (a admitted) Execute(ctx context.Context, r execute.Run) execute.Result {
+	if p := a.table().Admits(a.job); p != nil {
+		return execute.Result{Status: execute.Failed, Err: errors.New("not sent: " + p.Message), Code: -1}
+	}
+	return a.Executor.Execute(ctx, r)
+}
+
+// readPauses reads the pauses of the jobs with the guarantee every-replica. Redis enforces those of a job that is claimed: it refuses
+// the claim. While Redis is away, the replica goes by those that it read last.
+func readPauses(ctx context.Context, store *service.Store, jobs roster) {
+	var names []string
+	for name, j := range jobs {
+		if sp := j.now(); sp != nil && !sp.claims() {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	states, err := store.States(ctx, names)
+	if err != nil { // the next look reads them
+		return
+	}
+	for _, name := range names {
+		jobs[name].setPauses(states[name])
+	}
 }

@@ -23,6 +23,15 @@ type spec struct {
 	end      context.CancelFunc
 }
 
+// The kinds of wakes, as the job is told them.
+const (
+	kindSchedule = "schedule"
+	kindCatchup  = "catchup"
+	kindTakeover = "takeover"
+	kindManual   = "manual"
+	kindBackfill = "backfill"
+)
+
 // claims tells whether the job's ticks are claimed: not so when every replica fires them.
 func (sp *spec) claims() bool { return sp.Guarantee != config.EveryReplica }
 
@@ -38,6 +47,15 @@ func (sp *spec) fingerprint() string {
 // knows of one's ticks holds for the other's.
 func (sp *spec) sameTicks(other *spec) bool {
 	return sp.Fingerprint == other.Fingerprint && sp.claims() == other.claims()
+}
+
+// instants is a key for the instants at which a job comes due. If they depend on the job's name, by jitter or an H in
+// its schedule, no other job has the same key.
+func (sp *spec) instants() string {
+	if sp.Jitter > 0 || sp.Schedule.ByName() {
+		return sp.Fingerprint + " " + sp.Name
+	}
+	return sp.Fingerprint
 }
 
 // continues tells whether the claimed ticks up to an instant were the same before, as far as they may be fired late or counted.
@@ -70,6 +88,56 @@ func (sp *spec) safetyDelay() time.Duration {
 		return 0
 	}
 	return sp.Lock.SafetyDelay
+}
+
+// mayRepeat tells whether an attempt that failed may be made again. If the app answered, the table decides. If no
+// answer came, or it broke off, the job may have run: then only the job's guarantee may allow a repetition.
+func (sp *spec) mayRepeat(r execute.Result) bool {
+	switch {
+	case sp.Exec != nil, r.Status == execute.NotStarted, r.Reported && r.Status == execute.Failed:
+		return true
+	case r.Code >= 0 && !sp.HTTP.Succeeds(r.Code): // a success that failed has broken off
+		return sp.Retry.After(r.Code)
+	}
+	return sp.Guarantee != config.AtMostOnce
+}
+
+// countsAsFailed tells whether an outcome means that the run failed. The log's level, the history's `failed`, and the
+// metric failures_total go by it, and through these the page, alerts and notifications. A run that the shutdown cut
+// off has not failed if another replica runs it again.
+func (sp *spec) countsAsFailed(o outcome) bool {
+	switch o {
+	case succeeded, declined, observed, replaced, cancelled, handedOver:
+		return false
+	case shutdown:
+		return sp.Guarantee != config.AtLeastOnce
+	}
+	return true
+}
+
+// hasFates tells whether Redis knows what becomes of the job's ticks.
+func (sp *spec) hasFates() bool { return sp.claims() && sp.label != service.TimerJobs }
+
+// successDue is when the second tick comes due since the job last succeeded; if it never has, since Redis knows it. Ticks
+// that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and end.
+// Zero = the job need not succeed: it is paused, suspended, observed or over, or Redis does not know it.
+func (sp *spec) successDue(st *service.Ledger, now time.Time) time.Time {
+	from := newestOf(st.LastSuccess, st.Since, st.PausedTo)
+	if from.IsZero() || sp.Suspend || sp.observed || st.IsPaused() || sp.series.schedule == nil {
+		return time.Time{}
+	}
+	if from.After(now) { // Redis' clock was set back
+		from = now
+	}
+	first := sp.series.after(newestOf(from, sp.Start.Add(-time.Nanosecond)))
+	if first.IsZero() {
+		return first
+	}
+	second := sp.series.schedule.Next(first)
+	if !sp.End.IsZero() && !second.Before(sp.End) {
+		return time.Time{}
+	}
+	return sp.series.due(second)
 }
 
 func isTimer(job string) bool {

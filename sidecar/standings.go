@@ -92,9 +92,6 @@ func (a *standings) collect(ch chan<- prometheus.Metric, sp *spec, st *service.L
 	}
 }
 
-// hasFates tells whether Redis knows what becomes of the job's ticks.
-func (sp *spec) hasFates() bool { return sp.claims() && sp.label != service.TimerJobs }
-
 // read asks Redis how the jobs fare, unless it did so lately. While Redis does not answer, what it said last holds.
 func (a *standings) read(jobs []string) map[string]service.Ledger {
 	a.mu.Lock()
@@ -123,26 +120,4 @@ func timestamp(t time.Time) float64 {
 		return 0
 	}
 	return seconds(t)
-}
-
-// successDue is when the second tick comes due since the job last succeeded; if it never has, since Redis knows it. Ticks
-// that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and end.
-// Zero = the job need not succeed: it is paused, suspended, observed or over, or Redis does not know it.
-func (sp *spec) successDue(st *service.Ledger, now time.Time) time.Time {
-	from := newestOf(st.LastSuccess, st.Since, st.PausedTo)
-	if from.IsZero() || sp.Suspend || sp.observed || st.IsPaused() || sp.series.schedule == nil {
-		return time.Time{}
-	}
-	if from.After(now) { // Redis' clock was set back
-		from = now
-	}
-	first := sp.series.after(newestOf(from, sp.Start.Add(-time.Nanosecond)))
-	if first.IsZero() {
-		return first
-	}
-	second := sp.series.schedule.Next(first)
-	if !sp.End.IsZero() && !second.Before(sp.End) {
-		return time.Time{}
-	}
-	return sp.series.due(second)
 }

@@ -83,14 +83,6 @@ func (t *takeover) detail(r lock.Running, rec lock.Record) string {
 		rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), t.replica)
 }
 
-// leftAs is the outcome of a run that its replica left: nobody waits for a cancelled one.
-func leftAs(rec lock.Record) outcome {
-	if rec.Cancelled {
-		return cancelled
-	}
-	return wasInterrupted
-}
-
 // defaultTTL is the lease of a job that this table lacks, until its record tells.
 const defaultTTL = 15 * time.Second
 

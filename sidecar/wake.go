@@ -2,10 +2,12 @@ package sidecar
 
 import (
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // wake is one reason to fire one tick: a timer's, a catch-up's, or a due entry's.
@@ -25,70 +27,11 @@ type wake struct {
 	slot    *slot    // that it has asked for; nil = none. Written by its own fire, once that has begun
 }
 
-// The kinds of wakes, as the job is told them.
-const (
-	kindSchedule = "schedule"
-	kindCatchup  = "catchup"
-	kindTakeover = "takeover"
-	kindManual   = "manual"
-	kindBackfill = "backfill"
-)
-
 // ahead is how long before its tick a wake claims it. So the job starts on the tick, not a round trip later.
 const ahead = 25 * time.Millisecond
 
 // punctual is how late a wake may be without being a catch-up.
 const punctual = 5 * time.Second
-
-// take tells which tick a timer woke for, which gocron does not: see ticks.take. The wake then has to be closed.
-func (j *job) take(upTo time.Time) (wake, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.spec == nil {
-		return wake{}, false
-	}
-	tick, ok := j.ticks.take(&j.spec.series, upTo)
-	if !ok {
-		return wake{}, false
-	}
-	w := j.tableWake(tick, kindSchedule)
-	if upTo.Sub(w.due) > punctual {
-		w.kind = kindCatchup
-	}
-	return w, true
-}
-
-// missedTick returns a wake for a tick that came due and whose fate this replica does not know: no replica was there,
-// or Redis was not. Replicas check this continuously: a client that hides an outage also hides its end. The wake then
-// has to be closed.
-func (j *job) missedTick(at time.Time) (wake, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.spec == nil || !j.ticks.missedTick(&j.spec.series, at) || !j.spec.claims() || j.spec.Missed == config.Skip {
-		return wake{}, false
-	}
-	return j.tableWake(j.ticks.taken, kindCatchup), true
-}
-
-// tableWake is called with mu locked.
-func (j *job) tableWake(tick time.Time, kind string) wake {
-	j.ticks.asking++
-	return wake{job: j, spec: j.spec, tick: tick, due: j.spec.series.due(tick), kind: kind, attempt: 1, asking: true}
-}
-
-// dueWake is the wake for a member of the due set. A manual run is due at once: its tick is by Redis' clock, and only
-// ticks of the table have jitter.
-func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
-	w := &wake{job: j, spec: sp, tick: d.Tick, due: sp.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt,
-		of: d, member: d.Member(), claimed: true}
-	if w.byHand() {
-		w.due = now
-		if d.Tick.Before(now) {
-			w.due = d.Tick
-		}
-	}
-	return w
-}
 
 // askAt is when a wake asks for its tick.
 func (w *wake) askAt() time.Time { return w.due.Add(-ahead) }
@@ -145,6 +88,28 @@ func (w *wake) startUnclaimed() bool {
 	return true
 }
 
+// isPaused tells whether a pause keeps this replica from firing a tick that is not claimed.
+func (w *wake) isPaused() bool {
+	if w.spec.claims() {
+		return false
+	}
+	w.job.mu.Lock()
+	defer w.job.mu.Unlock()
+	for _, p := range w.job.pauses {
+		if p.Until.IsZero() || w.tick.Before(p.Until) {
+			return true
+		}
+	}
+	return false
+}
+
+// asksWithoutSlot tells whether a wake without a slot asks Redis all the same, once. A run in the way of its tick may be
+// the one that holds the slot: so it asks unless any number of runs leaves room for another one. A question that comes
+// while that run lasts ends it, or has the tick counted as overlapped.
+func (w *wake) asksWithoutSlot() bool {
+	return !w.asked && w.member == "" && w.spec.claims() && !w.spec.hasRoom(math.MaxInt)
+}
+
 // observe records Redis' answer about the job's ticks. True if Redis has lost its data.
 func (w *wake) observe(a lock.Answer) (lost bool) {
 	w.job.mu.Lock()
@@ -174,7 +139,7 @@ func (w *wake) expired(c *clock) bool { return w.expiresWithin(0, c) }
 // expiresWithin tells whether the wake is not worth firing any more when a time has passed.
 func (w *wake) expiresWithin(d time.Duration, c *clock) bool {
 	until := w.worthUntil()
-	return !until.IsZero() && !c.tickNow(w.spec).Add(d).Before(until)
+	return !until.IsZero() && !c.tickNow(w.spec.claims()).Add(d).Before(until)
 }
 
 // deadline is when it is too late to start a tick; zero if it never is. A tick that has run before has no deadline,
@@ -197,4 +162,12 @@ func (w *wake) attrs() []slog.Attr {
 		attrs = append(attrs, slog.String("kind", w.kind))
 	}
 	return attrs
+}
+
+// dataSize is what the history keeps of the data.
+func (w *wake) dataSize() int {
+	if w.of.Data != "" && w.data == nil {
+		return service.UnknownData
+	}
+	return len(w.data)
 }

@@ -114,7 +114,7 @@ var teeth = []tooth{
 		{"sidecar/due.go", "refused := len(", "refused := !BROKEN && len("},
 	}},
 	{"wait by the replica's own clock", "2: ", clocksApart, []edit{
-		{"sidecar/acquire.go", "until.Sub(c.clock.tickNow(w.spec))", "until.Sub(PICK(c.clock.Now(), c.clock.tickNow(w.spec)))"},
+		{"sidecar/acquire.go", "until.Sub(c.clock.tickNow(w.spec.claims()))", "until.Sub(PICK(c.clock.Now(), c.clock.tickNow(w.spec.claims())))"},
 	}},
 	{"start by the replica's own clock", "1: never early", clocksApart, []edit{
 		{"sidecar/attempt.go", "pause(ctx, early())", "pause(ctx, PICK(0, early()))"},
@@ -138,7 +138,7 @@ var teeth = []tooth{
 		{"lock/settle.go", "append(slices.Clone(d.Refused), l.claim.Replica)", "PICK(slices.Clone(d.Refused)[:0], append(slices.Clone(d.Refused), l.claim.Replica))"},
 	}},
 	{"look at nothing without a place", "3: replaced", "slots", []edit{
-		{"sidecar/acquire.go", "return !w.asked && ", "return !BROKEN && !w.asked && "},
+		{"sidecar/wake.go", "return !w.asked && ", "return !BROKEN && !w.asked && "},
 	}},
 	{"leave what is due out of the line", "slots", "contended slots", []edit{
 		{"sidecar/due.go", "at.seen, t.line[w.spec.Name] = true, at", "at.seen, t.line[w.spec.Name] = !BROKEN, at"},
@@ -147,7 +147,7 @@ var teeth = []tooth{
 		{"sidecar/slots.go", "case p.spec.Priority != o.spec.Priority:", "case !BROKEN && p.spec.Priority != o.spec.Priority:"},
 	}},
 	{"take it that a limit refuses nothing", "3: skipped for good", "slots", []edit{
-		{"sidecar/acquire.go", "!w.spec.hasRoom(math.MaxInt)", "!w.spec.hasRoom(math.MaxInt) && !(BROKEN && w.spec.Concurrency > 0)"},
+		{"sidecar/wake.go", "!w.spec.hasRoom(math.MaxInt)", "!w.spec.hasRoom(math.MaxInt) && !(BROKEN && w.spec.Concurrency > 0)"},
 	}},
 	{"leave ticks to others for good while busy", "2: never lost", "slots", []edit{
 		{"sidecar/slots.go", "time.Now().Before(p.left)", "(BROKEN || time.Now().Before(p.left))"},
