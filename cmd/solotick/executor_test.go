@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +18,13 @@ import (
 
 func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
 	t.Parallel()
+	want, err := exec.Command("nice", "-n", "19", "nice").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := fmt.Sprintf(`until [ "$(nice)" = %s ]; do :; done`, bytes.TrimSpace(want)) // Solotick sets the niceness just after the start
 	e := executor(slog.New(slog.DiscardHandler), nil, nil, nil)(config.Job{
-		Exec:      &config.Exec{Command: []string{"sh", "-c", `until [ "$(nice)" = 19 ]; do :; done`}}, // Solotick sets the niceness just after the start
+		Exec:      &config.Exec{Command: []string{"sh", "-c", until}},
 		Resources: config.Resources{Nice: 19},
 	})
 	done := make(chan execute.Result)
