@@ -51,9 +51,10 @@ proof: ## the long proofs: mutants of scripts, replays of the model, simulated s
 budget: ## the size of the product beside its limits: lines, words, keys, verbs, metrics, the binary
 	@go -C internal/budget test -count=1 -run TestTheProductIsNoLargerThanItsBudget
 
-lint: ## formatting, marks of merges, vet, staticcheck, the workflows, a tidy go.mod, and known vulnerabilities
+lint: ## formatting, marks of merges, words, vet, staticcheck, the workflows, a tidy go.mod, and known vulnerabilities
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not formatted: run gofmt -w'; exit 1; }
 	@! grep -rnE --exclude-dir=.git '^(<<<<<<<|>>>>>>>) ' .
+	.ci/words
 	go vet ./...
 	go tool -modfile=.ci/tools/go.mod staticcheck ./...
 	go -C proof tool -modfile=../.ci/tools/go.mod staticcheck ./...

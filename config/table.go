@@ -104,7 +104,7 @@ type Job struct {
 	Resources         Resources // of an exec job; zero = no limits
 	Notify            Notify    // zero = no pings
 	Change            Change    `json:",omitzero"` // notify.change; zero = no messages
-	// What people should know of the job. A job without it keeps the hash that it had before these fields came.
+	// Facts about the job, for people. A job without it keeps the hash that it had before these fields came.
 	Description string            `json:",omitempty"` // one line
 	Owner       string            `json:",omitempty"` // one line
 	Runbook     string            `json:",omitempty"` // http(s)://host/path

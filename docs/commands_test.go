@@ -333,7 +333,7 @@ func alike(line string, shown, got []string) bool {
 	return match(shown, got)
 }
 
-// What differs from run to run, in the order in which it is replaced.
+// variable is what differs from run to run, in the order in which it is replaced.
 var variable = []struct {
 	what *regexp.Regexp
 	by   string

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// computed are the messages that the source makes up from parts, by their expression, as the page writes them. What varies is
+// computed are the messages that the source makes up from parts, by their expression, as the page writes them. A part that varies is
 // a `…`; "" stands for a text that is not Solotick's own, or that a row says in other words.
 var computed = map[string][]string{
 	`msg`:             {"table reloaded", "dynamic jobs changed"},

@@ -100,7 +100,7 @@ func TestDocumentedUserCanDoAllThatIsNeededAndNothingElse(t *testing.T) {
 			t.Errorf("it is not needed: %v", err)
 		}
 	}
-	// What EVAL is for shows as long as nobody has made the scripts known, and what PING is for when a subscription was
+	// EVAL is needed as long as no replica has made the scripts known, and PING when a subscription was
 	// silent for a while.
 	without(t, "+eval")
 	w.Must(w.Admin.Do(t.Context(), "acl", "log", "reset").Err())

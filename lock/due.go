@@ -153,8 +153,7 @@ func (d *Due) check() error {
 
 // Drop removes a member from the due set without running it; false when another replica was faster. Its tick gets the
 // fate, unless that is "": the replica that books the returned gaps counts it (see Book). After an error the
-// member may have been dropped or not. A timer's member is only dropped if its entry is gone (ErrNoTimer): if the entry
-// is there, the member stays.
+// member may have been dropped or not. Drop does not look at the entry of a timer: its caller has found none.
 func (s *Store) Drop(ctx context.Context, d Due, fate string) (ours bool, gaps string, err error) {
 	member := d.Member()
 	parts, err := s.redis.Call(ctx, dropScript, 1, []string{s.redis.Keys.Ledger(d.Job), s.redis.Keys.Due(d.Job)}, member, fate)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What docs/guarantees.md promises in figures is what the constants and the scripts do.
+// The figures of docs/guarantees.md are those of the constants and the scripts.
 func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
 	text, err := os.ReadFile("../docs/guarantees.md")
 	if err != nil {

@@ -36,7 +36,7 @@ type mutant struct{ script, what, text, instead string }
 var mutants = slices.Concat(acquireMutants, settleMutants, otherMutants)
 
 var acquireMutants = []mutant{
-	// What most askers hear.
+	// The answers that most askers hear.
 	{"acquire", "a new ledger is not asked for", "if not h[1] then return answer('UNKNOWN') end", ""},
 	{"acquire", "a late copy has an effect", "if now > tonumber(ARGV[4]) then return answer('STALE') end", ""},
 	{"acquire", "a claimed tick is claimed again", "  if tick <= claimed then return answer(stands and 'DUE' or 'FIRED') end\n", ""},

@@ -42,7 +42,7 @@ func (p *prober) probePauses() {
 	p.demand(p.missed() == gap && p.field("tick") == rds.Itoa(nominal(4)) && p.field("pausedTo") == rds.Itoa(nominal(4)), "resumed: %v",
 		p.list("HGETALL", p.ledger()))
 
-	// What was refused is not missed, and what was claimed is not settled anew.
+	// A refused tick is not missed, and a claimed one is not settled anew.
 	p.do("HSET", p.ledger(), "behind", fmt.Sprintf("-%d@%d ", nominal(5), nominal(5)), "gaps", "")
 	p.at(nominal(6))
 	p.pausing("pause", 0, 0, "")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// docs/protocol.md leads to each script, explains each answer to a claim and each way to settle a run, and its figures are
-// those of the constants.
+// docs/protocol.md leads to each script and each trace, explains each answer to a claim and each way to settle a run, and
+// its figures are those of the constants.
 func TestTheProtocolPageIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {
@@ -28,6 +28,13 @@ func TestTheProtocolPageIsComplete(t *testing.T) {
 		for _, s := range scripts {
 			wanted = append(wanted, "("+s+")")
 		}
+	}
+	shown, err := filepath.Glob("testdata/traces/*.txt")
+	if err != nil || len(shown) < 10 {
+		t.Fatalf("the traces are not where they are looked for: %q, %v", shown, err)
+	}
+	for _, trace := range shown {
+		wanted = append(wanted, "(../lock/"+trace+")")
 	}
 	for _, code := range codesIn(t, "answer.go", `Code = "([A-Z]+)"`, 15) {
 		wanted = append(wanted, "\n| `"+code+"` | ")

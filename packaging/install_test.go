@@ -280,7 +280,7 @@ func TestCompletionIsInstalledAsThePageSays(t *testing.T) {
 	})
 }
 
-// Whoever verifies a signature names the workflow, as the page says.
+// The page says which workflow to name when one verifies a signature.
 func TestThePageNamesTheWorkflowThatSigns(t *testing.T) {
 	named := regexp.MustCompile(`https://github.com/solotick/solotick/(\S+)@refs/tags/v`).FindAllStringSubmatch(readPage(t), -1)
 	if len(named) != 2 {

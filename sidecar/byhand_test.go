@@ -13,7 +13,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// What somebody asked for stays that, whoever brings it to its end.
+// A run by hand stays one, whichever replica brings it to its end.
 
 func TestARunByHandThatIsCutShortIsRunAgainAsOne(t *testing.T) {
 	for name, c := range map[string]struct {

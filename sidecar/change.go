@@ -34,7 +34,7 @@ func (r *recorder) turned(sp *spec, streak lock.Streak, e *service.Entry) {
 	}
 }
 
-// started tells of a run that began late, and, while ctx lasts, that it takes too long. What came due by hand, or in
+// started tells of a run that began late, and, while ctx lasts, that it takes too long. A run by hand, or in
 // place of a run that was cut short, is not late.
 func (r *recorder) started(ctx context.Context, w *wake, h *held, delay time.Duration) {
 	sp := w.spec

@@ -112,7 +112,7 @@ func (w *world) told(r *replica, times int) {
 	}
 }
 
-// What was said before Redis' clock was set, or long ago, says nothing about it.
+// A heartbeat from before Redis' clock was set, or an old one, says nothing about that clock.
 func TestOnlyFreshHeartbeatsTellOfClocks(t *testing.T) {
 	simulate(t, seconds3, func(w *world) {
 		beat := func(age time.Duration) {

@@ -17,7 +17,7 @@ func (w *world) dueMembers() []string {
 	return members
 }
 
-// Whoever can write to Redis can make something due that cannot be claimed. The job runs all the same.
+// Any client of Redis can add a due member that cannot be claimed. The job runs all the same.
 func TestADueMemberThatCannotBeClaimedIsInNobodysWay(t *testing.T) {
 	simulate(t, rare(""), func(w *world) {
 		w.replica(time.Second)

@@ -144,7 +144,7 @@ func TestAMomentOnEveryReplicaFiresNothingTwice(t *testing.T) {
 	}
 }
 
-// A replica with the old table was cut off meanwhile. What the other one ran without a claim is not there to be claimed.
+// A replica with the old table was cut off meanwhile. The other one ran ticks without a claim: they cannot be claimed.
 func TestAReplicaThatWasCutOffDoesNotFireWhatAnotherRanWithoutAClaim(t *testing.T) {
 	for _, missed := range []string{"all", "latest"} {
 		t.Run(missed, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// What can be seen of a job that runs on every replica, and done about it.
+// These tests look at a job that runs on every replica, and operate it.
 
 const everywhere = "\njobs:\n  - {name: minute, schedule: '* * * * *', guarantee: every-replica, exec: {command: [x]}}\n"
 

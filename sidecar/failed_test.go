@@ -15,7 +15,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// What counts as failed, in the history, the metrics and the log alike.
+// The same runs count as failed in the history, the metrics and the log.
 
 // settled gives the entries of a job in the history, the oldest first, as "outcome" or "outcome FAILED", and checks that those
 // that failed are the failures.
@@ -167,7 +167,7 @@ func TestARunThatWasTakenForDeadFailsOnce(t *testing.T) {
 	})
 }
 
-// Whoever wants to hear of failures hears of a run that the end of its replica cut off, if no replica runs it again.
+// A run that the end of its replica cut off is told of as a failure, if no replica runs it again.
 func TestARunThatTheShutdownCutOffIsToldOfAsAFailure(t *testing.T) {
 	heard := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { heard <- r.URL.Path }))

@@ -121,7 +121,7 @@ func TestAnAnswerThatIsLostLeavesEachTickOneFate(t *testing.T) {
 	})
 }
 
-// Whoever won dies before it can count what was missed: whoever asks next does.
+// The winner dies before it can count what was missed: the next replica that asks does.
 func TestMissedTicksAreCountedThoughTheOneThatWonDies(t *testing.T) {
 	simulate(t, minutely, func(w *world) {
 		first := w.replica(time.Second, func(r *replica) { r.far = 50 * time.Millisecond })

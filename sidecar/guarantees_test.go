@@ -20,7 +20,7 @@ func guarantees(t *testing.T) string {
 	return strings.Join(strings.Fields(string(text)), " ") // wherever its lines are broken
 }
 
-// What docs/guarantees.md promises in figures is what the constants are.
+// The figures of docs/guarantees.md are those of the constants.
 func TestTheGuaranteesStateTheFiguresOfTheSidecar(t *testing.T) {
 	page := guarantees(t)
 	words := map[any]string{2 * time.Second: "two seconds", 5 * time.Second: "five seconds", time.Minute: "one minute",

@@ -86,7 +86,7 @@ func TestAReloadAfterAClockWasSetBackFiresNoTickOfEveryReplicaAgain(t *testing.T
 	})
 }
 
-// Whoever wants to hear of failures hears of a run whose replica is gone, and finds it among the failures that are kept.
+// A run whose replica is gone is told of as a failure, and is among the failures that are kept.
 func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 	heard := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// What is in a tick's way may hold what the tick itself has to wait for: a slot, or the app.
+// The run in a tick's way may hold what the tick itself has to wait for: a slot, or the app.
 
 const oneSlot = "maxRunning: 1\n"
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What a replica says of a tick that it did not get.
+// These tests hear what a replica says of a tick that it did not get.
 
 func TestATickThatWaitsToBeStartedIsNotSaidToBeFiredElsewhere(t *testing.T) {
 	simulate(t, rare(", startRetries: 8"), func(w *world) {

@@ -11,7 +11,7 @@ import (
 )
 
 // metrics are registered with the given registerer. Labels are the job's name and closed sets. A job has few series, 24
-// with all that usually happens to it. What counts fires, failures and missed ticks is there from the start, so that a
+// with all that usually happens to it. The counters of fires, failures and missed ticks are there from the start, so that a
 // rate sees its first increment.
 type metrics struct {
 	tallies                           // of each job

@@ -167,7 +167,7 @@ jobs:
 	})
 }
 
-// What waited behind a run that died is not all that was missed meanwhile.
+// The tick that waited behind a run that died is not the only one that was missed meanwhile.
 func TestWhatWasMissedBehindADeadRunIsNotForgotten(t *testing.T) {
 	long(t)
 	for policyOfMissed, want := range map[string][]string{

@@ -73,7 +73,7 @@ func TestAtMostOnceWritesDownWhatWasInterrupted(t *testing.T) {
 	})
 }
 
-// What a shutdown cuts short goes on elsewhere at once, without waiting for a lease to end.
+// A run that a shutdown cuts short goes on elsewhere at once, without waiting for a lease to end.
 func TestAtLeastOnceGoesOnElsewhereAfterAShutdown(t *testing.T) {
 	simulate(t, "shutdownGrace: 3s\n"+policy("guarantee: at-least-once, timeout: 40s"), func(w *world) {
 		w.replica(20 * time.Second)
@@ -230,7 +230,7 @@ jobs:
 	}
 }
 
-// What an answer says of a second try is the table's to judge: by default what may pass is tried again, and nothing else.
+// The table judges which answers allow a second try: by default those to faults that may pass, and no others.
 func TestTheAnswerDecidesWhetherACallIsTriedAgain(t *testing.T) {
 	long(t)
 	for _, c := range []struct {
@@ -293,7 +293,7 @@ func TestAllowWithALimitSkipsWhatComesDueBesideAsManyRuns(t *testing.T) {
 		_, err := w.replicas[0].store.Trigger(w.t.Context(), "minute", uuid.NewString())
 		w.must(err)
 		w.at(170 * time.Second)
-		// The tick of the second minute comes due beside two runs. What was asked for by hand begins as the first ends.
+		// The tick of the second minute comes due beside two runs. The run by hand begins as the first ends.
 		for i, at := range []time.Duration{0, time.Minute, 150 * time.Second} {
 			if len(w.starts) != 3 || w.starts[i].at.Sub(w.origin()).Round(time.Second) != at {
 				t.Fatalf("start %d of %d is not at +%s\n%s", i, len(w.starts), at, w.log())

@@ -113,7 +113,7 @@ jobs:
 	}
 }
 
-// What Redis cannot be asked for before its time is late by as much as its clock was set back, and is not lost.
+// A tick for which Redis cannot be asked yet is late by as much as its clock was set back, and is not lost.
 func TestAStepBackOfRedisClockLosesNoTick(t *testing.T) {
 	for _, c := range []struct{ back, lasts time.Duration }{
 		{20 * time.Second, 6 * time.Second}, {20 * time.Second, time.Hour}, {50 * time.Second, 9 * time.Second},

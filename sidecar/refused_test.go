@@ -303,7 +303,7 @@ func TestTheLastRoundFindsWhicheverAppIsUp(t *testing.T) {
 	})
 }
 
-// What a replica refused and another one cannot even see, since its table lacks the job, is not left to that for ever.
+// A tick that one replica refused is not left for ever to another one whose table lacks the job.
 func TestAReplicaWithoutTheJobIsNotWaitedFor(t *testing.T) {
 	simulate(t, rare(""), func(w *world) {
 		first := w.replica(0, refuses)

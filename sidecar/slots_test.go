@@ -85,7 +85,7 @@ func TestSlotsAreGivenInTheOrderOfAsking(t *testing.T) {
 	})
 }
 
-// Whoever waits with a starting deadline is not starved by those without one, and nobody is starved for ever.
+// A wake with a starting deadline is not starved by those without one, and no wake is starved for ever.
 func TestTheNextSlotGoesByPriorityThenDeadlineThenWait(t *testing.T) {
 	type wait struct {
 		name     string

@@ -106,7 +106,7 @@ func (a *standings) read(jobs []string) map[string]service.Ledger {
 	}
 	for name, st := range all {
 		before := a.known[name]
-		// Redis may have lost its data. What has succeeded has, all the same.
+		// Redis may have lost its data. A success that this replica knows of stays one.
 		st.LastSuccess, st.LastFailure = newestOf(st.LastSuccess, before.LastSuccess), newestOf(st.LastFailure, before.LastFailure)
 		all[name] = st
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// What a scrape says of jobs in the cluster.
+// These tests read what a scrape says of jobs in the cluster.
 
 // ledger writes fields to the ledger of a job, in pairs.
 func (w *world) ledger(job string, fields ...any) {

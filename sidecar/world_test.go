@@ -387,8 +387,8 @@ func (w *world) started(job string) map[time.Time][]start {
 	return by
 }
 
-// value is the sum of a metric's series on this replica that have these label values. What is rare has no series before
-// its first event.
+// value is the sum of a metric's series on this replica that have these label values. A rare event has no series before
+// it has happened.
 func (r *replica) value(name string, labels ...string) float64 {
 	r.world.t.Helper()
 	families, err := r.registry.Gather()

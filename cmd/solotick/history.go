@@ -32,7 +32,7 @@ func (a *app) historyCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use: "history [JOB]...",
-		// What other tools call it.
+		// The names that other tools have for it.
 		SuggestFor: []string{"logs", "log", "runs"},
 		Short:      "Show the newest runs and how they ended",
 		Long: `Show the newest runs of all jobs, or of the named jobs, and how they ended, the newest first. Redis keeps about ten thousand

@@ -22,7 +22,7 @@ import (
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
-// longJobs is an app that works on runs after its answer 202. What it does stands in the path: /succeeds, /fails, /silent
+// longJobs is an app that works on runs after its answer 202. The path says what it does: /succeeds, /fails, /silent
 // (it does not report), /stops (it works until it has to end), /answers (with 500, and no 202) and /moved (to the server
 // other).
 type longJobs struct {

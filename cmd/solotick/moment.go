@@ -170,7 +170,7 @@ func (m *moment) field(flag string, j config.Job, now time.Time) (service.Moment
 	return f, nil
 }
 
-// What the help of a flag says about its time.
+// The help of a flag says this about its time.
 const (
 	timeHelp      = ", as RFC 3339, 2027-03-28, 18:00 or -1h; UTC without a zone"
 	timeAheadHelp = ", as RFC 3339, 2027-03-28, 18:00 or +1h; UTC without a zone"

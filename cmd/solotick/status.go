@@ -29,7 +29,7 @@ func (a *app) statusCommand() *cobra.Command {
 	interval := length{2 * time.Second, "2s"}
 	c := &cobra.Command{
 		Use: "status [JOB]",
-		// What other tools call it.
+		// The names that other tools have for it.
 		SuggestFor: []string{"list", "ps", "get", "show"},
 		Short:      "Show the state of all jobs and replicas",
 		Long: `Show how the service fares, in one line; then its jobs, those that need a person first: failing, overdue, missed, never run.

@@ -74,7 +74,7 @@ $`
 	if !regexp.MustCompile(want).MatchString(out) {
 		t.Errorf("it shows\n%s", out)
 	}
-	// What is shown is what was sent.
+	// The header fields shown are those that were sent.
 	shown := map[string]string{}
 	for line := range strings.Lines(out) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {

@@ -154,7 +154,7 @@ func TestClocksAndWindowInWords(t *testing.T) {
 	}
 }
 
-// What the words say is what Next does: a reader who knows only the words finds the same ticks.
+// Next does what the words say: a reader who knows only the words finds the same ticks.
 func TestTheWordsAgreeWithTheTicks(t *testing.T) {
 	simple, ticks := 0, 0
 	for seed := range uint64(1500) {

@@ -22,7 +22,7 @@ const (
 	maxValues = 250_000
 )
 
-// Begin forgets the text that was read before. What is said of a text as a whole has the new name.
+// Begin forgets the text that was read before. Problems of a text as a whole have the new name.
 func (d *Decoder) Begin(name string) {
 	d.src, d.hidden = newSource(name, "", d.Root), map[*yaml.Node]bool{}
 }

@@ -88,7 +88,7 @@ func TestSystemdTakesTheUnitAndFindsItConfined(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "="+installed+" ", "="+program+" ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// What it does not know it warns of, and does not count as an error.
+	// It warns of settings that it does not know, and does not count them as errors.
 	if out, err := exec.Command("systemd-analyze", "verify", file).CombinedOutput(); err != nil || strings.Contains(string(out), "solotick.service") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}

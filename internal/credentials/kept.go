@@ -22,7 +22,7 @@ const (
 	// take milliseconds.
 	settle = time.Second
 
-	// fresh is how long what was read counts as good while a changed file settles. Whoever replaces a credential lets
+	// fresh is how long what was read counts as good while a changed file settles. People who replace one let
 	// both work for longer than that. After it, waiting is safer: the credential before may have expired hours ago.
 	fresh = time.Minute
 )

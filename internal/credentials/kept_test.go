@@ -77,7 +77,7 @@ func TestAReplacedFileCountsWhenItHasSettled(t *testing.T) {
 			t.Errorf("waited for %s", wait)
 		}
 
-		// What was read an hour ago may have expired since.
+		// A credential that was read an hour ago may have expired since.
 		time.Sleep(time.Hour)
 		written(t, file, "three", settle/4)
 		if wait := wanted(t, token, "Bearer three"); wait != settle*3/4 {

@@ -91,7 +91,7 @@ func (r *Reader) sample() (sample, error) {
 	return s, nil
 }
 
-// memory is the share of the memory that is in use. What the kernel could give back at once is not.
+// memory is the share of the memory that is in use. Memory that the kernel could give back at once is not.
 func (r *Reader) memory() (float64, error) {
 	text, err := os.ReadFile(path.Join(r.root, "/proc/meminfo"))
 	if err != nil {

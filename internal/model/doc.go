@@ -19,8 +19,8 @@
 // of a live replica close by a stall, those of a dead one at once.
 //
 // So a dead run may be taken over from the crash on, before a restart and after it, and copies of its requests that come
-// later find that. A process that knows that the one before it is dead does nothing that is not tried anyway. What is to be
-// shown is that no other run is taken for a dead one (Place). There are no names: an impostor is a replica that lives.
+// later find that. A process that knows that the one before it is dead does nothing that is not tried anyway. The model has to
+// show that no other run is taken for a dead one (Place). There are no names: an impostor is a replica that lives.
 //
 // How long a watcher has seen a lease is no number either: for a whole ttl, or not. A fault keeps its takeover from
 // arriving at once. Meanwhile the lease may be renewed; then the takeover must have no effect (SameEnd), and whoever

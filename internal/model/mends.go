@@ -118,5 +118,5 @@ func MendNamed(name string) (Mend, error) {
 // String is the name of a single mend.
 func (m Mend) String() string { return mends[bits.TrailingZeros64(uint64(m))].name }
 
-// What says in words what a single mend does.
-func (m Mend) What() string { return mends[bits.TrailingZeros64(uint64(m))].what }
+// Means says in words what a single mend does.
+func (m Mend) Means() string { return mends[bits.TrailingZeros64(uint64(m))].what }

@@ -106,7 +106,8 @@ func TestEachMendLeftOutIsFound(t *testing.T) {
 		t.Run(x.mend.String(), func(t *testing.T) {
 			r := Search(world(t, x.world), AllMends&^x.mend, 200_000)
 			if r.Violation != x.as {
-				t.Fatalf("without: %s\nin %s: %s, and not %s; %d states\n%s", x.mend.What(), x.world, r.Violation, x.as, r.States, r.Counterexample())
+				t.Fatalf("without: %s\nin %s: %s, and not %s; %d states\n%s", x.mend.Means(), x.world, r.Violation, x.as, r.States,
+					r.Counterexample())
 			}
 			found, states = found+1, states+r.States
 			t.Logf("%s, after %d states: %s\n%s", x.world, r.States, r.Violation, r.Counterexample())

@@ -213,7 +213,7 @@ func (m *model) reply(depth int) error {
 	return errors.New("no reply")
 }
 
-// What passes is read by a client as the scanner has read it, and makes it take no more than the bounds say; and in which
+// A client reads an answer that passes as the scanner has read it, and takes no more than the bounds say; and in which
 // pieces it comes makes no difference.
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{

@@ -124,8 +124,8 @@ func (c *court) answeredByAnother(q *rig.Request) bool {
 	})
 }
 
-// reported tells whether the report that a run succeeded was answered, and its replica and Redis were whole then. What was
-// done to them before is no excuse: such a report is answered only while the run is the replica's.
+// reported tells whether the report that a run succeeded was answered, and its replica and Redis were whole then. Faults
+// before are no excuse: such a report is answered only while the run is the replica's.
 func (c *court) reported(r *run) bool {
 	return slices.ContainsFunc(c.calls, func(q rig.Request) bool {
 		return q.Run == r.id && q.Work.Report == succeeded && q.Work.Answer == 200

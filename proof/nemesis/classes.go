@@ -113,7 +113,7 @@ func cutOff(r *replica) func(w *world, until time.Time) {
 }
 
 // killCutOff takes a replica's way to Redis just as it begins a long run that its app ends by a report, and kills it shortly
-// before it would take the lease for lost: right after a heartbeat, if one is answered as late as that. Nobody is left to tell
+// before it would take the lease for lost: right after a heartbeat, if one is answered as late as that. No process is left to tell
 // the app that it has to stop.
 func killCutOff(w *world, until time.Time) {
 	candidates := slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.path.cut == nil })

@@ -23,7 +23,7 @@ const (
 	declined = "declined"
 )
 
-// What `solotick why` tells of a tick besides its fate.
+// `solotick why` tells these of a tick, besides its fate.
 const (
 	noTick      = "no_tick"
 	suspended   = "suspended"

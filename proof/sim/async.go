@@ -84,7 +84,7 @@ func (p *Plan) ttlOfAsync() (longest time.Duration) {
 // isAsync tells whether the app of a job ends its runs by reports.
 func (p *Plan) isAsync(job string) bool { return p.job(job).Async != nil }
 
-// accept makes an attempt of a run that the app may end by itself. What is decided of it is the replica's own code.
+// accept makes an attempt of a run that the app may end by itself. The replica's own code decides about it.
 func (e *executor) accept(ctx context.Context, n int, r execute.Run) execute.Result {
 	p := e.replica
 	defer context.AfterFunc(ctx, func() {

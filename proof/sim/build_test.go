@@ -118,7 +118,7 @@ func goes(t *testing.T, dir string, args ...string) string {
 // changed are changes to other modules. Two cost half of a seed's time: miniredis makes a Lua state with all its libraries
 // for every script, and gocron spins while it waits for its jobs. And a subscription of go-redis holds its lock while it
 // connects: whoever closes it meanwhile waits in a way that bubbles do not know, and stops their time for ever, once in
-// some thousand seeds. What any of them does stays the same.
+// some thousand seeds. None of them does anything else than before.
 var changed = map[string][]edit{
 	"github.com/alicebob/miniredis/v2": {
 		{"cmd_scripting.go", "parsedScripts = sync.Map{}", "parsedScripts = sync.Map{}\n\tusedStates sync.Pool"},

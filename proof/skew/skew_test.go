@@ -160,8 +160,8 @@ func (w *world) once(job string, period time.Duration, least int) {
 	}
 }
 
-// TestAnUpdateAndARollbackLoseAndDoubleNothing: replicas are exchanged one by one, for newer ones and back. What one version has
-// written, the other one reads: claims, runs, timers, dynamic jobs, pauses.
+// TestAnUpdateAndARollbackLoseAndDoubleNothing: replicas are exchanged one by one, for newer ones and back. One version
+// reads all that the other has written: claims, runs, timers, dynamic jobs, pauses.
 func TestAnUpdateAndARollbackLoseAndDoubleNothing(t *testing.T) {
 	run := results.Of(t, "go -C proof test ./skew")
 	root, err := rig.Root()

@@ -19,7 +19,7 @@ type Replica interface {
 	// Drain makes the replica take no more ticks. It returns when its runs or ctx have ended.
 	Drain(ctx context.Context) error
 
-	// What the replica knows without Redis.
+	// The replica knows these without Redis.
 	WhyIdle() error // why it leaves all ticks to others; nil = it takes them
 	RedisTrouble() *view.Trouble
 	OwnRuns(job string) service.Ledger

@@ -160,8 +160,8 @@ func (d *described) operationOf(method, target string) (path string, o operation
 	return "", o, false
 }
 
-// declares checks that the document has this answer, and that its body is as the document says. What a random request met
-// with counts for nothing: the next one may not.
+// declares checks that the document has this answer, and that its body is as the document says. A random request
+// counts for nothing: the next one may get another answer.
 func (d *described) declares(r *http.Request, out *httptest.ResponseRecorder, random bool) error {
 	method := r.Method
 	if method == http.MethodHead {

@@ -182,7 +182,7 @@ func (x *examination) clock(ctx context.Context) {
 	}
 }
 
-// server judges what Redis says of itself. What it leaves out is not judged.
+// server judges what Redis says of itself. It does not judge what Redis leaves out.
 func (x *examination) server(ctx context.Context) {
 	reply, err := x.store.redis.Do(ctx, "info")
 	if err != nil {

@@ -114,7 +114,7 @@ func TestTimerSetAgainChangesNothingAndSetOtherwiseTakesThePlace(t *testing.T) {
 				w.Errorf("due: %+v, source %q, want %+v", ds, a.Source("x"), c)
 			}
 		}
-		// Whoever saw the one before does not get it.
+		// A replica that saw the one before does not get it.
 		d := a.Sees()
 		b.Sets("x", at, "four", false)
 		a.Loses(a.ClaimOf(d), lock.Gone)

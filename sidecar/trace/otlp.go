@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What follows is the JSON form of OTLP's ExportTraceServiceRequest, as far as it is used here: ids in hex, 64-bit numbers as
+// These types are the JSON form of OTLP's ExportTraceServiceRequest, as far as it is used here: ids in hex, 64-bit numbers as
 // text. See https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding.
 type (
 	exportRequest struct {

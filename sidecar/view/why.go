@@ -33,7 +33,7 @@ type Why struct {
 	Detail     string `json:"detail,omitempty"`
 }
 
-// What a Why can tell of a tick besides its fate.
+// A Why can tell these of a tick, besides its fate.
 const (
 	noTick    = "no_tick"   // the schedule has no such tick
 	excluded  = "excluded"  // the schedule names it, and a calendar or every leaves it out

@@ -31,7 +31,7 @@ func blocks(t *testing.T) (all []block) {
 	return all
 }
 
-// Whoever reads the reference reads what is in the tested files, but for how far it is indented.
+// The reference shows what is in the tested files, except for how far it is indented.
 func TestWhatTheReferenceShowsIsInTheFiles(t *testing.T) {
 	files := map[string][]string{}
 	for _, dir := range []string{root, charts} {
@@ -82,7 +82,7 @@ func contains(lines, part []string) bool {
 	return false
 }
 
-// What the reference has people type is asked of the command line itself, and of the files that it names.
+// The commands of the reference are tried on the command line itself, and on the files that they name.
 func TestTheCommandsOfTheReferenceExist(t *testing.T) {
 	c := commands{t: t, program: solotick(t), base: build(t, "base"), seen: map[string]int{}}
 	for _, b := range blocks(t) {

@@ -167,7 +167,7 @@ func TestContainersMayDoNothingThatTheyNeedNot(t *testing.T) {
 	}
 }
 
-// What an exec job may take of the memory, all slots taken, must leave room for Solotick itself: or the kernel ends that.
+// If exec jobs have all slots and all the memory that they may take, Solotick has enough left, or the kernel would end it.
 func TestCommandsFitTheContainer(t *testing.T) {
 	m := build(t, "overlays/exec")
 	table := m.table(t)

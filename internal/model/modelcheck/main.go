@@ -130,7 +130,7 @@ func (f *figures) check(w io.Writer, c model.Scenario, limit int) (expected bool
 }
 
 func leaveOut(w io.Writer, mend model.Mend, worlds []model.Scenario, limit int) (exit int) {
-	fmt.Fprintf(w, "without %s: %s\n", mend, mend.What())
+	fmt.Fprintf(w, "without %s: %s\n", mend, mend.Means())
 	for _, c := range worlds {
 		if c.IsLimit {
 			continue

@@ -11,7 +11,7 @@ import (
 )
 
 // EndLeft kills the process groups that have outlived the process that ran them, and returns how many it killed. The
-// kernel killed their leaders with that process. What is left carries the variable of its run: dead tells whether a run
+// kernel killed their leaders with that process. The others carry the variable of their run: dead tells whether a run
 // is one of a dead process. Only groups in the given sessions are killed, which are those of the dead processes. So a
 // daemon that a command started in a session of its own lives on, as it does when the command ends by itself.
 func EndLeft(sessions map[int]bool, dead func(run string) bool) (groups int) {

@@ -116,7 +116,7 @@ func TestACommandBelowItsLimitsIsLeftAlone(t *testing.T) {
 	wantCause(t, <-results)
 }
 
-// What only adds up resident memory counts the parent's with each of its children.
+// A plain sum of resident memory counts the parent's with each of its children.
 func TestMemoryThatIsSharedCountsOnce(t *testing.T) {
 	l := newLifelines(t)
 	script := `echo $$ > "$LIFELINE.pid"; ` + mebibyte + `all=; for i in 1 2 3 4 5 6 7 8; do all=$all$block$block$block$block$block; done

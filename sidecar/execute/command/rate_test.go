@@ -12,7 +12,7 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// What a run prints in a loop is bounded in the log, by what it prints at once and by what it prints for long, and each line
+// The log bounds what a run prints in a loop, at once as well as for long, and each line
 // that the log lacks is told of.
 func TestTheLogTakesOnlySoMuchOfARunsOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
