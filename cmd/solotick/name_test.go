@@ -119,3 +119,33 @@ func TestProcessesThatNobodyNamedHaveNamesOfTheirOwn(t *testing.T) {
 		t.Errorf("three processes have the names %v", names)
 	}
 }
+
+// TestAReplicaDoesNotJoinThoseOfAnotherEnvironment: who has the service's name and the address of its Redis takes its ticks.
+func TestAReplicaDoesNotJoinThoseOfAnotherEnvironment(t *testing.T) {
+	t.Parallel()
+	table := fmt.Sprintf(saying, redistest.Start(t).URL(), "said")
+	begin := func(name, environment string) *replica {
+		return launch(t, table, []string{environVariable + "=" + environment}, "--replica", name)
+	}
+	refused := func(environment string) {
+		r := begin("refused", environment)
+		if code := r.wait(); code != exitCannot {
+			t.Errorf("%q: exit code %d", environment, code)
+		}
+		r.await(fmt.Sprintf("this replica is of environment %q, and would take the ticks of \"production\"", environment))
+	}
+	first := begin("first", "production")
+	first.await("fired") // its heartbeat came before
+	refused("")
+	refused("staging")
+	second := begin("second", "production")
+	second.await("joined the other replicas of the service")
+	for _, r := range []*replica{first, second} {
+		r.stop()
+	}
+	laptop := begin("laptop", "") // nobody is there
+	laptop.await("fired")
+	third := begin("third", "production") // those that name none may be replaced by those that do
+	third.await("joined the other replicas of the service")
+	begin("last", "").await("joined the other replicas of the service") // one of its own is there
+}

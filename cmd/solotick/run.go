@@ -145,6 +145,9 @@ func (a *app) run(observe, told bool) error {
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
+	if err := mayJoin(serving, store, replica); err != nil {
+		return err
+	}
 	spans := spansTo(t.Service, replica, log)
 	if spans != nil {
 		background.Go(func() { spans.Run(serving) })
@@ -190,6 +193,28 @@ func (a *app) run(observe, told bool) error {
 	_ = place.Leave() // or the file stays, and names a process of which no run is left
 	log.Info("stopped")
 	return nil
+}
+
+// mayJoin refuses to take the ticks of another environment: some of its replicas are there, and none of this one's. If Redis
+// cannot be asked, or both begin at once, the replicas warn of each other.
+func mayJoin(ctx context.Context, store *service.Store, replica string) error {
+	own, theirs := os.Getenv(environVariable), ""
+	all, _ := store.Heartbeats(ctx)
+	now, _ := store.Now()
+	for _, r := range all {
+		switch {
+		case r.Name == replica || r.Ready == service.Draining || now.Sub(r.Seen) > service.HeartbeatTimeout: // soon gone, or its predecessor
+		case r.Environment == own:
+			return nil
+		case r.Environment != "": // those that name none are being replaced by those that do
+			theirs = r.Environment
+		}
+	}
+	if theirs == "" {
+		return nil
+	}
+	return &failure{code: exitCannot, err: fmt.Errorf("this replica is of environment %q, and would take the ticks of %q", own, theirs),
+		hint: "use another service name or database, or join them with " + environVariable + "=" + theirs}
 }
 
 // passwordPatience is how long the health endpoints wait for the first password, so that a replica whose command hangs

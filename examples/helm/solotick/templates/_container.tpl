@@ -18,7 +18,7 @@ context is all here, because the pod's own is the app's.
   env:
     - name: POD_NAME
       valueFrom: {fieldRef: {fieldPath: metadata.name}}
-    - name: SOLOTICK_ENVIRONMENT # replicas of two warn of each other
+    - name: SOLOTICK_ENVIRONMENT # those of another are not joined
       valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
     - {name: SOLOTICK_STATE_DIR, value: /var/lib/solotick} # `kubectl exec` has it too
     {{- with $v.env }}
