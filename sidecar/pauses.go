@@ -21,19 +21,19 @@ func readPauses(ctx context.Context, store *service.Store, jobs roster) {
 	if len(names) == 0 {
 		return
 	}
-	states, err := store.States(ctx, names)
+	standings, err := store.Standings(ctx, names)
 	if err != nil { // the next look reads them
 		return
 	}
 	for _, name := range names {
-		jobs[name].setPauses(states[name])
+		jobs[name].setPauses(standings[name])
 	}
 }
 
 // setPauses records which pauses a job has.
-func (j *job) setPauses(state service.Ledger) {
+func (j *job) setPauses(standing service.Ledger) {
 	var pauses []service.Pause
-	for _, p := range []*service.Pause{state.Paused, state.PausedAll} {
+	for _, p := range []*service.Pause{standing.Paused, standing.PausedAll} {
 		if p != nil {
 			pauses = append(pauses, *p)
 		}
