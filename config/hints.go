@@ -263,19 +263,21 @@ const inAJob = "in a job"
 func (d *decoder) homes(name string) []string {
 	inJob := !d.Subject.Literal && d.job != nil
 	var out []string
-	elsewhere := []string{"under redis", "under sentinel", "under ready", "under calendars"}
+	elsewhere := []string{"redis", "ready", "calendars"}
 	var walk func(keys []strict.Key, under string)
 	walk = func(keys []strict.Key, under string) {
 		for _, k := range keys {
-			if k.Name == name && !(inJob && slices.Contains(elsewhere, under)) {
+			if k.Name == name && !slices.Contains(out, under) {
 				out = append(out, under)
 			}
-			switch k.Name {
-			case "jobs":
+			switch place := "under " + k.Name; {
+			case k.Name == "jobs":
 				walk(k.Keys, inAJob)
-			case "defaults": // has no keys of its own
+			case k.Name == "defaults", inJob && slices.Contains(elsewhere, k.Name): // defaults has no keys of its own
+			case d.job == &d.base && (under == inAJob && !k.Common || strings.HasSuffix(under, " "+inAJob)):
+				walk(k.Keys, place+" "+inAJob) // defaults cannot have it
 			default:
-				walk(k.Keys, "under "+k.Name)
+				walk(k.Keys, place)
 			}
 		}
 	}
@@ -299,7 +301,7 @@ func (d *decoder) explain(e strict.Entry, name string) (message, hint string) {
 	}
 	other := otherKeys[place][strict.PlainName(name)]
 	switch {
-	case other != "":
+	case other != "" && e.Name != "defaults": // where it would be wrong, too
 		return fmt.Sprintf("unknown key %q", name), other
 	case d.Subject.Literal && e.Path == "" && slices.Contains(tableOnly, name):
 		return fmt.Sprintf("%q is for jobs of the table alone", name), toTheTable

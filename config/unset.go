@@ -42,7 +42,7 @@ func readTable(name string, data []byte, env Env, now time.Time) (*Table, error)
 	d.Rules.Unset = d.leftUnset
 	t, err := d.decode(name, data)
 	if t == nil {
-		t = salvage(name, data, env, now)
+		t = salvage(name, data, env, now, "service", "redis", "listen", "admin", "clock")
 	}
 	all := len(t.Jobs)
 	if t.Jobs = slices.DeleteFunc(t.Jobs, func(j Job) bool { return j.Name == "" }); len(t.Jobs) < all {
@@ -54,9 +54,9 @@ func readTable(name string, data []byte, env Env, now time.Time) (*Table, error)
 // topLevel matches the beginning of a line with a key of the table itself.
 var topLevel = regexp.MustCompile(`^["']?([A-Za-z][A-Za-z0-9_.-]*)["']?[ \t]*:`)
 
-// salvage reads service and redis out of a file that is not YAML as a whole. Operators need only these two to see the
-// replicas and to pause a job.
-func salvage(name string, data []byte, env Env, now time.Time) *Table {
+// salvage reads these keys out of a file that is not YAML as a whole, or else the first two. A replica cannot change them while it
+// runs, and the first two are all that operators need to see the replicas and to pause a job.
+func salvage(name string, data []byte, env Env, now time.Time, keys ...string) *Table {
 	text := ""
 	files, _, _ := filesOf(name, data)
 	for _, f := range files {
@@ -68,7 +68,7 @@ func salvage(name string, data []byte, env Env, now time.Time) *Table {
 	keep := false
 	for line := range strings.Lines(text) {
 		if m := topLevel.FindStringSubmatch(line); m != nil {
-			keep = m[1] == "service" || m[1] == "redis"
+			keep = slices.Contains(keys, m[1])
 		} else if strings.Trim(line[:1], " \t#\r\n") != "" {
 			keep = false
 		}
@@ -79,7 +79,10 @@ func salvage(name string, data []byte, env Env, now time.Time) *Table {
 	d := newTableDecoder(env, now)
 	d.Rules.Unset = d.leftUnset
 	t, _ := d.decode(name, []byte(kept.String()))
-	if t == nil {
+	switch {
+	case t == nil && len(keys) > 2:
+		return salvage(name, data, env, now, keys[:2]...)
+	case t == nil:
 		t = d.table
 		set(&t.Unknown, "service", unreadable)
 		set(&t.Unknown, "redis", unreadable)

@@ -113,6 +113,7 @@ func TestOfABrokenTableIsReadWhatCanBe(t *testing.T) {
 		"no YAML before it":    {"jobs: [\n" + head, nil, []string{"jobs", Names}},
 		"cut off":              {head + "jobs", nil, []string{"jobs", Names}},
 		"redis with a problem": {strings.Replace(head, "url", "urll", 1) + "jobs: []\n", nil, []string{"redis"}},
+		"listen is no YAML":    {head + "listen: \":9747\njobs: []\n", nil, []string{"jobs", Names}},
 		"redis is no YAML":     {strings.Replace(head, "redis://redis", "[", 1) + "jobs: []\n", nil, []string{"jobs", Names, "redis", "service"}},
 	} {
 		got, err := readText(c.text, nothingSet)
@@ -136,6 +137,14 @@ func TestOfABrokenTableIsReadWhatCanBe(t *testing.T) {
 		if !slices.Contains(c.unknown, "redis") && (got.Service != "billing" || got.Redis.URL != "redis://redis:6379/0") {
 			t.Errorf("%s: service %q, redis %q", name, got.Service, got.Redis.URL)
 		}
+	}
+}
+
+// A replica that starts with such a file serves there, and not at addresses that may be another program's.
+func TestAFileThatIsNoYAMLTellsItsAddressesAndClock(t *testing.T) {
+	got, err := readText("service: billing\nredis: {url: redis://redis:6379/0}\nclock: local\nlisten: \":1\"\nadmin: \"\"\njobs: [\n", nothingSet)
+	if err == nil || got.Service != "billing" || got.Clock != "local" || got.Listen != ":1" || got.Admin != "" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -64,6 +65,26 @@ func TestACancelledRunEndsAtOnceAndIsNotRunAgain(t *testing.T) {
 		w.wasCancelled(1)
 		w.at(110 * time.Second)
 		w.expect(1, "runs_total", "succeeded") // the next tick
+	})
+}
+
+// The outcome says it.
+func TestTheHistoryDoesNotSayTwiceThatARunWasCancelled(t *testing.T) {
+	simulate(t, policy(patient), func(w *world) {
+		r := w.replica(0, func(r *replica) {
+			r.work = func(ctx context.Context, _ execute.Run) execute.Result {
+				<-ctx.Done()
+				return execute.Result{Status: execute.Canceled, Code: -1, Err: fmt.Errorf("%w; the app may still be working on it", context.Cause(ctx))}
+			}
+		})
+		w.at(2 * time.Second)
+		w.cancel("minute")
+		w.at(3 * time.Second)
+		last, err := r.store.History(w.t.Context(), "minute", 1)
+		w.must(err)
+		if len(last) != 1 || last[0].Outcome != "cancelled" || last[0].Detail != "by an operator; the app may still be working on it" {
+			w.t.Errorf("the history is %+v", last)
+		}
 	})
 }
 

@@ -159,9 +159,9 @@ func (j *job) known(sp *spec) ticks {
 }
 
 // setPauses records which pauses a job has.
-func (j *job) setPauses(state service.Ledger) {
+func (j *job) setPauses(standing service.Ledger) {
 	var pauses []service.Pause
-	for _, p := range []*service.Pause{state.Paused, state.PausedAll} {
+	for _, p := range []*service.Pause{standing.Paused, standing.PausedAll} {
 		if p != nil {
 			pauses = append(pauses, *p)
 		}

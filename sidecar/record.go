@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -284,7 +285,7 @@ func (r *recorder) entry(w *wake, h *held, end *ended) *service.Entry {
 		e.Took = max(e.Took, time.Millisecond) // the history knows no less, and 0 stands for a run that never began
 	}
 	if end.result.Err != nil {
-		e.Detail = end.result.Err.Error()
+		e.Detail = strings.TrimPrefix(end.result.Err.Error(), string(cancelled)+" ") // which the outcome says
 		if e.Failed && end.result.Reason != "" {
 			e.Detail += ": " + end.result.Reason
 		}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
@@ -19,6 +20,7 @@ type redisStatus struct {
 	metrics *metrics
 	timers  *job         // stands for all timers: the first that is registered
 	about   func() []any // attributes of the replica for the log
+	table   func() *config.Table
 
 	trouble      trouble
 	up           bool
@@ -92,13 +94,13 @@ const (
 	waiting = "waiting for Redis"
 )
 
-// announce logs once that the replica takes ticks. Before that, it logs once that the replica waits for Redis, if
-// Redis has not answered or has not taken the first registration.
+// announce logs once that the replica takes ticks, which it does not without a table. Before that, it logs once that the
+// replica waits for Redis, if Redis has not answered or has not taken the first registration.
 func (s *redisStatus) announce() {
-	switch ready := s.answeredOnce.Load() && !s.timers.bornAt().IsZero(); {
-	case ready && s.announced != taking:
+	switch answered := s.answeredOnce.Load() && !s.timers.bornAt().IsZero(); {
+	case answered && s.announced != taking && s.table().MaxRunning >= 0:
 		s.announced = taking
-	case !ready && s.announced == "":
+	case !answered && s.announced == "":
 		s.announced = waiting
 	default:
 		return

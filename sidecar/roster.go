@@ -102,11 +102,11 @@ func readPauses(ctx context.Context, store *service.Store, jobs roster) {
 	if len(names) == 0 {
 		return
 	}
-	states, err := store.States(ctx, names)
+	standings, err := store.Standings(ctx, names)
 	if err != nil { // the next look reads them
 		return
 	}
 	for _, name := range names {
-		jobs[name].setPauses(states[name])
+		jobs[name].setPauses(standings[name])
 	}
 }

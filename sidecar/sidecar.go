@@ -136,7 +136,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	}
 	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, registrar: registrar,
 		timers: timers,
-		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about,
+		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about, table: s.Table,
 			trouble: trouble{redis: o.Redis}, up: true},
 		refusal:  s.heartbeat.refusal,
 		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
@@ -306,8 +306,11 @@ func (s *Sidecar) Ready() error {
 // Notice tells what is wrong although the replica need not be restarted, nor its pod taken out of service; "" =
 // nothing.
 func (s *Sidecar) Notice() string {
-	if s.LastReload().Err == nil {
+	switch {
+	case s.LastReload().Err == nil:
 		return ""
+	case s.Table().MaxRunning < 0:
+		return NoTable
 	}
 	return "the table in force is not what its file says: the log and solotick status tell why"
 }

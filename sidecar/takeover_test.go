@@ -109,9 +109,9 @@ func TestWhatIsNotRunAgainAfterItsReplicaDiedWasInterruptedAndNotMissed(t *testi
 		if n := len(w.started("minute")[w.origin()]); n != 1 {
 			t.Fatalf("started %d times\n%s", n, w.log())
 		}
-		ticks, err := watching.store.TickRecord(w.t.Context(), "minute")
+		fates, err := watching.store.TickFates(w.t.Context(), "minute")
 		w.must(err)
-		if fate := ticks.Fate(w.origin()); fate == nil || fate.Outcome != string(wasInterrupted) {
+		if fate := fates.Fate(w.origin()); fate == nil || fate.Outcome != string(wasInterrupted) {
 			t.Errorf("the tick's fate is %+v\n%s", fate, w.log())
 		}
 		if n := watching.value("missed_total", "minute"); n != 0 {

@@ -47,9 +47,7 @@ jobs:
 
 // said is the number of lines of that kind so far.
 func (r *replica) said(msg string, attrs ...string) (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, l := range r.lines {
+	for _, l := range r.soFar() {
 		if l.is(msg, attrs...) {
 			n++
 		}

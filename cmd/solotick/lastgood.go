@@ -141,7 +141,9 @@ func (a *app) awaitTable(broken error, log *slog.Logger) (*config.Table, error) 
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok\n"+sidecar.NoTable) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "ok\n"+sidecar.NoTable+", and no Redis is asked")
+	})
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "solotick_table_last_reload_successful 0")
 	})

@@ -320,7 +320,7 @@ func TestAReplicaThatStartsAnywayFiresNothingUntilItsTableIsMended(t *testing.T)
 	}
 	eventually(t, "the replica to be ready for the sake of its app", func() bool {
 		code, body := r.get("/readyz")
-		return code == http.StatusOK && strings.HasPrefix(body, "ok\nthe table in force is not")
+		return code == http.StatusOK && body == "ok\n"+noTable+"\n"
 	})
 	if _, text := r.get("/metrics"); figure(t, text, "solotick_table_last_reload_successful") != 0 {
 		t.Error("the metric says that the table is well")
@@ -355,9 +355,15 @@ func TestAReplicaThatStartsAnywayFiresNothingUntilItsTableIsMended(t *testing.T)
 	}
 
 	r.awaitTimes(noTable, 40) // of which ten are a second
+	for _, l := range r.soFar() {
+		if l.is("taking ticks") {
+			t.Error("it says that it takes ticks")
+		}
+	}
 	mended.Store(true)
 	p.write(good)
 	r.await("mended")
+	r.await("taking ticks")
 	if !<-called {
 		t.Error("a timer was fired without a table")
 	}
@@ -379,10 +385,30 @@ func TestAReplicaWithoutATableEndsForOneThatNeedsARestart(t *testing.T) {
 	r := p.anyway("127.0.0.1:0")
 	r.await("there is no table that can be used: nothing is fired here")
 	p.write(strings.Replace(good, `admin: ""`, `admin: "127.0.0.1:0"`, 1))
-	if code := r.wait(); code != 0 {
-		t.Errorf("exit code %d", code)
+	if code := r.wait(); code != exitProblem { // what restarts it may restart only what failed
+		t.Errorf("exit code %d, want %d", code, exitProblem)
+	}
+	if last := r.lines[len(r.lines)-1]; !last.is("the table is mended: admin cannot change while running: restart the replica", "level", "ERROR") {
+		t.Errorf("its last words are %v", last)
 	}
 	p.anyway("127.0.0.1:0").await("mended")
+}
+
+// The defaults may be another program's, and the mended table would need a restart.
+func TestAReplicaThatStartsAnywayServesWhereAFileThatIsNoYAMLSays(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := newPlace(t)
+	good := fmt.Sprintf(saying, s.URL(), "mended")
+	p.write(strings.TrimSuffix(good, "}\n"))
+	r := p.anyway("")
+	if addr := r.await("serving " + servesHealth).text("addr"); !strings.HasPrefix(addr, "127.0.0.1:") {
+		t.Errorf("it serves at %s", addr)
+	}
+	r.await("there is no table that can be used: nothing is fired here")
+	p.write(good)
+	r.await("mended")
+	r.stop()
 }
 
 func TestAReplicaThatStartsAnywayServesWithoutAServiceAndARedis(t *testing.T) {
@@ -404,7 +430,7 @@ func TestAReplicaThatStartsAnywayServesWithoutAServiceAndARedis(t *testing.T) {
 		}
 		return answer.StatusCode, string(text)
 	}
-	if code, body := get("/readyz"); code != http.StatusOK || body != "ok\nthere is no table that can be used: nothing is fired here\n" {
+	if code, body := get("/readyz"); code != http.StatusOK || body != "ok\nthere is no table that can be used: nothing is fired here, and no Redis is asked\n" {
 		t.Errorf("/readyz: %d %q", code, body)
 	}
 	if _, text := get("/metrics"); figure(t, text, "solotick_table_last_reload_successful") != 0 {

@@ -71,7 +71,7 @@ func TestWithALogInJSONRunSaysInJSONWhyItDoesNotStart(t *testing.T) {
 		{"level": "ERROR", "msg": "problem in the table", "file": file, "line": 3.0, "column": 15.0, "err": `job "a": unknown key "shedule"`},
 		{"level": "ERROR", "msg": "problem in the table", "file": file, "line": 4.0, "column": 25.0,
 			"err": `job "b": schedule "61 * * * *": minute "61": 61 is out of range: allowed are 0-59`},
-		{"level": "ERROR", "msg": file + " has 2 problems", "hint": ""},
+		{"level": "ERROR", "msg": file + " has 2 problems"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -22,8 +23,9 @@ const lookAtTable = time.Second
 var complainEvery = time.Minute
 
 // reloadWhenTold reloads the table whenever its file changes or SIGHUP arrives, until ctx ends. source is the content of
-// the file that the table in force was read from; nil if that was another file.
-func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, source []byte, log *slog.Logger) {
+// the file that the table in force was read from; nil if that was another file. It calls end if a replica without a table needs a
+// restart for the one that it now has: there is nothing to keep.
+func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, source []byte, end func(error), log *slog.Logger) {
 	inForce := sha256.Sum256(source)
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
@@ -56,11 +58,11 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 			}
 			before := s.Table()
 			t, source, err := a.load()
+			if err == nil && before.MaxRunning < 0 && before.Restart(t) != nil {
+				end(fmt.Errorf("the table is mended: %w", before.Restart(t)))
+				return
+			}
 			if s.Reload(t, err) != nil {
-				if err == nil && s.Table().MaxRunning < 0 { // it needs a restart, and there is nothing to keep
-					_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
-					return // a second signal would end it at once
-				}
 				inForce = [sha256.Size]byte{}
 				continue
 			}

@@ -148,6 +148,13 @@ func awaitAny(t *testing.T, replicas []*replica, what string, wanted func(line) 
 	return nil
 }
 
+// soFar are the lines that have come.
+func (r *replica) soFar() []line {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lines
+}
+
 // find waits for the first line that is wanted; nil if the replica ended without it.
 func (r *replica) find(wanted func(line) bool) line {
 	for next, ended := 0, false; ; {

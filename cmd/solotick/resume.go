@@ -73,16 +73,16 @@ func ofWords(p *service.Pause) string {
 
 // noteStillPaused names the jobs that another pause still holds: the operator has resumed them and expects them to run.
 func (a *app) noteStillPaused(ctx context.Context, op *operator, jobs []string) {
-	states, err := op.Store.States(ctx, jobs)
+	standings, err := op.Store.Standings(ctx, jobs)
 	if err != nil { // the jobs are resumed; only the note is missing
 		return
 	}
 	for _, job := range jobs {
-		state := states[job]
-		if p := state.Paused; p != nil {
+		standing := standings[job]
+		if p := standing.Paused; p != nil {
 			fmt.Fprintf(a.err, "note: %s stays paused %s by its own pause%s: %s\n", job, untilWords(p.Until), ofWords(p), p.Reason)
 		}
-		if p := state.PausedAll; p != nil {
+		if p := standing.PausedAll; p != nil {
 			fmt.Fprintf(a.err, "note: %s stays paused %s by pause --all%s: %s\n", job, untilWords(p.Until), ofWords(p), p.Reason)
 		}
 	}

@@ -51,7 +51,11 @@ func (a *app) commandLine(args []string) int {
 	if err := root.Execute(); err != nil && !errors.Is(err, written.err) {
 		f := failed(root, err)
 		if log := a.jsonLog(); log != nil {
-			log.Error(f.Error(), "hint", f.hint)
+			var hint slog.Attr // the log leaves an empty one out
+			if f.hint != "" {
+				hint = slog.String("hint", f.hint)
+			}
+			log.Error(f.Error(), hint)
 			code = f.code
 		} else {
 			code = f.tell(errOut)

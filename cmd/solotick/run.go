@@ -126,11 +126,13 @@ func (a *app) run(observe, told bool) error {
 
 	ctx, stop := a.signals(log)
 	defer stop()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	var background sync.WaitGroup
 	defer background.Wait()
 	// The store, the listeners and the pings outlive ctx: the replica needs them until its runs have ended.
-	serving, end := context.WithCancel(context.Background())
-	defer end()
+	serving, served := context.WithCancel(context.Background())
+	defer served()
 
 	client, at, err := a.store(serving, &background, t.Redis, address, log)
 	if err != nil {
@@ -185,13 +187,16 @@ func (a *app) run(observe, told bool) error {
 	serve(serving, &background, health, servesHealth, admin.Server(s, registry, log), log)
 	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Callbacks: callbacks, Log: log})
 	serve(serving, &background, own, servesAdmin, api, log)
-	a.reloadWhenTold(serving, &background, s, source, log)
+	a.reloadWhenTold(serving, &background, s, source, end, log)
 	background.Go(func() { returnMemory(serving) })
 	if err := s.Run(ctx); err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
 	_ = place.Leave() // or the file stays, and names a process of which no run is left
 	log.Info("stopped")
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return &failure{code: exitProblem, err: cause}
+	}
 	return nil
 }
 

@@ -3,8 +3,11 @@ package admin
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	redisserver "github.com/alicebob/miniredis/v2/server"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/service"
@@ -54,6 +57,21 @@ type more struct {
 }
 
 func (m more) Jobs() []config.Job { return append(m.world.Jobs()[:4:4], m.job) }
+
+func TestWhyReadsTheLedgerOnce(t *testing.T) {
+	w := newWorld(t)
+	w.ran("reports", 0, service.Entry{Outcome: "succeeded", Took: time.Second})
+	var reads atomic.Int64
+	w.mini.Server().SetPreHook(func(_ *redisserver.Peer, cmd string, args ...string) bool {
+		if len(args) > 0 && strings.HasSuffix(args[0], ":job:reports") {
+			reads.Add(1)
+		}
+		return false
+	})
+	if got := w.ask("GET", "/v1/jobs/reports/ticks/2027-03-28T07:20:00Z", ""); !strings.Contains(got.Body.String(), `"fate":"succeeded"`) || reads.Load() != 1 {
+		t.Errorf("%d reads of the ledger for %s", reads.Load(), got.Body)
+	}
+}
 
 func TestRunsAreTheNewestFirst(t *testing.T) {
 	w := newWorld(t)

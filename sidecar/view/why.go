@@ -50,7 +50,7 @@ const (
 // WhyStore is where Explain reads; a service.Store is one.
 type WhyStore interface {
 	Store
-	TickRecord(ctx context.Context, job string) (*service.TickRecord, error)
+	TickFates(ctx context.Context, job string) (service.TickFates, error)
 	Acts(ctx context.Context, job string, limit int) ([]service.Act, error)
 }
 
@@ -64,7 +64,7 @@ func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at 
 	if err != nil {
 		return nil, err
 	}
-	ticks, err := s.TickRecord(ctx, j.Name)
+	fates, err := s.TickFates(ctx, j.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at 
 	if err != nil {
 		return nil, err
 	}
-	x := &explainer{Look: look, job: j, ticks: ticks, acts: acts, state: look.States[j.Name], zone: time.UTC}
+	x := &explainer{Look: look, job: j, fates: fates, acts: acts, state: look.States[j.Name], zone: time.UTC}
 	if zone, err := time.LoadLocation(j.TimeZone); err == nil {
 		x.zone = zone
 	}
@@ -87,7 +87,7 @@ func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at 
 type explainer struct {
 	*Look
 	job   config.Job
-	ticks *service.TickRecord
+	fates service.TickFates
 	acts  []service.Act // the newest first
 	state service.Ledger
 	zone  *time.Location
@@ -100,7 +100,7 @@ func (x *explainer) tick(at time.Time) *Why {
 		w.Fate, w.Text = fate, strings.TrimSpace(x.clock(at)+" "+fmt.Sprintf(words, args...))
 		return w
 	}
-	e := x.ticks.Fate(at)
+	e := x.fates.Fate(at)
 	switch {
 	case x.job.Guarantee == config.EveryReplica:
 		return say(everyone, "is fired by each replica for itself, and has no fate of its own: solotick history %s shows the runs.", x.job.Name)
@@ -134,12 +134,12 @@ func (x *explainer) tick(at time.Time) *Why {
 			return say(waiting, "waits for its run: %s.", x.waitWords(d))
 		}
 	}
-	for _, b := range x.ticks.Behind {
+	for _, b := range x.state.Behind {
 		if b.Tick.Equal(at) {
 			return say(waiting, "came due while %s was still going on. It is fired only if that run turns out to have been dead.", x.presentRun())
 		}
 	}
-	for _, g := range x.ticks.Gaps {
+	for _, g := range x.state.Gaps {
 		if at.After(g.From) && at.Before(g.To) {
 			return say(g.Fate, "%s", x.withoutRun(&service.Entry{Outcome: g.Fate, Count: 1, First: at, Tick: at}))
 		}
@@ -149,14 +149,14 @@ func (x *explainer) tick(at time.Time) *Why {
 		return say(suspended, "is not fired: the table suspends the job.")
 	case at.After(x.Now):
 		return say(future, "has not come yet: it is due in %s. %s", length(at.Sub(x.Now)), x.obstacle())
-	case x.ticks.Born.IsZero():
+	case x.state.Born.IsZero():
 		return say(unknown, "is not known: Redis does not know the job. A replica makes it known when it starts.")
-	case !at.After(x.ticks.Since):
-		return say(unknown, "came before Redis knew the job with this schedule, at %s: it has no fate.%s", x.clock(x.ticks.Since), x.againWords(at))
-	case at.After(x.ticks.Tick):
+	case !at.After(x.state.Since):
+		return say(unknown, "came before Redis knew the job with this schedule, at %s: it has no fate.%s", x.clock(x.state.Since), x.againWords(at))
+	case at.After(x.state.Tick):
 		return say(unclaimed, "has come due, and no replica has claimed it. %s", x.obstacle())
-	case len(x.ticks.Fates) > 0 && at.Before(x.ticks.Fates[0].Tick):
-		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.%s", x.clock(x.ticks.Fates[0].Tick), x.againWords(at))
+	case len(x.fates) > 0 && at.Before(x.fates[0].Tick):
+		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.%s", x.clock(x.fates[0].Tick), x.againWords(at))
 	}
 	return say(unknown, "was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data.%s", x.againWords(at))
 }
@@ -262,7 +262,7 @@ func (x *explainer) withoutRun(e *service.Entry) string {
 	switch e.Outcome {
 	case lock.Overlapped:
 		b.WriteString("was skipped: ")
-		if run := x.ticks.Run(e.Behind); run != nil {
+		if run := x.fates.Run(e.Behind); run != nil {
 			fmt.Fprintf(&b, "the run of %s was still going on on %s", x.clock(run.Tick), run.Replica)
 		} else {
 			b.WriteString("a run of the job was still going on, or another tick was waiting for its end")
@@ -285,7 +285,7 @@ func (x *explainer) withoutRun(e *service.Entry) string {
 // againWords tells of the runs of a tick that an operator asked for.
 func (x *explainer) againWords(at time.Time) string {
 	var b strings.Builder
-	for _, e := range x.ticks.Again(at) {
+	for _, e := range x.fates.Again(at) {
 		fmt.Fprintf(&b, " %s had it run again: %s after %s on %s, at %s.", x.rerunBy(at), outcomeWords(e.Outcome), length(e.Took), e.Replica, x.clock(e.Ended))
 	}
 	return b.String()
@@ -393,7 +393,7 @@ func (x *explainer) obstacle() string {
 		return fmt.Sprintf("No replica takes ticks (%s).", why)
 	}
 	for _, k := range x.Skips(x.job.Name) {
-		if k.Tick.After(x.ticks.Tick) {
+		if k.Tick.After(x.state.Tick) {
 			return fmt.Sprintf("Replica %s skipped %s: %s.", k.Replica, x.clock(k.Tick), k.Reason)
 		}
 	}
@@ -410,21 +410,21 @@ func (x *explainer) stands() *Why {
 		say("The table suspends %s: it has no ticks until suspend is removed.", x.job.Name)
 	case x.job.Guarantee == config.EveryReplica:
 		say("Each replica fires %s for itself: solotick history %[1]s shows the runs.", x.job.Name)
-	case x.ticks.Born.IsZero():
+	case x.state.Born.IsZero():
 		say("Redis does not know %s yet. A replica makes it known when it starts.", x.job.Name)
 	}
 	for _, r := range x.state.Running {
 		say("The run of %s is going on on %s since %s.", x.clock(r.Tick), r.Replica, x.clock(r.Since))
 	}
-	if n := len(x.ticks.Fates); n > 0 {
-		last := x.ticks.Fates[n-1]
+	if n := len(x.fates); n > 0 {
+		last := x.fates[n-1]
 		words := x.withoutRun(&last)
 		if last.Count == 0 {
 			words = x.runWords(&last)
 		}
 		say("The last tick, %s, %s", x.clock(last.Tick), words)
-		if i := lastSuccess(x.ticks.Fates); last.Failed && i >= 0 {
-			say("The last success was %s.", x.clock(x.ticks.Fates[i].Tick))
+		if i := lastSuccess(x.fates); last.Failed && i >= 0 {
+			say("The last success was %s.", x.clock(x.fates[i].Tick))
 		}
 	}
 	if o := x.obstacle(); o != "" {

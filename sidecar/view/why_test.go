@@ -18,19 +18,27 @@ import (
 type told struct {
 	state    service.Ledger
 	replicas []service.Replica
-	ticks    service.TickRecord
+	ticks    record // the rest of the state
 	acts     []service.Act
+}
+
+// record is what Redis knows of the ticks of the job.
+type record struct {
+	service.Ledger
+	Fates service.TickFates
 }
 
 var ten = time.Date(2026, 11, 23, 10, 0, 30, 0, time.UTC)
 
 func (s *told) States(context.Context, []string) (map[string]service.Ledger, error) {
-	return map[string]service.Ledger{"j": s.state}, nil
+	l := s.ticks.Ledger
+	l.Running, l.Waiting, l.Paused, l.PausedAll = s.state.Running, s.state.Waiting, s.state.Paused, s.state.PausedAll
+	return map[string]service.Ledger{"j": l}, nil
 }
 func (s *told) Replicas(context.Context) ([]service.Replica, error) { return s.replicas, nil }
 func (s *told) Now() (time.Time, bool)                              { return ten, true }
-func (s *told) TickRecord(context.Context, string) (*service.TickRecord, error) {
-	return &s.ticks, nil
+func (s *told) TickFates(context.Context, string) (service.TickFates, error) {
+	return s.ticks.Fates, nil
 }
 
 func (s *told) Acts(context.Context, string, int) ([]service.Act, error) { return s.acts, nil }
@@ -56,8 +64,8 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 	}
 	ready := []service.Replica{{Name: "billing-1", Seen: ten}}
 	since := at("06:00:00")
-	known := func(fates ...service.Entry) service.TickRecord {
-		return service.TickRecord{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:55:00")}, Fates: fates}
+	known := func(fates ...service.Entry) record {
+		return record{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:55:00")}, Fates: fates}
 	}
 	retried := ran("09:00:00", "succeeded", 41*time.Millisecond, 3200*time.Millisecond)
 	retried.Attempt = 2
@@ -168,10 +176,10 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 			"09:50:00", "waiting", "09:50:00 UTC waits for its run: the run of 09:40:00 UTC on billing-2 is still going on."},
 		{"refused by all", told{ticks: known(), state: service.Ledger{Waiting: []lock.Due{{Tick: at("09:50:00"), Kind: "handover", Rounds: 1,
 			Refused: []string{"~b"}}}}}, "09:50:00", "waiting", "09:50:00 UTC waits for its run: no replica that took it could start it."},
-		{"behind a run", told{ticks: service.TickRecord{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:50:00"), Behind: []service.Behind{{Tick: at("09:55:00")}}}},
+		{"behind a run", told{ticks: record{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:50:00"), Behind: []service.Behind{{Tick: at("09:55:00")}}}},
 			state: service.Ledger{Running: []service.RunState{{Record: lock.Record{Tick: at("09:50:00"), Replica: "billing-2"}}}}}, "09:55:00", "waiting",
 			"09:55:00 UTC came due while the run of 09:50:00 UTC on billing-2 was still going on. It is fired only if that run turns out to have been dead."},
-		{"not counted yet", told{ticks: service.TickRecord{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:55:00"),
+		{"not counted yet", told{ticks: record{Ledger: service.Ledger{Born: since, Since: since, Tick: at("09:55:00"),
 			Gaps: []lock.Interval{{From: at("09:00:00"), To: at("09:55:00"), Fate: "missed"}}}}}, "09:20:00", "missed", "09:20:00 UTC was missed."},
 		{"at the beginning of a gap", told{ticks: gap}, "09:00:00", "unknown", settledWords("09:00:00")},
 		{"at the end of a gap", told{ticks: gap}, "09:55:00", "unknown", settledWords("09:55:00")},
@@ -235,7 +243,7 @@ func TestATickOfTheSameDayOfAnotherYearHasItsDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := &told{ticks: service.TickRecord{Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("10:00:00")}}}
+	known := &told{ticks: record{Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("10:00:00")}}}
 	j := config.Job{Name: "j", Schedule: every, TimeZone: "UTC"}
 	w, err := view.Explain(t.Context(), known, &config.Table{}, j, at("09:00:00").AddDate(-1, 0, 0))
 	const want = "2025-11-23 09:00:00 UTC came before Redis knew the job with this schedule, at 06:00:00 UTC: it has no fate."
@@ -297,7 +305,7 @@ func TestWhyHasNoControlCharacters(t *testing.T) {
 	bad := ran("09:00:00", "failed", time.Second, time.Second)
 	bad.Replica, bad.Failed = "billing\x1b[2J\n-1", true
 	s := &told{replicas: []service.Replica{{Name: "billing-1", Seen: ten}},
-		ticks: service.TickRecord{Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("09:55:00")}, Fates: []service.Entry{bad}}}
+		ticks: record{Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("09:55:00")}, Fates: []service.Entry{bad}}}
 	s.state.Paused = &service.Pause{By: "an\x1b[31m\nna", Reason: "x", At: at("09:58:00")}
 	for _, tick := range []time.Time{at("09:00:00"), {}} {
 		w, err := view.Explain(t.Context(), s, &config.Table{}, config.Job{Name: "j", Schedule: every}, tick)
@@ -325,7 +333,7 @@ func explained(t *testing.T, s told, j config.Job, expr string, o schedule.Optio
 
 func TestWhatBecameOfATickIsInFieldsToo(t *testing.T) {
 	never, known := ran("09:00:00", "interrupted", time.Minute, 0), func(e ...service.Entry) told {
-		return told{ticks: service.TickRecord{Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("09:55:00")}, Fates: e}}
+		return told{ticks: record{Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("09:55:00")}, Fates: e}}
 	}
 	never.Detail = "boom"
 	every := func(s told) *view.Why {
@@ -352,7 +360,7 @@ func TestEachOutcomeHasItsWords(t *testing.T) {
 		"declined": "was declined by the app, which was at this work already,", "interrupted": "was interrupted", "cancelled": "was cancelled",
 		"shutdown": "was cut short by a shutdown",
 	} {
-		s := told{ticks: service.TickRecord{Fates: []service.Entry{ran("09:00:00", outcome, 0, time.Second)}}}
+		s := told{ticks: record{Fates: []service.Entry{ran("09:00:00", outcome, 0, time.Second)}}}
 		w := explained(t, s, config.Job{}, "*/5 * * * *", schedule.Options{}, at("09:00:00"))
 		if want = "09:00:00 UTC was fired by billing-1, and " + want + " after 1.0 s."; w.Text != want || w.Fate != outcome {
 			t.Errorf("%s: %s\nwant %s", w.Fate, w.Text, want)
@@ -366,7 +374,7 @@ func TestATickIsExplainedByItsJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := told{replicas: []service.Replica{{Name: "billing-1", Seen: ten}}, ticks: service.TickRecord{
+	known := told{replicas: []service.Replica{{Name: "billing-1", Seen: ten}}, ticks: record{
 		Ledger: service.Ledger{Born: at("06:00:00"), Since: at("06:00:00"), Tick: at("09:55:00")}, Fates: []service.Entry{ran("09:00:00", "succeeded", 0, time.Second)}}}
 	for _, c := range []struct {
 		what, expr string

@@ -1,0 +1,59 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// TickFates are what became of the newest ticks of a job, in the order in which that was decided.
+type TickFates []Entry
+
+// TickFates reads them. What the ledger tells is read before, by States: then a tick that ends meanwhile is in both.
+func (s *Store) TickFates(ctx context.Context, job string) (TickFates, error) {
+	p := page{key: s.redis.Keys.Fates(job), next: "+", oldest: "-", size: maxHistory}
+	if err := p.fill(ctx, s); err != nil {
+		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
+	}
+	var fates TickFates
+	for _, read := range slices.Backward(p.read) {
+		fates = append(fates, read.entry)
+	}
+	return fates, nil
+}
+
+// Fate returns what became of a tick: the entry of its last run or, if it had none, that of the shortest interval in
+// which it lies. An operator's run of the tick is not among them: see Again. It returns nil if nothing is known.
+func (t TickFates) Fate(tick time.Time) *Entry {
+	var found *Entry
+	for i := range t {
+		e := &t[i]
+		switch {
+		case e.Kind == "backfill" || tick.After(e.Tick) || tick.Before(e.Tick) && (e.Count == 0 || tick.Before(e.First)):
+		case e.Count == 0, found == nil, found.Count > 0 && e.Tick.Sub(e.First) < found.Tick.Sub(found.First):
+			found = e
+		}
+	}
+	return found
+}
+
+// Again returns the runs of a tick that an operator asked for, in the order in which they ended.
+func (t TickFates) Again(tick time.Time) (runs []Entry) {
+	for _, e := range t {
+		if e.Kind == "backfill" && e.Tick.Equal(tick) {
+			runs = append(runs, e)
+		}
+	}
+	return runs
+}
+
+// Run returns the entry of a run; nil if it is not among the newest.
+func (t TickFates) Run(id string) *Entry {
+	for i := range t {
+		if t[i].Run == id && t[i].Count == 0 {
+			return &t[i]
+		}
+	}
+	return nil
+}
