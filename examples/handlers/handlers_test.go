@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,7 +55,7 @@ func (s *failing) End(ctx context.Context, key string, token int64, a *handlers.
 	return s.Memory.End(ctx, key, token, a)
 }
 
-// goApp is the same small app as node/app.js, python/app.py and java/App.java: it answers with the code of ?codes= that is
+// goApp is the same small app as node/app.js, python/app.py, python/wsgi_app.py and java/App.java: it answers with the code of ?codes= that is
 // next for the job, after ?take= milliseconds. A test can pretend to be another peer.
 func goApp(t *testing.T) string {
 	var mu sync.Mutex
@@ -129,6 +130,7 @@ func languages() []language {
 		{"express", "node", "express for node", []string{"node", "-e", "require('express')"}, []string{"node", "app.js", "express"}},
 		{"fastify", "node", "fastify for node", []string{"node", "-e", "require('fastify')"}, []string{"node", "app.js", "fastify"}},
 		{"Python", "python", "uvicorn for python3", []string{python, "-c", "import uvicorn, sqlite3"}, []string{python, "app.py"}},
+		{"WSGI", "python", "python3", []string{python, "-c", "import wsgiref"}, []string{python, "wsgi_app.py"}},
 		{"Java", "java", "a JDK with Tomcat 10", []string{"sh", "-c", "command -v javac && ls " + strings.ReplaceAll(jars, ":", " ")}, nil},
 	}
 }
@@ -301,10 +303,14 @@ func TestAMiddleware(t *testing.T) {
 func admitsTheReplicaAlone(c *caller) {
 	for what, headers := range map[string][]string{"no secret": {"Authorization", ""}, "an empty one": {"Authorization", "Bearer "},
 		"another": {"Authorization", "Bearer s3creT"}, "a part": {"Authorization", "Bearer s3c"}, "more": {"Authorization", "Bearer s3cret1"}} {
-		c.wants(http.StatusForbidden, what, "", "k", 1, headers...)
+		if got := c.wants(http.StatusForbidden, what, "", "k", 1, headers...); !strings.Contains(got.body, "the secret is missing or wrong") {
+			c.Errorf("%s: answered %q", what, got.body)
+		}
 	}
 	for _, peer := range []string{"192.0.2.1", "10.0.0.1", "2001:db8::1", "fe80::1%eth0", "::ffff:192.0.2.1", "128.0.0.1", "app.example.com"} {
-		c.wants(http.StatusForbidden, "the peer "+peer, "", "k", 1, "Test-Peer", peer)
+		if got := c.wants(http.StatusForbidden, "the peer "+peer, "", "k", 1, "Test-Peer", peer); !strings.Contains(got.body, "only the replica beside this app") {
+			c.Errorf("the peer %s: answered %q", peer, got.body)
+		}
 	}
 	if c.language == "Python" { // some servers put the root_path before the path
 		c.wants(http.StatusForbidden, "another root", "", "k", 1, "Authorization", "", "Test-Root", "/api")
@@ -377,6 +383,11 @@ func passesAnAnswerOnWhole(c *caller) {
 			c.Errorf("the answer before an error is kept as %v", again)
 		}
 	}
+	if c.language == "WSGI" { // an error in the midst of an answer replaces it
+		if got := c.wants(http.StatusInternalServerError, "an error after the beginning", "codes=503,redone", "redone", 1); got.body != "broken" {
+			c.Errorf("an answer that replaced another one is %q", got.body)
+		}
+	}
 	if c.language == "Java" {
 		for range 2 { // nor is it kept
 			c.wants(http.StatusInternalServerError, "an answer that would come later", "codes=503,async", "async", 1)
@@ -421,6 +432,25 @@ func failsWhenItsStoreIsAway(c *caller) {
 	}
 	c.wants(http.StatusConflict, "the work may have been done", "codes=200", "no-end", 1)
 	c.wants(http.StatusOK, "when the store is back", "codes=200", "k", 1)
+}
+
+// TestWorkOfWSGIGoesOnAfterItsAnswer: the key is under way until the work has ended. Those of other languages have handlers for that.
+func TestWorkOfWSGIGoesOnAfterItsAnswer(t *testing.T) {
+	t.Parallel()
+	l := languages()[slices.IndexFunc(languages(), func(l language) bool { return l.name == "WSGI" })]
+	c := &caller{T: t, language: l.name, app: l.start(t, l.ready(t)), job: "later"}
+	end := func(ok string) {
+		c.path = "/end"
+		c.wants(http.StatusOK, "the end", "job=later&ok="+ok, "k", 5)
+		c.path = ""
+	}
+	for _, ok := range []string{"no", "yes"} {
+		c.wants(http.StatusAccepted, "a call", "codes=later", "k", 5, "Solotick-Callback", "http://127.0.0.1:9748/v1/runs/r")
+		c.wants(http.StatusConflict, "while it works", "codes=later", "k", 5, "Solotick-Callback", "http://127.0.0.1:9748/v1/runs/r")
+		end(ok)
+	}
+	c.wants(http.StatusOK, "when it has succeeded", "codes=later", "k", 5, "Solotick-Callback", "http://127.0.0.1:9748/v1/runs/r")
+	c.wantsCount(2)
 }
 
 // answersARealReplica, which calls again after a failure, and works on each tick once.

@@ -57,8 +57,12 @@ func Middleware(secret string, s Store, next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !beside(r) || subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
+		if !beside(r) {
 			http.Error(w, "only the replica beside this app may call", http.StatusForbidden)
+			return
+		}
+		if subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
+			http.Error(w, "the secret is missing or wrong: send it in the job's headers, as Authorization: Bearer SECRET", http.StatusForbidden)
 			return
 		}
 		job, key := r.Header.Get("Solotick-Job"), r.Header.Get("Idempotency-Key")

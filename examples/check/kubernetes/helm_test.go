@@ -16,6 +16,8 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/solotick/solotick/config"
 )
 
 const charts = repository + "/examples/helm"
@@ -55,7 +57,13 @@ func template(t *testing.T, dir string, values map[string]any) (map[string]strin
 // install is what the chart gives to Kubernetes, decoded strictly, beside the Secrets of the base.
 func install(t *testing.T, values map[string]any) manifests {
 	t.Helper()
-	files, err := template(t, chart(t), values)
+	return installed(t, chart(t), values)
+}
+
+// installed is what a copy of the chart gives to Kubernetes.
+func installed(t *testing.T, dir string, values map[string]any) manifests {
+	t.Helper()
+	files, err := template(t, dir, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +154,50 @@ func TestTheTableOfTheChartArrivesAsItIs(t *testing.T) {
 	}
 }
 
+func TestATableOfSeveralFilesArrivesAsADirectory(t *testing.T) {
+	dir := chart(t)
+	written, err := os.ReadFile(filepath.Join(dir, "table.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, jobs, _ := strings.Cut(string(written), "\njobs:\n")
+	files := map[string]string{"00-service.yaml": head + "\n", "jobs.yml": "jobs:\n" + jobs}
+	for name, text := range map[string]string{"00-service.yaml": files["00-service.yaml"], "jobs.yml": files["jobs.yml"], "README.md": "no table"} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "cron"), 0o755), os.WriteFile(filepath.Join(dir, "cron", name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "table.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	m := installed(t, dir, map[string]any{"solotick": map[string]any{"tableDirectory": "cron"}})
+	if !reflect.DeepEqual(m.tables.Data, files) {
+		t.Fatalf("the ConfigMap has\n%v", m.tables.Data)
+	}
+	env, mounted := m.environment(t, m.sidecar(), "billing-0"), t.TempDir()
+	for name, text := range m.files(t, m.sidecar()) {
+		if filepath.Dir(name) == env["SOLOTICK_CONFIG"] {
+			if err := os.WriteFile(filepath.Join(mounted, filepath.Base(name)), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	table, err := config.Read(mounted, func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := install(t, nil)
+	if whole := one.table(t); len(table.Jobs) != len(whole.Jobs) || table.Service != whole.Service {
+		t.Errorf("the directory has %d jobs of %s, and one file has %d of %s", len(table.Jobs), table.Service, len(whole.Jobs), whole.Service)
+	}
+	if _, err := template(t, dir, map[string]any{"solotick": map[string]any{"tableDirectory": "charts"}}); err == nil || !strings.Contains(err.Error(), "in the directory charts of your chart") {
+		t.Errorf("a directory without a table: %v", err)
+	}
+}
+
 // Each value that the library documents does what it says.
 func TestEachValueOfTheLibraryHasItsEffect(t *testing.T) {
 	values := map[string]any{}
@@ -155,6 +207,7 @@ redisPassword: {secretName: shop-redis, key: password}
 env: [{name: PGHOST, value: postgres}]
 admin: "127.0.0.1:7001"
 port: 7000
+tableDirectory: tables
 resources: {limits: {memory: 512Mi}}
 volumeMounts: [{name: tmp, mountPath: /tmp}]
 `), &values); err != nil {
@@ -169,7 +222,11 @@ volumeMounts: [{name: tmp, mountPath: /tmp}]
 			t.Errorf("the value %s is not tried out", name)
 		}
 	}
-	m := install(t, map[string]any{"solotick": values})
+	dir := chart(t)
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "tables"), 0o755), os.Rename(filepath.Join(dir, "table.yaml"), filepath.Join(dir, "tables/all.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	m := installed(t, dir, map[string]any{"solotick": values})
 	c := m.sidecar()
 	var secret *core.SecretVolumeSource
 	for _, v := range m.pod().Volumes {
@@ -178,13 +235,14 @@ volumeMounts: [{name: tmp, mountPath: /tmp}]
 		}
 	}
 	for what, ok := range map[string]bool{
-		"image":         c.Image == "ghcr.io/shop/solotick:7" && c.ImagePullPolicy == core.PullAlways,
-		"redisPassword": secret.SecretName == "shop-redis" && secret.Items[0].Key == "password" && secret.Items[0].Path == "redis-password",
-		"env":           slices.Contains(c.Env, core.EnvVar{Name: "PGHOST", Value: "postgres"}),
-		"admin":         c.Lifecycle.PreStop.Exec.Command[3] == "127.0.0.1:7001",
-		"port":          c.Ports[0].ContainerPort == 7000,
-		"resources":     c.Resources.Limits.Memory().String() == "512Mi" && c.Resources.Requests.Memory().String() == "32Mi",
-		"volumeMounts":  slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool { return m.Name == "tmp" }) && len(c.VolumeMounts) == 4,
+		"image":          c.Image == "ghcr.io/shop/solotick:7" && c.ImagePullPolicy == core.PullAlways,
+		"redisPassword":  secret.SecretName == "shop-redis" && secret.Items[0].Key == "password" && secret.Items[0].Path == "redis-password",
+		"env":            slices.Contains(c.Env, core.EnvVar{Name: "PGHOST", Value: "postgres"}),
+		"admin":          c.Lifecycle.PreStop.Exec.Command[3] == "127.0.0.1:7001",
+		"port":           c.Ports[0].ContainerPort == 7000,
+		"tableDirectory": slices.Contains(c.Env, core.EnvVar{Name: "SOLOTICK_CONFIG", Value: "/etc/solotick"}),
+		"resources":      c.Resources.Limits.Memory().String() == "512Mi" && c.Resources.Requests.Memory().String() == "32Mi",
+		"volumeMounts":   slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool { return m.Name == "tmp" }) && len(c.VolumeMounts) == 4,
 	} {
 		if !ok {
 			t.Errorf("the value %s is not in force:\n%s", what, text(t, c))

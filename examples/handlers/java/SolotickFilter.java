@@ -93,8 +93,12 @@ public final class SolotickFilter implements Filter {
   public void doFilter(ServletRequest req, ServletResponse res, FilterChain chain) throws IOException, ServletException {
     var request = (HttpServletRequest) req;
     var response = (HttpServletResponse) res;
-    if (!admits(request)) {
+    if (!beside(request)) {
       refuse(response, 403, "only the replica beside this app may call");
+      return;
+    }
+    if (!hasSecret(request)) {
+      refuse(response, 403, "the secret is missing or wrong: send it in the job's headers, as Authorization: Bearer SECRET");
       return;
     }
     String job = request.getHeader("Solotick-Job");
@@ -118,13 +122,14 @@ public final class SolotickFilter implements Filter {
     }
   }
 
-  private boolean admits(HttpServletRequest request) {
+  private static boolean beside(HttpServletRequest request) {
     String peer = request.getRemoteAddr();
+    return peer != null && LOOPBACK.matcher(peer).matches();
+  }
+
+  private boolean hasSecret(HttpServletRequest request) {
     String given = request.getHeader("Authorization");
-    if (peer == null || given == null || !LOOPBACK.matcher(peer).matches()) {
-      return false;
-    }
-    return MessageDigest.isEqual(given.replaceFirst("^Bearer ", "").getBytes(StandardCharsets.UTF_8), secret);
+    return given != null && MessageDigest.isEqual(given.replaceFirst("^Bearer ", "").getBytes(StandardCharsets.UTF_8), secret);
   }
 
   /** The fencing token, 0 if there is none, and -1 if it is no number. */

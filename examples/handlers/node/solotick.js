@@ -54,6 +54,7 @@ const known = secret => {
 
 const refusals = {
   foreign: { status: 403, body: 'only the replica beside this app may call' },
+  strange: { status: 403, body: "the secret is missing or wrong: send it in the job's headers, as Authorization: Bearer SECRET" },
   unknown: { status: 400, body: 'this is no call of Solotick' },
   old: { status: 412, body: 'a newer run of this job has begun' },
   busy: { status: 409, body: 'the work of this tick is under way' },
@@ -66,7 +67,8 @@ const loopback = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
 async function examine(req, secret, store) {
   const given = (req.headers.authorization ?? '').replace(/^Bearer /, '');
   const peer = req.socket.remoteAddress; // undefined on a unix socket
-  if ((peer && !loopback.test(peer)) || !timingSafeEqual(hash(given), hash(secret))) return { answer: refusals.foreign };
+  if (peer && !loopback.test(peer)) return { answer: refusals.foreign };
+  if (!timingSafeEqual(hash(given), hash(secret))) return { answer: refusals.strange };
   const job = req.headers['solotick-job'];
   const key = req.headers['idempotency-key'];
   const text = req.headers['solotick-fencing-token'] ?? '0';

@@ -21,6 +21,9 @@ context is all here, because the pod's own is the app's.
     - name: SOLOTICK_ENVIRONMENT # those of another are not joined
       valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
     - {name: SOLOTICK_STATE_DIR, value: /var/lib/solotick} # `kubectl exec` has it too
+    {{- if $v.tableDirectory }}
+    - {name: SOLOTICK_CONFIG, value: /etc/solotick}
+    {{- end }}
     {{- with $v.env }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
