@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -54,6 +55,28 @@ func TestATimeWithoutAZoneIsCorrected(t *testing.T) {
 		problems := problemsOf(t, "service: s\njobs:\n  - name: a\n    schedule: \"@daily\"\n    http: {url: http://localhost}\n    start: \""+text+"\"\n")
 		if len(problems) != 1 || problems[0].Hint != want {
 			t.Errorf("%q: %v, want the hint %q", text, problems, want)
+		}
+	}
+}
+
+// A hint must not repeat what a variable holds.
+func TestATimeOfAVariableIsNotRepeated(t *testing.T) {
+	const table = "service: s\njobs:\n  - name: a\n    schedule: \"@daily\"\n    http: {url: http://localhost}\n    start: ${START}\n"
+	for _, value := range []string{"2026-12-01", "2026-12-01T09:00:00", "2026-12-01 09:00:00", "tomorrow"} {
+		_, err := parse("table.yaml", []byte(table), func(string) (string, bool) { return value, true }, testNow)
+		var problems Problems
+		if !errors.As(err, &problems) || len(problems) != 1 || problems[0].Hint != "write it like 2026-12-01T00:00:00Z or 2026-12-01T00:00:00+01:00" {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
+func TestTheHeartbeatOfAnAppReachesToItsLimit(t *testing.T) {
+	for heartbeat, want := range map[string]string{"1s": "", "999ms": "must be at least 1s", "1799s": "", "1799001ms": "must be at most 29m59s"} {
+		table := "service: s\njobs:\n  - name: a\n    schedule: \"@daily\"\n    lock: {ttl: 1h}\n    http: {url: http://localhost, async: {heartbeat: " + heartbeat + "}}\n"
+		_, err := parse("table.yaml", []byte(table), testEnv, testNow)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", heartbeat, err, want)
 		}
 	}
 }

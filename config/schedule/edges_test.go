@@ -94,6 +94,9 @@ func TestSeveralSchedulesAreExplainedTogether(t *testing.T) {
 			t.Errorf("%q: %+v, %v", row.exprs, e, err)
 		}
 	}
+	if s, err := ParseAll([]string{" 0 9 * * *", "0 17 * * FRI "}, Options{}); err != nil || s.String() != "0 9 * * *; 0 17 * * FRI" {
+		t.Errorf("written as %q, %v", s, err)
+	}
 	e, err := Explain([]string{"@every 90s"}, Options{Start: utc(t, "2026-12-01 09:00").Add(time.Millisecond)})
 	if want := "every 90 seconds, counted from 2026-12-01T09:00:01Z"; err != nil || e.Words != want {
 		t.Errorf("%q, %v, want %q", e.Words, err, want)
