@@ -93,9 +93,17 @@ func TestTheTicksOfAJobAreReadInTheOrderInWhichTheyWereDecided(t *testing.T) {
 			settles(a, n, outcome)
 		}
 		w.Must(w.Admin.HSet(w.Context(), ledger, "behind", "-5@5 ", "gaps", "10-20 ", "since", 77).Err())
-		w.Must(w.Admin.Do(w.Context(), "xadd", "solotick:{svc}:fates:"+job, "*", "run", "<xml>").Err())
+		for _, text := range []string{"<xml>", `{"tick":9000,"first":8000,"count":2,"outcome":"overlapped","behind":"r","ended":9500}`} { // as settle.lua writes it
+			w.Must(w.Admin.Do(w.Context(), "xadd", "solotick:{svc}:fates:"+job, "*", "run", text).Err())
+		}
 		record, err := a.Service.TickRecord(w.Context(), job)
 		w.Must(err)
+		last := record.Fates[len(record.Fates)-1]
+		ms := func(n int64) time.Time { return time.UnixMilli(n).UTC() }
+		want := service.Entry{Job: job, Tick: ms(9000), First: ms(8000), Count: 2, Outcome: lock.Overlapped, Behind: "r", Ended: ms(9500)}
+		if record.Fates = record.Fates[:len(record.Fates)-1]; last != want {
+			w.Errorf("the last: %+v, want %+v", last, want)
+		}
 		if got := written(w)(record.Fates, nil); got != "succeeded 0, failed 1, succeeded 2" || record.Fates[0].Job != job {
 			w.Errorf("the fates: %s of %q", got, record.Fates[0].Job)
 		}

@@ -153,6 +153,7 @@ func TestFailuresOutliveSuccesses(t *testing.T) {
 		w.Born()
 		a := w.Replica("a")
 		settles(a, 0, "failed")
+		w.Pass(time.Second)
 		settles(a, 1, "succeeded")
 		w.Must(w.Admin.XTrimMaxLen(w.Context(), "solotick:{svc}:runs", 0).Err())
 		settles(a, 2, "succeeded")

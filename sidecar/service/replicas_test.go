@@ -118,7 +118,7 @@ func TestSilentReplicasAreSeenForADay(t *testing.T) {
 func TestAReplicaThatWasDrainingIsNotSilentButGone(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
 		a := w.Replica("a")
-		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "died"}))
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "died", Ready: "the app does not answer"}))
 		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "killed", Ready: service.Draining}))
 		for _, left := range []string{"died killed", "died"} {
 			var names []string
