@@ -19,7 +19,7 @@ func TestDurationsHaveDaysAndAreCorrected(t *testing.T) {
 	for text, want := range map[string]string{
 		"60": "60s", "5min": "5m", "2 days": "2d", "1 day": "1d", "2 weeks": "14d", "1w": "7d", "3 Hours": "3h", "1h 30m": "1h30m",
 		"-2h": "2h", "-1d": "1d", "10sec": "10s",
-		"0s": "", "0": "", "-": "", "soon": "", "d": "", "1h2d": "", "1d-2h": "", "1.2.3w": "", "40000d": "", "9999999h": "", "2dd": "", "": "",
+		"0s": "", "0": "", "-": "", "soon": "", "d": "", "1h2d": "", "1d-2h": "", "1d+2h": "", "1.2.3w": "", "40000d": "", "9999999h": "", "2dd": "", "": "",
 	} {
 		var l length
 		var bad *badValue
@@ -106,6 +106,7 @@ func TestATimeThatIsNoneIsCorrected(t *testing.T) {
 		"2027-3-8": "2027-03-08", "2027/03/08": "2027-03-08", "20270308": "2027-03-08",
 		"2 hours ago": "-2h", "an hour ago": "", "in 90 minutes": "+90m", "-2 days": "-2d", "3 days": "3d", "60": "60s",
 		"soon": "", "25:00": "", "13pm": "", "2027-13-01": "", "2027-02-30": "", "03/04/2027": "", "0s": "", "--1h": "", "": "",
+		"18061272000": "", "99999d2000000h": "", // which would be less than none if it were added up
 	} {
 		var m moment
 		var bad *badValue

@@ -209,13 +209,13 @@ func TestSpansAndOffsetsAreShort(t *testing.T) {
 			t.Errorf("span of %s: %s, want %s", d, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{0: "+0.0ms", -1500 * time.Microsecond: "-1.5ms", 999 * time.Millisecond: "+999.0ms", -time.Minute: "-60.0s"} {
+	for d, want := range map[time.Duration]string{0: "+0.0ms", -1500 * time.Microsecond: "-1.5ms", 999 * time.Millisecond: "+999.0ms", time.Second: "+1.0s", -time.Minute: "-60.0s"} {
 		if got := offset(d); got != want {
 			t.Errorf("offset of %s: %s, want %s", d, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{0: "-", time.Millisecond: "1ms", 999 * time.Millisecond: "999ms",
-		1040 * time.Millisecond: "1.0s", 90 * time.Second: "1m30s"} {
+		time.Second: "1.0s", 1040 * time.Millisecond: "1.0s", time.Minute: "1m0s", 90*time.Second + 400*time.Millisecond: "1m30s"} {
 		if got := took(d); got != want {
 			t.Errorf("a run of %s: %s, want %s", d, got, want)
 		}

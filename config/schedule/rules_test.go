@@ -211,7 +211,9 @@ func TestTheSmallestGapUnderRulesIsThatOfTheTicksThatAreLeft(t *testing.T) {
 		{[]string{"0 9 * * *", "0 30 9 1 1 ? 2022"}, Rules{}, 23 * time.Hour},
 		{[]string{"0 9 * * *", "@at 2020-06-01T07:10:00Z"}, Rules{}, 10 * time.Minute},
 		{[]string{"@at 2030-06-01T07:10:00Z", "@at 2030-06-02T07:10:00Z", "@at 2090-06-02T07:10:00Z"}, Rules{}, 24 * time.Hour},
-		{[]string{"45 2 * * *", "30 3 * * *"}, Rules{}, 15 * time.Minute}, // 02:45 is 03:45 where the clocks skip it
+		{[]string{"0 0 1 1 *", "@at 2024-01-01T00:00:00Z"}, Rules{}, time.Hour},            // 23:00Z is midnight in Berlin
+		{[]string{"0 0 1 1 *", "@at 2030-01-01T00:00:00Z"}, Rules{}, 365 * 24 * time.Hour}, // more than five years after 2020
+		{[]string{"45 2 * * *", "30 3 * * *"}, Rules{}, 15 * time.Minute},                  // 02:45 is 03:45 where the clocks skip it
 		{[]string{"*/20 * * * SAT"}, Rules{Exclude: weekend, OnExcluded: NextIncluded}, 20 * time.Minute},
 		{[]string{"@every 90m"}, Rules{Exclude: weekend}, 90 * time.Minute},
 	} {

@@ -90,6 +90,24 @@ var wordRows = []struct{ expr, words string }{
 	{"* * * * SAT,SUN", "every minute, every Saturday and Sunday"},
 	{"0 0 H H H", "at 00:00, on day H of the month, and on weekday H, in month H"},
 	{"H H 9 * * *", "at second H of minute H of hour 9, every day"},
+	{"H(0-0) 5 9 * * *", "at second H(0-0) of minute 5 of hour 9, every day"},
+	{"5,H/20 * * * *", "at minute 5,H/20 of every hour"},
+	{"0 H/1 * * *", "at minute 0 of hour H/1, every day"},
+	{"0 0 1 H *", "at 00:00, on day 1 of the month, in month H"},
+
+	// Where one phrase ends and another begins.
+	{"0 0/4 * * *", "at 00:00, 04:00, 08:00, 12:00, 16:00 and 20:00, every day"},
+	{"0 1-6 * * *", "at 01:00, 02:00, 03:00, 04:00, 05:00 and 06:00, every day"},
+	{"0 1-7 * * *", "every hour from 01:00 to 07:00, every day"},
+	{"30 15 * * * *", "every hour from 00:15:30 on"},
+	{"10,11,30 * * * *", "at minutes 10, 11 and 30 of every hour"},
+	{"0 9 1,11,21 * *", "at 09:00, on days 1, 11 and 21 of the month"},
+	{"0 9 1,11,21,31 * *", "at 09:00, on days 1 to 31 in steps of 10 of the month"},
+	{"0 9 * 1-2 *", "at 09:00, every day, in January and February"},
+	{"0 9 * * MON-TUE", "at 09:00, every Monday and Tuesday"},
+	{"0 0 1-31 * FRI", "at 00:00, every day"},
+	{"0 0 1 1 MON", "at 00:00, on day 1 of the month, and every Monday, in January"},
+	{"0 0 0 1 1 ? 1970-2199", "at 00:00, on 1 January"},
 }
 
 func TestEachScheduleOfTheTablePageIsInWords(t *testing.T) {

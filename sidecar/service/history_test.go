@@ -105,11 +105,55 @@ func TestTheHistoryOfFailuresIsBounded(t *testing.T) {
 	})
 }
 
+// Runs of every replica have no lease, and no script that settles them.
+func TestWhatIsAppendedIsInTheHistoryWhichIsBounded(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		s := w.Replica("a").Service
+		const fill = `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'run', 'of another version') end`
+		for _, key := range []string{"solotick:{svc}:runs", "solotick:{svc}:failures"} {
+			if err := w.Admin.Eval(w.Context(), fill, []string{key}).Err(); err != nil && !errors.Is(err, redis.Nil) {
+				w.Fatal(err)
+			}
+		}
+		for n, outcome := range []string{"succeeded", "failed"} {
+			e := service.Entry{Job: job, Tick: w.Tick(n), Run: outcome, Outcome: outcome, Failed: outcome == "failed"}
+			w.Must(s.AppendHistory(w.Context(), e.Ending()))
+		}
+		for _, key := range []string{"solotick:{svc}:runs", "solotick:{svc}:failures"} {
+			if n := w.Admin.XLen(w.Context(), key).Val(); n < 10_000 || n > 10_200 { // Redis drops whole nodes of a stream
+				w.Errorf("%s has %d entries", key, n)
+			}
+		}
+		if got := written(w)(s.History(w.Context(), job, 10)); got != "failed 1, succeeded 0" {
+			w.Errorf("history: %s", got)
+		}
+		if got := written(w)(s.Failures(w.Context(), job, 10)); got != "failed 1" {
+			w.Errorf("failures: %s", got)
+		}
+	})
+}
+
+// The end of a page is an entry that the next one begins behind.
+func TestNoEntryIsOnTwoPages(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		s := w.Replica("a").Service
+		for n := range 3 {
+			e := service.Entry{Job: job, Outcome: lock.Missed, Count: 1, First: w.Tick(n), Tick: w.Tick(n)}
+			w.Must(s.AppendHistory(w.Context(), e.Ending()))
+		}
+		w.Must(w.Admin.Do(w.Context(), "xadd", "solotick:{svc}:runs", "*", "run", "of another version").Err())
+		if got := written(w)(s.History(w.Context(), "", 3)); got != "missed 2, missed 1, missed 0" {
+			w.Errorf("history: %s", got)
+		}
+	})
+}
+
 func TestFailuresOutliveSuccesses(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
 		w.Born()
 		a := w.Replica("a")
 		settles(a, 0, "failed")
+		w.Pass(time.Second)
 		settles(a, 1, "succeeded")
 		w.Must(w.Admin.XTrimMaxLen(w.Context(), "solotick:{svc}:runs", 0).Err())
 		settles(a, 2, "succeeded")

@@ -1,10 +1,13 @@
 package service_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/internal/testing/redisworld"
@@ -181,6 +184,102 @@ func TestWhatAnotherVersionWroteDoesNotHideTheRest(t *testing.T) {
 		}
 		if history, err := a.Service.History(w.Context(), "", 10); len(history) != 0 || err != nil {
 			w.Errorf("%+v, %v", history, err)
+		}
+	})
+}
+
+// The fields are those that scripts of this and of other versions write.
+func TestALedgerIsReadFieldByField(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born("other")
+		a := w.Replica("a")
+		others := a.Claim(1)
+		others.Job = "other"
+		a.Wins(others) // of which the reader has not asked
+		for range 2 {
+			_, err := a.Service.Trigger(w.Context(), job, uuid.NewString())
+			w.Must(err)
+		}
+		first, _ := a.Wins(a.ClaimUnder(lock.Allow, 1))
+		w.Pass(time.Second)
+		second, _ := a.Wins(a.ClaimUnder(lock.Allow, 2))
+		w.Must(first.Verify(w.Context())) // its lease ends last now
+		ms := func(at time.Time) int64 { return at.UnixMilli() }
+		resumed := w.Now().Add(-time.Hour).Truncate(time.Millisecond)
+		w.Must(w.Admin.HSet(w.Context(), ledger, "behind", fmt.Sprintf("-%d@1 +%d@2 ", ms(w.Tick(3)), ms(w.Tick(4))), "gaps", "10-20 20-22:paused ",
+			"streak", -5, "failingSince", 7, "paused", fmt.Sprint(ms(resumed)-1000, " 1 one"), "pausedAll", fmt.Sprint(ms(resumed)-2000, " 1 all"),
+			"pausedTo", ms(resumed), "done", `{"tick":5,"outcome":"overlapped"}`).Err())
+		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:job:gone", "streak", 1).Err()) // of a ledger that has expired
+		states, err := a.Service.States(w.Context(), []string{job, "gone"})
+		w.Must(err)
+		l := states[job]
+		if len(states) != 1 {
+			w.Errorf("a job without a ledger is known: %+v", states)
+		}
+		if len(l.Running) != 2 || l.Running[0].Run != first.Run() || l.Running[1].Run != second.Run() {
+			w.Errorf("the runs: %+v, want them by their beginning", l.Running)
+		}
+		if len(l.Behind) != 2 || l.Behind[0] != (service.Behind{Tick: w.Tick(3).UTC()}) || l.Behind[1] != (service.Behind{Tick: w.Tick(4).UTC(), Waits: true}) {
+			w.Errorf("behind them: %+v", l.Behind)
+		}
+		if n := len(l.Waiting); n != 3 || l.Waiting[1].Kind != "manual" || !l.Waiting[2].Tick.Equal(w.Tick(4)) || l.Waiting[2].Attempt != 1 {
+			w.Errorf("waiting: %+v", l.Waiting)
+		}
+		if len(l.Gaps) != 2 || l.Gaps[0].Fate != lock.Missed || l.Gaps[1].Fate != lock.PausedTick {
+			w.Errorf("gaps: %+v", l.Gaps)
+		}
+		if l.Streak != 0 || !l.FailingSince.IsZero() || l.IsPaused() || !l.PausedTo.Equal(resumed) {
+			w.Errorf("streak %d since %s, paused %t until %s", l.Streak, l.FailingSince, l.IsPaused(), l.PausedTo)
+		}
+		if l.Last == nil || l.Last.Job != job || l.Last.Outcome != "overlapped" {
+			w.Errorf("last: %+v", l.Last)
+		}
+	})
+}
+
+func TestAPauseHoldsUntilItsEndAlone(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		s := w.Replica("a").Service
+		until := w.Now().Add(time.Minute).Truncate(time.Millisecond)
+		w.Must(w.Admin.HSet(w.Context(), ledger, "pausedAll", fmt.Sprint(until.UnixMilli(), " 1 incident")).Err())
+		for passed, held := range map[time.Duration]bool{-time.Millisecond: true, 0: false} {
+			w.Mini.SetTime(until.Add(passed))
+			for name, read := range map[string]func(context.Context, []string) (map[string]service.Ledger, error){"states": s.States, "standings": s.Standings} {
+				all, err := read(w.Context(), []string{job})
+				if l := all[job]; err != nil || l.Paused != nil || l.IsPaused() != held || l.PausedTo.Equal(until) == held {
+					w.Errorf("%s, %s after its end: paused %t until %s, %v", name, passed, l.IsPaused(), l.PausedTo, err)
+				}
+			}
+		}
+	})
+}
+
+// A field too many would be one of another name.
+func TestAnAnswerOfAnotherLengthIsAnError(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		s := w.Replica("a").Service
+		w.Must(s.Beat(w.Context(), service.Replica{Name: "a"}))
+		for _, length := range []int{0, 1, 40} {
+			w.Mini.Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+				if strings.ToUpper(cmd) != "HMGET" {
+					return false
+				}
+				c.WriteLen(length)
+				for range length {
+					c.WriteBulk("7")
+				}
+				return true
+			})
+			_, ofJobs := s.Standings(w.Context(), []string{job})
+			_, ofTicks := s.TickRecord(w.Context(), job)
+			_, ofReplicas := s.Replicas(w.Context())
+			for what, err := range map[string]error{"standings": ofJobs, "ticks": ofTicks, "replicas": ofReplicas} {
+				if (err == nil) != (length == 1 && what == "replicas") {
+					w.Errorf("%s, %d fields: %v", what, length, err)
+				}
+			}
 		}
 	})
 }

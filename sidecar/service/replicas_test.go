@@ -3,6 +3,7 @@ package service_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,37 @@ func TestAReplicasHeartbeatIsReadAsItWasSent(t *testing.T) {
 		}
 		if err := a.Service.Beat(w.Context(), service.Replica{Name: "two words"}); err == nil {
 			w.Error("a name of two words was taken")
+		}
+	})
+}
+
+func TestEachFieldOfAHeartbeatIsTold(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		s := w.Replica("a").Service
+		at := w.Now().Truncate(time.Millisecond).UTC()
+		ran := service.Entry{Job: job, Tick: at, Run: "r", Outcome: "failed", Ended: at.Add(time.Second), Took: time.Second, Failed: true}
+		sent := service.Replica{Name: "z", Version: "v1", Table: "abc", Observe: true, Offset: time.Microsecond, Local: true, Ready: "app", Busy: true,
+			Reload: "broken", Skips: map[string]service.Skip{}, Ran: map[string]service.Entry{job: ran}, Process: "p", Environment: "staging", Twin: true}
+		if _, ok, err := s.BeatOf(w.Context(), "z"); ok || err != nil {
+			w.Errorf("before it was sent: %t, %v", ok, err)
+		}
+		w.Must(s.Beat(w.Context(), sent))
+		w.Must(s.Beat(w.Context(), service.Replica{Name: "a"}))
+		all, err := s.Replicas(w.Context())
+		if err != nil || len(all) != 2 || all[0].Name != "a" || len(all[0].Ran) != 0 {
+			w.Fatalf("%+v, %v", all, err)
+		}
+		sent.Seen = all[1].Seen
+		if !reflect.DeepEqual(all[1], sent) {
+			w.Errorf("\n%+v, want\n%+v", all[1], sent)
+		}
+		one, ok, err := s.BeatOf(w.Context(), "z")
+		if sent.Ran = (map[string]service.Entry{}); !ok || err != nil || !reflect.DeepEqual(one, sent) {
+			w.Errorf("alone: %+v, %t, %v", one, ok, err)
+		}
+		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:replicas", "z", "<xml>").Err())
+		if _, ok, err := s.BeatOf(w.Context(), "z"); ok || err != nil {
+			w.Errorf("of another version: %t, %v", ok, err)
 		}
 	})
 }
@@ -86,7 +118,7 @@ func TestSilentReplicasAreSeenForADay(t *testing.T) {
 func TestAReplicaThatWasDrainingIsNotSilentButGone(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
 		a := w.Replica("a")
-		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "died"}))
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "died", Ready: "the app does not answer"}))
 		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "killed", Ready: service.Draining}))
 		for _, left := range []string{"died killed", "died"} {
 			var names []string
@@ -118,6 +150,27 @@ func TestOfMoreThanAHundredSkipsTheNewestAreKept(t *testing.T) {
 		for n := 150; n < 250; n++ {
 			if _, ok := got[0].Skips[fmt.Sprint("job-", n)]; !ok {
 				w.Fatalf("that of tick %d is not kept", n)
+			}
+		}
+	})
+}
+
+func TestOfMoreThanAHundredRunsTheFailedAndTheNewestAreKept(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		s := w.Replica("a").Service
+		ran := map[string]service.Entry{}
+		for n := range 250 {
+			ran[fmt.Sprint("job-", n)] = service.Entry{Ended: w.Tick(n), Failed: n < 30}
+		}
+		w.Must(s.Beat(w.Context(), service.Replica{Name: "a", Ran: ran}))
+		all, err := s.Replicas(w.Context())
+		w.Must(err)
+		if n := len(all[0].Ran); n != 100 {
+			w.Errorf("%d are kept", n)
+		}
+		for n := range 250 {
+			if _, kept := all[0].Ran[fmt.Sprint("job-", n)]; kept != (n < 30 || n >= 180) {
+				w.Fatalf("that of tick %d is kept: %t", n, kept)
 			}
 		}
 	})
