@@ -66,8 +66,8 @@ func TestTheFateOfATickIsThatOfItsLastRunOrOfTheShortestInterval(t *testing.T) {
 	run := func(n int, id, kind string) service.Entry {
 		return service.Entry{Tick: at(n), Run: id, Outcome: id, Kind: kind}
 	}
-	record := service.TickRecord{Fates: []service.Entry{gap(1, 9, "wide"), gap(3, 5, "narrow"), gap(2, 8, "middle"), run(5, "r1", "schedule"), gap(5, 5, "point"),
-		run(5, "r2", "takeover"), run(5, "r3", "backfill"), gap(12, 13, "twin"), gap(13, 14, "other"), run(5, "r4", "backfill"), run(20, "r5", "backfill")}}
+	record := service.TickFates{gap(1, 9, "wide"), gap(3, 5, "narrow"), gap(2, 8, "middle"), run(5, "r1", "schedule"), gap(5, 5, "point"),
+		run(5, "r2", "takeover"), run(5, "r3", "backfill"), gap(12, 13, "twin"), gap(13, 14, "other"), run(5, "r4", "backfill"), run(20, "r5", "backfill")}
 	for n, want := range map[int]string{0: "", 1: "wide", 2: "middle", 3: "narrow", 4: "narrow", 5: "r2", 8: "middle", 9: "wide", 10: "", 13: "twin", 20: ""} {
 		got := ""
 		if e := record.Fate(at(n)); e != nil {
@@ -96,19 +96,21 @@ func TestTheTicksOfAJobAreReadInTheOrderInWhichTheyWereDecided(t *testing.T) {
 		for _, text := range []string{"<xml>", `{"tick":9000,"first":8000,"count":2,"outcome":"overlapped","behind":"r","ended":9500}`} { // as settle.lua writes it
 			w.Must(w.Admin.Do(w.Context(), "xadd", "solotick:{svc}:fates:"+job, "*", "run", text).Err())
 		}
-		record, err := a.Service.TickRecord(w.Context(), job)
+		states, err := a.Service.States(w.Context(), []string{job})
 		w.Must(err)
-		last := record.Fates[len(record.Fates)-1]
+		fates, err := a.Service.TickFates(w.Context(), job)
+		w.Must(err)
+		last := fates[len(fates)-1]
 		ms := func(n int64) time.Time { return time.UnixMilli(n).UTC() }
 		want := service.Entry{Job: job, Tick: ms(9000), First: ms(8000), Count: 2, Outcome: lock.Overlapped, Behind: "r", Ended: ms(9500)}
-		if record.Fates = record.Fates[:len(record.Fates)-1]; last != want {
+		if fates = fates[:len(fates)-1]; last != want {
 			w.Errorf("the last: %+v, want %+v", last, want)
 		}
-		if got := written(w)(record.Fates, nil); got != "succeeded 0, failed 1, succeeded 2" || record.Fates[0].Job != job {
-			w.Errorf("the fates: %s of %q", got, record.Fates[0].Job)
+		if got := written(w)(fates, nil); got != "succeeded 0, failed 1, succeeded 2" || fates[0].Job != job {
+			w.Errorf("the fates: %s of %q", got, fates[0].Job)
 		}
-		if len(record.Behind) != 1 || len(record.Gaps) != 1 || record.Since.UnixMilli() != 77 || record.Born.UnixMilli() != 1 || !record.Tick.Equal(w.Tick(2)) {
-			w.Errorf("the ledger: %+v", record.Ledger)
+		if l := states[job]; len(l.Behind) != 1 || len(l.Gaps) != 1 || l.Since.UnixMilli() != 77 || l.Born.UnixMilli() != 1 || !l.Tick.Equal(w.Tick(2)) {
+			w.Errorf("the ledger: %+v", l)
 		}
 	})
 }

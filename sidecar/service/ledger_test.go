@@ -273,9 +273,8 @@ func TestAnAnswerOfAnotherLengthIsAnError(t *testing.T) {
 				return true
 			})
 			_, ofJobs := s.Standings(w.Context(), []string{job})
-			_, ofTicks := s.TickRecord(w.Context(), job)
 			_, ofReplicas := s.Replicas(w.Context())
-			for what, err := range map[string]error{"standings": ofJobs, "ticks": ofTicks, "replicas": ofReplicas} {
+			for what, err := range map[string]error{"standings": ofJobs, "replicas": ofReplicas} {
 				if (err == nil) != (length == 1 && what == "replicas") {
 					w.Errorf("%s, %d fields: %v", what, length, err)
 				}
