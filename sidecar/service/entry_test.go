@@ -104,8 +104,8 @@ func TestTheTicksOfAJobAreReadInTheOrderInWhichTheyWereDecided(t *testing.T) {
 		if record.Fates = record.Fates[:len(record.Fates)-1]; last != want {
 			w.Errorf("the last: %+v, want %+v", last, want)
 		}
-		if got := written(w)(record.Fates, nil); got != "succeeded 0, failed 1, succeeded 2" || record.Fates[0].Job != job {
-			w.Errorf("the fates: %s of %q", got, record.Fates[0].Job)
+		if got := written(w)(record.Fates, nil); got != "succeeded 0, failed 1, succeeded 2" {
+			w.Errorf("the fates: %s", got)
 		}
 		if len(record.Behind) != 1 || len(record.Gaps) != 1 || record.Since.UnixMilli() != 77 || record.Born.UnixMilli() != 1 || !record.Tick.Equal(w.Tick(2)) {
 			w.Errorf("the ledger: %+v", record.Ledger)
