@@ -70,6 +70,30 @@ func TestOldAnswerIsTrustedLessAsClocksDriftApart(t *testing.T) {
 	}
 }
 
+// The bounds of an old answer are an hour's drift wide when a new one narrows them.
+func TestAnOldAnswerNarrowsANewOneByNoMoreThanItIsWorth(t *testing.T) {
+	epoch := time.Unix(1_800_000_000, 0)
+	var c redisClock
+	c.observe(0, 2*time.Millisecond, epoch.Add(time.Millisecond), time.Microsecond)
+	const gained = 10 * time.Millisecond // in an hour: 3 ppm. Half a millisecond more passed on the way there than on the way back
+	c.observe(time.Hour, time.Hour+20*time.Millisecond, epoch.Add(time.Hour+gained+10500*time.Microsecond), time.Microsecond)
+	lo, hi, ok := c.between(time.Hour)
+	if truth := epoch.Add(time.Hour + gained); !ok || lo.After(truth) || hi.Before(truth) {
+		t.Errorf("it lies from %s to %s of Redis' time, %t", lo.Sub(truth), hi.Sub(truth), ok)
+	}
+}
+
+func TestTheBoundsOfAnOldAnswerPartAsClocksDo(t *testing.T) {
+	var c redisClock
+	c.observe(0, 2*time.Millisecond, time.Unix(1_800_000_000, 0).Add(time.Millisecond), 0)
+	for _, after := range []time.Duration{0, time.Second, time.Hour} {
+		lo, hi, _ := c.between(2*time.Millisecond + after)
+		if got, want := hi.Sub(lo), 2*time.Millisecond+2*after/drift; got != want {
+			t.Errorf("%s after it they are %s apart, want %s", after, got, want)
+		}
+	}
+}
+
 func TestMillisecondsOfScriptsAreKnownToBeTruncated(t *testing.T) {
 	epoch := time.Unix(1_800_000_000, 0)
 	var c redisClock

@@ -2,7 +2,10 @@ package rds
 
 import (
 	"errors"
+	"net"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // answer is an error as a Redis gave it.
@@ -28,5 +31,21 @@ func TestRefusalsAreToldFromErrorsHalfWay(t *testing.T) {
 	}
 	if notRun(errors.New("READONLY, says somebody else")) {
 		t.Error("an error that is not Redis' own counts as its refusal")
+	}
+}
+
+func TestWhatWasNotSentAndWhatIsAnswered(t *testing.T) {
+	for _, err := range []error{redis.ErrPoolTimeout, redis.ErrPoolExhausted, redis.ErrClosed} {
+		if !NeverSent(err) || !WithoutEffect(err) || !Answered(err) || NeverSent(&inFlightError{err}) || Answered(&inFlightError{err}) {
+			t.Errorf("%v: of this request it was never sent, of another one nothing is known", err)
+		}
+	}
+	for op, unsent := range map[string]bool{"dial": true, "read": false, "write": false} {
+		if err := (&net.OpError{Op: op, Err: errors.New("gone")}); NeverSent(err) != unsent || Answered(err) != unsent {
+			t.Errorf("%v: never sent %t, want %t", err, !unsent, unsent)
+		}
+	}
+	if NeverSent(errUnconfirmed) || !Answered(errUnconfirmed) {
+		t.Error("what Redis did and did not confirm was sent, and is answered")
 	}
 }

@@ -122,6 +122,34 @@ func TestARefusedPasswordIsGotAgainWhenItsSourceSaid(t *testing.T) {
 	}
 }
 
+func TestAnErrorAfterAPasswordIsToldAtOnce(t *testing.T) {
+	v := &vault{password: "one", clock: time.Minute}
+	p := v.opened(t)
+	p.source = func(ctx context.Context) (string, time.Duration, error) {
+		password, _, err := v.get(ctx)
+		return password, time.Second, err
+	}
+	p.get()
+	for want := 1; want <= 2; want++ {
+		v.set("", errors.New("it hangs"))
+		if !v.asks(p, time.Second) || len(v.told) != want {
+			t.Errorf("told %d times, want %d", len(v.told), want)
+		}
+		v.set("one", nil)
+		v.asks(p, firstPause)
+	}
+}
+
+func TestNoPauseIsLongerThanAMinute(t *testing.T) {
+	pause := time.Duration(0)
+	for range 20 {
+		pause = longer(pause)
+	}
+	if pause != lastPause || longer(0) != firstPause {
+		t.Errorf("from %s to %s", longer(0), pause)
+	}
+}
+
 func TestAnErrorIsToldAgainWhenAMinuteIsOver(t *testing.T) {
 	for after, want := range map[time.Duration]int{lastPause - 1: 1, lastPause: 2} {
 		v := &vault{password: "one", clock: time.Minute}

@@ -14,6 +14,14 @@ func TestARecordHoldsOneWord(t *testing.T) {
 	}
 }
 
+func TestNoTimeIsNoMillisecond(t *testing.T) {
+	for ms, at := range map[int64]time.Time{0: {}, 1: time.UnixMilli(1).UTC(), -1: time.UnixMilli(-1).UTC(), 1_800_000_000_123: time.UnixMilli(1_800_000_000_123).UTC()} {
+		if Millis(at) != ms || FromMillis(ms) != at {
+			t.Errorf("%d is %s, and %s is %d", ms, FromMillis(ms), at, Millis(at))
+		}
+	}
+}
+
 func TestAnUnexpectedAnswerIsRepeatedInPartOnly(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for _, c := range []struct {

@@ -18,6 +18,7 @@ func (s *Store) TickFates(ctx context.Context, job string) (TickFates, error) {
 	}
 	var fates TickFates
 	for _, read := range slices.Backward(p.read) {
+		read.entry.Job = job // those without a run do not say it
 		fates = append(fates, read.entry)
 	}
 	return fates, nil
