@@ -174,8 +174,9 @@ func TestTheStripShowsFailuresByHandAndWhatDidNotRun(t *testing.T) {
 	w.shows(row("sync-crm", ".more"), "Missed\n3 ticks, ")
 }
 
-// TestTheStripDrawsEachTickOnce has ticks that were missed, of which the status tells the last ones again; a tick that overlapped
-// and was run after all; and overlaps one after the other, of which each heartbeat tells one. The job has no other ticks.
+// TestTheStripDrawsEachTickOnce has ticks that were missed, of which the status tells the last ones again; a tick that
+// overlapped and was run after all; and overlaps one after the other, of which each heartbeat tells one. The job has no
+// other ticks.
 func TestTheStripDrawsEachTickOnce(t *testing.T) {
 	s := newScene(t, trouble, short...)
 	const job = "yearly-report"
@@ -192,7 +193,8 @@ func TestTheStripDrawsEachTickOnce(t *testing.T) {
 	if l == nil {
 		t.Fatalf("%+v", a)
 	}
-	ran := service.Entry{Job: job, Tick: late, Run: l.Run(), Replica: s.names[1], Kind: "catchup", Attempt: 1, Outcome: "succeeded", Ended: s.now}
+	ran := service.Entry{Job: job, Tick: late, Run: l.Run(), Replica: s.names[1], Kind: "catchup", Attempt: 1,
+		Outcome: "succeeded", Ended: s.now}
 	_, err = l.Finish(t.Context(), 0, ran.Ending())
 	s.must(err)
 	overlaps := func(tick time.Time) {
