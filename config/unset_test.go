@@ -142,7 +142,8 @@ func TestOfABrokenTableIsReadWhatCanBe(t *testing.T) {
 
 // A replica that starts with such a file serves there, and not at addresses that may be another program's.
 func TestAFileThatIsNoYAMLTellsItsAddressesAndClock(t *testing.T) {
-	got, err := readText("service: billing\nredis: {url: redis://redis:6379/0}\nclock: local\nlisten: \":1\"\nadmin: \"\"\njobs: [\n", nothingSet)
+	got, err := readText("service: billing\nredis: {url: redis://redis:6379/0}\nclock: local\nlisten: \":1\"\nadmin: \"\"\njobs: [\n",
+		nothingSet)
 	if err == nil || got.Service != "billing" || got.Clock != "local" || got.Listen != ":1" || got.Admin != "" {
 		t.Errorf("%+v, %v", got, err)
 	}

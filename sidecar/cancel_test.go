@@ -74,7 +74,8 @@ func TestTheHistoryDoesNotSayTwiceThatARunWasCancelled(t *testing.T) {
 		r := w.replica(0, func(r *replica) {
 			r.work = func(ctx context.Context, _ execute.Run) execute.Result {
 				<-ctx.Done()
-				return execute.Result{Status: execute.Canceled, Code: -1, Err: fmt.Errorf("%w; the app may still be working on it", context.Cause(ctx))}
+				err := fmt.Errorf("%w; the app may still be working on it", context.Cause(ctx))
+				return execute.Result{Status: execute.Canceled, Code: -1, Err: err}
 			}
 		})
 		w.at(2 * time.Second)

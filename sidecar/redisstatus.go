@@ -94,7 +94,7 @@ const (
 	waiting = "waiting for Redis"
 )
 
-// announce logs once that the replica takes ticks, which it does not without a table. Before that, it logs once that the
+// announce logs once that the replica takes ticks, which it does only with a table. Before that, it logs once that the
 // replica waits for Redis, if Redis has not answered or has not taken the first registration.
 func (s *redisStatus) announce() {
 	switch answered := s.answeredOnce.Load() && !s.timers.bornAt().IsZero(); {

@@ -141,12 +141,10 @@ func (a *app) awaitTable(broken error, log *slog.Logger) (*config.Table, error) 
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "ok\n"+sidecar.NoTable+", and no Redis is asked")
-	})
-	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "solotick_table_last_reload_successful 0")
-	})
+	for path, said := range map[string]string{
+		"/": "ok\n" + sidecar.NoTable + ", and no Redis is asked", "/metrics": "solotick_table_last_reload_successful 0"} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, said) })
+	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	defer server.Close() // the replica listens there next
 	go func() { _ = server.Serve(l) }()

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
@@ -388,7 +389,8 @@ func TestAReplicaWithoutATableEndsForOneThatNeedsARestart(t *testing.T) {
 	if code := r.wait(); code != exitProblem { // what restarts it may restart only what failed
 		t.Errorf("exit code %d, want %d", code, exitProblem)
 	}
-	if last := r.lines[len(r.lines)-1]; !last.is("the table is mended: admin cannot change while running: restart the replica", "level", "ERROR") {
+	const needs = "the table is mended: admin cannot change while running: restart the replica"
+	if last := r.lines[len(r.lines)-1]; !last.is(needs, "level", "ERROR") {
 		t.Errorf("its last words are %v", last)
 	}
 	p.anyway("127.0.0.1:0").await("mended")
@@ -430,7 +432,7 @@ func TestAReplicaThatStartsAnywayServesWithoutAServiceAndARedis(t *testing.T) {
 		}
 		return answer.StatusCode, string(text)
 	}
-	if code, body := get("/readyz"); code != http.StatusOK || body != "ok\nthere is no table that can be used: nothing is fired here, and no Redis is asked\n" {
+	if code, body := get("/readyz"); code != http.StatusOK || body != "ok\n"+sidecar.NoTable+", and no Redis is asked\n" {
 		t.Errorf("/readyz: %d %q", code, body)
 	}
 	if _, text := get("/metrics"); figure(t, text, "solotick_table_last_reload_successful") != 0 {

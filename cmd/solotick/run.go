@@ -124,10 +124,8 @@ func (a *app) run(observe, told bool) error {
 		return a.refused(broken)
 	}
 
-	ctx, stop := a.signals(log)
+	ctx, end, stop := a.signals(log)
 	defer stop()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
 	var background sync.WaitGroup
 	defer background.Wait()
 	// The store, the listeners and the pings outlive ctx: the replica needs them until its runs have ended.
@@ -268,9 +266,9 @@ func serveEmbedded(ctx context.Context, background *sync.WaitGroup, log *slog.Lo
 // process and its group, so it arrives twice. A second SIGINT always counts: it is a second Ctrl-C.
 const sameSignal = time.Second
 
-// signals returns a context that ends at the first signal. The second signal ends the process.
-func (a *app) signals(log *slog.Logger) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// signals returns a context that ends at the first signal, or by end. The second signal ends the process.
+func (a *app) signals(log *slog.Logger) (ctx context.Context, end context.CancelCauseFunc, stop func()) {
+	ctx, end = context.WithCancelCause(context.Background())
 	got := make(chan os.Signal, 2)
 	signal.Notify(got, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
@@ -279,16 +277,16 @@ func (a *app) signals(log *slog.Logger) (context.Context, func()) {
 			return
 		}
 		log.Info("stopping; a second signal ends at once", "signal", first.String())
-		cancel()
+		end(nil)
 		if s, ok := another(got, first); ok {
 			log.Warn("ending at once", "signal", s.String())
 			os.Exit(exitProblem)
 		}
 	}()
-	return ctx, func() {
+	return ctx, end, func() {
 		signal.Stop(got)
 		close(got)
-		cancel()
+		end(nil)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -171,6 +172,47 @@ func TestTheStripShowsFailuresByHandAndWhatDidNotRun(t *testing.T) {
 	w.shows("#filters", "Missed 1")
 	w.do(click(row("sync-crm", ".what button")))
 	w.shows(row("sync-crm", ".more"), "Missed\n3 ticks, ")
+}
+
+// TestTheStripDrawsEachTickOnce has ticks that were missed, of which the status tells the last ones again; a tick that
+// overlapped and was run after all; and overlaps one after the other, of which each heartbeat tells one. The job has no
+// other ticks.
+func TestTheStripDrawsEachTickOnce(t *testing.T) {
+	s := newScene(t, trouble, short...)
+	const job = "yearly-report"
+	at := func(ago time.Duration) time.Time { return s.now.Add(-ago).Truncate(time.Second) }
+	for _, ticks := range []int{3, 7} {
+		last := at(time.Duration(40-ticks) * time.Second)
+		gone := service.Entry{Job: job, Tick: last, First: last.Add(-time.Second), Count: ticks, Outcome: "missed", Ended: last}
+		s.must(s.rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: "solotick:{billing}:runs", Values: []any{"run", gone.Booking().Entry}}).Err())
+		s.mini.HSet("solotick:{billing}:job:"+job, "lastMissed", gone.Booking().Entry)
+	}
+	late := at(8 * time.Second)
+	l, a, err := s.store.Locks.Acquire(t.Context(), lock.Claim{Job: job, Tick: late, Replica: s.names[1], TTL: time.Minute})
+	s.must(err)
+	if l == nil {
+		t.Fatalf("%+v", a)
+	}
+	ran := service.Entry{Job: job, Tick: late, Run: l.Run(), Replica: s.names[1], Kind: "catchup", Attempt: 1,
+		Outcome: "succeeded", Ended: s.now}
+	_, err = l.Finish(t.Context(), 0, ran.Ending())
+	s.must(err)
+	overlaps := func(tick time.Time) {
+		s.must(s.store.Beat(t.Context(), service.Replica{Name: "app-4", Version: "v1.4.0", Table: s.table.Hash,
+			Skips: map[string]service.Skip{job: {Tick: tick, Reason: "overlap", At: s.now}}}))
+	}
+	overlaps(late)
+	w := open(t, s, 1280, "light")
+	marks := func(want string) {
+		t.Helper()
+		w.until(`[...document.querySelectorAll(` + quote(row(job, ".strip .cell")) + `)].map(c => c.innerText).join('') === ` + quote(want))
+	}
+	marks("273")
+	overlaps(at(20 * time.Second))
+	marks("2–73")
+	overlaps(at(10 * time.Second))
+	marks("2––73")
+	w.quiet(noIcon)
 }
 
 func TestARowSaysWhyItIsUrgent(t *testing.T) {

@@ -4,14 +4,17 @@ const shownRuns = 20;
 const keptRuns = 100; // with handovers, which are shown with the run that followed
 const runs = { of: new Map(), known: new Set(), loaded: false };
 
+// idOf tells entries of the history apart. Ticks that no replica fired have no run.
+const idOf = e => e.run || e.job + e.tick;
+
 // take adds runs, the newest first, and returns the new ones.
 runs.take = list => {
-  const fresh = list.filter(e => !runs.known.has(e.run));
+  const fresh = list.filter(e => !runs.known.has(idOf(e)));
   for (const e of fresh.toReversed()) {
-    runs.known.add(e.run);
+    runs.known.add(idOf(e));
     const of = runs.of.get(e.job) ?? [];
     of.unshift(e);
-    for (const old of of.splice(keptRuns)) runs.known.delete(old.run);
+    for (const old of of.splice(keptRuns)) runs.known.delete(idOf(old));
     runs.of.set(e.job, of);
   }
   return fresh;
@@ -21,7 +24,7 @@ runs.take = list => {
 runs.load = async () => {
   if (runs.loaded) {
     const list = await ask('v1/runs?limit=100');
-    if (list.length < 100 || list.some(e => runs.known.has(e.run))) {
+    if (list.length < 100 || list.some(e => runs.known.has(idOf(e)))) {
       runs.take(list).forEach(announce);
       return;
     }
@@ -70,8 +73,8 @@ function handedWords(row) {
 }
 
 function showStrip(strip, job) {
-  const past = fold(runs.last(job)), busy = job.running;
-  const gone = holes(job, past.at(-1));
+  const all = fold(runs.last(job)), past = all.filter(e => e.run), busy = job.running;
+  const gone = holes(job, all);
   const key = past.map(e => e.run + e.handed.length).join() + '|' + gone.map(h => h.tick + h.mark + h.text).join() + '|' + busy.map(r => r.run + r.replica).join() + labels.key;
   fill(strip, key, () => [...busy.toReversed().map(r => {
     const c = make('i', 'cell busy', labels.get(r.replica));
@@ -90,11 +93,19 @@ function showStrip(strip, job) {
   attr(strip, 'aria-label', past.length + busy.length === 0 ? 'no runs' : stripWords(past, busy));
 }
 
-// holes returns the ticks of a job that no run took, back to its oldest run. Missed ticks in a row share a hole with their number.
-function holes(job, oldest) {
-  const list = skips(job).filter(k => k.reason === 'overlap').map(k => ({ tick: new Date(k.tick).toISOString(), mark: '–', text: skipWords(k) }));
-  if (job.missed) list.push({ tick: job.missed.tick, mark: String(Math.min(job.missed.ticks, 99)), text: 'missed: ' + missedWords(job.missed) });
-  return list.filter(h => !oldest || when(h.tick) > when(oldest.tick));
+const overlaps = new Map(); // by job, those that the page has seen: a replica tells only of its last
+
+// holes returns the ticks of a job that no run took, back to its oldest entry. Missed ticks in a row share a hole with their number.
+function holes(job, all) {
+  const missed = all.filter(e => !e.run), seen = overlaps.get(job.job) ?? new Map();
+  if (job.missed && !missed.some(e => e.tick === job.missed.tick)) missed.push(job.missed);
+  for (const k of skips(job)) if (k.reason === 'overlap' && !(seen.get(k.tick)?.replicas.length > k.replicas.length)) seen.set(k.tick, k);
+  for (const tick of [...seen.keys()].sort((a, b) => b - a).slice(shownRuns)) seen.delete(tick);
+  overlaps.set(job.job, seen);
+  const known = new Set([...all, ...job.running, ...job.waiting].map(e => when(e.tick))); // such a tick has run after all, or will
+  return [...missed.map(m => ({ tick: m.tick, mark: String(Math.min(m.ticks, 99)), text: 'missed: ' + missedWords(m) })),
+    ...[...seen.values()].filter(k => !known.has(k.tick)).map(k => ({ tick: new Date(k.tick).toISOString(), mark: '–', text: skipWords(k) }))]
+    .filter(h => when(h.tick) >= when(all.at(-1)?.tick));
 }
 
 function stripWords(past, busy) {

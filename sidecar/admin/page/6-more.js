@@ -77,10 +77,10 @@ function runId(run) {
 }
 
 function showMore(r, j) {
-  const newest = runs.last(j).filter(e => !r.runs.some(x => x.run === e.run) && when(e.ended) > when(r.runs[0]?.ended));
+  const newest = runs.last(j).filter(e => !r.runs.some(x => idOf(x) === idOf(e)) && when(e.ended) > when(r.runs[0]?.ended));
   const list = collapse(fold([...newest, ...r.runs], keptRuns));
   const known = skips(j);
-  const key = [list.map(e => e.run + e.handed.length + '.' + e.same.length), known, j.missed, j.waiting, j.running.map(e => e.run), [...r.whys], r.told, j.description, j.owner, j.runbook, j.labels];
+  const key = [list.map(e => idOf(e) + e.handed.length + '.' + e.same.length), known, j.missed, j.waiting, j.running.map(e => e.run), [...r.whys], r.told, j.description, j.owner, j.runbook, j.labels];
   fill(r.more, JSON.stringify(key), () => {
     const dl = make('dl', '');
     const fact = (name, ...lines) => lines.filter(Boolean).forEach((line, i) => dl.append(make('dt', '', i ? '' : name), make('dd', '', line)));
