@@ -280,11 +280,8 @@ func (c *claimer) claim(w *wake) lock.Claim {
 // there for all ticks of the job; zero = there is none. As far as this replica knows, none of them was claimed.
 func (c *claimer) unready(sp *spec, known *ticks) time.Time {
 	ready := c.slots.ready.Load()
-	if ready == nil || known.ledgerTick.After(known.born.Add(time.Second)) {
-		return time.Time{}
-	}
 	newest := func(at time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(at))) }
-	if newest(c.record.began).After(known.since) {
+	if ready == nil || known.ledgerTick.After(known.born.Add(time.Second)) || newest(c.record.began).After(known.since) {
 		return time.Time{}
 	}
 	return newest(*ready)
