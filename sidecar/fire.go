@@ -148,7 +148,9 @@ func (f *firer) passGate(w *wake) skip {
 				continue
 			}
 		}
-		r = f.awaitSlot(w)
+		ctx, stop := f.claimer.whileWorth(w)
+		r = f.slots.await(ctx, w.slot) // until the app is ready, and a slot is free
+		stop()
 		switch {
 		case r == "" && w.isPaused(): // a pause began while the tick waited
 			return skip{reason: paused}
@@ -161,11 +163,4 @@ func (f *firer) passGate(w *wake) skip {
 		}
 		w.releaseSlot(f.slots) // it asks by the new spec, or the clock was set back
 	}
-}
-
-// awaitSlot waits until the app is ready and a slot is free. If the wait ends first, it returns what was missing.
-func (f *firer) awaitSlot(w *wake) reason {
-	ctx, stop := f.claimer.whileWorth(w)
-	defer stop()
-	return f.slots.await(ctx, w.slot)
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -156,7 +157,7 @@ func (x *explainer) tick(at time.Time) *Why {
 	case at.After(x.state.Tick):
 		return say(unclaimed, "has come due, and no replica has claimed it. %s", x.obstacle())
 	case len(x.fates) > 0 && at.Before(x.fates[0].Tick):
-		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.%s", x.clock(x.fates[0].Tick), x.againWords(at))
+		return say(unknown, "is too long ago, or the app of the new job was not ready yet: Redis has fates from %s on.%s", x.clock(x.fates[0].Tick), x.againWords(at))
 	}
 	return say(unknown, "was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data.%s", x.againWords(at))
 }
@@ -237,23 +238,11 @@ func (x *explainer) runWords(e *service.Entry) string {
 
 // outcomeWords says an outcome as a verb.
 func outcomeWords(outcome string) string {
-	switch outcome {
-	case "timed_out":
-		return "timed out"
-	case "lost_lock":
-		return "lost its lock"
-	case "declined":
-		return "was declined by the app, which was at this work already,"
-	case "replaced":
-		return "was replaced by a newer tick"
-	case "interrupted":
-		return "was interrupted"
-	case "shutdown":
-		return "was cut short by a shutdown"
-	case "cancelled":
-		return "was cancelled"
-	}
-	return outcome
+	return cmp.Or(map[string]string{
+		"timed_out": "timed out", "lost_lock": "lost its lock", "replaced": "was replaced by a newer tick",
+		"declined":    "was declined by the app, which was at this work already,",
+		"interrupted": "was interrupted", "shutdown": "was cut short by a shutdown", "cancelled": "was cancelled",
+	}[outcome], outcome)
 }
 
 // withoutRun tells of ticks that no replica fired.
@@ -423,8 +412,11 @@ func (x *explainer) stands() *Why {
 			words = x.runWords(&last)
 		}
 		say("The last tick, %s, %s", x.clock(last.Tick), words)
-		if i := lastSuccess(x.fates); last.Failed && i >= 0 {
-			say("The last success was %s.", x.clock(x.fates[i].Tick))
+		for _, e := range slices.Backward(x.fates) {
+			if last.Failed && e.Outcome == "succeeded" {
+				say("The last success was %s.", x.clock(e.Tick))
+				break
+			}
 		}
 	}
 	if o := x.obstacle(); o != "" {
@@ -437,15 +429,6 @@ func (x *explainer) stands() *Why {
 	}
 	w.Text = strings.Join(all, " ")
 	return w
-}
-
-func lastSuccess(fates []service.Entry) int {
-	for i, e := range slices.Backward(fates) {
-		if e.Outcome == "succeeded" {
-			return i
-		}
-	}
-	return -1
 }
 
 // clock writes an instant in the job's zone: without the date if it is today's, with the zone's name unless it is UTC.
