@@ -77,6 +77,15 @@ func TestTheFirstAndTheLastTickOfAWindowAreFoundFromBothSides(t *testing.T) {
 	}
 }
 
+// East of Greenwich the last day of 2199 is the first of 2200.
+func TestTheLastTickMayBeInTheYearAfterIt(t *testing.T) {
+	s := mustParse(t, "0 0 1 * *", Options{TimeZone: "Pacific/Kiritimati"})
+	last := utc(t, "2199-12-31 10:00")
+	if got := s.Next(utc(t, "2199-12-10 00:00")); !got.Equal(last) || !s.Next(last).IsZero() || !s.Last(utc(t, "2300-01-01 00:00")).Equal(last) {
+		t.Errorf("the last tick is %s, after it comes %s, and the newest is %s", show(got), show(s.Next(last)), show(s.Last(utc(t, "2300-01-01 00:00"))))
+	}
+}
+
 func TestSeveralSchedulesAreExplainedTogether(t *testing.T) {
 	const hours, clocks = "runs through the hours: it ticks in both of two repeated hours, and not in an hour that the clocks skip",
 		"fixed: if the clocks skip its time, it ticks later by the length of the gap; if its time occurs twice, it ticks at the first"

@@ -75,6 +75,29 @@ func TestEachRequestByHandIsAnAct(t *testing.T) {
 	})
 }
 
+func TestAnActTellsWhatItsScriptAnswered(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		s := w.Replica("a").Service
+		for _, fields := range [][]any{
+			{"act", `{"what":"cancel","job":"a"}`, "made", "2"}, // so many waited
+			{"act", `{"what":"cancel","job":"a"}`, "made", "6f-1 6f-2"},
+			{"act", `{"what":"trigger","job":"a"}`, "made", "7000"},
+			{"act", `{"what":"backfill","job":"a","tick":5000}`, "made", "3"},
+			{"act", "<xml>"}, {"act", `{"what":"dance"}`}, // of other versions
+		} {
+			w.Must(w.Admin.Do(w.Context(), append([]any{"xadd", actsKey, "*"}, fields...)...).Err())
+		}
+		acts, err := s.Acts(w.Context(), "", 100)
+		var got []string
+		for _, a := range acts {
+			got = append(got, fmt.Sprint(a.What, a.Jobs, " ", a.Count, a.Runs, " ", max(a.Tick.UnixMilli(), 0)))
+		}
+		if want := "backfill[a] 3 [] 5000, trigger[a] 0 [] 7000, cancel[a] 0 [6f-1 6f-2] 0, cancel[a] 2 [] 0"; err != nil || strings.Join(got, ", ") != want {
+			w.Errorf("%s, %v, want %s", strings.Join(got, ", "), err, want)
+		}
+	})
+}
+
 func TestARequestThatIsRepeatedIsOneAct(t *testing.T) {
 	onOperatorsLoss(t, func(w *redisworld.World, loss lossy.Action) {
 		a := w.Replica("a")

@@ -67,7 +67,7 @@ func TestTheFateOfATickIsThatOfItsLastRunOrOfTheShortestInterval(t *testing.T) {
 		return service.Entry{Tick: at(n), Run: id, Outcome: id, Kind: kind}
 	}
 	record := service.TickFates{gap(1, 9, "wide"), gap(3, 5, "narrow"), gap(2, 8, "middle"), run(5, "r1", "schedule"), gap(5, 5, "point"),
-		run(5, "r2", "takeover"), run(5, "r3", "backfill"), gap(12, 13, "twin"), gap(13, 14, "other"), run(5, "r4", "backfill"), run(20, "r5", "backfill")}
+		run(5, "r2", "takeover"), run(5, "r3", "backfill"), gap(12, 13, "twin"), gap(13, 14, "other"), run(5, "r4", "backfill"), run(20, "r5", "backfill"), gap(5, 5, "late")}
 	for n, want := range map[int]string{0: "", 1: "wide", 2: "middle", 3: "narrow", 4: "narrow", 5: "r2", 8: "middle", 9: "wide", 10: "", 13: "twin", 20: ""} {
 		got := ""
 		if e := record.Fate(at(n)); e != nil {
