@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,32 +17,32 @@ type TickRecord struct {
 	Fates  []Entry // of the newest ticks, in the order in which they were decided
 }
 
-// TickRecord reads, in one round trip, what Redis knows of a job's ticks.
+// TickRecord reads what Redis knows of a job's ticks.
 func (s *Store) TickRecord(ctx context.Context, job string) (*TickRecord, error) {
 	if err := rds.OneWord("job", job); err != nil {
 		return nil, fmt.Errorf("reading the ticks: %w", err)
 	}
-	var fates *redis.XMessageSliceCmd
-	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
-		pipe := rdb.Pipeline()
-		ledger := askFields(ctx, pipe, s.redis.Keys.Ledger(job), "born", "since", "tick", "behind", "gaps")
-		fates = pipe.XRevRangeN(ctx, s.redis.Keys.Fates(job), "+", "-", maxHistory)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return nil, err
-		}
-		return ledger()
+	var ledger fields
+	_, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
+		ledger = askFields(ctx, pipe, s.redis.Keys.Ledger(job), "born", "since", "tick", "behind", "gaps")
 	})
+	var known map[string]string
+	if err == nil {
+		known, err = ledger()
+	}
+	t, next := &TickRecord{Ledger: readLedger(job, known, time.Time{})}, &Entry{}
+	fates := []*page{{key: s.redis.Keys.Fates(job), next: "+", oldest: "-", size: historyPage}}
+	for err == nil && len(t.Fates) < maxHistory {
+		if next, err = s.newest(ctx, fates); next == nil {
+			break
+		}
+		next.Job = job // scripts do not name it
+		t.Fates = append(t.Fates, *next)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
 	}
-	t := &TickRecord{Ledger: readLedger(job, fields, time.Time{})}
-	all := fates.Val()
-	for i := range all {
-		text, _ := all[len(all)-1-i].Values["run"].(string)
-		if e := readEntry(job, text); e != nil {
-			t.Fates = append(t.Fates, *e)
-		}
-	}
+	slices.Reverse(t.Fates)
 	return t, nil
 }
 
