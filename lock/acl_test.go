@@ -403,6 +403,6 @@ func (p *player) looks() error {
 	if err != nil || len(all) != 3 {
 		return fmt.Errorf("history: %+v, %w", all, err)
 	}
-	_, err = p.service.Failures(p.ctx, job, 10)
+	_, err = p.service.Search(p.ctx, service.Search{Jobs: []string{job}, Failed: true, Limit: 10})
 	return err
 }

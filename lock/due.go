@@ -67,9 +67,10 @@ func parseKind(text string) (kind, key, data string) {
 // ParseDue reads a member. It refuses what Acquire would refuse, and what Member would write differently. A member that
 // a replica can read and cannot claim would stay due, in the way of all that is due of its job.
 func ParseDue(member string) (Due, error) {
-	f := strings.Split(member, " ")
-	if len(f) < 7 {
-		return Due{}, fmt.Errorf("reading due member %q: it has %d fields", member, len(f))
+	const maxMember = 64 << 10 // bytes; more than a member has that a thousand replicas have refused
+	f := strings.Split(member[:min(len(member), maxMember)], " ")
+	if len(f) < 7 || len(member) > maxMember {
+		return Due{}, fmt.Errorf("reading due member %.100q: it has %d bytes and %d fields", member, len(member), len(f))
 	}
 	var n [6]int64
 	for _, i := range [...]int{0, 3, 4, 5} {
@@ -78,20 +79,20 @@ func ParseDue(member string) (Due, error) {
 			err = fmt.Errorf("%q would be written %d", f[i], v)
 		}
 		if err != nil {
-			return Due{}, fmt.Errorf("reading due member %q: %w", member, err)
+			return Due{}, fmt.Errorf("reading due member %.100q: %w", member, err)
 		}
 		n[i] = v
 	}
 	d := Due{Tick: rds.FromMillis(n[0]), Job: f[1], Attempt: int(n[3]), Rounds: int(n[4]), Deaths: int(n[5]), Nonce: f[6]}
 	d.Kind, d.Key, d.Data = parseKind(f[2])
 	if kindText(d.Kind, d.Key, d.Data) != f[2] {
-		return Due{}, fmt.Errorf("reading due member %q: its kind has an empty key", member)
+		return Due{}, fmt.Errorf("reading due member %.100q: its kind has an empty key", member)
 	}
 	if len(f) > 7 {
 		d.Refused = f[7:]
 	}
 	if err := d.check(); err != nil {
-		return Due{}, fmt.Errorf("reading due member %q: %w", member, err)
+		return Due{}, fmt.Errorf("reading due member %.100q: %w", member, err)
 	}
 	return d, nil
 }

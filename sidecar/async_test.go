@@ -197,7 +197,7 @@ func TestAnAppThatFallsSilentIsInterrupted(t *testing.T) {
 			if s := w.started("minute")[w.origin().Add(time.Minute)]; len(s) != 1 {
 				t.Errorf("%s: the next tick was started %d times", guarantee, len(s))
 			}
-			entry, err := w.replicas[0].store.Failures(w.t.Context(), "minute", 1)
+			entry, err := w.replicas[0].store.Search(w.t.Context(), service.Search{Jobs: []string{"minute"}, Failed: true, Limit: 1})
 			if err != nil || len(entry) != 1 || entry[0].Outcome != "interrupted" || entry[0].Detail != "the app sent no heartbeat within 5s" {
 				t.Errorf("%s: %+v, %v", guarantee, entry, err)
 			}

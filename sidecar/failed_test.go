@@ -25,7 +25,7 @@ func (w *world) settled(job string) []string {
 	w.operator(func(s *service.Store) {
 		entries, err := s.History(w.t.Context(), job, 1000)
 		w.must(err)
-		failures, err := s.Failures(w.t.Context(), job, 1000)
+		failures, err := s.Search(w.t.Context(), service.Search{Jobs: []string{job}, Failed: true, Limit: 1000})
 		w.must(err)
 		failed := map[string]bool{}
 		for _, e := range failures {

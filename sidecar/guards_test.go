@@ -103,7 +103,7 @@ func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 		run = w.started("minute")[w.origin()][0].run.ID
 		dead.crash()
 		w.at(30 * time.Second)
-		failures, err := watching.store.Failures(w.t.Context(), "minute", 10)
+		failures, err := watching.store.Search(w.t.Context(), service.Search{Jobs: []string{"minute"}, Failed: true, Limit: 10})
 		if len(failures) != 1 || err != nil ||
 			failures[0].Outcome != "interrupted" || failures[0].Run != run || failures[0].Replica != dead.name {
 			t.Fatalf("the failures are %+v, %v", failures, err)

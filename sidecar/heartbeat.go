@@ -79,9 +79,11 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 		if h.sent != h.status().text() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
 			if h.beat(ctx) == nil {
-				if others, ok := h.rendezvous.look(ctx); ok {
+				if others, err := h.rendezvous.look(ctx); err == nil {
 					h.compare(others)
 					h.meet(others)
+				} else if ctx.Err() == nil {
+					h.log.Warn("the heartbeats of the replicas could not be read", "err", err)
 				}
 				if h.beats++; h.beats > 1 {
 					next = time.Now().Add(beatEvery)
@@ -125,8 +127,7 @@ func (h *heartbeat) hasTwin(ctx context.Context) bool {
 	if h.self.Process == "" || h.beats == 0 {
 		return false
 	}
-	last, ok, err := h.store.BeatOf(ctx, h.self.Name)
-	if err == nil && ok && last.Process != "" && last.Process != h.self.Process {
+	if process := h.store.ProcessOf(ctx, h.self.Name); process != "" && process != h.self.Process {
 		if h.twin.IsZero() {
 			h.log.Warn("another process has the same name: give each its own name with --replica or POD_NAME",
 				"replica", h.self.Name)

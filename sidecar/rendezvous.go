@@ -93,7 +93,7 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	v.looking <- struct{}{}
 	defer func() { <-v.looking }()
 	if time.Since(v.seen) >= peersFreshFor {
-		v.look(ctx)
+		_, _ = v.look(ctx)
 		v.seen = time.Now()
 	}
 	return v.allIn(list)
@@ -105,14 +105,13 @@ const beatEvery = 5 * time.Second
 // peerTimeout is how old the last heartbeat of a replica may be if it counts as a peer.
 const peerTimeout = 2*beatEvery + time.Second
 
-// look reads which replicas have sent a heartbeat lately. If Redis does not answer, it is not ok, and the peers stay
-// as they are.
-func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok bool) {
+// look reads which replicas have sent a heartbeat lately. After an error the peers stay as they are.
+func (v *rendezvous) look(ctx context.Context) (others []service.Replica, err error) {
 	all, err := v.store.Heartbeats(ctx)
-	now, ok := v.store.Now()
-	if err != nil || !ok {
-		return nil, false
+	if err != nil {
+		return nil, err
 	}
+	now, _ := v.store.Now() // Redis has just answered
 	var taking []string
 	spare := false
 	for _, r := range all {
@@ -127,7 +126,7 @@ func (v *rendezvous) look(ctx context.Context) (others []service.Replica, ok boo
 	}
 	v.peers.Store(&taking)
 	v.spare.Store(spare)
-	return others, true
+	return others, nil
 }
 
 // patience is how long a replica leaves a tick that it has refused to its peers. They need less time to take it, and

@@ -45,7 +45,7 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 	t.warn(t.runs.Learn(ctx, runs))
 	old := t.runs.Unchanged(runs, t.ttl)
 	all.Go(func() { t.warn(t.runs.Tell(ctx, runs, t.ttl)) })
-	for _, r := range old {
+	for _, r := range old[:min(len(old), 1000)] { // the next look takes over the others
 		all.Go(func() {
 			var detail string
 			rec, ours, err := t.runs.Reap(ctx, r, func(rec lock.Record) lock.Ending {

@@ -28,7 +28,7 @@ func TestARestartInPlaceGoesOnAtOnce(t *testing.T) {
 			w.at(3 * time.Second)
 			again := w.replica(time.Second, place(second, lock.Node(first)))
 			w.at(3250 * time.Millisecond)
-			failures, err := again.store.Failures(w.t.Context(), "minute", 10)
+			failures, err := again.store.Search(w.t.Context(), service.Search{Jobs: []string{"minute"}, Failed: true, Limit: 10})
 			if len(failures) != 1 || err != nil || failures[0].Outcome != "interrupted" || failures[0].Run != run.ID ||
 				failures[0].Detail != "the process of replica app ended during the run; replica app was restarted in its place" {
 				t.Fatalf("%s: the failures are %+v, %v", guarantee, failures, err)
@@ -87,11 +87,11 @@ func TestAReplicaOfTheSameNameElsewhereWaitsForTheLease(t *testing.T) {
 		w.at(3 * time.Second)
 		other := w.replica(time.Second, place(uuid.NewString(), lock.Node(uuid.NewString())))
 		w.at(16 * time.Second)
-		if failures, err := other.store.Failures(w.t.Context(), "minute", 10); len(failures) != 0 || err != nil {
+		if failures, err := other.store.Search(w.t.Context(), service.Search{Jobs: []string{"minute"}, Failed: true, Limit: 10}); len(failures) != 0 || err != nil {
 			t.Fatalf("taken over: %+v, %v", failures, err)
 		}
 		w.at(30 * time.Second)
-		if failures, err := other.store.Failures(w.t.Context(), "minute", 10); len(failures) != 1 || err != nil {
+		if failures, err := other.store.Search(w.t.Context(), service.Search{Jobs: []string{"minute"}, Failed: true, Limit: 10}); len(failures) != 1 || err != nil {
 			t.Fatalf("not taken over: %+v, %v", failures, err)
 		}
 	})
@@ -132,7 +132,7 @@ func TestARunWithDataThatWasTakenOverIsKnownToHaveHadSome(t *testing.T) {
 		w.holder("rare", tick.Sub(w.origin())).crash()
 		w.at(time.Minute)
 		w.operator(func(s *service.Store) {
-			runs, err := s.Failures(w.t.Context(), "rare", 10)
+			runs, err := s.Search(w.t.Context(), service.Search{Jobs: []string{"rare"}, Failed: true, Limit: 10})
 			w.must(err)
 			if len(runs) != 1 || runs[0].Outcome != string(wasInterrupted) || runs[0].Data != service.UnknownData {
 				t.Errorf("the failures are %+v\n%s", runs, w.log())

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// The limits on what a server may send. The largest answer that Solotick asks for is that of all dynamic jobs, some 5
-// MiB; a hundred timers with their requests come to 7 MiB.
+// The limits on what a server may send. The largest answer that Solotick asks for is that of a hundred timers with their
+// requests, 6.4 MiB; a look with all that it may see has 5 MiB, and all dynamic jobs 1.2 MiB.
 const (
 	// maxBatch bounds, in bytes, the answer to one write of the client: one request, or a pipeline of them.
-	maxBatch = 16 << 20
-	// maxReply bounds a reply behind that bound, or one that the client did not ask for. A pipeline over ten thousand
-	// jobs has as many replies, each of them small; a nudge is smaller still; one timer has 64 KiB.
-	maxReply = 128 << 10
+	maxBatch = 8 << 20
+	// maxReply bounds a reply behind that bound, or one that the client did not ask for: one timer has 64 KiB, and its mark.
+	maxReply = 72 << 10
 	// maxMessage bounds a message of a subscription. A nudge has a hundred bytes, and so has a message of a Sentinel.
 	maxMessage = 8 << 10
 	// maxLine bounds a line: a word, an error or a number. The error of Redis in protected mode has 1 KiB.

@@ -23,7 +23,8 @@ func always() bool { return true }
 func (s *scanner) between() bool { return s.kind == 0 && s.depth == 0 && s.body == 0 }
 
 func TestWhatRedisDoesNotSendIsRefused(t *testing.T) {
-	large := strings.Repeat("x", 6000000)
+	third, many := maxBatch/3+1, maxBatch/element
+	texts := fmt.Sprintf("$%d\r\n%s\r\n", third, strings.Repeat("x", third))
 	for name, c := range map[string]struct{ sent, want string }{
 		"a text that overflows":                 {"*2\r\n$9223372036854775805", "a length of more than 10 digits"},
 		"an array that fills the memory":        {"*500000000\r\n", "an array of 500000000 elements"},
@@ -32,15 +33,15 @@ func TestWhatRedisDoesNotSendIsRefused(t *testing.T) {
 		"a number without end":                  {":" + strings.Repeat("1", maxLine+1), "a line of more than 4096 bytes"},
 		"a length without end":                  {"$" + strings.Repeat("0", 11), "a length of more than 10 digits"},
 		"a length of eleven digits":             {"$00000000003\r\nabc\r\n", "a length of more than 10 digits"},
-		"a text":                                {"$16777217\r\n", "a text of 16777217 bytes"},
-		"an error in a text":                    {"!16777217\r\n", "a text of 16777217 bytes"},
-		"a verbatim text":                       {"=16777217\r\n", "a text of 16777217 bytes"},
-		"a map":                                 {"%131073\r\n", "an array of 262146 elements"},
-		"a set":                                 {"~262145\r\n", "an array of 262145 elements"},
-		"a push":                                {">262145\r\n", "an array of 262145 elements"},
-		"arrays that announce one in another":   {strings.Repeat("*100000\r\n", 3), "an array of 100000 elements"},
-		"texts that are too large together":     {"*3\r\n" + strings.Repeat("$6000000\r\n"+large+"\r\n", 3), "a text of 6000000 bytes"},
-		"lines that are too large together":     {"*5000\r\n" + strings.Repeat("+"+strings.Repeat("x", 4000)+"\r\n", 5000), tooLarge},
+		"a text":                                {fmt.Sprintf("$%d\r\n", maxBatch+1), fmt.Sprintf("a text of %d bytes", maxBatch+1)},
+		"an error in a text":                    {fmt.Sprintf("!%d\r\n", maxBatch+1), fmt.Sprintf("a text of %d bytes", maxBatch+1)},
+		"a verbatim text":                       {fmt.Sprintf("=%d\r\n", maxBatch+1), fmt.Sprintf("a text of %d bytes", maxBatch+1)},
+		"a map":                                 {fmt.Sprintf("%%%d\r\n", many/2+1), fmt.Sprintf("an array of %d elements", many+2)},
+		"a set":                                 {fmt.Sprintf("~%d\r\n", many+1), fmt.Sprintf("an array of %d elements", many+1)},
+		"a push":                                {fmt.Sprintf(">%d\r\n", many+1), fmt.Sprintf("an array of %d elements", many+1)},
+		"arrays that announce one in another":   {strings.Repeat(fmt.Sprintf("*%d\r\n", many/2), 2), fmt.Sprintf("an array of %d elements", many/2)},
+		"texts that are too large together":     {"*3\r\n" + strings.Repeat(texts, 3), fmt.Sprintf("a text of %d bytes", third)},
+		"lines that are too large together":     {"*5000\r\n" + strings.Repeat("+"+strings.Repeat("x", maxBatch/5000)+"\r\n", 5000), tooLarge},
 		"arrays that lie deep in each other":    {strings.Repeat("*1\r\n", maxDepth+1), "arrays that are more than 16 deep"},
 		"maps that lie deep in each other":      {strings.Repeat("%1\r\n+k\r\n", maxDepth+1), "arrays that are more than 16 deep"},
 		"attributes, which are never asked for": {"|1\r\n+a\r\n+b\r\n:1\r\n", `a reply that begins with the byte '|'`},
@@ -68,9 +69,10 @@ func TestWhatRedisDoesNotSendIsRefused(t *testing.T) {
 }
 
 func TestWhatIsWithinTheBoundsPasses(t *testing.T) {
+	const manyNumbers = maxBatch/(element+len(":1\r\n")) - 1
 	for _, sent := range []string{
-		"$16777100\r\n" + strings.Repeat("x", 16777100) + "\r\n",
-		"*240000\r\n" + strings.Repeat(":1\r\n", 240000),
+		fmt.Sprintf("$%d\r\n%s\r\n", maxBatch-element, strings.Repeat("x", maxBatch-element)),
+		fmt.Sprintf("*%d\r\n", manyNumbers) + strings.Repeat(":1\r\n", manyNumbers),
 		strings.Repeat("*1\r\n", maxDepth) + ":1\r\n",
 		"+" + strings.Repeat("x", maxLine-2) + "\r\n",
 		"$-1\r\n*-1\r\n_\r\n%0\r\n*0\r\n$0\r\n\r\n~0\r\n>1\r\n+x\r\n,3.14\r\n(123\r\n#t\r\n=5\r\ntxt:x\r\n!3\r\nERR\r\n%-1\r\n",
@@ -93,16 +95,16 @@ func TestABatchIsBoundedAsAWholeAndEachReplyBehindIt(t *testing.T) {
 			t.Fatalf("%d bytes: got %q, want %q", n, got, want)
 		}
 	}
-	take(10<<20, "")
-	take(6<<20-2*element, "")
+	take(maxBatch-maxBatch/3, "")
+	take(maxBatch/3-2*element, "")
 	for range 50 { // all that was granted is used up: small ones still pass, as those of a large pipeline, and nudges, do
 		take(maxReply-element, "")
 	}
 	asked = true
-	take(10<<20, "")
-	take(10<<20, "a text of 10485760 bytes")
+	take(maxBatch-maxBatch/3, "")
+	take(maxBatch/2, fmt.Sprintf("a text of %d bytes", maxBatch/2))
 	s = scanner{}
-	take(maxReply-element+1, "a text of 131009 bytes") // which nobody has asked for
+	take(maxReply-element+1, fmt.Sprintf("a text of %d bytes", maxReply-element+1)) // which nobody has asked for
 }
 
 // The commands whose answers Solotick reads, and some of other shapes.

@@ -52,13 +52,19 @@ const (
 )
 
 // inTurn bounds the memory of large answers. The parts of an answer have several times the size of its text. So one
-// request at a time makes its text, and the rest is free before the text is sent: a reader may be slow. A request that
-// gets no place in time is refused with text.
+// request at a time makes its text, and the rest is free before the text is sent: a reader may be slow. A request that gets
+// no place in time is refused with text, and one behind four that wait at once: a flood would keep heartbeats of apps out.
 func inTurn(text http.Handler, refuse func(w http.ResponseWriter, text string)) http.Handler {
-	places, making := make(chan struct{}, maxLarge), make(chan struct{}, 1)
+	line, places, making := make(chan struct{}, 2*maxLarge), make(chan struct{}, maxLarge), make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		soon, cancel := context.WithTimeout(r.Context(), largeWait)
 		defer cancel()
+		select {
+		case line <- struct{}{}:
+			defer func() { <-line }()
+		default:
+			cancel()
+		}
 		if !take(soon, places) {
 			refuse(w, fmt.Sprintf("%d large answers are being made or read: ask again", maxLarge))
 			return

@@ -183,3 +183,52 @@ func TestOneRequestAtATimeReadsMuchAndNoOtherWaitsForIt(t *testing.T) {
 		t.Errorf("the first: %d", code)
 	}
 }
+
+// A flood of readers held all connections for two seconds each, and heartbeats of long jobs were sent away.
+func TestAFloodOfReadersKeepsNoHeartbeatOut(t *testing.T) {
+	w := newWorld(t)
+	reading, end := make(chan struct{}, 1), make(chan struct{})
+	w.reads = func() {
+		select {
+		case reading <- struct{}{}:
+		default:
+		}
+		<-end
+	}
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: w.api, ConnState: follow}
+	go func() { _ = server.Serve(l) }()
+	defer func() {
+		server.Close()
+		close(end)
+	}()
+	ask := func(method, path string) (int, error) {
+		r, err := http.NewRequest(method, "http://"+l.Addr().String()+path, nil)
+		if err != nil {
+			return 0, err
+		}
+		r.Header.Set("Authorization", "Bearer token")
+		answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+		if err != nil {
+			return 0, err
+		}
+		answer.Body.Close()
+		return answer.StatusCode, nil
+	}
+	for range 4 * maxConns {
+		go func() {
+			for err := error(nil); err == nil; { // until the server ends
+				_, err = ask("GET", "/v1/status")
+			}
+		}()
+	}
+	<-reading
+	for range 20 {
+		if code, err := ask("POST", "/v1/runs/"+someRun+"/heartbeat"); code != http.StatusNotFound {
+			t.Fatalf("a heartbeat of a run that is unknown: %d, %v", code, err)
+		}
+	}
+}

@@ -77,7 +77,7 @@ func (s *Store) act(t actText) string {
 }
 
 // mostActs is more than Redis keeps of them: the scripts trim to a thousand, and not at each act.
-const mostActs = 5000
+const mostActs = 2000
 
 // Acts returns the newest acts of operators on one job or on all ("" = all), at most limit of them, the newest first.
 // Redis keeps about a thousand. The requests of one command for all jobs are one act.

@@ -68,25 +68,38 @@ func (s *Store) changeJob(ctx context.Context, verb, name string, more ...any) (
 // revision, the jobs are the same. The revision grows with each change. It is 0 if there never was a job or Redis lost
 // its data. More than a service may have are ErrTooMany, and rev is theirs.
 func (s *Store) DynamicJobs(ctx context.Context) (rev int64, sources map[string][]byte, err error) {
-	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
-		return rdb.HGetAll(ctx, s.redis.Keys.Jobs).Result()
-	})
+	fields, err := s.hash(ctx, s.redis.Keys.Jobs, MaxJobs, MaxJobSources)
 	if err != nil {
-		return 0, nil, fmt.Errorf("reading the dynamic jobs: %w", err)
+		return rds.Number(fields[revision]), nil, fmt.Errorf("reading the dynamic jobs: %w", err)
 	}
-	sources = map[string][]byte{}
-	size := 0
+	sources = make(map[string][]byte, len(fields))
 	for name, source := range fields {
 		if !strings.HasPrefix(name, "@") {
 			sources[name] = []byte(source)
-			size += len(source)
 		}
 	}
-	if len(sources) > MaxJobs || size > MaxJobSources { // another client wrote them, or an older version
-		sources, err = nil, fmt.Errorf("reading the dynamic jobs: %w: %d of %d bytes, and a service may have %d of %d bytes",
-			ErrTooMany, len(sources), size, MaxJobs, MaxJobSources)
+	return rds.Number(fields[revision]), sources, nil
+}
+
+// hash reads a hash as a whole. If it has more fields or bytes than a service may have, it returns ErrTooMany with them:
+// another client wrote them, and what they would be parsed to could fill the memory.
+func (s *Store) hash(ctx context.Context, key string, most, bytes int) (map[string]string, error) {
+	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
+		return rdb.HGetAll(ctx, key).Result()
+	})
+	if err != nil {
+		return nil, err // what came before a bound was met is no part of an answer
 	}
-	return rds.Number(fields[revision]), sources, err
+	n, size := 0, 0
+	for name, value := range fields {
+		if name != revision {
+			n, size = n+1, size+len(value)
+		}
+	}
+	if n > most || size > bytes {
+		err = fmt.Errorf("%w: %d of %d bytes, and a service may have %d of %d bytes", ErrTooMany, n, size, most, bytes)
+	}
+	return fields, err
 }
 
 // jobName refuses names that could be those of the other fields of the hash, or of timers.

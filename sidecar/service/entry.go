@@ -77,10 +77,10 @@ func (e *Entry) kept() entryText {
 	return entryText{*e, rds.Millis(e.Tick), rds.Millis(e.Ended), e.Took.Milliseconds(), rds.Millis(e.First)}
 }
 
-// parseEntry reads what Ending wrote.
+// parseEntry reads what Ending wrote, which is less than 2 KiB.
 func parseEntry(text string) (Entry, error) {
 	var t entryText
-	if err := json.Unmarshal([]byte(text), &t); err != nil {
+	if err := json.Unmarshal([]byte(text[:min(len(text), 2<<10)]), &t); err != nil {
 		return Entry{}, fmt.Errorf("reading the history entry %.100q: %w", text, err)
 	}
 	return t.entry(), nil

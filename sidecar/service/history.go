@@ -40,11 +40,6 @@ func (s *Store) History(ctx context.Context, job string, limit int) ([]Entry, er
 	return s.Search(ctx, Search{Jobs: strings.Fields(job), Limit: limit})
 }
 
-// Failures is History for the runs that failed alone.
-func (s *Store) Failures(ctx context.Context, job string, limit int) ([]Entry, error) {
-	return s.Search(ctx, Search{Jobs: strings.Fields(job), Failed: true, Limit: limit})
-}
-
 // Search is History for the runs that are wanted.
 func (s *Store) Search(ctx context.Context, q Search) ([]Entry, error) {
 	streams := []string{s.redis.Keys.Failures}

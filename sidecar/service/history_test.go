@@ -61,7 +61,7 @@ func TestHistoryIsNewestFirstAndEachRunOnce(t *testing.T) {
 				w.Errorf("%d of %q: %q, want %q", c.limit, c.job, got, c.want)
 			}
 		}
-		if got := written(w)(a.Service.Failures(w.Context(), job, 10)); got != "timed_out 3, failed 1" {
+		if got := written(w)(a.Service.Search(w.Context(), service.Search{Jobs: []string{job}, Failed: true, Limit: 10})); got != "timed_out 3, failed 1" {
 			w.Errorf("failures: %s", got)
 		}
 	})
@@ -99,7 +99,7 @@ func TestTheHistoryOfFailuresIsBounded(t *testing.T) {
 				w.Errorf("%s has %d entries", key, n)
 			}
 		}
-		if got := written(w)(a.Service.Failures(w.Context(), job, 10)); got != "failed 0" {
+		if got := written(w)(a.Service.Search(w.Context(), service.Search{Jobs: []string{job}, Failed: true, Limit: 10})); got != "failed 0" {
 			w.Errorf("failures: %s", got)
 		}
 	})
@@ -127,7 +127,7 @@ func TestWhatIsAppendedIsInTheHistoryWhichIsBounded(t *testing.T) {
 		if got := written(w)(s.History(w.Context(), job, 10)); got != "failed 1, succeeded 0" {
 			w.Errorf("history: %s", got)
 		}
-		if got := written(w)(s.Failures(w.Context(), job, 10)); got != "failed 1" {
+		if got := written(w)(s.Search(w.Context(), service.Search{Jobs: []string{job}, Failed: true, Limit: 10})); got != "failed 1" {
 			w.Errorf("failures: %s", got)
 		}
 	})

@@ -15,8 +15,11 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// maxWaiting bounds how many members of the due set States and Timers read in addition to those they look for.
-const maxWaiting = 1000
+const (
+	// maxWaiting bounds how many members of the due set States and Timers read in addition to those they look for.
+	maxWaiting = 1000
+	maxRunning = 10_000 // bounds the runs that are read at once: those whose leases end first, which may be dead
+)
 
 // Ledger is what Redis knows of a job at one moment. Each of its readers fills in what it tells of.
 type Ledger struct {
@@ -79,7 +82,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, e
 	now, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
 		// The pipeline reads the due set before the runs: if a tick is claimed in between, States sees it twice, not never.
 		due = pipe.ZRange(ctx, s.redis.Keys.DueJobs, 0, maxWaiting-1)
-		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
+		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, maxRunning-1)
 		for _, job := range jobs {
 			ledgers[job] = pipe.HGetAll(ctx, s.redis.Keys.Ledger(job))
 		}

@@ -23,6 +23,9 @@ const (
 	Draining  = "draining"     // Replica.Ready of one that takes nothing new, since it is about to end
 	forgotten = 24 * time.Hour // a replica that was silent for longer is forgotten
 	maxSkips  = 100            // kept of one replica, and the same number of results
+	maxReport = 128 << 10      // bytes of both; more than Beat writes
+	// MaxReplicas bounds the heartbeats of a service, silent ones included, and maxBeats their bytes.
+	MaxReplicas, maxBeats = 3000, 2 << 20
 )
 
 // Replica is the report of one replica about itself. All replicas read each other's heartbeats all the time, and an
@@ -126,14 +129,13 @@ func (s *Store) report(ctx context.Context, r Replica) error {
 
 // estimate is Now. If Redis has not answered yet, estimate asks it for its time first.
 func (s *Store) estimate(ctx context.Context) (time.Time, error) {
-	if now, ok := s.Now(); ok {
+	now, ok := s.Now()
+	if ok {
 		return now, nil
 	}
-	if err := s.Sync(ctx); err != nil {
-		return time.Time{}, err
-	}
-	now, _ := s.Now()
-	return now, nil
+	err := s.Sync(ctx)
+	now, _ = s.Now()
+	return now, err
 }
 
 // Refused is an error that is Redis' answer; nil if it is none.
@@ -144,17 +146,12 @@ func Refused(err error) error {
 	return nil
 }
 
-// BeatOf returns the newest heartbeat under a name. ok is false when there is none, or when another version wrote it.
-func (s *Store) BeatOf(ctx context.Context, name string) (r Replica, ok bool, err error) {
-	text, err := s.redis.Do(ctx, "hget", s.redis.Keys.Replicas, name)
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return Replica{}, false, fmt.Errorf("reading the heartbeat of replica %q: %w", name, err)
-	}
-	if beat, there := text.(string); there {
-		r, err = parseReplica(name, beat)
-		return r, err == nil, nil
-	}
-	return Replica{}, false, nil
+// ProcessOf returns the process of the newest heartbeat under a name; "" = none is known.
+func (s *Store) ProcessOf(ctx context.Context, name string) string {
+	beat, _ := s.redis.Do(ctx, "hget", s.redis.Keys.Replicas, name)
+	text, _ := beat.(string)
+	r, _ := parseReplica(name, text)
+	return r.Process
 }
 
 // Leave removes the heartbeat of a replica that has ended in order.
@@ -179,16 +176,16 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 		ask = append(ask, r.Name)
 	}
 	reply, err := s.redis.Do(ctx, ask...)
+	texts, _ := reply.([]any)
+	if err == nil && len(texts) != len(all) {
+		err = rds.Unexpected(reply)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}
-	texts, _ := reply.([]any)
-	if len(texts) != len(all) {
-		return nil, fmt.Errorf("reading the replicas: %w", rds.Unexpected(reply))
-	}
 	for i, text := range texts {
 		var t reportText
-		if text, there := text.(string); there && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
+		if text, _ := text.(string); len(text) <= maxReport && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
 			all[i].add(t)
 		}
 	}
@@ -201,9 +198,7 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}
-	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
-		return rdb.HGetAll(ctx, s.redis.Keys.Replicas).Result()
-	})
+	fields, err := s.hash(ctx, s.redis.Keys.Replicas, MaxReplicas, maxBeats)
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -88,6 +89,24 @@ func TestWhatOperatorsReadIsKeptApartFromHeartbeats(t *testing.T) {
 		w.Must(a.Service.Leave(w.Context(), "z"))
 		if n := w.Admin.Exists(w.Context(), "solotick:{svc}:replicas", "solotick:{svc}:reports").Val(); n != 0 {
 			w.Errorf("%d keys are left", n)
+		}
+	})
+}
+
+func TestMoreHeartbeatsThanAServiceMayHaveAreRefused(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		var beats []any
+		for i := range service.MaxReplicas {
+			beats = append(beats, fmt.Sprint("r", i), fmt.Sprintf(`{"seen":%d}`, w.Now().UnixMilli()))
+		}
+		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:replicas", beats...).Err())
+		if all, err := a.Service.Replicas(w.Context()); err != nil || len(all) != service.MaxReplicas {
+			w.Errorf("as many as there may be: %d, %v", len(all), err)
+		}
+		w.Must(a.Service.Beat(w.Context(), service.Replica{Name: "a"}))
+		if _, err := a.Service.Replicas(w.Context()); !errors.Is(err, service.ErrTooMany) {
+			w.Errorf("one more: %v", err)
 		}
 	})
 }

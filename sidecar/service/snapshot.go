@@ -27,7 +27,7 @@ type Snapshot struct {
 	Born time.Time
 }
 
-// Look reads Redis' time, all runs, all due members, and when the next ones come due. It also reads when Redis' memory
+// Look reads Redis' time, the runs, all due members, and when the next ones come due. It also reads when Redis' memory
 // begins, and the revision of the dynamic jobs. It takes one round trip, or two (see dueQueue). It reads the oldest of
 // the due timers, at most as many as timers says, and at least one.
 func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
@@ -49,7 +49,7 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 		ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), until, maxDue)
 		ofTimers = askDue(ctx, pipe, s.redis.Keys.DueTimers, math.MaxInt64, until, max(timers, 1))
 		// After the due members: if a run takes one of them meanwhile, the others are seen to wait for it.
-		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, -1)
+		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, maxRunning-1)
 		jobs = askFields(ctx, pipe, s.redis.Keys.Jobs, revision) // HGET of a missing field would be an error
 		born = askFields(ctx, pipe, s.redis.Keys.Ledger(TimerJobs), "born")
 	})

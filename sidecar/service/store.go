@@ -27,16 +27,13 @@ func New(client redis.UniversalClient, name string, o lock.Options) (*Store, err
 	return &Store{Locks: lock.Over(r), redis: r}, nil
 }
 
-// Now is Redis' time as estimated from the answers so far; false if there was no answer yet. While Redis is away, it
-// goes on by this machine's own clock.
+// Now, Reached and Steady are Redis' time as rds.Redis estimates it from the answers so far; false if there was none yet.
 func (s *Store) Now() (time.Time, bool) { return s.redis.Now() }
 
-// Reached is the time that Redis' clock has certainly reached, by the same estimate. A caller that must not begin
-// before an instant waits until Reached shows it. It lags behind Now by half a round trip at most.
+// Reached is the time that Redis' clock has certainly reached.
 func (s *Store) Reached() (time.Time, bool) { return s.redis.Reached() }
 
-// Steady is Reached for scheduling: it follows a step of Redis' clock once the step has lasted for ten seconds, and a step of
-// less than a second at once.
+// Steady is Reached for scheduling: it follows a step of Redis' clock later.
 func (s *Store) Steady() (time.Time, bool) { return s.redis.Steady() }
 
 // Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.

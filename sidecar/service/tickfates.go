@@ -12,15 +12,19 @@ type TickFates []Entry
 
 // TickFates reads them. What the ledger tells is read before, by States: then a tick that ends meanwhile is in both.
 func (s *Store) TickFates(ctx context.Context, job string) (TickFates, error) {
-	p := page{key: s.redis.Keys.Fates(job), next: "+", oldest: "-", size: maxHistory}
-	if err := p.fill(ctx, s); err != nil {
-		return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
-	}
 	var fates TickFates
-	for _, read := range slices.Backward(p.read) {
-		read.entry.Job = job // those without a run do not say it
-		fates = append(fates, read.entry)
+	pages := []*page{{key: s.redis.Keys.Fates(job), next: "+", oldest: "-", size: historyPage}}
+	for len(fates) < maxHistory {
+		next, err := s.newest(ctx, pages)
+		if err != nil {
+			return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
+		} else if next == nil {
+			break
+		}
+		next.Job = job // those without a run do not say it
+		fates = append(fates, *next)
 	}
+	slices.Reverse(fates)
 	return fates, nil
 }
 

@@ -23,8 +23,6 @@ const (
 	// MaxTimerSources bounds what their sources have together, in bytes: Redis keeps them in memory, and no replica can
 	// fire a tick while that memory is full.
 	MaxTimerSources = 256 << 20
-	// MaxListed bounds how many of them Timers reads at once, each with its source.
-	MaxListed = 1000
 )
 
 var (
@@ -45,9 +43,8 @@ func TimerID(job string) (string, bool) { return rds.TimerID(job) }
 
 // TimerState is a timer that waits.
 type TimerState struct {
-	ID     string
-	At     time.Time // when it comes due
-	Source []byte
+	ID string
+	At time.Time // when it comes due
 }
 
 // SetTimer makes a timer come due at a time, in whole milliseconds, or at once if that has passed. It becomes a due
@@ -108,20 +105,16 @@ func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Ti
 		return nil, time.Time{}, fmt.Errorf("reading timer %q: %w", id, err)
 	}
 	text, _ := reply.(string)
-	t, _, err := parseTimer(id, text)
+	at, _, definition, err := parseTimer(text)
 	if err != nil {
 		err = fmt.Errorf("reading timer %q: %w", id, err)
 	}
-	return t.Source, t.At, err
+	return []byte(definition), at, err
 }
 
-// Timers returns the timers that wait, by the time at which they come due: at most limit of them, and limit may be
-// MaxListed at most. It reads at most limit+1000 members: if more than 1000 handed-over timers sort first, it leaves
-// some waiting ones out.
+// Timers returns the timers that wait, by the time at which they come due: at most limit of them. It reads at most
+// limit+1000 members: if more than 1000 handed-over timers sort first, it leaves some waiting ones out.
 func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
-	if limit > MaxListed {
-		return nil, fmt.Errorf("reading the timers: %d are more than the %d that are read at once", limit, MaxListed)
-	}
 	var found []TimerState
 	members, err := s.dueTimers(ctx, limit)
 	for page := range slices.Chunk(members, 100) {
@@ -164,8 +157,8 @@ func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []
 	for i, v := range texts[:min(len(texts), len(members))] {
 		text, _ := v.(string)
 		id, _ := rds.TimerID(members[i].Job)
-		if t, nonce, err := parseTimer(id, text); err == nil && nonce == members[i].Nonce {
-			found = append(found, t)
+		if at, nonce, _, err := parseTimer(text); err == nil && nonce == members[i].Nonce {
+			found = append(found, TimerState{id, at})
 		}
 	}
 	return found, err
@@ -185,14 +178,14 @@ func (s *Store) timerKeys(id string) []string {
 }
 
 // parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, or the mark that a timer left.
-func parseTimer(id, text string) (t TimerState, nonce string, err error) {
+func parseTimer(text string) (at time.Time, nonce, source string, err error) {
 	f := strings.SplitN(text, " ", 4)
 	if f[0] == "fired" || f[0] == "deleted" {
-		return TimerState{}, "", ErrNoTimer
+		return at, "", "", ErrNoTimer
 	}
 	ms, err := strconv.ParseInt(f[0], 10, 64)
-	if err != nil || len(f) != 4 {
-		return TimerState{}, "", fmt.Errorf("%w: %.60q", ErrBadTimer, text)
+	if err != nil || len(f) != 4 || len(f[3]) > MaxSource {
+		return at, "", "", fmt.Errorf("%w: %.60q", ErrBadTimer, text)
 	}
-	return TimerState{ID: id, At: rds.FromMillis(ms), Source: []byte(f[3])}, f[1], nil
+	return rds.FromMillis(ms), f[1], f[3], nil
 }

@@ -321,7 +321,7 @@ func TestTimersAreListedByTheirTime(t *testing.T) {
 			var ids []string
 			for _, t := range timers {
 				ids = append(ids, t.ID)
-				if n := strings.TrimPrefix(t.ID, "t"); string(t.Source) != "source "+n || t.At.Sub(base).Hours() != float64(atoi(w, n)) {
+				if n := strings.TrimPrefix(t.ID, "t"); t.At.Sub(base).Hours() != float64(atoi(w, n)) {
 					w.Errorf("%+v", t)
 				}
 			}
@@ -336,9 +336,6 @@ func TestTimersAreListedByTheirTime(t *testing.T) {
 		timers, err := a.Service.Timers(w.Context(), 1000)
 		if err != nil || len(timers) != many+6 || timers[many+5].ID != "many249" {
 			w.Errorf("%d timers, %v", len(timers), err)
-		}
-		if _, err := a.Service.Timers(w.Context(), service.MaxListed+1); err == nil || !strings.Contains(err.Error(), "more than the 1000") {
-			w.Errorf("more than there may be: %v", err)
 		}
 	})
 }
