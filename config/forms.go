@@ -41,5 +41,10 @@ var (
 	bytesForm   = strict.Form{Pattern: `^([0-9]{1,19})(k|M|G|Ki|Mi|Gi)?$`, Least: leastMemory}
 )
 
+// filledWith is filledForm for a key that needs another one beside it.
+func filledWith(other string) strict.Form {
+	return strict.Form{Pattern: filledForm.Pattern, Needs: other}
+}
+
 // lineForm is the form of text that must be one line of at most so many characters.
 func lineForm(most int) strict.Form { return strict.Form{Pattern: oneLine, Length: most} }

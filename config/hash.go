@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/schedule"
 )
 
 // seriesVersion changes when the meaning of schedules changes: of H, of jitter, of daylight saving. Then all jobs count
@@ -25,6 +27,19 @@ func (j *Job) fingerprint() string {
 	}
 	all := []any{seriesVersion, j.Schedule.String(), j.TimeZone, j.Start, j.End, j.Jitter, j.Suspend}
 	return digest(append(all, j.rulesOfTicks()...), 16)
+}
+
+// rulesOfTicks has what the fingerprint needs besides the schedule's text; nothing for most jobs, which keep the
+// fingerprint that they had before there were rules.
+func (j *Job) rulesOfTicks() (all []any) {
+	if d := j.Days; len(d.Exclude)+len(d.Include) > 0 || d.Every != (schedule.Every{}) {
+		excluded := min(len(d.Exclude), len(d.Sums))
+		all = append(all, d.Sums[:excluded], d.Sums[excluded:], d.OnExcluded, d.Every)
+	}
+	if j.Schedule.Anchored() {
+		all = append(all, "from start")
+	}
+	return all
 }
 
 // content tells whether a reload has changed a job.

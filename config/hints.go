@@ -190,26 +190,8 @@ func daysOfEvery(expr string) string {
 	return fmt.Sprintf("@every %dh", n*map[string]int{"d": 24, "w": 7 * 24}[m[2]])
 }
 
-var fixedOffset = regexp.MustCompile(`(?i)^(?:utc|gmt)?\s*([-+])0?([0-9]{1,2})(?::?00)?$`)
-
-// offsetZone returns the zone with a fixed offset from UTC for a name such as UTC+1; "" if there is none. The names of
-// these zones have the opposite sign, as POSIX has it.
-func offsetZone(name string) string {
-	m := fixedOffset.FindStringSubmatch(name)
-	if m == nil {
-		return ""
-	}
-	sign := map[string]string{"+": "-", "-": "+"}[m[1]]
-	hours, _ := strconv.Atoi(m[2])
-	zone := fmt.Sprintf("Etc/GMT%s%d", sign, hours)
-	if !isZone(zone) {
-		return ""
-	}
-	return zone
-}
-
 // remedy returns the hint for a value of the wrong kind.
-func (d *decoder) remedy(e strict.Entry) string {
+func remedy(e strict.Entry) string {
 	scalar := e.Value.Kind == yaml.ScalarNode
 	switch {
 	case scalar && (e.Name == "exclude" || e.Name == "include"):
@@ -236,23 +218,21 @@ func (d *decoder) remedy(e strict.Entry) string {
 	return ""
 }
 
-// oneOf reads one of the words of a key.
-func oneOf[T ~string](d *decoder, e strict.Entry, to *T) {
-	t := d.Text(e)
-	if !t.OK() {
-		return
-	}
-	words := e.Form.Words
-	if slices.Contains(words, t.Value) {
-		*to = T(t.Value)
-		d.note(e, t)
-		return
-	}
-	hint := ""
-	if !t.Opaque {
-		hint = wordHint(e.Name, t.Value, words)
-	}
-	d.Bad(t, hint, "must be %s", strings.Join(words, " or "))
+// word is one of the words of a key's form.
+func word[T ~string](to *T) strict.Type {
+	return strict.Accepted(strict.KindText, func(d *strict.Decoder, e strict.Entry, t strict.Text) bool {
+		words := e.Form.Words
+		if slices.Contains(words, t.Value) {
+			*to = T(t.Value)
+			return true
+		}
+		hint := ""
+		if !t.Opaque {
+			hint = wordHint(e.Name, t.Value, words)
+		}
+		d.Bad(t, hint, "must be %s", strings.Join(words, " or "))
+		return false
+	}, "!!str")
 }
 
 // inAJob names the place of a job's own keys.
