@@ -8,8 +8,8 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// listener is an address to listen on, or "" for none. form shows how to write one, and host is the host to suggest for a
-// port alone. One without a password must be local.
+// listener is an address to listen on, or "" for none. form shows how to write one, and host is the host to suggest for
+// a port alone. An address that asks for no password is local.
 func listener(to *string, form, host string, local bool) strict.Type {
 	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
 		name, port, err := net.SplitHostPort(t.Value)

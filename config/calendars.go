@@ -14,14 +14,6 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Kinds of values, as the user reads them.
-const (
-	kindCalendars = "mapping of calendars"
-	kindDates     = "list of dates"
-	kindDate      = "date"
-	kindSchedule  = "text or list of text"
-)
-
 const (
 	mostCalendars   = 100
 	mostDays        = 10_000 // dates of one calendar

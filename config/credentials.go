@@ -7,10 +7,6 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// fileKeys are the keys of http that name files. Dynamic jobs and timers cannot have them: with them the API could have
-// every file that the replica may read sent to a listener of the caller's.
-var fileKeys = []string{"tls", "sign"}
-
 // withoutFiles returns the key http as dynamic jobs and timers have it.
 func withoutFiles(k strict.Key) strict.Key {
 	var keys []strict.Key
@@ -40,6 +36,24 @@ func signKeys(to *Sign) []strict.Key {
 			Form: filledForm, Show: strict.Shown, Also: "secret signingSecret keyFile",
 			Doc: "file with the secret `whsec_…`, or several of them in lines of their own; read for each attempt"},
 	}
+}
+
+// headerText is a part of a header's value.
+func headerText(to *string) strict.Type {
+	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
+		*to = t.Value
+		return fitsHeader(d, t)
+	}, "!!str")
+}
+
+// fitsHeader checks a header's value, or a part of it.
+func fitsHeader(d *strict.Decoder, t strict.Text) bool {
+	if IsHeaderValue(t.Value) {
+		return true
+	}
+	d.Bad(t, "a file or variable that ends in a newline is the usual cause",
+		"a header's value cannot hold line breaks or control characters")
+	return false
 }
 
 // webhookHeaders are those that a signature is made of.

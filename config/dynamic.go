@@ -13,15 +13,9 @@ import (
 // MaxSource bounds the definition of one dynamic job or timer, as the API gets it and as Redis keeps it, in bytes.
 const MaxSource = 64 << 10
 
-// tableOnly are the keys that dynamic jobs cannot have. With some of them the API could reach beyond the app beside the
-// replica. The others name calendars, which a table has and Redis does not keep.
-var tableOnly = []string{"exec", "allowRemote", "resources", "notify", "exclude", "include", "onExcluded"}
-
 // noAliases is the message for an alias. Redis keeps a job with its aliases expanded, so a few of them could make a
 // short text very long.
 const noAliases = "an alias (*…) is allowed only in the table"
-
-const toTheTable = "put a job that needs it into the table"
 
 // dynamicKeys are the keys of a dynamic job.
 func (d *decoder) dynamicKeys() []strict.Key {

@@ -1,6 +1,43 @@
 package config
 
-import "github.com/solotick/solotick/config/strict"
+import (
+	"time"
+
+	"github.com/solotick/solotick/config/strict"
+)
+
+// Kinds of values, as the user reads them.
+const (
+	kindJobs      = "list of jobs"
+	kindCalendars = "mapping of calendars"
+	kindDates     = "list of dates"
+	kindDate      = "date"
+	kindSchedule  = "text or list of text"
+)
+
+const (
+	// LockMargin is how long before the end of a lock its replica stops trusting it. With a ttl of at most this, a
+	// replica would never trust its lock. Package lock owns the value; config repeats it because it does not import
+	// lock.
+	LockMargin = time.Second
+
+	// maxTTL bounds how long a job can stand still after its replica died.
+	maxTTL = time.Hour
+
+	mostRunning = 10_000
+
+	mostStartRetries = 100
+	mostConcurrency  = 1000
+	mostPriority     = 100
+
+	maxRetries = 100
+	maxBackoff = 24 * time.Hour
+
+	maxBody = 64 << 10
+
+	// leastMemory is less than any program needs: a smaller number lacks its unit.
+	leastMemory = 1 << 20
+)
 
 // Go and the ECMAScript of JSON Schema read these patterns alike.
 const (

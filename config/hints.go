@@ -235,13 +235,23 @@ func word[T ~string](to *T) strict.Type {
 	}, "!!str")
 }
 
+// tableOnly are the keys that dynamic jobs cannot have. With some of them the API could reach beyond the app beside the
+// replica. The others name calendars, which a table has and Redis does not keep.
+var tableOnly = []string{"exec", "allowRemote", "resources", "notify", "exclude", "include", "onExcluded"}
+
+// fileKeys are the keys of http that name files. Dynamic jobs and timers cannot have them: with them the API could have
+// every file that the replica may read sent to a listener of the caller's.
+var fileKeys = []string{"tls", "sign"}
+
+const toTheTable = "put a job that needs it into the table"
+
 // inAJob names the place of a job's own keys.
 const inAJob = "in a job"
 
 // homes returns the places where a key of that name is known, in words for the user. While a job is decoded, only
-// places in a job count.
-func (d *decoder) homes(name string) []string {
-	inJob := !d.Subject.Literal && d.job != nil
+// places in a job count: inJob is true then.
+func homes(d *strict.Decoder, inJob bool, name string) []string {
+	inJob = inJob && !d.Subject.Literal
 	var out []string
 	elsewhere := []string{"under redis", "under sentinel", "under ready", "under calendars"}
 	var walk func(keys []strict.Key, under string)
@@ -272,9 +282,9 @@ func (d *decoder) homes(name string) []string {
 }
 
 // explain says why a key that the table knows cannot stand in e.
-func (d *decoder) explain(e strict.Entry, name string) (message, hint string) {
+func explain(d *strict.Decoder, inJob bool, e strict.Entry, name string) (message, hint string) {
 	place := e.Path
-	if d.job != nil && place == "" {
+	if inJob && place == "" {
 		place = "a job"
 	}
 	other := otherKeys[place][strict.PlainName(name)]
@@ -289,7 +299,7 @@ func (d *decoder) explain(e strict.Entry, name string) (message, hint string) {
 		return "a calendar has its days in the table", "solotick import calendar holidays.ics prints them"
 	case e.Name == "resources" && name == "cpu":
 		return "CPU time has no limit here", `the shell has one, in seconds: ["sh", "-c", "ulimit -t 60; exec /bin/tool"]`
-	case e.Name == "defaults" && slices.Contains(d.homes(name), inAJob):
+	case e.Name == "defaults" && slices.Contains(homes(d, inJob, name), inAJob):
 		var allowed []string
 		for _, k := range e.Keys {
 			allowed = append(allowed, k.Name)

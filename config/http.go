@@ -4,27 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/solotick/solotick/config/strict"
 )
-
-const (
-	maxBody = 64 << 10
-
-	// unixURL begins the URL of a unix socket: http://unix:/run/app.sock:/path, as nginx writes it.
-	unixURL = "http://unix:"
-)
-
-// checkVariables is the hint for a URL that is wrong with its variables filled in.
-const checkVariables = "check the values of its variables"
 
 func httpKeys(to *HTTP) []strict.Key {
 	return []strict.Key{
@@ -76,70 +64,6 @@ func method(to *string) strict.Type {
 		return false
 	}, "!!str")
 }
-
-// checkHTTPURL says what is wrong with a target, and what to write instead. It repeats nothing of the target.
-func checkHTTPURL(raw string) (why, hint string) {
-	const form = "write it like http://127.0.0.1:8080/path, or http://unix:/run/app.sock:/path"
-	if socket, ok := strings.CutPrefix(raw, unixURL); ok {
-		file, path, found := strings.Cut(socket, ":")
-		switch {
-		case !strings.HasPrefix(file, "/"):
-			return "the path of the unix socket must begin with /", form
-		case !found || !strings.HasPrefix(path, "/"):
-			return "the path of the request is missing after the unix socket", form
-		}
-		raw = "http://localhost" + path
-	}
-	u, err := url.Parse(raw)
-	switch {
-	case raw == "":
-		return "must not be empty", form
-	case strings.HasPrefix(raw, "unix:"), strings.HasPrefix(raw, "https://unix:"), strings.HasPrefix(raw, "http+unix:"):
-		return "not a URL of a unix socket", form
-	case err != nil && strings.Contains(raw, "://"), strings.ContainsAny(raw, " \t\r\n"):
-		return "not a URL", form
-	case err != nil, u.Scheme != "http" && u.Scheme != "https":
-		if better := "http://" + raw; !strings.Contains(raw, "://") && strict.OpenURL.MatchString(better) {
-			return "must begin with http:// or https://", "write " + better
-		}
-		return "must begin with http:// or https://", form
-	case u.Hostname() == "":
-		return "has no host", form
-	case strings.ContainsFunc(raw, func(r rune) bool { return r > unicode.MaxASCII }):
-		return "has letters beyond ASCII", "escape them: %C3%B6 stands for ö"
-	case u.Fragment != "" || strings.HasSuffix(raw, "#"):
-		return "a fragment (#…) is never sent", "leave out what follows the #"
-	case badPort(u.Port()):
-		return "the port must be from 1 to 65535", ""
-	}
-	return "", ""
-}
-
-func badPort(port string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return port != "" && (err != nil || n < 1)
-}
-
-// isLocal says whether a target is on this machine, without asking a name server: by its address, not by a name that
-// resolves to it. The executor checks the address again when it connects.
-func isLocal(raw string) bool {
-	if strings.HasPrefix(raw, unixURL) {
-		return true
-	}
-	u, err := url.Parse(raw)
-	return err == nil && IsLoopback(u.Hostname())
-}
-
-// isToy says whether a target is the toy app that a replica serves itself. Only a table with the embedded store can call
-// it: elsewhere the host is an ordinary name, and refused as one that is not on this machine.
-func isToy(raw string) bool {
-	u, err := url.Parse(raw)
-	return err == nil && u.Scheme == "http" && u.Host == Embedded
-}
-
-// CallsToy tells whether the job calls the toy app that its replica serves itself, for trials on one machine. With
-// allowRemote, the host of the URL is an ordinary name.
-func (j *Job) CallsToy() bool { return j.HTTP != nil && !j.AllowRemote && isToy(j.HTTP.URL) }
 
 // ownHeaders are set by Solotick itself, or by HTTP; a value in the table would have no effect or break the request.
 var ownHeaders = map[string]string{
@@ -195,24 +119,6 @@ func headersKey(h *HTTP) strict.Key {
 				}
 			})
 		}}}
-}
-
-// headerText is a part of a header's value.
-func headerText(to *string) strict.Type {
-	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
-		*to = t.Value
-		return fitsHeader(d, t)
-	}, "!!str")
-}
-
-// fitsHeader checks a header's value, or a part of it.
-func fitsHeader(d *strict.Decoder, t strict.Text) bool {
-	if IsHeaderValue(t.Value) {
-		return true
-	}
-	d.Bad(t, "a file or variable that ends in a newline is the usual cause",
-		"a header's value cannot hold line breaks or control characters")
-	return false
 }
 
 // IsHeaderValue says whether a header can have that value.

@@ -12,25 +12,6 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-const (
-	// LockMargin is how long before the end of a lock its replica stops trusting it. With a ttl of at most this, a
-	// replica would never trust its lock. Package lock owns the value; config repeats it because it does not import
-	// lock.
-	LockMargin = time.Second
-
-	// maxTTL bounds how long a job can stand still after its replica died.
-	maxTTL = time.Hour
-
-	mostRunning = 10_000
-
-	mostStartRetries = 100
-	mostConcurrency  = 1000
-	mostPriority     = 100
-
-	maxRetries = 100
-	maxBackoff = 24 * time.Hour
-)
-
 // defaultJob returns a job with all defaults.
 func defaultJob() Job {
 	return Job{

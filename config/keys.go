@@ -8,9 +8,6 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// kindJobs is the kind of jobs, as the user reads it.
-const kindJobs = "list of jobs"
-
 // tableKeys are the keys at the top level.
 func (d *decoder) tableKeys() []strict.Key {
 	t, job := d.table, jobKeys(&d.draft, d.calendars)

@@ -9,12 +9,6 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Links says where other tools show a run; "" = nowhere.
-type Links struct{ Logs, Traces Link }
-
-// Link is the URL of a page about a run, with names in braces in place of what differs from run to run.
-type Link string
-
 // placeholders are the names that a Link can have in braces.
 var placeholders = []string{"service", "job", "run", "trace", "tick", "from", "to", "replica"}
 

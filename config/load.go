@@ -20,9 +20,6 @@ var theTable = strict.Subject{
 
 const shareInDefaults = "put what jobs share under defaults"
 
-// maxSize bounds a table, in bytes: a thousand jobs need a quarter of it.
-const maxSize = 1 << 20
-
 // Load reads and checks the table. A table with problems gives a Problems error that holds all of them, sorted by
 // position; any other error means that the file could not be read.
 func Load(path string, env Env) (*Table, error) {
@@ -87,6 +84,20 @@ func (d *decoder) decode(name string, data []byte) (*Table, error) {
 	return d.table, d.Found()
 }
 
+// hash returns the hash of the table as written: a variable that differs from replica to replica, such as the name of a
+// pod, does not change it. So it covers the table as it is read without any variable set, and the unreplaced text of
+// the values that have variables.
+func (d *decoder) hash(root *yaml.Node) string {
+	if len(d.References) == 0 {
+		return d.table.hash(nil)
+	}
+	bare := newTableDecoder(nil, d.now)
+	bare.Rules.Unset = bare.leftUnset
+	bare.Again(d.Decoder)
+	bare.whole(root)
+	return bare.table.hash(slices.DeleteFunc(bare.References, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
+}
+
 // read returns the tree of a file, or of all files of a directory.
 func (d *decoder) read(name string, data []byte) *yaml.Node {
 	files, isDirectory, err := filesOf(name, data)
@@ -143,7 +154,10 @@ func newDecoder(of strict.Subject, now time.Time) *decoder {
 			Redis:         Redis{Timeout: 500 * time.Millisecond},
 		},
 	}
-	d.Rules = strict.Rules{Note: d.note, Flawed: d.flawed, Homes: d.homes, Explain: d.explain, Remedy: remedy, Foreign: d.foreign}
+	d.Rules = strict.Rules{Note: d.note, Flawed: d.flawed, Remedy: remedy,
+		Homes:   func(name string) []string { return homes(d.Decoder, d.job != nil, name) },
+		Explain: func(e strict.Entry, name string) (why, hint string) { return explain(d.Decoder, d.job != nil, e, name) },
+		Foreign: func(content string, root *yaml.Node) bool { return foreign(d.Decoder, content, root) }}
 	return d
 }
 

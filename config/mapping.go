@@ -20,7 +20,7 @@ func made[T any](to **T, start T, keys func(*T) []strict.Key, read func(*strict.
 	}}
 }
 
-// complete reads a mapping that must have its required keys. hint says how to write one that is missing; "" = by its example.
+// complete reads a mapping that must have its required keys. hint says how to write a missing one; "" = by its example.
 func complete(hint string) func(*strict.Decoder, strict.Entry) {
 	return func(d *strict.Decoder, e strict.Entry) {
 		seen := d.Mapping(e)
@@ -32,8 +32,8 @@ func complete(hint string) func(*strict.Decoder, strict.Entry) {
 	}
 }
 
-// single refuses a second one of some keys of a mapping, and tells whether there is any of them. says tells what the first
-// one does.
+// single refuses a second one of some keys of a mapping, and reports whether there is any of them. says tells what the
+// first one does.
 func single(d *strict.Decoder, e strict.Entry, seen map[string]*yaml.Node, keys []string, says string) (found bool) {
 	first := ""
 	for _, k := range keys {

@@ -13,8 +13,7 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Embedded is the redis.url of the store inside Solotick itself, for trials on one machine.
-const Embedded = "embedded"
+const defaultFates = 500 // of the lock
 
 // readRedis reads redis, and looks for keys that contradict each other. Without a URL in the table it checks less:
 // --redis may name one.

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	defaultFates = 500     // of the lock
-	maxFates     = 100_000 // bounds redis.fates: more than a day of a job every second
+	maxFates = 100_000 // bounds redis.fates: more than a day of a job every second
 )
 
 // maxWaitReplicas bounds redis.waitReplicas. More than Redis has would stop every job, and ten is more than anyone

@@ -10,9 +10,6 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// leastMemory is less than any program needs: a smaller number lacks its unit.
-const leastMemory = 1 << 20
-
 func resourceKeys(to *Resources) []strict.Key {
 	return []strict.Key{
 		{Name: "memory", Type: memory(&to.Memory), Example: "128Mi", Form: bytesForm, Show: strict.Shown, Also: "mem memoryLimit ram",

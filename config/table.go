@@ -375,3 +375,12 @@ type Days struct {
 	Every      schedule.Every `json:",omitzero"`
 	Sums       []string       `json:",omitempty"` // of what the calendars say: those of Exclude, then of Include
 }
+
+// Links says where other tools show a run; "" = nowhere.
+type Links struct{ Logs, Traces Link }
+
+// Link is the URL of a page about a run, with names in braces in place of what differs from run to run.
+type Link string
+
+// Embedded is the redis.url of the store inside Solotick itself, for trials on one machine.
+const Embedded = "embedded"

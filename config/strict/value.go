@@ -161,8 +161,8 @@ func Accepted(kind string, accept func(d *Decoder, e Entry, t Text) bool, tags .
 	}}
 }
 
-// Checked is text that check finds nothing wrong with, for set. The hint of a value with variables is opaque, because that
-// of check may repeat parts of the value.
+// Checked is text that check finds nothing wrong with, for set. The hint of a value with variables is opaque, because
+// that of check may repeat parts of the value.
 func Checked(set func(text string), opaque string, check func(text string) (why, hint string)) Type {
 	return Accepted(KindText, func(d *Decoder, _ Entry, t Text) bool {
 		why, hint := check(t.Value)
