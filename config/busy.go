@@ -12,28 +12,25 @@ type Busy struct{ CPU, Memory int }
 
 var percentForm = strict.Form{Pattern: `^([1-9][0-9]?|100)%$`}
 
-var percent = regexp.MustCompile(percentForm.Pattern)
+var percentage = regexp.MustCompile(percentForm.Pattern)
 
-func (d *decoder) busyKeys() []strict.Key {
-	key := func(name, doc string, to *int, also ...string) strict.Key {
-		return strict.Key{Name: name, Kind: strict.KindText, Default: strict.None, Example: "80%", Doc: doc, Form: percentForm,
-			Show: strict.Shown, Also: also, Decode: func(e strict.Entry) { d.percent(e, to) }}
-	}
+func busyKeys(to *Busy) []strict.Key {
 	return []strict.Key{
-		key("cpu", "share of the machine's CPUs, or of the container's limit, in use over five seconds", &d.table.Busy.CPU, "load", "processor"),
-		key("memory", "share of the machine's memory, or of the container's limit, in use", &d.table.Busy.Memory, "mem", "ram"),
+		{Name: "cpu", Type: percent(&to.CPU), Example: "80%", Form: percentForm, Show: strict.Shown, Also: "load processor",
+			Doc: "share of the machine's CPUs, or of the container's limit, in use over five seconds"},
+		{Name: "memory", Type: percent(&to.Memory), Example: "80%", Form: percentForm, Show: strict.Shown, Also: "mem ram",
+			Doc: "share of the machine's memory, or of the container's limit, in use"},
 	}
 }
 
-func (d *decoder) percent(e strict.Entry, to *int) {
-	t := d.Scalar(e, "!!str", "!!int", "!!float")
-	if !t.OK() {
-		return
-	}
-	m := percent.FindStringSubmatch(t.Value)
-	if m == nil {
-		d.Bad(t, "write a whole number and a percent sign: 80%", "must be from 1%% to 100%%")
-		return
-	}
-	*to, _ = strconv.Atoi(m[1]) // the pattern has digits alone
+func percent(to *int) strict.Type {
+	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
+		m := percentage.FindStringSubmatch(t.Value)
+		if m == nil {
+			d.Bad(t, "write a whole number and a percent sign: 80%", "must be from 1%% to 100%%")
+			return false
+		}
+		*to, _ = strconv.Atoi(m[1]) // the pattern has digits alone
+		return true
+	}, "!!str", "!!int", "!!float")
 }

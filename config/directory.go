@@ -23,6 +23,9 @@ const (
 	MaxFile = 3 * maxSize
 )
 
+// maxSize bounds a table, in bytes: a thousand jobs need a quarter of it.
+const maxSize = 1 << 20
+
 // filesOf returns the files in the text of a table; a text that is not of a directory is the one file.
 func filesOf(path string, data []byte) (files []strict.File, isDirectory bool, err error) {
 	rest, isDirectory := bytes.CutPrefix(data, []byte(directoryHead))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -15,50 +16,31 @@ const referenceFile = "../docs/table.md"
 // blank is asked for its descriptions of keys alone.
 var blank = newTableDecoder(nil, testNow)
 
-// sections of the reference, and the keys that each lists.
-func sections() []struct {
-	name string
-	keys []strict.Key
-} {
-	return []struct {
-		name string
-		keys []strict.Key
-	}{
-		{"the table", blank.tableKeys()},
-		{"ready", blank.readyKeys()},
-		{"busy", blank.busyKeys()},
-		{"links", blank.linkKeys()},
-		{"calendars", blank.calendarKeys()},
-		{"redis", blank.redisKeys()},
-		{"redis.sentinel", blank.sentinelKeys()},
-		{"redis.cluster", blank.clusterKeys()},
-		{"redis.identity", blank.identityKeys()},
-		{"redis.identity.aws", blank.awsKeys()},
-		{"redis.tls", blank.tlsKeys(nil)},
-		{"jobs", blank.jobKeys()},
-		{"jobs.every", blank.everyKeys()},
-		{"jobs.http", blank.httpKeys()},
-		{"jobs.http.headers", blank.headerFileKeys(nil)},
-		{"jobs.http.tls", blank.httpTLSKey().Keys},
-		{"jobs.http.sign", blank.signKeys()},
-		{"jobs.http.async", blank.asyncKeys()},
-		{"jobs.exec", blank.execKeys()},
-		{"jobs.retry", blank.retryKeys()},
-		{"jobs.lock", blank.lockKeys()},
-		{"jobs.trigger", blank.triggerKeys()},
-		{"jobs.resources", blank.resourceKeys()},
-		{"jobs.notify", blank.notifyKeys()},
-		{"jobs.notify.change", blank.changeKeys()},
+// keysOf are the keys of a mapping of the table, and of what may stand in place of its texts.
+func keysOf(path ...string) []strict.Key {
+	keys := blank.Root
+	for _, name := range path {
+		k, _ := strict.Find(keys, name)
+		if keys = k.Keys; k.Each != nil {
+			keys = k.Each.Keys
+		}
 	}
+	return keys
 }
+
+// sections of the reference are named by the mappings whose keys they list.
+var sections = strings.Fields(`ready busy links calendars
+	redis redis.sentinel redis.cluster redis.identity redis.identity.aws redis.tls
+	jobs jobs.every jobs.http jobs.http.headers jobs.http.tls jobs.http.sign jobs.http.async jobs.exec jobs.retry jobs.lock
+	jobs.trigger jobs.resources jobs.notify jobs.notify.change`)
 
 // rows writes the keys as the reference has them.
 func rows(name string, keys []strict.Key) string {
 	var b strings.Builder
 	b.WriteString("| key | type | default | meaning | example |\n| --- | --- | --- | --- | --- |\n")
 	for _, k := range keys {
-		def := k.Default
-		if def != strict.Required && def != strict.None && !strings.Contains(def, " ") && !strings.Contains(def, "`") {
+		def := cmp.Or(k.Default, "none")
+		if def != strict.Required && def != "none" && !strings.Contains(def, " ") && !strings.Contains(def, "`") {
 			def = "`" + def + "`"
 		}
 		mark := ""
@@ -82,22 +64,26 @@ func TestReferenceListsTheKeysThatAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc, listed := string(data), 0
-	for _, s := range sections() {
-		begin := "<!-- keys of " + s.name + " -->\n"
+	for _, name := range append([]string{"the table"}, sections...) {
+		keys := blank.Root
+		if name != "the table" {
+			keys = keysOf(strings.Split(name, ".")...)
+		}
+		begin := "<!-- keys of " + name + " -->\n"
 		before, rest, ok := strings.Cut(doc, begin)
 		got, after, closed := strings.Cut(rest, "<!-- end -->")
 		if !ok || !closed {
-			t.Fatalf("%s has no place for the keys of %s", referenceFile, s.name)
+			t.Fatalf("%s has no place for the keys of %s", referenceFile, name)
 		}
-		want := rows(s.name, s.keys)
-		listed += len(s.keys)
+		want := rows(name, keys)
+		listed += len(keys)
 		if *update {
 			doc = before + begin + want + "<!-- end -->" + after
 		} else if got != want {
-			t.Errorf("keys of %s: run the test with -update\n got %s\nwant %s", s.name, got, want)
+			t.Errorf("keys of %s: run the test with -update\n got %s\nwant %s", name, got, want)
 		}
 	}
-	if all := count(blank.tableKeys()) - count(blank.commonKeys()); listed != all {
+	if all := count(blank.Root) - count(keysOf("defaults")); listed != all {
 		t.Errorf("the sections list %d keys of %d", listed, all)
 	}
 	if *update {
@@ -134,7 +120,7 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 		}
 		want := write("")
 		for _, k := range keys {
-			if k.Default == strict.Required || k.Default == strict.None || strings.Contains(k.Default, " ") || k.Keys != nil {
+			if k.Default == strict.Required || k.Default == "" || strings.Contains(k.Default, " ") || k.Keys != nil {
 				continue
 			}
 			tried++
@@ -143,16 +129,16 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 			}
 		}
 	}
-	check("LINE", http, blank.tableKeys())
-	check("redis:\n  passwordCommand: [a]\n  LINE\n", http, blank.redisKeys())
-	check("redis:\n  username: a\n  identity:\n    aws:\n      cluster: a\n      LINE\n", http, blank.awsKeys())
-	check("ready:\n  tcp: localhost:1\n  LINE\n", http, blank.readyKeys())
-	check("", http+"    LINE", blank.jobKeys())
-	check("", http+"    lock:\n      LINE", blank.lockKeys())
-	check("", http+"    retry:\n      LINE", blank.retryKeys())
-	check("", http+"    notify:\n      change:\n        urlFile: /f\n        LINE", blank.changeKeys())
-	check("", http+"      LINE", blank.httpKeys())
-	check("", exec+"    resources:\n      LINE", blank.resourceKeys())
+	check("LINE", http, blank.Root)
+	check("redis:\n  passwordCommand: [a]\n  LINE\n", http, keysOf("redis"))
+	check("redis:\n  username: a\n  identity:\n    aws:\n      cluster: a\n      LINE\n", http, keysOf("redis", "identity", "aws"))
+	check("ready:\n  tcp: localhost:1\n  LINE\n", http, keysOf("ready"))
+	check("", http+"    LINE", keysOf("jobs"))
+	check("", http+"    lock:\n      LINE", keysOf("jobs", "lock"))
+	check("", http+"    retry:\n      LINE", keysOf("jobs", "retry"))
+	check("", http+"    notify:\n      change:\n        urlFile: /f\n        LINE", keysOf("jobs", "notify", "change"))
+	check("", http+"      LINE", keysOf("jobs", "http"))
+	check("", exec+"    resources:\n      LINE", keysOf("jobs", "resources"))
 	if tried < 29 {
 		t.Errorf("only %d defaults were tried", tried)
 	}
@@ -170,18 +156,18 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 		return b.String()
 	}
 	env := func(name string) (string, bool) { return "x", true }
-	text := examples("", blank.tableKeys()) +
-		"redis:\n" + examples("  ", slices.DeleteFunc(blank.redisKeys(), func(k strict.Key) bool { return strings.HasPrefix(k.Name, "passwordF") })) + "  tls:\n" + examples("    ", blank.tlsKeys(nil)) +
-		"ready:\n" + examples("  ", blank.readyKeys()[2:]) + "busy:\n" + examples("  ", blank.busyKeys()) + "links:\n" + examples("  ", blank.linkKeys()) +
-		"calendars:\n  holidays:\n" + examples("    ", blank.calendarKeys()) +
+	text := examples("", blank.Root) +
+		"redis:\n" + examples("  ", slices.DeleteFunc(slices.Clone(keysOf("redis")), func(k strict.Key) bool { return strings.HasPrefix(k.Name, "passwordF") })) + "  tls:\n" + examples("    ", keysOf("redis", "tls")) +
+		"ready:\n" + examples("  ", keysOf("ready")[2:]) + "busy:\n" + examples("  ", keysOf("busy")) + "links:\n" + examples("  ", keysOf("links")) +
+		"calendars:\n  holidays:\n" + examples("    ", keysOf("calendars")) +
 		"  tradingDays: {cron: \"* * * * MON-FRI\"}\n" +
-		"defaults:\n" + examples("  ", blank.commonKeys()) +
-		"jobs:\n  -\n" + examples("    ", blank.jobKeys()) + "    http:\n" + examples("      ", blank.httpKeys()) +
-		"    every:\n" + examples("      ", blank.everyKeys()[1:]) +
-		"    lock:\n" + examples("      ", blank.lockKeys()) + "    retry:\n" + examples("      ", blank.retryKeys()) +
-		"    notify:\n" + examples("      ", blank.notifyKeys()) + "      change:\n" + examples("        ", blank.changeKeys()[1:]) +
-		"  - name: other\n    schedule: \"@daily\"\n    exec:\n" + examples("      ", blank.execKeys()) +
-		"    resources:\n" + examples("      ", blank.resourceKeys())
+		"defaults:\n" + examples("  ", keysOf("defaults")) +
+		"jobs:\n  -\n" + examples("    ", keysOf("jobs")) + "    http:\n" + examples("      ", keysOf("jobs", "http")) +
+		"    every:\n" + examples("      ", keysOf("jobs", "every")[1:]) +
+		"    lock:\n" + examples("      ", keysOf("jobs", "lock")) + "    retry:\n" + examples("      ", keysOf("jobs", "retry")) +
+		"    notify:\n" + examples("      ", keysOf("jobs", "notify")) + "      change:\n" + examples("        ", keysOf("jobs", "notify", "change")[1:]) +
+		"  - name: other\n    schedule: \"@daily\"\n    exec:\n" + examples("      ", keysOf("jobs", "exec")) +
+		"    resources:\n" + examples("      ", keysOf("jobs", "resources"))
 	table, err := parse("table.yaml", []byte(text), env, testNow)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +175,7 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 	if len(table.Jobs) != 2 {
 		t.Errorf("%d jobs", len(table.Jobs))
 	}
-	for _, k := range blank.readyKeys()[:2] {
+	for _, k := range keysOf("ready")[:2] {
 		parsed(t, "service: s\njobs: []\nready: {"+k.Name+": "+k.Example+"}\n")
 	}
 }

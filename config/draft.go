@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/solotick/solotick/config/strict"
 )
@@ -10,6 +11,7 @@ import (
 // draft is a job that is being read, with the places of its values.
 type draft struct {
 	Job
+	common  bool                   // it is what defaults says
 	at      map[string]strict.Text // by path
 	missing []string               // paths of the values that have an unset variable
 	exprs   []strict.Text          // of the schedule
@@ -18,19 +20,6 @@ type draft struct {
 // fromDefaults marks the values of a job that come from defaults.
 const fromDefaults = " (from defaults)"
 
-// note remembers where a value of the job was written, for the checks that compare several values.
-func (d *decoder) note(e strict.Entry, t strict.Text) {
-	if d.job != nil {
-		d.job.at[e.Path] = t
-		d.job.missing = slices.DeleteFunc(d.job.missing, func(path string) bool { return path == e.Path })
-	}
-}
-
-// noteMapping remembers that a mapping was written.
-func (d *decoder) noteMapping(e strict.Entry) {
-	d.note(e, strict.Text{Node: e.At, Label: e.Path})
-}
-
 // own says whether the job itself sets a key.
 func (j *draft) own(path string) bool {
 	t, ok := j.at[path]
@@ -38,6 +27,17 @@ func (j *draft) own(path string) bool {
 }
 
 // clone is a new job that begins with the defaults.
-func (j *draft) clone() *draft {
-	return &draft{Job: j.Job, at: maps.Clone(j.at), missing: slices.Clone(j.missing)}
+func (j *draft) clone() draft {
+	return draft{Job: j.Job, at: maps.Clone(j.at), missing: slices.Clone(j.missing)}
+}
+
+// unset says whether one of the values, or an item of it, has an unset variable. Checks that compare such values are
+// skipped.
+func (j *draft) unset(paths ...string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return slices.ContainsFunc(j.missing, within(path)) })
+}
+
+// within tells whether a path is another one, or an item of it.
+func within(path string) func(string) bool {
+	return func(p string) bool { return p == path || strings.HasPrefix(p, path+"[") }
 }

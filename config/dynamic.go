@@ -13,20 +13,14 @@ import (
 // MaxSource bounds the definition of one dynamic job or timer, as the API gets it and as Redis keeps it, in bytes.
 const MaxSource = 64 << 10
 
-// tableOnly are the keys that dynamic jobs cannot have. With some of them the API could reach beyond the app beside the
-// replica. The others name calendars, which a table has and Redis does not keep.
-var tableOnly = []string{"exec", "allowRemote", "resources", "notify", "exclude", "include", "onExcluded"}
-
 // noAliases is the message for an alias. Redis keeps a job with its aliases expanded, so a few of them could make a
 // short text very long.
 const noAliases = "an alias (*…) is allowed only in the table"
 
-const toTheTable = "put a job that needs it into the table"
-
 // dynamicKeys are the keys of a dynamic job.
 func (d *decoder) dynamicKeys() []strict.Key {
 	var out []strict.Key
-	for _, k := range d.jobKeys() {
+	for _, k := range jobKeys(&d.draft, d.calendars) {
 		switch {
 		case slices.Contains(tableOnly, k.Name):
 			continue
@@ -47,7 +41,7 @@ func ParseJob(name string, data []byte) (*Job, error) {
 	of := strict.Subject{Noun: "a job", Text: "the body", Begin: "begin with schedule: and http:", Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
 	d := newDecoder(of, time.Now())
 	d.Root = d.dynamicKeys()
-	d.begin("job", name)
+	d.begin(fmt.Sprintf("job %s: ", strict.Quoted(name)))
 	d.job.Name, d.job.Dynamic = name, true
 	root, _ := d.document(data, "schedule", "http")
 	if why, hint := checkName(name); why != "" {
@@ -62,20 +56,15 @@ func ParseJob(name string, data []byte) (*Job, error) {
 	if err := d.Found(); err != nil {
 		return nil, err
 	}
-	return &d.job.Job, nil
+	j := d.job.Job // by itself, so that it does not keep the decoder
+	return &j, nil
 }
 
 // sameName reads a name inside the job's text. Files with jobs have one; it must be the name that the caller gave.
-func (d *decoder) sameName(e strict.Entry) {
+func (d *decoder) sameName(_ *strict.Decoder, e strict.Entry) {
 	if t := d.Text(e); t.OK() && t.Value != d.job.Name {
 		d.Bad(t, "leave it out, or send the job under this name", "must be %s, as in the address", strict.Quoted(d.job.Name))
 	}
-}
-
-// begin prepares the decoder for one job.
-func (d *decoder) begin(what, name string) {
-	d.job = d.base.clone()
-	d.Scope = fmt.Sprintf("%s %s: ", what, strict.Quoted(name))
 }
 
 // document decodes a text that is one mapping and must have the needed keys. It returns the mapping and the keys that
@@ -85,7 +74,7 @@ func (d *decoder) document(data []byte, needed ...string) (*yaml.Node, map[strin
 	if n == nil {
 		return nil, nil
 	}
-	e := strict.Entry{Key: strict.Key{Kind: strict.KindMapping, Keys: d.Root}, At: n, Value: n}
+	e := strict.Entry{Key: strict.Key{Type: strict.Mapping(d.Root)}, At: n, Value: n}
 	if n.Kind != yaml.MappingNode {
 		d.Fail(n, d.Subject.Begin, "%s must be a mapping, not %s", d.Subject.Noun, strict.KindOf(n))
 		return nil, nil

@@ -9,37 +9,43 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-func (d *decoder) exec(e strict.Entry) {
-	d.job.Exec = &Exec{}
-	if found := d.Mapping(e); found["command"] == nil && (e.IsNull() || e.Value.Kind == yaml.MappingNode) {
-		d.Fail(e.At, `command: ["/bin/tool", "--fast"]`, "exec.command is missing")
+func execKeys(to *Exec) []strict.Key {
+	return []strict.Key{
+		{Name: "command", Type: program(&to.Command), Default: strict.Required, Example: `["/bin/tool", "--fast"]`, Form: programForm,
+			Show: strict.ShownFirst, Also: "cmd args run", Doc: "the program and its arguments; there is no shell unless you write one"},
+		{Name: "env", Type: environment(&to.Env), Example: `{LEVEL: "5"}`, Form: strict.Form{Names: variableNames}, Show: strict.ShownNames,
+			Also: "environment",
+			Doc: "variables on top of Solotick's own environment (without its `SOLOTICK_REDIS_URL` and `TRACEPARENT`); " +
+				"cannot set `SOLOTICK_*`, which Solotick sets itself, nor `TRACEPARENT`"},
+		{Name: "dir", Type: strict.NonEmpty(&to.Dir), Example: "/data", Form: filledForm, Show: strict.Shown,
+			Also: "cwd workdir workingDir", Doc: "directory to run it in; without it Solotick's own"},
 	}
 }
 
-func (d *decoder) command(e strict.Entry) {
-	d.noteMapping(e)
-	d.program(e, &d.job.Exec.Command)
-}
-
-// program reads a list of a program and its arguments.
-func (d *decoder) program(e strict.Entry, to *[]string) {
-	items, ok := d.List(e)
-	if ok && (e.IsNull() || len(e.Value.Content) == 0) {
-		d.Fail(e.At, `write the program and its arguments: ["/bin/tool", "--fast"]`, "%s must not be empty", e.Path)
-	}
-	for i, item := range items {
-		t := d.Text(item)
-		if i == 0 && t.OK() && strings.TrimSpace(t.Value) == "" {
-			d.Bad(t, "", "the program must not be empty")
+// program is a list of a program and its arguments.
+func program(to *[]string) strict.Type {
+	return strict.Type{Kind: strict.KindTextList, Decode: func(d *strict.Decoder, e strict.Entry) {
+		d.NoteWhole(e)
+		items, ok := d.List(e)
+		if ok && (e.IsNull() || len(e.Value.Content) == 0) {
+			d.Fail(e.At, `write the program and its arguments: ["/bin/tool", "--fast"]`, "%s must not be empty", e.Path)
 		}
-		*to = append(*to, t.Value)
-	}
+		for i, item := range items {
+			t := d.Text(item)
+			if i == 0 && t.OK() && strings.TrimSpace(t.Value) == "" {
+				d.Bad(t, "", "the program must not be empty")
+			}
+			*to = append(*to, t.Value)
+		}
+	}}
 }
 
 var envName = regexp.MustCompile(variableNames)
 
-func (d *decoder) environment(e strict.Entry) {
-	d.TextMap(e, checkEnvName, func(name *yaml.Node, t strict.Text) { set(&d.job.Exec.Env, name.Value, t.Value) })
+func environment(to *map[string]string) strict.Type {
+	return strict.Type{Kind: strict.KindTextMap, Decode: func(d *strict.Decoder, e strict.Entry) {
+		d.TextMap(e, checkEnvName, func(name *yaml.Node, t strict.Text) { set(to, name.Value, t.Value) }, nil)
+	}}
 }
 
 func checkEnvName(name string) (why, hint string) {

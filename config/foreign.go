@@ -6,16 +6,18 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/strict"
 )
 
 // foreign recognizes files of other tools: one problem says more about them than many. It gets either the whole text as
 // content, or its tree as root.
-func (d *decoder) foreign(content string, root *yaml.Node) bool {
+func foreign(d *strict.Decoder, content string, root *yaml.Node) bool {
 	switch {
 	case d.Subject.Literal:
 		return false
 	case root == nil:
-		return d.crontab(content)
+		return crontab(d, content)
 	case root.Kind != yaml.MappingNode:
 		return false
 	}
@@ -31,7 +33,7 @@ func (d *decoder) foreign(content string, root *yaml.Node) bool {
 	what, hint := "manifest", "a table begins with service: and jobs:, see docs/table.md"
 	switch kind := values["kind"]; {
 	case slices.Contains([]string{"CronJob", "CronJobList", "List"}, kind):
-		what, hint = kind, d.toImport()
+		what, hint = kind, toImport(d)
 	case slices.Contains([]string{"ConfigMap", "Secret"}, kind):
 		what, hint = kind, "the table is the text under data: save and check that alone"
 	}
@@ -40,7 +42,7 @@ func (d *decoder) foreign(content string, root *yaml.Node) bool {
 }
 
 // toImport returns the command that converts the file into a table.
-func (d *decoder) toImport() string {
+func toImport(d *strict.Decoder) string {
 	return "make a table from it: solotick import " + d.Name() + " > table.yaml"
 }
 
@@ -54,7 +56,7 @@ var (
 
 // crontab recognizes a crontab: every line is an entry, a variable or a comment. No line of a table looks like an entry
 // or a variable.
-func (d *decoder) crontab(text string) bool {
+func crontab(d *strict.Decoder, text string) bool {
 	entries := 0
 	for line := range strings.Lines(text) {
 		switch line = strings.TrimSpace(line); {
@@ -68,6 +70,6 @@ func (d *decoder) crontab(text string) bool {
 	if entries == 0 {
 		return false
 	}
-	d.File(d.toImport(), "this is a crontab, not a table")
+	d.File(toImport(d), "this is a crontab, not a table")
 	return true
 }

@@ -1,6 +1,43 @@
 package config
 
-import "github.com/solotick/solotick/config/strict"
+import (
+	"time"
+
+	"github.com/solotick/solotick/config/strict"
+)
+
+// Kinds of values, as the user reads them.
+const (
+	kindJobs      = "list of jobs"
+	kindCalendars = "mapping of calendars"
+	kindDates     = "list of dates"
+	kindDate      = "date"
+	kindSchedule  = "text or list of text"
+)
+
+const (
+	// LockMargin is how long before the end of a lock its replica stops trusting it. With a ttl of at most this, a
+	// replica would never trust its lock. Package lock owns the value; config repeats it because it does not import
+	// lock.
+	LockMargin = time.Second
+
+	// maxTTL bounds how long a job can stand still after its replica died.
+	maxTTL = time.Hour
+
+	mostRunning = 10_000
+
+	mostStartRetries = 100
+	mostConcurrency  = 1000
+	mostPriority     = 100
+
+	maxRetries = 100
+	maxBackoff = 24 * time.Hour
+
+	maxBody = 64 << 10
+
+	// leastMemory is less than any program needs: a smaller number lacks its unit.
+	leastMemory = 1 << 20
+)
 
 // Go and the ECMAScript of JSON Schema read these patterns alike.
 const (
@@ -40,6 +77,11 @@ var (
 	labelsForm  = strict.Form{Names: `^[a-z][a-z0-9_]{0,39}$`, Most: 5, Pattern: oneLine, Length: 100}
 	bytesForm   = strict.Form{Pattern: `^([0-9]{1,19})(k|M|G|Ki|Mi|Gi)?$`, Least: leastMemory}
 )
+
+// filledWith is filledForm for a key that needs another one beside it.
+func filledWith(other string) strict.Form {
+	return strict.Form{Pattern: filledForm.Pattern, Needs: other}
+}
 
 // lineForm is the form of text that must be one line of at most so many characters.
 func lineForm(most int) strict.Form { return strict.Form{Pattern: oneLine, Length: most} }

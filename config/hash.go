@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/solotick/solotick/config/schedule"
 )
 
 // seriesVersion changes when the meaning of schedules changes: of H, of jitter, of daylight saving. Then all jobs count
@@ -27,25 +26,24 @@ func (j *Job) fingerprint() string {
 	return digest(append(all, j.rulesOfTicks()...), 16)
 }
 
+// rulesOfTicks has what the fingerprint needs besides the schedule's text; nothing for most jobs, which keep the
+// fingerprint that they had before there were rules.
+func (j *Job) rulesOfTicks() (all []any) {
+	if d := j.Days; len(d.Exclude)+len(d.Include) > 0 || d.Every != (schedule.Every{}) {
+		excluded := min(len(d.Exclude), len(d.Sums))
+		all = append(all, d.Sums[:excluded], d.Sums[excluded:], d.OnExcluded, d.Every)
+	}
+	if j.Schedule.Anchored() {
+		all = append(all, "from start")
+	}
+	return all
+}
+
 // content tells whether a reload has changed a job.
 func (j *Job) content() string {
 	whole := *j
 	whole.Schedule = nil // the fingerprint stands for it
 	return digest(whole, 16)
-}
-
-// hash returns the hash of the table as written: a variable that differs from replica to replica, such as the name of a
-// pod, does not change it. So it covers the table as it is read without any variable set, and the unreplaced text of
-// the values that have variables.
-func (d *decoder) hash(root *yaml.Node) string {
-	if len(d.References) == 0 {
-		return d.table.hash(nil)
-	}
-	bare := newTableDecoder(nil, d.now)
-	bare.Rules.Unset = bare.leftUnset
-	bare.Again(d.Decoder)
-	bare.whole(root)
-	return bare.table.hash(slices.DeleteFunc(bare.References, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
 }
 
 // hash tells one table from another. It is shown in metrics and logs, so it must not help to guess a secret: values

@@ -190,26 +190,8 @@ func daysOfEvery(expr string) string {
 	return fmt.Sprintf("@every %dh", n*map[string]int{"d": 24, "w": 7 * 24}[m[2]])
 }
 
-var fixedOffset = regexp.MustCompile(`(?i)^(?:utc|gmt)?\s*([-+])0?([0-9]{1,2})(?::?00)?$`)
-
-// offsetZone returns the zone with a fixed offset from UTC for a name such as UTC+1; "" if there is none. The names of
-// these zones have the opposite sign, as POSIX has it.
-func offsetZone(name string) string {
-	m := fixedOffset.FindStringSubmatch(name)
-	if m == nil {
-		return ""
-	}
-	sign := map[string]string{"+": "-", "-": "+"}[m[1]]
-	hours, _ := strconv.Atoi(m[2])
-	zone := fmt.Sprintf("Etc/GMT%s%d", sign, hours)
-	if !isZone(zone) {
-		return ""
-	}
-	return zone
-}
-
 // remedy returns the hint for a value of the wrong kind.
-func (d *decoder) remedy(e strict.Entry) string {
+func remedy(e strict.Entry) string {
 	scalar := e.Value.Kind == yaml.ScalarNode
 	switch {
 	case scalar && (e.Name == "exclude" || e.Name == "include"):
@@ -236,32 +218,40 @@ func (d *decoder) remedy(e strict.Entry) string {
 	return ""
 }
 
-// oneOf reads one of the words of a key.
-func oneOf[T ~string](d *decoder, e strict.Entry, to *T) {
-	t := d.Text(e)
-	if !t.OK() {
-		return
-	}
-	words := e.Form.Words
-	if slices.Contains(words, t.Value) {
-		*to = T(t.Value)
-		d.note(e, t)
-		return
-	}
-	hint := ""
-	if !t.Opaque {
-		hint = wordHint(e.Name, t.Value, words)
-	}
-	d.Bad(t, hint, "must be %s", strings.Join(words, " or "))
+// word is one of the words of a key's form.
+func word[T ~string](to *T) strict.Type {
+	return strict.Accepted(strict.KindText, func(d *strict.Decoder, e strict.Entry, t strict.Text) bool {
+		words := e.Form.Words
+		if slices.Contains(words, t.Value) {
+			*to = T(t.Value)
+			return true
+		}
+		hint := ""
+		if !t.Opaque {
+			hint = wordHint(e.Name, t.Value, words)
+		}
+		d.Bad(t, hint, "must be %s", strings.Join(words, " or "))
+		return false
+	}, "!!str")
 }
+
+// tableOnly are the keys that dynamic jobs cannot have. With some of them the API could reach beyond the app beside the
+// replica. The others name calendars, which a table has and Redis does not keep.
+var tableOnly = []string{"exec", "allowRemote", "resources", "notify", "exclude", "include", "onExcluded"}
+
+// fileKeys are the keys of http that name files. Dynamic jobs and timers cannot have them: with them the API could have
+// every file that the replica may read sent to a listener of the caller's.
+var fileKeys = []string{"tls", "sign"}
+
+const toTheTable = "put a job that needs it into the table"
 
 // inAJob names the place of a job's own keys.
 const inAJob = "in a job"
 
 // homes returns the places where a key of that name is known, in words for the user. While a job is decoded, only
-// places in a job count.
-func (d *decoder) homes(name string) []string {
-	inJob := !d.Subject.Literal && d.job != nil
+// places in a job count: inJob is true then.
+func homes(d *strict.Decoder, inJob bool, name string) []string {
+	inJob = inJob && !d.Subject.Literal
 	var out []string
 	elsewhere := []string{"redis", "ready", "calendars"}
 	var walk func(keys []strict.Key, under string)
@@ -294,9 +284,9 @@ func (d *decoder) homes(name string) []string {
 }
 
 // explain says why a key that the table knows cannot stand in e.
-func (d *decoder) explain(e strict.Entry, name string) (message, hint string) {
+func explain(d *strict.Decoder, inJob bool, e strict.Entry, name string) (message, hint string) {
 	place := e.Path
-	if d.job != nil && place == "" {
+	if inJob && place == "" {
 		place = "a job"
 	}
 	other := otherKeys[place][strict.PlainName(name)]
@@ -311,7 +301,7 @@ func (d *decoder) explain(e strict.Entry, name string) (message, hint string) {
 		return "a calendar has its days in the table", "solotick import calendar holidays.ics prints them"
 	case e.Name == "resources" && name == "cpu":
 		return "CPU time has no limit here", `the shell has one, in seconds: ["sh", "-c", "ulimit -t 60; exec /bin/tool"]`
-	case e.Name == "defaults" && slices.Contains(d.homes(name), inAJob):
+	case e.Name == "defaults" && slices.Contains(homes(d, inJob, name), inAJob):
 		var allowed []string
 		for _, k := range e.Keys {
 			allowed = append(allowed, k.Name)

@@ -1,133 +1,69 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/solotick/solotick/config/strict"
 )
 
-const (
-	maxBody = 64 << 10
-
-	// unixURL begins the URL of a unix socket: http://unix:/run/app.sock:/path, as nginx writes it.
-	unixURL = "http://unix:"
-)
-
-func (d *decoder) http(e strict.Entry) {
-	d.job.HTTP = &HTTP{Method: http.MethodPost, SuccessCodes: []CodeRange{{200, 299}}}
-	if found := d.Mapping(e); found["url"] == nil && (e.IsNull() || e.Value.Kind == yaml.MappingNode) {
-		d.Fail(e.At, "url: http://127.0.0.1:8080/path", "http.url is missing")
+func httpKeys(to *HTTP) []strict.Key {
+	return []strict.Key{
+		{Name: "method", Type: method(&to.Method), Default: "POST", Example: "PUT", Form: methodForm, Show: strict.Shown, Also: "verb",
+			Doc: "the request's method, in capitals"},
+		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), checkVariables, checkHTTPURL), Default: strict.Required,
+			Example: "http://unix:/run/app.sock:/tidy", Form: webForm, Show: strict.ShownURL, Also: "uri target endpoint",
+			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket; beside `redis.url: embedded` also " +
+				"`http://embedded/jobs/NAME`, a toy app inside the replica"},
+		headersKey(to),
+		{Name: "body", Type: body(&to.Body), Example: `'{"dry": false}'`, Form: bodyForm, Also: "data payload json",
+			Doc: "the request's body, at most 64 KiB"},
+		{Name: "successCodes",
+			Type:    codes(&to.SuccessCodes, "write [200-299], or remove the key", "without a code no answer would be a success"),
+			Default: "[200-299]", Example: "[200-204, 404]", Form: codesForm, Show: strict.Shown, Also: "status expectedStatus",
+			Doc: "answers that count as success: codes and ranges from 100 to 599"},
+		{Name: "idempotencyKey", Type: word(&to.IdempotencyKey), Default: string(KeyText), Example: "uuid",
+			Form: strict.Words(KeyText, KeyUUID), Show: strict.Shown, Also: "idempotency",
+			Doc: "the header `Idempotency-Key`: `text` is `\"service/job/tick\"`, `uuid` a UUID made of it, for frameworks that take only those"},
+		{Name: "tls", Type: made(&to.TLS, TLS{}, httpTLSKeys, complete("")),
+			Doc: "for `https://`: where the system's own roots and names do not fit, or the app wants a certificate"},
+		{Name: "sign", Type: strict.Type{Kind: strict.KindMapping, Keys: signKeys(&to.Sign), Decode: complete("")},
+			Also: "signature hmac webhook",
+			Doc:  "signs each request, so that the app can tell who called: see [handlers.md](handlers.md#prove-that-it-was-solotick-that-called)"},
+		{Name: "async", Type: made(&to.Async, Async{Timeout: time.Hour, Heartbeat: 5 * time.Second}, asyncKeys, complete("")),
+			Also: "callback longRunning",
+			Doc:  "the app may answer 202, and end the run later by a report, see [Long jobs](#long-jobs); `{}` has the defaults"},
 	}
 }
 
 var token7230 = regexp.MustCompile(headerNames)
 
-func (d *decoder) method(e strict.Entry) {
-	t := d.Text(e)
-	switch {
-	case !t.OK():
-	case !token7230.MatchString(t.Value):
-		d.Bad(t, "write GET, POST, PUT, …", "not an HTTP method")
-	case t.Value != strings.ToUpper(t.Value):
-		hint := ""
-		if !t.Opaque {
-			hint = "write " + strings.ToUpper(t.Value)
-		}
-		d.Bad(t, hint, "must be in capitals")
-	case t.Value == http.MethodConnect:
-		d.Bad(t, "", "opens a tunnel and runs nothing")
-	default:
-		d.job.HTTP.Method = t.Value
-	}
-}
-
-func (d *decoder) httpURL(e strict.Entry) {
-	t := d.Text(e)
-	if !t.OK() {
-		return
-	}
-	if why, hint := checkHTTPURL(t.Value); why != "" {
-		if t.Opaque {
-			hint = "check the values of its variables"
-		}
-		d.Bad(t, hint, "%s", why)
-		return
-	}
-	d.job.HTTP.URL = t.Value
-	d.note(e, t)
-}
-
-// checkHTTPURL says what is wrong with a target, and what to write instead. It repeats nothing of the target.
-func checkHTTPURL(raw string) (why, hint string) {
-	const form = "write it like http://127.0.0.1:8080/path, or http://unix:/run/app.sock:/path"
-	if socket, ok := strings.CutPrefix(raw, unixURL); ok {
-		file, path, found := strings.Cut(socket, ":")
+func method(to *string) strict.Type {
+	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
+		upper := strings.ToUpper(t.Value)
 		switch {
-		case !strings.HasPrefix(file, "/"):
-			return "the path of the unix socket must begin with /", form
-		case !found || !strings.HasPrefix(path, "/"):
-			return "the path of the request is missing after the unix socket", form
+		case !token7230.MatchString(t.Value):
+			d.Bad(t, "write GET, POST, PUT, …", "not an HTTP method")
+		case t.Value != upper && t.Opaque:
+			d.Bad(t, "", "must be in capitals")
+		case t.Value != upper:
+			d.Bad(t, "write "+upper, "must be in capitals")
+		case t.Value == http.MethodConnect:
+			d.Bad(t, "", "opens a tunnel and runs nothing")
+		default:
+			*to = t.Value
+			return true
 		}
-		raw = "http://localhost" + path
-	}
-	u, err := url.Parse(raw)
-	switch {
-	case raw == "":
-		return "must not be empty", form
-	case strings.HasPrefix(raw, "unix:"), strings.HasPrefix(raw, "https://unix:"), strings.HasPrefix(raw, "http+unix:"):
-		return "not a URL of a unix socket", form
-	case err != nil && strings.Contains(raw, "://"), strings.ContainsAny(raw, " \t\r\n"):
-		return "not a URL", form
-	case err != nil, u.Scheme != "http" && u.Scheme != "https":
-		if better := "http://" + raw; !strings.Contains(raw, "://") && strict.OpenURL.MatchString(better) {
-			return "must begin with http:// or https://", "write " + better
-		}
-		return "must begin with http:// or https://", form
-	case u.Hostname() == "":
-		return "has no host", form
-	case strings.ContainsFunc(raw, func(r rune) bool { return r > unicode.MaxASCII }):
-		return "has letters beyond ASCII", "escape them: %C3%B6 stands for ö"
-	case u.Fragment != "" || strings.HasSuffix(raw, "#"):
-		return "a fragment (#…) is never sent", "leave out what follows the #"
-	case badPort(u.Port()):
-		return "the port must be from 1 to 65535", ""
-	}
-	return "", ""
+		return false
+	}, "!!str")
 }
-
-func badPort(port string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return port != "" && (err != nil || n < 1)
-}
-
-// isLocal says whether a target is on this machine, without asking a name server: by its address, not by a name that
-// resolves to it. The executor checks the address again when it connects.
-func isLocal(raw string) bool {
-	if strings.HasPrefix(raw, unixURL) {
-		return true
-	}
-	u, err := url.Parse(raw)
-	return err == nil && IsLoopback(u.Hostname())
-}
-
-// isToy says whether a target is the toy app that a replica serves itself. Only a table with the embedded store can call
-// it: elsewhere the host is an ordinary name, and refused as one that is not on this machine.
-func isToy(raw string) bool {
-	u, err := url.Parse(raw)
-	return err == nil && u.Scheme == "http" && u.Host == Embedded
-}
-
-// CallsToy tells whether the job calls the toy app that its replica serves itself, for trials on one machine. With
-// allowRemote, the host of the URL is an ordinary name.
-func (j *Job) CallsToy() bool { return j.HTTP != nil && !j.AllowRemote && isToy(j.HTTP.URL) }
 
 // ownHeaders are set by Solotick itself, or by HTTP; a value in the table would have no effect or break the request.
 var ownHeaders = map[string]string{
@@ -143,43 +79,46 @@ var ownHeaders = map[string]string{
 	"Upgrade":           "HTTP",
 }
 
-func (d *decoder) headers(e strict.Entry) {
-	before := map[string]*yaml.Node{}
-	isNew := func(name *yaml.Node) bool {
-		canonical := http.CanonicalHeaderKey(name.Value)
-		if other := before[canonical]; other != nil {
-			d.Fail(name, "", "%s %q: the same header is already set in %s; case makes no difference",
-				e.Path, d.NameText(name), d.Place(other, name))
-			return false
-		}
-		before[canonical] = name
-		return true
-	}
-	if e.Each != nil {
-		each := *e.Each
-		each.Decode = func(item strict.Entry) {
-			if isNew(item.At) {
-				d.headerFile(item)
+// headersKey describes the headers. The value of each is text, or a mapping that names a file.
+func headersKey(h *HTTP) strict.Key {
+	var of HeaderFile
+	file := strict.Key{Type: strict.Mapping(headerFileKeys(&of))}
+	return strict.Key{Name: "headers", Example: `{Authorization: "Bearer ${TOKEN}"}`, Form: strict.Form{Names: headerNames},
+		Show: strict.ShownNames, Also: "header", Each: &file,
+		Doc: "headers in addition to those that Solotick sets itself; the value is text, or [a file](#httpheaders)",
+		Type: strict.Type{Kind: strict.KindTextMap, Decode: func(d *strict.Decoder, e strict.Entry) {
+			before := map[string]*yaml.Node{}
+			isNew := func(name *yaml.Node) bool {
+				canonical := http.CanonicalHeaderKey(name.Value)
+				if other := before[canonical]; other != nil {
+					d.Fail(name, "", "%s %q: the same header is already set in %s; case makes no difference",
+						e.Path, d.NameText(name), d.Place(other, name))
+					return false
+				}
+				before[canonical] = name
+				return true
 			}
-		}
-		e.Each = &each
-	}
-	d.TextMap(e, checkHeaderName, func(name *yaml.Node, t strict.Text) {
-		if isNew(name) && d.fitsHeader(t) {
-			set(&d.job.HTTP.Headers, name.Value, t.Value)
-			d.oddVariable(t)
-		}
-	})
-}
-
-// fitsHeader checks a header's value, or a part of it.
-func (d *decoder) fitsHeader(t strict.Text) bool {
-	if IsHeaderValue(t.Value) {
-		return true
-	}
-	d.Bad(t, "a file or variable that ends in a newline is the usual cause",
-		"a header's value cannot hold line breaks or control characters")
-	return false
+			d.TextMap(e, checkHeaderName, func(name *yaml.Node, t strict.Text) {
+				if isNew(name) && fitsHeader(d, t) {
+					set(&h.Headers, name.Value, t.Value)
+					oddVariable(d, t)
+				}
+			}, func(item strict.Entry) {
+				name := item.At.Value
+				switch canonical := http.CanonicalHeaderKey(name); {
+				case !isNew(item.At):
+				case canonical == "Host", canonical == "Content-Type":
+					d.Fail(item.At, "it is no secret: write it as text", "%s cannot come from a file", item.Path)
+				default:
+					of = HeaderFile{}
+					complete("")(d, item)
+					if h.HeaderFiles == nil {
+						h.HeaderFiles = map[string]HeaderFile{}
+					}
+					h.HeaderFiles[name] = of
+				}
+			})
+		}}}
 }
 
 // IsHeaderValue says whether a header can have that value.
@@ -205,59 +144,68 @@ func checkHeaderName(name string) (why, hint string) {
 	return "", ""
 }
 
-func (d *decoder) body(e strict.Entry) {
-	t := d.Text(e)
-	if t.OK() && len(t.Value) > maxBody {
-		d.Bad(t, "", "must have at most 64 KiB, has %d", (len(t.Value)+1023)>>10)
-		return
-	}
-	d.oddVariable(t)
-	d.job.HTTP.Body = t.Value
+func body(to *string) strict.Type {
+	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
+		if len(t.Value) > maxBody {
+			d.Bad(t, "", "must have at most 64 KiB, has %d", (len(t.Value)+1023)>>10)
+			return false
+		}
+		oddVariable(d, t)
+		*to = t.Value
+		return true
+	}, "!!str")
 }
 
 var codeRange = regexp.MustCompile(codesForm.Pattern)
 
-// codes reads a list of codes. It refuses an empty list with the given hint and complaint.
-func (d *decoder) codes(e strict.Entry, to *[]CodeRange, hint, complaint string) {
-	d.noteMapping(e)
-	items, ok := d.List(e)
-	if ok && len(items) == 0 {
-		if e.IsNull() || len(e.Value.Content) == 0 {
-			d.Fail(e.At, hint, "%s: %s", e.Path, complaint)
-		}
-		return
-	}
-	var codes []CodeRange
-	noted := strict.Text{Node: e.At, Label: e.Path}
-	for _, item := range items {
-		t := d.Scalar(item, "!!int", "!!str")
-		noted.Opaque = noted.Opaque || t.Opaque || !t.OK()
-		if !t.OK() {
-			continue
-		}
-		m := codeRange.FindStringSubmatch(t.Value)
-		if m == nil {
-			d.Bad(t, "", "must be a code (404) or a range of codes (200-299)")
-			continue
-		}
-		from, _ := strconv.Atoi(m[1])
-		to := from
-		if m[2] != "" {
-			to, _ = strconv.Atoi(m[2])
-		}
-		switch {
-		case from < 100 || from > 599 || to < 100 || to > 599:
-			d.Bad(t, "", "codes go from 100 to 599")
-		case to < from:
-			hint := ""
-			if !t.Opaque {
-				hint = fmt.Sprintf("write %d-%d", to, from)
+// codes is a list of codes. An empty one is refused with the given hint and complaint.
+func codes(to *[]CodeRange, hint, complaint string) strict.Type {
+	return strict.Type{Kind: strict.KindCodes, Decode: func(d *strict.Decoder, e strict.Entry) {
+		d.NoteWhole(e)
+		items, ok := d.List(e)
+		if ok && len(items) == 0 {
+			if e.IsNull() || len(e.Value.Content) == 0 {
+				d.Fail(e.At, hint, "%s: %s", e.Path, complaint)
 			}
-			d.Bad(t, hint, "the range is reversed")
-		default:
-			codes = append(codes, CodeRange{from, to})
+			return
 		}
+		var codes []CodeRange
+		noted := strict.Text{Node: e.At, Label: e.Path}
+		for _, item := range items {
+			t := d.Scalar(item, "!!int", "!!str")
+			noted.Opaque = noted.Opaque || t.Opaque || !t.OK()
+			if code, ok := codeOf(d, t); ok {
+				codes = append(codes, code)
+			}
+		}
+		d.Rules.Note(e, noted)
+		*to = codes
+	}}
+}
+
+// codeOf reads a code or a range of codes.
+func codeOf(d *strict.Decoder, t strict.Text) (code CodeRange, ok bool) {
+	if !t.OK() {
+		return code, false
 	}
-	d.note(e, noted)
-	*to = codes
+	m := codeRange.FindStringSubmatch(t.Value)
+	if m == nil {
+		d.Bad(t, "", "must be a code (404) or a range of codes (200-299)")
+		return code, false
+	}
+	code.From, _ = strconv.Atoi(m[1])
+	code.To, _ = strconv.Atoi(cmp.Or(m[2], m[1]))
+	switch {
+	case code.From < 100 || code.From > 599 || code.To < 100 || code.To > 599:
+		d.Bad(t, "", "codes go from 100 to 599")
+	case code.To < code.From:
+		hint := ""
+		if !t.Opaque {
+			hint = fmt.Sprintf("write %d-%d", code.To, code.From)
+		}
+		d.Bad(t, hint, "the range is reversed")
+	default:
+		return code, true
+	}
+	return code, false
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,25 +10,6 @@ import (
 
 	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/config/strict"
-)
-
-const (
-	// LockMargin is how long before the end of a lock its replica stops trusting it. With a ttl of at most this, a
-	// replica would never trust its lock. Package lock owns the value; config repeats it because it does not import
-	// lock.
-	LockMargin = time.Second
-
-	// maxTTL bounds how long a job can stand still after its replica died.
-	maxTTL = time.Hour
-
-	mostRunning = 10_000
-
-	mostStartRetries = 100
-	mostConcurrency  = 1000
-	mostPriority     = 100
-
-	maxRetries = 100
-	maxBackoff = 24 * time.Hour
 )
 
 // defaultJob returns a job with all defaults.
@@ -46,23 +26,24 @@ func defaultJob() Job {
 	}
 }
 
-func (d *decoder) defaults(e strict.Entry) {
-	d.job, d.Scope = &d.base, "defaults: "
-	if e.IsNull() || e.Value.Kind == yaml.MappingNode {
+func (d *decoder) defaults(_ *strict.Decoder, e strict.Entry) {
+	if d.begin("defaults: "); e.IsMapping() {
+		d.draft.common = true
 		e.Path = "" // the scope says where
 		d.Mapping(e)
 	} else {
 		d.Scope = ""
 		d.WrongKind(e)
 	}
-	for path, t := range d.base.at {
+	for path, t := range d.draft.at {
 		t.Origin = fromDefaults
-		d.base.at[path] = t
+		d.draft.at[path] = t
 	}
+	d.base = d.draft
 	d.job, d.Scope = nil, ""
 }
 
-func (d *decoder) jobs(e strict.Entry) {
+func (d *decoder) jobs(_ *strict.Decoder, e strict.Entry) {
 	items, ok := d.List(e)
 	if ok && len(items) == 0 && (e.IsNull() || len(e.Value.Content) == 0) {
 		d.Warn(e.At, "", "jobs is empty: nothing will run")
@@ -72,8 +53,7 @@ func (d *decoder) jobs(e strict.Entry) {
 	}
 	d.table.Jobs = slices.Grow(d.table.Jobs, len(items))
 	for i, item := range items {
-		d.job = d.base.clone()
-		d.Scope = fmt.Sprintf("jobs[%d]: ", i)
+		d.begin(fmt.Sprintf("jobs[%d]: ", i))
 		if name := d.nameOf(item); name != "" {
 			d.Scope = fmt.Sprintf("job %s: ", strict.Quoted(name))
 		}
@@ -130,15 +110,18 @@ func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 			d.Fail(n, "", "%s is missing", k)
 		}
 	}
+	if t := d.job.at["name"]; t.OK() {
+		if other, taken := d.names[t.Value]; taken {
+			d.Bad(t, "", "there is a job of that name already, in %s", d.Place(other, t.Node))
+		} else {
+			d.names[t.Value] = t.Node
+		}
+	}
 	switch h, x := found["http"], found["exec"]; {
 	case h == nil && x == nil:
 		d.Fail(n, "give it http (a request) or exec (a command)", "nothing to run")
 	case strict.Present(h) && strict.Present(x):
-		later := h
-		if x.Line > h.Line || x.Line == h.Line && x.Column > h.Column {
-			later = x
-		}
-		d.Fail(later, "a job has one of them; make two jobs of it", "both http and exec are set")
+		d.Fail(later(h, x), "a job has one of them; make two jobs of it", "both http and exec are set")
 	}
 	d.checkJob()
 }
@@ -149,12 +132,13 @@ func (d *decoder) checkJob() {
 	d.checkBackoff()
 	d.checkRoomToRenew()
 	d.checkRemote()
-	d.checkCredentials()
-	d.checkAsync()
-	d.checkResources()
+	checkTLS(d.Decoder, d.job)
+	checkSigned(d.Decoder, d.job)
+	checkAsync(d.Decoder, d.job, d.table)
+	checkResources(d.Decoder, d.job)
 	d.checkEffect()
-	d.finishChange()
-	d.odd()
+	d.job.finishChange()
+	odd(d.Decoder, d.job)
 	d.job.Fingerprint = d.job.fingerprint()
 	d.job.Content = d.job.content()
 	if d.job.unset(whenKeys...) {
@@ -173,14 +157,14 @@ func (d *decoder) finishSchedule() {
 		j.Start, j.End = time.Time{}, time.Time{}
 	}
 	expr := j.at["schedule"]
-	rules, known := d.finishDays()
+	rules, known := finishDays(d.Decoder, j, d.calendars)
 	if !expr.OK() || !known {
 		return
 	}
 	o := schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End, Rules: rules}
-	s, err := d.parseSchedule(o)
+	s, err := d.schedules.ParseAll(j.texts(), o)
 	if err != nil {
-		if one := d.wrongExpression(o); one.OK() {
+		if one := j.wrongExpression(o); one.OK() {
 			expr = one
 		}
 		opaque := slices.ContainsFunc(j.exprs, func(t strict.Text) bool { return t.Opaque })
@@ -262,16 +246,16 @@ func (d *decoder) checkDefaultRoom() {
 		d.Scope = "defaults: "
 		d.shortTTL(ttl)
 		d.Scope = ""
-	} else if d.redisTimeout.OK() {
-		d.Bad(d.redisTimeout, "", "must be at most a third of lock.ttl (%s by default), "+
+	} else if timeout := d.at["redis.timeout"]; timeout.OK() {
+		d.Bad(timeout, "", "must be at most a third of lock.ttl (%s by default), "+
 			"so that a lost renewal can be repeated in time", strict.ShortDuration(d.base.Lock.TTL))
 	}
 }
 
 func (d *decoder) shortTTL(ttl strict.Text) {
 	timeout := "redis.timeout (500ms by default)"
-	if d.redisTimeout.OK() {
-		timeout = d.redisTimeout.Label
+	if own := d.at["redis.timeout"]; own.OK() {
+		timeout = own.Label
 	}
 	d.Bad(ttl, "", "must be at least three times %s, so that a lost renewal can be repeated in time", timeout)
 }
@@ -320,120 +304,4 @@ func (d *decoder) checkEffect() {
 	if j.own("priority") && d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == "" {
 		d.Warn(j.at["priority"].Node, "", "priority has no effect: without maxRunning no tick waits for a slot")
 	}
-}
-
-var nameSyntax = regexp.MustCompile(nameForm.Pattern)
-
-// identifier reads the name of a service or job.
-func (d *decoder) identifier(e strict.Entry, to *string) strict.Text {
-	t := d.Text(e)
-	if !t.OK() {
-		return strict.Text{}
-	}
-	if why, hint := checkName(t.Value); why != "" {
-		if t.Opaque {
-			hint = ""
-		}
-		d.Bad(t, hint, "%s", why)
-		return strict.Text{}
-	}
-	*to = t.Value
-	d.note(e, t)
-	return t
-}
-
-// IsName says whether a service or job can have that name.
-func IsName(name string) bool {
-	why, _ := checkName(name)
-	return why == ""
-}
-
-// checkName says what is wrong with the name of a service or job, and what to write instead.
-func checkName(name string) (why, hint string) {
-	switch {
-	case len(name) > nameForm.Length:
-		return fmt.Sprintf("must have at most %d characters", nameForm.Length), ""
-	case !nameSyntax.MatchString(name):
-		better := strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(strings.ToLower(name), "-"), "-.")
-		if nameSyntax.MatchString(better) {
-			hint = fmt.Sprintf("write %q", better)
-		}
-		return "must be lower-case letters, digits, - and ., and begin and end with a letter or digit", hint
-	}
-	return "", ""
-}
-
-func (d *decoder) name(e strict.Entry) {
-	t := d.identifier(e, &d.job.Name)
-	if !t.OK() {
-		return
-	}
-	if other, taken := d.names[t.Value]; taken {
-		d.Bad(t, "", "there is a job of that name already, in %s", d.Place(other, t.Node))
-		return
-	}
-	d.names[t.Value] = t.Node
-}
-
-// timeZone checks the zone on its own, so that its problem points at it and not at the schedule.
-func (d *decoder) timeZone(e strict.Entry) {
-	if t := d.Text(e); t.OK() && d.isZone(t) {
-		d.job.TimeZone = t.Value
-		d.note(e, t)
-	}
-}
-
-// isZone tells whether a text is a zone, and records the problem if it is none.
-func (d *decoder) isZone(t strict.Text) bool {
-	const form = "write an IANA name, as UTC or Europe/Berlin"
-	if isZone(t.Value) {
-		return true
-	}
-	hint := form
-	if near := nearestZone(t.Value); near != "" && !t.Opaque {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	} else if fixed := offsetZone(t.Value); fixed != "" && !t.Opaque {
-		hint = fmt.Sprintf("write %s, with the sign reversed; or a place such as Europe/Berlin, for daylight saving", fixed)
-	}
-	switch {
-	case strings.EqualFold(t.Value, "local") && !t.Opaque:
-		d.Bad(t, form, "means another zone on each machine")
-	default:
-		d.Bad(t, hint, "there is no such time zone")
-	}
-	return false
-}
-
-// nearestZone finds a zone written in another case, with a space, or without its region; "" when there is none.
-func nearestZone(name string) string {
-	titled := []rune(strings.ToLower(strings.TrimSpace(name)))
-	for i, r := range titled {
-		if r == ' ' {
-			titled[i] = '_'
-		}
-		if i == 0 || titled[i-1] == '/' || titled[i-1] == '_' || titled[i-1] == '-' {
-			titled[i] = []rune(strings.ToUpper(string(titled[i])))[0]
-		}
-	}
-	tries := []string{string(titled), strings.ToUpper(string(titled))}
-	for _, region := range strings.Fields("Europe America Asia Africa Australia Pacific Atlantic") {
-		tries = append(tries, region+"/"+string(titled))
-	}
-	for _, try := range tries {
-		if isZone(try) && try != "LOCAL" {
-			return try
-		}
-	}
-	return ""
-}
-
-func isZone(name string) bool { return name != "" && name != "Local" && schedule.IsZone(name) }
-
-func (d *decoder) ttl(e strict.Entry) {
-	d.Duration(e, &d.job.Lock.TTL, func(v time.Duration) string {
-		if v <= LockMargin {
-			return "must be longer than 1s: a replica stops trusting its lock that long before it ends"
-		}
-		return strict.Between(0, maxTTL)(v)
-	})
 }

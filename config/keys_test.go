@@ -13,7 +13,7 @@ func TestKeysOfOtherToolsFindTheirs(t *testing.T) {
 		"handovers": "startRetries", "start_retries": "startRetries", "startAttempts": "startRetries", "retries": "retry",
 		"reserve": "reserved", "limits": "resources", "healthchecks": "notify", "reservation": "",
 	} {
-		if got, _ := strict.NearestKey(blank.jobKeys(), word); got.Name != want {
+		if got, _ := strict.NearestKey(keysOf("jobs"), word); got.Name != want {
 			t.Errorf("%q is near to %q, want %q", word, got.Name, want)
 		}
 	}

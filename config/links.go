@@ -9,12 +9,6 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Links says where other tools show a run; "" = nowhere.
-type Links struct{ Logs, Traces Link }
-
-// Link is the URL of a page about a run, with names in braces in place of what differs from run to run.
-type Link string
-
 // placeholders are the names that a Link can have in braces.
 var placeholders = []string{"service", "job", "run", "trace", "tick", "from", "to", "replica"}
 
@@ -39,38 +33,34 @@ func (l Link) Fill(values map[string]string) string {
 	return filled
 }
 
-func (d *decoder) linkKeys() []strict.Key {
-	key := func(name, example, doc string, to *Link, also ...string) strict.Key {
-		return strict.Key{Name: name, Kind: strict.KindText, Default: strict.None, Example: example, Doc: doc, Form: webForm,
-			Show: strict.Shown, Also: also, Decode: func(e strict.Entry) { d.link(e, to) }}
-	}
+func linkKeys(to *Links) []strict.Key {
 	return []strict.Key{
-		key("logs", `"https://logs.example.com/search?q={run}&from={from}&to={to}"`, "page with the log of a run",
-			&d.table.Links.Logs, "log", "logging"),
-		key("traces", `"https://traces.example.com/trace/{trace}"`, "page with the traces of a run",
-			&d.table.Links.Traces, "trace", "tracing"),
+		{Name: "logs", Type: linkText(&to.Logs), Example: `"https://logs.example.com/search?q={run}&from={from}&to={to}"`, Form: webForm,
+			Show: strict.Shown, Also: "log logging", Doc: "page with the log of a run"},
+		{Name: "traces", Type: linkText(&to.Traces), Example: `"https://traces.example.com/trace/{trace}"`, Form: webForm,
+			Show: strict.Shown, Also: "trace tracing", Doc: "page with the traces of a run"},
 	}
 }
 
-func (d *decoder) link(e strict.Entry, to *Link) {
-	t := d.Text(e)
-	if !t.OK() {
-		return
-	}
-	before := len(d.Problems)
-	d.checkPlaceholders(t)
-	if why, hint := checkOpenURL(placeholder.ReplaceAllString(t.Value, "x")); why != "" {
-		if t.Opaque {
-			hint = "check the values of its variables"
+func linkText(to *Link) strict.Type {
+	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
+		before := len(d.Problems)
+		checkPlaceholders(d, t)
+		if why, hint := checkOpenURL(placeholder.ReplaceAllString(t.Value, "x")); why != "" {
+			if t.Opaque {
+				hint = checkVariables
+			}
+			d.Bad(t, hint, "%s", why)
 		}
-		d.Bad(t, hint, "%s", why)
-	}
-	if len(d.Problems) == before {
+		if len(d.Problems) > before {
+			return false
+		}
 		*to = Link(t.Value)
-	}
+		return true
+	}, "!!str")
 }
 
-func (d *decoder) checkPlaceholders(t strict.Text) {
+func checkPlaceholders(d *strict.Decoder, t strict.Text) {
 	hint := "allowed are {" + strings.Join(placeholders, "}, {") + "}"
 	for _, m := range placeholder.FindAllStringSubmatch(t.Value, -1) {
 		if !slices.Contains(placeholders, m[1]) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -18,9 +19,6 @@ var theTable = strict.Subject{
 }
 
 const shareInDefaults = "put what jobs share under defaults"
-
-// maxSize bounds a table, in bytes: a thousand jobs need a quarter of it.
-const maxSize = 1 << 20
 
 // Load reads and checks the table. A table with problems gives a Problems error that holds all of them, sorted by
 // position; any other error means that the file could not be read.
@@ -86,6 +84,20 @@ func (d *decoder) decode(name string, data []byte) (*Table, error) {
 	return d.table, d.Found()
 }
 
+// hash returns the hash of the table as written: a variable that differs from replica to replica, such as the name of a
+// pod, does not change it. So it covers the table as it is read without any variable set, and the unreplaced text of
+// the values that have variables.
+func (d *decoder) hash(root *yaml.Node) string {
+	if len(d.References) == 0 {
+		return d.table.hash(nil)
+	}
+	bare := newTableDecoder(nil, d.now)
+	bare.Rules.Unset = bare.leftUnset
+	bare.Again(d.Decoder)
+	bare.whole(root)
+	return bare.table.hash(slices.DeleteFunc(bare.References, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
+}
+
 // read returns the tree of a file, or of all files of a directory.
 func (d *decoder) read(name string, data []byte) *yaml.Node {
 	files, isDirectory, err := filesOf(name, data)
@@ -119,21 +131,21 @@ type decoder struct {
 	now   time.Time
 	table *Table
 
-	base draft  // what defaults says
-	job  *draft // the job being decoded
+	base  draft  // what defaults says
+	draft draft  // of the job that is being decoded: the keys of a job set it
+	job   *draft // the draft while a job is being decoded; nil = there is none
 
-	names        map[string]*yaml.Node // where a job has that name
-	schedules    schedule.Pool
-	redisTimeout strict.Text
-	unset        []unsetVariable
-
-	calendars map[string]calendar // by name
+	names     map[string]*yaml.Node  // where a job has that name
+	at        map[string]strict.Text // the values outside of jobs, by path
+	schedules schedule.Pool
+	unset     []unsetVariable
+	calendars calendars
 }
 
 func newDecoder(of strict.Subject, now time.Time) *decoder {
 	d := &decoder{
 		Decoder: &strict.Decoder{Subject: of}, now: now, names: map[string]*yaml.Node{},
-		base: draft{Job: defaultJob(), at: map[string]strict.Text{}},
+		base: draft{Job: defaultJob(), at: map[string]strict.Text{}}, at: map[string]strict.Text{}, calendars: calendars{},
 		table: &Table{
 			Listen:        ":9747",
 			Admin:         "127.0.0.1:9748",
@@ -142,7 +154,10 @@ func newDecoder(of strict.Subject, now time.Time) *decoder {
 			Redis:         Redis{Timeout: 500 * time.Millisecond},
 		},
 	}
-	d.Rules = strict.Rules{Note: d.note, Flawed: d.flawed, Homes: d.homes, Explain: d.explain, Remedy: d.remedy, Foreign: d.foreign}
+	d.Rules = strict.Rules{Note: d.note, Flawed: d.flawed, Remedy: remedy,
+		Homes:   func(name string) []string { return homes(d.Decoder, d.job != nil, name) },
+		Explain: func(e strict.Entry, name string) (why, hint string) { return explain(d.Decoder, d.job != nil, e, name) },
+		Foreign: func(content string, root *yaml.Node) bool { return foreign(d.Decoder, content, root) }}
 	return d
 }
 
@@ -150,6 +165,22 @@ func newTableDecoder(env Env, now time.Time) *decoder {
 	d := newDecoder(theTable, now)
 	d.Root, d.Env = d.tableKeys(), env
 	return d
+}
+
+// begin begins a job with the defaults.
+func (d *decoder) begin(scope string) {
+	d.draft = d.base.clone()
+	d.job, d.Scope = &d.draft, scope
+}
+
+// note remembers where a value was written, for the checks that compare several values.
+func (d *decoder) note(e strict.Entry, t strict.Text) {
+	if d.job == nil {
+		d.at[e.Path] = t
+		return
+	}
+	d.job.at[e.Path] = t
+	d.job.missing = slices.DeleteFunc(d.job.missing, func(path string) bool { return path == e.Path })
 }
 
 // flawed records that a key at the top level has problems.
@@ -161,7 +192,7 @@ func (d *decoder) flawed(e strict.Entry) {
 
 // whole decodes the table itself.
 func (d *decoder) whole(n *yaml.Node) {
-	e := strict.Entry{Key: strict.Key{Kind: strict.KindMapping, Keys: d.Root, Extensible: true}, At: n, Value: n}
+	e := strict.Entry{Key: strict.Key{Type: strict.Mapping(d.Root), Extensible: true}, At: n, Value: n}
 	if n.Kind != yaml.MappingNode {
 		d.Fail(n, d.Subject.Begin, "the table must be a mapping, not %s", strict.KindOf(n))
 		return

@@ -16,39 +16,33 @@ import (
 )
 
 // aboutKeys are the keys that tell people about a job. They change nothing in how it runs.
-func (d *decoder) aboutKeys() []strict.Key {
+func aboutKeys(to *Job) []strict.Key {
 	return []strict.Key{
-		{Name: "description", Kind: strict.KindText, Default: strict.None, Example: "sends the invoices of the day before", Form: lineForm(200),
-			Show: strict.Shown, Also: []string{"desc", "summary", "comment", "title"},
-			Decode: func(e strict.Entry) { d.line(e, &d.job.Description) },
-			Doc:    "what the job is for: one line, at most 200 characters"},
-		{Name: "owner", Kind: strict.KindText, Default: strict.None, Example: "team-billing", Form: lineForm(100),
-			Show: strict.Shown, Common: true, Also: []string{"team", "maintainer", "contact", "responsible"},
-			Decode: func(e strict.Entry) { d.line(e, &d.job.Owner) },
-			Doc:    "whom to call: one line, at most 100 characters"},
-		{Name: "runbook", Kind: strict.KindText, Default: strict.None, Example: "https://wiki.example.com/invoices#failed", Form: runbookForm,
-			Show: strict.ShownURL, Common: true, Also: []string{"runbookUrl", "playbook", "docs", "documentation", "wiki"},
-			Decode: d.runbook,
-			Doc:    "what to do when it fails: an `http` or `https` URL without a password, at most 1000 characters"},
-		{Name: "labels", Kind: strict.KindTextMap, Default: strict.None, Example: "{tier: gold}", Form: labelsForm,
-			Show: strict.ShownNames, Common: true, Also: []string{"tags", "annotations"},
-			Decode: d.labels,
-			Doc:    "at most five texts of your own, for tools that read the status; each of them falls back to `defaults` alone"},
+		{Name: "description", Type: line(&to.Description), Example: "sends the invoices of the day before", Form: lineForm(200),
+			Show: strict.Shown, Also: "desc summary comment title", Doc: "what the job is for: one line, at most 200 characters"},
+		{Name: "owner", Type: line(&to.Owner), Example: "team-billing", Form: lineForm(100), Show: strict.Shown, Common: true,
+			Also: "team maintainer contact responsible", Doc: "whom to call: one line, at most 100 characters"},
+		{Name: "runbook", Type: strict.Checked(strict.Into(&to.Runbook), checkVariables, checkRunbook),
+			Example: "https://wiki.example.com/invoices#failed", Form: runbookForm, Show: strict.ShownURL, Common: true,
+			Also: "runbookUrl playbook docs documentation wiki",
+			Doc:  "what to do when it fails: an `http` or `https` URL without a password, at most 1000 characters"},
+		{Name: "labels", Type: labels(&to.Labels), Example: "{tier: gold}", Form: labelsForm, Show: strict.ShownNames, Common: true,
+			Also: "tags annotations",
+			Doc:  "at most five texts of your own, for tools that read the status; each of them falls back to `defaults` alone"},
 	}
 }
 
-// line reads text of one line.
-func (d *decoder) line(e strict.Entry, to *string) {
-	t := d.Text(e)
-	if !t.OK() {
-		return
-	}
-	if why, hint := checkLine(t.Value, e.Form.Length); why != "" {
-		d.Bad(t, hint, "%s", why)
-		return
-	}
-	*to = t.Value
-	d.note(e, t)
+// line is text of one line.
+func line(to *string) strict.Type {
+	return strict.Accepted(strict.KindText, func(d *strict.Decoder, e strict.Entry, t strict.Text) bool {
+		why, hint := checkLine(t.Value, e.Form.Length)
+		if why != "" {
+			d.Bad(t, hint, "%s", why)
+			return false
+		}
+		*to = t.Value
+		return true
+	}, "!!str")
 }
 
 // checkLine says what is wrong with a text that must be one line of at most so many characters, and what to write
@@ -68,24 +62,12 @@ func checkLine(text string, most int) (why, hint string) {
 	return "", ""
 }
 
-func (d *decoder) runbook(e strict.Entry) {
-	t := d.Text(e)
-	if !t.OK() {
-		return
+func checkRunbook(raw string) (why, hint string) {
+	why, hint = checkOpenURL(raw)
+	if n := utf8.RuneCountInString(raw); why == "" && n > runbookForm.Length {
+		return fmt.Sprintf("must have at most %d characters, has %d", runbookForm.Length, n), ""
 	}
-	why, hint := checkOpenURL(t.Value)
-	if n := utf8.RuneCountInString(t.Value); why == "" && n > e.Form.Length {
-		why = fmt.Sprintf("must have at most %d characters, has %d", e.Form.Length, n)
-	}
-	if why == "" {
-		d.job.Runbook = t.Value
-		d.note(e, t)
-		return
-	}
-	if t.Opaque {
-		hint = "check the values of its variables"
-	}
-	d.Bad(t, hint, "%s", why)
+	return why, hint
 }
 
 // checkOpenURL says what is wrong with a URL that people open in a browser, and what to write instead. It repeats
@@ -122,25 +104,27 @@ var (
 	notLabel  = regexp.MustCompile(`[^a-z0-9_]+`)
 )
 
-// labels reads a job's labels, on top of those in defaults.
-func (d *decoder) labels(e strict.Entry) {
-	own, all := 0, maps.Clone(d.job.Labels)
-	d.TextMap(e, checkLabelName, func(name *yaml.Node, t strict.Text) {
-		own++
-		if why, hint := checkLine(t.Value, labelsForm.Length); why != "" {
-			d.Bad(t, hint, "%s", why)
-			return
+// labels are a job's labels, on top of those in defaults.
+func labels(to *map[string]string) strict.Type {
+	return strict.Type{Kind: strict.KindTextMap, Decode: func(d *strict.Decoder, e strict.Entry) {
+		own, all := 0, maps.Clone(*to)
+		d.TextMap(e, checkLabelName, func(name *yaml.Node, t strict.Text) {
+			own++
+			if why, hint := checkLine(t.Value, labelsForm.Length); why != "" {
+				d.Bad(t, hint, "%s", why)
+				return
+			}
+			set(&all, name.Value, t.Value)
+		}, nil)
+		switch {
+		case own > labelsForm.Most:
+			d.Fail(e.At, "", "labels: must have at most %d, has %d", labelsForm.Most, own)
+		case len(all) > labelsForm.Most:
+			d.Fail(e.At, "", "labels: must have at most %d, has %d with those from defaults", labelsForm.Most, len(all))
+		default:
+			*to = all
 		}
-		set(&all, name.Value, t.Value)
-	})
-	switch {
-	case own > labelsForm.Most:
-		d.Fail(e.At, "", "labels: must have at most %d, has %d", labelsForm.Most, own)
-	case len(all) > labelsForm.Most:
-		d.Fail(e.At, "", "labels: must have at most %d, has %d with those from defaults", labelsForm.Most, len(all))
-	default:
-		d.job.Labels = all
-	}
+	}}
 }
 
 // checkLabelName says what is wrong with the name of a label, and what to write instead.

@@ -12,37 +12,37 @@ import (
 )
 
 // odd warns of valid settings that are usually a mistake.
-func (d *decoder) odd() {
-	d.oddSchedule()
-	d.oddTimeout()
-	d.oddCommand()
-	d.oddCodes()
-	d.oddVariable(d.job.at["http.url"])
+func odd(d *strict.Decoder, j *draft) {
+	oddSchedule(d, j)
+	oddTimeout(d, j)
+	oddCommand(d, j)
+	oddCodes(d, j)
+	oddVariable(d, j.at["http.url"])
 }
 
 // unfilled matches what looks like a variable, or a template.
 var unfilled = regexp.MustCompile(`\$[A-Z_][A-Z0-9_]+|\{\{`)
 
 // oddVariable warns of a text that the app gets as it is. It may be a secret, so the warning shows nothing of it.
-func (d *decoder) oddVariable(t strict.Text) {
+func oddVariable(d *strict.Decoder, t strict.Text) {
 	if t.OK() && unfilled.MatchString(t.Node.Value) {
 		d.Warn(t.Node, "write ${NAME} for a variable", "%s: $NAME and {{ }} are not filled in", t.Label)
 	}
 }
 
 // oddSchedule looks at the texts of a valid schedule.
-func (d *decoder) oddSchedule() {
-	if d.job.Schedule == nil {
+func oddSchedule(d *strict.Decoder, j *draft) {
+	if j.Schedule == nil {
 		return
 	}
-	for _, expr := range d.job.exprs {
+	for _, expr := range j.exprs {
 		f := strings.Fields(strings.ToUpper(expr.Value))
 		if expr.Opaque || len(f) < 5 { // a word such as @daily
 			continue
 		}
-		d.oddSteps(expr, f)
-		d.oddStars(expr, f)
-		d.oddDays(expr, f)
+		oddSteps(d, expr, f)
+		oddStars(d, expr, f)
+		oddDays(d, expr, f)
 	}
 }
 
@@ -55,7 +55,7 @@ type clockField struct {
 var clockFields = []clockField{{"second", "s", "minute", 60}, {"minute", "m", "hour", 60}, {"hour", "h", "day", 24}}
 
 // oddStars warns of a * before a number: * 2 * * * ticks in each minute of that hour.
-func (d *decoder) oddStars(expr strict.Text, f []string) {
+func oddStars(d *strict.Decoder, expr strict.Text, f []string) {
 	units := clockFields[max(0, 6-len(f)):]
 	for i, unit := range units[1:] {
 		if _, err := strconv.Atoi(f[i+1]); f[i] != "*" || err != nil {
@@ -71,7 +71,7 @@ func (d *decoder) oddStars(expr strict.Text, f []string) {
 }
 
 // oddSteps warns of a step that does not divide its field: */45, or 0/45 in Quartz, does not mean "every 45 minutes".
-func (d *decoder) oddSteps(expr strict.Text, f []string) {
+func oddSteps(d *strict.Decoder, expr strict.Text, f []string) {
 	for i, unit := range clockFields[max(0, 6-len(f)):] {
 		start, text, ok := strings.Cut(f[i], "/")
 		step, err := strconv.Atoi(text)
@@ -98,7 +98,7 @@ var weekdays = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"}
 var weekdayNumber = regexp.MustCompile(`(^|[-,])([0-9])`)
 
 // oddDays warns of Quartz' numbers of weekdays, and of two restricted day fields.
-func (d *decoder) oddDays(expr strict.Text, f []string) {
+func oddDays(d *strict.Decoder, expr strict.Text, f []string) {
 	at := 2 // of the day of month
 	if len(f) > 5 {
 		at = 3
@@ -149,8 +149,7 @@ func named(field string, first int) string {
 }
 
 // oddTimeout warns of a run that may still go on when the next ticks come due, unless the job sets concurrencyPolicy.
-func (d *decoder) oddTimeout() {
-	j := d.job
+func oddTimeout(d *strict.Decoder, j *draft) {
 	_, said := j.at["concurrencyPolicy"]
 	if said || j.unset("concurrencyPolicy") || !j.own("timeout") || j.Schedule == nil || j.Guarantee == EveryReplica || j.unset("guarantee") {
 		return
@@ -174,8 +173,7 @@ var (
 var background = regexp.MustCompile(`[^&\\]&\s*$`)
 
 // oddCodes warns about answers in retry.on that never cause a retry.
-func (d *decoder) oddCodes() {
-	j := d.job
+func oddCodes(d *strict.Decoder, j *draft) {
 	on := j.at["retry.on"]
 	if !j.own("retry.on") || j.HTTP == nil || j.unset("retry.limit") {
 		return
@@ -195,15 +193,15 @@ func (d *decoder) oddCodes() {
 }
 
 // oddCommand warns of a command that is written for a shell but starts none, and of a shell that leaves its work behind.
-func (d *decoder) oddCommand() {
-	if d.job.Exec == nil || len(d.job.Exec.Command) == 0 {
+func oddCommand(d *strict.Decoder, j *draft) {
+	if j.Exec == nil || len(j.Exec.Command) == 0 {
 		return
 	}
-	command := d.job.Exec.Command
+	command := j.Exec.Command
 	program := command[0]
 	const shell = `write ["sh", "-c", "…"]`
-	switch at := d.job.at["exec.command"]; {
-	case !at.OK() || d.job.unset("exec.command[0]"):
+	switch at := j.at["exec.command"]; {
+	case !at.OK() || j.unset("exec.command[0]"):
 	case slices.Contains(shells, path.Base(program)):
 		if len(command) > 2 && command[1] == "-c" && background.MatchString(command[2]) {
 			d.Warn(at.Node, "take the & away: then the run lasts as long as the work",

@@ -13,31 +13,27 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Embedded is the redis.url of the store inside Solotick itself, for trials on one machine.
-const Embedded = "embedded"
+const defaultFates = 500 // of the lock
 
-func (d *decoder) service(e strict.Entry) { d.identifier(e, &d.table.Service) }
-
-func (d *decoder) redis(e strict.Entry) {
-	seen := d.Mapping(e)
-	d.checkRedis(e.Form.Choice, seen)
-	d.checkPassword(seen)
+// readRedis reads redis, and looks for keys that contradict each other. Without a URL in the table it checks less:
+// --redis may name one.
+func readRedis(r *Redis) func(*strict.Decoder, strict.Entry) {
+	return func(d *strict.Decoder, e strict.Entry) {
+		seen := d.Mapping(e)
+		if r.Fates == defaultFates {
+			r.Fates = 0 // so that saying it makes no other table
+		}
+		if r.PasswordRefresh == DefaultPasswordRefresh {
+			r.PasswordRefresh = 0
+		}
+		single(d, e, seen, e.Form.Choice, "says already where Redis is")
+		checkURL(d, r, seen)
+		checkPassword(d, e, r, seen)
+	}
 }
 
-// checkRedis looks for keys that contradict each other. Without a URL in the table it checks less: --redis may name
-// one.
-func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
-	r := d.table.Redis
-	named := ""
-	for _, k := range choice {
-		switch {
-		case !strict.Present(seen[k]):
-		case named == "":
-			named = k
-		default:
-			d.Fail(seen[k], "keep one of url, sentinel and cluster", "redis.%s: redis.%s says already where Redis is", k, named)
-		}
-	}
+// checkURL looks for keys that contradict the URL.
+func checkURL(d *strict.Decoder, r *Redis, seen map[string]*yaml.Node) {
 	u, err := url.Parse(r.URL)
 	if r.URL == "" || err != nil {
 		return
@@ -67,53 +63,27 @@ func (d *decoder) checkRedis(choice []string, seen map[string]*yaml.Node) {
 	}
 }
 
-func (d *decoder) redisTLS(e strict.Entry) {
-	d.table.Redis.TLS = &TLS{}
-	d.tls(e)
-}
-
-func (d *decoder) sentinel(e strict.Entry) {
-	d.table.Redis.Sentinel = &Sentinel{}
-	d.complete(e, "master", "addrs")
-}
-
-func (d *decoder) cluster(e strict.Entry) {
-	d.table.Redis.Cluster = &Cluster{}
-	d.complete(e, "addrs")
-}
-
-// complete decodes a mapping that must have the named keys.
-func (d *decoder) complete(e strict.Entry, names ...string) {
-	seen := d.Mapping(e)
-	for _, name := range names {
-		if seen[name] == nil && (e.IsNull() || e.Value.Kind == yaml.MappingNode) {
-			k, _ := strict.Find(e.Keys, name)
-			d.Fail(e.At, "add "+name+": "+k.Example, "%s.%s is missing", e.Path, name)
+// addrs is a list of host:port.
+func addrs(to *[]string) strict.Type {
+	return strict.Type{Kind: strict.KindTextList, Decode: func(d *strict.Decoder, e strict.Entry) {
+		hint := "write a list: " + e.Example
+		if e.Value.Kind == yaml.ScalarNode && !e.IsNull() {
+			d.Fail(e.Value, hint, "%s must be a list, not %s", e.Path, strict.KindOf(e.Value))
+			return
 		}
-	}
+		items, ok := d.List(e)
+		if ok && (e.IsNull() || len(e.Value.Content) == 0) {
+			d.Fail(e.At, hint, "%s must not be empty", e.Path)
+		}
+		for _, item := range items {
+			if t := d.Text(item); t.OK() && isAddr(d, t) {
+				*to = append(*to, t.Value)
+			}
+		}
+	}}
 }
 
-// addrs reads a list of host:port.
-func (d *decoder) addrs(e strict.Entry, to *[]string) {
-	hint := "write a list: " + e.Example
-	if e.Value.Kind == yaml.ScalarNode && !e.IsNull() {
-		d.Fail(e.Value, hint, "%s must be a list, not %s", e.Path, strict.KindOf(e.Value))
-		return
-	}
-	items, ok := d.List(e)
-	if ok && (e.IsNull() || len(e.Value.Content) == 0) {
-		d.Fail(e.At, hint, "%s must not be empty", e.Path)
-	}
-	for _, item := range items {
-		d.addr(item, to)
-	}
-}
-
-func (d *decoder) addr(item strict.Entry, to *[]string) {
-	t := d.Text(item)
-	if !t.OK() {
-		return
-	}
+func isAddr(d *strict.Decoder, t strict.Text) bool {
 	host, port, err := net.SplitHostPort(t.Value)
 	switch {
 	case err != nil && !strings.Contains(t.Value, ":"):
@@ -123,24 +93,9 @@ func (d *decoder) addr(item strict.Entry, to *[]string) {
 	case badPort(port):
 		d.Bad(t, "", "the port must be from 1 to 65535")
 	default:
-		*to = append(*to, t.Value)
+		return true
 	}
-}
-
-func (d *decoder) redisURL(e strict.Entry) {
-	t := d.Text(e)
-	if !t.OK() {
-		return
-	}
-	why, hint := checkRedisURL(t.Value)
-	if why == "" {
-		d.table.Redis.URL = t.Value
-		return
-	}
-	if t.Opaque {
-		hint = "check the values of its variables; a password with special characters belongs in redis.passwordFile"
-	}
-	d.Bad(t, hint, "%s", why)
+	return false
 }
 
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]{1,5}$`)

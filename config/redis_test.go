@@ -34,7 +34,7 @@ func TestSentinelAndClusterEndUpInTheirPlace(t *testing.T) {
 }
 
 func TestExamplesOfSentinelAndClusterMakeATable(t *testing.T) {
-	for name, keys := range map[string][]strict.Key{"sentinel": blank.sentinelKeys(), "cluster": blank.clusterKeys()} {
+	for name, keys := range map[string][]strict.Key{"sentinel": keysOf("redis", "sentinel"), "cluster": keysOf("redis", "cluster")} {
 		var b strings.Builder
 		for _, k := range keys {
 			b.WriteString("    " + k.Name + ": " + k.Example + "\n")

@@ -26,7 +26,7 @@ func Schema() []byte {
 		{"title", "Solotick table"},
 		{"description", "What Solotick runs beside a service, and when. Every key is described in docs/table.md."},
 	}
-	root = append(root, ofMapping(strict.Key{Keys: newTableDecoder(nil, time.Time{}).Root}, false)...)
+	root = append(root, ofMapping(strict.Key{Type: strict.Mapping(newTableDecoder(nil, time.Time{}).Root)}, false)...)
 	root = append(root, field{"patternProperties", object{{"^" + strict.Extension, true}}})
 	root = append(root, field{"$defs", object{
 		{"variable", object{
@@ -59,7 +59,7 @@ func orVariable(pattern string) string { return pattern + "|" + anyVariable }
 func ofKey(k strict.Key) object {
 	out := object{{"description", link.ReplaceAllString(k.Doc, "$1")}}
 	out = append(out, ofKind(k)...)
-	if k.Default != strict.Required && k.Default != strict.None && !strings.Contains(k.Default, " ") {
+	if k.Default != strict.Required && k.Default != "" && !strings.Contains(k.Default, " ") {
 		out = append(out, field{"default", written(strings.Trim(k.Default, "`"))})
 	}
 	if k.Example != "" {
@@ -77,11 +77,11 @@ func ofKind(k strict.Key) object {
 	case strict.KindMapping:
 		return ofMapping(k, true)
 	case kindJobs:
-		job := ofMapping(strict.Key{Keys: k.Keys, Form: k.Form}, false)
+		job := ofMapping(k, false)
 		return object{{"type", []any{"array", "null"}}, {"items", job}}
 	case kindCalendars:
 		return object{{"type", []any{"object", "null"}}, {"propertyNames", object{{"pattern", k.Form.Names}}},
-			{"additionalProperties", ofMapping(strict.Key{Keys: k.Keys, Form: strict.Form{}}, false)}}
+			{"additionalProperties", ofMapping(strict.Key{Type: k.Type}, false)}}
 	case kindSchedule:
 		return object{{"anyOf", []any{ofText(k.Form), append(listOf(k, ofText(k.Form)), field{"minItems", 1})}}}
 	case kindDates:

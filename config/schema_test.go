@@ -264,9 +264,9 @@ func TestTheSchemaExplainsItself(t *testing.T) {
 			}
 		}
 	}
-	walk("", s, blank.tableKeys())
-	if described != count(blank.tableKeys()) {
-		t.Errorf("%d keys of %d are described", described, count(blank.tableKeys()))
+	walk("", s, blank.Root)
+	if described != count(blank.Root) {
+		t.Errorf("%d keys of %d are described", described, count(blank.Root))
 	}
 }
 

@@ -264,3 +264,123 @@ func set(to *map[string]string, name, value string) {
 	}
 	(*to)[name] = value
 }
+
+// TLS names the files of a TLS connection; an empty name leaves the part to the system's defaults.
+type TLS struct{ CAFile, CertFile, KeyFile, ServerName string }
+
+// HeaderFile names the file that a header's value comes from.
+type HeaderFile struct {
+	File   string // read for each attempt
+	Prefix string // stands before what the file holds
+}
+
+// Sign says how requests prove that Solotick made them. The zero value is no signature.
+type Sign struct {
+	SecretFile string // signs as Standard Webhooks; read for each attempt
+}
+
+// Change says which messages for people a job sends, and where. The zero value sends none.
+type Change struct {
+	URL, URLFile string        // exactly one is set; the file is read for each attempt to send
+	On           []Event       // default failed, recovered and missed
+	After        int           // failed: when so many ticks in a row have failed; default 1
+	Repeat       int           // failed: again after each so many further ones; 0 = never
+	Late         time.Duration // a run begins later than this after its tick came due; 0 = no message
+	Long         time.Duration // a run lasts longer than this; 0 = no message
+	Format       Format
+	SecretFile   string // signs as Standard Webhooks; "" = no signature; read for each attempt to send
+}
+
+// Event is what a message tells.
+type Event string
+
+// The events of a job. Late and Long are switched on by their durations, the others by On.
+const (
+	Failed       Event = "failed"
+	Recovered    Event = "recovered"
+	TicksMissed  Event = "missed"
+	StartedLate  Event = "late"
+	TakesTooLong Event = "long"
+)
+
+// Format is the form of a message.
+type Format string
+
+// The formats of a message.
+const (
+	JSON  Format = "json"
+	Slack Format = "slack"
+)
+
+// Wanted says whether the job sends a message about an event.
+func (c *Change) Wanted(e Event) bool {
+	switch e {
+	case StartedLate:
+		return c.Late > 0
+	case TakesTooLong:
+		return c.Long > 0
+	}
+	return slices.Contains(c.On, e)
+}
+
+// OfStreak says what a settlement tells, before which so many ticks in a row had failed, and now so many have; "" =
+// nothing.
+func (c *Change) OfStreak(before, now int) Event {
+	event := Event("")
+	switch further := now - c.After; {
+	case c.After == 0 || before == now:
+	case now == 0 && before >= c.After:
+		event = Recovered
+	case before < c.After && further >= 0, c.Repeat > 0 && further > 0 && further%c.Repeat == 0:
+		event = Failed
+	}
+	if !c.Wanted(event) {
+		return ""
+	}
+	return event
+}
+
+// Identity says which cloud vouches for this process, in place of a password. Exactly one field is set.
+type Identity struct {
+	AWS    *AWS
+	Google bool
+	Azure  bool
+}
+
+// AWS names a Redis of AWS that checks tokens of IAM.
+type AWS struct {
+	Service AWSService
+	Cluster string // the replication group, the cluster of MemoryDB, or the serverless cache
+	Region  string // "" = that of the environment
+}
+
+// AWSService is a service of AWS that runs a Redis.
+type AWSService string
+
+// The services of AWS whose tokens differ.
+const (
+	ElastiCache           AWSService = "elasticache"
+	ElastiCacheServerless AWSService = "elasticache-serverless"
+	MemoryDB              AWSService = "memorydb"
+)
+
+// Calendars are sets of whole days by name.
+type Calendars map[string]*schedule.Days
+
+// Days says which ticks of a job's schedule the job has, and which move to another day.
+type Days struct {
+	Exclude    []string       `json:",omitempty"` // names of calendars
+	Include    []string       `json:",omitempty"`
+	OnExcluded schedule.Shift `json:",omitempty"` // "" = skip
+	Every      schedule.Every `json:",omitzero"`
+	Sums       []string       `json:",omitempty"` // of what the calendars say: those of Exclude, then of Include
+}
+
+// Links says where other tools show a run; "" = nowhere.
+type Links struct{ Logs, Traces Link }
+
+// Link is the URL of a page about a run, with names in braces in place of what differs from run to run.
+type Link string
+
+// Embedded is the redis.url of the store inside Solotick itself, for trials on one machine.
+const Embedded = "embedded"

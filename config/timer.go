@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"regexp"
 	"sync"
 	"time"
@@ -58,22 +59,18 @@ var theTimer = strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin w
 
 // timerKeys are the keys of a job that make sense for a single run, and at and after.
 func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
-	out := []strict.Key{
-		{Name: "at", Kind: strict.KindTime, Default: "at or after", Example: `"2026-12-24T18:00:00Z"`,
-			Show: strict.Shown, Also: []string{"time", "when", "due"},
-			Decode: func(e strict.Entry) { d.Time(e, at) }},
-		{Name: "after", Kind: strict.KindDuration, Default: "at or after", Example: "90s",
-			Show: strict.Shown, Also: []string{"in", "delay"},
-			Decode: func(e strict.Entry) {
-				d.Duration(e, after, func(v time.Duration) string {
-					if v > furthest {
-						return "must be at most ten years"
-					}
-					return strict.Between(0, furthest)(v)
-				})
-			}},
+	ahead := func(v time.Duration) string {
+		if v > furthest {
+			return "must be at most ten years"
+		}
+		return strict.Between(0, furthest)(v)
 	}
-	for _, k := range d.jobKeys() {
+	out := []strict.Key{
+		{Name: "at", Type: strict.Time(at), Default: "at or after", Example: `"2026-12-24T18:00:00Z"`, Show: strict.Shown,
+			Also: "time when due"},
+		{Name: "after", Type: strict.Duration(after, ahead), Default: "at or after", Example: "90s", Show: strict.Shown, Also: "in delay"},
+	}
+	for _, k := range jobKeys(&d.draft, d.calendars) {
 		switch k.Name {
 		case "guarantee":
 			k.Form = strict.Words(AtMostOnce, AtLeastOnce)
@@ -103,7 +100,7 @@ func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 
 func (d *timerDecoder) parse(id string, data []byte, now time.Time) *Timer {
 	d.now, d.Warnings = now, nil
-	d.begin("timer", id)
+	d.begin(fmt.Sprintf("timer %s: ", strict.Quoted(id)))
 	d.job.Name, d.job.Dynamic, d.job.ConcurrencyPolicy = "timer:"+id, true, Allow
 	root, found := d.document(data, "http")
 	switch { // as in IsTimerID

@@ -136,17 +136,6 @@ func (u unsetVariable) warning() Problem {
 	return p
 }
 
-// unset says whether one of the values, or an item of it, has an unset variable. Checks that compare such values are
-// skipped.
-func (j *draft) unset(paths ...string) bool {
-	return slices.ContainsFunc(paths, func(path string) bool { return slices.ContainsFunc(j.missing, within(path)) })
-}
-
-// within tells whether a path is another one, or an item of it.
-func within(path string) func(string) bool {
-	return func(p string) bool { return p == path || strings.HasPrefix(p, path+"[") }
-}
-
 // NoTable returns a stand-in for a table that is not at hand. It holds the name of the service and nothing else.
 func NoTable(service string) (*Table, error) {
 	if why, _ := checkName(service); why != "" {

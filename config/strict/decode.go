@@ -41,7 +41,7 @@ type Subject struct {
 
 // Rules are the caller's callbacks. All of them must be set, except Unset.
 type Rules struct {
-	Note    func(e Entry, t Text)                                                  // a value was accepted
+	Note    func(e Entry, t Text)                                                  // a value was accepted, or a mapping begins
 	Unset   func(e Entry, missing MissingError, warning func(hint string) Problem) // a variable is not set; nil = that is a problem
 	Flawed  func(e Entry)                                                          // a key has problems
 	Homes   func(name string) []string                                             // the places where a key of that name is known
@@ -136,6 +136,7 @@ func Quoted(s string) string {
 // key counts, so that it is not also reported as missing. No value counts as an empty mapping: all its lines may be
 // commented out.
 func (d *Decoder) Mapping(e Entry) map[string]*yaml.Node {
+	d.NoteWhole(e)
 	found := map[string]*yaml.Node{}
 	if e.IsNull() {
 		return found
@@ -166,15 +167,23 @@ func (d *Decoder) Mapping(e Entry) map[string]*yaml.Node {
 		if v, ok := values[k.Name]; ok {
 			before := len(d.Problems)
 			if d.Plain(v) {
-				k.Decode(v)
+				k.Decode(d, v)
 			}
 			if len(d.Problems) > before {
 				d.Rules.Flawed(v)
 			}
 		}
 	}
+	for _, k := range e.Keys {
+		if needs := k.Form.Needs; needs != "" && found[k.Name] != nil && found[needs] == nil {
+			d.Fail(found[k.Name], "", "%s.%s needs %s", e.Path, k.Name, needs)
+		}
+	}
 	return found
 }
+
+// NoteWhole tells the caller where a mapping or list stands.
+func (d *Decoder) NoteWhole(e Entry) { d.Rules.Note(e, Text{Node: e.At, Label: e.Path}) }
 
 // Extension begins keys that the decoder ignores in an extensible mapping. They are for anchors and other tools.
 const Extension = "x-"
@@ -290,6 +299,9 @@ func (d *Decoder) List(e Entry) ([]Entry, bool) {
 	}
 	return out, true
 }
+
+// IsMapping reports whether the value is a mapping; no value counts as an empty one.
+func (e Entry) IsMapping() bool { return e.IsNull() || e.Value.Kind == yaml.MappingNode }
 
 func (e Entry) IsNull() bool { return e.Value.Kind == yaml.ScalarNode && e.Value.Tag == "!!null" }
 

@@ -5,20 +5,25 @@ import "strings"
 // Key describes one key of a mapping. This one description decodes the key, masks its value and gives the hints for its
 // misspellings. Callers derive a schema from it and check documentation against it, so all of them know the same keys.
 type Key struct {
-	Name       string
-	Kind       string     // the type of its value, in words: "duration"
-	Default    string     // the default as one would write it, or "required", or a word for what happens without it
+	Name string
+	Type
+	Default    string     // as one would write it, or "required", or words for what happens without it; "" = none
 	Doc        string     // one line
 	Example    string     // a value; mappings have the examples of their keys
 	Show       Visibility // which values are no secret
 	Common     bool       // for the caller: may stand in a second place too
 	Extensible bool       // keys that begin with x- are ignored
 	Named      bool       // a mapping with names of the user's: each value is a mapping of Keys
-	Also       []string   // what it is called elsewhere, for hints
-	Keys       []Key      // the keys of a mapping, or of each mapping in a list
+	Also       string     // what it is called elsewhere, in words, for hints
 	Each       *Key       // of a mapping of text: a mapping that may stand in place of each text; nil = none
 	Form       Form       // what a good value looks like
-	Decode     func(e Entry)
+}
+
+// Type says what the value of a key is, and reads it to where it goes.
+type Type struct {
+	Kind   string // in words: "duration"
+	Keys   []Key  // of a mapping, or of each mapping in a list
+	Decode func(d *Decoder, e Entry)
 }
 
 // Kinds of values, as the user reads them.
@@ -34,7 +39,6 @@ const (
 	KindCodes    = "list of codes"
 	KindBytes    = "number of bytes"
 	Required     = "required"
-	None         = "none"
 )
 
 // Form describes good values. The decoder and the JSON Schema both check every field that is not zero.
@@ -86,7 +90,7 @@ func NearestKey(keys []Key, name string) (Key, bool) {
 		return k, true
 	}
 	for _, k := range keys {
-		for _, other := range k.Also {
+		for other := range strings.FieldsSeq(k.Also) {
 			if PlainName(other) == PlainName(name) {
 				return k, true
 			}

@@ -57,7 +57,7 @@ type redactor struct {
 
 // redact marks the keys and values below a node in the source.
 func (r *redactor) redact(root *yaml.Node, keys []Key) {
-	r.value(root, Key{Keys: keys})
+	r.value(root, Key{Type: Type{Keys: keys}})
 	for _, stretches := range r.src.stretches {
 		slices.SortStableFunc(stretches, func(a, b stretch) int { return a.from - b.from })
 	}
@@ -71,7 +71,7 @@ func (r *redactor) value(n *yaml.Node, k Key) {
 		r.anchor(n)
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			r.name(n.Content[i])
-			r.value(n.Content[i+1], Key{Keys: k.Keys})
+			r.value(n.Content[i+1], Key{Type: Type{Keys: k.Keys}})
 		}
 	case n.Kind == yaml.MappingNode && (k.Show == ShownNames || len(k.Keys) > 0):
 		r.anchor(n)

@@ -15,6 +15,9 @@ import (
 // timeForm is the hint for a time.
 const timeForm = "write it like 2026-12-01T00:00:00Z or 2026-12-01T00:00:00+01:00"
 
+// giveIt is the hint for a value that is not there.
+const giveIt = "give it a value, or remove the key"
+
 // longest bounds every duration. Sums of a few cannot overflow, and a longer one is a typing error.
 const longest = 366 * 24 * time.Hour
 
@@ -51,7 +54,7 @@ func KindOf(n *yaml.Node) string {
 // Scalar reads a scalar and fills in its variables. If the result is not OK, it has recorded a problem.
 func (d *Decoder) Scalar(e Entry, tags ...string) Text {
 	if e.IsNull() {
-		d.Fail(e.At, "give it a value, or remove the key", "%s has no value", e.Path)
+		d.Fail(e.At, giveIt, "%s has no value", e.Path)
 		return Text{}
 	}
 	if e.Value.Kind != yaml.ScalarNode || !slices.Contains(tags, e.Value.Tag) {
@@ -144,58 +147,86 @@ func (d *Decoder) placeReference(e Entry, look string) (line, column, width int)
 // Text reads text.
 func (d *Decoder) Text(e Entry) Text { return d.Scalar(e, "!!str") }
 
-// NonEmpty reads text and refuses "".
-func (d *Decoder) NonEmpty(e Entry, to *string) Text {
-	t := d.Text(e)
-	if t.OK() && strings.TrimSpace(t.Value) == "" {
-		d.Bad(t, "give it a value, or remove the key", "must not be empty")
-		return Text{}
-	}
-	if t.OK() {
-		*to = t.Value
-		d.Rules.Note(e, t)
-	}
-	return t
+// Mapping is a mapping with these keys.
+func Mapping(keys []Key) Type {
+	return Type{Kind: KindMapping, Keys: keys, Decode: func(d *Decoder, e Entry) { d.Mapping(e) }}
 }
 
-// Bool reads true or false. A variable can only give text, so it also accepts their text.
-func (d *Decoder) Bool(e Entry, to *bool) {
-	t := d.Scalar(e, "!!bool", "!!str")
-	if !t.OK() {
-		return
-	}
-	word := strings.ToLower(t.Value)
-	switch {
-	case e.Value.Tag == "!!bool" || t.Opaque && (word == "true" || word == "false"):
-		*to = word == "true"
-		d.Rules.Note(e, t)
-	case slices.Contains([]string{"true", "yes", "on", "y"}, word) && !t.Opaque:
-		d.Bad(t, "write true, without quotes", "must be true or false")
-	case slices.Contains([]string{"false", "no", "off", "n"}, word) && !t.Opaque:
-		d.Bad(t, "write false, without quotes", "must be true or false")
-	default:
-		d.Bad(t, "", "must be true or false")
-	}
+// Accepted is a scalar with one of the tags. accept stores its value, or records what is wrong with it.
+func Accepted(kind string, accept func(d *Decoder, e Entry, t Text) bool, tags ...string) Type {
+	return Type{Kind: kind, Decode: func(d *Decoder, e Entry) {
+		if t := d.Scalar(e, tags...); t.OK() && accept(d, e, t) {
+			d.Rules.Note(e, t)
+		}
+	}}
 }
 
-// Number reads a whole number.
-func (d *Decoder) Number(e Entry, to *int) {
-	t := d.Scalar(e, "!!int", "!!str")
-	if !t.OK() {
-		return
-	}
-	v, err := strconv.Atoi(t.Value)
-	switch {
-	case err == nil && e.Value.Tag == "!!str" && !t.Opaque:
-		d.Bad(t, "write it without quotes", "must be a number")
-	case err != nil:
-		d.Bad(t, "", "must be a whole number")
-	case v < e.Form.Least || v > e.Form.Most:
-		d.Bad(t, "", "must be from %d to %d", e.Form.Least, e.Form.Most)
-	default:
-		*to = v
-		d.Rules.Note(e, t)
-	}
+// Checked is text that check finds nothing wrong with, for set. The hint of a value with variables is opaque, because
+// that of check may repeat parts of the value.
+func Checked(set func(text string), opaque string, check func(text string) (why, hint string)) Type {
+	return Accepted(KindText, func(d *Decoder, _ Entry, t Text) bool {
+		why, hint := check(t.Value)
+		if why == "" {
+			set(t.Value)
+			return true
+		}
+		if t.Opaque {
+			hint = opaque
+		}
+		d.Bad(t, hint, "%s", why)
+		return false
+	}, "!!str")
+}
+
+// Into is for Checked: it sets a variable.
+func Into(to *string) func(string) { return func(text string) { *to = text } }
+
+// NonEmpty is text other than "".
+func NonEmpty(to *string) Type {
+	return Checked(Into(to), giveIt, func(text string) (why, hint string) {
+		if strings.TrimSpace(text) == "" {
+			return "must not be empty", giveIt
+		}
+		return "", ""
+	})
+}
+
+// Bool is true or false. A variable can only give text, so their text is accepted too.
+func Bool(to *bool) Type {
+	return Accepted(KindBool, func(d *Decoder, e Entry, t Text) bool {
+		word := strings.ToLower(t.Value)
+		switch {
+		case e.Value.Tag == "!!bool" || t.Opaque && (word == "true" || word == "false"):
+			*to = word == "true"
+			return true
+		case slices.Contains([]string{"true", "yes", "on", "y"}, word) && !t.Opaque:
+			d.Bad(t, "write true, without quotes", "must be true or false")
+		case slices.Contains([]string{"false", "no", "off", "n"}, word) && !t.Opaque:
+			d.Bad(t, "write false, without quotes", "must be true or false")
+		default:
+			d.Bad(t, "", "must be true or false")
+		}
+		return false
+	}, "!!bool", "!!str")
+}
+
+// Number is a whole number within the bounds of the key's form.
+func Number(to *int) Type {
+	return Accepted(KindNumber, func(d *Decoder, e Entry, t Text) bool {
+		v, err := strconv.Atoi(t.Value)
+		switch {
+		case err == nil && e.Value.Tag == "!!str" && !t.Opaque:
+			d.Bad(t, "write it without quotes", "must be a number")
+		case err != nil:
+			d.Bad(t, "", "must be a whole number")
+		case v < e.Form.Least || v > e.Form.Most:
+			d.Bad(t, "", "must be from %d to %d", e.Form.Least, e.Form.Most)
+		default:
+			*to = v
+			return true
+		}
+		return false
+	}, "!!int", "!!str")
 }
 
 // Limits says what is wrong with a duration; "" = nothing.
@@ -231,24 +262,21 @@ func ShortDuration(v time.Duration) string {
 	return s
 }
 
-// Duration reads a duration in Go's syntax.
-func (d *Decoder) Duration(e Entry, to *time.Duration, check Limits) Text {
-	t := d.Scalar(e, "!!str", "!!int", "!!float")
-	if !t.OK() {
-		return Text{}
-	}
-	v, err := time.ParseDuration(t.Value)
-	switch {
-	case err != nil || e.Value.Tag != "!!str" && t.Value != "0":
-		d.badDuration(t)
-	case check(v) != "":
-		d.Bad(t, "", "%s", check(v))
-	default:
-		*to = v
-		d.Rules.Note(e, t)
-		return t
-	}
-	return Text{}
+// Duration is a duration in Go's syntax.
+func Duration(to *time.Duration, check Limits) Type {
+	return Accepted(KindDuration, func(d *Decoder, e Entry, t Text) bool {
+		v, err := time.ParseDuration(t.Value)
+		switch {
+		case err != nil || e.Value.Tag != "!!str" && t.Value != "0":
+			d.badDuration(t)
+		case check(v) != "":
+			d.Bad(t, "", "%s", check(v))
+		default:
+			*to = v
+			return true
+		}
+		return false
+	}, "!!str", "!!int", "!!float")
 }
 
 // looseDuration is how people and other tools write durations.
@@ -283,54 +311,43 @@ func (d *Decoder) badDuration(t Text) {
 	d.Bad(t, "write "+m[1]+unit, "not a duration")
 }
 
-// Time reads a time. It parses the text of YAML's own timestamps itself, so that a date alone is not silently midnight.
-func (d *Decoder) Time(e Entry, to *time.Time) {
-	t := d.Scalar(e, "!!str", "!!timestamp")
-	if !t.OK() {
-		return
-	}
-	v, err := time.Parse(time.RFC3339, t.Value)
-	// UTC makes tables equal that write one time with different offsets. The conversion may lead out of the years that
-	// can be written.
-	if v = v.UTC(); err == nil && v.Year() >= 1 && v.Year() <= 9999 {
-		*to = v
-		d.Rules.Note(e, t)
-		return
-	}
-	if day, err := time.Parse(time.DateOnly, t.Value); err == nil && !t.Opaque {
-		d.Bad(t, "write "+day.Format(time.RFC3339), "a date needs a time and a zone")
-		return
-	}
-	if local, err := time.Parse("2006-01-02T15:04:05", strings.Replace(t.Value, " ", "T", 1)); err == nil && !t.Opaque {
-		d.Bad(t, "write "+local.Format(time.RFC3339)+", or an offset instead of Z", "a time needs a zone")
-		return
-	}
-	d.Bad(t, timeForm, "not a time")
+// Time is a moment. The text of YAML's own timestamps is parsed here, so that a date alone is not silently midnight.
+func Time(to *time.Time) Type {
+	return Accepted(KindTime, func(d *Decoder, _ Entry, t Text) bool {
+		v, err := time.Parse(time.RFC3339, t.Value)
+		// UTC makes tables equal that write one time with different offsets. The conversion may lead out of the years
+		// that can be written.
+		if v = v.UTC(); err == nil && v.Year() >= 1 && v.Year() <= 9999 {
+			*to = v
+			return true
+		}
+		if day, err := time.Parse(time.DateOnly, t.Value); err == nil && !t.Opaque {
+			d.Bad(t, "write "+day.Format(time.RFC3339), "a date needs a time and a zone")
+		} else if local, err := time.Parse("2006-01-02T15:04:05", strings.Replace(t.Value, " ", "T", 1)); err == nil && !t.Opaque {
+			d.Bad(t, "write "+local.Format(time.RFC3339)+", or an offset instead of Z", "a time needs a zone")
+		} else {
+			d.Bad(t, timeForm, "not a time")
+		}
+		return false
+	}, "!!str", "!!timestamp")
 }
 
 // TextMap reads a mapping of names to text; check returns what is wrong with a name, and a hint. A mapping in place of a
-// text goes to Decode of e.Each, unless none of its keys is one of those: then it may be text that lacks its quotes.
+// text goes to mapped, unless none of its keys is one of e.Each: then it may be text that lacks its quotes.
 func (d *Decoder) TextMap(e Entry, check func(name string) (why, hint string),
-	each func(name *yaml.Node, t Text)) {
-	if e.IsNull() {
-		return
-	}
-	if e.Value.Kind != yaml.MappingNode {
-		d.WrongKind(e)
-		return
-	}
-	d.pairs(e, func(name, val *yaml.Node) {
+	each func(name *yaml.Node, t Text), mapped func(item Entry)) {
+	d.Pairs(e, func(name, val *yaml.Node) {
 		if why, hint := check(name.Value); why != "" {
 			d.Fail(name, hint, "%s %q: %s", e.Path, d.NameText(name), why)
 			return
 		}
-		item := Entry{Key: Key{Kind: KindText}, Path: under(e.Path, d.NameText(name)), At: name, Value: val}
+		item := Entry{Key: Key{Type: Type{Kind: KindText}}, Path: under(e.Path, d.NameText(name)), At: name, Value: val}
 		if !d.Plain(item) {
 			return
 		}
 		if e.Each != nil && val.Kind == yaml.MappingNode && anyOf(e.Each.Keys, val) {
 			item.Key = *e.Each
-			item.Decode(item)
+			mapped(item)
 			return
 		}
 		if t := d.Text(item); t.OK() {

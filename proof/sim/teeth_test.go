@@ -277,7 +277,7 @@ var teeth = []tooth{
 			"	if BROKEN && n > 0 {\n		n += max(int(first.Sub(from)/s.schedule.MinGap())-1, 0)\n	}\n	return n, first, last\n"},
 	}},
 	{"take a calendar's new days for the old ones", "2: never lost", "calendars", []edit{
-		{"config/calendars.go", "d.Sums[:excluded], d.Sums[excluded:], d.OnExcluded", "PICK(d.Sums[:0], d.Sums[:excluded]), d.Sums[excluded:], d.OnExcluded"},
+		{"config/hash.go", "d.Sums[:excluded], d.Sums[excluded:], d.OnExcluded", "PICK(d.Sums[:0], d.Sums[:excluded]), d.Sums[excluded:], d.OnExcluded"},
 	}},
 	{"count every second day from another one", "days", "calendars", []edit{
 		{"config/schedule/rules.go", "	k := floor(d-int64(e.From), block)", "	e.From += Day(PICK[int64](1, 0))\n	k := floor(d-int64(e.From), block)"},

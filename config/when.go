@@ -1,0 +1,147 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/config/strict"
+)
+
+// expressions are one schedule, or a list of them.
+func expressions(j *draft) strict.Type {
+	return strict.Type{Kind: kindSchedule, Decode: func(d *strict.Decoder, e strict.Entry) {
+		const form = `write five fields, "0 9 * * MON-FRI", or @hourly, @every 30s, …`
+		items, most := []strict.Entry{e}, mostExpressions
+		if j.Dynamic {
+			most = mostOfDynamic
+		}
+		if e.Value.Kind == yaml.SequenceNode {
+			items, _ = d.List(e)
+			switch n := len(items); {
+			case n == 0:
+				d.Fail(e.Value, form, "schedule must not be empty")
+				return
+			case n > most:
+				d.Fail(e.Value, "", "schedule must have at most %d items, has %d", most, n)
+				return
+			}
+		}
+		j.exprs = nil
+		for _, item := range items {
+			item.Kind = strict.KindText
+			t := d.Text(item)
+			if t.OK() && strings.TrimSpace(t.Value) == "" {
+				d.Bad(t, form, "must not be empty")
+			} else if t.OK() {
+				j.exprs = append(j.exprs, t)
+			}
+		}
+		switch {
+		case len(j.exprs) < len(items):
+		case e.Value.Kind == yaml.SequenceNode:
+			d.Rules.Note(e, strict.Text{Node: e.Value, Label: e.Path})
+		default:
+			d.Rules.Note(e, j.exprs[0])
+		}
+	}}
+}
+
+// texts are all expressions of the schedule.
+func (j *draft) texts() (exprs []string) {
+	for _, t := range j.exprs {
+		exprs = append(exprs, t.Value)
+	}
+	return exprs
+}
+
+// wrongExpression returns the expression of a list that is wrong by itself, if one is.
+func (j *draft) wrongExpression(o schedule.Options) strict.Text {
+	if len(j.exprs) > 1 {
+		for _, t := range j.exprs {
+			if _, err := schedule.Parse(t.Value, schedule.Options{TimeZone: o.TimeZone, Job: o.Job}); err != nil {
+				return t
+			}
+		}
+	}
+	return strict.Text{}
+}
+
+// zone is a time zone. It is checked on its own, so that its problem points at it and not at the schedule.
+func zone(to *string) strict.Type {
+	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
+		if !isZone(d, t) {
+			return false
+		}
+		*to = t.Value
+		return true
+	}, "!!str")
+}
+
+// isZone tells whether a text is a zone, and records the problem if it is none.
+func isZone(d *strict.Decoder, t strict.Text) bool {
+	const form = "write an IANA name, as UTC or Europe/Berlin"
+	if zoneExists(t.Value) {
+		return true
+	}
+	hint := form
+	if near := nearestZone(t.Value); near != "" && !t.Opaque {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if fixed := offsetZone(t.Value); fixed != "" && !t.Opaque {
+		hint = fmt.Sprintf("write %s, with the sign reversed; or a place such as Europe/Berlin, for daylight saving", fixed)
+	}
+	switch {
+	case strings.EqualFold(t.Value, "local") && !t.Opaque:
+		d.Bad(t, form, "means another zone on each machine")
+	default:
+		d.Bad(t, hint, "there is no such time zone")
+	}
+	return false
+}
+
+// nearestZone finds a zone written in another case, with a space, or without its region; "" when there is none.
+func nearestZone(name string) string {
+	titled := []rune(strings.ToLower(strings.TrimSpace(name)))
+	for i, r := range titled {
+		if r == ' ' {
+			titled[i] = '_'
+		}
+		if i == 0 || titled[i-1] == '/' || titled[i-1] == '_' || titled[i-1] == '-' {
+			titled[i] = []rune(strings.ToUpper(string(titled[i])))[0]
+		}
+	}
+	tries := []string{string(titled), strings.ToUpper(string(titled))}
+	for _, region := range strings.Fields("Europe America Asia Africa Australia Pacific Atlantic") {
+		tries = append(tries, region+"/"+string(titled))
+	}
+	for _, try := range tries {
+		if zoneExists(try) && try != "LOCAL" {
+			return try
+		}
+	}
+	return ""
+}
+
+func zoneExists(name string) bool { return name != "" && name != "Local" && schedule.IsZone(name) }
+
+var fixedOffset = regexp.MustCompile(`(?i)^(?:utc|gmt)?\s*([-+])0?([0-9]{1,2})(?::?00)?$`)
+
+// offsetZone returns the zone with a fixed offset from UTC for a name such as UTC+1; "" if there is none. The names of
+// these zones have the opposite sign, as POSIX has it.
+func offsetZone(name string) string {
+	m := fixedOffset.FindStringSubmatch(name)
+	if m == nil {
+		return ""
+	}
+	sign := map[string]string{"+": "-", "-": "+"}[m[1]]
+	hours, _ := strconv.Atoi(m[2])
+	zone := fmt.Sprintf("Etc/GMT%s%d", sign, hours)
+	if !zoneExists(zone) {
+		return ""
+	}
+	return zone
+}
