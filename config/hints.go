@@ -219,6 +219,8 @@ func remedy(e strict.Entry) string {
 }
 
 // word is one of the words of a key's form.
+//
+//go:noinline
 func word[T ~string](to *T) strict.Type {
 	return strict.Accepted(strict.KindText, func(d *strict.Decoder, e strict.Entry, t strict.Text) bool {
 		words := e.Form.Words
@@ -245,8 +247,8 @@ var fileKeys = []string{"tls", "sign"}
 
 const toTheTable = "put a job that needs it into the table"
 
-// inAJob names the place of a job's own keys.
-const inAJob = "in a job"
+// inAJob names the place of a job's own keys, ofDefaults begins what is said of keys under defaults.
+const inAJob, ofDefaults = "in a job", "defaults: "
 
 // homes returns the places where a key of that name is known, in words for the user. While a job is decoded, only
 // places in a job count: inJob is true then.
@@ -264,7 +266,7 @@ func homes(d *strict.Decoder, inJob bool, name string) []string {
 			case k.Name == "jobs":
 				walk(k.Keys, inAJob)
 			case k.Name == "defaults", inJob && slices.Contains(elsewhere, k.Name): // defaults has no keys of its own
-			case d.job == &d.base && (under == inAJob && !k.Common || strings.HasSuffix(under, " "+inAJob)):
+			case d.Scope == ofDefaults && (under == inAJob && !k.Common || strings.HasSuffix(under, " "+inAJob)):
 				walk(k.Keys, place+" "+inAJob) // defaults cannot have it
 			default:
 				walk(k.Keys, place)

@@ -27,7 +27,7 @@ func defaultJob() Job {
 }
 
 func (d *decoder) defaults(_ *strict.Decoder, e strict.Entry) {
-	if d.begin("defaults: "); e.IsMapping() {
+	if d.begin(ofDefaults); e.IsMapping() {
 		d.draft.common = true
 		e.Path = "" // the scope says where
 		d.Mapping(e)

@@ -10,6 +10,8 @@ import (
 )
 
 // made is a mapping that read decodes into a new T, which begins as start.
+//
+//go:noinline
 func made[T any](to **T, start T, keys func(*T) []strict.Key, read func(*strict.Decoder, strict.Entry)) strict.Type {
 	draft := new(T)
 	return strict.Type{Kind: strict.KindMapping, Keys: keys(draft), Decode: func(d *strict.Decoder, e strict.Entry) {

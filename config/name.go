@@ -11,6 +11,8 @@ import (
 var nameSyntax = regexp.MustCompile(nameForm.Pattern)
 
 // identifier is the name of a service or job.
+//
+//go:noinline
 func identifier(to *string) strict.Type { return strict.Checked(strict.Into(to), "", checkName) }
 
 // IsName says whether a service or job can have that name.

@@ -29,6 +29,8 @@ func notifyKeys(j *draft) []strict.Key {
 }
 
 // ping is a URL, on any host, or "".
+//
+//go:noinline
 func ping(set func(url string)) strict.Type { return strict.Checked(set, checkVariables, checkPing) }
 
 // all derives the URLs of all events from a base URL. A job's own base URL also overrides single events in defaults.

@@ -153,6 +153,8 @@ func Mapping(keys []Key) Type {
 }
 
 // Accepted is a scalar with one of the tags. accept stores its value, or records what is wrong with it.
+//
+//go:noinline
 func Accepted(kind string, accept func(d *Decoder, e Entry, t Text) bool, tags ...string) Type {
 	return Type{Kind: kind, Decode: func(d *Decoder, e Entry) {
 		if t := d.Scalar(e, tags...); t.OK() && accept(d, e, t) {
@@ -163,6 +165,8 @@ func Accepted(kind string, accept func(d *Decoder, e Entry, t Text) bool, tags .
 
 // Checked is text that check finds nothing wrong with, for set. The hint of a value with variables is opaque, because
 // that of check may repeat parts of the value.
+//
+//go:noinline
 func Checked(set func(text string), opaque string, check func(text string) (why, hint string)) Type {
 	return Accepted(KindText, func(d *Decoder, _ Entry, t Text) bool {
 		why, hint := check(t.Value)
@@ -192,6 +196,8 @@ func NonEmpty(to *string) Type {
 }
 
 // Bool is true or false. A variable can only give text, so their text is accepted too.
+//
+//go:noinline
 func Bool(to *bool) Type {
 	return Accepted(KindBool, func(d *Decoder, e Entry, t Text) bool {
 		word := strings.ToLower(t.Value)
@@ -211,6 +217,8 @@ func Bool(to *bool) Type {
 }
 
 // Number is a whole number within the bounds of the key's form.
+//
+//go:noinline
 func Number(to *int) Type {
 	return Accepted(KindNumber, func(d *Decoder, e Entry, t Text) bool {
 		v, err := strconv.Atoi(t.Value)
@@ -263,6 +271,8 @@ func ShortDuration(v time.Duration) string {
 }
 
 // Duration is a duration in Go's syntax.
+//
+//go:noinline
 func Duration(to *time.Duration, check Limits) Type {
 	return Accepted(KindDuration, func(d *Decoder, e Entry, t Text) bool {
 		v, err := time.ParseDuration(t.Value)
@@ -312,6 +322,8 @@ func (d *Decoder) badDuration(t Text) {
 }
 
 // Time is a moment. The text of YAML's own timestamps is parsed here, so that a date alone is not silently midnight.
+//
+//go:noinline
 func Time(to *time.Time) Type {
 	return Accepted(KindTime, func(d *Decoder, _ Entry, t Text) bool {
 		v, err := time.Parse(time.RFC3339, t.Value)

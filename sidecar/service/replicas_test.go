@@ -49,8 +49,8 @@ func TestEachFieldOfAHeartbeatIsTold(t *testing.T) {
 		ran := service.Entry{Job: job, Tick: at, Run: "r", Outcome: "failed", Ended: at.Add(time.Second), Took: time.Second, Failed: true}
 		sent := service.Replica{Name: "z", Version: "v1", Table: "abc", Observe: true, Offset: time.Microsecond, Local: true, Ready: "app", Busy: true,
 			Reload: "broken", Skips: map[string]service.Skip{}, Ran: map[string]service.Entry{job: ran}, Process: "p", Environment: "staging", Twin: true}
-		if _, ok, err := s.BeatOf(w.Context(), "z"); ok || err != nil {
-			w.Errorf("before it was sent: %t, %v", ok, err)
+		if p := s.ProcessOf(w.Context(), "z"); p != "" {
+			w.Errorf("before it was sent: %q", p)
 		}
 		w.Must(s.Beat(w.Context(), sent))
 		w.Must(s.Beat(w.Context(), service.Replica{Name: "a"}))
@@ -62,13 +62,12 @@ func TestEachFieldOfAHeartbeatIsTold(t *testing.T) {
 		if !reflect.DeepEqual(all[1], sent) {
 			w.Errorf("\n%+v, want\n%+v", all[1], sent)
 		}
-		one, ok, err := s.BeatOf(w.Context(), "z")
-		if sent.Ran = (map[string]service.Entry{}); !ok || err != nil || !reflect.DeepEqual(one, sent) {
-			w.Errorf("alone: %+v, %t, %v", one, ok, err)
+		if p := s.ProcessOf(w.Context(), "z"); p != "p" {
+			w.Errorf("its process: %q", p)
 		}
 		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:replicas", "z", "<xml>").Err())
-		if _, ok, err := s.BeatOf(w.Context(), "z"); ok || err != nil {
-			w.Errorf("of another version: %t, %v", ok, err)
+		if p := s.ProcessOf(w.Context(), "z"); p != "" {
+			w.Errorf("of another version: %q", p)
 		}
 	})
 }
