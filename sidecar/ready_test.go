@@ -149,7 +149,7 @@ func TestTicksAreMissedThoughAReplicaTakesTheJobForNew(t *testing.T) {
 	})
 }
 
-// What came due after its app was ready counts, also before the first claim.
+// A tick that came due after its app was ready counts, also before the first claim.
 func TestANewJobMissesWhatComesDueWhenItsAppIsReady(t *testing.T) {
 	newJob(t, "missed: latest", func(w *world, apps []*fakeApp) {
 		w.at(90 * time.Second)
@@ -169,7 +169,7 @@ func TestANewJobMissesWhatComesDueWhenItsAppIsReady(t *testing.T) {
 	})
 }
 
-// The ledger that the first claim finds lost is made anew behind the tick that is asked for. What it had is missed, as always.
+// The ledger that the first claim finds lost is made anew behind the tick that is asked for. The ticks that it had are missed, as always.
 func TestANewJobFiresItsFirstTickThoughRedisHasLostItsData(t *testing.T) {
 	newJob(t, "guarantee: at-least-once", func(w *world, apps []*fakeApp) {
 		w.at(4*time.Minute + 30*time.Second)

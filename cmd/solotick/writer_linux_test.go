@@ -17,7 +17,7 @@ import (
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
-// What another client writes to the keys of a service took a replica beyond its 64 MiB: 60,000 heartbeats to 109 MiB, as
+// The data that another client writes to the keys of a service took a replica beyond its 64 MiB: 60,000 heartbeats to 109 MiB, as
 // many runs to 79 MiB, and with a reader of the status to 239 MiB.
 func TestAReplicaOutlivesThoseWhoWriteToItsRedis(t *testing.T) {
 	const many, keys = 60_000, "solotick:{shop}:"

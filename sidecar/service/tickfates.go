@@ -10,7 +10,7 @@ import (
 // TickFates are what became of the newest ticks of a job, in the order in which that was decided.
 type TickFates []Entry
 
-// TickFates reads them. What the ledger tells is read before, by States: then a tick that ends meanwhile is in both.
+// TickFates reads them. States reads the ledger before: then a tick that ends meanwhile is in both.
 func (s *Store) TickFates(ctx context.Context, job string) (TickFates, error) {
 	var fates TickFates
 	pages := []*page{{key: s.redis.Keys.Fates(job), next: "+", oldest: "-", size: historyPage}}
