@@ -31,6 +31,7 @@ type heartbeat struct {
 	// The goroutine of run alone uses these.
 	reported bool // compare has logged the others' offsets, since the clocks lie too far apart
 	beats    int
+	unread   bool // the others' heartbeats could not be read the last time
 	sent     statusText
 	strange  string    // the others of another environment, as meet has logged them
 	twin     time.Time // when another process last used this one's name; zero = never, or not lately
@@ -79,12 +80,14 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 		if h.sent != h.status().text() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
 			if h.beat(ctx) == nil {
-				if others, err := h.rendezvous.look(ctx); err == nil {
+				others, err := h.rendezvous.look(ctx)
+				if err == nil {
 					h.compare(others)
 					h.meet(others)
-				} else if ctx.Err() == nil {
+				} else if ctx.Err() == nil && !h.unread {
 					h.log.Warn("the heartbeats of the replicas could not be read", "err", err)
 				}
+				h.unread = err != nil
 				if h.beats++; h.beats > 1 {
 					next = time.Now().Add(beatEvery)
 				}

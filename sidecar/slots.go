@@ -165,7 +165,7 @@ func (g *slots) set(cause *string, why string) (before string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before, *cause = *cause, why
-	if now := time.Now(); cause == &g.unready && why == "" && before != "" {
+	if now := time.Now(); cause == &g.unready && why == "" {
 		g.ready.CompareAndSwap(nil, &now)
 	}
 	g.grantWaiting()

@@ -127,8 +127,8 @@ func TestAReplicaDoesNotJoinThoseOfAnotherEnvironment(t *testing.T) {
 	begin := func(name, environment string) *replica {
 		return launch(t, table, []string{environVariable + "=" + environment}, "--replica", name)
 	}
-	refused := func(environment string) {
-		r := begin("refused", environment)
+	refused := func(name, environment string) {
+		r := begin(name, environment)
 		if code := r.wait(); code != exitCannot {
 			t.Errorf("%q: exit code %d", environment, code)
 		}
@@ -136,8 +136,9 @@ func TestAReplicaDoesNotJoinThoseOfAnotherEnvironment(t *testing.T) {
 	}
 	first := begin("first", "production")
 	first.await("fired") // its heartbeat came before
-	refused("")
-	refused("staging")
+	refused("laptop", "")
+	refused("staging", "staging")
+	refused("first", "staging") // pods of two namespaces may have one name
 	second := begin("second", "production")
 	second.await("joined the other replicas of the service")
 	for _, r := range []*replica{first, second} {

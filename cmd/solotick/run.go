@@ -206,7 +206,7 @@ func mayJoin(ctx context.Context, store *service.Store, replica string) error {
 	now, _ := store.Now()
 	for _, r := range all {
 		switch {
-		case r.Name == replica || r.Ready == service.Draining || now.Sub(r.Seen) > service.HeartbeatTimeout: // soon gone, or its predecessor
+		case r.Name == replica && r.Environment == own || r.Ready == service.Draining || now.Sub(r.Seen) > service.HeartbeatTimeout: // soon gone, or its predecessor
 		case r.Environment == own:
 			return nil
 		case r.Environment != "": // those that name none are being replaced by those that do

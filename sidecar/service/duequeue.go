@@ -80,10 +80,11 @@ func (seen *Snapshot) add(q dueQueue, newest []redis.Z, now int64) (next time.Ti
 		at = min(at, now)
 		member, _ := z.Member.(string)
 		d, err := lock.ParseDue(member)
-		if refusals += len(d.Refused); err != nil || refusals > 300_000 { // another client may have written millions
+		if err != nil || refusals+len(d.Refused) > 300_000 { // another client may have written millions
 			strange++
 			continue
 		}
+		refusals += len(d.Refused)
 		if at == 0 { // asked for by hand, and due at once even if Redis' clock is set
 			at = min(rds.Millis(d.Tick), now)
 		}

@@ -120,10 +120,7 @@ func (s *Store) report(ctx context.Context, r Replica) error {
 		e := r.Ran[job]
 		t.Ran[job] = e.kept()
 	}
-	text, err := json.Marshal(t)
-	if err == nil {
-		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Reports, r.Name, string(text))
-	}
+	_, err := s.redis.Do(ctx, "hset", s.redis.Keys.Reports, r.Name, written(t))
 	return err
 }
 
@@ -171,22 +168,24 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	if err != nil || len(all) == 0 {
 		return all, err
 	}
-	ask := []any{"hmget", s.redis.Keys.Reports}
-	for _, r := range all {
-		ask = append(ask, r.Name)
-	}
-	reply, err := s.redis.Do(ctx, ask...)
-	texts, _ := reply.([]any)
-	if err == nil && len(texts) != len(all) {
-		err = rds.Unexpected(reply)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the replicas: %w", err)
-	}
-	for i, text := range texts {
-		var t reportText
-		if text, _ := text.(string); len(text) <= maxReport && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
-			all[i].add(t)
+	for some := range slices.Chunk(all, 50) { // an answer has its bound
+		ask := []any{"hmget", s.redis.Keys.Reports}
+		for _, r := range some {
+			ask = append(ask, r.Name)
+		}
+		reply, err := s.redis.Do(ctx, ask...)
+		texts, _ := reply.([]any)
+		if err == nil && len(texts) != len(some) {
+			err = rds.Unexpected(reply)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the replicas: %w", err)
+		}
+		for i, text := range texts {
+			var t reportText
+			if text, _ := text.(string); len(text) <= maxReport && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
+				some[i].add(t)
+			}
 		}
 	}
 	return all, nil
@@ -198,10 +197,7 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}
-	fields, err := s.hash(ctx, s.redis.Keys.Replicas, MaxReplicas, maxBeats)
-	if err != nil {
-		return nil, fmt.Errorf("reading the replicas: %w", err)
-	}
+	fields, tooMany := s.hash(ctx, s.redis.Keys.Replicas, MaxReplicas, maxBeats)
 	var all []Replica
 	var old []any
 	for name, text := range fields {
@@ -210,13 +206,16 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 		case err != nil: // written by another version, and left alone
 		case now.Sub(r.Seen) > forgotten, now.Sub(r.Seen) > HeartbeatTimeout && r.Ready == Draining:
 			old = append(old, name)
-		default:
+		case tooMany == nil:
 			all = append(all, r)
 		}
 	}
 	if len(old) > 0 {
 		_, _ = s.redis.Do(ctx, append([]any{"hdel", s.redis.Keys.Reports}, old...)...)
 		_, _ = s.redis.Do(ctx, append([]any{"hdel", s.redis.Keys.Replicas}, old...)...) // if this fails, the next reader removes them
+	}
+	if tooMany != nil { // or Redis gave no answer
+		return nil, fmt.Errorf("reading the heartbeats: %w", tooMany)
 	}
 	slices.SortFunc(all, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil

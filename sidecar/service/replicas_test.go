@@ -107,6 +107,13 @@ func TestMoreHeartbeatsThanAServiceMayHaveAreRefused(t *testing.T) {
 		if _, err := a.Service.Replicas(w.Context()); !errors.Is(err, service.ErrTooMany) {
 			w.Errorf("one more: %v", err)
 		}
+		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:replicas", "a", fmt.Sprintf(`{"seen":%d}`, w.Now().Add(-25*time.Hour).UnixMilli())).Err())
+		if _, err := a.Service.Replicas(w.Context()); !errors.Is(err, service.ErrTooMany) {
+			w.Errorf("a forgotten one: %v", err)
+		}
+		if all, err := a.Service.Replicas(w.Context()); err != nil || len(all) != service.MaxReplicas {
+			w.Errorf("it was not removed: %d, %v", len(all), err)
+		}
 	})
 }
 
