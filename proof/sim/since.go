@@ -84,9 +84,10 @@ func (w *world) firstClaims() map[string]*claim {
 	return first
 }
 
-// endedTick tells whether the tick of a run ended with it: it ran to its end, though late, or was not to be run again.
+// endedTick tells whether the tick of a run ended with it: it ran to its end, though late, or was not to be run again. Of a
+// claim that Redis has forgotten it has forgotten the end as well.
 func (w *world) endedTick(c *claim) bool {
-	return c.how == "finish" || c.member == "" || w.redis.claims.late[c.run] || w.replaced(c)
+	return c.how != "forgotten" && (c.how == "finish" || c.member == "" || w.redis.claims.late[c.run] || w.replaced(c))
 }
 
 // beginsAnew tells whether Redis did not keep any more what had succeeded before the first claim of a tick, when the tick was
