@@ -41,6 +41,7 @@ type report struct {
 	failed []string
 	unmet  map[string][]string // tests that were not run, by what they need
 	took   []timed
+	cpu    time.Duration // of all processors together
 	wrong  []string // commands that failed
 	left   []string // what stands outside the temporary directories
 }
@@ -134,6 +135,13 @@ func (r *report) unended(command, pkg string) {
 	}
 }
 
+// spent takes the processor time of a command.
+func (r *report) spent(cpu time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cpu += cpu
+}
+
 // ran takes the end of a command.
 func (r *report) ran(c command, err error) {
 	if err == nil {
@@ -150,7 +158,8 @@ func (r *report) green() bool { return len(r.failed)+len(r.wrong)+len(r.left) ==
 func (r *report) summary(took time.Duration) {
 	r.unended("", "") // of packages that were interrupted
 	slices.SortFunc(r.took, func(a, b timed) int { return int(b.took - a.took) })
-	fmt.Fprintf(r.out, "\n%d tests passed and %d failed in %d packages, in %s.", r.passed, len(r.failed), len(r.took), took.Round(time.Second))
+	fmt.Fprintf(r.out, "\n%d tests passed and %d failed in %d packages, in %s (%s of processor time).",
+		r.passed, len(r.failed), len(r.took), took.Round(time.Second), r.cpu.Round(time.Second))
 	if len(r.took) > 0 {
 		fmt.Fprint(r.out, " The slowest packages:\n")
 	}

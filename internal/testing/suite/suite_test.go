@@ -193,6 +193,8 @@ func TestTheSummarySaysWhatRanWhatDidNotAndHowLongItTook(t *testing.T) {
 		_, _ = fmt.Fprint(w, part)
 	}
 	r.ran(command{dir: "proof", words: []string{"test", "./sim"}}, errors.New("exit status 1"))
+	r.spent(50 * time.Second)
+	r.spent(75 * time.Second)
 	r.left = []string{"/run/solotick/x"}
 	r.summary(90 * time.Second)
 	want := `    x_test.go:1: bad
@@ -203,7 +205,7 @@ r.go:1: no such thing
 FAIL	r [build failed]
 === RUN   TestInterrupted
 
-1 tests passed and 4 failed in 3 packages, in 1m30s. The slowest packages:
+1 tests passed and 4 failed in 3 packages, in 1m30s (2m5s of processor time). The slowest packages:
        2 s  p
        0 s  q
        0 s  r
