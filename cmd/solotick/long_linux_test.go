@@ -68,7 +68,7 @@ func (l *long) start(name string) (r *replica, again func() *replica) {
 }
 
 // call waits for the call of that number, from 0, and until its work is as it is wanted.
-func (l *long) call(n int, what string, wanted func(*rig.Work) bool) rig.Request {
+func (l *long) call(n int, what string, wanted func(*rig.Request) bool) rig.Request {
 	l.t.Helper()
 	var q rig.Request
 	if err := rig.Until(patience, fmt.Sprintf("call %d: %s", n, what), func() bool {
@@ -77,7 +77,7 @@ func (l *long) call(n int, what string, wanted func(*rig.Work) bool) rig.Request
 			return false
 		}
 		q = seen[n]
-		return wanted(&q.Work)
+		return wanted(&q)
 	}); err != nil {
 		l.t.Fatalf("%v; the app was asked %+v", err, l.app.Seen())
 	}
@@ -88,14 +88,14 @@ func (l *long) call(n int, what string, wanted func(*rig.Work) bool) rig.Request
 // longest time.
 func (l *long) beats(n int, worked time.Duration) rig.Request {
 	l.t.Helper()
-	last := l.call(n, "its work", func(w *rig.Work) bool { return !w.Began.IsZero() && w.Until.Sub(w.Began) > worked }).Work.Until
-	return l.call(n, "its next heartbeat", func(w *rig.Work) bool { return w.Until.After(last) })
+	last := l.call(n, "its work", func(q *rig.Request) bool { return !q.Work.Began.IsZero() && q.Work.Until.Sub(q.Work.Began) > worked }).Work.Until
+	return l.call(n, "its next heartbeat", func(q *rig.Request) bool { return q.Work.Until.After(last) })
 }
 
-// done waits for the end of a call's work.
+// done waits until the app has said how a call's work ended, or has given that up without an answer.
 func (l *long) done(n int) rig.Request {
 	l.t.Helper()
-	return l.call(n, "its end", func(w *rig.Work) bool { return w.Answer != 0 || w.Stop != 0 && w.Stop != http.StatusGone })
+	return l.call(n, "its end", func(q *rig.Request) bool { return q.Left || q.Work.Answer != 0 })
 }
 
 // cli runs a verb with the table.

@@ -52,7 +52,7 @@ const patience = time.Minute
 
 const table = `
 service: shop
-redis: {url: %[1]q}
+redis: {url: %[1]q, timeout: 5s}
 listen: ""
 admin: ""
 jobs:
