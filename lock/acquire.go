@@ -39,9 +39,9 @@ type Claim struct {
 	// Due is when the tick came due, if that is later than its nominal time: the tick overlaps with the runs that live
 	// then.
 	Due time.Time
-	// Known is the newest claimed tick that the caller has heard of. Before is the tick of the schedule before Tick, or
-	// before the first of Older; zero if there is none. Ticks between the newest claimed one and Tick were missed: the
-	// answer reports them in its Gaps.
+	// Known is the newest tick up to which the caller knows that none was missed, mostly the newest claimed one. Before
+	// is the tick of the schedule before Tick, or before the first of Older; zero if there is none. Ticks between the
+	// newest claimed one and Tick were missed: the answer reports them in its Gaps.
 	Known, Before time.Time
 	// Kind, Attempt, Rounds and Deaths travel with the run to the replica that takes it over, and with its tick when it
 	// is handed on. A kind is schedule (the default), catchup, handover, takeover, manual, backfill or timer.

@@ -14,11 +14,11 @@
 -- ARGV  1 uuid of the run    2 job    3 tick    4 until: after this Redis time this copy has no effect    5 ttl
 --       6 tolerance for early askers    7 policy    8 record of the run; its last word is the replica
 --       What follows may be left out:
---       9 when the tick came due    10 newest claimed tick that the asker knows of
+--       9 when the tick came due    10 newest tick up to which the asker knows that none was missed
 --       11 the tick before this one, or before the first of the list, if that is newer than 10; 0 = it is not
 --       12 slot: '' or, under Allow, ':<tick>'    13 due member to pop; '' = the tick comes from the table
 --       14 'look': the asker has no slot free, and must not win
---       15 newest claimed tick from which the list was made; '' = there is none    16 channel of the nudges; given
+--       15 newest claimed tick that the asker goes by; '' = it does not say    16 channel of the nudges; given
 --       with the list, and under Replace    17.. the list: a due member and when its tick came due, by turns, this tick
 --       last; with it nothing is run at once, so that they are run in order
 -- Times are milliseconds, absolute ones on Redis' clock.

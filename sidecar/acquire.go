@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -258,10 +259,24 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	if len(q.Older) > 0 {
 		before = sp.series.before(q.Older[0].Tick)
 	}
+	if unready := c.unready(sp, &known); unready.After(q.Known) && before.After(q.Known) {
+		q.Known, q.OlderThan = slices.MinFunc([]time.Time{unready, before}, time.Time.Compare), known.ledgerTick
+	}
 	if before.After(q.Known) { // else there is no tick in between
 		q.Before = before
 	}
 	return q
+}
+
+// unready is the newest tick of a new job that came due before the app was ready for the first time, if this replica was
+// there for all ticks of the job; zero = there is none. As far as this replica knows, none of them was claimed.
+func (c *claimer) unready(sp *spec, known *ticks) time.Time {
+	ready := c.slots.ready.Load()
+	newest := func(at time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(at))) }
+	if ready == nil || known.ledgerTick.After(known.born.Add(time.Second)) || newest(c.record.began).After(known.since) {
+		return time.Time{}
+	}
+	return newest(*ready)
 }
 
 // addOlder adds the ticks to a claim that no replica fired before it. Redis then makes them due, and the claimed tick

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +20,8 @@ type slots struct {
 	taken    int            // of the limit
 	reserved map[string]int // what each reserved job holds: all but one are of the limit
 	waiting  []*slot
+
+	ready atomic.Pointer[time.Time] // when the app first said that it is ready; nil = it has not, or is not asked
 }
 
 // slot is what a wake, or a job that has something due, waits for and then holds.
@@ -162,6 +165,9 @@ func (g *slots) set(cause *string, why string) (before string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before, *cause = *cause, why
+	if now := time.Now(); cause == &g.unready && why == "" {
+		g.ready.CompareAndSwap(nil, &now)
+	}
 	g.grantWaiting()
 	return before
 }

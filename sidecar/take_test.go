@@ -105,7 +105,7 @@ func TestAClaimKnowsTheTickBeforeIt(t *testing.T) {
 		tick := at(c.tick)
 		local := newClock(time.Now, time.Sleep)
 		local.redis = func() (time.Time, bool) { return time.Time{}, false }
-		q := (&claimer{clock: local}).claim(&wake{job: j, spec: j.spec, tick: tick, due: tick})
+		q := (&claimer{clock: local, slots: &slots{}}).claim(&wake{job: j, spec: j.spec, tick: tick, due: tick})
 		if q.Period != c.period || !q.Before.Equal(at(c.before)) {
 			t.Errorf("%s, tick %s, known %s: %s since the tick before, which is %s", c.expr, c.tick, c.known, q.Period, q.Before)
 		}

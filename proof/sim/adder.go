@@ -64,6 +64,8 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending, k *kept) {
 	for _, tick := range ticks {
 		said := all[ofTick{l.Name, tick.UnixMilli()}]
 		switch {
+		case len(said) == 1 && said[0].what == missed && w.beforeItsApp(l, tick):
+			w.violatedAt(said[0].at, "fates", l.Name, "tick %s of a new job counts as missed, and came due before its app was ready", stamp(tick))
 		case len(said) == 1:
 			w.met["fate: "+said[0].what]++
 			w.judgeKept(l, tick, said[0], k, end)
@@ -82,7 +84,7 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending, k *kept) {
 			w.met["fate: "+open]++
 		case w.pausedAt(l.Job, tick), w.heldAhead(l.Name, tick):
 			w.met["fate: "+paused]++
-		case w.bornAfter(l.Name, tick):
+		case w.bornAfter(l.Name, tick), w.beforeItsApp(l, tick):
 			w.met["fate: "+born]++
 		case w.changedAfter(l, tick):
 			w.met["fate: "+altered]++
@@ -203,6 +205,22 @@ func (w *world) bornAfter(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
 		return b.job == job && !tick.After(b.tick) && w.rightlyBorn(b) && (w.stepped ||
 			!slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool { return lost <= b.at && w.knewIt(job, lost, b.at) }))
+	})
+}
+
+// beforeItsApp tells whether a tick of a new job came due while the app was not ready yet beside the replica that then made the
+// first claim, and that was there all the time: the job has not missed it.
+func (w *world) beforeItsApp(l *life, tick time.Time) bool {
+	due := w.dueOf(l.Job, tick)
+	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
+		var first *claim
+		for _, c := range w.redis.claims.all {
+			if c.job == l.Name && c.table && c.won >= b.at && (first == nil || c.won < first.won) {
+				first = c
+			}
+		}
+		return first != nil && b.job == l.Name && tick.After(b.tick) && tick.Before(first.tick) &&
+			downAll(w.plan.Unready, first.replica.place, first.replica.began, due)
 	})
 }
 

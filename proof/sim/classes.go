@@ -189,6 +189,11 @@ func (p *Plan) readiness(r *rand.Rand) {
 			p.Unready = append(p.Unready, Downtime{place, from, from + time.Second + upTo(r, 8*time.Second)})
 		}
 	}
+	for place := range p.Replicas {
+		if r.IntN(3) == 0 { // the app is new, too
+			p.Unready = append(p.Unready, Downtime{place, 0, upTo(r, 8*time.Second)})
+		}
+	}
 }
 
 // elsewhere moves the faults of replicas that there are not.

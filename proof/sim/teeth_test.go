@@ -146,6 +146,9 @@ var teeth = []tooth{
 	{"give slots as they are asked for", "slots", "contended slots", []edit{
 		{"sidecar/slots.go", "case p.spec.Priority != o.spec.Priority:", "case !BROKEN && p.spec.Priority != o.spec.Priority:"},
 	}},
+	{"count what came due before a new job's app was ready", "fates", "readiness", []edit{
+		{"sidecar/acquire.go", "unready.After(q.Known) && before", "unready.After(q.Known) && !BROKEN && before"},
+	}},
 	{"take it that a limit refuses nothing", "3: skipped for good", "slots", []edit{
 		{"sidecar/wake.go", "!w.spec.hasRoom(math.MaxInt)", "!w.spec.hasRoom(math.MaxInt) && !(BROKEN && w.spec.Concurrency > 0)"},
 	}},

@@ -157,7 +157,7 @@ func (x *explainer) tick(at time.Time) *Why {
 	case at.After(x.state.Tick):
 		return say(unclaimed, "has come due, and no replica has claimed it. %s", x.obstacle())
 	case len(x.fates) > 0 && at.Before(x.fates[0].Tick):
-		return say(unknown, "is too long ago: Redis keeps the newest fates of each job, here from %s on.%s", x.clock(x.fates[0].Tick), x.againWords(at))
+		return say(unknown, "is too long ago, or the app of the new job was not ready yet: Redis has fates from %s on.%s", x.clock(x.fates[0].Tick), x.againWords(at))
 	}
 	return say(unknown, "was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data.%s", x.againWords(at))
 }
