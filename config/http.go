@@ -20,8 +20,7 @@ func httpKeys(to *HTTP) []strict.Key {
 			Doc: "the request's method, in capitals"},
 		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), checkVariables, checkHTTPURL), Default: strict.Required,
 			Example: "http://unix:/run/app.sock:/tidy", Form: webForm, Show: strict.ShownURL, Also: "uri target endpoint",
-			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket; beside `redis.url: embedded` also " +
-				"`http://embedded/jobs/NAME`, a toy app inside the replica"},
+			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket"},
 		headersKey(to),
 		{Name: "body", Type: body(&to.Body), Example: `'{"dry": false}'`, Form: bodyForm, Also: "data payload json",
 			Doc: "the request's body, at most 64 KiB"},

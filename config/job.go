@@ -263,16 +263,9 @@ func (d *decoder) shortTTL(ttl strict.Text) {
 func (d *decoder) checkRemote() {
 	j := d.job
 	if url := j.at["http.url"]; url.OK() && !j.AllowRemote && !isLocal(j.HTTP.URL) && !j.unset("allowRemote") {
-		toy := isToy(j.HTTP.URL)
-		if toy && d.table.Redis.URL == Embedded {
-			return
-		}
 		hint := "if the job is meant to call another host, give it allowRemote: true"
 		if d.Subject.Literal {
 			hint = "only a job of the table can call another host"
-		}
-		if toy {
-			hint = "the toy app at http://embedded goes with redis.url: embedded alone"
 		}
 		d.Bad(url, hint, "must be this machine: localhost, 127.0.0.1, [::1] or a unix socket")
 	}

@@ -189,7 +189,7 @@ type Lock struct {
 // HTTP is a request that runs a job.
 type HTTP struct {
 	Method       string // default POST
-	URL          string // http(s)://host/path, http://unix:/run/app.sock:/path for a unix socket, or see Job.CallsToy
+	URL          string // http(s)://host/path, http://unix:/run/app.sock:/path for a unix socket
 	Headers      map[string]string
 	Body         string
 	SuccessCodes []CodeRange // default 200-299

@@ -67,14 +67,3 @@ func isLocal(raw string) bool {
 	u, err := url.Parse(raw)
 	return err == nil && IsLoopback(u.Hostname())
 }
-
-// isToy says whether a target is the toy app that a replica serves itself. Only a table with the embedded store can call
-// it: elsewhere the host is an ordinary name, and refused as one that is not on this machine.
-func isToy(raw string) bool {
-	u, err := url.Parse(raw)
-	return err == nil && u.Scheme == "http" && u.Host == Embedded
-}
-
-// CallsToy tells whether the job calls the toy app that its replica serves itself, for trials on one machine. With
-// allowRemote, the host of the URL is an ordinary name.
-func (j *Job) CallsToy() bool { return j.HTTP != nil && !j.AllowRemote && isToy(j.HTTP.URL) }

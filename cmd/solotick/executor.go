@@ -18,9 +18,8 @@ import (
 
 // executor returns the function that makes a job's executor. A command gets this process' environment, overridden by
 // what the table sets, and without the Redis URL: jobs must not see its password. Jobs refuse to call admin, the
-// listener of the API; nil means that there is none. callbacks are the runs on which apps report there, or nil. toy returns
-// the address of the toy app, which only tables for trials call.
-func executor(log *slog.Logger, admin net.Listener, callbacks *callback.Runs, toy func() (string, error)) func(config.Job) execute.Executor {
+// listener of the API; nil means that there is none. callbacks are the runs on which apps report there, or nil.
+func executor(log *slog.Logger, admin net.Listener, callbacks *callback.Runs) func(config.Job) execute.Executor {
 	var own netip.AddrPort
 	if admin != nil {
 		own = admin.Addr().(*net.TCPAddr).AddrPort()
@@ -29,11 +28,7 @@ func executor(log *slog.Logger, admin net.Listener, callbacks *callback.Runs, to
 	servers := &call.Servers{}
 	return func(c config.Job) execute.Executor {
 		if c.HTTP != nil {
-			h := *c.HTTP
-			if c.CallsToy() {
-				h.URL = atToy(h.URL, toy)
-			}
-			return call.New(h, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(), Servers: servers,
+			return call.New(*c.HTTP, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(), Servers: servers,
 				Callbacks: callbacks, Log: log.With("job", c.Name)})
 		}
 		return command.New(*c.Exec, command.Options{Log: log, Env: env, Resources: c.Resources})

@@ -23,7 +23,7 @@ func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	until := fmt.Sprintf(`until [ "$(nice)" = %s ]; do :; done`, bytes.TrimSpace(want)) // Solotick sets the niceness just after the start
-	e := executor(slog.New(slog.DiscardHandler), nil, nil, nil)(config.Job{
+	e := executor(slog.New(slog.DiscardHandler), nil, nil)(config.Job{
 		Exec:      &config.Exec{Command: []string{"sh", "-c", until}},
 		Resources: config.Resources{Nice: 19},
 	})
@@ -47,7 +47,7 @@ func TestACommandWhoseLockIsLostIsKilledBeforeOthers(t *testing.T) {
 	begin := func(how string) (end context.CancelCauseFunc) {
 		begun := make(chan struct{})
 		log := slog.New(slog.NewTextHandler(hearing{"deaf", sync.OnceFunc(func() { close(begun) })}, nil))
-		e := executor(log, nil, nil, nil)(config.Job{
+		e := executor(log, nil, nil)(config.Job{
 			Exec: &config.Exec{Command: []string{"sh", "-c", `trap '' TERM; echo deaf; while :; do sleep 0.05; done`}},
 		})
 		ctx, end := context.WithCancelCause(t.Context())

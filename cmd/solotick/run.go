@@ -59,8 +59,7 @@ On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the t
 ends it at once. A SIGTERM within one second of another SIGTERM is ignored.
 
 A table with redis.url: embedded is for trying out on one machine. For it the log begins at level debug, so that each
-replica also says which ticks another one has fired. A job of it can call http://embedded/jobs/NAME, a toy app inside the
-replica.`,
+replica also says which ticks another one has fired.`,
 		Example: `  solotick run -c table.yaml
   solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one
   solotick run -c table.yaml --replica two --listen 127.0.0.1:0 --admin 127.0.0.1:0
@@ -165,12 +164,11 @@ func (a *app) run(observe, told bool) error {
 	callbacks := callbacksAt(own)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	toy := toyApp(serving, &background, log)
 	if observe {
 		log.Warn("observing: ticks are taken, and no job is called")
 	}
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
-		Environment: os.Getenv(environVariable), Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, callbacks, toy), Observe: observe, Prober: prober, Load: machine.New().Read, Notify: pinger, Spans: spans})
+		Environment: os.Getenv(environVariable), Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, callbacks), Observe: observe, Prober: prober, Load: machine.New().Read, Notify: pinger, Spans: spans})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

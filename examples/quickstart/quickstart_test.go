@@ -248,8 +248,8 @@ func TestTheFirstCommandOfTheREADMEFiresEachTickOnceInOneTerminalAndInThree(t *t
 	first := open(t, os.Environ(), strings.Fields(command)...)
 	first.await(0, `msg="serving the embedded store`)
 	name := first.replica()
-	first.await(0, `msg="the toy app is called" job=hello tick=\S+ replica=`+name+`$`)
-	first.await(0, `msg=finished job=hello .* outcome=succeeded .* code=200`)
+	first.await(0, `msg=output job=hello .*line="hello from `+name+`"`)
+	first.await(0, `msg=finished job=hello .* outcome=succeeded .* code=0`)
 
 	solotick := os.Getenv(binaryVariable)
 	all := []*terminal{first, open(t, bare, solotick, "run", "-c", table), open(t, bare, solotick, "run", "-c", table)}
@@ -267,7 +267,7 @@ func TestTheFirstCommandOfTheREADMEFiresEachTickOnceInOneTerminalAndInThree(t *t
 	}
 	select {
 	case c := <-heir:
-		c.await(c.seen(), `msg=(finished|skipped) job=hello .*(code=200|by=)`)
+		c.await(c.seen(), `msg=(finished|skipped) job=hello .*(code=0|by=)`)
 	case <-time.After(patience):
 		t.Fatalf("nobody serves the store within %s", patience)
 	}
