@@ -220,7 +220,7 @@ func (w *world) beforeItsApp(l *life, tick time.Time) bool {
 			}
 		}
 		return first != nil && b.job == l.Name && tick.After(b.tick) && tick.Before(first.tick) &&
-			downAll(w.plan.Unready, first.replica.place, first.replica.began, due)
+			first.replica.began <= w.dueOf(l.Job, w.next(l.Job, b.tick)) && downAll(w.plan.Unready, first.replica.place, first.replica.began, due)
 	})
 }
 

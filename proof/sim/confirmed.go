@@ -77,7 +77,14 @@ func (w *world) judgeQueuedAway(q queued) {
 		}
 	}
 	j := w.during(q.job, q.at, q.forgotten)
-	if j == nil || w.dueOf(j, w.next(j, q.tick)) < q.forgotten+3*time.Second {
+	if j == nil {
+		return
+	}
+	worth := w.dueOf(j, w.next(j, q.tick))
+	if j.StartingDeadline > 0 {
+		worth = min(worth, q.tick.Add(j.StartingDeadline).Sub(w.began))
+	}
+	if worth < q.forgotten+3*time.Second {
 		return // it was not worth firing any more when Redis was back
 	}
 	if told != nil && !told.replica.isDead() && !w.disturbedBy("stop", told.replica.place, q.at) {

@@ -102,11 +102,11 @@ func (w *world) knewIt(job string, from, to time.Duration) bool {
 	})
 }
 
-// silent tells whether Redis answered nobody all of a time, but for its last second: a connection may wait as long before it is
+// silent tells whether Redis answered nobody all of a time, or refused what was written, but for its last second: a connection may wait as long before it is
 // made anew.
 func (w *world) silent(from, to time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool {
-		return (s.why == "redis void" || s.why == "redis refuses") && s.from <= from && to-time.Second <= s.to-recovery
+		return (s.why == "redis void" || s.why == "redis refuses" || s.why == "redis full") && s.from <= from && to-time.Second <= s.to-recovery
 	})
 }
 

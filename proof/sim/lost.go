@@ -185,9 +185,23 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		to = j.deadline(at, w.plan.Lasts)
 	}
 	to = min(to, j.settledByBirth(tick), w.forgotten(at))
+	if q == nil {
+		to = min(to, w.pausedFrom(j.Name, at))
+	}
 	if x, yes := j.missedIts(from, min(to, won)); yes {
 		w.violatedAt(x, "2: never lost", j.Name, "tick %s could have been fired since %s, and was not by %s", stamp(tick), x, min(to, won))
 	}
+}
+
+// pausedFrom is when the next pause of a job begins, which settles the ticks that were missed before it.
+func (w *world) pausedFrom(job string, at time.Duration) time.Duration {
+	from := w.plan.Lasts
+	for _, h := range w.redis.claims.held {
+		if h.job == job && h.from >= at {
+			from = min(from, h.from)
+		}
+	}
+	return from
 }
 
 // handedUntil is the time until which a tick that is handed on, or given back, is worth firing. Where the guarantees say so, that
