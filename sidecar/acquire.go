@@ -28,12 +28,6 @@ type claimer struct {
 // acquire races for the tick while it is worth firing. It returns the right to fire it, or why this replica does not
 // fire it. If it returns neither, the wake has to pass the gate again.
 func (c *claimer) acquire(w *wake) (*held, skip) {
-	if !w.spec.claims() {
-		if !w.startUnclaimed() {
-			return nil, skip{}
-		}
-		return &held{lease: unlocked{c.store.AppendHistory}, run: c.newRun(w)}, skip{}
-	}
 	if w.expired(c.clock) { // the process stood still
 		return nil, skip{reason: superseded}
 	}
@@ -52,7 +46,7 @@ func (c *claimer) acquire(w *wake) (*held, skip) {
 	}
 	w.close(true)
 	w.claimed = true
-	return &held{lease: l, run: l.Run(), token: l.Token, since: l.Since}, skip{}
+	return &held{Lease: l, run: l.Run(), token: l.Token, since: l.Since}, skip{}
 }
 
 // askWithoutSlot asks whether a run is in the way of a tick for which there is no slot. It returns why the tick is
@@ -87,7 +81,7 @@ func (c *claimer) untilRedis(w *wake) skip {
 	defer cancel()
 	defer context.AfterFunc(w.spec.life, cancel)()
 	for {
-		left := w.due.Sub(c.clock.tickNow(w.spec.claims()))
+		left := w.due.Sub(w.spec.now(c.clock))
 		switch {
 		case w.expired(c.clock):
 			return skip{reason: superseded}
@@ -175,7 +169,7 @@ func (c *claimer) whileWorth(w *wake) (context.Context, context.CancelFunc) {
 	if until.IsZero() {
 		return ctx, func() { stop(); cancel() }
 	}
-	limited, over := context.WithTimeout(ctx, max(until.Sub(c.clock.tickNow(w.spec.claims())), 0))
+	limited, over := context.WithTimeout(ctx, max(until.Sub(w.spec.now(c.clock)), 0))
 	return limited, func() { over(); stop(); cancel() }
 }
 
@@ -287,7 +281,7 @@ func (c *claimer) addOlder(q *lock.Claim, sp *spec, known *ticks) {
 	}
 	from := newestOf(known.maxLedgerTick, known.overlappedTick, known.since, known.pausedTo)
 	if d := sp.StartingDeadline; d > 0 {
-		from = newestOf(from, c.clock.tickNow(sp.claims()).Add(-d))
+		from = newestOf(from, sp.now(c.clock).Add(-d))
 	}
 	q.OlderThan = known.ledgerTick
 	older := sp.series.between(from, q.Tick, maxOlder)

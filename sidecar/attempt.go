@@ -65,7 +65,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	run := ctx
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	early := func() time.Duration { return min(max(0, w.due.Sub(r.clock.tickNow(w.spec.claims()))), lock.EarlyBy) }
+	early := func() time.Duration { return min(max(0, w.due.Sub(w.spec.now(r.clock))), lock.EarlyBy) }
 	ctx, limit, stop := limited(ctx, early(), w.spec.Timeout) // the wait until the tick does not count
 	defer stop()
 	span := spanOf(r.spans, h)
@@ -130,5 +130,5 @@ func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Du
 		return wait, true
 	}
 	next := sp.series.due(sp.series.schedule.Next(w.tick))
-	return result.RetryAfter, next.IsZero() || r.clock.tickNow(sp.claims()).Add(result.RetryAfter).Before(next)
+	return result.RetryAfter, next.IsZero() || sp.now(r.clock).Add(result.RetryAfter).Before(next)
 }

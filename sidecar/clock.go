@@ -66,17 +66,6 @@ func (c *clock) offset() (time.Duration, bool) {
 	return at.Sub(c.wall().Round(0)), true
 }
 
-// tickNow is the time by which a tick of a job is judged: whether it is still worth starting, and how long it may wait.
-// It is the time on the slower one of the cluster clock and Redis' clock, because Redis lets no tick be claimed before
-// its own clock has reached it. The ticks of a job that claims none come by the cluster clock alone.
-func (c *clock) tickNow(claims bool) time.Time {
-	now := c.Now()
-	if at, ok := c.redis(); ok && claims && at.Before(now) {
-		return at
-	}
-	return now
-}
-
 // onRedis translates an instant of the cluster clock to Redis' clock. The two differ only if Redis' clock is ahead
 // and not believed. If it is behind, a tick is worth firing until Redis' clock has reached the end.
 func (c *clock) onRedis(t time.Time) time.Time {

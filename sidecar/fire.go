@@ -25,7 +25,11 @@ func (f *firer) launch(w *wake, then func(skip)) {
 	release := f.record.metrics.hold(w.spec.label)
 	f.runs.Go(func() {
 		defer release()
-		why := f.fire(w)
+		fire := f.fire
+		if !w.spec.claims() { // and never does, since a wake goes on only while its job has the same ticks
+			fire = f.fireHere
+		}
+		why := fire(w)
 		if then != nil {
 			then(why)
 		}
@@ -98,7 +102,7 @@ func (f *firer) giveUp(ctx context.Context, w *wake, why reason) skip {
 		f.record.skipped(w, refusal)
 		return refusal
 	}
-	h := &held{lease: l, run: l.Run(), token: l.Token, since: l.Since}
+	h := &held{Lease: l, run: l.Run(), token: l.Token, since: l.Since}
 	end := ended{outcome: notStarted, attempt: w.attempt, result: execute.Result{Err: f.record.refusedWhy(ctx, &w.of), Code: -1}}
 	settled := f.settler.settle(w, h, &end)
 	f.record.skipped(w, skip{reason: why})
@@ -116,7 +120,7 @@ func (f *firer) gate(w *wake) reason {
 		return paused
 	case !sp.Start.IsZero() && w.tick.Before(sp.Start), !sp.End.IsZero() && !w.tick.Before(sp.End):
 		return outsideWindow
-	case !w.deadline().IsZero() && f.clock.tickNow(sp.claims()).After(w.deadline()):
+	case !w.deadline().IsZero() && sp.now(f.clock).After(w.deadline()):
 		return tooLate
 	}
 	return ""

@@ -38,7 +38,7 @@ const mostWait = time.Minute
 // If Redis gives no answer, handover asks once more, and then leaves the run to a takeover. It does not give the tick
 // up: that would be another question, and might be the one that arrives.
 func (s *settler) handover(w *wake, h *held, end *ended) bool {
-	if end.result.Status == execute.Failed || !w.spec.claims() {
+	if end.result.Status == execute.Failed {
 		return false
 	}
 	ctx, cancel := s.afterwards(w)
@@ -87,9 +87,6 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 		end.outcome = wasInterrupted
 	}
 	entry := s.record.entry(w, h, end)
-	if !w.spec.claims() {
-		s.record.heartbeat.result(*entry)
-	}
 	var settled lock.Settled
 	var err error
 	again := false

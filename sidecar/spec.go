@@ -35,6 +35,17 @@ const (
 // claims tells whether the job's ticks are claimed: not so when every replica fires them.
 func (sp *spec) claims() bool { return sp.Guarantee != config.EveryReplica }
 
+// now is the time by which the job's ticks are judged: whether one is still worth starting, and how long it may wait. It is
+// the slower one of the cluster clock and Redis' clock, because Redis lets no tick be claimed before its own clock has
+// reached it. The ticks of a job that claims none come by the cluster clock alone.
+func (sp *spec) now(c *clock) time.Time {
+	now := c.Now()
+	if at, ok := c.redis(); ok && sp.claims() && at.Before(now) {
+		return at
+	}
+	return now
+}
+
 // fingerprint stands for the job's claimed ticks in Redis.
 func (sp *spec) fingerprint() string {
 	if !sp.claims() {
@@ -82,9 +93,9 @@ func (sp *spec) keptFree(kind string) int {
 	return 0
 }
 
-// safetyDelay is how long the lock outlives a run. A lock per tick, or none, has nothing to protect afterwards.
+// safetyDelay is how long the lock outlives a run. A lock per tick has nothing to protect afterwards.
 func (sp *spec) safetyDelay() time.Duration {
-	if sp.ConcurrencyPolicy == config.Allow || !sp.claims() {
+	if sp.ConcurrencyPolicy == config.Allow {
 		return 0
 	}
 	return sp.Lock.SafetyDelay

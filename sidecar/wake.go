@@ -139,7 +139,7 @@ func (w *wake) expired(c *clock) bool { return w.expiresWithin(0, c) }
 // expiresWithin tells whether the wake is not worth firing any more when a time has passed.
 func (w *wake) expiresWithin(d time.Duration, c *clock) bool {
 	until := w.worthUntil()
-	return !until.IsZero() && !c.tickNow(w.spec.claims()).Add(d).Before(until)
+	return !until.IsZero() && !w.spec.now(c).Add(d).Before(until)
 }
 
 // deadline is when it is too late to start a tick; zero if it never is. A tick that has run before has no deadline,

@@ -114,7 +114,7 @@ var teeth = []tooth{
 		{"sidecar/due.go", "refused := len(", "refused := !BROKEN && len("},
 	}},
 	{"wait by the replica's own clock", "2: ", clocksApart, []edit{
-		{"sidecar/acquire.go", "until.Sub(c.clock.tickNow(w.spec.claims()))", "until.Sub(PICK(c.clock.Now(), c.clock.tickNow(w.spec.claims())))"},
+		{"sidecar/acquire.go", "until.Sub(w.spec.now(c.clock))", "until.Sub(PICK(c.clock.Now(), w.spec.now(c.clock)))"},
 	}},
 	{"start by the replica's own clock", "1: never early", clocksApart, []edit{
 		{"sidecar/attempt.go", "pause(ctx, early())", "pause(ctx, PICK(0, early()))"},

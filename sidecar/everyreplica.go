@@ -1,0 +1,41 @@
+package sidecar
+
+import (
+	"github.com/solotick/solotick/lock"
+)
+
+// fireHere is fire for a job that every replica runs. No claim protects its tick and no lease its run: it passes the gate, has
+// its attempts, and stands in the history.
+func (f *firer) fireHere(w *wake) skip {
+	defer w.releaseSlot(f.slots)
+	if !f.clock.sleep(f.accepting, w.askAt()) {
+		return f.record.skipped(w, skip{reason: draining})
+	}
+	for began := false; !began; began = w.startUnclaimed() {
+		if why := f.passGate(w); why.reason != "" {
+			return f.record.skipped(w, why)
+		}
+	}
+	h := &held{run: f.claimer.newRun(w)}
+	end := f.runner.attempts(f.working, w, h)
+	f.settler.writeDown(w, h, &end)
+	w.releaseSlot(f.slots)
+	var why skip
+	if end.start.IsZero() {
+		why = f.record.skipped(w, skip{reason: startFailed})
+	}
+	f.record.finished(w, h, &end, lock.Settled{Verdict: lock.OK})
+	return why
+}
+
+// writeDown tells Redis how a run ended that had no lease. Without an answer, only this replica knows.
+func (s *settler) writeDown(w *wake, h *held, end *ended) {
+	ctx, cancel := s.afterwards(w)
+	defer cancel()
+	entry := s.record.entry(w, h, end)
+	s.record.heartbeat.result(*entry)
+	if err := s.store.AppendHistory(ctx, entry.Ending()); err != nil {
+		s.unrecorded(w, h, err)
+	}
+	s.nudges.runEnded(w.spec.Name)
+}
