@@ -113,7 +113,7 @@ if ARGV[14] == 'look' and not live then return answer('FREE') end
 
 -- The last run leaves its lock behind for the safety delay, and that never costs a later tick. Any other owner is respected.
 local owner = not live and redis.call('GET', lock)
-if owner and (slot ~= '' or owner ~= last) then
+if owner and owner ~= last then
   if redis.call('HGET', ledger, 'r:' .. owner) then return answer('HELD') end -- under Allow, the same tick runs already
   return answer('LOCKED')
 end

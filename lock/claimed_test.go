@@ -35,6 +35,14 @@ func TestManyTicksAreLookedAtInOneRoundTrip(t *testing.T) {
 		if len(answers) != many || asked.N() != 1 {
 			w.Errorf("%d answers in %d round trips for %d ticks", len(answers), asked.N(), many)
 		}
+		before := w.Now()
+		answers, err = b.Claimed(w.Context(), []lock.TickOf{ticks[2], ticks[5], ticks[2]}) // each ledger is asked for its own
+		w.Must(err)
+		for i, want := range []lock.Code{lock.Fired, "", lock.Fired} {
+			if got := answers[i]; got.Code != want || got.Now.Before(before.Truncate(time.Millisecond)) || got.Now.After(w.Now()) {
+				w.Errorf("%d of three, asked for at %s: %+v, want %q", i+1, before, got, want)
+			}
+		}
 	})
 }
 

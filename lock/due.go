@@ -58,7 +58,7 @@ func kindText(kind, key, data string) string {
 // parseKind reads what kindText wrote.
 func parseKind(text string) (kind, key, data string) {
 	kind, key, _ = strings.Cut(text, ":")
-	if id, ok := strings.CutPrefix(key, dataMark); ok && id != "" {
+	if id, ok := strings.CutPrefix(key, dataMark); ok {
 		return kind, "", id
 	}
 	return kind, key, ""

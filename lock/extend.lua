@@ -14,6 +14,6 @@ if not record or owner and owner ~= uuid then return {'LOST', now} end
 -- PEXPIRE first: Redis refuses it not even when its memory is full, and after a first write it refuses nothing.
 if owner then redis.call('PEXPIRE', lock, ttl)
 else redis.call('SET', lock, uuid, 'PX', ttl) end -- gone, Redis' clock having jumped; while the run is ours nobody can have claimed
-redis.call('ZADD', running, 'XX', now + ttl, uuid .. ' ' .. job)
+redis.call('ZADD', running, now + ttl, uuid .. ' ' .. job)
 if cancelled then return {'CANCELLED', now} end
 return {tonumber(string.match(record, '^%d+ (%d+)')) <= stop and 'REPLACED' or 'OK', now}

@@ -3,6 +3,7 @@
 package lock
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,6 +53,39 @@ func (p *prober) probeManyOlder() {
 	}
 	want := fmt.Sprintf("%d-%d %d-%d ", nominal(2)-1, nominal(2)+1, nominal(3)-1, nominal(3)+1)
 	p.demand(p.missed() == want && p.field("overlap") == "", "missed: %q, want %q, overlap %s", p.missed(), want, p.field("overlap"))
+
+	p.do("FLUSHDB") // the oldest of them waits for the end of the run, and stays
+	p.older()
+	p.at(nominal(200))
+	p.isTold(p.claims(Queue, 1), Won)
+	behind := fmt.Sprintf("+%[1]d@%[1]d ", nominal(2))
+	for n := int64(3); n <= 102; n++ {
+		behind += fmt.Sprintf("-%[1]d@%[1]d ", nominal(n))
+	}
+	p.do("HSET", p.ledger(), "tick", nominal(2), "behind", behind)
+	p.isTold(p.claims(Forbid, 103), Overlap)
+	p.demand(strings.HasPrefix(p.field("behind"), behind), "behind a run stand %q", p.field("behind"))
+}
+
+// probeRefusedWrites: a tick overlaps although full memory refuses to keep that; a Redis that must not write says nothing of it.
+func (p *prober) probeRefusedWrites() {
+	if _, err := p.rdb.Do(context.Background(), "CONFIG", "GET", "maxmemory").Result(); err != nil {
+		return // it refuses no write
+	}
+	p.older()
+	p.at(nominal(4))
+	p.isTold(p.claims(Forbid, 1), Won)
+	p.do("CONFIG", "SET", "maxmemory", 1)
+	defer p.do("CONFIG", "SET", "maxmemory", 0)
+	p.isTold(p.claims(Forbid, 2), Overlap)
+	p.demand(p.field("behind") == "", "memory is not full: %q", p.field("behind"))
+	p.do("CONFIG", "SET", "maxmemory", 0)
+	p.do("CONFIG", "SET", "min-replicas-to-write", 1)
+	defer p.do("CONFIG", "SET", "min-replicas-to-write", 0)
+	c := p.claims(Forbid, 3)
+	keys, args := p.question(&c, farFuture)
+	said, err := p.rdb.EvalSha(context.Background(), p.scripts.acquire.SHA, keys, args...).Result()
+	p.demand(err != nil && strings.HasPrefix(err.Error(), "NOREPLICAS"), "without replicas: %v, %v", said, err)
 }
 
 // probeListInAPause claims a list of which the first came in a pause, or before.
@@ -84,6 +118,14 @@ func (p *prober) probeListInAPause() {
 		want := fmt.Sprintf("%d-%d ", nominal(from), nominal(3))
 		p.demand(p.missed() == want, "the gap is %q, want %q", p.missed(), want)
 	}
+	p.do("FLUSHDB")
+	p.at(nominal(9))
+	p.older()
+	p.do("HSET", p.ledger(), "paused", fmt.Sprintf("%d %d x", nominal(4)+1, nominal(3)))
+	c := p.claims(Forbid, 5)
+	c.Older = []Past{{rds.FromMillis(nominal(4)), rds.FromMillis(nominal(4))}, {c.Tick, c.Due}}
+	p.isTold(c, Queued)
+	p.demand(len(p.isDue()) == 1 && strings.HasPrefix(p.isDue()[0], rds.Itoa(nominal(5))), "behind the last instant of a pause %q is due", p.isDue())
 }
 
 // probeListPassedOver claims lists with a tick that was passed over before.
@@ -119,6 +161,14 @@ func (p *prober) probeListPassedOver() {
 		}
 		p.demand(p.missed() == gap, "missed were %q", p.missed())
 	}
+	p.do("FLUSHDB") // a list with the tick that was claimed last makes it due no second time
+	p.at(nominal(9))
+	p.older()
+	p.do("HSET", p.ledger(), "tick", nominal(2))
+	list := p.claims(Forbid, 3)
+	list.Older, list.OlderThan = past(2, 3), rds.FromMillis(nominal(2))
+	p.isTold(list, Queued)
+	p.demand(len(p.isDue()) == 1 && strings.HasPrefix(p.isDue()[0], rds.Itoa(nominal(3))), "%q is due", p.isDue())
 }
 
 // probeQueueOfDue has a tick asked for under Queue where another has waited and is due again, behind a tick of the table that
@@ -252,6 +302,11 @@ func (p *prober) probeGaps() {
 	claim := p.claims(Forbid, 9)
 	claim.Known, claim.Before = rds.FromMillis(nominal(8)), rds.FromMillis(nominal(8))
 	p.demand(p.isTold(claim, Won).Gaps == "", "a gap without a tick: %q", p.missed())
+	p.settles(claim, "finish", "")
+	p.at(nominal(10))
+	claim = p.claims(Forbid, 10)
+	claim.Known, claim.Before = rds.FromMillis(nominal(8)), rds.FromMillis(nominal(9)) // which another replica has claimed
+	p.demand(p.isTold(claim, Won).Gaps == "", "a gap without a tick behind another's claim: %q", p.missed())
 }
 
 // probeHanded tells ticks that wait from those that were fired.

@@ -184,6 +184,72 @@ func (p *prober) probeEvidenceAndFate() {
 		p.demand(p.field("gaps") == "" && p.field("counted") == "" && p.field("fate:interrupted") == "1" && p.field("fate:succeeded") == "",
 			"it has another fate: %v", p.list("HGETALL", p.ledger()))
 	}
+	for _, kind := range []string{"manual", "backfill", "timer"} { // which have no fate that could be counted again
+		p.do("FLUSHDB")
+		p.older()
+		p.at(nominal(1))
+		c := p.claims(Allow, 1)
+		c.Kind, c.Member = kind, fmt.Sprintf("%d j %s 1 0 0 n", nominal(1), kind)
+		p.do("ZADD", p.keys.DueJobs, 1, c.Member)
+		p.isTold(c, Won)
+		p.settles(c, "reap", "", 0, p.clock+walkTTL.Milliseconds())
+		got := p.settles(c, "abandon", c.due().Member())
+		p.demand(got[0] == "LATE" && len(p.isDue()) == 1 && p.field("counted") == "", "%s: %v, counted %q", kind, got, p.field("counted"))
+	}
+}
+
+// probeOverlaps: the ticks that overlap with a run are kept as one entry, and each is counted.
+func (p *prober) probeOverlaps() {
+	p.older()
+	for i, n := range []int64{1, 5} {
+		p.at(nominal(n))
+		run := p.claims(Forbid, n)
+		p.isTold(run, Won)
+		for _, tick := range []int64{n + 1, n + 2} {
+			p.at(nominal(tick))
+			p.isTold(p.claims(Forbid, tick), Overlap)
+		}
+		p.settles(run, "finish", "")
+		entry := fmt.Sprintf(`{"first":%d,"tick":%d,"count":2,"outcome":"overlapped","behind":"%s","ended":%d}`, nominal(n+1), nominal(n+2), run.Run, p.clock)
+		kept := fmt.Sprint(p.do("XRANGE", p.keys.Fates(walkJob), "-", "+"))
+		p.demand(strings.Contains(kept, entry) && p.field("fate:overlapped") == rds.Itoa(int64(2*i+2)), "%s are counted, want two more; kept %s, and not %s",
+			p.field("fate:overlapped"), kept, entry)
+	}
+	run := p.claims(Queue, 8)
+	p.at(nominal(9))
+	p.isTold(run, Won)
+	p.isTold(p.claims(Queue, 9), Queued)
+	p.settles(run, "finish", "")
+	p.demand(len(p.isDue()) == 1 && p.field("overlap") == rds.Itoa(nominal(7)), "due behind a run: %q, overlap %s", p.isDue(), p.field("overlap"))
+}
+
+// probeBounds: runs, failures and fates are kept up to a number. Redis drops whole nodes of a stream, of a hundred entries.
+func (p *prober) probeBounds() {
+	fates := p.keys.Fates(walkJob)
+	fill := func(key string, n int) {
+		p.do("EVAL", "for i = 1, ARGV[1] do redis.call('XADD', KEYS[1], '*', 'run', 'x') end", 1, key, n)
+	}
+	bounded := func(key string, most int64) {
+		n, _ := p.do("XLEN", key).(int64)
+		p.demand(n >= most && n <= most+200, "%d entries in %s", n, key)
+	}
+	p.older()
+	fill(p.keys.Runs, 10_300)
+	fill(p.keys.Failures, 10_300)
+	fill(fates, 800)
+	p.at(nominal(1))
+	c := p.claims(Forbid, 1)
+	p.isTold(c, Won)
+	p.endsAs(c, "failed", 0)
+	bounded(p.keys.Runs, 10_000)
+	bounded(p.keys.Failures, 10_000)
+	bounded(fates, 500)
+	fill(p.keys.Runs, 300)
+	fill(fates, 300)
+	p.do("HSET", p.ledger(), "gaps", "10-20 ")
+	p.eval(p.scripts.book, []string{p.ledger(), fates, p.keys.Runs, p.keys.Memo("b")}, "10-20 ", 1, 500, Missed, 1, "an entry")
+	bounded(p.keys.Runs, 10_000)
+	bounded(fates, 500)
 }
 
 // probeSince demands that all runs of a tick are told which tick had succeeded before it was claimed first.

@@ -54,6 +54,18 @@ func (p *prober) probePauses() {
 	p.pausing("resume", 0)
 	p.demand(p.field("tick") == rds.Itoa(nominal(9)) && p.field("pausedTo") == rds.Itoa(nominal(8)) && p.missed() == gap, "set back: %v",
 		p.list("HGETALL", p.ledger()))
+
+	// Between a claimed tick and a pause there may be no instant, and a pause may be over before it settles one.
+	p.do("HSET", p.ledger(), "pausedTo", 0, "gaps", "", "behind", "")
+	p.at(nominal(9) + 1)
+	p.pausing("pause", 0, 0, "")
+	p.pausing("resume", 0)
+	p.demand(p.missed() == "", "right behind a claimed tick %q was missed", p.missed())
+	p.pausing("pause", 0, 0, "")
+	p.do("HSET", p.ledger(), "tick", nominal(10), "gaps", "") // claimed early
+	p.at(nominal(10))
+	p.pausing("resume", 0)
+	p.demand(p.field("gaps") == "", "a pause of no instant leaves %q", p.field("gaps"))
 }
 
 // probePausesOver are those that have ended of their own accord, and those that are resumed by the replicas' time.
@@ -254,7 +266,7 @@ func (p *prober) probeManyTriggers() {
 
 	p.do("DEL", p.keys.DueJobs)
 	for i := range 999 {
-		p.do("ZADD", p.keys.DueJobs, 0, fmt.Sprintf("%d other manual 1 0 0 n%d", walkStart, i))
+		p.do("ZADD", p.keys.DueJobs, 0, fmt.Sprintf("%d jj manual 1 0 0 n%d", walkStart, i)) // its name begins as the job's does
 	}
 	p.do("ZADD", p.keys.DueJobs, 1, fmt.Sprintf("%d other manual 1 0 0 handed", walkStart)) // is no trigger that waits to be begun
 	p.demand(p.asking("c")[0] == "OK", "the thousandth trigger is refused")
@@ -323,6 +335,12 @@ func (p *prober) probeDropping() {
 		p.demand(got[0] == "OK" && got[2] == int64(c.there) && got[3] == gaps && p.field("gaps") == gaps && len(p.isDue()) == 0,
 			"dropped %q: %v, want the gaps %q", m, got, gaps)
 	}
+	m := fmt.Sprintf("%d j catchup 1 0 0 gone", nominal(9)) // another took it, and its tick is due again
+	p.do("HSET", p.ledger(), "handed", nominal(9), "counted", rds.Itoa(nominal(9))+" ", "from", fmt.Sprintf(" %d:1", nominal(9)))
+	before := fmt.Sprint(p.look(nil).fields)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, m, Missed)
+	after := fmt.Sprint(p.look(nil).fields)
+	p.demand(after == before, "what was gone is dropped: %s, was %s", after, before)
 }
 
 // probeActs: a request that had an effect is written down, once, and not at the cost of the request.
@@ -433,12 +451,14 @@ func (p *prober) probeCancel() {
 		}
 	}
 	p.demand(p.do("XLEN", p.keys.Acts) == int64(6), "%v acts", p.do("XLEN", p.keys.Acts))
-	byHand := p.claims(Allow, 30)
-	byHand.Kind, byHand.Member = "manual", fmt.Sprintf("%d j manual 1 0 0 m", nominal(30))
-	p.do("ZADD", p.keys.DueJobs, 1, byHand.Member)
-	p.isTold(byHand, Won)
-	p.cancelling("m", "act", byHand)
-	p.settles(byHand, "abandon", byHand.due().Member())
+	for i, kind := range []string{"manual", "backfill", "timer"} {
+		c := p.claims(Allow, int64(30+i))
+		c.Kind, c.Member = kind, fmt.Sprintf("%d j %s 1 0 0 m", nominal(int64(30+i)), kind)
+		p.do("ZADD", p.keys.DueJobs, 1, c.Member)
+		p.isTold(c, Won)
+		p.cancelling(kind, "act", c)
+		p.settles(c, "abandon", c.due().Member())
+	}
 	p.demand(p.field("fate:cancelled") == "2", "of those that had not started, %s have a fate", p.field("fate:cancelled")) // handed over and given back
 	p.forget()
 	p.do("DEL", p.keys.Acts)

@@ -65,14 +65,14 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 	if err != nil {
 		return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 	}
-	if len(parts) != 6 {
+	if len(parts) != 5 {
 		return Ledger{}, fmt.Errorf("registering job %q: %w", job, rds.Unexpected(parts))
 	}
-	var n [6]int64
-	for _, i := range [...]int{1, 2, 3, 5} {
+	var n [5]int64
+	for i := range n {
 		if n[i], err = rds.Integer(parts[i]); err != nil {
 			return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 		}
 	}
-	return Ledger{Born: rds.FromMillis(n[1]), Since: rds.FromMillis(n[2]), Tick: rds.FromMillis(n[3]), Back: rds.FromMillis(n[5])}, nil
+	return Ledger{Born: rds.FromMillis(n[1]), Since: rds.FromMillis(n[2]), Tick: rds.FromMillis(n[3]), Back: rds.FromMillis(n[4])}, nil
 }

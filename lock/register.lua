@@ -8,17 +8,17 @@
 --       5 '1': at-least-once    6 channel of the nudges    7 newest tick that Redis had told it of as claimed; 4 may be a refused one
 --       8 fingerprint that it had registered; 'none' = it was to register that, if it has not
 --       9.. due members of the ticks since then: if Redis has lost its data, the script makes them due
--- returns {now, born, since, newest tick claimed, pause note or '', when the job came back after no replica had it; 0 = it never did}
+-- returns {now, born, since, newest tick claimed, when the job came back after no replica had it; 0 = it never did}
 local ledger, due, fingerprint, knew, known = KEYS[1], KEYS[2], ARGV[1], ARGV[3] or '0', tonumber(ARGV[4] or 0)
 
-local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'paused', 'late', 'gaps', 'back')
-local born, schedule, since, tick, paused, late, gaps, back = h[1], h[2], h[3], h[4], h[5], tonumber(h[6]) or 0, h[7] or '', h[8] or 0
+local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'late', 'gaps', 'back')
+local born, schedule, since, tick, late, gaps, back = h[1], h[2], h[3], h[4], tonumber(h[5]) or 0, h[6] or '', h[7] or 0
 
 -- At-least-once goes on where the caller stands: it may fire again, and loses nothing.
 local stands = ARGV[5] == '1' and (#ARGV > 8 and tonumber(string.match(ARGV[#ARGV], '^%d+')) or known > 0 and known)
 if not born then -- a ledger is born with every earlier tick settled: after total loss no tick is fired again.
   since = ARGV[5] == '1' and (stands or now) or now + 1000 -- A claim may have been early by up to a second (its tolerance).
-  born, tick, paused = now, since, false
+  born, tick = now, since
   redis.call('HSET', ledger, 'born', born, 'tick', tick, 'since', since, 'schedule', fingerprint)
 elseif schedule == ARGV[8] and schedule ~= 'none' then -- it has kept the newest ticks of that: nothing begins anew
   redis.call('HSET', ledger, 'schedule', fingerprint)
@@ -60,4 +60,4 @@ end
 redis.call('PEXPIRE', ledger, ARGV[2])
 redis.call('PEXPIRE', KEYS[3], ARGV[2])
 redis.call('XTRIM', KEYS[3], 'MINID', string.format('%d', math.max(now - ARGV[2], 0)))
-return {now, tonumber(born), tonumber(since), tonumber(tick), paused or '', tonumber(back)}
+return {now, tonumber(born), tonumber(since), tonumber(tick), tonumber(back)}

@@ -199,9 +199,7 @@ if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
 end
 
 if verb == 'reap' then redis.call('SET', memo, how .. ARGV[10] .. ' ' .. kept, 'PX', day) end
-if redis.call('GET', lock) == uuid then
-  if ARGV[4] == '0' then redis.call('DEL', lock) else redis.call('PEXPIRE', lock, ARGV[4]) end
-end
+if redis.call('GET', lock) == uuid then redis.call('PEXPIRE', lock, ARGV[4]) end -- 0 deletes it
 if over and record then endTick(string.match(record, '^%d+'), ending) end
 if entry ~= '' then                                        -- history is not worth a failed finish
   if verb ~= 'handover' or over then note('done', entry) end -- a tick that is handed on has not ended

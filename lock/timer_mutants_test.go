@@ -107,6 +107,14 @@ var timerMutants = []mutant{
 	{"dynamic", "a request is not remembered", "redis.call('SET', memo, code .. ' ' .. number, 'PX', 86400000)", ""},
 	{"dynamic", "a request is remembered for ever", "number, 'PX', 86400000)", "number)"},
 	{"dynamic", "nobody is told", "redis.pcall('PUBLISH', ARGV[4], 'jobs')", ""},
+	{"timer", "what was set in the place of another and deleted was new",
+		"' ' .. setBy .. ' ' .. new, 'PX', 600000",
+		"' ' .. setBy .. ' 1', 'PX', 600000"},
+	{"timer", "what takes the place of a deleted one was there", "(waits and ' 0 ' or ' 1 ')", "(entry ~= '' and ' 0 ' or ' 1 ')"},
+	{"settle", "what was set in the place of another and has fired was new", "setBy .. ' ' .. new, 'PX', day", "setBy .. ' 1', 'PX', day"},
+	{"dynamic", "an act is not kept", "if act then redis.pcall('XADD'", "if false then redis.pcall('XADD'"},
+	{"dynamic", "there is no end of acts", "acts, 'MAXLEN', '~', '1000', '*'", "acts, '*'"},
+	{"dynamic", "a request is not worth more than its act", "if act then redis.pcall('XADD'", "if act then redis.call('XADD'"},
 }
 
 func (s *timerScripts) named(name string) **rds.Script {
@@ -169,7 +177,8 @@ func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
 func (w *timerWalk) now() int64 {
 	parts, _ := w.do("TIME").([]any)
 	seconds, _ := rds.Integer(parts[0])
-	return 1000 * seconds
+	micros, _ := rds.Integer(parts[1])
+	return 1000*seconds + micros/1000
 }
 
 // sets is a request to set with a code and a number as its answer.
@@ -184,7 +193,7 @@ func (w *timerWalk) probeTimes(told func(...string)) {
 	told()
 	w.sets("b", "q2", now-60_000, "{}", "SET 1")
 	told("due")
-	w.sets("c", "q3", now+1_500, "{}", "SET 1")
+	w.sets("c", "q3", now+1_900, "{}", "SET 1")
 	told("due")
 	w.sets("d", "q4", now, "{}", "FULL 0")
 	for n, c := range []struct {
@@ -294,6 +303,11 @@ func (w *timerWalk) probeForgetting(told func(...string)) {
 	w.settle(runs(w.due()[0]), "finish", 0)
 	bytes("0")
 
+	w.sets("e", "q6", now, "{}", "SET 1")
+	w.sets("e", "q7", now, "{7}", "SET 0")
+	w.settle(runs(w.due()[0]), "finish", 0)
+	w.sets("e", "q7.1", now, "{7}", "SET 0")
+
 	w.do("SET", w.keys.Timer("timer:c"), "another version's")
 	w.sets("c", "q5", now, "{}", "FIRED 0")
 }
@@ -315,8 +329,13 @@ func (w *timerWalk) probeMemory() {
 	w.sets("a", "q1.2", now, "{}", "SET 1")
 	w.demand(w.entry("a") == "", "a copy has undone what was deleted")
 	w.sets("a", "q2", now, "{2}", "SET 1")
+	w.sets("a", "q2.1", now, "{2}", "SET 1")
 	w.sets("a", "q1.3", now, "{}", "SET 0") // beside others it takes its turn, with a member of its own
 	w.demand(len(w.due()) == 1 && strings.HasSuffix(w.due()[0], " q1.3"), "due: %v", w.due())
+	w.sets("b", "q3", now, "{}", "SET 1") // and was set anew, and deleted
+	w.sets("b", "q4", now, "{4}", "SET 0")
+	w.timer("delete", "b", "d2", farFuture)
+	w.sets("b", "q4.1", now, "{4}", "SET 0")
 }
 
 func (w *timerWalk) probeJobs(told func(...string)) {
@@ -364,4 +383,17 @@ func (w *timerWalk) probeJobs(told func(...string)) {
 		w.demand(ttl > 86_390_000 && ttl <= 86_400_000, "%s is kept for %d ms", memo, ttl)
 	}
 	w.demand(len(memos) == 8, "%d requests are remembered: %v", len(memos), memos)
+
+	acted := func(name, act string) string {
+		code, _ := w.run(w.scripts.dynamic, []string{w.keys.Jobs, w.keys.Memo("of " + act), w.keys.Acts}, "set", name, farFuture, w.keys.Events, "{}", 9, 99, act)
+		return code
+	}
+	w.do("EVAL", "for i = 1, 1500 do redis.call('XADD', KEYS[1], '*', 'act', 'many') end", 1, w.keys.Acts)
+	w.demand(acted("d", "one") == "SET", "with its act it is not set")
+	newest := fmt.Sprint(w.do("XREVRANGE", w.keys.Acts, "+", "-", "COUNT", 1))
+	kept, _ := w.do("XLEN", w.keys.Acts).(int64)
+	w.demand(kept >= 1000 && kept <= 1200 && strings.HasSuffix(newest, "[act one]]]"), "%d acts, the newest %s", kept, newest)
+	w.do("SET", w.keys.Acts, "no stream")
+	w.demand(acted("e", "two") == "SET", "a job is not set when its act cannot be kept")
+	told("jobs", "jobs")
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/lock"
 )
@@ -68,6 +70,27 @@ func TestOneWatcherOfThreeTakesADeadRunOver(t *testing.T) {
 		}
 		if n, _ := w.Admin.XLen(w.Context(), "solotick:{svc}:runs").Result(); n != 1 {
 			w.Errorf("%d history entries", n)
+		}
+	})
+}
+
+func TestAWatcherReadsThatARunWasCancelled(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		for n, cancelled := range []bool{false, true} {
+			l, _ := a.Wins(a.Claim(n + 1))
+			if cancelled {
+				_, err := b.Service.Cancel(w.Context(), job, []string{l.Run()}, uuid.NewString())
+				w.Must(err)
+			}
+			watch := b.NewWatcher()
+			_, ok, err := watch.Reap(w.Context(), b.Unchanged(watch, w.TTL)[0], func(rec lock.Record) lock.Ending {
+				return lock.Ending{Entry: fmt.Sprint("cancelled: ", rec.Cancelled)}
+			})
+			if want := fmt.Sprint("cancelled: ", cancelled); !ok || err != nil || w.Field("done") != want {
+				w.Errorf("%t, %v, %q, want %q", ok, err, w.Field("done"), want)
+			}
 		}
 	})
 }

@@ -3,12 +3,15 @@ package resp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // served is a guarded connection to a server that sends the pieces, one for each that is read, and ends.
@@ -69,9 +72,18 @@ func TestWhatTheServerSaysInPlaceOfAGreetingIsTheError(t *testing.T) {
 }
 
 func TestOnlyAnAlertOfTLSSeemsToBeOne(t *testing.T) {
-	_, err := served(t, "\x15\x02\x01\x00").Read(make([]byte, 9))
-	if got, ok := errors.AsType[*Error](err); !ok || *got != (Error{Addr: "pipe", What: `a reply that begins with the byte '\x15'`}) {
-		t.Errorf("%#v", err)
+	for _, sent := range []string{"\x15\x02\x01\x00", "\x15", "\x15\x03"} {
+		_, err := served(t, sent).Read(make([]byte, 9))
+		if got, ok := errors.AsType[*Error](err); !ok || *got != (Error{Addr: "pipe", What: `a reply that begins with the byte '\x15'`}) {
+			t.Errorf("%q: %#v", sent, err)
+		}
+	}
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	_ = near.SetReadDeadline(time.Now())
+	if _, err := Guard(near).Read(make([]byte, 9)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("without an answer: %#v", err)
 	}
 }
 
@@ -94,12 +106,19 @@ func TestAWriteGrantsALargeAnswer(t *testing.T) {
 	if _, err := c.Read(make([]byte, 100)); err != nil {
 		t.Errorf("what was asked for: %v", err)
 	}
+	text := func(n int) string { return fmt.Sprintf("$%d\r\n%s\r\n", n, strings.Repeat("x", n)) }
+	twice := served(t, text(maxBatch-maxReply), text(maxReply))
+	twice.(*conn).asked.Store(true)
+	if _, err := io.Copy(io.Discard, twice); err == nil || err.Error() != fmt.Sprintf("pipe sent a text of %d bytes", maxReply) {
+		t.Errorf("a second large answer to one write: %v", err)
+	}
 }
 
 func TestARequestHasACommand(t *testing.T) {
 	for _, c := range []struct{ sent, want string }{
 		{"*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$-1\r\n", ""},
 		{"*2\r\n$3\r\nGET\r\n$1000000\r\n", ""},
+		{"*2\r\n$3\r\nGET\r\n:1\r\n", ""},
 		{"*-1\r\n", "a request without a command"},
 		{"*0\r\n", "a request without a command"},
 		{"*1\r\n$4\r\nPING\r\n*-1\r\n", "a request without a command"},
@@ -197,6 +216,8 @@ func TestASubscriptionBeginsWithWhatWasAskedFor(t *testing.T) {
 		{"a subscription", []string{hello, "%0\r\n", subscribe, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"}, ""},
 		{"a subscription behind two answers to one write", []string{hello, "-ERR\r\n", auth, "+OK\r\n+OK\r\n", subscribe, "+PONG\r\n"}, ""},
 		{"a message of another form", []string{hello, "%0\r\n", subscribe, "*1\r\n:1\r\n"}, "a message of another form"},
+		{"one of another form behind capitals", []string{hello, "%0\r\n", strings.ToUpper(subscribe), "*1\r\n:1\r\n"}, "a message of another form"},
+		{"the first byte of one", []string{hello, "%0\r\n+"}, "an answer that nobody asked for"},
 		{"one that came too early", []string{hello, "%0\r\n*1\r\n:1\r\n"}, "an answer that nobody asked for"},
 		{"a part of one", []string{hello, "%0\r\n*1\r\n"}, "an answer that nobody asked for"},
 		{"one that came before anything", []string{"", "*1\r\n:1\r\n"}, "an answer that nobody asked for"},

@@ -238,7 +238,7 @@ func (s *scanner) complete() {
 
 // begun is how many replies have come, including one that has only come in part.
 func (s *scanner) begun() int64 {
-	if s.kind != 0 || s.depth > 0 || s.body > 0 {
+	if s.kind != 0 || s.depth > 0 {
 		return s.replies + 1
 	}
 	return s.replies

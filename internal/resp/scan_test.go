@@ -53,6 +53,7 @@ func TestWhatRedisDoesNotSendIsRefused(t *testing.T) {
 		"a length of -11":                       {"$-11\r\n", "a length that is no number"},
 		"no length":                             {"*\r\n", "a length that is no number"},
 		"a length of nothing":                   {"*-\r\n", "a length that is no number"},
+		"a length with a minus behind it":       {"$1-\r\n", "a length that is no number"},
 		"a length with a blank":                 {"$5 \r\nhello\r\n", "a length that is no number"},
 		"a length without \\r":                  {"$5\nhello\r\n", "a length that is no number"},
 		"a length behind \\r":                   {"$\r5\n", "a length that is no number"},
