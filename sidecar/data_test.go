@@ -75,12 +75,12 @@ func TestARunByHandGetsItsDataWhereverItIsRun(t *testing.T) {
 					t.Fatalf("started as %+v\n%s", runs, w.log())
 				}
 				for _, s := range runs {
-					if string(s.run.Data) != data || s.run.Kind != kindManual || s.run.Key != "" {
+					if s.run.Data != data || s.run.Kind != kindManual || s.run.Key != "" {
 						t.Errorf("started as %+v with the data %q", s.run, s.run.Data)
 					}
 				}
 				for _, s := range w.started("rare")[w.origin()] {
-					if s.run.Data != nil {
+					if s.run.Data != "" {
 						t.Errorf("a run of the schedule has the data %q", s.run.Data)
 					}
 				}

@@ -15,7 +15,7 @@ type Trial struct {
 	Service, Replica string
 	Job              config.Job
 	Tick             time.Time // zero = now
-	Data             []byte    // as in execute.Run
+	Data             string    // as in execute.Run
 	Executor         execute.Executor
 	Tell             func(lines []string) // as in execute.Run
 }

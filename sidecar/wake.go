@@ -23,7 +23,7 @@ type wake struct {
 	claimed bool     // the tick was claimed from the table: here, or before it became due
 	asked   bool     // it has asked whether something is in its way, without a slot to win for
 	asking  bool     // it counts in ticks.asking
-	data    []byte   // that a run by hand brought; nil = none, or not read yet. Written by its own fire
+	data    string   // that a run by hand brought; "" = none, or not read yet. Written by its own fire
 	slot    *slot    // that it has asked for; nil = none. Written by its own fire, once that has begun
 }
 
@@ -166,7 +166,7 @@ func (w *wake) attrs() []slog.Attr {
 
 // dataSize is what the history keeps of the data.
 func (w *wake) dataSize() int {
-	if w.of.Data != "" && w.data == nil {
+	if w.of.Data != "" && w.data == "" {
 		return service.UnknownData
 	}
 	return len(w.data)

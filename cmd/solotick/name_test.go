@@ -2,11 +2,17 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func TestAReplicaIsNamedByFlagThenPodThenHost(t *testing.T) {
@@ -149,4 +155,33 @@ func TestAReplicaDoesNotJoinThoseOfAnotherEnvironment(t *testing.T) {
 	third := begin("third", "production") // those that name none may be replaced by those that do
 	third.await("joined the other replicas of the service")
 	begin("last", "").await("joined the other replicas of the service") // one of its own is there
+}
+
+func TestAReplicaSaysThatThereAreTooManyToAskForTheirEnvironment(t *testing.T) {
+	t.Setenv(environVariable, "staging")
+	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{redistest.Start(t).Addr()}}, patience)
+	defer client.Close()
+	store, err := service.New(client, "shop", lock.Options{Timeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		replicas int
+		says     string
+	}{{service.MaxReplicas, ""}, {service.MaxReplicas + 1, "level=WARN msg=\"the heartbeats of the replicas could not be read\""}} {
+		var beats []any
+		for i := range c.replicas {
+			beats = append(beats, i, fmt.Sprintf(`{"seen":%d}`, time.Now().UnixMilli()))
+		}
+		if err := client.HSet(t.Context(), "solotick:{shop}:replicas", beats...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		if err := mayJoin(t.Context(), store, "one", slog.New(slog.NewTextHandler(&said, nil))); err != nil {
+			t.Errorf("%d replicas: %v", c.replicas, err)
+		}
+		if got := said.String(); !strings.Contains(got, c.says) || c.says == "" && got != "" {
+			t.Errorf("%d replicas: %q", c.replicas, got)
+		}
+	}
 }

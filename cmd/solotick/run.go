@@ -144,7 +144,7 @@ func (a *app) run(observe, told bool) error {
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
-	if err := mayJoin(serving, store, replica); err != nil {
+	if err := mayJoin(serving, store, replica, log); err != nil {
 		return err
 	}
 	spans := spansTo(t.Service, replica, log)
@@ -198,13 +198,17 @@ func (a *app) run(observe, told bool) error {
 
 // mayJoin refuses to take the ticks of another environment: some of its replicas are there, and none of this one's. If Redis
 // cannot be asked, or both begin at once, the replicas warn of each other.
-func mayJoin(ctx context.Context, store *service.Store, replica string) error {
+func mayJoin(ctx context.Context, store *service.Store, replica string, log *slog.Logger) error {
 	own, theirs := os.Getenv(environVariable), ""
-	all, _ := store.Heartbeats(ctx)
+	all, err := store.Heartbeats(ctx)
+	if errors.Is(err, service.ErrTooMany) {
+		log.Warn("the heartbeats of the replicas could not be read", "err", err)
+	}
 	now, _ := store.Now()
 	for _, r := range all {
 		switch {
-		case r.Name == replica && r.Environment == own || r.Ready == service.Draining || now.Sub(r.Seen) > service.HeartbeatTimeout: // soon gone, or its predecessor
+		case r.Name == replica && r.Environment == own, r.Ready == service.Draining, now.Sub(r.Seen) > service.HeartbeatTimeout:
+			// its predecessor, or one that is soon gone
 		case r.Environment == own:
 			return nil
 		case r.Environment != "": // those that name none are being replaced by those that do

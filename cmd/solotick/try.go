@@ -117,7 +117,8 @@ func (a *app) try(name string, given moment, data []byte, o output) error {
 	if err != nil {
 		return err
 	}
-	tried := sidecar.Trial{Service: t.Service, Replica: replica, Job: job, Tick: tick.Time, Data: data, Executor: executor(log, nil, own)(job), Tell: tell}.Try(ctx)
+	tried := sidecar.Trial{Service: t.Service, Replica: replica, Job: job, Tick: tick.Time, Data: string(data),
+		Executor: executor(log, nil, own)(job), Tell: tell}.Try(ctx)
 
 	result.Tick, result.Run, result.Outcome = view.Stamp(tried.Tick), tried.Run, tried.Outcome
 	result.DurationMS, result.Output = tried.Took.Milliseconds(), tried.Result.Output

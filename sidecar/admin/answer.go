@@ -117,14 +117,13 @@ func write(w http.ResponseWriter, f *refusal) {
 	send(w, f.status, out)
 }
 
-// send writes a document. Only a lost connection can make it fail.
+// send writes a document. Only a lost connection, or a definition in Redis that is not JSON, can make it fail.
 func send(w http.ResponseWriter, status int, body any) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		status, text = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written"}`)
-	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)+1))
-	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // without a copy of what may have megabytes
+	if status != http.StatusOK {
+		w.WriteHeader(status)
+	}
+	if err := json.NewEncoder(w).Encode(body); err != nil { // without a copy of what may have megabytes
+		http.Error(w, `{"error":"the answer cannot be written"}`, http.StatusInternalServerError)
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,14 +50,19 @@ func Server(r Health, g prometheus.Gatherer, log *slog.Logger) *http.Server {
 
 const (
 	maxLarge  = 4               // large answers at once
+	maxHeld   = 1 << 20         // bytes of one that is sent beside others: a longer one is sent before the next is made
 	largeWait = 2 * time.Second // how long one more request waits for a place
+	turnWait  = 9 * time.Second // how long one that has a place waits for those before it, which may be read slowly
 )
+
+// making is held while a large answer of either listener is made.
+var making sync.Mutex
 
 // inTurn bounds the memory of large answers. The parts of an answer have several times the size of its text. So one
 // request at a time makes its text, and the rest is free before the text is sent: a reader may be slow. A request that gets
 // no place in time is refused with text, and one behind twelve that wait at once: a flood would keep heartbeats of apps out.
 func inTurn(text http.Handler, refuse func(w http.ResponseWriter, text string)) http.Handler {
-	line, places, making := make(chan struct{}, 4*maxLarge), make(chan struct{}, maxLarge), make(chan struct{}, 1)
+	line, places, turn := make(chan struct{}, 4*maxLarge), make(chan struct{}, maxLarge), make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		soon, cancel := context.WithTimeout(r.Context(), largeWait)
 		defer cancel()
@@ -71,14 +78,23 @@ func inTurn(text http.Handler, refuse func(w http.ResponseWriter, text string)) 
 		}
 		defer func() { <-places }()
 		u := buffered{header: w.Header(), code: http.StatusOK}
-		if !take(r.Context(), making) {
+		long, stop := context.WithTimeout(r.Context(), turnWait)
+		defer stop()
+		if !take(long, turn) {
 			refuse(w, "another large answer is being made: ask again") // or the reader has gone
 			return
 		}
+		made := sync.OnceFunc(func() { <-turn })
+		defer made()
 		func() {
-			defer func() { <-making }()
+			making.Lock()
+			defer making.Unlock()
 			text.ServeHTTP(&u, r)
 		}()
+		if u.Len() <= maxHeld {
+			made()
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(u.Len()))
 		w.WriteHeader(u.code)
 		_, _ = u.WriteTo(w) // or the reader has gone
 	})

@@ -108,6 +108,34 @@ func TestAFifthScrapeWaitsForAPlaceAndIsRefused(t *testing.T) {
 	})
 }
 
+// Small reads are soon over: a page makes several at once, and none of them is refused.
+func TestSixteenReadersHaveAPlaceAndOneMoreIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		h := inTurn(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-end }), func(w http.ResponseWriter, text string) {
+			http.Error(w, text, http.StatusServiceUnavailable)
+		})
+		codes := make(chan int, 17)
+		for range cap(codes) {
+			go func() {
+				out := httptest.NewRecorder()
+				h.ServeHTTP(out, httptest.NewRequest("GET", "/", nil))
+				codes <- out.Code
+			}()
+		}
+		synctest.Wait()
+		if len(codes) != 1 || <-codes != http.StatusServiceUnavailable {
+			t.Errorf("%d more are answered at once", len(codes))
+		}
+		close(end)
+		for range 16 {
+			if code := <-codes; code != http.StatusOK {
+				t.Errorf("one of sixteen: %d", code)
+			}
+		}
+	})
+}
+
 func TestAScraperThatWantsOpenMetricsIsToldTheRun(t *testing.T) {
 	h := prometheus.MustNewConstHistogram(prometheus.NewDesc("took_seconds", "How long.", nil, nil), 1, 2, map[float64]uint64{60: 1})
 	r := prometheus.NewRegistry()

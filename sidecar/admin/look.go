@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,6 +18,8 @@ const (
 	someRuns = 100  // are answered by default
 	maxRuns  = 1000 // are answered at most
 	deepRuns = 5000 // are read to find the newest of each job
+
+	maxHistory = 2 << 20 // bytes of runs are answered: those of long failures are fewer
 )
 
 // shows answers with a part of a look.
@@ -102,20 +105,21 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if each > 0 {
-		count := map[string]int{}
-		kept := entries[:0]
-		for _, e := range entries {
-			if e.Outcome != service.HandedOver { // which belongs to the run that followed it
-				count[e.Job]++
-			}
-			if count[e.Job] <= each {
-				kept = append(kept, e)
-			}
+	count, size, rows, table := map[string]int{}, 0, []json.RawMessage{}, a.Replica.Table()
+	for _, e := range entries {
+		if e.Outcome != service.HandedOver { // which belongs to the run that followed it
+			count[e.Job]++
 		}
-		entries = kept
+		if each > 0 && count[e.Job] > each {
+			continue
+		}
+		row, _ := json.Marshal(view.NewEntry(e, table)) // never fails
+		if size += len(row); size > maxHistory {
+			break
+		}
+		rows = append(rows, row)
 	}
-	return &answer{body: view.NewEntries(entries, a.Replica.Table())}, nil
+	return &answer{body: rows}, nil
 }
 
 // events answers with the newest acts of operators.

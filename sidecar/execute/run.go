@@ -17,7 +17,7 @@ type Run struct {
 	Replica      string
 	Kind         string // schedule, catchup, handover, takeover, manual, backfill or timer
 	Key          string // stands behind the tick in the Idempotency-Key; "" = nothing does
-	Data         []byte // JSON that a run by hand brought; nil = none
+	Data         string // JSON that a run by hand brought; "" = none
 	Parent       string // the attempt's span, as a traceparent; "" = there is none, and the job is told none
 
 	// Await is called once, when all is ready for the job to begin, and returns when it may; nil = at once.

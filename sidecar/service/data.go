@@ -20,7 +20,7 @@ var ErrNoData = errors.New("they are gone from Redis")
 var ErrBadData = errors.New("they were changed in Redis, and are not as a trigger keeps them")
 
 // Data reads the data that the trigger with that id brought for its run. The error never quotes them.
-func (s *Store) Data(ctx context.Context, id string) ([]byte, error) {
+func (s *Store) Data(ctx context.Context, id string) (string, error) {
 	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Data(id))
 	text, _ := reply.(string)
 	if errors.Is(err, redis.Nil) {
@@ -32,9 +32,9 @@ func (s *Store) Data(ctx context.Context, id string) ([]byte, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the data of trigger %s: %w", id, err)
+		return "", fmt.Errorf("reading the data of trigger %s: %w", id, err)
 	}
-	return []byte(text), nil
+	return text, nil
 }
 
 // ForgetData removes the data of a trigger whose run has ended. Redis forgets them by itself within a day.

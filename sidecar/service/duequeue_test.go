@@ -87,6 +87,30 @@ func TestOfVeryMuchThatIsDueOfJobsALookSeesTheOldestAndTheNewest(t *testing.T) {
 	})
 }
 
+// Another client may write members with very many refusals. Once a look has kept 300,000, it passes over those that have more.
+func TestAMemberWithVeryManyRefusalsHidesNoLaterOne(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		const each = 30_000
+		for n := range 12 {
+			member := dueOf("handover", n)
+			if n < 11 {
+				member += strings.Repeat(" r", each)
+			}
+			w.Must(w.Admin.ZAdd(w.Context(), dueSet, redis.Z{Score: float64(n + 1), Member: member}).Err())
+		}
+		seen, err := a.Service.Look(w.Context(), 1)
+		w.Must(err)
+		var nonces []string
+		for _, d := range seen.Due {
+			nonces = append(nonces, d.Nonce)
+		}
+		if got := strings.Join(nonces, " "); got != "0 1 2 3 4 5 6 7 8 9 11" {
+			w.Errorf("sees %s", got)
+		}
+	})
+}
+
 func TestALookTellsWhatComesDueNextOfTimersAndOfAllElse(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
 		w.Born()

@@ -20,12 +20,13 @@ import (
 const HeartbeatTimeout = 15 * time.Second
 
 const (
-	Draining  = "draining"     // Replica.Ready of one that takes nothing new, since it is about to end
-	forgotten = 24 * time.Hour // a replica that was silent for longer is forgotten
-	maxSkips  = 100            // kept of one replica, and the same number of results
-	maxReport = 128 << 10      // bytes of both; more than Beat writes
+	Draining   = "draining"     // Replica.Ready of one that takes nothing new, since it is about to end
+	forgotten  = 24 * time.Hour // a replica that was silent for longer is forgotten
+	maxSkips   = 100            // kept of one replica, and the same number of results
+	maxReport  = 128 << 10      // bytes of both; more than Beat writes
+	maxReports = 512 << 10      // bytes of those that are kept of all replicas: they are ten thousand skips
 	// MaxReplicas bounds the heartbeats of a service, silent ones included, and maxBeats their bytes.
-	MaxReplicas, maxBeats = 3000, 2 << 20
+	MaxReplicas, maxBeats = 3000, 1 << 20
 )
 
 // Replica is the report of one replica about itself. All replicas read each other's heartbeats all the time, and an
@@ -168,6 +169,7 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	if err != nil || len(all) == 0 {
 		return all, err
 	}
+	size := 0
 	for some := range slices.Chunk(all, 50) { // an answer has its bound
 		ask := []any{"hmget", s.redis.Keys.Reports}
 		for _, r := range some {
@@ -183,7 +185,11 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 		}
 		for i, text := range texts {
 			var t reportText
-			if text, _ := text.(string); len(text) <= maxReport && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
+			text, _ := text.(string)
+			if size += len(text); size > maxReports {
+				return all, nil
+			}
+			if len(text) <= maxReport && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
 				some[i].add(t)
 			}
 		}

@@ -117,6 +117,29 @@ func TestMoreHeartbeatsThanAServiceMayHaveAreRefused(t *testing.T) {
 	})
 }
 
+// An answer of Redis has 8 MiB at most, and of all reports half a MiB is kept.
+func TestOfMoreReportsThanAnAnswerMayHaveTheFirstAreRead(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		const many, size = 100, 100 << 10
+		for i := range many {
+			name := fmt.Sprintf("r%02d", i)
+			w.Must(a.Service.Beat(w.Context(), service.Replica{Name: name}))
+			report := fmt.Sprintf(`{"skips":{"job":{"tick":%d}},"later":%q}`, i+1, strings.Repeat("x", size))
+			w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:reports", name, report).Err())
+		}
+		all, err := a.Service.Replicas(w.Context())
+		if err != nil || len(all) != many {
+			w.Fatalf("%d replicas, %v", len(all), err)
+		}
+		for i, r := range all {
+			if skip, ok := r.Skips["job"]; ok != (i < 5) || ok && skip.Tick.UnixMilli() != int64(i+1) {
+				w.Errorf("%s has skipped %v", r.Name, r.Skips)
+			}
+		}
+	})
+}
+
 func TestSilentReplicasAreSeenForADay(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
 		a := w.Replica("a")

@@ -254,19 +254,14 @@ func (e *caller) facts(r execute.Run) []execute.Fact {
 }
 
 // bodyOf is the body of a run's requests: the data that it brought, or else the table's.
-func (e *caller) bodyOf(r execute.Run) string {
-	if r.Data != nil {
-		return string(r.Data)
-	}
-	return e.body
-}
+func (e *caller) bodyOf(r execute.Run) string { return cmp.Or(r.Data, e.body) }
 
 func (e *caller) request(r execute.Run, u *url.URL, foreign bool, proof http.Header) *http.Request {
 	facts := e.facts(r)
 	h := make(http.Header, len(facts)+2+len(e.private)+len(proof))
 	h["User-Agent"] = e.agent
 	switch {
-	case r.Data != nil:
+	case r.Data != "":
 		h["Content-Type"] = []string{"application/json"}
 	case e.content != nil:
 		h["Content-Type"] = e.content

@@ -146,7 +146,7 @@ func TestTheDataOfARunAreItsBody(t *testing.T) {
 	e := New(config.HTTP{URL: a.URL, Body: "of the table", Headers: map[string]string{"Content-Type": "text/csv"},
 		Sign: config.Sign{SecretFile: f.write("secret", whsec)}}, Options{})
 	r := aRun()
-	r.Data = []byte(`{"customer": 42}`)
+	r.Data = `{"customer": 42}`
 	var told string
 	r.Tell = func(lines []string) { told = strings.Join(lines, "\n") }
 	wantStatus(t, e.Execute(t.Context(), r), execute.Succeeded)
@@ -161,7 +161,7 @@ func TestTheDataOfARunAreItsBody(t *testing.T) {
 	if !strings.Contains(told, "a body of 16 bytes") || strings.Contains(told, "customer") {
 		t.Errorf("told:\n%s", told)
 	}
-	r.Data = nil
+	r.Data = ""
 	wantStatus(t, e.Execute(t.Context(), r), execute.Succeeded)
 	if h := a.last(t).Header; a.bodies[1] != "of the table" || h.Get("Content-Type") != "text/csv" {
 		t.Errorf("the next run has %q with %v", a.bodies[1], h)

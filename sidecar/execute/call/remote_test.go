@@ -257,12 +257,11 @@ func TestABodyDoesNotFollowARedirectToAnotherHostOrOutOfTLS(t *testing.T) {
 	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusPermanentRedirect))
 	defer secure.Close()
 	for _, c := range []struct {
-		from, body string
-		data       []byte
-		followed   bool
+		from, body, data string
+		followed         bool
 	}{
-		{there.URL + "/from", "s3cret", nil, false}, {there.URL + "/from", "", nil, true}, {there.URL + "/from", "", []byte(`"s3cret"`), false},
-		{secure.URL, "s3cret", nil, false}, {secure.URL, "", nil, true}, {secure.URL, "", []byte(`"s3cret"`), false},
+		{there.URL + "/from", "s3cret", "", false}, {there.URL + "/from", "", "", true}, {there.URL + "/from", "", `"s3cret"`, false},
+		{secure.URL, "s3cret", "", false}, {secure.URL, "", "", true}, {secure.URL, "", `"s3cret"`, false},
 	} {
 		e := New(config.HTTP{URL: c.from, Body: c.body}, Options{AllowRemote: true}).(*caller)
 		e.transport.tls = secure.Client().Transport.(*http.Transport).TLSClientConfig

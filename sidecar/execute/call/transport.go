@@ -200,6 +200,7 @@ type beginning struct {
 func (w *transport) call(ctx context.Context, req *http.Request, keep bool, m beginning) (answer, error) {
 	req.Close = !keep
 	var raw bytes.Buffer
+	raw.Grow(int(req.ContentLength) + 2<<10) // else a body of 64 KiB takes three times that
 	if err := req.Write(&raw); err != nil {
 		return answer{}, &notSentError{err}
 	}

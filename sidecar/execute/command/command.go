@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -128,8 +127,8 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 			env = append(env, f.Env+"="+f.Value)
 		}
 	}
-	if r.Data != nil && len(r.Data) <= maxVariable {
-		env = append(env, execute.DataVariable+"="+string(r.Data))
+	if r.Data != "" && len(r.Data) <= maxVariable {
+		env = append(env, execute.DataVariable+"="+r.Data)
 	}
 	out := &output{log: e.log.With("job", r.Job, "tick", r.Stamp(), "run", r.ID), rate: &e.rate}
 	stdout, stderr := &lines{out: out, stream: "stdout"}, &lines{out: out, stream: "stderr"}
@@ -138,8 +137,8 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 		Stdout: stdout, Stderr: stderr, WaitDelay: outputGrace,
 		SysProcAttr: groupLeader(),
 	}
-	if r.Data != nil {
-		cmd.Stdin = bytes.NewReader(r.Data)
+	if r.Data != "" {
+		cmd.Stdin = strings.NewReader(r.Data)
 	}
 
 	if r.Tell != nil {

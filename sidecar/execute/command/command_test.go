@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -119,7 +118,7 @@ func TestTheDataOfARunAreItsInputAndAVariable(t *testing.T) {
 	} {
 		r := aRun()
 		if data != "" {
-			r.Data = []byte(data)
+			r.Data = data
 		}
 		res := sh(script, o).Execute(t.Context(), r)
 		if wantStatus(t, res, execute.Succeeded); res.Output != want {
@@ -128,7 +127,7 @@ func TestTheDataOfARunAreItsInputAndAVariable(t *testing.T) {
 	}
 	for size, want := range map[int]string{32 << 10: "32768 32769", 32<<10 + 1: "32769 1", 64 << 10: "65536 1"} {
 		r := aRun()
-		r.Data = bytes.Repeat([]byte("1"), size)
+		r.Data = strings.Repeat("1", size)
 		res := sh(`echo $(wc -c) $(echo "$SOLOTICK_DATA" | wc -c)`, o).Execute(t.Context(), r)
 		if wantStatus(t, res, execute.Succeeded); res.Output != want {
 			t.Errorf("of %d bytes: %q, want %q", size, res.Output, want)
