@@ -425,6 +425,7 @@ var otherMutants = []mutant{
 	{"extend", "the newest run is not told to end", "<= stop and 'REPLACED'", "< stop and 'REPLACED'"},
 	{"extend", "who began later is told to end", "tonumber(string.match(record, '^%d+ (%d+)')) <= stop and", "stop > 0 and"},
 	{"extend", "the entry is not renewed", "redis.call('ZADD', running, now + ttl, uuid .. ' ' .. job)", ""},
+	{"extend", "an entry that was deleted does not come back", "running, now + ttl", "running, 'XX', now + ttl"},
 	{"extend", "the lock is not renewed", "if owner then redis.call('PEXPIRE', lock, ttl)", "if owner then"},
 	{"extend", "a cancelled run is not told", "if cancelled then return {'CANCELLED', now} end\n", ""},
 	{"extend", "a cancelled run loses its lease", "local owner = redis.call('GET', lock)\n",

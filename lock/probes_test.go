@@ -499,6 +499,9 @@ func (p *prober) probeLease() {
 	p.do("DEL", p.lockOf(&c))
 	p.extend(x)
 	renewed("extension of what had expired")
+	p.do("DEL", p.keys.Running) // by hand, say
+	p.extend(x)
+	renewed("extension of what was deleted")
 	p.do("DEL", p.lockOf(&c))
 	p.isTold(c, Won)
 	renewed("asked again for what had expired")
