@@ -145,12 +145,11 @@ var suites = map[string][]lane{
 	},
 	// All tests of the product and its examples, each once.
 	"product": {
-		{test("-short", "./sidecar").race()},
+		{test("-short", "./sidecar").race(), test("", "./sidecar").calling("long")},
 		{test("-parallel 12 -skip "+racing, "./cmd/solotick"), test("-p 4", waiting...)},
 		{
 			test("", "./nemesis", "./report", "./skew").of("proof"),
 			test("", slices.Concat(computing, []string{"./internal/model/..."})...),
-			test("", "./sidecar").calling("long"),
 			test("-short", "./sim").of("proof").race(),
 		},
 		{
