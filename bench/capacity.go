@@ -26,13 +26,13 @@ const (
 )
 
 // capacity measures how many ticks a second can be claimed by one of three contenders, run and settled, over what the
-// same Redis does of plain SETs without pipelining; and beside it the same of a plain lock, which keeps no claim, lease,
-// token or history. Each contender for a tick is a store with its own connections, as a replica has. Nothing is run between claim and
-// finish, and the release follows at once, since the safety delay costs time and not capacity.
+// same Redis does of plain SETs without pipelining; and beside it the same of a plain lock, which keeps no claim,
+// lease, token or history. Each contender for a tick is a store with its own connections, as a replica has. Nothing is
+// run between claim and finish, and the release follows at once, since the safety delay costs time and not capacity.
 //
 // The bench measures Redis, so the contenders must not be slow: they live in one process, which has to share the
-// machine with it. No tick costs goroutines or timers of its own, and the garbage collector, which would look through the
-// stacks of a thousand jobs every time, is made to come less often.
+// machine with it. No tick costs goroutines or timers of its own, and the garbage collector, which would look through
+// the stacks of a thousand jobs every time, is made to come less often.
 func (b *bench) capacity() (part, error) {
 	redis, err := rig.StartRedis(b.dir)
 	if err != nil {
@@ -158,8 +158,8 @@ func fireAll(fire func(job int, n int64) error) (int64, time.Duration, error) {
 
 var askers = [replicas]string{"r0", "r1", "r2"}
 
-// race asks for one tick on all stores as replicas do: one first, and the others, which look before they ask, while its run
-// is on. The winner finishes and releases.
+// race asks for one tick on all stores as replicas do: one first, and the others, which look before they ask, while its
+// run is on. The winner finishes and releases.
 func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time) error {
 	var won *lock.Lease
 	first := int(tick.UnixMilli()) % len(stores)
@@ -195,8 +195,9 @@ func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time)
 	return won.Release(ctx)
 }
 
-// contendPlainly lets three contenders ask for a plain lock on the same jobs: SET NX PX with a random value, and a script
-// that compares and deletes. It is given back when all have asked: sooner, and another one would fire the tick again.
+// contendPlainly lets three contenders ask for a plain lock on the same jobs: SET NX PX with a random value, and a
+// script that compares and deletes. It is given back when all have asked: sooner, and another one would fire the tick
+// again.
 func contendPlainly(ctx context.Context, addr string) (int64, time.Duration, error) {
 	clients := make([]*redis.Client, replicas)
 	for i := range clients {

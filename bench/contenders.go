@@ -20,8 +20,8 @@ type job struct {
 	Every  int    `json:"every"`  // seconds, a divisor of 60
 	Offset int    `json:"offset"` // of its ticks, in seconds
 	URL    string `json:"url"`
-	// Missed is Solotick's key of that name: all fires each tick, if late, as those contenders do it that can. "" is its
-	// default, the newest.
+	// Missed is Solotick's key of that name: all fires each tick, if late, as those contenders do it that can. "" is
+	// its default, the newest.
 	Missed string `json:"-"`
 }
 
@@ -151,8 +151,8 @@ func pick(s seat, normal, skewed string) string {
 const (
 	replicas = 3
 	grace    = 30 * time.Second
-	// take is how long the app is at work for each call: long enough that a contender who is late finds the job running,
-	// short enough that one who is later still finds it over.
+	// take is how long the app is at work for each call: long enough that a contender who is late finds the job
+	// running, short enough that one who is later still finds it over.
 	take = 5 * time.Millisecond
 )
 

@@ -62,8 +62,8 @@ const (
 	tail      = 5 * time.Second // in which late requests still count
 )
 
-// mixed are short jobs every two seconds, whose ticks are counted, and a long one every four seconds, which runs for six:
-// it is there to be at work when a fault strikes, and to overlap with itself. A tick that it skips is not lost.
+// mixed are short jobs every two seconds, whose ticks are counted, and a long one every four seconds, which runs for
+// six: it is there to be at work when a fault strikes, and to overlap with itself. A tick that it skips is not lost.
 func mixed(app *rig.App) []job {
 	jobs := []job{{Name: longJob, Every: 4, URL: app.URL(longJob, longTake), Missed: "all"}}
 	for i := range shortJobs {

@@ -23,7 +23,8 @@ type outcome struct {
 	NotRun     string `json:"notRun,omitempty"`
 }
 
-// judge compares what the app saw with the ticks that were due. Ticks of the long job are not counted, its overlaps are.
+// judge compares what the app saw with the ticks that were due. Ticks of the long job are not counted, its overlaps
+// are.
 func judge(seen []rig.Request, jobs []job, begin, end time.Time) (o outcome) {
 	type tickOf struct {
 		job  string

@@ -229,9 +229,9 @@ func (b *bench) prepare(skewed bool) (err error) {
 }
 
 // release makes the binary that is shipped, by the flags of the Makefile, and copies it to the file out: a build beside
-// this run must not change what is measured. It is written as the layers of an image are unpacked, 32 KiB at a time: the
-// page cache keeps what is written at once as one folio of up to 2 MiB, of which Linux (from 6.18 on) maps the whole when
-// a byte is touched, and counts it as resident.
+// this run must not change what is measured. It is written as the layers of an image are unpacked, 32 KiB at a time:
+// the page cache keeps what is written at once as one folio of up to 2 MiB, of which Linux (from 6.18 on) maps the
+// whole when a byte is touched, and counts it as resident.
 func release(root, out string) error {
 	cmd := exec.Command("make", "--silent", "build")
 	cmd.Dir = root

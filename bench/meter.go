@@ -58,8 +58,8 @@ func readMeters(redis *rig.Redis, processes ...*rig.Process) (r reading, err err
 	return r, err
 }
 
-// cpu is the time that the threads of a process have used so far, to the nanosecond. Linux forgets that of a thread that
-// has ended, which those of Go and node do not.
+// cpu is the time that the threads of a process have used so far, to the nanosecond. Linux forgets that of a thread
+// that has ended, which those of Go and node do not.
 func cpu(pid int) (total time.Duration, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err == nil && len(threads) == 0 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// others runs every contender once with a hundred jobs on one second, every other second: some of them hold a lock for a
-// second, and should not suffer for it. Their delays beside redsync's are measured in rounds, by delay.
+// others runs every contender once with a hundred jobs on one second, every other second: some of them hold a lock for
+// a second, and should not suffer for it. Their delays beside redsync's are measured in rounds, by delay.
 func (b *bench) others() (part, error) {
 	const jobs, every, ticks = 100, 2, 4
 	var p part

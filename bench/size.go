@@ -12,8 +12,8 @@ import (
 
 const manyJobs = 10_000
 
-// size measures the released binary, what a sidecar with a hundred jobs at rest holds of memory and takes of a core, and
-// what a table of ten thousand jobs takes to start.
+// size measures the released binary, what a sidecar with a hundred jobs at rest holds of memory and takes of a core,
+// and what a table of ten thousand jobs takes to start.
 func (b *bench) size() (part, error) {
 	file, err := os.Stat(b.ours)
 	if err != nil {

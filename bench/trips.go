@@ -12,9 +12,9 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// trips counts what a tick costs in calls to Redis: at most one for each loser, one for the winner before the run and two
-// after it. Scripts are counted, as MONITOR shows them and INFO commandstats adds them up. The once-a-second look at what
-// runs and what is due sends none, and so is left out by itself.
+// trips counts what a tick costs in calls to Redis: at most one for each loser, one for the winner before the run and
+// two after it. Scripts are counted, as MONITOR shows them and INFO commandstats adds them up. The once-a-second look
+// at what runs and what is due sends none, and so is left out by itself.
 func (b *bench) trips() (part, error) {
 	const jobs = 5
 	ticks := b.few(15)

@@ -36,7 +36,7 @@ func listener(to *string, form, host string, local bool) strict.Type {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// IsLoopback says whether a host is this machine without asking a name server.
+// IsLoopback reports whether a host is this machine without asking a name server.
 func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()

@@ -38,7 +38,7 @@ func subject(j *Job) string {
 	return "job " + strict.Quoted(j.Name)
 }
 
-// calls tells whether a job of the table or the readiness gate calls a unix socket.
+// calls reports whether a job of the table or the readiness gate calls a unix socket.
 func (t *Table) calls(socket string) bool {
 	if t.Ready != nil && socketOf(t.Ready.URL) == socket {
 		return true
@@ -51,7 +51,7 @@ func (t *Table) calls(socket string) bool {
 	return false
 }
 
-// isAdmin tells whether a URL has the port of the admin address. It does not see every spelling: the executor checks
+// isAdmin reports whether a URL has the port of the admin address. It does not see every spelling: the executor checks
 // the address itself when it connects.
 func (t *Table) isAdmin(raw string) bool {
 	_, port, err := net.SplitHostPort(t.Admin)

@@ -7,9 +7,9 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// leaseSlack is how much longer than two heartbeats a lock has to be. A heartbeat is answered only while the lock is sure to
-// last for another one. The lock is renewed each third of its ttl, or earlier if it is short, and its replica does not rely
-// on the last second.
+// leaseSlack is how much longer than two heartbeats a lock has to be. A heartbeat is answered only while the lock is
+// sure to last for another one. The lock is renewed each third of its ttl, or earlier if it is short, and its replica
+// does not rely on the last second.
 const leaseSlack = 2 * time.Second
 
 func asyncKeys(to *Async) []strict.Key {

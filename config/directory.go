@@ -13,8 +13,8 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// The files of a table in a directory are read as one text, which begins with directoryHead. Then comes each file after a
-// line with its name and its size in bytes, so that a copy of the text is as exact as the files, and readable.
+// The files of a table in a directory are read as one text, which begins with directoryHead. Then comes each file after
+// a line with its name and its size in bytes, so that a copy of the text is as exact as the files, and readable.
 const (
 	directoryHead = "# solotick: the files of a directory, each below its name and size\n"
 	fileLine      = "-- %q %d"

@@ -39,7 +39,8 @@ const (
 
 func job(name string) string { return strings.Replace(aJob, "NAME", name, 1) }
 
-// TestTheFilesOfADirectoryAreOneTable: in the order of their names. Keys for extensions, with their anchors, belong to each file.
+// TestTheFilesOfADirectoryAreOneTable: in the order of their names. Keys for extensions, with their anchors, belong to
+// each file.
 func TestTheFilesOfADirectoryAreOneTable(t *testing.T) {
 	dir := folder(t, map[string]string{"20-b.yaml": job("b"), "00-service.yaml": aService, "10-a.yml": job("a"), "30-none.yaml": "jobs:\n",
 		".hidden.yaml": "nonsense", "notes.txt": "nonsense", "b.yaml~": "nonsense"})

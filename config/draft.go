@@ -20,7 +20,7 @@ type draft struct {
 // fromDefaults marks the values of a job that come from defaults.
 const fromDefaults = " (from defaults)"
 
-// own says whether the job itself sets a key.
+// own reports whether the job itself sets a key.
 func (j *draft) own(path string) bool {
 	t, ok := j.at[path]
 	return ok && t.OK() && t.Origin == ""
@@ -31,13 +31,13 @@ func (j *draft) clone() draft {
 	return draft{Job: j.Job, at: maps.Clone(j.at), missing: slices.Clone(j.missing)}
 }
 
-// unset says whether one of the values, or an item of it, has an unset variable. Checks that compare such values are
+// unset reports whether one of the values, or an item of it, has an unset variable. Checks that compare such values are
 // skipped.
 func (j *draft) unset(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return slices.ContainsFunc(j.missing, within(path)) })
 }
 
-// within tells whether a path is another one, or an item of it.
+// within reports whether a path is another one, or an item of it.
 func within(path string) func(string) bool {
 	return func(p string) bool { return p == path || strings.HasPrefix(p, path+"[") }
 }

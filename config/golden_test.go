@@ -96,7 +96,8 @@ func golden(t *testing.T, name string, data []byte) {
 	}
 }
 
-// shortLists names the long lists of allowed keys, which must be complete. So a new key changes no golden file but its own.
+// shortLists names the long lists of allowed keys, which must be complete. So a new key changes no golden file but its
+// own.
 func shortLists(text string) string {
 	for of, keys := range map[string][]strict.Key{"the table": blank.Root, "jobs": keysOf("jobs"), "defaults": keysOf("defaults")} {
 		var names []string

@@ -39,7 +39,7 @@ func (j *Job) rulesOfTicks() (all []any) {
 	return all
 }
 
-// content tells whether a reload has changed a job.
+// content reports whether a reload has changed a job.
 func (j *Job) content() string {
 	whole := *j
 	whole.Schedule = nil // the fingerprint stands for it
@@ -85,7 +85,7 @@ func (t *Table) hash(references [][2]string) string {
 	return open.digits(8) + secret.digits(4)
 }
 
-// Equal says whether two tables have the same hash, the same values and the same order of jobs, so that a reload has
+// Equal reports whether two tables have the same hash, the same values and the same order of jobs, so that a reload has
 // nothing to do. Unlike Hash, which contains only 16 bits of the secrets, Equal compares every value.
 func (t *Table) Equal(other *Table) bool {
 	return t.Hash == other.Hash && newJSONHash().table(t).digits(64) == newJSONHash().table(other).digits(64)

@@ -116,8 +116,8 @@ jobs:
 	}
 }
 
-// TestATableWithoutTheNewKeysKeepsItsHash is what keeps replicas of two versions from telling one table apart, as they do
-// while a new version is rolled out.
+// TestATableWithoutTheNewKeysKeepsItsHash is what keeps replicas of two versions from telling one table apart, as they
+// do while a new version is rolled out.
 func TestATableWithoutTheNewKeysKeepsItsHash(t *testing.T) {
 	table := good(t, "small")
 	if table.Hash != "3818c10e1efc" || table.Jobs[0].Fingerprint != "bd0687c2841d3e45" {

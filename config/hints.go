@@ -163,7 +163,7 @@ func reversedRanges(expr string) string {
 	return strings.Join(f, " ")
 }
 
-// schedules says whether a range of names is in order.
+// schedules reports whether a range of names is in order.
 func schedules(place, places int, part string) bool {
 	f := strings.Fields("0 0 * * *")
 	f[place+5-places] = part

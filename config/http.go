@@ -120,7 +120,7 @@ func headersKey(h *HTTP) strict.Key {
 		}}}
 }
 
-// IsHeaderValue says whether a header can have that value.
+// IsHeaderValue reports whether a header can have that value.
 func IsHeaderValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }

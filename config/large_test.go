@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The rows of a table of thousands of jobs are read in half a second. This test bounds what they take by figures that no
-// machine's speed changes: allocations, schedules that are kept, and how much of the table is in memory as JSON.
+// The rows of a table of thousands of jobs are read in half a second. This test bounds what they take by figures that
+// no machine's speed changes: allocations, schedules that are kept, and how much of the table is in memory as JSON.
 func TestARowTakesLittleToRead(t *testing.T) {
 	const jobs, expressions = 2000, 50
 	var b strings.Builder

@@ -30,8 +30,8 @@ func Load(path string, env Env) (*Table, error) {
 	return Parse(path, data, env)
 }
 
-// ReadFile reads the file of a table for Parse. If path is a directory, it reads all its files, as one text. It reads no
-// more than a few times what Parse accepts, so that Parse refuses a file that is too large.
+// ReadFile reads the file of a table for Parse. If path is a directory, it reads all its files, as one text. It reads
+// no more than a few times what Parse accepts, so that Parse refuses a file that is too large.
 func ReadFile(path string) ([]byte, error) {
 	data, err := readFile(path)
 	if err != nil {

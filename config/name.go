@@ -15,7 +15,7 @@ var nameSyntax = regexp.MustCompile(nameForm.Pattern)
 //go:noinline
 func identifier(to *string) strict.Type { return strict.Checked(strict.Into(to), "", checkName) }
 
-// IsName says whether a service or job can have that name.
+// IsName reports whether a service or job can have that name.
 func IsName(name string) bool {
 	why, _ := checkName(name)
 	return why == ""

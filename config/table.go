@@ -164,7 +164,7 @@ type Retry struct {
 // retried are the answers by which an app says that a later attempt may succeed.
 var retried = []CodeRange{{408, 408}, {425, 425}, {429, 429}, {500, 599}}
 
-// After says whether a request is sent again after an answer with that code.
+// After reports whether a request is sent again after an answer with that code.
 func (r Retry) After(code int) bool {
 	if r.On == nil {
 		return covers(retried, code)
@@ -217,11 +217,11 @@ const (
 	KeyUUID KeyForm = "uuid" // a UUID made of that text, without quotes
 )
 
-// IsZero tells whether the key has its default form. Then it is left out of hashes, so that tables keep those that they had
-// before there were forms.
+// IsZero reports whether the key has its default form. Then it is left out of hashes, so that tables keep those that
+// they had before there were forms.
 func (k KeyForm) IsZero() bool { return k == "" || k == KeyText }
 
-// Succeeds says whether an answer is a success.
+// Succeeds reports whether an answer is a success.
 func (h *HTTP) Succeeds(code int) bool { return covers(h.SuccessCodes, code) }
 
 // CodeRange is a range of HTTP status codes, both ends included.
@@ -312,7 +312,7 @@ const (
 	Slack Format = "slack"
 )
 
-// Wanted says whether the job sends a message about an event.
+// Wanted reports whether the job sends a message about an event.
 func (c *Change) Wanted(e Event) bool {
 	switch e {
 	case StartedLate:

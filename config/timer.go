@@ -37,7 +37,7 @@ type Timer struct {
 
 var timerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$`)
 
-// IsTimerID says whether a timer can have that id.
+// IsTimerID reports whether a timer can have that id.
 func IsTimerID(id string) bool { return len(id) <= maxTimerID && timerID.MatchString(id) }
 
 // timerDecoder decodes one timer after the other. Describing its keys is most of the work, and is done once.

@@ -54,8 +54,8 @@ func readTable(name string, data []byte, env Env, now time.Time) (*Table, error)
 // topLevel matches the beginning of a line with a key of the table itself.
 var topLevel = regexp.MustCompile(`^["']?([A-Za-z][A-Za-z0-9_.-]*)["']?[ \t]*:`)
 
-// salvage reads these keys out of a file that is not YAML as a whole, or else the first two. A replica cannot change them
-// while it runs, and the first two are all that operators need to see the replicas and to pause a job.
+// salvage reads these keys out of a file that is not YAML as a whole, or else the first two. A replica cannot change
+// them while it runs, and the first two are all that operators need to see the replicas and to pause a job.
 func salvage(name string, data []byte, env Env, now time.Time, keys ...string) *Table {
 	text := ""
 	files, _, _ := filesOf(name, data)

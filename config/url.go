@@ -58,7 +58,7 @@ func badPort(port string) bool {
 	return port != "" && (err != nil || n < 1)
 }
 
-// isLocal says whether a target is on this machine, without asking a name server: by its address, not by a name that
+// isLocal reports whether a target is on this machine, without asking a name server: by its address, not by a name that
 // resolves to it. The executor checks the address again when it connects.
 func isLocal(raw string) bool {
 	if strings.HasPrefix(raw, unixURL) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestFamiliesOfKeysKnowNoDecoder: only what reads a whole table, job or timer reaches for the decoder. A family of keys
-// gets what it fills in, so that a reader of one family needs no other file.
+// TestFamiliesOfKeysKnowNoDecoder: only what reads a whole table, job or timer reaches for the decoder. A family of
+// keys gets what it fills in, so that a reader of one family needs no other file.
 func TestFamiliesOfKeysKnowNoDecoder(t *testing.T) {
 	may := strings.Fields("dynamic.go job.go keys.go load.go timer.go unset.go")
 	files, err := filepath.Glob("*.go")

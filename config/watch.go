@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Watch calls changed whenever the content of a file has changed and has settled, until ctx ends. Watch blocks, and calls
-// changed one at a time.
+// Watch calls changed whenever the content of a file has changed and has settled, until ctx ends. Watch blocks, and
+// calls changed one at a time.
 //
-// It reads the file at the given interval, or all files of a directory that belong to the table. So it sees a file that is
-// written in place, a file that is renamed over it, and the ..data link of a mounted ConfigMap that changes to another
-// directory, however coarse the clock of the file system is. It uses no notifications: some file systems lose them, and a
-// watch that follows links would have to be set up again at every change.
+// It reads the file at the given interval, or all files of a directory that belong to the table. So it sees a file that
+// is written in place, a file that is renamed over it, and the ..data link of a mounted ConfigMap that changes to
+// another directory, however coarse the clock of the file system is. It uses no notifications: some file systems lose
+// them, and a watch that follows links would have to be set up again at every change.
 //
 // A file has settled if it reads the same twice in a row. So Watch reports a file that is written in steps after the last
 // step, unless its writer pauses for longer than every. Watch reports a change at the latest two looks after its end.
@@ -47,8 +47,8 @@ func watch(ctx context.Context, path string, every time.Duration, digest func(pa
 	}
 }
 
-// digestFile returns a hash of the content of a file, or of all files of a directory; or the error of reading it; "" for
-// a pipe or the like.
+// digestFile returns a hash of the content of a file, or of all files of a directory; or the error of reading it; ""
+// for a pipe or the like.
 func digestFile(path string) string {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return ""

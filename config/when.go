@@ -82,7 +82,7 @@ func zone(to *string) strict.Type {
 	}, "!!str")
 }
 
-// isZone tells whether a text is a zone, and records the problem if it is none.
+// isZone reports whether a text is a zone, and records the problem if it is none.
 func isZone(d *strict.Decoder, t strict.Text) bool {
 	const form = "write an IANA name, as UTC or Europe/Berlin"
 	if zoneExists(t.Value) {

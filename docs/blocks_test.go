@@ -39,7 +39,8 @@ func (c command) String() string { return fmt.Sprintf("%s:%d: %s", c.page, c.at,
 
 var directive = regexp.MustCompile(`^<!-- ((?:exit|file|given) .+) -->$`)
 
-// blocks are the fenced blocks of a page. A comment that the test would read, but that stands above no block, is an error.
+// blocks are the fenced blocks of a page. A comment that the test would read, but that stands above no block, is an
+// error.
 func blocks(page, text string) (all []fence, err error) {
 	next := fence{page: page}
 	told := 0
@@ -94,8 +95,8 @@ func (b *fence) tell(key, value string) error {
 
 var solotickLine = regexp.MustCompile(`(^|\| )solotick `)
 
-// commands are the command lines of a block: of `sh`, all lines; of `console`, those after a `$`, with the output below them.
-// A block without a language is one of both if it looks so.
+// commands are the command lines of a block: of `sh`, all lines; of `console`, those after a `$`, with the output below
+// them. A block without a language is one of both if it looks so.
 func (b fence) commands() (all []command) {
 	language := b.language
 	if language == "" && len(b.lines) > 0 {
@@ -134,7 +135,8 @@ func (b fence) commands() (all []command) {
 	return all
 }
 
-// parts are the simple commands of a command line, as words, without quotes, comments, redirections and leading assignments.
+// parts are the simple commands of a command line, as words, without quotes, comments, redirections and leading
+// assignments.
 func parts(line string) (all [][]string) {
 	var words []string
 	var word strings.Builder

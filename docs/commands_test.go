@@ -20,17 +20,17 @@ import (
 	"github.com/solotick/solotick/internal/testing/needs"
 )
 
-// The test runs itself again in a network namespace of its own, where the ports of the pages are free: Redis on 6379, an app
-// on 8080, Solotick on 9747 and 9748. These variables are for the inner one.
+// The test runs itself again in a network namespace of its own, where the ports of the pages are free: Redis on 6379,
+// an app on 8080, Solotick on 9747 and 9748. These variables are for the inner one.
 const (
 	binVariable   = "DOCS_BIN"
 	rootVariable  = "DOCS_ROOT"
 	pagesVariable = "DOCS_PAGES"
 )
 
-// TestTheCommandsOfThePagesWork runs every command line of the pages that a test can run, against a service of two replicas,
-// and compares its exit code and what it prints with what the page shows. A command line that cannot be run is checked by the
-// rule of its program.
+// TestTheCommandsOfThePagesWork runs every command line of the pages that a test can run, against a service of two
+// replicas, and compares its exit code and what it prints with what the page shows. A command line that cannot be run
+// is checked by the rule of its program.
 func TestTheCommandsOfThePagesWork(t *testing.T) {
 	bin := os.Getenv(binVariable)
 	if bin == "" {
@@ -263,7 +263,7 @@ func (w *world) try(c command, count map[string]int) (printed []string, err erro
 	return presentable(got), fmt.Errorf("it printed\n%s\nand the page shows\n%s", strings.Join(got, "\n"), strings.Join(c.shown, "\n"))
 }
 
-// asksTheService tells whether a command needs the service to be there.
+// asksTheService reports whether a command needs the service to be there.
 func asksTheService(words []string) bool {
 	switch words[0] {
 	case "curl", "redis-cli":
@@ -309,8 +309,8 @@ func (w *world) background(c command, count map[string]int) error {
 // steady are commands that print the same at all times.
 var steady = regexp.MustCompile(`solotick (validate|import|schema|diff|next .*--from|[a-z]+ --help)`)
 
-// alike tells whether the page shows what was printed. A line `…` stands for any lines. Times, durations, ids and the like
-// may differ, except where they cannot.
+// alike reports whether the page shows what was printed. A line `…` stands for any lines. Times, durations, ids and the
+// like may differ, except where they cannot.
 func alike(line string, shown, got []string) bool {
 	same := func(a, b string) bool { return strings.TrimRight(a, " ") == strings.TrimRight(b, " ") }
 	if !steady.MatchString(line) {

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// computed are the messages that the source makes up from parts, by their expression, as the page writes them. A part that varies is
-// a `…`; "" stands for a text that is not Solotick's own, or that a row says in other words.
+// computed are the messages that the source makes up from parts, by their expression, as the page writes them. A part
+// that varies is a `…`; "" stands for a text that is not Solotick's own, or that a row says in other words.
 var computed = map[string][]string{
 	`msg`:             {"table reloaded", "dynamic jobs changed"},
 	`message`:         {"a ping did not arrive", "a message did not arrive"},
@@ -81,7 +81,8 @@ func logged(t *testing.T, dirs ...string) map[string][]string {
 	return all
 }
 
-// logCall is the level and the message of a call of a logger; nil for any other call. Loggers are named log, Log or logger.
+// logCall is the level and the message of a call of a logger; nil for any other call. Loggers are named log, Log or
+// logger.
 func logCall(set *token.FileSet, call *ast.CallExpr) (level string, message ast.Expr) {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -133,8 +134,8 @@ func constantsOf(file *ast.File) map[string]ast.Expr {
 	return all
 }
 
-// constant is the value of an expression of literals and constants of its file. A part that is a constant of another file is
-// left out with what follows: the page then has its beginning, and a `…`.
+// constant is the value of an expression of literals and constants of its file. A part that is a constant of another
+// file is left out with what follows: the page then has its beginning, and a `…`.
 func constant(e ast.Expr, constants map[string]ast.Expr) ([]string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -36,7 +36,8 @@ func TestAnInterruptedRunSaysWhatThePageSays(t *testing.T) {
 	saysWhatThePageSays(t, "interrupted", 4, "../sidecar/takeover.go", "../sidecar/callback/attempt.go", "../sidecar/callback/call.go", "../sidecar/callback/runs.go")
 }
 
-// saysWhatThePageSays finds each sentence of a table in the source, between what differs. There must be so many sentences.
+// saysWhatThePageSays finds each sentence of a table in the source, between what differs. There must be so many
+// sentences.
 func saysWhatThePageSays(t *testing.T, name string, least int, files ...string) {
 	t.Helper()
 	var source strings.Builder

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A picture is shown on a light or a dark page, and to people who hear it: each colour of the light one has another for the
-// dark, and the picture has a title and a description.
+// A picture is shown on a light or a dark page, and to people who hear it: each colour of the light one has another for
+// the dark, and the picture has a title and a description.
 func TestPicturesAreForLightAndDark(t *testing.T) {
 	rule := regexp.MustCompile(`(?m)^ +(\.?[a-z]+) \{ .*?(?:fill|stroke): #`)
 	for _, name := range []string{"architecture.svg", "tick.svg"} {

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Programs that a page's commands really run: none of them can harm the machine that the test runs on. All others have a rule
-// below.
+// Programs that a page's commands really run: none of them can harm the machine that the test runs on. All others have
+// a rule below.
 var runnable = []string{"solotick", "curl", "redis-cli", "crontab", "cat", "echo", "grep", "head", "tail", "export"}
 
 // harmless is what such a command may write to: a file of the page's own directory.
 var harmless = regexp.MustCompile(`^[a-z][-a-z.]*$`)
 
-// runs tells whether a command line is run, and not only checked.
+// runs reports whether a command line is run, and not only checked.
 func runs(simple [][]string) bool {
 	if len(simple) == 0 {
 		return false
@@ -32,8 +32,8 @@ func runs(simple [][]string) bool {
 	})
 }
 
-// rules say of a program that is not run what is checked of its command line. A program that stands neither here nor above
-// fails the test: give it a rule, or a reason.
+// rules say of a program that is not run what is checked of its command line. A program that stands neither here nor
+// above fails the test: give it a rule, or a reason.
 var rules = map[string]func(w *world, words []string) error{
 	"go":       checkGo,
 	"make":     checkMake,

@@ -47,7 +47,8 @@ func explained(t *testing.T, expr, zone string, after time.Time) string {
 	return "| `" + expr + "` | " + e.Words + " | " + strings.Join(ticks, ", ") + " |"
 }
 
-// Each table of schedules begins with a comment that names its zone and its time: <!-- schedules Europe/Berlin 2027-03-26 -->
+// Each table of schedules begins with a comment that names its zone and its time: <!-- schedules Europe/Berlin
+// 2027-03-26 -->
 var scheduleTable = regexp.MustCompile(`(?s)<!-- schedules (\S+) (\S+) -->\n(.*?)<!-- end -->`)
 
 func TestTheSchedulesMeanWhatThePageSays(t *testing.T) {

@@ -28,8 +28,8 @@ import (
 // patience is how long something that must come is waited for.
 const patience = time.Minute
 
-// table is what the commands of a page find as table.yaml, unless the page brings its own. The pages show a service in which
-// no tick comes due, so near one of these hours the replicas have others (hours).
+// table is what the commands of a page find as table.yaml, unless the page brings its own. The pages show a service in
+// which no tick comes due, so near one of these hours the replicas have others (hours).
 const table = `service: billing
 redis: {url: "redis://127.0.0.1:6379/0"}
 listen: "${LISTEN:-:9747}"
@@ -55,8 +55,8 @@ const longJob = `  - name: rebuild-reports
 
 const silent = "/jobs/rebuild-reports"
 
-// A world is a machine on which a page's commands work: Redis, an app, two replicas, and a directory with the files of the
-// page. Redis and the app are there for all pages, the replicas and the directory for one.
+// A world is a machine on which a page's commands work: Redis, an app, two replicas, and a directory with the files of
+// the page. Redis and the app are there for all pages, the replicas and the directory for one.
 type world struct {
 	t     *testing.T
 	bin   string // the directory with solotick

@@ -262,8 +262,8 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 	}
 }
 
-// before is what a claim that found no ledger says of the lost one. Under at-least-once, the new ledger goes on where the
-// claim stands: it must not settle the very tick that is asked for.
+// before is what a claim that found no ledger says of the lost one. Under at-least-once, the new ledger goes on where
+// the claim stands: it must not settle the very tick that is asked for.
 func (c *Claim) before() Before {
 	b := Before{Again: c.Again, Tick: c.Known}
 	if c.Before.After(c.Known) {

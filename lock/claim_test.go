@@ -449,7 +449,8 @@ func TestDueMemberIsReadBackAsWritten(t *testing.T) {
 	}
 }
 
-// FuzzWhatIsReadAsDueCanBeClaimed: a member that is read and refused would stay due for ever, in the way of its job's others.
+// FuzzWhatIsReadAsDueCanBeClaimed: a member that is read and refused would stay due for ever, in the way of its job's
+// others.
 func FuzzWhatIsReadAsDueCanBeClaimed(f *testing.F) {
 	for _, kind := range []string{"schedule", "catchup", "handover", "takeover", "manual", "backfill", "timer", "by\thand", "other",
 		"manual:key", "manual:a\tkey", "manual:\x01id", "manual:\x01", "backfill:\x01id", "manual:\x01a\tb"} {

@@ -19,9 +19,9 @@ type TickOf struct {
 // readAtOnce is how many ledgers one script reads: about a third of a millisecond of Redis' time.
 const readAtOnce = 250
 
-// Claimed tells what claims of many ticks would hear if the ticks are claimed already. It costs Redis a fraction of such
-// claims. The Code of an answer is Fired or Waits; it is "" if the tick is not claimed. A replica that leaves the first
-// claim of its ticks to others asks this before it claims them itself.
+// Claimed tells what claims of many ticks would hear if the ticks are claimed already. It costs Redis a fraction of
+// such claims. The Code of an answer is Fired or Waits; it is "" if the tick is not claimed. A replica that leaves the
+// first claim of its ticks to others asks this before it claims them itself.
 //
 // Where claims wait for replicas of Redis, no tick counts as claimed: a failover could forget the claim. If Redis gives
 // no answer, Claimed returns the error.

@@ -1,7 +1,7 @@
-// Package lock lets at most one of many processes fire a tick of a job. A tick is one instant of the job's schedule, named
-// by its nominal time. Redis grants each tick once, even if clocks differ, processes die or are cut off, or Redis loses
-// all its data. A process that holds a [Lease] that is [Lease.Trusted] is the only one that does. Under the policy
-// Allow, it is the only one for that tick.
+// Package lock lets at most one of many processes fire a tick of a job. A tick is one instant of the job's schedule,
+// named by its nominal time. Redis grants each tick once, even if clocks differ, processes die or are cut off, or Redis
+// loses all its data. A process that holds a [Lease] that is [Lease.Trusted] is the only one that does. Under the
+// policy Allow, it is the only one for that tick.
 //
 // # What is not promised
 //
@@ -20,10 +20,10 @@
 // # Why a claim beside the lock
 //
 // A lock says who runs, and only while it is held. A job of five milliseconds has released its lock before a process
-// whose clock is fifty milliseconds behind asks. That process finds the lock free and fires the same tick again. Holding
-// every lock longer would cost later ticks. A claim says which tick was taken, for good: one script compares the tick
-// with the newest claimed one, and takes both lock and tick. The lock may then outlive its run by a safety delay without
-// harm, because a later tick replaces a lock that only lingers.
+// whose clock is fifty milliseconds behind asks. That process finds the lock free and fires the same tick again.
+// Holding every lock longer would cost later ticks. A claim says which tick was taken, for good: one script compares
+// the tick with the newest claimed one, and takes both lock and tick. The lock may then outlive its run by a safety
+// delay without harm, because a later tick replaces a lock that only lingers.
 //
 // # A missing reply is a third answer
 //
@@ -68,9 +68,9 @@
 //
 // # What Redis keeps of a job
 //
-// The ledger is a hash; docs/protocol.md lists its fields. Redis also keeps memos by UUID, each for a day. One says which
-// watcher took a run over: it may ask again, and the run's replica can still give back a tick that it never started.
-// Another says which request was carried out: a copy of it then has no effect.
+// The ledger is a hash; docs/protocol.md lists its fields. Redis also keeps memos by UUID, each for a day. One says
+// which watcher took a run over: it may ask again, and the run's replica can still give back a tick that it never
+// started. Another says which request was carried out: a copy of it then has no effect.
 //
 // # The life of a run
 //

@@ -89,8 +89,8 @@ func TestWaitGoesWithPromisesAlone(t *testing.T) {
 	}
 }
 
-// TestFailoverForgetsNoClaimThatWasBelieved has the master die when its replica does not have the claim: that is the tick
-// fired twice without waitReplicas, and the reason to set it.
+// TestFailoverForgetsNoClaimThatWasBelieved has the master die when its replica does not have the claim: that is the
+// tick fired twice without waitReplicas, and the reason to set it.
 func TestFailoverForgetsNoClaimThatWasBelieved(t *testing.T) {
 	t.Parallel()
 	for wait, want := range []int64{2, 1} {
@@ -192,7 +192,8 @@ func TestRunOutlivesAFailoverBySentinel(t *testing.T) {
 		t.Errorf("the run ended: %v", context.Cause(ctx))
 	}
 	stop()
-	// On a busy machine the answer may come too late. Then the question is asked again, and nothing is known of the run any more.
+	// On a busy machine the answer may come too late. Then the question is asked again, and nothing is known of the run
+	// any more.
 	entry := w.Entry(l, "succeeded")
 	settled, err := l.Finish(t.Context(), 0, entry.Ending())
 	ended, errEnded := b.Service.History(t.Context(), "", 2)
@@ -242,7 +243,8 @@ type promise struct {
 	ask  func(ctx context.Context, r *redisworld.Replica) error
 }
 
-// promisesOf are for two replicas while a run of the job lives: each can be asked for again, with the same id where it has one.
+// promisesOf are for two replicas while a run of the job lives: each can be asked for again, with the same id where it
+// has one.
 func promisesOf(w *redisworld.World, run, ends *lock.Lease) []promise {
 	claim := func(policy lock.Policy, n int) func(context.Context, *redisworld.Replica) error {
 		c := (&redisworld.Replica{World: w, Name: "a"}).ClaimUnder(policy, n)
@@ -306,8 +308,8 @@ func promisesOf(w *redisworld.World, run, ends *lock.Lease) []promise {
 	}
 }
 
-// TestWhatIsPromisedIsConfirmedByAReplicaOfRedisAlsoWhenItIsAskedForAgain asks for all of it while there is one, and again
-// when there is none.
+// TestWhatIsPromisedIsConfirmedByAReplicaOfRedisAlsoWhenItIsAskedForAgain asks for all of it while there is one, and
+// again when there is none.
 func TestWhatIsPromisedIsConfirmedByAReplicaOfRedisAlsoWhenItIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	p := redisworld.NewPair(t)
@@ -348,7 +350,8 @@ func TestNothingIsClaimedWhereReplicasAreWaitedFor(t *testing.T) {
 	}
 }
 
-// contextUntil returns a context that ends soon after done says so, so that a test waits for what happens and not for a time.
+// contextUntil returns a context that ends soon after done says so, so that a test waits for what happens and not for a
+// time.
 func contextUntil(t *testing.T, done func() bool) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	var asking sync.WaitGroup

@@ -25,8 +25,8 @@ const (
 	Displaced  = "replaced" // under Replace: it waited for the end of a run, and a newer tick took its place
 )
 
-// Tick is the tick of an interval that was written down for a single one: an overlap, or what a run that was not taken over
-// ended with. All others are for as many ticks as the schedule has in them, which may be none.
+// Tick is the tick of an interval that was written down for a single one: an overlap, or what a run that was not taken
+// over ended with. All others are for as many ticks as the schedule has in them, which may be none.
 func (i Interval) Tick() (time.Time, bool) {
 	switch i.Fate {
 	case Missed, PausedTick, Displaced:

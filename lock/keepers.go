@@ -23,7 +23,7 @@ type keeper struct {
 }
 
 // add has keep begin in a goroutine after a wait, or with the first nudge. It returns a function that removes the lease
-// and tells whether keep has begun. If it has not, it never will.
+// and reports whether keep has begun. If it has not, it never will.
 func (k *keepers) add(l *Lease, wait time.Duration, keep func()) (begun func() bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -44,7 +44,7 @@ func (k *keepers) remove(l *Lease) {
 	delete(k.leases, l)
 }
 
-// has tells whether the lease of a run is being kept.
+// has reports whether the lease of a run is being kept.
 func (k *keepers) has(run string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,8 +18,8 @@ type Lease struct {
 	// Token is the fencing token: greater than that of every earlier run of the job, even after Redis lost its data.
 	// The system that the job writes to should refuse a token smaller than one it has seen.
 	Token int64
-	// Since is the newest tick of the schedule that had succeeded when the run's tick was claimed for the first time: all runs
-	// of the tick have the same. It is zero if none is known that is older than the tick.
+	// Since is the newest tick of the schedule that had succeeded when the run's tick was claimed for the first time:
+	// all runs of the tick have the same. It is zero if none is known that is older than the tick.
 	Since time.Time
 
 	born   time.Time     // when the ledger was born, as the claim saw it
@@ -34,11 +34,11 @@ func newLease(s *Store, c Claim) *Lease {
 // Run is the run's UUID, the value of the lock.
 func (l *Lease) Run() string { return l.claim.Run }
 
-// Trusted tells whether the caller can still rely on the lease: less than ttl-Margin has passed since the last answered
-// request was sent, time in suspend included.
+// Trusted reports whether the caller can still rely on the lease: less than ttl-Margin has passed since the last
+// answered request was sent, time in suspend included.
 func (l *Lease) Trusted() bool { return l.remaining() > 0 }
 
-// TrustedFor tells whether the caller can rely on the lease for at least d from now, even if it is not renewed.
+// TrustedFor reports whether the caller can rely on the lease for at least d from now, even if it is not renewed.
 func (l *Lease) TrustedFor(d time.Duration) bool { return l.remaining() >= d }
 
 func (l *Lease) remaining() time.Duration {

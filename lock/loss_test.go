@@ -136,8 +136,8 @@ func playOwed(w *redisworld.World, newcomer bool) {
 	w.DueTicks()
 }
 
-// TestAClaimThatFindsNoLedgerWinsItsTickUnderAtLeastOnce, also if a replica that knew the old ledger has asked before the
-// tick came due, and is heard after the claim: it owes nothing.
+// TestAClaimThatFindsNoLedgerWinsItsTickUnderAtLeastOnce, also if a replica that knew the old ledger has asked before
+// the tick came due, and is heard after the claim: it owes nothing.
 func TestAClaimThatFindsNoLedgerWinsItsTickUnderAtLeastOnce(t *testing.T) {
 	for name, passedOver := range map[string]bool{"the tick before was fired": false, "the tick before was missed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -256,8 +256,8 @@ func TestJobThatLeftAndIsBackHasMissedNothing(t *testing.T) {
 	})
 }
 
-// TestEveryTimerOfManyWhoseClaimsWereNeverAnsweredIsDueAgain cuts a replica off that has claimed forty, for so long that
-// they are taken over.
+// TestEveryTimerOfManyWhoseClaimsWereNeverAnsweredIsDueAgain cuts a replica off that has claimed forty, for so long
+// that they are taken over.
 func TestEveryTimerOfManyWhoseClaimsWereNeverAnsweredIsDueAgain(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Warm()
@@ -464,7 +464,8 @@ func TestWhatWasEnqueuedByAClockThatWasAheadIsDueWhenItIsSetRight(t *testing.T) 
 	})
 }
 
-// TestALossAmidARolloutKeepsWhatWasMissed: a has reloaded a table with the same newest ticks ("y"), b has not yet ("x").
+// TestALossAmidARolloutKeepsWhatWasMissed: a has reloaded a table with the same newest ticks ("y"), b has not yet
+// ("x").
 func TestALossAmidARolloutKeepsWhatWasMissed(t *testing.T) {
 	for _, c := range []struct {
 		name  string

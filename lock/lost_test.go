@@ -204,8 +204,8 @@ func deliverStale(w *redisworld.World, f *lossy.Fault) {
 	}
 }
 
-// Copies wait in the buffers of a Redis that stands still. If one of them claims a tick when it goes on, it is in the way of the
-// next ticks for as long as nobody gives it back.
+// Copies wait in the buffers of a Redis that stands still. If one of them claims a tick when it goes on, it is in the
+// way of the next ticks for as long as nobody gives it back.
 func TestClaimOfACopyThatArrivesAfterItsSenderGaveUpIsTakenBackLongBeforeItsWindowIsOver(t *testing.T) {
 	for _, replicas := range []int{0, 1} { // those that are waited for may know the claim and not its end
 		t.Run(fmt.Sprintf("%d replicas", replicas), func(t *testing.T) {

@@ -1,7 +1,7 @@
 //go:build !race
 
-// The mutants are run without the race detector (see the Makefile), which makes them three times as slow and sees nothing of
-// scripts.
+// The mutants are run without the race detector (see the Makefile), which makes them three times as slow and sees
+// nothing of scripts.
 
 package lock
 
@@ -696,8 +696,9 @@ func TestEveryMutantIsNoticed(t *testing.T) {
 	everyMutantIsNoticed(t, mutants, realScripts, (*walkScripts).named, trial)
 }
 
-// everyMutantIsNoticed tries sets of scripts with one mutant each, after the real ones, which nothing must notice: half of them on
-// one Redis, half on another. Both are real: on miniredis, the probes' subscriber does not read, and a publish waits for it.
+// everyMutantIsNoticed tries sets of scripts with one mutant each, after the real ones, which nothing must notice: half
+// of them on one Redis, half on another. Both are real: on miniredis, the probes' subscriber does not read, and a
+// publish waits for it.
 func everyMutantIsNoticed[S any](t *testing.T, mutants []mutant, scripts func() S, named func(*S, string) **rds.Script,
 	trial func(*testing.T, redis.UniversalClient) (noticed func(S) string)) {
 	run := results.Of(t, "go test ./lock -run "+t.Name())

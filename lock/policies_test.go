@@ -48,7 +48,8 @@ func TestPolicyOfTheOneWhoComesDecidesWhateverTheRunsIs(t *testing.T) {
 	}
 }
 
-// TestAllowWithALimitRunsAsManyTicksAtOnceAndNoMore on real stores: runs of all policies count, and what was refused is settled.
+// TestAllowWithALimitRunsAsManyTicksAtOnceAndNoMore on real stores: runs of all policies count, and what was refused is
+// settled.
 func TestAllowWithALimitRunsAsManyTicksAtOnceAndNoMore(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Born()
@@ -125,7 +126,8 @@ func TestTickThatWaitsIsSetFreeByTheEndOfTheLastRun(t *testing.T) {
 	})
 }
 
-// TestRunOfAllowIsInTheWayOfForbid is a rollout, or a reload, from Allow to Forbid: the overlap is one of the last run's.
+// TestRunOfAllowIsInTheWayOfForbid is a rollout, or a reload, from Allow to Forbid: the overlap is one of the last
+// run's.
 func TestRunOfAllowIsInTheWayOfForbid(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Born()

@@ -67,7 +67,8 @@ func (p *prober) probeManyOlder() {
 	p.demand(strings.HasPrefix(p.field("behind"), behind), "behind a run stand %q", p.field("behind"))
 }
 
-// probeRefusedWrites: a tick overlaps although full memory refuses to keep that; a Redis that must not write says nothing of it.
+// probeRefusedWrites: a tick overlaps although full memory refuses to keep that; a Redis that must not write says
+// nothing of it.
 func (p *prober) probeRefusedWrites() {
 	if _, err := p.rdb.Do(context.Background(), "CONFIG", "GET", "maxmemory").Result(); err != nil {
 		return // it refuses no write
@@ -171,8 +172,8 @@ func (p *prober) probeListPassedOver() {
 	p.demand(len(p.isDue()) == 1 && strings.HasPrefix(p.isDue()[0], rds.Itoa(nominal(3))), "%q is due", p.isDue())
 }
 
-// probeQueueOfDue has a tick asked for under Queue where another has waited and is due again, behind a tick of the table that
-// was faster.
+// probeQueueOfDue has a tick asked for under Queue where another has waited and is due again, behind a tick of the
+// table that was faster.
 func (p *prober) probeQueueOfDue() {
 	p.older()
 	p.at(nominal(9))
@@ -367,7 +368,8 @@ func (p *prober) probeHanded() {
 	hears("it was handed on, and an older one set free", 8, Waits)
 }
 
-// probeBesideHand: a run by hand takes no tick away from the schedule, and an old tick that succeeds tells of its own time.
+// probeBesideHand: a run by hand takes no tick away from the schedule, and an old tick that succeeds tells of its own
+// time.
 func (p *prober) probeBesideHand() {
 	p.older()
 	for i, kind := range []string{"manual", "backfill"} {

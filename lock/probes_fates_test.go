@@ -92,8 +92,8 @@ func (p *prober) probeFates() {
 	p.probeTakeoverAskedAgain()
 }
 
-// probeTakeoverAskedAgain has a watcher ask again whether it has taken a run over, and another one ask for the first time. The tick
-// has failed by then, and it fails once, though it may be given back and fail again.
+// probeTakeoverAskedAgain has a watcher ask again whether it has taken a run over, and another one ask for the first
+// time. The tick has failed by then, and it fails once, though it may be given back and fail again.
 func (p *prober) probeTakeoverAskedAgain() {
 	told := func(what string, c Claim, again, watcher, code string, before, after int64) {
 		a := p.settles(c, "reap", again, 0, 7, watcher, 0, "failed")
@@ -161,7 +161,8 @@ func (p *prober) endsAs(c Claim, how string, again int) []any {
 		failed, "", 0, again)
 }
 
-// probeEvidenceAndFate has a run taken over, and then its replica says that it had never started: its tick keeps the fate that was counted.
+// probeEvidenceAndFate has a run taken over, and then its replica says that it had never started: its tick keeps the
+// fate that was counted.
 func (p *prober) probeEvidenceAndFate() {
 	for _, dropped := range []bool{false, true} {
 		p.do("FLUSHDB")
@@ -223,7 +224,8 @@ func (p *prober) probeOverlaps() {
 	p.demand(len(p.isDue()) == 1 && p.field("overlap") == rds.Itoa(nominal(7)), "due behind a run: %q, overlap %s", p.isDue(), p.field("overlap"))
 }
 
-// probeBounds: runs, failures and fates are kept up to a number. Redis drops whole nodes of a stream, of a hundred entries.
+// probeBounds: runs, failures and fates are kept up to a number. Redis drops whole nodes of a stream, of a hundred
+// entries.
 func (p *prober) probeBounds() {
 	fates := p.keys.Fates(walkJob)
 	fill := func(key string, n int) {

@@ -507,8 +507,8 @@ func (p *prober) probeCancelInFullMemory() {
 	p.demand(p.cancelling("a", "act", c)[2] == c.Run && p.verified(c) == "CANCELLED", "it goes on")
 }
 
-// probeCancelledAs: a cancelled run whose holder does not know that is recorded as cancelled all the same, and has not failed.
-// A run that its app or its timeout has ended keeps its outcome.
+// probeCancelledAs: a cancelled run whose holder does not know that is recorded as cancelled all the same, and has not
+// failed. A run that its app or its timeout has ended keeps its outcome.
 func (p *prober) probeCancelledAs() {
 	p.older()
 	p.at(nominal(60))

@@ -15,8 +15,8 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// prober asks one question after the other, where a walk does not look: of times that end, of nudges, of ledgers that are
-// new or were lost.
+// prober asks one question after the other, where a walk does not look: of times that end, of nudges, of ledgers that
+// are new or were lost.
 type prober struct {
 	*walk
 	nudges *redis.PubSub

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// docs/protocol.md leads to each script and each trace, explains each answer to a claim and each way to settle a run, and
-// its figures are those of the constants.
+// docs/protocol.md leads to each script and each trace, explains each answer to a claim and each way to settle a run,
+// and its figures are those of the constants.
 func TestTheProtocolPageIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../docs/protocol.md")
 	if err != nil {

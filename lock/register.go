@@ -42,9 +42,9 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 	return s.RegisterAgain(ctx, job, fingerprint, Before{})
 }
 
-// RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has lost that one, the ticks since
-// known.Tick become a gap, which is counted as missed, but those in known.Owed become due, once for all replicas. If Redis
-// still has it, its series of ticks stays as it is: in a rollout, another replica has registered a newer one.
+// RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has lost that one, the ticks
+// since known.Tick become a gap, which is counted as missed, but those in known.Owed become due, once for all replicas.
+// If Redis still has it, its series of ticks stays as it is: in a rollout, another replica has registered a newer one.
 func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
 	if err := rds.OneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)

@@ -17,8 +17,9 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// A replay ties the model of the protocol to the scripts. It takes random traces of the model, has the real scripts do each
-// step in which Redis has a part, and compares after each the answer, the ticks that the step settled, and what Redis knows.
+// A replay ties the model of the protocol to the scripts. It takes random traces of the model, has the real scripts do
+// each step in which Redis has a part, and compares after each the answer, the ticks that the step settled, and what
+// Redis knows.
 //
 // The model is coarser than Redis on purpose. This is how a replay translates, and what it does not compare:
 //

@@ -1,6 +1,7 @@
 //go:build !race
 
-// Replays are run without the race detector (see the Makefile), like the mutants: one goroutine asks, and Redis answers.
+// Replays are run without the race detector (see the Makefile), like the mutants: one goroutine asks, and Redis
+// answers.
 
 package lock
 
@@ -25,7 +26,8 @@ var (
 	replayFrom = flag.Uint64("replay.from", 0, "seed of the first trace")
 )
 
-// replayWorld is a world in which everything may happen that is modelled. It is much larger than those that are searched.
+// replayWorld is a world in which everything may happen that is modelled. It is much larger than those that are
+// searched.
 func replayWorld(seed uint64) model.Scenario {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	policy := func() model.Policy { return model.Policy(rng.IntN(4)) }
@@ -98,8 +100,8 @@ func TestReplaysOfTheModelMeetTheSameAnswers(t *testing.T) {
 	}
 }
 
-// A model without one of its mends is another protocol, and so are scripts without one of their thoughts. Replays have to
-// show it: else they tie nothing.
+// A model without one of its mends is another protocol, and so are scripts without one of their thoughts. Replays have
+// to show it: else they tie nothing.
 func TestReplaysShowAMutantOfTheModel(t *testing.T) {
 	rdb := replayClient(t)
 	// Without these a replica asks otherwise, or believes otherwise, and Redis answers what it did before.

@@ -126,8 +126,8 @@ func (c *Claim) due() Due {
 		Rounds: c.Rounds, Deaths: c.Deaths, Nonce: c.Run, Refused: c.Refused}
 }
 
-// takeovers bounds how many replicas or executors may die with a tick: a job that kills its replica would kill one after the
-// other.
+// takeovers bounds how many replicas or executors may die with a tick: a job that kills its replica would kill one
+// after the other.
 const takeovers = 3
 
 // takeover is the due member by which a run that is cut short is run again; "" if it must not be. Every replica makes

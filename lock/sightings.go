@@ -10,20 +10,20 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// Watchers that are restarted every few seconds never see a lease unchanged for a whole ttl. So they tell each other, in a
-// hash beside the set of runs, for how long they have seen a lease as it is. All of these times are of the watchers' own
-// clocks. One that begins with what another one told knows that the lease has been the same for at least that long: it
-// was the same at the beginning of the other's observation, and it is the same now.
+// Watchers that are restarted every few seconds never see a lease unchanged for a whole ttl. So they tell each other,
+// in a hash beside the set of runs, for how long they have seen a lease as it is. All of these times are of the
+// watchers' own clocks. One that begins with what another one told knows that the lease has been the same for at least
+// that long: it was the same at the beginning of the other's observation, and it is the same now.
 
-// overdue is how much later than a third of its ttl a lease must be renewed before watchers tell of it. Redis' clock says
-// how late it is, since a new watcher cannot; it decides nothing else.
+// overdue is how much later than a third of its ttl a lease must be renewed before watchers tell of it. Redis' clock
+// says how late it is, since a new watcher cannot; it decides nothing else.
 const overdue = 2 * time.Second
 
 // seenFor is how long Redis keeps what watchers told last.
 const seenFor = time.Hour
 
-// Learn reads what other watchers have told about runs that a Look saw. Call it before Unchanged. It asks Redis only until
-// it has had an answer: of a run that comes later, this watcher sees as much as any other.
+// Learn reads what other watchers have told about runs that a Look saw. Call it before Unchanged. It asks Redis only
+// until it has had an answer: of a run that comes later, this watcher sees as much as any other.
 func (w *Watcher) Learn(ctx context.Context, runs []Running) error {
 	if w.learned {
 		return nil
@@ -51,8 +51,8 @@ func (w *Watcher) Learn(ctx context.Context, runs []Running) error {
 	return nil
 }
 
-// learn takes over what another watcher told of a run: a lease end, and the milliseconds for which it was the same. The lease
-// may have been renewed since the Look. Then the takeover finds another lease end.
+// learn takes over what another watcher told of a run: a lease end, and the milliseconds for which it was the same. The
+// lease may have been renewed since the Look. Then the takeover finds another lease end.
 func (w *Watcher) learn(r Running, text string, now time.Duration) {
 	leaseEnd, ms, _ := strings.Cut(text, " ")
 	end, err := strconv.ParseInt(leaseEnd, 10, 64)

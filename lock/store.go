@@ -16,8 +16,8 @@ const Margin = time.Second
 // retention is how long Redis keeps the ledger of a job that no replica registers any more.
 const retention = 90 * 24 * time.Hour
 
-// unclaimed is how long it keeps the ledger of a job whose ticks no replica claims: a program can make and delete any number
-// of jobs through the API.
+// unclaimed is how long it keeps the ledger of a job whose ticks no replica claims: a program can make and delete any
+// number of jobs through the API.
 const unclaimed = 7 * 24 * time.Hour
 
 // NewClient makes a client that meets the needs of the protocol. It never resends: a request that the client repeats by
@@ -37,8 +37,8 @@ type Options struct {
 	// WaitReplicas is how many replicas must have confirmed a claim before it is believed (default 0). If fewer are
 	// connected, no tick is claimed at all.
 	WaitReplicas int
-	// Boottime is the clock of trust windows (default: the time since boot, time in suspend included). Simulations bring
-	// their own.
+	// Boottime is the clock of trust windows (default: the time since boot, time in suspend included). Simulations
+	// bring their own.
 	Boottime func() time.Duration
 	// Fates is about how many fates of each job's ticks Redis keeps (default 500).
 	Fates int

@@ -65,8 +65,8 @@ func (w *timerWalk) send(q *request, quiet bool) {
 	}
 }
 
-// day lets a day pass, when no request is under way that could be asked again, and nobody who was taken over goes on: what is
-// left of timers is gone, and so is what is remembered of runs.
+// day lets a day pass, when no request is under way that could be asked again, and nobody who was taken over goes on:
+// what is left of timers is gone, and so is what is remembered of runs.
 func (w *timerWalk) day() {
 	open := func(q *request) bool { return !q.over }
 	goesOn := func(x *shooter) bool { return x.settled && !x.dead && x.stage != over }

@@ -15,10 +15,10 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// A timer walk plays callers that set and delete two timers, and replicas that fire them, each step drawn at random: with
-// lost requests, lost replies, copies that arrive when their sender has given them up, refused starts, crashes, and
-// takeovers. The scripts are the real ones. A model of what a timer is, in the words of its users, is
-// played beside them, and every answer is compared with it.
+// A timer walk plays callers that set and delete two timers, and replicas that fire them, each step drawn at random:
+// with lost requests, lost replies, copies that arrive when their sender has given them up, refused starts, crashes,
+// and takeovers. The scripts are the real ones. A model of what a timer is, in the words of its users, is played beside
+// them, and every answer is compared with it.
 
 // timerScripts is what a walk can be given broken.
 type timerScripts struct{ timer, settle, dynamic *rds.Script }

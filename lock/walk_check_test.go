@@ -97,7 +97,7 @@ func (s *walkSight) waiting() *refused {
 	return nil
 }
 
-// isDue tells whether a tick of the table is due: it has waited, or was given back.
+// isDue reports whether a tick of the table is due: it has waited, or was given back.
 func (s *walkSight) isDue() bool {
 	return slices.ContainsFunc(s.due, func(m string) bool { return !strings.Contains(m, " manual ") && !strings.Contains(m, " backfill ") })
 }
@@ -163,7 +163,7 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 	return Won
 }
 
-// keptBack tells whether a pause is in the way of a claim.
+// keptBack reports whether a pause is in the way of a claim.
 func (w *walk) keptBack(c *Claim, s walkSight) bool {
 	at := rds.Millis(c.Tick)
 	if c.Member != "" {
@@ -470,7 +470,7 @@ func (w *walk) fates(t int64, s walkSight) (fates []string) {
 	return fates
 }
 
-// inPause tells whether a tick lies in a pause that has been, or is.
+// inPause reports whether a tick lies in a pause that has been, or is.
 func (w *walk) inPause(t int64, s walkSight) bool {
 	for _, p := range w.pauses {
 		if t >= p[0] && t <= p[1] {

@@ -56,9 +56,10 @@ func (w *walk) settleKeys(x *fiber) []string {
 		w.keys.Fates(walkJob)}
 }
 
-// whole are the arguments of a settlement as the script wants them, with the channel of the nudges, and the fate of a tick
-// of the table. args are the verb, run, job, delay and entry; then what may be left out: the due member that hands the tick
-// on, its delay, the lease end that a watcher saw, that watcher or the birth of the ledger, how long ago the run ended, and whether it failed.
+// whole are the arguments of a settlement as the script wants them, with the channel of the nudges, and the fate of a
+// tick of the table. args are the verb, run, job, delay and entry; then what may be left out: the due member that hands
+// the tick on, its delay, the lease end that a watcher saw, that watcher or the birth of the ledger, how long ago the
+// run ended, and whether it failed.
 func (w *walk) whole(x *fiber, args []any) []any {
 	fate := map[any]string{"finish": "succeeded", "requeue": "shutdown", "handover": "not_started", "reap": "interrupted"}[args[0]]
 	if !w.ofTable(x.tick()) || x.claim.Kind == "manual" || x.claim.Kind == "backfill" {
@@ -95,7 +96,8 @@ func (w *walk) reap(x *fiber, score string) {
 	w.settle(x, []any{"reap", x.claim.Run, walkJob, 0, "e", again, 0, score})
 }
 
-// reapHastily is the reap of a watcher whose last look is older than the lease, and of one that saw the lease and no record.
+// reapHastily is the reap of a watcher whose last look is older than the lease, and of one that saw the lease and no
+// record.
 func (w *walk) reapHastily(x *fiber) {
 	parts := w.run(x, w.scripts.settle, w.settleKeys(x), w.whole(x, []any{"reap", x.claim.Run, walkJob, 0, "e", "", 0, 12345, "another"})...)
 	w.demand(parts[0] == "MOVED", "%s was reaped for a lease that had moved: %v", x, parts)

@@ -415,7 +415,7 @@ func (w *walk) advanceAsking(x *fiber) {
 	}
 }
 
-// quiet tells whether time has come to its end.
+// quiet reports whether time has come to its end.
 func (w *walk) quiet() bool { return w.clock >= w.due(nominal(w.ticks))+2000 }
 
 func (w *walk) start(x *fiber) {

@@ -18,11 +18,12 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// A walk plays a few replicas that fire the first ticks of one job, each step drawn at random: wakes, answers, extensions,
-// and among them stalls beyond the lease, crashes, copies of requests that arrive late or twice, refused starts, takeovers,
-// pauses and thieves. Two policies may be in force at once, as in a rollout. The scripts are the real ones, and so is Redis
-// or at least miniredis; time is not: the scripts read a clock that the walk sets, and a lease ends when the walk says so.
-// The promises are checked at every step, and that no tick was lost when all has come to rest.
+// A walk plays a few replicas that fire the first ticks of one job, each step drawn at random: wakes, answers,
+// extensions, and among them stalls beyond the lease, crashes, copies of requests that arrive late or twice, refused
+// starts, takeovers, pauses and thieves. Two policies may be in force at once, as in a rollout. The scripts are the
+// real ones, and so is Redis or at least miniredis; time is not: the scripts read a clock that the walk sets, and a
+// lease ends when the walk says so. The promises are checked at every step, and that no tick was lost when all has come
+// to rest.
 
 const (
 	walkJob    = "j"

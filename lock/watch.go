@@ -61,9 +61,9 @@ func (s *Store) NewWatcher() *Watcher {
 	return &Watcher{Lacks: func(string) bool { return false }, store: s, id: uuid.NewString(), seen: map[string]sighting{}, told: map[string]int64{}}
 }
 
-// Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job), those that
-// are Dead, and those of which Redis has not answered whether Reap has ended them. It leaves out the runs whose leases this process keeps: if Redis was away, this process may be about to
-// settle them itself.
+// Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job), those
+// that are Dead, and those of which Redis has not answered whether Reap has ended them. It leaves out the runs whose
+// leases this process keeps: if Redis was away, this process may be about to settle them itself.
 func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) []Running {
 	now := w.store.redis.Boottime()
 	next := make(map[string]sighting, len(runs))
@@ -170,9 +170,9 @@ type Reaped struct {
 // run's claim had Again, its next attempt becomes due. ending makes the Ending from the run's record, with an Entry
 // that is not empty.
 //
-// Reap returns false if the run ended or went on by itself, if another watcher was faster, or if the run is not Dead, and
-// its own ttl, which its record tells, is not over yet. After an error that wraps ErrNoAnswer, Unchanged returns the run
-// again: Redis tells this watcher the same until it has heard it.
+// Reap returns false if the run ended or went on by itself, if another watcher was faster, or if the run is not Dead,
+// and its own ttl, which its record tells, is not over yet. After an error that wraps ErrNoAnswer, Unchanged returns
+// the run again: Redis tells this watcher the same until it has heard it.
 func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Ending) (Reaped, bool, error) {
 	s := w.store
 	rec, err := s.record(ctx, r)

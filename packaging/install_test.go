@@ -201,7 +201,8 @@ func tree(t *testing.T, root string) (files []zip.File) {
 	return files
 }
 
-// A proxy of modules in a directory has this tree as its newest version, and the modules that it requires from the cache.
+// A proxy of modules in a directory has this tree as its newest version, and the modules that it requires from the
+// cache.
 func TestGoInstallMakesTheSameProgram(t *testing.T) {
 	r := theRelease(t)
 	goroot, cache, modules := goDirectories(t)
@@ -228,8 +229,8 @@ func TestGoInstallMakesTheSameProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	// -trimpath and CGO_ENABLED=0 let the compiler take most of what it needs from the cache of other tests. The sum
-	// database does not know this tree. The go command keeps an index of each module in the cache, by its version, for good:
-	// that of another tree must not stand for this one's.
+	// database does not know this tree. The go command keeps an index of each module in the cache, by its version, for
+	// good: that of another tree must not stand for this one's.
 	m.env = append(m.env, "PATH="+filepath.Join(goroot, "bin")+":/usr/local/bin:/usr/bin:/bin", "GOCACHE="+cache, "GOPATH=/files/go",
 		"GOFLAGS=-trimpath", "GODEBUG=goindex=0", "CGO_ENABLED=0", "GOSUMDB=off", "GOPROXY=file:///files/proxy,file://"+filepath.Join(modules, "cache", "download"))
 	all := commands(t, "With Go")

@@ -20,7 +20,8 @@ type machine struct {
 	env     []string
 }
 
-// newMachine mounts a machine. The directories that are named, absolute, are this machine's own: changes there are real.
+// newMachine mounts a machine. The directories that are named, absolute, are this machine's own: changes there are
+// real.
 func newMachine(t *testing.T, own ...string) *machine {
 	t.Helper()
 	if os.Getenv(inside) == "" {
@@ -30,8 +31,8 @@ func newMachine(t *testing.T, own ...string) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Lazily, with all that is mounted below it. Only then is the directory removed, and not what it holds: a mount that is
-	// still there must not be emptied.
+	// Lazily, with all that is mounted below it. Only then is the directory removed, and not what it holds: a mount
+	// that is still there must not be emptied.
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
 			t.Error(err)

@@ -1,5 +1,5 @@
-// Package packaging holds the files of a release to account: they are made as .goreleaser.yaml says, installed, tried and
-// removed, by the commands of docs/install.md among others.
+// Package packaging holds the files of a release to account: they are made as .goreleaser.yaml says, installed, tried
+// and removed, by the commands of docs/install.md among others.
 package packaging
 
 import (

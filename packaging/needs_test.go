@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The package internal/testing/needs does this for other modules. This one cannot require it by a replacement: the release
-// runs its tools by this go.mod in another directory, where the replacement's path leads nowhere.
+// The package internal/testing/needs does this for other modules. This one cannot require it by a replacement: the
+// release runs its tools by this go.mod in another directory, where the replacement's path leads nowhere.
 
 func needed(t *testing.T, name string) {
 	t.Helper()

@@ -218,8 +218,8 @@ func (c *claimer) by(a lock.Answer) []slog.Attr {
 	return []slog.Attr{slog.String("by", a.Holder)}
 }
 
-// newRun makes the UUID of a run. A run that its app may end by itself is of no process in particular: when this process is
-// known to be dead, the app may still work for as long as the lease lasts.
+// newRun makes the UUID of a run. A run that its app may end by itself is of no process in particular: when this
+// process is known to be dead, the app may still work for as long as the lease lasts.
 func (c *claimer) newRun(w *wake) string {
 	if w.spec.HTTP != nil && w.spec.HTTP.Async != nil {
 		return lock.NewRun("")
@@ -262,8 +262,8 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	return q
 }
 
-// unready is the newest tick of a new job that came due before the app was ready for the first time, if this replica was
-// there for all ticks of the job; zero = there is none. As far as this replica knows, none of them was claimed.
+// unready is the newest tick of a new job that came due before the app was ready for the first time, if this replica
+// was there for all ticks of the job; zero = there is none. As far as this replica knows, none of them was claimed.
 func (c *claimer) unready(sp *spec, known *ticks) time.Time {
 	ready := c.slots.ready.Load()
 	newest := func(at time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(at))) }

@@ -113,8 +113,8 @@ func limited(ctx context.Context, wait, timeout time.Duration) (_ context.Contex
 	}, timer.Stop
 }
 
-// retryIn tells whether a run that ended so is tried once more, and after how long. n is the number of attempts before
-// the last one.
+// retryIn reports whether a run that ended so is tried once more, and after how long. n is the number of attempts
+// before the last one.
 func (r *runner) retryIn(ctx context.Context, w *wake, e *ended, n int) (time.Duration, bool) {
 	sp, result := w.spec, e.result
 	mayRetry := e.outcome == failed || e.outcome == timedOut

@@ -13,8 +13,8 @@ const (
 	// clockCheckEvery bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed
 	// within it.
 	clockCheckEvery = time.Second
-	// preciseWindow is how long before a tick the precise sleep begins: Go's timers go off up to a millisecond late. Go's
-	// runtime stays awake as long as a precise sleep lasts, so only the start of a job is worth one.
+	// preciseWindow is how long before a tick the precise sleep begins: Go's timers go off up to a millisecond late.
+	// Go's runtime stays awake as long as a precise sleep lasts, so only the start of a job is worth one.
 	preciseWindow = 2 * time.Millisecond
 )
 
@@ -51,7 +51,7 @@ func (c *clock) Now() time.Time {
 	return at
 }
 
-// offsetTooLarge tells whether Redis' time differs too much from this replica's to be believed.
+// offsetTooLarge reports whether Redis' time differs too much from this replica's to be believed.
 func (c *clock) offsetTooLarge() bool {
 	d, ok := c.offset()
 	return ok && c.steady != nil && d.Abs() > service.MaxOffset
@@ -83,8 +83,8 @@ func (c *clock) AfterFunc(d time.Duration, f func()) *timer {
 	return t
 }
 
-// sleep waits until the cluster clock has reached t, and up to a millisecond longer; false when ctx ended first. It needs
-// run to be running.
+// sleep waits until the cluster clock has reached t, and up to a millisecond longer; false when ctx ended first. It
+// needs run to be running.
 func (c *clock) sleep(ctx context.Context, t time.Time) bool { return c.sleepUntil(ctx, t, false) }
 
 // sleepUntil is sleep; precise = without the millisecond.
@@ -142,7 +142,7 @@ func (c *clock) run(ctx context.Context) {
 	}
 }
 
-// alive tells whether run looked lately.
+// alive reports whether run looked lately.
 func (c *clock) alive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +158,7 @@ type timer struct {
 	precise bool
 }
 
-// Stop tells whether the timer was still armed.
+// Stop reports whether the timer was still armed.
 func (t *timer) Stop() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -173,7 +173,7 @@ func (t *timer) disarm() bool {
 	return true
 }
 
-// Reset arms the timer anew, and tells whether it was still armed.
+// Reset arms the timer anew, and reports whether it was still armed.
 func (t *timer) Reset(d time.Duration) bool {
 	c := t.clock
 	c.mu.Lock()

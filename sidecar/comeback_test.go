@@ -25,8 +25,8 @@ func (w *world) everywhere(table string) {
 	}
 }
 
-// noneOf checks that none of the ticks in [from, to] of a job of every four seconds was started, and how often missed ones
-// were told of.
+// noneOf checks that none of the ticks in [from, to] of a job of every four seconds was started, and how often missed
+// ones were told of.
 func (w *world) noneOf(from, to time.Duration, missed int) {
 	w.t.Helper()
 	by := w.started("four")
@@ -141,7 +141,8 @@ func TestTicksThatWereToBeFiredLateAreNotWhenTheirJobComesBack(t *testing.T) {
 	})
 }
 
-// A run that began is brought to its end, also when its job was away in between. A run by hand that had not begun is dropped.
+// A run that began is brought to its end, also when its job was away in between. A run by hand that had not begun is
+// dropped.
 func TestARunThatWasCutShortIsRunAgainWhenItsJobComesBack(t *testing.T) {
 	table := "shutdownGrace: 1s\n" + four("guarantee: at-least-once, timeout: 1h")
 	simulate(t, table, func(w *world) {

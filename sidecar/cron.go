@@ -63,7 +63,7 @@ func (c *cron) stop() {
 	}
 }
 
-// started tells whether start was called.
+// started reports whether start was called.
 func (c *cron) started() bool { return c.scheduler != nil }
 
 // retime wakes a job on the ticks that it has now.
@@ -188,8 +188,8 @@ func (a *agenda) reset() {
 	heap.Init(a)
 }
 
-// after notes which groups are due: the instants up to last have come, and those up to now. It returns the next instant,
-// for which the timer is armed.
+// after notes which groups are due: the instants up to last have come, and those up to now. It returns the next
+// instant, for which the timer is armed.
 func (a *agenda) after(last time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -209,8 +209,8 @@ func (a *agenda) after(last time.Time) time.Time {
 	return a.armed
 }
 
-// take returns the jobs of the groups that are due, and up to when their ticks come due. That may be later than the clock
-// says, if it was set back a little since the timer went off.
+// take returns the jobs of the groups that are due, and up to when their ticks come due. That may be later than the
+// clock says, if it was set back a little since the timer went off.
 func (a *agenda) take() (upTo time.Time, jobs []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

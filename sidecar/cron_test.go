@@ -219,8 +219,8 @@ func TestATickWithinTheMomentAfterAReloadIsInTime(t *testing.T) {
 	}
 }
 
-// gocron asks for the next instant also when it knows of one already, or when one has passed. Whatever the clock says each
-// time that it is asked, no wake comes late for that.
+// gocron asks for the next instant also when it knows of one already, or when one has passed. Whatever the clock says
+// each time that it is asked, no wake comes late for that.
 func TestNoInstantIsPassedOverByAClockThatSteps(t *testing.T) {
 	const step, period = 40 * time.Millisecond, 2 * time.Second // a timer is armed by two readings of the clock
 	synctest.Test(t, func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The replica of a run is cut off when the run ends, and the others are not: they take the run to be in the way of the ticks
-// that come due. When its end is told at last, those after it turn out to be no overlaps.
+// The replica of a run is cut off when the run ends, and the others are not: they take the run to be in the way of the
+// ticks that come due. When its end is told at last, those after it turn out to be no overlaps.
 func TestTicksThatWereRefusedAfterTheEndOfARunAreSetFree(t *testing.T) {
 	for missed, want := range map[string][]string{
 		"all":    {"0s", "3s", "6s", "9s", "12s", "15s"},

@@ -80,7 +80,7 @@ func (d *deferred) deferPaused(member, job string, until time.Time, before int) 
 	}
 }
 
-// isDeferred tells whether a member is deferred now; service.TimerJobs stands for all timers.
+// isDeferred reports whether a member is deferred now; service.TimerJobs stands for all timers.
 func (d *deferred) isDeferred(member string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// A replica that drains makes the most of its grace: for ends that Redis cannot be told of, and for attempts that are left.
+// A replica that drains makes the most of its grace: for ends that Redis cannot be told of, and for attempts that are
+// left.
 
 func TestTheEndOfARunInADrainIsRecordedThoughRedisIsAway(t *testing.T) {
 	for _, guarantee := range []string{"at-most-once", "at-least-once"} {
@@ -99,8 +100,8 @@ func TestTheAttemptsThatAreLeftAreMadeWithinTheGrace(t *testing.T) {
 	}
 }
 
-// The grace is over before the attempts are: the tick goes on elsewhere under at-least-once, and no attempt is counted that
-// never comes.
+// The grace is over before the attempts are: the tick goes on elsewhere under at-least-once, and no attempt is counted
+// that never comes.
 func TestTheAttemptsThatTheGraceHasNoTimeForAreMadeElsewhere(t *testing.T) {
 	for _, in := range []string{"an attempt", "a wait"} {
 		for guarantee, starts := range map[string]int{"at-most-once": 1, "at-least-once": 2} {

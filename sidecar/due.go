@@ -14,9 +14,9 @@ import (
 // foreignAge is how long a replica leaves due members of jobs that its table lacks to replicas that may have them.
 const foreignAge = 24 * time.Hour
 
-// dueTicks fires the due set: ticks that were handed over, or set free by the end of the run before. While there is no slot
-// for them, their jobs are in line for one with the wakes, each job once, however much of it is due. Nothing of dueTicks
-// but line changes once the replica is made.
+// dueTicks fires the due set: ticks that were handed over, or set free by the end of the run before. While there is no
+// slot for them, their jobs are in line for one with the wakes, each job once, however much of it is due. Nothing of
+// dueTicks but line changes once the replica is made.
 type dueTicks struct {
 	locks      *lock.Store
 	clock      *clock
@@ -131,8 +131,8 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	return false
 }
 
-// dropStale discards what waited when its job left the table, unless its run was cut short. It returns true if it must not
-// fire now. Redis knows when the job came back: before it has answered, nothing of the job fires.
+// dropStale discards what waited when its job left the table, unless its run was cut short. It returns true if it must
+// not fire now. Redis knows when the job came back: before it has answered, nothing of the job fires.
 func (t *dueTicks) dropStale(ctx context.Context, w *wake) bool {
 	back, ok := w.job.cameBack()
 	since := w.tick
@@ -232,7 +232,7 @@ func (t *dueTicks) deferRefused(w *wake, why skip, resumptions int) {
 	}
 }
 
-// isDeferred tells whether a member is left alone now, by itself or with its batch.
+// isDeferred reports whether a member is left alone now, by itself or with its batch.
 func (t *dueTicks) isDeferred(w *wake) bool {
 	return t.deferred.isDeferred(w.member) || t.deferred.isDeferred(w.of.Suffix())
 }
@@ -261,8 +261,8 @@ func (t *dueTicks) begin(w *wake, after time.Duration) (done func(), ok bool) {
 	return done, true
 }
 
-// leaveLine gives back the slots for which the present look has found nothing. Where it was not answered, what waits for a slot
-// keeps its place.
+// leaveLine gives back the slots for which the present look has found nothing. Where it was not answered, what waits
+// for a slot keeps its place.
 func (t *dueTicks) leaveLine(answered bool) {
 	for job, at := range t.line {
 		if !at.seen && (answered || t.slots.missing(at.slot) == "") {

@@ -100,8 +100,8 @@ func TestAfterALossOfDataWithoutAnOutageNothingIsFiredTwice(t *testing.T) {
 	}
 }
 
-// TestALossOfDataBetweenTwoQuestionsFiresNothingTwice: one replica has fired the tick when the question of the other, whose way to
-// Redis is longer, arrives there.
+// TestALossOfDataBetweenTwoQuestionsFiresNothingTwice: one replica has fired the tick when the question of the other,
+// whose way to Redis is longer, arrives there.
 func TestALossOfDataBetweenTwoQuestionsFiresNothingTwice(t *testing.T) {
 	table := "jobs:\n  - {name: ten, schedule: '@every 10s', guarantee: at-most-once, exec: {command: [x]}}"
 	simulate(t, table, func(w *world) {

@@ -4,8 +4,8 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// fireHere is fire for a job that every replica runs. No claim protects its tick and no lease its run: it passes the gate, has
-// its attempts, and stands in the history.
+// fireHere is fire for a job that every replica runs. No claim protects its tick and no lease its run: it passes the
+// gate, has its attempts, and stands in the history.
 func (f *firer) fireHere(w *wake) skip {
 	defer w.releaseSlot(f.slots)
 	if !f.clock.sleep(f.accepting, w.askAt()) {

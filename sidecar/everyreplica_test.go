@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A job that is claimed becomes one that every replica runs, and is claimed again: while it was not, the ledger stood still.
+// A job that is claimed becomes one that every replica runs, and is claimed again: while it was not, the ledger stood
+// still.
 
 func guaranteed(guarantee, missed string) string {
 	if guarantee == "every-replica" {
@@ -166,7 +167,8 @@ func TestAReplicaThatWasCutOffDoesNotFireWhatAnotherRanWithoutAClaim(t *testing.
 	}
 }
 
-// TestATriggerOutlivesAReplicaThatRunsTheJobByItself: the other one still claims the job's ticks, and runs what somebody asked for.
+// TestATriggerOutlivesAReplicaThatRunsTheJobByItself: the other one still claims the job's ticks, and runs what
+// somebody asked for.
 func TestATriggerOutlivesAReplicaThatRunsTheJobByItself(t *testing.T) {
 	tables := []string{rare(""), rare(", guarantee: every-replica")}
 	for i := range tables {

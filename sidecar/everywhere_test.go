@@ -105,8 +105,8 @@ func TestAPauseHoldsAJobBackOnEveryReplica(t *testing.T) {
 	})
 }
 
-// For a claimed job, Redis refuses the tick. A job with every-replica makes no claim, so the replica itself must look, also
-// after a long wait.
+// For a claimed job, Redis refuses the tick. A job with every-replica makes no claim, so the replica itself must look,
+// also after a long wait.
 func TestATickThatWaitsForTheAppIsHeldBackByAPauseThatBeginsMeanwhile(t *testing.T) {
 	simulate(t, "ready: {tcp: '127.0.0.1:1'}"+everywhere, func(w *world) {
 		app := &fakeApp{}
@@ -189,7 +189,8 @@ func TestAJobOnEveryReplicaBeginsByTheTableInForce(t *testing.T) {
 	})
 }
 
-// TestReplicasOfAnotherEnvironmentAreWarnedOfOnAllSides: who has the service's name and the address of Redis takes its ticks.
+// TestReplicasOfAnotherEnvironmentAreWarnedOfOnAllSides: who has the service's name and the address of Redis takes its
+// ticks.
 func TestReplicasOfAnotherEnvironmentAreWarnedOfOnAllSides(t *testing.T) {
 	const said = `level=WARN msg="replicas of another environment share this service`
 	simulate(t, minutely, func(w *world) {

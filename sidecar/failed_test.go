@@ -17,8 +17,8 @@ import (
 
 // The same runs count as failed in the history, the metrics and the log.
 
-// settled gives the entries of a job in the history, the oldest first, as "outcome" or "outcome FAILED", and checks that those
-// that failed are the failures.
+// settled gives the entries of a job in the history, the oldest first, as "outcome" or "outcome FAILED", and checks
+// that those that failed are the failures.
 func (w *world) settled(job string) []string {
 	w.t.Helper()
 	var all []string
@@ -138,8 +138,8 @@ func TestEveryEndOfARunCountsAsFailedEverywhereOrNowhere(t *testing.T) {
 	}
 }
 
-// The run's replica was cut off, and another one has counted the run as interrupted: the history and the metrics have one
-// failure.
+// The run's replica was cut off, and another one has counted the run as interrupted: the history and the metrics have
+// one failure.
 func TestARunThatWasTakenForDeadFailsOnce(t *testing.T) {
 	simulate(t, minutely, func(w *world) {
 		long := func(r *replica) {

@@ -15,8 +15,8 @@ func everyTen(jobs int, keys string) string {
 	return table
 }
 
-// TestAFarClockLosesNothingThatIsHandedOn: whether a tick is still worth starting is asked of one clock wherever it is asked:
-// where a tick is handed over, waits for a slot, or waits for the end of the run before.
+// TestAFarClockLosesNothingThatIsHandedOn: whether a tick is still worth starting is asked of one clock wherever it is
+// asked: where a tick is handed over, waits for a slot, or waits for the end of the run before.
 func TestAFarClockLosesNothingThatIsHandedOn(t *testing.T) {
 	long(t)
 	const late, local = 8 * time.Second, "clock: local\n"

@@ -12,7 +12,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Each tick of a schedule has one fate: it is fired, or it came due while a run was in its way, or it is counted as missed.
+// Each tick of a schedule has one fate: it is fired, or it came due while a run was in its way, or it is counted as
+// missed.
 
 func three(keys string) string {
 	return `
@@ -21,9 +22,9 @@ jobs:
 `
 }
 
-// oneFateOf is oneFateEach for a job of three seconds, by the replicas' own word on what overlapped: a tick that was refused,
-// and was not set free when the run in its way turned out to be dead. Under missed: all a tick that nobody asked for by itself
-// was refused with the one that it was asked for with.
+// oneFateOf is oneFateEach for a job of three seconds, by the replicas' own word on what overlapped: a tick that was
+// refused, and was not set free when the run in its way turned out to be dead. Under missed: all a tick that nobody
+// asked for by itself was refused with the one that it was asked for with.
 func (w *world) oneFateOf(to time.Duration, all bool) {
 	w.t.Helper()
 	by := w.started("three")

@@ -93,8 +93,8 @@ func (f *firer) fire(w *wake) skip {
 	return why
 }
 
-// giveUp ends a due tick that replicas could not start, and that is not worth firing any more: it has failed. It returns why
-// its claim was refused.
+// giveUp ends a due tick that replicas could not start, and that is not worth firing any more: it has failed. It
+// returns why its claim was refused.
 func (f *firer) giveUp(ctx context.Context, w *wake, why reason) skip {
 	l, a, err := f.claimer.store.Locks.Acquire(ctx, f.claimer.claim(w))
 	if l == nil || err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// A machine is suspended between the claim and the tick, for longer than the lease: when it goes on, nobody has told the
-// process yet that the lease is over.
+// A machine is suspended between the claim and the tick, for longer than the lease: when it goes on, nobody has told
+// the process yet that the lease is over.
 func TestAJobDoesNotBeginUnderALeaseThatIsOver(t *testing.T) {
 	for _, guarantee := range []string{"at-most-once", "at-least-once"} {
 		t.Run(guarantee, func(t *testing.T) {

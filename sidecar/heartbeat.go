@@ -72,8 +72,8 @@ func (s status) text() statusText {
 }
 
 // run sends heartbeats until ctx ends, and reads those of the others. The second one comes early, since replicas may
-// have begun at the same moment. A replica that becomes ready, or no longer is, reports it within a second, and one that
-// begins to drain at once.
+// have begun at the same moment. A replica that becomes ready, or no longer is, reports it within a second, and one
+// that begins to drain at once.
 func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	var next time.Time
 	for ctx.Err() == nil {
@@ -124,7 +124,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 // refusal is why Redis did not take the last heartbeat. Redis answers looks although it refuses what writes.
 func (h *heartbeat) refusal() error { return *h.refused.Load() }
 
-// hasTwin tells whether another process sends heartbeats under this one's name, and logs it once. A heartbeat from
+// hasTwin reports whether another process sends heartbeats under this one's name, and logs it once. A heartbeat from
 // before this process' first one may be that of its predecessor.
 func (h *heartbeat) hasTwin(ctx context.Context) bool {
 	if h.self.Process == "" || h.beats == 0 {

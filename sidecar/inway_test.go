@@ -194,8 +194,8 @@ func TestWhileNoReplicaHasASlotFreeEachTickWaitsOrIsCounted(t *testing.T) {
 	}
 }
 
-// oneFateEach checks that each tick of a job in [from, to] was fired once, or came due while a run of the job lasted, which
-// takes d, and that the others are as many as were counted as missed.
+// oneFateEach checks that each tick of a job in [from, to] was fired once, or came due while a run of the job lasted,
+// which takes d, and that the others are as many as were counted as missed.
 func (w *world) oneFateEach(job string, period, from, to, d time.Duration) {
 	w.t.Helper()
 	by := w.started(job)
@@ -216,7 +216,7 @@ func (w *world) oneFateEach(job string, period, from, to, d time.Duration) {
 	}
 }
 
-// ran tells whether a run of a job, which takes d, was on its way at an instant.
+// ran reports whether a run of a job, which takes d, was on its way at an instant.
 func (w *world) ran(job string, at time.Time, d time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

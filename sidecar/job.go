@@ -55,7 +55,7 @@ func (j *job) put(next *spec, at time.Time) (others bool) {
 	return true
 }
 
-// sharesTicks tells whether the knowledge in ticks holds for a spec. The caller holds mu.
+// sharesTicks reports whether the knowledge in ticks holds for a spec. The caller holds mu.
 func (j *job) sharesTicks(sp *spec) bool { return j.spec != nil && j.spec.era == sp.era }
 
 // start has ticks from at on be the job's to take.
@@ -76,14 +76,14 @@ func (j *job) setBack(t time.Time) {
 	}
 }
 
-// overdue tells whether a tick that came due by t was taken by no wake.
+// overdue reports whether a tick that came due by t was taken by no wake.
 func (j *job) overdue(t time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.spec != nil && j.ticks.overdue(&j.spec.series, t)
 }
 
-// staysClaimed tells whether the job's ticks are claimed, and were so before its ticks last changed.
+// staysClaimed reports whether the job's ticks are claimed, and were so before its ticks last changed.
 func (j *job) staysClaimed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -93,7 +93,7 @@ func (j *job) staysClaimed() bool {
 // registerEvery keeps the ledgers of the table's jobs from expiring.
 const registerEvery = 24 * time.Hour
 
-// registerDue tells whether Redis should be told of the job: at first, under each fingerprint, and daily, since Redis
+// registerDue reports whether Redis should be told of the job: at first, under each fingerprint, and daily, since Redis
 // forgets a ledger that no replica registers.
 func (j *job) registerDue(at time.Time) bool {
 	j.mu.Lock()
@@ -141,7 +141,7 @@ func (j *job) cameBack() (at time.Time, ok bool) {
 	return j.ticks.back, !j.ticks.registered.IsZero()
 }
 
-// isKnown tells whether Redis has been told of the job's present ticks.
+// isKnown reports whether Redis has been told of the job's present ticks.
 func (j *job) isKnown() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -114,7 +114,8 @@ func TestARunThatWasCutShortGetsTheNextSlot(t *testing.T) {
 	})
 }
 
-// TestABusyReplicaTakesWhatOnesWithoutASlotCannot: at first after a moment, and at once when it knows that they are full.
+// TestABusyReplicaTakesWhatOnesWithoutASlotCannot: at first after a moment, and at once when it knows that they are
+// full.
 func TestABusyReplicaTakesWhatOnesWithoutASlotCannot(t *testing.T) {
 	const table = "busy: {cpu: 80%}\n" + oneSlot + `
 jobs:
@@ -134,7 +135,8 @@ jobs:
 	})
 }
 
-// TestABusyReplicaDoesNotTakeOneAfterTheOtherWhatHasBeenDueForAWhile: the other replica has died, which takes a while to show.
+// TestABusyReplicaDoesNotTakeOneAfterTheOtherWhatHasBeenDueForAWhile: the other replica has died, which takes a while
+// to show.
 func TestABusyReplicaDoesNotTakeOneAfterTheOtherWhatHasBeenDueForAWhile(t *testing.T) {
 	const table = "busy: {cpu: 80%}\njobs:\n  - {name: due, schedule: '@hourly', concurrencyPolicy: Allow, exec: {command: [x]}}\n"
 	simulate(t, table, func(w *world) {

@@ -12,8 +12,8 @@ import (
 	"github.com/solotick/solotick/internal/machine"
 )
 
-// load has this replica leave ticks to others, for a moment each, while it is busy and one of them is not. Nothing of it but
-// busy changes once the replica is made.
+// load has this replica leave ticks to others, for a moment each, while it is busy and one of them is not. Nothing of
+// it but busy changes once the replica is made.
 type load struct {
 	read       func() (machine.Load, error) // nil = there is nothing to read
 	table      func() *config.Table         // in force

@@ -11,8 +11,8 @@ import (
 )
 
 // metrics are registered with the given registerer. Labels are the job's name and closed sets. A job has few series, 24
-// with all that usually happens to it. The counters of fires, failures and missed ticks are there from the start, so that a
-// rate sees its first increment.
+// with all that usually happens to it. The counters of fires, failures and missed ticks are there from the start, so
+// that a rate sees its first increment.
 type metrics struct {
 	tallies                           // of each job
 	acquireDuration, fireDelay        prometheus.Histogram

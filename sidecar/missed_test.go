@@ -300,7 +300,8 @@ func TestTheReasonOfAMissedTickIsThatOfItsOwnSkip(t *testing.T) {
 	}
 }
 
-// A tick that came due while the lease of a dead run lasted is missed because of that run, whatever the replica did that counts it.
+// A tick that came due while the lease of a dead run lasted is missed because of that run, whatever the replica did
+// that counts it.
 func TestAMissIsBlamedOnTheDeadRunThatWasInItsWay(t *testing.T) {
 	simulate(t, "\njobs:\n  - {name: five, schedule: '@every 5s', lock: {ttl: 15s}, exec: {command: [x]}}\n", func(w *world) {
 		first := w.replica(time.Hour)

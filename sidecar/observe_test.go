@@ -14,8 +14,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// TestAnObservedJobIsNotCalledAndItsTicksHaveAFate: beside the old cron, each tick is taken by one replica, once. When the job goes
-// live, its next tick is called, and none counts as missed.
+// TestAnObservedJobIsNotCalledAndItsTicksHaveAFate: beside the old cron, each tick is taken by one replica, once. When
+// the job goes live, its next tick is called, and none counts as missed.
 func TestAnObservedJobIsNotCalledAndItsTicksHaveAFate(t *testing.T) {
 	const live = "jobs:\n  - {name: minute, schedule: '* * * * *', exec: {command: [x]}"
 	simulate(t, live+", observe: true}", func(w *world) {
@@ -44,7 +44,8 @@ func TestAnObservedJobIsNotCalledAndItsTicksHaveAFate(t *testing.T) {
 	})
 }
 
-// TestAReplicaThatObservesCallsNothing: neither jobs of the table, nor those made through the API, nor timers, nor by hand.
+// TestAReplicaThatObservesCallsNothing: neither jobs of the table, nor those made through the API, nor timers, nor by
+// hand.
 func TestAReplicaThatObservesCallsNothing(t *testing.T) {
 	simulate(t, minutely+"\n  - {name: each, schedule: '* * * * *', exec: {command: [x]}, guarantee: every-replica}", func(w *world) {
 		w.replica(time.Second, func(r *replica) { r.observes = true })

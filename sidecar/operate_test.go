@@ -43,7 +43,8 @@ func TestAPausedJobStandsStillAndHasMissedNothing(t *testing.T) {
 	})
 }
 
-// Somebody has paused a job for good reason. An incident in which all jobs are paused, and its end, must not let it run.
+// Somebody has paused a job for good reason. An incident in which all jobs are paused, and its end, must not let it
+// run.
 func TestTheEndOfThePauseOfAllJobsLetsNoJobRunThatIsPausedByItself(t *testing.T) {
 	long(t)
 	for name, c := range map[string]struct {
@@ -183,8 +184,8 @@ jobs:
 	})
 }
 
-// TestAReplicaReportsWithinASecondThatItIsReady: two heartbeats are five seconds apart, and an operator who asks after a
-// start must not be told that no replica takes ticks.
+// TestAReplicaReportsWithinASecondThatItIsReady: two heartbeats are five seconds apart, and an operator who asks after
+// a start must not be told that no replica takes ticks.
 func TestAReplicaReportsWithinASecondThatItIsReady(t *testing.T) {
 	simulate(t, "ready: {tcp: '127.0.0.1:1', interval: 100ms}\n"+minutely, func(w *world) {
 		app := &fakeApp{}

@@ -97,7 +97,7 @@ type ended struct {
 	took    time.Duration  // the run with all its attempts; 0 if it never began
 }
 
-// cutShort tells whether the run ended before the job did, and the job did not end it.
+// cutShort reports whether the run ended before the job did, and the job did not end it.
 func (e *ended) cutShort() bool {
 	return e.outcome == lostLock || e.outcome == shutdown || e.outcome == wasInterrupted
 }

@@ -78,8 +78,8 @@ func (w *world) tell() string {
 	return fmt.Sprintf("%s, %v missed", strings.Join(w.order("minute"), ", "), w.sum("missed_total"))
 }
 
-// A new job misses nothing before its app is ready: the newest tick that waits is fired, as always, and those before it do not
-// count. Afterwards they do.
+// A new job misses nothing before its app is ready: the newest tick that waits is fired, as always, and those before it
+// do not count. Afterwards they do.
 func TestANewJobMissesNothingBeforeItsAppIsReady(t *testing.T) {
 	for keys, want := range map[string]string{
 		"missed: latest":            "4m0s schedule, 5m0s schedule, 8m0s schedule, 9m0s schedule, 2 missed",
@@ -134,7 +134,8 @@ func TestTicksOfANewJobAreMissedIfAnAppMayHaveBeenReady(t *testing.T) {
 	})
 }
 
-// A replica whose app is ready late may not have heard that the job is new no more: under Allow it has asked for nothing.
+// A replica whose app is ready late may not have heard that the job is new no more: under Allow it has asked for
+// nothing.
 func TestTicksAreMissedThoughAReplicaTakesTheJobForNew(t *testing.T) {
 	newJob(t, "concurrencyPolicy: Allow", func(w *world, apps []*fakeApp) {
 		apps[0].ready.Store(true)
@@ -169,7 +170,8 @@ func TestANewJobMissesWhatComesDueWhenItsAppIsReady(t *testing.T) {
 	})
 }
 
-// The ledger that the first claim finds lost is made anew behind the tick that is asked for. The ticks that it had are missed, as always.
+// The ledger that the first claim finds lost is made anew behind the tick that is asked for. The ticks that it had are
+// missed, as always.
 func TestANewJobFiresItsFirstTickThoughRedisHasLostItsData(t *testing.T) {
 	newJob(t, "guarantee: at-least-once", func(w *world, apps []*fakeApp) {
 		w.at(4*time.Minute + 30*time.Second)

@@ -12,8 +12,8 @@ import (
 	"github.com/solotick/solotick/sidecar/view"
 )
 
-// redisStatus follows how the replica gets on with Redis, for the log, the metrics, the readiness and the page. The looker
-// alone uses it, except for answeredOnce and shown.
+// redisStatus follows how the replica gets on with Redis, for the log, the metrics, the readiness and the page. The
+// looker alone uses it, except for answeredOnce and shown.
 type redisStatus struct {
 	store   *service.Store
 	log     *slog.Logger

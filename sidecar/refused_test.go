@@ -194,8 +194,8 @@ func (w *world) refused(job string, by ...string) {
 	w.must(err)
 }
 
-// full has a second replica whose only slot is taken until it is told otherwise: it takes ticks, and cannot take the hourly
-// job's. The first replica's table lacks what takes that slot.
+// full has a second replica whose only slot is taken until it is told otherwise: it takes ticks, and cannot take the
+// hourly job's. The first replica's table lacks what takes that slot.
 func full(t *testing.T, f func(w *world, first, other *replica, app *fakeApp, done func())) {
 	const hourly = oneSlot + gated + "jobs:\n  - {name: hourly, schedule: '0 * * * *', exec: {command: [x]}}\n"
 	simulate(t, hourly, func(w *world) {

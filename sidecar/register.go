@@ -23,9 +23,9 @@ type registrar struct {
 	gone   sync.Map // by name: jobs that left the table, and that Redis still has; written by reloads and looks
 }
 
-// registerAll tells Redis of the jobs that it has not been told of today. It tells a Redis that came back of all jobs: that
-// may have lost one ledger and so all, and an unregistered job loses its next tick; or it may be older than its claims.
-// registerAll returns a job that Redis refused, and why.
+// registerAll tells Redis of the jobs that it has not been told of today. It tells a Redis that came back of all jobs:
+// that may have lost one ledger and so all, and an unregistered job loses its next tick; or it may be older than its
+// claims. registerAll returns a job that Redis refused, and why.
 func (g *registrar) registerAll(ctx context.Context, born time.Time, came bool) (refused string, why error) {
 	jobs := g.jobs()
 	lost := !g.timers.registerDue(time.Now()) && !born.Equal(g.timers.bornAt())

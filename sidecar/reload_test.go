@@ -112,8 +112,8 @@ func TestAJobOnEveryReplicaIsNotFiredTwiceByAReload(t *testing.T) {
 	})
 }
 
-// TestATickTakenAheadCostsNoneOfAnotherSchedule: if the clock was set back since a timer went off, its wake waits for a tick
-// that is still to come. Another schedule has ticks before that one.
+// TestATickTakenAheadCostsNoneOfAnotherSchedule: if the clock was set back since a timer went off, its wake waits for a
+// tick that is still to come. Another schedule has ticks before that one.
 func TestATickTakenAheadCostsNoneOfAnotherSchedule(t *testing.T) {
 	table := func(schedule string) string {
 		return fmt.Sprintf("\njobs:\n  - {name: often, guarantee: every-replica, schedule: '%s', http: {url: 'http://127.0.0.1/'}}", schedule)
@@ -249,7 +249,8 @@ func TestATickThatWaitsIsFiredAlthoughACalendarChangesFarAway(t *testing.T) {
 	})
 }
 
-// TestAReplicaThatReconnectsLeavesTheScheduleOfARolloutAlone: the replica has the table before, and has been told nothing of the next.
+// TestAReplicaThatReconnectsLeavesTheScheduleOfARolloutAlone: the replica has the table before, and has been told
+// nothing of the next.
 func TestAReplicaThatReconnectsLeavesTheScheduleOfARolloutAlone(t *testing.T) {
 	simulate(t, minutely+"\n  - {name: held, suspend: true, schedule: '0 * * * *', http: {url: http://127.0.0.1/}}", func(w *world) {
 		behind, ahead := w.replica(time.Second), w.replica(time.Second)
@@ -513,8 +514,8 @@ func TestAReservedJobOfEveryReplicaRunsWhileOthersWaitForRedis(t *testing.T) {
 	})
 }
 
-// TestAJobThatChangesWhileItsTimerIsLateLosesNoTick: the clock gets better just before a tick, which the timer for the tick
-// has not noticed when its job is changed.
+// TestAJobThatChangesWhileItsTimerIsLateLosesNoTick: the clock gets better just before a tick, which the timer for the
+// tick has not noticed when its job is changed.
 func TestAJobThatChangesWhileItsTimerIsLateLosesNoTick(t *testing.T) {
 	for _, missed := range []string{"latest", "skip"} {
 		t.Run(missed, func(t *testing.T) {
@@ -537,7 +538,8 @@ func hours(expr string) string {
 	return "\njobs:\n  - {name: day, schedule: '" + expr + "', http: {url: http://127.0.0.1/}}"
 }
 
-// TestAPauseLongerThanTheTicksThatAreComparedIsNotCountedByTheNextSchedule: the newest hundred ticks are the same, and the uncounted pause is longer than they are.
+// TestAPauseLongerThanTheTicksThatAreComparedIsNotCountedByTheNextSchedule: the newest hundred ticks are the same, and
+// the uncounted pause is longer than they are.
 func TestAPauseLongerThanTheTicksThatAreComparedIsNotCountedByTheNextSchedule(t *testing.T) {
 	simulate(t, hours("* 1-20 * * *"), func(w *world) {
 		r := w.replica(time.Second)
@@ -571,7 +573,8 @@ func TestMoreMissedTicksThanAreComparedAreNotCountedByTheNextSchedule(t *testing
 	})
 }
 
-// TestATickThatATableLeavesOutJustBeforeItIsNotFired: a day without ticks comes 10 ms before the tick, which is taken, and waits for a slot.
+// TestATickThatATableLeavesOutJustBeforeItIsNotFired: a day without ticks comes 10 ms before the tick, which is taken,
+// and waits for a slot.
 func TestATickThatATableLeavesOutJustBeforeItIsNotFired(t *testing.T) {
 	table := func(day string) string {
 		return "\nmaxRunning: 1\ncalendars: {holidays: {dates: [" + day + "]}}\njobs:" +

@@ -25,7 +25,7 @@ type rendezvous struct {
 	seen    time.Time     // when it last did
 }
 
-// first is the replica that asks first for the tick of a wake. second tells whether this replica asks second.
+// first is the replica that asks first for the tick of a wake. second reports whether this replica asks second.
 func (v *rendezvous) first(w *wake) (first string, second bool) {
 	if w.kind != kindSchedule || !w.spec.claims() {
 		return v.replica, false
@@ -33,8 +33,8 @@ func (v *rendezvous) first(w *wake) (first string, second bool) {
 	return v.firstFor(w.spec.Name, w.tick)
 }
 
-// firstFor is the replica that asks first for a tick: the one with the greatest hash. second tells whether this replica
-// has the second greatest.
+// firstFor is the replica that asks first for a tick: the one with the greatest hash. second reports whether this
+// replica has the second greatest.
 func (v *rendezvous) firstFor(job string, tick time.Time) (first string, second bool) {
 	peers := v.peers.Load()
 	if peers == nil {
@@ -74,7 +74,7 @@ func weight(job string, tick time.Time, replica string) uint64 {
 	return x ^ x>>33
 }
 
-// allIn tells whether all replicas that take ticks, this one among them, are in a list.
+// allIn reports whether all replicas that take ticks, this one among them, are in a list.
 func (v *rendezvous) allIn(list []string) bool {
 	others := v.peers.Load()
 	return others == nil || !slices.ContainsFunc(*others, func(p string) bool { return !slices.Contains(list, p) })
@@ -84,7 +84,7 @@ func (v *rendezvous) allIn(list []string) bool {
 // instant.
 const peersFreshFor = 100 * time.Millisecond
 
-// allRefused tells whether a list contains all replicas that take ticks, this one among them. Before it says yes, it
+// allRefused reports whether a list contains all replicas that take ticks, this one among them. Before it says yes, it
 // reads the heartbeats again: replicas may have begun since.
 func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	if !v.allIn(list) {
@@ -133,7 +133,7 @@ func (v *rendezvous) look(ctx context.Context) (others []service.Replica, err er
 // a dead one's last heartbeat counts for longer than that.
 const patience = 5 * time.Second
 
-// leavesToOthers tells whether a tick that this replica could not start is left to peers that have not refused it in
+// leavesToOthers reports whether a tick that this replica could not start is left to peers that have not refused it in
 // this round. If none takes it within patience, they may not be able to.
 func (v *rendezvous) leavesToOthers(d lock.Due) bool {
 	switch {

@@ -9,7 +9,8 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// A job that left the table while its wake waited is not fired when the wait is over; one that changed is, as it is now.
+// A job that left the table while its wake waited is not fired when the wait is over; one that changed is, as it is
+// now.
 func TestAWakeThatWaitsIsTheJobsAsItIsNow(t *testing.T) {
 	const another = gated + "jobs:\n  - {name: minute, schedule: '* * * * *', timeout: 40s, %s}\n"
 	for name, c := range map[string]struct {

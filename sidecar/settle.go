@@ -32,8 +32,8 @@ const mostWait = time.Minute
 // handover gives the tick to a replica that has not refused it in this round. If all have refused it, the next round
 // begins, after a wait that grows from round to round, and any replica may take the tick.
 //
-// It returns false if a handover is of no use: the job's rounds are used up, a newer tick is due by the time of the next
-// round, or other replicas would fail too. Then the tick has failed.
+// It returns false if a handover is of no use: the job's rounds are used up, a newer tick is due by the time of the
+// next round, or other replicas would fail too. Then the tick has failed.
 //
 // If Redis gives no answer, handover asks once more, and then leaves the run to a takeover. It does not give the tick
 // up: that would be another question, and might be the one that arrives.

@@ -235,9 +235,9 @@ func (s *Sidecar) stopTimers() {
 	s.cron.stop()
 }
 
-// wake is called by cron with jobs that come due together, for their ticks up to an instant. It returns at once, so that a
-// running job never holds up others. It looks the jobs up by their names, since a job may have left the table, or left
-// and come back.
+// wake is called by cron with jobs that come due together, for their ticks up to an instant. It returns at once, so
+// that a running job never holds up others. It looks the jobs up by their names, since a job may have left the table,
+// or left and come back.
 func (s *Sidecar) wake(upTo time.Time, names ...string) {
 	wakes := make([]*wake, 0, len(names))
 	for _, name := range names {
@@ -288,7 +288,7 @@ func (s *Sidecar) finish() {
 	<-done
 }
 
-// Alive tells whether the replica's clock still looks at its timers.
+// Alive reports whether the replica's clock still looks at its timers.
 func (s *Sidecar) Alive() bool { return s.clock.alive() }
 
 // Ready tells why the replica cannot take ticks; nil if it can. Redis must have answered once. If Redis stays away

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// slots decide who begins next. Each wake asks here, and waits until the app is ready and a slot is free; a job that has
-// something due asks in the same way (see dueTicks). While it waits, another replica may take its tick.
+// slots decide who begins next. Each wake asks here, and waits until the app is ready and a slot is free; a job that
+// has something due asks in the same way (see dueTicks). While it waits, another replica may take its tick.
 type slots struct {
 	mu       sync.Mutex
 	unready  string         // why the app is not ready; "" = it is
@@ -38,8 +38,8 @@ type slot struct {
 // longWait is how long a wake lets others go ahead that came after it. So nothing waits for ever.
 const longWait = time.Minute
 
-// compare orders the wakes that wait, the next one first: those that have waited for long, then by priority, then those that
-// are too late first, then as they came.
+// compare orders the wakes that wait, the next one first: those that have waited for long, then by priority, then those
+// that are too late first, then as they came.
 func (p *slot) compare(o *slot, now time.Time) int {
 	waited, others := now.Sub(p.asked) >= longWait, now.Sub(o.asked) >= longWait
 	switch {

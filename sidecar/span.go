@@ -29,8 +29,8 @@ func (s attemptSpan) parent() string {
 	return trace.Parent(s.run, s.id)
 }
 
-// record sends the span of an attempt that began then and has just ended. The names of the attributes are OpenTelemetry's, where
-// it has any.
+// record sends the span of an attempt that began then and has just ended. The names of the attributes are
+// OpenTelemetry's, where it has any.
 func (s attemptSpan) record(w *wake, began time.Time, e *ended) {
 	if s.to == nil || e.result.Status == execute.Observed {
 		return

@@ -32,12 +32,12 @@ const (
 	kindBackfill = "backfill"
 )
 
-// claims tells whether the job's ticks are claimed: not so when every replica fires them.
+// claims reports whether the job's ticks are claimed: not so when every replica fires them.
 func (sp *spec) claims() bool { return sp.Guarantee != config.EveryReplica }
 
-// now is the time by which the job's ticks are judged: whether one is still worth starting, and how long it may wait. It is
-// the slower one of the cluster clock and Redis' clock, because Redis lets no tick be claimed before its own clock has
-// reached it. The ticks of a job that claims none come by the cluster clock alone.
+// now is the time by which the job's ticks are judged: whether one is still worth starting, and how long it may wait.
+// It is the slower one of the cluster clock and Redis' clock, because Redis lets no tick be claimed before its own
+// clock has reached it. The ticks of a job that claims none come by the cluster clock alone.
 func (sp *spec) now(c *clock) time.Time {
 	now := c.Now()
 	if at, ok := c.redis(); ok && sp.claims() && at.Before(now) {
@@ -54,7 +54,7 @@ func (sp *spec) fingerprint() string {
 	return sp.Fingerprint
 }
 
-// sameTicks tells whether two specs have the same ticks, and both claim them or both do not. Then what the replica
+// sameTicks reports whether two specs have the same ticks, and both claim them or both do not. Then what the replica
 // knows of one's ticks holds for the other's.
 func (sp *spec) sameTicks(other *spec) bool {
 	return sp.Fingerprint == other.Fingerprint && sp.claims() == other.claims()
@@ -69,7 +69,7 @@ func (sp *spec) instants() string {
 	return sp.Fingerprint
 }
 
-// continues tells whether the claimed ticks up to an instant were the same before, as far as they may be fired late or counted.
+// continues reports whether the claimed ticks up to an instant were the same before, as far as they may be fired late or counted.
 func (sp *spec) continues(before *spec, claimed, upTo time.Time) bool {
 	from, to := time.Time{}, upTo.Add(time.Nanosecond)
 	now, then := sp.series.between(from, to, maxOlder), before.series.between(from, to, maxOlder)
@@ -77,7 +77,7 @@ func (sp *spec) continues(before *spec, claimed, upTo time.Time) bool {
 		slices.EqualFunc(now, then, time.Time.Equal) && (len(now) < maxOlder || !now[0].After(claimed))
 }
 
-// hasRoom tells whether a run of the job may begin beside others that live.
+// hasRoom reports whether a run of the job may begin beside others that live.
 func (sp *spec) hasRoom(living int) bool {
 	if sp.ConcurrencyPolicy == config.Allow {
 		return sp.Concurrency == 0 || living < sp.Concurrency
@@ -101,7 +101,7 @@ func (sp *spec) safetyDelay() time.Duration {
 	return sp.Lock.SafetyDelay
 }
 
-// mayRepeat tells whether an attempt that failed may be made again. If the app answered, the table decides. If no
+// mayRepeat reports whether an attempt that failed may be made again. If the app answered, the table decides. If no
 // answer came, or it broke off, the job may have run: then only the job's guarantee may allow a repetition.
 func (sp *spec) mayRepeat(r execute.Result) bool {
 	switch {
@@ -113,7 +113,7 @@ func (sp *spec) mayRepeat(r execute.Result) bool {
 	return sp.Guarantee != config.AtMostOnce
 }
 
-// countsAsFailed tells whether an outcome means that the run failed. The log's level, the history's `failed`, and the
+// countsAsFailed reports whether an outcome means that the run failed. The log's level, the history's `failed`, and the
 // metric failures_total go by it, and through these the page, alerts and notifications. A run that the shutdown cut
 // off has not failed if another replica runs it again.
 func (sp *spec) countsAsFailed(o outcome) bool {
@@ -126,12 +126,12 @@ func (sp *spec) countsAsFailed(o outcome) bool {
 	return true
 }
 
-// hasFates tells whether Redis knows what becomes of the job's ticks.
+// hasFates reports whether Redis knows what becomes of the job's ticks.
 func (sp *spec) hasFates() bool { return sp.claims() && sp.label != service.TimerJobs }
 
-// successDue is when the second tick comes due since the job last succeeded; if it never has, since Redis knows it. Ticks
-// that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and end.
-// Zero = the job need not succeed: it is paused, suspended, observed or over, or Redis does not know it.
+// successDue is when the second tick comes due since the job last succeeded; if it never has, since Redis knows it.
+// Ticks that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and
+// end. Zero = the job need not succeed: it is paused, suspended, observed or over, or Redis does not know it.
 func (sp *spec) successDue(st *service.Ledger, now time.Time) time.Time {
 	from := newestOf(st.LastSuccess, st.Since, st.PausedTo)
 	if from.IsZero() || sp.Suspend || sp.observed || st.IsPaused() || sp.series.schedule == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// standings shows how each job fares in the cluster. Redis knows it, so every replica shows the same, also right after a
-// restart. Redis only knows the runs of ticks that are claimed. Of timers, and of a job that every replica runs, it knows
-// the pauses, and each replica shows its own runs.
+// standings shows how each job fares in the cluster. Redis knows it, so every replica shows the same, also right after
+// a restart. Redis only knows the runs of ticks that are claimed. Of timers, and of a job that every replica runs, it
+// knows the pauses, and each replica shows its own runs.
 type standings struct {
 	store   *service.Store
 	jobs    func() roster

@@ -34,7 +34,7 @@ func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Log
 	return t
 }
 
-// isDead tells whether a run is that of an earlier process in this one's place.
+// isDead reports whether a run is that of an earlier process in this one's place.
 func (t *takeover) isDead(run string) bool { return t.died[lock.Node(run)] }
 
 // look takes over the runs that have not changed for the length of their leases, or whose process is dead. It does so

@@ -120,7 +120,8 @@ func TestWhatIsNotRunAgainAfterItsReplicaDiedWasInterruptedAndNotMissed(t *testi
 	})
 }
 
-// A takeover does not know the data of a run, only that it had some: the run must not be run again by hand without them.
+// A takeover does not know the data of a run, only that it had some: the run must not be run again by hand without
+// them.
 func TestARunWithDataThatWasTakenOverIsKnownToHaveHadSome(t *testing.T) {
 	simulate(t, withBody(takesData), func(w *world) {
 		for range 2 {

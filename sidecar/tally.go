@@ -92,8 +92,8 @@ func (g *gauge) set(v float64) { g.bits.Store(math.Float64bits(v)) }
 
 func (g *gauge) value() float64 { return math.Float64frombits(g.bits.Load()) }
 
-// runBounds tell short runs from long ones. The limit of series per job has room for one bound. How long runs usually take
-// is their sum by their count.
+// runBounds tell short runs from long ones. The limit of series per job has room for one bound. How long runs usually
+// take is their sum by their count.
 var runBounds = [...]float64{60}
 
 // histogram counts seconds by runBounds.
@@ -221,8 +221,8 @@ func (a *tallies) find(label string) *tally {
 	return &tally{}
 }
 
-// add makes the series of a job appear, at zero unless they are there already. Those of what is rare come with its first
-// event.
+// add makes the series of a job appear, at zero unless they are there already. Those of what is rare come with its
+// first event.
 func (a *tallies) add(label string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -26,15 +26,15 @@ type ticks struct {
 	next           upcoming
 }
 
-// upcoming is when the first tick after a taken one comes due. It saves a search through the calendar: all jobs are asked
-// for it once a second.
+// upcoming is when the first tick after a taken one comes due. It saves a search through the calendar: all jobs are
+// asked for it once a second.
 type upcoming struct {
 	known bool
 	taken time.Time // the tick before it
 	due   time.Time // zero = no more ticks
 }
 
-// overdue tells whether a tick that came due by an instant was not taken.
+// overdue reports whether a tick that came due by an instant was not taken.
 func (t *ticks) overdue(s *series, at time.Time) bool {
 	if !t.next.known || !t.next.taken.Equal(t.taken) {
 		t.next = upcoming{true, t.taken, s.due(s.schedule.Next(t.taken))}
@@ -71,7 +71,7 @@ func (t *ticks) take(s *series, upTo time.Time) (time.Time, bool) {
 	return tick, true
 }
 
-// missedTick tells whether the newest tick that was taken has come due, its fate is not known, and no wake asks for
+// missedTick reports whether the newest tick that was taken has come due, its fate is not known, and no wake asks for
 // it.
 func (t *ticks) missedTick(s *series, at time.Time) bool {
 	return t.taken.After(t.settled) && t.taken.After(t.since) && t.taken.After(t.pausedTo) &&

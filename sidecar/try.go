@@ -29,8 +29,8 @@ type Tried struct {
 	Took    time.Duration // 0 if it never began
 }
 
-// Try runs the job once, as for a trigger. It makes one attempt, with the job's timeout. Schedule, readiness gate, slots,
-// pauses and retries do not matter. The outcome is cancelled if ctx ends first.
+// Try runs the job once, as for a trigger. It makes one attempt, with the job's timeout. Schedule, readiness gate,
+// slots, pauses and retries do not matter. The outcome is cancelled if ctx ends first.
 func (t Trial) Try(ctx context.Context) Tried {
 	if t.Tick.IsZero() {
 		t.Tick = time.Now()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestOverlapsAreJudgedOnOneClock: a run of 5 s is in the way of each second tick of a job each 4 s, on whatever clock the replicas
-// have their ticks come.
+// TestOverlapsAreJudgedOnOneClock: a run of 5 s is in the way of each second tick of a job each 4 s, on whatever clock
+// the replicas have their ticks come.
 func TestOverlapsAreJudgedOnOneClock(t *testing.T) {
 	for name, c := range map[string]struct {
 		table       string
@@ -38,8 +38,8 @@ func TestOverlapsAreJudgedOnOneClock(t *testing.T) {
 	}
 }
 
-// TestAReplicaThatIsAheadCatchesUpWithNoTickEarly: Redis lets a tick be claimed up to a second early. A replica whose clock is
-// further ahead finds it missed when it starts.
+// TestAReplicaThatIsAheadCatchesUpWithNoTickEarly: Redis lets a tick be claimed up to a second early. A replica whose
+// clock is further ahead finds it missed when it starts.
 func TestAReplicaThatIsAheadCatchesUpWithNoTickEarly(t *testing.T) {
 	for _, before := range []time.Duration{900 * time.Millisecond, 400 * time.Millisecond, 60 * time.Millisecond} {
 		t.Run(before.String(), func(t *testing.T) {

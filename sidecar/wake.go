@@ -36,7 +36,7 @@ const punctual = 5 * time.Second
 // askAt is when a wake asks for its tick.
 func (w *wake) askAt() time.Time { return w.due.Add(-ahead) }
 
-// byHand tells whether an operator asked for this run. Then neither the table's conditions nor newer ticks are in its
+// byHand reports whether an operator asked for this run. Then neither the table's conditions nor newer ticks are in its
 // way.
 func (w *wake) byHand() bool { return w.kind == kindManual || w.kind == kindBackfill }
 
@@ -72,7 +72,7 @@ func (w *wake) close(known bool) {
 	}
 }
 
-// startUnclaimed tells whether a wake that makes no claim may fire, and then counts its tick as settled. False after
+// startUnclaimed reports whether a wake that makes no claim may fire, and then counts its tick as settled. False after
 // a reload: the wake has to pass the gate again, by the new spec.
 func (w *wake) startUnclaimed() bool {
 	w.job.mu.Lock()
@@ -88,7 +88,7 @@ func (w *wake) startUnclaimed() bool {
 	return true
 }
 
-// isPaused tells whether a pause keeps this replica from firing a tick that is not claimed.
+// isPaused reports whether a pause keeps this replica from firing a tick that is not claimed.
 func (w *wake) isPaused() bool {
 	if w.spec.claims() {
 		return false
@@ -103,9 +103,9 @@ func (w *wake) isPaused() bool {
 	return false
 }
 
-// asksWithoutSlot tells whether a wake without a slot asks Redis all the same, once. A run in the way of its tick may be
-// the one that holds the slot: so it asks unless any number of runs leaves room for another one. A question that comes
-// while that run lasts ends it, or has the tick counted as overlapped.
+// asksWithoutSlot reports whether a wake without a slot asks Redis all the same, once. A run in the way of its tick may
+// be the one that holds the slot: so it asks unless any number of runs leaves room for another one. A question that
+// comes while that run lasts ends it, or has the tick counted as overlapped.
 func (w *wake) asksWithoutSlot() bool {
 	return !w.asked && w.member == "" && w.spec.claims() && !w.spec.hasRoom(math.MaxInt)
 }
@@ -133,10 +133,10 @@ func (w *wake) worthUntil() time.Time {
 	return until
 }
 
-// expired tells whether the wake is not worth firing any more.
+// expired reports whether the wake is not worth firing any more.
 func (w *wake) expired(c *clock) bool { return w.expiresWithin(0, c) }
 
-// expiresWithin tells whether the wake is not worth firing any more when a time has passed.
+// expiresWithin reports whether the wake is not worth firing any more when a time has passed.
 func (w *wake) expiresWithin(d time.Duration, c *clock) bool {
 	until := w.worthUntil()
 	return !until.IsZero() && !w.spec.now(c).Add(d).Before(until)

@@ -89,8 +89,8 @@ type replica struct {
 // besides are the tests that run beside others.
 var besides sync.Map
 
-// simulate runs f in a bubble with a table, and ends everything afterwards. Bubbles share nothing and only compute, so tests
-// run beside each other; those of one test run in turn.
+// simulate runs f in a bubble with a table, and ends everything afterwards. Bubbles share nothing and only compute, so
+// tests run beside each other; those of one test run in turn.
 func simulate(t *testing.T, table string, f func(w *world)) {
 	t.Helper()
 	if _, is := besides.LoadOrStore(t, true); !is {
@@ -114,8 +114,8 @@ func simulate(t *testing.T, table string, f func(w *world)) {
 	})
 }
 
-// long marks a test that computes for many seconds under the race detector. make test plays it without, and make check not
-// at all. A test that does not call it first is played under the detector.
+// long marks a test that computes for many seconds under the race detector. make test plays it without, and make check
+// not at all. A test that does not call it first is played under the detector.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -248,8 +248,8 @@ func (r *replica) dial(context.Context, string, string) (net.Conn, error) {
 	return c, err
 }
 
-// link is a connection over some way that records what is written, as a kernel's does: over a bare pipe, a long pipeline
-// and the answers to its beginning wait for each other.
+// link is a connection over some way that records what is written, as a kernel's does: over a bare pipe, a long
+// pipeline and the answers to its beginning wait for each other.
 type link struct {
 	net.Conn
 	of   *replica

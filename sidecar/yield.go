@@ -16,12 +16,12 @@ const (
 	othersLook  = 2 // all others, at the tick itself: mostly, two before them have asked by then
 )
 
-// herdLooks is when a replica looks again in a herd. The last look is a tenth of a second after the tick: then the first
-// replica may have no slot left.
+// herdLooks is when a replica looks again in a herd. The last look is a tenth of a second after the tick: then the
+// first replica may have no slot left.
 var herdLooks = [...]int{4, 10}
 
-// herd is how many ticks must be left for a replica to look again. It asks for fewer at once: the first replica may have
-// no slot for them.
+// herd is how many ticks must be left for a replica to look again. It asks for fewer at once: the first replica may
+// have no slot for them.
 const herd = 50
 
 // yielding is a wake for whose tick another replica asks first.
@@ -32,9 +32,9 @@ type yielding struct {
 	hold   func() // keeps the job's tally until it is called
 }
 
-// launchTogether fires wakes of one moment. It leaves the first question for a tick to the replica whose turn it is. For
-// most of these ticks this replica then has to do nothing: see yield. A wake whose tick is still to come, because the
-// clock was set back, keeps no other waiting.
+// launchTogether fires wakes of one moment. It leaves the first question for a tick to the replica whose turn it is.
+// For most of these ticks this replica then has to do nothing: see yield. A wake whose tick is still to come, because
+// the clock was set back, keeps no other waiting.
 func (f *firer) launchTogether(wakes []*wake) {
 	others, now := map[time.Time][]yielding{}, f.clock.Now() // by when the first replica asks
 	for _, w := range wakes {
@@ -51,9 +51,9 @@ func (f *firer) launchTogether(wakes []*wake) {
 }
 
 // yield looks together for all wakes which ticks the other replicas have claimed, and skips those. The wakes whose
-// ticks nobody has claimed go the way of all wakes, through fire. If all replicas looked at the same time, and the first
-// one were slow or gone, all would ask; so one of them looks before the others. Only in a herd the first replica may not
-// have got to a tick yet: while it goes on claiming others, this replica looks again.
+// ticks nobody has claimed go the way of all wakes, through fire. If all replicas looked at the same time, and the
+// first one were slow or gone, all would ask; so one of them looks before the others. Only in a herd the first replica
+// may not have got to a tick yet: while it goes on claiming others, this replica looks again.
 func (f *firer) yield(wakes []yielding, firstAsks time.Time) {
 	var seconds, others, rest []yielding // rest was looked at
 	for _, w := range wakes {
@@ -102,7 +102,7 @@ func (f *firer) skipClaimed(wakes []yielding, unseen int) []yielding {
 	return f.launchIf(rest, func(w yielding) bool { return len(rest)+unseen < herd || !claims[w.first] })
 }
 
-// canLose tells whether nothing but a claim of another replica could keep a wake from its tick. Any other reason is
+// canLose reports whether nothing but a claim of another replica could keep a wake from its tick. Any other reason is
 // for fire to find.
 func (f *firer) canLose(w *wake) bool {
 	return w.refresh() && f.gate(w) == "" && w.job.isKnown() && f.slots.free() > 0

@@ -62,8 +62,8 @@ func (w *world) allStarted(jobs int, tick time.Time, late time.Duration) {
 	}
 }
 
-// losersAsk plays a herd's first tick on three replicas that know of each other, and returns how many scripts they sent that
-// the runs did not need.
+// losersAsk plays a herd's first tick on three replicas that know of each other, and returns how many scripts they sent
+// that the runs did not need.
 func (w *world) losersAsk(jobs int, far time.Duration) (scripts int64) {
 	for range 3 {
 		w.replica(5*time.Millisecond, func(r *replica) { r.far = far })
@@ -126,8 +126,8 @@ func TestOneReplicaAsksForTheTicksOfOneThatIsGone(t *testing.T) {
 	})
 }
 
-// If the clock was set back since a timer went off, a wake comes ahead of its time. It must not keep those of other jobs
-// waiting.
+// If the clock was set back since a timer went off, a wake comes ahead of its time. It must not keep those of other
+// jobs waiting.
 func TestAWakeThatIsAheadOfItsTickKeepsNoOtherWaiting(t *testing.T) {
 	long(t)
 	simulate(t, herdTable(8, "*/2 * * * * *")+"  - {name: ahead, schedule: \"*/2 * * * * *\", exec: {command: [x]}}\n", func(w *world) {

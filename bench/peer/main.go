@@ -1,5 +1,6 @@
 // Peer is one replica of what a team would build without Solotick. Each kind is one file: gocron with a redsync locker
-// (redsync.go), SET NX with a delay (setnx.go), and a sorted set of due jobs (zset.go). BullMQ is beside it, in bullmq/.
+// (redsync.go), SET NX with a delay (setnx.go), and a sorted set of due jobs (zset.go). BullMQ is beside it, in
+// bullmq/.
 //
 // A replica names itself, and the tick that it believes to fire, in the headers that Solotick sends: the app can then
 // tell doubled ticks from late ones. That is all that these programs share with Solotick.

@@ -53,7 +53,8 @@ func (l plainLock) Unlock(ctx context.Context) error {
 	return err
 }
 
-// hold is how long a heldLocker keeps a lock at least: above the differences of clocks that one expects, below a period.
+// hold is how long a heldLocker keeps a lock at least: above the differences of clocks that one expects, below a
+// period.
 const hold = time.Second
 
 // heldLocker keeps each lock for a while, so that a replica whose clock is a little behind finds it taken.

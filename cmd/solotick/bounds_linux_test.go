@@ -120,8 +120,8 @@ func (b *bounds) due() {
 	}
 }
 
-// A single reader of a full history took a replica to 86 MiB, one of 3,000 replicas that report skips to 183 MiB, and a hundred
-// runs with data to 60 MiB.
+// A single reader of a full history took a replica to 86 MiB, one of 3,000 replicas that report skips to 183 MiB, and a
+// hundred runs with data to 60 MiB.
 func TestAReplicaAtItsBoundsStaysWithinTheManifestsMemory(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}, boundJobs), make(chan struct{})

@@ -35,8 +35,8 @@ func (a *app) complete(most int, ask known) cobra.CompletionFunc {
 	}
 }
 
-// completeJobs completes names of jobs: those of the table even if Redis does not answer, and then those that only Redis
-// knows.
+// completeJobs completes names of jobs: those of the table even if Redis does not answer, and then those that only
+// Redis knows.
 func (a *app) completeJobs(most int) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		names, then := a.complete(most, jobNames)(c, args, typed)

@@ -100,8 +100,8 @@ func (d *show) number(what string) int {
 	return n
 }
 
-// lost returns how many ticks the summary calls lost. On a busy machine a tick of the job that fires every second may come too
-// late to be fired before the next one; but that is rare.
+// lost returns how many ticks the summary calls lost. On a busy machine a tick of the job that fires every second may
+// come too late to be fired before the next one; but that is rare.
 func (d *show) lost() int {
 	d.t.Helper()
 	lost, due := d.number("lost"), d.number("ticks due")
@@ -144,8 +144,8 @@ func running(t *testing.T, dir string) []string {
 	return found
 }
 
-// The command as it stands in the README, until it has fired ten ticks. Like the terminal, the test sends Ctrl-C to the whole
-// group.
+// The command as it stands in the README, until it has fired ten ticks. Like the terminal, the test sends Ctrl-C to the
+// whole group.
 func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")

@@ -14,8 +14,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Exit codes. Only the command line decides for exitUsage: its flags, their values, and the jobs that it names. Timers and
-// dynamic jobs come and go, so that one of them is not there is a problem that was found.
+// Exit codes. Only the command line decides for exitUsage: its flags, their values, and the jobs that it names. Timers
+// and dynamic jobs come and go, so that one of them is not there is a problem that was found.
 const (
 	exitProblem = 1 // a problem was found in a table, job or timer; a run failed; there is nothing to act on
 	exitUsage   = 2 // the command line is wrong, or names no job

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// atMostOneFile accepts the name of one file in place of a flag. It repeats no URL: one may hold a password whose flag was
-// forgotten.
+// atMostOneFile accepts the name of one file in place of a flag. It repeats no URL: one may hold a password whose flag
+// was forgotten.
 func atMostOneFile(c *cobra.Command, args []string) error {
 	if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "://") {
 		return &failure{code: exitUsage, err: fmt.Errorf("%s takes the name of one file", c.CommandPath()), hint: c.CommandPath() + " --help"}

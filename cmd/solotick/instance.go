@@ -16,9 +16,9 @@ import (
 )
 
 // holdInstance makes the process with this UUID the one that runs in this place. It returns the nodes of the processes
-// before, which are dead, and has killed what their commands left behind. If nothing is certain of them, it returns none,
-// and their runs are taken over when their leases are over. The place is this process' until the caller gives it up; nil if it
-// is not. A state directory that another process holds is not this one's either.
+// before, which are dead, and has killed what their commands left behind. If nothing is certain of them, it returns
+// none, and their runs are taken over when their leases are over. The place is this process' until the caller gives it
+// up; nil if it is not. A state directory that another process holds is not this one's either.
 func (a *app) holdInstance(service, replica, process string, log *slog.Logger) (dead []string, held *instance.Instance) {
 	dir := cmp.Or(string(a.state), a.defaultInstance(service, replica))
 	if dir == "" {

@@ -22,8 +22,8 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// endless is a table with two jobs that never end. Their leases outlast the test: a run is taken over only by a replica that knows
-// that its process has died, and a busy machine loses none.
+// endless is a table with two jobs that never end. Their leases outlast the test: a run is taken over only by a replica
+// that knows that its process has died, and a busy machine loses none.
 func endless(redis string) string {
 	return fmt.Sprintf(endlessTable, redis, time.Now().Add(3*time.Second).UTC().Format(time.RFC3339))
 }
@@ -177,7 +177,7 @@ func TestADirectoryThatCannotBeMadeIsToldOfOnlyIfItWasAskedFor(t *testing.T) {
 	}
 }
 
-// lives tells whether a process is there, and is no zombie.
+// lives reports whether a process is there, and is no zombie.
 func lives(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, after, _ := strings.Cut(string(stat), ") ")

@@ -61,8 +61,8 @@ func (d stateDir) write(table []byte) error {
 	return err
 }
 
-// last reads the table that was last in force in place of a broken one. It returns nil without an error if none was kept,
-// and an error if the one that was kept is of another service.
+// last reads the table that was last in force in place of a broken one. It returns nil without an error if none was
+// kept, and an error if the one that was kept is of another service.
 func (d stateDir) last(broken string) (*config.Table, error) {
 	if d == "" {
 		return nil, nil
@@ -113,8 +113,8 @@ func (a *app) tableToRun(log *slog.Logger) (t *config.Table, source []byte, brok
 	return t, nil, broken, err
 }
 
-// withoutJobs returns a table with what a replica needs to be seen, and no jobs. It returns nil if the file does not tell
-// the service and its Redis.
+// withoutJobs returns a table with what a replica needs to be seen, and no jobs. It returns nil if the file does not
+// tell the service and its Redis.
 func (a *app) withoutJobs() *config.Table {
 	rest, _ := config.Read(a.config, os.LookupEnv)
 	if rest == nil {
@@ -129,8 +129,8 @@ func (a *app) withoutJobs() *config.Table {
 	return t
 }
 
-// awaitTable returns a table without jobs. Until the file tells the service and its Redis, it serves metrics and health by
-// itself, so that the app gets into its Service.
+// awaitTable returns a table without jobs. Until the file tells the service and its Redis, it serves metrics and health
+// by itself, so that the app gets into its Service.
 func (a *app) awaitTable(broken error, log *slog.Logger) (*config.Table, error) {
 	t := a.withoutJobs()
 	if t != nil {

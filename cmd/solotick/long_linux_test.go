@@ -17,8 +17,8 @@ import (
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
-// long is a service with one job, whose app accepts each run and ends it by a report. The app is the rig's: it writes down
-// when it worked, and it works only while it may.
+// long is a service with one job, whose app accepts each run and ends it by a report. The app is the rig's: it writes
+// down when it worked, and it works only while it may.
 type long struct {
 	t     *testing.T
 	redis *redistest.Server
@@ -28,8 +28,8 @@ type long struct {
 	table string // of the replica that was started last
 }
 
-// reportedJob has a ttl and a heartbeat that a busy machine keeps up with. unscheduled is a schedule whose ticks are years
-// apart, so that no tick comes during a test.
+// reportedJob has a ttl and a heartbeat that a busy machine keeps up with. unscheduled is a schedule whose ticks are
+// years apart, so that no tick comes during a test.
 const (
 	reportedJob = `name: long, lock: {ttl: 12s, safetyDelay: 0s}, http: {url: %q, async: {heartbeat: 5s}}, `
 	unscheduled = `schedule: "0 0 29 2 *", `

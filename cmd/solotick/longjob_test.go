@@ -23,8 +23,8 @@ import (
 )
 
 // longJobs is an app that works on runs after its answer 202. The path says what it does: /succeeds, /fails, /silent
-// (it does not report), /stops (it works until it has to end), /answers (with 500, and no 202) and /moved (to the server
-// other).
+// (it does not report), /stops (it works until it has to end), /answers (with 500, and no 202) and /moved (to the
+// server other).
 type longJobs struct {
 	t     *testing.T
 	other string
@@ -92,8 +92,8 @@ func (l *longJobs) work(r *http.Request, token string) {
 	}
 }
 
-// report sends a report, as any app would, and returns the status of the answer, which must be one of those wanted; 0 = there
-// was none.
+// report sends a report, as any app would, and returns the status of the answer, which must be one of those wanted; 0 =
+// there was none.
 func (l *longJobs) report(url, token, body string, want ...int) int {
 	req, err := http.NewRequest("POST", url, strings.NewReader(body))
 	if err != nil {

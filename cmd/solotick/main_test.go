@@ -52,8 +52,8 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// patientVerbs wait long for Redis: a busy machine may take seconds for a round trip. A longer time would be waited for where
-// TLS meets a plain port.
+// patientVerbs wait long for Redis: a busy machine may take seconds for a round trip. A longer time would be waited for
+// where TLS meets a plain port.
 var patientVerbs = lock.Options{Timeout: 10 * time.Second}
 
 // commandLine runs one command line in this process, and returns the exit code.
@@ -61,8 +61,8 @@ func commandLine(args []string, out, errOut io.Writer) int {
 	return (&app{out: out, err: errOut, operate: patientVerbs}).commandLine(args)
 }
 
-// still is a Boottime that stands still. Where Redis' clock stands still as well, what a verb prints does not depend on how
-// long it takes.
+// still is a Boottime that stands still. Where Redis' clock stands still as well, what a verb prints does not depend on
+// how long it takes.
 func still() time.Duration { return time.Hour }
 
 // shared is a directory for what several tests need.

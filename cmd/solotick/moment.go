@@ -180,9 +180,9 @@ const (
 // momentForms are the forms of a moment, in a hint.
 const momentForms = "2027-03-28T06:00:00Z, 2027-03-28, 18:00, yesterday or -1h"
 
-// parseMoment reads a time: RFC 3339; a date, which is its midnight; a date and a time of day; a time of day; now, today,
-// yesterday or tomorrow; or a duration from now. ahead decides for 18:00 and 2h: the next 18:00 and in two hours, or the
-// last 18:00 and two hours ago. A time with Z or UTC behind it is in UTC.
+// parseMoment reads a time: RFC 3339; a date, which is its midnight; a date and a time of day; a time of day; now,
+// today, yesterday or tomorrow; or a duration from now. ahead decides for 18:00 and 2h: the next 18:00 and in two
+// hours, or the last 18:00 and two hours ago. A time with Z or UTC behind it is in UTC.
 func parseMoment(text string, ahead bool) (read reader, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00"} {

@@ -126,7 +126,8 @@ func TestProcessesThatNobodyNamedHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestAReplicaDoesNotJoinThoseOfAnotherEnvironment: who has the service's name and the address of its Redis takes its ticks.
+// TestAReplicaDoesNotJoinThoseOfAnotherEnvironment: who has the service's name and the address of its Redis takes its
+// ticks.
 func TestAReplicaDoesNotJoinThoseOfAnotherEnvironment(t *testing.T) {
 	t.Parallel()
 	table := fmt.Sprintf(saying, redistest.Start(t).URL(), "said")

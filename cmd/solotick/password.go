@@ -13,8 +13,8 @@ import (
 	"github.com/solotick/solotick/sidecar/execute/command"
 )
 
-// password returns the password of a user as the table says where to get it, and nil if the table does not say. A command
-// that runs for it ends with ctx, and is waited for as long as patience says.
+// password returns the password of a user as the table says where to get it, and nil if the table does not say. A
+// command that runs for it ends with ctx, and is waited for as long as patience says.
 func password(ctx context.Context, c config.Redis, user string, patience time.Duration, log *slog.Logger) *rds.Password {
 	failed := func(err error) { log.Warn("cannot get the password of Redis", "err", err) }
 	if c.PasswordFile != "" {

@@ -36,8 +36,8 @@ func (a *receipts) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	a.got[job][tick]++
 }
 
-// once checks a job that ticks every second and fires all missed ticks: every tick from the first received one to the newest
-// one of now was run once, or will be. A busy machine runs them late.
+// once checks a job that ticks every second and fires all missed ticks: every tick from the first received one to the
+// newest one of now was run once, or will be. A busy machine runs them late.
 func (a *receipts) once(t *testing.T, job string) (ticks int) {
 	t.Helper()
 	first, last := a.span(job)
@@ -85,8 +85,8 @@ func (a *receipts) noneTwice(t *testing.T, job string) {
 	}
 }
 
-// patient is the defaults of jobs whose ticks a busy machine must not lose: no run is in the way of a tick, and what could not
-// be fired in time is fired late.
+// patient is the defaults of jobs whose ticks a busy machine must not lose: no run is in the way of a tick, and what
+// could not be fired in time is fired late.
 const patient = "defaults: {missed: all, concurrencyPolicy: Allow}\n"
 
 // loaded returns a table with 20 jobs that run every second. Each version changes one job and renames another.
@@ -132,8 +132,8 @@ func TestAThousandReloadsLoseNothingAndLeaveNothing(t *testing.T) {
 		}
 	}
 	for i, r := range replicas {
-		// A run, and the lock that outlives it, have some goroutines each. The series of a job that has just gone stay until its
-		// last run has ended. Where the machine is busy, more runs are late, and end later.
+		// A run, and the lock that outlives it, have some goroutines each. The series of a job that has just gone stay
+		// until its last run has ended. Where the machine is busy, more runs are late, and end later.
 		eventually(t, "the replica to be as small as after 100 reloads", func() bool {
 			after := r.figures()
 			small := after.goroutines <= before[i].goroutines+100 && after.heap <= before[i].heap+4<<20 && after.series <= before[i].series+150

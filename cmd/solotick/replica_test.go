@@ -37,7 +37,7 @@ type replica struct {
 // line is one line of the log.
 type line map[string]any
 
-// is tells whether the line has that message and those attributes.
+// is reports whether the line has that message and those attributes.
 func (l line) is(msg string, attrs ...string) bool {
 	if l["msg"] != msg {
 		return false
@@ -55,8 +55,8 @@ func (l line) text(attr string) string {
 	return s
 }
 
-// bareEnv returns an environment that has nothing of this process's except where programs are, where replicas leave files, and
-// what its race detector does.
+// bareEnv returns an environment that has nothing of this process's except where programs are, where replicas leave
+// files, and what its race detector does.
 func bareEnv(env ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + os.Getenv("XDG_RUNTIME_DIR"), "GORACE=" + os.Getenv("GORACE")}, env...)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
-// rolling is a table of jobs that run every second, one of them for a fifth of it. Where that takes longer than a second, its
-// ticks overlap.
+// rolling is a table of jobs that run every second, one of them for a fifth of it. Where that takes longer than a
+// second, its ticks overlap.
 const rolling = patient + `
 service: shop
 redis: {url: %q, timeout: 5s}

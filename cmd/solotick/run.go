@@ -196,8 +196,8 @@ func (a *app) run(observe, told bool) error {
 	return nil
 }
 
-// mayJoin refuses to take the ticks of another environment: some of its replicas are there, and none of this one's. If Redis
-// cannot be asked, or both begin at once, the replicas warn of each other.
+// mayJoin refuses to take the ticks of another environment: some of its replicas are there, and none of this one's. If
+// Redis cannot be asked, or both begin at once, the replicas warn of each other.
 func mayJoin(ctx context.Context, store *service.Store, replica string, log *slog.Logger) error {
 	own, theirs := os.Getenv(environVariable), ""
 	all, err := store.Heartbeats(ctx)

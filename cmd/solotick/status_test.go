@@ -24,7 +24,8 @@ func pod(n int) string {
 	return fmt.Sprintf("billing-5d9c7b6f8d-%s", []string{"k2x9q", "mm4tz", "w8h5d"}[n])
 }
 
-// night is a service at 03:20 in the night. Some of its jobs need a person, and its table has as many as well that do not.
+// night is a service at 03:20 in the night. Some of its jobs need a person, and its table has as many as well that do
+// not.
 func night(t *testing.T, well int) status {
 	t.Helper()
 	now := morning.Add(3*time.Hour + 20*time.Minute)

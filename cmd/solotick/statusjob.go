@@ -24,8 +24,8 @@ type card struct {
 	lines []string
 }
 
-// fact adds a fact, unless there is nothing to say. It removes control characters: text from Redis must not move the cursor of
-// a terminal.
+// fact adds a fact, unless there is nothing to say. It removes control characters: text from Redis must not move the
+// cursor of a terminal.
 func (c *card) fact(name, said string) {
 	if said = text.OneLine(said); said == "" {
 		return

@@ -43,8 +43,8 @@ const (
 	longName   = 16 // from this length on, replicas lose what their names have in common
 )
 
-// commonPrefix returns what the names of all replicas begin with, up to a dash: of pods, the name of their ReplicaSet. It
-// returns "" for short names.
+// commonPrefix returns what the names of all replicas begin with, up to a dash: of pods, the name of their ReplicaSet.
+// It returns "" for short names.
 func commonPrefix(replicas []service.Replica) string {
 	if len(replicas) < 2 {
 		return ""
@@ -81,12 +81,12 @@ func (s status) needsPerson(j config.Job) bool {
 	return slices.Contains([]view.Health{view.Failing, view.Overdue, view.Missed}, s.Health(j))
 }
 
-// isBad tells whether a job is one for which --check exits with 1.
+// isBad reports whether a job is one for which --check exits with 1.
 func (s status) isBad(j config.Job) bool {
 	return slices.Contains([]view.Health{view.Failing, view.Overdue}, s.Health(j))
 }
 
-// bad tells whether --check exits with 1.
+// bad reports whether --check exits with 1.
 func (s status) bad() bool {
 	return s.Summary().Ready == 0 || slices.ContainsFunc(s.jobs(), s.isBad)
 }

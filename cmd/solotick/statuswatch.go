@@ -197,8 +197,8 @@ func (s status) restWords(rest []config.Job) string {
 	return fmt.Sprintf("%d more: %s", len(rest), strings.Join(words, ", "))
 }
 
-// replicaBrief returns one line for all replicas that are ready, one for each with which something is wrong, and one for all
-// that are silent, probably for good.
+// replicaBrief returns one line for all replicas that are ready, one for each with which something is wrong, and one
+// for all that are silent, probably for good.
 func (s status) replicaBrief() []string {
 	if len(s.Replicas) == 0 {
 		return s.replicaLines()

@@ -36,7 +36,8 @@ func openTerminal(t *testing.T) (program, person *os.File) {
 	return program, person
 }
 
-// watched is a solotick status --watch on a terminal. With its interval of an hour, it draws once, and again at a resize.
+// watched is a solotick status --watch on a terminal. With its interval of an hour, it draws once, and again at a
+// resize.
 type watched struct {
 	t      *testing.T
 	cmd    *exec.Cmd

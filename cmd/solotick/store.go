@@ -50,8 +50,8 @@ func (a *app) openOperator(ctx context.Context) (*operator, error) {
 	return op, nil
 }
 
-// newOperator makes an operator for the Redis of the table or the flag, and sends nothing yet. It returns the place of Redis in
-// words.
+// newOperator makes an operator for the Redis of the table or the flag, and sends nothing yet. It returns the place of
+// Redis in words.
 func (a *app) newOperator(ctx context.Context) (op *operator, at string, err error) {
 	log, err := a.logger()
 	if err != nil {

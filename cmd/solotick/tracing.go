@@ -19,8 +19,8 @@ import (
 	"github.com/solotick/solotick/sidecar/trace"
 )
 
-// spansTo returns an exporter of spans as OpenTelemetry's variables ask for one, nil if they ask for none. Spans are not worth a
-// replica that refuses to start: what is wrong with the variables is logged, and no spans are sent.
+// spansTo returns an exporter of spans as OpenTelemetry's variables ask for one, nil if they ask for none. Spans are
+// not worth a replica that refuses to start: what is wrong with the variables is logged, and no spans are sent.
 func spansTo(service, replica string, log *slog.Logger) *trace.Exporter {
 	o, err := spanOptions(os.Getenv)
 	switch {
@@ -62,8 +62,8 @@ func hostOf(raw string) string {
 	return u.Host
 }
 
-// spanOptions reads the variables that OpenTelemetry's specification gives an exporter; nil if they ask for no spans. It asks for
-// them by naming a collector, or the exporter otlp.
+// spanOptions reads the variables that OpenTelemetry's specification gives an exporter; nil if they ask for no spans.
+// It asks for them by naming a collector, or the exporter otlp.
 func spanOptions(env func(string) string) (*trace.Options, error) {
 	ofTraces := func(name string) string {
 		return cmp.Or(env("OTEL_EXPORTER_OTLP_TRACES_"+name), env("OTEL_EXPORTER_OTLP_"+name))

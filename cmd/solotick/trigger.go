@@ -137,8 +137,8 @@ type records interface {
 // Errors of Redis do not end the wait.
 func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error) {
 	for gone := 0; ; {
-		// If another replica repeats the newest run of the tick, the state shows the repetition, or the history that is read
-		// after the state has its end.
+		// If another replica repeats the newest run of the tick, the state shows the repetition, or the history that is
+		// read after the state has its end.
 		history, err := r.History(ctx, due.Job, historyOfWait)
 		var states map[string]service.Ledger
 		if err == nil {
@@ -170,7 +170,7 @@ func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error)
 	}
 }
 
-// ending tells whether a tick no longer waits or runs, and returns its newest entry in the history; nil if there is
+// ending reports whether a tick no longer waits or runs, and returns its newest entry in the history; nil if there is
 // none. The history must have its newest entry first.
 func ending(due lock.Due, history []service.Entry, state service.Ledger) (entry *service.Entry, over bool) {
 	if slices.ContainsFunc(state.Waiting, func(w lock.Due) bool { return w.Tick.Equal(due.Tick) }) ||

@@ -137,8 +137,8 @@ func (l *looks) History(_ context.Context, job string, _ int) ([]service.Entry, 
 
 func (*looks) States(context.Context, []string) (map[string]service.Ledger, error) { return nil, nil }
 
-// The history is read before the state. A tick that was handed over or cut short at the first read may have been run by the
-// second.
+// The history is read before the state. A tick that was handed over or cut short at the first read may have been run by
+// the second.
 func TestARunThatIsRepeatedIsNotTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		looks looks

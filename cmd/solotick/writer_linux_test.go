@@ -17,8 +17,8 @@ import (
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
-// The data that another client writes to the keys of a service took a replica beyond its 64 MiB: 60,000 heartbeats to 109 MiB, as
-// many runs to 79 MiB, and with a reader of the status to 239 MiB.
+// The data that another client writes to the keys of a service took a replica beyond its 64 MiB: 60,000 heartbeats to
+// 109 MiB, as many runs to 79 MiB, and with a reader of the status to 239 MiB.
 func TestAReplicaOutlivesThoseWhoWriteToItsRedis(t *testing.T) {
 	const many, keys = 60_000, "solotick:{shop}:"
 	for name, c := range map[string]struct {

@@ -43,7 +43,7 @@ func newCalendar(s *cron.SpecSchedule) calendar {
 	}
 }
 
-// runsThroughHours tells whether the hours are spread evenly over the day, at most four hours apart.
+// runsThroughHours reports whether the hours are spread evenly over the day, at most four hours apart.
 func (c *calendar) runsThroughHours() bool {
 	for before, hours := range []uint64{0xffffff, 0x555555, 0x249249, 0x111111} { // all, and each second, third and fourth
 		if first := bits.TrailingZeros64(c.hour); first <= before && c.hour == hours<<first {

@@ -84,7 +84,7 @@ func (s *Days) String() string {
 	return b.String() + "in " + cmp.Or(s.zoneName, "the zone of the schedule")
 }
 
-// Empty says whether the set has no day.
+// Empty reports whether the set has no day.
 func (s *Days) Empty() bool { return len(s.spans) == 0 && s.cron == nil }
 
 // joined sorts spans, and joins those that overlap or follow each other.
@@ -130,7 +130,7 @@ func parseDays(text string) (*calendar, error) {
 // farDays is further than any day of a tick, and small enough to count it in seconds.
 const farDays = 1 << 40
 
-// run tells whether a day is in the set, and gives days around it of which the same is true.
+// run reports whether a day is in the set, and gives days around it of which the same is true.
 func (s *Days) run(d int64) (in bool, first, last int64) {
 	first, last = -farDays, farDays
 	i, in := slices.BinarySearchFunc(s.spans, Day(d), func(span Span, d Day) int {
@@ -174,7 +174,7 @@ func (c *calendar) run(d int64) (in bool, first, last int64) {
 	return in, max(d-down+1, daysTo(y, m, 1)), min(d+up-1, daysTo(y, m+1, 1)-1)
 }
 
-// at tells whether an instant is in the set, and gives the time around it, up to but not including to, in which the
+// at reports whether an instant is in the set, and gives the time around it, up to but not including to, in which the
 // same is true.
 func (s *Days) at(u int64, zone *zone) (in bool, from, to int64) {
 	if s.zone != nil {

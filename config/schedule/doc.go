@@ -22,21 +22,21 @@
 //
 // # Rules
 //
-// Rules leave out ticks, or move them. They are a series around the series of an expression, so that Next and Last alone
-// know of them, and an instant that they exclude is no tick for anyone. First Every keeps some days. Then calendars rule
-// out days. A tick of such a day is left out, or takes its written time to the nearest day that is open. Several
-// expressions are one series with the ticks of all, each under the rules by itself.
+// Rules leave out ticks, or move them. They are a series around the series of an expression, so that Next and Last
+// alone know of them, and an instant that they exclude is no tick for anyone. First Every keeps some days. Then
+// calendars rule out days. A tick of such a day is left out, or takes its written time to the nearest day that is open.
+// Several expressions are one series with the ticks of all, each under the rules by itself.
 //
 // A rule looks at an instant, and not at a day: a calendar may be in another zone. It also gives the time around the
 // instant in which its answer is the same. The search goes by these stretches. Rules begin in 1970.
 //
 // # Daylight saving
 //
-// A schedule runs through the hours if its hours are spread evenly over the day, at most four hours apart, however they are
-// written. All others are fixed. A fixed time that the clocks skip fires once, later by the
-// length of the gap; where that meets another tick of its own, both are one. A fixed time that occurs twice fires
-// once, at the first. Schedules that run through the hours fire at every existing instant whose wall clock matches:
-// they tick through the repeated hour again and invent nothing for the skipped one. @every and @at know no wall clock.
+// A schedule runs through the hours if its hours are spread evenly over the day, at most four hours apart, however they
+// are written. All others are fixed. A fixed time that the clocks skip fires once, later by the length of the gap;
+// where that meets another tick of its own, both are one. A fixed time that occurs twice fires once, at the first.
+// Schedules that run through the hours fire at every existing instant whose wall clock matches: they tick through the
+// repeated hour again and invent nothing for the skipped one. @every and @at know no wall clock.
 //
 // # Why a library parses and this package walks
 //

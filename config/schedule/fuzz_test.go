@@ -101,7 +101,7 @@ func FuzzDue(f *testing.F) {
 	})
 }
 
-// hasGap tells whether two successive ticks since 2020 are so far apart.
+// hasGap reports whether two successive ticks since 2020 are so far apart.
 func hasGap(s *Schedule, gap time.Duration) bool {
 	for at := s.Next(time.Unix(gapEra-1, 0)); ; {
 		next := s.Next(at)

@@ -145,7 +145,7 @@ func (d dice) expression(near wall) written {
 	}
 }
 
-// runsThrough tells whether all hours of the day are followed by the next one as soon, at most four hours later.
+// runsThrough reports whether all hours of the day are followed by the next one as soon, at most four hours later.
 func runsThrough(hour func(int) bool) bool {
 	gaps, last := map[int]bool{}, -1
 	for h := range 48 {

@@ -53,7 +53,7 @@ func (e Every) length() (block, n int64) {
 	return 1, int64(max(e.Days, 1))
 }
 
-// run tells whether a day is kept, and gives days around it of which the same is true.
+// run reports whether a day is kept, and gives days around it of which the same is true.
 func (e Every) run(d int64) (in bool, first, last int64) {
 	block, n := e.length()
 	if n == 1 {
@@ -108,7 +108,7 @@ func newRuled(base series, rules Rules, zone *zone) (series, error) {
 	return r, nil
 }
 
-// open tells whether the calendars let a tick be at an instant, and gives the time around it, up to but not including
+// open reports whether the calendars let a tick be at an instant, and gives the time around it, up to but not including
 // to, in which the same is true.
 func (r *ruled) open(u int64) (ok bool, from, to int64) {
 	s := r.zone.at(u)
@@ -335,7 +335,7 @@ type Exclusion struct {
 	Moved    time.Time // the tick that it became; zero = none
 }
 
-// Excluded tells whether the expressions name an instant at which the rules let no tick be, and why.
+// Excluded reports whether the expressions name an instant at which the rules let no tick be, and why.
 func (s *Schedule) Excluded(at time.Time) (Exclusion, bool) {
 	u := at.Unix()
 	if at.Nanosecond() != 0 || u < s.first || u > s.last || s.Last(at).Equal(at) {

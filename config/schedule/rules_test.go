@@ -75,7 +75,8 @@ func (d dice) ruled(t testing.TB) *Schedule {
 	return s
 }
 
-// FuzzRules: with random calendars, Next and Last find the same ticks, in order, and each comes due before the next one.
+// FuzzRules: with random calendars, Next and Last find the same ticks, in order, and each comes due before the next
+// one.
 func FuzzRules(f *testing.F) {
 	for seed := range uint64(25) {
 		f.Add(seed, int64(1774746000+seed*864000))

@@ -91,7 +91,7 @@ func ParseAll(exprs []string, o Options) (*Schedule, error) {
 	return s, nil
 }
 
-// hasTick tells whether a series has any tick.
+// hasTick reports whether a series has any tick.
 func hasTick(s series) bool {
 	tick, ok := s.after(oldestTick - 1)
 	return ok && tick <= newestTick
@@ -144,8 +144,8 @@ const (
 	gapYears = 5 * 366 * 24 * time.Hour
 )
 
-// MinGap returns the smallest distance of two successive ticks that its author can expect; 0 when it saw no two ticks. On
-// rare days, as when the clocks change, two may be nearer.
+// MinGap returns the smallest distance of two successive ticks that its author can expect; 0 when it saw no two ticks.
+// On rare days, as when the clocks change, two may be nearer.
 func (s *Schedule) MinGap() (gap time.Duration) {
 	first := s.Next(time.Unix(gapEra-1, 0))
 	last := first
@@ -168,14 +168,14 @@ func (s *Schedule) Expressions() []string { return s.exprs }
 // Rules returns the rules that Parse got.
 func (s *Schedule) Rules() Rules { return s.rules }
 
-// Anchored says whether @every counts from the start of the window, and so has other ticks than if it counted from the
-// Unix epoch.
+// Anchored reports whether @every counts from the start of the window, and so has other ticks than if it counted from
+// the Unix epoch.
 func (s *Schedule) Anchored() bool {
 	e, ok := base(s.series).(every)
 	return ok && e.anchor != 0
 }
 
-// ByName tells whether the ticks depend on the job's name: some field has an H.
+// ByName reports whether the ticks depend on the job's name: some field has an H.
 func (s *Schedule) ByName() bool { return slices.ContainsFunc(s.exprs, byName) }
 
 // byName does so for one expression. No name of a month or day begins with H.

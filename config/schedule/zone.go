@@ -26,7 +26,7 @@ func loadZone(name string) (*zone, error) {
 	return z, nil
 }
 
-// IsZone says whether there is a time zone of that name. Not every zone fits a schedule.
+// IsZone reports whether there is a time zone of that name. Not every zone fits a schedule.
 func IsZone(name string) bool {
 	_, err := findZone(name)
 	return err == nil

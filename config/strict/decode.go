@@ -76,7 +76,7 @@ type Text struct {
 // OK is false for the zero Text, which stands for no value.
 func (t Text) OK() bool { return t.Node != nil }
 
-// IsHidden says whether messages must not repeat a value.
+// IsHidden reports whether messages must not repeat a value.
 func (d *Decoder) IsHidden(n *yaml.Node) bool { return d.hidden[n] }
 
 // Fail records a problem at a node.
@@ -199,8 +199,8 @@ func (d *Decoder) Pairs(e Entry, do func(name, val *yaml.Node)) {
 	}
 }
 
-// Present says whether a key that Mapping returned is really there. Otherwise a merge key may have been meant to bring
-// it.
+// Present reports whether a key that Mapping returned is really there. Otherwise a merge key may have been meant to
+// bring it.
 func Present(name *yaml.Node) bool { return name != nil && name.Tag != "!!merge" }
 
 // pairs calls do for each plain key of a mapping, once. It refuses a merge key, and returns it because it may have been

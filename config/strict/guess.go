@@ -39,7 +39,7 @@ func (s *source) guessValue(n int) (at int, value string) {
 	return stretches[1].from, strings.TrimRight(string(s.line(n)[stretches[1].from:stretches[1].to]), " \t")
 }
 
-// underKeys says whether every line that a line is indented under has only a key, and one that has keys of its own.
+// underKeys reports whether every line that a line is indented under has only a key, and one that has keys of its own.
 func (s *source) underKeys(n, indent int) bool {
 	for n--; n >= 1 && indent > 0; n-- {
 		line := string(s.line(n))

@@ -64,8 +64,8 @@ func (ps Problems) Log(log *slog.Logger) {
 	}
 }
 
-// Tidy sorts by file and position and drops duplicates: the decoder finds a problem behind an alias once for each use of the
-// alias.
+// Tidy sorts by file and position and drops duplicates: the decoder finds a problem behind an alias once for each use
+// of the alias.
 func Tidy(ps []Problem) []Problem {
 	order := func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))

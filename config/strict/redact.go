@@ -33,7 +33,7 @@ var OpenURL = regexp.MustCompile(`^(?:https?://unix:|unix:(?://[A-Za-z0-9._-]*)?
 	`(?::(?:[0-9]{1,6}|` + variableInURL + `))?)?` +
 	`(?:/(?:[A-Za-z0-9._~/%+,:; -]|` + variableInURL + `)*)?(?:\?db=[0-9]{1,5})?$`)
 
-// reveals says whether a value of the key may be shown.
+// reveals reports whether a value of the key may be shown.
 func (k Key) reveals(value string) bool {
 	switch k.Show {
 	case Shown:
@@ -147,7 +147,7 @@ func (r *redactor) hide(n *yaml.Node) {
 	}
 }
 
-// plain says whether a scalar is written without an anchor or a tag: a typing error may turn a value into one.
+// plain reports whether a scalar is written without an anchor or a tag: a typing error may turn a value into one.
 func (r *redactor) plain(n *yaml.Node) bool {
 	line, at := r.src.line(n.Line), n.Column-1
 	return at < 0 || at >= len(line) || line[at] != '&' && line[at] != '!'
@@ -222,7 +222,7 @@ func closingQuote(line []rune, open int) int {
 	return -1
 }
 
-// match says whether text stands at a column, and where it ends.
+// match reports whether text stands at a column, and where it ends.
 func match(line []rune, at int, text string) (end int, ok bool) {
 	for _, r := range text {
 		if at >= len(line) || line[at] != r {

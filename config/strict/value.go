@@ -344,8 +344,8 @@ func Time(to *time.Time) Type {
 	}, "!!str", "!!timestamp")
 }
 
-// TextMap reads a mapping of names to text; check returns what is wrong with a name, and a hint. A mapping in place of a
-// text goes to mapped, unless none of its keys is one of e.Each: then it may be text that lacks its quotes.
+// TextMap reads a mapping of names to text; check returns what is wrong with a name, and a hint. A mapping in place of
+// a text goes to mapped, unless none of its keys is one of e.Each: then it may be text that lacks its quotes.
 func (d *Decoder) TextMap(e Entry, check func(name string) (why, hint string),
 	each func(name *yaml.Node, t Text), mapped func(item Entry)) {
 	d.Pairs(e, func(name, val *yaml.Node) {
@@ -368,7 +368,7 @@ func (d *Decoder) TextMap(e Entry, check func(name string) (why, hint string),
 	})
 }
 
-// anyOf says whether a mapping has one of the keys, however it is spelt.
+// anyOf reports whether a mapping has one of the keys, however it is spelt.
 func anyOf(keys []Key, mapping *yaml.Node) bool {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if _, ok := NearestKey(keys, Resolved(mapping.Content[i]).Value); ok {

@@ -3,10 +3,10 @@
 //	go run ./examples/embed                                              # two schedulers over an embedded Redis
 //	REDIS_URL=redis://127.0.0.1:6379/0 go run ./examples/embed -for 30s  # start it twice, or on two machines
 //
-// Two gocron schedulers, as in two processes, run the job "report" every two seconds; gocron's Locker is
-// [lock.Locker], and each tick is fired by one of the two. Beside it the job "invoices" takes its ticks without a
-// scheduler: Acquire, Keep, Finish. It is the better way where a job has to know that it lost its lock (the context ends)
-// or hands a fencing token on.
+// Two gocron schedulers, as in two processes, run the job "report" every two seconds; gocron's Locker is [lock.Locker],
+// and each tick is fired by one of the two. Beside it the job "invoices" takes its ticks without a scheduler: Acquire,
+// Keep, Finish. It is the better way where a job has to know that it lost its lock (the context ends) or hands a
+// fencing token on.
 //
 // The embedded Redis (miniredis) lives and dies with this process: good for trying out, and good for nothing else.
 package main

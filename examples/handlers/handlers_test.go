@@ -55,8 +55,8 @@ func (s *failing) End(ctx context.Context, key string, token int64, a *handlers.
 	return s.Memory.End(ctx, key, token, a)
 }
 
-// goApp is the same small app as node/app.js, python/app.py, python/wsgi_app.py and java/App.java: it answers with the code of ?codes= that is
-// next for the job, after ?take= milliseconds. A test can pretend to be another peer.
+// goApp is the same small app as node/app.js, python/app.py, python/wsgi_app.py and java/App.java: it answers with the
+// code of ?codes= that is next for the job, after ?take= milliseconds. A test can pretend to be another peer.
 func goApp(t *testing.T) string {
 	var mu sync.Mutex
 	counts := map[string]int{}
@@ -188,7 +188,8 @@ func (l language) start(t *testing.T, argv []string) string {
 	return strings.TrimSpace(address)
 }
 
-// client sends each request once: on a connection that is used again, Go's own would repeat one that has an Idempotency-Key.
+// client sends each request once: on a connection that is used again, Go's own would repeat one that has an
+// Idempotency-Key.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // caller calls an app as a replica does, for a job of its own.
@@ -370,7 +371,8 @@ func keepsNoAnswerThatOnlyAcceptsTheWork(c *caller) {
 	c.wantsCount(3)
 }
 
-// passesAnAnswerOnWhole: also the headers of an answer that is not kept. An error after a success changes nothing of it.
+// passesAnAnswerOnWhole: also the headers of an answer that is not kept. An error after a success changes nothing of
+// it.
 func passesAnAnswerOnWhole(c *caller) {
 	if got := c.wants(http.StatusServiceUnavailable, "a failure", "codes=503", "k", 1); got.wait != "7" || got.kind[:16] != "application/json" || got.body != `{"n":1}` && got.body != `{"n": 1}` {
 		c.Errorf("a failure is passed on as %v", got)
@@ -434,7 +436,8 @@ func failsWhenItsStoreIsAway(c *caller) {
 	c.wants(http.StatusOK, "when the store is back", "codes=200", "k", 1)
 }
 
-// TestWorkOfWSGIGoesOnAfterItsAnswer: the key is under way until the work has ended. Those of other languages have handlers for that.
+// TestWorkOfWSGIGoesOnAfterItsAnswer: the key is under way until the work has ended. Those of other languages have
+// handlers for that.
 func TestWorkOfWSGIGoesOnAfterItsAnswer(t *testing.T) {
 	t.Parallel()
 	l := languages()[slices.IndexFunc(languages(), func(l language) bool { return l.name == "WSGI" })]
@@ -583,8 +586,8 @@ func verb(t *testing.T, replica *exec.Cmd, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestTheWriteOfARunThatWasTakenOverIsRefused: a replica stands still for longer than its lease. Another one takes its run over. The
-// old handler, which knows nothing of that, writes after the new one.
+// TestTheWriteOfARunThatWasTakenOverIsRefused: a replica stands still for longer than its lease. Another one takes its
+// run over. The old handler, which knows nothing of that, writes after the new one.
 func TestTheWriteOfARunThatWasTakenOverIsRefused(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)

@@ -15,12 +15,13 @@ import (
 	"time"
 )
 
-// Long is a handler for a job with http.async, whose work lasts for longer than a request. It answers 202, tells the replica
-// by heartbeats that the work goes on, and reports its end. Calls of jobs without http.async are answered when the work is
-// done. Copy this file into your app together with middleware.go, and put the middleware before it: Long sends requests to
-// the address that a call names.
+// Long is a handler for a job with http.async, whose work lasts for longer than a request. It answers 202, tells the
+// replica by heartbeats that the work goes on, and reports its end. Calls of jobs without http.async are answered when
+// the work is done. Copy this file into your app together with middleware.go, and put the middleware before it: Long
+// sends requests to the address that a call names.
 type Long struct {
-	// Work does the work. When ctx ends, it must stop at once and return. An error says in one line why the work failed.
+	// Work does the work. When ctx ends, it must stop at once and return. An error says in one line why the work
+	// failed.
 	Work func(ctx context.Context, r *http.Request) error
 
 	working sync.WaitGroup

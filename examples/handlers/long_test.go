@@ -208,7 +208,8 @@ func (a *api) finished(c *caller) (outcome, detail string) {
 	}
 }
 
-// interrupted demands that the app reports work that it has stopped as interrupted, and not as failed: it may be run again.
+// interrupted demands that the app reports work that it has stopped as interrupted, and not as failed: it may be run
+// again.
 func (a *api) interrupted(c *caller, why string) {
 	c.Helper()
 	if outcome, detail := a.finished(c); outcome != "interrupted" || !strings.HasPrefix(detail, "stopped: ") || !strings.Contains(detail, why) {
@@ -285,8 +286,9 @@ func doesNotBeginWithoutLeave(c *caller) {
 	c.wants(http.StatusBadRequest, "no heartbeat", "", "x", 1, a.callback("x")...)
 }
 
-// stopsByItsOwnClock: it may work for 9 s from when it sent the first heartbeat. The answer comes late, and the next ones never.
-// Beside it works one that sent its first heartbeat later, and got its answer sooner. That one may work for longer.
+// stopsByItsOwnClock: it may work for 9 s from when it sent the first heartbeat. The answer comes late, and the next
+// ones never. Beside it works one that sent its first heartbeat later, and got its answer sooner. That one may work for
+// longer.
 func stopsByItsOwnClock(c *caller) {
 	const heartbeat, late = 9 * time.Second, 1500 * time.Millisecond
 	reports := make(chan string, 10)
@@ -433,8 +435,9 @@ func worksForARealReplica(c *caller) {
 	c.await("the end of the work whose replica was killed", func() bool { return killed.state().Stopped == 1 })
 }
 
-// TestAShutdownEndsWithinAHeartbeatAfterItsGrace: the app is told to end its work, or must have stopped by then. Kubernetes needs to
-// know how long that takes (docs/kubernetes.md). The job's timeout is far away, so a replica that waits for it is noticed.
+// TestAShutdownEndsWithinAHeartbeatAfterItsGrace: the app is told to end its work, or must have stopped by then.
+// Kubernetes needs to know how long that takes (docs/kubernetes.md). The job's timeout is far away, so a replica that
+// waits for it is noticed.
 func TestAShutdownEndsWithinAHeartbeatAfterItsGrace(t *testing.T) {
 	const grace, heartbeat = time.Second, 3 * time.Second
 	for _, app := range []struct {

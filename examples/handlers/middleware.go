@@ -1,13 +1,13 @@
 // Package handlers has a middleware for the handlers that Solotick calls. Copy this file into your app.
 //
-// The middleware admits only the replica beside the app, refuses a run whose fencing token is lower than one it has seen
-// for the job, and does the work of a tick once: a repeated Idempotency-Key gets 409 while the work is under way, and the
-// stored answer once it has succeeded. After a failure the work is done again. Work that goes on after the answer 202 is
-// under way until it has ended, see Later; long.go has a handler for it.
+// The middleware admits only the replica beside the app, refuses a run whose fencing token is lower than one it has
+// seen for the job, and does the work of a tick once: a repeated Idempotency-Key gets 409 while the work is under way,
+// and the stored answer once it has succeeded. After a failure the work is done again. Work that goes on after the
+// answer 202 is under way until it has ended, see Later; long.go has a handler for it.
 //
 // Memory keeps the keys in this process. If an app has several copies, its store must be shared by them: write a Store
-// over your database, with the SQL of docs/handlers.md. Do not use the middleware for jobs with concurrencyPolicy Allow:
-// their runs overlap, so a lower token is no sign of an old run.
+// over your database, with the SQL of docs/handlers.md. Do not use the middleware for jobs with concurrencyPolicy
+// Allow: their runs overlap, so a lower token is no sign of an old run.
 package handlers
 
 import (
@@ -88,7 +88,7 @@ func Middleware(secret string, s Store, next http.Handler) http.Handler {
 	})
 }
 
-// beside tells whether a request comes from this machine: over loopback or a unix socket.
+// beside reports whether a request comes from this machine: over loopback or a unix socket.
 func beside(r *http.Request) bool {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
 		return true
@@ -145,9 +145,9 @@ func work(ctx context.Context, w http.ResponseWriter, r *http.Request, s Store, 
 
 type laterKey struct{}
 
-// Later says that the work of a call goes on when its handler has answered 202. The key is then under way until the handler
-// calls end, with ok if the work has succeeded: a repeated call gets 200 from then on. If end fails, the work counts as
-// failed. Without the middleware, end does nothing.
+// Later says that the work of a call goes on when its handler has answered 202. The key is then under way until the
+// handler calls end, with ok if the work has succeeded: a repeated call gets 200 from then on. If end fails, the work
+// counts as failed. Without the middleware, end does nothing.
 //
 // The key of a call that a handler accepts without Later counts as failed: a repeated call does the work again.
 func Later(r *http.Request) (end func(ok bool) error) {

@@ -76,8 +76,8 @@ func TestARealPrometheusScrapesReplicasAndRaisesTheAlarm(t *testing.T) {
 	})
 }
 
-// configuration is the static configuration and the one for Kubernetes, in which labels as Kubernetes gives them take the
-// place of the discovery: of a sidecar, of the app beside it, and of a pod that has ended.
+// configuration is the static configuration and the one for Kubernetes, in which labels as Kubernetes gives them take
+// the place of the discovery: of a sidecar, of the app beside it, and of a pod that has ended.
 func configuration(t *testing.T, listen []string) []byte {
 	t.Helper()
 	static, cluster := readConfig(t, "prometheus.yaml"), readConfig(t, "prometheus-kubernetes.yaml")
@@ -166,8 +166,8 @@ func targets(t *testing.T, p *promtest.Server, listen []string) {
 	}
 }
 
-// names asks for each name that a replica exposes, with the label `job` as the replica gave it, and looks for those that the rules
-// use and nobody exposes.
+// names asks for each name that a replica exposes, with the label `job` as the replica gave it, and looks for those
+// that the rules use and nobody exposes.
 func names(t *testing.T, p *promtest.Server, listen string) {
 	for _, rare := range []string{"solotick_skips_total", "solotick_runs_total"} { // which begin with the first skip, and the first end of a run
 		appears(t, p, rare+`{service="billing", instance="`+listen+`"}`)

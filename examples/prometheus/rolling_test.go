@@ -34,9 +34,9 @@ const (
 	pace   = 6 * time.Second // from one replica to the next
 )
 
-// TestARollingRestartRaisesNoAlarm replaces three replicas as a Deployment does: a new one comes, gets ready, and an old one is told
-// to end. All times in the shipped rules are shorter here than they are, so that the alarm comes sooner than it would. In the end all
-// replicas go, to see that it does come.
+// TestARollingRestartRaisesNoAlarm replaces three replicas as a Deployment does: a new one comes, gets ready, and an
+// old one is told to end. All times in the shipped rules are shorter here than they are, so that the alarm comes sooner
+// than it would. In the end all replicas go, to see that it does come.
 func TestARollingRestartRaisesNoAlarm(t *testing.T) {
 	t.Parallel()
 	store := redistest.Start(t)

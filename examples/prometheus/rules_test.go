@@ -152,8 +152,8 @@ func TestEveryAlertSaysWhatItIsAndWhatToDo(t *testing.T) {
 // inPod is how a command of an alert reaches a replica; without namespaces there is no Kubernetes.
 const inPod = "{{ with $labels.namespace }}kubectl -n {{ . }} exec deploy/{{ $labels.service }} -c solotick -- {{ end }}"
 
-// Each command in an alert can be typed as it is: the CLI has its verb and flags. A verb that changes something says who
-// asks.
+// Each command in an alert can be typed as it is: the CLI has its verb and flags. A verb that changes something says
+// who asks.
 func TestTheCommandsInTheAlertsExist(t *testing.T) {
 	_, rules := readRules(t)
 	commands := map[string]bool{}

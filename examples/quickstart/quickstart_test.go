@@ -59,7 +59,8 @@ func TestMain(m *testing.M) {
 // sharing is for tests that must share the network of this machine.
 var sharing sync.Mutex
 
-// alone runs the test in a network namespace of its own, where nobody sits on the ports of the embedded store. It returns true in there. Where namespaces may not be made, that is the network of this machine.
+// alone runs the test in a network namespace of its own, where nobody sits on the ports of the embedded store. It
+// returns true in there. Where namespaces may not be made, that is the network of this machine.
 func alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideVariable) != "" {

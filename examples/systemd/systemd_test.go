@@ -19,7 +19,8 @@ import (
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
-// installed is a name without a directory: systemd finds it in /usr/local/bin, and where the packages put it, in /usr/bin.
+// installed is a name without a directory: systemd finds it in /usr/local/bin, and where the packages put it, in
+// /usr/bin.
 const installed = "solotick"
 
 // unit are the settings of the file, by name; of one that stands there twice, both.

@@ -213,7 +213,8 @@ func arguments(source string) (list []string) {
 	return list
 }
 
-// lua counts the lines of the scripts, and the fields of the ledger. The page of the protocol must list the same fields.
+// lua counts the lines of the scripts, and the fields of the ledger. The page of the protocol must list the same
+// fields.
 func (c *code) lua() ([]figure, error) {
 	scripts, err := c.scripts()
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	mostTicks = 100_000
 	// mostTogether bounds the ticks of all jobs that differ, in both lists. That many take a few seconds.
 	mostTogether = 5_000_000
-	// farthest is how far a moved tick may be from its old time. Beyond it, one tick is lost and another one gained: of a
-	// daily job, the tick of the next day would be nearer.
+	// farthest is how far a moved tick may be from its old time. Beyond it, one tick is lost and another one gained: of
+	// a daily job, the tick of the next day would be nearer.
 	farthest = 12 * time.Hour
 	// margin is how far the comparison looks around its time, for the other ends of moves.
 	margin = 4 * farthest
@@ -66,9 +66,9 @@ func (e *TooManyError) Error() string {
 
 // Jobs compares the ticks from a time, inclusive, to another, exclusive. Suspended jobs have none.
 //
-// A lost tick and a gained one are one moved tick if they are at most half a day apart and no other tick of the job lies
-// between them, in either list. Where several pairs are possible, the nearest ticks make one. A move is in the result
-// if one of its ends is in the time. The error is an UnknownError or a TooManyError.
+// A lost tick and a gained one are one moved tick if they are at most half a day apart and no other tick of the job
+// lies between them, in either list. Where several pairs are possible, the nearest ticks make one. A move is in the
+// result if one of its ends is in the time. The error is an UnknownError or a TooManyError.
 func Jobs(before, after []config.Job, from, to time.Time) (*Result, error) {
 	type pair struct{ before, after *config.Job }
 	pairs := map[string]pair{}
@@ -109,8 +109,8 @@ func Jobs(before, after []config.Job, from, to time.Time) (*Result, error) {
 	return r, nil
 }
 
-// same tells whether two jobs have the same ticks, without a look at any: a fingerprint is of the schedule, its zone and
-// window, and whether the job is suspended. If it is false, they may have the same ticks all the same.
+// same reports whether two jobs have the same ticks, without a look at any: a fingerprint is of the schedule, its zone
+// and window, and whether the job is suspended. If it is false, they may have the same ticks all the same.
 func same(a, b *config.Job) bool {
 	return a.Schedule != nil && b.Schedule != nil && a.Fingerprint == b.Fingerprint
 }

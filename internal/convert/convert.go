@@ -145,7 +145,7 @@ func guess(data []byte) Format {
 // tableKey matches the beginning of a line with a key that a table must have.
 var tableKey = regexp.MustCompile(`(?m)^["']?(service|jobs)["']?[ \t]*:`)
 
-// IsTable tells whether a file is a table already, and needs no conversion.
+// IsTable reports whether a file is a table already, and needs no conversion.
 func IsTable(f Input) bool {
 	if text := bytes.TrimSpace(f.Data); bytes.HasPrefix(text, []byte("{")) {
 		return !bytes.Contains(text, []byte(`"kind"`))
@@ -182,7 +182,7 @@ func tooLarge(jobs int) error {
 	return &Error{"the table", fmt.Sprintf("%d jobs make it larger than a table may be, 1 MiB", jobs), "import fewer files at once, each for a service of its own"}
 }
 
-// zoneKnown tells whether package schedule knows a time zone.
+// zoneKnown reports whether package schedule knows a time zone.
 func zoneKnown(name string) bool {
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "" && !strings.EqualFold(name, "local")

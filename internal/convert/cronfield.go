@@ -38,7 +38,7 @@ type field struct {
 	star bool   // begins with *; cron then takes a day field as unrestricted
 }
 
-// full tells whether every value is in the set.
+// full reports whether every value is in the set.
 func (f field) full(place int) bool {
 	c := cronFields[place]
 	return f.set == uint64(1)<<(c.high+1)-uint64(1)<<c.low

@@ -36,7 +36,7 @@ func general(all []job, kinds map[Format]bool, o Options) []string {
 	return out
 }
 
-// changes tells whether a zone may have changes of the clocks.
+// changes reports whether a zone may have changes of the clocks.
 func changes(zone string) bool {
 	return zone != "" && zone != "UTC" && zone != "GMT" && !strings.HasPrefix(zone, "Etc/")
 }

@@ -109,7 +109,7 @@ func (m *manifests) spend(steps int) bool {
 	return m.left >= 0
 }
 
-// is tells whether the value exists and is not null.
+// is reports whether the value exists and is not null.
 func (o object) is() bool {
 	return o.node != nil && !(o.node.Kind == yaml.ScalarNode && o.node.Tag == "!!null")
 }
@@ -135,8 +135,8 @@ func (o object) get(path ...string) object {
 	return o
 }
 
-// each calls do for each key of a mapping, in the order of the file, and then for those that merge keys bring. Own keys win,
-// and then the first.
+// each calls do for each key of a mapping, in the order of the file, and then for those that merge keys bring. Own keys
+// win, and then the first.
 func (o object) each(depth int, do func(key string, value object, own bool)) {
 	if o.node == nil || o.node.Kind != yaml.MappingNode || depth > maxDepth || !o.all.spend(len(o.node.Content)) {
 		return
@@ -199,7 +199,7 @@ func (o object) keys() []string {
 	return out
 }
 
-// empty tells whether a value says nothing: missing, null, "", 0, false, {} or [].
+// empty reports whether a value says nothing: missing, null, "", 0, false, {} or [].
 func (o object) empty() bool {
 	switch {
 	case !o.is():

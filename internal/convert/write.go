@@ -179,7 +179,7 @@ func scalar(s string) *yaml.Node {
 	return n
 }
 
-// shows tells whether every editor shows the text as it is, with its line breaks.
+// shows reports whether every editor shows the text as it is, with its line breaks.
 func shows(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
 }
@@ -200,7 +200,7 @@ func quoted(s string) *yaml.Node {
 	return n
 }
 
-// blockable tells whether text can be a block without the indicators that YAML needs for unusual beginnings and ends.
+// blockable reports whether text can be a block without the indicators that YAML needs for unusual beginnings and ends.
 func blockable(s string) bool {
 	return !strings.HasPrefix(s, "\n") && !strings.HasPrefix(s, " ") && !strings.HasSuffix(s, "\n\n") && !strings.Contains(s+"\n", " \n")
 }

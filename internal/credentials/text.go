@@ -29,8 +29,8 @@ func Header(h config.HeaderFile, warn func(error)) *Kept[string] {
 	}, warn, h.File)
 }
 
-// Password returns the password in a file. Line breaks at its end do not count. An empty file says that there is none, but
-// it never replaces a password: whoever writes it has only begun.
+// Password returns the password in a file. Line breaks at its end do not count. An empty file says that there is none,
+// but it never replaces a password: whoever writes it has only begun.
 func Password(path string, warn func(error)) *Kept[string] {
 	had := false // there was a password
 	return Keep(maxText, func(contents [][]byte) (string, error) {
@@ -70,8 +70,8 @@ func ParseSecrets(text string) (Secrets, error) {
 	return all, nil
 }
 
-// Sign returns a signature by each of the secrets: while one secret replaces another, both are valid. It signs the id of
-// the message, the time in Unix seconds, and the body.
+// Sign returns a signature by each of the secrets: while one secret replaces another, both are valid. It signs the id
+// of the message, the time in Unix seconds, and the body.
 func (s Secrets) Sign(id, at, body string) string {
 	all := make([]string, len(s))
 	for i, key := range s {

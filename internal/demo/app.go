@@ -44,7 +44,7 @@ func (a *app) answer(c Call) (code int, after time.Duration) {
 	return a.jobs[c.Job].answer(c)
 }
 
-// counts tells whether a call is one of a replica. People may call too, with curl.
+// counts reports whether a call is one of a replica. People may call too, with curl.
 func (a *app) counts(c Call) bool { return a.jobs[c.Job].name != "" && !c.Tick.IsZero() }
 
 func (a *app) began(c *Call) {

@@ -93,7 +93,7 @@ func (t *Tally) take(l *ledger, c Call) {
 	}
 }
 
-// Kept tells whether Solotick has kept its promises.
+// Kept reports whether Solotick has kept its promises.
 func (t Tally) Kept() bool { return t.Doubles == 0 && t.Lost == 0 }
 
 // lines returns the summary.

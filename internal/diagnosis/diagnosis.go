@@ -106,7 +106,7 @@ func Refused(said string) Diagnosis {
 	panic("the last of the refusals has no beginning")
 }
 
-// Forbidden tells whether an error that Redis answered says that its user may not do this. Of a command in a script,
+// Forbidden reports whether an error that Redis answered says that its user may not do this. Of a command in a script,
 // Redis up to 7.0 says it in other words than Redis since 7.2 and Valkey.
 func Forbidden(said string) bool {
 	return strings.HasPrefix(said, "NOPERM") || strings.Contains(said, "The user executing the script") ||

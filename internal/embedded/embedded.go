@@ -111,7 +111,7 @@ func (s *Store) Addr() string {
 	return s.server.listener.Addr().String()
 }
 
-// Serving tells whether this process serves the store. The caller must not call Serving or Addr while Run runs.
+// Serving reports whether this process serves the store. The caller must not call Serving or Addr while Run runs.
 func (s *Store) Serving() bool { return s.server != nil }
 
 func (s *Store) serve() error {

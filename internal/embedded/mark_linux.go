@@ -17,7 +17,7 @@ func mark(addr string) io.Closer {
 	return c
 }
 
-// marked tells whether a store has the address.
+// marked reports whether a store has the address.
 func marked(addr string) bool {
 	c, err := net.ListenPacket("unixgram", markOf(addr))
 	if err == nil {

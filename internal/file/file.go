@@ -1,5 +1,5 @@
-// Package file opens files whose path or contents somebody else has chosen. It opens nothing but regular files, and never
-// waits: the open of a pipe waits for a writer, and a terminal for a key, both for longer than any timeout.
+// Package file opens files whose path or contents somebody else has chosen. It opens nothing but regular files, and
+// never waits: the open of a pipe waits for a writer, and a terminal for a key, both for longer than any timeout.
 package file
 
 import (
@@ -48,8 +48,8 @@ func isOwn(info fs.FileInfo) bool {
 	return ok && (s.Uid == 0 || int(s.Uid) == os.Geteuid()) && info.Mode()&0o002 == 0
 }
 
-// Read reads a regular file of at most so many bytes, and tells when it was changed before that. The error repeats none of
-// the file's bytes.
+// Read reads a regular file of at most so many bytes, and tells when it was changed before that. The error repeats none
+// of the file's bytes.
 func Read(path string, limit int64) (data []byte, changed time.Time, err error) {
 	return read(Open, path, limit)
 }

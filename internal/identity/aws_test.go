@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestTokensOfAWSAreThoseOfItsOwnLibrary compares tokens with those that testdata/aws.py got from botocore. The order of
-// a query's parameters is not signed, and botocore leaves it as it is.
+// TestTokensOfAWSAreThoseOfItsOwnLibrary compares tokens with those that testdata/aws.py got from botocore. The order
+// of a query's parameters is not signed, and botocore leaves it as it is.
 func TestTokensOfAWSAreThoseOfItsOwnLibrary(t *testing.T) {
 	data, err := os.ReadFile("testdata/aws.json")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Azure exchanges the pod's token for one of Microsoft Entra ID, as Azure's workload identity has prepared it. It is the
-// password of a user of Azure Managed Redis or Azure Cache for Redis; the user is the object ID of the identity.
+// Azure exchanges the pod's token for one of Microsoft Entra ID, as Azure's workload identity has prepared it. It is
+// the password of a user of Azure Managed Redis or Azure Cache for Redis; the user is the object ID of the identity.
 func Azure(ctx context.Context, env Environment) (token string, again time.Duration, err error) {
 	given, err := env.need("AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE")
 	if err != nil {

@@ -35,8 +35,8 @@ func (env Environment) need(names ...string) ([]string, error) {
 // maxAnswer bounds an answer, and a file with a token.
 const maxAnswer = 64 << 10
 
-// direct and proxied ask endpoints. Those on this machine or its network are never asked through a proxy. Connections are
-// not kept: minutes pass between two questions. A redirect would carry a token to another host.
+// direct and proxied ask endpoints. Those on this machine or its network are never asked through a proxy. Connections
+// are not kept: minutes pass between two questions. A redirect would carry a token to another host.
 var direct, proxied = asker(nil), asker(http.ProxyFromEnvironment)
 
 func asker(proxy func(*http.Request) (*url.URL, error)) *http.Client {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// The lock trusts a lease by Boottime and reckons with Redis' time: how wrong a replica's wall clock is does not matter,
-// because nothing asks it. Without CLOCK_BOOTTIME the wall clock is what tells of suspend, and there alone it is read.
+// The lock trusts a lease by Boottime and reckons with Redis' time: how wrong a replica's wall clock is does not
+// matter, because nothing asks it. Without CLOCK_BOOTTIME the wall clock is what tells of suspend, and there alone it
+// is read.
 func TestTheLockReadsNoWallClock(t *testing.T) {
 	const may = "boottime_other.go"
 	wall := map[string]bool{"Now": true, "Since": true, "Until": true}

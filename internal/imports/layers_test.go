@@ -79,7 +79,8 @@ func reach(used map[string]map[string][]string, from string, seen map[string]boo
 	}
 }
 
-// usesBetweenFiles returns what each file of a package uses of each other one: names of the package, fields and methods.
+// usesBetweenFiles returns what each file of a package uses of each other one: names of the package, fields and
+// methods.
 func usesBetweenFiles(t *testing.T, dir string) map[string]map[string][]string {
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".")
 	list.Dir = dir

@@ -2,10 +2,10 @@
 //
 // An instance is a place where a replica runs: a directory. At most one process at a time holds it, by a lock of the
 // kernel on a file in the directory, which the kernel frees when the process ends, and not before. The processes that
-// held the lock write their ids into the file. So whoever holds the lock knows that they are dead, if the same kernel gave
-// it to them, and on this very file. So the file begins with the kernel's boot id, and with its own device and inode,
-// which no other file gets while a process that it names has it open. If the machine has started anew, another one shares
-// the directory, or the file is a copy, nothing is known of them.
+// held the lock write their ids into the file. So whoever holds the lock knows that they are dead, if the same kernel
+// gave it to them, and on this very file. So the file begins with the kernel's boot id, and with its own device and
+// inode, which no other file gets while a process that it names has it open. If the machine has started anew, another
+// one shares the directory, or the file is a copy, nothing is known of them.
 //
 // The package does not notice a machine that is copied while it runs: a process then goes on in both copies, under one
 // id. Nor does it notice a file system that grants the lock twice to processes of one kernel.
@@ -104,7 +104,7 @@ func (i *Instance) Leave() error {
 	return errors.Join(err, i.file.Close())
 }
 
-// hasName tells whether a file that is open still has its name.
+// hasName reports whether a file that is open still has its name.
 func hasName(f *os.File) bool {
 	named, err := os.Stat(f.Name())
 	open, err2 := f.Stat()

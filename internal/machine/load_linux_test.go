@@ -103,7 +103,8 @@ func TestThisMachineHasALoad(t *testing.T) {
 	for began := time.Now(); time.Since(began) < 300*time.Millisecond; { // something to see
 	}
 	got, err := r.Read()
-	// A process that stood still between its looks at use and clock measures more than all. A share in per cent is far above 2.
+	// A process that stood still between its looks at use and clock measures more than all. A share in per cent is far
+	// above 2.
 	if err != nil || got.CPU <= 0 || got.CPU > 2 || got.Memory <= 0 || got.Memory >= 1 {
 		t.Errorf("%+v, %v", got, err)
 	}

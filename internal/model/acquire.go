@@ -75,7 +75,8 @@ func (m *model) acquire(s *state, c claim) answer {
 	return answerWon
 }
 
-// lockedOut tells whether the lock has an owner that is not the last run, whose lock may linger. Under Allow none does.
+// lockedOut reports whether the lock has an owner that is not the last run, whose lock may linger. Under Allow none
+// does.
 func (m *model) lockedOut(rd *store, p Policy, tick uint8) bool {
 	slot := slotOf(p, tick)
 	owner := rd.lock[slot]
@@ -97,7 +98,7 @@ func (m *model) answerAgain(s *state, c claim) answer {
 	return answerWon
 }
 
-// waits tells whether the run of a due member waits for the end of others.
+// waits reports whether the run of a due member waits for the end of others.
 func (m *model) waits(attempt uint8) bool { return attempt&byHand == 0 || m.has(HandWaits) }
 
 // pop claims by a due member.
@@ -156,12 +157,12 @@ func (m *model) behind(s *state, c claim) answer {
 	return answerOverlap
 }
 
-// queueFull tells whether a tick waits already, behind the run or in the due set. A list finds room all the same.
+// queueFull reports whether a tick waits already, behind the run or in the due set. A list finds room all the same.
 func (m *model) queueFull(rd *store, tick uint8) bool {
 	return !m.lists(rd, tick) && (rd.waits != 0 || m.has(DueWaits) && rd.dueOfTable(!m.has(HandAside)))
 }
 
-// lists tells whether a claim makes older ticks due as well.
+// lists reports whether a claim makes older ticks due as well.
 func (m *model) lists(rd *store, tick uint8) bool {
 	return m.MissedAll && m.has(GapInClaim) && rd.claimed+1 < tick
 }
@@ -288,8 +289,8 @@ func (m *model) noteClaim(s *state, tick uint8) {
 	}
 }
 
-// passOver sees to the ticks between the newest one that was claimed or refused and the one of a claim: nobody asked for
-// them in time.
+// passOver sees to the ticks between the newest one that was claimed or refused and the one of a claim: nobody asked
+// for them in time.
 func (m *model) passOver(s *state, upTo uint8) {
 	newest := s.redis.newestKnown()
 	s.heard.after = newest

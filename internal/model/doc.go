@@ -4,27 +4,29 @@
 //
 // # What is modelled
 //
-// One job, up to three replicas and four ticks, and Redis. A replica has a fiber for each tick, and one that pops the due
-// set. The scripts are acquire, extend, settle and drop as in package lock, each in one step. Between them requests and
-// replies are lost, overtake one another, or arrive when nobody waits for them. Replicas crash, restart, stall beyond
-// their window, have no slot free, and cannot start the job. In a rollout they ask with two policies, and a reload
-// changes the policy of all. Redis fails over, loses its data, its clock steps, or it stands still and later runs what it
-// received before. A takeover is under way while the run's lease is renewed. Somebody who knows nothing of the protocol takes the lock. An operator cancels a live run, or asks for a
-// rerun of a tick that was claimed. When the reply is lost, that request comes once more, at any later time. A [Scenario]
-// says how often each of these may happen.
+// One job, up to three replicas and four ticks, and Redis. A replica has a fiber for each tick, and one that pops the
+// due set. The scripts are acquire, extend, settle and drop as in package lock, each in one step. Between them requests
+// and replies are lost, overtake one another, or arrive when nobody waits for them. Replicas crash, restart, stall
+// beyond their window, have no slot free, and cannot start the job. In a rollout they ask with two policies, and a
+// reload changes the policy of all. Redis fails over, loses its data, its clock steps, or it stands still and later
+// runs what it received before. A takeover is under way while the run's lease is renewed. Somebody who knows nothing of
+// the protocol takes the lock. An operator cancels a live run, or asks for a rerun of a tick that was claimed. When the
+// reply is lost, that request comes once more, at any later time. A [Scenario] says how often each of these may happen.
 //
-// Time is no number. Redis' clock counts the ticks that have come, and, where a scenario has a tolerance, knows that the
-// next one is near. Replicas with a wrong clock wake at any time before their tick. A lease ends at any moment after the
-// trust window of the request that set it has closed, which is all that the margin between the two promises. The windows
-// of a live replica close by a stall, those of a dead one at once.
+// Time is no number. Redis' clock counts the ticks that have come, and, where a scenario has a tolerance, knows that
+// the next one is near. Replicas with a wrong clock wake at any time before their tick. A lease ends at any moment
+// after the trust window of the request that set it has closed, which is all that the margin between the two promises.
+// The windows of a live replica close by a stall, those of a dead one at once.
 //
-// So a dead run may be taken over from the crash on, before a restart and after it, and copies of its requests that come
-// later find that. A process that knows that the one before it is dead does nothing that is not tried anyway. The model has to
-// show that no other run is taken for a dead one (Place). There are no names: an impostor is a replica that lives.
+// So a dead run may be taken over from the crash on, before a restart and after it, and copies of its requests that
+// come later find that. A process that knows that the one before it is dead does nothing that is not tried anyway. The
+// model has to show that no other run is taken for a dead one (Place). There are no names: an impostor is a replica
+// that lives.
 //
 // How long a watcher has seen a lease is no number either: for a whole ttl, or not. A fault keeps its takeover from
 // arriving at once. Meanwhile the lease may be renewed; then the takeover must have no effect (SameEnd), and whoever
-// goes on with what that watcher saw must begin again (Sightings). How times of several watchers add up is not modelled.
+// goes on with what that watcher saw must begin again (Sightings). How times of several watchers add up is not
+// modelled.
 //
 // Checked in every state:
 //
@@ -66,22 +68,22 @@
 //
 // # Replay
 //
-// The model is a twin of the scripts, written by hand. A [Trace] is a random path through its states; the tests of package
-// lock have the real scripts do each of its steps, and compare what they answer and what Redis knows. The
-// tests also list what the model leaves out on purpose.
+// The model is a twin of the scripts, written by hand. A [Trace] is a random path through its states; the tests of
+// package lock have the real scripts do each of its steps, and compare what they answer and what Redis knows. The tests
+// also list what the model leaves out on purpose.
 //
 // # Mends
 //
-// A [Mend] is one thought of the protocol that can be left out. The search then finds a counterexample, for all but one:
-// LateFinish breaks no promise when it is missing, it saves runs that at-least-once would repeat for nothing.
+// A [Mend] is one thought of the protocol that can be left out. The search then finds a counterexample, for all but
+// one: LateFinish breaks no promise when it is missing, it saves runs that at-least-once would repeat for nothing.
 //
 // # How to read a counterexample
 //
 // It is a shortest way to the violation, one step a line. A/T1 is what replica A does about the first tick, B/due is B
-// with what it popped from the due set; a line without such a name happens to Redis or to a whole replica. "Redis runs its
-// request" and "reads the answer" are two steps, between which anything may happen. The last line names the broken
-// promise and says what Redis knows by then. Where a tick is lost, look for the last line that had it in hand: the claim,
-// the refusal or the handover after which nobody was to come back for it.
+// with what it popped from the due set; a line without such a name happens to Redis or to a whole replica. "Redis runs
+// its request" and "reads the answer" are two steps, between which anything may happen. The last line names the broken
+// promise and says what Redis knows by then. Where a tick is lost, look for the last line that had it in hand: the
+// claim, the refusal or the handover after which nobody was to come back for it.
 //
 //	go run ./internal/model/modelcheck -scale pairs -only forbid -without Pend
 package model

@@ -26,7 +26,7 @@ func (m *model) closeWindows(s *state, p at, emit emit) {
 	}
 }
 
-// closesLater tells whether the other window has to close before this one: that of the first copy before that of the
+// closesLater reports whether the other window has to close before this one: that of the first copy before that of the
 // second, the one believed in before that of its extension.
 func (f *fiber) closesLater(window uint8) bool {
 	switch {
@@ -201,7 +201,7 @@ func (m *model) arm(f *fiber) {
 	*f = fiber{phase: armed, tick: f.tick, seq: f.seq, uuid: f.uuid}
 }
 
-// unclear tells whether an answer leaves open what became of the other copies.
+// unclear reports whether an answer leaves open what became of the other copies.
 func (m *model) unclear(f *fiber, a answer) bool {
 	switch a {
 	case answerLost:

@@ -72,7 +72,7 @@ func (m *model) begin(s *state, p at, emit emit) {
 	}
 }
 
-// slotTaken tells whether another fiber of the replica runs the job, or may be about to.
+// slotTaken reports whether another fiber of the replica runs the job, or may be about to.
 func (s *state) slotTaken(p at) bool {
 	for i := range s.fibers[p.replica] {
 		if f := &s.fibers[p.replica][i]; i != p.fiber && f.phase >= asking && f.phase <= handingOver && !f.look {
@@ -142,7 +142,7 @@ func (m *model) poll(s *state, p at, emit emit) {
 	}
 }
 
-// standsBack tells whether a replica that could not start the tick leaves it to another one that can.
+// standsBack reports whether a replica that could not start the tick leaves it to another one that can.
 func (m *model) standsBack(s *state, d due, replica int) bool {
 	if d.avoid != uint8(replica+1) {
 		return false
@@ -278,7 +278,7 @@ func (m *model) extendKept(s *state, p at, window uint8, emit emit) {
 	}
 }
 
-// leaseIsOf tells whether the lease was set by the request whose window the fiber believes in.
+// leaseIsOf reports whether the lease was set by the request whose window the fiber believes in.
 func (s *state) leaseIsOf(f *fiber) bool {
 	i := s.redis.find(f.uuid)
 	return i < 0 || s.redis.running[i].window == f.trusts
@@ -300,8 +300,8 @@ func (m *model) abandon(s *state, p at, emit emit) {
 	emit(&next, p.act(actAbandon, 0), false)
 }
 
-// takeBackEarly is an abandon while copies may still have an effect. After that no copy can
-// claim the tick again. While nothing is known of a copy, the fiber waits. It arrives and is answered in one step: one that is under way for longer
+// takeBackEarly is an abandon while copies may still have an effect. After that no copy can claim the tick again. While
+// nothing is known of a copy, the fiber waits. It arrives and is answered in one step: one that is under way for longer
 // is as good as one that is sent later, or as a copy of the last one.
 func (m *model) takeBackEarly(s *state, p at, emit emit) {
 	next := *s

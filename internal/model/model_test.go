@@ -122,7 +122,8 @@ func TestEachMendLeftOutIsFound(t *testing.T) {
 	run.Add(states, "states")
 }
 
-// No promise breaks without LateFinish: at-least-once may run a tick again. It saves those that are known to be needless.
+// No promise breaks without LateFinish: at-least-once may run a tick again. It saves those that are known to be
+// needless.
 func TestLateFinishSavesReruns(t *testing.T) {
 	c := world(t, "forbid/alo/T1 crash+stall")
 	with, without := Search(c, AllMends, 200_000), Search(c, AllMends&^LateFinish, 200_000)

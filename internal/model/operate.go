@@ -1,7 +1,7 @@
 package model
 
-// wish is a request of an operator that may still arrive. Its sender asks again with the same UUID when it gets no answer,
-// so there may be two copies.
+// wish is a request of an operator that may still arrive. Its sender asks again with the same UUID when it gets no
+// answer, so there may be two copies.
 type wish struct {
 	run    uuid  // that is to be cancelled
 	tick   uint8 // that is to be run again
@@ -10,8 +10,8 @@ type wish struct {
 
 const copiesOfAWish = 2
 
-// operate emits what an operator does, who may always leave it. The first copy of what is asked for arrives; a second one
-// is there only if the reply to the first was lost.
+// operate emits what an operator does, who may always leave it. The first copy of what is asked for arrives; a second
+// one is there only if the reply to the first was lost.
 func (m *model) operate(s *state, emit emit) {
 	if m.Faults[CancelAsked] > 0 {
 		m.cancels(s, emit)

@@ -15,8 +15,8 @@ func (m *model) expireLocks(s *state, emit emit) {
 	}
 }
 
-// takeOver reaps runs whose lease is over, if there is somebody to do it. The watcher looks and reaps in one step, unless
-// its takeover is late.
+// takeOver reaps runs whose lease is over, if there is somebody to do it. The watcher looks and reaps in one step,
+// unless its takeover is late.
 func (m *model) takeOver(s *state, emit emit) {
 	m.takeOverLate(s, emit)
 	if s.alive == [maxReplicas]bool{} {
@@ -45,8 +45,8 @@ func (m *model) takeOver(s *state, emit emit) {
 	}
 }
 
-// takeOverLate is the takeover of a run that a watcher has seen before. Redis compares the lease end that it saw. Without
-// Sightings another watcher believes the same of the present lease end, and has Redis compare that one.
+// takeOverLate is the takeover of a run that a watcher has seen before. Redis compares the lease end that it saw.
+// Without Sightings another watcher believes the same of the present lease end, and has Redis compare that one.
 func (m *model) takeOverLate(s *state, emit emit) {
 	i := s.redis.find(s.sighted.run)
 	if i < 0 {
@@ -78,8 +78,8 @@ func (m *model) leaseLooksOver(s *state, e entry) bool {
 	return (!s.covered(e) || e.jumped) && s.redis.lock[e.slot] != e.uuid
 }
 
-// looksLeft tells whether a replica that was restarted takes a run for one that an earlier process left in its place. The
-// runs of a process that is dead are covered by no window: each may be taken over as soon as the process has died.
+// looksLeft reports whether a replica that was restarted takes a run for one that an earlier process left in its place.
+// The runs of a process that is dead are covered by no window: each may be taken over as soon as the process has died.
 func (m *model) looksLeft(s *state, e entry) bool {
 	owner, _ := e.uuid.owner()
 	restarted := s.left[Restart] < m.Faults[Restart]

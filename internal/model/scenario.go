@@ -107,5 +107,5 @@ func (c *Scenario) policyOf(replica int, tick uint8) Policy {
 	return c.Policy
 }
 
-// mixed tells whether ticks are asked with more than one policy.
+// mixed reports whether ticks are asked with more than one policy.
 func (c *Scenario) mixed() bool { return c.Rollout || c.Reload != 0 }

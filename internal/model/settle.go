@@ -25,7 +25,7 @@ func (m *model) extend(s *state, u uuid, slot int, window uint8) answer {
 	return answerOK
 }
 
-// isReplaced tells whether a run is to end. With StopToken that is a matter of its own token, which toEnd stands for:
+// isReplaced reports whether a run is to end. With StopToken that is a matter of its own token, which toEnd stands for:
 // a run claimed after the stop has a greater one.
 func (m *model) isReplaced(rd *store, e entry) bool {
 	switch {
@@ -126,7 +126,7 @@ func (m *model) remove(s *state, i int) entry {
 	return e
 }
 
-// isOver tells whether a run is over for good, since an operator has cancelled it.
+// isOver reports whether a run is over for good, since an operator has cancelled it.
 func (m *model) isOver(e entry) bool { return e.calledOff && m.has(Cancel) }
 
 // unlock is a compare-and-delete.
@@ -136,7 +136,7 @@ func (rd *store) unlock(slot int, u uuid) {
 	}
 }
 
-// hasRerun tells whether a run that is cut short in this attempt is run again.
+// hasRerun reports whether a run that is cut short in this attempt is run again.
 func (m *model) hasRerun(attempt uint8) bool {
 	return m.AtLeastOnce && attempt&^byHand+1 < m.MaxAttempts
 }

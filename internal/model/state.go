@@ -99,8 +99,8 @@ const (
 
 // fiber is what one replica does about one tick, or about the due member that it popped last.
 //
-// A window is the time for which the lease that a request sets is trusted. A fiber has at most two open at a time: bit 0
-// of open is the first, bit 1 that of the copy that was sent again or of an extension.
+// A window is the time for which the lease that a request sets is trusted. A fiber has at most two open at a time: bit
+// 0 of open is the first, bit 1 that of the copy that was sent again or of an extension.
 type fiber struct {
 	phase      phase
 	tick       uint8
@@ -128,7 +128,7 @@ func (f *fiber) isOpen(window uint8) bool { return f.open>>window&1 == 1 }
 func (f *fiber) close(window uint8)       { f.open &^= 1 << window }
 func (f *fiber) trusted() bool            { return f.isOpen(f.trusts) }
 
-// awaits tells whether the fiber is in the middle of a call to Redis.
+// awaits reports whether the fiber is in the middle of a call to Redis.
 func (f *fiber) awaits() bool {
 	switch f.phase {
 	case asking, verifying, finishing, handingOver, abandoning:
@@ -260,7 +260,7 @@ func (s *state) live(u uuid) *fiber {
 	return nil
 }
 
-// covered tells whether the window that covers a lease is still open: before it closes, the lease does not end.
+// covered reports whether the window that covers a lease is still open: before it closes, the lease does not end.
 func (s *state) covered(e entry) bool {
 	f := s.live(e.uuid)
 	return f != nil && f.isOpen(e.window)

@@ -2,7 +2,8 @@ package model
 
 import "slices"
 
-// emit takes one successor of a state. fault: it needs something to fail, so a state with no other successors is at rest.
+// emit takes one successor of a state. fault: it needs something to fail, so a state with no other successors is at
+// rest.
 type emit func(next *state, a action, fault bool)
 
 // successors emits everything that can happen next.
@@ -52,7 +53,7 @@ func (m *model) readFinalAnswer(s *state, emit emit) bool {
 	return false
 }
 
-// endsFiber tells whether an answer ends the fiber whatever else happens.
+// endsFiber reports whether an answer ends the fiber whatever else happens.
 func (m *model) endsFiber(s *state, f *fiber, index int) bool {
 	switch f.phase {
 	case finishing, handingOver, abandoning:

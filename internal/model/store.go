@@ -108,12 +108,12 @@ func sortDue(list *[maxEntries]due) {
 	}
 }
 
-// dueOfTable tells whether anything is due that nobody has asked for by hand; any: by hand or not.
+// dueOfTable reports whether anything is due that nobody has asked for by hand; any: by hand or not.
 func (rd *store) dueOfTable(any bool) bool {
 	return slices.ContainsFunc(rd.due[:], func(d due) bool { return d.tick != 0 && (any || d.attempt&byHand == 0) })
 }
 
-// isDueFrom tells whether a run has handed its tick on.
+// isDueFrom reports whether a run has handed its tick on.
 func (rd *store) isDueFrom(u uuid, tick uint8) bool {
 	return slices.ContainsFunc(rd.due[:], func(d due) bool { return d.tick == tick && d.nonce == u })
 }
@@ -126,7 +126,7 @@ func slotOf(p Policy, tick uint8) int {
 	return 0
 }
 
-// inTheWay tells whether a run keeps others from starting one for this tick.
+// inTheWay reports whether a run keeps others from starting one for this tick.
 func (m *model) inTheWay(rd *store, p Policy, tick uint8) bool {
 	slot := slotOf(p, tick)
 	switch {
@@ -151,7 +151,7 @@ func (rd *store) newestRefused() uint8 {
 // newestKnown is the newest tick that was claimed, or refused.
 func (rd *store) newestKnown() uint8 { return max(rd.claimed, rd.newestRefused()) }
 
-// passedOver tells whether a newer tick was refused and this one was not: it is missed.
+// passedOver reports whether a newer tick was refused and this one was not: it is missed.
 func (rd *store) passedOver(tick uint8) bool {
 	return tick < rd.newestRefused() && rd.refused>>tick&1 == 0
 }

@@ -81,7 +81,7 @@ type Step struct {
 	Before []string // steps since the last one in which Redis had no part
 	Text   string
 
-	// Of a request. A run's Attempt counts from 0, and Again tells whether it is run again when it is cut short.
+	// Of a request. A run's Attempt counts from 0, and Again reports whether it is run again when it is cut short.
 	Run           Run
 	Replica       int
 	Tick, Attempt int
@@ -129,9 +129,9 @@ func Trace(c Scenario, with Mend, rng *rand.Rand, most int) iter.Seq[Step] {
 	}
 }
 
-// anyOf is one of the states that can come next, and what leads there; the zero action if there is none. Time and faults
-// are drawn less often than the rest, so that something has happened by the next tick. Marks and violations are those of
-// this step alone: nothing that happens depends on them.
+// anyOf is one of the states that can come next, and what leads there; the zero action if there is none. Time and
+// faults are drawn less often than the rest, so that something has happened by the next tick. Marks and violations are
+// those of this step alone: nothing that happens depends on them.
 func (m *model) anyOf(s state, rng *rand.Rand) (next state, by action) {
 	s.marks, s.violation = [maxTicks + 1]mark{}, None
 	all := 0

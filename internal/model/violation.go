@@ -130,7 +130,7 @@ func (m *model) brokenAtRest(s *state) Violation {
 	return None
 }
 
-// excused tells whether a tick may remain without a start.
+// excused reports whether a tick may remain without a start.
 func (m *model) excused(s *state, tick uint8) bool {
 	k := s.marks[tick]
 	asked := k&refused != 0
@@ -230,7 +230,7 @@ func (s *state) holders(u uuid) (older [maxReplicas]uint8) {
 	return older
 }
 
-// startsBeside tells whether a run starts while another trusted one is there, and either of them was claimed, under
+// startsBeside reports whether a run starts while another trusted one is there, and either of them was claimed, under
 // another policy than Allow, after the other.
 func (s *state) startsBeside(f *fiber) bool {
 	if !f.trusted() {
@@ -252,7 +252,8 @@ func (s *state) startsBeside(f *fiber) bool {
 	return false
 }
 
-// besideItself tells whether a run starts by hand while another trusted one of its tick is there, or the other way round.
+// besideItself reports whether a run starts by hand while another trusted one of its tick is there, or the other way
+// round.
 func (s *state) besideItself(f *fiber) bool {
 	for r := range s.fibers {
 		for i := range s.fibers[r] {

@@ -151,10 +151,10 @@ func (b *batcher) sendPromises(ctx context.Context, rdb redis.UniversalClient, b
 	}
 }
 
-// promises tells whether the call runs a script whose answer can be a promise.
+// promises reports whether the call runs a script whose answer can be a promise.
 func (c *call) promises() bool { return c.script != nil && c.script.confirm != Unconfirmed }
 
-// promised tells whether the answer was a promise.
+// promised reports whether the answer was a promise.
 func (c *call) promised() bool { return c.promises() && c.script.promised(c.cmd.Val()) }
 
 // errUnconfirmed replaces an answer that a failover could still forget. It is no answer: the caller asks the same

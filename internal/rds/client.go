@@ -111,7 +111,7 @@ func (r relearning) after(ctx context.Context, err error) {
 
 var errResends = errors.New("the Redis client resends by itself: set MaxRetries to -1 (see NewClient)")
 
-// resends tells whether a client would repeat a request whose answer it missed.
+// resends reports whether a client would repeat a request whose answer it missed.
 func resends(rdb redis.UniversalClient) bool {
 	c, ok := rdb.(*redis.Client)
 	return ok && c.Options().MaxRetries > 0

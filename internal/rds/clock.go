@@ -59,7 +59,7 @@ func (c *redisClock) noteStep(received, lo time.Duration) {
 	c.stepped = (lo - c.lastLo).Abs() > SmallStep
 }
 
-// stepping tells whether a step is not followed yet.
+// stepping reports whether a step is not followed yet.
 func (c *redisClock) stepping(boot time.Duration) bool { return c.stepped && boot-c.since < patience }
 
 // steady is the time that Redis' clock has certainly reached at a Boottime. It leaves out a step that has not lasted

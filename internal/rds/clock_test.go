@@ -58,8 +58,8 @@ func TestOldAnswerIsTrustedLessAsClocksDriftApart(t *testing.T) {
 	epoch := time.Unix(1_800_000_000, 0)
 	var c redisClock
 	c.observe(0, 2*time.Millisecond, epoch.Add(time.Millisecond), time.Microsecond)
-	// An hour later Redis' clock has gained 100 ms (28 ppm); answers take 20 ms by now. That is drift and no step, and the
-	// newer answer is believed.
+	// An hour later Redis' clock has gained 100 ms (28 ppm); answers take 20 ms by now. That is drift and no step, and
+	// the newer answer is believed.
 	for i := range 3 {
 		at := time.Hour + time.Duration(i)*time.Second
 		c.observe(at, at+20*time.Millisecond, epoch.Add(at+110*time.Millisecond), time.Microsecond)
@@ -128,8 +128,8 @@ func TestRedisTimeLiesBetweenTheBounds(t *testing.T) {
 	}
 }
 
-// steps plays a clock of Redis that is asked every second, and is set to other offsets at some of them; want is by what it is
-// followed from each second on.
+// steps plays a clock of Redis that is asked every second, and is set to other offsets at some of them; want is by what
+// it is followed from each second on.
 func steps(t *testing.T, name string, set, want map[int]time.Duration) {
 	t.Helper()
 	epoch := time.Unix(1_800_000_000, 0)

@@ -175,8 +175,8 @@ func TestEveryConnectionIsGuardedAgainstAHostileRedis(t *testing.T) {
 	}
 }
 
-// Answers that are within all bounds, and of another form than go-redis or this package took for granted: each of them ended
-// the process.
+// Answers that are within all bounds, and of another form than go-redis or this package took for granted: each of them
+// ended the process.
 func TestNoFormOfAnAnswerEndsTheProcess(t *testing.T) {
 	for name, c := range map[string]struct {
 		to      string

@@ -28,8 +28,8 @@ const (
 
 var errPatience = errors.New("the password has been asked for, and has not come yet")
 
-// A PasswordSource gets the password, "" if Redis asks for none. It returns when ctx ends, at the latest. again is after how long the password must
-// be got again. The error repeats nothing of a password.
+// A PasswordSource gets the password, "" if Redis asks for none. It returns when ctx ends, at the latest. again is
+// after how long the password must be got again. The error repeats nothing of a password.
 type PasswordSource func(ctx context.Context) (password string, again time.Duration, err error)
 
 // PasswordError is the error of a source.
@@ -42,9 +42,9 @@ func (e *PasswordError) Error() string { return "redis." + e.Key + ": " + e.Err.
 func (e *PasswordError) Unwrap() error { return e.Err }
 
 // Password gives a password that changes to the connections of a client, as its StreamingCredentialsProvider. It gets
-// the password before it is needed: when the time has come that its source named, and when Redis has refused the present
-// one. The requests to Redis drive it, so it keeps no goroutine while nobody asks. Connections that are open get the new
-// password by an AUTH, which go-redis sends when a connection is next at rest.
+// the password before it is needed: when the time has come that its source named, and when Redis has refused the
+// present one. The requests to Redis drive it, so it keeps no goroutine while nobody asks. Connections that are open
+// get the new password by an AUTH, which go-redis sends when a connection is next at rest.
 //
 // It heeds what go-redis v9.23 does:
 //
@@ -76,9 +76,9 @@ type Password struct {
 	listeners map[auth.CredentialsListener]struct{}
 }
 
-// NewPassword returns the password of a user ("" = the default user). It asks the source for it once, and waits for that as
-// long as patience says. Without a password each connect has an error. failed is told of it, at once and each minute, also
-// while the last password may still be good. A source that is at work ends with ctx.
+// NewPassword returns the password of a user ("" = the default user). It asks the source for it once, and waits for
+// that as long as patience says. Without a password each connect has an error. failed is told of it, at once and each
+// minute, also while the last password may still be good. A source that is at work ends with ctx.
 func NewPassword(ctx context.Context, user string, source PasswordSource, patience time.Duration, failed func(error)) *Password {
 	p := newPassword(ctx, user, source, failed)
 	p.err, p.busy = errPatience, true

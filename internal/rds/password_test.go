@@ -54,7 +54,7 @@ func (v *vault) opened(t *testing.T) *Password {
 	return p
 }
 
-// asks moves the clock, lets a request go by, and tells whether the source was asked for it.
+// asks moves the clock, lets a request go by, and reports whether the source was asked for it.
 func (v *vault) asks(p *Password, after time.Duration) bool {
 	v.mu.Lock()
 	v.clock += after
@@ -305,8 +305,8 @@ func answers(t *testing.T, s *redistest.Server, command string) string {
 	return answer
 }
 
-// awaitAuth sends requests until the server's statistics of AUTH are right. Connections are opened with HELLO, so an AUTH
-// is one of a connection that was open, or the second try of a refused one.
+// awaitAuth sends requests until the server's statistics of AUTH are right. Connections are opened with HELLO, so an
+// AUTH is one of a connection that was open, or the second try of a refused one.
 func awaitAuth(t *testing.T, s *redistest.Server, client redis.UniversalClient, right func(stats string) bool) {
 	t.Helper()
 	for end := Boottime() + 10*time.Second; ; {

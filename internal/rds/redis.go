@@ -97,8 +97,8 @@ func (r *Redis) Latest() (time.Time, bool) {
 	return hi, ok
 }
 
-// Steady is Reached for scheduling: it follows a step of Redis' clock once the step has lasted for ten seconds, and a step of
-// less than a second at once.
+// Steady is Reached for scheduling: it follows a step of Redis' clock once the step has lasted for ten seconds, and a
+// step of less than a second at once.
 func (r *Redis) Steady() (time.Time, bool) { return r.clock.steady(r.boot()) }
 
 // Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.

@@ -33,7 +33,7 @@ func NewScript(source string, confirm Confirm) *Script {
 	return &Script{Source: source, SHA: hex.EncodeToString(sum[:]), confirm: confirm}
 }
 
-// promised tells whether an answer of the script has to be confirmed.
+// promised reports whether an answer of the script has to be confirmed.
 func (sc *Script) promised(answer any) bool {
 	parts, _ := answer.([]any)
 	if len(parts) == 0 {

@@ -30,9 +30,9 @@ func (s *sources) sent(sc *Script) int {
 	return s.of(sc).times
 }
 
-// begin gets how often the source had been sent before Redis was asked that does not know the script. It tells whether
-// the caller has to send the source, and to call end then. If not, the caller waits for the channel, unless that is nil,
-// and asks Redis again.
+// begin gets how often the source had been sent before Redis was asked that does not know the script. It reports
+// whether the caller has to send the source, and to call end then. If not, the caller waits for the channel, unless
+// that is nil, and asks Redis again.
 func (s *sources) begin(sc *Script, before int) (send bool, wait <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,10 +26,10 @@ func (*deaf) OnNext(auth.Credentials) {}
 func (*deaf) OnError(error)           {}
 
 // subscriber returns the client that subscribes in place of a given one: the client itself, unless it has a
-// StreamingCredentialsProvider. Then go-redis would keep each connection of a subscription (67 kB) in memory for ever, also
-// those that Redis has refused, and would never authenticate them again. So another client, whose connections are those
-// of subscriptions, gets the password at each connect. A server that ends such a connection when its password is over
-// costs no more than a reconnect: nudges that are missed are looked for.
+// StreamingCredentialsProvider. Then go-redis would keep each connection of a subscription (67 kB) in memory for ever,
+// also those that Redis has refused, and would never authenticate them again. So another client, whose connections are
+// those of subscriptions, gets the password at each connect. A server that ends such a connection when its password is
+// over costs no more than a reconnect: nudges that are missed are looked for.
 func subscriber(client redis.UniversalClient) redis.UniversalClient {
 	switch c := client.(type) {
 	case *redis.Client:

@@ -77,8 +77,8 @@ func Guard(c net.Conn) net.Conn {
 	return guarded
 }
 
-// GuardRequests wraps a server's connection and checks what its client sends: each request must be an array that holds a
-// command.
+// GuardRequests wraps a server's connection and checks what its client sends: each request must be an array that holds
+// a command.
 func GuardRequests(c net.Conn) net.Conn {
 	guarded := &conn{Conn: c, began: true, scan: scanner{requests: true}}
 	guarded.stage.Store(requesting)
@@ -139,7 +139,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// granted tells whether the reply or request that begins may be large: a reply that was asked for, and every request.
+// granted reports whether the reply or request that begins may be large: a reply that was asked for, and every request.
 func (c *conn) granted() bool { return c.scan.requests || c.asked.Load() && c.asked.Swap(false) }
 
 func (c *conn) addr() string {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The limits on what a server may send. The largest answer that Solotick asks for is that of a hundred timers with their
-// requests, 6.4 MiB; a look with all that it may see has 5 MiB, and all dynamic jobs 1.2 MiB.
+// The limits on what a server may send. The largest answer that Solotick asks for is that of a hundred timers with
+// their requests, 6.4 MiB; a look with all that it may see has 5 MiB, and all dynamic jobs 1.2 MiB.
 const (
 	// maxBatch bounds, in bytes, the answer to one write of the client: one request, or a pipeline of them.
 	maxBatch = 8 << 20
@@ -62,7 +62,7 @@ type scanner struct {
 	depth int
 }
 
-// scan follows one more piece. It calls granted when a reply begins: granted tells whether the client has written
+// scan follows one more piece. It calls granted when a reply begins: granted reports whether the client has written
 // something since its last call. scan returns what is wrong with the replies; "" = nothing is.
 func (s *scanner) scan(p []byte, granted func() bool) (wrong string) {
 	for len(p) > 0 && wrong == "" {
@@ -254,7 +254,7 @@ func (s *scanner) nth() int64 {
 	return s.total - s.open[0]
 }
 
-// fits tells whether the value that begins here may stand at this place of a message.
+// fits reports whether the value that begins here may stand at this place of a message.
 func (s *scanner) fits() bool {
 	nth := s.nth()
 	switch {
@@ -270,7 +270,7 @@ func (s *scanner) fits() bool {
 	return form[nth-1] == s.kind || form[nth-1] == '?' && (s.kind == '$' || s.kind == '_')
 }
 
-// fitsLength tells whether the announced value may have this length, or be absent, at this place of a message.
+// fitsLength reports whether the announced value may have this length, or be absent, at this place of a message.
 func (s *scanner) fitsLength() bool {
 	nth := s.nth()
 	switch {

@@ -19,7 +19,7 @@ import (
 
 func always() bool { return true }
 
-// between tells whether the scanner is between two replies.
+// between reports whether the scanner is between two replies.
 func (s *scanner) between() bool { return s.kind == 0 && s.depth == 0 && s.body == 0 }
 
 func TestWhatRedisDoesNotSendIsRefused(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// OneLine is text in one line of printable characters, single blanks between its words: what is safe to keep in Redis and
-// to show on a terminal.
+// OneLine is text in one line of printable characters, single blanks between its words: what is safe to keep in Redis
+// and to show on a terminal.
 func OneLine(text string) string {
 	blank := func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -13,16 +13,16 @@ const heartbeat = time.Second
 // asyncLease is the shortest lease that a table may have with that heartbeat.
 const asyncLease = 4 * time.Second
 
-// longBeat is the longest heartbeat that goes with longLease. An app that got one just before its replica died might outlive
-// the lease, were it not refused while the lease is unsure.
+// longBeat is the longest heartbeat that goes with longLease. An app that got one just before its replica died might
+// outlive the lease, were it not refused while the lease is unsure.
 const longBeat = 3500 * time.Millisecond
 
 // relied is how long before its end a replica does not rely on a lease any more.
 const relied = time.Second
 
-// soonest is the least time from a strike on a replica until a run of the job may be given up because of it. A lease was
-// renewed a third of its length before at the earliest, and a heartbeat answered a third of one before. The next process
-// in a place knows that the one before is dead, which says nothing of an app that may end the run by itself.
+// soonest is the least time from a strike on a replica until a run of the job may be given up because of it. A lease
+// was renewed a third of its length before at the earliest, and a heartbeat answered a third of one before. The next
+// process in a place knows that the one before is dead, which says nothing of an app that may end the run by itself.
 func (j job) soonest(h harm) time.Duration {
 	switch {
 	case h == crashed && !j.async:
@@ -35,8 +35,8 @@ func (j job) soonest(h harm) time.Duration {
 	return j.lease() - j.lease()/3
 }
 
-// watch checks what apps did on runs that they had accepted. Each works only while it may. So nothing that happens to replicas
-// or to Redis excuses that two of them worked at the same time.
+// watch checks what apps did on runs that they had accepted. Each works only while it may. So nothing that happens to
+// replicas or to Redis excuses that two of them worked at the same time.
 func (c *court) watch() {
 	if !c.job.async {
 		return
@@ -79,24 +79,24 @@ func worked(q *rig.Request) time.Time {
 	return q.Work.Ended
 }
 
-// stoppedEarly tells whether an app had not done all of its work.
+// stoppedEarly reports whether an app had not done all of its work.
 func stoppedEarly(q *rig.Request) bool {
 	return q.Work.Stop != 0 || q.Work.Report == "" || q.Work.Report == interrupted
 }
 
-// unsure tells whether Redis stood still until the app of a run may have had to stop: its replica could not renew the lease, and
-// so answered no heartbeat that the lease might not outlast. That is before the lease ends.
+// unsure reports whether Redis stood still until the app of a run may have had to stop: its replica could not renew the
+// lease, and so answered no heartbeat that the lease might not outlast. That is before the lease ends.
 func (c *court) unsure(r *run, at time.Time) bool {
 	return c.job.async && slices.ContainsFunc(c.record.on(theRedis, r.begin(), at), func(s strike) bool {
 		return s.to.Add(recovery).After(s.from.Add(c.job.soonest(cut)))
 	})
 }
 
-// stoodStill tells whether an app itself did not get to send a heartbeat in time, since the machine was busy. No replica can
-// be the cause of it.
+// stoodStill reports whether an app itself did not get to send a heartbeat in time, since the machine was busy. No
+// replica can be the cause of it.
 func stoodStill(q *rig.Request) bool { return q.Work.Late >= q.Work.Heartbeat/3 }
 
-// silent tells whether the app of a run stood still, so that its replica took it for dead.
+// silent reports whether the app of a run stood still, so that its replica took it for dead.
 func (c *court) silent(r *run) bool {
 	return c.job.async && slices.ContainsFunc(c.calls, func(q rig.Request) bool { return q.Run == r.id && stoodStill(&q) })
 }
@@ -116,7 +116,7 @@ func (c *court) count(q *rig.Request) {
 	}
 }
 
-// answeredByAnother tells whether a heartbeat was answered after the replica that had called had been killed.
+// answeredByAnother reports whether a heartbeat was answered after the replica that had called had been killed.
 func (c *court) answeredByAnother(q *rig.Request) bool {
 	sent := q.Work.Until.Add(-q.Work.Heartbeat)
 	return slices.ContainsFunc(c.record.on(q.Replica, q.Arrived, sent), func(s strike) bool {
@@ -124,8 +124,8 @@ func (c *court) answeredByAnother(q *rig.Request) bool {
 	})
 }
 
-// reported tells whether the report that a run succeeded was answered, and its replica and Redis were whole then. Faults
-// before are no excuse: such a report is answered only while the run is the replica's.
+// reported reports whether the report that a run succeeded was answered, and its replica and Redis were whole then.
+// Faults before are no excuse: such a report is answered only while the run is the replica's.
 func (c *court) reported(r *run) bool {
 	return slices.ContainsFunc(c.calls, func(q rig.Request) bool {
 		return q.Run == r.id && q.Work.Report == succeeded && q.Work.Answer == 200

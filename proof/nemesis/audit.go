@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// audit compares the fates that Redis kept of one job's ticks with the script of the hour. Each tick has one fate; it is one
-// that the script expects, and the app's receipts and the history agree with it.
+// audit compares the fates that Redis kept of one job's ticks with the script of the hour. Each tick has one fate; it
+// is one that the script expects, and the app's receipts and the history agree with it.
 type audit struct {
 	*court
 	course
@@ -32,8 +32,8 @@ type sheet struct {
 	counted             int // sum of the job's counters of fates
 }
 
-// account judges all ticks until an instant, prints what became of them, and fails the test for each that is not right. It
-// returns the sums.
+// account judges all ticks until an instant, prints what became of them, and fails the test for each that is not right.
+// It returns the sums.
 func (h *hour) account(to time.Time) sheet {
 	h.t.Helper()
 	t := trial{jobs: h.jobs, requests: h.app.Seen(), history: h.history.all(), ledgers: h.kept[2], record: h.record, to: to,
@@ -172,8 +172,8 @@ func (a *audit) weighTick(tick time.Time, first, second *decided) {
 	a.sheet.right++
 }
 
-// inFlight tells whether a tick came, or its run or one in its way was under way, as Redis was emptied: its fate may be lost, or
-// stand in either ledger.
+// inFlight reports whether a tick came, or its run or one in its way was under way, as Redis was emptied: its fate may
+// be lost, or stand in either ledger.
 func (a *audit) inFlight(tick time.Time) bool {
 	if tick.After(a.empty.holds) {
 		return false
@@ -184,8 +184,8 @@ func (a *audit) inFlight(tick time.Time) bool {
 	})
 }
 
-// countedAgain tells whether a tick was the last one before Redis was emptied, and the first replica to come back did not know
-// of it.
+// countedAgain reports whether a tick was the last one before Redis was emptied, and the first replica to come back did
+// not know of it.
 func (a *audit) countedAgain(tick time.Time, f *fate) bool {
 	last := a.ticks[0]
 	for _, t := range a.ticks {
@@ -215,7 +215,8 @@ func (a *audit) expected(tick time.Time) (name string, fates []string) {
 	return "nothing in the way", []string{a.plan.ends}
 }
 
-// claimedLater tells whether a tick was claimed when no other run of its job was under way any more, as on a busy machine.
+// claimedLater reports whether a tick was claimed when no other run of its job was under way any more, as on a busy
+// machine.
 func (a *audit) claimedLater(tick time.Time) bool {
 	own := started(a.byTick[tick])
 	return len(own) > 0 && !slices.ContainsFunc(a.runs, func(r *run) bool {
@@ -251,8 +252,8 @@ func (a *audit) unproved(tick time.Time, f *fate) string {
 	return ""
 }
 
-// everyReplica demands of a job that each replica fires for itself that each did, unless it was struck, and that Redis keeps no
-// fate of it.
+// everyReplica demands of a job that each replica fires for itself that each did, unless it was struck, and that Redis
+// keeps no fate of it.
 func (a *audit) everyReplica(to time.Time) {
 	for _, l := range a.kept {
 		if k := l[a.job.name]; len(k.fates) > 0 || len(k.counted) > 0 {

@@ -70,7 +70,8 @@ func (w *world) leaveAlone(until time.Time) {
 // fires are those of one job by one replica.
 type fires struct{ replica, job string }
 
-// miscounted lists where a replica's count of fires is not what the app got from it. The attempts of a run are one fire.
+// miscounted lists where a replica's count of fires is not what the app got from it. The attempts of a run are one
+// fire.
 func miscounted(counted map[fires]int, seen []rig.Request) (wrong []string) {
 	got := map[fires]int{}
 	for _, r := range join(seen, nil, time.Now()) {

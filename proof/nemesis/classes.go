@@ -51,8 +51,8 @@ func killAll(w *world, until time.Time) {
 	}
 }
 
-// kill ends replicas without a goodbye, and starts them again after a pause: two times of three in their places, where a
-// replica knows that the process before it is dead, and else each in a new place, or in a copy of another one.
+// kill ends replicas without a goodbye, and starts them again after a pause: two times of three in their places, where
+// a replica knows that the process before it is dead, and else each in a new place, or in a copy of another one.
 func (w *world) kill(pause time.Duration, victims ...*replica) {
 	w.t.Helper()
 	h := killed
@@ -112,9 +112,9 @@ func cutOff(r *replica) func(w *world, until time.Time) {
 	}
 }
 
-// killCutOff takes a replica's way to Redis just as it begins a long run that its app ends by a report, and kills it shortly
-// before it would take the lease for lost: right after a heartbeat, if one is answered as late as that. No process is left to tell
-// the app that it has to stop.
+// killCutOff takes a replica's way to Redis just as it begins a long run that its app ends by a report, and kills it
+// shortly before it would take the lease for lost: right after a heartbeat, if one is answered as late as that. No
+// process is left to tell the app that it has to stop.
 func killCutOff(w *world, until time.Time) {
 	candidates := slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.path.cut == nil })
 	for time.Now().Before(until) {
@@ -144,8 +144,8 @@ func refuse(w *world, until time.Time) {
 	}
 }
 
-// refuseMost lets the apps beside all replicas but one take no connections for several ticks, and then all of them for a
-// moment.
+// refuseMost lets the apps beside all replicas but one take no connections for several ticks, and then all of them for
+// a moment.
 func refuseMost(w *world, until time.Time) {
 	for time.Now().Before(until) {
 		healthy := w.any(w.replicas)
@@ -180,8 +180,9 @@ const (
 
 func (w *world) any(candidates []*replica) *replica { return candidates[w.rng.IntN(len(candidates))] }
 
-// aim waits for a moment that is worth a strike: mostly until one of the candidates begins a long run, each second time one
-// that its app ends by a report, else until just before a tick, when one may have claimed it and not started it yet.
+// aim waits for a moment that is worth a strike: mostly until one of the candidates begins a long run, each second time
+// one that its app ends by a report, else until just before a tick, when one may have claimed it and not started it
+// yet.
 func (w *world) aim(candidates []*replica) *replica {
 	if w.rng.IntN(3) == 0 {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(2*time.Second - w.between(0, ahead))))

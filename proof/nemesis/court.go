@@ -32,10 +32,10 @@ func (c *court) look(r *run) {
 	c.drained(r)
 }
 
-// stale reports whether a run began although a newer tick was due by then, which takes the place of its tick. Only a strike on
-// its own replica, or the death of Redis, can have held it up after its claim. Under at-least-once a replica runs a tick that it
-// claimed in time, however late: a Redis that stood still after the claim can hold it up, too. The same holds for a tick that
-// was given back.
+// stale reports whether a run began although a newer tick was due by then, which takes the place of its tick. Only a
+// strike on its own replica, or the death of Redis, can have held it up after its claim. Under at-least-once a replica
+// runs a tick that it claimed in time, however late: a Redis that stood still after the claim can hold it up, too. The
+// same holds for a tick that was given back.
 func (c *court) stale(r *run) bool {
 	next := r.tick.Add(c.job.every)
 	if c.job.again && r.claimed().Before(next) && c.record.struck(r.replica, r.claimed(), r.arrived) || c.givenBack(r) {
@@ -48,8 +48,8 @@ func (c *court) stale(r *run) bool {
 		!c.record.gone(r.tick.Add(-edge), r.arrived)
 }
 
-// drained checks what a run on a replica that was told to end owes: the attempts that are left, within the grace. That its
-// end is recorded is a matter of untold.
+// drained checks what a run on a replica that was told to end owes: the attempts that are left, within the grace. That
+// its end is recorded is a matter of untold.
 func (c *court) drained(r *run) {
 	strikes := slices.DeleteFunc(c.record.on(r.replica, r.begin(), r.end()),
 		func(s strike) bool { return s.harm != drained || s.from.Before(r.begin()) })
@@ -63,8 +63,8 @@ func (c *court) drained(r *run) {
 	}
 }
 
-// untold tells whether Redis could not be told of the end of a run before an instant: its replica was struck, Redis was
-// killed, or stood still until the lease was over.
+// untold reports whether Redis could not be told of the end of a run before an instant: its replica was struck, Redis
+// was killed, or stood still until the lease was over.
 func (c *court) untold(r *run, at time.Time) bool {
 	for _, s := range c.record.on(r.replica, r.begin(), at) {
 		if s.harm != refused && s.harm != drained {
@@ -74,7 +74,7 @@ func (c *court) untold(r *run, at time.Time) bool {
 	return c.unheard(r, at)
 }
 
-// unheard tells whether Redis is the reason for that.
+// unheard reports whether Redis is the reason for that.
 func (c *court) unheard(r *run, at time.Time) bool {
 	return slices.ContainsFunc(c.record.on(theRedis, r.begin(), at), func(s strike) bool {
 		leaseEnd := s.from.Add(c.job.lease() - min(c.job.lease()/3, max(s.from.Sub(r.begin()), 0))) // by its last renewal
@@ -112,10 +112,10 @@ func (c *court) takenOver(r *run) {
 	}
 }
 
-// lateInPlace tells whether a run was left to another replica, or to its lease, although the next process of its replica was
-// ready, which knew that the one before was dead. A process says that it is ready when it has looked around once. A run of a
-// process that was drained before that death is not of the one that died: the file of its place does not name it. Nor is a run
-// of that one over if its app may end it: the app may work as long as the lease lasts.
+// lateInPlace reports whether a run was left to another replica, or to its lease, although the next process of its
+// replica was ready, which knew that the one before was dead. A process says that it is ready when it has looked around
+// once. A run of a process that was drained before that death is not of the one that died: the file of its place does
+// not name it. Nor is a run of that one over if its app may end it: the app may work as long as the lease lasts.
 func (c *court) lateInPlace(r *run, death, reaped time.Time) bool {
 	return !c.job.async && slices.ContainsFunc(c.record.on(r.replica, death, reaped), func(s strike) bool {
 		return s.harm == crashed && s.from.Equal(death) && s.to.Add(edge).Before(reaped) && !c.drainedBefore(r, death) &&
@@ -123,14 +123,14 @@ func (c *court) lateInPlace(r *run, death, reaped time.Time) bool {
 	})
 }
 
-// drainedBefore tells whether another process took the place of the run's own at a drain, before that death.
+// drainedBefore reports whether another process took the place of the run's own at a drain, before that death.
 func (c *court) drainedBefore(r *run, death time.Time) bool {
 	return slices.ContainsFunc(c.record.on(r.replica, r.begin(), death), func(s strike) bool { return s.harm == drained && s.to.Before(death) })
 }
 
 // death is when a run lost its replica: the first strike on it while the run was under way that its lease cannot have
-// outlived, if there is one. Of a run that never started it is not known when it was claimed, so it is the last strike that
-// can be the cause.
+// outlived, if there is one. Of a run that never started it is not known when it was claimed, so it is the last strike
+// that can be the cause.
 func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 	for _, s := range c.record.on(r.replica, r.begin(), reaped) {
 		switch {
@@ -155,8 +155,8 @@ func (c *court) measure(r *run, death, noticed time.Time) {
 	t.slowestTakeover = max(t.slowestTakeover, noticed.Sub(death)-downtime(c.outages, death, noticed))
 }
 
-// late tells whether some replica could have noticed a death before anybody did: it was whole, and had Redis, for as long
-// as that takes.
+// late reports whether some replica could have noticed a death before anybody did: it was whole, and had Redis, for as
+// long as that takes.
 func (c *court) late(death, noticed time.Time) bool {
 	starts := []time.Time{death}
 	for _, s := range c.record.strikes {
@@ -199,8 +199,8 @@ func (c *court) handedOver(r *run) {
 	}
 }
 
-// order checks what one run owes to those before it. Those that may lie beside each other may be claimed in another order
-// than they arrive in, unless one arrived before the other one's tick.
+// order checks what one run owes to those before it. Those that may lie beside each other may be claimed in another
+// order than they arrive in, unless one arrived before the other one's tick.
 func (c *court) order() {
 	var before []*run
 	for _, r := range started(c.runs) {
@@ -219,7 +219,7 @@ func (c *court) order() {
 	}
 }
 
-// ranOn tells whether a run could lie beside another one although its lease was over: its replica was stopped, could
+// ranOn reports whether a run could lie beside another one although its lease was over: its replica was stopped, could
 // neither renew nor cancel it, and had been so for as long as a lease lasts after its last renewal.
 func (c *court) ranOn(r *run, at time.Time) bool {
 	for _, s := range c.record.on(r.replica, r.arrived, at) {

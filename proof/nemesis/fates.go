@@ -44,8 +44,8 @@ func (d *decided) last() *fate {
 	return d.row
 }
 
-// weigh compares the fates that Redis keeps of the job's ticks with what became of them. From the first tick that Redis saw
-// to the last one that counts, each has one.
+// weigh compares the fates that Redis keeps of the job's ticks with what became of them. From the first tick that Redis
+// saw to the last one that counts, each has one.
 func (c *court) weigh() {
 	l := c.ledgers[c.job.name]
 	from, to := c.from, c.to
@@ -117,8 +117,8 @@ func (c *court) read(l *ledger, ticks []time.Time) map[time.Time]*decided {
 	return all
 }
 
-// compare demands that each counter is as many as the entries of its fate. A tick whose first run had never begun was counted
-// with that one.
+// compare demands that each counter is as many as the entries of its fate. A tick whose first run had never begun was
+// counted with that one.
 func (c *court) compare(l *ledger, all map[time.Time]*decided) {
 	kept := map[string]int{}
 	for i := range l.fates {
@@ -162,14 +162,14 @@ func (c *court) weighTick(l *ledger, tick time.Time, t *decided) (what string, w
 	return what, why
 }
 
-// uncounted tells whether a tick was missed, and no newer one came due by which somebody would have counted it.
+// uncounted reports whether a tick was missed, and no newer one came due by which somebody would have counted it.
 func (c *court) uncounted(l *ledger, tick time.Time) bool {
 	passed := tick.After(l.newest) || slices.ContainsFunc(l.gaps, func(g gap) bool { return g.from.Before(tick) && tick.Before(g.to) })
 	return passed && len(started(c.byTick[tick])) == 0 && tick.Add(c.job.every).After(c.left)
 }
 
-// neverBegan tells whether all but the last run of a tick were taken for dead with their replica, or while there was no Redis, and
-// had never begun. So their replica could give the tick back when it went on, although it had its fate.
+// neverBegan reports whether all but the last run of a tick were taken for dead with their replica, or while there was
+// no Redis, and had never begun. So their replica could give the tick back when it went on, although it had its fate.
 func (c *court) neverBegan(runs []*fate) bool {
 	return !slices.ContainsFunc(runs[:len(runs)-1], func(f *fate) bool {
 		r := c.byID(f.run)
@@ -177,7 +177,8 @@ func (c *court) neverBegan(runs []*fate) bool {
 	})
 }
 
-// forgot tells whether Redis was killed in such a stretch of time, or so soon after it that it may have lost what it had said.
+// forgot reports whether Redis was killed in such a stretch of time, or so soon after it that it may have lost what it
+// had said.
 func (c *court) forgot(from, to time.Time) bool {
 	return c.record.gone(from.Add(-edge), to.Add(forgetful))
 }
@@ -201,7 +202,8 @@ func (c *court) byID(id string) *run {
 	return nil
 }
 
-// contradicted tells in what the fate of a tick is not what the app, the history and the nemesis know of it; "" = in nothing.
+// contradicted tells in what the fate of a tick is not what the app, the history and the nemesis know of it; "" = in
+// nothing.
 func (c *court) contradicted(tick time.Time, f *fate) string {
 	runs := started(c.byTick[tick])
 	for _, r := range runs {
@@ -237,7 +239,8 @@ func (c *court) contradictedRun(tick time.Time, f *fate) string {
 	}
 	finished := r.started() && !r.left && !r.failed
 	if !slices.ContainsFunc(r.settled, func(e entry) bool { return e.outcome == f.what }) {
-		// Its replica may have said only after it was taken for dead that it had finished. The history keeps what came first.
+		// Its replica may have said only after it was taken for dead that it had finished. The history keeps what came
+		// first.
 		if late := r.outcome() == interrupted && finished && f.what == succeeded; !late {
 			return f.what + ", and the history has another end of the run"
 		}
@@ -273,7 +276,7 @@ func (c *court) contradictedRun(tick time.Time, f *fate) string {
 	return ""
 }
 
-// surelyDone tells whether the app finished a run, and nothing kept its replica from saying so.
+// surelyDone reports whether the app finished a run, and nothing kept its replica from saying so.
 func (c *court) surelyDone(r *run) bool {
 	if c.job.async {
 		return c.reported(r)
@@ -281,7 +284,8 @@ func (c *court) surelyDone(r *run) bool {
 	return r.started() && !r.left && !r.failed && !c.record.touched(r.replica, r.begin().Add(-edge), r.end().Add(edge))
 }
 
-// metARun tells whether the run that a fate names, or where it names none, some run was under way when the tick came due.
+// metARun reports whether the run that a fate names, or where it names none, some run was under way when the tick came
+// due.
 func (c *court) metARun(tick time.Time, f *fate) bool {
 	if f.behind == "" {
 		return c.overlapped(tick)
@@ -290,8 +294,8 @@ func (c *court) metARun(tick time.Time, f *fate) bool {
 	return r != nil && c.inTheWay(r, tick)
 }
 
-// surelyOverlapped tells whether a run was under way for long before and after a tick that skips then, on a replica to which
-// nothing happened: so that one asked for the tick.
+// surelyOverlapped reports whether a run was under way for long before and after a tick that skips then, on a replica
+// to which nothing happened: so that one asked for the tick.
 func (c *court) surelyOverlapped(tick time.Time) bool {
 	return !c.job.allow && !c.job.queue && slices.ContainsFunc(c.runs, func(r *run) bool {
 		return r.started() && !r.tick.Equal(tick) && r.arrived.Add(edge).Before(tick) && r.ended.After(tick.Add(edge)) &&

@@ -60,8 +60,8 @@ const (
 	hogTakes = 5 // units
 )
 
-// hour is the script: one stretch of time, on three replicas and a Redis, in which everything happens that can become of a
-// tick. All its moments are given in units, of which the stretch has sixty: minutes, if it is an hour.
+// hour is the script: one stretch of time, on three replicas and a Redis, in which everything happens that can become
+// of a tick. All its moments are given in units, of which the stretch has sixty: minutes, if it is an hour.
 type hour struct {
 	*world
 	store   *single
@@ -190,7 +190,8 @@ func (h *hour) rows() []hourJob {
 // moment is when a unit begins. It lies between two seconds, and so between two ticks.
 func (h *hour) moment(unit int) time.Time { return h.began.Add(time.Duration(unit) * h.unit) }
 
-// until waits for a moment, or, if that is past, for one between two ticks. A chapter that began late is as long as another one.
+// until waits for a moment, or, if that is past, for one between two ticks. A chapter that began late is as long as
+// another one.
 func (h *hour) until(unit int) {
 	if wait := time.Until(h.moment(unit).Add(h.late)); wait >= 0 {
 		time.Sleep(wait)
@@ -259,7 +260,8 @@ func (h *hour) killReplica() {
 	h.why(theLong, before.Tick.Add(time.Second), overlapped, "the run of "+clockOf(before.Tick), "still going on on "+before.Replica)
 }
 
-// stallReplica stops the replica that runs the long job, for six units, which is longer than its lease. The run is interrupted.
+// stallReplica stops the replica that runs the long job, for six units, which is longer than its lease. The run is
+// interrupted.
 func (h *hour) stallReplica() {
 	r := h.runner()
 	run := h.last(theLong, r.name)
@@ -276,8 +278,9 @@ func (h *hour) stallReplica() {
 	h.why(theEvery, h.newest(theEvery).Tick, everyone, "each replica")
 }
 
-// behindAStrike expects of a run on the replica that was struck that it is interrupted, or run again under at-least-once, and
-// that ticks that came meanwhile waited for nothing: they overlapped, were missed, or were fired late.
+// behindAStrike expects of a run on the replica that was struck that it is interrupted, or run again under
+// at-least-once, and that ticks that came meanwhile waited for nothing: they overlapped, were missed, or were fired
+// late.
 func (a *audit) behindAStrike(tick time.Time) []string {
 	for _, s := range a.record.strikes {
 		own, behind := a.concerned(tick, s.from, s.to, func(r *run) bool { return r.replica == s.target })
@@ -296,8 +299,8 @@ func (a *audit) behindAStrike(tick time.Time) []string {
 	return nil
 }
 
-// concerned finds the run of a tick that was under way within [from, to], and tells whether the tick came behind another one that
-// was. Only those count to which something happened then.
+// concerned finds the run of a tick that was under way within [from, to], and reports whether the tick came behind
+// another one that was. Only those count to which something happened then.
 func (a *audit) concerned(tick, from, to time.Time, happened func(r *run) bool) (own *run, behind bool) {
 	for _, r := range a.runs {
 		switch {
@@ -343,8 +346,8 @@ func (h *hour) lookAtTheWindow() {
 	h.why(theWindowed, h.moment(29).Truncate(time.Second), noTick, "is no tick")
 }
 
-// fillSlots lets long runs take the slot of each replica that is not reserved. The first of them begin at once, and the last one
-// when another job has given its slot back.
+// fillSlots lets long runs take the slot of each replica that is not reserved. The first of them begin at once, and the
+// last one when another job has given its slot back.
 func (h *hour) fillSlots() {
 	var runs []rig.Request
 	h.check(rig.Until(hogTakes*h.unit+patience, "the end of the long runs", func() bool {
@@ -359,14 +362,15 @@ func (h *hour) fillSlots() {
 	h.full.ends, h.full.over = by(func(q rig.Request) time.Time { return q.Ended })
 	h.betweenTicks()
 	told := h.why(theSqueezed, h.full.holds.Truncate(time.Second).Add(time.Second), missed, "was missed")
-	// Ticks that are missed together have the reason of the last one. On a busy machine that one was due until after the end.
+	// Ticks that are missed together have the reason of the last one. On a busy machine that one was due until after
+	// the end.
 	if told.Last.Add(time.Second).Before(h.full.ends) && !strings.Contains(told.Text, "slots were taken") {
 		h.t.Errorf("it does not say that all slots were taken: %s", told.Text)
 	}
 }
 
-// withoutSlot expects of a job without a slot that its ticks are missed, and of the newest one that it is fired late. On two
-// replicas, second runs of other jobs may take all slots, too.
+// withoutSlot expects of a job without a slot that its ticks are missed, and of the newest one that it is fired late.
+// On two replicas, second runs of other jobs may take all slots, too.
 func (a *audit) withoutSlot(tick time.Time) []string {
 	switch {
 	case a.job.name != theSqueezed:
@@ -391,7 +395,8 @@ func (h *hour) stopRedis() {
 	over()
 	h.until(50)
 	told := h.why("second", h.stop.ends.Truncate(time.Second).Add(-time.Second), missed, "was missed")
-	// Ticks that are missed together have the reason of the last one. On a busy machine that one was due until after the stop.
+	// Ticks that are missed together have the reason of the last one. On a busy machine that one was due until after
+	// the stop.
 	if told.Last.Add(time.Second).Before(h.stop.ends) && !strings.Contains(told.Text, "Redis did not answer") {
 		h.t.Errorf("it does not say that Redis did not answer: %s", told.Text)
 	}
@@ -400,8 +405,8 @@ func (h *hour) stopRedis() {
 // lateAtOnce is how many missed ticks are fired late under missed: all; two more or less are a matter of moments.
 const lateAtOnce = 101
 
-// withoutRedis expects of ticks that they are missed, unless they are the newest one or, under missed: all, among the newest.
-// Redis could not be told how the runs went on that were under way, nor tell of the ticks behind them.
+// withoutRedis expects of ticks that they are missed, unless they are the newest one or, under missed: all, among the
+// newest. Redis could not be told how the runs went on that were under way, nor tell of the ticks behind them.
 func (a *audit) withoutRedis(tick time.Time) []string {
 	own, behind := a.concerned(tick, a.stop.begins, a.stop.holds, func(*run) bool { return true })
 	switch {
@@ -449,8 +454,8 @@ func (h *hour) emptyRedis() {
 	h.why("second", h.empty.begins.Truncate(time.Second).Add(time.Second), missed, "was missed")
 }
 
-// afterTheEmptying expects of ticks until the new ledger begins that they are missed: it begins with them settled. Under
-// at-least-once they may be fired.
+// afterTheEmptying expects of ticks until the new ledger begins that they are missed: it begins with them settled.
+// Under at-least-once they may be fired.
 func (a *audit) afterTheEmptying(tick time.Time) []string {
 	switch {
 	case !tick.After(a.empty.holds) || tick.After(a.kept[1][a.job.name].since):
@@ -462,8 +467,8 @@ func (a *audit) afterTheEmptying(tick time.Time) []string {
 	return nil
 }
 
-// reloadTable gives all replicas a table in which a job is suspended, another one has a new schedule, one is missing, and one
-// is new.
+// reloadTable gives all replicas a table in which a job is suspended, another one has a new schedule, one is missing,
+// and one is new.
 func (h *hour) reloadTable() {
 	hash := map[string]string{}
 	for _, r := range h.replicas {

@@ -14,8 +14,8 @@ import (
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
-// TestScriptedHour plays an hour in which everything happens that can become of a tick, and accounts for each tick. By default
-// the hour takes a minute; with -for 60m it takes its time.
+// TestScriptedHour plays an hour in which everything happens that can become of a tick, and accounts for each tick. By
+// default the hour takes a minute; with -for 60m it takes its time.
 func TestScriptedHour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the scripted hour takes a minute: not with -short")

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialInside connects in the network namespace of a process. A socket stays in the namespace of the thread that makes it.
+// dialInside connects in the network namespace of a process. A socket stays in the namespace of the thread that makes
+// it.
 func dialInside(ctx context.Context, pid int, network, addr string) (net.Conn, error) {
 	its, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ttl is the lease of a job that says nothing else: long enough that a busy machine renews it in time, short enough that a minute holds
-// several takeovers.
+// ttl is the lease of a job that says nothing else: long enough that a busy machine renews it in time, short enough
+// that a minute holds several takeovers.
 const ttl = 3 * time.Second
 
 // job is one row of the table, with what the judge needs to know of it. Its ticks are all multiples of every since the
@@ -38,7 +38,7 @@ func (j job) lease() time.Duration { return cmp.Or(j.ttl, ttl) }
 // heartbeat is how long the app may work for one.
 func (j job) heartbeat() time.Duration { return cmp.Or(j.beat, heartbeat) }
 
-// lasts tells whether a tick is worth firing although a newer one is due.
+// lasts reports whether a tick is worth firing although a newer one is due.
 func (j job) lasts() bool { return j.all || j.queue }
 
 // mix has jobs shorter and longer than their period and their lease, under both guarantees and both policies. Those
@@ -66,8 +66,8 @@ var mix = []job{
 // longLease outlives a Redis that stands still while a replica drains.
 const longLease = 9 * time.Second
 
-// allMix has more jobs, for a Redis that forgets nothing: those whose ticks outlive an outage, and those of which the end
-// can be told although Redis is away for a while.
+// allMix has more jobs, for a Redis that forgets nothing: those whose ticks outlive an outage, and those of which the
+// end can be told although Redis is away for a while.
 var allMix = append(slices.Clone(mix),
 	job{name: "all-1s-0s", every: time.Second, all: true},
 	job{name: "all-2s-700ms", every: 2 * time.Second, take: 700 * time.Millisecond, all: true},
@@ -102,8 +102,8 @@ var scarce = []job{
 	{name: "all-10s-1s", every: 10 * time.Second, take: time.Second, all: true},
 }
 
-// table writes the jobs as a table. redis, clock, listen and admin are the values of its keys, slots how many runs a replica has
-// at once, and work what a job does.
+// table writes the jobs as a table. redis, clock, listen and admin are the values of its keys, slots how many runs a
+// replica has at once, and work what a job does.
 func table(jobs []job, redis, clock, listen, admin string, slots int, work func(j job) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nclock: %s\nlisten: %q\nadmin: %q\nshutdownGrace: 20s\nmaxRunning: %d\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n",

@@ -21,15 +21,16 @@ const (
 	thawed = 700 * time.Millisecond
 	// little is too short a time after an outage for anybody to be asked to fire what came due in it.
 	little = time.Second
-	// recovery is how long after an outage a tick may still be missed: connections are made anew, and a replica that waits
-	// for Redis asks again.
+	// recovery is how long after an outage a tick may still be missed: connections are made anew, and a replica that
+	// waits for Redis asks again.
 	recovery = 2 * time.Second
 	// catchUp is how long a tick of an outage must still be worth firing after it for the catch-up to have to fire it.
 	catchUp = 4 * time.Second
-	// dying is how much longer than its lease a run of a dead replica may stay unnoticed: two looks, and a busy machine.
+	// dying is how much longer than its lease a run of a dead replica may stay unnoticed: two looks, and a busy
+	// machine.
 	dying = 3 * time.Second
-	// written is by how much the time of an entry of the history may lie before the moment it is of: Redis looks at its clock
-	// now and then.
+	// written is by how much the time of an entry of the history may lie before the moment it is of: Redis looks at its
+	// clock now and then.
 	written = 20 * time.Millisecond
 	// takeovers bounds how often a run that was cut short is taken over.
 	takeovers = 3
@@ -57,10 +58,11 @@ const (
 )
 
 // bounds says how many of a thousand ticks of a class each cause may excuse, and how many where there are few ticks: a
-// strike at the moment of a tick meets all jobs that are due then. An outage may excuse a share of the ticks that came in it
-// or just after it, since on a busy machine replicas come back late, and outages are long: the others of these ticks are
-// fired after it. Runs of a minute have shown at most 455 of a thousand of them. Three runs of half an hour, with 25,000 to
-// 29,000 ticks, have shown at most 15 of a thousand struck before the start, and 10 for all other causes together.
+// strike at the moment of a tick meets all jobs that are due then. An outage may excuse a share of the ticks that came
+// in it or just after it, since on a busy machine replicas come back late, and outages are long: the others of these
+// ticks are fired after it. Runs of a minute have shown at most 455 of a thousand of them. Three runs of half an hour,
+// with 25,000 to 29,000 ticks, have shown at most 15 of a thousand struck before the start, and 10 for all other causes
+// together.
 var bounds = map[cause]struct{ perMille, few int }{
 	anOutage:         {650, 20}, // of those in an outage
 	besideAnOutage:   {20, 8},
@@ -89,7 +91,8 @@ type trial struct {
 	local    bool            // replicas follow their own clocks, which may be wrong
 	slots    int             // of each replica; 0 = enough
 	reserved map[string]bool // jobs of which one run on a replica takes none of them
-	// withoutAnswer tells whether a replica has logged that it asked for a tick, and ended without an answer; nil = none has.
+	// withoutAnswer reports whether a replica has logged that it asked for a tick, and ended without an answer; nil =
+	// none has.
 	withoutAnswer func(job string, tick time.Time) bool
 }
 
@@ -250,8 +253,8 @@ type court struct {
 	outages []span
 }
 
-// early is how long before its tick a run may begin. Redis lets a wrong clock claim a tick early by half a period, and by a
-// second at most.
+// early is how long before its tick a run may begin. Redis lets a wrong clock claim a tick early by half a period, and
+// by a second at most.
 func (c *court) early() time.Duration {
 	if !c.local {
 		return edge
@@ -337,7 +340,7 @@ func (c *court) settle(t *tally, tick time.Time, runs []*run) {
 	}
 }
 
-// twice tells whether the tick of a run, its first, was fired again although nothing had cut the run short.
+// twice reports whether the tick of a run, its first, was fired again although nothing had cut the run short.
 func (c *court) twice(r *run) bool {
 	started := started(c.byTick[r.tick])
 	for i := 1; i < len(started) && started[0] == r; i++ {
@@ -349,19 +352,19 @@ func (c *court) twice(r *run) bool {
 	return false
 }
 
-// cutShort tells whether a run was to be run again at that instant.
+// cutShort reports whether a run was to be run again at that instant.
 func (c *court) cutShort(r *run, at time.Time) bool {
 	return r.left || (r.outcome() != succeeded || c.memory != keepsAll) && c.untold(r, at)
 }
 
-// unfinished tells whether a run that was cut short, the last of its tick, should have been run again.
+// unfinished reports whether a run that was cut short, the last of its tick, should have been run again.
 func (c *court) unfinished(r *run) bool {
 	return c.job.again && r.left && r.attempt <= takeovers
 }
 
-// diedBeforeTheStart tells whether a run was claimed by a replica that was struck before it could start it: it was taken
-// over, which under at-least-once is to run it again, or given back when the next tick was due, or so close that nobody
-// could take this one any more.
+// diedBeforeTheStart reports whether a run was claimed by a replica that was struck before it could start it: it was
+// taken over, which under at-least-once is to run it again, or given back when the next tick was due, or so close that
+// nobody could take this one any more.
 func (c *court) diedBeforeTheStart(r *run) bool {
 	if !c.record.struck(r.replica, r.tick.Add(-edge), r.end()) {
 		return false
@@ -370,8 +373,8 @@ func (c *court) diedBeforeTheStart(r *run) bool {
 		r.outcome() == notStarted && !c.job.lasts() && !r.end().Add(edge).Before(r.tick.Add(c.job.every))
 }
 
-// behindTheStruck tells whether a tick was refused behind a claim whose replica was struck before it could start the job,
-// and was set free only when the next tick was due, which took its place.
+// behindTheStruck reports whether a tick was refused behind a claim whose replica was struck before it could start the
+// job, and was set free only when the next tick was due, which took its place.
 func (c *court) behindTheStruck(tick time.Time) bool {
 	return slices.ContainsFunc(c.runs, func(r *run) bool {
 		return !c.job.allow && r.outcome() == notStarted && r.tick.Before(tick) && !r.end().Add(edge).Before(tick.Add(c.job.every)) &&
@@ -379,8 +382,8 @@ func (c *court) behindTheStruck(tick time.Time) bool {
 	})
 }
 
-// behindTheHandedOn tells whether a tick was refused behind an older one that was given back and, under at-least-once, run late
-// all the same, and was set free only when the next tick was due, which took its place.
+// behindTheHandedOn reports whether a tick was refused behind an older one that was given back and, under
+// at-least-once, run late all the same, and was set free only when the next tick was due, which took its place.
 func (c *court) behindTheHandedOn(tick time.Time) bool {
 	next := tick.Add(c.job.every)
 	return c.job.again && !c.job.allow && slices.ContainsFunc(c.runs, func(r *run) bool {
@@ -388,9 +391,9 @@ func (c *court) behindTheHandedOn(tick time.Time) bool {
 	})
 }
 
-// givenBack reports whether a run under at-least-once is the second of its tick. A replica that was cut off or stopped at that
-// moment may have claimed it, and so may one that asked a struck Redis and says that it had no answer. It gives the tick back
-// when it hears of that, under the kind that it had.
+// givenBack reports whether a run under at-least-once is the second of its tick. A replica that was cut off or stopped
+// at that moment may have claimed it, and so may one that asked a struck Redis and says that it had no answer. It gives
+// the tick back when it hears of that, under the kind that it had.
 func (c *court) givenBack(r *run) bool {
 	return c.job.again && r.kind == "schedule" && r.attempt == 1 && (c.withoutAnswer != nil && c.withoutAnswer(r.job, r.tick) &&
 		len(c.record.on(theRedis, r.tick.Add(-edge), r.begin())) > 0 ||
@@ -399,9 +402,9 @@ func (c *court) givenBack(r *run) bool {
 		}))
 }
 
-// unanswered tells whether a tick may have been claimed by a replica that was cut off before it heard so: it gives the
-// claim back once no copy of its question can arrive any more, which is a lease later, and leaves no entry. One that stood
-// still does so when it goes on, and the tick is gone if the next one is due by then.
+// unanswered reports whether a tick may have been claimed by a replica that was cut off before it heard so: it gives
+// the claim back once no copy of its question can arrive any more, which is a lease later, and leaves no entry. One
+// that stood still does so when it goes on, and the tick is gone if the next one is due by then.
 func (c *court) unanswered(tick time.Time) bool {
 	if slices.ContainsFunc(c.byTick[tick], func(r *run) bool { return !c.givenBack(r) }) {
 		return false
@@ -411,7 +414,7 @@ func (c *court) unanswered(tick time.Time) bool {
 	})
 }
 
-// mayHaveStarted tells whether the call of one of a run's attempts was on its way when the app shut its door.
+// mayHaveStarted reports whether the call of one of a run's attempts was on its way when the app shut its door.
 func (c *court) mayHaveStarted(r *run) bool {
 	if r.outcome() != failed {
 		return false
@@ -424,8 +427,8 @@ func (c *court) mayHaveStarted(r *run) bool {
 	return slices.ContainsFunc(c.record.on(r.replica, from, to), func(s strike) bool { return s.harm == refused && s.from.After(from) })
 }
 
-// overlapped tells whether a tick met a run of its job, and under Queue another tick that waited for its end too, or had been handed
-// on.
+// overlapped reports whether a tick met a run of its job, and under Queue another tick that waited for its end too, or
+// had been handed on.
 func (c *court) overlapped(tick time.Time) bool {
 	if !c.job.queue {
 		return c.behindARun(tick)
@@ -435,7 +438,7 @@ func (c *court) overlapped(tick time.Time) bool {
 	}))
 }
 
-// behindARun tells whether a run of the job was under way at the tick, for the app or, after a strike, for Redis.
+// behindARun reports whether a run of the job was under way at the tick, for the app or, after a strike, for Redis.
 func (c *court) behindARun(tick time.Time) bool {
 	if c.job.allow {
 		return false
@@ -443,7 +446,7 @@ func (c *court) behindARun(tick time.Time) bool {
 	return slices.ContainsFunc(c.runs, func(r *run) bool { return c.inTheWay(r, tick) })
 }
 
-// inTheWay tells whether that run was under way at the tick.
+// inTheWay reports whether that run was under way at the tick.
 func (c *court) inTheWay(r *run, tick time.Time) bool {
 	if r.outcome() == notStarted || r.tick.Equal(tick) {
 		return false
@@ -460,8 +463,8 @@ func (c *court) inTheWay(r *run, tick time.Time) bool {
 	return !begin.Add(-hair).After(tick) && !end.Add(edge).Before(tick)
 }
 
-// behindTheUnanswered tells whether a claim of an older tick may have been unanswered at the tick: until the claimant, or a
-// takeover, gives it back.
+// behindTheUnanswered reports whether a claim of an older tick may have been unanswered at the tick: until the
+// claimant, or a takeover, gives it back.
 func (c *court) behindTheUnanswered(tick time.Time) bool {
 	for before := tick.Add(-c.job.every); !c.job.allow && tick.Sub(before) <= c.job.lease()+edge; before = before.Add(-c.job.every) {
 		if c.unanswered(before) {
@@ -471,8 +474,8 @@ func (c *court) behindTheUnanswered(tick time.Time) bool {
 	return false
 }
 
-// waited tells whether an older tick waited for the end of a run when this one came due: no more than one may. When the replicas
-// were told to end before that run had ended, nobody has run the tick that waited.
+// waited reports whether an older tick waited for the end of a run when this one came due: no more than one may. When
+// the replicas were told to end before that run had ended, nobody has run the tick that waited.
 func (c *court) waited(tick time.Time) bool {
 	return slices.ContainsFunc(c.runs, func(r *run) bool {
 		if !c.left.IsZero() && !r.end().Add(edge).Before(c.left) && c.inTheWay(r, tick) {
@@ -482,7 +485,7 @@ func (c *court) waited(tick time.Time) bool {
 	})
 }
 
-// slow tells whether a tick was started late although the app beside a replica that was whole took it all the time.
+// slow reports whether a tick was started late although the app beside a replica that was whole took it all the time.
 func (c *court) slow(tick time.Time, r *run) bool {
 	end := tick.Add(prompt)
 	refuses := slices.ContainsFunc(c.record.strikes, func(s strike) bool { return s.harm == refused && s.touches(tick, tick) })
@@ -491,8 +494,8 @@ func (c *court) slow(tick time.Time, r *run) bool {
 		(c.slots == 0 || c.free(tick, tick, r.arrived, prompt))
 }
 
-// aftermath is how long after an outage a tick may still be missed, and how long a tick of the outage must be worth firing
-// after it for the catch-up to have to fire it.
+// aftermath is how long after an outage a tick may still be missed, and how long a tick of the outage must be worth
+// firing after it for the catch-up to have to fire it.
 func (s span) aftermath() (again, enough time.Duration) {
 	switch s.harm {
 	case stalled:
@@ -511,8 +514,8 @@ func (c *court) outage(tick time.Time) int {
 	})
 }
 
-// hadNoChance tells whether an outage took a tick's chance: it came in one, or soon after, and before the next tick took its
-// place there was not time enough to catch up, nor as much as most.
+// hadNoChance reports whether an outage took a tick's chance: it came in one, or soon after, and before the next tick
+// took its place there was not time enough to catch up, nor as much as most.
 func (c *court) hadNoChance(tick time.Time, most time.Duration) bool {
 	hit := c.outage(tick)
 	if hit < 0 {

@@ -31,7 +31,8 @@ func newScene(j job) *scene {
 		record: &record{phases: []phase{{"faults", at(-10)}}}}}
 }
 
-// run is a run of r1 for a tick, in seconds after noon, from its arrival to its answer, and settled by that outcome then.
+// run is a run of r1 for a tick, in seconds after noon, from its arrival to its answer, and settled by that outcome
+// then.
 func (s *scene) run(tick, arrived, ended float64, outcome string) *rig.Request {
 	id := string(rune('a' + len(s.requests)))
 	s.requests = append(s.requests, rig.Request{Job: s.job.name, Tick: at(tick), Run: id, Kind: "schedule", Attempt: 1, Token: at(arrived).UnixMilli(),
@@ -331,7 +332,8 @@ func TestTheFirstOfSomeAttemptsMayHaveStarted(t *testing.T) {
 	s.judged(t, "lost")
 }
 
-// TestATickThatWaitsForADeadRunIsNotLate: under Queue it begins when the run is taken over, whichever apps refuse meanwhile.
+// TestATickThatWaitsForADeadRunIsNotLate: under Queue it begins when the run is taken over, whichever apps refuse
+// meanwhile.
 func TestATickThatWaitsForADeadRunIsNotLate(t *testing.T) {
 	for ends, want := range map[string][]string{succeeded: {"started late"}, interrupted: nil} {
 		s := newScene(job{name: "queue", every: 10 * time.Second, take: 200 * time.Millisecond, queue: true})
@@ -371,8 +373,8 @@ func TestATickRefusedBehindAStruckClaimantIsExcusedOnceTheNextIsDue(t *testing.T
 	s.judged(t, "lost")
 }
 
-// TestATickWhoseClaimantStoodStillUntilTheNextOneIsDueIsInterrupted: it gives the claim back when it goes on, and the next
-// one takes its place.
+// TestATickWhoseClaimantStoodStillUntilTheNextOneIsDueIsInterrupted: it gives the claim back when it goes on, and the
+// next one takes its place.
 func TestATickWhoseClaimantStoodStillUntilTheNextOneIsDueIsInterrupted(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 1, 3)

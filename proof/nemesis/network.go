@@ -49,8 +49,8 @@ func proxied(addr string) (path, func(), error) {
 	return path{redis: front, cut: cut, mend: func() error { return p.Refuse(false) }}, p.Close, nil
 }
 
-// namespace is a network namespace with one link to this one's, on addresses that are set aside for tests of networks. It
-// lives as long as its one idle process, so that nothing of it outlives a test that was killed.
+// namespace is a network namespace with one link to this one's, on addresses that are set aside for tests of networks.
+// It lives as long as its one idle process, so that nothing of it outlives a test that was killed.
 type namespace struct {
 	holder               *rig.Process
 	outer, inner         string // the two ends of the link

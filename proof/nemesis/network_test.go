@@ -36,8 +36,8 @@ func dial(addr string) error {
 	return err
 }
 
-// listener takes connections on an address until the end of the test, answers whatever it is asked as Redis answers PING,
-// and returns its port.
+// listener takes connections on an address until the end of the test, answers whatever it is asked as Redis answers
+// PING, and returns its port.
 func listener(t *testing.T, host string) int {
 	t.Helper()
 	l, err := net.Listen("tcp", host+":0")

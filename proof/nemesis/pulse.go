@@ -14,7 +14,8 @@ import (
 const (
 	// pace is from one beat of the pulse to the next.
 	pace = 50 * time.Millisecond
-	// hops is how often a beat goes to another process and back: about as often as a tick, from its claim to its recorded end.
+	// hops is how often a beat goes to another process and back: about as often as a tick, from its claim to its
+	// recorded end.
 	hops = 8
 	// standstill is how late a beat is on a machine that the judge cannot measure by its allowances.
 	standstill = hair
@@ -28,9 +29,9 @@ func echo(string) error {
 	return err
 }
 
-// pulse measures how late this machine wakes a process and passes bytes to another one and back. Replicas and Redis need the same;
-// what Redis writes is in memory. It notes the stretches in which that took too long, until the test ends, and returns the id of
-// the other process.
+// pulse measures how late this machine wakes a process and passes bytes to another one and back. Replicas and Redis
+// need the same; what Redis writes is in memory. It notes the stretches in which that took too long, until the test
+// ends, and returns the id of the other process.
 func pulse(t testing.TB, note func(from, to time.Time)) (pid int) {
 	t.Helper()
 	other := exec.Command(os.Args[0], echoArg, "-")
@@ -97,15 +98,16 @@ func (r *record) stood(from, to time.Time) (longest time.Duration) {
 	return longest
 }
 
-// lateness are the findings that a late machine explains, and no others. It may excuse one of a hundred ticks, and few of a short
-// run.
+// lateness are the findings that a late machine explains, and no others. It may excuse one of a hundred ticks, and few
+// of a short run.
 var lateness = []string{"started late", "started although a newer tick was due", "lost", "taken over late", "taken over late in its place",
 	"its app had to stop, and nothing had happened", unharmed, lostLock + ", and nothing had happened"}
 
 const fewLate = 5
 
-// late reports whether a finding may be the machine's fault, and for how long it stood still near the tick, from before its
-// claim until a takeover of its run would be over. A double of a job that is run again may follow from a lease that was lost.
+// late reports whether a finding may be the machine's fault, and for how long it stood still near the tick, from before
+// its claim until a takeover of its run would be over. A double of a job that is run again may follow from a lease that
+// was lost.
 func (w *world) late(r *record, f finding) (stood time.Duration, late bool) {
 	if !slices.Contains(lateness, f.what) && !(f.what == "double" && w.job(f.job).again) {
 		return 0, false

@@ -20,7 +20,7 @@ const (
 	stalled harm = "stalled" // Redis: from SIGSTOP to SIGCONT
 )
 
-// kills tells whether a harm ends the process at once.
+// kills reports whether a harm ends the process at once.
 func (h harm) kills() bool { return h == killed || h == crashed }
 
 // theRedis is the target of what is done to Redis; the others are names of replicas.
@@ -33,7 +33,7 @@ type strike struct {
 	from, to time.Time // a zero to is still to come
 }
 
-// touches tells whether it fell into [from, to].
+// touches reports whether it fell into [from, to].
 func (s strike) touches(from, to time.Time) bool {
 	return !s.from.After(to) && (s.to.IsZero() || !s.to.Before(from))
 }
@@ -94,24 +94,24 @@ func (r *record) on(target string, from, to time.Time) []strike {
 	return all
 }
 
-// struck tells whether a replica, or Redis, was struck within [from, to].
+// struck reports whether a replica, or Redis, was struck within [from, to].
 func (r *record) struck(replica string, from, to time.Time) bool {
 	return r.hit(replica, from, to) || len(r.on(theRedis, from, to)) > 0
 }
 
-// hit tells whether a replica itself was struck within [from, to], and not its app alone. A replica that drains is not
-// struck: it ends what it has begun.
+// hit reports whether a replica itself was struck within [from, to], and not its app alone. A replica that drains is
+// not struck: it ends what it has begun.
 func (r *record) hit(replica string, from, to time.Time) bool {
 	return slices.ContainsFunc(r.on(replica, from, to), func(s strike) bool { return s.harm != drained && s.harm != refused })
 }
 
-// touched tells whether anything at all happened to a replica, or to Redis, within [from, to].
+// touched reports whether anything at all happened to a replica, or to Redis, within [from, to].
 func (r *record) touched(replica string, from, to time.Time) bool {
 	return len(r.on(replica, from, to)) > 0 || len(r.on(theRedis, from, to)) > 0
 }
 
-// gone tells whether Redis was killed within [from, to], and its connections with it. One that only stood still answers all
-// that it was asked.
+// gone reports whether Redis was killed within [from, to], and its connections with it. One that only stood still
+// answers all that it was asked.
 func (r *record) gone(from, to time.Time) bool {
 	return slices.ContainsFunc(r.on(theRedis, from, to), func(s strike) bool { return s.harm == away })
 }
@@ -163,7 +163,7 @@ func (r *record) cause(replicas []string, at time.Time) harm {
 	return refused
 }
 
-// available tells whether there was Redis and an unharmed replica.
+// available reports whether there was Redis and an unharmed replica.
 func (r *record) available(replicas []string, at time.Time) bool {
 	if len(r.on(theRedis, at, at)) > 0 {
 		return false

@@ -44,7 +44,8 @@ func (w *world) explain(t trial, v *verdict) {
 	}
 }
 
-// blame tells how many ticks each cause has excused, and fails the test where they are too many. It tells which those are.
+// blame tells how many ticks each cause has excused, and fails the test where they are too many. It tells which those
+// are.
 func (w *world) blame(v *verdict) {
 	w.t.Helper()
 	for _, l := range v.leniencies() {

@@ -45,11 +45,11 @@ type run struct {
 	settled        []entry   // more than one where Redis forgot the first
 }
 
-// started tells whether the app was asked.
+// started reports whether the app was asked.
 func (r *run) started() bool { return !r.arrived.IsZero() }
 
-// outcome is how it was settled; "" when it was not. A run whose tick was handed over is one that never started: it is the next
-// run of the tick that tells whether somebody did.
+// outcome is how it was settled; "" when it was not. A run whose tick was handed over is one that never started: it is
+// the next run of the tick that tells whether somebody did.
 func (r *run) outcome() string {
 	switch {
 	case len(r.settled) == 0:
@@ -60,7 +60,7 @@ func (r *run) outcome() string {
 	return r.settled[0].outcome
 }
 
-// refused tells whether its replica handed the tick over, because it could not start the job.
+// refused reports whether its replica handed the tick over, because it could not start the job.
 func (r *run) refused() bool { return len(r.settled) > 0 && r.settled[0].outcome == handedOver }
 
 // byReplica are those runs that the app was asked for, by who asked.

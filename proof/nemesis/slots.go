@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// crowded tells whether a run began on a replica whose slots were all taken.
+// crowded reports whether a run began on a replica whose slots were all taken.
 func (c *court) crowded(r *run) bool {
 	return c.slots > 0 && r.started() && c.taken(r.replica, r.arrived) > c.slots
 }
@@ -25,11 +25,12 @@ func (c *court) taken(replica string, at time.Time) (n int) {
 	return n
 }
 
-// leaves is for how long a replica that could not start a tick leaves it to those that have not tried (docs/guarantees.md).
+// leaves is for how long a replica that could not start a tick leaves it to those that have not tried
+// (docs/guarantees.md).
 const leaves = 5 * time.Second
 
-// free tells whether some replica to which nothing happened had a free slot for so long within [from, to], in which it would have
-// taken a tick.
+// free reports whether some replica to which nothing happened had a free slot for so long within [from, to], in which
+// it would have taken a tick.
 func (c *court) free(tick, from, to time.Time, long time.Duration) bool {
 	return slices.ContainsFunc(c.replicas, func(name string) bool {
 		starts := []time.Time{from}

@@ -290,8 +290,8 @@ func TestTooManyExcusesAreFound(t *testing.T) {
 	}
 }
 
-// Under at-least-once another replica runs what a claimant that stood still gives back, under the kind that it had, and ticks
-// of that time are refused behind it.
+// Under at-least-once another replica runs what a claimant that stood still gives back, under the kind that it had, and
+// ticks of that time are refused behind it.
 func TestATickThatIsGivenBackIsRunLate(t *testing.T) {
 	s := newScene(again)
 	s.fire(0)

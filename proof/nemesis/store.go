@@ -30,8 +30,8 @@ func newSingle(t testing.TB, fsync string, addrs ...string) *single {
 	return s
 }
 
-// inMemory makes a directory in memory. On a busy disk an fsync can take a second, and Redis stands still without a fault of
-// ours. The files survive a crash of Redis in memory, too.
+// inMemory makes a directory in memory. On a busy disk an fsync can take a second, and Redis stands still without a
+// fault of ours. The files survive a crash of Redis in memory, too.
 func inMemory(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "solotick-nemesis-")
 	if err != nil {
@@ -58,7 +58,8 @@ func (s *single) killRedis(w *world, until time.Time) {
 	}
 }
 
-// stopRedis stops the server and lets it go on: it does then what it was asked meanwhile, also by those who have given up.
+// stopRedis stops the server and lets it go on: it does then what it was asked meanwhile, also by those who have given
+// up.
 func (s *single) stopRedis(w *world, until time.Time) {
 	for time.Now().Before(until) {
 		s.stop(w, w.between(2*time.Second, 8*time.Second))
@@ -115,8 +116,8 @@ func (s *watched) table(string) string {
 	return fmt.Sprintf("{sentinel: {master: %s, addrs: [%s]}, waitReplicas: 1, fates: %d}", redistest.MasterName, strings.Join(s.Addrs(), ", "), keptFates)
 }
 
-// failOver takes the master away, so that another one takes its place: by a kill, or by a stop, after which it goes on with
-// what it was asked before. Back again, it is made a replica.
+// failOver takes the master away, so that another one takes its place: by a kill, or by a stop, after which it goes on
+// with what it was asked before. Back again, it is made a replica.
 func (s *watched) failOver(take, giveBack func(*redistest.Server)) func(w *world, until time.Time) {
 	return func(w *world, until time.Time) {
 		for time.Now().Before(until) {

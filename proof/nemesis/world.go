@@ -218,8 +218,8 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	return v
 }
 
-// withoutAnswer reports whether a replica says that it drained, or gave up asking Redis, before it knew who had a tick of the
-// schedule. It gives back what it may have won, once Redis hears of that.
+// withoutAnswer reports whether a replica says that it drained, or gave up asking Redis, before it knew who had a tick
+// of the schedule. It gives back what it may have won, once Redis hears of that.
 func (w *world) withoutAnswer(job string, tick time.Time) bool {
 	for _, r := range w.replicas {
 		for _, log := range r.logs {

@@ -1,4 +1,5 @@
-// Report makes docs/proof.md of the records in proof/results: what is proved how, and what the last run of each proof said.
+// Report makes docs/proof.md of the records in proof/results: what is proved how, and what the last run of each proof
+// said.
 //
 //	go -C proof run ./report
 //

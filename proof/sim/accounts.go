@@ -120,8 +120,8 @@ func (w *world) checkWakes() {
 	}
 }
 
-// question is what a wake asked Redis with one run. With another run it asks anew after a GAP or a look, and when its job is changed
-// before it has an answer.
+// question is what a wake asked Redis with one run. With another run it asks anew after a GAP or a look, and when its
+// job is changed before it has an answer.
 type question struct {
 	run            string
 	sent, answered time.Duration // when it left, which may be after it was put (overtaking), and when that came which ends it
@@ -129,7 +129,7 @@ type question struct {
 	early          bool // it was told nothing but that it is too early, or too late, by Redis' clock
 }
 
-// ends tells whether nothing more is asked after the answer: the others are an error or a reason to ask again.
+// ends reports whether nothing more is asked after the answer: the others are an error or a reason to ask again.
 func (a *ask) ends() bool {
 	return !strings.HasPrefix(a.code, "-") && !slices.Contains([]string{"EARLY", "STALE", "UNKNOWN", "FREE"}, a.code)
 }
@@ -159,7 +159,8 @@ func (w *world) questions() map[wakeOf][]*question {
 	return all
 }
 
-// checkTimers: promise 5, in good times the timer of each process wakes once for each tick, and that wake has one outcome.
+// checkTimers: promise 5, in good times the timer of each process wakes once for each tick, and that wake has one
+// outcome.
 func (w *world) checkTimers() {
 	if w.plan.Local || w.stepped {
 		return // a clock that is set wakes again, or not at all

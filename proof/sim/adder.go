@@ -101,7 +101,8 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending, k *kept) {
 	}
 }
 
-// couldSayNothing tells whether a tick, and all newer ones of a life, came due too late in that life for a replica to ask for them.
+// couldSayNothing reports whether a tick, and all newer ones of a life, came due too late in that life for a replica to
+// ask for them.
 func (w *world) couldSayNothing(l *life, tick time.Time) bool {
 	at, _ := w.dueAt(tick.Add(l.Jitter))
 	return at > l.to-waited || !w.healthyFor(l.Name, at, at+asked) || w.disturbed(-1, at, at+asked)
@@ -128,9 +129,9 @@ func (w *world) judgeOverlapped(f fate) {
 	}
 }
 
-// miscounted tells whether a tick was claimed, up to a second ahead, overlapped or counted before Redis lost all its data, and
-// was counted as missed after it because the first replica that told Redis what was missing had not heard of it: a limit, whoever
-// counts it then. Under at-least-once such a replica fires it.
+// miscounted reports whether a tick was claimed, up to a second ahead, overlapped or counted before Redis lost all its
+// data, and was counted as missed after it because the first replica that told Redis what was missing had not heard of
+// it: a limit, whoever counts it then. Under at-least-once such a replica fires it.
 func (w *world) miscounted(l *life, said []fate) bool {
 	before, after := said[0], said[1]
 	if after.at < before.at {
@@ -155,7 +156,7 @@ type ending struct {
 	gaps [][2]int64
 }
 
-// counted tells whether a tick lies in a gap that is still to be counted.
+// counted reports whether a tick lies in a gap that is still to be counted.
 func (e *ending) counted(tick int64) bool {
 	return slices.ContainsFunc(e.gaps, func(g [2]int64) bool { return g[0] < tick && tick < g[1] })
 }
@@ -183,7 +184,7 @@ func (w *world) endOf(job string) *ending {
 	return e
 }
 
-// pausedAt tells whether a tick, or the instant at which it came due, lies in a pause.
+// pausedAt reports whether a tick, or the instant at which it came due, lies in a pause.
 func (w *world) pausedAt(j *config.Job, tick time.Time) bool {
 	at, due := tick.Sub(w.began), w.dueOf(j, tick)
 	return slices.ContainsFunc(w.redis.claims.held, func(h hold) bool {
@@ -199,8 +200,8 @@ func (w *world) pausedAt(j *config.Job, tick time.Time) bool {
 	})
 }
 
-// bornAfter tells whether a ledger was made that counts a tick as settled, and of which nobody could know: the first one,
-// or one after a loss that no replica has outlived.
+// bornAfter reports whether a ledger was made that counts a tick as settled, and of which nobody could know: the first
+// one, or one after a loss that no replica has outlived.
 func (w *world) bornAfter(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
 		return b.job == job && !tick.After(b.tick) && w.rightlyBorn(b) && (w.stepped ||
@@ -208,8 +209,8 @@ func (w *world) bornAfter(job string, tick time.Time) bool {
 	})
 }
 
-// beforeItsApp tells whether a tick of a new job came due while the app was not ready yet beside the replica that then made the
-// first claim, and that was there all the time: the job has not missed it.
+// beforeItsApp reports whether a tick of a new job came due while the app was not ready yet beside the replica that
+// then made the first claim, and that was there all the time: the job has not missed it.
 func (w *world) beforeItsApp(l *life, tick time.Time) bool {
 	due := w.dueOf(l.Job, tick)
 	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
@@ -224,7 +225,8 @@ func (w *world) beforeItsApp(l *life, tick time.Time) bool {
 	})
 }
 
-// rightlyBorn tells whether a ledger was made where there was none: it is the first of its job, or Redis had lost the one before.
+// rightlyBorn reports whether a ledger was made where there was none: it is the first of its job, or Redis had lost the
+// one before.
 func (w *world) rightlyBorn(b birth) bool {
 	last := time.Duration(-1)
 	for _, o := range w.redis.claims.births {
@@ -235,8 +237,8 @@ func (w *world) rightlyBorn(b birth) bool {
 	return last < 0 || w.lostAllBetween(last, b.at)
 }
 
-// lostWhileItWaited tells whether a tick had been claimed and waited, handed on or in a queue, or was an overlap yet to be
-// counted, when Redis lost all data: nobody else knew of that.
+// lostWhileItWaited reports whether a tick had been claimed and waited, handed on or in a queue, or was an overlap yet
+// to be counted, when Redis lost all data: nobody else knew of that.
 func (w *world) lostWhileItWaited(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
 		if c, won := w.redis.claims.of(a.run); a.code == "WON" && won && (c.how == "finish" || c.how == "reap" && !c.back) {
@@ -246,25 +248,26 @@ func (w *world) lostWhileItWaited(job string, tick time.Time) bool {
 	})
 }
 
-// lostUncounted tells whether a tick was missed, and only Redis knew that, when it lost all data: a limit.
+// lostUncounted reports whether a tick was missed, and only Redis knew that, when it lost all data: a limit.
 func (w *world) lostUncounted(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.uncounted, func(m missing) bool {
 		return m.job == job && m.from < tick.UnixMilli() && tick.UnixMilli() < m.to
 	})
 }
 
-// settles tells whether it settled its tick or made it wait.
+// settles reports whether it settled its tick or made it wait.
 func (a *ask) settles() bool { return a.code == "WON" || a.code == "QUEUED" || a.code == "OVERLAP" }
 
-// lists tells whether it made a tick wait which it did not ask for itself.
+// lists reports whether it made a tick wait which it did not ask for itself.
 func (a *ask) lists(tick time.Time) bool {
 	return a.code == "QUEUED" && slices.ContainsFunc(a.list, func(m string) bool { return numbers(m)[0] == tick.UnixMilli() })
 }
 
-// changedAfter tells whether Redis, after a tick, learned of a new schedule of the job, or learned late of this one, because it was
-// away when the table changed, or no replica ran then. In all cases the job has missed nothing before. So it has if Redis learned from
-// a replica that began with this schedule, and could not tell that its newest ticks are those of the one before. After a loss of all
-// data, replicas with different tables forget in this way what the first of them has said is missing.
+// changedAfter reports whether Redis, after a tick, learned of a new schedule of the job, or learned late of this one,
+// because it was away when the table changed, or no replica ran then. In all cases the job has missed nothing before.
+// So it has if Redis learned from a replica that began with this schedule, and could not tell that its newest ticks are
+// those of the one before. After a loss of all data, replicas with different tables forget in this way what the first
+// of them has said is missing.
 func (w *world) changedAfter(l *life, tick time.Time) bool {
 	if w.redis.claims.changed(l.Name) && slices.ContainsFunc(w.redis.claims.begun, func(b introduced) bool {
 		return b.job == l.Name && b.at >= l.from && b.at <= l.to && (w.began.Add(b.came).After(tick) && w.redis.claims.toldBefore(b) == nil ||
@@ -278,7 +281,8 @@ func (w *world) changedAfter(l *life, tick time.Time) bool {
 	})
 }
 
-// anyReached tells whether a replica ran for a part of a time, and its place was not kept from Redis for all of that part.
+// anyReached reports whether a replica ran for a part of a time, and its place was not kept from Redis for all of that
+// part.
 func (w *world) anyReached(from, to time.Duration) bool {
 	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
 		died, ends := r.diedAt(), r.endsAt()
@@ -286,20 +290,20 @@ func (w *world) anyReached(from, to time.Duration) bool {
 	})
 }
 
-// bornWith tells whether a ledger was made at that moment.
+// bornWith reports whether a ledger was made at that moment.
 func (w *world) bornWith(since birth) bool {
 	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
 		return b.job == since.job && b.at == since.at
 	})
 }
 
-// steppedAround tells whether Redis' clock was set at about a time: ticks may come twice then, or not at all.
+// steppedAround reports whether Redis' clock was set at about a time: ticks may come twice then, or not at all.
 func (w *world) steppedAround(at time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool { return s.why == redisSteps && s.from-2*skews <= at && at <= s.to+2*skews })
 }
 
-// excusedFate: what a failover has forgotten of a tick may be said again, or not; so may that it was missed, which a newer claim had
-// said. With waitReplicas it forgets nothing that anybody was told.
+// excusedFate: what a failover has forgotten of a tick may be said again, or not; so may that it was missed, which a
+// newer claim had said. With waitReplicas it forgets nothing that anybody was told.
 func (w *world) excusedFate(job string, tick time.Time, said []fate) bool {
 	c := w.redis.claims
 	if w.plan.Confirms > 0 || len(c.oblivions) == 0 {

@@ -93,8 +93,8 @@ func (w *world) judgeGrants(a *worker, r *run) {
 	}
 }
 
-// judgeLeave: a heartbeat is answered with leave only if the lease is sure to last for another one. Then the app has stopped before
-// anybody else may begin.
+// judgeLeave: a heartbeat is answered with leave only if the lease is sure to last for another one. Then the app has
+// stopped before anybody else may begin.
 func (w *world) judgeLeave(a *worker, p *replica) {
 	cl, known := w.redis.claims.of(a.run.ID)
 	if now := w.now(); a.run.Token != 0 && (!known || cl.trust < now+a.job.Async.Heartbeat) {
@@ -103,8 +103,8 @@ func (w *world) judgeLeave(a *worker, p *replica) {
 	}
 }
 
-// judgeReport: if a replica took the report of a success, and lived on and reached Redis, the tick has succeeded, and is not run
-// again.
+// judgeReport: if a replica took the report of a success, and lived on and reached Redis, the tick has succeeded, and
+// is not run again.
 func (w *world) judgeReport(a *worker, r *run) {
 	i := slices.IndexFunc(a.granted, func(g grant) bool { return g.finish != nil && g.finish.Outcome == callback.Succeeded })
 	if i < 0 {
@@ -174,8 +174,8 @@ func (w *world) judgeLimits(r *run) {
 	}
 }
 
-// judgeDeaths: a run whose app or replica has died is run again at most three times, and that of an app later each time. An app that
-// could not go on because of the lease has not died.
+// judgeDeaths: a run whose app or replica has died is run again at most three times, and that of an app later each
+// time. An app that could not go on because of the lease has not died.
 func (w *world) judgeDeaths() {
 	for _, c := range w.redis.claims.all {
 		p, ok := w.parent(*c)
@@ -202,7 +202,7 @@ func (w *world) judgeDeaths() {
 	}
 }
 
-// wasUnsure tells whether the last heartbeat for a run was refused because of the lease.
+// wasUnsure reports whether the last heartbeat for a run was refused because of the lease.
 func (w *world) wasUnsure(run string) (unsure bool) {
 	for _, r := range w.runs { // the last attempt tells
 		for _, a := range w.workers {

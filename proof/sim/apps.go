@@ -35,7 +35,7 @@ func (r *replica) works(n int) {
 	r.busy += n
 }
 
-// isDown tells whether one of the times lies over any part of another.
+// isDown reports whether one of the times lies over any part of another.
 func isDown(all []Downtime, place int, from, to time.Duration) bool {
 	return slices.ContainsFunc(all, func(d Downtime) bool { return d.Place == place && d.From <= to && from < d.To })
 }
@@ -104,8 +104,8 @@ func (w *world) checkAskedOnce() {
 	}
 }
 
-// askable is a place that has not refused a tick which is claimed again, and whose replica has been there and well for as long
-// as all know it; -1 if there is none, or something else was the matter.
+// askable is a place that has not refused a tick which is claimed again, and whose replica has been there and well for
+// as long as all know it; -1 if there is none, or something else was the matter.
 func (w *world) askable(c *claim, refused map[int]bool) int {
 	const known = 13 * time.Second // by two heartbeats
 	if j := w.during(c.job, c.won-known, c.won); j == nil || c.won > w.dueOf(j, c.tick)+leftAlone-time.Second ||
@@ -121,7 +121,8 @@ func (w *world) askable(c *claim, refused map[int]bool) int {
 	return -1
 }
 
-// givesUp tells whether a claim came when its tick was not worth firing any more, and only ended it: no app is asked for that.
+// givesUp reports whether a claim came when its tick was not worth firing any more, and only ended it: no app is asked
+// for that.
 func (w *world) givesUp(c *claim, j *config.Job) bool {
 	late := j.StartingDeadline > 0 && c.tick.Sub(w.began)+j.StartingDeadline <= c.won
 	return c.how == "handover" && c.member == "" && (late || w.dueOf(j, w.next(j, c.tick)) <= c.won)
@@ -130,8 +131,8 @@ func (w *world) givesUp(c *claim, j *config.Job) bool {
 // leftAlone is how long who has refused a tick leaves it to a replica that has not.
 const leftAlone = 5 * time.Second
 
-// asksApps tells whether a tick must be started by then: no app had changed lately, one that starts jobs is well, the tick
-// is worth firing until then, and nothing of the job is in its way.
+// asksApps reports whether a tick must be started by then: no app had changed lately, one that starts jobs is well, the
+// tick is worth firing until then, and nothing of the job is in its way.
 func (w *world) asksApps(l *life, tick time.Time, due, by time.Duration, runs []*lived) bool {
 	down, good := 0, false
 	for place, r := range w.plan.Replicas {
@@ -155,13 +156,13 @@ func (w *world) asksApps(l *life, tick time.Time, due, by time.Duration, runs []
 		})
 }
 
-// downAll tells whether an app is down all of a time.
+// downAll reports whether an app is down all of a time.
 func downAll(all []Downtime, place int, from, to time.Duration) bool {
 	return slices.ContainsFunc(all, func(d Downtime) bool { return d.Place == place && d.From <= from && to < d.To })
 }
 
-// takes tells whether a replica's app is ready, and a slot free for a job, all of a time: as far as can be said from the
-// runs that it had.
+// takes reports whether a replica's app is ready, and a slot free for a job, all of a time: as far as can be said from
+// the runs that it had.
 func (w *world) takes(place int, job string, from, to time.Duration) bool {
 	if w.plan.Ready {
 		const seen = 500 * time.Millisecond // until a change of the app is known

@@ -15,8 +15,8 @@ import (
 // asyncRuns is the class of seeds in which apps end runs by reports.
 const asyncRuns = "async"
 
-// async: apps accept runs, and end them by reports. Their replicas crash, stand still, are cut off, drain and are restarted in
-// place meanwhile, and runs are cancelled and replaced.
+// async: apps accept runs, and end them by reports. Their replicas crash, stand still, are cut off, drain and are
+// restarted in place meanwhile, and runs are cancelled and replaced.
 func (p *Plan) async(r *rand.Rand) {
 	p.willing(r)
 	p.Faults, p.Orders = nil, nil
@@ -81,7 +81,7 @@ func (p *Plan) ttlOfAsync() (longest time.Duration) {
 	return longest
 }
 
-// isAsync tells whether the app of a job ends its runs by reports.
+// isAsync reports whether the app of a job ends its runs by reports.
 func (p *Plan) isAsync(job string) bool { return p.job(job).Async != nil }
 
 // accept makes an attempt of a run that the app may end by itself. The replica's own code decides about it.

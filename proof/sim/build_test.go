@@ -31,7 +31,8 @@ func apply(t *testing.T, file string, edits []edit) string {
 	return text
 }
 
-// build makes a test binary of this package over the module's sources with edits, and copies of others that are quicker.
+// build makes a test binary of this package over the module's sources with edits, and copies of others that are
+// quicker.
 func build(t *testing.T, edits []edit) string {
 	t.Helper()
 	root, err := filepath.Abs("../..") // of the product, whose sources are changed
@@ -57,7 +58,8 @@ func build(t *testing.T, edits []edit) string {
 	return binary
 }
 
-// scriptsEnv holds, for a binary built with editable, whole scripts and what takes their place, in turn, with sep between them.
+// scriptsEnv holds, for a binary built with editable, whole scripts and what takes their place, in turn, with sep
+// between them.
 const (
 	scriptsEnv = "SOLOTICK_SIM_SCRIPTS"
 	sep        = "\x1f"
@@ -115,10 +117,10 @@ func goes(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// changed are changes to other modules. Two cost half of a seed's time: miniredis makes a Lua state with all its libraries
-// for every script, and gocron spins while it waits for its jobs. And a subscription of go-redis holds its lock while it
-// connects: whoever closes it meanwhile waits in a way that bubbles do not know, and stops their time for ever, once in
-// some thousand seeds. None of them does anything else than before.
+// changed are changes to other modules. Two cost half of a seed's time: miniredis makes a Lua state with all its
+// libraries for every script, and gocron spins while it waits for its jobs. And a subscription of go-redis holds its
+// lock while it connects: whoever closes it meanwhile waits in a way that bubbles do not know, and stops their time for
+// ever, once in some thousand seeds. None of them does anything else than before.
 var changed = map[string][]edit{
 	"github.com/alicebob/miniredis/v2": {
 		{"cmd_scripting.go", "parsedScripts = sync.Map{}", "parsedScripts = sync.Map{}\n\tusedStates sync.Pool"},

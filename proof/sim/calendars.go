@@ -12,8 +12,8 @@ const (
 	openDays   = "open"
 )
 
-// calendars: a midnight passes. Some jobs have ticks before it alone, and some after it: by a calendar, by every second day, or
-// since the ticks of a day have moved. Replicas or Redis may be away then, and the table may change.
+// calendars: a midnight passes. Some jobs have ticks before it alone, and some after it: by a calendar, by every second
+// day, or since the ticks of a day have moved. Replicas or Redis may be away then, and the table may change.
 func (p *Plan) calendars(r *rand.Rand) {
 	p.willing(r)
 	in := pick(r, "UTC", "Europe/Berlin", "Asia/Tokyo", "America/New_York", "Asia/Kolkata")
@@ -100,7 +100,8 @@ func (p *Plan) awayAt(r *rand.Rand, midnight time.Duration) {
 	}
 }
 
-// changesDays changes which days the first job excludes, in half of the seeds, while runs of it live. Then all may be as before.
+// changesDays changes which days the first job excludes, in half of the seeds, while runs of it live. Then all may be
+// as before.
 func (p *Plan) changesDays(r *rand.Rand, midnight time.Duration, days [2]time.Time) {
 	if r.IntN(2) == 0 {
 		return
@@ -126,7 +127,7 @@ func (p *Plan) changesDays(r *rand.Rand, midnight time.Duration, days [2]time.Ti
 	}
 }
 
-// hasTick tells whether any version of the table gives a job a tick at an instant.
+// hasTick reports whether any version of the table gives a job a tick at an instant.
 func (w *world) hasTick(job string, at time.Time) bool {
 	for n := range w.tables {
 		if j := row(w.tables[n], job); j != nil && w.isTick(j, at) {

@@ -53,7 +53,8 @@ func (c *claims) cancel(q *call, code string) {
 // cancelWithin is how long after a cancel a run has ended, if its replica and Redis are well.
 const cancelWithin = 2 * time.Second
 
-// checkCancelled: the tick of a cancelled run is not run again, and a run whose replica and Redis are well ends at once.
+// checkCancelled: the tick of a cancelled run is not run again, and a run whose replica and Redis are well ends at
+// once.
 func (w *world) checkCancelled() {
 	for _, c := range w.redis.claims.all {
 		if c.cancelled == 0 || w.lostAllBetween(c.won, w.plan.Lasts) {
@@ -113,15 +114,15 @@ func (w *world) recorded(run string) (outcome string) {
 	return outcome
 }
 
-// fellSilent tells whether a run ended because of its app, before its replica had heard that it is cancelled.
+// fellSilent reports whether a run ended because of its app, before its replica had heard that it is cancelled.
 func (w *world) fellSilent(c *claim) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool {
 		return r.ID == c.run && r.status == execute.Interrupted && r.cause == nil
 	})
 }
 
-// unread tells whether the replica of a run had not yet read that it is its own, or had only just, when the run was cancelled: it
-// has no keeper yet that the nudge could reach.
+// unread reports whether the replica of a run had not yet read that it is its own, or had only just, when the run was
+// cancelled: it has no keeper yet that the nudge could reach.
 func (c *claims) unread(cl *claim) bool {
 	for _, a := range c.asks {
 		if a.run == cl.run && a.code == "WON" && a.read != 0 && a.read < cl.cancelled {

@@ -64,7 +64,8 @@ type firing struct {
 	tick         int64
 }
 
-// checkOnce: promise 1, no tick twice. Where the table says at-least-once, again only when the run before was cut short.
+// checkOnce: promise 1, no tick twice. Where the table says at-least-once, again only when the run before was cut
+// short.
 func (w *world) checkOnce() {
 	starts := map[firing]*run{}
 	for _, r := range w.runs {
@@ -101,8 +102,8 @@ func (w *world) askedFor(r *run) (n int) {
 	return n
 }
 
-// checkChanged: a tick that every replica has fired for itself is not fired once more under a lock, when the job's guarantee
-// changes, nor the other way round. Those of a rollout, in which the replicas do not agree, are left out.
+// checkChanged: a tick that every replica has fired for itself is not fired once more under a lock, when the job's
+// guarantee changes, nor the other way round. Those of a rollout, in which the replicas do not agree, are left out.
 func (w *world) checkChanged() {
 	alone, under := map[ofTick]*run{}, map[ofTick]*run{}
 	for _, r := range w.runs {
@@ -127,7 +128,7 @@ func (w *world) checkChanged() {
 	w.met["ticks of every replica"] += len(alone)
 }
 
-// rolledOut tells whether the replicas did not agree on a job's guarantee at a time.
+// rolledOut reports whether the replicas did not agree on a job's guarantee at a time.
 func (w *world) rolledOut(job string, at time.Duration) bool {
 	for n, x := range w.plan.Reloads {
 		if x.Job == job && x.Kind == "guarantee" && x.At-time.Second <= at && at <= max(x.At+slowest, w.lastToSwap(n+1))+settling {
@@ -176,22 +177,23 @@ func (w *world) judgeAgain(before, r *run) {
 		before.replica.process, before.start, before.Attempt, r.replica.process, r.start, r.Kind, r.Attempt)
 }
 
-// redisSetBack tells whether Redis' clock was ever set back.
+// redisSetBack reports whether Redis' clock was ever set back.
 func (w *world) redisSetBack() bool {
 	return slices.ContainsFunc(w.plan.Faults, func(f Fault) bool { return f.Kind == redisSteps && f.By < 0 })
 }
 
-// lacked tells whether a replica's table was without a job at some time in between.
+// lacked reports whether a replica's table was without a job at some time in between.
 func (w *world) lacked(r *replica, job string, from, to time.Duration) bool {
 	return slices.ContainsFunc(w.swapped, func(s swapped) bool {
 		return s.replica == r && s.at >= from && s.at <= to && row(w.tables[s.version], job) == nil
 	})
 }
 
-// ofTwoLines tells whether neither of two runs of a tick goes on with the other, and one goes on with what was claimed before
-// Redis lost all its data: a limit. Redis does not know what became of that, so a replica that finds its run lost has the tick
-// run again, whatever other replicas know of it. A run that stems from one that ended well, or from the same one as the
-// other, is never that, unless it waited for the end of that run: the new ledger did not know that the tick had been claimed.
+// ofTwoLines reports whether neither of two runs of a tick goes on with the other, and one goes on with what was
+// claimed before Redis lost all its data: a limit. Redis does not know what became of that, so a replica that finds its
+// run lost has the tick run again, whatever other replicas know of it. A run that stems from one that ended well, or
+// from the same one as the other, is never that, unless it waited for the end of that run: the new ledger did not know
+// that the tick had been claimed.
 func (w *world) ofTwoLines(before, now claim) bool {
 	if now.parent == before.run && now.kind == "catchup" &&
 		(now.policy == string(lock.Queue) || now.policy == string(lock.Replace) || w.refusedBehind(before, now)) {
@@ -204,8 +206,8 @@ func (w *world) ofTwoLines(before, now claim) bool {
 	return w.outlivedLoss(before) || w.outlivedLoss(now)
 }
 
-// refusedBehind tells whether a claim from the table met with a run of the same tick, which had begun after the tick came due, or
-// died before: that is no overlap, and the end of the run sets the tick free, as one that waited.
+// refusedBehind reports whether a claim from the table met with a run of the same tick, which had begun after the tick
+// came due, or died before: that is no overlap, and the end of the run sets the tick free, as one that waited.
 func (w *world) refusedBehind(in, now claim) bool {
 	onRedis := func(at time.Duration) time.Time { return w.began.Add(at + w.offsetAt(at)) }
 	began, lived := onRedis(in.won), onRedis(in.renewed)
@@ -215,7 +217,7 @@ func (w *world) refusedBehind(in, now claim) bool {
 	})
 }
 
-// outlivedLoss tells whether a run goes on with one that was claimed before Redis lost all its data.
+// outlivedLoss reports whether a run goes on with one that was claimed before Redis lost all its data.
 func (w *world) outlivedLoss(c claim) bool {
 	for p, ok := w.parent(c); ok; p, ok = w.parent(p) {
 		if w.lostAllBetween(p.won, c.won) {
@@ -231,13 +233,13 @@ func (w *world) parent(c claim) (claim, bool) {
 	return p, ok && p.tick.Equal(c.tick) && p.won < c.won
 }
 
-// lostAllBetween tells whether Redis lost all its data in a time.
+// lostAllBetween reports whether Redis lost all its data in a time.
 func (w *world) lostAllBetween(from, to time.Duration) bool {
 	return slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= from && at <= to })
 }
 
-// bornBehind tells whether a ledger was made in a time, after a loss of all data, and does not count a tick as settled because
-// Redis' clock had been set back: a limit. The caller has the claims locked, or the run is over.
+// bornBehind reports whether a ledger was made in a time, after a loss of all data, and does not count a tick as
+// settled because Redis' clock had been set back: a limit. The caller has the claims locked, or the run is over.
 func (c *claims) bornBehind(job string, tick time.Time, from, to time.Duration) bool {
 	return c.world.stepped && slices.ContainsFunc(c.births, func(b birth) bool {
 		return b.job == job && b.at >= from && b.at <= to && tick.After(b.tick) &&
@@ -245,8 +247,8 @@ func (c *claims) bornBehind(job string, tick time.Time, from, to time.Duration) 
 	})
 }
 
-// checkOverlap: promise 3, no two runs of a job that may both rely on their leases; a run's context ends with the trust in
-// its lease, and its work before the lease does.
+// checkOverlap: promise 3, no two runs of a job that may both rely on their leases; a run's context ends with the trust
+// in its lease, and its work before the lease does.
 func (w *world) checkOverlap() {
 	last := map[string]*run{}
 	until := map[string]time.Duration{}
@@ -289,7 +291,8 @@ func (w *world) checkOverlap() {
 	}
 }
 
-// checkAtOnce: no more runs of a job than its limit, if it has one, rely on their leases at once. beside is, by job and run, until when each did.
+// checkAtOnce: no more runs of a job than its limit, if it has one, rely on their leases at once. beside is, by job and
+// run, until when each did.
 func (w *world) checkAtOnce(r *run, end time.Duration, limit int, beside map[string]map[string]time.Duration) {
 	if beside[r.Job] == nil {
 		beside[r.Job] = map[string]time.Duration{}

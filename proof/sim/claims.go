@@ -108,7 +108,8 @@ type birth struct {
 	tick time.Time
 }
 
-// missing is a time of which the ticks were missed, and not counted yet, when Redis lost all data: those between the two.
+// missing is a time of which the ticks were missed, and not counted yet, when Redis lost all data: those between the
+// two.
 type missing struct {
 	job      string
 	from, to int64
@@ -123,7 +124,8 @@ type introduced struct {
 	fingerprint string        // of the ticks that it registered
 }
 
-// toldBefore is what a replica was last told of a job before it registered the job once more; nil if it was told nothing.
+// toldBefore is what a replica was last told of a job before it registered the job once more; nil if it was told
+// nothing.
 func (c *claims) toldBefore(b introduced) (last *introduced) {
 	for i := range c.told {
 		if t := &c.told[i]; t.replica == b.replica && t.job == b.job && t.at < b.at-overtaking {
@@ -383,7 +385,8 @@ func (c *claims) lieInWait(f *Fault) {
 	c.ambush = f
 }
 
-// ambushed is the fault that waits for a replica to read that it has won a tick, and is that one's now; nil if none does.
+// ambushed is the fault that waits for a replica to read that it has won a tick, and is that one's now; nil if none
+// does.
 func (c *claims) ambushed(q *call) *Fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -395,7 +398,7 @@ func (c *claims) ambushed(q *call) *Fault {
 	return &Fault{At: f.At, Kind: f.Kind, Replica: q.replica.place, For: f.For}
 }
 
-// running tells whether Redis takes a run for one that is not over.
+// running reports whether Redis takes a run for one that is not over.
 func (c *claims) running(run string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

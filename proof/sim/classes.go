@@ -265,8 +265,8 @@ func (p *Plan) rollout(r *rand.Rand) {
 // changesUncounted is the class of schedules that change as ticks of the one before are yet to be counted.
 const changesUncounted = "changes while ticks are uncounted"
 
-// uncounted: jobs are paused for some of their ticks, and resumed. Before the next tick that would count these, or before the end of
-// the pause, the schedule changes, mostly to one with more ticks.
+// uncounted: jobs are paused for some of their ticks, and resumed. Before the next tick that would count these, or
+// before the end of the pause, the schedule changes, mostly to one with more ticks.
 func (p *Plan) uncounted(r *rand.Rand) {
 	p.willing(r)
 	for i := range p.Jobs {
@@ -433,8 +433,8 @@ func (p *Plan) cancels(r *rand.Rand) {
 // ignoresTheEnd is the class of commands that ignore TERM.
 const ignoresTheEnd = "commands that ignore TERM"
 
-// ignoring: the commands of one job take long and ignore TERM. They are told to end, by their timeout, an operator or a newer
-// tick, as their replica is cut off from Redis.
+// ignoring: the commands of one job take long and ignore TERM. They are told to end, by their timeout, an operator or a
+// newer tick, as their replica is cut off from Redis.
 func (p *Plan) ignoring(r *rand.Rand) {
 	p.willing(r)
 	p.Faults = nil
@@ -493,8 +493,8 @@ func (p *Plan) edits(r *rand.Rand) {
 	}
 }
 
-// takeovers: replicas die or stand still with runs, and the answers to those who take these over are lost. In some seeds most replicas
-// lack the job that dies.
+// takeovers: replicas die or stand still with runs, and the answers to those who take these over are lost. In some
+// seeds most replicas lack the job that dies.
 func (p *Plan) takeovers(r *rand.Rand) {
 	p.willing(r)
 	p.Faults, p.DeafReaps = nil, 0.6

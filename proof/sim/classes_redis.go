@@ -116,7 +116,8 @@ func (p *Plan) confirmed(r *rand.Rand) {
 	p.Confirms = 1
 }
 
-// older: Redis is killed, and comes back with a snapshot that is seconds old. In some seeds a replica is restarted then.
+// older: Redis is killed, and comes back with a snapshot that is seconds old. In some seeds a replica is restarted
+// then.
 func (p *Plan) older(r *rand.Rand) {
 	p.willing(r)
 	for i := range p.Jobs {

@@ -9,7 +9,8 @@ import (
 	"github.com/solotick/solotick/config/schedule"
 )
 
-// Redis' clock is one that replicas follow while it is less than a minute off theirs. Skews are at most half of the rest.
+// Redis' clock is one that replicas follow while it is less than a minute off theirs. Skews are at most half of the
+// rest.
 const (
 	surelyBelieved = 45 * time.Second
 	surelyNot      = 75 * time.Second
@@ -34,17 +35,17 @@ func (w *world) phases() []phase {
 	return all
 }
 
-// far tells whether no replica follows Redis' clock.
+// far reports whether no replica follows Redis' clock.
 func (p phase) far() bool { return p.own || p.off.Abs() > surelyNot }
 
-// doubtful tells whether that is hard to say, or ticks are refused since Redis' clock is behind.
+// doubtful reports whether that is hard to say, or ticks are refused since Redis' clock is behind.
 func (p phase) doubtful() bool {
 	return p.off.Abs() > surelyBelieved && (!p.far() || p.off < 0) || p.own && p.off < 0
 }
 
-// steps says in which time less can be asked after Redis' clock was set: until it has caught up with what it was, or until
-// the replicas have noticed that they do not follow it any more. Replicas cannot follow a clock while Redis
-// does not answer.
+// steps says in which time less can be asked after Redis' clock was set: until it has caught up with what it was, or
+// until the replicas have noticed that they do not follow it any more. Replicas cannot follow a clock while Redis does
+// not answer.
 func (w *world) steps(f Fault, now time.Duration) {
 	heard := w.answersAgain(now)
 	to := heard + max(f.By.Abs(), f.For) + recovery
@@ -69,7 +70,7 @@ func (w *world) answersAgain(at time.Duration) time.Duration {
 	return at
 }
 
-// wentBack tells whether Redis' clock has ever been ahead of what it shows now.
+// wentBack reports whether Redis' clock has ever been ahead of what it shows now.
 func (w *world) wentBack() bool {
 	now := w.now()
 	shows := now + w.offsetAt(now)
@@ -86,8 +87,8 @@ func (w *world) offsetAt(at time.Duration) (off time.Duration) {
 	return off
 }
 
-// dueAt is the world's time at which the clocks that replicas follow have all reached a tick for the first time; false when
-// they were set over it.
+// dueAt is the world's time at which the clocks that replicas follow have all reached a tick for the first time; false
+// when they were set over it.
 func (w *world) dueAt(tick time.Time) (time.Duration, bool) {
 	d, at := tick.Sub(w.began), time.Duration(0)
 	for _, p := range w.phases() {
@@ -128,9 +129,9 @@ func (w *world) reached(t time.Time, from time.Duration) time.Duration {
 // clocksApart is the class of clocks that are far off from the beginning.
 const clocksApart = "clocks apart"
 
-// farApart: the clock of one replica is far off among right ones, or Redis' clock is behind those of all. Meanwhile apps refuse, and
-// ticks wait for slots and for the ends of runs. Redis grants a tick when its own clock has reached it, so the ticks come as in
-// worlds whose clocks agree.
+// farApart: the clock of one replica is far off among right ones, or Redis' clock is behind those of all. Meanwhile
+// apps refuse, and ticks wait for slots and for the ends of runs. Redis grants a tick when its own clock has reached
+// it, so the ticks come as in worlds whose clocks agree.
 func (p *Plan) farApart(r *rand.Rand) {
 	for len(p.Replicas) < 3 {
 		p.Replicas = append(p.Replicas, Replica{Begins: upTo(r, 2*time.Second), Skew: upTo(r, 2*skews) - skews})

@@ -2,8 +2,8 @@ package sim
 
 import "time"
 
-// checkConfirmed: with waitReplicas no failover forgets what somebody was told: that a tick is won or queued, that a run
-// has ended, that what an operator asked for is done.
+// checkConfirmed: with waitReplicas no failover forgets what somebody was told: that a tick is won or queued, that a
+// run has ended, that what an operator asked for is done.
 func (w *world) checkConfirmed() {
 	if w.plan.Confirms == 0 || len(w.redis.claims.oblivions) == 0 {
 		return
@@ -37,8 +37,8 @@ func (w *world) checkConfirmed() {
 	}
 }
 
-// believed tells whether a replica took the end of a run for recorded. Then it was done with the run before another replica took
-// the run over, and before it gives up, which it does at the end of the ttl or of its own life.
+// believed reports whether a replica took the end of a run for recorded. Then it was done with the run before another
+// replica took the run over, and before it gives up, which it does at the end of the ttl or of its own life.
 func (w *world) believed(c *claim) bool {
 	end := c.won
 	for _, r := range w.runs {

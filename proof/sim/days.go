@@ -71,8 +71,8 @@ func (d *Days) rules() string {
 	return b.String()
 }
 
-// ticking are the ticks of a job as its row means them. It reckons with Go's own calendar, and does not ask the product, whose
-// ticks it judges.
+// ticking are the ticks of a job as its row means them. It reckons with Go's own calendar, and does not ask the
+// product, whose ticks it judges.
 type ticking struct {
 	steps            []int64 // each has the seconds since 1970 that it divides
 	days             Days
@@ -123,12 +123,12 @@ func zone(name string) *time.Location {
 	return loc
 }
 
-// open tells whether the calendars let a tick be on the day of an instant, which is told in the job's zone.
+// open reports whether the calendars let a tick be on the day of an instant, which is told in the job's zone.
 func (t *ticking) open(at time.Time) bool {
 	return (t.exclude == nil || !t.exclude.has(at)) && (t.include == nil || t.include.has(at))
 }
 
-// written tells whether the schedules and `every` have the day.
+// written reports whether the schedules and `every` have the day.
 func (t *ticking) written(at time.Time) bool {
 	if t.days.Weekday >= 0 && int(at.Weekday()) != t.days.Weekday {
 		return false
@@ -138,7 +138,7 @@ func (t *ticking) written(at time.Time) bool {
 	return err != nil || day.Sub(from)/(24*time.Hour)%2 == 0
 }
 
-// ticks tells whether the day of an instant has ticks: its own, or those of excluded days next to it.
+// ticks reports whether the day of an instant has ticks: its own, or those of excluded days next to it.
 func (t *ticking) ticks(at time.Time) bool {
 	if !t.open(at) {
 		return false
@@ -224,7 +224,7 @@ func (w *world) next(j *config.Job, after time.Time) time.Time { return w.ticksO
 // last is the newest tick of a job up to an instant.
 func (w *world) last(j *config.Job, at time.Time) time.Time { return w.ticksOf(j).last(at) }
 
-// isTick tells whether a job has a tick at an instant.
+// isTick reports whether a job has a tick at an instant.
 func (w *world) isTick(j *config.Job, at time.Time) bool { return w.next(j, at.Add(-1)).Equal(at) }
 
 // described are the ticks of all rows of all tables.

@@ -12,8 +12,8 @@ import (
 // back is how long after Redis is back the end of a run has been told to it: the longest wait before it is tried again.
 const back = 2500 * time.Millisecond
 
-// checkDrains: a replica that drains, or is told to end, tells Redis of the ends of its runs as long as their leases last,
-// and tries again what failed as long as the grace lasts.
+// checkDrains: a replica that drains, or is told to end, tells Redis of the ends of its runs as long as their leases
+// last, and tries again what failed as long as the grace lasts.
 func (w *world) checkDrains() {
 	attempts := map[string]int{}
 	for i, r := range w.runs {
@@ -28,7 +28,8 @@ func (w *world) checkDrains() {
 	}
 }
 
-// judgeRecorded: the end of a run in the grace is recorded when Redis is back before the lease is over, or the replica is gone.
+// judgeRecorded: the end of a run in the grace is recorded when Redis is back before the lease is over, or the replica
+// is gone.
 func (w *world) judgeRecorded(r *run, c *claim, gone time.Duration) {
 	lease := min(c.renewed+w.plan.ttl(c.job), gone)
 	by := r.end + back
@@ -48,7 +49,7 @@ func (w *world) judgeRecorded(r *run, c *claim, gone time.Duration) {
 	}
 }
 
-// troubled tells whether a place has another fault than that its replica ends.
+// troubled reports whether a place has another fault than that its replica ends.
 func (w *world) troubled(place int, from, to time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool {
 		return s.place == place && s.from <= to && from <= s.to && s.why != "stop" && s.why != "drain"

@@ -9,8 +9,8 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// judgeOwed: at-least-once outlives a loss of all data. The newest tick that came due while nobody could fire it is fired
-// when Redis is back, and a run that lost its lock by that is run again.
+// judgeOwed: at-least-once outlives a loss of all data. The newest tick that came due while nobody could fire it is
+// fired when Redis is back, and a run that lost its lock by that is run again.
 func (j *judged) judgeOwed() {
 	w := j.world
 	if j.Guarantee != config.AtLeastOnce {
@@ -87,13 +87,13 @@ func (j *judged) judgeLostRuns(lost time.Duration) {
 	}
 }
 
-// livedOver tells whether a run of the job was in the way of a tick that came due then.
+// livedOver reports whether a run of the job was in the way of a tick that came due then.
 func (j *judged) livedOver(due time.Duration) bool {
 	return slices.ContainsFunc(j.claims, func(c claim) bool { return c.won <= due && (c.settled == 0 || c.settled >= due) })
 }
 
-// knewIt tells whether some replica was there before and after that had been told of the job's ledger: from all others, nobody can
-// learn what was fired before.
+// knewIt reports whether some replica was there before and after that had been told of the job's ledger: from all
+// others, nobody can learn what was fired before.
 func (w *world) knewIt(job string, from, to time.Duration) bool {
 	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
 		died := r.diedAt()
@@ -102,16 +102,16 @@ func (w *world) knewIt(job string, from, to time.Duration) bool {
 	})
 }
 
-// silent tells whether Redis answered nobody all of a time, or refused what was written, but for its last second: a connection may wait as long before it is
-// made anew.
+// silent reports whether Redis answered nobody all of a time, or refused what was written, but for its last second: a
+// connection may wait as long before it is made anew.
 func (w *world) silent(from, to time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool {
 		return (s.why == "redis void" || s.why == "redis refuses" || s.why == "redis full") && s.from <= from && to-time.Second <= s.to-recovery
 	})
 }
 
-// away tells whether faults kept a place from Redis all of a time. One that follows before connections are made again goes on
-// with the one before.
+// away reports whether faults kept a place from Redis all of a time. One that follows before connections are made again
+// goes on with the one before.
 func (w *world) away(place int, from, to time.Duration) bool {
 	for at := from; ; {
 		end := at

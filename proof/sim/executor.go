@@ -93,7 +93,8 @@ func (e *executor) work(ctx context.Context, n int, r execute.Run, d time.Durati
 	return canceled(ctx)
 }
 
-// kill waits until a command that ignores its end has ended, or is killed: when the grace is over, which the real executor tells.
+// kill waits until a command that ignores its end has ended, or is killed: when the grace is over, which the real
+// executor tells.
 func (e *executor) kill(ctx context.Context, r execute.Run, over <-chan time.Time) {
 	for told := time.Now(); ; {
 		left := command.Options{}.Grace(r, context.Cause(ctx)) - time.Since(told)

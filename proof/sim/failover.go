@@ -71,8 +71,8 @@ func (s *store) beforeScript() {
 	}
 }
 
-// afterScript is called when a script has answered. If that is the answer that was waited for, the replication has stood
-// still since before it.
+// afterScript is called when a script has answered. If that is the answer that was waited for, the replication has
+// stood still since before it.
 func (s *store) afterScript(c *call) {
 	s.mu.Lock()
 	l := s.lag
@@ -90,7 +90,8 @@ func (s *store) afterScript(c *call) {
 	}
 }
 
-// failover puts the replica of Redis in the master's place. Connections are cut, and nothing that is on its way reaches it.
+// failover puts the replica of Redis in the master's place. Connections are cut, and nothing that is on its way reaches
+// it.
 func (s *store) failover() {
 	s.world.network.sever()
 	s.unload()
@@ -128,7 +129,7 @@ func cloned(m map[string]owner) map[string]owner {
 // oblivion is a failover: what happened between the two was forgotten.
 type oblivion struct{ from, to time.Duration }
 
-// forgot tells whether a failover has forgotten what happened at a time.
+// forgot reports whether a failover has forgotten what happened at a time.
 func (c *claims) forgot(at time.Duration) bool {
 	return slices.ContainsFunc(c.oblivions, func(o oblivion) bool { return at >= o.from && at <= o.to })
 }

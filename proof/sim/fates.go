@@ -43,7 +43,7 @@ func (f *fates) say(job, what string, tick time.Time, by string) {
 	f.said = append(f.said, fate{job: job, what: what, tick: tick, at: f.world.now(), by: by})
 }
 
-// overlaps tells whether Redis has said that a tick overlapped.
+// overlaps reports whether Redis has said that a tick overlapped.
 func (f *fates) overlaps(job string, tick time.Time) bool {
 	return slices.ContainsFunc(f.said, func(o fate) bool { return o.job == job && o.what == overlapped && o.tick.Equal(tick) })
 }
@@ -58,8 +58,8 @@ func (f *fates) settled(q *call, code string) {
 	}
 }
 
-// overlappedAtOnce records the answer to a claim that settles an overlap already: of the tick itself, or of the oldest of a
-// hundred that stood behind the run. The claims are locked.
+// overlappedAtOnce records the answer to a claim that settles an overlap already: of the tick itself, or of the oldest
+// of a hundred that stood behind the run. The claims are locked.
 func (f *fates) overlappedAtOnce(q *call) {
 	if len(q.reply) <= answerOverlap || q.reply[answerOverlap] == "0" {
 		return
@@ -100,7 +100,8 @@ const (
 	open       = "open"
 )
 
-// booked records the script by which ticks are counted as missed: it has the gaps in which they lie. The claims are locked.
+// booked records the script by which ticks are counted as missed: it has the gaps in which they lie. The claims are
+// locked.
 func (c *claims) booked(q *call) {
 	if _, again := c.bookings[q.request()]; again || len(q.reply) <= answerBooked || q.reply[answerBooked] != "1" {
 		return // not by this request, or asked again
@@ -122,8 +123,8 @@ func (c *claims) booked(q *call) {
 	}
 }
 
-// changed tells whether a job's ticks are others now than in the first table: who counts may have other ticks than its table
-// says by now. The claims are locked.
+// changed reports whether a job's ticks are others now than in the first table: who counts may have other ticks than
+// its table says by now. The claims are locked.
 func (c *claims) changed(job string) bool {
 	return slices.ContainsFunc(c.world.tables, func(t *config.Table) bool {
 		first, j := row(c.world.tables[0], job), row(t, job)
@@ -160,14 +161,14 @@ func scripts(w *world) []fate {
 	})
 }
 
-// ranAgain tells whether the tick of a run that was taken over had another one. One that was told to end has none.
+// ranAgain reports whether the tick of a run that was taken over had another one. One that was told to end has none.
 func (w *world) ranAgain(c *claim) bool {
 	return c.again && slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
 		return o.job == c.job && o.tick.Equal(c.tick) && o.won > c.won && o.kind != "manual" && o.kind != "backfill"
 	})
 }
 
-// claimedSince tells whether the tick of a run was claimed again when that run was over.
+// claimedSince reports whether the tick of a run was claimed again when that run was over.
 func (w *world) claimedSince(c *claim) bool {
 	return slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
 		return o.job == c.job && o.tick.Equal(c.tick) && o.won >= c.settled && o.kind != "manual" && o.kind != "backfill"

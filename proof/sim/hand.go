@@ -31,23 +31,25 @@ func (w *world) checkAttempts() {
 	}
 }
 
-// lostBefore tells whether a run of the same tick lost its lock with all data before a run began. Then the tick may be run again for
-// two reasons: that run was cut short, and a replica that had not heard of its claim has claimed it anew.
+// lostBefore reports whether a run of the same tick lost its lock with all data before a run began. Then the tick may
+// be run again for two reasons: that run was cut short, and a replica that had not heard of its claim has claimed it
+// anew.
 func (w *world) lostBefore(r *run) bool {
 	return slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {
 		return c.job == r.Job && c.tick.Equal(r.Tick) && c.how == "lost" && c.settled < r.start
 	})
 }
 
-// excusedDouble tells whether Redis has forgotten the claim of a run, with nobody to confirm it, and the run's replica could not
-// tell it again.
+// excusedDouble reports whether Redis has forgotten the claim of a run, with nobody to confirm it, and the run's
+// replica could not tell it again.
 func (w *world) excusedDouble(r *run) bool {
 	c, known := w.redis.claims.of(r.ID)
 	return known && w.plan.Confirms == 0 && (c.how == "forgotten" && !w.toldAgain(c) || c.again && len(c.undone) > 0)
 }
 
-// toldAgain tells whether the replica that had a claim under at-most-once which Redis forgot was well for long enough afterwards,
-// before any replica asked for the tick once more. A tick that was due already in what came back is not asked for.
+// toldAgain reports whether the replica that had a claim under at-most-once which Redis forgot was well for long enough
+// afterwards, before any replica asked for the tick once more. A tick that was due already in what came back is not
+// asked for.
 func (w *world) toldAgain(c claim) bool {
 	i := slices.IndexFunc(w.redis.claims.oblivions, func(o oblivion) bool { return c.won >= o.from && c.won <= o.to })
 	if c.again || i < 0 {
@@ -87,8 +89,8 @@ func (w *world) checkKinds() {
 	}
 }
 
-// judgeTriggers: what somebody asked for is run, and again when it was cut short. Newer ticks are not in its way, nor is a pause
-// that had begun before.
+// judgeTriggers: what somebody asked for is run, and again when it was cut short. Newer ticks are not in its way, nor
+// is a pause that had begun before.
 func (j *judged) judgeTriggers() {
 	w := j.world
 	for _, t := range w.redis.claims.triggers {
@@ -157,8 +159,8 @@ func (w *world) lostAfter(r *run) time.Duration {
 	return w.forgotten(r.start)
 }
 
-// pausedByStep is until when replicas leave a request by hand alone that met a pause while Redis' clock was set wrongly: a minute, or
-// the end of the pause by that clock. 0 = they do not.
+// pausedByStep is until when replicas leave a request by hand alone that met a pause while Redis' clock was set
+// wrongly: a minute, or the end of the pause by that clock. 0 = they do not.
 func (w *world) pausedByStep(t queued) (until time.Duration) {
 	for _, a := range w.redis.claims.asks {
 		if a.job == t.job && a.tick.Equal(t.tick) && a.code == "PAUSED" && w.steppedAround(a.at) {

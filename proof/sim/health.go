@@ -18,19 +18,19 @@ func (w *world) span(place int, from, to time.Duration, why string) {
 	w.spans = append(w.spans, span{place, from, to, why})
 }
 
-// disturbed tells whether a fault, of kinds other than but, lies over any part of a time at a place, or over all.
+// disturbed reports whether a fault, of kinds other than but, lies over any part of a time at a place, or over all.
 func (w *world) disturbed(place int, from, to time.Duration, but ...string) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool {
 		return (s.place == place || s.place == -1) && s.from <= to && from <= s.to && !slices.Contains(but, s.why)
 	})
 }
 
-// disturbedBy tells whether a fault of a kind lay over a place, of which requests may come late.
+// disturbedBy reports whether a fault of a kind lay over a place, of which requests may come late.
 func (w *world) disturbedBy(why string, place int, at time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool { return s.place == place && s.why == why && s.from <= at && at <= s.to+w.slow() })
 }
 
-// healthy tells whether some replica was well all the time, faults of the kinds in but aside.
+// healthy reports whether some replica was well all the time, faults of the kinds in but aside.
 func (w *world) healthy(from, to time.Duration, but ...string) bool {
 	for i, r := range w.plan.Replicas {
 		if r.Begins+3*time.Second <= from && !w.disturbed(i, from, to, but...) {
@@ -40,7 +40,7 @@ func (w *world) healthy(from, to time.Duration, but ...string) bool {
 	return false
 }
 
-// healthyFor tells whether some replica was well all the time, its app ready, and a slot free there for a job.
+// healthyFor reports whether some replica was well all the time, its app ready, and a slot free there for a job.
 func (w *world) healthyFor(job string, from, to time.Duration) bool {
 	for i, r := range w.plan.Replicas {
 		if r.Begins+3*time.Second <= from && !w.disturbed(i, from, to) && w.takes(i, job, from, to) {
@@ -50,7 +50,8 @@ func (w *world) healthyFor(job string, from, to time.Duration) bool {
 	return false
 }
 
-// fit tells whether some replica had long been well when a tick came due, with its app ready and a slot free for the job.
+// fit reports whether some replica had long been well when a tick came due, with its app ready and a slot free for the
+// job.
 func (w *world) fit(job string, due, to time.Duration) bool {
 	for i, r := range w.plan.Replicas {
 		if r.Begins+recovery <= due && !w.disturbed(i, due-recovery, to) && w.takes(i, job, due-time.Second, to) {
@@ -60,7 +61,7 @@ func (w *world) fit(job string, due, to time.Duration) bool {
 	return false
 }
 
-// well tells whether a run's replica had no trouble of any kind while it lasted.
+// well reports whether a run's replica had no trouble of any kind while it lasted.
 func (w *world) well(c *claim) bool {
 	over := c.settled
 	if over == 0 {

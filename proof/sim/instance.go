@@ -110,8 +110,8 @@ func (w *world) instance(name, where string) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.Rename(copied, dir))
 }
 
-// leave gives the instance up: as the kernel does when a process has crashed, or as one does that ends in order. Of both
-// the first counts.
+// leave gives the instance up: as the kernel does when a process has crashed, or as one does that ends in order. Of
+// both the first counts.
 func (r *replica) leave(how func(*instance.Instance) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,8 +144,8 @@ func (w *world) impose(r *replica, f Fault, now time.Duration) {
 	})
 }
 
-// checkDead: a run is taken over before its lease is over only if its process is dead, and another one has its place. Then
-// it is taken over at once, unless its app may work on: that has to have stopped by the end of the lease.
+// checkDead: a run is taken over before its lease is over only if its process is dead, and another one has its place.
+// Then it is taken over at once, unless its app may work on: that has to have stopped by the end of the lease.
 func (w *world) checkDead() {
 	for _, c := range w.redis.claims.all {
 		if c.how != "reap" {
@@ -182,8 +182,8 @@ func (w *world) successor(r *replica) *replica {
 	return nil
 }
 
-// judgeInPlace: a process that takes the place of a dead one ends its runs at its first look, within a quarter of a second
-// and the ways of that look.
+// judgeInPlace: a process that takes the place of a dead one ends its runs at its first look, within a quarter of a
+// second and the ways of that look.
 func (w *world) judgeInPlace(c *claim, next *replica) {
 	by := next.began + 250*time.Millisecond + 12*w.plan.Far
 	stopping, dead := next.stopped()

@@ -70,8 +70,8 @@ func (k *kept) of(tick int64) (fate string, run bool) {
 // keepAll is how many fates Redis keeps of a job: all, so that each can be judged.
 const keepAll = 100_000
 
-// bounds are how many ticks have a fate, at least and at most: a tick has a second entry if it was run after its fate was counted, and
-// was counted twice if Redis lost all data meanwhile.
+// bounds are how many ticks have a fate, at least and at most: a tick has a second entry if it was run after its fate
+// was counted, and was counted twice if Redis lost all data meanwhile.
 func (k *kept) bounds() (least, most int64) {
 	least = int64(len(k.runs))
 	for _, outcomes := range k.runs {
@@ -112,11 +112,11 @@ func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *endi
 	}
 }
 
-// forgets tells whether a failover could forget what a replica was told.
+// forgets reports whether a failover could forget what a replica was told.
 func (w *world) forgets() bool { return len(w.redis.claims.oblivions) > 0 && w.plan.Confirms == 0 }
 
-// ticksIn is how many ticks of a job lie in an interval, by any table that some replica had when they came. While the job has left,
-// those count that it had before: Redis may not have heard of that.
+// ticksIn is how many ticks of a job lie in an interval, by any table that some replica had when they came. While the
+// job has left, those count that it had before: Redis may not have heard of that.
 func (w *world) ticksIn(name string, i interval) int {
 	there := map[time.Time]bool{}
 	var c *config.Job

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// touched follows the lock keys through what scripts do to them: promise 4, never someone else's lock. It is called with
-// the store locked, before the command runs.
+// touched follows the lock keys through what scripts do to them: promise 4, never someone else's lock. It is called
+// with the store locked, before the command runs.
 func (s *store) touched(cmd string, args []string) {
 	if len(args) == 0 || !strings.Contains(args[0], ":lock:") {
 		return

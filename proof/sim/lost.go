@@ -7,8 +7,8 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-// The replicas fire a tick that nothing stands in the way of within these times. prompt is for a tick that comes due: at
-// once, or after one more try. waited is for a tick that waits in the due set, or that no replica asked for in time:
+// The replicas fire a tick that nothing stands in the way of within these times. prompt is for a tick that comes due:
+// at once, or after one more try. waited is for a tick that waits in the due set, or that no replica asked for in time:
 // after the next look, a way there and back, and two seconds in which one replica stands back.
 const (
 	prompt = 1500 * time.Millisecond
@@ -105,8 +105,8 @@ func (j *judged) judge(tick time.Time, at time.Duration) {
 	}
 }
 
-// promptly checks that a tick is claimed at once, or at the second try, if it comes due in good times and no other run or pause
-// of its job is in its way.
+// promptly checks that a tick is claimed at once, or at the second try, if it comes due in good times and no other run
+// or pause of its job is in its way.
 func (j *judged) promptly(tick time.Time, mine []*claim) {
 	w := j.world
 	due := w.cameDue(j.Job, tick)
@@ -128,7 +128,8 @@ func (j *judged) promptly(tick time.Time, mine []*claim) {
 	}
 }
 
-// unclaimed asks why a tick was never claimed. A pause settles the ticks before its end, however long after it the next one is.
+// unclaimed asks why a tick was never claimed. A pause settles the ticks before its end, however long after it the next
+// one is.
 func (j *judged) unclaimed(tick time.Time, at time.Duration) {
 	if j.world.pausedAt(j.Job, tick) {
 		j.world.met["settled by a pause"]++
@@ -204,8 +205,8 @@ func (w *world) pausedFrom(job string, at time.Duration) time.Duration {
 	return from
 }
 
-// handedUntil is the time until which a tick that is handed on, or given back, is worth firing. Where the guarantees say so, that
-// is later than the next tick.
+// handedUntil is the time until which a tick that is handed on, or given back, is worth firing. Where the guarantees
+// say so, that is later than the next tick.
 func (j *judged) handedUntil(c *claim, at time.Duration) time.Duration {
 	if j.Missed == config.Skip && c.member == "" {
 		return j.expires(c.tick, at) // what replicas are asked to take was taken in time
@@ -293,7 +294,7 @@ func (c *claim) dueAgain() time.Duration {
 	return c.settled + c.waits
 }
 
-// replaced tells whether a run was told to end, for a newer tick or by an operator.
+// replaced reports whether a run was told to end, for a newer tick or by an operator.
 func (w *world) replaced(c *claim) bool {
 	return c.cancelled != 0 || slices.ContainsFunc(w.redis.claims.queued, func(q queued) bool {
 		return q.job == c.job && q.policy == string(config.Replace) && q.at >= c.won && q.at <= c.settled
@@ -346,7 +347,7 @@ func (j *judged) idle(from, to time.Duration) bool {
 	return !j.inItsWay(lives)
 }
 
-// inItsWay tells whether the runs for which a condition holds are so many that no further one may begin.
+// inItsWay reports whether the runs for which a condition holds are so many that no further one may begin.
 func (j *judged) inItsWay(lives func(claim) bool) bool {
 	n := 0
 	for _, c := range j.claims {
@@ -387,12 +388,12 @@ func (j *judged) settledByBirth(tick time.Time) time.Duration {
 	return w.plan.Lasts
 }
 
-// noticed is how long after a loss of all data a replica that is well has registered its jobs anew: a look that finds its
-// connection cut, a second until the next one, and the ways of it, of the ledger's birth and of registering.
+// noticed is how long after a loss of all data a replica that is well has registered its jobs anew: a look that finds
+// its connection cut, a second until the next one, and the ways of it, of the ledger's birth and of registering.
 func (w *world) noticed() time.Duration { return 2500*time.Millisecond + 6*w.plan.Far }
 
-// judgeBirths: what is not known to Redis any more is registered soon, or its ticks would be refused for as long as that
-// takes.
+// judgeBirths: what is not known to Redis any more is registered soon, or its ticks would be refused for as long as
+// that takes.
 func (j *judged) judgeBirths() {
 	w := j.world
 	all := w.redis.claims.loss
@@ -442,15 +443,15 @@ func (j *judged) queuedTick(tick time.Time) *queued {
 	return nil
 }
 
-// behindAnother tells whether a tick was refused for good, under Queue or by a limit: what was in its way was checked as Redis
-// said so.
+// behindAnother reports whether a tick was refused for good, under Queue or by a limit: what was in its way was checked
+// as Redis said so.
 func (j *judged) behindAnother(tick time.Time) bool {
 	return slices.ContainsFunc(j.world.redis.claims.asks, func(a *ask) bool {
 		return a.job == j.Name && a.tick.Equal(tick) && a.code == "OVERLAP" && (a.policy == string(config.Queue) || limitOf(a.policy) > 0) && a.table
 	})
 }
 
-// replacedInQueue tells whether a newer tick took a queued one's place before it was free to run.
+// replacedInQueue reports whether a newer tick took a queued one's place before it was free to run.
 func (j *judged) replacedInQueue(tick time.Time, free time.Duration) bool {
 	return j.ConcurrencyPolicy == config.Replace && slices.ContainsFunc(j.world.redis.claims.queued, func(q queued) bool {
 		return q.job == j.Name && q.tick.After(tick) && q.at <= free

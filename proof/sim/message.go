@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// messages names what a replica sends: by its words, without UUIDs and texts that hold one, and by how often the same was
-// sent before. Messages that several goroutines send at the same instant have no order, and must not
-// need one.
+// messages names what a replica sends: by its words, without UUIDs and texts that hold one, and by how often the same
+// was sent before. Messages that several goroutines send at the same instant have no order, and must not need one.
 type messages struct {
 	mu   sync.Mutex
 	sent map[uint64]uint64
@@ -39,7 +38,8 @@ func (m *messages) key(raw []byte) uint64 {
 	return dice(k).throw(m.sent[k])
 }
 
-// measured tells whether a word is an instant that somebody measured, in milliseconds. Those of ticks are whole seconds.
+// measured reports whether a word is an instant that somebody measured, in milliseconds. Those of ticks are whole
+// seconds.
 func measured(word []byte) bool {
 	return len(word) == 12 && word[0] == '9' && !bytes.HasSuffix(word, []byte("000"))
 }

@@ -85,8 +85,8 @@ func (n *network) dial(ctx context.Context, r *replica) (net.Conn, error) {
 	return l.client, nil
 }
 
-// early takes something off a time limit. The client waits for its context at the same time, and which of two that end at
-// one instant is seen first would be left to chance.
+// early takes something off a time limit. The client waits for its context at the same time, and which of two that end
+// at one instant is seen first would be left to chance.
 func early(d time.Duration, by uint64) time.Duration {
 	return d - time.Millisecond - time.Duration(by%uint64(time.Millisecond))
 }

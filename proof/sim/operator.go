@@ -14,8 +14,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// operator is somebody with the command line, on a network as good as the replicas'. Each request has a Store of its own, which
-// has seen nothing before, as that of a new process has.
+// operator is somebody with the command line, on a network as good as the replicas'. Each request has a Store of its
+// own, which has seen nothing before, as that of a new process has.
 type operator struct {
 	world  *world
 	client redis.UniversalClient
@@ -161,8 +161,8 @@ func (o *operator) promised(id, job string, tick time.Time) {
 	c.answered = append(c.answered, queued{job: job, tick: tick, at: o.world.now(), id: id})
 }
 
-// checkAnswered: what somebody was told is due is what Redis has made due under the id of the request, and not what another
-// request with that id had asked for.
+// checkAnswered: what somebody was told is due is what Redis has made due under the id of the request, and not what
+// another request with that id had asked for.
 func (w *world) checkAnswered() {
 	ids := map[string]int{}
 	for _, a := range w.redis.claims.answered {
@@ -248,8 +248,8 @@ func (c *claims) operated(q *call, code string) {
 // ofAll tells of a request to pause or resume whether it is about the pause of all jobs.
 func (q *call) ofAll() bool { return strings.HasSuffix(q.args[argPause], "All") }
 
-// askedAgain: the id of a request makes it safe to ask again. A copy of what was done before has no effect. The claims are
-// locked.
+// askedAgain: the id of a request makes it safe to ask again. A copy of what was done before has no effect. The claims
+// are locked.
 func (c *claims) askedAgain(q *call, was, d done) {
 	if q.name != "ask" || len(q.backfilled()) > 0 {
 		return
@@ -269,7 +269,8 @@ func (c *claims) endHold(job string, all bool, now time.Duration) {
 	}
 }
 
-// followed is how long after a step of Redis' clock all replicas follow it: a resumption may go by the time before it until then.
+// followed is how long after a step of Redis' clock all replicas follow it: a resumption may go by the time before it
+// until then.
 const followed = 11 * time.Second
 
 // liftedTo is up to which tick a pause holds that somebody ended; 0 if nobody did.
@@ -290,16 +291,18 @@ func (w *world) liftedTo(h hold) time.Duration {
 	return to
 }
 
-// notFollowed tells whether Redis' clock had stepped so shortly before an instant that not all replicas followed it yet.
+// notFollowed reports whether Redis' clock had stepped so shortly before an instant that not all replicas followed it
+// yet.
 func (w *world) notFollowed(at time.Duration) bool {
 	return slices.ContainsFunc(w.phases(), func(p phase) bool { return p.from > 0 && p.from <= at && at <= p.from+followed })
 }
 
-// unheard is how long after a step of Redis' clock no heartbeat may look recent, by which an operator could tell whose time counts.
+// unheard is how long after a step of Redis' clock no heartbeat may look recent, by which an operator could tell whose
+// time counts.
 const unheard = 6 * time.Second
 
-// heldAhead tells whether a pause of a job ended so soon after a step of Redis' clock that it may hold back a tick by the wrong
-// time of that clock: a limit.
+// heldAhead reports whether a pause of a job ended so soon after a step of Redis' clock that it may hold back a tick by
+// the wrong time of that clock: a limit.
 func (w *world) heldAhead(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.held, func(h hold) bool {
 		return h.job == job && h.to != 0 && tick.Sub(w.began) <= w.liftedTo(h) &&
@@ -307,7 +310,7 @@ func (w *world) heldAhead(job string, tick time.Time) bool {
 	})
 }
 
-// paused tells whether a pause of a job lay over any part of a time.
+// paused reports whether a pause of a job lay over any part of a time.
 func (w *world) paused(job string, from, to time.Duration) bool {
 	for _, h := range w.redis.claims.held {
 		end := h.to
@@ -361,7 +364,8 @@ func (w *world) checkPaused() {
 	}
 }
 
-// justBefore is how long before a tick a job is resumed for it to be looked at by checkResumed: replicas have asked for it by then.
+// justBefore is how long before a tick a job is resumed for it to be looked at by checkResumed: replicas have asked for
+// it by then.
 const justBefore = 40 * time.Millisecond
 
 // checkResumed: a tick that comes due when the job has just been resumed is none of the pause, and is claimed at once.

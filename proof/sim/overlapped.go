@@ -24,8 +24,8 @@ func (w *world) dueOf(j *config.Job, tick time.Time) time.Duration {
 }
 
 // checkSkipped: promise 3. A tick that comes due while a run of the job lives is skipped for good under Forbid. Under
-// Queue one of them waits. Under Replace the run is told to end at once. Under a limit, as many runs must live as may. It is asked where somebody well could ask Redis
-// while the run lived.
+// Queue one of them waits. Under Replace the run is told to end at once. Under a limit, as many runs must live as may.
+// It is asked where somebody well could ask Redis while the run lived.
 func (w *world) checkSkipped() {
 	if w.plan.Local || w.stepped {
 		return
@@ -182,8 +182,8 @@ func (w *world) firstStarts() map[ofTick]*run {
 	return starts
 }
 
-// checkSuperseded: a tick that a newer due one has superseded is not claimed from the table any more, however late a copy
-// of the question comes.
+// checkSuperseded: a tick that a newer due one has superseded is not claimed from the table any more, however late a
+// copy of the question comes.
 func (w *world) checkSuperseded() {
 	if w.plan.Local || w.stepped {
 		return
@@ -205,7 +205,7 @@ func (w *world) checkSuperseded() {
 	}
 }
 
-// firstWon tells whether it is the answer by which a claim was made, and not one to a copy.
+// firstWon reports whether it is the answer by which a claim was made, and not one to a copy.
 func (w *world) firstWon(a *ask) bool {
 	c, ok := w.redis.claims.of(a.run)
 	return ok && c.won == a.at

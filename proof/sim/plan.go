@@ -99,8 +99,8 @@ type Order struct {
 	N    int    // how many ticks a backfill is about; 0 = two
 }
 
-// recovery is how long after a fault the promise that no tick is lost is not asked of what the fault struck: a reconnect
-// with its longest backoff, a look, and what a look finds.
+// recovery is how long after a fault the promise that no tick is lost is not asked of what the fault struck: a
+// reconnect with its longest backoff, a look, and what a look finds.
 const recovery = 6 * time.Second
 
 // NewPlan is the plan of a seed.
@@ -199,7 +199,7 @@ func (p *Plan) orders(r *rand.Rand) {
 	}
 }
 
-// has tells whether there is a fault of a kind.
+// has reports whether there is a fault of a kind.
 func (p *Plan) has(kind string) bool {
 	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == kind })
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-// nudge is how long it takes from a script to what a replica does about it, as the design allows: 100 ms, and the ways of
-// the nudge, of a look that was under way with the records and the ends of runs that it takes over, of the look that the
-// nudge causes, and of the question for what that finds.
+// nudge is how long it takes from a script to what a replica does about it, as the design allows: 100 ms, and the ways
+// of the nudge, of a look that was under way with the records and the ends of runs that it takes over, of the look that
+// the nudge causes, and of the question for what that finds.
 func (w *world) nudge() time.Duration { return 100*time.Millisecond + (1+6+2+1)*w.plan.Far }
 
 // seconds are what the design leaves open in "within the lease plus seconds": two looks, and the way there.
@@ -56,7 +56,7 @@ func (w *world) judgeHandover(c *claim, after []*claim) {
 	w.violatedAt(c.settled, "prompt", c.job, "tick %s was handed over at %s, and no replica had it by %s", stamp(c.tick), c.settled, by)
 }
 
-// another tells whether a replica elsewhere is well and not busy, and has been there long enough to hear nudges.
+// another reports whether a replica elsewhere is well and not busy, and has been there long enough to hear nudges.
 func (w *world) another(place int, job string, from, to time.Duration) bool {
 	if w.disturbed(-1, from-recovery, to) || to > w.plan.Lasts || w.plan.Local {
 		return false

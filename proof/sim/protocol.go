@@ -73,7 +73,8 @@ func waitIn(settle []string) time.Duration {
 // extend: ARGV.
 const argExtendedJob = 1
 
-// register: ARGV, and the answer: now, when the ledger was born, since when the ticks are these, the newest claimed one.
+// register: ARGV, and the answer: now, when the ledger was born, since when the ticks are these, the newest claimed
+// one.
 const (
 	argFingerprint = 0
 	gone           = "none" // the fingerprint of a job that has left the table
@@ -154,12 +155,12 @@ func numbers(text string) (all []int64) {
 	return all
 }
 
-// leftover tells whether a field of a ledger may not be there when all runs are over.
+// leftover reports whether a field of a ledger may not be there when all runs are over.
 func leftover(field string) bool {
 	return strings.HasPrefix(field, "x:") || field == "runs" || field == "behind" || strings.HasPrefix(field, "r:")
 }
 
-// leftoverTimer tells whether the entry of a timer is more than a mark.
+// leftoverTimer reports whether the entry of a timer is more than a mark.
 func leftoverTimer(entry string) bool { return strings.IndexAny(entry, "0123456789") == 0 }
 
 // gapText reads one gap of a ledger: from and to, both exclusive, and the fate of the ticks in it.

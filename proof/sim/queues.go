@@ -10,7 +10,8 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-// queues: jobs whose runs take longer than the distance of their ticks queue, and Redis or replicas are away for a while.
+// queues: jobs whose runs take longer than the distance of their ticks queue, and Redis or replicas are away for a
+// while.
 func (p *Plan) queues(r *rand.Rand) {
 	p.willing(r)
 	p.MaxRunning, p.Ready = 0, false
@@ -28,8 +29,8 @@ func (p *Plan) queues(r *rand.Rand) {
 	}
 }
 
-// checkQueue asks Redis itself, as it has answered a claim under Queue: a tick is refused for good only while another one waits,
-// behind a run or in the due set, and is made to wait only while none does. A list finds room beside all.
+// checkQueue asks Redis itself, as it has answered a claim under Queue: a tick is refused for good only while another
+// one waits, behind a run or in the due set, and is made to wait only while none does. A list finds room beside all.
 func (s *store) checkQueue(a *ask) {
 	if a.policy != string(config.Queue) || !a.table {
 		return
@@ -78,7 +79,8 @@ func limitOf(policy string) int {
 	return n
 }
 
-// checkLimit asks Redis itself, as it has answered a claim under a limit: so many runs live, and no more, or the tick is refused.
+// checkLimit asks Redis itself, as it has answered a claim under a limit: so many runs live, and no more, or the tick
+// is refused.
 func (s *store) checkLimit(a *ask) {
 	limit := limitOf(a.policy)
 	if limit == 0 {

@@ -95,8 +95,8 @@ func (s *store) weather() weather {
 	return s.sky
 }
 
-// step moves Redis' clock. TTLs are durations to miniredis: a step back does not make them longer, which a real server's
-// would be.
+// step moves Redis' clock. TTLs are durations to miniredis: a step back does not make them longer, which a real
+// server's would be.
 func (s *store) step(d time.Duration) {
 	s.mu.Lock()
 	s.offset += d

@@ -150,8 +150,8 @@ func (r *replica) isDead() bool {
 	return r.dead
 }
 
-// crash ends the process without a goodbye: no byte of it reaches Redis any more but those on their way, and its runs are
-// gone. Its goroutines that are left in the bubble reach no one.
+// crash ends the process without a goodbye: no byte of it reaches Redis any more but those on their way, and its runs
+// are gone. Its goroutines that are left in the bubble reach no one.
 func (r *replica) crash() {
 	r.mu.Lock()
 	r.dead, r.died = true, r.world.now()
@@ -192,7 +192,7 @@ func (r *replica) drain() {
 	go func() { _ = r.sidecar.Drain(context.Background()) }()
 }
 
-// drains tells whether the replica was told to drain, or to end.
+// drains reports whether the replica was told to drain, or to end.
 func (r *replica) drains() bool { return r.endsAt() != 0 }
 
 // endsAt is from when on the replica takes nothing new; 0: always.

@@ -71,8 +71,8 @@ func play(t *testing.T, seed uint64, out *json.Encoder) Result {
 	return Play(t, seed)
 }
 
-// shards plays seeds first to last (those of a class, if it is not "") with a test binary, on all processors, and tells of each as it
-// ends; until told to stop.
+// shards plays seeds first to last (those of a class, if it is not "") with a test binary, on all processors, and tells
+// of each as it ends; until told to stop.
 func shards(t *testing.T, binary, class string, first, last uint64, each func(Result) (goOn bool)) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -169,8 +169,8 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"jobs whose ticks end at midnight", "ticks on which two schedules agree", "runs that were taken over", "rows of failures that began or ended", "requests that shared an id",
 	"ticks of jobs that were just resumed", "waited for slots", "skipped for good beside as many runs as may"}
 
-// most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that excuses
-// more than that has lost its object.
+// most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that
+// excuses more than that has lost its object.
 var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 2500,
 	"fate: lost with all data while it waited": 120, "fate: lost with all data before it was counted": 50,
 	"fates that a failover forgot": 100, "fates that were counted by who knew less than was lost": 25,
@@ -187,8 +187,8 @@ var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 
 // fewest is the smallest bound: some hundred seeds meet with a rare excuse by chance.
 const fewest = 15
 
-// TestASeedIsPlayedTheSameWayAgain compares traces. Goroutines that wake at the same instant have no order, and the chance
-// in a backoff is no matter of the seed, so some seeds differ somewhere; what the checks say of them may not.
+// TestASeedIsPlayedTheSameWayAgain compares traces. Goroutines that wake at the same instant have no order, and the
+// chance in a backoff is no matter of the seed, so some seeds differ somewhere; what the checks say of them may not.
 func TestASeedIsPlayedTheSameWayAgain(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	differ := 0

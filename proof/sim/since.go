@@ -15,8 +15,8 @@ type success struct {
 	sure bool // Redis has surely written it down. It may have done so when the run had been taken over before
 }
 
-// succeeds notes that Redis was told of the end of a run. A job's list is never changed, so that a claim can keep the one of
-// its time. The claims are locked.
+// succeeds notes that Redis was told of the end of a run. A job's list is never changed, so that a claim can keep the
+// one of its time. The claims are locked.
 func (c *claims) succeeds(cl *claim, sure bool) {
 	if _, timer := service.TimerID(cl.job); timer || cl.kind == "manual" {
 		return // neither is a tick of a schedule
@@ -31,7 +31,8 @@ func (c *claims) forgetSuccesses(since time.Duration) {
 	}
 }
 
-// checkSince: each run of a tick is told the newest tick that had succeeded when the tick was claimed for the first time.
+// checkSince: each run of a tick is told the newest tick that had succeeded when the tick was claimed for the first
+// time.
 func (w *world) checkSince() {
 	first := w.firstClaims()
 	told := map[*claim]*run{}
@@ -54,8 +55,8 @@ func (w *world) checkSince() {
 	}
 }
 
-// firstClaims are, by run, the first claims of their ticks: that of the run itself, or of one before it. It is nil for a run
-// that has two.
+// firstClaims are, by run, the first claims of their ticks: that of the run itself, or of one before it. It is nil for
+// a run that has two.
 func (w *world) firstClaims() map[string]*claim {
 	type chain struct {
 		ofTick
@@ -84,14 +85,14 @@ func (w *world) firstClaims() map[string]*claim {
 	return first
 }
 
-// endedTick tells whether the tick of a run ended with it: it ran to its end, though late, or was not to be run again. Of a
-// claim that Redis has forgotten it has forgotten the end as well.
+// endedTick reports whether the tick of a run ended with it: it ran to its end, though late, or was not to be run
+// again. Of a claim that Redis has forgotten it has forgotten the end as well.
 func (w *world) endedTick(c *claim) bool {
 	return c.how != "forgotten" && (c.how == "finish" || c.member == "" || w.redis.claims.late[c.run] || w.replaced(c))
 }
 
-// beginsAnew tells whether Redis did not keep any more what had succeeded before the first claim of a tick, when the tick was
-// claimed once more. It keeps that until the tick ends. before is the newest claim until then.
+// beginsAnew reports whether Redis did not keep any more what had succeeded before the first claim of a tick, when the
+// tick was claimed once more. It keeps that until the tick ends. before is the newest claim until then.
 func (w *world) beginsAnew(first, before, c *claim) bool {
 	switch {
 	case first.how == "forgotten" || w.lostAllBetween(first.won, c.won):
@@ -157,14 +158,14 @@ func (w *world) judgeSince(r *run, c *claim) {
 	}
 }
 
-// sharesTick tells whether another run of a tick was claimed before, and had not surely ended.
+// sharesTick reports whether another run of a tick was claimed before, and had not surely ended.
 func (w *world) sharesTick(c *claim) bool {
 	return slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
 		return o != c && o.job == c.job && o.tick.Equal(c.tick) && o.won <= c.won && (o.how != "finish" || o.settled >= c.won)
 	})
 }
 
-// didSucceed tells whether an app had done the work of a tick by then, under a lock.
+// didSucceed reports whether an app had done the work of a tick by then, under a lock.
 func (w *world) didSucceed(job string, tick time.Time, by time.Duration) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool {
 		return r.Job == job && r.Tick.Equal(tick) && r.Token != 0 && r.Kind != "manual" && r.status == execute.Succeeded && r.end <= by

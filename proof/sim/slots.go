@@ -59,12 +59,13 @@ func (p *Plan) loads(r *rand.Rand) {
 	}
 }
 
-// inLine is how long after something is due all replicas have it in line for a slot: a look, and a second in which it was left
-// alone since a run was in its way, and the ways there.
+// inLine is how long after something is due all replicas have it in line for a slot: a look, and a second in which it
+// was left alone since a run was in its way, and the ways there.
 func (w *world) inLine() time.Duration { return 2200*time.Millisecond + 10*w.plan.Far }
 
-// checkPassedOver: what is due, or waits, gets a slot before what is less important, and before what came later and is as
-// important. A replica has one due member of each job in line at a time. passes tells that a pause is not in its way.
+// checkPassedOver: what is due, or waits, gets a slot before what is less important, and before what came later and is
+// as important. A replica has one due member of each job in line at a time. passes tells that a pause is not in its
+// way.
 func (j *judged) checkPassedOver(from, to time.Duration, passes bool) {
 	w := j.world
 	if w.plan.MaxRunning == 0 || w.plan.Ready || w.plan.Local || w.stepped || j.Reserved {
@@ -94,7 +95,7 @@ func (j *judged) checkPassedOver(from, to time.Duration, passes bool) {
 	w.met["waited for slots"]++
 }
 
-// before tells whether what waits of a job goes before a claim of the table, if it is in line before a time.
+// before reports whether what waits of a job goes before a claim of the table, if it is in line before a time.
 func (j *judged) before(c *claim) (time.Duration, bool) {
 	o := j.world.row(c.job, c.won)
 	switch {

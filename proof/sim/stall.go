@@ -16,8 +16,8 @@ type stall struct {
 	holds  int           // stalls that lie over each other
 }
 
-// crawl is what each look at a standing clock moves it, so that a loop that waits for the last millisecond before a tick
-// gets to where it can be held up.
+// crawl is what each look at a standing clock moves it, so that a loop that waits for the last millisecond before a
+// tick gets to where it can be held up.
 const crawl = 20 * time.Microsecond
 
 func (s *stall) begin(now time.Duration) {

@@ -29,7 +29,8 @@ type version struct {
 // slowest is how long after a change of the table's file the last replica sees it, where nothing else is said.
 const slowest = 1500 * time.Millisecond
 
-// reloads draws changes of the table. They have dice of their own, so that all else of a seed is as it would be without.
+// reloads draws changes of the table. They have dice of their own, so that all else of a seed is as it would be
+// without.
 func (p *Plan) reloads() {
 	r := rand.New(rand.NewPCG(p.Seed, 0x4E10AD))
 	end := p.Lasts - 16*time.Second
@@ -216,8 +217,8 @@ func (w *world) lives(name string) []life {
 	return slices.DeleteFunc(all, func(l life) bool { return l.from >= l.to })
 }
 
-// lastToSwap is when the last replica put a version or a newer one in force: one that stands still does so later, and one
-// that dies before it does is no matter any more.
+// lastToSwap is when the last replica put a version or a newer one in force: one that stands still does so later, and
+// one that dies before it does is no matter any more.
 func (w *world) lastToSwap(n int) (at time.Duration) {
 	for _, r := range w.replicas {
 		if r.version >= n {
@@ -240,7 +241,7 @@ func (w *world) lastToSwap(n int) (at time.Duration) {
 	return at
 }
 
-// swaps tells whether a replica put another table in force within a time.
+// swaps reports whether a replica put another table in force within a time.
 func (w *world) swaps(r *replica, from, to time.Duration) bool {
 	return slices.ContainsFunc(w.swapped, func(s swapped) bool { return s.replica == r && s.at >= from && s.at <= to })
 }
@@ -282,8 +283,9 @@ func (w *world) checkTables() {
 	}
 }
 
-// checkBegun: the ticks of a job begin anew when a replica registers others than it had registered before, and not when it tells
-// Redis once more of those that Redis had from it. In a rollout, other replicas have registered newer ones meanwhile.
+// checkBegun: the ticks of a job begin anew when a replica registers others than it had registered before, and not when
+// it tells Redis once more of those that Redis had from it. In a rollout, other replicas have registered newer ones
+// meanwhile.
 func (w *world) checkBegun() {
 	c := w.redis.claims
 	for _, b := range c.begun {

@@ -10,8 +10,9 @@ import (
 	"github.com/solotick/solotick/internal/testing/results"
 )
 
-// A tooth is a fault put into the sources on purpose, which the seeds have to find. One test binary has all faults of Go, and
-// its environment says which one it plays: BROKEN in an edit is true then, and PICK(broken, right) is its first value.
+// A tooth is a fault put into the sources on purpose, which the seeds have to find. One test binary has all faults of
+// Go, and its environment says which one it plays: BROKEN in an edit is true then, and PICK(broken, right) is its first
+// value.
 type tooth struct {
 	what    string
 	promise string // the one that it breaks
@@ -391,8 +392,8 @@ var untold = edit{"sidecar/record.go", "w.close(because != redisError)\n",
 // findWithin is the number of seeds, all or those of one class, that have to find a fault.
 const findWithin = 1000
 
-// TestTeeth builds the simulation over sources that have all faults, chooses one after the other, and expects that some seed finds
-// it.
+// TestTeeth builds the simulation over sources that have all faults, chooses one after the other, and expects that some
+// seed finds it.
 func TestTeeth(t *testing.T) {
 	if testing.Short() || underRace {
 		t.Skip("plays hundreds of seeds, without the race detector: see make proof")

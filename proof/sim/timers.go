@@ -153,7 +153,7 @@ func (w *world) judgeDeleted(t *timerState, job string, starts []*run) {
 	}
 }
 
-// diedBeforeTheStart tells whether a replica died between its claim of a run and the start.
+// diedBeforeTheStart reports whether a replica died between its claim of a run and the start.
 func (w *world) diedBeforeTheStart(job string) bool {
 	for _, c := range w.redis.claims.all {
 		if c.job == job && c.replica.diedAt() >= c.won && c.replica.isDead() && !w.wasStarted(c.run) {

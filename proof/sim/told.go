@@ -119,8 +119,8 @@ func (c *claims) heardOf(q *call, cl *claim) {
 	}
 }
 
-// endsWell tells whether a replica had time to hear what it had asked, after all trouble: it lives, and when it was told to end,
-// it had been well for some seconds.
+// endsWell reports whether a replica had time to hear what it had asked, after all trouble: it lives, and when it was
+// told to end, it had been well for some seconds.
 func (w *world) endsWell(r *replica, since time.Duration) bool {
 	if r.isDead() {
 		return false
@@ -132,7 +132,8 @@ func (w *world) endsWell(r *replica, since time.Duration) bool {
 	return since < end-recovery && !w.disturbed(r.place, end-recovery, end) && !w.disturbed(-1, end-recovery, end)
 }
 
-// checkTold: promise 5, of each run that was taken over exactly one replica has logged and counted the end, and has sent a ping.
+// checkTold: promise 5, of each run that was taken over exactly one replica has logged and counted the end, and has
+// sent a ping.
 func (w *world) checkTold() {
 	for _, c := range w.redis.claims.all {
 		if c.how != "reap" || len(w.redis.claims.oblivions) > 0 {
@@ -177,8 +178,8 @@ func (w *world) hasSince(r *replica, job string, at time.Duration) (since time.D
 	return since, has
 }
 
-// someoneHas tells whether a replica that was well had the job of a run in its table, and was there early enough to take the run over: it
-// has one lease more for that than others.
+// someoneHas reports whether a replica that was well had the job of a run in its table, and was there early enough to
+// take the run over: it has one lease more for that than others.
 func (w *world) someoneHas(c *claim) bool {
 	if w.disturbed(-1, c.renewed-recovery, c.settled) {
 		return false

@@ -17,8 +17,8 @@ import (
 // waitsByHand is the class of requests by hand that wait.
 const waitsByHand = "waits by hand"
 
-// waits: many runs that were asked for by hand wait beside the schedule, as the job is paused, resumed and cancelled, and leaves
-// the table.
+// waits: many runs that were asked for by hand wait beside the schedule, as the job is paused, resumed and cancelled,
+// and leaves the table.
 func (p *Plan) waits(r *rand.Rand) {
 	p.willing(r)
 	p.Faults = nil
@@ -103,7 +103,7 @@ func (c *claims) drops(q *call) {
 	}
 }
 
-// droppedAgain tells whether a run by hand was to be run again, and an operator has dropped that.
+// droppedAgain reports whether a run by hand was to be run again, and an operator has dropped that.
 func (w *world) droppedAgain(c *claim) bool {
 	return c.isByHand() && slices.ContainsFunc(w.redis.claims.triggers, func(t queued) bool {
 		return t.job == c.job && t.tick.Equal(c.tick) && t.dropped >= c.settled
@@ -144,8 +144,8 @@ func (c *claims) askedAt(cl *claim) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// checkScheduleFirst asks Redis itself, as it has answered the claim of a run by hand: no tick of the schedule is due that any
-// replica could have fired before.
+// checkScheduleFirst asks Redis itself, as it has answered the claim of a run by hand: no tick of the schedule is due
+// that any replica could have fired before.
 func (s *store) checkScheduleFirst(a *ask) {
 	if a.code != "WON" || a.kind != "backfill" || s.world.stepped {
 		return
@@ -171,8 +171,8 @@ type hasty struct {
 	waited time.Duration
 }
 
-// checkHasty: nothing but a pause lets a backfill go before a tick of the schedule that is worth firing. For a replica whose clock
-// is far behind, the tick has not come yet.
+// checkHasty: nothing but a pause lets a backfill go before a tick of the schedule that is worth firing. For a replica
+// whose clock is far behind, the tick has not come yet.
 func (w *world) checkHasty() {
 	for _, h := range w.redis.hasty {
 		j := w.during(h.job, h.at-h.waited, h.at)
@@ -184,8 +184,8 @@ func (w *world) checkHasty() {
 	}
 }
 
-// besideHand is called with the settlement of a run that somebody asked for: it takes no tick away from the schedule, so the
-// newest one that came due beside it is no overlap. The claims are locked.
+// besideHand is called with the settlement of a run that somebody asked for: it takes no tick away from the schedule,
+// so the newest one that came due beside it is no overlap. The claims are locked.
 func (c *claims) besideHand(q *call, cl *claim) {
 	if cl == nil || !cl.isByHand() || len(q.reply) <= answerOverlapped {
 		return
@@ -207,8 +207,8 @@ func (c *claims) besideHand(q *call, cl *claim) {
 // standing is what the ledger said of how a job stands, when a run last ended.
 type standing struct{ lastSuccess int64 }
 
-// judgeStanding: what somebody asked for changes how the job stands only as far as its tick tells. The store is not locked,
-// the claims are.
+// judgeStanding: what somebody asked for changes how the job stands only as far as its tick tells. The store is not
+// locked, the claims are.
 func (c *claims) judgeStanding(q *call, cl *claim) {
 	if cl == nil || cl.job == "" {
 		return
@@ -256,7 +256,8 @@ func (w *world) checkMended() {
 	}
 }
 
-// leftAfter is when a job was first away from the table after a time, as Redis was told: what waits by hand is dropped then.
+// leftAfter is when a job was first away from the table after a time, as Redis was told: what waits by hand is dropped
+// then.
 func (w *world) leftAfter(job string, from time.Duration) time.Duration {
 	for _, l := range w.redis.claims.left {
 		back := w.plan.Lasts
@@ -272,12 +273,12 @@ func (w *world) leftAfter(job string, from time.Duration) time.Duration {
 	return w.plan.Lasts
 }
 
-// heldSince tells whether a pause of a job began after a time, which keeps back what was due by hand by then.
+// heldSince reports whether a pause of a job began after a time, which keeps back what was due by hand by then.
 func (w *world) heldSince(job string, at time.Duration) bool {
 	return slices.ContainsFunc(w.redis.claims.held, func(h hold) bool { return h.job == job && h.began >= at })
 }
 
-// standsBeside tells whether a tick came due beside a run that somebody asked for, and may wait for its end.
+// standsBeside reports whether a tick came due beside a run that somebody asked for, and may wait for its end.
 func standsBeside(j *config.Job, in *claim) bool {
 	return in.isByHand() && j.ConcurrencyPolicy == config.Forbid
 }

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// watchersRestart is the class of seeds in which no replica lives for as long as a lease while a run waits for its takeover.
+// watchersRestart is the class of seeds in which no replica lives for as long as a lease while a run waits for its
+// takeover.
 const watchersRestart = "watchers restart"
 
-// tellsBy is how long a run may wait, after its replica died, for watchers that are restarted every few seconds: until its
-// lease is overdue, and then until their lives, in which they see it, are a lease together.
+// tellsBy is how long a run may wait, after its replica died, for watchers that are restarted every few seconds: until
+// its lease is overdue, and then until their lives, in which they see it, are a lease together.
 const tellsBy = 45 * time.Second
 
 // restarts: a replica that runs something dies for good, and the others are killed and come back again and again.

@@ -9,8 +9,8 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// worker is an app that has got the call of one attempt of a run. It belongs to the world, and not to the replica that has called
-// it. It follows the rules: it works only while it may, by the heartbeats that were answered with leave.
+// worker is an app that has got the call of one attempt of a run. It belongs to the world, and not to the replica that
+// has called it. It follows the rules: it works only while it may, by the heartbeats that were answered with leave.
 type worker struct {
 	world   *world
 	job     *Job
@@ -367,7 +367,7 @@ func (a *worker) grants(p *replica, finish *callback.Report) {
 	a.world.note(p, what, a.run.Job, stamp(a.run.Tick), a.run.ID, "")
 }
 
-// hasFinished tells whether a replica took the worker's last report.
+// hasFinished reports whether a replica took the worker's last report.
 func (a *worker) hasFinished(p *replica) bool {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()

@@ -78,7 +78,8 @@ type Result struct {
 func Play(t *testing.T, seed uint64) (res Result) {
 	t.Helper()
 	redis.SetLogger(silent{})
-	// The client pools timers, which belong to the bubble that they were made in: two collections leave none of the last one.
+	// The client pools timers, which belong to the bubble that they were made in: two collections leave none of the
+	// last one.
 	runtime.GC()
 	runtime.GC()
 	plan := NewPlan(seed)
@@ -199,7 +200,7 @@ func (w *world) canceled(n int, cause error) {
 	w.note(r.replica, "CANCELED", r.Job, stamp(r.Tick), r.ID, " "+fmt.Sprint(cause))
 }
 
-// cutOff tells whether a run's context may end for that: a reload is no reason.
+// cutOff reports whether a run's context may end for that: a reload is no reason.
 func cutOff(cause error) bool {
 	return errors.Is(cause, lock.ErrLost) || errors.Is(cause, lock.ErrReplaced) || errors.Is(cause, lock.ErrCancelled) || strings.Contains(cause.Error(), "timeout") ||
 		strings.Contains(cause.Error(), "grace")

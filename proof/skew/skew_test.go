@@ -1,5 +1,5 @@
-// Package skew runs two versions of Solotick beside each other on one Redis: the release before, and this tree. That is what
-// a rolling update does, and a rollback.
+// Package skew runs two versions of Solotick beside each other on one Redis: the release before, and this tree. That is
+// what a rolling update does, and a rollback.
 package skew
 
 import (

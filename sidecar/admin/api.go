@@ -101,8 +101,8 @@ func (a *api) routes() map[string]methods {
 // APIServer serves API on the table's admin address.
 func APIServer(o Options) *http.Server { return server(API(o), o.Log) }
 
-// CallbackServer serves the reports of apps alone, for a replica that has no API. Of the options it needs Name, Callbacks and
-// Log.
+// CallbackServer serves the reports of apps alone, for a replica that has no API. Of the options it needs Name,
+// Callbacks and Log.
 func CallbackServer(o Options) *http.Server {
 	a := &api{Options: o}
 	mux := http.NewServeMux()

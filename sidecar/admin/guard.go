@@ -65,7 +65,7 @@ func (a *api) guard(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback tells whether a Host header names this machine. A tunnel may have changed the port, so any port will do.
+// isLoopback reports whether a Host header names this machine. A tunnel may have changed the port, so any port will do.
 func isLoopback(host string) bool {
 	name := host
 	if h, port, err := net.SplitHostPort(host); err == nil {

@@ -130,9 +130,9 @@ func (b *bounded) makeRoom() bool {
 type guest struct {
 	net.Conn
 	of *bounded
-	// since is when it began to wait for its client: when an answer was sent last or, before that, when the server began to
-	// read. Zero while it waits for the server, which has not begun to read, has read what may be a request, or answers it.
-	// On a busy machine that takes a while, for which the client must not pay.
+	// since is when it began to wait for its client: when an answer was sent last or, before that, when the server
+	// began to read. Zero while it waits for the server, which has not begun to read, has read what may be a request,
+	// or answers it. On a busy machine that takes a while, for which the client must not pay.
 	since    time.Time
 	answered bool // it has had an answer
 }

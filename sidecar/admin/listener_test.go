@@ -83,10 +83,10 @@ func (g *guest) answers(t *testing.T, theirs net.Conn) {
 	follow(g, http.StateIdle)
 }
 
-// isGone tells whether a connection has made room.
+// isGone reports whether a connection has made room.
 func (g *guest) isGone() bool { return !g.of.conns[g] }
 
-// isSentAway tells whether the connection ends without an answer.
+// isSentAway reports whether the connection ends without an answer.
 func (v *visitor) isSentAway() bool {
 	err := v.hears()
 	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)

@@ -248,7 +248,8 @@ func (d *described) fits(schema string, body []byte) error {
 	return s.Validate(v)
 }
 
-// TestTheDescriptionIsOpenAPI judges the document by the schema of OpenAPI 3.1, and all its schemas by that of JSON Schema.
+// TestTheDescriptionIsOpenAPI judges the document by the schema of OpenAPI 3.1, and all its schemas by that of JSON
+// Schema.
 func TestTheDescriptionIsOpenAPI(t *testing.T) {
 	d := description(t)
 	text, err := os.ReadFile("testdata/openapi-3.1.schema.json")
@@ -330,7 +331,8 @@ func TestTheDescriptionOfAJobHasTheKeysOfADynamicJob(t *testing.T) {
 	}
 }
 
-// TestWhatAnyRequestCanBeAnsweredIsDescribed plays what is the same for all operations. Their other answers have tests of their own.
+// TestWhatAnyRequestCanBeAnsweredIsDescribed plays what is the same for all operations. Their other answers have tests
+// of their own.
 func TestWhatAnyRequestCanBeAnsweredIsDescribed(t *testing.T) {
 	for path, methods := range description(t).paths {
 		for method, o := range methods {
@@ -393,8 +395,8 @@ var (
 	chance   = flag.Uint64("chance", 1, "its `seed`")
 )
 
-// TestNoRequestHasAnAnswerThatIsNotDescribed makes requests from the document: each of its paths, with values that fit, that do not
-// and that nobody expects. world.ask holds the answers against the document.
+// TestNoRequestHasAnAnswerThatIsNotDescribed makes requests from the document: each of its paths, with values that fit,
+// that do not and that nobody expects. world.ask holds the answers against the document.
 func TestNoRequestHasAnAnswerThatIsNotDescribed(t *testing.T) {
 	d, w := description(t), newWorld(t)
 	w.random = true

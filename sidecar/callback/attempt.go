@@ -17,11 +17,11 @@ var (
 	ErrStopped  = errors.New("the app stopped before the end of the work")
 )
 
-// Execute makes one attempt of a run, and waits for the app's report if the app has accepted the run. call calls the app, and
-// returns what came of that, and whether the answer is of another server than the table's.
+// Execute makes one attempt of a run, and waits for the app's report if the app has accepted the run. call calls the
+// app, and returns what came of that, and whether the answer is of another server than the table's.
 //
-// An app that has sent a heartbeat has accepted the run, whatever was answered: the answer may be lost, or a proxy's, or that
-// of a handler whose work goes on. If no report comes from such an app, the run ends as it was answered.
+// An app that has sent a heartbeat has accepted the run, whatever was answered: the answer may be lost, or a proxy's,
+// or that of a handler whose work goes on. If no report comes from such an app, the run ends as it was answered.
 func (r *Runs) Execute(ctx context.Context, run execute.Run, async *config.Async, call func(*Call) (res execute.Result, foreign bool)) execute.Result {
 	c := r.Open(run.ID, async.Heartbeat, run.Lasts)
 	defer c.Close()
@@ -38,8 +38,8 @@ func (r *Runs) Execute(ctx context.Context, run execute.Run, async *config.Async
 	return resultOf(ctx, report, err, c.isUnsure())
 }
 
-// closeUnlessBeaten refuses all reports from now on, and returns true, unless the call is Beaten. It does both at once: a
-// heartbeat that is answered in between would let the app work on a run that is over.
+// closeUnlessBeaten refuses all reports from now on, and returns true, unless the call is Beaten. It does both at once:
+// a heartbeat that is answered in between would let the app work on a run that is over.
 func (c *Call) closeUnlessBeaten() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 
 var anHour = config.Async{Timeout: time.Hour, Heartbeat: heartbeat}
 
-// TestWhichAnswersAcceptARun: an app that has sent a heartbeat has accepted the run, whatever was answered. The app falls silent
-// then, and the run ends as it was answered.
+// TestWhichAnswersAcceptARun: an app that has sent a heartbeat has accepted the run, whatever was answered. The app
+// falls silent then, and the run ends as it was answered.
 func TestWhichAnswersAcceptARun(t *testing.T) {
 	for _, c := range []struct {
 		what            string
@@ -117,8 +117,8 @@ func attempt(t *testing.T, code int, foreign, beaten bool, report *Report, f fun
 	})
 }
 
-// TestNoHeartbeatIsAnsweredWithLeaveOnceTheRunIsOver: a heartbeat that comes as the call breaks keeps the run going, or is
-// refused.
+// TestNoHeartbeatIsAnsweredWithLeaveOnceTheRunIsOver: a heartbeat that comes as the call breaks keeps the run going, or
+// is refused.
 func TestNoHeartbeatIsAnsweredWithLeaveOnceTheRunIsOver(t *testing.T) {
 	r := New("127.0.0.1:9748")
 	told, cancel := context.WithCancel(t.Context())

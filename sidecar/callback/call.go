@@ -39,8 +39,8 @@ func (c *Call) URL() string { return "http://" + c.of.address + "/v1/runs/" + c.
 // Token is what the app proves itself with.
 func (c *Call) Token() string { return c.name.token }
 
-// Beaten tells whether a heartbeat was answered without an error, or the app has finished the run. So the app has accepted
-// it, even if the answer to the call was lost.
+// Beaten reports whether a heartbeat was answered without an error, or the app has finished the run. So the app has
+// accepted it, even if the answer to the call was lost.
 func (c *Call) Beaten() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,11 +104,11 @@ func (c *Call) close(why error) {
 
 // Wait waits for the end of a run that the app has accepted, and returns the app's report.
 //
-// If no heartbeat comes in time, Wait closes the call and returns ErrSilent. The time of the first one counts from now. An
-// app whose heartbeat is refused because of the lease is not silent: ctx will tell if the lease is lost.
+// If no heartbeat comes in time, Wait closes the call and returns ErrSilent. The time of the first one counts from now.
+// An app whose heartbeat is refused because of the lease is not silent: ctx will tell if the lease is lost.
 //
-// If ctx ends, Wait refuses heartbeats. It then waits as long as the app may work by the last answered one, takes a report
-// until then, and returns the cause of ctx.
+// If ctx ends, Wait refuses heartbeats. It then waits as long as the app may work by the last answered one, takes a
+// report until then, and returns the cause of ctx.
 func (c *Call) Wait(ctx context.Context) (Report, error) {
 	c.isAccepted()
 	told := ctx.Done()
@@ -132,7 +132,7 @@ func (c *Call) Wait(ctx context.Context) (Report, error) {
 	}
 }
 
-// isUnsure tells whether the app has heard last that the lease may end.
+// isUnsure reports whether the app has heard last that the lease may end.
 func (c *Call) isUnsure() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,8 +154,8 @@ func (c *Call) left(told bool) time.Duration {
 	return time.Until(c.deadline(told))
 }
 
-// deadline is when the wait for the app is over: it was told to end, and must have stopped, or it is silent. An app that
-// never had leave to work has nothing to stop. The caller holds mu.
+// deadline is when the wait for the app is over: it was told to end, and must have stopped, or it is silent. An app
+// that never had leave to work has nothing to stop. The caller holds mu.
 func (c *Call) deadline(told bool) time.Time {
 	if told {
 		return c.until

@@ -1,8 +1,8 @@
-// Package callback keeps the runs that apps end by themselves. An app accepts such a run by the answer 202. From then on it
-// reports to the API of the replica that called it: it sends heartbeats while it works, and finishes the run.
+// Package callback keeps the runs that apps end by themselves. An app accepts such a run by the answer 202. From then
+// on it reports to the API of the replica that called it: it sends heartbeats while it works, and finishes the run.
 //
-// A heartbeat that is answered without an error lets the app work for the length of a heartbeat, counted from when the app
-// sent it. For that time:
+// A heartbeat that is answered without an error lets the app work for the length of a heartbeat, counted from when the
+// app sent it. For that time:
 //
 //   - The lease of the run lasts: a heartbeat is refused if the lease may end before.
 //   - The replica does not take the run for ended, unless the app has finished it.

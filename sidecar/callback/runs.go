@@ -42,7 +42,7 @@ const (
 	Interrupted Outcome = "interrupted" // the app stopped before the end of the work: it had to, or it shuts down
 )
 
-// Known tells whether an app can report the outcome.
+// Known reports whether an app can report the outcome.
 func (o Outcome) Known() bool { return o == Succeeded || o == Failed || o == Interrupted }
 
 // Report is what an app says of its run at the end.
@@ -69,7 +69,7 @@ func New(address string) *Runs {
 }
 
 // Open makes an attempt of a run known, with a token of its own. The app has to send a heartbeat at least that often. lasts
-// tells whether the lease of the run lasts for at least a time; nil = it always does. The caller closes the Call.
+// reports whether the lease of the run lasts for at least a time; nil = it always does. The caller closes the Call.
 func (r *Runs) Open(run string, heartbeat time.Duration, lasts func(time.Duration) bool) *Call {
 	c := &Call{of: r, name: name{run, rand.Text()}, Heartbeat: heartbeat, lasts: lasts, ended: make(chan struct{})}
 	r.mu.Lock()
@@ -78,8 +78,8 @@ func (r *Runs) Open(run string, heartbeat time.Duration, lasts func(time.Duratio
 	return c
 }
 
-// Beat says that the app works on the run. It returns how long the app may go on, counted from when it sent the heartbeat.
-// The error is ErrUnknown, ErrUnsure or an *OverError.
+// Beat says that the app works on the run. It returns how long the app may go on, counted from when it sent the
+// heartbeat. The error is ErrUnknown, ErrUnsure or an *OverError.
 func (r *Runs) Beat(run, token string) (time.Duration, error) {
 	c, err := r.find(run, token)
 	if err != nil {

@@ -28,7 +28,7 @@ func (l *LastWords) Reason() string { return Brief(l.text) }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// isFrame tells whether a line belongs to a stack trace, and is not its message.
+// isFrame reports whether a line belongs to a stack trace, and is not its message.
 func isFrame(line string) bool {
 	return len(line) < maxFrame && frame.MatchString(strings.TrimRight(line, "\r\n"))
 }

@@ -24,10 +24,10 @@ type Run struct {
 	Await func(context.Context)
 	// Started is called once, when the job has begun or may have; nil = not called.
 	Started func()
-	// Lasts tells whether the right to run the job lasts for at least a time; nil = it always does.
+	// Lasts reports whether the right to run the job lasts for at least a time; nil = it always does.
 	Lasts func(time.Duration) bool
-	// Accepted is called when the app has accepted a run that it ends by itself, with the longest time that it may take; nil =
-	// not called.
+	// Accepted is called when the app has accepted a run that it ends by itself, with the longest time that it may
+	// take; nil = not called.
 	Accepted func(time.Duration)
 	// Tell is called with what the job gets, before each request and before a command starts; nil = not called. It gets
 	// lines for people, without secrets: of what the table sets, it gets names and sizes, but no values.

@@ -2,15 +2,15 @@
 // notice a missing one: a dead man's switch, in the form that Healthchecks expects. A Message is for people, and goes
 // out when something changes.
 //
-// Send and Tell never wait. The pings of a job go out one after another, in the order in which they were sent: after two
-// runs, the later one has the last word. So do its messages, beside its pings. The number that waits is bounded, and so
-// is the time spent on each. Log lines name the job and the host, and no other part of a URL: with the rest anyone could
-// ping it.
+// Send and Tell never wait. The pings of a job go out one after another, in the order in which they were sent: after
+// two runs, the later one has the last word. So do its messages, beside its pings. The number that waits is bounded,
+// and so is the time spent on each. Log lines name the job and the host, and no other part of a URL: with the rest
+// anyone could ping it.
 //
-// A ping may not arrive, or arrive twice. If too many wait, the oldest is dropped. After three attempts a ping is
-// given up. An attempt whose answer was lost is made again. The receiver's own alarm covers these cases, and the
-// death of this process too: it goes off because no ping came. The same can happen to a message, and no alarm covers it:
-// a receiver can tell by its id that it came twice.
+// A ping may not arrive, or arrive twice. If too many wait, the oldest is dropped. After three attempts a ping is given
+// up. An attempt whose answer was lost is made again. The receiver's own alarm covers these cases, and the death of
+// this process too: it goes off because no ping came. The same can happen to a message, and no alarm covers it: a
+// receiver can tell by its id that it came twice.
 package notify
 
 import (
@@ -57,10 +57,9 @@ type Ping struct {
 	Failed  bool          // the run failed; after "shutdown" it has not if another replica runs it again
 }
 
-// url is the receiver of the ping, "" = none. An outcome is neither a success nor a failure if another run makes up
-// for it: the app was busy with the work already, a newer tick took its place, or another replica runs it again. The same
-// holds for a cancelled run: an operator knows of it. If
-// no run makes up for it, the receiver's alarm goes off.
+// url is the receiver of the ping, "" = none. An outcome is neither a success nor a failure if another run makes up for
+// it: the app was busy with the work already, a newer tick took its place, or another replica runs it again. The same
+// holds for a cancelled run: an operator knows of it. If no run makes up for it, the receiver's alarm goes off.
 func (p Ping) url() string {
 	switch p.Outcome {
 	case Started:

@@ -81,8 +81,8 @@ func TestUnansweredChangeIsAskedForAgainAndAnsweredTheSame(t *testing.T) {
 	}
 }
 
-// TestCopyThatIsStillUnderWayHasNoEffectWhenItsSenderHasReturned delivers the first copy of a request after what was done
-// when its sender had returned, whatever its sender was told.
+// TestCopyThatIsStillUnderWayHasNoEffectWhenItsSenderHasReturned delivers the first copy of a request after what was
+// done when its sender had returned, whatever its sender was told.
 func TestCopyThatIsStillUnderWayHasNoEffectWhenItsSenderHasReturned(t *testing.T) {
 	for _, c := range changes {
 		t.Run(c.name, func(t *testing.T) {

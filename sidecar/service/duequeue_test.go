@@ -87,7 +87,8 @@ func TestOfVeryMuchThatIsDueOfJobsALookSeesTheOldestAndTheNewest(t *testing.T) {
 	})
 }
 
-// Another client may write members with very many refusals. Once a look has kept 300,000, it passes over those that have more.
+// Another client may write members with very many refusals. Once a look has kept 300,000, it passes over those that
+// have more.
 func TestAMemberWithVeryManyRefusalsHidesNoLaterOne(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		a := w.Replica("a")
@@ -153,7 +154,8 @@ func TestALookTellsHowManyMembersItPassedOverAmongTimers(t *testing.T) {
 	})
 }
 
-// TestTimerThatIsHandedOnStaysAmongTimers: else they would hide what is due of jobs when there are many for an app that is away.
+// TestTimerThatIsHandedOnStaysAmongTimers: else they would hide what is due of jobs when there are many for an app that
+// is away.
 func TestTimerThatIsHandedOnStaysAmongTimers(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
 		w.KnowsTimers()

@@ -13,8 +13,8 @@ import (
 const (
 	// MaxJobs bounds how many dynamic jobs a service may have.
 	MaxJobs = 1000
-	// MaxJobSources bounds what their sources have together, in bytes, as a table's size is bounded: every replica keeps
-	// them in memory, and reads all of them after each change.
+	// MaxJobSources bounds what their sources have together, in bytes, as a table's size is bounded: every replica
+	// keeps them in memory, and reads all of them after each change.
 	MaxJobSources = 1 << 20
 )
 
@@ -81,8 +81,8 @@ func (s *Store) DynamicJobs(ctx context.Context) (rev int64, sources map[string]
 	return rds.Number(fields[revision]), sources, nil
 }
 
-// hash reads a hash as a whole. If it has more fields or bytes than a service may have, it returns ErrTooMany with them:
-// another client wrote them, and what they would be parsed to could fill the memory.
+// hash reads a hash as a whole. If it has more fields or bytes than a service may have, it returns ErrTooMany with
+// them: another client wrote them, and what they would be parsed to could fill the memory.
 func (s *Store) hash(ctx context.Context, key string, most, bytes int) (map[string]string, error) {
 	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
 		return rdb.HGetAll(ctx, key).Result()

@@ -35,8 +35,8 @@ type Entry struct {
 // UnknownData stands for data whose size the replica does not know.
 const UnknownData = -1
 
-// HandedOver is the outcome of a run that never began and whose tick went to another replica. It is not the end of its tick, so
-// it is never the job's Last.
+// HandedOver is the outcome of a run that never began and whose tick went to another replica. It is not the end of its
+// tick, so it is never the job's Last.
 const HandedOver = "handed_over"
 
 // entryText is an Entry as Redis keeps it: JSON with times in milliseconds.

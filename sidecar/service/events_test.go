@@ -10,8 +10,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// listens has a replica listen until the case is over. The function that it returns waits for the next nudge, and returns
-// how long that took; the case fails if none comes within a minute.
+// listens has a replica listen until the case is over. The function that it returns waits for the next nudge, and
+// returns how long that took; the case fails if none comes within a minute.
 func listens(w *redisworld.World, r *redisworld.Replica) (next func(want string) time.Duration, stop func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	heard, done := make(chan string, 10), make(chan struct{})

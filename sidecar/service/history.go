@@ -27,7 +27,7 @@ type Search struct {
 	Limit        int
 }
 
-// wants says whether a run is wanted that was settled in the time wanted.
+// wants reports whether a run is wanted that was settled in the time wanted.
 func (q *Search) wants(e *Entry) bool {
 	in := func(wanted []string, value string) bool { return len(wanted) == 0 || slices.Contains(wanted, value) }
 	return in(q.Jobs, e.Job) && in(q.Outcomes, e.Outcome) && in(q.Replicas, e.Replica)

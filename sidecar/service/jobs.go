@@ -69,7 +69,7 @@ func (o *Operator) Jobs(ctx context.Context) ([]config.Job, error) {
 	return all, nil
 }
 
-// partial says whether a table does not tell all of its jobs: it is broken, or there is none.
+// partial reports whether a table does not tell all of its jobs: it is broken, or there is none.
 func partial(t *config.Table) bool {
 	return t.Unknown["jobs"] != "" || t.Unknown["defaults"] != "" || t.Unknown[config.Names] != ""
 }
@@ -193,8 +193,8 @@ func (o *Operator) Scheduled(ctx context.Context, name string) (config.Job, erro
 	return j, err
 }
 
-// Pick returns the names given, each once; a pattern such as send-* stands for all names that match it. With no names, it
-// returns those of all jobs.
+// Pick returns the names given, each once; a pattern such as send-* stands for all names that match it. With no names,
+// it returns those of all jobs.
 func (o *Operator) Pick(ctx context.Context, names ...string) ([]string, error) {
 	jobs, err := o.Jobs(ctx)
 	if err != nil {
@@ -233,7 +233,7 @@ func (o *Operator) Pick(ctx context.Context, names ...string) ([]string, error) 
 	return picked, nil
 }
 
-// isPattern says whether a word stands for the names that match it: no name has one of these characters.
+// isPattern reports whether a word stands for the names that match it: no name has one of these characters.
 func isPattern(word string) bool { return strings.ContainsAny(word, "*?[") }
 
 // matching returns the names of the jobs that match a pattern, as a shell matches names of files.

@@ -54,7 +54,7 @@ type Behind struct {
 	Waits bool // it is run when the run ends; otherwise only if the run turns out to have been dead
 }
 
-// IsPaused tells whether a pause holds the job back, its own or the pause of all jobs.
+// IsPaused reports whether a pause holds the job back, its own or the pause of all jobs.
 func (l Ledger) IsPaused() bool { return l.Paused != nil || l.PausedAll != nil }
 
 // Pause is one of the two pauses that a job can have.
@@ -124,8 +124,8 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, e
 	return states, nil
 }
 
-// Standings reads how the jobs fare, in one round trip: their pauses, streaks and counts. A job that Redis does not know has
-// the zero Ledger.
+// Standings reads how the jobs fare, in one round trip: their pauses, streaks and counts. A job that Redis does not
+// know has the zero Ledger.
 func (s *Store) Standings(ctx context.Context, jobs []string) (map[string]Ledger, error) {
 	names := []string{"lastSuccess", "lastFailure", "failingSince", "streak", "since", "paused", "pausedAll", "pausedTo"}
 	for _, fate := range Fates {

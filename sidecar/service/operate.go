@@ -42,9 +42,9 @@ const (
 // same. The ticks of a pause count as settled, not as missed. The reason becomes one line of printable characters and
 // may have MaxReason of them.
 //
-// A job can have two pauses: its own, and one that is meant for all jobs, which an Author sets whose command was for all
-// of them. A new pause replaces the earlier one of its kind, and does not change the other. The job goes on when neither
-// holds it.
+// A job can have two pauses: its own, and one that is meant for all jobs, which an Author sets whose command was for
+// all of them. A new pause replaces the earlier one of its kind, and does not change the other. The job goes on when
+// neither holds it.
 //
 // If a reply is lost, Pause asks again until ctx ends. The error wraps ErrUnknownJob, ErrPast or ErrNoAnswer. After
 // ErrNoAnswer the job may be paused or not.
@@ -117,15 +117,15 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 // Redis' time, in milliseconds that no schedule and no other trigger has. id is a UUID, and becomes the Nonce of the
 // due member. If Trigger is called again with the same id within a day, it adds nothing and returns the same.
 //
-// If a reply is lost, Trigger asks again until ctx ends. The error wraps ErrUnknownJob, ErrOtherRequest, ErrTooMany or ErrNoAnswer.
-// ErrTooMany: a hundred triggers of the job wait, or a thousand of all jobs. After ErrNoAnswer the job may be triggered
-// or not.
+// If a reply is lost, Trigger asks again until ctx ends. The error wraps ErrUnknownJob, ErrOtherRequest, ErrTooMany or
+// ErrNoAnswer. ErrTooMany: a hundred triggers of the job wait, or a thousand of all jobs. After ErrNoAnswer the job may
+// be triggered or not.
 func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
 	return s.TriggerWith(ctx, job, id, nil)
 }
 
-// TriggerWith is Trigger for a run that gets data, unless they are nil. Redis keeps them for a day, and Data reads them.
-// If it is called again with the same id, the first data stay.
+// TriggerWith is Trigger for a run that gets data, unless they are nil. Redis keeps them for a day, and Data reads
+// them. If it is called again with the same id, the first data stay.
 func (s *Store) TriggerWith(ctx context.Context, job, id string, data []byte) (lock.Due, error) {
 	k := s.redis.Keys
 	d := lock.Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
@@ -185,9 +185,9 @@ func (s *Store) askKeys(job, id string) []string {
 }
 
 // Cancel has runs of a job end for good, and returns those of them that lived. Their replicas are told at once, or at
-// the next renewal of the lease if the nudge is lost; a command gets TERM, a request is closed. However such a run ends,
-// and whoever records its end, its tick is not run again. runs are UUIDs, as States tells them, so that a copy of the
-// request that comes late does not end a run that began after it. id and the errors are as with Trigger, without
+// the next renewal of the lease if the nudge is lost; a command gets TERM, a request is closed. However such a run
+// ends, and whoever records its end, its tick is not run again. runs are UUIDs, as States tells them, so that a copy of
+// the request that comes late does not end a run that began after it. id and the errors are as with Trigger, without
 // ErrTooMany.
 func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string) ([]string, error) {
 	k := s.redis.Keys

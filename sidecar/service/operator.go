@@ -30,8 +30,8 @@ func (o *Operator) As(a Author) *Operator {
 	return &theirs
 }
 
-// Acts returns the newest acts of operators on one job or, with "", on all. If there are none, it refuses a name that no
-// job has.
+// Acts returns the newest acts of operators on one job or, with "", on all. If there are none, it refuses a name that
+// no job has.
 func (o *Operator) Acts(ctx context.Context, job string, limit int) ([]Act, error) {
 	acts, err := o.Store.Acts(ctx, job, limit)
 	if err != nil {
@@ -128,8 +128,8 @@ func requestID(id string) (string, error) {
 	return id, nil
 }
 
-// Cancel ends the live runs of a job, and returns their UUIDs: all, or the one whose UUID begins with run. With waiting, it
-// instead drops what waits because somebody asked for it, and returns the ticks.
+// Cancel ends the live runs of a job, and returns their UUIDs: all, or the one whose UUID begins with run. With
+// waiting, it instead drops what waits because somebody asked for it, and returns the ticks.
 func (o *Operator) Cancel(ctx context.Context, job, run string, waiting bool) (runs []string, waited []time.Time, err error) {
 	switch {
 	case !waiting:
@@ -330,7 +330,7 @@ func (o *Operator) Search(ctx context.Context, q Search) ([]Entry, error) {
 	return entries, nil
 }
 
-// ran says whether the history has a run of a job, which may have been deleted since.
+// ran reports whether the history has a run of a job, which may have been deleted since.
 func (o *Operator) ran(ctx context.Context, job string) bool {
 	runs, err := o.Store.History(ctx, job, 1)
 	return err == nil && len(runs) > 0

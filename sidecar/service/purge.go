@@ -85,8 +85,8 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 // Purgeable returns how many keys of the service Purge would remove. Unless forced, it refuses while a replica of the
 // service lives: the replica would lose its locks and claims in the middle of its runs.
 func (o *Operator) Purgeable(ctx context.Context, force bool) (int, error) {
-	// Even if nothing depends on it, this request names a key: in a Cluster, a server that has lost the slot refuses it,
-	// and a scan there would find nothing.
+	// Even if nothing depends on it, this request names a key: in a Cluster, a server that has lost the slot refuses
+	// it, and a scan there would find nothing.
 	replicas, err := o.Store.Heartbeats(ctx)
 	if err != nil {
 		return 0, Of(err)

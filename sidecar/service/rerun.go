@@ -14,8 +14,8 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Rerun has one replica run a tick of a job again, under its own idempotency key: it is a Backfill of one tick or, of the
-// tick of a trigger, a trigger once more. id and the errors are as with Trigger.
+// Rerun has one replica run a tick of a job again, under its own idempotency key: it is a Backfill of one tick or, of
+// the tick of a trigger, a trigger once more. id and the errors are as with Trigger.
 func (s *Store) Rerun(ctx context.Context, job string, tick time.Time, id string) (lock.Due, error) {
 	d := lock.Due{Tick: tick, Job: job, Kind: "backfill", Attempt: 1, Nonce: id}
 	if rds.Millis(tick)%10 != 0 { // a trigger made it, and it is no tick of the schedule
@@ -40,9 +40,9 @@ func (s *Store) asked(ctx context.Context, job, id string) (tick time.Time, err 
 	return tick, nil
 }
 
-// Rerun has one replica run a tick again: the given one, or else the newest that failed. A request that is repeated with
-// its id asks for nothing more, and is answered with the same tick; "" is a new id. With force the given one need not have
-// failed.
+// Rerun has one replica run a tick again: the given one, or else the newest that failed. A request that is repeated
+// with its id asks for nothing more, and is answered with the same tick; "" is a new id. With force the given one need
+// not have failed.
 func (o *Operator) Rerun(ctx context.Context, j config.Job, given Moment, force bool, id string) (lock.Due, error) {
 	id, err := requestID(id)
 	if err != nil {
@@ -65,8 +65,8 @@ func (o *Operator) Rerun(ctx context.Context, j config.Job, given Moment, force 
 // searchedRuns is how many runs of a job are searched for the tick to be run again.
 const searchedRuns = 5000
 
-// TickToRerun returns the tick that a rerun is about: the given one, or else the newest that failed. Runs by hand do not
-// count for that: they are no runs of the schedule.
+// TickToRerun returns the tick that a rerun is about: the given one, or else the newest that failed. Runs by hand do
+// not count for that: they are no runs of the schedule.
 func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, force bool) (time.Time, error) {
 	history, err := o.Store.History(ctx, j.Name, searchedRuns)
 	if err != nil {
@@ -115,8 +115,8 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, 
 	return time.Time{}, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s is no tick of job %q", given, j.Name), Hint: around}
 }
 
-// newestFailed returns the newest tick whose last run by the schedule failed, and that no backfill has mended since. The
-// history has its newest entry first.
+// newestFailed returns the newest tick whose last run by the schedule failed, and that no backfill has mended since.
+// The history has its newest entry first.
 func newestFailed(job string, history []Entry) (newest time.Time, err error) {
 	seen := map[int64]bool{}
 	for _, e := range history {

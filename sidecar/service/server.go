@@ -64,8 +64,8 @@ func unfit(info map[string]string, replicas int) []string {
 
 const forgetsClaims = "after a restart it has forgotten the claims since the last snapshot, and their ticks can be fired twice"
 
-// snapshotsAlone tells whether Redis has written a snapshot, or began with one, and keeps no log of changes. Redis tells of
-// snapshots since 7.0.
+// snapshotsAlone reports whether Redis has written a snapshot, or began with one, and keeps no log of changes. Redis
+// tells of snapshots since 7.0.
 func snapshotsAlone(info map[string]string) bool {
 	saves, _ := strconv.Atoi(info["rdb_saves"])
 	loaded, _ := strconv.Atoi(info["rdb_last_load_keys_loaded"])

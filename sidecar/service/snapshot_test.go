@@ -100,8 +100,8 @@ func (b between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// A look is not one step for Redis. When a run takes a due member in the midst of it, the next one must not seem to wait
-// for nothing.
+// A look is not one step for Redis. When a run takes a due member in the midst of it, the next one must not seem to
+// wait for nothing.
 func TestALookSeesTheRunThatWaitsWhileItReads(t *testing.T) {
 	for _, after := range []string{dueSet, running} {
 		t.Run(after, func(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// BenchmarkTimers measures, on a redis-server of its own, setting timers (400 callers of one store; beside plain HSETs of
-// the same size in pipelines of 200), a look while n of them wait, and how long it takes until all of a thousand that
-// came due together are claimed by three stores that all see them (beside a thousand jobs of a table).
+// BenchmarkTimers measures, on a redis-server of its own, setting timers (400 callers of one store; beside plain HSETs
+// of the same size in pipelines of 200), a look while n of them wait, and how long it takes until all of a thousand
+// that came due together are claimed by three stores that all see them (beside a thousand jobs of a table).
 //
 // go test ./sidecar/service -run '^$' -bench Timers
 func BenchmarkTimers(b *testing.B) {

@@ -62,7 +62,7 @@ type Exporter struct {
 // New returns an Exporter that sends nothing until its Run is called.
 func New(o Options) *Exporter { return &Exporter{Options: o, full: make(chan struct{}, 1)} }
 
-// Samples tells whether the spans of a run are recorded.
+// Samples reports whether the spans of a run are recorded.
 func (e *Exporter) Samples(run string) bool { return Sampled(run, e.Share) }
 
 // Dropped is how many spans no collector has taken.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// These types are the JSON form of OTLP's ExportTraceServiceRequest, as far as it is used here: ids in hex, 64-bit numbers as
-// text. See https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding.
+// These types are the JSON form of OTLP's ExportTraceServiceRequest, as far as it is used here: ids in hex, 64-bit
+// numbers as text. See https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding.
 type (
 	exportRequest struct {
 		ResourceSpans []resourceSpans `json:"resourceSpans"`

@@ -54,8 +54,8 @@ func NewID() ID {
 	return id
 }
 
-// Sampled tells whether a share of all traces contains that of a run. It goes by the random beginning of the uuid: all
-// replicas agree, and the end of the uuid names a process.
+// Sampled reports whether a share of all traces contains that of a run. It goes by the random beginning of the uuid:
+// all replicas agree, and the end of the uuid names a process.
 func Sampled(run string, share float64) bool {
 	u, _ := uuid.Parse(run) // of our own making
 	return float64(binary.BigEndian.Uint32(u[:4])) < share*(1<<32)

@@ -21,8 +21,8 @@ type WholeTimer struct {
 	Definition json.RawMessage `json:"definition"`
 }
 
-// WholeJob is a job in JSON, with what it calls or runs and its settings, in words. A dynamic job has its definition, with
-// which it can be created again.
+// WholeJob is a job in JSON, with what it calls or runs and its settings, in words. A dynamic job has its definition,
+// with which it can be created again.
 type WholeJob struct {
 	Job
 	Target     string          `json:"target,omitempty"`

@@ -44,7 +44,7 @@ func (l *Look) Health(j config.Job) Health {
 	return OK
 }
 
-// fails tells whether the job's newest tick failed, as consecutive_failures does. A run by hand says nothing of that.
+// fails reports whether the job's newest tick failed, as consecutive_failures does. A run by hand says nothing of that.
 func (l *Look) fails(j config.Job) bool {
 	if j.Guarantee == config.EveryReplica {
 		return slices.ContainsFunc(l.Results(j), func(e service.Entry) bool { return e.Failed })
@@ -110,7 +110,7 @@ type Summary struct {
 	Ready       int    `json:"readyReplicas"`
 }
 
-// Bad tells whether somebody should look after the service: a job fails or is overdue, or no replica would fire a tick.
+// Bad reports whether somebody should look after the service: a job fails or is overdue, or no replica would fire a tick.
 func (s *Summary) Bad() bool { return s.Failing > 0 || s.Overdue > 0 || s.Ready == 0 }
 
 // Summary sums the look up. A job that fails and is overdue counts as both.

@@ -65,17 +65,17 @@ func (l *Look) Next(j config.Job) time.Time {
 	return j.Schedule.Next(after)
 }
 
-// Silent tells whether a replica's last heartbeat is so old that the replica is probably gone.
+// Silent reports whether a replica's last heartbeat is so old that the replica is probably gone.
 func (l *Look) Silent(r service.Replica) bool { return l.Now.Sub(r.Seen) > service.HeartbeatTimeout }
 
-// Drift tells whether the live replicas have different tables.
+// Drift reports whether the live replicas have different tables.
 func (l *Look) Drift() bool { return l.differ(func(r service.Replica) any { return r.Table }) }
 
-// Mixed tells whether some live replicas observe and others call the jobs. A tick that an observing one takes is not
+// Mixed reports whether some live replicas observe and others call the jobs. A tick that an observing one takes is not
 // fired.
 func (l *Look) Mixed() bool { return l.differ(func(r service.Replica) any { return r.Observe }) }
 
-// Strange tells whether the live replicas belong to different environments.
+// Strange reports whether the live replicas belong to different environments.
 func (l *Look) Strange() bool { return l.differ(func(r service.Replica) any { return r.Environment }) }
 
 func (l *Look) differ(in func(service.Replica) any) bool {
@@ -136,5 +136,5 @@ func (l *Look) Last(j config.Job) *service.Entry {
 	return last
 }
 
-// Twins tells whether two processes use the name of a replica. Then each of them overwrites the heartbeat of the other.
+// Twins reports whether two processes use the name of a replica. Then each of them overwrites the heartbeat of the other.
 func (l *Look) Twins(r service.Replica) bool { return r.Twin && !l.Silent(r) }

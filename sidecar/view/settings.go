@@ -8,8 +8,8 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-// Target returns what a job calls or runs, without what may hold a secret: paths, arguments, headers and bodies. It is "" if
-// that is not known.
+// Target returns what a job calls or runs, without what may hold a secret: paths, arguments, headers and bodies. It is
+// "" if that is not known.
 func Target(j config.Job) string {
 	switch {
 	case j.HTTP != nil:

@@ -187,7 +187,7 @@ func (x *explainer) excludedWords(why schedule.Exclusion, next time.Time) string
 	return words + ". The next tick is " + x.clock(next) + "."
 }
 
-// hasTick tells whether the job's schedule has a tick at an instant.
+// hasTick reports whether the job's schedule has a tick at an instant.
 func (x *explainer) hasTick(at time.Time) bool {
 	return x.job.Schedule != nil && x.job.Schedule.Next(at.Add(-time.Nanosecond)).Equal(at)
 }
@@ -290,8 +290,8 @@ func (x *explainer) rerunBy(at time.Time) string {
 	return "An operator"
 }
 
-// pauseWords tells who had paused the job when a tick came, until when, and why; "" if that is not known any more. The newest
-// act on the job's own pause is what counts of it, and so for the pause of all jobs.
+// pauseWords tells who had paused the job when a tick came, until when, and why; "" if that is not known any more. The
+// newest act on the job's own pause is what counts of it, and so for the pause of all jobs.
 func (x *explainer) pauseWords(tick time.Time) string {
 	var known [2]bool // of the job's own pause, of all jobs'
 	for _, a := range x.acts {

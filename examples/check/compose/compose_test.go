@@ -1,6 +1,6 @@
-// Package compose shows that examples/compose is what Docker Compose and Solotick understand: loaded strictly, by Compose's own
-// library, and each reference followed. Nothing is started here: the same program is run from the same kind of image in
-// the test of the Kubernetes manifests.
+// Package compose shows that examples/compose is what Docker Compose and Solotick understand: loaded strictly, by
+// Compose's own library, and each reference followed. Nothing is started here: the same program is run from the same
+// kind of image in the test of the Kubernetes manifests.
 package compose
 
 import (

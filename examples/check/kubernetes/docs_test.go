@@ -65,7 +65,8 @@ func TestWhatTheReferenceShowsIsInTheFiles(t *testing.T) {
 	}
 }
 
-// contains tells whether lines has the part, moved in by any number of columns, by which a list's item may begin earlier.
+// contains reports whether lines has the part, moved in by any number of columns, by which a list's item may begin
+// earlier.
 func contains(lines, part []string) bool {
 	for from := range lines {
 		at := strings.Index(lines[from], part[0])

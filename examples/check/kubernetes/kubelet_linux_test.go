@@ -20,9 +20,9 @@ import (
 	"github.com/solotick/solotick/internal/testing/rig"
 )
 
-// container is one of a pod, run as the kubelet would have it run, as far as that matters here: in a root of its own with
-// nothing in it but the image's program and the volumes, with the environment of the manifest and no other, as its user,
-// and beside the others on one loopback interface.
+// container is one of a pod, run as the kubelet would have it run, as far as that matters here: in a root of its own
+// with nothing in it but the image's program and the volumes, with the environment of the manifest and no other, as its
+// user, and beside the others on one loopback interface.
 type container struct {
 	t       *testing.T
 	m       *manifests
@@ -108,8 +108,8 @@ func (c *container) write(name, text string, mode fs.FileMode) {
 	}
 }
 
-// project writes a file of a ConfigMap as the kubelet does, at first and at every change: into a new directory, to which
-// ..data is then turned in one step. The file that the container opens is a link through it.
+// project writes a file of a ConfigMap as the kubelet does, at first and at every change: into a new directory, to
+// which ..data is then turned in one step. The file that the container opens is a link through it.
 func (c *container) project(dir, name, text string) {
 	c.t.Helper()
 	turn := "..2026_11_21_" + fmt.Sprint(time.Now().UnixNano())

@@ -1,5 +1,6 @@
-// Package kubernetes shows that examples/kubernetes and examples/helm are what Kubernetes, the Prometheus operator and Solotick
-// understand: built by kustomize and by Helm, decoded strictly, each reference followed, and one of the pods run.
+// Package kubernetes shows that examples/kubernetes and examples/helm are what Kubernetes, the Prometheus operator and
+// Solotick understand: built by kustomize and by Helm, decoded strictly, each reference followed, and one of the pods
+// run.
 package kubernetes
 
 import (

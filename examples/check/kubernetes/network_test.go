@@ -20,7 +20,7 @@ type peer struct {
 	address   string
 }
 
-// selects tells whether a selector finds the labels; without a selector, nothing is found.
+// selects reports whether a selector finds the labels; without a selector, nothing is found.
 func selects(t *testing.T, selector *meta.LabelSelector, found map[string]string) bool {
 	t.Helper()
 	s, err := meta.LabelSelectorAsSelector(selector)
@@ -30,7 +30,7 @@ func selects(t *testing.T, selector *meta.LabelSelector, found map[string]string
 	return s.Matches(labels.Set(found))
 }
 
-// among tells whether a policy of that namespace means the peer. No list means everybody.
+// among reports whether a policy of that namespace means the peer. No list means everybody.
 func among(t *testing.T, peers []networking.NetworkPolicyPeer, namespace string, p peer) bool {
 	t.Helper()
 	for _, of := range peers {
@@ -51,7 +51,7 @@ func among(t *testing.T, peers []networking.NetworkPolicyPeer, namespace string,
 	return len(peers) == 0
 }
 
-// onPort tells whether one of the ports is this one of the peer that is connected to. No list means all ports.
+// onPort reports whether one of the ports is this one of the peer that is connected to. No list means all ports.
 func onPort(ports []networking.NetworkPolicyPort, to peer, protocol core.Protocol, number int) bool {
 	for _, p := range ports {
 		has := core.ProtocolTCP
@@ -69,8 +69,8 @@ func onPort(ports []networking.NetworkPolicyPort, to peer, protocol core.Protoco
 	return len(ports) == 0
 }
 
-// allowed tells whether the policies let a connection through, at both of its ends. A pod that no policy of a direction
-// selects is not restricted in it; one that some select may do what any of them allows.
+// allowed reports whether the policies let a connection through, at both of its ends. A pod that no policy of a
+// direction selects is not restricted in it; one that some select may do what any of them allows.
 func allowed(t *testing.T, policies []networking.NetworkPolicy, from, to peer, protocol core.Protocol, number int) bool {
 	t.Helper()
 	leaves, enters := true, true

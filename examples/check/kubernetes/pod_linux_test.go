@@ -27,7 +27,8 @@ const patience = time.Minute
 // insideVariable marks the process that has a network of its own, and names the programs that were compiled for it.
 const insideVariable = "KUBERNETES_TEST_INSIDE"
 
-// alone runs the test once more in a network of its own, in which all the ports of the manifests are free. True in there.
+// alone runs the test once more in a network of its own, in which all the ports of the manifests are free. True in
+// there.
 func alone(t *testing.T) (binary string, inside bool) {
 	t.Helper()
 	if binary := os.Getenv(insideVariable); binary != "" {
@@ -95,8 +96,8 @@ func expanded(args []string, environment map[string]string) []string {
 	return args
 }
 
-// redisCommand is that of the overlay's Redis, with its variables put in as the kubelet does, and a directory of the test
-// instead of its volume.
+// redisCommand is that of the overlay's Redis, with its variables put in as the kubelet does, and a directory of the
+// test instead of its volume.
 func redisCommand(t *testing.T, m *manifests) []string {
 	t.Helper()
 	c := &m.redis.Spec.Template.Spec.Containers[0]
@@ -109,8 +110,8 @@ func redisCommand(t *testing.T, m *manifests) []string {
 	return args
 }
 
-// A pod of the overlay for kind, from its start to its end: the manifest's commands, ports, files, variables and graces,
-// with a real Redis where the table looks for one, run as the overlay says.
+// A pod of the overlay for kind, from its start to its end: the manifest's commands, ports, files, variables and
+// graces, with a real Redis where the table looks for one, run as the overlay says.
 func TestAPodLivesAndIsReplacedAsTheManifestSays(t *testing.T) {
 	binary, inside := alone(t)
 	if !inside {
@@ -170,8 +171,8 @@ func TestAPodLivesAndIsReplacedAsTheManifestSays(t *testing.T) {
 	replaced(t, &m, sidecar, app, metrics)
 }
 
-// replaced ends the pod in the kubelet's order: all preStop at once, SIGTERM for the app after its own, and for the sidecar
-// when the app is gone.
+// replaced ends the pod in the kubelet's order: all preStop at once, SIGTERM for the app after its own, and for the
+// sidecar when the app is gone.
 func replaced(t *testing.T, m *manifests, sidecar, app *container, metrics int) {
 	t.Helper()
 	until := time.Now().Add(time.Duration(*m.pod().TerminationGracePeriodSeconds) * time.Second)

@@ -167,7 +167,8 @@ func TestContainersMayDoNothingThatTheyNeedNot(t *testing.T) {
 	}
 }
 
-// If exec jobs have all slots and all the memory that they may take, Solotick has enough left, or the kernel would end it.
+// If exec jobs have all slots and all the memory that they may take, Solotick has enough left, or the kernel would end
+// it.
 func TestCommandsFitTheContainer(t *testing.T) {
 	m := build(t, "overlays/exec")
 	table := m.table(t)

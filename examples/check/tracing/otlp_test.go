@@ -1,5 +1,5 @@
-// Package tracing shows that what Solotick sends is what OpenTelemetry's collector understands: decoded strictly by the protocol's own
-// types, and once more by the collector's decoder.
+// Package tracing shows that what Solotick sends is what OpenTelemetry's collector understands: decoded strictly by the
+// protocol's own types, and once more by the collector's decoder.
 package tracing
 
 import (

@@ -12,8 +12,8 @@ import (
 // script is the one that is tested.
 const script = "../../../.ci/install"
 
-// install runs the script on a machine that has a shell and these programs, and returns its output and the calls that the
-// programs have noted. The script must not fail.
+// install runs the script on a machine that has a shell and these programs, and returns its output and the calls that
+// the programs have noted. The script must not fail.
 func install(t *testing.T, programs map[string]string, parts ...string) (said string, calls []string) {
 	t.Helper()
 	dir := t.TempDir()

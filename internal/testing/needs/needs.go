@@ -1,6 +1,6 @@
-// Package needs is where a test says what it needs beside Go: a program, root's rights, a namespace of the kernel. A test
-// that lacks it is skipped, so that a missing program fails nobody; with CI=true the test fails instead. Both say it in one
-// form, which summaries of test runs look for. The package installs nothing: .ci/install does.
+// Package needs is where a test says what it needs beside Go: a program, root's rights, a namespace of the kernel. A
+// test that lacks it is skipped, so that a missing program fails nobody; with CI=true the test fails instead. Both say
+// it in one form, which summaries of test runs look for. The package installs nothing: .ci/install does.
 package needs
 
 import (

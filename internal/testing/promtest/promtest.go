@@ -1,5 +1,5 @@
-// Package promtest runs a real Prometheus for a test: on a free loopback port, with its data in the test's directory, and
-// gone when the test is over. It says nothing about other versions than the one that is installed.
+// Package promtest runs a real Prometheus for a test: on a free loopback port, with its data in the test's directory,
+// and gone when the test is over. It says nothing about other versions than the one that is installed.
 package promtest
 
 import (
@@ -63,7 +63,8 @@ func Start(t testing.TB, config []byte) *Server {
 	return s
 }
 
-// Tool runs promtool in the directory dir, and returns what it said. That it does not like what it was given is an error.
+// Tool runs promtool in the directory dir, and returns what it said. That it does not like what it was given is an
+// error.
 func Tool(t testing.TB, dir string, args ...string) (string, error) {
 	t.Helper()
 	needs.Program(t, "promtool")

@@ -14,8 +14,8 @@ const slots = 16384
 // Cluster is a Redis Cluster of masters alone, each with an equal share of the slots.
 type Cluster struct{ Masters []*Server }
 
-// StartCluster returns when every node knows all slots to be served. With a certificate among args the nodes have a bus of
-// TLS, and tell clients that come by TLS of ports that take it.
+// StartCluster returns when every node knows all slots to be served. With a certificate among args the nodes have a bus
+// of TLS, and tell clients that come by TLS of ports that take it.
 func StartCluster(t testing.TB, masters int, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{}
@@ -76,7 +76,8 @@ func (c *Cluster) Owner(key string) *Server {
 	return nil
 }
 
-// Move gives the slot of a key, which must be empty, to another master. The node that loses it answers MOVED from then on.
+// Move gives the slot of a key, which must be empty, to another master. The node that loses it answers MOVED from then
+// on.
 func (c *Cluster) Move(key string, from, to *Server) {
 	from.t.Helper()
 	ask := func(s *Server, command string) string {

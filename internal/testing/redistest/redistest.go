@@ -1,6 +1,6 @@
 // Package redistest runs a real redis-server for a test: on a free loopback port, with a data directory of its own, and
-// gone when the test is over. It says nothing about Redis' performance, and a port that was free may be taken before the
-// server binds it; Start then tries another.
+// gone when the test is over. It says nothing about Redis' performance, and a port that was free may be taken before
+// the server binds it; Start then tries another.
 package redistest
 
 import (
@@ -33,9 +33,9 @@ type Server struct {
 }
 
 // Start runs a server until the end of the test. args are added to the command line ("--appendonly", "yes"); they must
-// leave the log level alone, which tells when the server is ready. With a certificate among them (CA.Server) it takes TLS
-// too, on TLSAddr, and wants to see a certificate of the client, unless args say otherwise. Without redis-server on the PATH
-// the test is skipped, or fails where CI=true.
+// leave the log level alone, which tells when the server is ready. With a certificate among them (CA.Server) it takes
+// TLS too, on TLSAddr, and wants to see a certificate of the client, unless args say otherwise. Without redis-server on
+// the PATH the test is skipped, or fails where CI=true.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := newServer(t, "Ready to accept connections")

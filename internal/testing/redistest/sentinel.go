@@ -13,16 +13,16 @@ import (
 // MasterName is what the Sentinels of a test call their master.
 const MasterName = "mymaster"
 
-// Sentinel is a master with its replicas, and the Sentinels that put a replica into its place when it is gone for half a
-// second.
+// Sentinel is a master with its replicas, and the Sentinels that put a replica into its place when it is gone for half
+// a second.
 type Sentinel struct {
 	t       testing.TB
 	Servers []*Server // the first begins as master
 	Watch   []*Server // the Sentinels
 }
 
-// StartSentinel returns when the replicas are in step and each Sentinel knows all others. args are those of the servers; a
-// certificate among them is that of the Sentinels too, and all speak TLS with each other.
+// StartSentinel returns when the replicas are in step and each Sentinel knows all others. args are those of the
+// servers; a certificate among them is that of the Sentinels too, and all speak TLS with each other.
 func StartSentinel(t testing.TB, replicas, sentinels int, args ...string) *Sentinel {
 	t.Helper()
 	// A replica that just connected waits five seconds for others that could share its copy, unless told not to.

@@ -50,8 +50,8 @@ func (w *World) Script(file string) lossy.Match {
 	return lossy.Script(rds.NewScript(string(source), rds.Unconfirmed).SHA)
 }
 
-// Occupy keeps both of the batches that may be under way so until release: what is called next gathers behind them. The two
-// calls have ended when release returns.
+// Occupy keeps both of the batches that may be under way so until release: what is called next gathers behind them. The
+// two calls have ended when release returns.
 func (r *Replica) Occupy() (release func()) {
 	var wg sync.WaitGroup
 	free := make(chan struct{})
@@ -70,7 +70,8 @@ func (r *Replica) Occupy() (release func()) {
 	}
 }
 
-// Gather makes n calls at once, while both batches are under way: the calls leave together. All have ended when it returns.
+// Gather makes n calls at once, while both batches are under way: the calls leave together. All have ended when it
+// returns.
 func (r *Replica) Gather(n int, call func(i int)) {
 	release := r.Occupy()
 	var begun, ended sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
-// Pair is a World of a master and its copy (a replica in Redis' own sense) behind one address, which is turned to the other by
-// hand: as a name or a service that follows the master does.
+// Pair is a World of a master and its copy (a replica in Redis' own sense) behind one address, which is turned to the
+// other by hand: as a name or a service that follows the master does.
 type Pair struct {
 	*World
 	Master, Copy *redistest.Server

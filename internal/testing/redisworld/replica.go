@@ -29,8 +29,8 @@ type Replica struct {
 	asleep atomic.Int64 // how far its CLOCK_BOOTTIME has run ahead of its timers
 }
 
-// Sync asks Redis for its time until it is answered: on a busy machine the first answer may take longer than the round trip
-// that a test has its replica wait for.
+// Sync asks Redis for its time until it is answered: on a busy machine the first answer may take longer than the round
+// trip that a test has its replica wait for.
 func (r *Replica) Sync(ctx context.Context) error {
 	for {
 		err := r.Store.Sync(ctx)
@@ -59,7 +59,8 @@ func (w *World) SlowReplica(name string, timeout time.Duration) *Replica {
 	return r
 }
 
-// ReplicaOf is a replica whose client has options of its own, and believes a claim when so many replicas of Redis have it.
+// ReplicaOf is a replica whose client has options of its own, and believes a claim when so many replicas of Redis have
+// it.
 func (w *World) ReplicaOf(name string, o redis.UniversalOptions, wait int) *Replica {
 	w.Helper()
 	r := &Replica{World: w, Name: name, Timeout: w.Timeout(), Client: lock.NewClient(o, w.Timeout())}

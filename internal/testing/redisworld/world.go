@@ -163,8 +163,8 @@ func (w *World) Warm() {
 	w.Must(w.Admin.Del(w.Context(), ledgerOf("warm"), "solotick:{svc}:runs").Err())
 }
 
-// Born gives the case's job, and others, a ledger that is old enough for all ticks of the case. Register would refuse those of
-// its first second, and so has a test of its own.
+// Born gives the case's job, and others, a ledger that is old enough for all ticks of the case. Register would refuse
+// those of its first second, and so has a test of its own.
 func (w *World) Born(others ...string) {
 	w.Helper()
 	for _, j := range append(others, Job) {
@@ -238,7 +238,7 @@ func (w *World) DueTicks(ns ...int) {
 	}
 }
 
-// Same tells whether two members are one.
+// Same reports whether two members are one.
 func Same(a, b lock.Due) bool { return a.Member() == b.Member() }
 
 // Runs is how many entries the set of runs has.

@@ -1,5 +1,5 @@
-// Package results keeps what a long proof says of its last run, in one file for each proof. docs/proof.md is made of these
-// files, so none of its figures is typed.
+// Package results keeps what a long proof says of its last run, in one file for each proof. docs/proof.md is made of
+// these files, so none of its figures is typed.
 package results
 
 import (
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Variable is the environment variable that names the directory of the records, by an absolute path: each test runs in a
-// directory of its own. Where it is not set, no record is written.
+// Variable is the environment variable that names the directory of the records, by an absolute path: each test runs in
+// a directory of its own. Where it is not set, no record is written.
 const Variable = "SOLOTICK_PROOF_RESULTS"
 
 // Run is one run of a proof.

@@ -32,9 +32,9 @@ type Request struct {
 }
 
 // App is a server on the loopback interface that writes down what it is asked. POST /<job>?take=<duration> is answered
-// after that time, by 200, or earlier when the caller goes. With &fail=<n> the first n attempts are answered by 500. With
-// &decline=true it answers 409, which says that it is at this work already. With &async=true it answers 202 at once, and
-// reports the end of the work later.
+// after that time, by 200, or earlier when the caller goes. With &fail=<n> the first n attempts are answered by 500.
+// With &decline=true it answers 409, which says that it is at this work already. With &async=true it answers 202 at
+// once, and reports the end of the work later.
 type App struct {
 	front *Door
 	ctx   context.Context // ends with Close, and all work with it

@@ -24,8 +24,8 @@ func Root() (string, error) {
 	return strings.TrimSpace(string(dir)), nil
 }
 
-// Build compiles the program pkg of the module in dir to the file out, static as the release is, with the versions that this
-// module asks for. flags come before the package.
+// Build compiles the program pkg of the module in dir to the file out, static as the release is, with the versions that
+// this module asks for. flags come before the package.
 func Build(dir, pkg, out string, flags ...string) error {
 	cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", out}, flags...), pkg)...)
 	cmd.Dir = dir
@@ -77,7 +77,8 @@ func skewed(sec int64, nsec int32) (int64, int32) {
 )
 
 // BuildSkewed compiles a program whose time.Now is off by SkewVariable. Timers, the monotonic part of a Time and
-// CLOCK_BOOTTIME stay as they are, as they do on a machine whose wall clock is wrong. scratch takes the changed sources.
+// CLOCK_BOOTTIME stay as they are, as they do on a machine whose wall clock is wrong. scratch takes the changed
+// sources.
 func BuildSkewed(dir, pkg, out, scratch string) error {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

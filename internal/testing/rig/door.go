@@ -14,8 +14,8 @@ import (
 // Door is one address at which the app is called. Replicas that each have a door of their own can lose the app one by
 // one, as they do when it runs beside them.
 type Door struct {
-	// Reach is how the app beside this door connects to its replica's API; nil = as everybody does. It is set before the
-	// door is called.
+	// Reach is how the app beside this door connects to its replica's API; nil = as everybody does. It is set before
+	// the door is called.
 	Reach func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	app           *App

@@ -27,8 +27,9 @@ type Process struct {
 // NoPlace is an environment variable for replicas: below this file there are no directories.
 const NoPlace = "XDG_RUNTIME_DIR=" + os.DevNull
 
-// Launch starts a program whose output goes to the file log. env is added to this process' environment. A replica without a
-// state directory has no other place to come back to, unless env names one: it would leave a directory on the machine.
+// Launch starts a program whose output goes to the file log. env is added to this process' environment. A replica
+// without a state directory has no other place to come back to, unless env names one: it would leave a directory on the
+// machine.
 func Launch(name, log string, env []string, argv ...string) (*Process, error) {
 	out, err := os.Create(log)
 	if err != nil {
@@ -54,7 +55,7 @@ func Launch(name, log string, env []string, argv ...string) (*Process, error) {
 // Pid is the process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Ended tells whether the process is gone.
+// Ended reports whether the process is gone.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
@@ -114,9 +115,9 @@ func StopAll(grace time.Duration, all ...*Process) error {
 // given are the ports that this process has got from FreePort.
 var given sync.Map
 
-// FreePort is a port of the loopback interface that was free a moment ago, below those that outgoing connections take: one
-// of them could be faster than the program that is to listen there. It returns no port twice, so a program can come back to
-// its port.
+// FreePort is a port of the loopback interface that was free a moment ago, below those that outgoing connections take:
+// one of them could be faster than the program that is to listen there. It returns no port twice, so a program can come
+// back to its port.
 func FreePort() (port int, err error) {
 	for range 100 {
 		port = 20000 + rand.IntN(10000)

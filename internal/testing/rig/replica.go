@@ -36,8 +36,8 @@ type ReplicaOptions struct {
 	State  string        // its state directory, in which restarts are noticed; "" = they are not
 }
 
-// StartReplica starts one. The table is handed in as a function of the address to listen on, which each replica needs for
-// itself on one machine.
+// StartReplica starts one. The table is handed in as a function of the address to listen on, which each replica needs
+// for itself on one machine.
 func StartReplica(o ReplicaOptions, table func(listen string) string) (*Replica, error) {
 	port, err := FreePort()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Work is what the app did for a call that it had accepted by 202. It does nothing outside [Began, Ended), and never works
-// past Until.
+// Work is what the app did for a call that it had accepted by 202. It does nothing outside [Began, Ended), and never
+// works past Until.
 type Work struct {
 	Began     time.Time // when the first heartbeat was answered by 200; zero = none was, and the app did nothing
 	Heartbeat time.Duration
@@ -24,8 +24,8 @@ type Work struct {
 	Answer    int           // to the report; 0 = there was none
 }
 
-// end is when the work ended. An app that looks at its clock before each step takes none after Until, however late it is
-// woken up.
+// end is when the work ended. An app that looks at its clock before each step takes none after Until, however late it
+// is woken up.
 func (w *Work) end(now time.Time) time.Time {
 	if now.After(w.Until) {
 		return w.Until
@@ -107,7 +107,7 @@ func (a *App) work(c *client, at int, arrived time.Time, take time.Duration, fai
 	a.note(at, arrived, func(q *Request) { q.Work, q.Ended, q.Left, q.Failed = w, ended, !finished, finished && fail })
 }
 
-// beat sends heartbeats while the app works, and tells whether it has done all.
+// beat sends heartbeats while the app works, and reports whether it has done all.
 func (a *App) beat(c *client, w *Work, arrived time.Time, take time.Duration, note func()) (done bool) {
 	by := arrived.Add(c.heartbeat) // the first one is of no use later: the replica has given the run up by then
 	due := arrived
@@ -164,8 +164,8 @@ func (a *App) beat(c *client, w *Work, arrived time.Time, take time.Duration, no
 	}
 }
 
-// finish reports the end, until an answer comes or the replica has given the run up. It tells whether a report had no answer
-// before one was refused, or none had: such a report may have arrived.
+// finish reports the end, until an answer comes or the replica has given the run up. It reports whether a report had no
+// answer before one was refused, or none had: such a report may have arrived.
 func (a *App) finish(c *client, w *Work, outcome string) (unsure bool) {
 	w.Report = outcome
 	for time.Now().Before(w.Until) && a.ctx.Err() == nil {

@@ -4,9 +4,9 @@
 //	go run ./internal/testing/suite check
 //	go run ./internal/testing/suite product outside
 //
-// It prints the lines that go test prints. The commands of a lane run one after the other, and the lanes run beside each
-// other: what computes beside what waits. The first lane has the processors before the others. suites.go says which command
-// belongs where, and why.
+// It prints the lines that go test prints. The commands of a lane run one after the other, and the lanes run beside
+// each other: what computes beside what waits. The first lane has the processors before the others. suites.go says
+// which command belongs where, and why.
 package main
 
 import (
@@ -75,8 +75,8 @@ func main() {
 	}
 }
 
-// run runs one command, and hands the events of its tests to the report. Its temporary directories are made below tmp. If
-// it yields, the commands that do not have the processors before it.
+// run runs one command, and hands the events of its tests to the report. Its temporary directories are made below tmp.
+// If it yields, the commands that do not have the processors before it.
 func run(ctx context.Context, c command, tmp string, yields bool, r *report) error {
 	args, err := c.args()
 	if err != nil {
@@ -105,7 +105,7 @@ func run(ctx context.Context, c command, tmp string, yields bool, r *report) err
 		_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, 20-own+5)
 	}
 	err = cmd.Wait()
-	r.spent(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+	r.spent(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
 	return err
 }
 
@@ -130,10 +130,10 @@ func (w writer) Write(p []byte) (int, error) {
 	}
 }
 
-// directory makes the directory for the temporary directories of the tests, or empties the one of a suite that was killed: one
-// that nobody holds a lock on. Its name is short, since sockets stand below it, and mostly the same: go test reads it, and would
-// find no result in its cache under another one. Other users may enter it, as they may the one above. The lock is held until
-// held is closed.
+// directory makes the directory for the temporary directories of the tests, or empties the one of a suite that was
+// killed: one that nobody holds a lock on. Its name is short, since sockets stand below it, and mostly the same: go
+// test reads it, and would find no result in its cache under another one. Other users may enter it, as they may the one
+// above. The lock is held until held is closed.
 func directory() (dir string, held *os.File, err error) {
 	for n := 0; ; n++ {
 		dir = filepath.Join(os.TempDir(), fmt.Sprintf("st%d", n))
@@ -160,8 +160,8 @@ func empty(dir string) error {
 	return err
 }
 
-// leftovers lists what stands where runs of Solotick and of its tests could leave something: below the temporary directory of
-// this suite, and where replicas keep their state if nobody says where.
+// leftovers lists what stands where runs of Solotick and of its tests could leave something: below the temporary
+// directory of this suite, and where replicas keep their state if nobody says where.
 func leftovers(tmp string) map[string]bool {
 	found := map[string]bool{}
 	dirs := []string{tmp, "/run/solotick"}

@@ -31,7 +31,8 @@ type timed struct {
 	took time.Duration
 }
 
-// report prints what the commands say, and remembers what the summary needs. Its methods may be called at the same time.
+// report prints what the commands say, and remembers what the summary needs. Its methods may be called at the same
+// time.
 type report struct {
 	mu     sync.Mutex
 	out    io.Writer
@@ -42,8 +43,8 @@ type report struct {
 	unmet  map[string][]string // tests that were not run, by what they need
 	took   []timed
 	cpu    time.Duration // of all processors together
-	wrong  []string // commands that failed
-	left   []string // what stands outside the temporary directories
+	wrong  []string      // commands that failed
+	left   []string      // what stands outside the temporary directories
 }
 
 // say prints a line.
@@ -102,7 +103,8 @@ func (r *report) test(e event, said []string) {
 	}
 }
 
-// ended prints the line of a package, and what it said if it failed. A test that did not end, as in a panic, is told too.
+// ended prints the line of a package, and what it said if it failed. A test that did not end, as in a panic, is told
+// too.
 func (r *report) ended(command string, e event, said []string) {
 	r.took = append(r.took, timed{e.Package, time.Duration(e.Elapsed * float64(time.Second))})
 	if e.Action == "fail" {
@@ -120,8 +122,8 @@ func (r *report) ended(command string, e event, said []string) {
 	}
 }
 
-// unended counts the tests of a package that were at work when it ended in a command as failed, and prints what they said;
-// those of all packages and commands if the package is empty.
+// unended counts the tests of a package that were at work when it ended in a command as failed, and prints what they
+// said; those of all packages and commands if the package is empty.
 func (r *report) unended(command, pkg string) {
 	for key, lines := range r.said {
 		if pkg != "" && (key.pkg != pkg || key.command != command) || key.test == "" {

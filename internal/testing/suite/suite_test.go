@@ -15,8 +15,8 @@ import (
 
 const root = "../../.."
 
-// tested lists the packages with tests, by their directories from the root, with the directory of their module. It reads the
-// tree itself, so that go test knows when its last result is out of date.
+// tested lists the packages with tests, by their directories from the root, with the directory of their module. It
+// reads the tree itself, so that go test knows when its last result is out of date.
 func tested(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -59,8 +59,8 @@ func (c command) names(dir, module string) bool {
 	})
 }
 
-// in counts the commands of suites that test a package. The tests of ./sidecar and of ./cmd/solotick are in two commands each,
-// which divide them: a command with -run has what another one leaves out.
+// in counts the commands of suites that test a package. The tests of ./sidecar and of ./cmd/solotick are in two
+// commands each, which divide them: a command with -run has what another one leaves out.
 func in(dir, module string, suites ...[]lane) (n int) {
 	for _, l := range slices.Concat(suites...) {
 		for _, c := range l {
@@ -162,8 +162,9 @@ func long(t *testing.T)      { t.Helper() }
 	}
 }
 
-// events is what go test -json says of a package with a test that passes, one that fails, two that are skipped, one that was
-// at work and one that waited when the package failed; then of one that was interrupted and one that does not build.
+// events is what go test -json says of a package with a test that passes, one that fails, two that are skipped, one
+// that was at work and one that waited when the package failed; then of one that was interrupted and one that does not
+// build.
 const events = `{"Action":"output","Package":"p","Output":"=== RUN\n","Test":"TestGood"}
 {"Action":"pass","Package":"p","Test":"TestGood","Elapsed":1}
 {"Action":"output","Package":"p","Test":"TestBad","Output":"    x_test.go:1: bad\n"}

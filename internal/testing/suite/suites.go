@@ -115,8 +115,9 @@ func vet(dir string) command { return command{dir: dir, words: []string{"vet", "
 var meeting = []string{"./lock", "./internal/credentials", "./internal/demo", "./internal/embedded", "./internal/instance", "./internal/rds",
 	"./internal/resp", "./internal/testing/lossy", "./internal/testing/rig", "./sidecar/admin", "./sidecar/callback", "./sidecar/execute/...", "./sidecar/notify", "./sidecar/service", "./sidecar/trace"}
 
-// racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload, and end by
-// signals. They run under the race detector, and the rest of that package without it, since it mostly waits for processes.
+// racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload,
+// and end by signals. They run under the race detector, and the rest of that package without it, since it mostly waits
+// for processes.
 const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThatOutlasts|TestASecondSignal|TestReady|" +
 	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits|TestWatch"
 
@@ -158,8 +159,8 @@ var suites = map[string][]lane{
 			vet("."), vet("proof"),
 		},
 	},
-	// The tests that stand in modules of their own, since they need much that the product does not: what is released, the page
-	// in a browser, the manifests.
+	// The tests that stand in modules of their own, since they need much that the product does not: what is released,
+	// the page in a browser, the manifests.
 	"outside": {{
 		test("-count=1", "./...").of("packaging"),
 		test("", "./...").of("examples/check"),
@@ -172,8 +173,8 @@ var suites = map[string][]lane{
 		{test("-parallel 12", "./cmd/solotick").race(), test("-p 4", waiting...).race()},
 		{test("-timeout 90m", slices.Concat([]string{"./sidecar"}, meeting, computing)...).race()},
 	},
-	// The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to ten times
-	// as slow.
+	// The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to
+	// ten times as slow.
 	"proof": {
 		{test("-run Mutant|Replay", "./lock")},
 		{test("-timeout 40m", "./sim").of("proof")},

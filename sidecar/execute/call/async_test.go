@@ -327,8 +327,8 @@ func TestARedirectWithinTheServerKeepsTheCallback(t *testing.T) {
 	}
 }
 
-// accepted plays, in a bubble, an app that answers 202 at once and then works as told. cancel ends the run's context. ended
-// waits for the end of the run, and returns how long it took from the 202 on.
+// accepted plays, in a bubble, an app that answers 202 at once and then works as told. cancel ends the run's context.
+// ended waits for the end of the run, and returns how long it took from the 202 on.
 func accepted(t *testing.T, f func(t *testing.T, app worker, cancel context.CancelCauseFunc, ended func() (execute.Result, time.Duration))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

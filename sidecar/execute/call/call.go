@@ -173,8 +173,8 @@ func unparsable(err error) error {
 	return errors.New("the URL cannot be used: " + why)
 }
 
-// Execute calls the app once, and once more for each redirect it asks for. A run that the app ends by itself lasts until
-// then.
+// Execute calls the app once, and once more for each redirect it asks for. A run that the app ends by itself lasts
+// until then.
 func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 	if e.badURL != nil {
 		return execute.Result{Status: execute.Failed, Err: fmt.Errorf("calling the app: %w", e.badURL), Code: -1}
@@ -194,8 +194,8 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 	return res
 }
 
-// send makes the calls of an attempt. foreign tells that the answer is of another server than the table's, to which the call
-// was redirected.
+// send makes the calls of an attempt. foreign tells that the answer is of another server than the table's, to which the
+// call was redirected.
 func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.Result, foreign bool) {
 	c := course{at: e.url}
 	m := beginning{await: r.Wait, sent: r.Begun}
@@ -300,13 +300,13 @@ func (e *caller) redirect(a answer, from *url.URL) *url.URL {
 	return a.location(from)
 }
 
-// sameHost tells whether two URLs name the same host. All loopback addresses are this machine.
+// sameHost reports whether two URLs name the same host. All loopback addresses are this machine.
 func sameHost(a, b *url.URL) bool {
 	return strings.EqualFold(a.Hostname(), b.Hostname()) || config.IsLoopback(a.Hostname()) && config.IsLoopback(b.Hostname())
 }
 
-// resultOf turns the whole answer of a URL into a result. It asks the success codes first: a table may call any answer a
-// success.
+// resultOf turns the whole answer of a URL into a result. It asks the success codes first: a table may call any answer
+// a success.
 func (e *caller) resultOf(a answer, from *url.URL, now time.Time) execute.Result {
 	res := execute.Result{Status: execute.Failed, Code: a.code, Output: a.body.String()}
 	said := strings.TrimSpace(fmt.Sprintf("the app answered %d %s", a.code, http.StatusText(a.code)))

@@ -18,9 +18,9 @@
 //
 // # Proofs
 //
-// A job may have to prove itself by tokens, certificates and signatures from files. They are read before each attempt. A
-// connection by TLS serves one request, so that each has the roots and the certificate of its moment. Another server, to
-// which a redirect leads, is shown none of them.
+// A job may have to prove itself by tokens, certificates and signatures from files. They are read before each attempt.
+// A connection by TLS serves one request, so that each has the roots and the certificate of its moment. Another server,
+// to which a redirect leads, is shown none of them.
 //
 // # Kept connections
 //

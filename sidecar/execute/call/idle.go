@@ -55,7 +55,7 @@ type server struct {
 	keepNone bool      // a kept connection once broke without an answer: keep none any more
 }
 
-// isForgettable tells whether a server has nothing that a later call would need.
+// isForgettable reports whether a server has nothing that a later call would need.
 func (s *server) isForgettable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *server) take() *conn {
 	}
 }
 
-// callsOften tells whether this call follows the last one so soon that a kept connection would have served it. Only
+// callsOften reports whether this call follows the last one so soon that a kept connection would have served it. Only
 // then is one kept: idle connections of hourly jobs would burden the app for nothing.
 func (s *server) callsOften() bool {
 	now := time.Now()

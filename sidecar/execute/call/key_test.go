@@ -9,7 +9,8 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// TestAKeyCanBeAUUIDOfTheTick: the same for each attempt and replica, another one for another tick, and for ever the same.
+// TestAKeyCanBeAUUIDOfTheTick: the same for each attempt and replica, another one for another tick, and for ever the
+// same.
 func TestAKeyCanBeAUUIDOfTheTick(t *testing.T) {
 	a := newApp(t, nil)
 	key := func(form config.KeyForm, r execute.Run) string {

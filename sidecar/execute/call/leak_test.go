@@ -28,8 +28,8 @@ func (c *openConn) Close() error {
 	return err
 }
 
-// counting has the connections of a caller counted while they are open. Those that are left are closed with the test: the
-// app waits for their end.
+// counting has the connections of a caller counted while they are open. Those that are left are closed with the test:
+// the app waits for their end.
 func counting(t *testing.T, e *caller) (open *atomic.Int32) {
 	open = &atomic.Int32{}
 	dial := e.transport.dial

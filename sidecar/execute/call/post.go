@@ -20,8 +20,8 @@ const mostPostRedirects = 3
 // its Retry-After, 0 if it has none. The request belongs to no run, carries only the text, and uses no proxy. The
 // error is one line of at most 256 bytes; of the URL it names only the host.
 //
-// Redirects are followed with method and text. Exceptions are 303, which asks for neither, and a redirect from https
-// to http, and one by another machine to this one or to its link. With more headers, of which Content-Type replaces that
+// Redirects are followed with method and text. Exceptions are 303, which asks for neither, and a redirect from https to
+// http, and one by another machine to this one or to its link. With more headers, of which Content-Type replaces that
 // of a text, a redirect is the answer: they are for this receiver alone.
 func Post(
 	ctx context.Context, rawURL string, more http.Header, body, version string,

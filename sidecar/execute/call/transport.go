@@ -89,7 +89,7 @@ func (c *course) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// isInward tells whether an address is of this machine, of its link, or of the services with which clouds trust a machine.
+// isInward reports whether an address is of this machine, of its link, or of the services with which clouds trust a machine.
 func isInward(a netip.Addr) bool {
 	a = a.Unmap()
 	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || slices.Contains(metadata, a.WithZone(""))
@@ -135,8 +135,8 @@ func newTransport(socket string, allowRemote bool) *transport {
 	return w
 }
 
-// showing returns a transport for one attempt, with the TLS that the table asks for; nil = for nothing. A foreign server
-// does not see the certificate, and has a name of its own.
+// showing returns a transport for one attempt, with the TLS that the table asks for; nil = for nothing. A foreign
+// server does not see the certificate, and has a name of its own.
 func (w *transport) showing(c *tls.Config, foreign bool) *transport {
 	if c == nil {
 		return w
@@ -181,7 +181,7 @@ func (w *transport) control(ctx context.Context, network, address string, _ sysc
 	return nil
 }
 
-// isAdmin tells whether an address is the replica's own admin address. The unspecified address leads to this machine,
+// isAdmin reports whether an address is the replica's own admin address. The unspecified address leads to this machine,
 // too, and so does ::1 in any zone.
 func (w *transport) isAdmin(ap netip.AddrPort) bool {
 	at, own := ap.Addr().Unmap().WithZone(""), w.admin.Addr().Unmap().WithZone("")

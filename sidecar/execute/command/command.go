@@ -32,8 +32,8 @@ const (
 	// left the group can still hold them, and it may hold them for ever.
 	outputGrace = 3 * time.Second
 
-	// maxVariable bounds the data in the environment, in bytes. The kernel bounds arguments and environment together, and
-	// refuses to start a command that has more.
+	// maxVariable bounds the data in the environment, in bytes. The kernel bounds arguments and environment together,
+	// and refuses to start a command that has more.
 	maxVariable = 32 << 10
 
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

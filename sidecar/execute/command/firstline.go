@@ -17,8 +17,8 @@ import (
 const maxFirstLine = 64 << 10
 
 // FirstLine runs a command to its end, and returns the first line of its standard output. The command has that
-// environment, no input, and until ctx ends: then it is killed with its process group. The line may be a secret: neither
-// the log nor an error repeats anything that the command prints.
+// environment, no input, and until ctx ends: then it is killed with its process group. The line may be a secret:
+// neither the log nor an error repeats anything that the command prints.
 func FirstLine(ctx context.Context, args, env []string) (string, error) {
 	e := New(config.Exec{Command: args}, Options{Env: env}).(*command)
 	path, err := e.find()

@@ -11,7 +11,7 @@ import (
 )
 
 // EndLeft kills the process groups that have outlived the process that ran them, and returns how many it killed. The
-// kernel killed their leaders with that process. The others carry the variable of their run: dead tells whether a run
+// kernel killed their leaders with that process. The others carry the variable of their run: dead reports whether a run
 // is one of a dead process. Only groups in the given sessions are killed, which are those of the dead processes. So a
 // daemon that a command started in a session of its own lives on, as it does when the command ends by itself.
 func EndLeft(sessions map[int]bool, dead func(run string) bool) (groups int) {
@@ -55,7 +55,7 @@ func statOf(pid int) (process, error) {
 	return p, nil
 }
 
-// carries tells whether a process has a run in its environment that is one of a dead process. False if it may not be
+// carries reports whether a process has a run in its environment that is one of a dead process. False if it may not be
 // asked.
 func carries(pid int, dead func(run string) bool) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")

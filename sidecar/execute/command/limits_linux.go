@@ -101,7 +101,7 @@ func (l *limits) watch(pid int, stop <-chan struct{}) error {
 	}
 }
 
-// over tells whether the processes together are over the limit.
+// over reports whether the processes together are over the limit.
 func (l *limits) over(tree []load) error {
 	var resident int64
 	for _, p := range tree {
@@ -125,8 +125,8 @@ func (l *limits) over(tree []load) error {
 // explainExit adds a limit to the error of a failed command if the command exceeded it unseen by the watch. Its last
 // moments were short, or the kernel was faster.
 //
-// The peak memory of one of the processes is known. It is never less than this process' memory at the start of the command: a
-// child begins with the memory of its parent, and the kernel counts that.
+// The peak memory of one of the processes is known. It is never less than this process' memory at the start of the
+// command: a child begins with the memory of its parent, and the kernel counts that.
 func (l *limits) explainExit(err error, state *os.ProcessState) error {
 	if state == nil {
 		return err

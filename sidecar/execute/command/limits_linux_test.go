@@ -154,8 +154,8 @@ func TestMemoryThatIsSharedCountsOnce(t *testing.T) {
 }
 
 func TestWhatTheKernelEndsIsBlamedOnItsLimit(t *testing.T) {
-	// A text that doubles is refused by the kernel at some 760 MiB, and the shell gives up, in its own way. That is more
-	// than this process has, so it can be told from it.
+	// A text that doubles is refused by the kernel at some 760 MiB, and the shell gives up, in its own way. That is
+	// more than this process has, so it can be told from it.
 	e := limited(mebibyte+"while :; do block=$block$block; done", config.Resources{Memory: 250 << 20})
 	e.limits.look = never
 	res := ran(t, e)

@@ -38,7 +38,7 @@ func (o *output) line(stream string, line []byte, cut bool) {
 	}
 }
 
-// keep keeps a line, and tells whether it goes to the log, and how many did not before it.
+// keep keeps a line, and reports whether it goes to the log, and how many did not before it.
 func (o *output) keep(text string) (logged bool, leftOut int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,8 +71,8 @@ func (o *output) words() (tail, reason string) {
 }
 
 // lines cuts one stream into lines for out. A line is held until its newline comes, up to lineSize; the rest of a
-// longer one is thrown away as it comes. Text after a carriage return begins the line anew, as on a terminal, where progress
-// bars do so.
+// longer one is thrown away as it comes. Text after a carriage return begins the line anew, as on a terminal, where
+// progress bars do so.
 type lines struct {
 	out      *output
 	stream   string

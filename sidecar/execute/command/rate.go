@@ -28,7 +28,7 @@ type rate struct {
 	leftOut    int       // lines that were left out, and not reported yet
 }
 
-// admit tells whether a line of so many bytes goes to the log, and how many were left out before it.
+// admit reports whether a line of so many bytes goes to the log, and how many were left out before it.
 func (r *rate) admit(size int, now time.Time) (ok bool, leftOut int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
