@@ -104,10 +104,12 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 		if until := w.worthUntil(); !until.IsZero() {
 			q.Until = c.clock.onRedis(until)
 		}
-		if l, a, err = c.store.Locks.Acquire(ctx, q); err == nil && w.observe(a) {
+		l, a, err = c.store.Locks.Acquire(ctx, q)
+		lost := err == nil && w.observe(a)
+		if lost {
 			c.nudges.nudge() // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
 		}
-		if err == nil && a.Code == lock.Stale { // too late, or Redis' clock was set after q.Until was made
+		if err == nil && (a.Code == lock.Stale || a.Code == lock.Gap && lost) { // too late, or Redis' clock was set after q.Until was made
 			if !pause(ctx, staleRetry) {
 				return nil, a, context.Cause(ctx)
 			}
@@ -267,7 +269,8 @@ func (c *claimer) claim(w *wake) lock.Claim {
 func (c *claimer) unready(sp *spec, known *ticks) time.Time {
 	ready := c.slots.ready.Load()
 	newest := func(at time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(at))) }
-	if ready == nil || known.ledgerTick.After(known.born.Add(time.Second)) || newest(c.record.began).After(known.since) {
+	if ready == nil || known.ledgerTick.After(known.since) || newest(c.record.began).After(known.since) ||
+		c.clock.Now().Sub(known.born) > time.Since(c.record.began)+time.Minute { // the job is older than this process and its peers
 		return time.Time{}
 	}
 	return newest(*ready)

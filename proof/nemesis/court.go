@@ -117,6 +117,11 @@ func (c *court) takenOver(r *run) {
 // once. A run of a process that was drained before that death is not of the one that died: the file of its place does
 // not name it. Nor is a run of that one over if its app may end it: the app may work as long as the lease lasts.
 func (c *court) lateInPlace(r *run, death, reaped time.Time) bool {
+	if !r.started() && slices.ContainsFunc(c.record.on(r.replica, r.begin(), death), func(s strike) bool {
+		return s.harm.kills() && s.from.Before(death)
+	}) {
+		return false // it may have been claimed by the process that died then
+	}
 	return !c.job.async && slices.ContainsFunc(c.record.on(r.replica, death, reaped), func(s strike) bool {
 		return s.harm == crashed && s.from.Equal(death) && s.to.Add(edge).Before(reaped) && !c.drainedBefore(r, death) &&
 			len(c.record.on(r.replica, death, s.to)) == 1 && len(c.record.on(theRedis, death.Add(-recovery), reaped)) == 0

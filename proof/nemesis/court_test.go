@@ -52,6 +52,26 @@ func TestARunOfAProcessThatWasDrainedIsNotOfTheOneThatDiedInItsPlace(t *testing.
 	s.judged(t)
 }
 
+// The claim is made ahead of the tick, so the process may die between the two, and the next one in its place as well.
+func TestARunThatNeverStartedMayBeOfTheProcessThatDiedBefore(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		s := newScene(again)
+		s.to = at(0)
+		s.settle(0, 4.5, "lost", interrupted)
+		next := s.run(0, 4.6, 4.7, succeeded)
+		next.Attempt, next.Kind = 2, "takeover"
+		if before {
+			s.strike(killed, "r1", -.01, .2)
+		}
+		s.strike(crashed, "r1", .5, 1.2)
+		if before {
+			s.judged(t)
+		} else {
+			s.judged(t, "taken over late in its place")
+		}
+	}
+}
+
 func TestARedisThatIsAwayExcusesThatAReplicaInItsPlaceTookNothingOver(t *testing.T) {
 	s := newScene(brief)
 	s.to = at(0)

@@ -186,7 +186,7 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		to = j.deadline(at, w.plan.Lasts)
 	}
 	to = min(to, j.settledByBirth(tick), w.forgotten(at))
-	if q == nil {
+	if q == nil && in == nil {
 		to = min(to, w.pausedFrom(j.Name, at))
 	}
 	if x, yes := j.missedIts(from, min(to, won)); yes {

@@ -129,6 +129,11 @@ func NewPlan(seed uint64) *Plan {
 	if slices.ContainsFunc(p.Reloads, func(x Reload) bool { return x.Kind == "leaves" || x.Kind == "renamed" || x.Kind == "named back" }) {
 		p.Lasts += 6 * time.Second // the lease of a job that has left is not known, and taken to be fifteen seconds
 	}
+	for _, f := range p.Faults { // a run whose lease is long is taken over as long after Redis is back
+		for _, j := range p.Jobs {
+			p.Lasts = max(p.Lasts, f.At+f.For+j.TTL+4*time.Second)
+		}
+	}
 	p.tables()
 	return p
 }

@@ -123,7 +123,9 @@ func send(w http.ResponseWriter, status int, body any) {
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 	}
-	if err := json.NewEncoder(w).Encode(body); err != nil { // without a copy of what may have megabytes
-		http.Error(w, `{"error":"the answer cannot be written"}`, http.StatusInternalServerError)
+	var bad *json.MarshalerError
+	if err := json.NewEncoder(w).Encode(body); errors.As(err, &bad) { // without a copy of what may have megabytes
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(`{"error":"the answer cannot be written"}` + "\n"))
 	}
 }

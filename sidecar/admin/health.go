@@ -56,7 +56,7 @@ const (
 )
 
 // making is held while a large answer of either listener is made.
-var making sync.Mutex
+var making = make(chan struct{}, 1)
 
 // inTurn bounds the memory of large answers. The parts of an answer have several times the size of its text. So one
 // request at a time makes its text, and the rest is free before the text is sent: a reader may be slow. A request that gets
@@ -80,19 +80,25 @@ func inTurn(text http.Handler, refuse func(w http.ResponseWriter, text string)) 
 		u := buffered{header: w.Header(), code: http.StatusOK}
 		long, stop := context.WithTimeout(r.Context(), turnWait)
 		defer stop()
+		const later = "another large answer is being made: ask again"
 		if !take(long, turn) {
-			refuse(w, "another large answer is being made: ask again") // or the reader has gone
+			refuse(w, later) // or the reader has gone
 			return
 		}
 		made := sync.OnceFunc(func() { <-turn })
 		defer made()
+		if !take(long, making) {
+			refuse(w, later)
+			return
+		}
 		func() {
-			making.Lock()
-			defer making.Unlock()
+			defer func() { <-making }()
 			text.ServeHTTP(&u, r)
 		}()
 		if u.Len() <= maxHeld {
 			made()
+		} else { // the next one waits for this reader
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(turnWait / 2)) // a recorder has none
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(u.Len()))
 		w.WriteHeader(u.code)

@@ -24,7 +24,7 @@ const (
 	forgotten  = 24 * time.Hour // a replica that was silent for longer is forgotten
 	maxSkips   = 100            // kept of one replica, and the same number of results
 	maxReport  = 128 << 10      // bytes of both; more than Beat writes
-	maxReports = 512 << 10      // bytes of those that are kept of all replicas: they are ten thousand skips
+	maxReports = 1 << 20        // bytes of those that are kept of all replicas
 	// MaxReplicas bounds the heartbeats of a service, silent ones included, and maxBeats their bytes.
 	MaxReplicas, maxBeats = 3000, 1 << 20
 )
@@ -169,8 +169,15 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	if err != nil || len(all) == 0 {
 		return all, err
 	}
+	now, _ := s.Now()
+	order := make([]*Replica, len(all))
+	for i := range all {
+		order[i] = &all[i]
+	}
+	silent := func(r *Replica) int { return min(int(now.Sub(r.Seen)/HeartbeatTimeout), 1) }
+	slices.SortStableFunc(order, func(a, b *Replica) int { return silent(a) - silent(b) }) // the reports of the others count more
 	size := 0
-	for some := range slices.Chunk(all, 50) { // an answer has its bound
+	for some := range slices.Chunk(order, 50) { // an answer has its bound
 		ask := []any{"hmget", s.redis.Keys.Reports}
 		for _, r := range some {
 			ask = append(ask, r.Name)
@@ -186,10 +193,8 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 		for i, text := range texts {
 			var t reportText
 			text, _ := text.(string)
-			if size += len(text); size > maxReports {
-				return all, nil
-			}
-			if len(text) <= maxReport && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
+			if len(text) <= min(maxReport, maxReports-size) && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
+				size += len(text)
 				some[i].add(t)
 			}
 		}

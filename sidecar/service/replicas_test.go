@@ -117,7 +117,7 @@ func TestMoreHeartbeatsThanAServiceMayHaveAreRefused(t *testing.T) {
 	})
 }
 
-// An answer of Redis has 8 MiB at most, and of all reports half a MiB is kept.
+// An answer of Redis has 8 MiB at most, and of all reports one MiB is kept.
 func TestOfMoreReportsThanAnAnswerMayHaveTheFirstAreRead(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		a := w.Replica("a")
@@ -133,7 +133,7 @@ func TestOfMoreReportsThanAnAnswerMayHaveTheFirstAreRead(t *testing.T) {
 			w.Fatalf("%d replicas, %v", len(all), err)
 		}
 		for i, r := range all {
-			if skip, ok := r.Skips["job"]; ok != (i < 5) || ok && skip.Tick.UnixMilli() != int64(i+1) {
+			if skip, ok := r.Skips["job"]; ok != (i < 10) || ok && skip.Tick.UnixMilli() != int64(i+1) {
 				w.Errorf("%s has skipped %v", r.Name, r.Skips)
 			}
 		}

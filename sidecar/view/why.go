@@ -159,7 +159,7 @@ func (x *explainer) tick(at time.Time) *Why {
 	case len(x.fates) > 0 && at.Before(x.fates[0].Tick):
 		return say(unknown, "is too long ago, or the app of the new job was not ready yet: Redis has fates from %s on.%s", x.clock(x.fates[0].Tick), x.againWords(at))
 	}
-	return say(unknown, "was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data.%s", x.againWords(at))
+	return say(unknown, "was settled, and Redis keeps nothing of it: no app was ready yet, it came within a second of the job's registration, or Redis has lost data.%s", x.againWords(at))
 }
 
 // excludedWords tells why an instant of the schedule is no tick.

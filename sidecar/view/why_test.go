@@ -81,7 +81,7 @@ func TestEveryTickCanSayWhatBecameOfIt(t *testing.T) {
 	gap := known()
 	gap.Gaps = []lock.Interval{{From: at("09:00:00"), To: at("09:55:00"), Fate: "missed"}} // whose ends were fired
 	settledWords := func(tick string) string {
-		return tick + " UTC was settled, and Redis keeps nothing of it: it came within a second of the job's registration, or Redis has lost data."
+		return tick + " UTC was settled, and Redis keeps nothing of it: no app was ready yet, it came within a second of the job's registration, or Redis has lost data."
 	}
 	skips := func(tick string) []service.Replica {
 		return []service.Replica{{Name: "billing-1", Seen: ten, Skips: map[string]service.Skip{"j": {Tick: at(tick), Reason: "no_slot", At: at(tick)}}}}
