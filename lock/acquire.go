@@ -192,7 +192,7 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 	}
 	q := question{store: s, claim: &c}
 	lease, answer, err := q.ask(ctx)
-	if lease == nil && q.unanswered > 0 {
+	if lease == nil && q.unanswered > 0 && !c.Look { // which claims no run
 		q.abandon(ctx)
 	}
 	if err != nil {

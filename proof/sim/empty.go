@@ -49,6 +49,10 @@ func (j *judged) judgeOwed() {
 		if known || again || w.paused(j.Name, b.at, by) {
 			continue
 		}
+		if q := j.queuedTick(tick); q != nil && q.at < lost {
+			w.met["lost with all data while it waited"]++
+			continue
+		}
 		w.met["owed after a loss"]++
 		if by < min(j.expires(tick, due), won, j.last) && j.idle(b.at, by) && !w.disturbed(-1, b.at, by, "redis refuses", forgets) &&
 			w.healthy(b.at, by, "redis refuses", forgets) {

@@ -148,6 +148,8 @@ func (c *claims) rewind(from time.Duration) {
 		switch {
 		case cl.won >= from:
 			cl.settled, cl.how = now, "forgotten"
+		case cl.settled >= from && slices.ContainsFunc(c.loss, func(at time.Duration) bool { return at >= cl.settled }):
+			cl.settled, cl.how = now, "lost" // and all data with it, before the copy took over
 		case cl.settled >= from && cl.how != "lost":
 			cl.undone = append(cl.undone, settlement{cl.how, cl.settled, cl.told})
 			cl.settled, cl.how, cl.back, cl.told = 0, "", false, 0

@@ -5,8 +5,7 @@
 //	go run ./internal/testing/suite product outside
 //
 // It prints the lines that go test prints. The commands of a lane run one after the other, and the lanes run beside
-// each other: what computes beside what waits. The first lane has the processors before the others. suites.go says
-// which command belongs where, and why.
+// each other: what computes beside what waits. suites.go says which command belongs where, and why.
 package main
 
 import (
@@ -53,11 +52,11 @@ func main() {
 	before, began := leftovers(own), time.Now()
 	r := &report{out: os.Stdout}
 	var all sync.WaitGroup
-	for i, l := range lanes {
+	for _, l := range lanes {
 		all.Go(func() {
 			for _, c := range l {
 				if ctx.Err() == nil {
-					r.ran(c, run(ctx, c, own, i > 0, r))
+					r.ran(c, run(ctx, c, own, r))
 				}
 			}
 		})
@@ -76,8 +75,7 @@ func main() {
 }
 
 // run runs one command, and hands the events of its tests to the report. Its temporary directories are made below tmp.
-// If it yields, the commands that do not have the processors before it.
-func run(ctx context.Context, c command, tmp string, yields bool, r *report) error {
+func run(ctx context.Context, c command, tmp string, r *report) error {
 	args, err := c.args()
 	if err != nil {
 		return err
@@ -100,9 +98,6 @@ func run(ctx context.Context, c command, tmp string, yields bool, r *report) err
 	}
 	if err := cmd.Start(); err != nil {
 		return err
-	}
-	if own, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil && yields { // it is 20 less the niceness
-		_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, 20-own+5)
 	}
 	err = cmd.Wait()
 	r.spent(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
