@@ -295,6 +295,31 @@ func TestClaimThatWasAnsweredToNobodyIsTakenBack(t *testing.T) {
 	})
 }
 
+// Taken back after a loss of all data, it made the tick due that another replica had claimed meanwhile.
+func TestAQuestionThatCannotWinIsNotTakenBack(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Warm()
+		w.Born()
+		a := w.Replica("a")
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		f := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseReply)
+		settled := a.Proxy.Count(lossy.Script(lock.SettleSHA))
+		go func() {
+			<-f.Struck()
+			cancel()
+		}()
+		c := a.Claim(1)
+		c.Look, c.Again = true, true
+		if l, _, err := a.Store.Acquire(ctx, c); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
+			w.Fatalf("%v, %v", l, err)
+		}
+		if settled.N() != 0 || len(w.Dues()) != 0 {
+			w.Errorf("settled %d times, due: %+v", settled.N(), w.Dues())
+		}
+	})
+}
+
 func TestLoserAfterAnUnansweredClaimDoesNotWaitForACopyThatCannotWin(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
 		w.Warm()

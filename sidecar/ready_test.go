@@ -134,6 +134,24 @@ func TestTicksOfANewJobAreMissedIfAnAppMayHaveBeenReady(t *testing.T) {
 	})
 }
 
+// A job is new only if it began with its replicas: the app of one that is older was ready before.
+func TestAnOlderJobMissesTheTickOfARestart(t *testing.T) {
+	simulate(t, gated+"jobs: [{name: minute, schedule: '21,22 0 * * *', exec: {command: [x]}, missed: skip}]\n", func(w *world) {
+		before, after := &fakeApp{}, &fakeApp{}
+		before.ready.Store(true)
+		first := w.replica(time.Second, func(r *replica) { r.app = before })
+		w.at(9*time.Minute + 50*time.Second)
+		first.stop()
+		w.replica(time.Second, func(r *replica) { r.app = after })
+		w.at(10*time.Minute + 30*time.Second)
+		after.ready.Store(true)
+		w.at(11*time.Minute + 30*time.Second)
+		if got, want := w.tell(), "11m0s schedule, 1 missed"; got != want {
+			t.Errorf("fired %s, want %s\n%s", got, want, w.log())
+		}
+	})
+}
+
 // A replica whose app is ready late may not have heard that the job is new no more: under Allow it has asked for
 // nothing.
 func TestTicksAreMissedThoughAReplicaTakesTheJobForNew(t *testing.T) {

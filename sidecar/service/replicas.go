@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -169,15 +168,10 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	if err != nil || len(all) == 0 {
 		return all, err
 	}
-	now, _ := s.Now()
-	order := make([]*Replica, len(all))
-	for i := range all {
-		order[i] = &all[i]
-	}
-	silent := func(r *Replica) int { return min(int(now.Sub(r.Seen)/HeartbeatTimeout), 1) }
-	slices.SortStableFunc(order, func(a, b *Replica) int { return silent(a) - silent(b) }) // the reports of the others count more
+	slices.SortFunc(all, func(a, b Replica) int { return b.Seen.Compare(a.Seen) }) // the reports of those that live count more
+	defer slices.SortFunc(all, byName)
 	size := 0
-	for some := range slices.Chunk(order, 50) { // an answer has its bound
+	for some := range slices.Chunk(all, 50) { // an answer has its bound
 		ask := []any{"hmget", s.redis.Keys.Reports}
 		for _, r := range some {
 			ask = append(ask, r.Name)
@@ -228,9 +222,11 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	if tooMany != nil { // or Redis gave no answer
 		return nil, fmt.Errorf("reading the heartbeats: %w", tooMany)
 	}
-	slices.SortFunc(all, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, byName)
 	return all, nil
 }
+
+func byName(a, b Replica) int { return cmp.Compare(a.Name, b.Name) }
 
 func parseReplica(name, text string) (Replica, error) {
 	var t replicaText

@@ -118,7 +118,7 @@ func TestMoreHeartbeatsThanAServiceMayHaveAreRefused(t *testing.T) {
 }
 
 // An answer of Redis has 8 MiB at most, and of all reports one MiB is kept.
-func TestOfMoreReportsThanAnAnswerMayHaveTheFirstAreRead(t *testing.T) {
+func TestOfMoreReportsThanAnAnswerMayHaveAMiBIsRead(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		a := w.Replica("a")
 		const many, size = 100, 100 << 10
@@ -132,10 +132,37 @@ func TestOfMoreReportsThanAnAnswerMayHaveTheFirstAreRead(t *testing.T) {
 		if err != nil || len(all) != many {
 			w.Fatalf("%d replicas, %v", len(all), err)
 		}
+		read := 0
 		for i, r := range all {
-			if skip, ok := r.Skips["job"]; ok != (i < 10) || ok && skip.Tick.UnixMilli() != int64(i+1) {
-				w.Errorf("%s has skipped %v", r.Name, r.Skips)
+			if skip, ok := r.Skips["job"]; ok {
+				read++
+				if skip.Tick.UnixMilli() != int64(i+1) {
+					w.Errorf("%s has skipped %v", r.Name, r.Skips)
+				}
 			}
+		}
+		if read != 10 {
+			w.Errorf("%d reports are read, want 10", read)
+		}
+	})
+}
+
+// What every-replica jobs do is in the reports alone, so those of replicas that have gone must not keep it out.
+func TestTheReportsOfReplicasThatLiveAreReadFirst(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		report := func(name string, seen time.Time, size int) {
+			w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:replicas", name, fmt.Sprintf(`{"seen":%d}`, seen.UnixMilli())).Err())
+			text := fmt.Sprintf(`{"skips":{"job":{"tick":1}},"later":%q}`, strings.Repeat("x", size))
+			w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:reports", name, text).Err())
+		}
+		for i := range 20 {
+			report(fmt.Sprintf("gone%02d", i), w.Now().Add(-time.Hour), 100<<10)
+		}
+		report("lives", w.Now(), 50<<10)
+		all, err := a.Service.Replicas(w.Context())
+		if err != nil || len(all) != 21 || all[20].Name != "lives" || len(all[20].Skips) != 1 {
+			w.Errorf("%+v, %v", all, err)
 		}
 	})
 }
