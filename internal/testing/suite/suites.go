@@ -115,9 +115,8 @@ func vet(dir string) command { return command{dir: dir, words: []string{"vet", "
 var meeting = []string{"./lock", "./internal/credentials", "./internal/demo", "./internal/embedded", "./internal/instance", "./internal/rds",
 	"./internal/resp", "./internal/testing/lossy", "./internal/testing/rig", "./sidecar/admin", "./sidecar/callback", "./sidecar/execute/...", "./sidecar/notify", "./sidecar/service", "./sidecar/trace"}
 
-// racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload,
-// and end by signals. They run under the race detector, and the rest of that package without it, since it mostly waits
-// for processes.
+// racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload, and end by
+// signals. They run under the race detector, and the rest of that package without it, since it mostly waits for processes.
 const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThatOutlasts|TestASecondSignal|TestReady|" +
 	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits|TestWatch"
 
@@ -129,38 +128,38 @@ var computing = []string{"./config/...", "./docs/record", "./internal/budget", "
 // Packages whose tests start processes and wait for them, several at a time.
 var waiting = []string{"./examples/...", "./docs"}
 
-// suites are what make calls. The first lane is the one that would end last, since its tests run one after the other.
+// suites are what make calls. The lanes with the longest waits begin first.
 var suites = map[string][]lane{
 	// The quick tests: build, vet, the tests of all packages without what takes long, the transcripts.
 	"check": {
+		{
+			test("-short -parallel 12", "./cmd/solotick"),
+			test("-p 4", "./docs", "./examples/embed", "./examples/grafana", "./examples/quickstart", "./examples/systemd", "./internal/model/modelcheck"),
+		},
 		{
 			command{dir: ".", words: []string{"build", "./..."}},
 			test("-short -skip Mutant|Replay", slices.Concat([]string{"./sidecar"}, meeting, computing)...),
 			test("-short", "./nemesis", "./report").of("proof"),
 			vet("."), vet("proof"),
 		},
-		{
-			test("-short -parallel 12", "./cmd/solotick"),
-			test("-p 4", "./docs", "./examples/embed", "./examples/grafana", "./examples/quickstart", "./examples/systemd", "./internal/model/modelcheck"),
-		},
 	},
 	// All tests of the product and its examples, each once.
 	"product": {
-		{test("-short", "./sidecar").race(), test("", "./sidecar").calling("long")},
 		{test("-parallel 12 -skip "+racing, "./cmd/solotick"), test("-p 4", waiting...)},
 		{
 			test("", "./nemesis", "./report", "./skew").of("proof"),
 			test("", slices.Concat(computing, []string{"./internal/model/..."})...),
+			test("", "./sidecar").calling("long"),
 			test("-short", "./sim").of("proof").race(),
 		},
 		{
-			test("-short", meeting...).race(),
+			test("-short", slices.Concat([]string{"./sidecar"}, meeting)...).race(),
 			test("-parallel 12 -run "+racing, "./cmd/solotick").race(),
 			vet("."), vet("proof"),
 		},
 	},
-	// The tests that stand in modules of their own, since they need much that the product does not: what is released,
-	// the page in a browser, the manifests.
+	// The tests that stand in modules of their own, since they need much that the product does not: what is released, the page
+	// in a browser, the manifests.
 	"outside": {{
 		test("-count=1", "./...").of("packaging"),
 		test("", "./...").of("examples/check"),
@@ -173,8 +172,8 @@ var suites = map[string][]lane{
 		{test("-parallel 12", "./cmd/solotick").race(), test("-p 4", waiting...).race()},
 		{test("-timeout 90m", slices.Concat([]string{"./sidecar"}, meeting, computing)...).race()},
 	},
-	// The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to
-	// ten times as slow.
+	// The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to ten times
+	// as slow.
 	"proof": {
 		{test("-run Mutant|Replay", "./lock")},
 		{test("-timeout 40m", "./sim").of("proof")},
