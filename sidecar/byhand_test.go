@@ -77,8 +77,8 @@ func TestABackfillThatIsCutShortIsRunAgainAsOne(t *testing.T) {
 	})
 }
 
-// Ticks that are to be done again have a key of their own, which stays theirs on whichever replica they run, also while
-// the job is paused; the kind is the one of every backfill.
+// A tick that an operator has done again gets a key of its own. It keeps that key on whichever replica it runs, also while
+// the job is paused. Its kind is that of every backfill.
 func TestABackfillAnewHasAKeyOfItsOwnWhereverItIsRun(t *testing.T) {
 	simulate(t, "shutdownGrace: 2s\n"+rare(", guarantee: at-least-once, timeout: 1h, lock: {ttl: 6s}"), func(w *world) {
 		for range 3 {

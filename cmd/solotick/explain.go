@@ -32,7 +32,7 @@ func isSchedule(arg string) bool {
 	return arg == "" || strings.ContainsAny(arg, " \t") || strings.HasPrefix(arg, "@")
 }
 
-// alone reports whether a schedule is to be explained, and not jobs of a table.
+// alone reports whether the user wants a schedule explained, not jobs of a table.
 func (f *explainFlags) alone(args []string) bool {
 	return f.explain && len(args) == 1 && isSchedule(args[0])
 }

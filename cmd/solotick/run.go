@@ -168,7 +168,8 @@ func (a *app) run(observe, told bool) error {
 		log.Warn("observing: ticks are taken, and no job is called")
 	}
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
-		Environment: os.Getenv(environVariable), Process: process, Died: dead, Log: log, Registerer: registry, Executor: executor(log, own, callbacks), Observe: observe, Prober: prober, Load: machine.New().Read, Notify: pinger, Spans: spans})
+		Environment: os.Getenv(environVariable), Process: process, Died: dead, Log: log, Registerer: registry,
+		Executor: executor(log, own, callbacks), Observe: observe, Prober: prober, Load: machine.New().Read, Notify: pinger, Spans: spans})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

@@ -65,7 +65,8 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending, k *kept) {
 		said := all[ofTick{l.Name, tick.UnixMilli()}]
 		switch {
 		case len(said) == 1 && said[0].what == missed && w.beforeItsApp(l, tick):
-			w.violatedAt(said[0].at, "fates", l.Name, "tick %s of a new job counts as missed, and came due before its app was ready", stamp(tick))
+			w.violatedAt(said[0].at, "fates", l.Name,
+				"tick %s of a new job counts as missed, and came due before its app was ready", stamp(tick))
 		case len(said) == 1:
 			w.met["fate: "+said[0].what]++
 			w.judgeKept(l, tick, said[0], k, end)
@@ -221,7 +222,8 @@ func (w *world) beforeItsApp(l *life, tick time.Time) bool {
 			}
 		}
 		return first != nil && b.job == l.Name && tick.After(b.tick) && tick.Before(first.tick) &&
-			first.replica.began <= w.dueOf(l.Job, w.next(l.Job, b.tick)) && downAll(w.plan.Unready, first.replica.place, first.replica.began, due)
+			first.replica.began <= w.dueOf(l.Job, w.next(l.Job, b.tick)) &&
+			downAll(w.plan.Unready, first.replica.place, first.replica.began, due)
 	})
 }
 

@@ -106,11 +106,12 @@ func (w *world) knewIt(job string, from, to time.Duration) bool {
 	})
 }
 
-// silent reports whether Redis answered nobody all of a time, or refused what was written, but for its last second: a
-// connection may wait as long before it is made anew.
+// silent reports whether Redis answered nobody, or refused every write, from one time to another. Its last second does not
+// count: a replica may wait as long before it connects again.
 func (w *world) silent(from, to time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool {
-		return (s.why == "redis void" || s.why == "redis refuses" || s.why == "redis full") && s.from <= from && to-time.Second <= s.to-recovery
+		return slices.Contains([]string{"redis void", "redis refuses", "redis full"}, s.why) && s.from <= from &&
+			to-time.Second <= s.to-recovery
 	})
 }
 

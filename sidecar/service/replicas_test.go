@@ -147,7 +147,7 @@ func TestOfMoreReportsThanAnAnswerMayHaveAMiBIsRead(t *testing.T) {
 	})
 }
 
-// What every-replica jobs do is in the reports alone, so those of replicas that have gone must not keep it out.
+// The reports alone tell how every-replica jobs fare, so those of replicas that have gone must not keep the others out.
 func TestTheReportsOfReplicasThatLiveAreReadFirst(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		a := w.Replica("a")

@@ -338,7 +338,7 @@ func TestTriggerIsClickedAndItsEndIsTold(t *testing.T) {
 	}
 	w.shows("#toasts", "purge-sessions failed on app-2 after 1.5 s")
 	w.shows(row("purge-sessions", ".notes"), "by hand\nfailed on app-2")
-	w.shows(row("purge-sessions", ".last"), "succeeded") // by the schedule
+	w.shows(row("purge-sessions", ".last"), "succeeded")                                      // by the schedule
 	if notes := w.text(row("purge-sessions", ".notes")); strings.Contains(notes, "failing") { // three times an hour it is overdue
 		t.Errorf("a run by hand makes the schedule look bad: %s", notes)
 	}
