@@ -101,7 +101,15 @@ type Fault struct {
 }
 
 // Struck is closed when the request has come and the action was begun; of a lost reply, when Redis has run the request.
+// It is closed, too, when the request has come and its connection ends before that, since the client gave up waiting.
 func (f *Fault) Struck() <-chan struct{} { return f.struck }
+
+// strike is called once, when the request has come; without a fault it does nothing.
+func (f *Fault) strike() {
+	if f != nil {
+		close(f.struck)
+	}
+}
 
 // Words is the request that was struck.
 func (f *Fault) Words() []string {

@@ -46,6 +46,13 @@ func (l *link) run() {
 	}
 	wg.Wait()
 	l.proxy.forget(l)
+	for close(l.expected); ; { // no reply comes to these any more
+		f, ok := <-l.expected
+		if !ok {
+			return
+		}
+		f.strike()
+	}
 }
 
 // requests passes on what the client asks, until a fault or the end of the connection.
@@ -58,7 +65,7 @@ func (l *link) requests() {
 		}
 		f := l.proxy.aimedAt(words, raw)
 		if f != nil && f.action.kind == loseRequest {
-			close(f.struck)
+			f.strike()
 			if !f.action.hang {
 				l.toServer.cut()
 			}
@@ -71,6 +78,7 @@ func (l *link) requests() {
 		select {
 		case l.expected <- f:
 		case <-l.done:
+			f.strike()
 			return
 		}
 		l.toServer.put(raw)
@@ -99,7 +107,7 @@ func (l *link) replies() {
 			l.toClient.put(raw)
 			continue
 		}
-		close(f.struck)
+		f.strike()
 		switch f.action.kind {
 		case loseReply:
 			if !f.action.hang {

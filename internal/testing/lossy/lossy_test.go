@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"syscall"
@@ -144,6 +145,34 @@ func TestCopyPassesAndCanBeRepeated(t *testing.T) {
 		if reply, err := f.Deliver(t.Context()); err != nil || reply != ":2\r\n" {
 			t.Fatalf("copy: %q, %v", reply, err)
 		}
+	})
+}
+
+// A client that is not answered in time gives up its connection, as on a busy machine; who awaits the fault must not
+// wait for ever.
+func TestAFaultHasStruckWhenItsConnectionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, server := net.Pipe()
+		p := New(func(context.Context) (net.Conn, error) { return near, nil })
+		go func() { _, _ = io.Copy(io.Discard, server) }() // it never answers
+		f := p.On(Command("INCR"), 1, Copy)
+		client, err := p.Dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(client, "*2\r\n$4\r\nINCR\r\n$1\r\nn\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		select {
+		case <-f.Struck():
+			t.Error("it has struck before the answer")
+		default:
+		}
+		_ = client.Close()
+		<-f.Struck()
+		p.Close()
+		_ = server.Close()
 	})
 }
 

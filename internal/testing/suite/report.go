@@ -123,13 +123,14 @@ func (r *report) ended(command string, e event, said []string) {
 }
 
 // unended counts the tests of a package that were at work when it ended in a command as failed, and prints what they
-// said; those of all packages and commands if the package is empty.
+// said; those of all packages and commands if the package is empty. A panic's stacks may be told of any of its tests.
 func (r *report) unended(command, pkg string) {
 	for key, lines := range r.said {
 		if pkg != "" && (key.pkg != pkg || key.command != command) || key.test == "" {
 			continue
 		}
-		if !r.paused[key] {
+		announced := func(line string) bool { return strings.HasPrefix(line, "=== ") }
+		if silent := !slices.ContainsFunc(lines, func(line string) bool { return !announced(line) }); !r.paused[key] || !silent {
 			r.failed = append(r.failed, key.test+" ("+key.pkg+")")
 			fmt.Fprint(r.out, strings.Join(lines, ""))
 		}

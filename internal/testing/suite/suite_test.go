@@ -250,3 +250,22 @@ func TestAPackageThatFailsInOneCommandSaysNothingOfItsTestsInAnother(t *testing.
 		t.Errorf("failed are %q, want %q\n%s", r.failed, want, out.String())
 	}
 }
+
+// go test -json takes the stacks of a panic for what the test said that spoke last, be it one that is over or waits.
+func TestThePanicOfAPackageIsPrintedWhicheverTestItIsToldOf(t *testing.T) {
+	var out bytes.Buffer
+	r := &report{out: &out}
+	for _, line := range []string{
+		`{"Action":"output","Package":"p","Test":"TestWaits","Output":"=== PAUSE TestWaits\n"}`,
+		`{"Action":"pause","Package":"p","Test":"TestWaits"}`,
+		`{"Action":"output","Package":"p","Test":"TestToldOf","Output":"=== PAUSE TestToldOf\n"}`,
+		`{"Action":"pause","Package":"p","Test":"TestToldOf"}`,
+		`{"Action":"output","Package":"p","Test":"TestToldOf","Output":"panic: test timed out\n"}`,
+		`{"Action":"fail","Package":"p","Elapsed":2.5}`,
+	} {
+		r.event("go test", line)
+	}
+	if !strings.Contains(out.String(), "panic: test timed out") || strings.Contains(out.String(), "TestWaits") {
+		t.Errorf("it says %s", out.String())
+	}
+}
