@@ -12,7 +12,7 @@ import (
 // Main runs the tests of a package, and demands that no goroutine outlives them.
 func Main(m *testing.M) {
 	redis.SetLogger(quiet{})
-	_ = flag.Set("test.parallel", "32") // the cases on a real Redis wait for it; they do not compute
+	_ = flag.Set("test.parallel", "12") // the cases on a real Redis wait for it; they do not compute
 	goleak.VerifyTestMain(m)
 }
 

@@ -73,7 +73,7 @@ func OnReal(t *testing.T, play func(w *World), args ...string) {
 
 // OnServer is a World whose keys are on that server, at least for now.
 func OnServer(t *testing.T, server *redistest.Server) *World {
-	w := &World{T: t, Server: server, TTL: 4 * time.Second, Start: time.Now()}
+	w := &World{T: t, Server: server, TTL: 8 * time.Second, Start: time.Now()}
 	w.Dial = func(ctx context.Context) (net.Conn, error) { return DialTCP(ctx, server.Addr()) }
 	w.Admin = w.client()
 	return w
@@ -98,7 +98,7 @@ func (w *World) Timeout() time.Duration {
 	if w.Mini != nil {
 		return 500 * time.Millisecond
 	}
-	return 2 * time.Second
+	return 3 * time.Second
 }
 
 // Pass lets d pass on Redis' clock and on everybody's.
