@@ -129,8 +129,8 @@ func (r *report) unended(command, pkg string) {
 		if pkg != "" && (key.pkg != pkg || key.command != command) || key.test == "" {
 			continue
 		}
-		announced := func(line string) bool { return strings.HasPrefix(line, "=== ") }
-		if silent := !slices.ContainsFunc(lines, func(line string) bool { return !announced(line) }); !r.paused[key] || !silent {
+		panicked := slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "panic: ") })
+		if !r.paused[key] || panicked {
 			r.failed = append(r.failed, key.test+" ("+key.pkg+")")
 			fmt.Fprint(r.out, strings.Join(lines, ""))
 		}
