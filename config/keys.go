@@ -34,8 +34,6 @@ func (d *decoder) tableKeys() []strict.Key {
 		{Name: "ready", Type: made(&t.Ready, Ready{Interval: 2 * time.Second, Timeout: time.Second}, readyKeys, readReady),
 			Form: strict.Form{Choice: []string{"url", "tcp", "exec"}, Chosen: true}, Also: "readinessProbe readiness health",
 			Doc: "how to ask the app whether it is ready: while it is not, this replica leaves ticks to the others"},
-		{Name: "busy", Type: strict.Mapping(busyKeys(&t.Busy)), Also: "loadLimit maxLoad",
-			Doc: "from which load on this replica leaves ticks to others that are less busy"},
 		{Name: "links", Type: strict.Mapping(linkKeys(&t.Links)), Also: "deepLinks dashboards",
 			Doc: "where other tools show a run, for the status page"},
 		{Name: "calendars", Type: calendarsInto(&t.Calendars, d.calendars), Form: strict.Form{Names: calendarForm.Pattern}, Named: true,

@@ -26,7 +26,6 @@ type Table struct {
 	ShutdownGrace time.Duration // default 25s
 	MaxRunning    int           // runs at once on this replica, 0 to 10000; 0 = no limit, -1 = none, since the table is broken
 	Ready         *Ready        // nil = the app counts as ready
-	Busy          Busy          `json:",omitzero"`  // zero = the replica's load is no matter
 	Links         Links         `json:",omitzero"`  // of the status page to other tools
 	Calendars     Calendars     `json:",omitempty"` // that jobs may name
 	Jobs          []Job         // in the order of the file

@@ -63,9 +63,9 @@ type Claim struct {
 	// claim that Redis runs after it has no effect: a run that is not wanted any more would be in the way of newer
 	// ticks.
 	Until time.Time
-	// Look says that the caller has no slot free for a run, and must not win. The script answers whether something is
+	// MayNotWin says that the caller has no slot free for a run, and must not win. The script answers whether something is
 	// in the tick's way, with the same effects as for any claim, or that nothing is: Free.
-	Look bool
+	MayNotWin bool
 
 	// Member is the member of the due set that authorizes this run; empty = the tick comes from the table.
 	Member string
@@ -156,12 +156,12 @@ func (c *Claim) record() string {
 
 // rest are the arguments that most claims do not need: the script's time grows with their number.
 func (c *Claim) rest(channel string) []any {
-	plain := c.Policy != Replace && c.slot() == "" && c.Member == "" && !c.Look && c.OlderThan.IsZero() && len(c.Older) == 0
+	plain := c.Policy != Replace && c.slot() == "" && c.Member == "" && !c.MayNotWin && c.OlderThan.IsZero() && len(c.Older) == 0
 	if plain && c.Due.Equal(c.Tick) && c.Before.IsZero() {
 		return nil
 	}
 	args := []any{rds.Millis(c.Due), rds.Millis(c.Known), rds.Millis(c.Before), c.slot(), c.Member, "", "", channel}
-	if c.Look {
+	if c.MayNotWin {
 		args[5] = "look"
 	}
 	if !c.OlderThan.IsZero() {
@@ -192,7 +192,7 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 	}
 	q := question{store: s, claim: &c}
 	lease, answer, err := q.ask(ctx)
-	if lease == nil && q.unanswered > 0 && !c.Look { // which claims no run
+	if lease == nil && q.unanswered > 0 && !c.MayNotWin { // which claims no run
 		q.abandon(ctx)
 	}
 	if err != nil {

@@ -260,7 +260,7 @@ func promisesOf(w *redisworld.World, run, ends *lock.Lease) []promise {
 		{"a tick that is refused", claim(lock.Forbid, 4)},
 		{"a tick that is in nobody's way", func(ctx context.Context, r *redisworld.Replica) error {
 			c := r.ClaimUnder(lock.Allow, 4)
-			c.Look, c.TTL = true, 1200*time.Millisecond
+			c.MayNotWin, c.TTL = true, 1200*time.Millisecond
 			_, _, err := r.Store.Acquire(ctx, c)
 			return err
 		}},

@@ -310,7 +310,7 @@ func TestAQuestionThatCannotWinIsNotTakenBack(t *testing.T) {
 			cancel()
 		}()
 		c := a.Claim(1)
-		c.Look, c.Again = true, true
+		c.MayNotWin, c.Again = true, true
 		if l, _, err := a.Store.Acquire(ctx, c); l != nil || !errors.Is(err, lock.ErrNoAnswer) {
 			w.Fatalf("%v, %v", l, err)
 		}

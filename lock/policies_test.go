@@ -219,7 +219,7 @@ func TestAClaimThatLooksNeverWinsAndHearsWhatIsInItsWay(t *testing.T) {
 		looks := func(policy lock.Policy, n int, want lock.Code) {
 			w.Helper()
 			c := b.ClaimUnder(policy, n)
-			c.Look = true
+			c.MayNotWin = true
 			b.Loses(c, want)
 		}
 		before := w.Dump()

@@ -262,11 +262,11 @@ func (p *prober) probeLimit() {
 	p.isTold(list, Queued)
 	p.demand(len(p.isDue()) == 3, "due: %q", p.isDue())
 	look := limited(8)
-	look.Look = true
+	look.MayNotWin = true
 	p.isTold(look, Overlap)
 	p.settles(one, "finish", "")
 	look = limited(9)
-	look.Look = true
+	look.MayNotWin = true
 	p.isTold(look, Free)
 	p.isTold(byHand, Won)
 	p.isTold(p.claims(Allow, 9), Won) // without a limit, as a table of before it has it

@@ -195,7 +195,7 @@ func (p *replay) slot(tick int) string {
 
 func (p *replay) acquires(x model.Step) (answer string, overlapped []int) {
 	c := *p.claim(x)
-	c.Look = x.Look
+	c.MayNotWin = x.Look
 	until := int64(farFuture)
 	if !x.Popped {
 		until = replayTick(x.Tick + 1)

@@ -150,7 +150,7 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 		return Early
 	case blocks:
 		return Overlap
-	case c.Look && !live:
+	case c.MayNotWin && !live:
 		return Free
 	case !live && s.owner != "" && (c.slot() != "" || s.owner != s.fields["last"]):
 		if _, lives := s.records[s.owner]; lives {
@@ -234,7 +234,7 @@ func (w *walk) followsWin(x *fiber, before, after walkSight) {
 	}
 	w.demand(after.fields["by"] == c.Replica, "%s won, and the ledger says that %s did", x, after.fields["by"])
 	w.demand(c.Policy == Allow || len(before.runs) == 0, "%s begins beside %v", x, before.runs)
-	w.demand(!c.Look, "%s won although it has no slot", x)
+	w.demand(!c.MayNotWin, "%s won although it has no slot", x)
 	w.demand(rds.Millis(rec.Claimed) == w.clock, "%s was claimed at %s", x, rec.Claimed)
 	w.demand(c.Member == "" || !slices.Contains(after.due, c.Member), "%s won, and its member is due", x)
 	if c.Member == "" {

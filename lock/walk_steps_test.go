@@ -207,7 +207,7 @@ func (w *walk) wakes(r int, tick int64) {
 	}
 	if w.budget["look"] > 0 && w.rng.IntN(3) == 0 {
 		w.budget["look"]--
-		c.Look = true
+		c.MayNotWin = true
 	}
 	w.begin(r, c)
 }

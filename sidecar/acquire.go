@@ -100,7 +100,7 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 	}
 	for {
 		q := c.claim(w)
-		q.Look = look
+		q.MayNotWin = look
 		if until := w.worthUntil(); !until.IsZero() {
 			q.Until = c.clock.onRedis(until)
 		}

@@ -34,9 +34,9 @@ func (r *recorder) turned(sp *spec, streak lock.Streak, e *service.Entry) {
 	}
 }
 
-// started tells of a run that began late, and, while ctx lasts, that it takes too long. A run by hand, or in
+// watch tells of a run that began late, and, while ctx lasts, that it takes too long. A run by hand, or in
 // place of a run that was cut short, is not late.
-func (r *recorder) started(ctx context.Context, w *wake, h *held, delay time.Duration) {
+func (r *recorder) watch(ctx context.Context, w *wake, h *held, delay time.Duration) {
 	sp := w.spec
 	m := notify.Message{Tick: w.tick, Run: h.run}
 	if limit := sp.Change.Late; limit > 0 && delay > limit && !w.byHand() && w.kind != kindTakeover {

@@ -10,7 +10,7 @@ import (
 // deferred are the due members that this replica is busy with, or leaves alone for a while. Looks, fires and nudges
 // use it concurrently.
 type deferred struct {
-	runs *sync.WaitGroup // the fires, and the goroutines of once
+	fires *sync.WaitGroup // the fires, and the goroutines of once
 
 	mu          sync.Mutex
 	busy        map[string]bool
@@ -25,7 +25,7 @@ type deferral struct {
 }
 
 func newDeferred(runs *sync.WaitGroup) *deferred {
-	return &deferred{runs: runs, busy: map[string]bool{}, until: map[string]deferral{}}
+	return &deferred{fires: runs, busy: map[string]bool{}, until: map[string]deferral{}}
 }
 
 // begin marks a member as busy until done is called. Not ok if it is marked already.
@@ -50,7 +50,7 @@ func (d *deferred) once(member string, do func()) {
 	if !ok {
 		return
 	}
-	d.runs.Go(func() {
+	d.fires.Go(func() {
 		defer done()
 		do()
 	})

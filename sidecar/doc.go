@@ -64,7 +64,7 @@
 //	when the timer wakes which jobs           cron             Reload, SetDynamic; steps after the clock was set back
 //	jobs that left, to be deregistered        registrar.gone   Reload, SetDynamic, looker
 //	a wake under way                          wake             its own fire
-//	slots, and whether the app is ready       slots            fires, looks, Reload, probe, load
+//	slots, and whether the app is ready       slots            fires, looks, Reload, probe
 //	runs that their apps end by themselves    callback.Runs    attempts, reports of apps
 //	due members busy here, or deferred        deferred         looks, fires, messages
 //	jobs in line with something due           dueTicks.line    looker

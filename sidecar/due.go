@@ -38,8 +38,8 @@ type inLine struct {
 	seen bool // the present look has found something for it
 }
 
-// take fires the members that a look has found due.
-func (t *dueTicks) take(ctx context.Context, runs []lock.Running, dues []lock.Due) {
+// fireDue fires the members that a look has found due.
+func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock.Due) {
 	living := map[string]int{} // by job, its runs and the older ticks that are about to run
 	for _, r := range runs {
 		living[r.Job]++
@@ -249,7 +249,7 @@ func (t *dueTicks) begin(w *wake, after time.Duration) (done func(), ok bool) {
 		at = nil
 	}
 	if at == nil {
-		at = &inLine{slot: t.slots.ask(w.spec, w.of.Age, w.deadline(), func() { t.nudges.nudgeIn(after) })}
+		at = &inLine{slot: t.slots.ask(w.spec, w.deadline(), func() { t.nudges.nudgeIn(after) })}
 	}
 	if t.slots.missing(at.slot) != "" {
 		at.seen, t.line[w.spec.Name] = true, at

@@ -27,8 +27,8 @@ type parsed struct {
 	job config.Job
 }
 
-// take puts the jobs made through the API to work when they have changed since the last look.
-func (d *dynamicJobs) take(ctx context.Context, revision int64) {
+// adopt puts the jobs made through the API to work when they have changed since the last look.
+func (d *dynamicJobs) adopt(ctx context.Context, revision int64) {
 	if revision == d.revision {
 		return
 	}

@@ -23,7 +23,7 @@ type firer struct {
 // launch fires a wake in a goroutine. Unless then is nil, it is called with the reason why the wake did not fire.
 func (f *firer) launch(w *wake, then func(skip)) {
 	release := f.record.metrics.hold(w.spec.label)
-	f.runs.Go(func() {
+	f.fires.Go(func() {
 		defer release()
 		fire := f.fire
 		if !w.spec.claims() { // and never does, since a wake goes on only while its job has the same ticks
@@ -137,7 +137,7 @@ func (f *firer) passGate(w *wake) skip {
 			return skip{reason: r}
 		}
 		if w.slot == nil {
-			w.slot = f.slots.ask(w.spec, 0, w.deadline(), nil)
+			w.slot = f.slots.ask(w.spec, w.deadline(), nil)
 		}
 		r := f.slots.missing(w.slot)
 		if r == "" {

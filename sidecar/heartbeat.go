@@ -50,18 +50,16 @@ var errNoAnswer = errors.New("no answer from Redis yet")
 type status struct {
 	table    string // its hash
 	idle     error  // why the replica takes no ticks; nil = it does
-	busy     bool   // its load is above the table's limit, or all its slots are taken
 	reloaded error  // why the table before is still in force; nil = it is not
 }
 
 // statusText is a status as a heartbeat has it.
 type statusText struct {
 	table, ready, reload string
-	busy                 bool
 }
 
 func (s status) text() statusText {
-	t := statusText{table: s.table, busy: s.busy}
+	t := statusText{table: s.table}
 	if s.idle != nil {
 		t.ready = s.idle.Error()
 	}
@@ -80,7 +78,7 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 		if h.sent != h.status().text() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
 			if h.beat(ctx) == nil {
-				others, err := h.rendezvous.look(ctx)
+				others, err := h.rendezvous.readPeers(ctx)
 				if err == nil {
 					h.compare(others)
 					h.meet(others)
@@ -110,7 +108,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 		return errNoAnswer // readers would take our clock to be right
 	}
 	r, now := h.self, h.status().text()
-	r.Table, r.Ready, r.Reload, r.Busy = now.table, now.ready, now.reload, now.busy
+	r.Table, r.Ready, r.Reload = now.table, now.ready, now.reload
 	r.Offset, r.Skips, r.Ran, r.Twin = offset, h.skipped(), h.results(), h.hasTwin(ctx)
 	err := h.store.Beat(ctx, r)
 	if err == nil {

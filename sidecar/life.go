@@ -15,7 +15,7 @@ type life struct {
 	stopAccepting context.CancelFunc
 	working       context.Context // ends, with errShutdown, when running jobs have to end
 	stopWorking   context.CancelCauseFunc
-	runs          sync.WaitGroup // fires under way
+	fires         sync.WaitGroup // fires under way
 	drained       chan struct{}  // closed when the last of them has ended, and no more can begin
 }
 

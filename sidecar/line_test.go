@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/solotick/solotick/internal/machine"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -110,49 +109,6 @@ func TestARunThatWasCutShortGetsTheNextSlot(t *testing.T) {
 		w.at(8 * time.Second)
 		if n := len(w.started("due")[asked.Tick]); n != 2 {
 			t.Errorf("it was started %d times eight seconds after its replica died", n)
-		}
-	})
-}
-
-// TestABusyReplicaTakesWhatOnesWithoutASlotCannot: at first after a moment, and at once when it knows that they are
-// full.
-func TestABusyReplicaTakesWhatOnesWithoutASlotCannot(t *testing.T) {
-	const table = "busy: {cpu: 80%}\n" + oneSlot + `
-jobs:
-  - {name: due, schedule: '0 * * * * *', timeout: 5m, exec: {command: [x]}}
-  - {name: often, schedule: '2/5 * * * * *', exec: {command: [x]}}
-`
-	simulate(t, table, func(w *world) {
-		busy := w.replica(0, takes(50*time.Second))
-		w.replica(0, takes(50*time.Second))
-		busy.load.Store(&machine.Load{CPU: 1})
-		w.at(50 * time.Second)
-		if s := w.started("due")[w.origin()]; len(s) != 1 || s[0].replica != "r2" {
-			t.Fatalf("the long run is %+v", s)
-		}
-		w.each("often", 5*time.Second, 2*time.Second, 2*time.Second, leftFor+100*time.Millisecond)
-		w.each("often", 5*time.Second, 17*time.Second, 42*time.Second, 10*time.Millisecond)
-	})
-}
-
-// TestABusyReplicaDoesNotTakeOneAfterTheOtherWhatHasBeenDueForAWhile: the other replica has died, which takes a while
-// to show.
-func TestABusyReplicaDoesNotTakeOneAfterTheOtherWhatHasBeenDueForAWhile(t *testing.T) {
-	const table = "busy: {cpu: 80%}\njobs:\n  - {name: due, schedule: '@hourly', concurrencyPolicy: Allow, exec: {command: [x]}}\n"
-	simulate(t, table, func(w *world) {
-		busy, other := w.replica(0, takes(time.Minute)), w.replica(0, takes(time.Minute))
-		busy.load.Store(&machine.Load{CPU: 1})
-		w.at(-time.Second)
-		other.crash()
-		var ticks []time.Time
-		for i := range 8 {
-			ticks = append(ticks, w.origin().Add(time.Duration(i-24)*time.Hour))
-		}
-		_, err := busy.store.Backfill(w.t.Context(), "due", ticks, uuid.NewString())
-		w.must(err)
-		w.at(time.Second)
-		if n := len(w.started("due")); n != len(ticks) {
-			t.Errorf("two seconds after they were asked for, %d of %d runs have begun", n, len(ticks))
 		}
 	})
 }

@@ -21,7 +21,7 @@ type looker struct {
 	registrar *registrar   // wakes use it, too
 	takeover  takeover
 	dynamic   dynamicJobs
-	due       *dueTicks
+	dueTicks  *dueTicks
 	timers    *timers
 	steps     steps
 
@@ -78,7 +78,7 @@ func (l *looker) look(ctx context.Context) {
 	}
 	came := l.redis.answered(cmp.Or(err, l.refusal()))
 	if err != nil {
-		l.due.leaveLine(false) // a slot that is not used may be another's
+		l.dueTicks.leaveLine(false) // a slot that is not used may be another's
 		return
 	}
 	if came {
@@ -86,12 +86,12 @@ func (l *looker) look(ctx context.Context) {
 	}
 	l.timers.undecodable = min(seen.Undecodable, maxUndecodable)
 	l.takeover.look(ctx, seen.Runs) // before a new process registers its jobs, which may be many
-	l.dynamic.take(ctx, seen.Jobs)
+	l.dynamic.adopt(ctx, seen.Jobs)
 	refused, err := l.registrar.registerAll(ctx, seen.Born, l.reconnected.Swap(false) || came)
 	l.redis.registered(ctx, refused, err)
 	readPauses(ctx, l.store, l.jobs())
 	l.redis.answeredOnce.Store(true)
-	l.due.take(ctx, seen.Runs, seen.Due)
+	l.dueTicks.fireDue(ctx, seen.Runs, seen.Due)
 	l.next = l.nextLook(seen)
 }
 
@@ -101,7 +101,7 @@ func (l *looker) nextLook(seen service.Snapshot) time.Time {
 	switch {
 	case seen.NextTimer.IsZero(), !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer), l.deferred.isDeferred(service.TimerJobs):
 		return seen.Next
-	case l.due.line[service.TimerJobs] != nil, l.timers.firing.Load() >= timersAtOnce:
+	case l.dueTicks.line[service.TimerJobs] != nil, l.timers.firing.Load() >= timersAtOnce:
 		return seen.Next
 	}
 	return seen.NextTimer

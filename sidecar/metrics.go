@@ -14,10 +14,10 @@ import (
 // with all that usually happens to it. The counters of fires, failures and missed ticks are there from the start, so
 // that a rate sees its first increment.
 type metrics struct {
-	tallies                           // of each job
-	acquireDuration, fireDelay        prometheus.Histogram
-	redisUp, redisFit, appReady, busy prometheus.Gauge
-	reloadedWell, reloadedAt          prometheus.Gauge
+	tallies                     // of each job
+	acquireDuration, fireDelay  prometheus.Histogram
+	redisUp, redisFit, appReady prometheus.Gauge
+	reloadedWell, reloadedAt    prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *service.Store, work *atWork,
@@ -35,8 +35,6 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *
 			"1 if Redis was fit for locks when it was last connected to: a master, not evicting, not too old."),
 		appReady: newGauge("solotick_app_ready",
 			"1 if the app was ready when it was last asked, or the table has it not asked."),
-		busy: newGauge("solotick_busy",
-			"1 if this replica leaves ticks to others because its load is above the table's limit."),
 		reloadedWell: newGauge("solotick_table_last_reload_successful",
 			"1 if the table that was read last is in force."),
 		reloadedAt: newGauge("solotick_table_last_reload_success_timestamp_seconds",
@@ -59,9 +57,9 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_build_info",
 		Help: "1; the version of this binary.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
-	cluster := &standings{store: store, jobs: work.jobs, timers: timers, tallies: &m.tallies, now: clock.Now}
+	cluster := &standings{store: store, jobs: work.jobs, timerLedger: timers, tallies: &m.tallies, now: clock.Now}
 	for _, c := range []prometheus.Collector{&m.tallies, cluster, m.acquireDuration, m.fireDelay, m.redisUp, m.redisFit,
-		m.appReady, m.busy, m.reloadedWell, m.reloadedAt, offset, tableInfo{work.Table}, dropped, build} {
+		m.appReady, m.reloadedWell, m.reloadedAt, offset, tableInfo{work.Table}, dropped, build} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

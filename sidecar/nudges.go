@@ -10,12 +10,12 @@ type nudges struct {
 	nudged chan struct{} // holds one element while a look is wanted
 
 	mu      sync.Mutex
-	timers  map[*time.Timer]bool // of nudgeIn, under way; nil = the replica has ended
+	armed   map[*time.Timer]bool // of nudgeIn, under way; nil = the replica has ended
 	awaited map[string]bool      // jobs of which the last look has seen a due member that waits for the end of a run
 }
 
 func newNudges() *nudges {
-	return &nudges{nudged: make(chan struct{}, 1), timers: map[*time.Timer]bool{}}
+	return &nudges{nudged: make(chan struct{}, 1), armed: map[*time.Timer]bool{}}
 }
 
 // nudge has the looker look at once.
@@ -30,27 +30,27 @@ func (n *nudges) nudge() {
 func (n *nudges) nudgeIn(d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.timers == nil {
+	if n.armed == nil {
 		return
 	}
 	var t *time.Timer
 	t = time.AfterFunc(d, func() {
 		n.mu.Lock()
-		delete(n.timers, t)
+		delete(n.armed, t)
 		n.mu.Unlock()
 		n.nudge()
 	})
-	n.timers[t] = true
+	n.armed[t] = true
 }
 
 // stop stops the timers of nudgeIn.
 func (n *nudges) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for t := range n.timers {
+	for t := range n.armed {
 		t.Stop()
 	}
-	n.timers = nil
+	n.armed = nil
 }
 
 // awaitEnds records the jobs of which a due member waits for the end of a run, as a look has seen them.

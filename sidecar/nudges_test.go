@@ -27,8 +27,8 @@ func TestNudgesHaveTheLookerLookOnce(t *testing.T) {
 		if time.Sleep(time.Second - 1); looked() {
 			t.Error("it looks too early")
 		}
-		if time.Sleep(time.Nanosecond); !looked() || len(n.timers) != 0 {
-			t.Errorf("it does not look then, or keeps %d timers", len(n.timers))
+		if time.Sleep(time.Nanosecond); !looked() || len(n.armed) != 0 {
+			t.Errorf("it does not look then, or keeps %d timers", len(n.armed))
 		}
 	})
 }

@@ -73,7 +73,7 @@ func (p *probe) run(ctx context.Context) {
 
 // report records whether the app is ready, in which case why is "". It logs a change.
 func (p *probe) report(why string) {
-	before := p.slots.set(&p.slots.unready, why)
+	before := p.slots.setUnready(why)
 	show(p.metrics.appReady, why == "" && p.table().MaxRunning >= 0) // it has no app without a table
 	switch {
 	case why == "" && before != "" && p.table().Ready != nil:

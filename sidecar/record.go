@@ -46,7 +46,7 @@ type recorder struct {
 // run with all its attempts.
 func (r *recorder) fired(run context.Context, w *wake, h *held) {
 	delay := r.clock.Now().Sub(w.due)
-	t := r.metrics.job(w.spec.label)
+	t := r.metrics.tally(w.spec.label)
 	t.fires.Add(1)
 	if !w.byHand() && w.kind != kindTakeover { // whose ticks are long past
 		r.metrics.fireDelay.Observe(max(delay, 0).Seconds())
@@ -57,7 +57,7 @@ func (r *recorder) fired(run context.Context, w *wake, h *held) {
 	r.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(), slog.String("run", h.run),
 		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
 	r.ping(w.spec, h.run, notify.Started, false)
-	r.started(run, w, h, delay)
+	r.watch(run, w, h, delay)
 }
 
 // accepted logs that the app has accepted a run, which it ends by itself.
@@ -71,7 +71,7 @@ func (r *recorder) skipped(w *wake, why skip) skip {
 	because := why.reason
 	w.close(because != redisError)
 	r.heartbeat.noteSkip(w, because)
-	r.metrics.job(w.spec.label).skipped(because)
+	r.metrics.tally(w.spec.label).skipped(because)
 	level := slog.LevelInfo
 	switch because {
 	case redisError, notReady, startFailed:
@@ -88,7 +88,7 @@ func (r *recorder) skipped(w *wake, why skip) skip {
 
 // retrying counts an attempt that is to follow.
 func (r *recorder) retrying(w *wake, h *held, e *ended, wait time.Duration) {
-	r.metrics.job(w.spec.label).retries.Add(1)
+	r.metrics.tally(w.spec.label).retries.Add(1)
 	attrs := append(w.attrs(), slog.String("run", h.run), slog.Int("attempt", e.attempt),
 		slog.String("outcome", string(e.outcome)), slog.Duration("wait", wait.Round(time.Millisecond)))
 	if e.result.Err != nil {
@@ -100,7 +100,7 @@ func (r *recorder) retrying(w *wake, h *held, e *ended, wait time.Duration) {
 // finished counts the end of a run. If another replica has counted the run as interrupted, it has failed already, and
 // does not fail a second time.
 func (r *recorder) finished(w *wake, h *held, end *ended, settled lock.Settled) {
-	t, o, last := r.metrics.job(w.spec.label), end.outcome, end.result
+	t, o, last := r.metrics.tally(w.spec.label), end.outcome, end.result
 	t.ran(o)
 	if !end.start.IsZero() {
 		t.running.Add(-1)
@@ -171,7 +171,7 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 		r.turned(sp, rec.Streak, &service.Entry{Tick: rec.Tick, Run: run, Replica: rec.Replica, Outcome: string(o), Detail: detail})
 	}
 	if sp != nil || label != name {
-		t := r.metrics.job(label)
+		t := r.metrics.tally(label)
 		t.takeovers.Add(1)
 		t.ran(o)
 		if !rec.Cancelled {
@@ -188,7 +188,7 @@ func (r *recorder) book(sp *spec, gaps string) {
 	if gaps == "" {
 		return
 	}
-	r.runs.Go(func() {
+	r.fires.Go(func() {
 		all, err := lock.ParseGaps(gaps)
 		if err != nil {
 			r.log.Error("missed ticks cannot be counted", "job", sp.Name, "err", err)
@@ -224,7 +224,7 @@ func (r *recorder) book(sp *spec, gaps string) {
 		case err != nil: // the next claim is told of them
 			r.log.Debug("missed ticks are not counted yet", "job", sp.Name, "err", err)
 		case ours && missed.Count > 0:
-			r.metrics.job(sp.label).missed.Add(uint64(missed.Count))
+			r.metrics.tally(sp.label).missed.Add(uint64(missed.Count))
 			r.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", missed.Count, "before", stamp(newest))
 			r.tell(sp, missed)
 		}

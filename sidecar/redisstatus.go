@@ -15,12 +15,12 @@ import (
 // redisStatus follows how the replica gets on with Redis, for the log, the metrics, the readiness and the page. The
 // looker alone uses it, except for answeredOnce and shown.
 type redisStatus struct {
-	store   *service.Store
-	log     *slog.Logger
-	metrics *metrics
-	timers  *job         // stands for all timers: the first that is registered
-	about   func() []any // attributes of the replica for the log
-	table   func() *config.Table
+	store       *service.Store
+	log         *slog.Logger
+	metrics     *metrics
+	timerLedger *job         // stands for all timers: the first that is registered
+	about       func() []any // attributes of the replica for the log
+	table       func() *config.Table
 
 	trouble      trouble
 	up           bool
@@ -97,7 +97,7 @@ const (
 // announce logs once that the replica takes ticks, which it does only with a table. Before that, it logs once that the
 // replica waits for Redis, if Redis has not answered or has not taken the first registration.
 func (s *redisStatus) announce() {
-	switch answered := s.answeredOnce.Load() && !s.timers.bornAt().IsZero(); {
+	switch answered := s.answeredOnce.Load() && !s.timerLedger.bornAt().IsZero(); {
 	case answered && s.announced != taking && s.table().MaxRunning >= 0:
 		s.announced = taking
 	case !answered && s.announced == "":

@@ -15,12 +15,12 @@ const registerAtOnce = 100
 
 // registrar tells Redis which jobs there are.
 type registrar struct {
-	store  *lock.Store
-	log    *slog.Logger
-	now    func() time.Time // the cluster clock's
-	jobs   func() roster
-	timers *job     // stands for all timers
-	gone   sync.Map // by name: jobs that left the table, and that Redis still has; written by reloads and looks
+	locks       *lock.Store
+	log         *slog.Logger
+	now         func() time.Time // the cluster clock's
+	jobs        func() roster
+	timerLedger *job     // stands for all timers
+	gone        sync.Map // by name: jobs that left the table, and that Redis still has; written by reloads and looks
 }
 
 // registerAll tells Redis of the jobs that it has not been told of today. It tells a Redis that came back of all jobs:
@@ -28,18 +28,18 @@ type registrar struct {
 // claims. registerAll returns a job that Redis refused, and why.
 func (g *registrar) registerAll(ctx context.Context, born time.Time, came bool) (refused string, why error) {
 	jobs := g.jobs()
-	lost := !g.timers.registerDue(time.Now()) && !born.Equal(g.timers.bornAt())
+	lost := !g.timerLedger.registerDue(time.Now()) && !born.Equal(g.timerLedger.bornAt())
 	if lost {
 		g.log.Warn("Redis has lost its data: registering all jobs anew")
 	}
 	if lost || came {
-		g.store.CheckLeases("")
-		g.timers.forget()
+		g.locks.CheckLeases("")
+		g.timerLedger.forget()
 		for _, j := range jobs {
 			j.forget()
 		}
 	}
-	due := g.due(jobs)
+	due := g.unregistered(jobs)
 	var (
 		registering sync.WaitGroup
 		mu          sync.Mutex
@@ -52,7 +52,7 @@ func (g *registrar) registerAll(ctx context.Context, born time.Time, came bool) 
 			if err := g.register(ctx, j); err != nil && !errors.Is(err, errLeft) {
 				mu.Lock()
 				defer mu.Unlock()
-				if why == nil || j != g.timers { // a name that readers of the log do not know
+				if why == nil || j != g.timerLedger { // a name that readers of the log do not know
 					refused, why = j.name, err
 				}
 			}
@@ -69,8 +69,8 @@ func (g *registrar) registerAll(ctx context.Context, born time.Time, came bool) 
 	return refused, why
 }
 
-// due are the jobs that Redis must be told of.
-func (g *registrar) due(jobs roster) []*job {
+// unregistered are the jobs that Redis must be told of.
+func (g *registrar) unregistered(jobs roster) []*job {
 	var due []*job
 	at := time.Now()
 	for _, j := range jobs {
@@ -78,8 +78,8 @@ func (g *registrar) due(jobs roster) []*job {
 			due = append(due, j)
 		}
 	}
-	if g.timers.registerDue(at) {
-		due = append(due, g.timers)
+	if g.timerLedger.registerDue(at) {
+		due = append(due, g.timerLedger)
 	}
 	return due
 }
@@ -92,7 +92,7 @@ func (g *registrar) register(ctx context.Context, j *job) error {
 	if sp == nil {
 		return errLeft
 	}
-	l, err := g.store.RegisterAgain(ctx, j.name, sp.fingerprint(), known)
+	l, err := g.locks.RegisterAgain(ctx, j.name, sp.fingerprint(), known)
 	if err == nil {
 		j.registeredAs(sp, l)
 	}
@@ -103,7 +103,7 @@ func (g *registrar) register(ctx context.Context, j *job) error {
 // ticks missed before this moment that are not counted.
 func (g *registrar) deregister(ctx context.Context, j *job) {
 	if g.jobs()[j.name] == nil {
-		if _, err := g.store.Register(ctx, j.name, lock.NoTicks); err != nil {
+		if _, err := g.locks.Register(ctx, j.name, lock.NoTicks); err != nil {
 			return // and tries again at the next look
 		}
 	}

@@ -98,7 +98,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 			s.showNext(sp, at)
 		}
 		if j := next[sp.Name]; j.put(sp, at) {
-			s.metrics.job(sp.Name).restarted(at)
+			s.metrics.tally(sp.Name).restarted(at)
 			retimed = append(retimed, j)
 		}
 	}

@@ -13,13 +13,12 @@ import (
 )
 
 // rendezvous knows the other replicas, and which replica asks first for a tick, by rendezvous hashing. The others ask
-// a moment later and find most ticks claimed. Redis runs fewer scripts, and the runs spread over the replicas. Only
+// a moment later and find most ticks claimed. Redis runs fewer scripts, and the runs spread over the replicas. Only the
 // load depends on it: replicas that disagree race for the tick as they would without it.
 type rendezvous struct {
 	replica string // this one
 	store   *service.Store
 	peers   atomic.Pointer[[]string] // the others that were seen lately and take ticks; nil = not read yet
-	spare   atomic.Bool              // one of them is not busy, and has a free slot
 
 	looking chan struct{} // holds one element while allRefused reads the heartbeats
 	seen    time.Time     // when it last did
@@ -93,7 +92,7 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	v.looking <- struct{}{}
 	defer func() { <-v.looking }()
 	if time.Since(v.seen) >= peersFreshFor {
-		_, _ = v.look(ctx)
+		_, _ = v.readPeers(ctx)
 		v.seen = time.Now()
 	}
 	return v.allIn(list)
@@ -105,15 +104,14 @@ const beatEvery = 5 * time.Second
 // peerTimeout is how old the last heartbeat of a replica may be if it counts as a peer.
 const peerTimeout = 2*beatEvery + time.Second
 
-// look reads which replicas have sent a heartbeat lately. After an error the peers stay as they are.
-func (v *rendezvous) look(ctx context.Context) (others []service.Replica, err error) {
+// readPeers reads which replicas have sent a heartbeat lately. After an error the peers stay as they are.
+func (v *rendezvous) readPeers(ctx context.Context) (others []service.Replica, err error) {
 	all, err := v.store.Heartbeats(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now, _ := v.store.Now() // Redis has just answered
 	var taking []string
-	spare := false
 	for _, r := range all {
 		if r.Name == v.replica || now.Sub(r.Seen).Abs() >= peerTimeout { // in the future: Redis' clock was set back
 			continue
@@ -121,11 +119,9 @@ func (v *rendezvous) look(ctx context.Context) (others []service.Replica, err er
 		others = append(others, r)
 		if r.Ready == "" {
 			taking = append(taking, r.Name)
-			spare = spare || !r.Busy
 		}
 	}
 	v.peers.Store(&taking)
-	v.spare.Store(spare)
 	return others, nil
 }
 

@@ -72,7 +72,7 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 	if err != nil {
 		s.unrecorded(w, h, err)
 	} else {
-		s.record.metrics.job(w.spec.label).handovers.Add(1)
+		s.record.metrics.tally(w.spec.label).handovers.Add(1)
 	}
 	return true
 }

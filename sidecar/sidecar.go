@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/machine"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
 	"github.com/solotick/solotick/sidecar/service"
@@ -41,8 +40,6 @@ type Options struct {
 	Observe bool
 	// Prober makes the Prober that asks the app whether it is ready.
 	Prober func(config.Ready) Prober
-	// Load reads how busy this machine is. Nil reads nothing: then the replica is never busy.
-	Load func() (machine.Load, error)
 	// Notify sends pings about runs to other services; nil sends none.
 	Notify Notifier
 	// Spans sends spans of runs to a collector; nil sends none.
@@ -66,7 +63,6 @@ type Sidecar struct {
 	firer     *firer
 	looker    *looker
 	probe     *probe
-	load      *load
 }
 
 // New builds a replica; Run sets it to work.
@@ -112,7 +108,7 @@ func New(o Options) (*Sidecar, error) {
 
 // connect makes the parts, and gives each the others that it needs.
 func (s *Sidecar) connect(o Options, timer *job) {
-	nudges, deferred := newNudges(), newDeferred(&s.runs)
+	nudges, deferred := newNudges(), newDeferred(&s.fires)
 	peers := &rendezvous{replica: o.Replica, store: s.store, looking: make(chan struct{}, 1)}
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
 		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Environment: o.Environment, Process: o.Process,
@@ -121,7 +117,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	s.heartbeat.refused.Store(new(error))
 	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, store: s.store, clock: s.clock, log: s.log,
 		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, spec: s.spec, began: time.Now()}
-	registrar := &registrar{store: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timers: timer}
+	registrar := &registrar{locks: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timerLedger: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,
 		claimer: &claimer{life: s.life, replica: o.Replica, process: o.Process, store: s.store, clock: s.clock, log: s.log, slots: s.slots,
 			registrar: registrar, nudges: nudges, record: record},
@@ -136,17 +132,16 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	}
 	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, registrar: registrar,
 		timers: timers,
-		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timers: timer, about: about, table: s.Table,
+		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timerLedger: timer, about: about, table: s.Table,
 			trouble: trouble{redis: o.Redis}, up: true},
 		refusal:  s.heartbeat.refusal,
 		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
 		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
-		due: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers,
+		dueTicks: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers,
 			rendezvous: peers, slots: s.slots, deferred: deferred, nudges: nudges, firer: s.firer, line: map[string]*inLine{}},
 	}
-	s.load = &load{read: o.Load, table: s.Table, rendezvous: peers, slots: s.slots, metrics: s.metrics, log: s.log}
 	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, slots: s.slots, metrics: s.metrics,
 		log: s.log}
 }
@@ -171,7 +166,6 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	var watching, attending sync.WaitGroup
 	watching.Go(func() { s.looker.run(s.accepting) })
 	watching.Go(func() { s.probe.run(s.accepting) })
-	watching.Go(func() { s.load.run(s.accepting) })
 	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
 	attending.Go(func() { s.heartbeat.run(attended, s.accepting.Done()) })
 	attending.Go(func() { s.store.Listen(attended, s.looker.onMessage) })
@@ -265,14 +259,14 @@ func (s *Sidecar) showNext(sp *spec, after time.Time) {
 	if tick := sp.series.after(after); !tick.IsZero() && !sp.Suspend {
 		next = seconds(sp.series.due(tick))
 	}
-	s.metrics.job(sp.Name).next.set(next)
+	s.metrics.tally(sp.Name).next.set(next)
 }
 
 // finish waits for the fires under way. After the grace it cancels them, and waits for their ends.
 func (s *Sidecar) finish() {
 	done := make(chan struct{})
 	go func() {
-		s.runs.Wait()
+		s.fires.Wait()
 		close(done)
 	}()
 	grace := s.Table().ShutdownGrace
@@ -319,13 +313,11 @@ func (s *Sidecar) Notice() string {
 func (s *Sidecar) RedisTrouble() *view.Trouble { return s.looker.redis.shown.Load() }
 
 // OwnRuns is what this replica itself ran of a job.
-func (s *Sidecar) OwnRuns(job string) service.Ledger { return s.metrics.job(job).ledger() }
+func (s *Sidecar) OwnRuns(job string) service.Ledger { return s.metrics.tally(job).ledger() }
 
 // status is how the replica fares.
 func (s *Sidecar) status() status {
-	t := s.Table()
-	busy := s.load.busy.Load() || t.Busy != (config.Busy{}) && s.slots.free() == 0
-	return status{t.Hash, s.WhyIdle(), busy, s.LastReload().Err}
+	return status{s.Table().Hash, s.WhyIdle(), s.LastReload().Err}
 }
 
 // WhyIdle tells why the replica leaves all ticks to others; nil if it takes them.

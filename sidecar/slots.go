@@ -15,7 +15,6 @@ import (
 type slots struct {
 	mu       sync.Mutex
 	unready  string         // why the app is not ready; "" = it is
-	busy     string         // why the replica leaves ticks to others; "" = it does not
 	limit    int            // runs at once on this replica; 0 = no limit, -1 = none: there is no table
 	taken    int            // of the limit
 	reserved map[string]int // what each reserved job holds: all but one are of the limit
@@ -29,7 +28,6 @@ type slot struct {
 	spec     *spec
 	deadline time.Time     // when it is too late to start the tick; zero = never
 	asked    time.Time     // when it began to wait
-	left     time.Time     // until when a busy replica leaves it to the others
 	why      reason        // why it is not let in; "" = it is
 	granted  chan struct{} // closed then
 	notify   func()        // called then, unless it is nil, with the slots locked
@@ -53,22 +51,14 @@ func (p *slot) compare(o *slot, now time.Time) int {
 	return cmp.Or(p.deadline.Compare(o.deadline), p.asked.Compare(o.asked))
 }
 
-// leftFor is how long a busy replica leaves a tick to the others, which may not be able to take it. It is shorter than
-// the shortest period of a schedule.
-const leftFor = 500 * time.Millisecond
-
-// ask asks for a slot for a tick of a job that has been due for that long, with that starting deadline. It has to be
-// released, whether it is granted or not. If it is granted later, notify is called then; nil calls nothing.
-func (g *slots) ask(sp *spec, age time.Duration, deadline time.Time, notify func()) *slot {
+// ask asks for a slot for a tick of a job, with that starting deadline. It has to be released, whether it is granted or
+// not. If it is granted later, notify is called then; nil calls nothing.
+func (g *slots) ask(sp *spec, deadline time.Time, notify func()) *slot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := time.Now()
-	p := &slot{spec: sp, deadline: deadline, asked: now, left: now.Add(leftFor - age), granted: make(chan struct{}), notify: notify}
+	p := &slot{spec: sp, deadline: deadline, asked: time.Now(), granted: make(chan struct{}), notify: notify}
 	if g.grant(p); p.why != "" {
 		g.waiting = append(g.waiting, p)
-	}
-	if p.why == notReady && g.busy != "" {
-		time.AfterFunc(p.left.Sub(now), g.look)
 	}
 	return p
 }
@@ -89,7 +79,7 @@ func (g *slots) missing(p *slot) reason {
 	return p.why
 }
 
-// free is the number of slots that would be granted now, or, while the replica is busy, in a moment.
+// free is the number of slots that would be granted now.
 func (g *slots) free() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,10 +92,10 @@ func (g *slots) free() int64 {
 	return int64(max(g.limit-g.taken, 0))
 }
 
-// grant gives a wake its slot if one is free, and nothing else keeps it back.
+// grant gives a wake its slot if one is free and the app is ready.
 func (g *slots) grant(p *slot) {
 	switch sp := p.spec; {
-	case g.unready != "", g.limit < 0, g.busy != "" && sp.claims() && time.Now().Before(p.left): // every-replica can be left to none
+	case g.unready != "", g.limit < 0:
 		p.why = notReady
 		return
 	case sp.Reserved && g.reserved[sp.Name] == 0:
@@ -141,13 +131,6 @@ func (g *slots) release(p *slot) {
 	g.grantWaiting()
 }
 
-// look gives slots to those for which a busy replica has left their ticks to others for long enough.
-func (g *slots) look() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.grantWaiting()
-}
-
 // grantWaiting gives slots to those that wait, in their order.
 func (g *slots) grantWaiting() {
 	now := time.Now()
@@ -160,12 +143,12 @@ func (g *slots) grantWaiting() {
 	})
 }
 
-// set changes why the app is not ready, or why the replica is busy; "" if it is not. It returns what it was before.
-func (g *slots) set(cause *string, why string) (before string) {
+// setUnready changes why the app is not ready; "" if it is. It returns what it was before.
+func (g *slots) setUnready(why string) (before string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	before, *cause = *cause, why
-	if now := time.Now(); cause == &g.unready && why == "" {
+	before, g.unready = g.unready, why
+	if now := time.Now(); why == "" {
 		g.ready.CompareAndSwap(nil, &now)
 	}
 	g.grantWaiting()

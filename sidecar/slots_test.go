@@ -16,7 +16,7 @@ func gate(limit int) *slots { return &slots{reserved: map[string]int{}, limit: l
 
 // acquire asks for a slot for a job, and waits until it is granted or ctx ends: nil then, and why.
 func (g *slots) acquire(ctx context.Context, sp *spec, deadline time.Time) (*slot, reason) {
-	p := g.ask(sp, 0, deadline, nil)
+	p := g.ask(sp, deadline, nil)
 	if why := g.await(ctx, p); why != "" {
 		g.release(p)
 		return nil, why
@@ -188,7 +188,7 @@ func TestWithoutATableNobodyIsLetIn(t *testing.T) {
 func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(2)
-		g.set(&g.unready, "starting")
+		g.setUnready("starting")
 		if g.tryAcquire(&spec{Job: &config.Job{Name: "r", Reserved: true}}) != nil {
 			t.Error("a reserved job is")
 		}
@@ -204,7 +204,7 @@ func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 		if in := in.Load(); in != 0 {
 			t.Errorf("%d are", in)
 		}
-		g.set(&g.unready, "")
+		g.setUnready("")
 		synctest.Wait()
 		if in := in.Load(); in != 2 {
 			t.Errorf("%d came in when it was, want as many as there are slots", in)
@@ -233,7 +233,7 @@ func TestRoomIsWhatWouldBeLetIn(t *testing.T) {
 		t.Errorf("%d when it is full", n)
 	}
 	g.setLimit(3)
-	g.set(&g.unready, "starting")
+	g.setUnready("starting")
 	if n := g.free(); n != 0 {
 		t.Errorf("%d while the app is not ready", n)
 	}

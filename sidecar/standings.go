@@ -17,11 +17,11 @@ import (
 // a restart. Redis only knows the runs of ticks that are claimed. Of timers, and of a job that every replica runs, it
 // knows the pauses, and each replica shows its own runs.
 type standings struct {
-	store   *service.Store
-	jobs    func() roster
-	timers  *job // stands for all timers
-	tallies *tallies
-	now     func() time.Time // the cluster clock's
+	store       *service.Store
+	jobs        func() roster
+	timerLedger *job // stands for all timers
+	tallies     *tallies
+	now         func() time.Time // the cluster clock's
 
 	mu    sync.Mutex
 	asked time.Time // when Redis was last asked
@@ -59,7 +59,7 @@ func (a *standings) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	st, ok := known[service.TimerJobs]
-	a.collect(ch, a.timers.now(), &st, ok, now)
+	a.collect(ch, a.timerLedger.now(), &st, ok, now)
 }
 
 // collect shows one job. st is what Redis knows of it; nothing unless known.
@@ -69,7 +69,7 @@ func (a *standings) collect(ch chan<- prometheus.Metric, sp *spec, st *service.L
 	}
 	runs := *st
 	if !sp.hasFates() {
-		runs = a.tallies.job(sp.label).ledger()
+		runs = a.tallies.tally(sp.label).ledger()
 		runs.Paused, runs.PausedAll, runs.PausedTo = st.Paused, st.PausedAll, st.PausedTo
 	}
 	if known || !sp.hasFates() {

@@ -190,7 +190,7 @@ func TestAJobHasFewSeries(t *testing.T) {
 		other := w.replica(0, work)
 		w.at(1000 * time.Second)
 		w.ledger("minute", "fate:missed", 1) // an outage would bring reasons that are not usual
-		r.metrics.job("minute").missed.Add(1)
+		r.metrics.tally("minute").missed.Add(1)
 		w.at(1010 * time.Second)
 		for name, labels := range map[string][]string{"fires_total": nil, "failures_total": nil, "missed_total": nil, "runs_total": {"succeeded"}} {
 			if r.value(name, append(labels, "minute")...) == 0 {

@@ -16,7 +16,7 @@ import (
 type takeover struct {
 	replica string          // this one
 	died    map[string]bool // nodes of the earlier processes in this one's place
-	runs    *lock.Watcher
+	watcher *lock.Watcher
 	log     *slog.Logger
 	spec    func(job string) *spec
 	count   func(job, run string, rec lock.Reaped, detail string) // counts a run that was taken over
@@ -25,12 +25,12 @@ type takeover struct {
 // newTakeover makes the takeover of a replica, before which the processes with these nodes have died in its place.
 func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Logger, spec func(string) *spec,
 	count func(job, run string, rec lock.Reaped, detail string)) takeover {
-	t := takeover{replica: replica, died: map[string]bool{}, runs: locks.NewWatcher(), log: log, spec: spec, count: count}
+	t := takeover{replica: replica, died: map[string]bool{}, watcher: locks.NewWatcher(), log: log, spec: spec, count: count}
 	for _, node := range died {
 		t.died[node] = true
 	}
-	t.runs.Dead = t.isDead
-	t.runs.Lacks = func(job string) bool { return !isTimer(job) && spec(job) == nil }
+	t.watcher.Dead = t.isDead
+	t.watcher.Lacks = func(job string) bool { return !isTimer(job) && spec(job) == nil }
 	return t
 }
 
@@ -42,13 +42,13 @@ func (t *takeover) isDead(run string) bool { return t.died[lock.Node(run)] }
 func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	t.warn(t.runs.Learn(ctx, runs))
-	old := t.runs.Unchanged(runs, t.ttl)
-	all.Go(func() { t.warn(t.runs.Tell(ctx, runs, t.ttl)) })
+	t.warn(t.watcher.Learn(ctx, runs))
+	old := t.watcher.Unchanged(runs, t.ttl)
+	all.Go(func() { t.warn(t.watcher.Tell(ctx, runs, t.ttl)) })
 	for _, r := range old[:min(len(old), 1000)] { // the next look takes over the others
 		all.Go(func() {
 			var detail string
-			rec, ours, err := t.runs.Reap(ctx, r, func(rec lock.Record) lock.Ending {
+			rec, ours, err := t.watcher.Reap(ctx, r, func(rec lock.Record) lock.Ending {
 				detail = t.detail(r, rec)
 				e := service.Entry{Job: r.Job, Tick: rec.Tick, Run: r.Run, Replica: rec.Replica, Kind: rec.Kind,
 					Attempt: rec.Attempt, Outcome: string(leftAs(rec)), Failed: !rec.Cancelled, Detail: detail}

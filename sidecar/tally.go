@@ -207,8 +207,8 @@ func (t *tally) collect(ch chan<- prometheus.Metric, job string) {
 	ch <- t.runDuration.metric(runDurationDesc, job)
 }
 
-// job is the tally of a job. If the job has left, it is one that no scrape shows.
-func (a *tallies) job(label string) *tally {
+// tally is the tally of a job. If the job has left, it is one that no scrape shows.
+func (a *tallies) tally(label string) *tally {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.find(label)

@@ -73,15 +73,15 @@ func TestAJobHasFailedSinceTheFirstFailureInARow(t *testing.T) {
 func TestAJobThatComesBackGoesOnCounting(t *testing.T) {
 	a := tallies{of: map[string]*tally{}}
 	a.add("x")
-	first := a.job("x")
+	first := a.tally("x")
 	release := a.hold("x")
 	a.remove("x")
-	if a.job("x") != first {
+	if a.tally("x") != first {
 		t.Fatal("the tally went although a fire is under way")
 	}
 	a.add("x")
 	release()
-	if a.job("x") != first {
+	if a.tally("x") != first {
 		t.Error("the tally of a job that is back went with a fire of before")
 	}
 	release = a.hold("x")

@@ -100,7 +100,7 @@ func (t *timers) limit() int64 {
 // all timers.
 func (t *timers) fire(ctx context.Context, w *wake, done func()) {
 	t.firing.Add(1)
-	t.firer.runs.Go(func() {
+	t.firer.fires.Go(func() {
 		defer func() {
 			done()
 			if t.firing.Add(-1) == timersAtOnce-1 {

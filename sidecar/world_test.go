@@ -22,7 +22,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/machine"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
@@ -70,8 +69,7 @@ type replica struct {
 	process     string       // "" = it does not say
 	observes    bool
 	environment string
-	load        atomic.Pointer[machine.Load] // how busy its machine is; nil = not at all
-	died        []string                     // nodes of processes that it knows to be dead
+	died        []string // nodes of processes that it knows to be dead
 
 	mu    sync.Mutex
 	skew  time.Duration // its machine's clock minus the bubble's
@@ -167,12 +165,6 @@ func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 		Log:      slog.New(speech{slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug}), r.says}),
 		Executor: func(config.Job) execute.Executor { return r },
 		Observe:  r.observes, Environment: r.environment,
-		Load: func() (machine.Load, error) {
-			if now := r.load.Load(); now != nil {
-				return *now, nil
-			}
-			return machine.Load{}, nil
-		},
 		Prober: func(config.Ready) Prober { return r },
 		Notify: r.pings,
 		Spans:  r.spans,

@@ -46,7 +46,7 @@ func (f *firer) launchTogether(wakes []*wake) {
 		}
 	}
 	for at, w := range others {
-		f.runs.Go(func() { f.yield(w, at) })
+		f.fires.Go(func() { f.yield(w, at) })
 	}
 }
 

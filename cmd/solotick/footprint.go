@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,6 +24,20 @@ func limitMemory(container int64) {
 	if container > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(container / 4 * 3)
 	}
+}
+
+// containerMemory is how many bytes this process' control group (version 2) may have, as the files below root say; 0 if
+// that is not known.
+func containerMemory(root string) int64 {
+	groups, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	for line := range strings.Lines(string(groups)) {
+		if own, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			limit, _ := os.ReadFile(filepath.Join(root, "sys/fs/cgroup", own, "memory.max"))
+			n, _ := strconv.ParseInt(strings.TrimSpace(string(limit)), 10, 64) // "max" is no number
+			return n
+		}
+	}
+	return 0
 }
 
 // returnMemory returns unused heap to the kernel, now and then until ctx ends. Go's runtime returns memory late or

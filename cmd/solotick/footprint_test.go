@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -34,6 +37,24 @@ func TestWhatABurstTookIsGivenBackWithinAMinute(t *testing.T) {
 		cancel()
 		<-ended
 	})
+}
+
+func TestTheContainersMemoryIsThatOfItsControlGroup(t *testing.T) {
+	root := t.TempDir()
+	if n := containerMemory(root); n != 0 {
+		t.Errorf("without a group: %d", n)
+	}
+	for text, want := range map[string]int64{"67108864\n": 64 << 20, "max\n": 0, "": 0} {
+		for name, text := range map[string]string{"proc/self/cgroup": "0::/pod\n", "sys/fs/cgroup/pod/memory.max": text} {
+			file := filepath.Join(root, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := containerMemory(root); n != want {
+			t.Errorf("%q: %d, want %d", text, n, want)
+		}
+	}
 }
 
 func TestTheHeapStaysWithinTheContainersMemory(t *testing.T) {

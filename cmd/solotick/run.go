@@ -23,7 +23,6 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/embedded"
-	"github.com/solotick/solotick/internal/machine"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/admin"
@@ -83,7 +82,7 @@ replica also says which ticks another one has fired.`,
 }
 
 // run runs one replica, which calls no job if it only observes. told says that the user chose the level of the log.
-func (a *app) run(observe, told bool) error {
+func (a *app) run(observe, levelGiven bool) error {
 	if a.config == standardInput {
 		return &failure{code: exitUsage, err: errors.New("run needs a file with the table: it reads the file again when that changes"),
 			hint: "solotick run -c table.yaml"}
@@ -92,7 +91,7 @@ func (a *app) run(observe, told bool) error {
 	if err != nil {
 		return err
 	}
-	limitMemory(machine.New().MemoryLimit())
+	limitMemory(containerMemory("/"))
 	t, source, broken, err := a.tableToRun(log)
 	if err != nil {
 		return err
@@ -102,7 +101,7 @@ func (a *app) run(observe, told bool) error {
 	if err != nil {
 		return err
 	}
-	if (t.Redis.URL == config.Embedded || address == config.Embedded) && !told {
+	if (t.Redis.URL == config.Embedded || address == config.Embedded) && !levelGiven {
 		// Such a table is for trying out, and its user wants to see that the other replicas skip a tick. At level info,
 		// only the replica that fires it says so.
 		a.logLevel = "debug"
@@ -169,7 +168,7 @@ func (a *app) run(observe, told bool) error {
 	}
 	s, err := sidecar.New(sidecar.Options{Table: t, Store: store, Redis: at, Replica: replica, Version: buildVersion(),
 		Environment: os.Getenv(environVariable), Process: process, Died: dead, Log: log, Registerer: registry,
-		Executor: executor(log, own, callbacks), Observe: observe, Prober: prober, Load: machine.New().Read, Notify: pinger, Spans: spans})
+		Executor: executor(log, own, callbacks), Observe: observe, Prober: prober, Notify: pinger, Spans: spans})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

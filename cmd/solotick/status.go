@@ -128,7 +128,7 @@ func (op *operator) look(ctx context.Context, names ...string) (*view.Look, erro
 		}
 		all = append(all, j)
 	}
-	return view.Take(ctx, op.Store, op.Table(), all)
+	return view.Read(ctx, op.Store, op.Table(), all)
 }
 
 // json returns the status in JSON, with the jobs that are to be shown.

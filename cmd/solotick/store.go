@@ -57,7 +57,7 @@ func (a *app) newOperator(ctx context.Context) (op *operator, at string, err err
 	if err != nil {
 		return nil, "", err
 	}
-	t, err := a.meeting()
+	t, err := a.serviceTable()
 	if err != nil {
 		return nil, "", err
 	}
@@ -141,7 +141,7 @@ var remedies = map[service.Kind]struct {
 
 // operatorFailure is the failure of an operator's request: it was refused, or Redis failed.
 func operatorFailure(err error) *failure {
-	r := service.Of(err)
+	r := service.Refuse(err)
 	f := &failure{code: exitCannot, err: r}
 	if r.Err != nil {
 		f.err = fromRedis{r}

@@ -71,9 +71,9 @@ func (a *app) warnUnset(t *config.Table) {
 	}
 }
 
-// meeting returns a table whose service and redis are known: the table itself, or what --service and --redis name.
+// serviceTable returns a table whose service and redis are known: the table itself, or what --service and --redis name.
 // Operators need only these two, so a table that run refuses is good enough for them as long as both can be read.
-func (a *app) meeting() (*config.Table, error) {
+func (a *app) serviceTable() (*config.Table, error) {
 	if a.service != "" {
 		return a.noTable()
 	}

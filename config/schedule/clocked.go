@@ -11,7 +11,7 @@ package schedule
 // offset reaches a day, no change exceeds one, and two changes lie more than two days apart, so that a gap or a
 // repetition is over before the next change.
 type clocked struct {
-	calendar calendar
+	calendar fieldSets
 	zone     *zone
 	fixed    bool
 }

@@ -43,9 +43,9 @@ func (s Span) String() string {
 // Days is a set of whole days on the wall clocks of a zone, such as a company's holidays. It is immutable.
 type Days struct {
 	name     string
-	spans    []Span    // in order; between two of them is at least one day
-	cron     *calendar // further days; nil = none
-	zone     *zone     // nil = that of the schedule
+	spans    []Span     // in order; between two of them is at least one day
+	cron     *fieldSets // further days; nil = none
+	zone     *zone      // nil = that of the schedule
 	cronText string
 	zoneName string
 }
@@ -103,7 +103,7 @@ func joined(spans []Span) []Span {
 }
 
 // parseDays reads the days of an expression with five fields.
-func parseDays(text string) (*calendar, error) {
+func parseDays(text string) (*fieldSets, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *Days) run(d int64) (in bool, first, last int64) {
 }
 
 // run does the same for the days of a calendar. It looks at one month.
-func (c *calendar) run(d int64) (in bool, first, last int64) {
+func (c *fieldSets) run(d int64) (in bool, first, last int64) {
 	y, m, n := time.Unix(d*day, 0).UTC().Date()
 	days := c.days(y, m)
 	in = days>>n&1 == 1

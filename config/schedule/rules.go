@@ -78,8 +78,8 @@ type ruled struct {
 	base    series
 	rules   Rules
 	zone    *zone
-	written *calendar // the times on the wall clock of a series whose excluded ticks move
-	step    int64     // days by which they move, again and again; 0 = they do not
+	written *fieldSets // the times on the wall clock of a series whose excluded ticks move
+	step    int64      // days by which they move, again and again; 0 = they do not
 }
 
 // mostSteps bounds how far a tick moves, in days. A calendar that excludes a year has no next day.

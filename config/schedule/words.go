@@ -110,7 +110,7 @@ func openFields(text, job string) (open [len(fields)]string) {
 
 // described is a calendar that is put into words.
 type described struct {
-	*calendar
+	*fieldSets
 	open [len(fields)]string
 }
 

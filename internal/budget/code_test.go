@@ -73,7 +73,7 @@ var flat = map[string]string{
 	ticks: "acquire attempt change data everyreplica fire job jobinfo lease metrics outcome record register series settle " +
 		"span spec standings tally ticks wake yield",
 	looks: "deferred due dynamic look redisstatus redistrouble steps takeover timers",
-	rest: "clock cron doc heartbeat life load nudges precisesleep_linux ready reload rendezvous roster sidecar slots " +
+	rest: "clock cron doc heartbeat life nudges precisesleep_linux ready reload rendezvous roster sidecar slots " +
 		"try",
 }
 

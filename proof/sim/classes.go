@@ -173,7 +173,6 @@ func (p *Plan) slots(r *rand.Rand) {
 		}
 	}
 	p.elsewhere()
-	p.loads(r)
 }
 
 // readiness: an app is not ready while it runs a job, or for a while.

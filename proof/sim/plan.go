@@ -37,7 +37,6 @@ type Plan struct {
 	BusyApp    bool        // an app is not ready while it runs a job
 	AppsDown   []Downtime  // in which an app refuses to start anything
 	Unready    []Downtime  // in which an app says that it is not ready
-	Loaded     []Downtime  // in which a machine's load is above the limit that the table has then
 	Confirms   int         // waitReplicas
 	Timers     []TimerPlan // that an operator sets
 	Calendars  []Calendar
@@ -229,9 +228,6 @@ func (p *Plan) Table(v version) string {
 	if p.MaxRunning > 0 {
 		fmt.Fprintf(&b, "maxRunning: %d\n", p.MaxRunning)
 	}
-	if len(p.Loaded) > 0 {
-		b.WriteString("busy: {cpu: 80%}\n")
-	}
 	if p.Ready {
 		b.WriteString("ready: {url: \"http://127.0.0.1:1/ready\", interval: 300ms}\n")
 	}
@@ -304,9 +300,6 @@ func (p *Plan) String() string {
 	}
 	for _, d := range p.Unready {
 		fmt.Fprintf(&b, "the app of r%d is not ready from %s to %s\n", d.Place+1, d.From, d.To)
-	}
-	for _, d := range p.Loaded {
-		fmt.Fprintf(&b, "the machine of r%d is busy from %s to %s\n", d.Place+1, d.From, d.To)
 	}
 	if n := len(p.Timers); n > 0 {
 		fmt.Fprintf(&b, "%d timers, set from %s on, due from %s on\n", n, p.Timers[0].Set, p.Timers[0].Due)

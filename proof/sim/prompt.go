@@ -56,14 +56,13 @@ func (w *world) judgeHandover(c *claim, after []*claim) {
 	w.violatedAt(c.settled, "prompt", c.job, "tick %s was handed over at %s, and no replica had it by %s", stamp(c.tick), c.settled, by)
 }
 
-// another reports whether a replica elsewhere is well and not busy, and has been there long enough to hear nudges.
+// another reports whether a replica elsewhere is well, and has been there long enough to hear nudges.
 func (w *world) another(place int, job string, from, to time.Duration) bool {
 	if w.disturbed(-1, from-recovery, to) || to > w.plan.Lasts || w.plan.Local {
 		return false
 	}
 	for i, r := range w.plan.Replicas {
-		if i != place && r.Begins+recovery <= from && !w.disturbed(i, from-recovery, to) && w.takes(i, job, from, to) &&
-			!isDown(w.plan.Loaded, i, from-recovery, to) {
+		if i != place && r.Begins+recovery <= from && !w.disturbed(i, from-recovery, to) && w.takes(i, job, from, to) {
 			return true
 		}
 	}

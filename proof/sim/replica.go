@@ -13,7 +13,6 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/instance"
-	"github.com/solotick/solotick/internal/machine"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/callback"
@@ -88,7 +87,6 @@ func (w *world) startAt(place int, where string) error {
 		Executor: func(j config.Job) execute.Executor { return &executor{replica: r, job: w.plan.job(j.Name)} },
 		Prober:   func(config.Ready) sidecar.Prober { return prober{r} },
 		Notify:   crier{r},
-		Load:     r.load,
 		Wall:     r.wall,
 		Nap: func(d time.Duration) {
 			time.Sleep(d)
@@ -121,14 +119,6 @@ func (r *replica) wall() time.Time {
 	skew := r.skew
 	r.mu.Unlock()
 	return r.world.began.Add(r.stall.now(r.world.now()) + skew)
-}
-
-// load is how busy its machine is.
-func (r *replica) load() (machine.Load, error) {
-	if now := r.world.now(); isDown(r.world.plan.Loaded, r.place, now, now) {
-		return machine.Load{CPU: 0.9}, nil
-	}
-	return machine.Load{}, nil
 }
 
 func (r *replica) weather() weather {

@@ -46,17 +46,6 @@ func (p *Plan) contended(r *rand.Rand) {
 		p.AppsDown = []Downtime{{0, 9 * time.Second, 25 * time.Second}}
 	}
 	p.elsewhere()
-	p.loads(r)
-}
-
-// loads makes machines busy for a while.
-func (p *Plan) loads(r *rand.Rand) {
-	for place := range p.Replicas {
-		if r.IntN(4) == 0 {
-			from := 8*time.Second + upTo(r, 10*time.Second)
-			p.Loaded = append(p.Loaded, Downtime{place, from, from + 8*time.Second + upTo(r, 15*time.Second)})
-		}
-	}
 }
 
 // inLine is how long after something is due all replicas have it in line for a slot: a look, and a second in which it

@@ -54,8 +54,8 @@ var teeth = []tooth{
 	{"register nothing anew", "2: never lost", "", []edit{
 		{"sidecar/register.go", "if lost || came {", "if !BROKEN && (lost || came) {"},
 	}},
-	{"count no skip", "5: never silently", "", []edit{{"sidecar/record.go", "r.metrics.job(w.spec.label).skipped(because)",
-		"if !BROKEN { r.metrics.job(w.spec.label).skipped(because) }"}}},
+	{"count no skip", "5: never silently", "", []edit{{"sidecar/record.go", "r.metrics.tally(w.spec.label).skipped(because)",
+		"if !BROKEN { r.metrics.tally(w.spec.label).skipped(because) }"}}},
 	{"tell no refusal", "5: never silently", "", []edit{
 		{"sidecar/acquire.go", "until: a.Until, attrs: c.by(a)", "until: PICK(time.Unix(1, 0), a.Until), attrs: c.by(a)"}, untold,
 	}},
@@ -153,12 +153,6 @@ var teeth = []tooth{
 	{"take it that a limit refuses nothing", "3: skipped for good", "slots", []edit{
 		{"sidecar/wake.go", "!w.spec.hasRoom(math.MaxInt)", "!w.spec.hasRoom(math.MaxInt) && !(BROKEN && w.spec.Concurrency > 0)"},
 	}},
-	{"leave ticks to others for good while busy", "2: never lost", "slots", []edit{
-		{"sidecar/slots.go", "time.Now().Before(p.left)", "(BROKEN || time.Now().Before(p.left))"},
-	}},
-	{"count replicas that are busy out", "2: apps that refuse", "contended slots", []edit{
-		{"sidecar/rendezvous.go", "if r.Ready == \"\" {", "if r.Ready == \"\" && !(BROKEN && r.Busy) {"},
-	}},
 	{"claim until the window ends", "1: superseded", "Redis stalls", []edit{{"sidecar/acquire.go", "q.Until = c.clock.onRedis(until)",
 		"if !BROKEN { q.Until = c.clock.onRedis(until) }"}}},
 	{"keep no memo of a trigger", "asked again", "operator", []edit{
@@ -217,7 +211,7 @@ var teeth = []tooth{
 		{"sidecar/takeover.go", "t.died[node] = true", "t.died[PICK(lock.Node(uuid.NewSHA1(uuid.Nil, []byte(replica)).String()), node)] = true"},
 		{"sidecar/takeover.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
 	}},
-	{"wait for the leases of the dead", "prompt", restartsInPlace, []edit{{"sidecar/takeover.go", "t.runs.Dead = t.isDead", "if !BROKEN { t.runs.Dead = t.isDead }"}}},
+	{"wait for the leases of the dead", "prompt", restartsInPlace, []edit{{"sidecar/takeover.go", "t.watcher.Dead = t.isDead", "if !BROKEN { t.watcher.Dead = t.isDead }"}}},
 	{"take the run of an app over with its process", "3: apps apart", asyncRuns, []edit{
 		{"sidecar/acquire.go", `lock.NewRun("")`, `lock.NewRun(PICK(c.process, ""))`},
 	}},

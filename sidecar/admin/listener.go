@@ -64,10 +64,12 @@ type bounded struct {
 	net.Listener
 
 	mu    sync.Mutex
-	conns map[*guest]bool
+	conns map[*boundedConn]bool
 }
 
-func newBounded(l net.Listener) *bounded { return &bounded{Listener: l, conns: map[*guest]bool{}} }
+func newBounded(l net.Listener) *bounded {
+	return &bounded{Listener: l, conns: map[*boundedConn]bool{}}
+}
 
 // Accept returns the next connection that there is room for.
 func (b *bounded) Accept() (net.Conn, error) {
@@ -89,10 +91,10 @@ func (b *bounded) Accept() (net.Conn, error) {
 }
 
 // take counts a connection that there is room for.
-func (b *bounded) take(c net.Conn) *guest {
+func (b *bounded) take(c net.Conn) *boundedConn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	g := &guest{Conn: c, of: b}
+	g := &boundedConn{Conn: c, of: b}
 	b.conns[g] = true
 	return g
 }
@@ -102,7 +104,7 @@ func (b *bounded) makeRoom() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for begun := time.Now(); len(b.conns) == maxConns; {
-		var first *guest
+		var first *boundedConn
 		for g := range b.conns {
 			if !g.since.IsZero() && (first == nil || g.goesBefore(first)) {
 				first = g
@@ -126,8 +128,8 @@ func (b *bounded) makeRoom() bool {
 	return true
 }
 
-// guest is a connection of a bounded listener. The listener's mutex guards its fields.
-type guest struct {
+// boundedConn is a connection of a bounded listener. The listener's mutex guards its fields.
+type boundedConn struct {
 	net.Conn
 	of *bounded
 	// since is when it began to wait for its client: when an answer was sent last or, before that, when the server
@@ -138,7 +140,7 @@ type guest struct {
 }
 
 // goesBefore tells which of two makes room. A client that has had an answer loses less than one that has not asked yet.
-func (g *guest) goesBefore(other *guest) bool {
+func (g *boundedConn) goesBefore(other *boundedConn) bool {
 	if g.answered != other.answered {
 		return g.answered
 	}
@@ -146,7 +148,7 @@ func (g *guest) goesBefore(other *guest) bool {
 }
 
 // Read reads a request, or nothing if the guest has made room.
-func (g *guest) Read(p []byte) (int, error) {
+func (g *boundedConn) Read(p []byte) (int, error) {
 	if len(p) == 1 { // so the server sees, while it answers, whether the client is still there
 		return g.Conn.Read(p)
 	}
@@ -168,7 +170,7 @@ func (g *guest) Read(p []byte) (int, error) {
 }
 
 // Write waits for the client, too: the kernel may have no room for more until it reads.
-func (g *guest) Write(p []byte) (int, error) {
+func (g *boundedConn) Write(p []byte) (int, error) {
 	g.of.mu.Lock()
 	g.since = time.Now()
 	g.of.mu.Unlock()
@@ -177,7 +179,7 @@ func (g *guest) Write(p []byte) (int, error) {
 
 // follow is the ConnState of a server on a bounded listener.
 func follow(c net.Conn, state http.ConnState) {
-	g, ok := c.(*guest)
+	g, ok := c.(*boundedConn)
 	if !ok {
 		return
 	}

@@ -54,7 +54,7 @@ func (v *visitor) hears() error {
 }
 
 // guestOf takes a connection, and returns the client's side of it as well.
-func guestOf(t *testing.T, b *bounded) (*guest, net.Conn) {
+func guestOf(t *testing.T, b *bounded) (*boundedConn, net.Conn) {
 	mine, theirs := net.Pipe()
 	t.Cleanup(func() {
 		mine.Close()
@@ -67,13 +67,13 @@ func guestOf(t *testing.T, b *bounded) (*guest, net.Conn) {
 func pending(b *bounded) { b.take(nil) }
 
 // reads has the server wait for a request.
-func (g *guest) reads() {
+func (g *boundedConn) reads() {
 	go func() { _, _ = g.Read(make([]byte, 9)) }()
 	synctest.Wait()
 }
 
 // answers has the server send an answer.
-func (g *guest) answers(t *testing.T, theirs net.Conn) {
+func (g *boundedConn) answers(t *testing.T, theirs net.Conn) {
 	t.Helper()
 	follow(g, http.StateActive)
 	go func() { _, _ = g.Write([]byte("HTTP/1.1 200 OK\r\n\r\n")) }()
@@ -84,7 +84,7 @@ func (g *guest) answers(t *testing.T, theirs net.Conn) {
 }
 
 // isGone reports whether a connection has made room.
-func (g *guest) isGone() bool { return !g.of.conns[g] }
+func (g *boundedConn) isGone() bool { return !g.of.conns[g] }
 
 // isSentAway reports whether the connection ends without an answer.
 func (v *visitor) isSentAway() bool {
@@ -150,7 +150,7 @@ func TestTheConnectionThatIsIdleForTheLongestTimeMakesRoom(t *testing.T) {
 func TestTheOrderIsThatOfTheAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBounded(nil)
-		var all []*guest
+		var all []*boundedConn
 		for range maxConns {
 			g, theirs := guestOf(t, b)
 			all = append(all, g)
@@ -236,7 +236,7 @@ func TestAConnectionHasAMomentToAskBeforeItMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const busy = time.Second // until the server begins to read
 		b := newBounded(nil)
-		var all []*guest
+		var all []*boundedConn
 		for i := range maxConns {
 			g, theirs := guestOf(t, b)
 			all = append(all, g)
@@ -259,7 +259,7 @@ func TestAConnectionHasAMomentToAskBeforeItMakesRoom(t *testing.T) {
 func TestAConnectionDoesNotPayForABusyServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBounded(nil)
-		var all []*guest
+		var all []*boundedConn
 		for range maxConns {
 			g, theirs := guestOf(t, b)
 			g.reads()
@@ -287,7 +287,7 @@ func TestAConnectionDoesNotPayForABusyServer(t *testing.T) {
 func TestAConnectionThatWasAnsweredGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBounded(nil)
-		var all []*guest
+		var all []*boundedConn
 		for i := range maxConns {
 			g, theirs := guestOf(t, b)
 			all = append(all, g)
@@ -332,7 +332,7 @@ func TestAConnectionIsNotSentAwayBeforeItsAnswerIsSent(t *testing.T) {
 func TestASlowReaderKeepsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBounded(nil)
-		var all []*guest
+		var all []*boundedConn
 		for i := range maxConns {
 			g, _ := guestOf(t, b)
 			all = append(all, g)
@@ -380,7 +380,7 @@ func TestARequestOfAConnectionThatWasSentAwayIsNotDone(t *testing.T) {
 type late struct {
 	net.Conn
 	of   *bounded
-	goes *guest
+	goes *boundedConn
 }
 
 func (l *late) Read(p []byte) (int, error) {

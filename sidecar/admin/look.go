@@ -25,7 +25,7 @@ const (
 // shows answers with a part of a look.
 func (a *api) shows(part func(view.Status) any) http.HandlerFunc {
 	return asJSON(func(r *http.Request) (*answer, error) {
-		l, err := view.Take(r.Context(), a.Store, a.Replica.Table(), a.Replica.Jobs())
+		l, err := view.Read(r.Context(), a.Store, a.Replica.Table(), a.Replica.Jobs())
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func (a *api) job(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := view.Take(r.Context(), a.Store, a.Replica.Table(), []config.Job{j})
+	l, err := view.Read(r.Context(), a.Store, a.Replica.Table(), []config.Job{j})
 	if err != nil {
 		return nil, err
 	}

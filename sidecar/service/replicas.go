@@ -38,7 +38,6 @@ type Replica struct {
 	Offset  time.Duration    `json:"-"`                 // Redis' clock minus its own, in whole microseconds
 	Local   bool             `json:"local,omitempty"`   // it follows its own clock, as its table says
 	Ready   string           `json:"ready,omitempty"`   // why it takes no ticks; "" = it takes ticks
-	Busy    bool             `json:"busy,omitempty"`    // its load is above the limit of its table, or all its slots are taken
 	Reload  string           `json:"reload,omitempty"`  // why the table that it read last is not in force; "" = that table is in force
 	Skips   map[string]Skip  `json:"-"`                 // job → its newest skipped tick; a tick that another fired is not skipped
 	Ran     map[string]Entry `json:"-"`                 // job that runs on every replica → its newest run on this one

@@ -47,7 +47,7 @@ func TestEachFieldOfAHeartbeatIsTold(t *testing.T) {
 		s := w.Replica("a").Service
 		at := w.Now().Truncate(time.Millisecond).UTC()
 		ran := service.Entry{Job: job, Tick: at, Run: "r", Outcome: "failed", Ended: at.Add(time.Second), Took: time.Second, Failed: true}
-		sent := service.Replica{Name: "z", Version: "v1", Table: "abc", Observe: true, Offset: time.Microsecond, Local: true, Ready: "app", Busy: true,
+		sent := service.Replica{Name: "z", Version: "v1", Table: "abc", Observe: true, Offset: time.Microsecond, Local: true, Ready: "app",
 			Reload: "broken", Skips: map[string]service.Skip{}, Ran: map[string]service.Entry{job: ran}, Process: "p", Environment: "staging", Twin: true}
 		if p := s.ProcessOf(w.Context(), "z"); p != "" {
 			w.Errorf("before it was sent: %q", p)

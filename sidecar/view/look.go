@@ -29,8 +29,8 @@ type Look struct {
 	Replicas []service.Replica
 }
 
-// Take reads the state of the jobs, in two round trips.
-func Take(ctx context.Context, s Store, t *config.Table, jobs []config.Job) (*Look, error) {
+// Read reads the state of the jobs, in two round trips.
+func Read(ctx context.Context, s Store, t *config.Table, jobs []config.Job) (*Look, error) {
 	names := make([]string, 0, len(jobs))
 	for _, j := range jobs {
 		names = append(names, j.Name)

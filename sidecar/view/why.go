@@ -61,7 +61,7 @@ const actsRead = 200
 // Explain tells what became of a tick of a job. If at is zero, it tells how the job stands, and what would make it
 // fire. It reads Redis in five round trips.
 func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at time.Time) (*Why, error) {
-	look, err := Take(ctx, s, t, []config.Job{j})
+	look, err := Read(ctx, s, t, []config.Job{j})
 	if err != nil {
 		return nil, err
 	}

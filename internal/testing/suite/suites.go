@@ -122,7 +122,7 @@ const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThat
 
 // Packages whose tests compute, or start programs one by one: the race detector would only slow them down.
 var computing = []string{"./config/...", "./docs/record", "./internal/budget", "./internal/compare", "./internal/convert",
-	"./internal/diagnosis", "./internal/file", "./internal/identity", "./internal/imports", "./internal/machine", "./internal/testing/needs",
+	"./internal/diagnosis", "./internal/file", "./internal/identity", "./internal/imports", "./internal/testing/needs",
 	"./internal/testing/redistest", "./internal/testing/results", "./internal/testing/suite", "./sidecar/view"}
 
 // Packages whose tests start processes and wait for them, several at a time.

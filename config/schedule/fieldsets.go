@@ -14,8 +14,8 @@ const day = 24 * 60 * 60
 // wildcard is the bit by which the library marks a field that was written as *.
 const wildcard = 1 << 63
 
-// calendar is a set of wall-clock times: a set of days times a set of times of day.
-type calendar struct {
+// fieldSets is a set of wall-clock times: a set of days times a set of times of day.
+type fieldSets struct {
 	second, minute, hour uint64
 	month                uint64
 	dayOfMonth           uint64
@@ -28,8 +28,8 @@ type calendar struct {
 
 // newCalendar copies the sets from the library. As in Kubernetes, "*/2" restricts a day field and "*/1" does not.
 // cron(5) differs: it only looks whether the field begins with *.
-func newCalendar(s *cron.SpecSchedule) calendar {
-	return calendar{
+func newCalendar(s *cron.SpecSchedule) fieldSets {
+	return fieldSets{
 		second:          s.Second &^ wildcard,
 		minute:          s.Minute &^ wildcard,
 		hour:            s.Hour &^ wildcard,
@@ -44,7 +44,7 @@ func newCalendar(s *cron.SpecSchedule) calendar {
 }
 
 // runsThroughHours reports whether the hours are spread evenly over the day, at most four hours apart.
-func (c *calendar) runsThroughHours() bool {
+func (c *fieldSets) runsThroughHours() bool {
 	for before, hours := range []uint64{0xffffff, 0x555555, 0x249249, 0x111111} { // all, and each second, third and fourth
 		if first := bits.TrailingZeros64(c.hour); first <= before && c.hour == hours<<first {
 			return true
@@ -54,7 +54,7 @@ func (c *calendar) runsThroughHours() bool {
 }
 
 // from returns the earliest wall second of the set that is not before w.
-func (c *calendar) from(w int64) (int64, bool) {
+func (c *fieldSets) from(w int64) (int64, bool) {
 	y, m, d := time.Unix(w, 0).UTC().Date()
 	days := c.days(y, m)
 	if days>>d&1 == 1 {
@@ -74,7 +74,7 @@ func (c *calendar) from(w int64) (int64, bool) {
 }
 
 // upTo returns the newest wall second of the set that is not after w.
-func (c *calendar) upTo(w int64) (int64, bool) {
+func (c *fieldSets) upTo(w int64) (int64, bool) {
 	y, m, d := time.Unix(w, 0).UTC().Date()
 	days := c.days(y, m)
 	if days>>d&1 == 1 {
@@ -93,21 +93,21 @@ func (c *calendar) upTo(w int64) (int64, bool) {
 }
 
 // monthAfter steps to the next month, over whole years that have no days.
-func (c *calendar) monthAfter(y int, m time.Month) (int, time.Month) {
+func (c *fieldSets) monthAfter(y int, m time.Month) (int, time.Month) {
 	if m < time.December && c.hasYear(y) {
 		return y, m + 1
 	}
 	return y + 1, time.January
 }
 
-func (c *calendar) monthBefore(y int, m time.Month) (int, time.Month) {
+func (c *fieldSets) monthBefore(y int, m time.Month) (int, time.Month) {
 	if m > time.January && c.hasYear(y) {
 		return y, m - 1
 	}
 	return y - 1, time.December
 }
 
-func (c *calendar) hasYear(y int) bool {
+func (c *fieldSets) hasYear(y int) bool {
 	if c.years == nil {
 		return true
 	}
@@ -116,7 +116,7 @@ func (c *calendar) hasYear(y int) bool {
 }
 
 // days returns the days of one month that are in the set, day n as bit n.
-func (c *calendar) days(y int, m time.Month) uint32 {
+func (c *fieldSets) days(y int, m time.Month) uint32 {
 	if c.month>>m&1 == 0 || !c.hasYear(y) {
 		return 0
 	}
@@ -165,7 +165,7 @@ func ruleDay(r cron.DomConstraint, first, length int) int {
 }
 
 // weekdays returns the days of a month that the day of week field matches. The month begins on weekday first.
-func (c *calendar) weekdays(first, length int) uint32 {
+func (c *fieldSets) weekdays(first, length int) uint32 {
 	const weekly = 1 | 1<<7 | 1<<14 | 1<<21 | 1<<28
 	earliest := func(weekday int) int { return 1 + (weekday-first+7)%7 }
 	var days uint32
@@ -186,7 +186,7 @@ func (c *calendar) weekdays(first, length int) uint32 {
 }
 
 // clockFrom returns the earliest time of day of the set that is not before t, in seconds; -1 if there is none.
-func (c *calendar) clockFrom(t int) int {
+func (c *fieldSets) clockFrom(t int) int {
 	h, m, s := t/3600, t/60%60, t%60
 	if c.hour>>h&1 == 1 {
 		if c.minute>>m&1 == 1 {
@@ -205,7 +205,7 @@ func (c *calendar) clockFrom(t int) int {
 }
 
 // clockUpTo returns the latest time of day of the set that is not after t, in seconds; -1 if there is none.
-func (c *calendar) clockUpTo(t int) int {
+func (c *fieldSets) clockUpTo(t int) int {
 	h, m, s := t/3600, t/60%60, t%60
 	if c.hour>>h&1 == 1 {
 		if c.minute>>m&1 == 1 {
