@@ -24,7 +24,7 @@
 -- Times are milliseconds, absolute ones on Redis' clock.
 -- returns {code, now, newest tick claimed before, newest tick settled as overlap (WON: newest tick that had succeeded before
 --          the first run of this one; 0 = none older than it), end of the last pause,
---          replica that claimed last, WON: token; OVERLAP, HELD: lease end of the run that is in the way;
+--          replica that claimed last, WON: token;
 --          PAUSED: the end of the pause that ends last, 0 = until it is resumed; `gaps`: what became of ticks that nobody fired
 --          and nobody has counted yet; when the ledger was born}
 -- The record is kept as '<tick> <token> <newest tick claimed before> <when it was claimed> <ARGV 8>', for as long as the run lives.
@@ -121,10 +121,7 @@ local replica = string.match(ARGV[8], '.* (%S+)$') -- without the blank it would
 
 local written = gaps
 if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] or '0') ~= '0') then
-  local function inTheWay(code)
-    return answer(code, tonumber(redis.call('ZSCORE', running, string.match(runs, '(%S+) $') .. ' ' .. job) or 0))
-  end
-  if member ~= '' then return inTheWay('HELD') end
+  if member ~= '' then return answer('HELD') end
 
   -- The ticks that nobody fires go to `gaps` with their fate, and what is claimed here leaves `behind`.
   local function gap(from, to, fate)
@@ -191,7 +188,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     end
     -- When Redis' memory is full this is refused, and the tick overlaps all the same. A Redis that is no master has no say.
     if type(said) == 'table' and said.err and not string.find(said.err, 'OOM', 1, true) then return said end
-    return inTheWay('OVERLAP')
+    return answer('OVERLAP')
   end
 
   passOver()

@@ -16,7 +16,7 @@ const (
 	Locked  Code = "LOCKED"  // the lock has an owner that the ledger does not know
 	Queued  Code = "QUEUED"  // claimed, and runs when the present run ends, wherever that is
 	Waits   Code = "DUE"     // it was claimed before, and waits for its start, or for the end of the present run
-	Free    Code = "FREE"    // to a claim with Look: nothing is in the tick's way
+	Free    Code = "FREE"    // to a claim that may not win: nothing is in the tick's way
 	Paused  Code = "PAUSED"  // the job is paused
 	Held    Code = "HELD"    // a due member has to wait for the present run
 	Gone    Code = "GONE"    // the due member was taken by another
@@ -38,7 +38,6 @@ type Answer struct {
 	PausedTo time.Time // end of the last pause
 	Holder   string    // replica that claimed last
 	Until    time.Time // with Paused: when the pause ends; zero = until it is resumed
-	LeaseEnd time.Time // with Overlap and Held: lease end, by Redis' time, of the run in the way
 	// Gaps are the times in which ticks were missed that no replica has counted yet (see Store.Book); "" = there are
 	// none.
 	Gaps string
@@ -67,8 +66,6 @@ func parseAnswer(parts []any) (Answer, error) {
 		a.Token, a.Since, a.Overlap = n[6], a.Overlap, time.Time{}
 	case Paused:
 		a.Until = rds.FromMillis(n[6])
-	case Overlap, Held:
-		a.LeaseEnd = rds.FromMillis(n[6])
 	}
 	return a, nil
 }

@@ -57,8 +57,9 @@
 //
 // Redis keeps and loses lock and ledger together, so neither can prove the other. A claim without a ledger is refused.
 // The replica registers the job first, and the new ledger counts every earlier tick as settled. A run that lived
-// meanwhile learns at its next extension that its lease is lost. A replica that knew the old ledger reports the ticks
-// since then ([Store.RegisterAgain]). They count as missed; under at-least-once they become due once more.
+// meanwhile hears LOST at its next extension, and ends. settle.lua knows nothing of it: under at-least-once its requeue
+// makes the tick due again. A replica that knew the old ledger reports the ticks since then ([Store.RegisterAgain]). They
+// count as missed; under at-least-once they become due once more.
 //
 // # A tick that comes due while a run lives
 //

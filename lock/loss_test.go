@@ -398,7 +398,7 @@ func TestTickIsRefusedAndItsRunEndsWhenRedisMemoryIsFull(t *testing.T) {
 		w.Must(w.Admin.ConfigSet(w.Context(), "maxmemory", "1").Err())
 		before := w.Dump()
 		for _, n := range []int{2, 3} {
-			if got := b.Loses(b.Claim(n), lock.Overlap); got.LeaseEnd.IsZero() || got.Holder != "a" {
+			if got := b.Loses(b.Claim(n), lock.Overlap); got.Holder != "a" {
 				w.Errorf("%+v", got)
 			}
 		}

@@ -110,7 +110,7 @@ var acquireMutants = []mutant{
 	{"acquire", "a limit of two is one", ">= limit end", ">= limit - 1 end"},
 	{"acquire", "what the limit refuses waits", " or limit > 0 and live and not listed", ""},
 	{"acquire", "a list is refused by the limit", "limit > 0 and live and not listed", "limit > 0 and live"},
-	{"acquire", "a due member does not wait for the run", "  if member ~= '' then return inTheWay('HELD') end\n", ""},
+	{"acquire", "a due member does not wait for the run", "  if member ~= '' then return answer('HELD') end\n", ""},
 	{"acquire", "nobody is told how long the run has its lease",
 		"tonumber(redis.call('ZSCORE', running, string.match(runs, '(%S+) $') .. ' ' .. job) or 0)", "0"},
 	{"acquire", "the oldest run's lease is told", "string.match(runs, '(%S+) $')", "string.match(runs, '%S+')"},

@@ -61,9 +61,7 @@ func TestAllowWithALimitRunsAsManyTicksAtOnceAndNoMore(t *testing.T) {
 		}
 		one, _ := a.Wins(a.ClaimUnder(lock.Forbid, 1))
 		two, _ := b.Wins(limited(b, 2))
-		if got := a.Loses(limited(a, 3), lock.Overlap); got.LeaseEnd.IsZero() {
-			w.Errorf("%+v", got)
-		}
+		a.Loses(limited(a, 3), lock.Overlap)
 		if got := b.Loses(limited(b, 3), lock.Fired); !got.Overlap.Equal(w.Tick(3)) {
 			w.Errorf("the other is told %+v", got)
 		}
@@ -134,9 +132,7 @@ func TestRunOfAllowIsInTheWayOfForbid(t *testing.T) {
 		a, b := w.Replica("old"), w.Replica("new")
 		one, _ := a.Wins(a.ClaimUnder(lock.Allow, 1))
 		two, _ := a.Wins(a.ClaimUnder(lock.Allow, 2))
-		if got := b.Loses(b.ClaimUnder(lock.Forbid, 3), lock.Overlap); got.LeaseEnd.IsZero() {
-			w.Errorf("%+v", got)
-		}
+		b.Loses(b.ClaimUnder(lock.Forbid, 3), lock.Overlap)
 		if _, err := two.Handover(w.Context(), time.Hour, lock.Ending{}); err != nil { // which says nothing of the other
 			w.Fatal(err)
 		}

@@ -201,10 +201,6 @@ func (w *walk) follows(x *fiber, a Answer, before, after walkSight) {
 	default:
 		w.demand(before.text == after.text, "%s was told %s, and changed\n%s\nto\n%s", x, a.Code, before.text, after.text)
 	}
-	if a.Code == Overlap || a.Code == Held && len(before.runs) > 0 && x.claim.Policy != Allow {
-		end := before.running[before.runs[len(before.runs)-1]]
-		w.demand(rds.Millis(a.LeaseEnd) == end, "%s was told that the lease in its way ends at %s", x, a.LeaseEnd)
-	}
 	for _, p := range x.claim.Older {
 		t := rds.Millis(p.Tick)
 		if e := after.stands(t); a.Code == Overlap && t > max(before.newest, w.pausedTo(after)) {

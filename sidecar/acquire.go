@@ -11,7 +11,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// claimer asks Redis for ticks. Nothing of it changes once the replica is made.
+// claimer asks Redis for ticks. It is immutable.
 type claimer struct {
 	*life
 	replica   string
@@ -57,7 +57,7 @@ func (c *claimer) askWithoutSlot(w *wake, missing reason) skip {
 	defer stop()
 	l, a, err := c.ask(ctx, w, true)
 	switch {
-	case l != nil: // which cannot be
+	case l != nil: // a claim that may not win never does
 		c.log.Error("a claim that must not win has won", "job", w.spec.Name, "tick", stamp(w.tick))
 	case err != nil && w.spec.life.Err() != nil:
 		return skip{} // and looks again, for the job as it is now
@@ -66,7 +66,7 @@ func (c *claimer) askWithoutSlot(w *wake, missing reason) skip {
 	case err == nil && a.Code == lock.Free:
 		w.asked = true
 		return skip{}
-	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // where it was not missing
+	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // a replica that had what this one lacks
 		return skip{reason: missing, attrs: c.by(a)}
 	}
 	return c.refused(w, a, err)
@@ -87,7 +87,7 @@ func (c *claimer) untilRedis(w *wake) skip {
 			return skip{reason: superseded}
 		case left <= 0 || w.spec.life.Err() != nil:
 			return skip{}
-		case !pause(ctx, min(left, lookEvery)) && c.accepting.Err() != nil:
+		case !sleepFor(ctx, min(left, lookEvery)) && c.accepting.Err() != nil:
 			return skip{reason: draining}
 		}
 	}
@@ -110,7 +110,7 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 			c.nudges.nudge() // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
 		}
 		if err == nil && (a.Code == lock.Stale || a.Code == lock.Gap && lost) { // too late, or Redis' clock was set after q.Until was made
-			if !pause(ctx, staleRetry) {
+			if !sleepFor(ctx, staleRetry) {
 				return nil, a, context.Cause(ctx)
 			}
 			continue
@@ -125,9 +125,8 @@ func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a
 	}
 }
 
-// claimed asks which of the wakes' ticks are claimed already. An answer without a Code says that it is not known of any
-// claim.
-func (c *claimer) claimed(wakes []yielding) ([]lock.Answer, error) {
+// askClaimed asks which of the wakes' ticks are claimed already. An empty Code: no claim of this tick is known.
+func (c *claimer) askClaimed(wakes []yielding) ([]lock.Answer, error) {
 	ticks := make([]lock.TickOf, len(wakes))
 	for i, w := range wakes {
 		ticks[i] = lock.TickOf{Job: w.spec.Name, Tick: w.tick}
@@ -155,7 +154,7 @@ const staleRetry = 50 * time.Millisecond
 // on.
 func (c *claimer) ensureRegistered(ctx context.Context, w *wake) error {
 	for !w.job.isKnown() {
-		if err := c.registrar.register(ctx, w.job); err != nil && !pause(ctx, lookEvery/4) {
+		if err := c.registrar.register(ctx, w.job); err != nil && !sleepFor(ctx, lookEvery/4) {
 			return err
 		}
 	}

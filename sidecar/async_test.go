@@ -61,7 +61,7 @@ func (a *app) execute(ctx context.Context, r execute.Run) execute.Result {
 	async := &config.Async{Timeout: a.limit, Heartbeat: 5 * time.Second}
 	return a.of.Load().Execute(ctx, r, async, func(c *callback.Call) (execute.Result, bool) {
 		go a.run(r, c.Token())
-		pause(ctx, time.Second) // until its 202
+		sleepFor(ctx, time.Second) // until its 202
 		return execute.Result{Status: execute.Succeeded, Code: 202}, false
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/solotick/solotick/sidecar/trace"
 )
 
-// runner runs jobs. Nothing of it changes once the replica is made.
+// runner runs jobs. It is immutable.
 type runner struct {
 	service, replica string
 	clock            *clock
@@ -43,7 +43,7 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 			return e
 		}
 		r.record.retrying(w, h, &e, wait)
-		if !pause(ctx, wait) {
+		if !sleepFor(ctx, wait) {
 			e.cause = context.Cause(ctx)
 			e.outcome = outcomeOf(e.cause)
 			return e
@@ -75,7 +75,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 		Replica: r.replica, Kind: w.kind, Key: w.of.Key, Data: w.data, Parent: span.parent(),
 		Await: func(ctx context.Context) {
 			r.clock.sleepUntil(ctx, w.due, true)
-			pause(ctx, early())
+			sleepFor(ctx, early())
 			if !h.Trusted() {
 				lose(lock.ErrLost)
 			}

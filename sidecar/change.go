@@ -17,7 +17,7 @@ import (
 // tell sends a message, if the job wants one of its kind. Under every-replica nothing is decided for all replicas, so
 // nothing is told.
 func (r *recorder) tell(sp *spec, m notify.Message) {
-	if !sp.claims() || !sp.Change.Wanted(m.Event) {
+	if !sp.usesClaims() || !sp.Change.Wanted(m.Event) {
 		return
 	}
 	m.To, m.Service, m.Job, m.At = sp.Change, r.service, sp.Name, r.clock.Now()

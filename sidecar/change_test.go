@@ -182,7 +182,7 @@ func TestARunThatTakesTooLongIsToldOfWhileItLasts(t *testing.T) {
 		for range 3 {
 			add(func(r *replica) {
 				r.work = func(ctx context.Context, run execute.Run) execute.Result {
-					pause(ctx, 12*time.Second) // twice, with its second attempt
+					sleepFor(ctx, 12*time.Second) // twice, with its second attempt
 					if run.Tick.Equal(r.world.origin()) {
 						return execute.Result{Status: execute.Failed, Err: errors.New("exit code 1"), Code: 1}
 					}
@@ -201,7 +201,7 @@ func TestNothingIsToldOfAJobOfEveryReplica(t *testing.T) {
 		for range 3 {
 			add(func(r *replica) {
 				r.work = func(ctx context.Context, _ execute.Run) execute.Result {
-					pause(ctx, 25*time.Second)
+					sleepFor(ctx, 25*time.Second)
 					return execute.Result{Status: execute.Failed, Err: errors.New("exit code 1"), Code: 1}
 				}
 			})

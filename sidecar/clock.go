@@ -26,7 +26,7 @@ type clock struct {
 	wall         func() time.Time         // this machine's
 	redis        func() (time.Time, bool) // the time that Redis' clock has reached, also where it is not believed
 	steady       func() (time.Time, bool) // the same, without steps that have not lasted yet; nil for `clock: local`
-	preciseSleep func(time.Duration)      // sleeps for at most `last`, precisely
+	preciseSleep func(time.Duration)      // sleeps for at most preciseWindow, precisely
 
 	mu      sync.Mutex
 	timers  timerHeap
@@ -212,8 +212,8 @@ func (h *timerHeap) Pop() any {
 	return t
 }
 
-// pause waits for d; false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleepFor waits for d; false when ctx ended first.
+func sleepFor(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -76,7 +76,7 @@ func (c *cron) retime(j *job) {
 
 // join puts a job into the group of its instants. True if its next instant comes before the timer goes off.
 func (c *cron) join(j *job) (earlier bool) {
-	sp := j.now()
+	sp := j.inForce()
 	key := sp.instants()
 	if g := c.in[j.name]; g != nil && g.key == key {
 		return false

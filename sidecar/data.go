@@ -38,7 +38,7 @@ func (r *runner) readData(ctx context.Context, w *wake) *ended {
 				refused.Status = execute.Failed
 				break
 			}
-			if n == dataReads || !pause(ctx, dataRetry) {
+			if n == dataReads || !sleepFor(ctx, dataRetry) {
 				break
 			}
 		}

@@ -62,7 +62,7 @@ func TestTheEndOfARunInADrainIsRecordedThoughRedisIsAway(t *testing.T) {
 func failsUntil(attempt int, each time.Duration) func(*replica) {
 	return func(r *replica) {
 		r.work = func(ctx context.Context, run execute.Run) execute.Result {
-			if !pause(ctx, each) {
+			if !sleepFor(ctx, each) {
 				return execute.Result{Status: execute.Canceled, Code: -1, Err: context.Cause(ctx)}
 			}
 			if run.Attempt < attempt {

@@ -15,8 +15,7 @@ import (
 const foreignAge = 24 * time.Hour
 
 // dueTicks fires the due set: ticks that were handed over, or set free by the end of the run before. While there is no
-// slot for them, their jobs are in line for one with the wakes, each job once, however much of it is due. Nothing of
-// dueTicks but line changes once the replica is made.
+// slot for them, their jobs are in line for one with the wakes, each job once, however much of it is due.
 type dueTicks struct {
 	locks      *lock.Store
 	clock      *clock
@@ -54,9 +53,9 @@ func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock
 	slices.SortStableFunc(dues[:jobs], func(a, b lock.Due) int { return cmp.Compare(lateness(a), lateness(b)) })
 	for _, d := range dues[:jobs] {
 		j := t.jobs()[d.Job]
-		sp := j.now()
+		sp := j.inForce()
 		switch {
-		case sp == nil || !sp.claims(): // here: another table may have it, and claim its ticks
+		case sp == nil || !sp.usesClaims(): // here: another table may have it, and claim its ticks
 			if d.Age > foreignAge && t.slots.idle() == "" {
 				t.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}
@@ -102,7 +101,7 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 // takeTimer fires a timer that is due, unless it has to wait.
 func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 	all := t.timers.all
-	w := all.dueWake(all.now(), d, t.clock.Now())
+	w := all.dueWake(all.inForce(), d, t.clock.Now())
 	switch {
 	case t.timers.firing.Load() >= timersAtOnce:
 	case t.deferred.isDeferred(w.member), t.deferred.isDeferred(service.TimerJobs), t.deferEarly(w):
@@ -222,7 +221,7 @@ func (t *dueTicks) deferRefused(w *wake, why skip, resumptions int) {
 	switch why.reason {
 	case paused:
 		t.deferred.deferPaused(w.of.Suffix(), w.of.Job, pauseOver(why, t.clock), resumptions)
-	case queued, overlap: // no look shows the run in its way; one that gives up an older tick lasts a moment
+	case queued, overlap: // looks do not show the run in its way, which may end soon
 		wait := lookEvery
 		if w.of.Age < lookEvery {
 			wait /= 10

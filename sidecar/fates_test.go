@@ -71,7 +71,7 @@ func TestAReplicaThatDiesInARunLeavesEachTickOneFate(t *testing.T) {
 		simulate(t, table, func(w *world) {
 			work := func(ctx context.Context, run execute.Run) execute.Result {
 				if run.Tick.Equal(w.origin().Add(12 * time.Second)) {
-					pause(ctx, time.Minute)
+					sleepFor(ctx, time.Minute)
 				}
 				return execute.Result{Status: execute.Succeeded}
 			}

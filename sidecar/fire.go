@@ -7,7 +7,7 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// firer takes wakes from their ticks to counted outcomes. Nothing of it changes once the replica is made.
+// firer takes wakes from their ticks to counted outcomes. It is immutable.
 type firer struct {
 	*life
 	clock      *clock
@@ -26,7 +26,7 @@ func (f *firer) launch(w *wake, then func(skip)) {
 	f.fires.Go(func() {
 		defer release()
 		fire := f.fire
-		if !w.spec.claims() { // and never does, since a wake goes on only while its job has the same ticks
+		if !w.spec.usesClaims() { // and never does, since a wake goes on only while its job has the same ticks
 			fire = f.fireHere
 		}
 		why := fire(w)
@@ -36,8 +36,8 @@ func (f *firer) launch(w *wake, then func(skip)) {
 	})
 }
 
-// fire takes one wake from its tick to a counted outcome, and returns why it did not fire. Only fire starts jobs. The
-// numbered steps are the life of a tick.
+// fire takes one wake from its tick to a counted outcome, and returns why it did not fire. Only fire and fireHere start jobs.
+// The numbered steps are the life of a tick.
 func (f *firer) fire(w *wake) skip {
 	// 1. Wake. A wake asks a moment ahead of its tick. If it is early, it waits. If the replica drains meanwhile, the
 	// wake ends here.
@@ -87,7 +87,7 @@ func (f *firer) fire(w *wake) skip {
 	f.record.finished(w, h, &end, settled)
 
 	// After the safety delay, release the lock. Shutdown does not wait for the delay: the lock expires by itself.
-	if delay := w.spec.safetyDelay(); delay > 0 && pause(f.accepting, delay) {
+	if delay := w.spec.safetyDelay(); delay > 0 && sleepFor(f.accepting, delay) {
 		f.settler.release(w, h)
 	}
 	return why

@@ -172,7 +172,7 @@ jobs:
 		r := w.replica(0, func(r *replica) {
 			r.work = func(ctx context.Context, run execute.Run) execute.Result {
 				if run.Job == "long" {
-					pause(ctx, 6*time.Second)
+					sleepFor(ctx, 6*time.Second)
 				}
 				return execute.Result{Status: execute.Succeeded}
 			}

@@ -36,7 +36,7 @@ type heartbeat struct {
 	strange  string    // the others of another environment, as meet has logged them
 	twin     time.Time // when another process last used this one's name; zero = never, or not lately
 
-	refused atomic.Pointer[error] // by which Redis has answered the last heartbeat; of nil = it took it, or gave no answer
+	beatRefused atomic.Pointer[error] // by which Redis has answered the last heartbeat; of nil = it took it, or gave no answer
 
 	mu    sync.Mutex
 	skips map[string]service.Skip  // by job, the newest that was not for another replica's fire
@@ -115,12 +115,12 @@ func (h *heartbeat) beat(ctx context.Context) error {
 		h.sent = now
 	}
 	refused := service.Refused(err)
-	h.refused.Store(&refused)
+	h.beatRefused.Store(&refused)
 	return err
 }
 
-// refusal is why Redis did not take the last heartbeat. Redis answers looks although it refuses what writes.
-func (h *heartbeat) refusal() error { return *h.refused.Load() }
+// beatRefusal is why Redis did not take the last heartbeat. Redis answers looks although it refuses what writes.
+func (h *heartbeat) beatRefusal() error { return *h.beatRefused.Load() }
 
 // hasTwin reports whether another process sends heartbeats under this one's name, and logs it once. A heartbeat from
 // before this process' first one may be that of its predecessor.
@@ -249,7 +249,7 @@ func (h *heartbeat) results() map[string]service.Entry {
 	defer h.mu.Unlock()
 	maps.DeleteFunc(h.ran, func(name string, _ service.Entry) bool {
 		sp := h.spec(name)
-		return sp == nil || sp.claims()
+		return sp == nil || sp.usesClaims()
 	})
 	return maps.Clone(h.ran)
 }

@@ -153,7 +153,7 @@ func TestATickThatWaitsForTheSlotOfAnotherJobIsFiredLate(t *testing.T) {
 				w.replica(0, func(r *replica) {
 					r.work = func(ctx context.Context, run execute.Run) execute.Result {
 						if run.Job == "long" {
-							pause(ctx, 6*time.Second)
+							sleepFor(ctx, 6*time.Second)
 						}
 						return execute.Result{Status: execute.Succeeded}
 					}
@@ -178,7 +178,7 @@ func TestWhileNoReplicaHasASlotFreeEachTickWaitsOrIsCounted(t *testing.T) {
 `, func(w *world) {
 				work := func(ctx context.Context, run execute.Run) execute.Result {
 					if run.Job == "long" {
-						pause(ctx, 30*time.Second)
+						sleepFor(ctx, 30*time.Second)
 					}
 					return execute.Result{Status: execute.Succeeded}
 				}

@@ -20,8 +20,8 @@ type job struct {
 	pauses []service.Pause // only for a job with the guarantee every-replica: its pauses at the last look
 }
 
-// now is the spec in force; nil once the job has left the table, and of no job.
-func (j *job) now() *spec {
+// inForce is the spec in force; nil once the job has left the table, and of no job.
+func (j *job) inForce() *spec {
 	if j == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (j *job) start(at time.Time) {
 func (j *job) setBack(t time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spec != nil && j.spec.claims() && j.ticks.taken.After(t) {
+	if j.spec != nil && j.spec.usesClaims() && j.ticks.taken.After(t) {
 		j.ticks.taken = j.spec.series.newest(t)
 	}
 }
@@ -87,7 +87,7 @@ func (j *job) overdue(t time.Time) bool {
 func (j *job) staysClaimed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.spec.claims() && j.ticks.fingerprint != lock.NoTicks
+	return j.spec.usesClaims() && j.ticks.fingerprint != lock.NoTicks
 }
 
 // registerEvery keeps the ledgers of the table's jobs from expiring.
@@ -106,7 +106,7 @@ func (j *job) registration(at time.Time) (sp *spec, known lock.Before) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.spec != nil {
-		known = j.ticks.before(j.spec, at)
+		known = j.ticks.registration(j.spec, at)
 	}
 	return j.spec, known
 }
@@ -195,7 +195,7 @@ func (j *job) take(upTo time.Time) (wake, bool) {
 func (j *job) missedTick(at time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spec == nil || !j.ticks.missedTick(&j.spec.series, at) || !j.spec.claims() || j.spec.Missed == config.Skip {
+	if j.spec == nil || !j.ticks.missedTick(&j.spec.series, at) || !j.spec.usesClaims() || j.spec.Missed == config.Skip {
 		return wake{}, false
 	}
 	return j.tableWake(j.ticks.taken, kindCatchup), true

@@ -17,7 +17,7 @@ func (jobInfo) Describe(ch chan<- *prometheus.Desc) { ch <- jobInfoDesc }
 // Collect implements prometheus.Collector.
 func (i jobInfo) Collect(ch chan<- prometheus.Metric) {
 	for _, j := range i.jobs() {
-		if sp := j.now(); sp != nil { // it may have left the table since the roster was read
+		if sp := j.inForce(); sp != nil { // it may have left the table since the roster was read
 			ch <- prometheus.MustNewConstMetric(jobInfoDesc, prometheus.GaugeValue, 1,
 				sp.Name, sp.Schedule.String(), sp.TimeZone, string(sp.Guarantee), sp.Owner, sp.Runbook, sp.Labels["severity"])
 		}

@@ -24,7 +24,7 @@ func takes(d time.Duration) func(*replica) {
 			if run.Job == "due" {
 				work = d
 			}
-			if !pause(ctx, work) {
+			if !sleepFor(ctx, work) {
 				return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: -1}
 			}
 			return execute.Result{Status: execute.Succeeded}

@@ -64,8 +64,8 @@ const (
 	shutdown       outcome = "shutdown"
 )
 
-// handedOver stands in the history for a tick that this replica could not start and gave to another one. It ends no
-// run, so it is not among the counted outcomes.
+// handedOver stands in the history for a tick that this replica could not start and gave to another one. It is no fate of
+// the tick, so it is not among the counted outcomes.
 const handedOver outcome = service.HandedOver
 
 var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, cancelled, declined, observed, notStarted,
@@ -80,7 +80,7 @@ func Recorded() []string {
 	return append(words, string(handedOver), lock.Missed)
 }
 
-// skip is why a wake did not fire. Nothing stands against a wake while it has no reason.
+// skip is why a wake did not fire. With an empty reason, the wake goes on.
 type skip struct {
 	reason reason
 	until  time.Time   // end of the pause that it met; zero = not known

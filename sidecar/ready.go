@@ -20,7 +20,7 @@ const notAsked = "it was not asked yet"
 // takes no ticks. From then on the table's interval counts.
 const probeUntilReady = 150 * time.Millisecond
 
-// probe asks the app whether it is ready. Nothing of it changes once the replica is made.
+// probe asks the app whether it is ready. It is immutable.
 type probe struct {
 	prober   func(config.Ready) Prober
 	table    func() *config.Table // in force

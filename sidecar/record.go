@@ -26,7 +26,7 @@ type Notifier interface {
 }
 
 // recorder is the one place that turns outcomes into log lines, counters and pings. The script that settles the run
-// writes the history: see entry. Nothing of the recorder changes once the replica is made.
+// writes the history: see entry. It is immutable.
 type recorder struct {
 	*life
 	service   string

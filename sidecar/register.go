@@ -24,7 +24,7 @@ type registrar struct {
 }
 
 // registerAll tells Redis of the jobs that it has not been told of today. It tells a Redis that came back of all jobs:
-// that may have lost one ledger and so all, and an unregistered job loses its next tick; or it may be older than its
+// if one ledger is gone, so may be all, and an unregistered job loses its next tick; or its data may be older than its
 // claims. registerAll returns a job that Redis refused, and why.
 func (g *registrar) registerAll(ctx context.Context, born time.Time, came bool) (refused string, why error) {
 	jobs := g.jobs()

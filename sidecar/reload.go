@@ -23,7 +23,7 @@ func (s *Sidecar) Reload(next *config.Table, err error) error {
 		err = s.Table().Restart(next)
 	}
 	if err == nil && !next.Equal(s.Table()) {
-		err = s.use(next, s.dynamic)
+		err = s.swapJobs(next, s.dynamic)
 	}
 	before := s.reloaded.Swap(&ReloadState{At: s.clock.wall(), Err: err})
 	s.metrics.reloaded(s.clock.wall(), err == nil)
@@ -55,16 +55,16 @@ func (s *Sidecar) notReloaded(err error) {
 func (s *Sidecar) SetDynamic(jobs []config.Job) error {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
-	if err := s.use(s.Table(), jobs); err != nil {
+	if err := s.swapJobs(s.Table(), jobs); err != nil {
 		return err
 	}
 	s.dynamic = jobs
 	return nil
 }
 
-// use puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, it goes on with them:
+// swapJobs puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, it goes on with them:
 // none is lost, and none fires twice.
-func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
+func (s *Sidecar) swapJobs(t *config.Table, dynamic []config.Job) error {
 	if s.accepting.Err() != nil {
 		return errDraining
 	}
@@ -80,7 +80,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 		if j == nil {
 			j = &job{name: c.Name}
 		}
-		if now := j.now(); now == nil || now.Content != c.Content {
+		if now := j.inForce(); now == nil || now.Content != c.Content {
 			if s.cron.started() { // else the spec of one job would keep all rows of its table
 				row := *c
 				c = &row
@@ -116,7 +116,7 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 			continue
 		}
 		s.cron.leave(name)
-		if j.now().claims() || !j.isKnown() { // else Redis knows that its ticks are not claimed
+		if j.inForce().usesClaims() || !j.isKnown() { // else Redis knows that its ticks are not claimed
 			s.looker.registrar.gone.Store(name, j)
 		}
 		j.put(nil, at)
@@ -131,13 +131,13 @@ func (s *Sidecar) use(t *config.Table, dynamic []config.Job) error {
 	}
 	s.looker.nudges.nudge() // so that Redis is told of new jobs now
 	if s.cron.started() {
-		s.swapped(t, before, next, made, reloaded)
+		s.logSwap(t, before, next, made, reloaded)
 	}
 	return nil
 }
 
-// swapped logs which jobs came, changed and left.
-func (s *Sidecar) swapped(t *config.Table, before, next roster, made []*spec, reloaded bool) {
+// logSwap logs which jobs came, changed and left.
+func (s *Sidecar) logSwap(t *config.Table, before, next roster, made []*spec, reloaded bool) {
 	added, changed, removed := []string{}, []string{}, []string{}
 	for _, sp := range made {
 		if before[sp.Name] == nil {

@@ -222,7 +222,7 @@ func TestATickThatWaitsIsFiredAlthoughACalendarChangesFarAway(t *testing.T) {
 		r := w.replica(0, func(r *replica) {
 			r.work = func(ctx context.Context, run execute.Run) execute.Result {
 				if run.Job == "minute" {
-					pause(ctx, 40*time.Second)
+					sleepFor(ctx, 40*time.Second)
 				}
 				return execute.Result{Status: execute.Succeeded}
 			}
@@ -469,7 +469,7 @@ func TestAFullReplicaLeavesTicksToAnother(t *testing.T) {
 	simulate(t, table, func(w *world) {
 		work := func(ctx context.Context, run execute.Run) execute.Result {
 			if run.Job == "long" {
-				pause(ctx, 30*time.Second)
+				sleepFor(ctx, 30*time.Second)
 			}
 			return execute.Result{Status: execute.Succeeded}
 		}
@@ -587,7 +587,7 @@ func TestATickThatATableLeavesOutJustBeforeItIsNotFired(t *testing.T) {
 				r := w.replica(0, func(r *replica) {
 					r.work = func(ctx context.Context, run execute.Run) execute.Result {
 						if run.Job == "long" {
-							pause(ctx, 90*time.Second)
+							sleepFor(ctx, 90*time.Second)
 						}
 						return execute.Result{Status: execute.Succeeded}
 					}

@@ -87,7 +87,7 @@ func TestAPlaceIsGivenBackByWhatIsRefusedAtTheGate(t *testing.T) {
 		r := w.replica(0)
 		w.at(30 * time.Second)
 		j := r.job("minute")
-		late := j.dueWake(j.now(), lock.Due{Tick: w.origin(), Job: "minute", Kind: "handover", Attempt: 1, Nonce: "x"}, w.origin())
+		late := j.dueWake(j.inForce(), lock.Due{Tick: w.origin(), Job: "minute", Kind: "handover", Attempt: 1, Nonce: "x"}, w.origin())
 		late.slot = r.slots.tryAcquire(late.spec)
 		why := r.firer.fire(late)
 		if taken, _ := r.slots.counts(); why.reason != tooLate || taken != 0 {

@@ -35,7 +35,7 @@ type atWork struct {
 func (a *atWork) job(name string) *job { return (*a.roster.Load())[name] }
 
 // spec is the spec in force of the job of that name; nil if there is none.
-func (a *atWork) spec(name string) *spec { return a.job(name).now() }
+func (a *atWork) spec(name string) *spec { return a.job(name).inForce() }
 
 // jobs are the jobs at work.
 func (a *atWork) jobs() roster { return *a.roster.Load() }
@@ -53,7 +53,7 @@ func (a *atWork) Jobs() []config.Job {
 // ReloadState is the result of the last reload, or of the start.
 type ReloadState struct {
 	At  time.Time // on this machine's clock
-	Err error     // why the table before stays in force; nil = it does not
+	Err error     // why the reload failed, so that the table before stays in force; nil = it did not fail
 }
 
 // LastReload returns the result of the last Reload.
@@ -95,7 +95,7 @@ func (a admitted) Execute(ctx context.Context, r execute.Run) execute.Result {
 func readPauses(ctx context.Context, store *service.Store, jobs roster) {
 	var names []string
 	for name, j := range jobs {
-		if sp := j.now(); sp != nil && !sp.claims() {
+		if sp := j.inForce(); sp != nil && !sp.usesClaims() {
 			names = append(names, name)
 		}
 	}

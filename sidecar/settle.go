@@ -14,7 +14,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// settler tells Redis how runs ended. Nothing of it changes once the replica is made.
+// settler tells Redis how runs ended. It is immutable.
 type settler struct {
 	*life
 	store      *service.Store
@@ -61,7 +61,7 @@ func (s *settler) handover(w *wake, h *held, end *ended) bool {
 	hand := func() error {
 		ctx, cancel := s.afterwards(w)
 		defer cancel()
-		// An answer that the run is not known belongs to a repeated question: the first one has handed it over.
+		// If Redis does not know the run any more, the same request has handed it over already.
 		_, err := next(ctx, wait, s.record.entry(w, h, &handed).Ending())
 		return err
 	}
@@ -142,7 +142,7 @@ func (s *settler) release(w *wake, h *held) {
 func (s *settler) afterwards(w *wake) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.spec.Lock.TTL)
 	stop := context.AfterFunc(s.working, func() {
-		if pause(ctx, 3*lock.Margin) {
+		if sleepFor(ctx, 3*lock.Margin) {
 			cancel()
 		}
 	})

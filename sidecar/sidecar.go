@@ -18,7 +18,7 @@ import (
 	"github.com/solotick/solotick/sidecar/view"
 )
 
-// Options of a Sidecar. All but Redis, Process, Died, Notify, Wall and Nap are required.
+// Options of a Sidecar. Table, Store, Replica, Version, Registerer, Log, Executor and Prober are required.
 type Options struct {
 	Table   *config.Table
 	Store   *service.Store
@@ -100,7 +100,7 @@ func New(o Options) (*Sidecar, error) {
 		s.slots.unready = notAsked
 	}
 	s.connect(o, timer)
-	if err := s.use(o.Table, nil); err != nil {
+	if err := s.swapJobs(o.Table, nil); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -114,7 +114,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Environment: o.Environment, Process: o.Process,
 			Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
-	s.heartbeat.refused.Store(new(error))
+	s.heartbeat.beatRefused.Store(new(error))
 	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, store: s.store, clock: s.clock, log: s.log,
 		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, spec: s.spec, began: time.Now()}
 	registrar := &registrar{locks: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timerLedger: timer}
@@ -134,7 +134,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		timers: timers,
 		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timerLedger: timer, about: about, table: s.Table,
 			trouble: trouble{redis: o.Redis}, up: true},
-		refusal:  s.heartbeat.refusal,
+		refusal:  s.heartbeat.beatRefusal,
 		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
 		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
@@ -211,7 +211,7 @@ func (s *Sidecar) start() error {
 	s.looker.steps.begin(now)
 	for _, j := range s.jobs() {
 		j.start(now)
-		s.showNext(j.now(), now)
+		s.showNext(j.inForce(), now)
 	}
 	if err := s.cron.start(s.clock, s.jobs()); err != nil {
 		return err

@@ -32,15 +32,15 @@ const (
 	kindBackfill = "backfill"
 )
 
-// claims reports whether the job's ticks are claimed: not so when every replica fires them.
-func (sp *spec) claims() bool { return sp.Guarantee != config.EveryReplica }
+// usesClaims reports whether the job's ticks are claimed: not so when every replica fires them.
+func (sp *spec) usesClaims() bool { return sp.Guarantee != config.EveryReplica }
 
 // now is the time by which the job's ticks are judged: whether one is still worth starting, and how long it may wait.
 // It is the slower one of the cluster clock and Redis' clock, because Redis lets no tick be claimed before its own
 // clock has reached it. The ticks of a job that claims none come by the cluster clock alone.
 func (sp *spec) now(c *clock) time.Time {
 	now := c.Now()
-	if at, ok := c.redis(); ok && sp.claims() && at.Before(now) {
+	if at, ok := c.redis(); ok && sp.usesClaims() && at.Before(now) {
 		return at
 	}
 	return now
@@ -48,7 +48,7 @@ func (sp *spec) now(c *clock) time.Time {
 
 // fingerprint stands for the job's claimed ticks in Redis.
 func (sp *spec) fingerprint() string {
-	if !sp.claims() {
+	if !sp.usesClaims() {
 		return lock.NoTicks
 	}
 	return sp.Fingerprint
@@ -57,7 +57,7 @@ func (sp *spec) fingerprint() string {
 // sameTicks reports whether two specs have the same ticks, and both claim them or both do not. Then what the replica
 // knows of one's ticks holds for the other's.
 func (sp *spec) sameTicks(other *spec) bool {
-	return sp.Fingerprint == other.Fingerprint && sp.claims() == other.claims()
+	return sp.Fingerprint == other.Fingerprint && sp.usesClaims() == other.usesClaims()
 }
 
 // instants is a key for the instants at which a job comes due. If they depend on the job's name, by jitter or an H in
@@ -69,11 +69,11 @@ func (sp *spec) instants() string {
 	return sp.Fingerprint
 }
 
-// continues reports whether the claimed ticks up to an instant were the same before, as far as they may be fired late or counted.
+// continues reports whether the claimed ticks up to an instant were the same before. It compares the newest hundred.
 func (sp *spec) continues(before *spec, claimed, upTo time.Time) bool {
 	from, to := time.Time{}, upTo.Add(time.Nanosecond)
 	now, then := sp.series.between(from, to, maxOlder), before.series.between(from, to, maxOlder)
-	return sp.claims() && before.claims() && sp.Suspend == before.Suspend && sp.Jitter == before.Jitter &&
+	return sp.usesClaims() && before.usesClaims() && sp.Suspend == before.Suspend && sp.Jitter == before.Jitter &&
 		slices.EqualFunc(now, then, time.Time.Equal) && (len(now) < maxOlder || !now[0].After(claimed))
 }
 
@@ -127,7 +127,7 @@ func (sp *spec) countsAsFailed(o outcome) bool {
 }
 
 // hasFates reports whether Redis knows what becomes of the job's ticks.
-func (sp *spec) hasFates() bool { return sp.claims() && sp.label != service.TimerJobs }
+func (sp *spec) hasFates() bool { return sp.usesClaims() && sp.label != service.TimerJobs }
 
 // successDue is when the second tick comes due since the job last succeeded; if it never has, since Redis knows it.
 // Ticks that the job did not have to take do not count: those of another schedule, in a pause, and outside of start and

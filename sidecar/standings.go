@@ -53,13 +53,13 @@ func (a *standings) Collect(ch chan<- prometheus.Metric) {
 	jobs, now := a.jobs(), a.now()
 	known := a.read(append(slices.Collect(maps.Keys(jobs)), service.TimerJobs))
 	for name, j := range jobs {
-		if sp := j.now(); sp != nil {
+		if sp := j.inForce(); sp != nil {
 			st, ok := known[name]
 			a.collect(ch, sp, &st, ok, now)
 		}
 	}
 	st, ok := known[service.TimerJobs]
-	a.collect(ch, a.timerLedger.now(), &st, ok, now)
+	a.collect(ch, a.timerLedger.inForce(), &st, ok, now)
 }
 
 // collect shows one job. st is what Redis knows of it; nothing unless known.

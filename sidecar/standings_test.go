@@ -161,7 +161,7 @@ func TestAJobHasFewSeries(t *testing.T) {
 		var fails atomic.Bool
 		work := func(r *replica) {
 			r.work = func(ctx context.Context, _ execute.Run) execute.Result {
-				pause(ctx, time.Duration(last.Load()))
+				sleepFor(ctx, time.Duration(last.Load()))
 				if fails.Load() {
 					return execute.Result{Status: execute.Failed, Err: errors.New("no"), Code: 1}
 				}

@@ -11,7 +11,7 @@ import (
 // of it holds any more. The job that owns it guards it.
 type ticks struct {
 	taken          time.Time // newest that a wake of this replica took
-	settled        time.Time // newest whose fate this replica knows
+	knownTo        time.Time // newest whose fate this replica knows
 	ledgerTick     time.Time // newest claimed, by Redis' last answer: after a failover it may be older
 	maxLedgerTick  time.Time // newest claimed, by any answer of Redis
 	overlappedTick time.Time // newest that this replica was refused for a run in its way
@@ -20,7 +20,7 @@ type ticks struct {
 	born           time.Time // when Redis' memory of the job began
 	since          time.Time // when Redis first saw this series; zero = not known yet
 	back           time.Time // when the job came back after no replica had it; zero = it never did
-	fingerprint    string    // under which Redis was told of the ticks; NoTicks = every replica ran the job before; "" = of none
+	fingerprint    string    // that Redis has of the ticks; NoTicks = every replica ran the job before; "" = it has none
 	registered     time.Time // when Redis was last told of the job, on this machine's clock
 	asking         int       // wakes for ticks of the table that are not closed yet
 	next           upcoming
@@ -50,12 +50,12 @@ func (t ticks) follow(before, next *spec, at time.Time) ticks {
 	if before == nil {
 		return n
 	}
-	if !before.claims() || t.fingerprint == lock.NoTicks {
+	if !before.usesClaims() || t.fingerprint == lock.NoTicks {
 		n.fingerprint = lock.NoTicks
 	}
-	tick := next.series.schedule.Last(t.settled)
-	if !before.claims() || !next.claims() && tick.Equal(t.settled) {
-		n.taken, n.settled = newestOf(n.taken, tick), t.settled
+	tick := next.series.schedule.Last(t.knownTo)
+	if !before.usesClaims() || !next.usesClaims() && tick.Equal(t.knownTo) {
+		n.taken, n.knownTo = newestOf(n.taken, tick), t.knownTo
 	}
 	return n
 }
@@ -74,7 +74,7 @@ func (t *ticks) take(s *series, upTo time.Time) (time.Time, bool) {
 // missedTick reports whether the newest tick that was taken has come due, its fate is not known, and no wake asks for
 // it.
 func (t *ticks) missedTick(s *series, at time.Time) bool {
-	return t.taken.After(t.settled) && t.taken.After(t.since) && t.taken.After(t.pausedTo) &&
+	return t.taken.After(t.knownTo) && t.taken.After(t.since) && t.taken.After(t.pausedTo) &&
 		!t.registered.IsZero() && t.asking == 0 && !s.due(t.taken).After(at)
 }
 
@@ -82,7 +82,7 @@ func (t *ticks) missedTick(s *series, at time.Time) bool {
 func (t *ticks) close(tick time.Time, known bool) {
 	t.asking--
 	if known {
-		t.settled = newestOf(t.settled, tick)
+		t.knownTo = newestOf(t.knownTo, tick)
 	}
 }
 
@@ -92,7 +92,7 @@ func (t *ticks) close(tick time.Time, known bool) {
 func (t *ticks) observe(tick time.Time, fromTable bool, a lock.Answer) (lost bool) {
 	if !t.born.IsZero() && !a.Born.IsZero() && !a.Born.Equal(t.born) {
 		t.registered = time.Time{}
-		t.settled = newestOf(t.settled, tick)
+		t.knownTo = newestOf(t.knownTo, tick)
 		return true
 	}
 	if !a.Prev.IsZero() {
@@ -109,7 +109,7 @@ func (t *ticks) observe(tick time.Time, fromTable bool, a lock.Answer) (lost boo
 	}
 	t.pausedTo = newestOf(t.pausedTo, a.PausedTo)
 	t.maxLedgerTick = newestOf(t.maxLedgerTick, t.ledgerTick)
-	t.settled = newestOf(t.settled, t.ledgerTick)
+	t.knownTo = newestOf(t.knownTo, t.ledgerTick)
 	return false
 }
 
@@ -118,12 +118,12 @@ func (t *ticks) registeredAs(fingerprint string, l lock.Ledger) {
 	t.fingerprint, t.registered = fingerprint, time.Now()
 	t.born, t.since, t.back, t.ledgerTick = l.Born, l.Since, l.Back, l.Tick
 	t.maxLedgerTick = newestOf(t.maxLedgerTick, l.Tick)
-	t.settled = newestOf(t.settled, l.Tick)
+	t.knownTo = newestOf(t.knownTo, l.Tick)
 }
 
-// before is what this replica knew of the job, which Redis is told in case it has lost its data. Under at-least-once
+// registration is what this replica knew of the job, which Redis is told in case it has lost its data. Under at-least-once
 // that includes the ticks that came due since and have to be fired late.
-func (t *ticks) before(sp *spec, at time.Time) lock.Before {
+func (t *ticks) registration(sp *spec, at time.Time) lock.Before {
 	b := lock.Before{
 		Born:    t.born,
 		Tick:    newestOf(t.maxLedgerTick, t.overlappedTick, t.pausedTick, t.since, t.pausedTo),

@@ -36,14 +36,14 @@ func TestWhatTheNextSpecTakes(t *testing.T) {
 		"one that the next has not is no matter":          {"* * * * *", "*/5 * * * *", claimed, everywhere, 11, 10, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			known := ticks{taken: at(11), settled: at(c.settled), maxLedgerTick: at(c.settled), since: at(1), registered: at(1), asking: 1}
+			known := ticks{taken: at(11), knownTo: at(c.settled), maxLedgerTick: at(c.settled), since: at(1), registered: at(1), asking: 1}
 			got := known.follow(specOf(t, c.before, c.from), specOf(t, c.next, c.to), at(10).Add(20*time.Second))
 			want := ticks{taken: at(c.want)}
 			if c.from == everywhere {
 				want.fingerprint = lock.NoTicks
 			}
 			if c.wantSettled >= 0 {
-				want.settled = at(c.wantSettled)
+				want.knownTo = at(c.wantSettled)
 			}
 			if got != want {
 				t.Errorf("it begins with\n%+v, want\n%+v", got, want)
@@ -54,11 +54,11 @@ func TestWhatTheNextSpecTakes(t *testing.T) {
 
 func TestATickIsOwedWhenNothingIsKnownOfIt(t *testing.T) {
 	at := func(minute int) time.Time { return midnight.Add(time.Duration(minute) * time.Minute) }
-	owes := ticks{taken: at(5), settled: at(4), since: at(1), pausedTo: at(3), registered: at(1)}
+	owes := ticks{taken: at(5), knownTo: at(4), since: at(1), pausedTo: at(3), registered: at(1)}
 	for name, change := range map[string]func(*ticks){
 		"":                             func(*ticks) {},
 		"a wake asks for it":           func(k *ticks) { k.asking = 1 },
-		"it is settled":                func(k *ticks) { k.settled = at(5) },
+		"it is settled":                func(k *ticks) { k.knownTo = at(5) },
 		"it lies in a pause":           func(k *ticks) { k.pausedTo = at(6) },
 		"it is from before the series": func(k *ticks) { k.since = at(5) },
 		"Redis knows nothing":          func(k *ticks) { k.registered = time.Time{} },

@@ -78,7 +78,7 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 	timer.Job.Schedule = noMoreTicks
 	sp := t.newSpec(&timer.Job)
 	sp.label = service.TimerJobs
-	known := t.all.known(t.all.now())
+	known := t.all.known(t.all.inForce())
 	own := ticks{born: known.born, since: known.since, registered: known.registered}
 	return &job{name: d.Job, spec: sp, ticks: own}, nil
 }
@@ -113,7 +113,7 @@ func (t *timers) fire(ctx context.Context, w *wake, done func()) {
 			t.explainUnread(ctx, w.of, err)
 			return
 		}
-		w.job, w.spec = j, j.now()
+		w.job, w.spec = j, j.inForce()
 		resumptions := t.deferred.resumptionCount()
 		if why := t.firer.fire(w); why.reason == paused { // the pause is that of all timers
 			t.deferred.deferPaused(service.TimerJobs, service.TimerJobs, pauseOver(why, t.clock), resumptions)

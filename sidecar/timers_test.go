@@ -163,7 +163,7 @@ func TestTimersWaitForTheAppAndForSlots(t *testing.T) {
 				now++
 				most = max(most, now)
 				w.mu.Unlock()
-				pause(ctx, time.Second)
+				sleepFor(ctx, time.Second)
 				w.mu.Lock()
 				now--
 				w.mu.Unlock()
@@ -406,7 +406,7 @@ func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
 						w.must(err)
 					}
 				case "no place is free":
-					slot := r.slots.tryAcquire(r.looker.timers.all.now())
+					slot := r.slots.tryAcquire(r.looker.timers.all.inForce())
 					release = func() { r.slots.release(slot) }
 				}
 				w.setTimer("first", time.Second, "")
@@ -432,7 +432,7 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(0)
-		slot := r.slots.tryAcquire(r.looker.timers.all.now())
+		slot := r.slots.tryAcquire(r.looker.timers.all.inForce())
 		w.setTimer("a", 3500*time.Millisecond, "")
 		w.at(3400 * time.Millisecond)
 		r.slots.release(slot)

@@ -90,7 +90,7 @@ func (w *wake) startUnclaimed() bool {
 
 // isPaused reports whether a pause keeps this replica from firing a tick that is not claimed.
 func (w *wake) isPaused() bool {
-	if w.spec.claims() {
+	if w.spec.usesClaims() {
 		return false
 	}
 	w.job.mu.Lock()
@@ -103,11 +103,11 @@ func (w *wake) isPaused() bool {
 	return false
 }
 
-// asksWithoutSlot reports whether a wake without a slot asks Redis all the same, once. A run in the way of its tick may
-// be the one that holds the slot: so it asks unless any number of runs leaves room for another one. A question that
-// comes while that run lasts ends it, or has the tick counted as overlapped.
+// asksWithoutSlot reports whether a wake without a slot asks Redis all the same, once, unless the policy allows any number
+// of runs. The run that holds the slot may be in the tick's way: the question ends it (Replace), or has the tick counted
+// as overlapped.
 func (w *wake) asksWithoutSlot() bool {
-	return !w.asked && w.member == "" && w.spec.claims() && !w.spec.hasRoom(math.MaxInt)
+	return !w.asked && w.member == "" && w.spec.usesClaims() && !w.spec.hasRoom(math.MaxInt)
 }
 
 // observe records Redis' answer about the job's ticks. True if Redis has lost its data.

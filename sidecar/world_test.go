@@ -146,7 +146,7 @@ func TestMain(m *testing.M) {
 func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 	r := &replica{world: w, name: fmt.Sprintf("r%d", len(w.replicas)+1), registry: prometheus.NewRegistry(), done: make(chan struct{}), logs: &logs{}}
 	r.work = func(ctx context.Context, _ execute.Run) execute.Result {
-		if !pause(ctx, d) {
+		if !sleepFor(ctx, d) {
 			return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: -1}
 		}
 		return execute.Result{Status: execute.Succeeded}

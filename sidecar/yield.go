@@ -7,7 +7,7 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// stagger is how long after the first replica the others ask. Both is before the tick.
+// stagger is how long after the first replica, which asks before the tick, the second one asks.
 const stagger = ahead / 2
 
 // A replica looks for the claims of others so many staggers after the first replica asks.
@@ -77,14 +77,14 @@ func (f *firer) yield(wakes []yielding, firstAsks time.Time) {
 			rest = f.skipClaimed(rest, 0)
 		}
 	}
-	f.launchIf(slices.Concat(seconds, others, rest), func(yielding) bool { return true }) // none of the first two, unless it drains
+	f.launchIf(slices.Concat(seconds, others, rest), func(yielding) bool { return true }) // seconds and others are empty here, unless it drains
 }
 
 // skipClaimed skips the wakes whose ticks other replicas have claimed. It returns those of a herd for which it is too
 // early to ask, and launches the others. unseen is how many more wakes of the herd there are.
 func (f *firer) skipClaimed(wakes []yielding, unseen int) []yielding {
 	wakes = f.launchIf(wakes, func(w yielding) bool { return !f.canLose(w.wake) })
-	answers, err := f.claimer.claimed(wakes)
+	answers, err := f.claimer.askClaimed(wakes)
 	if err != nil {
 		answers = make([]lock.Answer, len(wakes)) // fire asks again
 	}
