@@ -541,6 +541,7 @@ func hours(expr string) string {
 // TestAPauseLongerThanTheTicksThatAreComparedIsNotCountedByTheNextSchedule: the newest hundred ticks are the same, and
 // the uncounted pause is longer than they are.
 func TestAPauseLongerThanTheTicksThatAreComparedIsNotCountedByTheNextSchedule(t *testing.T) {
+	long(t)
 	simulate(t, hours("* 1-20 * * *"), func(w *world) {
 		r := w.replica(time.Second)
 		w.at(19 * time.Minute) // 00:30
@@ -559,6 +560,7 @@ func TestAPauseLongerThanTheTicksThatAreComparedIsNotCountedByTheNextSchedule(t 
 
 // TestMoreMissedTicksThanAreComparedAreNotCountedByTheNextSchedule is the same for ticks that no replica could fire.
 func TestMoreMissedTicksThanAreComparedAreNotCountedByTheNextSchedule(t *testing.T) {
+	long(t)
 	simulate(t, gated+hours("* 1-20 * * *"), func(w *world) {
 		app := &fakeApp{}
 		r := w.replica(time.Second, func(r *replica) { r.app = app })

@@ -1,8 +1,8 @@
 package command
 
 import (
-	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,18 +22,20 @@ func TestTheLogTakesOnlySoMuchOfARunsOutput(t *testing.T) {
 		said := 0
 		say := func(lines int, pause time.Duration) {
 			for range lines {
-				out.line("stdout", []byte(strings.Repeat("x", size)), false)
+				out.line("stdout", []byte(strings.Repeat("x ", size/2)), false)
 				time.Sleep(pause)
 			}
 			said += lines
 		}
 		count := func() (lines, told int) {
 			for _, l := range log.text {
-				var n int
-				if _, err := fmt.Sscanf(l[strings.LastIndexByte(l, ' ')+1:], "lines=%d", &n); err == nil {
-					told += n
-				} else {
+				n, leftOut := strings.CutPrefix(l[strings.LastIndexByte(l, ' ')+1:], "lines=")
+				if !leftOut {
 					lines++
+				} else if n, err := strconv.Atoi(n); err != nil {
+					t.Error(err)
+				} else {
+					told += n
 				}
 			}
 			return lines, told
@@ -71,7 +73,7 @@ func TestTheLogTakesOnlySoMuchOfARunsOutput(t *testing.T) {
 // A job of every second that prints 3 MiB each time wrote 260 GB a day.
 func TestTheRunsOfAJobShareWhatTheLogTakes(t *testing.T) {
 	var log records
-	loud := New(config.Exec{Command: []string{"sh", "-c", `yes "$(printf %0800d 0)" | head -c 3000000`}},
+	loud := New(config.Exec{Command: []string{"sh", "-c", `yes "so $(printf %0797d 0)" | head -c 3000000`}},
 		Options{Log: slog.New(&log), Env: []string{"PATH=/usr/bin:/bin"}})
 	began := time.Now()
 	for range 3 {
