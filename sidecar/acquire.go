@@ -268,7 +268,7 @@ func (c *claimer) claim(w *wake) lock.Claim {
 func (c *claimer) unready(sp *spec, known *ticks) time.Time {
 	ready := c.slots.ready.Load()
 	newest := func(at time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(at))) }
-	if ready == nil || known.ledgerTick.After(known.since) || newest(c.record.began).After(known.since) ||
+	if ready == nil || ready.IsZero() || known.ledgerTick.After(known.since) || newest(c.record.began).After(known.since) ||
 		c.clock.Now().Sub(known.born) > time.Since(c.record.began)+time.Minute { // the job is older than this process and its peers
 		return time.Time{}
 	}

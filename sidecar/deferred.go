@@ -20,8 +20,9 @@ type deferred struct {
 
 // deferral says until when the replica leaves a member alone.
 type deferral struct {
-	job   string
-	until time.Time // on this machine's clock
+	job    string
+	until  time.Time // on this machine's clock
+	paused bool      // else it waits for a run
 }
 
 func newDeferred(runs *sync.WaitGroup) *deferred {
@@ -60,7 +61,7 @@ func (d *deferred) once(member string, do func()) {
 func (d *deferred) deferUntil(member, job string, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.until[member] = deferral{job, until}
+	d.until[member] = deferral{job, until, false}
 }
 
 // resumptionCount is the number of resumptions that this replica has heard of so far.
@@ -76,7 +77,7 @@ func (d *deferred) deferPaused(member, job string, until time.Time, before int) 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.resumptions == before {
-		d.until[member] = deferral{job, until}
+		d.until[member] = deferral{job, until, true}
 	}
 }
 
@@ -86,6 +87,14 @@ func (d *deferred) isDeferred(member string) bool {
 	defer d.mu.Unlock()
 	_, ok := d.until[member]
 	return ok
+}
+
+// waitsForRun reports whether a member is deferred for a run in its way.
+func (d *deferred) waitsForRun(member string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, ok := d.until[member]
+	return ok && !l.paused
 }
 
 // resume ends the time of a job's members; of all with service.AnyJob.

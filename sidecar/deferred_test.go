@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -63,4 +66,20 @@ func TestWhatIsResumedMeanwhileIsNotLeftAlone(t *testing.T) {
 	if !d.isDeferred("a1") {
 		t.Error("it is not left alone")
 	}
+}
+
+// A look may show a tick before it shows the run in its way: the tick is left alone for a second then.
+func TestABackfillDoesNotOvertakeATickThatIsLeftAloneForARun(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		r := w.replica(time.Second)
+		w.at(10 * time.Second)
+		late := lock.Due{Tick: w.origin().Add(5 * time.Second), Job: "minute", Kind: "catchup", Attempt: 1, Nonce: uuid.NewString()}
+		r.looker.deferred.deferUntil(late.Member(), "minute", time.Now().Add(time.Second))
+		_, err := w.redis.ZAdd(dueSet, 1, late.Member())
+		w.must(err)
+		_, err = r.store.Backfill(w.t.Context(), "minute", []time.Time{w.origin().Add(-100 * time.Minute)}, uuid.NewString())
+		w.must(err)
+		w.at(15 * time.Second)
+		w.expectOrder("minute", "0s schedule", "5s catchup", "-1h40m0s backfill")
+	})
 }

@@ -43,7 +43,7 @@ func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock
 	for _, r := range runs {
 		living[r.Job]++
 	}
-	awaited := map[string]bool{}
+	awaited, before := map[string]bool{}, map[string]bool{} // before: the schedule's tick that is deferred goes before a backfill
 	defer t.nudges.awaitEnds(awaited)
 	defer t.leaveLine(true)
 	jobs := slices.IndexFunc(dues, func(d lock.Due) bool { return isTimer(d.Job) })
@@ -59,10 +59,12 @@ func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock
 			if d.Age > foreignAge && t.slots.idle() == "" {
 				t.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}
+		case d.Kind == kindBackfill && before[d.Job]:
 		case t.takeOne(ctx, j.dueWake(sp, d, t.clock.Now()), !sp.hasRoom(living[d.Job]+sp.keptFree(d.Kind))):
 			living[d.Job]++
-		case living[d.Job] > 0:
-			awaited[d.Job] = true
+		default:
+			before[d.Job] = before[d.Job] || t.deferred.waitsForRun(d.Member())
+			awaited[d.Job] = living[d.Job] > 0
 		}
 	}
 	t.takeTimers(ctx, dues[jobs:])

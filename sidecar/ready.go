@@ -39,7 +39,7 @@ func (p *probe) run(ctx context.Context) {
 		gate := p.table().Ready
 		if gate == nil {
 			asked = nil
-			p.report("")
+			p.report("", time.Now())
 			select {
 			case <-p.newTable:
 			case <-ctx.Done():
@@ -49,12 +49,12 @@ func (p *probe) run(ctx context.Context) {
 		if gate != asked {
 			prober, asked, wasReady = p.prober(*gate), gate, false
 		}
-		why := ""
+		why, began := "", time.Now()
 		if err := prober.Probe(ctx); err != nil {
 			why = err.Error()
 		}
 		if ctx.Err() == nil {
-			p.report(why)
+			p.report(why, began)
 		}
 		wasReady = wasReady || why == ""
 		wait := gate.Interval
@@ -72,8 +72,8 @@ func (p *probe) run(ctx context.Context) {
 }
 
 // report records whether the app is ready, in which case why is "". It logs a change.
-func (p *probe) report(why string) {
-	before := p.slots.setUnready(why)
+func (p *probe) report(why string, asked time.Time) {
+	before := p.slots.setUnready(why, asked)
 	show(p.metrics.appReady, why == "" && p.table().MaxRunning >= 0) // it has no app without a table
 	switch {
 	case why == "" && before != "" && p.table().Ready != nil:

@@ -20,7 +20,8 @@ type slots struct {
 	reserved map[string]int // what each reserved job holds: all but one are of the limit
 	waiting  []*slot
 
-	ready atomic.Pointer[time.Time] // when the app first said that it is ready; nil = it has not, or is not asked
+	denied time.Time                 // when the app was last asked and was not ready; zero = never
+	ready  atomic.Pointer[time.Time] // denied as the app first was ready: it may have been ready since then; nil = it was not yet
 }
 
 // slot is what a wake, or a job that has something due, waits for and then holds.
@@ -143,13 +144,16 @@ func (g *slots) grantWaiting() {
 	})
 }
 
-// setUnready changes why the app is not ready; "" if it is. It returns what it was before.
-func (g *slots) setUnready(why string) (before string) {
+// setUnready changes why the app is not ready, as it said when it was asked; "" if it is. It returns what it was before.
+func (g *slots) setUnready(why string, asked time.Time) (before string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before, g.unready = g.unready, why
-	if now := time.Now(); why == "" {
-		g.ready.CompareAndSwap(nil, &now)
+	if why != "" {
+		g.denied = asked
+	}
+	if denied := g.denied; why == "" {
+		g.ready.CompareAndSwap(nil, &denied)
 	}
 	g.grantWaiting()
 	return before

@@ -188,7 +188,7 @@ func TestWithoutATableNobodyIsLetIn(t *testing.T) {
 func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(2)
-		g.setUnready("starting")
+		g.setUnready("starting", time.Now())
 		if g.tryAcquire(&spec{Job: &config.Job{Name: "r", Reserved: true}}) != nil {
 			t.Error("a reserved job is")
 		}
@@ -204,7 +204,7 @@ func TestWhileTheAppIsNotReadyNobodyIsLetIn(t *testing.T) {
 		if in := in.Load(); in != 0 {
 			t.Errorf("%d are", in)
 		}
-		g.setUnready("")
+		g.setUnready("", time.Now())
 		synctest.Wait()
 		if in := in.Load(); in != 2 {
 			t.Errorf("%d came in when it was, want as many as there are slots", in)
@@ -233,8 +233,28 @@ func TestRoomIsWhatWouldBeLetIn(t *testing.T) {
 		t.Errorf("%d when it is full", n)
 	}
 	g.setLimit(3)
-	g.setUnready("starting")
+	g.setUnready("starting", time.Now())
 	if n := g.free(); n != 0 {
 		t.Errorf("%d while the app is not ready", n)
+	}
+}
+
+// A replica that stands still asks late, and the app may have been ready all the time since it last said no.
+func TestAnAppMayHaveBeenReadySinceItWasLastUnready(t *testing.T) {
+	at := func(n int) time.Time { return time.Unix(int64(n), 0) }
+	g := gate(1)
+	if g.setUnready("starting", at(1)); g.ready.Load() != nil {
+		t.Error("it was ready before it said so")
+	}
+	g.setUnready("starting", at(2))
+	g.setUnready("", at(9))
+	g.setUnready("overloaded", at(10))
+	g.setUnready("", at(11))
+	if got := g.ready.Load(); !got.Equal(at(2)) {
+		t.Errorf("ready since %s, want %s", got, at(2))
+	}
+	g = gate(1)
+	if g.setUnready("", at(9)); !g.ready.Load().IsZero() {
+		t.Errorf("an app that was never unready has been ready since %s", g.ready.Load())
 	}
 }

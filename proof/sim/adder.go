@@ -64,7 +64,7 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending, k *kept) {
 	for _, tick := range ticks {
 		said := all[ofTick{l.Name, tick.UnixMilli()}]
 		switch {
-		case len(said) == 1 && said[0].what == missed && w.beforeItsApp(l, tick):
+		case len(said) == 1 && said[0].what == missed && w.claimedBeforeItsApp(l, tick, said[0].at):
 			w.violatedAt(said[0].at, "fates", l.Name,
 				"tick %s of a new job counts as missed, and came due before its app was ready", stamp(tick))
 		case len(said) == 1:
@@ -85,7 +85,7 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending, k *kept) {
 			w.met["fate: "+open]++
 		case w.pausedAt(l.Job, tick), w.heldAhead(l.Name, tick):
 			w.met["fate: "+paused]++
-		case w.bornAfter(l.Name, tick), w.beforeItsApp(l, tick):
+		case w.bornAfter(l.Name, tick), w.beforeItsApp(l, tick) != nil:
 			w.met["fate: "+born]++
 		case w.changedAfter(l, tick):
 			w.met["fate: "+altered]++
@@ -210,12 +210,22 @@ func (w *world) bornAfter(job string, tick time.Time) bool {
 	})
 }
 
-// beforeItsApp reports whether a tick of a new job came due while the app was not ready yet beside the replica that
-// then made the first claim, and that was there all the time: the job has not missed it.
-func (w *world) beforeItsApp(l *life, tick time.Time) bool {
+// claimedBeforeItsApp reports whether the first claim of a new job counted a tick then, which it leaves out (see
+// beforeItsApp), and its replica knew that the app was not ready when the tick came due.
+func (w *world) claimedBeforeItsApp(l *life, tick time.Time, at time.Duration) bool {
+	const asked = 300 * time.Millisecond // how often the app is asked, and how long an answer takes
 	due := w.dueOf(l.Job, tick)
-	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
-		var first *claim
+	first := w.beforeItsApp(l, tick)
+	return first != nil && at >= first.won && downAll(w.plan.Unready, first.replica.place, due, due+asked) &&
+		!w.disturbed(first.replica.place, due-asked, due+asked)
+}
+
+// beforeItsApp is the first claim of a new job, if a tick of the job came due before the replica that made the claim,
+// and that was there all the time, had seen its app ready: the job has not missed it. Else it is nil.
+func (w *world) beforeItsApp(l *life, tick time.Time) (first *claim) {
+	due := w.dueOf(l.Job, tick)
+	if slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
+		first = nil
 		for _, c := range w.redis.claims.all {
 			if c.job == l.Name && c.table && c.won >= b.at && (first == nil || c.won < first.won) {
 				first = c
@@ -223,8 +233,23 @@ func (w *world) beforeItsApp(l *life, tick time.Time) bool {
 		}
 		return first != nil && b.job == l.Name && tick.After(b.tick) && tick.Before(first.tick) &&
 			first.replica.began <= w.dueOf(l.Job, w.next(l.Job, b.tick)) &&
-			downAll(w.plan.Unready, first.replica.place, first.replica.began, due)
-	})
+			due < w.readySince(first.replica)
+	}) {
+		return first
+	}
+	return nil
+}
+
+// readySince is when the app of a replica had become ready as the replica first saw that it was. A replica that stood
+// still may have missed that it was ready before.
+func (w *world) readySince(r *replica) (since time.Duration) {
+	i := slices.IndexFunc(w.trace, func(n note) bool { return n.who == r.process && n.what == "the app is ready" })
+	for _, d := range w.plan.Unready {
+		if d.Place == r.place && i >= 0 && d.To <= w.trace[i].at {
+			since = max(since, d.To)
+		}
+	}
+	return since
 }
 
 // rightlyBorn reports whether a ledger was made where there was none: it is the first of its job, or Redis had lost the

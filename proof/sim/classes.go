@@ -186,11 +186,18 @@ func (p *Plan) readiness(r *rand.Rand) {
 		if r.IntN(2) == 0 {
 			from := 8*time.Second + upTo(r, 15*time.Second)
 			p.Unready = append(p.Unready, Downtime{place, from, from + time.Second + upTo(r, 8*time.Second)})
+			if r.IntN(3) == 0 {
+				p.Orders = append(p.Orders, Order{At: from - upTo(r, time.Second), Kind: "backfill", Job: p.Jobs[r.IntN(len(p.Jobs))].Name, For: upTo(r, 5*time.Second)})
+			}
 		}
 	}
 	for place := range p.Replicas {
 		if r.IntN(3) == 0 { // the app is new, too
-			p.Unready = append(p.Unready, Downtime{place, 0, upTo(r, 8*time.Second)})
+			ready := upTo(r, 8*time.Second)
+			p.Unready = append(p.Unready, Downtime{place, 0, ready})
+			if r.IntN(2) == 0 { // and its replica stands still when it gets ready
+				p.Faults = append(p.Faults, Fault{At: ready - min(ready, upTo(r, time.Second)), Kind: "stall", Replica: place, For: time.Second + upTo(r, 6*time.Second)})
+			}
 		}
 	}
 }
