@@ -115,7 +115,6 @@ func answered(script string, reply any) string {
 		case "WON":
 			text += ", token " + part(6)
 		case "OVERLAP", "HELD":
-			text += ", the lease of the run ends " + part(6)
 		case "PAUSED":
 			text += " until it is resumed"
 		default:

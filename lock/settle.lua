@@ -17,9 +17,9 @@
 --       14 not before: delay of that member (ms)
 --       15 '1': an operator has the tick run once more. It keeps its fate; a success ends a row of failures
 -- returns {OK | LATE | NONE | MOVED, now, newest tick that was set free, ticks that were settled as overlaps, how many ticks in a
---          row had failed before, and with this one: both 0 if the run is not the last of the newest tick; `cut`: the run ended
---          as cancelled. The question that is repeated, by the same watcher if it is a reap, is told the same; of the row,
---          until a newer tick ends}
+--          row had failed before, and with this one: both 0 if the run is not the last of the newest tick; `cut`: the outcome that
+--          cancelled replaces, or false. The question that is repeated, by the same watcher if it is a reap, is told the
+--          same but for `cut`; of the row, until a newer tick ends}
 --   LATE: it had been reaped; NONE: nothing is known of it; MOVED: the lease was extended meanwhile
 -- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. The
 -- memo of a run that was reaped keeps it, since there may be evidence yet that it never started. The memo of one that was

@@ -263,8 +263,8 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	return q
 }
 
-// unready is the newest tick of a new job that came due before the app was ready for the first time, if this replica
-// was there for all ticks of the job; zero = there is none. As far as this replica knows, none of them was claimed.
+// unready is the newest tick of a new job that came due while the app was not ready at first, if this replica was there
+// for all ticks of the job; zero = there is none. As far as this replica knows, none of them was claimed.
 func (c *claimer) unready(sp *spec, known *ticks) time.Time {
 	ready := c.slots.ready.Load()
 	newest := func(at time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(at))) }

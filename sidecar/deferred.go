@@ -22,11 +22,11 @@ type deferred struct {
 type deferral struct {
 	job    string
 	until  time.Time // on this machine's clock
-	paused bool      // else it waits for a run
+	paused bool      // by a pause; else for a moment
 }
 
-func newDeferred(runs *sync.WaitGroup) *deferred {
-	return &deferred{fires: runs, busy: map[string]bool{}, until: map[string]deferral{}}
+func newDeferred(fires *sync.WaitGroup) *deferred {
+	return &deferred{fires: fires, busy: map[string]bool{}, until: map[string]deferral{}}
 }
 
 // begin marks a member as busy until done is called. Not ok if it is marked already.
@@ -89,8 +89,8 @@ func (d *deferred) isDeferred(member string) bool {
 	return ok
 }
 
-// waitsForRun reports whether a member is deferred for a run in its way.
-func (d *deferred) waitsForRun(member string) bool {
+// isBrief reports whether a member is deferred for a moment, and not by a pause.
+func (d *deferred) isBrief(member string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, ok := d.until[member]

@@ -43,7 +43,7 @@ func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock
 	for _, r := range runs {
 		living[r.Job]++
 	}
-	awaited, before := map[string]bool{}, map[string]bool{} // before: the schedule's tick that is deferred goes before a backfill
+	awaited, before := map[string]bool{}, map[string]bool{} // before: jobs whose deferred tick goes before their backfills
 	defer t.nudges.awaitEnds(awaited)
 	defer t.leaveLine(true)
 	jobs := slices.IndexFunc(dues, func(d lock.Due) bool { return isTimer(d.Job) })
@@ -63,7 +63,8 @@ func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock
 		case t.takeOne(ctx, j.dueWake(sp, d, t.clock.Now()), !sp.hasRoom(living[d.Job]+sp.keptFree(d.Kind))):
 			living[d.Job]++
 		default:
-			before[d.Job] = before[d.Job] || t.deferred.waitsForRun(d.Member())
+			byHand := d.Kind == kindBackfill || d.Kind == kindManual
+			before[d.Job] = before[d.Job] || !byHand && t.deferred.isBrief(d.Member())
 			awaited[d.Job] = living[d.Job] > 0
 		}
 	}

@@ -21,7 +21,7 @@ type slots struct {
 	waiting  []*slot
 
 	denied time.Time                 // when the app was last asked and was not ready; zero = never
-	ready  atomic.Pointer[time.Time] // denied as the app first was ready: it may have been ready since then; nil = it was not yet
+	ready  atomic.Pointer[time.Time] // the value of denied at the app's first yes; nil = no yes yet
 }
 
 // slot is what a wake, or a job that has something due, waits for and then holds.

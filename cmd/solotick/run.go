@@ -81,7 +81,7 @@ replica also says which ticks another one has fired.`,
 	return c
 }
 
-// run runs one replica, which calls no job if it only observes. told says that the user chose the level of the log.
+// run runs one replica, which calls no job if it only observes. levelGiven says that the user chose the level of the log.
 func (a *app) run(observe, levelGiven bool) error {
 	if a.config == standardInput {
 		return &failure{code: exitUsage, err: errors.New("run needs a file with the table: it reads the file again when that changes"),

@@ -85,7 +85,7 @@ func (a *app) watch(ctx context.Context, op *operator, f statusFlags) error {
 				return nil
 			case got.err == nil:
 				last, away = got.look, nil
-			case service.Refuse(got.err).Kind == service.NoJob: // a dynamic job that was deleted
+			case service.RefusalOf(got.err).Kind == service.NoJob: // a dynamic job that was deleted
 				return operatorFailure(got.err)
 			case away == nil:
 				away = &outage{op.now(), got.err}

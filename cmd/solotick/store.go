@@ -141,7 +141,7 @@ var remedies = map[service.Kind]struct {
 
 // operatorFailure is the failure of an operator's request: it was refused, or Redis failed.
 func operatorFailure(err error) *failure {
-	r := service.Refuse(err)
+	r := service.RefusalOf(err)
 	f := &failure{code: exitCannot, err: r}
 	if r.Err != nil {
 		f.err = fromRedis{r}

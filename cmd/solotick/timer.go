@@ -187,7 +187,7 @@ func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, creat
 
 // inFlags is the failure of a timer made from flags. It leaves out lines and columns, which mean nothing there.
 func inFlags(err error) error {
-	problems := service.Refuse(err).Problems
+	problems := service.RefusalOf(err).Problems
 	if len(problems) == 0 {
 		return err
 	}

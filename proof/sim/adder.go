@@ -210,14 +210,14 @@ func (w *world) bornAfter(job string, tick time.Time) bool {
 	})
 }
 
-// claimedBeforeItsApp reports whether the first claim of a new job counted a tick then, which it leaves out (see
-// beforeItsApp), and its replica knew that the app was not ready when the tick came due.
+// claimedBeforeItsApp reports whether the first claim of a new job counted a tick that came due while its replica knew
+// that the app was not ready.
 func (w *world) claimedBeforeItsApp(l *life, tick time.Time, at time.Duration) bool {
 	const asked = 300 * time.Millisecond // how often the app is asked, and how long an answer takes
 	due := w.dueOf(l.Job, tick)
 	first := w.beforeItsApp(l, tick)
 	return first != nil && at >= first.won && downAll(w.plan.Unready, first.replica.place, due, due+asked) &&
-		!w.disturbed(first.replica.place, due-asked, due+asked)
+		!w.disturbedBy("stall", first.replica.place, due) && !w.disturbedBy("stall", first.replica.place, due+asked)
 }
 
 // beforeItsApp is the first claim of a new job, if a tick of the job came due before the replica that made the claim,
@@ -233,7 +233,8 @@ func (w *world) beforeItsApp(l *life, tick time.Time) (first *claim) {
 		}
 		return first != nil && b.job == l.Name && tick.After(b.tick) && tick.Before(first.tick) &&
 			first.replica.began <= w.dueOf(l.Job, w.next(l.Job, b.tick)) &&
-			due < w.readySince(first.replica)
+			due < w.readySince(first.replica) &&
+			(isDown(w.plan.Unready, first.replica.place, due, due) || w.disturbedBy("stall", first.replica.place, due))
 	}) {
 		return first
 	}

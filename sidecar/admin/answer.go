@@ -93,7 +93,7 @@ func refusing(err error) *refusal {
 	if errors.As(err, &own) {
 		return own
 	}
-	r := service.Refuse(err)
+	r := service.RefusalOf(err)
 	f := statuses[r.Kind]
 	if r.Kind == service.Unavailable && errors.Is(err, context.DeadlineExceeded) {
 		f.err = "no answer from Redis in time"

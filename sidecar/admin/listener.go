@@ -147,7 +147,7 @@ func (g *boundedConn) goesBefore(other *boundedConn) bool {
 	return g.since.Before(other.since)
 }
 
-// Read reads a request, or nothing if the guest has made room.
+// Read reads a request, or nothing if the connection has made room.
 func (g *boundedConn) Read(p []byte) (int, error) {
 	if len(p) == 1 { // so the server sees, while it answers, whether the client is still there
 		return g.Conn.Read(p)

@@ -41,7 +41,7 @@ func (o *Operator) Jobs(ctx context.Context) ([]config.Job, error) {
 	}
 	_, sources, err := o.Store.DynamicJobs(ctx)
 	if err != nil {
-		return nil, Refuse(err)
+		return nil, RefusalOf(err)
 	}
 	var dynamic []config.Job
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
@@ -55,7 +55,7 @@ func (o *Operator) Jobs(ctx context.Context) ([]config.Job, error) {
 	}
 	seen, err := o.seen(ctx)
 	if err != nil {
-		return nil, Refuse(err)
+		return nil, RefusalOf(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		i := slices.IndexFunc(all, func(j config.Job) bool { return j.Name == name })
@@ -129,7 +129,7 @@ func (o *Operator) Find(ctx context.Context, name string) (config.Job, error) {
 	// The replica may not have picked up a job that was just made.
 	_, sources, failed := o.Store.DynamicJobs(ctx)
 	if failed != nil {
-		return config.Job{}, Refuse(failed)
+		return config.Job{}, RefusalOf(failed)
 	}
 	if source := sources[name]; source != nil {
 		if j, err := config.ParseJob(name, source); err == nil {

@@ -35,7 +35,7 @@ func (o *Operator) As(a Author) *Operator {
 func (o *Operator) Acts(ctx context.Context, job string, limit int) ([]Act, error) {
 	acts, err := o.Store.Acts(ctx, job, limit)
 	if err != nil {
-		return nil, Refuse(err)
+		return nil, RefusalOf(err)
 	}
 	if len(acts) == 0 && job != "" {
 		if _, err := o.Find(ctx, job); err != nil {
@@ -51,7 +51,7 @@ func ask[T any](ctx context.Context, o *Operator, request func(context.Context) 
 	defer cancel()
 	answer, err := request(ctx)
 	if err != nil {
-		return answer, Refuse(err)
+		return answer, RefusalOf(err)
 	}
 	return answer, nil
 }
@@ -60,7 +60,7 @@ func ask[T any](ctx context.Context, o *Operator, request func(context.Context) 
 func (o *Operator) Now() (time.Time, error) {
 	now, ok := o.Store.Now()
 	if !ok {
-		return now, Refuse(errors.New("no answer from Redis yet"))
+		return now, RefusalOf(errors.New("no answer from Redis yet"))
 	}
 	return now, nil
 }
@@ -148,10 +148,10 @@ func (o *Operator) cancelRuns(ctx context.Context, job, run string) ([]string, e
 	}
 	states, err := o.Store.States(ctx, []string{job})
 	if err != nil {
-		return nil, Refuse(err)
+		return nil, RefusalOf(err)
 	}
 	if _, known := states[job]; !known {
-		return nil, Refuse(fmt.Errorf("cancelling job %q: %w", job, ErrUnknownJob))
+		return nil, RefusalOf(fmt.Errorf("cancelling job %q: %w", job, ErrUnknownJob))
 	}
 	var runs []string
 	for _, r := range states[job].Running {
@@ -281,7 +281,7 @@ func (o *Operator) SetTimer(ctx context.Context, id string, source []byte) (t *c
 		return nil, false, err
 	}
 	if t, err = config.ParseTimer(id, source, now); err != nil {
-		return nil, false, Refuse(err)
+		return nil, false, RefusalOf(err)
 	}
 	if err := o.admits(&t.Job); err != nil {
 		return nil, false, err
@@ -297,7 +297,7 @@ func (o *Operator) Timer(ctx context.Context, id string) (source []byte, at time
 	case errors.Is(err, ErrNoTimer):
 		err = noTimer(id)
 	case err != nil:
-		err = Refuse(err)
+		err = RefusalOf(err)
 	}
 	return source, at, err
 }
@@ -317,7 +317,7 @@ func noTimer(id string) *Refusal {
 func (o *Operator) Search(ctx context.Context, q Search) ([]Entry, error) {
 	entries, err := o.Store.Search(ctx, q)
 	if err != nil {
-		return nil, Refuse(err)
+		return nil, RefusalOf(err)
 	}
 	for _, job := range q.Jobs {
 		if _, timer := TimerID(job); timer || slices.ContainsFunc(entries, func(e Entry) bool { return e.Job == job }) {

@@ -162,15 +162,15 @@ func TestTheKindOfARefusalSaysWhatRedisAnswered(t *testing.T) {
 		lock.ErrNoAnswer: Unanswered, errors.New("ERR out of order"): Unavailable,
 	} {
 		err := fmt.Errorf("triggering job %q: %w", "reports", answer)
-		r := Refuse(err)
+		r := RefusalOf(err)
 		if r.Kind != want || r.Message != err.Error() || !errors.Is(r, answer) || (r.Hint != "") != (want == Taken) {
 			t.Errorf("%v is %+v, want kind %d", answer, r, want)
 		}
-		if again := Refuse(r); again != r {
+		if again := RefusalOf(r); again != r {
 			t.Errorf("a refusal is not kept: %+v", again)
 		}
 	}
 	one := config.Problems{{Message: "at or after is missing", Hint: "after: 90s"}}
-	refused(t, Refuse(one), Invalid, "at or after is missing", "after: 90s")
-	refused(t, Refuse(append(one, one[0])), Invalid, "the body has 2 problems", "")
+	refused(t, RefusalOf(one), Invalid, "at or after is missing", "after: 90s")
+	refused(t, RefusalOf(append(one, one[0])), Invalid, "the body has 2 problems", "")
 }

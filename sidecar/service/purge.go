@@ -89,7 +89,7 @@ func (o *Operator) Purgeable(ctx context.Context, force bool) (int, error) {
 	// it, and a scan there would find nothing.
 	replicas, err := o.Store.Heartbeats(ctx)
 	if err != nil {
-		return 0, Refuse(err)
+		return 0, RefusalOf(err)
 	}
 	now, err := o.Now()
 	if err != nil {
@@ -101,7 +101,7 @@ func (o *Operator) Purgeable(ctx context.Context, force bool) (int, error) {
 	}
 	n, err := o.Store.CountKeys(ctx)
 	if err != nil {
-		return 0, Refuse(err)
+		return 0, RefusalOf(err)
 	}
 	return n, nil
 }
@@ -113,7 +113,7 @@ func (o *Operator) Purge(ctx context.Context) (removed, left int, err error) {
 		left, err = o.Store.CountKeys(ctx)
 	}
 	if err != nil {
-		return removed, left, Refuse(err)
+		return removed, left, RefusalOf(err)
 	}
 	return removed, left, nil
 }

@@ -47,8 +47,8 @@ type Refusal struct {
 func (r *Refusal) Error() string { return r.Message }
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// Refuse makes a Refusal of the error of a request to Redis, or of the problems of a definition.
-func Refuse(err error) *Refusal {
+// RefusalOf makes a Refusal of the error of a request to Redis, or of the problems of a definition.
+func RefusalOf(err error) *Refusal {
 	var r *Refusal
 	var problems config.Problems
 	switch {

@@ -51,7 +51,7 @@ func (o *Operator) Rerun(ctx context.Context, j config.Job, given Moment, force 
 	var tick time.Time
 	if given.IsZero() {
 		if tick, err = o.Store.asked(ctx, j.Name, id); err != nil {
-			return lock.Due{}, Refuse(err)
+			return lock.Due{}, RefusalOf(err)
 		}
 	}
 	if tick.IsZero() {
@@ -70,7 +70,7 @@ const searchedRuns = 5000
 func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, force bool) (time.Time, error) {
 	history, err := o.Store.History(ctx, j.Name, searchedRuns)
 	if err != nil {
-		return time.Time{}, Refuse(err)
+		return time.Time{}, RefusalOf(err)
 	}
 	if given.IsZero() {
 		return newestFailed(j.Name, history)
