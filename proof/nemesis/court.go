@@ -140,7 +140,7 @@ func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 	for _, s := range c.record.on(r.replica, r.begin(), reaped) {
 		switch {
 		case s.harm == refused || s.harm == drained:
-		case s.harm.kills() && s.from.Before(r.begin().Add(-edge)): // this was a life of the replica before
+		case s.harm.kills() && (s.from.Before(r.begin().Add(-edge)) || c.outlived(r, s)): // this was a life of the replica before
 		case s.from.After(reaped.Add(edge - c.job.soonest(s.harm))): // renewed as late as that, it would not have been given up yet
 		case r.started() && (s.harm.kills() || s.to.Sub(s.from) >= c.job.soonest(s.harm)-edge): // or it was renewed after that
 			return s.from, true
@@ -149,6 +149,12 @@ func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 		}
 	}
 	return at, ok
+}
+
+// outlived reports whether the caller of a run waited for the app when the next process was ready after that strike: the
+// run is of that process. What an app may end, or a process calls for, needs no caller that lives.
+func (c *court) outlived(r *run, s strike) bool {
+	return r.started() && !c.job.async && !c.job.exec && !s.to.IsZero() && r.ended.After(s.to)
 }
 
 // measure says how long a takeover took, less what there was no Redis for or nobody to do it.

@@ -52,6 +52,21 @@ func TestARunOfAProcessThatWasDrainedIsNotOfTheOneThatDiedInItsPlace(t *testing.
 	s.judged(t)
 }
 
+// A process may claim a tick before it says that it is ready, and die during the run.
+func TestARunThatWasUnderWayWhenTheNextProcessWasReadyIsOfThatOne(t *testing.T) {
+	for reaped, want := range map[float64][]string{2.6: nil, 3.1: {"taken over late in its place"}} {
+		s := newScene(again)
+		s.to = at(0)
+		s.run(0, .19, 2, interrupted)
+		s.history[0].at = at(reaped)
+		s.strike(crashed, "r1", .01, .2)
+		s.strike(crashed, "r1", 2, 2.7)
+		next := s.run(0, 6, 6.1, succeeded)
+		next.Attempt, next.Kind = 2, "takeover"
+		t.Run(at(reaped).Format("05.0"), func(t *testing.T) { s.judged(t, want...) })
+	}
+}
+
 // The claim is made ahead of the tick, so the process may die between the two, and the next one in its place as well.
 func TestARunThatNeverStartedMayBeOfTheProcessThatDiedBefore(t *testing.T) {
 	for _, before := range []bool{false, true} {

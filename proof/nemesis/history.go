@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,23 +90,34 @@ func parseEntry(m redis.XMessage) (entry, error) {
 		attempt: e.Attempt, outcome: e.Outcome, detail: e.Detail}, nil
 }
 
-// leftovers lists what is still said to run, and what was due before an instant, after the last replica has gone.
-func leftovers(ctx context.Context, client redis.UniversalClient, before time.Time) ([]string, error) {
+// leftovers lists what is still said to run, and the due members of ticks up to an instant, after the last replica has
+// gone.
+func leftovers(ctx context.Context, client redis.UniversalClient, upTo time.Time) ([]string, error) {
 	running, err := client.ZRange(ctx, keyPrefix+"running", 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("reading what is left in Redis: %w", err)
 	}
-	due, err := waiting(ctx, client, before)
+	due, err := waiting(ctx, client, upTo)
 	return append(running, due...), err
 }
 
-// waiting lists the members of the due set for ticks before an instant.
-func waiting(ctx context.Context, client redis.UniversalClient, before time.Time) ([]string, error) {
-	due, err := client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keyPrefix + "due", Start: "-inf", Stop: before.UnixMilli(), ByScore: true}).Result()
+// waiting lists the due members of ticks up to an instant.
+func waiting(ctx context.Context, client redis.UniversalClient, upTo time.Time) ([]string, error) {
+	due, err := client.ZRange(ctx, keyPrefix+"due", 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("reading what is left in Redis: %w", err)
 	}
-	return due, nil
+	return ofTicks(due, upTo), nil
+}
+
+// ofTicks are those of the due members whose tick, their first word, is not after an instant. A tick that was handed on
+// may come due later than that.
+func ofTicks(due []string, upTo time.Time) []string {
+	return slices.DeleteFunc(due, func(member string) bool {
+		tick, _, _ := strings.Cut(member, " ")
+		ms, err := strconv.ParseInt(tick, 10, 64)
+		return err == nil && ms > upTo.UnixMilli()
+	})
 }
 
 // quiet logs nothing, for clients whose Redis comes and goes.

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -22,5 +23,13 @@ func TestWhatIsNoEntryIsAnError(t *testing.T) {
 		if e, err := parseEntry(m); err == nil {
 			t.Errorf("%+v: got %+v", m, e)
 		}
+	}
+}
+
+func TestATickThatWasHandedOnWaitsWheneverItComesDue(t *testing.T) {
+	due := []string{"2000 j handover 1 1 0 r1,~r2 x", "3000 j catchup 1 0 0 x", "2999 j schedule 1 0 0 x"}
+	want := []string{due[0], due[2]}
+	if got := ofTicks(slices.Clone(due), time.UnixMilli(2999)); !slices.Equal(got, want) {
+		t.Errorf("%q wait, not %q", got, want)
 	}
 }
