@@ -94,13 +94,13 @@ func (c *claimer) untilRedis(w *wake) skip {
 }
 
 // ask sends the claim. It asks anew if the ticks before this one were not those that this replica knew.
-func (c *claimer) ask(ctx context.Context, w *wake, look bool) (l *lock.Lease, a lock.Answer, err error) {
+func (c *claimer) ask(ctx context.Context, w *wake, mayNotWin bool) (l *lock.Lease, a lock.Answer, err error) {
 	if err := c.ensureRegistered(ctx, w); err != nil {
 		return nil, a, err
 	}
 	for {
 		q := c.claim(w)
-		q.MayNotWin = look
+		q.MayNotWin = mayNotWin
 		if until := w.worthUntil(); !until.IsZero() {
 			q.Until = c.clock.onRedis(until)
 		}

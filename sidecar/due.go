@@ -103,8 +103,8 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 
 // takeTimer fires a timer that is due, unless it has to wait.
 func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
-	all := t.timers.all
-	w := all.dueWake(all.inForce(), d, t.clock.Now())
+	j := t.timers.job
+	w := j.dueWake(j.inForce(), d, t.clock.Now())
 	switch {
 	case t.timers.firing.Load() >= timersAtOnce:
 	case t.deferred.isDeferred(w.member), t.deferred.isDeferred(service.TimerJobs), t.deferEarly(w):

@@ -36,8 +36,8 @@ func (f *firer) launch(w *wake, then func(skip)) {
 	})
 }
 
-// fire takes one wake from its tick to a counted outcome, and returns why it did not fire. Only fire and fireHere start jobs.
-// The numbered steps are the life of a tick.
+// fire takes one wake from its tick to a counted outcome, and returns why it did not fire. Only fire and fireHere start
+// jobs. The numbered steps are the life of a tick.
 func (f *firer) fire(w *wake) skip {
 	// 1. Wake. A wake asks a moment ahead of its tick. If it is early, it waits. If the replica drains meanwhile, the
 	// wake ends here.

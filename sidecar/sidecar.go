@@ -125,7 +125,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		settler: &settler{life: s.life, store: s.store, replica: o.Replica, clock: s.clock, log: s.log, rendezvous: peers,
 			nudges: nudges, record: record},
 	}
-	timers := &timers{all: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, slots: s.slots,
+	timers := &timers{job: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, slots: s.slots,
 		deferred: deferred, nudges: nudges, firer: s.firer, rendezvous: peers}
 	about := func() []any {
 		return []any{"service", o.Table.Service, "replica", o.Replica, "jobs", len(s.jobs()), "table", s.Table().Hash}

@@ -40,7 +40,7 @@ var noMoreTicks = func() *schedule.Schedule {
 
 // timers fires the timers that are due.
 type timers struct {
-	all        *job // stands for all timers: it has no ticks of its own
+	job        *job // stands for all timers: it has no ticks of its own
 	store      *service.Store
 	clock      *clock
 	log        *slog.Logger
@@ -78,7 +78,7 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 	timer.Job.Schedule = noMoreTicks
 	sp := t.newSpec(&timer.Job)
 	sp.label = service.TimerJobs
-	known := t.all.known(t.all.inForce())
+	known := t.job.known(t.job.inForce())
 	own := ticks{born: known.born, since: known.since, registered: known.registered}
 	return &job{name: d.Job, spec: sp, ticks: own}, nil
 }
@@ -92,8 +92,8 @@ func (t *timers) limit() int64 {
 	}
 	firing := t.firing.Load()
 	free := max(min(timersAtOnce-firing, t.slots.free()), 0)
-	all := min((firing+free)*int64(t.rendezvous.taking()), maxRead)
-	return all + t.undecodable + t.deferred.deferredTimers() + 2
+	wanted := min((firing+free)*int64(t.rendezvous.taking()), maxRead)
+	return wanted + t.undecodable + t.deferred.deferredTimers() + 2
 }
 
 // fire starts a timer that is due, with the slot that its wake has, and calls done when it is over. Its wake is one of

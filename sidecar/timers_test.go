@@ -406,7 +406,7 @@ func TestTimersThatCannotBeTakenCostNoLooks(t *testing.T) {
 						w.must(err)
 					}
 				case "no place is free":
-					slot := r.slots.tryAcquire(r.looker.timers.all.inForce())
+					slot := r.slots.tryAcquire(r.looker.timers.job.inForce())
 					release = func() { r.slots.release(slot) }
 				}
 				w.setTimer("first", time.Second, "")
@@ -432,7 +432,7 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(0)
-		slot := r.slots.tryAcquire(r.looker.timers.all.inForce())
+		slot := r.slots.tryAcquire(r.looker.timers.job.inForce())
 		w.setTimer("a", 3500*time.Millisecond, "")
 		w.at(3400 * time.Millisecond)
 		r.slots.release(slot)

@@ -103,9 +103,9 @@ func (w *wake) isPaused() bool {
 	return false
 }
 
-// asksWithoutSlot reports whether a wake without a slot asks Redis all the same, once, unless the policy allows any number
-// of runs. The run that holds the slot may be in the tick's way: the question ends it (Replace), or has the tick counted
-// as overlapped.
+// asksWithoutSlot reports whether a wake without a slot asks Redis all the same, once, unless the policy allows any
+// number of runs. The run that holds the slot may be in the tick's way: the question ends it (Replace), or has the tick
+// counted as overlapped.
 func (w *wake) asksWithoutSlot() bool {
 	return !w.asked && w.member == "" && w.spec.usesClaims() && !w.spec.hasRoom(math.MaxInt)
 }

@@ -1,6 +1,6 @@
 package schedule
 
-// clocked puts the wall-clock times of a calendar into real time.
+// clocked puts the wall-clock times of field sets into real time.
 //
 // Every tick lies in one stretch of constant offset. A stretch has its own ticks, whose wall clock it shows. A fixed
 // schedule also has the ticks that the change at the start of the stretch skipped: they keep the offset before the
@@ -11,9 +11,9 @@ package schedule
 // offset reaches a day, no change exceeds one, and two changes lie more than two days apart, so that a gap or a
 // repetition is over before the next change.
 type clocked struct {
-	calendar fieldSets
-	zone     *zone
-	fixed    bool
+	sets  fieldSets
+	zone  *zone
+	fixed bool
 }
 
 func (c *clocked) after(u int64) (int64, bool) {
@@ -23,13 +23,13 @@ func (c *clocked) after(u int64) (int64, bool) {
 		if c.fixed {
 			from = max(from, s.start+s.before)
 		}
-		w, more := c.calendar.from(from)
+		w, more := c.sets.from(from)
 		tick := int64(distantFuture)
 		if more && w-s.offset < s.end {
 			tick = w - s.offset
 		}
 		if c.fixed && u+1+s.before < s.start+s.offset {
-			if skipped, ok := c.calendar.from(u + 1 + s.before); ok && skipped < s.start+s.offset {
+			if skipped, ok := c.sets.from(u + 1 + s.before); ok && skipped < s.start+s.offset {
 				tick = min(tick, skipped-s.before)
 			}
 		}
@@ -57,13 +57,13 @@ func (c *clocked) notAfter(u int64) (int64, bool) {
 		if c.fixed {
 			low = max(low, s.start+s.before)
 		}
-		w, more := c.calendar.upTo(u + s.offset)
+		w, more := c.sets.upTo(u + s.offset)
 		tick := int64(distantPast)
 		if more && w >= low {
 			tick = w - s.offset
 		}
 		if c.fixed && s.before < s.offset {
-			skipped, ok := c.calendar.upTo(min(u+s.before, s.start+s.offset-1))
+			skipped, ok := c.sets.upTo(min(u+s.before, s.start+s.offset-1))
 			if ok && skipped >= s.start+s.before {
 				tick = max(tick, skipped-s.before)
 			}

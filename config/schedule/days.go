@@ -120,7 +120,7 @@ func parseDays(text string) (*fieldSets, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := s.(*clocked).calendar
+	of := s.(*clocked).sets
 	if _, ok := of.from(0); !ok {
 		return nil, errors.New("no day ever matches")
 	}
@@ -161,7 +161,7 @@ func (s *Days) run(d int64) (in bool, first, last int64) {
 	return false, max(first, from), min(last, to)
 }
 
-// run does the same for the days of a calendar. It looks at one month.
+// run does the same for the days of a cron schedule. It looks at one month.
 func (c *fieldSets) run(d int64) (in bool, first, last int64) {
 	y, m, n := time.Unix(d*day, 0).UTC().Date()
 	days := c.days(y, m)

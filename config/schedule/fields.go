@@ -43,6 +43,6 @@ func parseFields(words []string, zone *zone, job string) (series, error) {
 		return nil, fmt.Errorf("reading the fields: %w", err)
 	}
 	spec := parsed.(*cron.SpecSchedule) // fields always make this type
-	c := newCalendar(spec)
-	return &clocked{calendar: c, zone: zone, fixed: !c.runsThroughHours()}, nil
+	sets := newFieldSets(spec)
+	return &clocked{sets: sets, zone: zone, fixed: !sets.runsThroughHours()}, nil
 }

@@ -26,9 +26,9 @@ type fieldSets struct {
 	either               bool             // a day need match only one of the two day fields
 }
 
-// newCalendar copies the sets from the library. As in Kubernetes, "*/2" restricts a day field and "*/1" does not.
+// newFieldSets copies the sets from the library. As in Kubernetes, "*/2" restricts a day field and "*/1" does not.
 // cron(5) differs: it only looks whether the field begins with *.
-func newCalendar(s *cron.SpecSchedule) fieldSets {
+func newFieldSets(s *cron.SpecSchedule) fieldSets {
 	return fieldSets{
 		second:          s.Second &^ wildcard,
 		minute:          s.Minute &^ wildcard,

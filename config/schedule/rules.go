@@ -104,7 +104,7 @@ func newRuled(base series, rules Rules, zone *zone) (series, error) {
 	if !ok {
 		return nil, errors.New("its ticks cannot move to another day: only those of five to seven fields have a time of day")
 	}
-	r.written = &c.calendar
+	r.written = &c.sets
 	return r, nil
 }
 

@@ -64,7 +64,7 @@ func inWords(s series, text string, o Options) (words string, fixed bool, clocks
 		return "once, at " + time.Unix(int64(s), 0).UTC().Format(time.RFC3339), false, instants
 	}
 	c := s.(*clocked)
-	return described{&c.calendar, openFields(text, o.Job)}.words(), c.fixed, c.clocksInWords()
+	return described{&c.sets, openFields(text, o.Job)}.words(), c.fixed, c.clocksInWords()
 }
 
 func (c *clocked) clocksInWords() string {
@@ -108,7 +108,7 @@ func openFields(text, job string) (open [len(fields)]string) {
 	return open
 }
 
-// described is a calendar that is put into words.
+// described are field sets that are put into words.
 type described struct {
 	*fieldSets
 	open [len(fields)]string

@@ -152,7 +152,7 @@ func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 }
 
 // outlived reports whether the caller of a run waited for the app when the next process was ready after that strike: the
-// run is of that process. What an app may end, or a process calls for, needs no caller that lives.
+// run is of that process. A run that a command calls for, or that the app ends by a report, needs no caller that lives.
 func (c *court) outlived(r *run, s strike) bool {
 	return r.started() && !c.job.async && !c.job.exec && !s.to.IsZero() && r.ended.After(s.to)
 }
