@@ -67,6 +67,27 @@ func TestARunThatWasUnderWayWhenTheNextProcessWasReadyIsOfThatOne(t *testing.T) 
 	}
 }
 
+func TestACallOfAProcessThatWasStoppedAfterItsLastLookAtTheLeaseIsNoStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, ended float64
+		want        []string
+	}{
+		"stopped as it called": {from: .01, ended: 5.002},
+		"stopped before":       {from: -.1, ended: 5.002, want: []string{"cut short and not run again", "double", "taken over from a replica that nothing had happened to", "token did not grow"}},
+		"not cut at once":      {from: .01, ended: 5.3, want: []string{"cut short and not run again", "double", "taken over from a replica that nothing had happened to", "token did not grow"}},
+	} {
+		s := newScene(again)
+		s.to = at(0)
+		held := s.run(0, 5.001, c.ended, interrupted)
+		held.Token = at(-.02).UnixMilli()
+		s.history[0].at = at(4)
+		s.strike(stopped, "r1", c.from, 5)
+		next := s.run(0, 4.1, 4.2, succeeded)
+		next.Attempt, next.Kind, next.Replica = 2, "takeover", "r2"
+		t.Run(name, func(t *testing.T) { s.judged(t, c.want...) })
+	}
+}
+
 // The claim is made ahead of the tick, so the process may die between the two, and the next one in its place as well.
 func TestARunThatNeverStartedMayBeOfTheProcessThatDiedBefore(t *testing.T) {
 	for _, before := range []bool{false, true} {

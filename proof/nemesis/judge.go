@@ -227,6 +227,9 @@ func judge(t trial) *verdict {
 	byJob := map[string][]*run{}
 	all := join(t.requests, t.history, now)
 	for _, r := range all {
+		if t.heldUp(r) {
+			r.arrived, r.ended = time.Time{}, time.Time{}
+		}
 		byJob[r.job] = append(byJob[r.job], r)
 	}
 	at := byReplica(all)
@@ -239,6 +242,19 @@ func judge(t trial) *verdict {
 		v.find("no job of the table", runs[0])
 	}
 	return v
+}
+
+// heldUp reports whether a process was stopped between its last look at the lease, which is on the tick, and the call
+// of the app. It makes the call when it goes on, and hangs up at once, since the lease is over. That is a limit
+// (docs/guarantees.md), and the run has not started.
+func (t *trial) heldUp(r *run) bool {
+	looked := r.tick
+	if r.claimed().After(looked) {
+		looked = r.claimed()
+	}
+	return r.started() && r.left && r.ended.Sub(r.arrived) <= hair && slices.ContainsFunc(t.record.on(r.replica, looked, r.arrived), func(s strike) bool {
+		return s.harm == stopped && s.from.After(looked.Add(-written)) && s.from.Before(looked.Add(hair)) && s.to.Sub(r.arrived).Abs() <= hair
+	})
 }
 
 // court judges one job.
