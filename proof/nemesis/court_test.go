@@ -68,19 +68,22 @@ func TestARunThatWasUnderWayWhenTheNextProcessWasReadyIsOfThatOne(t *testing.T) 
 }
 
 func TestACallOfAProcessThatWasStoppedAfterItsLastLookAtTheLeaseIsNoStart(t *testing.T) {
+	found := []string{"cut short and not run again", "double", "taken over from a replica that nothing had happened to",
+		"token did not grow"}
 	for name, c := range map[string]struct {
-		from, ended float64
-		want        []string
+		from, ended, reaped float64
+		want                []string
 	}{
-		"stopped as it called": {from: .01, ended: 5.002},
-		"stopped before":       {from: -.1, ended: 5.002, want: []string{"cut short and not run again", "double", "taken over from a replica that nothing had happened to", "token did not grow"}},
-		"not cut at once":      {from: .01, ended: 5.3, want: []string{"cut short and not run again", "double", "taken over from a replica that nothing had happened to", "token did not grow"}},
+		"stopped as it called": {from: .01, ended: 5.002, reaped: 4},
+		"not taken over yet":   {from: .01, ended: 5.002, reaped: 5.0015, want: found},
+		"stopped before":       {from: -.1, ended: 5.002, reaped: 4, want: found},
+		"not cut at once":      {from: .01, ended: 5.3, reaped: 4, want: found},
 	} {
 		s := newScene(again)
 		s.to = at(0)
 		held := s.run(0, 5.001, c.ended, interrupted)
 		held.Token = at(-.02).UnixMilli()
-		s.history[0].at = at(4)
+		s.history[0].at = at(c.reaped)
 		s.strike(stopped, "r1", c.from, 5)
 		next := s.run(0, 4.1, 4.2, succeeded)
 		next.Attempt, next.Kind, next.Replica = 2, "takeover", "r2"

@@ -245,14 +245,15 @@ func judge(t trial) *verdict {
 }
 
 // heldUp reports whether a process was stopped between its last look at the lease, which is on the tick, and the call
-// of the app. It makes the call when it goes on, and hangs up at once, since the lease is over. That is a limit
-// (docs/guarantees.md), and the run has not started.
+// of the app. It makes the call when it goes on, and hangs up at once, since the run was taken over meanwhile. That is a
+// limit (docs/guarantees.md), and the run has not started.
 func (t *trial) heldUp(r *run) bool {
 	looked := r.tick
 	if r.claimed().After(looked) {
 		looked = r.claimed()
 	}
-	return r.started() && r.left && r.ended.Sub(r.arrived) <= hair && slices.ContainsFunc(t.record.on(r.replica, looked, r.arrived), func(s strike) bool {
+	takenOver := r.outcome() == interrupted && r.settled[0].at.Before(r.arrived)
+	return takenOver && r.left && r.ended.Sub(r.arrived) <= hair && slices.ContainsFunc(t.record.on(r.replica, looked, r.arrived), func(s strike) bool {
 		return s.harm == stopped && s.from.After(looked.Add(-written)) && s.from.Before(looked.Add(hair)) && s.to.Sub(r.arrived).Abs() <= hair
 	})
 }
