@@ -15,8 +15,8 @@ import (
 type Lease struct {
 	store *Store
 	claim Claim
-	// Token is the fencing token: greater than that of every earlier run of the job, even after Redis lost its data.
-	// The system that the job writes to should refuse a token smaller than one it has seen.
+	// Token is the fencing token, which acquire.lua makes: greater than that of every earlier run of the job, even after
+	// Redis lost its data. The system that the job writes to should refuse a token smaller than one it has seen.
 	Token int64
 	// Since is the newest tick of the schedule that had succeeded when the run's tick was claimed for the first time:
 	// all runs of the tick have the same. It is zero if none is known that is older than the tick.

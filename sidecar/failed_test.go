@@ -138,6 +138,20 @@ func TestEveryEndOfARunCountsAsFailedEverywhereOrNowhere(t *testing.T) {
 	}
 }
 
+// Redis knows nothing of the run any more, since it has lost its data.
+func TestARunThatRedisHasForgottenWasNotTakenForDead(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		r := w.replica(10 * time.Second)
+		w.at(9900 * time.Millisecond)
+		w.redis.FlushAll()
+		w.at(20 * time.Second)
+		w.expect(1, "runs_total", "lost_lock")
+		if strings.Contains(r.logs.String(), "taken for dead") {
+			t.Errorf("it says so:\n%s", w.log())
+		}
+	})
+}
+
 // The run's replica was cut off, and another one has counted the run as interrupted: the history and the metrics have
 // one failure.
 func TestARunThatWasTakenForDeadFailsOnce(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// rendezvous knows the other replicas, and which replica asks first for a tick, by rendezvous hashing. The others ask
-// a moment later and find most ticks claimed. Redis runs fewer scripts, and the runs spread over the replicas. Only the
-// load depends on it: replicas that disagree race for the tick as they would without it.
+// rendezvous knows the other replicas, which of them asks first for a tick, by rendezvous hashing, and which due tick is
+// left to others. The others ask a moment later and find most ticks claimed. Redis runs fewer scripts, and the runs
+// spread over the replicas. Only the load depends on it: replicas that disagree race for the tick as without it.
 type rendezvous struct {
 	replica string // this one
 	store   *service.Store

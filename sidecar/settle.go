@@ -115,7 +115,7 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 		s.unrecorded(w, h, err)
 	case settled.Cancelled: // before the replica had heard of it
 		end.outcome = cancelled
-	case settled.Verdict != lock.OK:
+	case settled.Verdict == lock.Late: // of lock.None, its last answer may just be lost
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the run was taken for dead before it ended",
 			append(w.attrs(), slog.String("run", h.run))...)
 	}

@@ -19,7 +19,7 @@ const (
 
 var errNoAPI = errors.New("the app cannot report: this replica was started without an admin address")
 
-// executeAsync makes an attempt of a run that its app may end by itself.
+// executeAsync calls the app for an attempt of a run that it may end by itself. callbacks.Execute waits for the end.
 func (e *caller) executeAsync(ctx context.Context, r execute.Run, p proof) execute.Result {
 	if e.callbacks == nil {
 		return execute.Result{Status: execute.NotStarted, Err: errNoAPI, Code: -1}
