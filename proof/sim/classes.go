@@ -18,7 +18,7 @@ type class struct {
 	make func(*Plan, *rand.Rand)
 }
 
-// classes are drawn with the same chance each.
+// classes are drawn with the same chance each, the last one with a sixth of it.
 var classes = [...]class{
 	{"Redis stalls", (*Plan).stalls},
 	{"apps refuse", (*Plan).refusals},
@@ -53,19 +53,20 @@ var classes = [...]class{
 	{changesUncounted, (*Plan).uncounted},
 	{waitsByHand, (*Plan).waits},
 	{changesFarAway, (*Plan).farAway},
+	{atRest, (*Plan).rests},
 }
 
 // plain is the class of all other seeds.
 const plain = "nothing in particular"
 
-// share is how many of a hundred seeds each class has.
+// share is how many of a hundred seeds each class has. One is left, for the last class and for what has none.
 const share = 3
 
 // made makes the plan of a class; false when the seed is plain.
 func (p *Plan) made() bool {
 	r := rand.New(rand.NewPCG(p.Seed, 0xC1A55E5))
 	n := r.IntN(100) / share
-	if n >= len(classes) {
+	if n == len(classes)-1 && r.IntN(2) == 0 {
 		p.Class = plain
 		return false
 	}
@@ -476,6 +477,44 @@ func (p *Plan) byHand(r *rand.Rand) {
 	p.Faults = append(p.Faults, Fault{At: at + 500*time.Millisecond + upTo(r, 2*time.Second), Kind: pick(r, "crash", "stop"), Replica: -1,
 		For: 4 * time.Second},
 		Fault{At: 30*time.Second + 2*time.Second + upTo(r, 2*time.Second), Kind: "crash", Replica: -1, For: 4 * time.Second})
+}
+
+// atRest is the class of seeds in which nothing happens for most of the time.
+const atRest = "at rest"
+
+// rests: ticks are far apart, and while the replicas rest Redis loses its data, or a run by hand begins and its replica
+// dies, or a timer is set. Of some messages nothing comes.
+func (p *Plan) rests(r *rand.Rand) {
+	p.willing(r)
+	p.Faults, p.Orders = nil, nil
+	p.Replicas = p.Replicas[:2+r.IntN(len(p.Replicas)-1)]
+	for i := range p.Jobs {
+		j := &p.Jobs[i]
+		j.Period, j.Jitter, j.Deadline, j.Timeout = time.Duration(pick(r, 40, 60, 60))*time.Second, 0, 0, 20*time.Second
+		j.Takes, j.Ends, j.TTL = pick(r, [2]time.Duration{0, time.Second}, [2]time.Duration{5 * time.Second, 9 * time.Second}), "", 3*time.Second
+	}
+	for at := 15 * time.Second; at < 110*time.Second; at += 10*time.Second + upTo(r, 30*time.Second) {
+		switch r.IntN(3) {
+		case 0:
+			p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, forgets, flushed)})
+			at += 10 * time.Second
+		case 1:
+			switch place := r.IntN(len(p.Replicas)); r.IntN(3) {
+			case 0: // it does not hear of the run
+				p.Faults = append(p.Faults, Fault{At: at - 100*time.Millisecond, Kind: "cut", Replica: place, For: 500 * time.Millisecond})
+			case 1: // nor of anything afterwards, if it does not notice
+				p.Faults = append(p.Faults, Fault{At: at, Kind: "void", Replica: place, For: 4 * time.Second})
+				p.Orders = append(p.Orders, Order{At: at + time.Second, Kind: "trigger", Job: p.Jobs[r.IntN(len(p.Jobs))].Name})
+				at += 15 * time.Second
+			}
+			p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: p.Jobs[r.IntN(len(p.Jobs))].Name})
+			p.Faults = append(p.Faults, Fault{At: at + 300*time.Millisecond + upTo(r, 3*time.Second), Kind: pick(r, "crash", "stall"), Replica: -1,
+				For: 6 * time.Second})
+		case 2:
+			p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", len(p.Timers)+1), Set: at, Due: at + upTo(r, 35*time.Second), Again: r.IntN(2) == 0})
+		}
+	}
+	p.Lasts = 130 * time.Second
 }
 
 // startsLate: a replica that has won a tick stands still before it starts the job, mostly until its lease is over.

@@ -54,8 +54,8 @@ func (j *judged) judgeOwed() {
 			continue
 		}
 		w.met["owed after a loss"]++
-		if by < min(j.expires(tick, due), won, j.last) && j.idle(b.at, by) && !w.disturbed(-1, b.at, by, "redis refuses", forgets) &&
-			w.healthy(b.at, by, "redis refuses", forgets) {
+		if by < min(j.expires(tick, due), won, j.last) && j.idle(b.at, by) && !w.disturbed(-1, b.at, by, "redis refuses", forgets, flushed) &&
+			w.healthy(b.at, by, "redis refuses", forgets, flushed) {
 			w.violatedAt(b.at, "2: at least once", j.Name,
 				"tick %s came due at %s, all data was lost at %s, the ledger was made anew at %s, and the tick was not fired by %s",
 				stamp(tick), due, lost, b.at, by)

@@ -152,6 +152,7 @@ func (w *world) order(o Order) {
 // The faults in which Redis loses all data, and in which its clock is set.
 const (
 	forgets    = "redis forgets"
+	flushed    = "redis is flushed" // and no connection ends
 	redisSteps = "redis steps"
 )
 
@@ -196,6 +197,8 @@ func (w *world) strikeRedis(f Fault, now time.Duration) {
 	case forgets:
 		w.network.cut(nil)
 		s.unload()
+		s.forget()
+	case flushed:
 		s.forget()
 	case redisSteps:
 		s.step(f.By)

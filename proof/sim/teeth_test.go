@@ -329,6 +329,8 @@ var teeth = []tooth{
 		{"sidecar/settle.go", "if end.outcome == notStarted && w.attempt > 1 {", "if !BROKEN && end.outcome == notStarted && w.attempt > 1 {"},
 	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "(now-s.since >= ttl(r.Job) ||", "(now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
+	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "wait := lookEvery", "wait := PICK(30*time.Second, lookEvery)"}}},
+	{"forget a loss until the next tick", "2: never lost", atRest, []edit{{"sidecar/register.go", "lost := !g.", "lost := !BROKEN && !g."}}},
 }
 
 // goEdits are the edits of Go, with BROKEN and PICK as code. Edits that two teeth share are there once.

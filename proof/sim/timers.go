@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -116,6 +117,12 @@ func (w *world) checkTimersFired() {
 			due = max(due, t.plan.Due)
 		}
 		w.met["timers"]++
+		if len(starts[job]) > 0 && w.plan.Class == atRest { // few timers, and no crash that strikes one
+			first := slices.MinFunc(starts[job], func(a, b *run) int { return cmp.Compare(a.start, b.start) }).start
+			if from, ok := w.quiet(job, max(due, t.set), first, 5*time.Second); ok {
+				w.violatedAt(from, "prompt", job, "the timer that came due at %s was fired at %s, and could have been since %s", due, first, from)
+			}
+		}
 		if len(starts[job]) > 0 || due > w.plan.Lasts-15*time.Second {
 			continue // that they are not too many is judged as for all runs
 		}
