@@ -53,6 +53,7 @@ func TestATimerIsFiredOnceAtItsTime(t *testing.T) {
 }
 
 func TestTimersOfOneInstantAreSharedAndEachFiredOnce(t *testing.T) {
+	long(t)
 	simulate(t, noJobs, func(w *world) {
 		for range 3 {
 			w.replica(10 * time.Millisecond)

@@ -83,6 +83,7 @@ func (w *world) losersAsk(jobs int, far time.Duration) (scripts int64) {
 }
 
 func TestLosersLookAtAllClaimsAtOnce(t *testing.T) {
+	long(t)
 	simulate(t, herdTable(120, "* * * * *"), func(w *world) {
 		if n := w.losersAsk(120, 0); n > 20 {
 			t.Errorf("losers have sent %d scripts for 120 ticks", n)
@@ -102,6 +103,7 @@ func TestLosersLookAgainWhileAHerdIsClaimed(t *testing.T) {
 
 // The ticks of the replica that is gone are asked for by one of the others, and not by all of them.
 func TestOneReplicaAsksForTheTicksOfOneThatIsGone(t *testing.T) {
+	long(t)
 	const jobs, replicas = 40, 6
 	simulate(t, herdTable(jobs, "* * * * *"), func(w *world) {
 		for range replicas {
