@@ -224,6 +224,7 @@ func (t *dueTicks) deferRefused(w *wake, why skip, resumptions int) {
 	switch why.reason {
 	case paused:
 		t.deferred.deferPaused(w.of.Suffix(), w.of.Job, pauseOver(why, t.clock), resumptions)
+		t.nudges.nudge() // what was asked for since the pause began may wait behind it
 	case queued, overlap: // looks do not show the run in its way, which may end soon
 		wait := lookEvery
 		if w.of.Age < lookEvery {
@@ -263,8 +264,7 @@ func (t *dueTicks) begin(w *wake, after time.Duration) (done func(), ok bool) {
 	return done, true
 }
 
-// leaveLine gives back the slots for which the present look has found nothing. Where it was not answered, what waits
-// for a slot keeps its place.
+// leaveLine gives back the slots for which the look has found nothing; unanswered, only those that are granted.
 func (t *dueTicks) leaveLine(answered bool) {
 	for job, at := range t.line {
 		if !at.seen && (answered || t.slots.missing(at.slot) == "") {

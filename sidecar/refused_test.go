@@ -10,6 +10,7 @@ import (
 
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // refuses is a replica whose app is down: its jobs cannot be started.
@@ -192,6 +193,29 @@ func (w *world) refused(job string, by ...string) {
 	d := lock.Due{Tick: w.origin(), Job: job, Kind: "handover", Attempt: 1, Nonce: "x", Refused: by}
 	_, err := w.redis.ZAdd(dueSet, float64(time.Now().UnixMilli()), d.Member())
 	w.must(err)
+}
+
+// Each replica asks for one due member of a job at a time, and a pause may keep back many.
+func TestWhatIsAskedForInAPauseDoesNotWaitForWhatThePauseKeepsBack(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		w.replica(0)
+		w.at(5 * time.Second)
+		before := time.Now()
+		w.operator(func(s *service.Store) { w.must(s.Pause(w.t.Context(), "minute", "", time.Time{})) })
+		w.at(6 * time.Second)
+		for n := range 11 {
+			d, asked := lock.Due{Tick: w.origin().Add(-time.Duration(n) * time.Hour), Job: "minute", Kind: "backfill", Attempt: 1, Nonce: fmt.Sprint(n)}, before.Add(-time.Second)
+			if n == 10 {
+				asked = time.Now()
+			}
+			_, err := w.redis.ZAdd(dueSet, float64(asked.UnixMilli()), d.Member())
+			w.must(err)
+		}
+		w.at(8 * time.Second)
+		if n := len(w.started("minute")); n != 2 {
+			t.Errorf("%d ticks were started, want the schedule's and what was asked for\n%s", n, w.log())
+		}
+	})
 }
 
 // full has a second replica whose only slot is taken until it is told otherwise: it takes ticks, and cannot take the
