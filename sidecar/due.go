@@ -224,7 +224,7 @@ func (t *dueTicks) deferRefused(w *wake, why skip, resumptions int) {
 	switch why.reason {
 	case paused:
 		t.deferred.deferPaused(w.of.Suffix(), w.of.Job, pauseOver(why, t.clock), resumptions)
-		t.nudges.nudge() // what was asked for since the pause began may wait behind it
+		t.nudges.nudgeIn(lookEvery / 10) // what was asked for since the pause began may wait behind it
 	case queued, overlap: // looks do not show the run in its way, which may end soon
 		wait := lookEvery
 		if w.of.Age < lookEvery {

@@ -204,7 +204,8 @@ func TestWhatIsAskedForInAPauseDoesNotWaitForWhatThePauseKeepsBack(t *testing.T)
 		w.operator(func(s *service.Store) { w.must(s.Pause(w.t.Context(), "minute", "", time.Time{})) })
 		w.at(6 * time.Second)
 		for n := range 11 {
-			d, asked := lock.Due{Tick: w.origin().Add(-time.Duration(n) * time.Hour), Job: "minute", Kind: "backfill", Attempt: 1, Nonce: fmt.Sprint(n)}, before.Add(-time.Second)
+			tick, asked := w.origin().Add(-time.Duration(n)*time.Hour), before.Add(-time.Second)
+			d := lock.Due{Tick: tick, Job: "minute", Kind: "backfill", Attempt: 1, Nonce: fmt.Sprint(n)}
 			if n == 10 {
 				asked = time.Now()
 			}

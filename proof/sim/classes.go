@@ -511,7 +511,8 @@ func (p *Plan) rests(r *rand.Rand) {
 			p.Faults = append(p.Faults, Fault{At: at + 300*time.Millisecond + upTo(r, 3*time.Second), Kind: pick(r, "crash", "stall"), Replica: -1,
 				For: 6 * time.Second})
 		case 2:
-			p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", len(p.Timers)+1), Set: at, Due: at + upTo(r, 35*time.Second), Again: r.IntN(2) == 0})
+			p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", len(p.Timers)+1), Set: at, Due: at + upTo(r, 35*time.Second),
+				Again: r.IntN(2) == 0})
 		}
 	}
 	p.Lasts = 130 * time.Second

@@ -409,14 +409,16 @@ func (j *judged) judgeBirths() {
 		}
 		w.met["registered anew"]++
 		starts := []time.Duration{max(lost, j.first)}
-		if slices.ContainsFunc(w.plan.Faults, func(f Fault) bool { return f.Kind == flushed && f.At == lost }) { // replicas at rest notice it before the next tick
+		wasFlushed := func(f Fault) bool { return f.Kind == flushed && f.At == lost }
+		if slices.ContainsFunc(w.plan.Faults, wasFlushed) { // replicas at rest notice it before the next tick
 			starts[0] = max(starts[0], w.dueOf(j.Job, w.next(j.Job, w.began.Add(lost)))-w.noticed())
 		}
 		for _, s := range w.spans {
 			starts = append(starts, s.to+time.Second+1)
 		}
 		for _, x := range starts {
-			if x >= starts[0] && x+w.noticed() < to && !w.disturbed(-1, x, x+w.noticed(), forgets, flushed) && w.healthy(x-time.Second, x+w.noticed(), forgets, flushed) {
+			if by := x + w.noticed(); x >= starts[0] && by < to && !w.disturbed(-1, x, by, forgets, flushed) &&
+				w.healthy(x-time.Second, by, forgets, flushed) {
 				w.violatedAt(x, "2: never lost", j.Name, "Redis lost all at %s, and the job was not registered anew from %s to %s", lost, x, to)
 				break
 			}

@@ -4,7 +4,7 @@ package service
 // settle.lua what it decides itself, book.lua the others.
 //
 //	the outcome of the last run  settle.lua, endTick, as sidecar/outcome.go names it; drop.lua, if the run was to be repeated
-//	overlapped                   settle.lua, at the end of the run in the way; acquire.lua, if the queue or the limit is full, or a hundred ticks wait
+//	overlapped                   settle.lua, at the end of the run in the way; acquire.lua, if queue or limit is full or a hundred wait
 //	replaced, without a run      acquire.lua, for a tick that waited until a newer one took its place
 //	missed                       acquire.lua, register.lua and pause.lua, for the ticks that they pass over; drop.lua (see sidecar/due.go)
 //	paused                       acquire.lua and pause.lua, when a pause has ended

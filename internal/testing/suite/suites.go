@@ -34,7 +34,8 @@ func (c command) args() ([]string, error) {
 	if !c.tests() {
 		return c.words, nil
 	}
-	args := append([]string{"test", "-json", "-vet=off", "-timeout", "50m"}, c.words[1:]...) // the suite vets whole modules; CI waits for an hour
+	// The suite vets whole modules. A package may take long on a busy machine; CI ends a job after an hour.
+	args := append([]string{"test", "-json", "-vet=off", "-timeout", "50m"}, c.words[1:]...)
 	if c.only == "" {
 		return args, nil
 	}
