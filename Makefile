@@ -2,14 +2,14 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
-BINARY = bin/solotick
+BIN = bin
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
 .PHONY: build completions release-snapshot check test test-product test-outside race budget proof proof-report lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
 
-build: ## the stripped static binary, for GOOS and GOARCH
-	CGO_ENABLED=0 go build $(RELEASE) -o $(BINARY) ./cmd/solotick
+build: ## the stripped static binaries in bin/, for GOOS and GOARCH
+	CGO_ENABLED=0 go build $(RELEASE) -o $(BIN)/ ./cmd/...
 
 completions: build ## the scripts that complete command lines, in bin/completions; GOOS and GOARCH must be those of this machine
 	mkdir -p bin/completions

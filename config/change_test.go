@@ -19,7 +19,7 @@ func TestChangesAreToldToTheJobsOwnReceiver(t *testing.T) {
 		{"url: https://h/1", "url: ''", Change{}},
 		{"url: https://h/1, secretFile: /s, on: [failed]", "urlFile: /f, on: [], late: 5m, long: 1h",
 			Change{URLFile: "/f", On: []Event{}, After: 1, Late: 5 * time.Minute, Long: time.Hour, Format: JSON, SecretFile: "/s"}},
-		{"urlFile: /f, format: slack, repeat: 5", "url: 'https://h/${PORT}', format: json, repeat: 0",
+		{"urlFile: /f, format: slack, after: 5", "url: 'https://h/${PORT}', format: json, after: 1",
 			Change{URL: "https://h/8080", On: all, After: 1, Format: JSON}},
 	} {
 		text := "service: s\ndefaults: {notify: {change: {DEFAULTS}}}\njobs: [{name: a, schedule: \"@daily\", exec: {command: [a]}, notify: {change: {JOB}}}]\n"
@@ -50,9 +50,9 @@ func TestARowOfFailuresIsToldOfAtItsBeginningAndItsEnd(t *testing.T) {
 	}{
 		{Change{On: all, After: 1}, []int{0, 0, 1, 2, 3, 3, 0, 0}, "-f---r-"},
 		{Change{On: all, After: 3}, []int{0, 1, 2, 0, 1, 2, 3, 4, 0}, "-----f-r"},
-		{Change{On: all, After: 2, Repeat: 3}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 0, 1}, "-f--f--f-r-"},
+		{Change{On: all, After: 2}, []int{0, 1, 2, 3, 4, 4, 0, 1}, "-f---r-"},
 		{Change{On: []Event{Failed}, After: 1}, []int{0, 1, 0}, "f-"},
-		{Change{On: []Event{Recovered}, After: 1, Repeat: 1}, []int{0, 1, 2, 0}, "--r"},
+		{Change{On: []Event{Recovered}, After: 1}, []int{0, 1, 2, 0}, "--r"},
 		{Change{}, []int{0, 1, 0}, "--"},
 	} {
 		if got := told(c.change, c.rows...); got != c.want {

@@ -43,7 +43,7 @@ func foreign(d *strict.Decoder, content string, root *yaml.Node) bool {
 
 // toImport returns the command that converts the file into a table.
 func toImport(d *strict.Decoder) string {
-	return "make a table from it: solotick import " + d.Name() + " > table.yaml"
+	return "make a table from it: solotick-import " + d.Name() + " > table.yaml"
 }
 
 var (

@@ -34,7 +34,7 @@ func FuzzParse(f *testing.F) {
 		"admin: \"[::1]:0\"\nmaxRunning: 3\nready: {exec: [a, b], interval: 1s}\nservice: s\njobs: []\n",
 		"service: s\nready: {tcp: \":1\", url: http://unix:/a:/b}\nadmin: localhost\n",
 		"service: s\nmaxRunning: 1\ndefaults: {resources: {memory: 9999999999Gi, nice: -20}, notify: {url: ${X}}}\njobs:\n" +
-			"  - {name: a, schedule: \"@daily\", exec: {command: [a]}, reserved: true, notify: {start: \"\", failure: \"http://h/?a#\"}}\n" +
+			"  - {name: a, schedule: \"@daily\", exec: {command: [a]}, reserved: true, notify: {url: \"http://h/?a#\"}}\n" +
 			"  - {name: b, schedule: \"@daily\", http: {url: http://[::1]/}, resources: {memory: 1}}\n",
 	} {
 		f.Add([]byte(seed))
@@ -90,7 +90,7 @@ func FuzzParseJob(f *testing.F) {
 			return
 		}
 		checkTable(t, &Table{Service: "s", Hash: "0123456789ab", Redis: Redis{Timeout: 1}, Jobs: []Job{*job}})
-		if job.Name != name || !job.Dynamic || job.Exec != nil || job.AllowRemote || job.Notify != (Notify{}) || job.Resources != (Resources{}) {
+		if job.Name != name || !job.Dynamic || job.Exec != nil || job.AllowRemote || job.Notify != "" || job.Resources != (Resources{}) {
 			t.Errorf("more than the API may have: %+v", job)
 		}
 		again, err := ParseJob(name, job.Source)

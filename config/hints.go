@@ -300,7 +300,7 @@ func explain(d *strict.Decoder, inJob bool, e strict.Entry, name string) (messag
 	case d.Subject.Literal && e.Path == "http" && slices.Contains(fileKeys, name):
 		return fmt.Sprintf("%q is for jobs of the table alone", name), toTheTable
 	case e.Name == "calendars" && slices.Contains([]string{"file", "ics", "path"}, name):
-		return "a calendar has its days in the table", "solotick import calendar holidays.ics prints them"
+		return "a calendar has its days in the table", "solotick-import calendar holidays.ics prints them"
 	case e.Name == "resources" && name == "cpu":
 		return "CPU time has no limit here", `the shell has one, in seconds: ["sh", "-c", "ulimit -t 60; exec /bin/tool"]`
 	case e.Name == "defaults" && slices.Contains(homes(d, inJob, name), inAJob):

@@ -103,7 +103,7 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 		{Name: "reserved", Type: strict.Bool(&to.Reserved), Default: "false", Example: "true", Show: strict.Shown, Also: "critical",
 			Doc: "true: its runs have slots of their own beside `maxRunning`"},
 		{Name: "priority", Type: strict.Number(&to.Priority), Default: "0", Example: "10", Form: strict.Form{Most: mostPriority},
-			Show: strict.Shown, Common: true, Also: "weight",
+			Show: strict.Shown, Also: "weight",
 			Doc: "among ticks that wait on a replica for one of its `maxRunning` slots, the highest goes first; at most 100; see [Slots](#slots)"},
 		{Name: "trigger", Type: strict.Mapping(triggerKeys(&to.Trigger)), Also: "parameters params inputs",
 			Doc: "what a run by hand may bring along, see [Data of a run by hand](#data-of-a-run-by-hand)"},

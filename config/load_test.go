@@ -100,7 +100,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		Retry: Retry{4, 2 * time.Second, 20 * time.Second, []CodeRange{{404, 404}, {500, 503}}},
 		Lock:  Lock{TTL: 30 * time.Second}, Jitter: 30 * time.Second,
 		Start: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2027, 11, 30, 23, 0, 0, 0, time.UTC),
-		Notify:      Notify{"https://hc.example.com/1/start", "https://hc.example.com/1", "https://hc.example.com/1/fail"},
+		Notify:      "https://hc.example.com/1",
 		Description: "sends the invoices – before ten", Owner: "team-invoices, #invoices",
 		Runbook: "https://wiki.example.com:8443/invoices?view=plain#failed",
 		Labels:  map[string]string{"tier": "silver", "area": "money", "cost_centre": "4711"},
@@ -115,7 +115,7 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		Missed: Skip, StartingDeadline: 30 * time.Minute, StartRetries: 8, Retry: Retry{2, 2 * time.Second, 20 * time.Second, nil},
 		Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
 		Reserved: true, Resources: Resources{Memory: 64 << 20, Nice: -5},
-		Notify: Notify{Success: "https://hc.example.com/ok", Failure: "http://hc.example.com/ping/" + canary},
+		Notify: "http://hc.example.com/ping/" + canary,
 		Owner:  "team-billing", Runbook: "http://wiki.example.com/", Labels: map[string]string{"tier": "gold", "area": "money"},
 	})
 }

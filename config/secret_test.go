@@ -13,7 +13,7 @@ redis:
   url: redis://app:KANARIENVOGEL@redis:6379/0
 ready: {exec: [/bin/ready, "--token=KANARIENVOGEL"]}
 links: {logs: "https://logs/{run}"}
-defaults: {timeout: 5m, notify: {failure: "https://h/KANARIENVOGEL"}}
+defaults: {timeout: 5m, notify: {url: "https://h/KANARIENVOGEL"}}
 jobs:
   - name: invoices
     schedule: "0 9 * * MON-FRI"
@@ -36,7 +36,6 @@ jobs:
       sign: {secretFile: /run/whsec}
     notify:
       url: https://h/KANARIENVOGEL
-      start: https://h/KANARIENVOGEL
       change: {url: https://h/KANARIENVOGEL, after: 2, on: [failed]}
     timeout: 10m
     description: sends the invoices

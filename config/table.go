@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -101,7 +100,7 @@ type Job struct {
 	Reserved          bool      // its runs do not count against MaxRunning and never wait for it
 	Trigger           Trigger   `json:",omitzero"` // what a run by hand may bring along
 	Resources         Resources // of an exec job; zero = no limits
-	Notify            Notify    // zero = no pings
+	Notify            string    // the URL that is pinged when a run starts or ends; may hold secrets; "" = none
 	Change            Change    `json:",omitzero"` // notify.change; zero = no messages
 	// Facts about the job, for people. A job without it keeps the hash that it had before these fields came.
 	Description string            `json:",omitempty"` // one line
@@ -243,19 +242,6 @@ type Resources struct {
 	Nice   int   // added to the niceness, -20 to 19
 }
 
-// MarshalJSON is part of the hash of the table, which all versions write alike.
-func (r Resources) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, `{"Memory":%d,"CPU":0,"Nice":%d}`, r.Memory, r.Nice), nil
-}
-
-// Notify has the URLs that are called when a job's runs start and end; "" = none. They may be on other hosts, and may
-// hold secrets in every part.
-type Notify struct {
-	Start   string // a run begins
-	Success string // it succeeded
-	Failure string // it failed, timed out, lost its lock, was interrupted or could not be started
-}
-
 // set puts text into a mapping, which it makes if needed. A missing mapping and an empty one then have the same hash.
 func set(to *map[string]string, name, value string) {
 	if *to == nil {
@@ -283,7 +269,6 @@ type Change struct {
 	URL, URLFile string        // exactly one is set; the file is read for each attempt to send
 	On           []Event       // default failed, recovered and missed
 	After        int           // failed: when so many ticks in a row have failed; default 1
-	Repeat       int           // failed: again after each so many further ones; 0 = never
 	Late         time.Duration // a run begins later than this after its tick came due; 0 = no message
 	Long         time.Duration // a run lasts longer than this; 0 = no message
 	Format       Format
@@ -326,11 +311,11 @@ func (c *Change) Wanted(e Event) bool {
 // nothing.
 func (c *Change) OfStreak(before, now int) Event {
 	event := Event("")
-	switch further := now - c.After; {
+	switch {
 	case c.After == 0 || before == now:
 	case now == 0 && before >= c.After:
 		event = Recovered
-	case before < c.After && further >= 0, c.Repeat > 0 && further > 0 && further%c.Repeat == 0:
+	case before < c.After && now >= c.After:
 		event = Failed
 	}
 	if !c.Wanted(event) {

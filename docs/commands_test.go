@@ -63,7 +63,7 @@ func again(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-ldflags", "-X main.version=v1.0.0", "-o", bin, "./cmd/solotick")
+	build := exec.Command("go", "build", "-ldflags", "-X main.version=v1.0.0", "-o", bin, "./cmd/...")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
@@ -239,7 +239,7 @@ func (w *world) try(c command, count map[string]int) (printed []string, err erro
 		w.env = append(w.env, first[1:]...)
 		return nil, nil
 	}
-	if first[0] == "solotick" && len(first) > 1 && (first[1] == "run" || first[1] == "demo") {
+	if first[0] == "solotick" && len(first) > 1 && first[1] == "run" {
 		return nil, w.background(c, count)
 	}
 	if slices.ContainsFunc(simple, asksTheService) {
@@ -269,7 +269,7 @@ func asksTheService(words []string) bool {
 	case "curl", "redis-cli":
 		return true
 	case "solotick":
-		return len(words) > 1 && !slices.Contains([]string{"validate", "next", "import", "schema", "version", "completion", "diff", "try"}, words[1])
+		return len(words) > 1 && !slices.Contains([]string{"validate", "next", "schema", "version", "completion", "diff", "try"}, words[1])
 	}
 	return false
 }
@@ -307,7 +307,7 @@ func (w *world) background(c command, count map[string]int) error {
 }
 
 // steady are commands that print the same at all times.
-var steady = regexp.MustCompile(`solotick (validate|import|schema|diff|next .*--from|[a-z]+ --help)`)
+var steady = regexp.MustCompile(`solotick(-import| validate| schema| diff| next .*--from| [a-z]+ --help)`)
 
 // alike reports whether the page shows what was printed. A line `…` stands for any lines. Times, durations, ids and the
 // like may differ, except where they cannot.

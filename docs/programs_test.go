@@ -14,7 +14,7 @@ import (
 
 // Programs that a page's commands really run: none of them can harm the machine that the test runs on. All others have
 // a rule below.
-var runnable = []string{"solotick", "curl", "redis-cli", "crontab", "cat", "echo", "grep", "head", "tail", "export"}
+var runnable = []string{"solotick", "solotick-import", "curl", "redis-cli", "crontab", "cat", "echo", "grep", "head", "tail", "export"}
 
 // harmless is what such a command may write to: a file of the page's own directory.
 var harmless = regexp.MustCompile(`^[a-z][-a-z.]*$`)

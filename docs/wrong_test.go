@@ -35,7 +35,7 @@ func TestAWrongCommandLineIsFound(t *testing.T) {
 
 func TestOnlyHarmlessCommandLinesAreRun(t *testing.T) {
 	for line, want := range map[string]bool{
-		"solotick status": true, "crontab -l | solotick import - > table.yaml": true, `echo "a | b; rm -rf /"`: true,
+		"solotick status": true, "crontab -l | solotick-import - > table.yaml": true, `echo "a | b; rm -rf /"`: true,
 		"solotick schema > /etc/table.schema.json": false, "solotick schema > examples/x": false, "rm -rf /": false,
 		"solotick status; rm -rf /": false, "solotick status && rm x": false, "kubectl get pods": false, "VERSION=1": false,
 	} {

@@ -112,7 +112,7 @@ func TestTheArchiveIsInstalledAsThePageSays(t *testing.T) {
 	}
 	got := strings.Fields(string(listed))
 	slices.Sort(got)
-	if want := []string{"LICENSE", "README.md", "examples/quickstart/table.yaml", "solotick"}; !slices.Equal(got, want) {
+	if want := []string{"LICENSE", "README.md", "examples/quickstart/table.yaml", "solotick", "solotick-import"}; !slices.Equal(got, want) {
 		t.Errorf("the archive has %s, want %s", got, want)
 	}
 }

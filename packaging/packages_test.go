@@ -13,7 +13,10 @@ import (
 // installed are the files of the package, by format. Those of the other format are in other places.
 func installed(t *testing.T, format string) map[string]string {
 	t.Helper()
-	modes := map[string]string{"/usr/bin/solotick": "-rwxr-xr-x"}
+	modes := map[string]string{}
+	for _, name := range programs {
+		modes["/usr/bin/"+name] = "-rwxr-xr-x"
+	}
 	for _, c := range project(t).NFPMs[0].Contents {
 		if c.Packager != "" && c.Packager != format {
 			continue

@@ -28,6 +28,9 @@ import (
 
 const repository = ".."
 
+// programs are what a release has.
+var programs = []string{"solotick", "solotick-import"}
+
 // A release is a directory of files for this machine's architecture.
 type release struct {
 	dir, version string // the version without v
@@ -86,11 +89,10 @@ func makeRelease(t *testing.T) release {
 	}
 	r := release{dir, "1.2.3"}
 	makeTarget(t, "completions", "VERSION=v"+r.version)
-	binary := filepath.Join(repository, "bin", "solotick")
 	for _, format := range p.NFPMs[0].Formats {
-		makePackage(t, p, format, r.version, binary, r.file("."+format))
+		makePackage(t, p, format, r.version, r.file("."+format))
 	}
-	makeArchive(t, p.Archives[0], binary, r.file(".tar.gz"))
+	makeArchive(t, p.Archives[0], r.file(".tar.gz"))
 	var sums strings.Builder
 	for _, ending := range []string{".deb", ".rpm", ".tar.gz"} {
 		content, err := os.ReadFile(r.file(ending))
@@ -133,7 +135,7 @@ func expand(t *testing.T, p config.Project, version, text string) string {
 }
 
 // makePackage does with nfpm what goreleaser does. A key that has no line here fails the test.
-func makePackage(t *testing.T, p config.Project, format, version, binary, out string) {
+func makePackage(t *testing.T, p config.Project, format, version, out string) {
 	t.Helper()
 	c := p.NFPMs[0]
 	if got, want := expand(t, p, version, c.FileNameTemplate)+"."+format, filepath.Base(out); got != want {
@@ -143,7 +145,11 @@ func makePackage(t *testing.T, p config.Project, format, version, binary, out st
 	if err != nil {
 		t.Fatal(err)
 	}
-	content := files.Contents{{Source: binary, Destination: "/usr/bin/solotick", FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: mtime}}}
+	var content files.Contents
+	for _, name := range programs {
+		content = append(content, &files.Content{Source: filepath.Join(repository, "bin", name), Destination: "/usr/bin/" + name,
+			FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: mtime}})
+	}
 	for _, f := range c.Contents {
 		source := f.Source
 		if source != "" {
@@ -192,7 +198,7 @@ func makePackage(t *testing.T, p config.Project, format, version, binary, out st
 	}
 }
 
-func makeArchive(t *testing.T, c config.Archive, binary, out string) {
+func makeArchive(t *testing.T, c config.Archive, out string) {
 	t.Helper()
 	f, err := os.Create(out)
 	if err != nil {
@@ -216,7 +222,9 @@ func makeArchive(t *testing.T, c config.Archive, binary, out string) {
 			t.Fatal(err)
 		}
 	}
-	add(binary, "solotick", c.BuildsInfo.Mode)
+	for _, name := range programs {
+		add(filepath.Join(repository, "bin", name), name, c.BuildsInfo.Mode)
+	}
 	for _, file := range c.Files {
 		add(filepath.Join(repository, file.Source), file.Source, file.Info.Mode)
 	}
@@ -231,10 +239,21 @@ func makeArchive(t *testing.T, c config.Archive, binary, out string) {
 // The flags of the build stand in two places: in the Makefile, for everyone, and in .goreleaser.yaml.
 func TestGoreleaserBuildsAsMakeDoes(t *testing.T) {
 	p := project(t)
-	if len(p.Builds) != 1 {
-		t.Fatalf("%d builds", len(p.Builds))
+	if len(p.Builds) != len(programs) {
+		t.Fatalf("%d builds, want those of %s", len(p.Builds), programs)
 	}
-	b := p.Builds[0]
+	for i, b := range p.Builds {
+		checkBuild(t, p, b, programs[i])
+	}
+	if *dist != "" {
+		checkBinaries(t)
+		checkFiles(t)
+	}
+}
+
+// checkBuild holds a build of goreleaser to that of make, which makes all programs at once.
+func checkBuild(t *testing.T, p config.Project, b config.Build, name string) {
+	t.Helper()
 	var command strings.Builder
 	for _, e := range b.Env {
 		command.WriteString(e + " ")
@@ -242,37 +261,35 @@ func TestGoreleaserBuildsAsMakeDoes(t *testing.T) {
 	command.WriteString("go build " + strings.Join(b.Flags, " "))
 	command.WriteString(" -tags " + strings.Join(b.Tags, ","))
 	command.WriteString(` -ldflags "` + expand(t, p, "1.2.3", strings.Join(b.Ldflags, " ")) + `"`)
-	command.WriteString(" -o bin/solotick " + b.Main)
+	command.WriteString(" -o bin/ ./cmd/...")
 	if got := strings.TrimSpace(makeTarget(t, "-n", "build", "VERSION=v1.2.3")); got != command.String() {
 		t.Errorf("make runs        %s\ngoreleaser runs  %s", got, command.String())
 	}
-	known := config.Build{Main: b.Main, Goos: []string{"linux", "darwin"}, Goarch: []string{"amd64", "arm64"}, ModTimestamp: b.ModTimestamp,
+	known := config.Build{ID: name, Binary: name, Main: "./cmd/" + name, Goos: []string{"linux", "darwin"}, Goarch: []string{"amd64", "arm64"}, ModTimestamp: b.ModTimestamp,
 		BuildDetails: config.BuildDetails{Env: b.Env, Flags: b.Flags, Ldflags: b.Ldflags, Tags: b.Tags}}
 	if !reflect.DeepEqual(b, known) {
 		t.Errorf("the build is %+v, want %+v", b, known)
 	}
-	if *dist != "" {
-		checkBinary(t)
-		checkFiles(t)
-	}
 }
 
-// checkBinary holds the binary of goreleaser to that of make: the page says that they are the same.
-func checkBinary(t *testing.T) {
+// checkBinaries holds the binaries of goreleaser to those of make: the page says that they are the same.
+func checkBinaries(t *testing.T) {
 	t.Helper()
-	theirs, err := filepath.Glob(filepath.Join(*dist, "solotick_linux_"+runtime.GOARCH+"_*", "solotick"))
-	if err != nil || len(theirs) != 1 {
-		t.Fatalf("the binaries of goreleaser are %s, %v", theirs, err)
-	}
 	makeTarget(t, "build", "VERSION=v"+theRelease(t).version)
-	var content [2][]byte
-	for i, file := range []string{filepath.Join(repository, "bin", "solotick"), theirs[0]} {
-		if content[i], err = os.ReadFile(file); err != nil {
-			t.Fatal(err)
+	for _, name := range programs {
+		theirs, err := filepath.Glob(filepath.Join(*dist, name+"_linux_"+runtime.GOARCH+"_*", name))
+		if err != nil || len(theirs) != 1 {
+			t.Fatalf("the binaries of goreleaser are %s, %v", theirs, err)
 		}
-	}
-	if !bytes.Equal(content[0], content[1]) {
-		t.Error("make build and goreleaser make different binaries")
+		var content [2][]byte
+		for i, file := range []string{filepath.Join(repository, "bin", name), theirs[0]} {
+			if content[i], err = os.ReadFile(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(content[0], content[1]) {
+			t.Errorf("make build and goreleaser make different binaries of %s", name)
+		}
 	}
 }
 
@@ -292,6 +309,9 @@ func checkFiles(t *testing.T) {
 			for _, ending := range []string{"cdx.json", "deb", "rpm", "tar.gz"} {
 				if system == "linux" || ending == "cdx.json" || ending == "tar.gz" {
 					want = append(want, "solotick_"+theRelease(t).version+"_"+system+"_"+arch+"."+ending)
+				}
+				if ending == "cdx.json" { // of each program
+					want = append(want, "solotick-import_"+theRelease(t).version+"_"+system+"_"+arch+"."+ending)
 				}
 			}
 		}

@@ -184,12 +184,16 @@ func TestARunThatWasTakenForDeadFailsOnce(t *testing.T) {
 // A run that the end of its replica cut off is told of as a failure, if no replica runs it again.
 func TestARunThatTheShutdownCutOffIsToldOfAsAFailure(t *testing.T) {
 	heard := make(chan string, 10)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { heard <- r.URL.Path }))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if job, failed := strings.CutSuffix(r.URL.Path, "/fail"); failed {
+			heard <- job
+		}
+	}))
 	defer server.Close()
 	pings := notify.New(nil, "test")
 	for _, job := range []string{"at-least-once", "at-most-once"} { // the latter is the last one to be told of
 		table := "shutdownGrace: 1s\njobs:\n  - {name: minute, schedule: '* * * * *', exec: {command: [x]}, guarantee: " + job +
-			", notify: {failure: '" + server.URL + "/" + job + "'}}\n"
+			", notify: {url: '" + server.URL + "/" + job + "'}}\n"
 		simulate(t, table, func(w *world) {
 			r := w.replica(50*time.Second, func(r *replica) { r.pings = pings })
 			w.at(2 * time.Second)

@@ -96,7 +96,7 @@ func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 	}))
 	defer server.Close()
 	pings, run := notify.New(nil, "test"), ""
-	simulate(t, policy("timeout: 10m, notify: {failure: '"+server.URL+"/failed'}"), func(w *world) {
+	simulate(t, policy("timeout: 10m, notify: {url: '"+server.URL+"/job'}"), func(w *world) {
 		dead := w.replica(10 * time.Minute)
 		w.at(2 * time.Second)
 		watching := w.replica(time.Second, func(r *replica) { r.pings = pings })
@@ -119,7 +119,7 @@ func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 	go func() { ended <- pings.Run(ctx) }()
 	select {
 	case got := <-heard:
-		if want := "/failed?rid=" + run + " interrupted"; got != want {
+		if want := "/job/fail?rid=" + run + " interrupted"; got != want {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	case <-ctx.Done():

@@ -77,8 +77,8 @@ func TestAnObservedJobSendsNoPings(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.Add(1) }))
 		defer server.Close()
 		pings := notify.New(nil, "test") // it sends outside the bubble, where there is a network
-		simulate(t, "jobs:\n  - {name: minute, schedule: '* * * * *', exec: {command: [x]}, observe: "+observe+", notify: {start: '"+
-			server.URL+"', success: '"+server.URL+"'}}", func(w *world) {
+		simulate(t, "jobs:\n  - {name: minute, schedule: '* * * * *', exec: {command: [x]}, observe: "+observe+", notify: {url: '"+
+			server.URL+"'}}", func(w *world) {
 			w.replica(time.Second, func(r *replica) { r.pings = pings })
 			w.at(30 * time.Second)
 		})

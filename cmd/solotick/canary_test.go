@@ -26,12 +26,13 @@ redis: {url: %[1]q, timeout: 5s}
 listen: "127.0.0.1:0"
 admin: "127.0.0.1:0"
 %[3]s
-defaults: {notify: {url: "http://127.0.0.1:1/canary-ping", failure: "%[2]s/canary-failure?key=canary-query",
-  change: {url: "%[2]s/canary-change?key=canary-query", repeat: 1, long: 1ms}}}
+defaults: {notify: {url: "http://127.0.0.1:1/canary-ping",
+  change: {url: "%[2]s/canary-change?key=canary-query", long: 1ms}}}
 jobs:
   - name: answered
     schedule: "@every 1s"
     retry: {limit: 1, backoff: 10ms}
+    notify: {url: "%[2]s/canary-failure?key=canary-query"}
     http: {url: "%[2]s/canary-path?key=${SECRET}", headers: {Authorization: "Bearer ${SECRET}", X-Plain: canary-header}, body: "canary-body ${SECRET}"}
   - name: refused
     schedule: "@every 1s"

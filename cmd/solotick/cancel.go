@@ -45,7 +45,6 @@ cancelled.`,
 	by.flags(c, "events")
 	c.Flags().StringVar(&run, "run", "", "only the run with this `id`, or the first 8 characters of it")
 	c.Flags().BoolVar(&waiting, "waiting", false, "drop what waits by hand, and end no run")
-	a.offerKnown(c, "run", liveRuns)
 	return c
 }
 

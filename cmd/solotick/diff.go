@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/internal/compare"
-	"github.com/solotick/solotick/internal/convert"
 )
 
 const (
@@ -30,14 +26,13 @@ func (a *app) diffCommand() *cobra.Command {
 		o    output
 		span = length{Duration: 14 * 24 * time.Hour, example: "14d"}
 		from moment
-		zone string
 	)
 	c := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Show in which ticks two tables differ",
 		Long: `Show which ticks the jobs of the table NEW gain, lose and move, compared with the table OLD. OLD and NEW are files or
-directories; one of them may be -, which is standard input. A crontab or a manifest with Kubernetes CronJobs is converted first, as by solotick
-import.
+directories; one of them may be -, which is standard input. solotick-import makes a table of a crontab or of Kubernetes
+CronJobs.
 
 Jobs of the same name are compared. A tick that a job loses and one that it gains are one moved tick if they are at most 12
 hours apart, and no other tick of the job lies between them. Jitter does not count, and suspended jobs have no ticks.
@@ -45,15 +40,11 @@ hours apart, and no other tick of the job lies between them. Jitter does not cou
 The exit code is 1 if a tick differs.`,
 		Example: `  solotick diff table.yaml new.yaml
   solotick diff table.yaml new.yaml --for 1d --from 2027-03-28T00:00:00Z -o json
-  crontab -l | solotick diff - table.yaml --time-zone Europe/Berlin`,
-		RunE: func(c *cobra.Command, args []string) error {
+  crontab -l | solotick-import - --time-zone Europe/Berlin | solotick diff - table.yaml`,
+		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 || args[0] == "-" && args[1] == "-" {
 				return &failure{code: exitUsage, err: errors.New("diff takes two files, and one of them may be - for standard input"),
 					hint: "solotick diff table.yaml new.yaml"}
-			}
-			if !schedule.IsZone(zone) || zone == "Local" {
-				return &failure{code: exitUsage, err: fmt.Errorf("--time-zone %q is not a time zone known on this machine", zone),
-					hint: "--time-zone Europe/Berlin"}
 			}
 			if span.Duration > longestDiff {
 				return &failure{code: exitUsage, err: errors.New("--for is longer than 366d"), hint: "--for 14d"}
@@ -63,7 +54,7 @@ The exit code is 1 if a tick differs.`,
 			var tables [2]*config.Table
 			for i, name := range args {
 				var err error
-				if tables[i], err = a.tableToCompare(c.InOrStdin(), name, zone); err != nil {
+				if tables[i], err = (&app{err: a.err, config: name}).tableToCompare(); err != nil {
 					return err
 				}
 			}
@@ -74,44 +65,13 @@ The exit code is 1 if a tick differs.`,
 	c.Flags().Var(&span, "for", "length of the `time` that is compared, as 14d or 36h")
 	c.Flags().Lookup("for").DefValue = "14d"
 	c.Flags().Var(&from, "from", "begin of that `time`"+timeHelp+" (default now)")
-	c.Flags().StringVar(&zone, "time-zone", "", "time `zone` of the schedules in a crontab or manifest that name none, as Europe/Berlin")
 	return c
 }
 
-// tableToCompare reads a table, or makes one of a crontab or a manifest.
-func (a *app) tableToCompare(stdin io.Reader, name, zone string) (*config.Table, error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		of := &app{err: a.err, config: name}
-		return of.read()
-	}
-	f, err := readImport(stdin, name)
-	if err != nil {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the file to compare: %w", err)}
-	}
-	isTable := convert.IsTable(f)
-	if !isTable {
-		r, err := convert.Convert([]convert.Input{f}, convert.Options{TimeZone: zone})
-		var unreadable *convert.Error
-		switch {
-		case errors.As(err, &unreadable):
-			return nil, &failure{code: exitProblem, err: err, hint: unreadable.Hint}
-		case err != nil:
-			return nil, &failure{code: exitCannot, err: err}
-		}
-		for _, line := range r.Summary() {
-			if strings.HasPrefix(line, "warning: ") { // of a job that is not compared, or a zone that is not known
-				fmt.Fprintln(a.err, line)
-			}
-		}
-		f.Data = r.Table
-	}
-	of := &app{err: a.err, config: f.Name}
-	if name != standardInput && isTable {
-		t, err := config.Read(name, os.LookupEnv)
-		return t, of.refused(err)
-	}
-	t, err := config.ReadText(f.Name, f.Data, os.LookupEnv)
-	return t, of.refused(err)
+// tableToCompare reads a table. Unset variables do not matter here.
+func (a *app) tableToCompare() (*config.Table, error) {
+	t, err := a.readTable()
+	return t, a.refused(err)
 }
 
 // diffJSON is the output of `diff -o json`, a contract: see docs/cli-json.md.

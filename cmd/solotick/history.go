@@ -75,7 +75,6 @@ them.`,
 	f.StringSliceVar(&q.Outcomes, "outcome", nil, "only runs with this `outcome`; may be repeated")
 	f.StringSliceVar(&q.Replicas, "replica", nil, "only runs on the replica of this `name`; may be repeated")
 	offer(c, "outcome", sidecar.Recorded()...)
-	a.offerKnown(c, "replica", replicaNames)
 	return c
 }
 

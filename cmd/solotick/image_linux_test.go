@@ -130,8 +130,7 @@ func release(t *testing.T, arch string) string {
 	if out := releases.built[arch]; out != "" {
 		return out
 	}
-	out := filepath.Join(shared, arch)
-	build := exec.Command("make", "--silent", "build", "BINARY="+out, "VERSION=v0.0.0-test")
+	build := exec.Command("make", "--silent", "build", "BIN="+filepath.Join(shared, arch), "VERSION=v0.0.0-test")
 	build.Dir = repository
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch)
 	if text, err := build.CombinedOutput(); err != nil {
@@ -140,8 +139,8 @@ func release(t *testing.T, arch string) string {
 	if releases.built == nil {
 		releases.built = map[string]string{}
 	}
-	releases.built[arch] = out
-	return out
+	releases.built[arch] = filepath.Join(shared, arch, "solotick")
+	return releases.built[arch]
 }
 
 // internal/budget holds its size.

@@ -200,7 +200,7 @@ secrets in them.`,
 		Example: `  solotick job get -c table.yaml remind-customers >remind.json
   solotick job apply -c table.yaml -f remind.json`,
 		Args:              oneJob,
-		ValidArgsFunction: a.complete(1, dynamicNames),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				j, err := op.Made(ctx, args[0])
@@ -225,7 +225,7 @@ func (a *app) jobRmCommand() *cobra.Command {
 		Long:              `Delete a dynamic job. Its runs that are under way go on to their end.`,
 		Example:           `  solotick job rm -c table.yaml remind-customers`,
 		Args:              oneJob,
-		ValidArgsFunction: a.complete(1, dynamicNames),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				if err := op.as(by, false).DeleteJob(ctx, args[0]); err != nil {

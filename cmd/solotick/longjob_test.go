@@ -204,7 +204,7 @@ service: shop
 redis: {url: %[1]q, timeout: 5s}
 listen: "127.0.0.1:0"
 admin: "127.0.0.1:0"
-defaults: {notify: {failure: "%[2]s/ping", change: {url: "%[2]s/change", repeat: 1}}}
+defaults: {notify: {url: "%[2]s/ping", change: {url: "%[2]s/change"}}}
 jobs:
   - {name: succeeds, schedule: "@every 2s", http: {url: "%[3]s/succeeds", async: {heartbeat: 5s}}}
   - {name: fails, schedule: "@every 1s", retry: {limit: 1, backoff: 10ms}, http: {url: "%[3]s/fails", async: {heartbeat: 5s}}}

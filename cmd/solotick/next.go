@@ -36,7 +36,7 @@ With --explain, also say in words what each schedule means, and what it does whe
   solotick next -c table.yaml --from today --to tomorrow
   solotick next -c table.yaml -o json
   solotick next --explain "0 9 * * 1#1" --time-zone Europe/Berlin`,
-		ValidArgsFunction: a.completeTable,
+		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if n < 1 || n > maxNext {
 				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxNext), hint: "-n 5"}
@@ -93,7 +93,11 @@ func pick(t *config.Table, names []string) ([]config.Job, error) {
 		i := slices.IndexFunc(t.Jobs, named)
 		if i < 0 {
 			f := &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "without names, solotick next shows all jobs"}
-			if near := config.Nearest(name, namesOf(t.Jobs)); near != "" {
+			var known []string
+			for _, j := range t.Jobs {
+				known = append(known, j.Name)
+			}
+			if near := config.Nearest(name, known); near != "" {
 				f.hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			if tableName.MatchString(name) {

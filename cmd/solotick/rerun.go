@@ -41,7 +41,6 @@ With --wait the exit code is 0 only if the run succeeded.`,
 	wait.flags(c)
 	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: the newest tick that failed)")
 	c.Flags().BoolVar(&force, "force", false, "run the tick even if it did not fail")
-	a.offerKnown(c, "tick", failedTicks)
 	return c
 }
 

@@ -86,7 +86,7 @@ is fired by exactly one replica.`,
 	root.SetFlagErrorFunc(badFlag)
 	root.SetHelpCommand(helpCommand())
 	// Each verb has the flags that it uses, and no others.
-	root.AddCommand(a.versionCommand(), a.completionCommand(), a.schemaCommand(), a.demoCommand(), a.redisFlag(a.importCommand()),
+	root.AddCommand(a.versionCommand(), a.completionCommand(), a.schemaCommand(),
 		a.diffCommand(), a.tableFlag(a.tryCommand()), a.tableFlag(a.validateCommand()), a.tableFlag(a.nextCommand()),
 		a.tableFlag(a.drainCommand()), a.tableFlag(a.redisFlag(a.runCommand())), a.tableFlag(a.redisFlag(a.backfillCommand())))
 	// These work without a table.
@@ -142,18 +142,7 @@ func helpCommand() *cobra.Command {
 // offer lets shells complete the values of a flag. It fails only for a flag that does not exist, which every test would
 // show.
 func offer(c *cobra.Command, flag string, values ...string) {
-	offerFrom(c, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// offerKnown lets shells complete a flag with what the service knows.
-func (a *app) offerKnown(c *cobra.Command, flag string, ask known) {
-	offerFrom(c, flag, func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return a.askQuietly(ask, args), cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
-func offerFrom(c *cobra.Command, flag string, complete cobra.CompletionFunc) {
-	if err := c.RegisterFlagCompletionFunc(flag, complete); err != nil {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
 	}
 }

@@ -13,8 +13,7 @@ func TestEachVerbHasTheFlagsThatItUses(t *testing.T) {
 	const operator = "config redis service"
 	want := map[string]string{
 		"run": "config redis replica log-format log-level", "validate": "config", "next": "config", "drain": "config", "try": "config replica", "purge": operator, "doctor": operator, "backfill": "config redis",
-		"import": "redis service", "history": operator + " replica",
-		"status": operator, "why": operator, "events": operator, "trigger": operator, "rerun": operator, "cancel": operator,
+		"history": operator + " replica", "status": operator, "why": operator, "events": operator, "trigger": operator, "rerun": operator, "cancel": operator,
 		"pause": operator, "resume": operator, "timer": operator, "job": operator,
 	}
 	var walk func(c *cobra.Command, verb string)

@@ -76,7 +76,7 @@ request is sent at once.`,
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'
   solotick timer set -c table.yaml invoice-4711 --after 2d --url http://127.0.0.1:8080/remind --body @remind.json --retry 3`,
 		Args:              oneID,
-		ValidArgsFunction: a.complete(1, timerIDs),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if file != "" {
 				return a.setTimerOf(c, args[0], file, o)
@@ -208,7 +208,7 @@ secrets in them.`,
 		Example: `  solotick timer get -c table.yaml invoice-4711 >timer.json
   solotick timer set -c table.yaml invoice-4711 -f timer.json`,
 		Args:              oneID,
-		ValidArgsFunction: a.complete(1, timerIDs),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				source, _, err := op.Timer(ctx, args[0])
@@ -270,7 +270,7 @@ func (a *app) timerRmCommand() *cobra.Command {
 		Short:             "Delete a pending timer",
 		Example:           `  solotick timer rm -c table.yaml invoice-4711`,
 		Args:              oneID,
-		ValidArgsFunction: a.complete(1, timerIDs),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				if err := op.DeleteTimer(ctx, args[0]); err != nil {

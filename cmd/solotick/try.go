@@ -45,7 +45,7 @@ The exit code is 1 unless the job succeeded.`,
   solotick try -c table.yaml send-invoices --tick 2027-03-28T07:00:00Z
   solotick try -c table.yaml send-invoices --data '{"customer": 42}' -o json`,
 		Args:              oneJob,
-		ValidArgsFunction: a.completeTable,
+		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			brought, err := a.readData(c, data)
 			if err != nil {

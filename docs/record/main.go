@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command record runs the real `solotick demo` on a pseudo-terminal, and draws what it showed, and when, as an animated
+// Command record runs the real demo on a pseudo-terminal, and draws what it showed, and when, as an animated
 // picture: docs/demo.svg. It refuses a run that does not show a kill and a takeover, or that ended with a double or a
 // loss.
 //
@@ -45,13 +45,13 @@ func record(file string, length time.Duration) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	solotick := filepath.Join(dir, "solotick")
-	if out, err := exec.Command("go", "build", "-o", solotick, "./cmd/solotick").CombinedOutput(); err != nil {
-		return fmt.Errorf("building solotick: %w\n%s", err, out)
+	if out, err := exec.Command("go", "build", "-o", dir, "./cmd/solotick", "./examples/demo").CombinedOutput(); err != nil {
+		return fmt.Errorf("building the demo: %w\n%s", err, out)
 	}
-	command := []string{"solotick", "demo", "--for", length.String()}
-	log.Printf("recording %s", strings.Join(command, " "))
-	lines, err := watch(solotick, command)
+	program := filepath.Join(dir, "demo")
+	command := "go run ./examples/demo --for " + length.String() // as a reader types it, without the time to compile
+	log.Printf("recording %s", command)
+	lines, err := watch(program, []string{program, "--for", length.String(), "--solotick", filepath.Join(dir, "solotick")})
 	if err != nil {
 		return err
 	}
@@ -62,9 +62,9 @@ func record(file string, length time.Duration) error {
 	if err := worthy(shown); err != nil {
 		return err
 	}
-	lines = append([]line{prompt(0, strings.Join(command, " "))}, lines...)
+	lines = append([]line{prompt(0, command)}, lines...)
 	lines = append(lines, prompt(lines[len(lines)-1].at, ""))
-	picture := draw(lines, rows, columns, "solotick demo")
+	picture := draw(lines, rows, columns, "the demo of Solotick")
 	log.Printf("%s: %d lines, %d bytes", file, len(lines), len(picture))
 	return os.WriteFile(file, picture, 0o644)
 }

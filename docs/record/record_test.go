@@ -114,7 +114,7 @@ func TestTheRecordingInTheDocsIsOfARealRun(t *testing.T) {
 	if !strings.Contains(p.style, "@media(prefers-color-scheme:dark)") || !strings.Contains(p.style, "@media(prefers-reduced-motion:reduce)") {
 		t.Error("it knows no dark pages, or no readers who want no motion")
 	}
-	if p.count(`^\$ solotick demo --for 30s$`) != 1 {
+	if p.count(`^\$ go run ./examples/demo --for 30s$`) != 1 {
 		t.Error("it does not show the command")
 	}
 	for _, zero := range []string{"doubles", "lost"} {

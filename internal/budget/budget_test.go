@@ -31,7 +31,15 @@ func counted(name string, n int) figure { return figure{name: name, now: float64
 
 // measure lists all figures except the size of the binary. The most telling ones come last.
 func measure() ([]figure, error) {
-	c, err := linked(root)
+	c, err := linked(root, program)
+	if err != nil {
+		return nil, err
+	}
+	second, err := linked(root, another)
+	if err != nil {
+		return nil, err
+	}
+	imports, err := second.besides(c)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +69,7 @@ func measure() ([]figure, error) {
 	}
 	first := []figure{counted("go.mod: direct dependencies", modules), counted("API: paths", paths),
 		counted("metrics: names", metrics)}
-	last := []figure{counted("table: keys", keys), counted("cmd: verbs", commands)}
+	last := []figure{counted("Go: solotick-import besides", imports), counted("table: keys", keys), counted("cmd: verbs", commands)}
 	return slices.Concat(first, pages, []figure{allPages}, lines, scripts, last), nil
 }
 

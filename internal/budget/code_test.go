@@ -18,6 +18,7 @@ import (
 const (
 	module  = "github.com/solotick/solotick/"
 	program = "cmd/solotick"
+	another = "cmd/solotick-import"
 )
 
 // code is what the binary is linked from: on Linux, wherever the test runs.
@@ -27,9 +28,9 @@ type code struct {
 	foreign  map[string]bool           // import paths of other modules
 }
 
-// linked follows the imports of the program. It reads the directories itself, unlike go list, so that the cache of go
+// linked follows the imports of a program. It reads the directories itself, unlike go list, so that the cache of go
 // test notices a new file.
-func linked(root string) (*code, error) {
+func linked(root, program string) (*code, error) {
 	linux := build.Default
 	linux.GOOS, linux.GOARCH, linux.CgoEnabled = "linux", "amd64", false
 	c := &code{root: root, packages: map[string]*build.Package{}, foreign: map[string]bool{}}
@@ -92,6 +93,22 @@ func group(pkg, file string) string {
 		return core
 	}
 	return map[string]string{"sidecar": rest, "config": table, "cmd": verbs, "internal": others}[top]
+}
+
+// besides counts the lines of Go of what is not in another program.
+func (c *code) besides(other *code) (n int, err error) {
+	for path, p := range c.packages {
+		for _, file := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				return 0, err
+			}
+			if other.packages[path] == nil {
+				n += bytes.Count(text, []byte("\n"))
+			}
+		}
+	}
+	return n, nil
 }
 
 // lines counts the lines of Go by group.

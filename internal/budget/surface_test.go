@@ -107,14 +107,13 @@ func binary(root, dir string) (figure, error) {
 	if err != nil {
 		return figure{}, err
 	}
-	file := filepath.Join(dir, "solotick")
-	build := exec.Command("make", "--silent", "build", "BINARY="+file, "VERSION=v0.0.0")
+	build := exec.Command("make", "--silent", "build", "BIN="+dir, "VERSION=v0.0.0")
 	build.Dir = root
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
 	if text, err := build.CombinedOutput(); err != nil {
 		return figure{}, fmt.Errorf("make build: %w\n%s", err, text)
 	}
-	info, err := os.Stat(file)
+	info, err := os.Stat(filepath.Join(dir, "solotick"))
 	if err != nil {
 		return figure{}, err
 	}

@@ -54,7 +54,7 @@ func Calendar(f Input) ([]byte, error) {
 		return nil, &Error{f.Name, "it has no days: it has no event, or all its events are cancelled", ""}
 	}
 	var b bytes.Buffer
-	comment(&b, "", "", "Made by `solotick import calendar` from "+oneLine(f.Name))
+	comment(&b, "", "", "Made by `solotick-import calendar` from "+oneLine(f.Name))
 	name := strings.TrimLeft(slug(strings.TrimSuffix(filepath.Base(f.Name), filepath.Ext(f.Name))), "0123456789.-")
 	fmt.Fprintf(&b, "calendars:\n  %s:\n", cmp.Or(name, "days"))
 	if r.zone != "" {

@@ -33,7 +33,7 @@ func TestTheDaysOfEventsAreRead(t *testing.T) {
 		"DTSTART;TZID=Asia/Tokyo:20261225T000000\nDTEND;X=\"a:b\";TZID=\"Asia/Tokyo\":20261228T000000": "zone Asia/Tokyo 2026-12-25..2026-12-27",
 	} {
 		made, err := calendarOf(events)
-		got := strings.Join(strings.Fields(strings.NewReplacer("# Made by `solotick import calendar` from nrw.ics\ncalendars:\n  nrw:\n", "",
+		got := strings.Join(strings.Fields(strings.NewReplacer("# Made by `solotick-import calendar` from nrw.ics\ncalendars:\n  nrw:\n", "",
 			"timeZone:", "zone", "dates:\n", "", "- ", "").Replace(string(made))), " ")
 		if err != nil || got != want {
 			t.Errorf("%q: %q %v, not %q", events, made, err, want)

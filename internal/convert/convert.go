@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -140,20 +139,6 @@ func guess(data []byte) Format {
 		}
 	}
 	return Crontab
-}
-
-// tableKey matches the beginning of a line with a key that a table must have.
-var tableKey = regexp.MustCompile(`(?m)^["']?(service|jobs)["']?[ \t]*:`)
-
-// IsTable reports whether a file is a table already, and needs no conversion.
-func IsTable(f Input) bool {
-	if text := bytes.TrimSpace(f.Data); bytes.HasPrefix(text, []byte("{")) {
-		return !bytes.Contains(text, []byte(`"kind"`))
-	}
-	if guess(f.Data) == Kubernetes {
-		return false
-	}
-	return tableKey.Match(f.Data) || strings.HasSuffix(f.Name, ".yaml") || strings.HasSuffix(f.Name, ".yml")
 }
 
 // check parses the table as Solotick will. It can only fail because the table is too large, or because of the options.

@@ -123,7 +123,7 @@ func (c *crontab) set(v variable) {
 		return
 	case "MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING":
 		if v.value != "" {
-			add("mail", "%s=%s: no mail is sent; what a command writes is in the log, and notify.failure calls a URL", v.name, v.value)
+			add("mail", "%s=%s: no mail is sent; what a command writes is in the log, and notify.change tells of failures", v.name, v.value)
 		}
 		return
 	case "LOGNAME", "USER":

@@ -29,7 +29,7 @@ func write(all []job, files []Input, kinds map[Format]bool, o Options) []byte {
 	if len(files) > 4 {
 		names = append(names, fmt.Sprintf("%d more", len(files)-4))
 	}
-	comment(&b, "", "", "Made by `solotick import` from "+strings.Join(names, ", "))
+	comment(&b, "", "", "Made by `solotick-import` from "+strings.Join(names, ", "))
 	for _, text := range general(all, kinds, o) {
 		comment(&b, "", mark, text)
 	}

@@ -25,7 +25,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/execute/call"
 )
 
@@ -51,29 +50,37 @@ const Started = "started"
 // Ping reports the start or the end of a run.
 type Ping struct {
 	Job     string
-	To      config.Notify // the receiver for each outcome
-	Run     string        // the run's uuid, sent as rid: by it the receiver matches start and end
-	Outcome string        // Started, or how the run ended; it is the text of the ping
-	Failed  bool          // the run failed; after "shutdown" it has not if another replica runs it again
+	To      string // the URL of the check, which gets successes; "" = none
+	Run     string // the run's uuid, sent as rid: by it the receiver matches start and end
+	Outcome string // Started, or how the run ended; it is the text of the ping
+	Failed  bool   // the run failed; after "shutdown" it has not if another replica runs it again
 }
 
 // url is the receiver of the ping, "" = none. An outcome is neither a success nor a failure if another run makes up for
 // it: the app was busy with the work already, a newer tick took its place, or another replica runs it again. The same
 // holds for a cancelled run: an operator knows of it. If no run makes up for it, the receiver's alarm goes off.
 func (p Ping) url() string {
-	switch p.Outcome {
-	case Started:
-		return p.To.Start
-	case "succeeded":
-		return p.To.Success
-	case "failed", "timed_out", "lost_lock", "not_started", "interrupted":
-		return p.To.Failure
-	case "shutdown":
-		if p.Failed {
-			return p.To.Failure
-		}
+	switch {
+	case p.To == "":
+	case p.Outcome == Started:
+		return extend(p.To, "/start")
+	case p.Outcome == "succeeded":
+		return p.To
+	case p.Outcome == "shutdown" && !p.Failed:
+	case slices.Contains([]string{"failed", "timed_out", "lost_lock", "not_started", "interrupted", "shutdown"}, p.Outcome):
+		return extend(p.To, "/fail")
 	}
 	return ""
+}
+
+// extend adds to the path of a URL and keeps its query.
+func extend(base, by string) string {
+	path, query, found := strings.Cut(base, "?")
+	path = strings.TrimRight(path, "/") + by
+	if found {
+		path += "?" + query
+	}
+	return path
 }
 
 // lane has the pings of a job in their order.

@@ -16,13 +16,11 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/solotick/solotick/config"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var everything = config.Notify{Start: "https://hc.example/s3cret/start", Success: "https://hc.example/s3cret", Failure: "https://hc.example/s3cret/fail"}
+const everything = "https://hc.example/s3cret"
 
 func aPing(job, outcome string) Ping {
 	return Ping{Job: job, To: everything, Run: "0190b6f2-1c2d-4e3f-8a4b-5c6d7e8f9a0b", Outcome: outcome}
@@ -133,7 +131,7 @@ func TestEachOutcomeIsToldToWhoWantsToHearOfIt(t *testing.T) {
 			ping := aPing("a", outcome)
 			ping.Failed = failed
 			p.Send(ping)
-			ping.To = config.Notify{}
+			ping.To = ""
 			p.Send(ping)
 		})
 		var want []string
@@ -142,6 +140,18 @@ func TestEachOutcomeIsToldToWhoWantsToHearOfIt(t *testing.T) {
 		}
 		if got := r.calls(); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", outcome, got, want)
+		}
+	}
+}
+
+func TestTheURLsOfStartAndFailureFollowFromTheOne(t *testing.T) {
+	for to, want := range map[string]string{
+		"https://h/1": "https://h/1/fail?rid=7", "https://h/1/": "https://h/1/fail?rid=7", "https://h/1?create=1": "https://h/1/fail?create=1&rid=7",
+		"http://u:p@h:8000": "http://u:p@h:8000/fail?rid=7",
+	} {
+		r, err := Ping{To: to, Run: "7", Outcome: "failed"}.request(time.Time{})
+		if r.url != want || err != nil {
+			t.Errorf("%s: %s, %v, want %s", to, r.url, err, want)
 		}
 	}
 }
@@ -173,7 +183,7 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 		began := time.Now()
 		for range 50 {
 			ping := aPing("slow", Started)
-			ping.To.Start = "https://slow.example/"
+			ping.To = "https://slow.example/"
 			p.Send(ping)
 		}
 		p.Send(aPing("quick", Started))
@@ -385,7 +395,7 @@ func TestAPingArrives(t *testing.T) {
 	}))
 	defer s.Close()
 	p := New(nil, "1.2.3")
-	p.Send(Ping{Job: "a", To: config.Notify{Success: s.URL + "/check?c=1"}, Run: "7", Outcome: "succeeded"})
+	p.Send(Ping{Job: "a", To: s.URL + "/check?c=1", Run: "7", Outcome: "succeeded"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.Run(ctx); err != nil {

@@ -113,7 +113,7 @@ func (c command) calling(function string) command { c.only = function; return c 
 func vet(dir string) command { return command{dir: dir, words: []string{"vet", "./..."}} }
 
 // Packages in which goroutines of the product meet: their tests run under the race detector.
-var meeting = []string{"./lock", "./internal/credentials", "./internal/demo", "./internal/embedded", "./internal/instance", "./internal/rds",
+var meeting = []string{"./lock", "./internal/credentials", "./internal/embedded", "./internal/instance", "./internal/rds",
 	"./internal/resp", "./internal/testing/lossy", "./internal/testing/rig", "./sidecar/admin", "./sidecar/callback", "./sidecar/execute/...", "./sidecar/notify", "./sidecar/service", "./sidecar/trace"}
 
 // racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload, and end by
@@ -122,7 +122,7 @@ const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThat
 	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits|TestWatch"
 
 // Packages whose tests compute, or start programs one by one: the race detector would only slow them down.
-var computing = []string{"./config/...", "./docs/record", "./internal/budget", "./internal/compare", "./internal/convert",
+var computing = []string{"./cmd/solotick-import", "./config/...", "./docs/record", "./internal/budget", "./internal/compare", "./internal/convert",
 	"./internal/diagnosis", "./internal/file", "./internal/identity", "./internal/imports", "./internal/testing/needs",
 	"./internal/testing/redistest", "./internal/testing/results", "./internal/testing/suite", "./sidecar/view"}
 
@@ -135,7 +135,7 @@ var suites = map[string][]lane{
 	"check": {
 		{
 			test("-short -parallel 12", "./cmd/solotick"),
-			test("-p 4", "./docs", "./examples/embed", "./examples/grafana", "./examples/quickstart", "./examples/systemd", "./internal/model/modelcheck"),
+			test("-p 4", "./docs", "./examples/demo", "./examples/embed", "./examples/grafana", "./examples/quickstart", "./examples/systemd", "./internal/model/modelcheck"),
 		},
 		{
 			command{dir: ".", words: []string{"build", "./..."}},

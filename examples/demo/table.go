@@ -1,4 +1,4 @@
-package demo
+package main
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func jobs() []job {
 
 // table returns the table of all three replicas. With its short ttl they find a dead replica soon.
 func table(app, redis string) string {
-	t := fmt.Sprintf(`# The table of solotick demo. It lasts as long as the demo does.
+	t := fmt.Sprintf(`# The table of the demo. It lasts as long as the demo does.
 service: demo
 redis: {url: "redis://%s/0", timeout: 1s}
 listen: "127.0.0.1:0"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package demo
+package main
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package demo
+package main
 
 import (
 	"bufio"
@@ -40,17 +40,12 @@ type replica struct {
 	done chan struct{} // closed when the process is gone and its log is read
 }
 
-// start starts this program as a replica. The replica has a process group of its own, so that Ctrl-C in the terminal
+// start starts a replica. It has a process group of its own, so that Ctrl-C in the terminal
 // reaches only the demo. On Linux it never outlives the demo.
-func start(name, table string, events chan<- event) (*replica, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("starting replica %s: %w", name, err)
-	}
+func start(program, name, table string, events chan<- event) (*replica, error) {
 	r := &replica{name: name, done: make(chan struct{})}
 	// At level debug, the log also names the other replica that fired a tick.
 	r.cmd = exec.Command(program, "run", "-c", table, "--replica", name, "--log-format", "json", "--log-level", "debug")
-	r.cmd.Args[0] = os.Args[0]
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SOLOTICK_") { // such variables may name another Redis or table
 			r.cmd.Env = append(r.cmd.Env, v)

@@ -4,10 +4,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/solotick/solotick/internal/testing/redistest"
 )
 
 // byHand calls a job of a toy app by hand, and returns the code of the answer; 0 = there was none.
@@ -33,22 +36,27 @@ func byHand(t *testing.T, url string, header ...string) int {
 
 func TestTheToyAppPrintsItsCalls(t *testing.T) {
 	t.Parallel()
-	d := openShow(t, "solotick", "demo", "app", "--listen", "127.0.0.1:0")
+	d := begin(t, os.Args[0], "app", "--listen", "127.0.0.1:0")
 	app := d.await(`^serving the toy app: POST (http://127\.0\.0\.1:\d+)/jobs/NAME$`)[0]
 	if text := fetch(t, app+"/readyz"); text != "ok\n" {
 		t.Errorf("/readyz says %q", text)
 	}
-	r := launch(t, `
+	table := filepath.Join(t.TempDir(), "table.yaml")
+	if err := os.WriteFile(table, []byte(`
 service: toy
-redis: {url: embedded}
+redis: {url: "`+redistest.Start(t).URL()+`"}
 listen: ""
 admin: ""
 jobs:
   - {name: hello, schedule: "@every 1s", http: {url: "`+app+`/jobs/hello"}}
-`, []string{embeddedVariable + "=" + freeAddr(t)}, "--replica", "one")
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := begin(t, solotick(t), "run", "-c", table, "--replica", "one")
 	d.await(`^\d\d:\d\d:\d\d hello: called by replica one for the tick 20\S+Z$`)
-	r.await("finished", "job", "hello", "outcome", "succeeded", "code", "200")
-	r.kill()
+	r.await(`msg=finished .*job=hello .*outcome=succeeded .*code=200`)
+	_ = r.cmd.Process.Signal(syscall.SIGTERM)
+	r.end(0)
 
 	for _, c := range []struct {
 		path string
@@ -86,7 +94,7 @@ jobs:
 
 func TestTheToyAppSaysThatItsCallerHasGone(t *testing.T) {
 	t.Parallel()
-	d := openShow(t, "solotick", "demo", "app", "--listen", "127.0.0.1:0", "--token", "secret")
+	d := begin(t, os.Args[0], "app", "--listen", "127.0.0.1:0", "--token", "secret")
 	app := d.await(`POST (\S+)/jobs/NAME$`)[0]
 	if code := byHand(t, app+"/jobs/a"); code != http.StatusUnauthorized {
 		t.Errorf("without the token: %d", code)
@@ -113,44 +121,15 @@ func TestATakenPortStopsTheToyAppOnlyIfItWasAskedFor(t *testing.T) {
 	if err == nil {
 		defer usual.Close()
 	} // otherwise another program has it
-	d := openShow(t, "solotick", "demo", "app")
+	d := begin(t, os.Args[0], "app")
 	d.await(`^another program uses 127\.0\.0\.1:8080, so the toy app takes another port$`)
 	app := d.await(`^serving the toy app: POST (\S+)/jobs/NAME$`)[0]
 	if code := byHand(t, app+"/jobs/a"); code != http.StatusOK {
 		t.Errorf("it answers %d", code)
 	}
-	out, err := exec.Command("solotick", "demo", "app", "--listen", strings.TrimPrefix(app, "http://")).CombinedOutput()
-	exit, _ := err.(*exec.ExitError)
-	if exit == nil || exit.ExitCode() != exitCannot || !strings.Contains(string(out), "address already in use\nhint: solotick demo app --listen 127.0.0.1:0\n") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	other := begin(t, os.Args[0], "app", "--listen", strings.TrimPrefix(app, "http://"))
+	other.await(`^error: serving the toy app: .*address already in use$`)
+	other.end(1)
 	_ = d.cmd.Process.Signal(syscall.SIGINT)
 	d.end(0)
-}
-
-// Only a table with the embedded store begins at level debug.
-func TestOfATrialTheLogSaysWhichTicksAnotherReplicaHasFired(t *testing.T) {
-	t.Parallel()
-	table := `
-service: quickstart
-redis: {url: embedded}
-listen: ""
-admin: ""
-jobs:
-  - {name: hello, schedule: "@every 1s", exec: {command: [/bin/echo, hello]}}
-`
-	env := []string{embeddedVariable + "=" + freeAddr(t)}
-	r := launch(t, table, env, "--replica", "one")
-	r.await("finished", "job", "hello", "outcome", "succeeded", "code", "0")
-	other := launch(t, table, env, "--replica", "two", "--log-level", "info")
-	other.await("finished", "job", "hello")
-	// Only the first one was not told how much to say.
-	awaitAny(t, []*replica{r}, "a skip", func(l line) bool { return l.is("skipped", "reason", "fired_elsewhere", "by", "two") })
-	other.kill()
-	r.kill()
-	for _, l := range other.lines {
-		if l.is("skipped", "reason", "fired_elsewhere") {
-			t.Errorf("at --log-level info: %v", l)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"os"
@@ -11,13 +12,54 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
-// show is one run of the demo, as its user sees it.
-type show struct {
+// asDemo is the variable with which this test binary is the demo.
+const asDemo = "AS_THE_DEMO"
+
+// patience is how long a test waits for what must come; the first one may have to compile everything.
+const patience = 2 * time.Minute
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asDemo) != "" {
+		main()
+		return
+	}
+	var err error
+	if tests, err = os.MkdirTemp("", "demo-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(tests)
+	os.Exit(code)
+}
+
+// tests is a directory for built.
+var tests string
+
+// built builds solotick once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	program, err := build(context.Background(), tests)
+	return program, err
+})
+
+func solotick(t *testing.T) string {
+	t.Helper()
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// run is one run of the demo, as its user sees it.
+type run struct {
 	t       *testing.T
 	cmd     *exec.Cmd
 	scratch string // where it may put files
@@ -25,14 +67,14 @@ type show struct {
 	said    strings.Builder
 }
 
-func openShow(t *testing.T, argv ...string) *show {
+func begin(t *testing.T, argv ...string) *run {
 	t.Helper()
-	d := &show{t: t, scratch: t.TempDir(), cmd: exec.Command(argv[0], argv[1:]...)}
-	d.cmd.Env = append(os.Environ(), "TMPDIR="+d.scratch)
+	d := &run{t: t, scratch: t.TempDir(), cmd: exec.Command(argv[0], argv[1:]...)}
+	d.cmd.Env = append(os.Environ(), asDemo+"=1", "TMPDIR="+d.scratch)
 	return d.begin()
 }
 
-func (d *show) begin() *show {
+func (d *run) begin() *run {
 	d.t.Helper()
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -43,7 +85,7 @@ func (d *show) begin() *show {
 	if err := d.cmd.Start(); err != nil {
 		d.t.Fatal(err)
 	}
-	limit := time.AfterFunc(4*patience, func() { _ = d.cmd.Process.Kill() })
+	limit := time.AfterFunc(2*patience, func() { _ = d.cmd.Process.Kill() })
 	d.t.Cleanup(func() {
 		limit.Stop()
 		_ = d.cmd.Process.Kill() // which is no error when it has ended
@@ -55,7 +97,7 @@ func (d *show) begin() *show {
 }
 
 // await reads until a line matches, and returns what the pattern's brackets hold.
-func (d *show) await(pattern string) []string {
+func (d *run) await(pattern string) []string {
 	d.t.Helper()
 	re := regexp.MustCompile(pattern)
 	for {
@@ -71,7 +113,7 @@ func (d *show) await(pattern string) []string {
 }
 
 // ends waits for the end and returns the exit code.
-func (d *show) ends() int {
+func (d *run) ends() int {
 	rest, _ := io.ReadAll(d.out)
 	d.said.Write(rest)
 	_ = d.cmd.Wait()
@@ -79,7 +121,7 @@ func (d *show) ends() int {
 }
 
 // end waits for the end and wants the exit code.
-func (d *show) end(code int) {
+func (d *run) end(code int) {
 	d.t.Helper()
 	if got := d.ends(); got != code {
 		d.t.Errorf("exit code %d, want %d", got, code)
@@ -87,7 +129,7 @@ func (d *show) end(code int) {
 }
 
 // number returns a number of the summary.
-func (d *show) number(what string) int {
+func (d *run) number(what string) int {
 	d.t.Helper()
 	m := regexp.MustCompile(`(?m)^  ` + what + ` +(\d+) `).FindStringSubmatch(d.said.String())
 	if m == nil {
@@ -102,7 +144,7 @@ func (d *show) number(what string) int {
 
 // lost returns how many ticks the summary calls lost. On a busy machine a tick of the job that fires every second may
 // come too late to be fired before the next one; but that is rare.
-func (d *show) lost() int {
+func (d *run) lost() int {
 	d.t.Helper()
 	lost, due := d.number("lost"), d.number("ticks due")
 	if lost > max(2, due/5) {
@@ -112,7 +154,7 @@ func (d *show) lost() int {
 }
 
 // nothingLeft checks that no replica is left and, if files is set, no file either.
-func (d *show) nothingLeft(files bool) {
+func (d *run) nothingLeft(files bool) {
 	d.t.Helper()
 	limit := time.After(patience)
 	for alive := running(d.t, d.scratch); len(alive) > 0; alive = running(d.t, d.scratch) {
@@ -152,11 +194,11 @@ func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := regexp.MustCompile(`(?m)^go run ./cmd/solotick demo.*$`).FindString(string(text))
+	command := regexp.MustCompile(`(?m)^go run ./examples/demo.*$`).FindString(string(text))
 	if command == "" {
 		t.Fatal("the README has no command of the demo")
 	}
-	d := &show{t: t, scratch: t.TempDir(), cmd: exec.Command("sh", "-c", "cd ../.. && exec "+command+" --no-kill")}
+	d := &run{t: t, scratch: t.TempDir(), cmd: exec.Command("sh", "-c", "cd ../.. && exec "+command+" --no-kill")}
 	d.cmd.Env, d.cmd.SysProcAttr = append(os.Environ(), "TMPDIR="+d.scratch), &syscall.SysProcAttr{Setpgid: true}
 	d.begin()
 	for range 10 {
@@ -181,13 +223,13 @@ func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()       // with a browser in it
-	syscall.ForkLock.RLock() // see TestTheBinaryRunsAloneAndWithoutRights
+	syscall.ForkLock.RLock() // or a process that is forked meanwhile keeps the file open for writing
 	err := os.WriteFile(filepath.Join(bin, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >"+bin+"/opened\n"), 0o700)
 	syscall.ForkLock.RUnlock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := openShow(t, "env", "PATH="+bin+":"+os.Getenv("PATH"), "solotick", "demo", "--open")
+	d := begin(t, "env", "PATH="+bin+":"+os.Getenv("PATH"), os.Args[0], "--open", "--solotick", solotick(t))
 	page := d.await(`status page  (http://127\.0\.0\.1:\d+/)$`)[0]
 	victim := d.await(`(\w+) +✗ killed with SIGKILL while it ran send-report$`)[0]
 	m := d.await(`send-report    (\w+) +↻ took over [0-9:]+ from ` + victim + `, runs it again$`)
@@ -204,12 +246,14 @@ func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
 	if opened, err := os.ReadFile(bin + "/opened"); err != nil || string(opened) != page+"\n" {
 		t.Errorf("the browser got %q, %v, want %s", opened, err, page)
 	}
-	eventually(t, "three replicas", func() bool { return len(running(t, d.scratch)) == 3 })
+	if err := rig.Until(patience, "three replicas", func() bool { return len(running(t, d.scratch)) == 3 }); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	code := d.ends()
-	if lost := d.lost(); lost == 0 && code != 0 || lost > 0 && code != exitProblem {
+	if lost := d.lost(); lost == 0 && code != 0 || lost > 0 && code != 1 {
 		t.Errorf("exit code %d after %d lost ticks", code, lost)
 	}
 	if d.number("doubles") != 0 || d.number("replicas killed") < 1 || d.number("runs taken over") < 1 {
@@ -221,14 +265,14 @@ func TestTheDemoShowsATakeoverAndEndsAtCtrlC(t *testing.T) {
 // A killed demo cannot clean up: the kernel ends its replicas, and the next demo removes its directory.
 func TestADemoThatIsKilledLeavesNoReplicaAndTheNextOneTidiesUp(t *testing.T) {
 	t.Parallel()
-	d := openShow(t, "solotick", "demo")
+	d := begin(t, os.Args[0], "--solotick", solotick(t))
 	d.await(`● fired`)
 	if err := d.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	d.end(-1)
 	d.nothingLeft(false)
-	next := &show{t: t, scratch: d.scratch, cmd: exec.Command("solotick", "demo", "--for", "1s")}
+	next := &run{t: t, scratch: d.scratch, cmd: exec.Command(os.Args[0], "--for", "1s", "--solotick", solotick(t))}
 	next.cmd.Env = d.cmd.Env
 	next.begin().end(0)
 	next.nothingLeft(true)
@@ -236,7 +280,7 @@ func TestADemoThatIsKilledLeavesNoReplicaAndTheNextOneTidiesUp(t *testing.T) {
 
 func TestADemoWhoseReaderGoesEnds(t *testing.T) {
 	t.Parallel()
-	d := openShow(t, "sh", "-c", "solotick demo --no-kill | head -n 3")
+	d := begin(t, "sh", "-c", os.Args[0]+" --no-kill --solotick "+solotick(t)+" | head -n 3")
 	d.end(0)
 	d.nothingLeft(true)
 }

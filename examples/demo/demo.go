@@ -1,9 +1,4 @@
-// Package demo shows in a minute what Solotick does. Three replicas of a service run on this machine, as processes of
-// this program, beside a toy app. Now and then the demo kills a replica with SIGKILL. One stream of lines says which
-// replica fired or took over which tick, and at the end the demo counts the app's receipts. It leaves nothing behind.
-//
-// This process has the embedded store, so that the store outlives every replica, as a real Redis would.
-package demo
+package main
 
 import (
 	"context"
@@ -11,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,10 +19,11 @@ import (
 
 // Options are the choices of the user.
 type Options struct {
-	Out    io.Writer
-	Colour bool
-	Kill   bool             // replicas are killed now and then
-	Opened func(url string) // called with the address of the status page
+	Program string // solotick; "" = built from the source around this program
+	Out     io.Writer
+	Colour  bool
+	Kill    bool             // replicas are killed now and then
+	Opened  func(url string) // called with the address of the status page
 }
 
 // replicas has the names of the replicas. The first one serves the status page, and is never killed.
@@ -76,6 +73,11 @@ func Run(ctx, hard context.Context, o Options) (t Tally, err error) {
 		return t, err
 	}
 	defer os.RemoveAll(dir)
+	if d.Program == "" {
+		if d.Program, err = build(ctx, dir); err != nil {
+			return t, err
+		}
+	}
 	d.table = filepath.Join(dir, "table.yaml")
 	if err := os.WriteFile(d.table, []byte(table(d.app.addr, store.Addr())), 0o600); err != nil {
 		return t, fmt.Errorf("writing the demo's table: %w", err)
@@ -123,6 +125,16 @@ func scratch() (string, error) {
 	return dir, nil
 }
 
+// build builds solotick in the directory. The first time takes a minute.
+func build(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "solotick")
+	fmt.Fprintln(os.Stderr, "building solotick …")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/solotick/solotick/cmd/solotick").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building solotick: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
 // begin starts all replicas and waits until they take ticks. It returns the address of the first one's status page.
 func (d *demo) begin(ctx context.Context) (page string, err error) {
 	for _, name := range replicas {
@@ -153,7 +165,7 @@ func (d *demo) begin(ctx context.Context) (page string, err error) {
 }
 
 func (d *demo) start(name string) error {
-	r, err := start(name, d.table, d.events)
+	r, err := start(d.Program, name, d.table, d.events)
 	if err == nil {
 		d.all[name] = r
 	}

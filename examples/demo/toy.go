@@ -1,4 +1,4 @@
-package demo
+package main
 
 import (
 	"cmp"
@@ -23,8 +23,7 @@ type Call struct {
 	Code               int // of the answer; 0 = at work, or the caller has gone
 }
 
-// Toy is the service of every trial: in the demo, in `solotick demo app`, and inside each replica of the quickstart. It
-// answers POST /jobs/NAME, and GET /readyz.
+// Toy is the service of the demo, and of tables that are tried out. It answers POST /jobs/NAME, and GET /readyz.
 type Toy struct {
 	// Answer returns the answer's code, and how long the app works before it. nil means that the caller chooses:
 	// ?take=2s makes the work last, ?code=503 sets the code.

@@ -1,0 +1,171 @@
+// Command solotick-import makes a table for Solotick from crontabs, from Kubernetes CronJobs, or from an iCalendar file.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solotick/solotick/internal/convert"
+	"github.com/solotick/solotick/internal/text"
+)
+
+// Exit codes, as those of solotick.
+const (
+	exitProblem = 1 // a file is not what can be converted
+	exitUsage   = 2 // the command line is wrong
+	exitCannot  = 3 // a file cannot be read
+)
+
+// most bounds how much of one file is read. It exceeds the limit of package convert, which then says that the file is
+// too large.
+const most = 17 << 20
+
+// version is set by the linker for releases: -X main.version=v1.2.3.
+var version = "dev"
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run runs one command line and returns the exit code.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	c := command()
+	c.SetArgs(args)
+	c.SetIn(in)
+	c.SetOut(out)
+	c.SetErr(errOut)
+	err := c.Execute()
+	if err == nil {
+		return 0
+	}
+	code, hint := exitUsage, "solotick-import --help" // errors of cobra are about usage
+	var f *failure
+	if errors.As(err, &f) {
+		code, hint = f.code, f.hint
+	}
+	fmt.Fprintf(errOut, "error: %s\n", text.OneLine(err.Error()))
+	if hint != "" {
+		fmt.Fprintf(errOut, "hint: %s\n", text.OneLine(hint))
+	}
+	return code
+}
+
+// failure is an error with its exit code and, if there is one, a hint.
+type failure struct {
+	error
+	code int
+	hint string
+}
+
+func usage(hint, format string, args ...any) error {
+	return &failure{fmt.Errorf(format, args...), exitUsage, hint}
+}
+
+func command() *cobra.Command {
+	var (
+		o          convert.Options
+		from       string
+		userColumn bool
+	)
+	c := &cobra.Command{
+		Use:   "solotick-import [calendar] FILE...",
+		Short: "Convert a crontab or Kubernetes CronJobs into a table",
+		Long: `Convert crontabs, or manifests with Kubernetes CronJobs, into a table, and print it. A FILE of - is standard input.
+
+A job keeps its times, its command, its variables, and that its runs may overlap. If a setting has no place in a table, a
+comment that begins with "import:" stands at its job. If a job cannot be converted, its block is commented out, with the
+reason. A summary goes to standard error. The exit code is 0 even if jobs are commented out, and 1 if a file is neither a
+crontab nor a manifest.
+
+"solotick-import calendar FILE" prints the days of an iCalendar file as a calendar for the table.`,
+		Example: `  crontab -l | solotick-import - --time-zone Europe/Berlin > table.yaml
+  solotick-import /etc/crontab --service web
+  kubectl get cronjob -o yaml | solotick-import - --service billing > table.yaml
+  solotick-import calendar nrw.ics`,
+		Args:          cobra.ArbitraryArgs,
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return usage("solotick-import /etc/crontab", "solotick-import takes the names of files, or - for standard input")
+			case args[0] == "calendar" && len(args) != 2:
+				return usage("solotick-import calendar nrw.ics", "calendar takes one file")
+			case args[0] == "calendar":
+				return printed(c, args[1:], func(files []convert.Input) ([]byte, error) { return convert.Calendar(files[0]) })
+			}
+			switch o.From = convert.Format(from); o.From {
+			case "", convert.Crontab, convert.Kubernetes:
+			default:
+				return usage("--from crontab", "--from %q is neither crontab nor kubernetes", from)
+			}
+			if _, err := time.LoadLocation(o.TimeZone); err != nil || o.TimeZone == "Local" {
+				return usage("--time-zone Europe/Berlin", "--time-zone %q is not a time zone known on this machine", o.TimeZone)
+			}
+			if c.Flags().Changed("user-column") {
+				o.UserColumn = &userColumn
+			}
+			return printed(c, args, func(files []convert.Input) ([]byte, error) {
+				r, err := convert.Convert(files, o)
+				if err != nil {
+					return nil, err
+				}
+				for _, line := range r.Summary() {
+					fmt.Fprintln(c.ErrOrStderr(), line)
+				}
+				return r.Table, nil
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&from, "from", "", "`format` of the files: crontab or kubernetes (guessed)")
+	f.StringVar(&o.Service, "service", "", "`name` of the service whose jobs they are")
+	f.StringVar(&o.TimeZone, "time-zone", "", "time `zone` of schedules that name none, as Europe/Berlin")
+	f.StringVar(&o.Redis, "redis", "", "`URL` of the Redis that the replicas share")
+	f.BoolVar(&userColumn, "user-column", false, "lines of a crontab name a user before the command, as in /etc/crontab (guessed)")
+	return c
+}
+
+// printed prints what is made from the files.
+func printed(c *cobra.Command, names []string, from func([]convert.Input) ([]byte, error)) error {
+	var files []convert.Input
+	for _, name := range names {
+		f, err := read(c.InOrStdin(), name)
+		if err != nil {
+			return &failure{fmt.Errorf("reading the file to import: %w", err), exitCannot, ""}
+		}
+		files = append(files, f)
+	}
+	made, err := from(files)
+	var unreadable *convert.Error
+	switch {
+	case errors.As(err, &unreadable):
+		return &failure{err, exitProblem, unreadable.Hint}
+	case err != nil:
+		return &failure{err, exitCannot, ""}
+	}
+	if _, err := c.OutOrStdout().Write(made); err != nil {
+		return &failure{fmt.Errorf("the output could not be written: %w", err), exitCannot, ""}
+	}
+	return nil
+}
+
+// read reads the file, or standard input for "-".
+func read(in io.Reader, name string) (convert.Input, error) {
+	if name == "-" {
+		name = "stdin"
+	} else {
+		f, err := os.Open(name)
+		if err != nil {
+			return convert.Input{}, err
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, most))
+	return convert.Input{Name: name, Data: data}, err
+}

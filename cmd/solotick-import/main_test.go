@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/solotick/solotick/config"
+)
+
+// TestMain makes this test binary the program, too.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"solotick-import": main})
+}
+
+func TestTranscripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/transcripts",
+		WorkdirRoot:         t.TempDir(), // it leaves a directory of its own behind if -run takes only some of the scripts
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_TRANSCRIPTS") != "", // then read the difference
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "valid": valid},
+	})
+}
+
+// exits is `exits CODE COMMAND…`: the command ends with exactly that code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	got := "0"
+	err := ts.Exec(args[1], args[2:]...) // which also keeps the output for stdout and stderr
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = fmt.Sprint(exit.ExitCode())
+	} else {
+		ts.Check(err)
+	}
+	if neg || got != args[0] {
+		ts.Fatalf("%v ended with exit code %s, want %s", args[1:], got, args[0])
+	}
+}
+
+// valid is `valid SERVICE JOB…`: the output is a table with these jobs.
+func valid(ts *testscript.TestScript, neg bool, args []string) {
+	table, err := config.Parse("stdout", []byte(ts.ReadFile("stdout")), os.LookupEnv)
+	ts.Check(err)
+	got := []string{table.Service}
+	for _, j := range table.Jobs {
+		got = append(got, j.Name)
+	}
+	if neg || fmt.Sprint(got) != fmt.Sprint(args) {
+		ts.Fatalf("the table has %v, want %v", got, args)
+	}
+}
+
+// full is a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestAnOutputThatCannotBeWritten(t *testing.T) {
+	var said strings.Builder
+	code := run([]string{"-"}, strings.NewReader("0 9 * * * run\n"), full{}, &said)
+	if want := "error: the output could not be written: no space left on device\n"; code != exitCannot || !strings.HasSuffix(said.String(), want) {
+		t.Errorf("exit code %d and %q, want %d and %q", code, said.String(), exitCannot, want)
+	}
+}
