@@ -32,7 +32,7 @@ func keysOf(path ...string) []strict.Key {
 var sections = strings.Fields(`ready links calendars
 	redis redis.sentinel redis.cluster redis.identity redis.identity.aws redis.tls
 	jobs jobs.every jobs.http jobs.http.headers jobs.http.tls jobs.http.sign jobs.http.async jobs.exec jobs.retry jobs.lock
-	jobs.trigger jobs.resources jobs.notify jobs.notify.change`)
+	jobs.trigger jobs.notify jobs.notify.change`)
 
 // rows writes the keys as the reference has them.
 func rows(name string, keys []strict.Key) string {
@@ -110,7 +110,6 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 	const (
 		table = "service: s\n%sjobs:\n  - name: a\n    schedule: \"@daily\"\n%s"
 		http  = "    http:\n      url: http://127.0.0.1/x\n"
-		exec  = "    exec: {command: [a]}\n"
 	)
 	tried := 0
 	check := func(top, job string, keys []strict.Key) {
@@ -138,8 +137,7 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 	check("", http+"    retry:\n      LINE", keysOf("jobs", "retry"))
 	check("", http+"    notify:\n      change:\n        urlFile: /f\n        LINE", keysOf("jobs", "notify", "change"))
 	check("", http+"      LINE", keysOf("jobs", "http"))
-	check("", exec+"    resources:\n      LINE", keysOf("jobs", "resources"))
-	if tried < 29 {
+	if tried < 28 {
 		t.Errorf("only %d defaults were tried", tried)
 	}
 }
@@ -166,8 +164,7 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 		"    every:\n" + examples("      ", keysOf("jobs", "every")[1:]) +
 		"    lock:\n" + examples("      ", keysOf("jobs", "lock")) + "    retry:\n" + examples("      ", keysOf("jobs", "retry")) +
 		"    notify:\n" + examples("      ", keysOf("jobs", "notify")) + "      change:\n" + examples("        ", keysOf("jobs", "notify", "change")[1:]) +
-		"  - name: other\n    schedule: \"@daily\"\n    exec:\n" + examples("      ", keysOf("jobs", "exec")) +
-		"    resources:\n" + examples("      ", keysOf("jobs", "resources"))
+		"  - name: other\n    schedule: \"@daily\"\n    exec:\n" + examples("      ", keysOf("jobs", "exec"))
 	table, err := parse("table.yaml", []byte(text), env, testNow)
 	if err != nil {
 		t.Fatal(err)

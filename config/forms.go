@@ -34,9 +34,6 @@ const (
 	maxBackoff = 24 * time.Hour
 
 	maxBody = 64 << 10
-
-	// leastMemory is less than any program needs: a smaller number lacks its unit.
-	leastMemory = 1 << 20
 )
 
 // Go and the ECMAScript of JSON Schema read these patterns alike.
@@ -75,7 +72,6 @@ var (
 	programForm = strict.Form{Filled: true}
 	runbookForm = strict.Form{Pattern: webForm.Pattern, Length: 1000}
 	labelsForm  = strict.Form{Names: `^[a-z][a-z0-9_]{0,39}$`, Most: 5, Pattern: oneLine, Length: 100}
-	bytesForm   = strict.Form{Pattern: `^([0-9]{1,19})(k|M|G|Ki|Mi|Gi)?$`, Least: leastMemory}
 )
 
 // filledWith is filledForm for a key that needs another one beside it.

@@ -61,10 +61,9 @@ func (t *Table) hash(references [][2]string) string {
 		Retry                       Retry
 		Lock                        Lock
 		Reserved                    bool
-		Observe                     bool `json:",omitzero"` // a table without it has the same hash in versions that lack it
-		Concurrency                 int  `json:",omitzero"` // the same
-		Priority                    int  `json:",omitzero"` // the same
-		Resources                   Resources
+		Observe                     bool    `json:",omitzero"` // a table without it has the same hash in versions that lack it
+		Concurrency                 int     `json:",omitzero"` // the same
+		Priority                    int     `json:",omitzero"` // the same
 		Trigger                     Trigger `json:",omitzero"` // the same
 	}
 	open := newJSONHash()
@@ -72,7 +71,7 @@ func (t *Table) hash(references [][2]string) string {
 	for i := range t.Jobs {
 		j := &t.Jobs[i]
 		open.text(",").json(job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
-			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Observe, j.Concurrency, j.Priority, j.Resources, j.Trigger})
+			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Observe, j.Concurrency, j.Priority, j.Trigger})
 	}
 	open.text("]")
 	shared, secret := *t, newJSONHash()

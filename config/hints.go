@@ -45,7 +45,7 @@ func wordHint(name, value string, words []string) string {
 
 // filled has the full form of mappings for which users write only the most important value.
 var filled = map[string]string{
-	"exec": `{command: ["/bin/tool", "--fast"]}`, "retry": "{limit: 3}", "lock": "{ttl: 30s}", "resources": "{memory: 128Mi}",
+	"exec": `{command: ["/bin/tool", "--fast"]}`, "retry": "{limit: 3}", "lock": "{ttl: 30s}",
 	"sentinel": "{master: mymaster, addrs: [sentinel-0:26379]}", "cluster": "{addrs: [redis-0:6379]}", "tls": "{caFile: /etc/tls/ca.pem}",
 	"sign":     "{secretFile: /run/secrets/whsec}",
 	"defaults": "{timeout: 10m}", "links": `{logs: "https://logs.example.com/search?q={run}"}`,
@@ -54,7 +54,8 @@ var filled = map[string]string{
 // otherKeys has the hints for keys of other tools, below the mapping in which people write them.
 var otherKeys = map[string]map[string]string{
 	"a job": {"shell": inAShell, "run": inAShell, "script": inAShell, "on": `write schedule: "0 2 * * *"`,
-		"dependson": "no job waits for another: let the first one start the second, with solotick trigger"},
+		"dependson": "no job waits for another: let the first one start the second, with solotick trigger",
+		"resources": noLimits, "limits": noLimits, "memory": noLimits, "nice": noLimits},
 	"": {"on": `each job has its own: write schedule: "0 2 * * *" in it`,
 		"timezone": "write timeZone in a job or under defaults"},
 	"redis": {"db": inTheURL, "database": inTheURL},
@@ -62,6 +63,7 @@ var otherKeys = map[string]map[string]string{
 
 const (
 	inAShell = `write exec: {command: ["sh", "-c", "…"]}`
+	noLimits = "limit the container, or write prlimit or nice before the command"
 	inTheURL = "write it at the end of url: redis://redis:6379/1"
 )
 
@@ -239,7 +241,7 @@ func word[T ~string](to *T) strict.Type {
 
 // tableOnly are the keys that dynamic jobs cannot have. With some of them the API could reach beyond the app beside the
 // replica. The others name calendars, which a table has and Redis does not keep.
-var tableOnly = []string{"exec", "allowRemote", "resources", "notify", "exclude", "include", "onExcluded"}
+var tableOnly = []string{"exec", "allowRemote", "notify", "exclude", "include", "onExcluded"}
 
 // fileKeys are the keys of http that name files. Dynamic jobs and timers cannot have them: with them the API could have
 // every file that the replica may read sent to a listener of the caller's.
@@ -301,8 +303,6 @@ func explain(d *strict.Decoder, inJob bool, e strict.Entry, name string) (messag
 		return fmt.Sprintf("%q is for jobs of the table alone", name), toTheTable
 	case e.Name == "calendars" && slices.Contains([]string{"file", "ics", "path"}, name):
 		return "a calendar has its days in the table", "solotick-import calendar holidays.ics prints them"
-	case e.Name == "resources" && name == "cpu":
-		return "CPU time has no limit here", `the shell has one, in seconds: ["sh", "-c", "ulimit -t 60; exec /bin/tool"]`
 	case e.Name == "defaults" && slices.Contains(homes(d, inJob, name), inAJob):
 		var allowed []string
 		for _, k := range e.Keys {

@@ -135,7 +135,6 @@ func (d *decoder) checkJob() {
 	checkTLS(d.Decoder, d.job)
 	checkSigned(d.Decoder, d.job)
 	checkAsync(d.Decoder, d.job, d.table)
-	checkResources(d.Decoder, d.job)
 	d.checkEffect()
 	d.job.finishChange()
 	odd(d.Decoder, d.job)

@@ -107,8 +107,6 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 			Doc: "among ticks that wait on a replica for one of its `maxRunning` slots, the highest goes first; at most 100; see [Slots](#slots)"},
 		{Name: "trigger", Type: strict.Mapping(triggerKeys(&to.Trigger)), Also: "parameters params inputs",
 			Doc: "what a run by hand may bring along, see [Data of a run by hand](#data-of-a-run-by-hand)"},
-		{Name: "resources", Type: strict.Mapping(resourceKeys(&to.Resources)), Common: true, Also: "limits rlimits",
-			Doc: "limits of the processes of `exec`; each of its keys falls back to `defaults` alone"},
 		{Name: "notify", Type: strict.Mapping(notifyKeys(to)), Common: true, Also: "ping webhook healthchecks onSuccess onFailure",
 			Doc: "URLs to ping when runs start and end, for a dead man's switch; messages for people when something changes"},
 	}, dayKeys(to, known), aboutKeys(&to.Job))

@@ -11,7 +11,7 @@ func TestKeysOfOtherToolsFindTheirs(t *testing.T) {
 		"time_zone": "timeZone", "time-zone": "timeZone", "tz": "timeZone", "cron": "schedule",
 		"startingDeadlineSeconds": "startingDeadline", "activeDeadlineSeconds": "timeout", "Suspend": "suspend", "backoffLimit": "retry",
 		"handovers": "startRetries", "start_retries": "startRetries", "startAttempts": "startRetries", "retries": "retry",
-		"reserve": "reserved", "limits": "resources", "healthchecks": "notify", "reservation": "",
+		"reserve": "reserved", "healthchecks": "notify", "reservation": "",
 	} {
 		if got, _ := strict.NearestKey(keysOf("jobs"), word); got.Name != want {
 			t.Errorf("%q is near to %q, want %q", word, got.Name, want)

@@ -114,9 +114,9 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		AllowRemote: true, Timeout: 2 * time.Minute, Guarantee: EveryReplica, ConcurrencyPolicy: Allow,
 		Missed: Skip, StartingDeadline: 30 * time.Minute, StartRetries: 8, Retry: Retry{2, 2 * time.Second, 20 * time.Second, nil},
 		Lock: Lock{TTL: 20 * time.Second}, Jitter: 10 * time.Second, Suspend: true,
-		Reserved: true, Resources: Resources{Memory: 64 << 20, Nice: -5},
-		Notify: "http://hc.example.com/ping/" + canary,
-		Owner:  "team-billing", Runbook: "http://wiki.example.com/", Labels: map[string]string{"tier": "gold", "area": "money"},
+		Reserved: true,
+		Notify:   "http://hc.example.com/ping/" + canary,
+		Owner:    "team-billing", Runbook: "http://wiki.example.com/", Labels: map[string]string{"tier": "gold", "area": "money"},
 	})
 }
 

@@ -108,8 +108,6 @@ func ofKind(k strict.Key) object {
 		return object{{"anyOf", []any{ref(k.Kind), variable}}}
 	case strict.KindNumber:
 		return object{{"anyOf", []any{integerOf(k.Form), variable}}}
-	case strict.KindBytes:
-		return object{{"anyOf", []any{integerOf(k.Form), textOf(k.Form)}}}
 	case strict.KindBool:
 		return object{{"anyOf", []any{object{{"type", "boolean"}}, variable}}}
 	}

@@ -157,7 +157,6 @@ var beyondTheSchema = map[string]string{
 	"redis-embedded-with-tls":            "what a URL says already",
 	"url-remote":                         "allowRemote",
 	"url-remote-with-secrets":            "allowRemote",
-	"resources-on-http":                  "another key beside it",
 	"duplicate-key":                      "twice", // JSON has the last
 	"duplicate-name":                     "twice",
 }

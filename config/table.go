@@ -95,13 +95,12 @@ type Job struct {
 	Start, End        time.Time     // zero = no bound
 	Days              Days          `json:",omitzero"` // which ticks of its schedule it has; the zero value = all
 	Suspend           bool
-	Observe           bool      `json:",omitzero"` // its ticks are taken, and nothing is called
-	Priority          int       `json:",omitzero"` // among what waits for a slot of a replica, from 0 to 100, the highest first
-	Reserved          bool      // its runs do not count against MaxRunning and never wait for it
-	Trigger           Trigger   `json:",omitzero"` // what a run by hand may bring along
-	Resources         Resources // of an exec job; zero = no limits
-	Notify            string    // the URL that is pinged when a run starts or ends; may hold secrets; "" = none
-	Change            Change    `json:",omitzero"` // notify.change; zero = no messages
+	Observe           bool    `json:",omitzero"` // its ticks are taken, and nothing is called
+	Priority          int     `json:",omitzero"` // among what waits for a slot of a replica, from 0 to 100, the highest first
+	Reserved          bool    // its runs do not count against MaxRunning and never wait for it
+	Trigger           Trigger `json:",omitzero"` // what a run by hand may bring along
+	Notify            string  // the URL that is pinged when a run starts or ends; may hold secrets; "" = none
+	Change            Change  `json:",omitzero"` // notify.change; zero = no messages
 	// Facts about the job, for people. A job without it keeps the hash that it had before these fields came.
 	Description string            `json:",omitempty"` // one line
 	Owner       string            `json:",omitempty"` // one line
@@ -234,12 +233,6 @@ type Exec struct {
 	Command []string // at least the program
 	Env     map[string]string
 	Dir     string // "" = Solotick's own
-}
-
-// Resources limits the processes of an exec job.
-type Resources struct {
-	Memory int64 // bytes, at least 1 MiB; 0 = no limit
-	Nice   int   // added to the niceness, -20 to 19
 }
 
 // set puts text into a mapping, which it makes if needed. A missing mapping and an empty one then have the same hash.

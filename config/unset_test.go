@@ -71,8 +71,7 @@ func TestAnUnsetVariableMakesNoProblemOfOtherValues(t *testing.T) {
 		"jobs: [{name: a, schedule: \"@daily\", guarantee: \"${X}\", missed: \"${X}\", concurrencyPolicy: \"${X}\", startRetries: \"${X}\", " +
 			"exec: {command: [a]}}]",
 		"jobs: [{name: a, schedule: \"@daily\", guarantee: every-replica, missed: \"${X}\", allowRemote: \"${X}\", exec: {command: [a]}}]",
-		"jobs: [{name: a, schedule: \"@daily\", notify: {url: \"${X}\"}, resources: {memory: \"${X}\"}, " +
-			"exec: {command: [\"${X}\"], dir: \"${X}\"}}]",
+		"jobs: [{name: a, schedule: \"@daily\", notify: {url: \"${X}\"}, exec: {command: [\"${X}\"], dir: \"${X}\"}}]",
 		"maxRunning: \"${X}\"\njobs: [{name: a, schedule: \"@daily\", reserved: true, exec: {command: [a]}}]",
 		"redis: {sentinel: {master: \"${X}\", addrs: [\"${X}\"]}}\nready: {tcp: \"${X}\"}\nlisten: \"${X}\"\nadmin: \"${X}\"\n" +
 			"jobs: [{name: \"${X}\", schedule: H H * * *, exec: {command: [a]}}]",

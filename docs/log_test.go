@@ -24,7 +24,6 @@ var computed = map[string][]string{
 	`s.announced`:     {"taking ticks", "waiting for Redis"},
 	`"serving "+what`: {"serving …"},
 	`"Redis "+d.Says`: {"Redis …"},
-	`what`:            {"the command keeps the niceness of Solotick: a lower one needs CAP_SYS_NICE", "the kernel does not hold the command to its limits: it is only watched"},
 	`w.Message`:       {""}, // a warning of the table, as `solotick validate` prints it
 	`text`:            {""}, // a line of a command
 	`said`:            {"the table is not reloaded: the one before stays in force", "there is no table that can be used: nothing is fired here"},

@@ -31,7 +31,7 @@ func executor(log *slog.Logger, admin net.Listener, callbacks *callback.Runs) fu
 			return call.New(*c.HTTP, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(), Servers: servers,
 				Callbacks: callbacks, Log: log.With("job", c.Name)})
 		}
-		return command.New(*c.Exec, command.Options{Log: log, Env: env, Resources: c.Resources})
+		return command.New(*c.Exec, command.Options{Log: log, Env: env})
 	}
 }
 

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -15,29 +13,6 @@ import (
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 )
-
-func TestACommandGetsTheLimitsOfItsJob(t *testing.T) {
-	t.Parallel()
-	want, err := exec.Command("nice", "-n", "19", "nice").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	until := fmt.Sprintf(`until [ "$(nice)" = %s ]; do :; done`, bytes.TrimSpace(want)) // Solotick sets the niceness just after the start
-	e := executor(slog.New(slog.DiscardHandler), nil, nil)(config.Job{
-		Exec:      &config.Exec{Command: []string{"sh", "-c", until}},
-		Resources: config.Resources{Nice: 19},
-	})
-	done := make(chan execute.Result)
-	go func() { done <- e.Execute(t.Context(), execute.Run{}) }()
-	select {
-	case res := <-done:
-		if res.Status != execute.Succeeded {
-			t.Errorf("%+v", res)
-		}
-	case <-time.After(time.Minute):
-		t.Error("its niceness stays")
-	}
-}
 
 // A command that ignores TERM is killed within the second that a run has between the end of its trust in the lease and
 // the end of the lease. With the grace of another cancelled run, five seconds, it would run beside the next.

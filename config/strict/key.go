@@ -37,7 +37,6 @@ const (
 	KindTextMap  = "mapping of text"
 	KindTextList = "list of text"
 	KindCodes    = "list of codes"
-	KindBytes    = "number of bytes"
 	Required     = "required"
 )
 

@@ -43,7 +43,10 @@ func (c *cronJob) container(o object) {
 	c.note("container image", "it ran in image %s; here the program must be in Solotick's own image, or become an endpoint of the app: "+
 		"http: {url: http://127.0.0.1:8080/…}", image)
 	c.rest("container", o, "command args env resources")
-	c.limits(o.get("resources", "limits"))
+	limits := o.get("resources", "limits") // requests are for the scheduler of the cluster
+	for _, key := range limits.keys() {
+		c.note("limits", "no limit here: %s: %s", key, limits.get(key).text())
+	}
 	c.environment(o)
 	command, args := o.get("command"), o.get("args")
 	for _, list := range []object{command, args} {
@@ -62,21 +65,6 @@ func (c *cronJob) container(o object) {
 			c.command = slices.Insert(c.command, 0, "/entrypoint/of/the/image")
 		}
 		c.lose("it runs the entrypoint of image %s, if it has one, which the manifest does not name: put it first in command", image)
-	}
-}
-
-// memoryLimit matches the quantities of Kubernetes that a table accepts: at least 1Mi.
-var memoryLimit = regexp.MustCompile(`^([1-9][0-9]{0,6}(Mi|Gi|G)|[1-9][0-9]{1,6}M)$`)
-
-// limits reads the limits that a table also has. Requests are for the scheduler of the cluster.
-func (c *cronJob) limits(limits object) {
-	for _, key := range limits.keys() {
-		value := limits.get(key).text()
-		if key == "memory" && memoryLimit.MatchString(value) {
-			c.memory = value
-		} else {
-			c.note("limits", "no limit here: %s: %s", key, value)
-		}
 	}
 }
 

@@ -149,7 +149,6 @@ func carried(t *testing.T, r *Result, f Input, o Options) {
 		switch {
 		case got.Name != j.name, got.Schedule.String() != strings.TrimSpace(j.schedule), got.TimeZone != zone, got.Exec.Dir != j.dir,
 			got.Timeout != timeout, got.Suspend != j.suspend, got.Jitter != j.jitter, got.StartingDeadline != j.deadline,
-			got.Resources.Memory > 0 != (j.memory != ""),
 			got.Retry.Limit != j.retries, string(got.ConcurrencyPolicy) != j.concurrency && j.concurrency+string(got.ConcurrencyPolicy) != "Allow":
 			t.Errorf("job %s became %+v", j.name, got)
 		case !slices.Equal(got.Exec.Command, j.command):

@@ -33,7 +33,6 @@ type job struct {
 	deadline    time.Duration // starting deadline; 0 = none
 	retries     int
 	jitter      time.Duration
-	memory      string // limit; "" = none
 	suspend     bool
 }
 

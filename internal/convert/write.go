@@ -147,9 +147,6 @@ func (j *job) node() *yaml.Node {
 		run.Content = append(run.Content, scalar("dir"), scalar(literal(j.dir)))
 	}
 	add("exec", run)
-	if j.memory != "" {
-		add("resources", flow(mapping(scalar("memory"), scalar(j.memory))))
-	}
 	duration("timeout", j.timeout)
 	text("guarantee", j.guarantee)
 	text("concurrencyPolicy", j.concurrency)

@@ -88,16 +88,16 @@ func (e *executor) work(ctx context.Context, n int, r execute.Run, d time.Durati
 	p.stall.wait()
 	p.world.canceled(n, context.Cause(ctx))
 	if e.job.Ignores {
-		e.kill(ctx, r, t.C)
+		e.kill(r, t.C)
 	}
 	return canceled(ctx)
 }
 
 // kill waits until a command that ignores its end has ended, or is killed: when the grace is over, which the real
 // executor tells.
-func (e *executor) kill(ctx context.Context, r execute.Run, over <-chan time.Time) {
+func (e *executor) kill(r execute.Run, over <-chan time.Time) {
 	for told := time.Now(); ; {
-		left := command.Options{}.Grace(r, context.Cause(ctx)) - time.Since(told)
+		left := command.Options{}.Grace(r) - time.Since(told)
 		if left <= 0 {
 			return
 		}

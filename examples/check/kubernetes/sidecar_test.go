@@ -167,23 +167,6 @@ func TestContainersMayDoNothingThatTheyNeedNot(t *testing.T) {
 	}
 }
 
-// If exec jobs have all slots and all the memory that they may take, Solotick has enough left, or the kernel would end
-// it.
-func TestCommandsFitTheContainer(t *testing.T) {
-	m := build(t, "overlays/exec")
-	table := m.table(t)
-	var largest int64
-	for _, j := range table.Jobs {
-		if j.Exec == nil {
-			t.Errorf("the job %s is no command", j.Name)
-		}
-		largest = max(largest, j.Resources.Memory)
-	}
-	if limit := m.sidecar().Resources.Limits.Memory().Value(); largest == 0 || int64(table.MaxRunning)*largest+64<<20 > limit {
-		t.Errorf("%d commands of %d bytes and Solotick do not fit into %d", table.MaxRunning, largest, limit)
-	}
-}
-
 // solotick returns the program, compiled once for all tests.
 func solotick(t *testing.T) string {
 	t.Helper()

@@ -43,18 +43,12 @@ const (
 type Options struct {
 	KillGrace time.Duration // from TERM to KILL; 0 = 5 s
 	Log       *slog.Logger  // gets the command's output, line by line, with job, run, line and stream; nil = discarded
-	// Resources limit the command's use of the machine. If it exceeds one, it is killed with SIGKILL at once, and has
-	// failed. Only Linux can enforce them, niceness excepted: elsewhere every Execute fails.
-	Resources config.Resources
-	Env       []string // base environment, as of os.Environ; the table overrides it, the run's facts override both
+	Env       []string      // base environment, as of os.Environ; the table overrides it, the run's facts override both
 }
 
 // Grace is the time from TERM to KILL, as things stand: the lease of a run may end after its context, whatever ended that.
-func (o Options) Grace(r execute.Run, cause error) time.Duration {
-	_, over := errors.AsType[*limitError](cause)
+func (o Options) Grace(r execute.Run) time.Duration {
 	switch {
-	case over:
-		return 0
 	case r.Lasts != nil && !r.Lasts(0):
 		return urgentGrace
 	case o.KillGrace > 0:
@@ -70,12 +64,10 @@ type command struct {
 	env   []string // without the facts of the run
 	named []string // the variables of env that the table sets, sorted
 	path  string   // PATH of env
-	grace func(r execute.Run, cause error) time.Duration
+	grace func(r execute.Run) time.Duration
 	log   *slog.Logger
 	rate  rate // bounds the log lines of all runs
-
-	limits limits
-	noRun  bool // a readiness probe: the command is told of no run
+	noRun bool // a readiness probe: the command is told of no run
 }
 
 // New returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
@@ -86,7 +78,6 @@ func New(c config.Exec, o Options) execute.Executor {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
-	e.limits.Resources, e.limits.log = o.Resources, e.log
 	env := slices.Clone(o.Env)
 	for _, name := range e.named {
 		env = append(env, name+"="+c.Env[name])
@@ -113,9 +104,6 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 	if ctx.Err() != nil {
 		err := fmt.Errorf("starting the command: %w", context.Cause(ctx))
 		return execute.Result{Status: execute.Canceled, Err: err, Code: -1}
-	}
-	if err := enforceable(e.limits.Resources); err != nil { // and no other replica would fare better
-		return execute.Result{Status: execute.Failed, Err: fmt.Errorf("starting the command: %w", err), Code: -1}
 	}
 	path, err := e.find()
 	if err != nil {
@@ -156,30 +144,19 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 		err = fmt.Errorf("starting the command: %w", e.explain(path, err))
 		return execute.Result{Status: execute.NotStarted, Err: err, Code: -1}
 	}
-	ctx, kill := context.WithCancelCause(ctx)
-	defer kill(nil)
-	stopLimits := e.limits.enforce(cmd.Process.Pid, r.Job, kill)
 	r.Begun()
-	canceled, left := endGroup(ctx, cmd.Process.Pid, func() time.Duration { return e.grace(r, context.Cause(ctx)) })
-	stopLimits()
+	canceled, left := endGroup(ctx, cmd.Process.Pid, func() time.Duration { return e.grace(r) })
 	wait(cmd)
 	stdout.close()
 	stderr.close()
 	out.close(left)
 
 	res := exited(cmd.ProcessState)
-	words, reason := out.words()
-	cause := context.Cause(ctx)
-	_, over := errors.AsType[*limitError](cause)
-	switch {
-	case over: // the leader may have ended as a process that had left it was killed
-		res = execute.Result{Status: execute.Failed, Err: fmt.Errorf("the command was killed: %w", cause), Code: -1}
-	case canceled:
+	if canceled {
 		res.Status = execute.Canceled
-		res.Err = fmt.Errorf("the command was stopped: %w", cause)
-	case res.Status == execute.Failed:
-		res.Err = e.limits.explainExit(res.Err, cmd.ProcessState)
+		res.Err = fmt.Errorf("the command was stopped: %w", context.Cause(ctx))
 	}
+	words, reason := out.words()
 	res.Output = words
 	if res.Status != execute.Succeeded {
 		res.Reason = reason

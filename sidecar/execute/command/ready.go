@@ -16,7 +16,7 @@ import (
 func NewReady(c config.Ready, env []string) *execute.Ready {
 	e := New(config.Exec{Command: c.Exec}, Options{Env: env}).(*command)
 	e.noRun = true
-	e.grace = func(execute.Run, error) time.Duration { return 0 }
+	e.grace = func(execute.Run) time.Duration { return 0 }
 	return &execute.Ready{Timeout: c.Timeout, Ask: func(ctx context.Context) error {
 		res := e.Execute(ctx, execute.Run{})
 		if res.Reason != "" {
